@@ -23,6 +23,9 @@
 #include "engine/base/sampling.h"
 
 #define LLM_MAX_MODELS     32
+#define LLM_MAX_NAME       256         /* bytes of a name that is given to a
+                                           model */
+#define LLM_NAME_TEXT      264         /* its zero, and a multiple of 8 */
 #define LLM_MAX_WORKERS    256
 #define LLM_MAX_CHOICES    128          /* n times prompts of one request */
 #define LLM_MAX_INPUTS     2048         /* inputs to embed, or pairs to
@@ -193,6 +196,9 @@ typedef struct {
     uint32_t         account;           /* whose times its tokens' are: number
                                            in llm_kept_t's, from 1; 0:
                                            nobody's */
+    uint32_t         naming;            /* of the model, see
+                                           llm_zone_give_name(); 0: its name
+                                           is the configuration's */
 } llm_request_t;
 
 /* text is to be put between each prompt and what follows it */
@@ -476,7 +482,9 @@ typedef enum {
                                            once timeout_ms have passed, running
                                            ones end as they are; health says
                                            503 at once */
-    LLM_COMMAND_RESUME                  /* it does not drain any more */
+    LLM_COMMAND_RESUME,                 /* it does not drain any more */
+    LLM_COMMAND_REMOVE                  /* of a model that was given its name:
+                                           UNLOAD, and the name is taken */
 } llm_command_kind_t;
 
 typedef enum {
@@ -501,6 +509,8 @@ typedef struct {
     char                 reason[512];   /* of FAILED; of DONE, if there is
                                            something to be said */
     char                 file[LLM_MAX_FILE];  /* of LOAD; empty: none named */
+    char                 name[LLM_NAME_TEXT];  /* of the model, if it was given
+                                                  it; else empty */
 } llm_command_status_t;
 
 /* from any process and thread */
@@ -519,12 +529,38 @@ typedef struct {
                                                  that */
     uint32_t             stopped;
     uint32_t             draining;
+    uint32_t             added;         /* its name, too, was given to it */
     uint64_t             number;        /* of the last command */
 } llm_override_t;
 
+/* added is not set by it */
 void llm_zone_set_override(llm_zone_t *z, uint32_t model,
     const llm_override_t *o);
 void llm_zone_override(llm_zone_t *z, uint32_t model, llm_override_t *o);
+
+/*
+ * Models that come and go: some have neither a name nor a file, and are
+ * stopped, until they are given both, which a LOAD then uses; REMOVE makes
+ * them so again.  Each time is another naming, with a number: what is meant
+ * for one of them (requests, commands) never reaches another one.
+ */
+typedef struct {
+    uint32_t             naming;        /* 0: it has no name */
+    int64_t              since;         /* seconds since 1970 */
+    char                 name[LLM_NAME_TEXT];
+} llm_naming_t;
+
+/* a model without a name, which it then is one with; callers see to it that
+   one of them at a time does this */
+void llm_zone_give_name(llm_zone_t *z, uint32_t model, const char *name,
+    const char *file);
+/* for the engine, or before there is one: the name is gone */
+void llm_zone_take_name(llm_zone_t *z, uint32_t model);
+void llm_zone_name(llm_zone_t *z, uint32_t model, llm_naming_t *n);
+/* 0: it has none; cheap */
+uint32_t llm_zone_naming(llm_zone_t *z, uint32_t model);
+/* changes with any of them */
+uint32_t llm_zone_names(llm_zone_t *z);
 
 /*
  * Where counters are that outlive zones: memory of zeros, at first, that all
@@ -534,7 +570,8 @@ void llm_zone_override(llm_zone_t *z, uint32_t model, llm_override_t *o);
  * end with it.
  */
 typedef struct {
-    void        *models[LLM_MAX_MODELS];    /* llm_counters_size() each */
+    void        *models[LLM_MAX_MODELS];    /* llm_counters_size() each;
+                                               NULL: they are in the zone */
     void        *workers;               /* llm_sent_size() for each */
     void        *times;                 /* llm_times_size() for each account;
                                            NULL: there are none */
@@ -714,7 +751,8 @@ typedef struct {
     llm_command_kind_t   kind;
     const char          *file;          /* of LOAD; NULL: the one that it has;
                                            the configuration's by its name */
-    uint32_t             timeout_ms;    /* of UNLOAD and DRAIN */
+    uint32_t             timeout_ms;    /* of UNLOAD, REMOVE and DRAIN */
+    uint32_t             naming;        /* as of requests */
 } llm_command_t;
 
 int llm_client_command(llm_client_t *c, const llm_command_t *cmd,
@@ -751,6 +789,8 @@ typedef struct {
     uint32_t     idle_s;                /* unload after this idle time; 0:
                                            never */
     int          lazy;                  /* load at the first request */
+    int          added;                 /* its name and its file come with
+                                           llm_zone_give_name() */
     uint32_t     retry_s;               /* a failed load is tried again after
                                            this time, then after twice as long,
                                            and so on; 0: it is not */

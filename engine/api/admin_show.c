@@ -67,7 +67,8 @@ static const char *const  llm_admin_kinds[] = {
     [LLM_COMMAND_LOAD] = "load",
     [LLM_COMMAND_UNLOAD] = "unload",
     [LLM_COMMAND_DRAIN] = "drain",
-    [LLM_COMMAND_RESUME] = "resume"
+    [LLM_COMMAND_RESUME] = "resume",
+    [LLM_COMMAND_REMOVE] = "remove"
 };
 
 static const char *const  llm_admin_states[] = {

@@ -29,7 +29,8 @@ typedef struct llm_api_endpoint_s  llm_api_endpoint_t;
 
 /* a model as users name it */
 typedef struct {
-    llm_str_t          name;
+    llm_str_t          name;            /* len 0: there is none, it will come
+                                           and go: see llm_zone_give_name() */
     const llm_str_t   *aliases;
     uint32_t           n_aliases;
     uint32_t           is_default;
@@ -46,6 +47,8 @@ typedef struct {
     int64_t            sunset_time;     /* seconds since 1970: from then on the
                                            model is not there; 0: none */
     llm_str_t          successor;       /* a name, or len 0 */
+    uint32_t           naming;          /* of the name; 0: it is the
+                                           configuration's */
 } llm_api_model_t;
 
 /* an alias that leads where a rule says, for one request; unlike those of a

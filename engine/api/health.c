@@ -192,7 +192,7 @@ llm_api_health_body(llm_zone_t *z, const llm_api_conf_t *conf,
     llm_buf_init(&models, 0);
 
     for (i = 0; i < conf->n_models; i++) {
-        if (!((conf->allowed >> i) & 1)) {
+        if (!llm_api_allowed(conf, i)) {
             continue;
         }
 

@@ -91,7 +91,7 @@ llm_api_match(const llm_api_model_t *m, llm_str_t name, llm_api_match_t how)
 int
 llm_api_allowed(const llm_api_conf_t *conf, uint32_t i)
 {
-    return (conf->allowed >> i) & 1;
+    return ((conf->allowed >> i) & 1) && conf->models[i].name.len;
 }
 
 

@@ -162,6 +162,7 @@ llm_api_read_body(llm_api_reader_t *rd, llm_api_body_t *b, llm_err_t *err)
 
     r = &rd->r;
     r->model = (uint32_t) model;
+    r->naming = rd->conf->models[model].naming;
     r->flags = llm_api_flags(b);
     r->n = (uint32_t) b->n;
     r->salt = llm_api_salt(b->cache_salt);
@@ -189,6 +190,7 @@ llm_api_read_plain(llm_api_reader_t *rd, void *to, const llm_str_t *model,
     }
 
     rd->r.model = (uint32_t) i;
+    rd->r.naming = rd->conf->models[i].naming;
     rd->r.sampling.n_logprobs = -1;
 
     return LLM_OK;

@@ -353,6 +353,12 @@ llm_client_submit(llm_client_t *c, llm_request_t *msg, uint32_t *retry_after,
                              msg->head.size, llm_ring_max(&c->down));
     }
 
+    if (msg->model < c->zone->n_models
+        && msg->naming != llm_zone_naming(c->zone, msg->model))
+    {
+        return llm_command_removed(err);
+    }
+
     if (llm_client_admits(c, msg->model, err) != LLM_OK) {
         goto refused;
     }

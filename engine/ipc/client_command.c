@@ -17,7 +17,7 @@ llm_client_check(llm_client_t *c, const llm_command_t *cmd, llm_err_t *err)
     z = c->zone;
 
     if (cmd->model >= z->n_models || cmd->kind < LLM_COMMAND_LOAD
-        || cmd->kind > LLM_COMMAND_RESUME)
+        || cmd->kind > LLM_COMMAND_REMOVE)
     {
         return llm_fail(err, "malformed command to the engine");
     }
@@ -62,6 +62,7 @@ llm_client_write(llm_client_t *c, llm_command_msg_t *p, size_t size,
     p->model = cmd->model;
     p->kind = cmd->kind;
     p->timeout_ms = cmd->timeout_ms;
+    p->naming = cmd->naming;
     p->file.off = sizeof(*p);
 
     if (cmd->file) {

@@ -42,7 +42,9 @@ llm_command_follows(uint64_t w, llm_command_kind_t kind, llm_err_t *err)
     }
 
     if (llm_word_state(w) != LLM_COMMAND_RUNNING
-        || kind == LLM_COMMAND_UNLOAD)
+        || kind == LLM_COMMAND_REMOVE
+        || (kind == LLM_COMMAND_UNLOAD
+            && llm_word_kind(w) != LLM_COMMAND_REMOVE))
     {
         return LLM_OK;
     }
@@ -55,6 +57,11 @@ llm_command_follows(uint64_t w, llm_command_kind_t kind, llm_err_t *err)
     if (llm_word_kind(w) == LLM_COMMAND_UNLOAD) {
         return llm_fail_with(err, 409, "model_unloading", NULL,
                              "the model is being unloaded");
+    }
+
+    if (llm_word_kind(w) == LLM_COMMAND_REMOVE) {
+        return llm_fail_with(err, 409, "model_unloading", NULL,
+                             "the model is being removed");
     }
 
     return LLM_OK;
@@ -88,13 +95,15 @@ llm_command_claim(llm_zone_command_t *c, llm_command_kind_t kind,
 /* the texts are the engine's: one that it has not taken has none */
 
 static void
-llm_command_say(llm_zone_command_t *c, const llm_err_t *err, const char *file)
+llm_command_say(llm_zone_command_t *c, const llm_err_t *err, const char *file,
+    const char *name)
 {
     llm_command_text_t  t;
 
     if (file) {
         memset(&t, 0, sizeof(t));
         snprintf(t.file, sizeof(t.file), "%s", file);
+        snprintf(t.name, sizeof(t.name), "%s", name);
 
     } else {
         llm_words_get(&c->text, (char *) &t);
@@ -129,9 +138,10 @@ llm_command_step(llm_zone_command_t *c, uint64_t number,
 
 
 int
-llm_command_take(llm_zone_command_t *c, uint64_t number, const char *file)
+llm_command_take(llm_zone_command_t *c, uint64_t number, const char *file,
+    const char *name)
 {
-    llm_command_say(c, NULL, file);
+    llm_command_say(c, NULL, file, name);
     llm_zone_set(c->permille, 0);
     llm_zone_set(c->warming, 0);
 
@@ -152,7 +162,7 @@ llm_command_end(llm_zone_command_t *c, uint64_t number, const llm_err_t *err)
         return;
     }
 
-    llm_command_say(c, err, NULL);
+    llm_command_say(c, err, NULL, NULL);
 
     (void) llm_command_step(c, number, LLM_COMMAND_RUNNING,
                             err->status ? LLM_COMMAND_FAILED
@@ -171,7 +181,7 @@ llm_command_lose(llm_zone_command_t *c, uint64_t w)
                          "the engine has restarted meanwhile");
 
     llm_command_say(c, &err, llm_word_state(w) == LLM_COMMAND_SENT ? ""
-                                                                   : NULL);
+                                                                   : NULL, "");
     (void) llm_command_step(c, llm_word_number(w), llm_word_state(w),
                             LLM_COMMAND_FAILED);
 }
@@ -233,6 +243,7 @@ llm_zone_command(llm_zone_t *z, uint32_t model, llm_command_status_t *st)
 
         if (st->state >= LLM_COMMAND_RUNNING) {
             memcpy(st->file, t.file, sizeof(st->file));
+            memcpy(st->name, t.name, sizeof(st->name));
         }
 
         if (st->state >= LLM_COMMAND_DONE) {
@@ -262,6 +273,14 @@ llm_command_stopped(llm_err_t *err)
 {
     return llm_fail_with(err, 503, "model_stopped", NULL,
                          "the model has been unloaded");
+}
+
+
+int
+llm_command_removed(llm_err_t *err)
+{
+    return llm_fail_with(err, 404, "model_not_found", "model",
+                         "the model has been removed");
 }
 
 
@@ -301,6 +320,7 @@ llm_zone_override(llm_zone_t *z, uint32_t model, llm_override_t *o)
     c = &z->models[model].command;
 
     memset(o, 0, sizeof(*o));
+    o->added = atomic_load(&z->models[model].naming) != 0;
     llm_words_get(&c->file, o->file);
     o->stopped = atomic_load(&c->stopped);
     o->draining = atomic_load(&c->refuse_us) != 0;

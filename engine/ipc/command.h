@@ -18,6 +18,7 @@ typedef struct {
     char                         code[48];
     char                         reason[512];
     char                         file[LLM_MAX_FILE];
+    char                         name[LLM_NAME_TEXT];
 } llm_command_text_t;
 
 typedef struct {
@@ -32,7 +33,8 @@ typedef struct {
     _Atomic uint32_t             status;
     llm_words(sizeof(llm_command_text_t))  text;
 
-    /* the next four: whoever made the zone writes them, then the engine */
+    /* the next four: whoever made the zone writes them, then the engine; of a
+       model without a name, who gives it one */
     _Atomic uint32_t             stopped;
     /* when requests are refused, llm_now_us(); 0: it does not drain.  Against
        inflight, sequentially consistent */
@@ -49,6 +51,7 @@ typedef struct {
     uint32_t             model;
     uint32_t             kind;          /* llm_command_kind_t */
     uint32_t             timeout_ms;
+    uint32_t             naming;
     llm_ref_t            file;          /* empty: none */
 } llm_command_msg_t;
 
@@ -57,9 +60,10 @@ typedef struct {
 int llm_command_claim(llm_zone_command_t *c, llm_command_kind_t kind,
     uint64_t *number, llm_err_t *err);
 
-/* for the engine; LLM_STALE: another command has taken its place */
+/* for the engine; name: the model's, if it was given to it, else empty;
+   LLM_STALE: another command has taken its place */
 int llm_command_take(llm_zone_command_t *c, uint64_t number,
-    const char *file);
+    const char *file, const char *name);
 /* err's status is 0: DONE; its text may say something all the same */
 void llm_command_end(llm_zone_command_t *c, uint64_t number,
     const llm_err_t *err);
@@ -71,6 +75,9 @@ void llm_command_missed(llm_zone_command_t *c, uint64_t number);
 /* the error of a request for a model that a command has unloaded;
    LLM_ERROR */
 int llm_command_stopped(llm_err_t *err);
+
+/* likewise if it was removed, after it was named */
+int llm_command_removed(llm_err_t *err);
 
 void llm_command_set_file(llm_zone_command_t *c, const char *file);
 

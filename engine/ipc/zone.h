@@ -150,6 +150,12 @@ typedef struct {
     /* engine writes: why it has failed, its device */
     llm_words(LLM_ZONE_ERROR + LLM_ZONE_DEVICE)  text;
 
+    /* which naming it is, 0: none.  Who gives the name writes the rest, while
+       it is 0, and then this, release; the engine sets it to 0 */
+    _Atomic uint32_t             naming;
+    _Atomic int64_t              named;      /* when, seconds since 1970 */
+    llm_words(LLM_NAME_TEXT)     name;
+
     llm_zone_command_t           command;
 
     /* epoch << 32 | requests; workers add, the engine subtracts */
@@ -157,7 +163,8 @@ typedef struct {
 
     _Alignas(64) llm_zone_figures_t  figures;
 
-    llm_zone_counters_t          own;        /* llm_zone_counters() */
+    llm_zone_counters_t          own;        /* llm_zone_counters(); from 0 on
+                                                with each name that is given */
 } llm_zone_model_state_t;
 
 typedef struct {
@@ -191,6 +198,8 @@ struct llm_zone_s {
                                                 an engine */
     uint64_t                     workers;    /* offset */
 
+    _Atomic uint32_t             names;      /* grows before and after a name
+                                                comes or goes */
     _Atomic uint32_t             generation; /* last one given out */
     _Atomic uint32_t             epoch;      /* of the engine, from 1 */
     _Atomic uint32_t             attached;   /* there has been an engine */
@@ -271,11 +280,12 @@ void llm_zone_set_state(llm_zone_t *z, uint32_t model,
     llm_model_state_t state);
 
 /* where a model's counters are, and those of what a worker was sent; with kept
-   NULL in the zone */
+   NULL, or none of the model, in the zone */
 static inline llm_zone_counters_t *
 llm_zone_counters(llm_zone_t *z, const llm_kept_t *kept, uint32_t model)
 {
-    return kept ? kept->models[model] : &z->models[model].own;
+    return kept && kept->models[model] ? kept->models[model]
+                                       : &z->models[model].own;
 }
 
 

@@ -36,6 +36,7 @@ llm_beside_load(llm_served_t *m, const char *file, llm_err_t *err)
         return llm_fail_with(err, 503, NULL, NULL, "no memory");
     }
 
+    b->naming = m->naming;
     llm_served_place(b, LLM_SERVED_BESIDE, !llm_beside_serves(m));
     b->on_gpu = m->on_gpu;
     b->request_us = m->request_us;

@@ -7,6 +7,9 @@
 
 #include "engine/serve/engine.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 
 static void
 llm_order_end(llm_engine_t *e, uint32_t model, const llm_err_t *err)
@@ -170,6 +173,7 @@ llm_order_begin_unload(llm_served_t *m, uint32_t timeout_ms)
 static void
 llm_order_unload_step(llm_engine_t *e, uint32_t model)
 {
+    int            remove;
     llm_err_t      err;
     llm_order_t   *o;
     llm_served_t  *m, *other;
@@ -200,9 +204,19 @@ llm_order_unload_step(llm_engine_t *e, uint32_t model)
         return;
     }
 
+    remove = o->kind == LLM_COMMAND_REMOVE;
+
     m->ends = 0;
     llm_served_unload(m, LLM_MODEL_STOPPED);
     llm_order_done(e, model);
+
+    /* who gives it another name begins with no command under way */
+
+    if (remove) {
+        llm_engine_log(e, LLM_LOG_NOTICE, "model \"%s\" is removed by a "
+                       "command", m->conf.name);
+        llm_zone_take_name(e->zone, model);
+    }
 }
 
 
@@ -245,6 +259,77 @@ llm_order_resume(llm_served_t *m)
 
 /* ---- all ---- */
 
+/* the model has another name, and another file, since it had one the last
+   time: nothing is left of that */
+
+static int
+llm_order_adopt(llm_served_t *m)
+{
+    char            *name, *file;
+    llm_zone_t      *z;
+    llm_naming_t     given;
+    llm_override_t   left;
+
+    z = m->engine->zone;
+
+    llm_zone_name(z, m->index, &given);
+
+    if (given.naming == m->naming) {
+        return LLM_OK;
+    }
+
+    llm_zone_override(z, m->index, &left);
+
+    name = strdup(given.name);
+    file = strdup(left.file);
+
+    if (name == NULL || file == NULL) {
+        free(name);
+        free(file);
+        return LLM_ERROR;
+    }
+
+    free((char *) m->conf.name);
+    free((char *) m->file);
+
+    m->conf.name = name;
+    m->file = file;
+    m->naming = given.naming;
+    m->on_gpu = 0;
+    m->retry_s = 0;
+    m->logged[0] = '\0';
+
+    llm_zone_set(z->models[m->index].losses, 0);
+    llm_zone_set_text(z, m->index, "", "");
+
+    return LLM_OK;
+}
+
+
+/* is it for the model that has the place now? */
+
+static int
+llm_order_check(llm_served_t *m, const llm_command_msg_t *msg, llm_err_t *err)
+{
+    if (msg->naming != llm_zone_naming(m->engine->zone, m->index)
+        || (msg->naming == 0 && m->conf.added))
+    {
+        return llm_command_removed(err);
+    }
+
+    if (llm_order_adopt(m) != LLM_OK) {
+        return llm_fail_with(err, 503, NULL, NULL, "no memory");
+    }
+
+    if (msg->kind == LLM_COMMAND_REMOVE && !m->conf.added) {
+        return llm_fail_with(err, 409, "model_is_configured", NULL,
+                             "the model is the configuration's");
+    }
+
+    return LLM_OK;
+}
+
+
 /* copies the file's name, which has a zero behind it; LLM_ERROR: malformed */
 
 static int
@@ -270,7 +355,9 @@ llm_engine_command(llm_engine_t *e, const llm_command_msg_t *msg,
     const void *rec)
 {
     char                 file[LLM_MAX_FILE];
+    llm_err_t            err;
     llm_order_t         *o;
+    llm_naming_t         given;
     llm_served_t        *m;
     llm_zone_command_t  *z;
 
@@ -289,13 +376,20 @@ llm_engine_command(llm_engine_t *e, const llm_command_msg_t *msg,
         return;
     }
 
-    if (llm_command_take(z, msg->number, file) != LLM_OK) {
+    llm_zone_name(e->zone, msg->model, &given);
+
+    if (llm_command_take(z, msg->number, file, given.name) != LLM_OK) {
         return;
     }
 
     memset(o, 0, sizeof(*o));
     o->number = msg->number;
     o->kind = msg->kind;
+
+    if (llm_order_check(m, msg, &err) != LLM_OK) {
+        llm_order_end(e, msg->model, &err);
+        return;
+    }
 
     switch (o->kind) {
 
@@ -304,6 +398,7 @@ llm_engine_command(llm_engine_t *e, const llm_command_msg_t *msg,
         break;
 
     case LLM_COMMAND_UNLOAD:
+    case LLM_COMMAND_REMOVE:
         llm_order_begin_unload(m, msg->timeout_ms);
         break;
 
@@ -336,6 +431,7 @@ llm_engine_commands(llm_engine_t *e)
             break;
 
         case LLM_COMMAND_UNLOAD:
+        case LLM_COMMAND_REMOVE:
             llm_order_unload_step(e, i);
             break;
 

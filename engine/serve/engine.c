@@ -46,24 +46,41 @@ llm_engine_free(llm_engine_t *e)
 static int
 llm_engine_copy_models(llm_engine_t *e, const llm_engine_conf_t *conf)
 {
-    uint32_t        i;
-    const char     *file;
-    llm_override_t  left;
+    uint32_t             i;
+    const char          *file;
+    llm_naming_t         given;
+    llm_override_t       left;
+    llm_engine_model_t   m;
 
     for (i = 0; i < e->n_models; i++) {
+        /* in this order: who gives a name has written the file before */
+
+        llm_zone_name(e->zone, i, &given);
         llm_zone_override(e->zone, i, &left);
 
-        if (strcmp(left.file, conf->models[i].path) == 0) {
+        m = conf->models[i];
+
+        if (given.naming) {
+            m.name = given.name;
+
+        } else if (m.added) {
+            memset(&left, 0, sizeof(left));
+            left.stopped = 1;
+        }
+
+        if (!m.added && strcmp(left.file, m.path) == 0) {
             llm_command_set_file(&e->zone->models[i].command, "");
             left.file[0] = '\0';
         }
 
         file = left.file[0] ? left.file : NULL;
-        e->models[i] = llm_served_create(e, i, &conf->models[i], file);
+        e->models[i] = llm_served_create(e, i, &m, file);
 
         if (e->models[i] == NULL) {
             return LLM_ERROR;
         }
+
+        e->models[i]->naming = given.naming;
 
         if (left.stopped) {
             e->models[i]->state = LLM_MODEL_STOPPED;

@@ -75,6 +75,8 @@ struct llm_served_s {
     llm_engine_model_t   conf;          /* strings owned */
     const char          *file;          /* owned; instead of the
                                            configuration's, or NULL */
+    uint32_t             naming;        /* of its name; 0: it is the
+                                           configuration's, or there is none */
     llm_model_state_t    state;
     int                  ends;          /* it is unloaded by a command, and
                                            takes no requests */

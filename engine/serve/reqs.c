@@ -372,9 +372,16 @@ llm_engine_send_refusal(llm_engine_t *e, llm_peer_t *p)
  * is never lost: further messages of the worker wait until it was sent.
  */
 
+typedef enum {
+    LLM_REFUSE_MEMORY,
+    LLM_REFUSE_FULL,
+    LLM_REFUSE_REMOVED
+} llm_refuse_t;
+
+
 static void
 llm_engine_refuse(llm_engine_t *e, llm_peer_t *p, const llm_request_t *msg,
-    int full)
+    llm_refuse_t why)
 {
     llm_refusal_t  *f;
 
@@ -384,10 +391,14 @@ llm_engine_refuse(llm_engine_t *e, llm_peer_t *p, const llm_request_t *msg,
     f->to.slot = msg->head.slot;
     f->to.ticket = msg->head.ticket;
     f->model = msg->model;
-    f->retry_after = llm_engine_retry_after(e->models[msg->model]);
+    f->retry_after = why == LLM_REFUSE_REMOVED
+                     ? 0 : llm_engine_retry_after(e->models[msg->model]);
 
-    if (full) {
+    if (why == LLM_REFUSE_FULL) {
         (void) llm_engine_full(e, &f->err);
+
+    } else if (why == LLM_REFUSE_REMOVED) {
+        (void) llm_command_removed(&f->err);
 
     } else {
         (void) llm_fail_with(&f->err, 503, NULL, NULL,
@@ -425,18 +436,25 @@ llm_engine_accept(llm_engine_t *e, llm_peer_t *p, const llm_request_t *msg,
     llm_request_t  *copy;
 
     if (llm_peer_slot(p, msg->head.slot) != LLM_OK) {
-        llm_engine_refuse(e, p, msg, 0);
+        llm_engine_refuse(e, p, msg, LLM_REFUSE_MEMORY);
+        return;
+    }
+
+    /* it was on its way when its model was removed */
+
+    if (msg->naming != llm_zone_naming(e->zone, msg->model)) {
+        llm_engine_refuse(e, p, msg, LLM_REFUSE_REMOVED);
         return;
     }
 
     if (e->n_bytes + msg->head.size > e->max_bytes) {
-        llm_engine_refuse(e, p, msg, 1);
+        llm_engine_refuse(e, p, msg, LLM_REFUSE_FULL);
         return;
     }
 
     copy = malloc(msg->head.size);
     if (copy == NULL) {
-        llm_engine_refuse(e, p, msg, 0);
+        llm_engine_refuse(e, p, msg, LLM_REFUSE_MEMORY);
         return;
     }
 
@@ -445,14 +463,14 @@ llm_engine_accept(llm_engine_t *e, llm_peer_t *p, const llm_request_t *msg,
 
     r = llm_req_create(copy);
     if (r == NULL) {
-        llm_engine_refuse(e, p, msg, 0);
+        llm_engine_refuse(e, p, msg, LLM_REFUSE_MEMORY);
         return;
     }
 
     bytes = llm_req_bytes(r);
 
     if (e->n_bytes + bytes > e->max_bytes) {
-        llm_engine_refuse(e, p, msg, 1);
+        llm_engine_refuse(e, p, msg, LLM_REFUSE_FULL);
         llm_req_free(r);
         return;
     }

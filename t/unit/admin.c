@@ -540,7 +540,7 @@ test_actions(llm_zone_t *z)
     shows(z, state, "{\"id\":1,\"command\":\"load\",\"state\":\"sent\"}",
           "sent");
 
-    ok(llm_command_take(c, n, "/srv/models/b.gguf") == LLM_OK, "taken");
+    ok(llm_command_take(c, n, "/srv/models/b.gguf", "") == LLM_OK, "taken");
     llm_zone_set(c->permille, 70);
     shows(z, state, "{\"id\":1,\"command\":\"load\",\"state\":\"running\","
           "\"file\":\"b.gguf\",\"progress\":0.070,\"warming\":false}",
@@ -553,7 +553,7 @@ test_actions(llm_zone_t *z)
           "\"reason\":\"no memory\"}", "it failed, and the old one goes on");
 
     ok(llm_command_claim(c, LLM_COMMAND_RESUME, &n, &err) == LLM_OK
-       && llm_command_take(c, n, "") == LLM_OK, "another one");
+       && llm_command_take(c, n, "", "") == LLM_OK, "another one");
     memset(&err, 0, sizeof(err));
     llm_command_end(c, n, &err);
     shows(z, state, "{\"id\":2,\"command\":\"resume\",\"state\":\"done\"}",

@@ -56,7 +56,8 @@ begin(llm_command_kind_t kind, const char *file)
 
     number = claim(kind, &code);
 
-    return number && llm_command_take(c, number, file) == LLM_OK ? number : 0;
+    return number && llm_command_take(c, number, file, "") == LLM_OK ? number
+                                                                     : 0;
 }
 
 
@@ -87,8 +88,10 @@ test_states(void)
     is_int(told().state, LLM_COMMAND_SENT, "as sent");
     is_int(told().kind, LLM_COMMAND_LOAD, "with its kind");
 
-    is_int(llm_command_take(c, n + 1, ""), LLM_STALE, "not of that number");
-    is_int(llm_command_take(c, n, "/m/b.gguf"), LLM_OK, "the engine has it");
+    is_int(llm_command_take(c, n + 1, "", ""), LLM_STALE, "not of that number");
+    is_int(llm_command_take(c, n, "/m/b.gguf", "given"), LLM_OK,
+           "the engine has it");
+    is_str(told().name, "given", "and says what it is for");
     llm_zone_set(c->permille, 40);
     is_int(told().state, LLM_COMMAND_RUNNING, "it runs");
     is_str(told().file, "/m/b.gguf", "with its file");
@@ -106,7 +109,7 @@ test_states(void)
     ok(told().reason[0] == '\0' && told().file[0] == '\0'
        && told().status == 0, "has nothing of the one before it");
 
-    is_int(llm_command_take(c, n, ""), LLM_OK, "it runs");
+    is_int(llm_command_take(c, n, "", ""), LLM_OK, "it runs");
     end(n - 1, 503, "late", "late");
     is_int(told().state, LLM_COMMAND_RUNNING, "whatever another one does");
     end(n, 0, "", "");
@@ -133,11 +136,21 @@ test_order(void)
     is_int(told().number, n + 1, "the load is not told of any more");
     is_int(told().state, LLM_COMMAND_SENT, "whatever becomes of it");
 
-    is_int(llm_command_take(c, n + 1, ""), LLM_OK, "an unload runs");
+    is_int(llm_command_take(c, n + 1, "", ""), LLM_OK, "an unload runs");
     is_int(claim(LLM_COMMAND_LOAD, &code), 0, "a load must wait");
     is_str(code, "model_unloading", "for that");
     n = begin(LLM_COMMAND_UNLOAD, "");
     ok(n != 0, "another unload need not");
+    end(n, 0, "", "");
+
+    n = begin(LLM_COMMAND_UNLOAD, "");
+    n = begin(LLM_COMMAND_REMOVE, "");
+    ok(n != 0, "nor need a removal");
+    is_int(claim(LLM_COMMAND_UNLOAD, &code), 0, "which an unload waits for");
+    is_str(code, "model_unloading", "and says so");
+    is_int(claim(LLM_COMMAND_LOAD, &code), 0, "as a load does");
+    n = begin(LLM_COMMAND_REMOVE, "");
+    ok(n != 0, "another removal need not");
     end(n, 0, "", "");
 
     n = begin(LLM_COMMAND_DRAIN, "");
@@ -168,7 +181,7 @@ test_dead(void)
     is_int(status, 0, "a worker dies with its command on its way");
     is_int(told().state, LLM_COMMAND_SENT, "nobody knows of it");
     is_int(claim(LLM_COMMAND_LOAD, &code), n + 2, "another one may follow");
-    is_int(llm_command_take(c, n + 1, ""), LLM_STALE,
+    is_int(llm_command_take(c, n + 1, "", ""), LLM_STALE,
            "then the first is not done any more");
 
     llm_command_missed(c, n + 1);
