@@ -88,7 +88,7 @@ static ngx_command_t  ngx_http_llm_commands[] = {
       NULL },
 
     { ngx_string("llm_admin"),
-      NGX_HTTP_LOC_CONF|NGX_CONF_NOARGS|NGX_CONF_TAKE12,
+      NGX_HTTP_LOC_CONF|NGX_CONF_NOARGS|NGX_CONF_TAKE1234,
       ngx_http_llm_admin,
       NGX_HTTP_LOC_CONF_OFFSET,
       0,
@@ -334,6 +334,11 @@ ngx_http_llm_init_main_conf(ngx_conf_t *cf, void *conf)
     ngx_conf_init_size_value(mcf->queue_memory, 256 * 1024 * 1024);
     ngx_conf_init_size_value(mcf->shared_memory, 8 * 1024 * 1024);
     ngx_conf_init_size_value(mcf->idem_size, 4 * 1024 * 1024);
+
+    rv = ngx_http_llm_add_places(cf, mcf);
+    if (rv != NGX_CONF_OK) {
+        return rv;
+    }
 
     rv = ngx_http_llm_check_quotas(cf, mcf);
     if (rv != NGX_CONF_OK) {

@@ -1,6 +1,7 @@
 /*
- * llm_admin [state=FILE] [models=DIR]: models that come and go, aliases and
- * usage over HTTP.  This file has the directive and its checks.
+ * llm_admin [state=FILE] [models=DIR] [new=N] [like=MODEL]: models that come
+ * and go, aliases and usage over HTTP.  This file has the directive and its
+ * checks.
  *
  * Who may ask is the location's affair: allow, deny, auth_basic; where it has
  * llm_api_keys a key needs the scope admin, which keys have only if their line
@@ -17,6 +18,10 @@ static char *ngx_http_llm_admin_param(ngx_conf_t *cf,
 static char *ngx_http_llm_admin_state_file(ngx_conf_t *cf,
     ngx_http_llm_admin_t *admin, ngx_str_t *s);
 static char *ngx_http_llm_admin_folder(ngx_conf_t *cf,
+    ngx_http_llm_admin_t *admin, ngx_str_t *s);
+static char *ngx_http_llm_admin_new(ngx_conf_t *cf,
+    ngx_http_llm_admin_t *admin, ngx_str_t *s);
+static char *ngx_http_llm_admin_like(ngx_conf_t *cf,
     ngx_http_llm_admin_t *admin, ngx_str_t *s);
 static ngx_uint_t ngx_http_llm_admin_has_prefix(
     ngx_http_core_loc_conf_t *clcf);
@@ -145,6 +150,20 @@ ngx_http_llm_admin_param(ngx_conf_t *cf, ngx_http_llm_admin_t *admin,
         s.len = value->len - 7;
 
         return ngx_http_llm_admin_folder(cf, admin, &s);
+    }
+
+    if (ngx_strncmp(value->data, "new=", 4) == 0) {
+        s.data = value->data + 4;
+        s.len = value->len - 4;
+
+        return ngx_http_llm_admin_new(cf, admin, &s);
+    }
+
+    if (ngx_strncmp(value->data, "like=", 5) == 0) {
+        s.data = value->data + 5;
+        s.len = value->len - 5;
+
+        return ngx_http_llm_admin_like(cf, admin, &s);
     }
 
     ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "unknown parameter \"%V\"",
@@ -295,6 +314,55 @@ ngx_http_llm_admin_folder(ngx_conf_t *cf, ngx_http_llm_admin_t *admin,
 }
 
 
+/* they are counted with the models of the configuration, once all are known */
+
+static char *
+ngx_http_llm_admin_new(ngx_conf_t *cf, ngx_http_llm_admin_t *admin,
+    ngx_str_t *s)
+{
+    ngx_int_t  n;
+
+    if (ngx_http_llm_admin_differs(cf, "new", &admin->new_text, s)) {
+        return NGX_CONF_ERROR;
+    }
+
+    n = ngx_atoi(s->data, s->len);
+
+    if (n == NGX_ERROR || n >= LLM_MAX_MODELS) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid number of models \"new=%V\", it must be "
+                           "between 0 and %d", s, LLM_MAX_MODELS - 1);
+        return NGX_CONF_ERROR;
+    }
+
+    admin->new_text = *s;
+    admin->nnew = n;
+    admin->file = cf->conf_file->file.name;
+    admin->line = cf->conf_file->line;
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_llm_admin_like(ngx_conf_t *cf, ngx_http_llm_admin_t *admin,
+    ngx_str_t *s)
+{
+    if (ngx_http_llm_admin_differs(cf, "like", &admin->like, s)) {
+        return NGX_CONF_ERROR;
+    }
+
+    admin->like = *s;
+
+    if (admin->line == 0) {
+        admin->file = cf->conf_file->file.name;
+        admin->line = cf->conf_file->line;
+    }
+
+    return NGX_CONF_OK;
+}
+
+
 /* the state that the configuration will begin with */
 
 static llm_admin_state_t *
@@ -358,7 +426,7 @@ ngx_http_llm_admin_replaces(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
         ? llm_admin_find_model(admin->first, ngx_http_llm_text(&model[i].name))
         : NULL;
 
-    return m && m->o.file[0]
+    return m && m->o.file[0] && !m->o.added
            && ngx_http_llm_admin_resolve(mcf, i, m->o.file, path, &err)
               == LLM_OK;
 }

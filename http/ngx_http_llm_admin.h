@@ -6,6 +6,7 @@
  *   ngx_http_llm_admin_sync.c    and in a file, which others may have, too
  *   ngx_http_llm_admin_alias.c   aliases that it has set
  *   ngx_http_llm_admin_model.c   commands for models
+ *   ngx_http_llm_admin_add.c     models that it adds and removes
  *   ngx_http_llm_admin_file.c    the files that they name
  *   ngx_http_llm_admin_usage.c   accounts of token quotas
  *   ngx_http_llm_admin_handler.c requests: routing, bodies, answers, lines of
@@ -57,6 +58,15 @@ struct ngx_http_llm_admin_s {
     ngx_uint_t                   place;         /* hash of state */
     ngx_str_t                    state_text;    /* as they are written */
     ngx_str_t                    models_text;
+    ngx_str_t                    new_text;
+    ngx_uint_t                   nnew;          /* places for models that are
+                                                   added ... */
+    ngx_str_t                    like;          /* ... like this one; len 0:
+                                                   like one without
+                                                   parameters */
+    ngx_str_t                    file;          /* of the directive that says
+                                                   so */
+    ngx_uint_t                   line;
 
     llm_admin_state_t           *first;         /* while the configuration is
                                                    read; NULL: none */
@@ -110,7 +120,9 @@ struct ngx_http_llm_admin_request_s {
     ngx_http_llm_main_conf_t    *main;
     ngx_http_llm_admin_t        *admin;
     llm_admin_route_t            to;
-    ngx_int_t                    model;         /* index */
+    ngx_int_t                    model;         /* index; -1: there is none */
+    uint32_t                     naming;        /* of it */
+    llm_command_kind_t           kind;          /* what it is to do */
     llm_admin_body_t             body;
     ngx_msec_t                   wait;          /* ?wait=; 0: none */
     ngx_msec_t                   timeout;       /* of a command */
@@ -175,6 +187,26 @@ void ngx_http_llm_admin_put_alias(ngx_http_llm_admin_request_t *a);
 void ngx_http_llm_admin_models_conf(ngx_http_llm_main_conf_t *mcf,
     llm_admin_conf_t *conf);
 void ngx_http_llm_admin_command(ngx_http_llm_admin_request_t *a);
+/* looks for the file that the body names, and goes on */
+void ngx_http_llm_admin_find_file(ngx_http_llm_admin_request_t *a);
+/* the command for the model; file may be NULL; NGX_ERROR: the request has
+   ended, and nothing has been done.  shown: the file for the log, or NULL */
+ngx_int_t ngx_http_llm_admin_send(ngx_http_llm_admin_request_t *a,
+    const char *file, const char *shown);
+
+/* ngx_http_llm_admin_add.c */
+
+/* PUT models/NAME and DELETE */
+void ngx_http_llm_admin_put_model(ngx_http_llm_admin_request_t *a);
+void ngx_http_llm_admin_delete_model(ngx_http_llm_admin_request_t *a);
+/* the file of a model that is to be added is there */
+void ngx_http_llm_admin_add_model(ngx_http_llm_admin_request_t *a,
+    const char *file);
+/* a new zone gets the models that were added before */
+void ngx_http_llm_admin_add_again(ngx_http_llm_main_conf_t *mcf,
+    ngx_log_t *log);
+/* and what has no place in it is forgotten */
+void ngx_http_llm_admin_drop(ngx_http_llm_main_conf_t *mcf);
 
 /* ngx_http_llm_admin_file.c */
 

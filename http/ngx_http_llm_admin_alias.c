@@ -246,33 +246,49 @@ ngx_http_llm_admin_put_alias(ngx_http_llm_admin_request_t *a)
 }
 
 
+/* is the alias's name a model's?  err says so then */
+
+static ngx_uint_t
+ngx_http_llm_admin_is_model(ngx_http_llm_admin_request_t *a, llm_err_t *err)
+{
+    ngx_int_t              i;
+    ngx_str_t              name;
+    ngx_http_llm_model_t  *m;
+
+    ngx_http_llm_refresh_models(a->main);
+
+    m = a->main->models.elts;
+    name.data = (u_char *) a->to.name.data;
+    name.len = a->to.name.len;
+
+    i = ngx_http_llm_pinned(a->main, &name);
+
+    if (i < 0) {
+        return 0;
+    }
+
+    llm_fail_with(err, 409, "alias_is_model", NULL,
+                  "'%.*s' is a name of the model '%.*s': no alias can have "
+                  "it.", (int) name.len, name.data,
+                  (int) ngx_min(m[i].name.len, 128), m[i].name.data);
+
+    return 1;
+}
+
+
 /* the model that the alias is to lead to; empty: none */
 
 static ngx_int_t
 ngx_http_llm_admin_target(ngx_http_llm_admin_request_t *a, llm_str_t *model,
     llm_err_t *err)
 {
-    ngx_int_t              i;
-    ngx_str_t              name;
-    ngx_http_llm_model_t  *m;
+    ngx_str_t  name;
 
-    m = a->main->models.elts;
     *model = llm_str("");
 
-    if (llm_admin_check_name(a->to.name, err) != LLM_OK) {
-        return NGX_ERROR;
-    }
-
-    name.data = (u_char *) a->to.name.data;
-    name.len = a->to.name.len;
-
-    i = ngx_http_llm_pinned(a->main, &name);
-
-    if (i >= 0) {
-        llm_fail_with(err, 409, "alias_is_model", NULL,
-                      "'%.*s' is a name of the model '%.*s': no alias can "
-                      "have it.", (int) name.len, name.data,
-                      (int) ngx_min(m[i].name.len, 128), m[i].name.data);
+    if (llm_admin_check_name(a->to.name, err) != LLM_OK
+        || ngx_http_llm_admin_is_model(a, err))
+    {
         return NGX_ERROR;
     }
 
@@ -322,6 +338,13 @@ ngx_http_llm_admin_set(ngx_http_llm_admin_request_t *a, llm_str_t model,
     a->from.data = p;
 
     ngx_http_llm_admin_lock(a->admin);
+
+    /* a model that has just been added */
+
+    if (model.len && ngx_http_llm_admin_is_model(a, err)) {
+        ngx_http_llm_admin_unlock(a->admin);
+        return NGX_ERROR;
+    }
 
     old = llm_admin_find_alias(ngx_http_llm_admin_state(a->admin),
                                a->to.name);

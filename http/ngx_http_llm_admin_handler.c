@@ -81,6 +81,8 @@ ngx_http_llm_admin_create(ngx_http_request_t *r)
     a->admin = a->main->admin;
     a->model = -1;
 
+    ngx_http_llm_refresh_models(a->main);
+
     cln->handler = ngx_http_llm_admin_cleanup;
     cln->data = a;
 
@@ -173,19 +175,27 @@ ngx_http_llm_admin_find(ngx_http_llm_admin_request_t *a, llm_err_t *err)
 
     /* "a/load" may be a model, too, and then "a/load/load" loads it */
 
-    if (r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD)) {
+    if (r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD|NGX_HTTP_PUT
+                     |NGX_HTTP_DELETE))
+    {
         a->model = ngx_http_llm_admin_model(a, a->to.whole);
 
-        if (a->model >= 0) {
+        if (a->model >= 0 || (r->method & (NGX_HTTP_PUT|NGX_HTTP_DELETE))) {
             a->to.what = LLM_ADMIN_MODEL;
             a->to.name = a->to.whole;
-            return NGX_OK;
         }
     }
 
-    a->model = ngx_http_llm_admin_model(a, a->to.name);
+    if (a->model < 0) {
+        a->model = ngx_http_llm_admin_model(a, a->to.name);
+    }
 
     if (a->model >= 0) {
+        a->naming = a->main->api_models[a->model].naming;
+        return NGX_OK;
+    }
+
+    if (r->method == NGX_HTTP_PUT) {
         return NGX_OK;
     }
 
@@ -375,6 +385,12 @@ ngx_http_llm_admin_body_handler(ngx_http_request_t *r)
     } else if (a->to.what == LLM_ADMIN_ALIAS) {
         ngx_http_llm_admin_put_alias(a);
 
+    } else if (r->method == NGX_HTTP_PUT) {
+        ngx_http_llm_admin_put_model(a);
+
+    } else if (r->method == NGX_HTTP_DELETE) {
+        ngx_http_llm_admin_delete_model(a);
+
     } else {
         ngx_http_llm_admin_command(a);
     }
@@ -456,7 +472,8 @@ ngx_http_llm_admin_parse(ngx_http_llm_admin_request_t *a, llm_err_t *err)
     }
 
     member = (a->to.what == LLM_ADMIN_LOAD) ? "file"
-             : (r->method == NGX_HTTP_PUT) ? "model" : NULL;
+             : (r->method != NGX_HTTP_PUT) ? NULL
+             : (a->to.what == LLM_ADMIN_MODEL) ? "file" : "model";
 
     if (llm_admin_read_body(&a->body, text.len ? (char *) text.data : "",
                             text.len, member, err)
@@ -472,6 +489,7 @@ ngx_http_llm_admin_parse(ngx_http_llm_admin_request_t *a, llm_err_t *err)
     switch (a->to.what) {
 
     case LLM_ADMIN_UNLOAD:
+    case LLM_ADMIN_MODEL:
         return ngx_http_llm_admin_time(r, "timeout",
                                        NGX_HTTP_LLM_ADMIN_TIMEOUT,
                                        &a->timeout, err);

@@ -13,11 +13,8 @@
 #define NGX_HTTP_LLM_ADMIN_POLL  20
 
 
-static void ngx_http_llm_admin_find_file(ngx_http_llm_admin_request_t *a);
 static int ngx_http_llm_admin_run_resolve(ngx_http_llm_admin_job_t *job);
 static void ngx_http_llm_admin_resolved(ngx_http_llm_admin_job_t *job);
-static void ngx_http_llm_admin_send(ngx_http_llm_admin_request_t *a,
-    const char *file);
 static void ngx_http_llm_admin_poll(ngx_event_t *ev);
 static void ngx_http_llm_admin_look(ngx_http_llm_admin_request_t *a);
 static void ngx_http_llm_admin_done(ngx_http_llm_admin_request_t *a);
@@ -38,21 +35,31 @@ ngx_http_llm_admin_models_conf(ngx_http_llm_main_conf_t *mcf,
 }
 
 
+static const llm_command_kind_t  ngx_http_llm_admin_kinds[] = {
+    [LLM_ADMIN_LOAD] = LLM_COMMAND_LOAD,
+    [LLM_ADMIN_UNLOAD] = LLM_COMMAND_UNLOAD,
+    [LLM_ADMIN_DRAIN] = LLM_COMMAND_DRAIN,
+    [LLM_ADMIN_RESUME] = LLM_COMMAND_RESUME
+};
+
+
 void
 ngx_http_llm_admin_command(ngx_http_llm_admin_request_t *a)
 {
+    a->kind = ngx_http_llm_admin_kinds[a->to.what];
+
     if (a->to.what == LLM_ADMIN_LOAD && a->body.given) {
         ngx_http_llm_admin_find_file(a);
 
     } else {
-        ngx_http_llm_admin_send(a, NULL);
+        (void) ngx_http_llm_admin_send(a, NULL, NULL);
     }
 }
 
 
 /* ---- another file ---- */
 
-static void
+void
 ngx_http_llm_admin_find_file(ngx_http_llm_admin_request_t *a)
 {
     llm_err_t                  err;
@@ -71,7 +78,10 @@ ngx_http_llm_admin_find_file(ngx_http_llm_admin_request_t *a)
     job = ngx_http_llm_admin_job(a->main, a, log);
 
     if (job) {
-        job->model = a->model;
+        /* all places of models that are added are like the last one */
+
+        job->model = a->model >= 0 ? (ngx_uint_t) a->model
+                                   : a->main->models.nelts - 1;
         job->run = ngx_http_llm_admin_run_resolve;
         job->done = ngx_http_llm_admin_resolved;
 
@@ -114,19 +124,16 @@ ngx_http_llm_admin_resolved(ngx_http_llm_admin_job_t *job)
         return;
     }
 
-    ngx_http_llm_admin_send(job->request, job->path);
+    if (job->request->model < 0) {
+        ngx_http_llm_admin_add_model(job->request, job->path);
+        return;
+    }
+
+    (void) ngx_http_llm_admin_send(job->request, job->path, job->path);
 }
 
 
 /* ---- the command ---- */
-
-static const llm_command_kind_t  ngx_http_llm_admin_kinds[] = {
-    [LLM_ADMIN_LOAD] = LLM_COMMAND_LOAD,
-    [LLM_ADMIN_UNLOAD] = LLM_COMMAND_UNLOAD,
-    [LLM_ADMIN_DRAIN] = LLM_COMMAND_DRAIN,
-    [LLM_ADMIN_RESUME] = LLM_COMMAND_RESUME
-};
-
 
 /* what the line in the log says that was there before */
 
@@ -158,8 +165,9 @@ ngx_http_llm_admin_before(ngx_http_llm_admin_request_t *a, const char *file)
 }
 
 
-static void
-ngx_http_llm_admin_send(ngx_http_llm_admin_request_t *a, const char *file)
+ngx_int_t
+ngx_http_llm_admin_send(ngx_http_llm_admin_request_t *a, const char *file,
+    const char *shown)
 {
     char                   text[NGX_INT64_LEN + 32];
     ngx_log_t             *log;
@@ -169,14 +177,19 @@ ngx_http_llm_admin_send(ngx_http_llm_admin_request_t *a, const char *file)
     llm_command_status_t   last;
 
     cmd.model = a->model;
-    cmd.kind = ngx_http_llm_admin_kinds[a->to.what];
+    cmd.kind = a->kind;
     cmd.file = file;
     cmd.timeout_ms = a->timeout;
+    cmd.naming = a->naming;
 
-    if (ngx_http_llm_admin_before(a, file) != NGX_OK) {
+    /* a new model was nothing before */
+
+    if ((file || shown == NULL)
+        && ngx_http_llm_admin_before(a, file) != NGX_OK)
+    {
         llm_fail(&err, "No memory is left for this request.");
         ngx_http_llm_admin_fail(a, &err);
-        return;
+        return NGX_ERROR;
     }
 
     /* worker 0 will not see any more how the last one has ended, which is none
@@ -191,14 +204,14 @@ ngx_http_llm_admin_send(ngx_http_llm_admin_request_t *a, const char *file)
         != LLM_OK)
     {
         ngx_http_llm_admin_fail(a, &err);
-        return;
+        return NGX_ERROR;
     }
 
     ngx_http_llm_admin_tell(a->main, a->model, &last, a->number, log);
 
-    to.data = (u_char *) (file ? llm_admin_below(
-                                     (char *) a->admin->models.data, file)
-                               : "");
+    to.data = (u_char *) (shown ? llm_admin_below(
+                                      (char *) a->admin->models.data, shown)
+                                : "");
     to.len = ngx_strlen(to.data);
 
     (void) ngx_snprintf((u_char *) text, sizeof(text), "taken, action %uL%Z",
@@ -207,12 +220,14 @@ ngx_http_llm_admin_send(ngx_http_llm_admin_request_t *a, const char *file)
 
     if (a->wait == 0) {
         ngx_http_llm_admin_show_model(a, NGX_HTTP_ACCEPTED);
-        return;
+        return NGX_OK;
     }
 
     a->until = ngx_current_msec + a->wait;
     ngx_http_llm_admin_wait(a, ngx_http_llm_admin_poll,
                             NGX_HTTP_LLM_ADMIN_POLL);
+
+    return NGX_OK;
 }
 
 
@@ -241,6 +256,13 @@ ngx_http_llm_admin_look(ngx_http_llm_admin_request_t *a)
 
     llm_zone_command(a->main->zone, a->model, &st);
 
+    if (a->kind == LLM_COMMAND_REMOVE
+        && llm_zone_naming(a->main->zone, a->model) != a->naming)
+    {
+        ngx_http_llm_admin_done(a);
+        return;
+    }
+
     if (st.number != a->number) {
         llm_fail_with(&err, 409, "command_replaced", NULL,
                       "Another command for this model has followed.");
@@ -249,7 +271,9 @@ ngx_http_llm_admin_look(ngx_http_llm_admin_request_t *a)
         llm_fail_with(&err, st.status ? st.status : 500, st.code, NULL, "%s",
                       st.reason);
 
-    } else if (st.state == LLM_COMMAND_DONE) {
+    } else if (st.state == LLM_COMMAND_DONE
+               && a->kind != LLM_COMMAND_REMOVE)
+    {
         ngx_http_llm_admin_done(a);
         return;
 
@@ -305,6 +329,12 @@ ngx_http_llm_admin_show_model(ngx_http_llm_admin_request_t *a,
     llm_admin_conf_t  conf;
 
     llm_buf_init(&body, 0);
+
+    if (a->kind == LLM_COMMAND_REMOVE && status == NGX_HTTP_OK) {
+        (void) llm_admin_removed_body(a->to.name, &body);
+        ngx_http_llm_admin_answer(a, status, &body);
+        return;
+    }
 
     ngx_http_llm_admin_models_conf(a->main, &conf);
 

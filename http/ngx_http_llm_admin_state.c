@@ -166,6 +166,36 @@ ngx_http_llm_admin_override(ngx_http_llm_main_conf_t *mcf, ngx_uint_t i,
 }
 
 
+/* a model that was added and has been removed is forgotten; st as there */
+
+static llm_admin_state_t *
+ngx_http_llm_admin_keep_name(ngx_http_llm_main_conf_t *mcf, ngx_uint_t i,
+    llm_admin_state_t *st)
+{
+    llm_str_t                 name;
+    const llm_admin_model_t  *m;
+
+    name = llm_admin_str(&mcf->saved_names[i]);
+
+    if (name.len == 0 || llm_str_eq(name, mcf->admin->known[i].name)) {
+        return st;
+    }
+
+    m = llm_admin_find_model(st ? st : ngx_http_llm_admin_state(mcf->admin),
+                             name);
+
+    if (m && m->o.added) {
+        st = st ? st : ngx_http_llm_admin_change(mcf->admin);
+        llm_admin_forget_model(st, name);
+    }
+
+    mcf->saved_names[i].len = 0;
+    ngx_memzero(&mcf->saved[i], sizeof(llm_override_t));
+
+    return st;
+}
+
+
 void
 ngx_http_llm_admin_keep(ngx_http_llm_main_conf_t *mcf)
 {
@@ -181,11 +211,23 @@ ngx_http_llm_admin_keep(ngx_http_llm_main_conf_t *mcf)
     }
 
     ngx_http_llm_admin_lock(admin);
+    ngx_http_llm_refresh_models(mcf);
 
     st = NULL;
 
     for (i = 0; i < mcf->models.nelts; i++) {
+        st = ngx_http_llm_admin_keep_name(mcf, i, st);
         ngx_http_llm_admin_override(mcf, i, &o);
+
+        /* it has no name, or has just got another one: the next time */
+
+        if (mcf->models.nelts - i <= mcf->nadded
+            && (mcf->api_models[i].naming == 0
+                || llm_zone_naming(mcf->zone, i)
+                   != mcf->api_models[i].naming))
+        {
+            continue;
+        }
 
         /* what another nginx has made of the model is not undone */
 
@@ -201,6 +243,10 @@ ngx_http_llm_admin_keep(ngx_http_llm_main_conf_t *mcf)
 
         if (news) {
             llm_admin_set_model(st, admin->known[i].name, &o);
+        }
+
+        if (o.added) {
+            llm_admin_copy_name(&mcf->saved_names[i], admin->known[i].name);
         }
     }
 
@@ -231,13 +277,17 @@ ngx_http_llm_admin_apply(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
 
     admin->applied = admin->sh->version + 1;
 
-    for (i = 0; i < mcf->models.nelts; i++) {
+    for (i = 0; i < mcf->models.nelts - mcf->nadded; i++) {
         ngx_memzero(&o, sizeof(llm_override_t));
 
         ngx_http_llm_admin_lock(admin);
 
         m = llm_admin_find_model(ngx_http_llm_admin_state(admin),
                                  admin->known[i].name);
+        if (m && m->o.added) {
+            m = NULL;
+        }
+
         if (m) {
             o = m->o;
         }
@@ -252,6 +302,8 @@ ngx_http_llm_admin_apply(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
             mcf->told[i] = o.number;
         }
     }
+
+    ngx_http_llm_admin_add_again(mcf, log);
 }
 
 
@@ -302,6 +354,7 @@ ngx_http_llm_init_admin(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
 
     if (llm_zone_epoch(mcf->zone) == 0) {
         ngx_http_llm_admin_apply(mcf, log);
+        ngx_http_llm_admin_drop(mcf);
     }
 
     admin->timer.handler = ngx_http_llm_admin_timer;
@@ -437,6 +490,7 @@ void
 ngx_http_llm_admin_tell(ngx_http_llm_main_conf_t *mcf, ngx_uint_t model,
     const llm_command_status_t *st, uint64_t other, ngx_log_t *log)
 {
+    ngx_str_t              name;
     ngx_http_llm_model_t  *m;
 
     if (st->kind == LLM_COMMAND_NONE
@@ -447,19 +501,24 @@ ngx_http_llm_admin_tell(ngx_http_llm_main_conf_t *mcf, ngx_uint_t model,
     }
 
     m = mcf->models.elts;
+    name = m[model].name;
+
+    if (st->name[0]) {
+        name.data = (u_char *) st->name;
+        name.len = ngx_strlen(st->name);
+    }
 
     if (st->state < LLM_COMMAND_DONE) {
         ngx_log_error(NGX_LOG_NOTICE, log, 0,
                       "llm_admin: action %uL, %s of \"%V\": action %uL has "
                       "taken its place",
-                      st->number, llm_admin_kind(st->kind), &m[model].name,
-                      other);
+                      st->number, llm_admin_kind(st->kind), &name, other);
         return;
     }
 
     ngx_log_error(NGX_LOG_NOTICE, log, 0,
                   "llm_admin: action %uL, %s of \"%V\": %s%s%s",
-                  st->number, llm_admin_kind(st->kind), &m[model].name,
+                  st->number, llm_admin_kind(st->kind), &name,
                   st->state == LLM_COMMAND_DONE ? "done" : "failed",
                   st->reason[0] ? ": " : "", st->reason);
 }

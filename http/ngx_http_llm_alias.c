@@ -259,7 +259,7 @@ ngx_http_llm_pinned(ngx_http_llm_main_conf_t *mcf, ngx_str_t *name)
 
     model = mcf->models.elts;
 
-    for (i = 0; i < mcf->models.nelts; i++) {
+    for (i = 0; name->len && i < mcf->models.nelts; i++) {
 
         if (ngx_http_llm_same_name(&model[i].name, name)) {
             return i;

@@ -11,6 +11,19 @@
 /* ngx_http_llm_model.c */
 
 char *ngx_http_llm_model(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+/* of one that has no parameters */
+void ngx_http_llm_model_defaults(ngx_http_llm_model_t *model);
+
+/* ngx_http_llm_added.c */
+
+/* places for models that llm_admin adds, behind those of the configuration */
+char *ngx_http_llm_add_places(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf);
+void ngx_http_llm_added_warmup(ngx_http_llm_main_conf_t *mcf);
+/* looks whether names have come or gone; in the event loop */
+void ngx_http_llm_refresh_models(ngx_http_llm_main_conf_t *mcf);
+/* the models as they are now, for one request; NULL: no memory */
+const llm_api_model_t *ngx_http_llm_models_now(ngx_http_llm_main_conf_t *mcf,
+    ngx_pool_t *pool);
 
 /* ngx_http_llm_models.c */
 

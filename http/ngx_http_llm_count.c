@@ -61,7 +61,7 @@ ngx_http_llm_log_handler(ngx_http_request_t *r)
     kept = f->shm_zone->data;
     status = ngx_http_llm_status(r);
 
-    owner = (ctx && ctx->model >= 0) ? 1 + f->places[ctx->model] : 0;
+    owner = (ctx && ctx->model >= 0) ? 1 + ctx->place : 0;
     ngx_http_llm_count_in(mcf, &kept->tally, owner, r, ctx, status);
 
     if (f->tenants_zone) {

@@ -5,7 +5,7 @@
  *
  * - Models are known by their names: those of the new configuration go on
  *   where they were.  A model that is gone keeps its place until there is no
- *   other for a new one.
+ *   other for a new one.  One that llm_admin adds begins with nothing.
  * - Workers look up words and tenants without a lock, and add new ones under
  *   the zone's, which nginx's master takes from a worker that died with it: a
  *   new entry counts once all of it is there.
@@ -251,7 +251,9 @@ ngx_http_llm_keep_figures(ngx_http_llm_main_conf_t *mcf)
 
     ngx_shmtx_lock(&shpool->mutex);
 
-    for (i = 0; i < mcf->models.nelts; i++) {
+    /* those that are added are counted in the zone */
+
+    for (i = 0; i < mcf->models.nelts - mcf->nadded; i++) {
         kept->models[i] = ngx_http_llm_find_place(mcf, i);
 
         if (kept->models[i] == NULL) {
@@ -267,7 +269,7 @@ ngx_http_llm_keep_figures(ngx_http_llm_main_conf_t *mcf)
 
     ngx_shmtx_unlock(&shpool->mutex);
 
-    if (i < mcf->models.nelts) {
+    if (i < mcf->models.nelts - mcf->nadded) {
         return NGX_ERROR;
     }
 
@@ -278,6 +280,46 @@ ngx_http_llm_keep_figures(ngx_http_llm_main_conf_t *mcf)
     }
 
     return NGX_OK;
+}
+
+
+void
+ngx_http_llm_find_figures(ngx_http_llm_main_conf_t *mcf, ngx_uint_t model)
+{
+    ngx_slab_pool_t  *shpool;
+
+    shpool = (ngx_slab_pool_t *) mcf->figures->shm_zone->shm.addr;
+
+    ngx_shmtx_lock(&shpool->mutex);
+    (void) ngx_http_llm_find_place(mcf, model);
+    ngx_shmtx_unlock(&shpool->mutex);
+}
+
+
+void
+ngx_http_llm_name_figures(ngx_http_llm_main_conf_t *mcf, ngx_uint_t model)
+{
+    ngx_slab_pool_t      *shpool;
+    ngx_http_llm_kept_t  *k;
+
+    k = mcf->figures->shm_zone->data;
+    shpool = (ngx_slab_pool_t *) mcf->figures->shm_zone->shm.addr;
+
+    ngx_shmtx_lock(&shpool->mutex);
+
+    (void) ngx_http_llm_find_place(mcf, model);
+    ngx_http_llm_tally_clear(&k->tally, 1 + mcf->figures->places[model]);
+
+    ngx_shmtx_unlock(&shpool->mutex);
+}
+
+
+ngx_int_t
+ngx_http_llm_place_of(ngx_http_llm_main_conf_t *mcf,
+    const llm_api_conf_t *conf, ngx_uint_t model)
+{
+    return conf->models[model].naming == mcf->api_models[model].naming
+           ? (ngx_int_t) mcf->figures->places[model] : -1;
 }
 
 

@@ -222,7 +222,12 @@ ngx_http_llm_api_conf(ngx_http_llm_ctx_t *ctx, llm_api_conf_t *conf,
 
     key = ngx_http_llm_key(ctx->request);
 
-    conf->models = ctx->main->api_models;
+    conf->models = ngx_http_llm_models_now(ctx->main, ctx->request->pool);
+
+    if (conf->models == NULL) {
+        return NGX_ERROR;
+    }
+
     conf->n_models = ctx->main->models.nelts;
     conf->allowed = ctx->conf->allowed;
     conf->denied = key ? llm_api_denied(key, conf->models, conf->n_models) : 0;
@@ -296,10 +301,13 @@ ngx_http_llm_admit(ngx_http_llm_ctx_t *ctx, llm_err_t *err)
     ngx_http_llm_worker_t  *w;
 
     w = ctx->main->worker;
+    ngx_http_llm_refresh_models(ctx->main);
 
     for (i = 0, n = 0; i < ctx->main->models.nelts; i++) {
 
-        if (!(ctx->conf->allowed & ((uint64_t) 1 << i))) {
+        if (!(ctx->conf->allowed & ((uint64_t) 1 << i))
+            || ctx->main->api_models[i].name.len == 0)
+        {
             continue;
         }
 

@@ -131,6 +131,7 @@ ngx_http_llm_health_handler(ngx_http_request_t *r)
 
     mcf = ngx_http_get_module_main_conf(r, ngx_http_llm_module);
     llm_client_wake(mcf->worker->client);
+    ngx_http_llm_refresh_models(mcf);
 
     if (ngx_http_llm_health_body(r, &body, &ready) != NGX_OK) {
         llm_buf_free(&body);

@@ -30,6 +30,9 @@ ngx_http_llm_identify(ngx_http_llm_body_t *body)
 
     ctx->stream = llm_api_is_stream(ctx->api);
     ctx->model = llm_api_model(ctx->api);
+    ctx->name.data = (u_char *) body->conf.models[ctx->model].name.data;
+    ctx->name.len = body->conf.models[ctx->model].name.len;
+    ctx->place = ngx_http_llm_place_of(ctx->main, &body->conf, ctx->model);
 
     if (ngx_http_llm_copy(ctx->request, &ctx->user, llm_api_user(ctx->api))
         != NGX_OK
@@ -54,9 +57,8 @@ ngx_http_llm_identify(ngx_http_llm_body_t *body)
 static void
 ngx_http_llm_log_arrival(ngx_http_llm_ctx_t *ctx, const llm_request_t *msg)
 {
-    ngx_log_t             *log;
-    llm_buf_t              b;
-    ngx_http_llm_model_t  *models;
+    ngx_log_t  *log;
+    llm_buf_t   b;
 
     log = ctx->request->connection->log;
 
@@ -64,14 +66,12 @@ ngx_http_llm_log_arrival(ngx_http_llm_ctx_t *ctx, const llm_request_t *msg)
         return;
     }
 
-    models = ctx->main->models.elts;
-
     llm_buf_init(&b, 0);
     llm_api_arrival(msg, &b);
 
     ngx_log_error(NGX_LOG_INFO, log, 0,
                   "llm: a request: %*s, model \"%V\", priority %D%*s",
-                  ctx->path.len, ctx->path.data, &models[ctx->model].name,
+                  ctx->path.len, ctx->path.data, &ctx->name,
                   msg->priority, b.failed ? (size_t) 0 : b.len, b.data);
 
     llm_buf_free(&b);

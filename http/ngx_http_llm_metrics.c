@@ -46,6 +46,7 @@ typedef struct {
 typedef struct {
     const char                        *label;
     const void                        *figures;
+    ngx_str_t                         *name;    /* of a model */
 } ngx_http_llm_subject_t;
 
 typedef struct {
@@ -56,7 +57,7 @@ typedef struct {
 
 
 static ngx_http_llm_subject_t *ngx_http_llm_model_subjects(
-    ngx_http_request_t *r, ngx_http_llm_main_conf_t *mcf);
+    ngx_http_request_t *r, ngx_http_llm_main_conf_t *mcf, ngx_uint_t *n);
 static ngx_http_llm_subject_t *ngx_http_llm_worker_subjects(
     ngx_http_request_t *r, ngx_http_llm_main_conf_t *mcf);
 static void ngx_http_llm_metrics_build(ngx_http_llm_main_conf_t *mcf,
@@ -65,8 +66,8 @@ static void ngx_http_llm_metrics_prometheus(
     const ngx_http_llm_metrics_t *metrics, ngx_http_llm_subject_t *subjects,
     ngx_uint_t n, llm_buf_t *b);
 static void ngx_http_llm_metrics_json(ngx_http_llm_main_conf_t *mcf,
-    ngx_http_llm_subject_t *models, ngx_http_llm_subject_t *workers,
-    llm_buf_t *b);
+    ngx_http_llm_subject_t *models, ngx_uint_t n,
+    ngx_http_llm_subject_t *workers, llm_buf_t *b);
 static void ngx_http_llm_metrics_members(
     const ngx_http_llm_metrics_t *metrics, const void *figures,
     const char *before, llm_buf_t *b);
@@ -287,6 +288,7 @@ ngx_http_llm_metrics_handler(ngx_http_request_t *r)
     ngx_int_t                  rc;
     llm_buf_t                  body;
     llm_err_t                  err;
+    ngx_uint_t                 n;
     ngx_http_llm_subject_t    *models, *workers;
     ngx_http_llm_loc_conf_t   *llcf;
     ngx_http_llm_main_conf_t  *mcf;
@@ -299,7 +301,9 @@ ngx_http_llm_metrics_handler(ngx_http_request_t *r)
     mcf = ngx_http_get_module_main_conf(r, ngx_http_llm_module);
     llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
 
-    models = ngx_http_llm_model_subjects(r, mcf);
+    ngx_http_llm_refresh_models(mcf);
+
+    models = ngx_http_llm_model_subjects(r, mcf, &n);
     workers = ngx_http_llm_worker_subjects(r, mcf);
 
     if (models == NULL || workers == NULL) {
@@ -309,14 +313,14 @@ ngx_http_llm_metrics_handler(ngx_http_request_t *r)
     llm_buf_init(&body, 0);
 
     if (llcf->metrics_json) {
-        ngx_http_llm_metrics_json(mcf, models, workers, &body);
+        ngx_http_llm_metrics_json(mcf, models, n, workers, &body);
         ngx_http_llm_report_json(r, llcf->tenants, &body);
         llm_buf_addc(&body, '}');
 
     } else {
         ngx_http_llm_metrics_build(mcf, &body);
         ngx_http_llm_metrics_prometheus(&ngx_http_llm_model_metrics, models,
-                                        mcf->models.nelts, &body);
+                                        n, &body);
         ngx_http_llm_metrics_prometheus(&ngx_http_llm_worker_metrics, workers,
                                         mcf->nworkers, &body);
         ngx_http_llm_report_prometheus(r, llcf->tenants, &body);
@@ -337,9 +341,9 @@ ngx_http_llm_metrics_handler(ngx_http_request_t *r)
 
 static ngx_http_llm_subject_t *
 ngx_http_llm_model_subjects(ngx_http_request_t *r,
-    ngx_http_llm_main_conf_t *mcf)
+    ngx_http_llm_main_conf_t *mcf, ngx_uint_t *n)
 {
-    ngx_uint_t               i;
+    ngx_uint_t               i, k;
     llm_model_stats_t       *figures;
     ngx_http_llm_model_t    *models;
     ngx_http_llm_subject_t  *subjects;
@@ -355,16 +359,24 @@ ngx_http_llm_model_subjects(ngx_http_request_t *r,
 
     models = mcf->models.elts;
 
-    for (i = 0; i < mcf->models.nelts; i++) {
-        llm_zone_model_stats(mcf->zone, &mcf->kept, i, &figures[i]);
+    for (i = 0, k = 0; i < mcf->models.nelts; i++) {
 
-        subjects[i].figures = &figures[i];
-        subjects[i].label = ngx_http_llm_write_label(r->pool, "model_name",
+        if (models[i].name.len == 0) {
+            continue;
+        }
+
+        llm_zone_model_stats(mcf->zone, &mcf->kept, i, &figures[k]);
+
+        subjects[k].name = &models[i].name;
+        subjects[k].figures = &figures[k];
+        subjects[k].label = ngx_http_llm_write_label(r->pool, "model_name",
                                                      &models[i].name);
-        if (subjects[i].label == NULL) {
+        if (subjects[k++].label == NULL) {
             return NULL;
         }
     }
+
+    *n = k;
 
     return subjects;
 }
@@ -448,23 +460,20 @@ ngx_http_llm_metrics_prometheus(const ngx_http_llm_metrics_t *metrics,
 
 static void
 ngx_http_llm_metrics_json(ngx_http_llm_main_conf_t *mcf,
-    ngx_http_llm_subject_t *models, ngx_http_llm_subject_t *workers,
-    llm_buf_t *b)
+    ngx_http_llm_subject_t *models, ngx_uint_t n,
+    ngx_http_llm_subject_t *workers, llm_buf_t *b)
 {
-    uint32_t               w;
-    ngx_uint_t             i;
-    ngx_http_llm_model_t  *model;
-
-    model = mcf->models.elts;
+    uint32_t    w;
+    ngx_uint_t  i;
 
     llm_buf_addf(b, "{\"version\":\"" LLM_VERSION "\",\"nginx\":\""
                     NGINX_VERSION "\",\"start_time\":%llu,\"models\":[",
                  (unsigned long long) llm_zone_started(mcf->zone));
 
-    for (i = 0; i < mcf->models.nelts; i++) {
+    for (i = 0; i < n; i++) {
         llm_buf_adds(b, i ? ",{\"name\":" : "{\"name\":");
-        llm_json_add_string(b, (char *) model[i].name.data,
-                            model[i].name.len);
+        llm_json_add_string(b, (char *) models[i].name->data,
+                            models[i].name->len);
         ngx_http_llm_metrics_members(&ngx_http_llm_model_metrics,
                                      models[i].figures, ",", b);
         llm_buf_addc(b, '}');

@@ -147,6 +147,21 @@ static ngx_http_llm_param_t  ngx_http_llm_params[] = {
 #undef at
 
 
+void
+ngx_http_llm_model_defaults(ngx_http_llm_model_t *model)
+{
+    ngx_memzero(model, sizeof(ngx_http_llm_model_t));
+
+    model->max_tokens = -1;
+    model->queue = -1;
+    ngx_str_set(&model->owner, "nginx");
+
+    model->engine.device = "auto";
+    model->engine.parallel = 16;
+    model->engine.retry_s = 1;
+}
+
+
 /* llm_model NAME PATH [name=value ...] [lazy] [default] */
 
 char *
@@ -171,7 +186,7 @@ ngx_http_llm_model(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_ERROR;
     }
 
-    ngx_memzero(model, sizeof(ngx_http_llm_model_t));
+    ngx_http_llm_model_defaults(model);
 
     value = cf->args->elts;
 
@@ -185,9 +200,6 @@ ngx_http_llm_model(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     model->name = value[1];
     model->path = value[2];
-    model->max_tokens = -1;
-    model->queue = -1;
-    ngx_str_set(&model->owner, "nginx");
     model->file = cf->conf_file->file.name;
     model->line = cf->conf_file->line;
 
@@ -204,9 +216,6 @@ ngx_http_llm_model(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     model->engine.name = (char *) model->name.data;
     model->engine.path = (char *) model->path.data;
-    model->engine.device = "auto";
-    model->engine.parallel = 16;
-    model->engine.retry_s = 1;
 
     seen = 0;
 

@@ -26,7 +26,7 @@ ngx_http_llm_find_model(ngx_http_llm_main_conf_t *mcf, ngx_str_t *name)
 
     model = mcf->models.elts;
 
-    for (i = 0; i < mcf->models.nelts; i++) {
+    for (i = 0; name->len && i < mcf->models.nelts; i++) {
 
         if (model[i].name.len == name->len
             && ngx_memcmp(model[i].name.data, name->data, name->len) == 0)
@@ -129,6 +129,7 @@ ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
         api[i].successor = ngx_http_llm_text(&model[i].successor);
 
         if (ngx_process == NGX_PROCESS_SIGNALLER
+            || model[i].engine.added
             || ngx_strncmp(model[i].engine.device, "synthetic", 9) == 0)
         {
             continue;
@@ -167,6 +168,8 @@ ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
             return rv;
         }
     }
+
+    ngx_http_llm_added_warmup(mcf);
 
     return ngx_http_llm_check_sunset(cf, mcf);
 }
@@ -250,7 +253,7 @@ ngx_http_llm_served_now(ngx_cycle_t *cycle, ngx_http_llm_model_t *model,
 
     m = mcf->models.elts;
 
-    for (i = 0; i < mcf->models.nelts; i++) {
+    for (i = 0; i < mcf->models.nelts - mcf->nadded; i++) {
 
         if (m[i].name.len == model->name.len
             && ngx_memcmp(m[i].name.data, model->name.data,

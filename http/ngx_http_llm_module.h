@@ -5,6 +5,7 @@
  *   ngx_http_llm_module.c      directives, contexts, the two modules
  *   ngx_http_llm_model.c       llm_model
  *   ngx_http_llm_models.c      the models by name, their files checked
+ *   ngx_http_llm_added.c       those that come and go
  *   ngx_http_llm_sunset.c      models that are to go
  *   ngx_http_llm_warmup.c      what a model runs before it is ready
  *   ngx_http_llm_param.c       what all directives ask of parameters
@@ -330,8 +331,17 @@ typedef struct {
 
 
 typedef struct {
-    ngx_array_t                  models;        /* ngx_http_llm_model_t */
-    llm_api_model_t             *api_models;    /* [models.nelts] */
+    ngx_array_t                  models;        /* ngx_http_llm_model_t; the
+                                                   last nadded are for those
+                                                   that llm_admin adds:
+                                                   without a name (len 0) or
+                                                   with the one that this
+                                                   process has read last */
+    llm_api_model_t             *api_models;    /* [models.nelts] likewise */
+    ngx_uint_t                   nadded;
+    u_char                      *added;         /* [nadded][LLM_NAME_TEXT]:
+                                                   these names */
+    uint32_t                     names;         /* llm_zone_names() then */
     ngx_array_t                  uses;          /* ngx_http_llm_loc_conf_t * */
     ngx_array_t                  keyfiles;      /* ngx_http_llm_keyfile_t * */
     ngx_array_t                  aliases;       /* ngx_http_llm_alias_t *, of
@@ -379,6 +389,7 @@ typedef struct {
     llm_override_t              *saved;         /* [models] shared: what
                                                    llm_admin has of them; under
                                                    its lock */
+    llm_admin_name_t            *saved_names;    /* likewise, of added ones */
     ngx_http_llm_stats_t        *figures;
 
     ngx_http_llm_worker_t       *worker;        /* NULL in the master */
@@ -506,6 +517,9 @@ struct ngx_http_llm_ctx_s {
     int32_t                      max_tokens;    /* of the message; -1: what
                                                    the context leaves */
     ngx_int_t                    model;         /* -1: not resolved yet */
+    ngx_str_t                    name;          /* of it, then */
+    ngx_int_t                    place;         /* of its figures; -1: they
+                                                   are gone */
     llm_api_usage_t              usage;         /* once api is freed */
     uint64_t                     first_us;      /* the first token came */
     uint64_t                     latest_us;     /* the latest one */

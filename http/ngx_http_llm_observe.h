@@ -79,6 +79,15 @@ char *ngx_http_llm_add_figures(ngx_conf_t *cf,
     ngx_http_llm_main_conf_t *mcf);
 /* the engine's zone counts in what is kept; NGX_ERROR: no memory */
 ngx_int_t ngx_http_llm_keep_figures(ngx_http_llm_main_conf_t *mcf);
+/* of a model that is added, those of its requests: where they are, in this
+   process; and from 0 on */
+void ngx_http_llm_find_figures(ngx_http_llm_main_conf_t *mcf,
+    ngx_uint_t model);
+void ngx_http_llm_name_figures(ngx_http_llm_main_conf_t *mcf,
+    ngx_uint_t model);
+/* of a request's model: -1 if that has gone meanwhile */
+ngx_int_t ngx_http_llm_place_of(ngx_http_llm_main_conf_t *mcf,
+    const llm_api_conf_t *conf, ngx_uint_t model);
 /* where a worker counts what it writes */
 ngx_atomic_t *ngx_http_llm_writes(ngx_http_llm_main_conf_t *mcf,
     ngx_uint_t worker);

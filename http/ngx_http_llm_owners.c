@@ -105,6 +105,10 @@ ngx_http_llm_models_of(ngx_http_request_t *r, ngx_http_llm_owners_t *o)
     }
 
     for (i = 0; i < mcf->models.nelts; i++) {
+        if (m[i].name.len == 0) {
+            continue;
+        }
+
         if (ngx_http_llm_name_owner(r, o, 1 + mcf->figures->places[i],
                                     &m[i].name)
             != NGX_OK)

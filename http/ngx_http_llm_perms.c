@@ -97,7 +97,7 @@ ngx_http_llm_check_models_access(ngx_cycle_t *cycle, char *user,
 
     model = mcf->models.elts;
 
-    for (i = 0; i < mcf->models.nelts; i++) {
+    for (i = 0; i < mcf->models.nelts - mcf->nadded; i++) {
 
         if ((model[i].replaced
              || !ngx_http_llm_is_closed(user, &model[i].path, &why))

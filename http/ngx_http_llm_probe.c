@@ -45,6 +45,8 @@ struct ngx_http_llm_probe_s {
     ngx_http_llm_probed_t       *probed;
     ngx_uint_t                   model;
     ngx_msec_t                   period;
+    uint32_t                     naming;        /* of the model: with another
+                                                   name it is another one */
     ngx_uint_t                   form;          /* of ..._probe_forms */
     uint64_t                     seen;          /* what the model had answered
                                                    when it was last looked
@@ -197,11 +199,21 @@ static void
 ngx_http_llm_probe_handler(ngx_event_t *ev)
 {
     ngx_msec_t             next;
+    llm_api_model_t       *m;
     llm_model_status_t     st;
     ngx_http_llm_probe_t  *p;
 
     p = ngx_queue_data(ev, ngx_http_llm_probe_t, event);
     next = p->period;
+
+    ngx_http_llm_refresh_models(p->ctx.main);
+
+    m = &p->ctx.main->api_models[p->model];
+
+    if (m->naming != p->naming) {
+        p->naming = m->naming;
+        p->form = 0;
+    }
 
     llm_zone_status(p->ctx.main->zone, p->model, &st);
 

@@ -189,11 +189,10 @@ ngx_http_llm_span_times(ngx_http_llm_spans_t *s, uint64_t begin,
 static void
 ngx_http_llm_span_request(ngx_http_llm_spans_t *s)
 {
-    uint64_t                    begin;
-    llm_buf_t                  *out;
-    llm_str_t                   operation;
-    ngx_http_llm_ctx_t         *ctx;
-    ngx_http_llm_model_t       *models;
+    uint64_t             begin;
+    llm_buf_t           *out;
+    llm_str_t            operation;
+    ngx_http_llm_ctx_t  *ctx;
 
     out = &s->out;
     ctx = s->ctx;
@@ -217,11 +216,9 @@ ngx_http_llm_span_request(ngx_http_llm_spans_t *s)
     (void) llm_buf_add(out, operation.data, operation.len);
 
     if (ctx && ctx->model >= 0) {
-        models = ctx->main->models.elts;
-
         (void) llm_buf_addc(out, ' ');
-        (void) llm_json_add_text(out, (char *) models[ctx->model].name.data,
-                                 models[ctx->model].name.len);
+        (void) llm_json_add_text(out, (char *) ctx->name.data,
+                                 ctx->name.len);
     }
 
     (void) llm_buf_addf(out, "\",\"kind\":%d", NGX_HTTP_LLM_SPAN_SERVER);
@@ -261,10 +258,9 @@ ngx_http_llm_since(ngx_http_request_t *r, uint64_t ns)
 static void
 ngx_http_llm_span_model(ngx_http_llm_spans_t *s)
 {
-    ngx_str_t             *asked;
-    const char            *reason;
-    ngx_http_llm_ctx_t    *ctx;
-    ngx_http_llm_model_t  *m;
+    ngx_str_t           *asked;
+    const char          *reason;
+    ngx_http_llm_ctx_t  *ctx;
 
     ctx = s->ctx;
 
@@ -273,16 +269,13 @@ ngx_http_llm_span_model(ngx_http_llm_spans_t *s)
     }
 
     if (ctx->model >= 0) {
-        m = ctx->main->models.elts;
-        m += ctx->model;
-
-        asked = ctx->alias.len ? &ctx->alias : &m->name;
+        asked = ctx->alias.len ? &ctx->alias : &ctx->name;
 
         ngx_http_llm_attr(s, "gen_ai.request.model", asked->data, asked->len);
 
         if (ctx->started) {
-            ngx_http_llm_attr(s, "gen_ai.response.model", m->name.data,
-                              m->name.len);
+            ngx_http_llm_attr(s, "gen_ai.response.model", ctx->name.data,
+                              ctx->name.len);
         }
 
         (void) llm_buf_addf(&s->out, ",{\"key\":\"nginx_llm.stream\","

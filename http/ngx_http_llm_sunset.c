@@ -43,7 +43,7 @@ ngx_http_llm_check_sunset(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
 
     model = mcf->models.elts;
 
-    for (i = 0; i < mcf->models.nelts; i++) {
+    for (i = 0; i < mcf->models.nelts - mcf->nadded; i++) {
         rv = ngx_http_llm_check_dates(cf, mcf, &model[i]);
 
         if (rv != NGX_CONF_OK) {

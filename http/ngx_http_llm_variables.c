@@ -171,11 +171,10 @@ static ngx_int_t
 ngx_http_llm_variable(ngx_http_request_t *r, ngx_http_variable_value_t *v,
     uintptr_t data)
 {
-    u_char                *p;
-    ngx_str_t             *s, path;
-    const char            *reason;
-    ngx_http_llm_ctx_t    *ctx;
-    ngx_http_llm_model_t  *models;
+    u_char              *p;
+    ngx_str_t           *s, path;
+    const char          *reason;
+    ngx_http_llm_ctx_t  *ctx;
 
     ctx = ngx_http_llm_find_ctx(r);
     if (ctx == NULL) {
@@ -196,8 +195,7 @@ ngx_http_llm_variable(ngx_http_request_t *r, ngx_http_variable_value_t *v,
     switch (data) {
 
     case NGX_HTTP_LLM_VAR_MODEL:
-        models = ctx->main->models.elts;
-        s = (ctx->model >= 0) ? &models[ctx->model].name : NULL;
+        s = (ctx->model >= 0) ? &ctx->name : NULL;
         break;
 
     case NGX_HTTP_LLM_VAR_ALIAS:

@@ -28,7 +28,11 @@ ngx_http_llm_read_warmup(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
 
     model = (ngx_http_llm_model_t *) mcf->models.elts + i;
 
-    if (model->warmup.len == 0 || ngx_process == NGX_PROCESS_SIGNALLER) {
+    /* those that are added have what they were told to be like */
+
+    if (model->warmup.len == 0 || model->engine.added
+        || ngx_process == NGX_PROCESS_SIGNALLER)
+    {
         return NGX_CONF_OK;
     }
 

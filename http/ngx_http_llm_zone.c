@@ -158,7 +158,7 @@ ngx_http_llm_size_zone(ngx_cycle_t *cycle)
     size = llm_zone_size(mcf->nworkers, mcf->models.nelts,
                          mcf->shared_memory);
 
-    size += mcf->models.nelts * sizeof(llm_override_t);
+    size += mcf->models.nelts * (sizeof(llm_override_t) + LLM_NAME_TEXT);
 
     /* for the slab allocator itself: an entry for each page, and its header */
 
@@ -204,8 +204,12 @@ ngx_http_llm_init_zone(ngx_shm_zone_t *shm_zone, void *data)
     mcf->saved = ngx_slab_calloc(shpool,
                                  mcf->models.nelts * sizeof(llm_override_t));
 
+    mcf->saved_names = ngx_slab_calloc(shpool,
+                                       mcf->models.nelts
+                                       * sizeof(llm_admin_name_t));
+
     if (mem == NULL || mcf->counters == NULL || mcf->told == NULL
-        || mcf->saved == NULL
+        || mcf->saved == NULL || mcf->saved_names == NULL
         || ngx_http_llm_create_probed(mcf, shpool) != NGX_OK)
     {
         ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,

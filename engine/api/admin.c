@@ -13,7 +13,7 @@ static const struct {
     const char        *methods;
 } llm_admin_all[] = {
     [LLM_ADMIN_LIST_MODELS] = { "models", "GET, HEAD" },
-    [LLM_ADMIN_MODEL] = { "model", "GET, HEAD" },
+    [LLM_ADMIN_MODEL] = { "model", "GET, HEAD, PUT, DELETE" },
     [LLM_ADMIN_LOAD] = { "load", "POST" },
     [LLM_ADMIN_UNLOAD] = { "unload", "POST" },
     [LLM_ADMIN_DRAIN] = { "drain", "POST" },

@@ -11,7 +11,7 @@
 
 #include "engine/llm.h"
 
-#define LLM_ADMIN_NAME     256          /* most bytes of a name */
+#define LLM_ADMIN_NAME     LLM_MAX_NAME /* most bytes of a name */
 #define LLM_ADMIN_ALIASES  256
 #define LLM_ADMIN_MODELS   (2 * LLM_MAX_MODELS)
 #define LLM_ADMIN_BODY     16384        /* most bytes of a request's body */
@@ -88,8 +88,10 @@ typedef struct {
 } llm_admin_state_t;
 
 llm_str_t llm_admin_str(const llm_admin_name_t *name);
+/* of up to LLM_ADMIN_NAME bytes */
+void llm_admin_copy_name(llm_admin_name_t *to, llm_str_t from);
 
-/* may it be the name of an alias? */
+/* may it be the name of an alias, or of a model that is added? */
 int llm_admin_check_name(llm_str_t name, llm_err_t *err);
 /* NULL: none; names are the same in any case */
 const llm_admin_alias_t *llm_admin_find_alias(const llm_admin_state_t *st,
@@ -105,6 +107,7 @@ int llm_admin_is_news(const llm_admin_state_t *st, llm_str_t name,
     const llm_override_t *o);
 void llm_admin_set_model(llm_admin_state_t *st, llm_str_t name,
     const llm_override_t *o);
+void llm_admin_forget_model(llm_admin_state_t *st, llm_str_t name);
 
 int llm_admin_same_override(const llm_override_t *a, const llm_override_t *b);
 /* do they say the same? */
@@ -131,8 +134,10 @@ int llm_admin_text(const char *path, llm_buf_t *text, llm_err_t *err);
 
 /* what is known of a model beside the zone */
 typedef struct {
-    llm_str_t          name;
-    const char        *path;            /* the configuration's */
+    llm_str_t          name;            /* len 0: there is none now, and it is
+                                           not shown */
+    const char        *path;            /* the configuration's; empty: it was
+                                           added */
 } llm_admin_known_t;
 
 typedef struct {
@@ -148,6 +153,8 @@ typedef struct {
 int llm_admin_model_body(const llm_admin_conf_t *conf, uint32_t i,
     llm_buf_t *out);
 int llm_admin_models_body(const llm_admin_conf_t *conf, llm_buf_t *out);
+/* one that was removed */
+int llm_admin_removed_body(llm_str_t name, llm_buf_t *out);
 
 /* the part of the path behind dir, or the path; dir may be NULL */
 const char *llm_admin_below(const char *dir, const char *path);

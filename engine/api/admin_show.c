@@ -184,6 +184,8 @@ llm_admin_model_body(const llm_admin_conf_t *conf, uint32_t i,
     }
 
     llm_admin_add_text(out, "device", st.device);
+    (void) llm_buf_addf(out, ",\"added\":%s",
+                        m->path[0] == '\0' ? "true" : "false");
     llm_admin_add_figures(conf, i, &st, out);
     llm_admin_add_action(conf, i, out);
 
@@ -199,12 +201,24 @@ llm_admin_models_body(const llm_admin_conf_t *conf, llm_buf_t *out)
     llm_admin_begin_list(out);
 
     for (i = 0; i < conf->n_models; i++) {
-        (void) llm_admin_model_body(conf, i, out);
+        if (conf->models[i].name.len) {
+            (void) llm_admin_model_body(conf, i, out);
+        }
     }
 
     llm_admin_end_list(out);
 
     return out->failed ? LLM_ERROR : LLM_OK;
+}
+
+
+int
+llm_admin_removed_body(llm_str_t name, llm_buf_t *out)
+{
+    (void) llm_buf_adds(out, "{\"id\":");
+    (void) llm_json_add_string(out, name.data, name.len);
+
+    return llm_buf_adds(out, ",\"object\":\"model\",\"deleted\":true}");
 }
 
 

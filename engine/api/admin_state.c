@@ -1,11 +1,14 @@
 /*
- * What llm_admin leaves behind: aliases that it has set, models that have
- * another file, are stopped or drain.  As a file (sealed.h):
+ * What llm_admin leaves behind: aliases that it has set, models that it has
+ * added, or that have another file, are stopped or drain.  As a file
+ * (sealed.h):
  *
  *   {"state_of": "llm_admin"}
  *   {"alias": "chat", "model": "demo-2"}
  *   {"model": "demo", "file": "b.gguf", "stopped": false, "draining": true,
  *    "number": 7}
+ *   {"model": "new", "file": "c.gguf", "stopped": false, "draining": false,
+ *    "number": 1, "added": true}
  *   {"lines": 2, "sha256": "of all bytes before this line"}
  */
 
@@ -35,8 +38,8 @@ llm_admin_str(const llm_admin_name_t *name)
 }
 
 
-static void
-llm_admin_set_name(llm_admin_name_t *to, llm_str_t from)
+void
+llm_admin_copy_name(llm_admin_name_t *to, llm_str_t from)
 {
     to->len = (uint32_t) from.len;
     memcpy(to->data, from.data, from.len);
@@ -133,11 +136,11 @@ llm_admin_set_alias(llm_admin_state_t *st, llm_str_t name, llm_str_t model,
     }
 
     if (i == st->n_aliases) {
-        llm_admin_set_name(&a->name, name);
+        llm_admin_copy_name(&a->name, name);
         st->n_aliases++;
     }
 
-    llm_admin_set_name(&a->model, model);
+    llm_admin_copy_name(&a->model, model);
 
     return LLM_OK;
 }
@@ -149,7 +152,7 @@ static int
 llm_admin_is_usual(const llm_override_t *o)
 {
     return o->file[0] == '\0' && !o->stopped && !o->draining
-           && o->number == 0;
+           && o->number == 0 && !o->added;
 }
 
 
@@ -157,7 +160,8 @@ int
 llm_admin_same_override(const llm_override_t *a, const llm_override_t *b)
 {
     return strcmp(a->file, b->file) == 0 && !a->stopped == !b->stopped
-           && !a->draining == !b->draining && a->number == b->number;
+           && !a->draining == !b->draining && a->number == b->number
+           && !a->added == !b->added;
 }
 
 
@@ -190,36 +194,58 @@ llm_admin_is_news(const llm_admin_state_t *st, llm_str_t name,
 }
 
 
-/* the one that was set last is the last; if there is no room the first one
-   goes: there are more than a configuration can have */
+/* if there is no room: the first that the configuration has or had, of which
+   there are more than it can have */
+
+static uint32_t
+llm_admin_oldest(const llm_admin_state_t *st)
+{
+    uint32_t  i;
+
+    for (i = 0; i < st->n_models && st->models[i].o.added; i++) { /* void */ }
+
+    return i < st->n_models ? i : 0;
+}
+
 
 void
-llm_admin_set_model(llm_admin_state_t *st, llm_str_t name,
-    const llm_override_t *o)
+llm_admin_forget_model(llm_admin_state_t *st, llm_str_t name)
 {
     uint32_t            i;
     llm_admin_model_t  *m;
 
     for (i = 0; i < st->n_models; i++) {
-        if (llm_str_eq(llm_admin_str(&st->models[i].name), name)) {
-            break;
+        m = &st->models[i];
+
+        if (llm_str_eq(llm_admin_str(&m->name), name)) {
+            memmove(m, m + 1, (st->n_models - i - 1) * sizeof(*m));
+            st->n_models--;
+            return;
         }
     }
+}
 
-    if (i == LLM_ADMIN_MODELS) {
-        i = 0;
-    }
 
-    if (i < st->n_models) {
-        m = &st->models[i];
-        memmove(m, m + 1, (st->n_models - i - 1) * sizeof(*m));
-        st->n_models--;
+/* the one that was set last is the last */
+
+void
+llm_admin_set_model(llm_admin_state_t *st, llm_str_t name,
+    const llm_override_t *o)
+{
+    llm_admin_name_t    gone;
+    llm_admin_model_t  *m;
+
+    llm_admin_forget_model(st, name);
+
+    if (st->n_models == LLM_ADMIN_MODELS) {
+        gone = st->models[llm_admin_oldest(st)].name;
+        llm_admin_forget_model(st, llm_admin_str(&gone));
     }
 
     m = &st->models[st->n_models++];
 
     memset(m, 0, sizeof(*m));
-    llm_admin_set_name(&m->name, name);
+    llm_admin_copy_name(&m->name, name);
     m->o = *o;
 }
 
@@ -297,6 +323,29 @@ llm_admin_merge_alias(llm_admin_state_t *ours, const llm_admin_state_t *base,
 }
 
 
+/* a model that they have removed, unless ours was changed, too */
+
+static void
+llm_admin_merge_removed(llm_admin_state_t *ours,
+    const llm_admin_state_t *base, const llm_admin_state_t *theirs)
+{
+    uint32_t   i;
+    llm_str_t  name;
+
+    for (i = 0; i < base->n_models; i++) {
+        name = llm_admin_str(&base->models[i].name);
+
+        if (base->models[i].o.added
+            && llm_admin_find_model(theirs, name) == NULL
+            && llm_admin_same_model(&base->models[i],
+                                    llm_admin_find_model(ours, name)))
+        {
+            llm_admin_forget_model(ours, name);
+        }
+    }
+}
+
+
 void
 llm_admin_merge(llm_admin_state_t *ours, const llm_admin_state_t *base,
     const llm_admin_state_t *theirs)
@@ -314,6 +363,8 @@ llm_admin_merge(llm_admin_state_t *ours, const llm_admin_state_t *base,
         llm_admin_merge_alias(ours, base, theirs,
                               llm_admin_str(&theirs->aliases[i].name));
     }
+
+    llm_admin_merge_removed(ours, base, theirs);
 
     for (i = 0; i < theirs->n_models; i++) {
         name = llm_admin_str(&theirs->models[i].name);
@@ -365,10 +416,11 @@ llm_admin_write(const llm_admin_state_t *st, llm_buf_t *out)
         (void) llm_buf_addc(out, ',');
         llm_admin_add_name(out, "file", m->o.file, strlen(m->o.file));
         (void) llm_buf_addf(out, ",\"stopped\":%s,\"draining\":%s,"
-                            "\"number\":%llu}\n",
+                            "\"number\":%llu%s}\n",
                             m->o.stopped ? "true" : "false",
                             m->o.draining ? "true" : "false",
-                            (unsigned long long) m->o.number);
+                            (unsigned long long) m->o.number,
+                            m->o.added ? ",\"added\":true" : "");
     }
 
     return llm_sealed_end(out, "lines", st->n_aliases + st->n_models);
@@ -434,6 +486,18 @@ llm_admin_read_line(llm_admin_state_t *st, const llm_flat_t *line)
     }
 
     memset(&o, 0, sizeof(o));
+
+    /* an older nginx-llm has written no "added" */
+
+    if (llm_flat_get(line, "added")
+        && llm_admin_bool(line, "added", &o.added) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    if (o.added && llm_admin_check_name(model, &err) != LLM_OK) {
+        return LLM_ERROR;
+    }
 
     if (llm_admin_member(line, "file", LLM_MAX_FILE - 1, &file) != LLM_OK
         || llm_admin_bool(line, "stopped", &o.stopped) != LLM_OK

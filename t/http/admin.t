@@ -154,10 +154,9 @@ for my $from (1, 2) {
 }
 
 for my $case ([ POST => 'models', 'GET, HEAD' ],
-              [ DELETE => 'models/one', 'GET, HEAD' ],
-              [ POST => 'models/one', 'GET, HEAD' ],
+              [ PATCH => 'models/one', 'GET, HEAD, PUT, DELETE' ],
+              [ POST => 'models/one', 'GET, HEAD, PUT, DELETE' ],
               [ GET => 'models/one/load', 'POST' ],
-              [ PUT => 'models/one/drain', 'POST' ],
               [ POST => 'aliases/chat', 'GET, HEAD, PUT, DELETE' ],
               [ PUT => 'aliases', 'GET, HEAD' ],
               [ PATCH => 'aliases/chat', 'GET, HEAD, PUT, DELETE' ],

@@ -66,6 +66,7 @@ my %bad = (
 my %own = (
     'llm_admin state=' => { good => [ 'new.json' ],
                             bad => [ '', 'none/new.json', 'logs', 'pipe' ] },
+    'llm_admin like=' => { good => [ 'demo' ] },
     'llm_alias VALUE' => { bad => [ 'none' ] },
     'llm_priority VALUE' => { good => [ '-100', '100', '0', '""' ],
                               bad => [ '101', '-101', 'word', '1.5', '-',

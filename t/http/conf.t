@@ -299,6 +299,21 @@ is("$res->{status} " . ($res->{json}{file} // ''), '200 small-2.gguf',
    'another file') or diag($res->{body});
 is(chat_is(), 'small', 'serves');
 
+my ($file, $new) = slurp('conf/admin.conf')
+                 =~ /^#   curl -X PUT -d '(.*)' \\\n.*:8080(\S+)'$/m;
+my ($gone) = slurp('conf/admin.conf') =~ /^#   curl -X DELETE '.*:8080(\S+)'$/m;
+
+copy("$LLM::Test::ROOT/models/demo.gguf", $t->dir . '/models/new.gguf')
+    or die $!;
+
+$res = $t->request(method => 'PUT', path => $new, body => $file);
+is("$res->{status} " . ($res->{json}{id} // ''), '200 new', 'another model')
+    or diag($res->{body});
+is($t->post('/v1/completions', { %ask, model => 'new' })->{json}{model}, 'new',
+   'serves');
+$res = $t->request(method => 'DELETE', path => $gone);
+is($res->{status}, 200, 'until it is removed') or diag($res->{body});
+
 $t->stop(name => 'admin.conf');
 
 

@@ -78,6 +78,8 @@ test_routes(void)
     ok(llm_str_is(to.whole, "a/b/drain"), "an action's path may be a model's");
     is_str(llm_admin_methods(LLM_ADMIN_ALIAS), "GET, HEAD, PUT, DELETE",
            "methods");
+    is_str(llm_admin_methods(LLM_ADMIN_MODEL), "GET, HEAD, PUT, DELETE",
+           "methods of a model");
 }
 
 
@@ -268,6 +270,28 @@ test_models(void)
        "the oldest ones have gone");
     m = llm_admin_find_model(&st, text(name));
     ok(m && m->o.number == LLM_ADMIN_MODELS + 5, "the latest one is there");
+
+    /* one that was added is only here */
+
+    memset(&st, 0, sizeof(st));
+    o = override("a.gguf", 0, 0, 0);
+    o.added = 1;
+    ok(llm_admin_is_news(&st, text("new"), &o), "one that is added is news");
+    llm_admin_set_model(&st, text("new"), &o);
+    ok(!llm_admin_is_news(&st, text("new"), &o), "once");
+
+    for (i = 0; i < LLM_ADMIN_MODELS + 5; i++) {
+        snprintf(name, sizeof(name), "n%d", i);
+        o = override("", 1, 0, i + 1);
+        llm_admin_set_model(&st, text(name), &o);
+    }
+
+    ok(llm_admin_find_model(&st, text("new")) != NULL,
+       "others go before it does");
+    llm_admin_forget_model(&st, text("new"));
+    llm_admin_forget_model(&st, text("none"));
+    is_int(st.n_models, LLM_ADMIN_MODELS - 1, "it is forgotten");
+    ok(llm_admin_find_model(&st, text("new")) == NULL, "alone");
 }
 
 
@@ -292,6 +316,10 @@ fill(void)
     file[sizeof(file) - 1] = '\0';
     o = override(file, 1, 0, INT64_MAX);
     llm_admin_set_model(&st, text("demo-2"), &o);
+
+    o = override("b.gguf", 0, 0, 1);
+    o.added = 1;
+    llm_admin_set_model(&st, text("org/\xc3\xa4 \"new\""), &o);
 }
 
 
@@ -367,7 +395,11 @@ test_wrong(void)
         "{\"model\":\"a\",\"file\":null,\"stopped\":true,\"draining\":false,"
         "\"number\":0}",
         "{\"model\":\"a\",\"file\":\"\",\"stopped\":true,\"draining\":false,"
-        "\"number\":-1}"
+        "\"number\":-1}",
+        "{\"model\":\"a\",\"file\":\"b\",\"stopped\":true,\"draining\":false,"
+        "\"number\":1,\"added\":1}",
+        "{\"model\":\"\\n\",\"file\":\"b\",\"stopped\":true,\"draining\":"
+        "false,\"number\":1,\"added\":true}"
     };
 
     for (i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
@@ -653,6 +685,32 @@ test_merge(void)
     ok(m && m->o.number == 2, "their model");
     m = llm_admin_find_model(&ours, text("n"));
     ok(m && m->o.number == 3, "our model");
+
+    /* models that were added may be removed, too */
+
+    memset(&o, 0, sizeof(o));
+    o.added = 1;
+    strcpy(o.file, "a.gguf");
+    llm_admin_set_model(&base, text("added"), &o);
+    llm_admin_set_model(&base, text("changed"), &o);
+    ours = base;
+    theirs = base;
+    llm_admin_forget_model(&theirs, text("added"));
+    llm_admin_forget_model(&theirs, text("changed"));
+    llm_admin_forget_model(&theirs, text("m"));
+    llm_admin_set_model(&theirs, text("more"), &o);
+    o.stopped = 1;
+    llm_admin_set_model(&ours, text("changed"), &o);
+    llm_admin_merge(&ours, &base, &theirs);
+
+    ok(llm_admin_find_model(&ours, text("added")) == NULL,
+       "one that they have removed");
+    m = llm_admin_find_model(&ours, text("changed"));
+    ok(m && m->o.stopped && m->o.added, "not if it was changed here");
+    m = llm_admin_find_model(&ours, text("more"));
+    ok(m && m->o.added, "one that they have added");
+    ok(llm_admin_find_model(&ours, text("m")) != NULL,
+       "what is known of others is kept");
 
     /* in another order it is the same */
 

@@ -367,6 +367,7 @@ sub words {
 
         # what is said, and what is set, is compared with nothing
 
+        $code =~ s/\b\w*_differs\([^()]*\)//gs;
         $code =~ s/\b\w*(?:log_error|_invalid|PARAM_ERROR|str_set|_differs)\(.*?\);//gs;
         $code =~ s/\breturn [^;]*?";//g;
 
