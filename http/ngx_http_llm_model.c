@@ -294,16 +294,17 @@ static char *
 ngx_http_llm_model_num(ngx_conf_t *cf, ngx_http_llm_model_t *model,
     ngx_http_llm_param_t *param, ngx_str_t *value)
 {
+    int64_t   got;
     uint64_t  n;
 
-    if (llm_count((char *) value->data, value->len, param->max, &n) != LLM_OK)
-    {
-        n = 0;
-    }
+    /* one may be 0 */
 
-    *(uint32_t *) ((char *) model + param->offset) = n;
+    got = llm_count((char *) value->data, value->len, param->max, &n) == LLM_OK
+          ? (int64_t) n : -1;
 
-    return ngx_http_llm_model_range(cf, model, param, value, n,
+    *(uint32_t *) ((char *) model + param->offset) = got;
+
+    return ngx_http_llm_model_range(cf, model, param, value, got,
                                     "a number such as \"512\" or \"8k\"",
                                     "");
 }
