@@ -12,8 +12,7 @@ use Test::More;
 
 # JSON, but beyond the reader's limits: t/unit/json_suite.c
 
-my %refused = map { $_ => 1 } qw(y_object_escaped_null_in_key
-    y_string_null_escape y_number_double_close_to_zero);
+my %refused = (y_number_double_close_to_zero => 1);
 
 my %cases = (
     n_structure_100000_opening_arrays => '[' x 100_000,
