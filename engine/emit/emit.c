@@ -252,11 +252,11 @@ llm_emit_mark(llm_emit_t *e, size_t at, size_t n)
 static void
 llm_emit_settle(llm_emit_t *e, size_t decided)
 {
-    size_t            size;
+    size_t            off, size;
     llm_emit_prob_t  *prob;
 
-    while (e->settled < e->probs.len) {
-        prob = (llm_emit_prob_t *) (e->probs.data + e->settled);
+    for (off = e->settled; off < e->probs.len; off += size) {
+        prob = (llm_emit_prob_t *) (e->probs.data + off);
         size = llm_emit_prob_size(prob);
 
         /* one that nothing follows, and that has no bytes, goes on with what
@@ -268,18 +268,21 @@ llm_emit_settle(llm_emit_t *e, size_t decided)
             prob->flags |= e->said ? LLM_PROB_CONTENT : 0;
 
         } else if (!(prob->flags & LLM_PROB_CONTENT) && prob->to > decided) {
-            return;
+            break;
         }
 
         e->said = prob->flags & LLM_PROB_CONTENT;
 
         if (e->said) {
+            memmove(e->probs.data + e->settled, prob, size);
             e->settled += size;
-            continue;
         }
+    }
 
-        e->probs.len -= size;
-        memmove(prob, (char *) prob + size, e->probs.len - e->settled);
+    if (off > e->settled) {
+        e->probs.len -= off - e->settled;
+        memmove(e->probs.data + e->settled, e->probs.data + off,
+                e->probs.len - e->settled);
     }
 }
 
