@@ -391,7 +391,7 @@ llm_answer_next(llm_answer_t *a, int last)
     a->failed = 0;
     a->told = 0;
 
-    return llm_answer_plain(a, rest.data, n);
+    return llm_answer_plain(a, rest.data, n, llm_answer_place(a, rest.data));
 }
 
 

@@ -287,35 +287,45 @@ llm_answer_inner_mark(const llm_form_t *f, llm_str_t s)
 }
 
 
-/* what is left of a call that cannot be read, without its marks: a space is in
-   the place of each */
+/* what is left of a call that cannot be read, in a->text, without its marks: a
+   space is in the place of each */
 
 static int
 llm_answer_left(llm_answer_t *a, llm_str_t text)
 {
-    size_t  i, n;
+    int          rc;
+    size_t       i, n, at;
+    const char  *from;
 
-    a->piece.len = 0;
+    rc = LLM_OK;
+    at = llm_answer_place(a, text.data);
+    from = text.data;
 
-    for (i = 0; i < text.len; i += n ? n : 1) {
+    for (i = 0; i < text.len && rc == LLM_OK; i += n ? n : 1) {
         n = llm_answer_inner_mark(a->call.form, (llm_str_t) { text.len - i,
                                                               text.data + i });
         if (n == 0) {
-            (void) llm_buf_addc(&a->piece, text.data[i]);
-
-        } else if (a->piece.len
-                   && !llm_mark_is_space(a->piece.data[a->piece.len - 1]))
-        {
-            (void) llm_buf_addc(&a->piece, ' ');
+            continue;
         }
+
+        if (from < text.data + i) {
+            rc = llm_answer_plain(a, from, (size_t) (text.data + i - from),
+                                  llm_answer_place(a, from));
+
+            if (rc == LLM_OK && !llm_mark_is_space(text.data[i - 1])) {
+                rc = llm_answer_plain(a, " ", 1, at + i);
+            }
+        }
+
+        from = text.data + i + n;
     }
 
-    if (a->piece.failed) {
-        return LLM_ERROR;
+    if (rc != LLM_OK) {
+        return rc;
     }
 
-    return a->piece.len ? llm_answer_plain(a, a->piece.data, a->piece.len)
-                        : LLM_OK;
+    return llm_answer_plain(a, from, (size_t) (text.data + text.len - from),
+                            llm_answer_place(a, from));
 }
 
 

@@ -69,8 +69,10 @@ struct llm_answer_s {
 void llm_answer_enter(llm_answer_t *a, llm_state_t state, size_t len);
 /* hands out text of the state */
 int llm_answer_put(llm_answer_t *a, const char *p, size_t n, size_t at);
-/* text that is no mark */
-int llm_answer_plain(llm_answer_t *a, const char *p, size_t n);
+/* where p, in a->text, is in all that was pushed */
+size_t llm_answer_place(const llm_answer_t *a, const char *p);
+/* text that is no mark, and has come at that place */
+int llm_answer_plain(llm_answer_t *a, const char *p, size_t n, size_t at);
 
 /* answer_entry.c */
 /* is a call being tried at a->pos?  LLM_OK: a->calling says; LLM_MORE; last:

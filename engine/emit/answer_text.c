@@ -70,20 +70,26 @@ llm_answer_count_ticks(llm_answer_t *a, const char *p, size_t n)
 }
 
 
+size_t
+llm_answer_place(const llm_answer_t *a, const char *p)
+{
+    return a->base + (size_t) (p - a->text.data);
+}
+
+
 int
-llm_answer_plain(llm_answer_t *a, const char *p, size_t n)
+llm_answer_plain(llm_answer_t *a, const char *p, size_t n, size_t at)
 {
     int     rc;
-    size_t  body, at;
+    size_t  body;
 
     if (a->lead) {
         while (n && llm_mark_is_space(*p)) {
             p++;
             n--;
+            at++;
         }
     }
-
-    at = a->base + (size_t) (p - a->text.data);
 
     for (body = n; body && llm_mark_is_space(p[body - 1]); body--) {
         /* void */

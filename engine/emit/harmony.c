@@ -46,8 +46,10 @@ llm_harmony_enter(llm_answer_t *a, const llm_harmony_header_t *h,
 
     /* who wants reasoning as it is written gets its marks, too */
 
-    rc = llm_harmony_is_nobody(h->to) ? llm_answer_plain(a, rest.data, h->len)
-                                      : LLM_OK;
+    rc = llm_harmony_is_nobody(h->to)
+         ? llm_answer_plain(a, rest.data, h->len,
+                            llm_answer_place(a, rest.data))
+         : LLM_OK;
     llm_answer_enter(a, LLM_STATE_CONTENT, h->len);
     a->lead = 0;
 
@@ -369,5 +371,5 @@ llm_harmony_next(llm_answer_t *a, llm_str_t rest, int last)
     a->failed = 0;
     a->told = 0;
 
-    return llm_answer_plain(a, rest.data, n);
+    return llm_answer_plain(a, rest.data, n, llm_answer_place(a, rest.data));
 }

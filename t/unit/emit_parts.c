@@ -141,7 +141,14 @@ test_parts(void)
         { T "Hm" U "Yes.", LLM_ANSWER_REASONING|LLM_ANSWER_HIDE, "x",
           { "Yes.", "", "", "" }, 0, 3, 4 },
         { T "Hm" U "Yes.", LLM_ANSWER_MARKED, "x",
-          { "<|t|>Hm<|/t|>Yes.", "", "", "" }, 0, 0, 8 }
+          { "<|t|>Hm<|/t|>Yes.", "", "", "" }, 0, 0, 8 },
+        { "A" C "{\"name\": \"g\", \"arguments\": {}}" D,
+          LLM_ANSWER_TOOLS, "x",
+          { "A{\"name\": \"g\", \"arguments\": {}}", "", "", "" }, 0, 0, 31 },
+        { "A" C "{\"name\": \"g\"} " C "[x y] " C "{\"name\": \"g\"}" D
+          CALL("{}"), LLM_ANSWER_TOOLS, "Q",
+          { "A{\"name\": \"g\"}[x y]{\"name\": \"g\"}", "", "f", "{}" }, 1,
+          0, 32 }
     };
 
     static const uint32_t  flags[] = {
