@@ -117,7 +117,7 @@ llm_api_mo_is_object(const llm_buf_t *json)
 }
 
 
-/* behind the string that begins at i; s.len: it does not end */
+/* behind the string that begins at i; 0: it does not end */
 
 static size_t
 llm_api_mo_string(llm_str_t s, size_t i)
@@ -126,7 +126,7 @@ llm_api_mo_string(llm_str_t s, size_t i)
         i += s.data[i] == '\\';
     }
 
-    return i < s.len ? i + 1 : s.len;
+    return i < s.len ? i + 1 : 0;
 }
 
 
@@ -138,7 +138,7 @@ llm_api_mo_members(llm_str_t s)
 {
     int     value;
     char    c;
-    size_t  i, end, depth;
+    size_t  i, n, end, depth;
 
     end = 0;
     depth = 0;
@@ -152,8 +152,14 @@ llm_api_mo_members(llm_str_t s)
         }
 
         if (c == '"') {
-            i = llm_api_mo_string(s, i);
-            end = value && depth == 1 && s.data[i - 1] == '"' ? i : end;
+            n = llm_api_mo_string(s, i);
+
+            if (n == 0) {
+                break;
+            }
+
+            i = n;
+            end = value && depth == 1 ? i : end;
             continue;
         }
 
