@@ -330,6 +330,8 @@ llm_gram_cache_look(llm_gram_cache_t *c, llm_str_t key, llm_gram_ref_t **ref,
 {
     llm_gram_digest_t  d;
 
+    *ref = NULL;
+
     if (llm_gram_cache_digest(key, &d, err) != LLM_OK) {
         return LLM_ERROR;
     }
