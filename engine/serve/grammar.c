@@ -347,7 +347,8 @@ llm_grammar_make(llm_rule_ctx_t *ctx, const llm_toktree_t *tree,
 }
 
 
-/* the same; a grammar that nobody needs any more is no client's error */
+/* the same; a grammar that nobody needs any more is no client's error, and none
+   that others may have: its nodes have failed */
 
 static llm_gram_t *
 llm_grammar_compile(void *data, const llm_toktree_t *tree, llm_err_t *err)
@@ -358,8 +359,10 @@ llm_grammar_compile(void *data, const llm_toktree_t *tree, llm_err_t *err)
     ctx = data;
     g = llm_grammar_make(ctx, tree, err);
 
-    if (g == NULL && ctx->stopped) {
+    if (ctx->stopped) {
+        llm_gram_free(g);
         (void) llm_fail(err, "the request is over");
+        return NULL;
     }
 
     return g;
