@@ -251,7 +251,8 @@ struct llm_req_s {
 
     /* engine/serve/turns.h's, under the engine's lock */
     llm_payer_t         *payer;         /* NULL: it is not being prepared */
-    uint32_t             turn;          /* llm_turn_t: the list that it is in */
+    uint32_t             turn;          /* llm_turn_t: the list that it is in;
+                                           LLM_TURN_N: in none */
 };
 
 /* takes msg over; NULL: no memory (msg is then freed) */

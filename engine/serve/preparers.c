@@ -203,6 +203,8 @@ llm_preparer_run(llm_preparer_t *p, llm_req_t *r)
         e->n_idle++;
     }
 
+    rc = llm_preparer_is_cancelled(r) ? LLM_OK : rc;
+
     if (rc == LLM_LATER) {
         llm_turns_put(&e->turns, r, LLM_TURN_SLOW);
 

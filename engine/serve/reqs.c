@@ -3,8 +3,9 @@
  * its last event.  The scheduler's thread alone runs this.
  *
  *   NEW        its model is not loaded yet: in m->held
- *   PREPARING  a preparation thread has it; it is not touched, only
- *              `cancelled` and `late` are set
+ *   PREPARING  a preparation thread has it, and it is not touched, only
+ *              `cancelled` and `late` are set; or it waits for one, and is
+ *              taken away where it is over
  *   ASKING     metered: its size is known, its worker is to say whether it
  *              may run; in e->asking until there was room for the question
  *   SCHEDULED  in its model's scheduler
@@ -578,6 +579,32 @@ llm_engine_admit(llm_engine_t *e, llm_req_t *r)
 }
 
 
+/* tells a preparation thread that it is over: 1: none has it, and none will; 0:
+   it comes back soon */
+
+static int
+llm_engine_call_off(llm_engine_t *e, llm_req_t *r)
+{
+    int  waits;
+
+    pthread_mutex_lock(&e->lock);
+
+    waits = r->turn == LLM_TURN_QUICK || r->turn == LLM_TURN_SLOW;
+
+    if (waits) {
+        llm_turns_take(&e->turns, r);
+        llm_turns_leave(&e->turns, r);
+    }
+
+    atomic_store_explicit(&r->cancelled, 1, memory_order_relaxed);
+    pthread_cond_broadcast(&e->work);   /* whose compilation was put aside
+                                           waits there */
+    pthread_mutex_unlock(&e->lock);
+
+    return waits;
+}
+
+
 /*
  * Cancels a request: no further event is sent.  If it has no sequences yet,
  * it is counted as one cancelled choice.
@@ -602,8 +629,12 @@ llm_engine_cancel(llm_engine_t *e, llm_req_t *r)
 
     case LLM_REQ_PREPARING:
         llm_zone_add(*cancelled, 1);
-        atomic_store_explicit(&r->cancelled, 1, memory_order_relaxed);
         r->late.status = 0;
+
+        if (llm_engine_call_off(e, r)) {
+            break;
+        }
+
         p->slots[r->out.to.slot] = NULL;
         return;
 
@@ -653,7 +684,11 @@ llm_engine_fail(llm_engine_t *e, llm_req_t *r, const llm_err_t *err,
 
         r->late = *err;
         r->late_retry = retry_after;
-        atomic_store_explicit(&r->cancelled, 1, memory_order_relaxed);
+
+        if (llm_engine_call_off(e, r)) {
+            llm_engine_doom(e, r, err, retry_after);
+        }
+
         return;
 
     case LLM_REQ_ASKING:

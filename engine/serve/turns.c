@@ -150,6 +150,7 @@ llm_turns_take(llm_turns_t *q, llm_req_t *r)
 
     p = r->payer;
     llm_jobs_remove(&p->jobs[r->turn], r);
+    r->turn = LLM_TURN_N;
 
     if (--p->n_jobs == 0) {
         *(p->prev ? &p->prev->next : &q->waiting) = p->next;

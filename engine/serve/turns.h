@@ -9,6 +9,7 @@
  *   QUICK    a small message that nothing was done for yet
  *   SLOW     a large one, or one whose grammar is still to be compiled
  *   PAUSED   its compilation was put aside; the thread that has it waits
+ * or, while a thread works on it, in none.
  *
  * The engine's lock guards all of it.
  */

@@ -222,11 +222,61 @@ test_shares(void)
 }
 
 
+/* what is over waits for no turn */
+
+static void
+test_over(void)
+{
+    llm_err_t        err;
+    llm_req_t       *r[4];
+    uint32_t         i;
+    llm_engine_t     e;
+    llm_preparer_t   small, large;
+
+    turns_open(&e, &small, &large);
+    llm_jobs_init(&e.doomed);
+    (void) llm_engine_late(&err);
+
+    for (i = 0; i < 4; i++) {
+        r[i] = job(&e, i == 1 ? 2 << 20 : 2 << 10, 7 + i, 0);
+        r[i]->state = LLM_REQ_PREPARING;
+    }
+
+    llm_engine_fail(&e, r[0], &err, 0);
+    llm_engine_fail(&e, r[1], &err, 0);
+    ok(r[0]->state == LLM_REQ_DOOMED && r[1]->state == LLM_REQ_DOOMED
+       && r[0]->err.status == 504 && r[0]->payer == NULL,
+       "one that waits gets its error at once");
+
+    ok(next_job(&large) == r[2], "and no thread");
+    llm_engine_fail(&e, r[2], &err, 0);
+    ok(r[2]->state == LLM_REQ_PREPARING && r[2]->cancelled && r[2]->payer,
+       "one that a thread has is told of");
+
+    ok(next_job(&large) == r[3], "another one");
+    llm_turns_put(&e.turns, r[3], LLM_TURN_PAUSED);
+    llm_engine_fail(&e, r[3], &err, 0);
+    ok(r[3]->state == LLM_REQ_PREPARING
+       && llm_turns_next(&e.turns, LLM_TURNS_ALL) == r[3],
+       "one that was put aside is its thread's");
+    llm_turns_take(&e.turns, r[3]);
+
+    end_job(&e, r[2], 1);
+    end_job(&e, r[3], 1);
+    llm_req_free(r[0]);
+    llm_req_free(r[1]);
+
+    ok(e.turns.waiting == NULL, "nothing is left");
+    turns_close(&e);
+}
+
+
 int
 main(void)
 {
     test_turns();
     test_shares();
+    test_over();
 
     return done_testing();
 }
