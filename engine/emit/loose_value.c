@@ -15,6 +15,39 @@ llm_loose_space(llm_loose_t *r)
 }
 
 
+/* the end of the line, or where a bracket closes, or what comes next begins */
+
+static const char *
+llm_loose_word_end(const llm_loose_t *r)
+{
+    const char  *p, *next;
+
+    next = r->p;
+
+    for (p = r->p; p < r->end; p++) {
+        if ((llm_loose_is_closer(*p) && *p == r->within) || *p == '\n'
+            || (*p == ',' && (r->within == ']'
+                              || llm_loose_is_key(r, llm_loose_skip(r,
+                                                                    p + 1)))))
+        {
+            break;
+        }
+
+        /* what follows white space is looked at once */
+
+        if (p >= next && llm_mark_is_space(*p)) {
+            next = llm_loose_skip(r, p);
+
+            if (r->within != ']' && llm_loose_is_key(r, next)) {
+                break;
+            }
+        }
+    }
+
+    return p;
+}
+
+
 /* a number, true, false, null, or text without quotes where the schema wants
    a string */
 
@@ -27,16 +60,7 @@ llm_loose_word(llm_loose_t *r, const llm_flat_t *schema)
     llm_str_t    s;
     const char  *p;
 
-    for (p = r->p; p < r->end; p++) {
-        if ((llm_loose_is_closer(*p) && *p == r->within) || *p == '\n'
-            || (*p == ',' && (r->within == ']'
-                              || llm_loose_is_key(r, llm_loose_skip(r, p + 1))))
-            || (llm_mark_is_space(*p) && r->within != ']'
-                && llm_loose_is_key(r, llm_loose_skip(r, p))))
-        {
-            break;
-        }
-    }
+    p = llm_loose_word_end(r);
 
     for (n = (size_t) (p - r->p); n && (llm_mark_is_space(r->p[n - 1])
                                         || r->p[n - 1] == ','); n--)
