@@ -431,7 +431,7 @@ llm_args_param(llm_args_t *a, const llm_param_t *p, const llm_flat_t *schema)
 
     types = p->is_text ? LLM_TYPE_STRING
             : p->is_data ? ~(unsigned) LLM_TYPE_STRING
-            : llm_types_of(schema, llm_type_schema(schema, key), 0);
+            : llm_types_of(schema, llm_type_schema(schema, key));
 
     (void) llm_lit_quote(key, &a->json);
     (void) llm_buf_adds(&a->json, ": ");

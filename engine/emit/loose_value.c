@@ -100,7 +100,7 @@ llm_loose_word(llm_loose_t *r, const llm_flat_t *schema)
                : r->more ? LLM_MORE : LLM_OK;
     }
 
-    types = schema ? llm_types_of(schema, schema, 0) : 0;
+    types = schema ? llm_types_of(schema, schema) : 0;
 
     if (r->more) {
         return LLM_MORE;

@@ -6,6 +6,9 @@
 
 /* of references and of schemas in schemas */
 #define LLM_TYPE_DEPTH  8
+/* schemas that are looked at for one type: lists of references to lists have
+   no end */
+#define LLM_TYPE_LOOKS  1000
 
 
 static unsigned
@@ -152,8 +155,9 @@ llm_type_refers(const llm_flat_t *root, const llm_flat_t *schema)
 }
 
 
-unsigned
-llm_types_of(const llm_flat_t *root, const llm_flat_t *schema, int depth)
+static unsigned
+llm_types_in(const llm_flat_t *root, const llm_flat_t *schema, int depth,
+    uint32_t *left)
 {
     size_t             i;
     unsigned           types;
@@ -162,10 +166,12 @@ llm_types_of(const llm_flat_t *root, const llm_flat_t *schema, int depth)
     static const char *const  lists[] = { "anyOf", "oneOf", "allOf" };
 
     if (schema == NULL || schema->type != LLM_FLAT_OBJECT
-        || depth == LLM_TYPE_DEPTH)
+        || depth == LLM_TYPE_DEPTH || *left == 0)
     {
         return 0;
     }
+
+    (*left)--;
 
     schema = llm_type_refers(root, schema);
 
@@ -212,12 +218,25 @@ llm_types_of(const llm_flat_t *root, const llm_flat_t *schema, int depth)
             continue;
         }
 
-        for (item = llm_flat_first(v); item; item = llm_flat_next(v, item)) {
-            types |= llm_types_of(root, item, depth + 1);
+        for (item = llm_flat_first(v); item && *left;
+             item = llm_flat_next(v, item))
+        {
+            types |= llm_types_in(root, item, depth + 1, left);
         }
     }
 
     return types;
+}
+
+
+unsigned
+llm_types_of(const llm_flat_t *root, const llm_flat_t *schema)
+{
+    uint32_t  left;
+
+    left = LLM_TYPE_LOOKS;
+
+    return llm_types_in(root, schema, 0, &left);
 }
 
 
@@ -240,6 +259,6 @@ llm_type_schema(const llm_flat_t *schema, llm_str_t key)
 int
 llm_tool_takes_text(const llm_tool_t *tool, llm_str_t key)
 {
-    return llm_types_of(tool->schema, llm_type_schema(tool->schema, key), 0)
+    return llm_types_of(tool->schema, llm_type_schema(tool->schema, key))
            == LLM_TYPE_STRING;
 }

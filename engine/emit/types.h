@@ -16,9 +16,8 @@
 #define LLM_TYPE_ARRAY    32
 
 /* what a value of this schema, which stands in root, may be, or-ed; 0: the
-   schema does not say; depth: 0 */
-unsigned llm_types_of(const llm_flat_t *root, const llm_flat_t *schema,
-    int depth);
+   schema does not say */
+unsigned llm_types_of(const llm_flat_t *root, const llm_flat_t *schema);
 /* of a value as JSON, by its first byte */
 unsigned llm_type_at(char c);
 /* the schema of a property, or what it refers to; NULL: there is none */

@@ -471,6 +471,44 @@ flags(void)
 }
 
 
+/* a schema whose lists refer to each other is looked at for a while only */
+
+static void
+many_types(void)
+{
+    int          i;
+    llm_buf_t    b, flat;
+    llm_err_t    err;
+    llm_tool_t   tool;
+
+    llm_buf_init(&b, 0);
+    llm_buf_init(&flat, 0);
+    (void) llm_buf_adds(&b, "{\"properties\":{\"a\":{\"$ref\":\"#/$defs/l\"},"
+                        "\"s\":{\"anyOf\":[{\"$ref\":\"#/$defs/s\"}]}},"
+                        "\"$defs\":{\"s\":{\"type\":\"string\"},"
+                        "\"l\":{\"anyOf\":[");
+
+    for (i = 0; i < 40; i++) {
+        (void) llm_buf_adds(&b, i ? ",{\"$ref\":\"#/$defs/l\"}"
+                                : "{\"$ref\":\"#/$defs/s\"}");
+    }
+
+    (void) llm_buf_adds(&b, "]}}}");
+
+    ok(llm_json_to_flat(b.data, b.len, NULL, &flat, &err) == LLM_OK,
+       "a schema of lists of itself");
+
+    memset(&tool, 0, sizeof(tool));
+    tool.schema = (const llm_flat_t *) flat.data;
+
+    ok(llm_tool_takes_text(&tool, llm_str("a"))
+       && llm_tool_takes_text(&tool, llm_str("s")), "has strings in it");
+
+    llm_buf_free(&flat);
+    llm_buf_free(&b);
+}
+
+
 int
 main(void)
 {
@@ -478,6 +516,7 @@ main(void)
 
     own_cases();
     flags();
+    many_types();
 
     return done_testing();
 }
