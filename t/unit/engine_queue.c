@@ -404,24 +404,32 @@ test_verdicts(void)
 {
     llm_err_t       bad, late;
     llm_req_t      *r;
+    llm_engine_t    e;
     llm_request_t  *msg;
+
+    memset(&e, 0, sizeof(e));
+    pthread_mutex_init(&e.lock, NULL);
+    pthread_cond_init(&e.work, NULL);
 
     msg = calloc(1, sizeof(*msg));
     msg->head.size = sizeof(*msg);
     r = llm_req_create(msg);
     r->state = LLM_REQ_PREPARING;
+    r->turn = LLM_TURN_N;                   /* a thread has it */
 
     (void) llm_fail_with(&bad, 400, NULL, NULL, "wrong");
     (void) llm_fail_with(&late, 503, "queue_timeout", NULL, "late");
 
     llm_req_fail(r, &bad, 0);
-    llm_engine_fail(NULL, r, &late, 7);
+    llm_engine_fail(&e, r, &late, 7);
 
     is_int(r->err.status, 400, "the request is wrong");
     is_int(r->retry_after, 0, "which trying again does not mend");
     ok(atomic_load(&r->cancelled), "nobody needs to prepare what is late");
 
     llm_req_free(r);
+    pthread_cond_destroy(&e.work);
+    pthread_mutex_destroy(&e.lock);
 }
 
 

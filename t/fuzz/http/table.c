@@ -253,6 +253,8 @@ fz_table_read(fz_table_t *t, const char *folder)
         { "endpoint_messages.c", "llm_api_messages_rows",
           FZ_MESSAGES | FZ_COUNT },
         { "endpoint_responses.c", "llm_api_responses_rows", FZ_RESPONSES },
+        { "draft.c", "llm_api_draft_rows",
+          FZ_MESSAGES | FZ_COUNT | FZ_RESPONSES },
         { "endpoint_embeddings.c", "llm_api_embedding_rows", FZ_EMBED },
         { "endpoint_rerank.c", "llm_api_rerank_rows", FZ_RERANK },
         { "endpoint_rerank.c", "llm_api_score_rows", FZ_SCORE },
