@@ -32,6 +32,36 @@ llm_engine_take_prepared(llm_engine_t *e)
 }
 
 
+/* it has not run, or all that is left of it was preempted */
+
+static int
+llm_engine_is_waiting(const llm_req_t *r)
+{
+    int               waits;
+    uint32_t          i;
+    const llm_seq_t  *q;
+
+    if (r->run.start_us == 0) {
+        return 1;
+    }
+
+    waits = 0;
+
+    for (i = 0; r->state == LLM_REQ_SCHEDULED && i < r->run.n_seqs; i++) {
+        q = &r->run.seqs[i];
+
+        if (q->state == LLM_SEQ_RUNNING || q->state == LLM_SEQ_PARKED) {
+            return 0;
+        }
+
+        waits |= q->state == LLM_SEQ_WAITING;
+    }
+
+    return waits;
+}
+
+
+
 static void
 llm_engine_check_deadlines(llm_engine_t *e, uint64_t now)
 {
@@ -45,7 +75,7 @@ llm_engine_check_deadlines(llm_engine_t *e, uint64_t now)
     for (r = e->live; r; r = next) {
         next = r->next;
         msg = r->msg;
-        waiting[r->model] += r->run.start_us == 0 && !r->own;
+        waiting[r->model] += !r->own && llm_engine_is_waiting(r);
 
         if (r->state == LLM_REQ_SCHEDULED) {
             llm_engine_count(e, r, llm_req_bytes(r));

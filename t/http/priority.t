@@ -114,6 +114,15 @@ my $urgent = $t->post('/v1/completions',
 is($urgent->{status}, 200, 'an urgent request beside one that runs');
 is($t->figure('vllm:num_preemptions_total'), 1, 'takes its place');
 
+# while it has no place it waits, for the figures, too
+
+my $held = $t->open_long(prompt => 'c', max_tokens => 1900,
+                         headers => { 'X-Priority' => 0 });
+my $is_waiting = sub { $t->figure('vllm:num_requests_waiting') == 1 };
+
+ok(LLM::Test::wait_for(20, $is_waiting), 'who lost its place waits');
+$held->close;
+
 my @rest = $low->events;
 
 is($low->{text}, $want, 'which goes on with the same text');
