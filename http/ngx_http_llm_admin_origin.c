@@ -53,7 +53,11 @@ ngx_http_llm_admin_check_origin(ngx_http_request_t *r, llm_err_t *err)
         return NGX_OK;
     }
 
-    if (origin && !ngx_http_llm_admin_same_origin(r, &origin->value)) {
+    if ((origin && !ngx_http_llm_admin_same_origin(r, &origin->value))
+        || (site
+            && ngx_strcasecmp(site->value.data, (u_char *) "same-origin") != 0
+            && ngx_strcasecmp(site->value.data, (u_char *) "none") != 0))
+    {
         llm_fail_with(err, 403, "cross_origin", NULL,
                       "A page of another site may not act here.");
         return NGX_ERROR;

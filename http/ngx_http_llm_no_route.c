@@ -106,11 +106,10 @@ ngx_http_llm_send_nothing(ngx_http_request_t *r)
         return ngx_http_llm_send_error(r, &err, 0);
     }
 
-    if ((r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD))
-        && ngx_http_llm_path(r, llcf, &path) == NGX_OK
-        && llm_api_is_root(path))
-    {
-        return ngx_http_llm_send_index(r, &uri);
+    if (ngx_http_llm_path(r, llcf, &path) == NGX_OK && llm_api_is_root(path)) {
+        return (r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD))
+               ? ngx_http_llm_send_index(r, &uri)
+               : ngx_http_llm_send_no_route(r, "GET, HEAD");
     }
 
     llm_fail_with(&err, 404, "not_found", NULL,

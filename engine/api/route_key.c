@@ -402,6 +402,12 @@ llm_route_byte(llm_route_key_t *k, char c)
         return;
     }
 
+    /* a byte order mark may come first, as llm_json_to_flat() skips it */
+
+    if (k->marks <= 3 && c == "\xef\xbb\xbf"[k->marks - 1]) {
+        return;
+    }
+
     if (k->depth == 0 && c != '{') {
         k->done = 1;
         return;

@@ -222,6 +222,12 @@ for my $from ([ Origin => "http://$local" ], [ 'Sec-Fetch-Site' => 'none' ],
             'missing_required_parameter', 'with the header');
 }
 
+# and one of another site that does not say whose it is
+
+is_code(admin('POST', 'models/one/load', undef,
+              headers => { Host => $local, 'Sec-Fetch-Site' => 'cross-site',
+                           @own }), 403, 'cross_origin', 'without an Origin');
+
 # DNS rebinding: the other site's name leads to this machine, so its page is of
 # the same origin, and may look at what it gets and send any header
 

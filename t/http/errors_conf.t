@@ -88,6 +88,12 @@ for my $bad (['a long request line', "GET /v1/" . 'a' x 9000, 414,
     is($res->{json}{error}{code}, $code, 'in JSON');
 }
 
+$res = LLM::Client->open(port => $t->port, raw => "TRACE / HTTP/1.1\r\n"
+                         . "Host: x\r\n\r\n")->response;
+
+is($res->{status}, 405, 'TRACE');
+is($res->{json}{error}{code}, 'method_not_allowed', 'in JSON');
+
 $res = $t->get('/broken/v1/models');
 
 is($res->{status}, 500, "nginx's own 500");

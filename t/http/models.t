@@ -148,6 +148,9 @@ $res = $t->get('/v1/nothing');
 is($res->{json}{error}{message},
    'There is nothing at /v1/nothing; GET /v1 lists what there is.',
    'an unknown path: the error says where to look');
+$res = $t->post('/v1', {});
+is("$res->{status} $res->{headers}{allow}", '405 GET, HEAD',
+   'the list of endpoints by another method');
 is($t->get('/re/v1/nothing')->{json}{error}{message},
    'There is nothing at /re/v1/nothing.', 'if there is such a place');
 
@@ -166,7 +169,7 @@ is(scalar(grep { $t->get($_)->{status} == 404 }
 
 $res = $t->request(method => 'HEAD', path => '/v1');
 is("$res->{status} $res->{body}", '200 ', 'HEAD');
-is($t->post('/v1', {})->{status}, 404, 'but it takes nothing');
+is($t->post('/v1', {})->{status}, 405, 'but it takes nothing');
 
 my $ask = { prompt => 'a', max_tokens => 1 };
 

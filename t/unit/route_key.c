@@ -211,6 +211,8 @@ test_prompts(void)
          "and no more than it");
     differ("{'input_prefix':'a'}", "{'input_prefix':'b'}", "of code");
     differ("{'query':'a','documents':['x']}", "{'query':'b'}", "queries");
+    same("\xef\xbb\xbf{'prompt':'ab'}", "{'prompt':'ab'}",
+         "a byte order mark");
     same("{'query':'a','documents':['x']}", "{'query':'a'}",
          "whatever the documents");
     same("{'input':['a','b']}", "{'input':'a'}", "texts to embed");
@@ -325,7 +327,7 @@ test_broken(void)
 
     static const char  *texts[] = {
         "null", "[{'model':'m'}]", "'model'", "model=m", "}", "]]]]", ",",
-        ":", " \r\n\t", "\\", "\x1f\x8b\x08\xff", "\xef\xbb\xbf{'model':'m'}",
+        ":", " \r\n\t", "\\", "\x1f\x8b\x08\xff", "\xef\xbb{'model':'m'}",
         "{", "{}", "{]", "{'", "{'model'", "{'model':", "{:,:,}", "{'a':]}",
         "{'prompt'", "{'messages':[{'role':'user'", "{'messages':{}}",
         "{'messages':[[[[[[[[[[]]]]]]]]]]", "{{{{{{{{{{}}}}}}}}}}"
