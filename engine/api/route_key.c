@@ -72,6 +72,7 @@ struct llm_route_key_s {
     uint32_t                   marks;       /* so far; however the body is cut,
                                                for all must stop at the same
                                                one */
+    uint32_t                   bom;         /* bytes of a byte order mark */
     uint32_t                   in_string;
     uint32_t                   escaped;     /* the byte before was a
                                                backslash */
@@ -404,11 +405,14 @@ llm_route_byte(llm_route_key_t *k, char c)
 
     /* a byte order mark may come first, as llm_json_to_flat() skips it */
 
-    if (k->marks <= 3 && c == "\xef\xbb\xbf"[k->marks - 1]) {
+    if (k->marks == k->bom + 1 && k->bom < 3
+        && c == "\xef\xbb\xbf"[k->bom])
+    {
+        k->bom++;
         return;
     }
 
-    if (k->depth == 0 && c != '{') {
+    if (k->depth == 0 && (c != '{' || k->bom == 1 || k->bom == 2)) {
         k->done = 1;
         return;
     }
