@@ -383,19 +383,39 @@ llm_emit_read(llm_emit_t *e, const llm_answer_opts_t *reads)
 }
 
 
-/* control tokens are no text, but they may be marks */
+/* control tokens are no text, but they may be marks; flags is what the token's
+   own bytes have not in the text */
 
 static llm_str_t
-llm_emit_text(llm_emit_t *e, int32_t id)
+llm_emit_text(llm_emit_t *e, int32_t id, uint32_t *flags)
 {
-    if (e->answer && !e->special
-        && llm_vocab_type(e->vocab, id) == LLM_TOKEN_CONTROL)
-    {
-        e->detok.special = llm_answer_knows(e->reads.format, e->reads.flags,
-                                            llm_vocab_bytes(e->vocab, id));
+    int               began;
+    llm_str_t         s, own;
+    llm_token_type_t  type;
+
+    own = llm_vocab_bytes(e->vocab, id);
+    type = llm_vocab_type(e->vocab, id);
+    began = e->detok.started;
+
+    if (e->answer && !e->special) {
+        e->detok.special = type == LLM_TOKEN_CONTROL
+                           && llm_answer_knows(e->reads.format,
+                                               e->reads.flags, own);
     }
 
-    return llm_detok_push(&e->detok, id);
+    s = llm_detok_push(&e->detok, id);
+    *flags = 0;
+
+    if ((type == LLM_TOKEN_CONTROL || type == LLM_TOKEN_UNKNOWN)
+        && !e->detok.special)
+    {
+        *flags = LLM_PROB_SILENT;
+
+    } else if (began != e->detok.started) {
+        *flags = LLM_PROB_FIRST;
+    }
+
+    return s;
 }
 
 
@@ -404,6 +424,7 @@ llm_emit_push(llm_emit_t *e, const llm_sampled_t *token, int check)
 {
     int               rc;
     size_t            off;
+    uint32_t          flags;
     llm_str_t         s;
     llm_emit_prob_t  *prob;
 
@@ -415,12 +436,12 @@ llm_emit_push(llm_emit_t *e, const llm_sampled_t *token, int check)
         }
     }
 
-    s = llm_emit_text(e, token->id);
+    s = llm_emit_text(e, token->id, &flags);
     e->n_tokens++;
     e->check = check;
 
     off = e->probs.len;
-    llm_emit_note(e, token, s.len, 0);
+    llm_emit_note(e, token, s.len, flags);
     e->fed += s.len;
 
     if (e->answer) {

@@ -99,14 +99,26 @@ llm_emit_pending(const llm_emit_t *e, int last)
 }
 
 
-/* the text of a token, or of one that might have been drawn in its place */
+/* what of a token is content; all of one that might have been drawn */
 
 static llm_str_t
 llm_emit_prob_text(const llm_emit_t *e, const llm_emit_prob_t *prob,
     int32_t id)
 {
-    return id == prob->id && (prob->flags & LLM_PROB_MUTE)
-           ? llm_str("") : llm_vocab_bytes(e->vocab, id);
+    llm_str_t  s;
+
+    s = llm_vocab_bytes(e->vocab, id);
+
+    if (id != prob->id) {
+        return s;
+    }
+
+    if (prob->flags & (LLM_PROB_MUTE|LLM_PROB_SILENT)) {
+        return llm_str("");
+    }
+
+    return (prob->flags & LLM_PROB_FIRST) && s.len && s.data[0] == ' '
+           ? (llm_str_t) { s.len - 1, s.data + 1 } : s;
 }
 
 

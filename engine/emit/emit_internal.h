@@ -29,6 +29,10 @@ typedef struct {
 #define LLM_PROB_CONTENT  1
 /* it has no text: it has ended the choice, or a stop string has cut it off */
 #define LLM_PROB_MUTE     2
+/* a control token among others: none of its text is content */
+#define LLM_PROB_SILENT   4
+/* the space before the text's first word is none of it */
+#define LLM_PROB_FIRST    8
 
 size_t llm_emit_prob_size(const llm_emit_prob_t *prob);
 

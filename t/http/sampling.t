@@ -186,6 +186,45 @@ for my $refused ([ mirostat => 2 ], [ samplers => [ 'top_k' ] ],
     is($res->{json}{error}{param}, $refused->[0], 'by name');
 }
 
+
+# ---- a turn's end that does not end the answer: a token without text ----
+
+{
+    my %go_on = (temperature => 0, max_tokens => 30, ignore_eos => \1,
+                 logprobs => \1, return_token_ids => \1, messages =>
+                 [ { role => 'user', content => 'What is 2 + 2?' } ]);
+
+    for my $more ({}, { min_tokens => 25, ignore_eos => \0 }) {
+        my ($choice) = @{ $t->post('/v1/chat/completions',
+                                   { %go_on, %$more })->{json}{choices} };
+        my @tokens = map { $_->{token} } @{ $choice->{logprobs}{content} };
+
+        is(join('', @tokens), $choice->{message}{content},
+           "a chat's tokens are its content");
+        is(scalar @tokens, scalar @{ $choice->{token_ids} },
+           'each of them has its probability');
+        cmp_ok(scalar(grep { $_ eq '' } @tokens), '>', 0, 'some without text');
+    }
+
+    my @frames = grep { $_ && $_->{choices} && @{ $_->{choices} } }
+                 map { $_->{json} }
+                 $t->open('/v1/chat/completions',
+                          { %go_on, stream => \1 })->events;
+
+    is(join('', map { map { $_->{token} }
+                      @{ ($_->{choices}[0]{logprobs} || {})->{content} || [] } }
+                @frames),
+       join('', map { $_->{choices}[0]{delta}{content} // '' } @frames),
+       "a stream's tokens are its content");
+
+    my ($one) = @{ complete(prompt => 'What is 2 + 2?', temperature => 0,
+                            max_tokens => 30, logprobs => 1)->{json}{choices} };
+
+    is(join('', @{ $one->{logprobs}{tokens} }), $one->{text},
+       "a completion's tokens are its text");
+    is(scalar @{ $one->{logprobs}{tokens} }, 30, 'all of them');
+}
+
 $t->stop;
 
 done_testing();

@@ -29,9 +29,25 @@ typedef struct {
     uint32_t     calls;
     uint32_t     tokens;
     uint32_t     probs;
+    char         tokens_text[256];      /* of those with a probability */
     uint32_t     ids;
     int          wrong;
 } parts_t;
+
+
+static void
+take_probs(parts_t *p, const llm_event_t *ev)
+{
+    uint32_t                    i;
+    const llm_token_logprob_t  *t;
+
+    t = llm_ref_data(ev, ev->u.text.logprobs);
+    p->probs += ev->u.text.logprobs.len;
+
+    for (i = 0; i < ev->u.text.logprobs.len; i++) {
+        strncat(p->tokens_text, llm_ref_data(ev, t[i].bytes), t[i].bytes.len);
+    }
+}
 
 
 static void
@@ -45,7 +61,7 @@ take_parts(parts_t *p)
         strncat(p->text[ev->u.text.part], llm_ref_data(ev, ev->u.text.text),
                 ev->u.text.text.len);
         p->tokens += ev->u.text.n_tokens;
-        p->probs += ev->u.text.logprobs.len;
+        take_probs(p, ev);
         p->ids += ev->u.text.ids.len;
 
         if (ev->u.text.part == LLM_PART_TOOL_NAME) {
@@ -148,7 +164,9 @@ test_parts(void)
         { "A" C "{\"name\": \"g\"} " C "[x y] " C "{\"name\": \"g\"}" D
           CALL("{}"), LLM_ANSWER_TOOLS, "Q",
           { "A{\"name\": \"g\"}[x y]{\"name\": \"g\"}", "", "f", "{}" }, 1,
-          0, 32 }
+          0, 32 },
+        { P "Y" P P "es" P, LLM_ANSWER_REASONING|LLM_ANSWER_TOOLS, "x",
+          { "Yes", "", "", "" }, 0, 0, 7 }
     };
 
     static const uint32_t  flags[] = {
@@ -180,12 +198,56 @@ test_parts(void)
            && (!(flags[i % llm_nelems(flags)] & LLM_EMIT_IDS) || p.ids == n),
            "a probability of each token of content (%u), an id of each",
            p.probs);
+        ok(!(flags[i % llm_nelems(flags)] & LLM_EMIT_PROBS)
+           || e.hit >= 0 || strcmp(p.tokens_text, p.text[0]) == 0,
+           "whose texts are the content: '%s'", p.tokens_text);
 
         llm_emit_free(&e);
         llm_stops_free(&stops);
     }
 
     to.window = 0;
+}
+
+
+/* without an answer to read all is content: but for control tokens, and for
+   the space that a tokenizer puts before a text */
+
+static void
+test_bare(void)
+{
+    uint32_t       i;
+    parts_t        p;
+    llm_emit_t     e;
+    llm_stops_t    stops;
+    llm_sampled_t  t;
+
+    static const int32_t  ids[] = { 261, ' ', 'a', 261, ' ', 'b', 261 };
+
+    memset(&p, 0, sizeof(p));
+    memset(&t, 0, sizeof(t));
+    memset(&stops, 0, sizeof(stops));
+
+    llm_emit_init(&e, vocab, &stops, LLM_EMIT_STREAM|LLM_EMIT_PROBS, 0, 0);
+    e.detok.started = 0;                /* as where there is such a space */
+
+    for (i = 0; i < llm_nelems(ids); i++) {
+        t.id = ids[i];
+        (void) llm_emit_push(&e, &t, 1);
+        (void) llm_emit_write(&e, &to, 0, 0);
+        take_parts(&p);
+    }
+
+    (void) llm_emit_end(&e, 0);
+    (void) llm_emit_write(&e, &to, 0, 1);
+    take_parts(&p);
+
+    is_str(p.text[LLM_PART_CONTENT], "a b", "what is content");
+    is_str(p.tokens_text, "a b", "is what its tokens say");
+    is_int(p.probs, llm_nelems(ids), "each of which has a probability");
+    is_int(p.tokens, llm_nelems(ids), "and counts");
+
+    llm_emit_free(&e);
 }
 
 
@@ -211,6 +273,7 @@ main(void)
 
     vocab = tiny.vocab;
     test_parts();
+    test_bare();
     tv_close(&tiny);
 
     munmap(mem, llm_zone_size(1, 1, 1 << 17));
