@@ -162,6 +162,22 @@ llm_api_check_type(llm_err_t *err, const llm_api_at_t *at,
 }
 
 
+/* a number as the client may have written it: all digits that tell it from a
+   bound */
+
+static void
+llm_api_number_text(const llm_flat_t *v, char *buf, size_t size)
+{
+    llm_buf_t  text;
+
+    llm_buf_init(&text, 0);
+    (void) llm_json_add_flat(&text, v);
+    snprintf(buf, size, "%.*s", (int) llm_min(text.len, size),
+             text.data ? text.data : "");
+    llm_buf_free(&text);
+}
+
+
 /* 10.0 and 1e1 are integers, too, as many clients write them */
 
 int
@@ -226,7 +242,7 @@ llm_api_check_number(llm_err_t *err, const llm_api_at_t *at,
     const llm_flat_t *v, double min, double max, int above_min)
 {
     int     below;
-    char    param[64];
+    char    param[64], got[72];
     double  d;
 
     if (v->type != LLM_FLAT_INT && v->type != LLM_FLAT_DOUBLE) {
@@ -241,16 +257,17 @@ llm_api_check_number(llm_err_t *err, const llm_api_at_t *at,
     }
 
     llm_api_at_text(at, param, sizeof(param));
+    llm_api_number_text(v, got, sizeof(got));
 
     return llm_fail_with(err, 400,
                          below ? "decimal_below_min_value"
                                : "decimal_above_max_value",
                          param,
                          "Invalid '%s': decimal %s value. Expected a value "
-                         "%s %g, but got %g instead.", param,
+                         "%s %g, but got %s instead.", param,
                          below ? "below minimum" : "above maximum",
                          below ? (above_min ? ">" : ">=") : "<=",
-                         below ? min : max, d);
+                         below ? min : max, got);
 }
 
 

@@ -70,6 +70,11 @@ static const case_t  cases[] = {
         "'logit_bias.12'"),
     BAD(CHAT_WITH, ",'logit_bias':{'12':1,'13':101}", "logit_bias",
         "decimal_above_max_value", "'logit_bias.13'"),
+    BAD(CHAT_WITH, ",'logit_bias':{'12':-100.0001}", "logit_bias",
+        "decimal_below_min_value", "Invalid 'logit_bias.12': decimal below "
+        "minimum value. Expected a value >= -100, but got -100.0001"),
+    BAD(CHAT_WITH, ",'temperature':2.0000001", "temperature",
+        "decimal_above_max_value", "<= 2, but got 2.0000001"),
     BAD(CHAT_WITH, ",'logit_bias':[[1.5,1]]", "logit_bias", "invalid_value",
         "'1.5'"),
     GOOD(CHAT_WITH, ",'logit_bias':[[5.0,1]]", " bias=[(5:1)] "),
