@@ -50,6 +50,10 @@ extern const llm_api_logprobs_t  llm_api_chat_logprobs;
 
 /* chat_messages.c */
 int llm_api_check_messages(const llm_flat_t *messages, llm_err_t *err);
+/* can an answer go on from the last of them, which the model has to read as
+   its own words? */
+int llm_api_check_goes_on(const llm_flat_t *messages, const llm_flat_t *last,
+    llm_err_t *err);
 /* where the parts of a message stand; old as in llm_api_part_at_t */
 void llm_api_chat_where(const llm_flat_t *msg, int old,
     llm_api_part_at_t *where);

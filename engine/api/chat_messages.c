@@ -70,6 +70,7 @@ llm_api_chat_where(const llm_flat_t *msg, int old, llm_api_part_at_t *where)
 {
     where->assistant = llm_api_str_is(llm_flat_get(msg, "role"), "assistant");
     where->old = old;
+    where->goes_on = 0;
     where->known = "This model takes text only: content parts of the type "
                    "'text'.";
 }
@@ -134,6 +135,32 @@ llm_api_check_content(const llm_flat_t *msg, int old, const llm_api_at_t *at,
     }
 
     return llm_api_check_parts(content, &where, here, err);
+}
+
+
+int
+llm_api_check_goes_on(const llm_flat_t *messages, const llm_flat_t *last,
+    llm_err_t *err)
+{
+    const llm_flat_t    *content;
+    llm_api_part_at_t    where;
+    const llm_api_at_t  *at;
+
+    content = llm_api_member(last, "content");
+
+    if (content == NULL || content->type != LLM_FLAT_ARRAY) {
+        return LLM_OK;
+    }
+
+    at = llm_api_key(llm_api_idx(llm_api_top("messages"),
+                                 messages->count - 1), "content");
+
+    llm_api_chat_where(last, 0, &where);
+    where.goes_on = 1;
+    where.known = "The answer goes on from this message, so it has content "
+                  "parts of the type 'text'.";
+
+    return llm_api_check_parts(content, &where, at, err);
 }
 
 

@@ -463,6 +463,10 @@ llm_api_write_turn(const llm_api_chat_t *b, const llm_flat_t *last,
         prefill = llm_api_can_continue(last) && b->add_generation_prompt != 1;
     }
 
+    if (prefill && llm_api_check_goes_on(b->messages, last, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
     llm_api_add_key(out, "add_generation_prompt");
     llm_flat_add_bool(out, !prefill && b->add_generation_prompt != 0);
     llm_api_add_key(out, "continue_final_message");

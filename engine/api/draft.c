@@ -59,6 +59,23 @@ llm_api_draft_names(const llm_api_fields_t *fields, const llm_flat_t *key)
 }
 
 
+/* a chat goes on from its last message unless it says otherwise */
+
+static int
+llm_api_draft_goes_on(const llm_flat_t *root)
+{
+    const llm_flat_t  *prompt, *final;
+
+    prompt = llm_api_member(root, "add_generation_prompt");
+    final = llm_api_member(root, "continue_final_message");
+
+    return (prompt == NULL || prompt->type != LLM_FLAT_BOOL
+            || !llm_flat_int(prompt))
+           && (final == NULL || final->type != LLM_FLAT_BOOL
+               || llm_flat_int(final));
+}
+
+
 void
 llm_api_draft_begin(llm_api_draft_t *d, const llm_api_reader_t *rd)
 {
@@ -70,6 +87,7 @@ llm_api_draft_begin(llm_api_draft_t *d, const llm_api_reader_t *rd)
     llm_buf_init(&d->calls, 0);
     llm_buf_init(&d->reasoning, 0);
     llm_buf_init(&d->names, 0);
+    d->goes_on = llm_api_draft_goes_on(rd->root);
 
     (void) llm_flat_open(&d->out, LLM_FLAT_OBJECT);
 

@@ -27,6 +27,10 @@ typedef struct {
     uint32_t      n_messages;
     int           old;                  /* what is being read has been
                                            answered, as in llm_api_part_at_t */
+    int           goes_on;              /* at first: may an answer go on from
+                                           the last message?  Then the reader's:
+                                           what is being read is that message,
+                                           as in llm_api_part_at_t */
 
     const char   *role;                 /* of the open message; NULL: none */
     llm_str_t     call_id;              /* of a tool's message */

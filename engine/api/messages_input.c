@@ -1,6 +1,6 @@
 /*
- * What a Messages request says to the model: system prompt, messages and
- * tools, in the form of a chat request.
+ * What a Messages request says to the model: system prompt and messages, in
+ * the form of a chat request; messages_tools.c has the tools.
  *
  * A user's message may hold results of tools: they come first, as tools'
  * messages, and what the user says follows.  Thinking comes back as it was
@@ -57,6 +57,7 @@ llm_api_mi_text(llm_api_draft_t *d, const llm_flat_t *block,
 
     where.assistant = 0;
     where.old = d->old;
+    where.goes_on = d->goes_on;
     where.known = "This model takes text only: content blocks of the type "
                   "'text'.";
 
@@ -203,6 +204,7 @@ llm_api_mi_served(llm_api_draft_t *d, const llm_flat_t *block,
 
     where.assistant = 1;
     where.old = 1;
+    where.goes_on = 0;
     where.known = "";
 
     here = llm_api_key(at, "content");
@@ -308,9 +310,36 @@ llm_api_mi_answer(llm_api_draft_t *d, const llm_flat_t *block,
 
     where.assistant = 1;
     where.old = 1;
-    where.known = "";
+    where.goes_on = d->goes_on;
+    where.known = "The answer goes on from this message, so it has content "
+                  "blocks of the type 'text'.";
 
     return llm_api_draft_part(d, block, &where, at, err);
+}
+
+
+/* has the message no call without a result behind it?  Then an answer can go
+   on from it */
+
+static int
+llm_api_mi_is_open(const llm_flat_t *content)
+{
+    int                called;
+    const llm_flat_t  *v, *type;
+
+    called = 0;
+    v = content->type == LLM_FLAT_ARRAY ? llm_flat_first(content) : NULL;
+
+    for ( /* void */ ; v; v = llm_flat_next(content, v)) {
+        type = llm_api_member(v, "type");
+
+        if (type && type->type == LLM_FLAT_STRING) {
+            called = llm_api_mi_ends(type, "tool_use")
+                     || (called && !llm_api_mi_ends(type, "tool_result"));
+        }
+    }
+
+    return !called;
 }
 
 
@@ -342,6 +371,7 @@ llm_api_mi_message(llm_api_draft_t *d, const llm_flat_t *msg,
 
     if (llm_api_str_is(role, "assistant")) {
         llm_api_draft_open(d, "assistant");
+        d->goes_on = d->goes_on && llm_api_mi_is_open(content);
 
         return content->type == LLM_FLAT_ARRAY
                ? llm_api_mi_blocks(d, content, llm_api_key(at, "content"),
@@ -422,11 +452,13 @@ int
 llm_api_messages_input(const llm_api_messages_t *b, llm_api_draft_t *d,
     llm_err_t *err)
 {
+    int                  goes_on;
     uint32_t             i, old;
     const llm_flat_t    *msg;
     const llm_api_at_t  *at;
 
     at = llm_api_top("messages");
+    goes_on = d->goes_on;
 
     if (b->messages->type != LLM_FLAT_ARRAY) {
         return llm_api_bad_type(err, at, "an array of objects", b->messages);
@@ -437,6 +469,7 @@ llm_api_messages_input(const llm_api_messages_t *b, llm_api_draft_t *d,
     }
 
     llm_api_draft_messages(d);
+    d->goes_on = 0;
 
     if (b->system && llm_api_mi_system(d, b->system, err) != LLM_OK) {
         return LLM_ERROR;
@@ -447,6 +480,9 @@ llm_api_messages_input(const llm_api_messages_t *b, llm_api_draft_t *d,
 
     for (i = 0; msg; i++) {
         d->old = i < old;
+        d->goes_on = goes_on && i + 1 == b->messages->count
+                     && llm_api_str_is(llm_api_member(msg, "role"),
+                                       "assistant");
 
         if (llm_api_mi_message(d, msg, llm_api_idx(at, i), err) != LLM_OK) {
             return LLM_ERROR;
@@ -455,206 +491,8 @@ llm_api_messages_input(const llm_api_messages_t *b, llm_api_draft_t *d,
         msg = llm_flat_next(b->messages, msg);
     }
 
+    d->goes_on = 0;
     llm_api_draft_messages_end(d);
 
     return LLM_OK;
-}
-
-
-/* ---- tools ---- */
-
-/* a tool with a type of its own runs on Anthropic's servers, or has a schema
-   that only its models know: the model is not told of it */
-
-static int
-llm_api_mi_tool(llm_api_draft_t *d, const llm_flat_t *tool,
-    const llm_api_at_t *at, llm_err_t *err)
-{
-    const llm_flat_t  *type, *name, *schema;
-
-    type = llm_api_member(tool, "type");
-
-    if (llm_api_str_is(type, "mcp_toolset")) {
-        return llm_api_unsupported(err, llm_api_key(at, "type"),
-                                   "this server calls no MCP servers; give "
-                                   "their tools as tools of your own");
-    }
-
-    if (type && !llm_api_str_is(type, "custom")) {
-        return LLM_OK;
-    }
-
-    name = llm_api_need(err, at, tool, "name", LLM_FLAT_STRING);
-    schema = name ? llm_api_need(err, at, tool, "input_schema",
-                                 LLM_FLAT_OBJECT)
-                  : NULL;
-
-    if (schema == NULL) {
-        return LLM_ERROR;
-    }
-
-    if (name->count == 0) {
-        return llm_api_bad_value(err, llm_api_key(at, "name"),
-                                 "Invalid name of a tool: empty string.");
-    }
-
-    llm_api_draft_tool(d, llm_flat_str(name),
-                       llm_api_member(tool, "description"), schema,
-                       llm_api_member(tool, "strict"));
-
-    return LLM_OK;
-}
-
-
-static int
-llm_api_mi_choice(llm_api_draft_t *d, const llm_flat_t *choice,
-    llm_err_t *err)
-{
-    size_t               i;
-    const llm_flat_t    *type, *name, *v;
-    const llm_api_at_t  *at;
-
-    static const char *const  words[][2] = {
-        { "auto", "auto" }, { "any", "required" }, { "none", "none" }
-    };
-
-    at = llm_api_top("tool_choice");
-
-    type = llm_api_need(err, at, choice, "type", LLM_FLAT_STRING);
-    if (type == NULL) {
-        return LLM_ERROR;
-    }
-
-    v = llm_api_member(choice, "disable_parallel_tool_use");
-
-    if (v) {
-        if (llm_api_check_type(err,
-                               llm_api_key(at, "disable_parallel_tool_use"),
-                               v, LLM_FLAT_BOOL)
-            != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
-
-        llm_api_draft_key(d, "parallel_tool_calls");
-        llm_flat_add_bool(&d->out, !llm_flat_int(v));
-    }
-
-    for (i = 0; i < llm_nelems(words); i++) {
-        if (llm_api_str_is(type, words[i][0])) {
-            llm_api_draft_string(d, "tool_choice",
-                                 (llm_str_t) { strlen(words[i][1]),
-                                               words[i][1] });
-            return LLM_OK;
-        }
-    }
-
-    if (!llm_api_str_is(type, "tool")) {
-        return llm_api_bad_word(err, llm_api_key(at, "type"),
-                                llm_flat_str(type), "Supported are 'auto', "
-                                "'any', 'tool' and 'none'.");
-    }
-
-    name = llm_api_need(err, at, choice, "name", LLM_FLAT_STRING);
-    if (name == NULL) {
-        return LLM_ERROR;
-    }
-
-    llm_api_draft_choose(d, llm_flat_str(name));
-
-    return LLM_OK;
-}
-
-
-/* {"type": "tool_addition", "tool": {"type": "tool_definition", "definition":
-   TOOL}} among the blocks of a message */
-
-static int
-llm_api_mi_added(llm_api_draft_t *d, const llm_flat_t *blocks,
-    const llm_api_at_t *at, llm_err_t *err)
-{
-    uint32_t             i;
-    const llm_flat_t    *v, *tool, *type;
-    const llm_api_at_t  *here;
-
-    v = llm_flat_first(blocks);
-
-    for (i = 0; v; i++) {
-        here = llm_api_key(llm_api_key(llm_api_idx(at, i), "tool"),
-                           "definition");
-        tool = llm_api_str_is(llm_api_member(v, "type"), "tool_addition")
-               ? llm_api_member(llm_api_member(v, "tool"), "definition")
-               : NULL;
-        type = llm_api_member(tool, "type");
-
-        if (tool && (type == NULL || llm_api_str_is(type, "custom"))
-            && (llm_api_check_type(err, here, tool, LLM_FLAT_OBJECT)
-                != LLM_OK
-                || llm_api_mi_tool(d, tool, here, err) != LLM_OK))
-        {
-            return LLM_ERROR;
-        }
-
-        v = llm_flat_next(blocks, v);
-    }
-
-    return LLM_OK;
-}
-
-
-static int
-llm_api_mi_all_tools(const llm_api_messages_t *b, llm_api_draft_t *d,
-    llm_err_t *err)
-{
-    uint32_t             i;
-    const llm_flat_t    *msg, *content;
-    const llm_api_at_t  *at;
-
-    if (b->tools
-        && llm_api_draft_tools_of(d, b->tools, llm_api_top("tools"),
-                                  llm_api_mi_tool, err)
-           != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
-
-    d->once = 1;
-    msg = llm_flat_first(b->messages);
-
-    for (i = 0; msg; i++) {
-        at = llm_api_idx(llm_api_top("messages"), i);
-        content = llm_api_member(msg, "content");
-
-        if (content && content->type == LLM_FLAT_ARRAY
-            && llm_api_mi_added(d, content, llm_api_key(at, "content"), err)
-               != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
-
-        msg = llm_flat_next(b->messages, msg);
-    }
-
-    return LLM_OK;
-}
-
-
-int
-llm_api_messages_tools(const llm_api_messages_t *b, llm_api_draft_t *d,
-    llm_err_t *err)
-{
-    int     rc;
-    size_t  handle;
-
-    llm_api_draft_key(d, "tools");
-    handle = llm_api_draft_tools_begin(d);
-    rc = llm_api_mi_all_tools(b, d, err);
-    llm_api_draft_tools_end(d, handle);
-
-    if (rc != LLM_OK) {
-        return rc;
-    }
-
-    return b->tool_choice ? llm_api_mi_choice(d, b->tool_choice, err)
-                          : LLM_OK;
 }

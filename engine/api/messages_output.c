@@ -515,6 +515,14 @@ llm_api_messages_error(const llm_err_t *err, llm_str_t id, llm_buf_t *out)
                         llm_api_mo_error_type(err->status),
                         strcmp(err->code, "context_length_exceeded") == 0
                         ? words : "");
+
+    /* there is no member that names a place in the body */
+
+    if (strpbrk(err->param, "[.") && strstr(err->msg, err->param) == NULL) {
+        (void) llm_json_add_text(out, err->param, strlen(err->param));
+        add_lit(out, ": ");
+    }
+
     (void) llm_json_add_text(out, err->msg, strlen(err->msg));
     add_lit(out, "\"},\"request_id\":\"");
     (void) llm_json_add_text(out, id.data, id.len);

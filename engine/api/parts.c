@@ -259,6 +259,103 @@ llm_api_part_placeholder(llm_api_part_t *p, const llm_flat_t *part,
 }
 
 
+/* what of a document or a result cannot be read as text */
+
+static int
+llm_api_part_no_texts(const llm_flat_t *object, const char *key,
+    const llm_api_at_t *at, llm_err_t *err)
+{
+    uint32_t             i;
+    const llm_flat_t    *v, *item, *type;
+    const llm_api_at_t  *here;
+
+    v = llm_api_member(object, key);
+    at = llm_api_key(at, key);
+
+    if (v == NULL) {
+        return llm_api_missing(err, at);
+    }
+
+    if (v->type != LLM_FLAT_ARRAY) {
+        return llm_api_bad_type(err, at, "a string or an array of objects", v);
+    }
+
+    for (item = llm_flat_first(v), i = 0; item;
+         item = llm_flat_next(v, item), i++)
+    {
+        here = llm_api_idx(at, i);
+
+        if (llm_api_check_type(err, here, item, LLM_FLAT_OBJECT) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        type = llm_api_member(item, "type");
+
+        if (type && type->type == LLM_FLAT_STRING
+            && !llm_api_str_is(type, "text"))
+        {
+            return llm_api_bad_word(err, llm_api_key(here, "type"),
+                                    llm_flat_str(type), "Only blocks of the "
+                                    "type 'text' can be read here.");
+        }
+
+        if (llm_api_need(err, here, item, "text", LLM_FLAT_STRING) == NULL) {
+            return LLM_ERROR;
+        }
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_api_part_no_document(const llm_flat_t *part, const llm_api_at_t *at,
+    llm_err_t *err)
+{
+    const llm_flat_t  *source, *type;
+
+    source = llm_api_need(err, at, part, "source", LLM_FLAT_OBJECT);
+    at = llm_api_key(at, "source");
+    type = source ? llm_api_need(err, at, source, "type", LLM_FLAT_STRING)
+                  : NULL;
+
+    if (type == NULL) {
+        return LLM_ERROR;
+    }
+
+    if (llm_api_str_is(type, "text")) {
+        return llm_api_part_no_texts(source, "data", at, err);
+    }
+
+    if (llm_api_str_is(type, "content")) {
+        return llm_api_part_no_texts(source, "content", at, err);
+    }
+
+    return llm_api_bad_word(err, llm_api_key(at, "type"), llm_flat_str(type),
+                            "This model takes text only: documents with a "
+                            "source of the type 'text' or 'content'.");
+}
+
+
+/* a part that nothing can be made of, and where it may not be passed over */
+
+static int
+llm_api_part_refused(const llm_flat_t *part, const llm_flat_t *type,
+    const llm_api_part_at_t *where, const llm_api_at_t *at, llm_err_t *err)
+{
+    if (llm_api_str_is(type, "document")) {
+        return llm_api_part_no_document(part, at, err);
+    }
+
+    if (llm_api_str_is(type, "search_result")) {
+        return llm_api_part_no_texts(part, "content", at, err);
+    }
+
+    return llm_api_bad_word(err, llm_api_key(at, "type"), llm_flat_str(type),
+                            where->known);
+}
+
+
 static int
 llm_api_part_among(const llm_flat_t *type, const char *const *list)
 {
@@ -310,8 +407,7 @@ llm_api_part_other(llm_api_part_t *p, const llm_flat_t *part,
     }
 
     if (!where->old && !where->assistant) {
-        return llm_api_bad_word(err, llm_api_key(at, "type"),
-                                llm_flat_str(type), where->known);
+        return llm_api_part_refused(part, type, where, at, err);
     }
 
     text = llm_api_member(part, "text");
@@ -322,7 +418,8 @@ llm_api_part_other(llm_api_part_t *p, const llm_flat_t *part,
         return LLM_OK;
     }
 
-    return llm_api_part_placeholder(p, part, type, err);
+    return where->goes_on ? llm_api_part_refused(part, type, where, at, err)
+                          : llm_api_part_placeholder(p, part, type, err);
 }
 
 

@@ -28,6 +28,9 @@ typedef struct {
     /* before the last turn of an assistant: it has been answered, so that of
        what the model cannot read, an image, a placeholder is left */
     int          old;
+    /* in a message that the answer goes on from, in the same words: there is
+       no placeholder in it */
+    int          goes_on;
     /* how an error ends: what the endpoint would take */
     const char  *known;
 } llm_api_part_at_t;

@@ -11,6 +11,7 @@ llm_api_responses_where(const llm_api_draft_t *d, int assistant,
 {
     where->assistant = assistant;
     where->old = d->old;
+    where->goes_on = 0;                 /* the answer is a new item */
     where->known = "This model takes text only: content parts of the types "
                    "'input_text', 'output_text' and 'refusal'.";
 }

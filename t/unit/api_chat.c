@@ -130,6 +130,18 @@ static const case_t  cases[] = {
     BAD(CHAT_BODY, "{'messages':[{'role':'user','content':[{'type':"
         "'image_url'}]},{'role':'assistant','content':'It is'}]}",
         "messages[0].content[0].type", "invalid_value", "text only"),
+    BAD(CHAT_BODY, "{'messages':[{'role':'user','content':'a'},{'role':"
+        "'assistant','content':[{'type':'text','text':'b'},{'type':"
+        "'image_url'}]}]}", "messages[1].content[1].type", "invalid_value",
+        "'image_url'. The answer goes on from"),
+    BAD(CHAT_BODY, "{'messages':[{'role':'user','content':'a'},{'role':"
+        "'assistant','content':[{'type':'image_url'}]}],"
+        "'continue_final_message':true,'add_generation_prompt':false}",
+        "messages[1].content[0].type", "invalid_value", "goes on from"),
+    GOOD(CHAT_BODY, "{'messages':[{'role':'user','content':'a'},{'role':"
+         "'assistant','content':[{'type':'image_url'}]}],"
+         "'continue_final_message':false}",
+         "{'role':'assistant','content':[{'type':'text','text':'[image]'}]}]"),
     BAD(CHAT_BODY, "{'messages':[{'role':'user','content':[{'type':"
         "'thinking','thinking':'t'}]}]}", "messages[0].content[0].type",
         "invalid_value", "text only"),

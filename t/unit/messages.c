@@ -252,6 +252,16 @@ test_user(void)
 }
 
 
+#define USER(blocks)                                                         \
+    "{'messages':[{'role':'user','content':[" blocks "]}]}"
+
+#define ENDS(blocks)                                                         \
+    "{'messages':[{'role':'user','content':'a'},{'role':'assistant',"        \
+    "'content':[" blocks "]}]"
+
+#define DOCUMENT(source)  "{'type':'document','source':" source "}"
+
+
 static void
 test_refused(void)
 {
@@ -279,7 +289,32 @@ test_refused(void)
           "messages[0].content[0].tool_use_id", "Missing" },
         { "{'messages':[{'role':'user','content':[{'type':'tool_result',"
           "'tool_use_id':'t','content':[{'type':'document'}]}]}]}",
-          "messages[0].content[0].content[0].type", "text only" },
+          "messages[0].content[0].content[0].source", "Missing" },
+        { USER(DOCUMENT("{}")), "messages[0].content[0].source.type",
+          "Missing" },
+        { USER(DOCUMENT("{'type':'text','media_type':'text/plain'}")),
+          "messages[0].content[0].source.data", "Missing" },
+        { USER(DOCUMENT("{'type':'text','data':7}")),
+          "messages[0].content[0].source.data", "got an integer" },
+        { USER(DOCUMENT("{'type':'content'}")),
+          "messages[0].content[0].source.content", "Missing" },
+        { USER(DOCUMENT("{'type':'content','content':[{'type':'text','text':"
+          "'a'},{'type':'image'}]}")),
+          "messages[0].content[0].source.content[1].type", "'image'" },
+        { USER(DOCUMENT("{'type':'content','content':[{'type':'text'}]}")),
+          "messages[0].content[0].source.content[0].text", "Missing" },
+        { USER(DOCUMENT("{'type':'base64','data':'QQ=='}")),
+          "messages[0].content[0].source.type", "'base64'" },
+        { USER("{'type':'search_result','title':'a'}"),
+          "messages[0].content[0].content", "Missing" },
+        { ENDS("{'type':'text','text':'a'},{'type':'image'}") "}",
+          "messages[1].content[1].type", "'image'. The answer goes on from" },
+        { ENDS("{'type':'tool_use','id':'t','name':'f','input':{}},"
+          "{'type':'web_search_tool_result','tool_use_id':'t','content':[]},"
+          "{'type':'image'}") "}", "messages[1].content[2].type",
+          "'image'" },
+        { ENDS(DOCUMENT("{'type':'text'}")) "}",
+          "messages[1].content[0].source.data", "Missing" },
         { "{'messages':[{'role':'assistant','content':[{'type':'tool_use',"
           "'id':'t','name':'f','input':'x'}]}]}",
           "messages[0].content[0].input", "expected an object" },
@@ -332,11 +367,27 @@ test_refused(void)
           "output_config.format.schema", "Missing" },
         { "{'output_format':{'type':'yaml'}," SAY "}", "output_format.type",
           "json_schema" },
+        { "{'output_config':{'effort':'much'}," SAY "}",
+          "output_config.effort", "'much'" },
     };
 
     for (i = 0; i < llm_nelems(bad); i++) {
         refused(MESSAGES, bad[i].body, bad[i].param, bad[i].words);
     }
+
+    /* an image that nothing goes on from */
+
+    same_as_chat(MESSAGES, ENDS("{'type':'image'}")
+                 ",'add_generation_prompt':true}",
+                 "{'messages':[{'role':'user','content':'a'},{'role':"
+                 "'assistant','content':'[image]'}],"
+                 "'add_generation_prompt':true}", "a message that is whole");
+    same_as_chat(MESSAGES, ENDS("{'type':'image'},{'type':'tool_use',"
+                 "'id':'t','name':'f','input':{}}") "}",
+                 "{'messages':[{'role':'user','content':'a'},{'role':"
+                 "'assistant','content':'[image]','tool_calls':[{'id':'t',"
+                 "'type':'function','function':{'name':'f','arguments':"
+                 "'{}'}}]}]}", "or that ends with a call");
 }
 
 
@@ -596,6 +647,16 @@ test_errors(void)
         llm_buf_free(&text);
         llm_buf_free(&out);
     }
+
+    is_int(ask(MESSAGES, &conf, "{'messages':[{'role':'user','content':"
+               "[{'type':'text','text':'a'},{'type':'image'}]}]}"),
+           LLM_ERROR, "what is wrong in a message");
+    llm_buf_init(&text, 0);
+    (void) llm_api_error_body(MESSAGES, llm_str("id1"), &err, &text);
+    ok(strstr(text.data, "\"message\":\"messages[0].content[1].type: Invalid "
+                         "value: 'image'.") != NULL, "where: %s", text.data);
+    llm_buf_free(&text);
+    hang_up();
 
     ask(MESSAGES, &conf, "{'stream':true," SAY "}");
     is_int(broken("no GPU"), LLM_ERROR, "before it begins: an error's status");
