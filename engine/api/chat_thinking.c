@@ -113,6 +113,29 @@ llm_api_ct_bool(const llm_flat_t *object, const char *key, int *to,
 }
 
 
+/* what a template of words of its own wants is for chat_template_kwargs */
+
+static int
+llm_api_ct_effort(llm_str_t effort, const llm_api_at_t *at, llm_err_t *err)
+{
+    size_t  i;
+
+    static const char *const  words[] = {
+        "none", "minimal", "low", "medium", "high", "xhigh", "max"
+    };
+
+    for (i = 0; i < llm_nelems(words); i++) {
+        if (llm_str_is(effort, words[i])) {
+            return LLM_OK;
+        }
+    }
+
+    return llm_api_bad_word(err, at, effort, "Supported values are: 'none', "
+                            "'minimal', 'low', 'medium', 'high', 'xhigh', "
+                            "and 'max'.");
+}
+
+
 /* {"enabled": true, "effort": "low", "max_tokens": n, "exclude": false} */
 
 static int
@@ -133,6 +156,10 @@ llm_api_ct_reasoning(llm_api_chat_t *b, llm_err_t *err)
                                          llm_api_key(llm_api_top("reasoning"),
                                                      "effort"), effort,
                                          LLM_FLAT_STRING)
+                      != LLM_OK)
+        || (effort && llm_api_ct_effort(llm_flat_str(effort),
+                                        llm_api_key(llm_api_top("reasoning"),
+                                                    "effort"), err)
                       != LLM_OK)
         || (on != 0 && llm_api_ct_budget(b, b->reasoning, "reasoning",
                                          "max_tokens", err) != LLM_OK))
@@ -159,6 +186,14 @@ llm_api_ct_reasoning(llm_api_chat_t *b, llm_err_t *err)
 int
 llm_api_chat_thinking(llm_api_chat_t *b, llm_err_t *err)
 {
+    if (b->reasoning_effort.len
+        && llm_api_ct_effort(b->reasoning_effort,
+                             llm_api_top("reasoning_effort"), err)
+           != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
     return llm_api_ct_thinking(b, err) == LLM_OK
            ? llm_api_ct_reasoning(b, err) : LLM_ERROR;
 }

@@ -375,6 +375,8 @@ test_refused(void)
           "tool_choice.type", "no tools of its own" },
         { "{'input':'a','tool_choice':{'type':'allowed_tools'}}",
           "tool_choice.mode", "Missing" },
+        { "{'input':'a','reasoning':{'effort':'much'}}", "reasoning.effort",
+          "'much'" },
         { "{'input':'a','reasoning':{'effort':3}}", "reasoning.effort",
           "expected a string" },
         { "{'input':'a','text':{'format':{'type':'yaml'}}}", "text.format",
