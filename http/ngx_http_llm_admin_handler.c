@@ -40,10 +40,13 @@ ngx_http_llm_admin_handler(ngx_http_request_t *r)
     llm_err_t                      err;
     ngx_http_llm_admin_request_t  *a;
 
+    /* access checks are for a client's request, never for its subrequests */
+
     if (r != r->main) {
-        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
-                      "\"llm_admin\" does not serve subrequests");
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        llm_fail_with(&err, 501, "subrequest_not_supported", NULL,
+                      "llm_admin cannot be had by a subrequest of nginx (SSI, "
+                      "addition, mirror).");
+        return ngx_http_llm_send_error(r, &err, 0);
     }
 
     a = ngx_http_llm_admin_create(r);

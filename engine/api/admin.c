@@ -182,12 +182,19 @@ int
 llm_admin_read_body(llm_admin_body_t *b, const char *text, size_t len,
     const char *name, llm_err_t *err)
 {
+    size_t              mark;
     llm_str_t           key;
     const llm_flat_t   *root, *k, *v;
     llm_json_limits_t   limits = { 4, 64, 0 };
 
     memset(b, 0, sizeof(llm_admin_body_t));
     llm_buf_init(&b->flat, 0);
+
+    /* as in requests to llm_api; but a name is never mended */
+
+    mark = llm_json_mark(text, len);
+    text += mark;
+    len -= mark;
 
     if (llm_admin_is_blank(text, len)) {
         return LLM_OK;

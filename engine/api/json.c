@@ -661,6 +661,13 @@ llm_json_walk(llm_json_t *j, cJSON *item, llm_buf_t *out)
 }
 
 
+size_t
+llm_json_mark(const char *text, size_t len)
+{
+    return len >= 3 && memcmp(text, LLM_JSON_BOM, 3) == 0 ? 3 : 0;
+}
+
+
 static int
 llm_json_read(const char *text, size_t len, llm_json_limits_t *limits,
     int once, llm_buf_t *out, llm_err_t *err)
@@ -688,8 +695,8 @@ llm_json_read(const char *text, size_t len, llm_json_limits_t *limits,
                              "The body of %zu bytes is too large.", len);
     }
 
-    if (j.limits->lenient && len >= 3 && memcmp(text, LLM_JSON_BOM, 3) == 0) {
-        j.text += 3;
+    if (j.limits->lenient) {
+        j.text += llm_json_mark(text, len);
         j.p = j.text;
     }
 

@@ -41,6 +41,10 @@ int llm_json_to_flat(const char *text, size_t len, llm_json_limits_t *limits,
 int llm_json_to_flat_once(const char *text, size_t len,
     llm_json_limits_t *limits, llm_buf_t *out, llm_err_t *err);
 
+/* the bytes of a byte order mark that the text begins with, 3 or 0: lenient
+   limits let it pass, other readers skip it by this */
+size_t llm_json_mark(const char *text, size_t len);
+
 /* adds a JSON string literal with its quotes; U+0000 and what is not UTF-8
    become U+FFFD */
 int llm_json_add_string(llm_buf_t *b, const char *s, size_t len);

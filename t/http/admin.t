@@ -46,6 +46,7 @@ END
         location /own { llm_alias chat two; llm_api; }
         location /keys { llm_api_keys keys; llm_api; }
         location /admin { llm_admin; }
+        location /ssi { ssi on; ssi_types *; }
         location /look/ { limit_except GET { allow 127.0.0.2; deny all; }
                           llm_admin; }
         location /boss { llm_api_keys keys; llm_admin; }
@@ -369,6 +370,10 @@ is(put('chat', '{"model":"two"')->{status}, 400, 'half of one');
 is(put('chat', '{"model":"two"}{}')->{status}, 400, 'two');
 is(put('chat', "{\"model\":\"two\0\"}")->{status}, 400, 'a zero byte');
 is(put('chat', "\xff\xfe{}")->{status}, 400, 'no UTF-8');
+is_code(put('chat', "\xef\xbb\xbf{\"model\":\"none\"}"), 404,
+        'model_not_found', 'a byte order mark is skipped');
+like(put('chat', '{"model":"tw\u0000o"}')->{json}{error}{message},
+     qr/\\u0000, which no text may contain/, 'a zero byte by its escape');
 is_code(put('chat', '{}', headers => { 'Content-Encoding' => 'gzip' }), 415,
         'unsupported_content_encoding', 'compressed');
 is(put('chat', '[' x 10_000)->{status}, 400, 'ten thousand brackets');
@@ -390,6 +395,17 @@ is(put('chat', "8\r\n{\"model\"\r\n7\r\n:\"one\"}\r\n0\r\n\r\n",
    'one in chunks');
 is(models('chat'), 'one', 'too');
 is(admin('DELETE', 'aliases/chat')->{status}, 200, 'as it was');
+
+
+# ---- by a subrequest, for which no access is checked ----
+
+mkdir $t->dir . '/html/ssi';
+$t->write_file('html/ssi/admin.html', '<!--# include virtual="/admin/models" -->');
+$res = $t->get('/ssi/admin.html');
+is($res->{status}, 200, 'a page that includes llm_admin');
+is(eval { JSON::PP::decode_json($res->{body})->{error}{code} },
+   'subrequest_not_supported', 'has an error in its place')
+    or diag($res->{body});
 
 
 # ---- the log ----

@@ -118,6 +118,10 @@ test_bodies(void)
     body("{}", NULL, "none");
     body("{\"file\":\"a.gguf\"}", "file", "a.gguf");
     body("{\"file\":null}", "file", "null");
+    body("\xef\xbb\xbf{\"file\":\"a.gguf\"}", "file", "a.gguf");
+    body("\xef\xbb\xbf\r\n", "file", "none");
+    body("\xef\xbb{\"file\":\"a.gguf\"}", "file", "400 ");
+    body("\xef\xbb\xbf\xef\xbb\xbf{}", "file", "400 ");
     body("{\"file\":\"a\",\"file\":\"b\"}", "file", "b");
     body("{\"file\":\"\"}", "file", "400 invalid_value");
     body("{\"file\":1}", "file", "400 invalid_type");
