@@ -6,6 +6,7 @@
  */
 
 #include "engine/emit/loose_internal.h"
+#include "engine/emit/types.h"
 
 /* ends that may stand in a string */
 #define LLM_LOOSE_ENDS  16
@@ -282,14 +283,61 @@ llm_loose_name_leads(const llm_call_t *c, llm_str_t text, int last)
 }
 
 
+/* k=v, k: v.  With nothing behind it, and where the answer was not cut, a word
+   counts only if it is one of the tool's parameters */
+
+static int
+llm_loose_pair(const llm_call_t *c, const llm_tool_t *tool, llm_str_t text,
+    size_t at, int last)
+{
+    int          known;
+    size_t       len;
+    llm_str_t    key;
+    llm_mark_t   rc;
+    llm_loose_t  r;
+
+    memset(&r, 0, sizeof(r));
+    r.p = text.data + at;
+    r.end = text.data + text.len;
+    key.data = r.p;
+
+    while (r.p < r.end && llm_loose_is_name(*r.p)) {
+        r.p++;
+    }
+
+    key.len = (size_t) (r.p - key.data);
+    llm_loose_space(&r);
+
+    if (key.len == 0 || key.len > LLM_LOOSE_NAME) {
+        return LLM_ERROR;
+    }
+
+    known = llm_type_schema(tool->schema, key) != NULL;
+
+    if (r.p == r.end) {
+        return !last ? LLM_MORE
+               : last == LLM_TEXT_CUT || known ? LLM_OK : LLM_ERROR;
+    }
+
+    rc = known ? llm_loose_end_at(c, text, (size_t) (r.p - text.data), &len)
+               : LLM_MARK_NO;
+
+    if (rc != LLM_MARK_NO) {
+        return rc == LLM_MARK_PART && !last ? LLM_MORE : LLM_OK;
+    }
+
+    return *r.p == ':' || *r.p == '=' ? LLM_OK : LLM_ERROR;
+}
+
+
 /* does what follows a tool's name look like arguments?  LLM_OK; LLM_MORE;
    LLM_ERROR: no */
 
 static int
-llm_loose_arguments(const llm_call_t *c, llm_str_t text, size_t at, int last)
+llm_loose_arguments(const llm_call_t *c, const llm_tool_t *tool,
+    llm_str_t text, size_t at, int last)
 {
     size_t       n, len;
-    llm_str_t    key;
     llm_mark_t   rc;
     llm_loose_t  r;
 
@@ -313,23 +361,7 @@ llm_loose_arguments(const llm_call_t *c, llm_str_t text, size_t at, int last)
         return n || last ? LLM_OK : LLM_MORE;
     }
 
-    /* k=v, k: v */
-
-    key.data = r.p;
-
-    while (r.p < r.end && llm_loose_is_name(*r.p)) {
-        r.p++;
-    }
-
-    key.len = (size_t) (r.p - key.data);
-    llm_loose_space(&r);
-
-    if (r.p == r.end && key.len && key.len <= LLM_LOOSE_NAME) {
-        return last == LLM_TEXT_CUT ? LLM_OK : last ? LLM_ERROR : LLM_MORE;
-    }
-
-    return key.len && key.len <= LLM_LOOSE_NAME && r.p < r.end
-           && (*r.p == ':' || *r.p == '=') ? LLM_OK : LLM_ERROR;
+    return llm_loose_pair(c, tool, text, (size_t) (r.p - text.data), last);
 }
 
 
@@ -339,9 +371,10 @@ static int
 llm_loose_plausible_name(const llm_call_t *c, llm_str_t text, size_t at,
     int last)
 {
-    int        rc, called;
-    size_t     end;
-    llm_str_t  word;
+    int                rc, called;
+    size_t             end;
+    llm_str_t          word;
+    const llm_tool_t  *tool;
 
     /* what stands before a name may say that it is one */
 
@@ -379,8 +412,10 @@ llm_loose_plausible_name(const llm_call_t *c, llm_str_t text, size_t at,
                ? LLM_OK : LLM_ERROR;
     }
 
-    if (llm_tools_named(c->tools, word)) {
-        rc = llm_loose_arguments(c, text, at + word.len, last);
+    tool = llm_tools_named(c->tools, word);
+
+    if (tool) {
+        rc = llm_loose_arguments(c, tool, text, at + word.len, last);
 
         if (rc != LLM_ERROR) {
             return rc;
