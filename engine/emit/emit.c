@@ -1,6 +1,6 @@
 /*
- * The text of a choice and its stop strings; see emit.h.  emit_event.c writes
- * the events.
+ * The text of a choice and its stop strings; see emit.h.  emit_prob.c has the
+ * probabilities of its tokens, emit_event.c writes the events.
  */
 
 #include "engine/emit/emit_internal.h"
@@ -155,10 +155,10 @@ llm_emit_step(llm_emit_t *e, char c)
 }
 
 
-/* content */
+/* content; at is where it stands in all that the answer was given */
 
 static int
-llm_emit_append(llm_emit_t *e, llm_str_t s)
+llm_emit_append(llm_emit_t *e, size_t at, llm_str_t s)
 {
     size_t    i, held;
     uint32_t  k;
@@ -182,6 +182,7 @@ llm_emit_append(llm_emit_t *e, llm_str_t s)
         if (e->hit >= 0) {
             e->text.len -= e->stops->stop[e->hit].len;
             e->ready = e->text.len;
+            llm_emit_cut(e, at + i + 1 - e->stops->stop[e->hit].len);
             return LLM_STOPPED;
         }
     }
@@ -195,121 +196,6 @@ llm_emit_append(llm_emit_t *e, llm_str_t s)
     e->ready = e->text.len - held;
 
     return LLM_OK;
-}
-
-
-int
-llm_emit_add_prob(llm_buf_t *probs, const llm_sampled_t *token,
-    uint32_t start, uint32_t end)
-{
-    llm_emit_prob_t  prob;
-
-    memset(&prob, 0, sizeof(prob));
-    prob.id = token->id;
-    prob.logprob = token->logprob;
-    prob.start = start;
-    prob.end = end;
-    prob.flags = LLM_PROB_CONTENT;
-    prob.n_top = token->n_top;
-
-    (void) llm_buf_add(probs, &prob, sizeof(prob));
-
-    return llm_buf_add(probs, token->top,
-                       token->n_top * sizeof(llm_candidate_t));
-}
-
-
-size_t
-llm_emit_prob_size(const llm_emit_prob_t *prob)
-{
-    return sizeof(*prob) + prob->n_top * sizeof(llm_candidate_t);
-}
-
-
-/* the tokens that have given so many bytes of content, from at on */
-
-static void
-llm_emit_mark(llm_emit_t *e, size_t at, size_t n)
-{
-    size_t            off;
-    llm_emit_prob_t  *prob;
-
-    for (off = e->settled; off < e->probs.len;
-         off += llm_emit_prob_size(prob))
-    {
-        prob = (llm_emit_prob_t *) (e->probs.data + off);
-
-        if (prob->from < at + n && prob->to > at) {
-            prob->flags |= LLM_PROB_CONTENT;
-        }
-    }
-}
-
-
-/* drops the tokens that have turned out to be none of content; what was given
-   before `decided` is known */
-
-static void
-llm_emit_settle(llm_emit_t *e, size_t decided)
-{
-    size_t            off, size;
-    llm_emit_prob_t  *prob;
-
-    for (off = e->settled; off < e->probs.len; off += size) {
-        prob = (llm_emit_prob_t *) (e->probs.data + off);
-        size = llm_emit_prob_size(prob);
-
-        /* one that nothing follows, and that has no bytes, goes on with what
-           there was */
-
-        if ((prob->flags & LLM_PROB_MUTE)
-            || (decided == SIZE_MAX && prob->from >= e->fed))
-        {
-            prob->flags |= e->said ? LLM_PROB_CONTENT : 0;
-
-        } else if (!(prob->flags & LLM_PROB_CONTENT) && prob->to > decided) {
-            break;
-        }
-
-        e->said = prob->flags & LLM_PROB_CONTENT;
-
-        if (e->said) {
-            memmove(e->probs.data + e->settled, prob, size);
-            e->settled += size;
-        }
-    }
-
-    if (off > e->settled) {
-        e->probs.len -= off - e->settled;
-        memmove(e->probs.data + e->settled, e->probs.data + off,
-                e->probs.len - e->settled);
-    }
-}
-
-
-/* adds a token's probability, before its bytes are given to the answer */
-
-static void
-llm_emit_note(llm_emit_t *e, const llm_sampled_t *token, size_t n,
-    uint32_t flags)
-{
-    size_t            off;
-    uint32_t          at;
-    llm_emit_prob_t  *prob;
-
-    if (!(e->flags & LLM_EMIT_PROBS)) {
-        return;
-    }
-
-    at = e->sent + (uint32_t) e->text.len;
-    off = e->probs.len;
-
-    if (llm_emit_add_prob(&e->probs, token, at, at) == LLM_OK) {
-        prob = (llm_emit_prob_t *) (e->probs.data + off);
-        prob->from = (uint32_t) e->fed;
-        prob->to = (uint32_t) (e->fed + llm_max(n, (size_t) 1));
-        prob->flags = flags | (e->answer ? 0 : LLM_PROB_CONTENT);
-    }
 }
 
 
@@ -363,7 +249,7 @@ llm_emit_part(void *data, llm_part_t part, uint32_t call, llm_str_t text)
 
     if (part == LLM_PART_CONTENT) {
         llm_emit_mark(e, llm_answer_at(e->answer), text.len);
-        rc = llm_emit_append(e, text);
+        rc = llm_emit_append(e, llm_answer_at(e->answer), text);
 
     } else {
         rc = llm_buf_add(&e->text, text.data, text.len);
@@ -449,7 +335,7 @@ llm_emit_push(llm_emit_t *e, const llm_sampled_t *token, int check)
         rc = llm_answer_push(e->answer, s);
 
     } else {
-        rc = llm_emit_append(e, s);
+        rc = llm_emit_append(e, e->fed - s.len, s);
     }
 
     if (off < e->probs.len && !e->probs.failed) {
@@ -536,7 +422,7 @@ llm_emit_end(llm_emit_t *e, int cut)
 
     } else {
         e->check = 0;
-        rc = llm_emit_append(e, s);
+        rc = llm_emit_append(e, e->fed, s);
     }
 
     e->ready = e->text.len;

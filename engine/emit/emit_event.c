@@ -99,29 +99,6 @@ llm_emit_pending(const llm_emit_t *e, int last)
 }
 
 
-/* what of a token is content; all of one that might have been drawn */
-
-static llm_str_t
-llm_emit_prob_text(const llm_emit_t *e, const llm_emit_prob_t *prob,
-    int32_t id)
-{
-    llm_str_t  s;
-
-    s = llm_vocab_bytes(e->vocab, id);
-
-    if (id != prob->id) {
-        return s;
-    }
-
-    if (prob->flags & (LLM_PROB_MUTE|LLM_PROB_SILENT)) {
-        return llm_str("");
-    }
-
-    return (prob->flags & LLM_PROB_FIRST) && s.len && s.data[0] == ' '
-           ? (llm_str_t) { s.len - 1, s.data + 1 } : s;
-}
-
-
 static size_t
 llm_emit_prob_extra(const llm_emit_t *e, const llm_emit_prob_t *prob)
 {
@@ -140,33 +117,6 @@ llm_emit_prob_extra(const llm_emit_t *e, const llm_emit_prob_t *prob)
     }
 
     return n;
-}
-
-
-/* tokens that a stop string has cut off count, but have no text */
-
-static void
-llm_emit_mute_cut(llm_emit_t *e)
-{
-    size_t            off;
-    uint32_t          end;
-    llm_emit_prob_t  *prob;
-
-    if (e->hit < 0) {
-        return;
-    }
-
-    end = e->sent + (uint32_t) e->text.len;
-
-    for (off = 0; off < e->probs.len; off += llm_emit_prob_size(prob)) {
-        prob = (llm_emit_prob_t *) (e->probs.data + off);
-
-        if (prob->start >= end) {
-            prob->start = end;
-            prob->end = end;
-            prob->flags |= LLM_PROB_MUTE;
-        }
-    }
 }
 
 

@@ -1,5 +1,5 @@
 /*
- * What emit.c and emit_event.c share.
+ * What emit.c, emit_event.c and emit_prob.c share.
  */
 
 #ifndef LLM_EMIT_INTERNAL_H
@@ -21,6 +21,9 @@ typedef struct {
                                            answer was given; a token without any
                                            has the next one */
     uint32_t             to;
+    uint32_t             said_from;     /* what of these is content: until it
+                                           has given some, all */
+    uint32_t             said_to;
     uint32_t             flags;         /* LLM_PROB_... */
     uint32_t             n_top;
 } llm_emit_prob_t;
@@ -34,6 +37,22 @@ typedef struct {
 /* the space before the text's first word is none of it */
 #define LLM_PROB_FIRST    8
 
+/* emit_prob.c */
 size_t llm_emit_prob_size(const llm_emit_prob_t *prob);
+/* adds a token's probability, before its bytes are given to the answer */
+void llm_emit_note(llm_emit_t *e, const llm_sampled_t *token, size_t n,
+    uint32_t flags);
+/* the tokens that have given so many bytes of content, from at on */
+void llm_emit_mark(llm_emit_t *e, size_t at, size_t n);
+/* drops the tokens that have turned out to be none of content; what was given
+   before `decided` is known */
+void llm_emit_settle(llm_emit_t *e, size_t decided);
+/* a stop string has ended the content there */
+void llm_emit_cut(llm_emit_t *e, size_t to);
+/* tokens that a stop string has cut off count, but have no text */
+void llm_emit_mute_cut(llm_emit_t *e);
+/* what of a token is content; all of one that might have been drawn */
+llm_str_t llm_emit_prob_text(const llm_emit_t *e, const llm_emit_prob_t *prob,
+    int32_t id);
 
 #endif /* LLM_EMIT_INTERNAL_H */
