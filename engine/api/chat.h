@@ -65,7 +65,10 @@ int llm_api_check_name(const llm_flat_t *function, const llm_api_at_t *at,
 int llm_api_check_functions(const llm_flat_t *list, const llm_api_at_t *at,
     llm_err_t *err);
 
-/* chat_tools.c */
+/* chat_tools.c; a function's "parameters" and "strict"; at is its place */
+int llm_api_check_signature(const llm_flat_t *function,
+    const llm_api_at_t *at, llm_err_t *err);
+/* tools, or functions, and documents */
 int llm_api_check_tools(const llm_api_chat_t *b, llm_err_t *err);
 /* the tools for the template: 1 if there are any, 0 else */
 int llm_api_write_tools(const llm_api_chat_t *b, llm_buf_t *out);

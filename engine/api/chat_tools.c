@@ -1,7 +1,7 @@
 /*
  * A chat request's tools, and what its answer may do with them: tool_choice,
  * parallel_tool_calls, and what these were before, functions and
- * function_call.
+ * function_call; and its documents, which templates read as they do tools.
  *
  * The prompt shows all tools, also those that tool_choice excludes, so that
  * it stays the same from turn to turn; only with "none" it shows none.
@@ -27,11 +27,22 @@ llm_api_tool_choice(const llm_api_chat_t *b)
 }
 
 
-static int
-llm_api_check_strict(const llm_flat_t *function, const llm_api_at_t *at,
+/* "true" would be a schema, but templates read an object's members */
+
+int
+llm_api_check_signature(const llm_flat_t *function, const llm_api_at_t *at,
     llm_err_t *err)
 {
     const llm_flat_t  *v;
+
+    v = llm_api_member(function, "parameters");
+
+    if (v && llm_api_check_type(err, llm_api_key(at, "parameters"), v,
+                                LLM_FLAT_OBJECT)
+             != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
 
     v = llm_api_member(function, "strict");
 
@@ -57,9 +68,36 @@ llm_api_check_tool_list(const llm_flat_t *list, llm_err_t *err)
     v = llm_flat_first(list);
 
     for (i = 0; v; i++) {
-        if (llm_api_check_strict(llm_api_member(v, "function"),
-                                 llm_api_key(llm_api_idx(at, i), "function"),
-                                 err)
+        if (llm_api_check_signature(llm_api_member(v, "function"),
+                                    llm_api_key(llm_api_idx(at, i),
+                                                "function"),
+                                    err)
+            != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+
+        v = llm_flat_next(list, v);
+    }
+
+    return LLM_OK;
+}
+
+
+/* as templates read them: by members, a "title", a "text" */
+
+static int
+llm_api_check_documents(const llm_flat_t *list, llm_err_t *err)
+{
+    uint32_t             i;
+    const llm_flat_t    *v;
+    const llm_api_at_t  *at;
+
+    at = llm_api_top("documents");
+    v = list ? llm_flat_first(list) : NULL;
+
+    for (i = 0; v; i++) {
+        if (llm_api_check_type(err, llm_api_idx(at, i), v, LLM_FLAT_OBJECT)
             != LLM_OK)
         {
             return LLM_ERROR;
@@ -79,7 +117,9 @@ llm_api_check_tools(const llm_api_chat_t *b, llm_err_t *err)
     const llm_flat_t    *v;
     const llm_api_at_t  *at;
 
-    if (b->tools && llm_api_check_tool_list(b->tools, err) != LLM_OK) {
+    if (llm_api_check_documents(b->documents, err) != LLM_OK
+        || (b->tools && llm_api_check_tool_list(b->tools, err) != LLM_OK))
+    {
         return LLM_ERROR;
     }
 
@@ -100,7 +140,7 @@ llm_api_check_tools(const llm_api_chat_t *b, llm_err_t *err)
         if (llm_api_check_type(err, llm_api_idx(at, i), v, LLM_FLAT_OBJECT)
             != LLM_OK
             || llm_api_check_name(v, llm_api_idx(at, i), err) != LLM_OK
-            || llm_api_check_strict(v, llm_api_idx(at, i), err) != LLM_OK)
+            || llm_api_check_signature(v, llm_api_idx(at, i), err) != LLM_OK)
         {
             return LLM_ERROR;
         }

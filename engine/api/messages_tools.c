@@ -12,7 +12,7 @@ static int
 llm_api_mi_tool(llm_api_draft_t *d, const llm_flat_t *tool,
     const llm_api_at_t *at, llm_err_t *err)
 {
-    const llm_flat_t  *type, *name, *schema;
+    const llm_flat_t  *type, *name, *schema, *strict;
 
     type = llm_api_member(tool, "type");
 
@@ -40,9 +40,17 @@ llm_api_mi_tool(llm_api_draft_t *d, const llm_flat_t *tool,
                                  "Invalid name of a tool: empty string.");
     }
 
+    strict = llm_api_member(tool, "strict");
+
+    if (strict && llm_api_check_type(err, llm_api_key(at, "strict"), strict,
+                                     LLM_FLAT_BOOL)
+                  != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
     llm_api_draft_tool(d, llm_flat_str(name),
-                       llm_api_member(tool, "description"), schema,
-                       llm_api_member(tool, "strict"));
+                       llm_api_member(tool, "description"), schema, strict);
 
     return LLM_OK;
 }

@@ -6,6 +6,7 @@
 #ifndef LLM_API_RESPONSES_H
 #define LLM_API_RESPONSES_H
 
+#include "engine/api/chat.h"
 #include "engine/api/draft.h"
 
 typedef struct {

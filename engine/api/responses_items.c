@@ -444,12 +444,12 @@ llm_api_responses_is_said(const llm_flat_t *item)
 }
 
 
-/* the tools of an item, NULL: it brings none */
+/* the tools of an item, which may be of any type; NULL: it brings none */
 
 const llm_flat_t *
 llm_api_responses_brought(const llm_flat_t *item)
 {
-    const llm_flat_t  *type, *tools;
+    const llm_flat_t  *type;
 
     type = item->type == LLM_FLAT_OBJECT ? llm_api_member(item, "type") : NULL;
 
@@ -459,7 +459,5 @@ llm_api_responses_brought(const llm_flat_t *item)
         return NULL;
     }
 
-    tools = llm_api_member(item, "tools");
-
-    return tools && tools->type == LLM_FLAT_ARRAY ? tools : NULL;
+    return llm_api_member(item, "tools");
 }

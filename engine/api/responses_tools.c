@@ -122,7 +122,9 @@ llm_api_rt_function(llm_api_draft_t *d, const llm_flat_t *tool,
 {
     llm_buf_t  name;
 
-    if (llm_api_responses_name(tool, space, at, &name, err) != LLM_OK) {
+    if (llm_api_check_signature(tool, at, err) != LLM_OK
+        || llm_api_responses_name(tool, space, at, &name, err) != LLM_OK)
+    {
         return LLM_ERROR;
     }
 
@@ -411,9 +413,12 @@ llm_api_rt_all(llm_api_reader_t *rd, const llm_api_responses_t *b,
         at = llm_api_idx(llm_api_top("input"), i);
 
         if (tools) {
-            if (llm_api_draft_tools_of(d, tools, llm_api_key(at, "tools"),
-                                       llm_api_rt_brought, err)
-                != LLM_OK)
+            at = llm_api_key(at, "tools");
+
+            if (llm_api_check_type(err, at, tools, LLM_FLAT_ARRAY) != LLM_OK
+                || llm_api_draft_tools_of(d, tools, at, llm_api_rt_brought,
+                                          err)
+                   != LLM_OK)
             {
                 return LLM_ERROR;
             }

@@ -257,6 +257,20 @@ static const case_t  cases[] = {
     BAD(CHAT_WITH, ",'tools':[{'type':'function','function':{'name':'f'}},"
         "{'type':'function','function':{'name':'g','strict':1}}]",
         "tools[1].function.strict", "invalid_type", "a boolean"),
+    BAD(CHAT_WITH, ",'tools':[{'type':'function','function':{'name':'f',"
+        "'parameters':{}}},{'type':'function','function':{'name':'g',"
+        "'parameters':'x'}}]",
+        "tools[1].function.parameters", "invalid_type", "an object"),
+    BAD(CHAT_WITH, ",'tools':[{'type':'function','function':{'name':'f',"
+        "'strict':true,'parameters':[]}}]",
+        "tools[0].function.parameters", "invalid_type", "an array"),
+    BAD(CHAT_WITH, ",'tools':[{'type':'function','function':{'name':'f',"
+        "'parameters':true}}]",
+        "tools[0].function.parameters", "invalid_type", "a boolean"),
+    GOOD(CHAT_WITH, ",'tools':[{'type':'function','function':{'name':'f',"
+         "'parameters':null}}]", "'tools':["),
+    BAD(CHAT_WITH, ",'functions':[{'name':'f','parameters':5}]",
+        "functions[0].parameters", "invalid_type", "an object"),
     BAD(CHAT_WITH, ",'functions':[{'name':'f','strict':'no'}]",
         "functions[0].strict", "invalid_type", "a boolean"),
     BAD(CHAT_WITH, ",'tools':[{'type':'function'}]", "tools[0].function",
@@ -279,6 +293,11 @@ static const case_t  cases[] = {
          "'reasoning_effort':'high'}}"),
     GOOD(CHAT_WITH, ",'documents':[{'text':'d'}]",
          "'documents':[{'text':'d'}]}"),
+    BAD(CHAT_WITH, ",'documents':[{},5]", "documents[1]", "invalid_type",
+        "an object"),
+    BAD(CHAT_WITH, ",'documents':[[]]", "documents[0]", "invalid_type", ""),
+    BAD(CHAT_WITH, ",'documents':[null]", "documents[0]", "invalid_type", ""),
+    BAD(CHAT_WITH, ",'documents':['d']", "documents[0]", "invalid_type", ""),
     BAD(CHAT_WITH, ",'chat_template_kwargs':{'bos_token':'<s>'}",
         "chat_template_kwargs", "invalid_value", "'bos_token'"),
     BAD(CHAT_WITH, ",'chat_template_kwargs':{'messages':[]}",

@@ -367,6 +367,8 @@ static const case_t  cases[] = {
     GOOD(TOKENIZE, "{'messages':" HI ",'tools':[" FN "]}", "'tools':[{"),
     GOOD(TOKENIZE, "{'messages':" HI ",'documents':[{'text':'d'}]}",
          "'documents':[{'text':'d'}]"),
+    BAD(TOKENIZE, "{'messages':" HI ",'documents':['d']}", "documents[0]",
+        "invalid_type", "an object"),
     GOOD(TOKENIZE, "{'messages':" HI ",'thinking':{'type':'disabled'}}",
          "{'enable_thinking':false}"),
     GOOD(TOKENIZE, "{'messages':" HI ",'reasoning':{'effort':'low'}}",

@@ -331,6 +331,16 @@ test_refused(void)
         { "{'input':[{'role':'user','content':'a'},{'type':"
           "'additional_tools','role':'developer','tools':[{'type':"
           "'function'}]}]}", "input[1].tools[0].name", "Missing" },
+        { "{'input':[{'role':'user','content':'a'},{'type':"
+          "'additional_tools','tools':5}]}", "input[1].tools",
+          "expected an array" },
+        { "{'input':[{'role':'user','content':'a'},{'type':"
+          "'tool_search_output','call_id':'c','tools':{}}]}",
+          "input[1].tools", "expected an array" },
+        { "{'input':[{'role':'user','content':'a'},{'type':"
+          "'additional_tools','tools':[{'type':'function','name':'f',"
+          "'parameters':[]}]}]}", "input[1].tools[0].parameters",
+          "expected an object" },
         { "{'input':[{'role':'user','content':'a'},{'type':'item_reference',"
           "'id':'x'}]}", "input[1]", "stores nothing" },
         { "{'input':[{'id':'x'}]}", "input[0]", "stores nothing" },
@@ -406,17 +416,17 @@ test_deep(void)
     for (depth = 125; depth < 127; depth++) {
         llm_buf_init(&text, 0);
         llm_buf_adds(&text, "{'input':'a','tools':[{'type':'function',"
-                     "'name':'f','parameters':");
+                     "'name':'f','parameters':{'a':");
 
-        for (i = 0; i < depth; i++) {
+        for (i = 1; i < depth; i++) {
             llm_buf_adds(&text, "[");
         }
 
-        for (i = 0; i < depth; i++) {
+        for (i = 1; i < depth; i++) {
             llm_buf_adds(&text, "]");
         }
 
-        llm_buf_adds(&text, "}]}");
+        llm_buf_adds(&text, "}}]}");
 
         if (depth == 125) {
             is_int(ask(RESPONSES, &conf, text.data), LLM_OK, "128 levels");

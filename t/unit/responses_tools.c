@@ -150,10 +150,19 @@ test_refused(void)
         { "{'type':'function','name':'f','namespace':3}",
           "tools[0].namespace", "expected a string" },
         { "{'type':'function','name':'f','strict':'yes'}",
-          "tools[0].function.strict", "expected a boolean" },
+          "tools[0].strict", "expected a boolean" },
         { "{'type':'namespace','name':'n','tools':[{'type':'function',"
           "'name':'f','strict':1}]}",
-          "tools[0].function.strict", "expected a boolean" },
+          "tools[0].tools[0].strict", "expected a boolean" },
+        { "{'type':'function','name':'f','parameters':'x'}",
+          "tools[0].parameters", "expected an object" },
+        { "{'type':'function','name':'f','strict':true,'parameters':[]}",
+          "tools[0].parameters", "expected an object" },
+        { "{'type':'function','name':'f','parameters':false}",
+          "tools[0].parameters", "expected an object" },
+        { "{'type':'namespace','name':'n','tools':[{'type':'function',"
+          "'name':'f','parameters':5}]}",
+          "tools[0].tools[0].parameters", "expected an object" },
     };
 
     for (i = 0; i < llm_nelems(bad); i++) {
