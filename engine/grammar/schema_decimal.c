@@ -9,12 +9,20 @@
 
 #include "engine/grammar/schema_decimal.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdio.h>
 
 
+/* Exponents end where doubles do: what is beyond would be read as no number,
+   or as 0.  EXP is for any number before it, LONE for one digit and its
+   fraction. */
 #define NAT       "(?:0|[1-9][0-9]{0,39})"
+#define LARGE     "(?:0|[1-9][0-9]{0,61})"
 #define FRACTION  "(?:\\.[0-9]{1,20})?"
-#define EXP       "[eE][+-]?[0-9]{1,4}"
+#define EXP       "[eE][+-]?0?[0-9]{1,2}"
+#define HUNDREDS  "[12][0-9]{2}|30[0-7]"
+#define LONE      "[1-9]" FRACTION "[eE][+-]?(?:0{0,2}[0-9]{1,2}|" HUNDREDS ")"
 #define SIZE      400                   /* digits of a number written out */
 
 typedef struct {
@@ -25,19 +33,24 @@ typedef struct {
     char         rest[64];
 } llm_schema_written_t;
 
+#define NUMBERS(nat)                                                       \
+    nat FRACTION "(?:" EXP ")?|" LONE,                                     \
+    "0(?:\\.0{1,20})?(?:" EXP ")?",                                        \
+    "(?:[1-9][0-9]{0,39}" FRACTION "|0\\.[0-9]{0,20}[1-9][0-9]{0,20})"     \
+        "(?:" EXP ")?|" LONE,                                              \
+    nat "(?:\\.0)?"                                                        \
+        "|[1-9](?:\\.[0-9]{1,16})?[eE]\\+?0?(?:1[6-9]|[2-9][0-9]"          \
+        "|" HUNDREDS ")",                                                  \
+    nat "\\.[0-9]{0,20}[1-9][0-9]{0,20}"                                   \
+        "|[1-9]" FRACTION "[eE]-0?(?:[1-9][0-9]?|" HUNDREDS ")",           \
+    nat,                                                                   \
+    nat FRACTION "|" LONE,                                                 \
+    nat FRACTION
+
 static const char *const  llm_schema_numbers[] = {
-    NAT FRACTION "(?:" EXP ")?",
-    "0(?:\\.0{1,20})?(?:" EXP ")?",
-    "(?:[1-9][0-9]{0,39}" FRACTION "|0\\.[0-9]{0,20}[1-9][0-9]{0,20})"
-        "(?:" EXP ")?",
-    NAT "(?:\\.0)?"
-        "|[1-9](?:\\.[0-9]{1,16})?[eE]\\+?0?(?:1[6-9]|[2-9][0-9]"
-        "|[1-9][0-9]{2,3})",
-    NAT "\\.[0-9]{0,20}[1-9][0-9]{0,20}"
-        "|[1-9]" FRACTION "[eE]-0?[1-9][0-9]{0,3}",
-    NAT,
-    NAT FRACTION "|[1-9]" FRACTION EXP,
-    NAT FRACTION,
+    NUMBERS(NAT),
+    NUMBERS(LARGE),
+    "[eE][+-]?0{0,2}(?:[0-9]{1,2}|" HUNDREDS ")"
 };
 
 
@@ -59,41 +72,12 @@ llm_schema_numbers_rx(llm_schema_t *s, int i)
 }
 
 
-/* the shortest decimal that reads as the number */
+/* text: digits with a point behind the first of them, or whole */
 
-void
-llm_schema_dec(const llm_flat_t *v, llm_schema_dec_t *d)
+static void
+llm_schema_dec_text(const char *text, int whole, int exp, llm_schema_dec_t *d)
 {
-    int        i, exp, whole, precision;
-    char       text[72], *e;
-    llm_str_t  big;
-
-    big = llm_flat_digits(v);
-    whole = v->type == LLM_FLAT_INT || (big.len && big.len < 64);
-
-    if (v->type == LLM_FLAT_INT) {
-        snprintf(text, sizeof(text), "%lld", (long long) llm_flat_int(v));
-        exp = 0;
-
-    } else if (whole) {
-        snprintf(text, sizeof(text), "%.*s", (int) big.len, big.data);
-        exp = 0;
-
-    } else {
-        for (precision = 14; precision < 17; precision++) {
-            snprintf(text, sizeof(text), "%.*e", precision,
-                     llm_flat_double(v));
-            if (strtod(text, NULL) == llm_flat_double(v)) {
-                break;
-            }
-        }
-
-        e = strchr(text, 'e');
-        exp = e ? atoi(e + 1) : 0;
-        if (e) {
-            *e = '\0';
-        }
-    }
+    int  i;
 
     memset(d, 0, sizeof(llm_schema_dec_t));
     d->neg = text[0] == '-';
@@ -126,6 +110,107 @@ llm_schema_dec(const llm_flat_t *v, llm_schema_dec_t *d)
         d->neg = 0;
         d->point = 0;
     }
+}
+
+
+/* the shortest decimal that reads as the number */
+
+static void
+llm_schema_dec_double(double v, llm_schema_dec_t *d)
+{
+    int   precision;
+    char  text[72], *e;
+
+    for (precision = 14; precision < 17; precision++) {
+        snprintf(text, sizeof(text), "%.*e", precision, v);
+        if (strtod(text, NULL) == v) {
+            break;
+        }
+    }
+
+    e = strchr(text, 'e');
+
+    if (e) {
+        *e++ = '\0';
+    }
+
+    llm_schema_dec_text(text, 0, e ? atoi(e) : 0, d);
+}
+
+
+void
+llm_schema_dec(const llm_flat_t *v, llm_schema_dec_t *d)
+{
+    char       text[72];
+    llm_str_t  big;
+
+    big = llm_flat_digits(v);
+
+    if (v->type == LLM_FLAT_INT) {
+        snprintf(text, sizeof(text), "%lld", (long long) llm_flat_int(v));
+
+    } else if (big.len && big.len < 64) {
+        snprintf(text, sizeof(text), "%.*s", (int) big.len, big.data);
+
+    } else {
+        llm_schema_dec_double(llm_flat_double(v), d);
+        return;
+    }
+
+    llm_schema_dec_text(text, 1, 0, d);
+}
+
+
+/* the double next to d, and whether it is below d (-1), the same, or above.
+   Only integers are given with more digits than doubles have */
+
+static int
+llm_schema_dec_nearest(const llm_schema_dec_t *d, double *v)
+{
+    char              text[96];
+    llm_schema_dec_t  x;
+
+    snprintf(text, sizeof(text), "%s0.%se%d", d->neg ? "-" : "",
+             d->n ? d->digits : "0", d->point);
+    *v = strtod(text, NULL);
+
+    if (d->point <= DBL_DIG || d->point > LLM_SCHEMA_LARGE) {
+        return 0;
+    }
+
+    snprintf(text, sizeof(text), "%.0f", *v);
+    llm_schema_dec_text(text, 1, 0, &x);
+
+    return llm_schema_dec_cmp(&x, d);
+}
+
+
+/*
+ * What has a point or an exponent is read as a double, which may be on the
+ * other side of a bound.  Moves the bound to one that doubles hold; 0: it is
+ * one, or 0.
+ */
+
+int
+llm_schema_dec_hold(llm_schema_dec_t *d, int *excl, int lower)
+{
+    int     c;
+    double  v;
+
+    c = llm_schema_dec_nearest(d, &v);
+
+    if (d->n == 0 || (c == 0 && !*excl)) {
+        return 0;
+    }
+
+    if (c == 0 || (c < 0) == lower) {
+        v = nextafter(v, lower ? INFINITY : -INFINITY);
+    }
+
+    llm_schema_dec_double(v, d);
+    *excl = 0;
+
+    return 1;
 }
 
 
@@ -209,8 +294,8 @@ llm_schema_text(llm_schema_t *s, const char *text)
 }
 
 
-/* whole numbers of at most so many digits above, or any below, that of the
-   digits */
+/* whole numbers of at most so many digits above (most 0: of more than usual
+   only if the digits are), or any below, that of the digits */
 
 static llm_rx_t
 llm_schema_whole(llm_schema_t *s, const char *digits, int above, int most)
@@ -220,6 +305,10 @@ llm_schema_whole(llm_schema_t *s, const char *digits, int above, int most)
 
     len = (int) strlen(digits);
     rx = LLM_RX_NONE;
+
+    if (most == 0) {
+        most = len < LLM_SCHEMA_WHOLE ? LLM_SCHEMA_WHOLE : LLM_SCHEMA_LARGE;
+    }
 
     for (k = len; k--; /* void */) {
         other = above ? llm_schema_digits(s, digits[k] + 1, '9', 1, 1)
@@ -236,11 +325,14 @@ llm_schema_whole(llm_schema_t *s, const char *digits, int above, int most)
     }
 
     if (above) {
+        if (len >= most) {
+            return rx;
+        }
+
         /* digits is "0" or does not begin with 0 */
         other = llm_rx_cat(s->pool, llm_schema_digits(s, '1', '9', 1, 1),
                            llm_schema_digits(s, '0', '9', (uint32_t) len,
-                                             (uint32_t) llm_max(len,
-                                                                most - 1)));
+                                             (uint32_t) most - 1));
 
         return llm_rx_or(s->pool, rx, other);
     }
@@ -355,8 +447,12 @@ llm_schema_exponent(llm_schema_t *s, int exp, int side)
         }
     }
 
-    return llm_rx_cat(s->pool, llm_rx_or(s->pool, llm_schema_text(s, "e"),
-                                         llm_schema_text(s, "E")), rx);
+    rx = llm_rx_cat(s->pool, llm_rx_or(s->pool, llm_schema_text(s, "e"),
+                                       llm_schema_text(s, "E")), rx);
+
+    return side ? llm_rx_and(s->pool, rx,
+                             llm_schema_numbers_rx(s, LLM_NUM_EXPONENT))
+                : rx;
 }
 
 
@@ -376,7 +472,7 @@ llm_schema_beyond(llm_schema_t *s, const llm_schema_dec_t *d, int above,
                                llm_schema_digits(s, '0', '9', 1,
                                                  LLM_SCHEMA_PART)));
 
-    rx = llm_schema_whole(s, w.whole, above, LLM_SCHEMA_WHOLE);
+    rx = llm_schema_whole(s, w.whole, above, 0);
     rx = llm_rx_cat(s->pool, rx, any);
     rx = llm_rx_or(s->pool, rx,
                    llm_rx_cat(s->pool, llm_schema_text(s, w.whole),
@@ -460,11 +556,13 @@ llm_schema_same_part(llm_schema_t *s, const char *part, int all)
 
 
 /* the writings of a number: all that the other expressions know, or those
-   that people and programs use */
+   that people and programs use; of one that doubles do not hold only that
+   without point and exponent */
 
 llm_rx_t
 llm_schema_equal(llm_schema_t *s, const llm_schema_dec_t *d, int all)
 {
+    double                v;
     llm_rx_t              rx, sign;
     llm_schema_written_t  w;
 
@@ -478,6 +576,10 @@ llm_schema_equal(llm_schema_t *s, const llm_schema_dec_t *d, int all)
     }
 
     llm_schema_write(d, &w);
+
+    if (!all && llm_schema_dec_nearest(d, &v) != 0) {
+        return llm_rx_cat(s->pool, sign, llm_schema_text(s, w.whole));
+    }
 
     rx = llm_schema_cat3(s, llm_schema_text(s, w.lead),
                          llm_schema_same_part(s, w.rest, all),

@@ -10,6 +10,7 @@
 /* A number that only its kind bounds must end some time: these are the most
    digits, in the whole, behind the dot and in an exponent. */
 #define LLM_SCHEMA_WHOLE     40
+#define LLM_SCHEMA_LARGE     62         /* beside a bound that is as large */
 #define LLM_SCHEMA_PART      20
 #define LLM_SCHEMA_EXPONENT  4
 
@@ -38,13 +39,16 @@ enum {
     LLM_NUM_FRACTION,
     LLM_NUM_NATURAL,
     LLM_NUM_CANONICAL,
-    LLM_NUM_PLAIN                       /* no exponent */
+    LLM_NUM_PLAIN,                      /* no exponent */
+    LLM_NUM_LARGE,                      /* to be added: with more digits */
+    LLM_NUM_EXPONENT = 2 * LLM_NUM_LARGE    /* with the e, that doubles have */
 };
 
 /* schema_decimal.c; expressions are of texts without a sign unless they say
    otherwise */
 llm_rx_t llm_schema_numbers_rx(llm_schema_t *s, int i);
 void llm_schema_dec(const llm_flat_t *v, llm_schema_dec_t *d);
+int llm_schema_dec_hold(llm_schema_dec_t *d, int *excl, int lower);
 int llm_schema_dec_cmp(const llm_schema_dec_t *a, const llm_schema_dec_t *b);
 llm_rx_t llm_schema_digits(llm_schema_t *s, int from, int to, uint32_t min,
     uint32_t max);

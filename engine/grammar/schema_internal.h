@@ -236,7 +236,7 @@ struct llm_schema_s {
     llm_schema_map_t           regexes; /* of patterns and formats */
     llm_schema_map_t           pairs;   /* pairs of items: 1 if disjoint,
                                            2 if that is not known */
-    llm_rx_t                   numbers[8];
+    llm_rx_t                   numbers[17];
     llm_schema_names_t         names;
 
     /* schema_empty.c, which stands above the files that ask: can no value

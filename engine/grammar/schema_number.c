@@ -8,6 +8,11 @@
 
 #include "engine/grammar/schema_decimal.h"
 
+#include <float.h>
+
+/* no number is written with more before the dot: see schema_decimal.c */
+#define LLM_SCHEMA_MOST      308
+
 /* most digits behind the dot of a divisor that is not a power of ten */
 #define LLM_SCHEMA_DECIMALS  3
 
@@ -17,7 +22,7 @@
 
 static int
 llm_schema_number_enum(llm_schema_t *s, const llm_schema_atom_t *a,
-    llm_rx_t *rx)
+    llm_rx_t *rx, int *large)
 {
     int                one;
     uint32_t           i;
@@ -42,6 +47,7 @@ llm_schema_number_enum(llm_schema_t *s, const llm_schema_atom_t *a,
         }
 
         llm_schema_dec(c, &d);
+        *large |= !a->neg && d.point > LLM_SCHEMA_WHOLE;
         *rx = llm_schema_equal(s, &d, a->neg);
 
         for (i = 0; sums[i] != LLM_RX_NONE; i++) {
@@ -282,6 +288,8 @@ typedef struct {
     int               has_from;
     int               has_to;
     llm_rx_t          rx;               /* what else is asked for */
+    int               large;            /* something has more digits than
+                                           numbers have that nothing bounds */
     int               canonical;        /* something is excluded: only the
                                            writings that are compared */
 } llm_schema_number_t;
@@ -311,7 +319,7 @@ llm_schema_number_atom(llm_schema_t *s, const llm_schema_atom_t *a,
 
     case LLM_KW_ENUM:
     case LLM_KW_CONST:
-        if (llm_schema_number_enum(s, a, &one) != LLM_OK) {
+        if (llm_schema_number_enum(s, a, &one, &n->large) != LLM_OK) {
             return LLM_ERROR;
         }
         break;
@@ -352,6 +360,17 @@ llm_schema_number_atom(llm_schema_t *s, const llm_schema_atom_t *a,
         }
 
         llm_schema_dec(a->value, &d);
+
+        if (d.point > LLM_SCHEMA_MOST && lower == !d.neg) {
+            return llm_schema_refuse(s, a->value, "a bound beyond 1e308 is not"
+                                     " supported: no number would be left");
+        }
+
+        if (d.point > LLM_SCHEMA_MOST) {
+            return LLM_OK;
+        }
+
+        n->large |= d.point >= LLM_SCHEMA_WHOLE;
 
         if (lower) {
             llm_schema_bound_in(&n->from, &n->from_excl, &n->has_from, &d,
@@ -394,7 +413,7 @@ llm_schema_number_atom(llm_schema_t *s, const llm_schema_atom_t *a,
 /* both signs of the range */
 
 static llm_rx_t
-llm_schema_range(llm_schema_t *s, const llm_schema_number_t *n)
+llm_schema_signs(llm_schema_t *s, const llm_schema_number_t *n)
 {
     llm_rx_t             rx;
     llm_schema_dec_t     from, to;
@@ -423,34 +442,82 @@ llm_schema_range(llm_schema_t *s, const llm_schema_number_t *n)
 }
 
 
+/* an integer's digits are compared as they are, other writings as what they
+   are read as */
+
+static llm_rx_t
+llm_schema_range(llm_schema_t *s, uint32_t types,
+    const llm_schema_number_t *n)
+{
+    int                  moved;
+    llm_rx_t             digits, rx;
+    llm_schema_number_t  held;
+
+    held = *n;
+    moved = 0;
+
+    /* an integer has other writings only where it is large */
+
+    if (n->has_from
+        && ((types & LLM_SCHEMA_FRACTION) || n->from.point > DBL_DIG))
+    {
+        moved |= llm_schema_dec_hold(&held.from, &held.from_excl, 1);
+    }
+
+    if (n->has_to
+        && ((types & LLM_SCHEMA_FRACTION) || n->to.point > DBL_DIG))
+    {
+        moved |= llm_schema_dec_hold(&held.to, &held.to_excl, 0);
+    }
+
+    rx = llm_schema_signs(s, n);
+
+    if (moved) {
+        digits = llm_schema_signed(s,
+                     llm_schema_numbers_rx(s, LLM_NUM_NATURAL
+                                              + LLM_NUM_LARGE));
+        rx = llm_rx_or(s->pool, llm_rx_and(s->pool, rx, digits),
+                       llm_rx_and(s->pool, llm_schema_signs(s, &held),
+                                  llm_rx_not(s->pool, digits)));
+    }
+
+    return rx;
+}
+
+
 /* the writings of the numbers that are of the types */
 
 static llm_rx_t
-llm_schema_number_domain(llm_schema_t *s, uint32_t types, int canonical)
+llm_schema_number_domain(llm_schema_t *s, uint32_t types,
+    const llm_schema_number_t *n)
 {
+    int       more;
     llm_rx_t  rx, nat;
 
+    more = n->large ? LLM_NUM_LARGE : 0;
+
     if ((types & LLM_SCHEMA_NUMBER) == LLM_SCHEMA_NUMBER) {
-        rx = llm_schema_numbers_rx(s, canonical ? LLM_NUM_CANONICAL
-                                                : LLM_NUM_ANY);
+        rx = llm_schema_numbers_rx(s, more + (n->canonical
+                                              ? (int) LLM_NUM_CANONICAL
+                                              : (int) LLM_NUM_ANY));
 
     } else if (types & LLM_SCHEMA_INT) {
-        rx = llm_schema_numbers_rx(s, LLM_NUM_NATURAL);
+        rx = llm_schema_numbers_rx(s, more + LLM_NUM_NATURAL);
 
         if (s->draft != LLM_DRAFT_4) {
             rx = llm_rx_or(s->pool, rx, llm_rx_and(s->pool,
-                     llm_schema_numbers_rx(s, LLM_NUM_INTEGER),
+                     llm_schema_numbers_rx(s, more + LLM_NUM_INTEGER),
                      llm_rx_not(s->pool,
-                                llm_schema_numbers_rx(s, LLM_NUM_PLAIN))));
+                                llm_schema_numbers_rx(s, more + LLM_NUM_PLAIN))));
         }
 
     } else if (s->draft == LLM_DRAFT_4) {
-        nat = llm_schema_numbers_rx(s, LLM_NUM_NATURAL);
-        rx = llm_rx_and(s->pool, llm_schema_numbers_rx(s, LLM_NUM_CANONICAL),
+        nat = llm_schema_numbers_rx(s, more + LLM_NUM_NATURAL);
+        rx = llm_rx_and(s->pool, llm_schema_numbers_rx(s, more + LLM_NUM_CANONICAL),
                         llm_rx_not(s->pool, nat));
 
     } else {
-        rx = llm_schema_numbers_rx(s, LLM_NUM_FRACTION);
+        rx = llm_schema_numbers_rx(s, more + LLM_NUM_FRACTION);
     }
 
     return llm_schema_signed(s, rx);
@@ -474,10 +541,10 @@ llm_schema_number(llm_schema_t *s, const llm_schema_branch_t *b,
         }
     }
 
-    domain = llm_schema_number_domain(s, b->types, n.canonical);
+    domain = llm_schema_number_domain(s, b->types, &n);
 
     if (n.has_from || n.has_to) {
-        *rx = llm_schema_range(s, &n);
+        *rx = llm_schema_range(s, b->types, &n);
 
         if ((b->types & LLM_SCHEMA_NUMBER) != LLM_SCHEMA_NUMBER
             || n.canonical)
@@ -490,6 +557,12 @@ llm_schema_number(llm_schema_t *s, const llm_schema_branch_t *b,
     }
 
     *rx = llm_rx_and(s->pool, *rx, n.rx);
+
+    if (n.large) {
+        *rx = llm_rx_and(s->pool, *rx,
+                         llm_rx_repeat(s->pool, LLM_RX_CHAR, 1,
+                                       LLM_SCHEMA_LARGE));
+    }
 
     return LLM_OK;
 }
