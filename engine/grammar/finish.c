@@ -264,10 +264,11 @@ llm_finish_nullable(llm_gram_build_t *b, llm_node_t *x)
 }
 
 
-/* until nothing changes; what a node refers to was mostly made before it */
+/* until nothing changes; what a node refers to was mostly made before it.
+   Nodes before `from` are known, and refer to none behind it */
 
 static void
-llm_finish_fix(llm_gram_build_t *b)
+llm_finish_fix(llm_gram_build_t *b, uint32_t from)
 {
     int          changed;
     uint32_t     i;
@@ -276,7 +277,7 @@ llm_finish_fix(llm_gram_build_t *b)
     do {
         changed = 0;
 
-        for (i = 0; i < b->nodes.n; i++) {
+        for (i = from; i < b->nodes.n; i++) {
             x = &b->nodes.data[i];
             llm_rx_worked(b->pool);
 
@@ -292,6 +293,8 @@ llm_finish_fix(llm_gram_build_t *b)
         }
 
     } while (changed);
+
+    b->n_looked = b->nodes.n;
 }
 
 
@@ -550,28 +553,6 @@ llm_finish_unique(llm_gram_build_t *b, llm_err_t *err)
 }
 
 
-/* a node that has no way to its end; LLM_ABSENT: that is sure */
-
-static int
-llm_finish_dead(llm_gram_build_t *b, llm_gn_t node, llm_err_t *err)
-{
-    b->hopeful = 1;
-    b->n_looked = 0;
-    llm_finish_fix(b);
-
-    if (b->nodes.data[node].live) {
-        return llm_fail_with(err, 400, NULL, NULL, "the grammar, or a pattern "
-                             "in it, is too ambiguous: whether any text "
-                             "matches it could not be decided within its "
-                             "bounds");
-    }
-
-    (void) llm_fail_with(err, 400, NULL, NULL, "no text matches the grammar");
-
-    return LLM_ABSENT;
-}
-
-
 static void
 llm_finish_forget(llm_gram_build_t *b)
 {
@@ -587,6 +568,40 @@ llm_finish_forget(llm_gram_build_t *b)
 }
 
 
+/* a node that has no way to its end; LLM_ABSENT: that is sure */
+
+static int
+llm_finish_dead(llm_gram_build_t *b, llm_gn_t node, llm_err_t *err)
+{
+    if (!llm_gn_dead(b, node)) {
+        return llm_fail_with(err, 400, NULL, NULL, "the grammar, or a pattern "
+                             "in it, is too ambiguous: whether any text "
+                             "matches it could not be decided within its "
+                             "bounds");
+    }
+
+    (void) llm_fail_with(err, 400, NULL, NULL, "no text matches the grammar");
+
+    return LLM_ABSENT;
+}
+
+
+int
+llm_gn_dead(llm_gram_build_t *b, llm_gn_t node)
+{
+    if (!b->hopeful) {
+        b->hopeful = 1;
+        llm_finish_fix(b, 0);
+
+    } else if (b->n_looked != b->nodes.n) {
+        llm_finish_fix(b, b->n_looked);
+    }
+
+    return !b->nodes.data[node].live && !b->failed
+           && !llm_rx_failed(b->pool);
+}
+
+
 int
 llm_gn_alive(llm_gram_build_t *b, llm_gn_t node, llm_err_t *err)
 {
@@ -594,11 +609,11 @@ llm_gn_alive(llm_gram_build_t *b, llm_gn_t node, llm_err_t *err)
         return LLM_OK;
     }
 
-    if (b->n_looked != b->nodes.n) {
+    if (b->hopeful) {
         llm_finish_forget(b);
-        llm_finish_fix(b);
-        b->n_looked = b->nodes.n;
     }
+
+    llm_finish_fix(b, b->n_looked);
 
     return b->nodes.data[node].live || b->failed || llm_rx_failed(b->pool)
            ? LLM_OK : llm_finish_dead(b, node, err);
@@ -618,7 +633,7 @@ llm_finish(llm_gram_build_t *b, llm_gn_t root, llm_err_t *err)
     }
 
     llm_finish_forget(b);
-    llm_finish_fix(b);
+    llm_finish_fix(b, 0);
 
     if (b->failed || llm_rx_failed(b->pool)) {
         return llm_fail_with(err, 400, NULL, NULL, "the grammar is too "

@@ -87,6 +87,8 @@ llm_rx_pool_t *llm_gram_pool(llm_gram_build_t *b);
    says what is too large?  LLM_ABSENT and *err: no text matches it; LLM_ERROR
    and *err: that could not be decided */
 int llm_gn_alive(llm_gram_build_t *b, llm_gn_t node, llm_err_t *err);
+/* is it sure that no text matches it? */
+int llm_gn_dead(llm_gram_build_t *b, llm_gn_t node);
 
 /* until it is finished this is called every few microseconds of its work, and
    may wait; nonzero: nobody needs the grammar any more, and what is made of it
@@ -118,7 +120,8 @@ void llm_gn_define(llm_gram_build_t *b, llm_gn_t ref, llm_gn_t node);
  * do not support it.
  */
 
-/* schema.c: err->param is the path of the keyword that is not supported */
+/* schema.c: err->param is the path of the keyword that is not supported;
+   LLM_ABSENT and *err: no text matches, for the keyword at that path */
 int llm_gn_schema(llm_gram_build_t *b, const llm_flat_t *schema,
     llm_gn_t *node, llm_err_t *err);
 /* the same of a schema inside a document, which its references may name, for a
@@ -126,8 +129,8 @@ int llm_gn_schema(llm_gram_build_t *b, const llm_flat_t *schema,
    `end` is not in it; end.len 0: JSON as ever */
 int llm_gn_schema_part(llm_gram_build_t *b, const llm_flat_t *document,
     const llm_flat_t *part, llm_str_t end, llm_gn_t *node, llm_err_t *err);
-/* schema_near.c: the same without the keywords that are not supported, if there
-   are few: what the schema allows is allowed, and something else, too */
+/* schema_near.c: the same without the keywords that are not supported, or that
+   nothing matches for, if there are few: what the schema allows is allowed, and something else, too */
 int llm_gn_schema_near(llm_gram_build_t *b, const llm_flat_t *document,
     const llm_flat_t *part, llm_str_t end, llm_gn_t *node, llm_err_t *err);
 /* schema_close.c: a copy of a schema whose objects, or if it is not to be deep

@@ -97,9 +97,9 @@ struct llm_gram_build_s {
     uint64_t                   spent_us;
 
     /* finish.c */
-    uint32_t                   n_looked;    /* nodes whose `live` is right,
-                                               but for arrays of unique
-                                               items */
+    uint32_t                   n_looked;    /* the first of all, whose `live`
+                                               is right, but for arrays of
+                                               unique items */
     int                        hopeful; /* what is not decided counts as
                                            live */
     int                        failed;  /* memory ended, or too large */

@@ -236,7 +236,7 @@ llm_schema_later(llm_schema_t *s, llm_schema_branch_t *b,
         c = llm_flat_next(v, c);
         turn = row && (row->types & b->types) ? llm_schema_turn(row->kw) : 0;
 
-        if (turn == 0 || n == llm_nelems(list)) {
+        if (turn == 0 || c == s->without || n == llm_nelems(list)) {
             continue;
         }
 
@@ -299,7 +299,7 @@ llm_schema_schema(llm_schema_t *s, llm_schema_branch_t *b,
 
     ref = llm_flat_get(v, "$ref");
 
-    if (ref && s->draft < LLM_DRAFT_2019) {
+    if (ref && ref != s->without && s->draft < LLM_DRAFT_2019) {
         memset(&t, 0, sizeof(t));
         t.kw = LLM_KW_REF;
         t.schema = v;
@@ -317,7 +317,7 @@ llm_schema_schema(llm_schema_t *s, llm_schema_branch_t *b,
         c = llm_flat_next(v, c);
 
         if (row == NULL || (row->types & b->types) == 0
-            || llm_schema_turn(row->kw))
+            || llm_schema_turn(row->kw) || c == s->without)
         {
             continue;
         }

@@ -211,6 +211,8 @@ struct llm_schema_s {
     llm_arena_t                arena;
     llm_err_t                 *err;
     const llm_flat_t          *refused; /* the value, or NULL */
+    const llm_flat_t          *without; /* the value of a keyword that is not
+                                           read, or NULL */
 
     uint32_t                   work;    /* steps done */
     uint32_t                   max_work;
@@ -267,10 +269,19 @@ typedef struct {
 /* NULL: an annotation in this draft */
 const llm_schema_row_t *llm_schema_row(const llm_schema_t *s, llm_str_t name);
 /* schema.c: as llm_gn_schema_part(); *refused: what it cannot keep to, in the
-   document, or NULL for another reason */
+   document, or what nothing matches for, or NULL for another reason */
 int llm_schema_read(llm_gram_build_t *b, const llm_flat_t *document,
     const llm_flat_t *part, llm_str_t end, llm_gn_t *node, llm_err_t *err,
     const llm_flat_t **refused);
+
+/* schema_build.c: the node of a set, once those that it refers to are built,
+   too */
+int llm_schema_build(llm_schema_t *s, llm_schema_set_t set, llm_str_t end,
+    llm_gn_t *node);
+int llm_schema_build_all(llm_schema_t *s);
+
+/* schema_why.c: refuses what nothing matches the schema for; LLM_ERROR */
+int llm_schema_why(llm_schema_t *s, const llm_flat_t *part);
 
 /* refuses a keyword of a schema; value is it or something inside it */
 int llm_schema_refuse(llm_schema_t *s, const llm_flat_t *value,

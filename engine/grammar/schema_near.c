@@ -1,6 +1,6 @@
 /*
- * A schema without what cannot be kept to: the keyword that is refused is
- * taken out, and the rest is read again, some times.
+ * A schema without what cannot be kept to, or leaves nothing: the keyword that
+ * is refused is taken out, and the rest is read again, some times.
  *
  * Invariant: what the schema allows stays allowed.  So a keyword below a
  * negation ("not", "if") goes with all of that; a "oneOf" around it becomes an

@@ -491,33 +491,33 @@ static llm_rx_t
 llm_schema_number_domain(llm_schema_t *s, uint32_t types,
     const llm_schema_number_t *n)
 {
-    int       more;
-    llm_rx_t  rx, nat;
+    int       of;
+    llm_rx_t  rx, nat, plain;
 
-    more = n->large ? LLM_NUM_LARGE : 0;
+    of = n->large ? LLM_NUM_LARGE : 0;
 
     if ((types & LLM_SCHEMA_NUMBER) == LLM_SCHEMA_NUMBER) {
-        rx = llm_schema_numbers_rx(s, more + (n->canonical
-                                              ? (int) LLM_NUM_CANONICAL
-                                              : (int) LLM_NUM_ANY));
+        of += n->canonical ? LLM_NUM_CANONICAL : LLM_NUM_ANY;
+        rx = llm_schema_numbers_rx(s, of);
 
     } else if (types & LLM_SCHEMA_INT) {
-        rx = llm_schema_numbers_rx(s, more + LLM_NUM_NATURAL);
+        rx = llm_schema_numbers_rx(s, of + LLM_NUM_NATURAL);
 
         if (s->draft != LLM_DRAFT_4) {
+            plain = llm_schema_numbers_rx(s, of + LLM_NUM_PLAIN);
             rx = llm_rx_or(s->pool, rx, llm_rx_and(s->pool,
-                     llm_schema_numbers_rx(s, more + LLM_NUM_INTEGER),
-                     llm_rx_not(s->pool,
-                                llm_schema_numbers_rx(s, more + LLM_NUM_PLAIN))));
+                     llm_schema_numbers_rx(s, of + LLM_NUM_INTEGER),
+                     llm_rx_not(s->pool, plain)));
         }
 
     } else if (s->draft == LLM_DRAFT_4) {
-        nat = llm_schema_numbers_rx(s, more + LLM_NUM_NATURAL);
-        rx = llm_rx_and(s->pool, llm_schema_numbers_rx(s, more + LLM_NUM_CANONICAL),
+        nat = llm_schema_numbers_rx(s, of + LLM_NUM_NATURAL);
+        rx = llm_rx_and(s->pool,
+                        llm_schema_numbers_rx(s, of + LLM_NUM_CANONICAL),
                         llm_rx_not(s->pool, nat));
 
     } else {
-        rx = llm_schema_numbers_rx(s, more + LLM_NUM_FRACTION);
+        rx = llm_schema_numbers_rx(s, of + LLM_NUM_FRACTION);
     }
 
     return llm_schema_signed(s, rx);

@@ -76,7 +76,7 @@ llm_calls_possible(llm_calls_t *c, llm_gn_t *of)
         if (rc == LLM_ABSENT
             && c->ctx->msg->tool_choice == LLM_TOOLS_REQUIRED)
         {
-            first = n++ ? first : why;
+            first = n++ ? first : *c->never.msg ? c->never : why;
             continue;
         }
 
@@ -232,7 +232,7 @@ llm_calls_node(const llm_rule_ctx_t *ctx, llm_gram_build_t *b, llm_gn_t *node,
 {
     llm_gn_t     call, one, parts[3];
     llm_calls_t  c = { ctx, b, llm_calls_form(ctx->format), err, 0, NULL,
-                         LLM_CALLS_CLOSED };
+                         LLM_CALLS_CLOSED, { 0 } };
 
     if (llm_calls_marked(&c, &call, &one) != LLM_OK) {
         return LLM_ERROR;
@@ -310,7 +310,7 @@ llm_calls_begun(const llm_rule_ctx_t *ctx, llm_gram_build_t *b,
     uint32_t     n;
     llm_gn_t     call, one, end, rest, mark, of[3];
     llm_calls_t  c = { ctx, b, llm_calls_form(ctx->format), err, 0, NULL,
-                         LLM_CALLS_CLOSED };
+                         LLM_CALLS_CLOSED, { 0 } };
 
     if (llm_calls_marked(&c, &call, &one) != LLM_OK) {
         return LLM_ERROR;

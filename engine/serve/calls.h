@@ -24,6 +24,8 @@ typedef struct {
     const llm_flat_t      *closed;      /* the schema of the tool that is
                                            written, if it is open; or NULL */
     llm_calls_how_t        how;         /* of that tool */
+    llm_err_t              never;       /* why the first tool cannot be
+                                           called; or no message */
 } llm_calls_t;
 
 /* two nodes, one behind the other */

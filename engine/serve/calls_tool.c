@@ -5,6 +5,7 @@
  * A tool that a client offers is not refused because its schema cannot be kept
  * to exactly, unless it is to be strict: the keywords that cannot are left
  * out, and where that does not help all but the outermost type, an object.
+ * Nor because no arguments fit it, unless a call must come.
  */
 
 #include "engine/serve/calls.h"
@@ -129,6 +130,24 @@ llm_calls_refuse(llm_calls_t *c, const llm_tool_t *tool, const llm_err_t *why)
 }
 
 
+/* no arguments fit, and a call must come: that would be one of another tool */
+
+static int
+llm_calls_never(llm_calls_t *c, const llm_tool_t *tool, int rc,
+    const llm_err_t *why)
+{
+    if (rc != LLM_ABSENT || c->ctx->msg->tool_choice != LLM_TOOLS_REQUIRED) {
+        return 0;
+    }
+
+    if (tool == c->ctx->tools->tool) {
+        c->never = *why;
+    }
+
+    return 1;
+}
+
+
 /* is nothing said of the arguments? */
 
 static int
@@ -144,6 +163,7 @@ llm_calls_untyped(const llm_tool_t *tool)
 static int
 llm_calls_args(llm_calls_t *c, const llm_tool_t *tool, llm_gn_t *node)
 {
+    int                rc;
     llm_err_t          err;
     const llm_flat_t  *type, *schema;
 
@@ -163,14 +183,24 @@ llm_calls_args(llm_calls_t *c, const llm_tool_t *tool, llm_gn_t *node)
 
     } else if (c->how != LLM_CALLS_LOOSE) {
 
-        if ((c->closed && llm_gn_schema(c->b, c->closed, node, NULL) == LLM_OK)
-            || llm_gn_schema(c->b, tool->schema, node, &err) == LLM_OK)
+        if (c->closed && llm_gn_schema(c->b, c->closed, node, NULL) == LLM_OK)
         {
+            return LLM_OK;
+        }
+
+        rc = llm_gn_schema(c->b, tool->schema, node, &err);
+
+        if (rc == LLM_OK) {
             return LLM_OK;
         }
 
         if (tool->strict) {
             return llm_calls_refuse(c, tool, &err);
+        }
+
+        if (llm_calls_never(c, tool, rc, &err)) {
+            *node = LLM_GN_NONE;
+            return LLM_OK;
         }
 
         schema = c->closed ? c->closed : tool->schema;
@@ -282,13 +312,78 @@ llm_calls_text(llm_calls_t *c)
 
 
 static int
+llm_calls_required(const llm_flat_t *schema, llm_str_t key)
+{
+    const llm_flat_t  *v, *list;
+
+    list = llm_flat_get(schema, "required");
+
+    if (list == NULL || list->type != LLM_FLAT_ARRAY) {
+        return 0;
+    }
+
+    for (v = llm_flat_first(list); v; v = llm_flat_next(list, v)) {
+        if (v->type == LLM_FLAT_STRING && llm_str_eq(llm_flat_str(v), key)) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/* one that need not come may be of a kind that nothing is */
+
+static int
+llm_calls_value(llm_calls_t *c, const llm_tool_t *tool,
+    const llm_flat_t *document, llm_str_t key, const llm_flat_t *schema,
+    llm_str_t end, llm_gn_t *node)
+{
+    int        rc;
+    llm_err_t  err;
+
+    if (c->how == LLM_CALLS_LOOSE) {
+        *node = llm_calls_text(c);
+        return LLM_OK;
+    }
+
+    rc = llm_gn_schema_part(c->b, document, schema, end, node, &err);
+
+    if (rc == LLM_OK) {
+        return LLM_OK;
+    }
+
+    if (rc == LLM_ABSENT && !llm_calls_required(tool->schema, key)) {
+        *node = LLM_GN_NONE;
+        return LLM_OK;
+    }
+
+    if (tool->strict) {
+        return llm_calls_refuse(c, tool, &err);
+    }
+
+    if (llm_calls_never(c, tool, rc, &err)) {
+        *node = LLM_GN_NONE;
+        return LLM_OK;
+    }
+
+    if (llm_gn_schema_near(c->b, document, schema, end, node, NULL)
+        != LLM_OK)
+    {
+        *node = llm_calls_text(c);
+    }
+
+    return LLM_OK;
+}
+
+
+static int
 llm_calls_param(llm_calls_t *c, const llm_tool_t *tool,
     const llm_flat_t *document, llm_str_t key, const llm_flat_t *schema,
     llm_gn_t *node)
 {
     int                is_text;
     llm_gn_t           parts[7];
-    llm_err_t          err;
     llm_str_t          end;
     const llm_form_t  *f;
 
@@ -308,48 +403,15 @@ llm_calls_param(llm_calls_t *c, const llm_tool_t *tool,
 
     end = is_text || f->key_end_text.len == 0 ? f->value_end : llm_str("");
 
-    if (c->how == LLM_CALLS_LOOSE) {
-        parts[4] = llm_calls_text(c);
-
-    } else if (llm_gn_schema_part(c->b, document, schema, end, &parts[4],
-                                  &err)
-               != LLM_OK)
+    if (llm_calls_value(c, tool, document, key, schema, end, &parts[4])
+        != LLM_OK)
     {
-        if (tool->strict) {
-            return llm_calls_refuse(c, tool, &err);
-        }
-
-        if (llm_gn_schema_near(c->b, document, schema, end, &parts[4], NULL)
-            != LLM_OK)
-        {
-            parts[4] = llm_calls_text(c);
-        }
+        return LLM_ERROR;
     }
 
     *node = llm_gn_seq(c->b, parts, 7);
 
     return LLM_OK;
-}
-
-
-static int
-llm_calls_required(const llm_flat_t *schema, llm_str_t key)
-{
-    const llm_flat_t  *v, *list;
-
-    list = llm_flat_get(schema, "required");
-
-    if (list == NULL || list->type != LLM_FLAT_ARRAY) {
-        return 0;
-    }
-
-    for (v = llm_flat_first(list); v; v = llm_flat_next(list, v)) {
-        if (v->type == LLM_FLAT_STRING && llm_str_eq(llm_flat_str(v), key)) {
-            return 1;
-        }
-    }
-
-    return 0;
 }
 
 

@@ -8,6 +8,7 @@ use strict;
 use warnings;
 
 use JSON::PP;
+use Math::BigInt;
 use LLM::Test;
 use Test::More;
 
@@ -318,25 +319,63 @@ sub none_of {
 
 $res = none_of('required', 'never');
 is($res->{status}, 400, 'a call must come, and none can');
-is($res->{json}{error}{param}, 'tools[0].function.parameters', 'by its tool');
+is($res->{json}{error}{param}, 'tools[0].function.parameters.not',
+   'by the keyword');
 like($res->{json}{error}{message}, qr/no text matches/, 'and why');
 
 $res = none_of({ type => 'function', function => { name => 'never' } },
                'never', @tools);
 is($res->{status}, 400, 'a call of one that cannot be');
-is($res->{json}{error}{param}, 'tools[2].function.parameters', 'by its tool');
+is($res->{json}{error}{param}, 'tools[2].function.parameters.not',
+   'by the keyword');
 
 for my $choice ('auto', 'required') {
     $res = none_of($choice, 'strict_never', @tools);
     is($res->{status}, 400, "$choice, strict: refused");
-    like($res->{json}{error}{param} // '', qr/^tools\[2\]\.function\.parameters/,
-         'by its tool');
+    is($res->{json}{error}{param}, 'tools[2].function.parameters.not',
+       'by the keyword');
 }
 
 is(none_of('auto', 'never', @tools)->{status}, 200,
    'one that need not be called is as one whose schema cannot be kept to');
 is(none_of('required', 'never', @tools)->{status}, 200,
    'where another one can be called that one is');
+
+
+# one keyword that nothing matches is not the whole schema
+
+my $partly = { type => 'object', required => [ 'a', 'b', 'n' ], properties => {
+    a => { enum => [ 'x', 'y' ] },
+    b => { type => 'string', minLength => 5, maxLength => 3 },
+    n => { const => Math::BigInt->new('1' . '0' x 49 . '7') } } };
+
+my $writer = JSON::PP->new->canonical->allow_bignum;
+
+sub partly {
+    my ($choice, %more) = @_;
+
+    return $t->post($path, $writer->encode({ %ask, seed => 1,
+        max_tokens => 200, tool_choice => $choice, tools => [ {
+            type => 'function', function => {
+                name => 'partly', parameters => $partly, %more } } ] }));
+}
+
+$res = partly('auto');
+my $said = eval { $res->{json}{choices}[0]{message}{tool_calls}[0]{function}
+                      {arguments} } // '';
+like($said, qr/"a"\s*:\s*"[xy]"\s*,\s*"b"\s*:\s*"/,
+     'the others of its keywords hold') or diag($res->{body});
+unlike($said, qr/"b"\s*:\s*"[^"\\]{4}/, 'the one that is left of two, too');
+like($said, qr/"n"\s*:\s*10{49}7\s*\}/, 'and an integer of 51 digits');
+
+for my $case ([ 'required' ], [ 'auto', strict => $true ]) {
+    $res = partly(@$case);
+    is($res->{status}, 400, "@$case[0 .. 0]: refused");
+    is($res->{json}{error}{param},
+       'tools[0].function.parameters.properties.b.minLength', 'by its path');
+    like($res->{json}{error}{message}, qr/minLength 5 is above maxLength 3/,
+         'and why');
+}
 
 
 # ---- strict: no other properties than those that are named, at any depth ----

@@ -382,7 +382,8 @@ for my $case (
       'response_format.json_schema.schema', '' ],
     [ { response_format => format_of({ type => 'string', minLength => 5,
                                        maxLength => 2 }) },
-      'response_format.json_schema.schema', '' ],
+      'response_format.json_schema.schema.minLength',
+      'minLength 5 is above maxLength 2' ],
     [ { response_format => format_of({ properties => { a => {
         '$ref' => 'http://127.0.0.1/other.json' } } }) },
       'response_format.json_schema.schema.properties.a.$ref', '' ])
@@ -424,7 +425,13 @@ for (
       'response_format', qr/too ambiguous.*could not be decided/ ],
     [ { response_format => { type => 'json_schema', json_schema => {
             name => 'x', schema => { not => {} } } } },
-      'response_format', qr/no text matches/ ]
+      'response_format', qr/no text matches/ ],
+    [ { response_format => { type => 'json_schema', json_schema => {
+            name => 'x', schema => { type => 'object', required => [ 'a' ],
+                properties => { a => { type => 'integer', minimum => 5,
+                                       maximum => 4 } } } } } },
+      'response_format.json_schema.schema.properties.a.minimum',
+      qr/no text matches: minimum 5 is above maximum 4/ ]
 ) {
     my ($fields, $param, $message) = @$_;
     my $res = chat(%$fields);
