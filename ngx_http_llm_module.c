@@ -570,6 +570,7 @@ ngx_http_llm_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
         conf->allowed = prev->allowed;
         conf->fallback = prev->fallback;
         conf->prefix = prev->prefix;
+        conf->server_names = prev->server_names;
     }
 
     if (conf->guard && conf->handler == ngx_http_llm_api_handler) {
