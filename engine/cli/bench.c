@@ -15,6 +15,7 @@
 #define LLM_BENCH_PP       512
 #define LLM_BENCH_TG       128
 #define LLM_BENCH_REPS     5
+#define LLM_BENCH_TURNS    2            /* least steps beside reads */
 /* larger than any cache */
 #define LLM_BENCH_BUFFER   ((size_t) 1 << 30)
 /* vectors that are prefetched ahead: the hardware's own prefetching is not
@@ -229,9 +230,11 @@ llm_bench_test(const llm_cli_t *c, llm_cli_seq_t *s, const int32_t *ids,
         }
     }
 
-    qsort(t, reps, sizeof(double), llm_bench_cmp);
-    *median = t[reps / 2];
-    *spread = (t[reps - 1] - t[0]) / 2;
+    if (rc == LLM_OK) {
+        qsort(t, reps, sizeof(double), llm_bench_cmp);
+        *median = t[reps / 2];
+        *spread = (t[reps - 1] - t[0]) / 2;
+    }
 
     free(t);
 
@@ -258,7 +261,7 @@ llm_bench_turns(const llm_cli_t *c, llm_cli_seq_t *s, const int32_t *ids,
 
     *steps = 0;
     *reads = 0;
-    n = llm_max(n, 2);
+    n = llm_max(n, LLM_BENCH_TURNS);
     m = llm_bench_memory_create(c->threads ? c->threads : llm_machine_cpus());
     t[0] = malloc(3 * n * sizeof(double));
 
@@ -328,7 +331,7 @@ llm_bench_run(const llm_cli_t *c, llm_cli_seq_t *s, llm_err_t *err)
 
     n_pp = c->pp ? c->pp : LLM_BENCH_PP;
     n_tg = c->tg ? c->tg : LLM_BENCH_TG;
-    n = llm_max(n_pp, n_tg);
+    n = llm_max(llm_max(n_pp, n_tg), LLM_BENCH_TURNS);
     n_vocab = llm_model_hparams(s->model)->n_vocab;
 
     ids = malloc(n * sizeof(int32_t));
@@ -391,10 +394,9 @@ llm_cli_bench(const llm_cli_t *c, llm_err_t *err)
 
     n_pp = c->pp ? c->pp : LLM_BENCH_PP;
     ctx = llm_max(n_pp, c->tg ? c->tg : LLM_BENCH_TG);
+    ctx = llm_max(llm_max(ctx, c->ctx), LLM_BENCH_TURNS);
 
-    if (llm_cli_seq_open(&s, c, llm_max(ctx, c->ctx), n_pp, 1, err)
-        != LLM_OK)
-    {
+    if (llm_cli_seq_open(&s, c, ctx, n_pp, 1, err) != LLM_OK) {
         return LLM_ERROR;
     }
 

@@ -744,4 +744,9 @@ like($out, qr/\| pp8 \| \d+\.\d+ .*\n.*\| tg4 \| \d+\.\d+ /, 'pp and tg');
 like($out, qr/read bandwidth of this machine, \d+ threads: \d+\.\d+ GB/,
      'and the bandwidth');
 
+($out, $err, $status) = llm('', 'bench', $demo, '--pp', 1, '--tg', 1,
+                            '--reps', 1);
+is($status, 0, 'bench of one token') or diag($err);
+like($out, qr/read bandwidth/, 'and the bandwidth beside it');
+
 done_testing();
