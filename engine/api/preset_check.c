@@ -305,6 +305,28 @@ llm_preset_check(llm_api_preset_t *p, llm_err_t *why, llm_err_t *err)
 }
 
 
+/* no client has sent it */
+
+static int
+llm_preset_no_json(llm_err_t *err)
+{
+    int        len;
+    size_t     skip;
+    llm_err_t  why;
+
+    why = *err;
+    skip = strlen(LLM_JSON_COMPLAINT);
+
+    if (strncmp(why.msg, LLM_JSON_COMPLAINT, skip) != 0) {
+        return LLM_ERROR;
+    }
+
+    len = (int) strcspn(why.msg + skip, ".");
+
+    return llm_fail(err, "it is no JSON: %.*s", len, why.msg + skip);
+}
+
+
 /* an object, of members that may be defaults */
 
 static int
@@ -316,7 +338,7 @@ llm_preset_read(llm_api_preset_t *p, const char *text, size_t len,
     const llm_flat_t  *root, *key, *v;
 
     if (llm_json_to_flat(text, len, NULL, &p->flat, err) != LLM_OK) {
-        return LLM_ERROR;
+        return llm_preset_no_json(err);
     }
 
     root = (const llm_flat_t *) p->flat.data;

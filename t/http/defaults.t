@@ -119,7 +119,8 @@ for (
     [ q[llm_defaults '[]';], qr/it is not an object/ ],
     [ q[llm_defaults '{"model": "demo"}';], qr/"model" cannot have a default/ ],
     [ q[llm_defaults '{"stop": 3}';], qr/"stop": / ],
-    [ q[llm_defaults '{';], qr/could not parse/ ],
+    [ q[llm_defaults '{';],
+      qr/_defaults": it is no JSON: an unexpected end at line 1, column 2 in/ ],
     [ q[llm_defaults '{}'; llm_defaults '{}';], qr/is duplicate/ ],
 ) {
     my ($line, $want) = @$_;
