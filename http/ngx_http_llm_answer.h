@@ -123,6 +123,8 @@ void ngx_http_llm_free_blocks(ngx_http_llm_ctx_t *ctx);
 
 ngx_int_t ngx_http_llm_add_header(ngx_http_request_t *r, const char *name,
     const char *value, size_t len);
+/* in any case of its letters */
+ngx_uint_t ngx_http_llm_has_header(ngx_http_request_t *r, const char *name);
 ngx_int_t ngx_http_llm_add_number(ngx_http_request_t *r, const char *name,
     uint64_t n);
 /* the client's x-request-id if it is sane, else $request_id */

@@ -107,9 +107,6 @@ ngx_http_llm_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
 static ngx_uint_t
 ngx_http_llm_is_ours(ngx_http_request_t *r)
 {
-    ngx_uint_t                i;
-    ngx_list_part_t          *part;
-    ngx_table_elt_t          *h;
     ngx_http_llm_loc_conf_t  *llcf;
 
     llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
@@ -121,19 +118,5 @@ ngx_http_llm_is_ours(ngx_http_request_t *r)
         return 0;
     }
 
-    for (part = &r->headers_out.headers.part; part; part = part->next) {
-        h = part->elts;
-
-        for (i = 0; i < part->nelts; i++) {
-            if (h[i].hash && h[i].key.len == sizeof("x-request-id") - 1
-                && ngx_strncasecmp(h[i].key.data, (u_char *) "x-request-id",
-                                   sizeof("x-request-id") - 1)
-                   == 0)
-            {
-                return 0;
-            }
-        }
-    }
-
-    return 1;
+    return !ngx_http_llm_has_header(r, "x-request-id");
 }

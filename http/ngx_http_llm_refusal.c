@@ -97,8 +97,11 @@ ngx_http_llm_refusal_header(ngx_http_request_t *r)
     r->headers_out.content_type_len = r->headers_out.content_type.len;
     r->headers_out.content_type_lowcase = NULL;
 
-    return err.status == 429 ? ngx_http_llm_add_number(r, "Retry-After", 1)
-                             : NGX_OK;
+    /* an "add_header" may have said it */
+
+    return (err.status == 429 || err.status == 503)
+           && !ngx_http_llm_has_header(r, "Retry-After")
+           ? ngx_http_llm_add_number(r, "Retry-After", 1) : NGX_OK;
 }
 
 

@@ -41,6 +41,32 @@ ngx_http_llm_add_header(ngx_http_request_t *r, const char *name,
 }
 
 
+ngx_uint_t
+ngx_http_llm_has_header(ngx_http_request_t *r, const char *name)
+{
+    size_t            len;
+    ngx_uint_t        i;
+    ngx_list_part_t  *part;
+    ngx_table_elt_t  *h;
+
+    len = ngx_strlen(name);
+
+    for (part = &r->headers_out.headers.part; part; part = part->next) {
+        h = part->elts;
+
+        for (i = 0; i < part->nelts; i++) {
+            if (h[i].hash && h[i].key.len == len
+                && ngx_strncasecmp(h[i].key.data, (u_char *) name, len) == 0)
+            {
+                return 1;
+            }
+        }
+    }
+
+    return 0;
+}
+
+
 ngx_int_t
 ngx_http_llm_add_number(ngx_http_request_t *r, const char *name, uint64_t n)
 {

@@ -12,6 +12,7 @@ use Test::More;
 
 my $t = LLM::Test->new(
     http => 'limit_req_zone $binary_remote_addr zone=z:1m rate=1r/m;
+             limit_req_zone $binary_remote_addr zone=x:1m rate=1r/m;
              limit_req_zone $binary_remote_addr zone=y:1m rate=1r/m;',
     locations => <<'END');
         location /v1 {
@@ -35,6 +36,12 @@ my $t = LLM::Test->new(
         location /often/v1 {
             limit_req zone=y;
             limit_req_status 429;
+            llm_api;
+        }
+        location /later/v1 {
+            limit_req zone=x;
+            limit_req_status 429;
+            add_header Retry-After 30 always;
             llm_api;
         }
         location /teapot/v1 { if ($arg_pot) { return 418; } llm_api; }
@@ -116,12 +123,17 @@ is($res->{headers}{'content-encoding'}, 'gzip', 'gzip takes it as any answer');
 $t->get('/limited/v1/models');
 $res = $t->get('/limited/v1/models');
 is("$res->{status} " . error_of($res)->{type}, '503 server_error', 'limit_req');
+is($res->{headers}{'retry-after'}, 1, 'when to try again');
 
 $t->get('/often/v1/models');
 $res = $t->get('/often/v1/models');
 is("$res->{status} " . error_of($res)->{code}, '429 rate_limit_exceeded',
    'with limit_req_status 429');
 is($res->{headers}{'retry-after'}, 1, 'and Retry-After');
+
+$t->get('/later/v1/models');
+is($t->get('/later/v1/models')->{headers}{'retry-after'}, 30,
+   'which an add_header has said');
 
 
 # ---- others ----
