@@ -31,6 +31,7 @@
 #define LLM_MAX_INPUTS     2048         /* inputs to embed, or pairs to
                                            score */
 #define LLM_MAX_STOPS      16
+#define LLM_MAX_PRIORITY   100          /* and as far below 0 */
 #define LLM_MAX_BAD_WORDS  256
 #define LLM_MAX_SLOTS      (1 << 20)    /* live requests of one worker */
 #define LLM_MAX_FILE       1024         /* bytes of a model's path that a
@@ -718,10 +719,12 @@ void llm_client_detach(llm_client_t *c);
 void llm_client_wake(llm_client_t *c);
 
 /*
- * Is there room for one more request of this model?  A check before a body is
- * read; submit() decides.  LLM_OK, or LLM_ERROR with err as in submit().
+ * Is there room for one more request of this model and priority?  A check
+ * before a body is read; submit() decides.  LLM_OK, or LLM_ERROR with err as in
+ * submit().
  */
-int llm_client_admits(llm_client_t *c, uint32_t model, llm_err_t *err);
+int llm_client_admits(llm_client_t *c, uint32_t model, int32_t priority,
+    llm_err_t *err);
 
 /*
  * Sends a request; msg is llm_request_t followed by its bytes; the caller

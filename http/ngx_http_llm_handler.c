@@ -297,10 +297,12 @@ static ngx_int_t
 ngx_http_llm_admit(ngx_http_llm_ctx_t *ctx, llm_err_t *err)
 {
     llm_err_t               first;
+    ngx_int_t               priority;
     ngx_uint_t              i, n;
     ngx_http_llm_worker_t  *w;
 
     w = ctx->main->worker;
+    priority = ngx_http_llm_highest_priority(ctx->conf);
     ngx_http_llm_refresh_models(ctx->main);
 
     for (i = 0, n = 0; i < ctx->main->models.nelts; i++) {
@@ -311,7 +313,7 @@ ngx_http_llm_admit(ngx_http_llm_ctx_t *ctx, llm_err_t *err)
             continue;
         }
 
-        if (llm_client_admits(w->client, i, err) == LLM_OK) {
+        if (llm_client_admits(w->client, i, priority, err) == LLM_OK) {
             return NGX_OK;
         }
 

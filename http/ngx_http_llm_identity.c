@@ -247,13 +247,32 @@ ngx_http_llm_read_priority(ngx_str_t *value, ngx_int_t *priority)
 
     n = value->len ? ngx_atoi(p, value->data + value->len - p) : 0;
 
-    if (n == NGX_ERROR || n > 100) {
+    if (n == NGX_ERROR || n > LLM_MAX_PRIORITY) {
         return NGX_ERROR;
     }
 
     *priority = sign * n;
 
     return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_llm_highest_priority(ngx_http_llm_loc_conf_t *conf)
+{
+    ngx_int_t  n;
+
+    if (conf->priority == NULL) {
+        return 0;
+    }
+
+    if (conf->priority->lengths
+        || ngx_http_llm_read_priority(&conf->priority->value, &n) != NGX_OK)
+    {
+        return LLM_MAX_PRIORITY;
+    }
+
+    return n;
 }
 
 

@@ -323,7 +323,7 @@ ngx_http_llm_probe_send(ngx_http_llm_probe_t *p)
     msg->head.slot = p->ctx.slot;
     msg->flags |= LLM_REQ_PROBE | LLM_REQ_NO_CACHE;
     msg->weight = 1000;
-    msg->priority = 100;
+    msg->priority = LLM_MAX_PRIORITY;
     msg->arrival_us = llm_now_us();
 
     if (llm_client_submit(p->ctx.main->worker->client, msg, &retry_after,

@@ -319,7 +319,7 @@ llm_api_read_priority(llm_api_reader_t *rd, const llm_api_body_t *b,
 
     if (b->priority) {
         if (llm_api_check_int(err, llm_api_top("priority"), b->priority,
-                              -100, 100)
+                              -LLM_MAX_PRIORITY, LLM_MAX_PRIORITY)
             != LLM_OK)
         {
             return LLM_ERROR;

@@ -224,9 +224,10 @@ llm_client_usable(llm_client_t *c, uint32_t model, llm_err_t *err)
 
 
 static int
-llm_client_full(llm_client_t *c, uint32_t model, uint32_t queue,
+llm_client_full(llm_client_t *c, uint32_t model, int32_t priority,
     llm_err_t *err)
 {
+    uint32_t                 queue;
     llm_zone_model_state_t  *m;
 
     if (atomic_load_explicit(&c->zone->models[model].state,
@@ -247,6 +248,8 @@ llm_client_full(llm_client_t *c, uint32_t model, uint32_t queue,
                              "already", m->places - m->parallel);
     }
 
+    queue = llm_zone_queue(c->zone, priority);
+
     return llm_fail_with(err, 429, "queue_full", NULL,
                          "too many requests: %u wait already%s", queue,
                          queue < c->zone->queue
@@ -255,14 +258,15 @@ llm_client_full(llm_client_t *c, uint32_t model, uint32_t queue,
 
 
 int
-llm_client_admits(llm_client_t *c, uint32_t model, llm_err_t *err)
+llm_client_admits(llm_client_t *c, uint32_t model, int32_t priority,
+    llm_err_t *err)
 {
     if (llm_client_usable(c, model, err) != LLM_OK) {
         return LLM_ERROR;
     }
 
-    if (!llm_zone_has_room(c->zone, model)) {
-        return llm_client_full(c, model, c->zone->queue, err);
+    if (!llm_zone_has_room(c->zone, model, priority)) {
+        return llm_client_full(c, model, priority, err);
     }
 
     return LLM_OK;
@@ -279,7 +283,7 @@ static int
 llm_client_send(llm_client_t *c, const llm_request_t *msg, llm_err_t *err)
 {
     int             rc, drains;
-    uint32_t        epoch, queue;
+    uint32_t        epoch;
     llm_request_t  *p;
 
     p = llm_ring_reserve(&c->down, msg->head.size);
@@ -290,13 +294,12 @@ llm_client_send(llm_client_t *c, const llm_request_t *msg, llm_err_t *err)
     }
 
     memcpy(p, msg, msg->head.size);
-    queue = msg->priority < 0 ? c->zone->queue_low : c->zone->queue;
 
     atomic_store(&c->worker->intent, 1);
 
     do {
         epoch = atomic_load(&c->zone->epoch);
-        rc = llm_zone_admit_within(c->zone, msg->model, epoch, queue);
+        rc = llm_zone_admit(c->zone, msg->model, epoch, msg->priority);
     } while (rc == LLM_STALE);
 
     /* it may drain by now, and who waits for the last request to end has seen
@@ -305,7 +308,7 @@ llm_client_send(llm_client_t *c, const llm_request_t *msg, llm_err_t *err)
     drains = rc == LLM_OK && llm_zone_drains(c->zone, msg->model);
 
     if (drains) {
-        llm_zone_release(c->zone, msg->model, epoch);
+        llm_zone_release(c->zone, msg->model, epoch, msg->priority);
 
     } else if (rc == LLM_OK) {
         p->head.epoch = epoch;
@@ -320,7 +323,7 @@ llm_client_send(llm_client_t *c, const llm_request_t *msg, llm_err_t *err)
     }
 
     if (rc != LLM_OK) {
-        return llm_client_full(c, msg->model, queue, err);
+        return llm_client_full(c, msg->model, msg->priority, err);
     }
 
     c->live[msg->head.slot].epoch = epoch;
@@ -359,7 +362,7 @@ llm_client_submit(llm_client_t *c, llm_request_t *msg, uint32_t *retry_after,
         return llm_command_removed(err);
     }
 
-    if (llm_client_admits(c, msg->model, err) != LLM_OK) {
+    if (llm_client_admits(c, msg->model, msg->priority, err) != LLM_OK) {
         goto refused;
     }
 

@@ -1,6 +1,6 @@
 /*
- * The zone: formatting, admission, the models' states; see zone.h.  The
- * figures are read in zone_stats.c.
+ * The zone: formatting, the models' states; see zone.h.  Requests are counted
+ * in zone_admit.c, the figures are read in zone_stats.c.
  */
 
 #include "engine/ipc/zone.h"
@@ -9,10 +9,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
-
-#define llm_count(v)     ((uint32_t) (v))
-#define llm_tag(v)       ((uint32_t) ((v) >> 32))
-#define llm_tagged(e, n) ((uint64_t) (e) << 32 | (n))
 
 
 /* both rings of a worker, each a multiple of a cache line */
@@ -178,118 +174,6 @@ llm_zone_wake(llm_zone_t *z, int engine_fd)
 }
 
 
-/*
- * Adds one to a counter with an epoch if it is below limit.  LLM_STALE if its
- * epoch is newer than the caller's.
- */
-
-static int
-llm_count_in(_Atomic uint64_t *c, uint32_t epoch, uint32_t limit,
-    uint32_t *old)
-{
-    uint32_t  n;
-    uint64_t  v;
-
-    v = atomic_load(c);
-
-    do {
-        if ((int32_t) (llm_tag(v) - epoch) > 0) {
-            return LLM_STALE;
-        }
-
-        n = llm_tag(v) == epoch ? llm_count(v) : 0;
-
-        if (n >= limit) {
-            return LLM_ERROR;
-        }
-
-    } while (!atomic_compare_exchange_weak(c, &v, llm_tagged(epoch, n + 1)));
-
-    *old = n;
-
-    return LLM_OK;
-}
-
-
-static int
-llm_count_out(_Atomic uint64_t *c, uint32_t epoch, uint32_t *old)
-{
-    uint64_t  v;
-
-    v = atomic_load(c);
-
-    do {
-        if (llm_tag(v) != epoch || llm_count(v) == 0) {
-            return LLM_ERROR;
-        }
-
-    } while (!atomic_compare_exchange_weak(c, &v, v - 1));
-
-    *old = llm_count(v);
-
-    return LLM_OK;
-}
-
-
-/*
- * A call that raises inflight from n to n + 1 with n >= parallel takes a
- * place in the queue; one that lowers it across that border returns a place.
- * The place is taken first, so `waiting` is never too small.
- */
-
-int
-llm_zone_admit_within(llm_zone_t *z, uint32_t model, uint32_t epoch,
-    uint32_t queue)
-{
-    int                      rc;
-    uint32_t                 old;
-    llm_zone_model_state_t  *m;
-
-    m = &z->models[model];
-
-    rc = llm_count_in(&m->inflight, epoch, m->parallel, &old);
-    if (rc != LLM_ERROR) {
-        return rc;
-    }
-
-    rc = llm_count_in(&z->waiting, epoch, queue, &old);
-    if (rc != LLM_OK) {
-        return rc;
-    }
-
-    rc = llm_count_in(&m->inflight, epoch, m->places, &old);
-
-    if (rc != LLM_OK || old < m->parallel) {
-        (void) llm_count_out(&z->waiting, epoch, &old);
-    }
-
-    return rc;
-}
-
-
-int
-llm_zone_admit(llm_zone_t *z, uint32_t model, uint32_t epoch)
-{
-    return llm_zone_admit_within(z, model, epoch, z->queue);
-}
-
-
-void
-llm_zone_release(llm_zone_t *z, uint32_t model, uint32_t epoch)
-{
-    uint32_t                 old;
-    llm_zone_model_state_t  *m;
-
-    m = &z->models[model];
-
-    if (llm_count_out(&m->inflight, epoch, &old) == LLM_OK
-        && old > m->parallel)
-    {
-        (void) llm_count_out(&z->waiting, epoch, &old);
-    }
-}
-
-
 int
 llm_zone_drains(llm_zone_t *z, uint32_t model)
 {
@@ -298,76 +182,6 @@ llm_zone_drains(llm_zone_t *z, uint32_t model)
     us = atomic_load(&z->models[model].command.refuse_us);
 
     return us && llm_now_us() >= us;
-}
-
-
-int
-llm_zone_in_use(llm_zone_t *z, uint32_t model, uint32_t epoch)
-{
-    uint64_t  n;
-
-    n = atomic_load(&z->models[model].inflight);
-
-    return llm_tag(n) == epoch && llm_count(n) != 0;
-}
-
-
-int
-llm_zone_has_room(llm_zone_t *z, uint32_t model)
-{
-    uint32_t                       epoch;
-    uint64_t                       n, w;
-    const llm_zone_model_state_t  *m;
-
-    m = &z->models[model];
-
-    epoch = atomic_load(&z->epoch);
-    n = atomic_load(&m->inflight);
-    w = atomic_load(&z->waiting);
-
-    if (llm_tag(n) != epoch || llm_count(n) < m->parallel) {
-        return 1;
-    }
-
-    return llm_count(n) < m->places
-           && (llm_tag(w) != epoch || llm_count(w) < z->queue);
-}
-
-
-void
-llm_zone_counts(llm_zone_t *z, uint64_t *seen)
-{
-    uint32_t  i;
-
-    for (i = 0; i < z->n_models; i++) {
-        seen[i] = atomic_load(&z->models[i].inflight);
-    }
-
-    seen[i] = atomic_load(&z->waiting);
-}
-
-
-int
-llm_zone_clear_counts(llm_zone_t *z, const uint64_t *seen)
-{
-    uint32_t  i;
-    uint64_t  v;
-
-    for (i = 0; i < z->n_models; i++) {
-        v = seen[i];
-
-        if (!atomic_compare_exchange_strong(&z->models[i].inflight, &v,
-                                            llm_tagged(llm_tag(v), 0)))
-        {
-            return LLM_STALE;
-        }
-    }
-
-    v = seen[i];
-
-    return atomic_compare_exchange_strong(&z->waiting, &v,
-                                          llm_tagged(llm_tag(v), 0))
-           ? LLM_OK : LLM_STALE;
 }
 
 
@@ -453,17 +267,6 @@ llm_model_state_word(const llm_model_status_t *st)
     default:
         return st->draining ? "draining" : "idle";
     }
-}
-
-
-uint32_t
-llm_zone_inflight(llm_zone_t *z, llm_zone_model_state_t *m)
-{
-    uint64_t  n;
-
-    n = atomic_load(&m->inflight);
-
-    return llm_tag(n) == atomic_load(&z->epoch) ? llm_count(n) : 0;
 }
 
 

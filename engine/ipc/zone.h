@@ -2,13 +2,16 @@
  * The layout of the zone: what workers and engine share in addition to the
  * rings.  Internal to engine/; others use llm.h.
  *
- * Invariant of admission: the number of requests that wait, summed over the
- * models as max(0, inflight - parallel), never exceeds `queue`; one of a low
- * priority is counted only if it does not exceed `queue_low` either, and no
- * model has more in flight than `places`.  Workers
- * count a request before they send it, the engine removes it from the count
- * when it ends.  Counters have the engine's epoch in their upper half, so
- * that requests counted under a dead engine do not count.
+ * Invariant of admission: the number of requests that wait is the sum over the
+ * models of max(0, inflight - parallel).  A request that would wait is counted
+ * only if that does not exceed `queue`, nor `queue_low` if its priority is low,
+ * and its model then has no more in flight than `places`.  One that need not
+ * wait, as fewer than `parallel` of its own or a higher priority are in flight,
+ * is counted whatever these say, and the one that gives way to it waits; so
+ * there may be `parallel` more for each priority.  Workers count a request
+ * before they send it, the engine removes it from the count when it ends.
+ * Counters have the engine's epoch in their upper half, so that requests
+ * counted under a dead engine do not count.
  *
  * The memory is the caller's; places are kept as offsets from its start, and no
  * pointer is in it: a worker that is broken could have the engine follow it
@@ -28,6 +31,9 @@
 
 /* a step that takes longer than this is a hanging engine */
 #define LLM_ZONE_STALL_US    15000000
+
+/* the priorities of requests, counted from the lowest */
+#define LLM_ZONE_LEVELS      (2 * LLM_MAX_PRIORITY + 1)
 
 /* an engine that was woken and does not run after this time is stopped */
 #define LLM_ZONE_WAKE_US     3000000
@@ -160,6 +166,8 @@ typedef struct {
 
     /* epoch << 32 | requests; workers add, the engine subtracts */
     _Alignas(64) _Atomic uint64_t  inflight;
+    /* the same by priority; added to before inflight, taken from after it */
+    _Atomic uint64_t             levels[LLM_ZONE_LEVELS];
 
     _Alignas(64) llm_zone_figures_t  figures;
 
@@ -235,6 +243,13 @@ struct llm_zone_s {
     _Alignas(64) llm_zone_model_state_t  models[LLM_MAX_MODELS];
 };
 
+/* a copy of all counts */
+typedef struct {
+    uint64_t                     waiting;
+    uint64_t                     inflight[LLM_MAX_MODELS];
+    uint64_t                     levels[LLM_MAX_MODELS][LLM_ZONE_LEVELS];
+} llm_zone_counts_t;
+
 #define llm_zone_worker(z, i)                                                \
     ((llm_zone_worker_t *) ((char *) (z) + (z)->workers) + (i))
 #define llm_zone_at(z, off)  ((void *) ((char *) (z) + (off)))
@@ -243,27 +258,27 @@ struct llm_zone_s {
  * Counts one request.  LLM_OK; LLM_ERROR when it would have to wait and the
  * queue is full; LLM_STALE when epoch is no longer the zone's.
  */
-int llm_zone_admit(llm_zone_t *z, uint32_t model, uint32_t epoch);
+int llm_zone_admit(llm_zone_t *z, uint32_t model, uint32_t epoch,
+    int32_t priority);
+/* how many may wait when one of this priority begins to */
+uint32_t llm_zone_queue(const llm_zone_t *z, int32_t priority);
 /* does it drain, so that new requests are refused? */
 int llm_zone_drains(llm_zone_t *z, uint32_t model);
 /* is a request of this epoch counted? */
 int llm_zone_in_use(llm_zone_t *z, uint32_t model, uint32_t epoch);
-/* the same where no more than so many may wait */
-int llm_zone_admit_within(llm_zone_t *z, uint32_t model, uint32_t epoch,
-    uint32_t queue);
 /* requests of the model that run or wait */
 uint32_t llm_zone_inflight(llm_zone_t *z, llm_zone_model_state_t *m);
 /* would llm_zone_admit() find room now? */
-int llm_zone_has_room(llm_zone_t *z, uint32_t model);
+int llm_zone_has_room(llm_zone_t *z, uint32_t model, int32_t priority);
 /* removes one request of this epoch from the counts */
-void llm_zone_release(llm_zone_t *z, uint32_t model, uint32_t epoch);
+void llm_zone_release(llm_zone_t *z, uint32_t model, uint32_t epoch,
+    int32_t priority);
 /*
- * All counts: inflight of each model, then waiting; [LLM_MAX_MODELS + 1].
- * clear() sets them to 0 if they are still as seen, else LLM_STALE; for the
- * engine, when no request is on its way.
+ * All counts.  clear() sets them to 0 if they are still as seen, else
+ * LLM_STALE; for the engine, when no request is on its way.
  */
-void llm_zone_counts(llm_zone_t *z, uint64_t *seen);
-int llm_zone_clear_counts(llm_zone_t *z, const uint64_t *seen);
+void llm_zone_counts(llm_zone_t *z, llm_zone_counts_t *seen);
+int llm_zone_clear_counts(llm_zone_t *z, const llm_zone_counts_t *seen);
 
 /* is there a live process behind the engine's pid? */
 int llm_zone_engine_lives(llm_zone_t *z);

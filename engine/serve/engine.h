@@ -159,6 +159,7 @@ typedef struct {
                                            ring */
     llm_to_t             to;
     uint32_t             model;
+    int32_t              priority;
     uint32_t             retry_after;
     llm_err_t            err;
 } llm_refusal_t;
@@ -224,6 +225,7 @@ struct llm_engine_s {
     llm_peer_t          *peers;
     uint32_t             n_peers;
     llm_nobody_t         nobody;
+    llm_zone_counts_t    seen;          /* by llm_engine_audit() */
 
     llm_gpu_t           *gpu;           /* NULL: no model has run on one */
     pthread_t            scheduler;

@@ -26,7 +26,8 @@ llm_engine_cancel_peer(llm_engine_t *e, llm_peer_t *p)
 
     if (p->refusal.pending) {
         p->refusal.pending = 0;         /* the client is gone */
-        llm_zone_release(e->zone, p->refusal.model, e->epoch);
+        llm_zone_release(e->zone, p->refusal.model, e->epoch,
+                         p->refusal.priority);
     }
 }
 
@@ -113,7 +114,7 @@ llm_engine_request(llm_engine_t *e, llm_peer_t *p, llm_request_t *head,
     }
 
     if (llm_generation(head->head.ticket) != p->port.generation) {
-        llm_zone_release(e->zone, head->model, e->epoch);
+        llm_zone_release(e->zone, head->model, e->epoch, head->priority);
         return;
     }
 
@@ -246,14 +247,13 @@ void
 llm_engine_audit(llm_engine_t *e)
 {
     uint32_t            i;
-    uint64_t            seen[LLM_MAX_MODELS + 1];
     llm_zone_worker_t  *w;
 
     if (e->n_live || !atomic_load(&e->zone->suspect)) {
         return;
     }
 
-    llm_zone_counts(e->zone, seen);
+    llm_zone_counts(e->zone, &e->seen);
 
     for (i = 0; i < e->n_peers; i++) {
         w = e->peers[i].port.worker;
@@ -265,7 +265,7 @@ llm_engine_audit(llm_engine_t *e)
         }
     }
 
-    if (llm_zone_clear_counts(e->zone, seen) == LLM_OK) {
+    if (llm_zone_clear_counts(e->zone, &e->seen) == LLM_OK) {
         atomic_store(&e->zone->suspect, 0);
     }
 }

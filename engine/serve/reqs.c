@@ -131,7 +131,7 @@ llm_engine_forget(llm_engine_t *e, llm_req_t *r)
     }
 
     if (!r->own) {
-        llm_zone_release(e->zone, r->model, e->epoch);
+        llm_zone_release(e->zone, r->model, e->epoch, r->msg->priority);
         llm_zone_set(e->zone->models[r->model].retry_after,
                      llm_engine_retry_after(m));
     }
@@ -362,7 +362,7 @@ llm_engine_send_refusal(llm_engine_t *e, llm_peer_t *p)
     f->pending = 0;
     llm_zone_count_error(llm_zone_counters(e->zone, e->kept, f->model),
                          f->err.status);
-    llm_zone_release(e->zone, f->model, e->epoch);
+    llm_zone_release(e->zone, f->model, e->epoch, f->priority);
 
     return 0;
 }
@@ -392,6 +392,7 @@ llm_engine_refuse(llm_engine_t *e, llm_peer_t *p, const llm_request_t *msg,
     f->to.slot = msg->head.slot;
     f->to.ticket = msg->head.ticket;
     f->model = msg->model;
+    f->priority = msg->priority;
     f->retry_after = why == LLM_REFUSE_REMOVED
                      ? 0 : llm_engine_retry_after(e->models[msg->model]);
 

@@ -130,4 +130,53 @@ is($rest[-1]{data}, '[DONE]', 'to its end');
 
 $t->stop;
 
+# where nobody may wait an urgent one needs not: who runs gives way, and is not
+# refused for it
+
+$t = LLM::Test->new(pace => 0.5,
+    model => 'llm_model demo %%ROOT%%/models/demo.gguf threads=1 parallel=1'
+           . ' queue=0; llm_queue 0;',
+    locations => <<'END')->start;
+        location /v1 { llm_api; llm_priority $http_x_priority; }
+        location /normal { llm_api; }
+        location /five { llm_api; llm_priority 5; }
+        location = /health { llm_health; access_log off; }
+        location = /metrics { llm_metrics; access_log off; }
+END
+
+$low = $t->open('/normal/completions', { %long, stream => \1 });
+$low->event for 1 .. 5;
+
+my %short = (prompt => 'b', max_tokens => 5, ignore_eos => \1);
+
+for (['/normal', 0, 429], ['/v1', 0, 429], ['/v1', -3, 429], ['/v1', 1, 200],
+     ['/five', 0, 200])
+{
+    my ($where, $priority, $status) = @$_;
+    my $res = $t->post("$where/completions", \%short,
+                       headers => { 'X-Priority' => $priority });
+
+    is($res->{status}, $status, "$where, priority $priority: $status")
+        or diag($res->{body});
+}
+
+# two that give way, one after another, come back in turn
+
+my $five = $t->open('/five/completions',
+                    { %long, max_tokens => 300, stream => \1 });
+$five->event for 1 .. 5;
+
+is($t->post('/five/completions', \%short)->{status}, 429,
+   'an equal would wait');
+is($t->post('/v1/completions', \%short, headers => { 'X-Priority' => 50 })
+     ->{status}, 200, 'a third does not');
+
+is(($five->events)[-1]{data}, '[DONE]', 'the second goes on to its end');
+is(($low->events)[-1]{data}, '[DONE]', 'then the first');
+is($low->{text}, $want, 'with the same text');
+is($t->post('/normal/completions', \%short)->{status}, 200,
+   'then the place is free');
+
+$t->stop;
+
 done_testing();

@@ -359,7 +359,7 @@ test_dead_worker(void)
 
     /* one that died after it counted a request in, before it sent it */
 
-    is_int(llm_zone_admit(rig.zone, 0, llm_zone_epoch(rig.zone)), LLM_OK,
+    is_int(llm_zone_admit(rig.zone, 0, llm_zone_epoch(rig.zone), 0), LLM_OK,
            "a request is counted in");
     atomic_store(&llm_zone_worker(rig.zone, 1)->intent, 1);
     usleep(150000);

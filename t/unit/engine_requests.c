@@ -164,7 +164,7 @@ test_queue(void)
 
     is_int(refused, 3, "one runs, four wait, three are refused");
     is_int(retry, 3, "with Retry-After");
-    is_int(llm_client_admits(rig.clients[0], 0, &err), LLM_ERROR,
+    is_int(llm_client_admits(rig.clients[0], 0, 0, &err), LLM_ERROR,
            "admits() says so before a body is read");
 
     for (i = 0, order = 1; i < 5; i++) {
@@ -174,7 +174,7 @@ test_queue(void)
     }
 
     ok(order, "one after the other, in order of arrival");
-    is_int(llm_client_admits(rig.clients[0], 0, &err), LLM_OK,
+    is_int(llm_client_admits(rig.clients[0], 0, 0, &err), LLM_OK,
            "then there is room again");
 
     /* deadlines */

@@ -143,6 +143,27 @@ test_instant(void)
 }
 
 
+static int
+counts_are_clear(void)
+{
+    uint32_t                  i, k, n;
+    static llm_zone_counts_t  c;
+
+    llm_zone_counts(zone, &c);
+    n = (uint32_t) c.waiting;
+
+    for (i = 0; i < zone->n_models; i++) {
+        n += (uint32_t) c.inflight[i];
+
+        for (k = 0; k < LLM_ZONE_LEVELS; k++) {
+            n += (uint32_t) c.levels[i][k];
+        }
+    }
+
+    return n == 0;
+}
+
+
 /* coming and going at random; waiting never exceeds the queue */
 
 static _Atomic uint32_t  too_many;
@@ -163,10 +184,10 @@ come_and_go(void *data)
         m = x >> 20 & 1;
 
         if (x >> 30 & 1) {
-            n[m] += llm_zone_admit(zone, m, 1) == LLM_OK;
+            n[m] += llm_zone_admit(zone, m, 1, 0) == LLM_OK;
 
         } else if (n[m]) {
-            llm_zone_release(zone, m, 1);
+            llm_zone_release(zone, m, 1, 0);
             n[m]--;
         }
 
@@ -177,7 +198,7 @@ come_and_go(void *data)
 
     while (n[0] + n[1]) {
         m = n[0] ? 0 : 1;
-        llm_zone_release(zone, m, 1);
+        llm_zone_release(zone, m, 1, 0);
         n[m]--;
     }
 
@@ -189,7 +210,6 @@ static void
 test_coming(void)
 {
     uint32_t   i, parallel[2] = { 4, 2 };
-    uint64_t   seen[LLM_MAX_MODELS + 1];
     pthread_t  t[8];
 
     zone_open(1, parallel, 2, 5);
@@ -202,31 +222,144 @@ test_coming(void)
         pthread_join(t[i], NULL);
     }
 
-    llm_zone_counts(zone, seen);
     is_int(atomic_load(&too_many), 0, "never more than 5 wait");
-    ok((uint32_t) seen[0] == 0 && (uint32_t) seen[1] == 0
-       && (uint32_t) seen[2] == 0, "all counts come back to nothing");
+    ok(counts_are_clear(), "all counts come back to nothing");
 
-    for (i = 0; llm_zone_admit(zone, 0, 1) == LLM_OK; i++) { /* void */ }
+    for (i = 0; llm_zone_admit(zone, 0, 1, 0) == LLM_OK; i++) { /* void */ }
 
     is_int(i, 9, "4 run and 5 wait");
-    is_int(llm_zone_admit(zone, 1, 1), LLM_OK, "another model still runs 2");
-    is_int(llm_zone_admit(zone, 1, 1), LLM_OK, "two of them");
-    is_int(llm_zone_admit(zone, 1, 1), LLM_ERROR, "and has no queue left");
-    ok(llm_zone_has_room(zone, 0) == 0, "has_room() says the same");
+    is_int(llm_zone_admit(zone, 1, 1, 0), LLM_OK, "another model still runs 2");
+    is_int(llm_zone_admit(zone, 1, 1, 0), LLM_OK, "two of them");
+    is_int(llm_zone_admit(zone, 1, 1, 0), LLM_ERROR, "and has no queue left");
+    ok(llm_zone_has_room(zone, 0, 0) == 0, "has_room() says the same");
 
-    llm_zone_release(zone, 0, 1);
-    is_int(llm_zone_admit(zone, 1, 1), LLM_OK, "the queue is shared");
+    llm_zone_release(zone, 0, 1, 0);
+    is_int(llm_zone_admit(zone, 1, 1, 0), LLM_OK, "the queue is shared");
 
     atomic_store(&zone->epoch, 2);
-    ok(llm_zone_has_room(zone, 0), "a new epoch begins with room");
-    is_int(llm_zone_admit(zone, 0, 2), LLM_OK, "and counts from nothing");
-    is_int(llm_zone_admit(zone, 0, 1), LLM_STALE, "the old one is refused");
-    llm_zone_release(zone, 1, 1);
-    llm_zone_counts(zone, seen);
-    is_int(seen[0], (uint64_t) 2 << 32 | 1, "what ends late changes nothing");
+    ok(llm_zone_has_room(zone, 0, 0), "a new epoch begins with room");
+    is_int(llm_zone_admit(zone, 0, 2, 0), LLM_OK, "and counts from nothing");
+    is_int(llm_zone_admit(zone, 0, 1, 0), LLM_STALE, "the old one is refused");
+    llm_zone_release(zone, 1, 1, 0);
+    is_int(atomic_load(&zone->models[0].inflight), (uint64_t) 2 << 32 | 1,
+           "what ends late changes nothing");
 
     zone_close();
+}
+
+
+/* who is more urgent than one that runs waits for nobody, so it needs no place
+   in the queue; the other one does not lose its own */
+
+static void
+test_urgent(void)
+{
+    uint32_t           i, parallel[2] = { 2, 1 };
+    llm_zone_counts_t  *seen;
+
+    zone_open(1, parallel, 2, 0);
+    zone->models[0].places = 2;
+
+    is_int(llm_zone_admit(zone, 0, 1, 0), LLM_OK, "one runs");
+    is_int(llm_zone_admit(zone, 0, 1, -5), LLM_OK, "and a low one");
+    is_int(llm_zone_admit(zone, 0, 1, 0), LLM_OK, "which gives way");
+    is_int((uint32_t) atomic_load(&zone->waiting), 1, "and waits");
+    ok(!llm_zone_has_room(zone, 0, 0), "then there is room for no equal");
+    is_int(llm_zone_admit(zone, 0, 1, 0), LLM_ERROR, "who is refused");
+    is_int(llm_zone_admit(zone, 0, 1, -5), LLM_ERROR, "as is a low one");
+
+    ok(llm_zone_has_room(zone, 0, 1), "but for a more urgent one");
+    is_int(llm_zone_admit(zone, 0, 1, LLM_MAX_PRIORITY), LLM_OK, "a first");
+    is_int(llm_zone_admit(zone, 0, 1, INT32_MAX), LLM_OK,
+           "a second, whatever its number");
+    is_int(llm_zone_admit(zone, 0, 1, 99), LLM_ERROR,
+           "the next would wait for these");
+    is_int(llm_zone_admit(zone, 1, 1, -100), LLM_OK, "others' places are free");
+    is_int(llm_zone_admit(zone, 1, 1, -100), LLM_ERROR, "as many as they are");
+    is_int((uint32_t) atomic_load(&zone->waiting), 3, "three wait");
+
+    llm_zone_release(zone, 0, 1, LLM_MAX_PRIORITY);
+    is_int(llm_zone_admit(zone, 0, 1, 0), LLM_ERROR,
+           "who waits for the place goes before who comes");
+    llm_zone_release(zone, 0, 1, INT32_MAX);
+    llm_zone_release(zone, 0, 1, 0);
+    is_int((uint32_t) atomic_load(&zone->waiting), 0, "all have places");
+    is_int(llm_zone_admit(zone, 0, 1, 0), LLM_OK, "a low one gives way again");
+
+    /* what a dead worker leaves behind is cleared */
+
+    seen = calloc(1, sizeof(*seen));
+    llm_zone_counts(zone, seen);
+    llm_zone_release(zone, 0, 1, 0);
+    is_int(llm_zone_clear_counts(zone, seen), LLM_STALE, "counts have changed");
+    llm_zone_counts(zone, seen);
+    is_int(llm_zone_clear_counts(zone, seen), LLM_OK, "they have not");
+    ok(counts_are_clear(), "and are cleared");
+    free(seen);
+
+    for (i = 0; llm_zone_admit(zone, 0, 1, 0) == LLM_OK; i++) { /* void */ }
+
+    is_int(i, 2, "as many as at the beginning");
+    zone_close();
+}
+
+
+/* many at once, of which some are more urgent than what runs: each place that
+   can be taken is, once */
+
+static _Atomic uint32_t  urgent_in;
+
+static void *
+arrive_urgent(void *data)
+{
+    uint32_t  i;
+
+    (void) data;
+    pthread_barrier_wait(&barrier);
+
+    for (i = 0; i < 10; i++) {
+        if (llm_zone_admit(zone, 0, 1, 7) == LLM_OK) {
+            atomic_fetch_add(&urgent_in, 1);
+        }
+    }
+
+    return NULL;
+}
+
+
+static void
+test_urgent_instant(void)
+{
+    int        exact;
+    uint32_t   i, round, parallel = 3;
+    pthread_t  t[8];
+
+    exact = 1;
+    pthread_barrier_init(&barrier, NULL, 8);
+
+    for (round = 0; round < 100; round++) {
+        zone_open(1, &parallel, 1, 0);
+        atomic_store(&urgent_in, 0);
+
+        for (i = 0; i < 3; i++) {
+            (void) llm_zone_admit(zone, 0, 1, (int32_t) i - 1);
+        }
+
+        for (i = 0; i < 8; i++) {
+            pthread_create(&t[i], NULL, arrive_urgent, NULL);
+        }
+
+        for (i = 0; i < 8; i++) {
+            pthread_join(t[i], NULL);
+        }
+
+        exact &= atomic_load(&urgent_in) == 3
+                 && (uint32_t) atomic_load(&zone->waiting) == 3;
+        zone_close();
+    }
+
+    pthread_barrier_destroy(&barrier);
+    ok(exact, "of 8 times 10 at once exactly 3 take a place, 100 times");
 }
 
 
@@ -249,7 +382,7 @@ test_bounds(void)
         ok(l.load == 0 && l.waiting == 0 && l.ttft_us == 0, "nothing to do");
 
         for (i = 0;
-             llm_zone_admit_within(zone, 0, 1, zone->queue_low) == LLM_OK;
+             llm_zone_admit(zone, 0, 1, -1) == LLM_OK;
              i++)
         { /* void */ }
 
@@ -261,7 +394,11 @@ test_bounds(void)
         is_int(l.load, i * 100 / 4, "load in per cent");
         is_int(l.waiting, i - 4, "those that wait");
 
-        for ( /* void */ ; llm_zone_admit(zone, 0, 1) == LLM_OK; i++) {
+        while (i--) {
+            llm_zone_release(zone, 0, 1, -1);
+        }
+
+        for (i = 0; llm_zone_admit(zone, 0, 1, 0) == LLM_OK; i++) {
             /* void */
         }
 
@@ -275,7 +412,7 @@ test_bounds(void)
         is_int(l.ttft_us, 123, "what is predicted");
 
         while (i--) {
-            llm_zone_release(zone, 0, 1);
+            llm_zone_release(zone, 0, 1, 0);
         }
 
         llm_zone_load(zone, 0, &l);
@@ -648,6 +785,8 @@ main(void)
 
     test_instant();
     test_coming();
+    test_urgent();
+    test_urgent_instant();
     test_bounds();
     test_texts();
     test_figures();

@@ -1,0 +1,281 @@
+/*
+ * Admission: requests are counted before they are sent, and when they end; see
+ * zone.h.
+ */
+
+#include "engine/ipc/zone.h"
+
+#define llm_count(v)     ((uint32_t) (v))
+#define llm_tag(v)       ((uint32_t) ((v) >> 32))
+#define llm_tagged(e, n) ((uint64_t) (e) << 32 | (n))
+
+
+/*
+ * Adds one to a counter with an epoch if it is below limit.  LLM_STALE if its
+ * epoch is newer than the caller's.
+ */
+
+static int
+llm_count_in(_Atomic uint64_t *c, uint32_t epoch, uint32_t limit,
+    uint32_t *old)
+{
+    uint32_t  n;
+    uint64_t  v;
+
+    v = atomic_load(c);
+
+    do {
+        if ((int32_t) (llm_tag(v) - epoch) > 0) {
+            return LLM_STALE;
+        }
+
+        n = llm_tag(v) == epoch ? llm_count(v) : 0;
+
+        if (n >= limit) {
+            return LLM_ERROR;
+        }
+
+    } while (!atomic_compare_exchange_weak(c, &v, llm_tagged(epoch, n + 1)));
+
+    *old = n;
+
+    return LLM_OK;
+}
+
+
+static int
+llm_count_out(_Atomic uint64_t *c, uint32_t epoch, uint32_t *old)
+{
+    uint64_t  v;
+
+    v = atomic_load(c);
+
+    do {
+        if (llm_tag(v) != epoch || llm_count(v) == 0) {
+            return LLM_ERROR;
+        }
+
+    } while (!atomic_compare_exchange_weak(c, &v, v - 1));
+
+    *old = llm_count(v);
+
+    return LLM_OK;
+}
+
+
+/* a broken worker may have sent any priority */
+
+static uint32_t
+llm_zone_level(int32_t priority)
+{
+    priority = llm_max(llm_min(priority, LLM_MAX_PRIORITY), -LLM_MAX_PRIORITY);
+
+    return (uint32_t) (priority + LLM_MAX_PRIORITY);
+}
+
+
+/* requests in flight from a level on */
+
+static uint64_t
+llm_zone_from(const llm_zone_model_state_t *m, uint32_t epoch, uint32_t level)
+{
+    uint64_t  n, v;
+
+    for (n = 0; level < LLM_ZONE_LEVELS; level++) {
+        v = atomic_load(&m->levels[level]);
+        n += llm_tag(v) == epoch ? llm_count(v) : 0;
+    }
+
+    return n;
+}
+
+
+uint32_t
+llm_zone_queue(const llm_zone_t *z, int32_t priority)
+{
+    return priority < 0 ? z->queue_low : z->queue;
+}
+
+
+/*
+ * A call that raises inflight from n to n + 1 with n >= parallel takes a
+ * place in the queue; one that lowers it across that border returns a place.
+ * The place is taken first, so `waiting` is never too small.
+ *
+ * It is in its level already, with `same` before it: of those that come at the
+ * same time to one place that somebody can be made to give up, one gets it.
+ */
+
+static int
+llm_zone_admit_to(llm_zone_t *z, uint32_t model, uint32_t epoch,
+    int32_t priority, uint32_t same)
+{
+    int                      rc, preempts;
+    uint32_t                 old;
+    llm_zone_model_state_t  *m;
+
+    m = &z->models[model];
+
+    rc = llm_count_in(&m->inflight, epoch, m->parallel, &old);
+    if (rc != LLM_ERROR) {
+        return rc;
+    }
+
+    preempts = same < m->parallel
+               && same + llm_zone_from(m, epoch, llm_zone_level(priority) + 1)
+                  < m->parallel;
+
+    rc = llm_count_in(&z->waiting, epoch,
+                      preempts ? UINT32_MAX : llm_zone_queue(z, priority),
+                      &old);
+    if (rc != LLM_OK) {
+        return rc;
+    }
+
+    rc = llm_count_in(&m->inflight, epoch, preempts ? UINT32_MAX : m->places,
+                      &old);
+
+    if (rc != LLM_OK || old < m->parallel) {
+        (void) llm_count_out(&z->waiting, epoch, &old);
+    }
+
+    return rc;
+}
+
+
+int
+llm_zone_admit(llm_zone_t *z, uint32_t model, uint32_t epoch, int32_t priority)
+{
+    int                rc;
+    uint32_t           same;
+    _Atomic uint64_t  *level;
+
+    level = &z->models[model].levels[llm_zone_level(priority)];
+
+    rc = llm_count_in(level, epoch, UINT32_MAX, &same);
+    if (rc != LLM_OK) {
+        return rc;
+    }
+
+    rc = llm_zone_admit_to(z, model, epoch, priority, same);
+
+    if (rc != LLM_OK) {
+        (void) llm_count_out(level, epoch, &same);
+    }
+
+    return rc;
+}
+
+
+void
+llm_zone_release(llm_zone_t *z, uint32_t model, uint32_t epoch,
+    int32_t priority)
+{
+    uint32_t                 old;
+    llm_zone_model_state_t  *m;
+
+    m = &z->models[model];
+
+    if (llm_count_out(&m->inflight, epoch, &old) == LLM_OK
+        && old > m->parallel)
+    {
+        (void) llm_count_out(&z->waiting, epoch, &old);
+    }
+
+    (void) llm_count_out(&m->levels[llm_zone_level(priority)], epoch, &old);
+}
+
+
+int
+llm_zone_in_use(llm_zone_t *z, uint32_t model, uint32_t epoch)
+{
+    uint64_t  n;
+
+    n = atomic_load(&z->models[model].inflight);
+
+    return llm_tag(n) == epoch && llm_count(n) != 0;
+}
+
+
+int
+llm_zone_has_room(llm_zone_t *z, uint32_t model, int32_t priority)
+{
+    uint32_t                       epoch;
+    uint64_t                       n, w;
+    const llm_zone_model_state_t  *m;
+
+    m = &z->models[model];
+
+    epoch = atomic_load(&z->epoch);
+    n = atomic_load(&m->inflight);
+    w = atomic_load(&z->waiting);
+
+    if (llm_tag(n) != epoch || llm_count(n) < m->parallel
+        || llm_zone_from(m, epoch, llm_zone_level(priority)) < m->parallel)
+    {
+        return 1;
+    }
+
+    return llm_count(n) < m->places
+           && (llm_tag(w) != epoch
+               || llm_count(w) < llm_zone_queue(z, priority));
+}
+
+
+void
+llm_zone_counts(llm_zone_t *z, llm_zone_counts_t *seen)
+{
+    uint32_t                       i, k;
+    const llm_zone_model_state_t  *m;
+
+    for (i = 0; i < z->n_models; i++) {
+        m = &z->models[i];
+        seen->inflight[i] = atomic_load(&m->inflight);
+
+        for (k = 0; k < LLM_ZONE_LEVELS; k++) {
+            seen->levels[i][k] = atomic_load(&m->levels[k]);
+        }
+    }
+
+    seen->waiting = atomic_load(&z->waiting);
+}
+
+
+static int
+llm_count_clear(_Atomic uint64_t *c, uint64_t seen)
+{
+    return atomic_compare_exchange_strong(c, &seen,
+                                          llm_tagged(llm_tag(seen), 0))
+           ? LLM_OK : LLM_STALE;
+}
+
+
+int
+llm_zone_clear_counts(llm_zone_t *z, const llm_zone_counts_t *seen)
+{
+    int                      rc;
+    uint32_t                 i, k;
+    llm_zone_model_state_t  *m;
+
+    for (i = 0, rc = LLM_OK; i < z->n_models && rc == LLM_OK; i++) {
+        m = &z->models[i];
+        rc = llm_count_clear(&m->inflight, seen->inflight[i]);
+
+        for (k = 0; k < LLM_ZONE_LEVELS && rc == LLM_OK; k++) {
+            rc = llm_count_clear(&m->levels[k], seen->levels[i][k]);
+        }
+    }
+
+    return rc == LLM_OK ? llm_count_clear(&z->waiting, seen->waiting) : rc;
+}
+
+
+uint32_t
+llm_zone_inflight(llm_zone_t *z, llm_zone_model_state_t *m)
+{
+    uint64_t  n;
+
+    n = atomic_load(&m->inflight);
+
+    return llm_tag(n) == atomic_load(&z->epoch) ? llm_count(n) : 0;
+}
