@@ -392,6 +392,20 @@ llm_pages_hold(llm_pages_t *p, uint32_t i, uint32_t kind)
 }
 
 
+int
+llm_pages_leave(llm_pages_t *p, uint32_t i, uint32_t kind)
+{
+    return ++p->node[i].leaving == p->node[i].holders[kind];
+}
+
+
+int
+llm_pages_stay(llm_pages_t *p, uint32_t i, uint32_t kind)
+{
+    return p->node[i].leaving-- == p->node[i].holders[kind];
+}
+
+
 /* removes a holder; nonzero: the page is one of the tree and idle, but not yet
    in its list */
 

@@ -103,6 +103,15 @@ void llm_pages_drop(llm_pages_t *p, uint32_t node, uint32_t kind);
 void llm_pages_pass(llm_pages_t *p, uint32_t node, uint32_t kind);
 
 /*
+ * What if?  leave(): one more of the holders of this page is to drop it;
+ * nonzero: that is the last one, so that the page would come free.  stay():
+ * that one is not to, nonzero: so that it would not.  Each leave() has its
+ * stay() before anything else is done.
+ */
+int llm_pages_leave(llm_pages_t *p, uint32_t node, uint32_t kind);
+int llm_pages_stay(llm_pages_t *p, uint32_t node, uint32_t kind);
+
+/*
  * The private node, whose pages the caller alone holds, is full with these
  * tokens: put it into the tree.  Returns the node to use from now on: the
  * same, or, when the tree has that block already, the tree's; then the caller

@@ -48,6 +48,7 @@ llm_pages_assert_kind(const llm_pages_t *p, uint32_t kind, uint64_t *holds)
         node = &p->node[i];
 
         *holds += node->holders[kind];
+        assert(node->leaving == 0);
         n_held += node->holders[kind] != 0;
         assert(node->holders[kind] == 0
                || (node->page[kind] != LLM_PAGE_NONE

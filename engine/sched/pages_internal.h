@@ -13,6 +13,8 @@ typedef struct {
     uint32_t         holders[LLM_PAGES_KINDS];
     uint32_t         page[LLM_PAGES_KINDS];     /* or LLM_PAGE_NONE */
     uint32_t         in_tree;
+    uint32_t         leaving;           /* of its holders; see
+                                           llm_pages_leave() */
 
     uint32_t         parent;            /* of a tree node: the number, ... */
     uint64_t         behind;            /* ... and which node that was then; 0:

@@ -6,7 +6,7 @@
  *
  * Against thrashing: among sequences of the same priority nobody loses anything
  * to one that waits, whatever the tenants' shares; and nobody is preempted for
- * pages if all that can be had in this way are too few.
+ * pages if all that can be had in this way are too few, or the others' enough.
  */
 
 #include "engine/sched/sched_internal.h"
@@ -201,36 +201,100 @@ llm_preempt_for_place(llm_sched_t *s, const llm_seq_t *q)
 }
 
 
+/* pages that come free if it leaves, too, or no longer do if it stays */
+
+static uint32_t
+llm_preempt_leave(llm_sched_t *s, const llm_seq_t *q, uint32_t kind)
+{
+    uint32_t  i, n;
+
+    for (n = 0, i = q->n_gone[kind]; i < q->n_pages[kind]; i++) {
+        n += llm_pages_leave(s->pages, q->pages[i], kind) != 0;
+    }
+
+    return n;
+}
+
+
+static uint32_t
+llm_preempt_stay(llm_sched_t *s, const llm_seq_t *q, uint32_t kind)
+{
+    uint32_t  i, n;
+
+    for (n = 0, i = q->n_gone[kind]; i < q->n_pages[kind]; i++) {
+        n += llm_pages_stay(s->pages, q->pages[i], kind) != 0;
+    }
+
+    return n;
+}
+
+
+/*
+ * Who gives its pages to one of this priority: the last ones that run, but none
+ * that the others are enough without.  A page that several share comes free
+ * when all of them are among these.  Returns how many, in s->victims, the last
+ * one first; 0: all would not be enough.
+ */
+
+static uint32_t
+llm_preempt_choose(llm_sched_t *s, int32_t priority, uint32_t kind,
+    uint32_t missing)
+{
+    uint32_t    i, n, kept, freed, without;
+    llm_seq_t  *q;
+
+    n = 0;
+    freed = 0;
+
+    for (i = s->n_running; i-- > 0 && freed < missing; /* void */ ) {
+        q = s->running[i];
+
+        if (llm_preempt_yields(s, q, priority)) {
+            s->victims[n++] = q;
+            freed += llm_preempt_leave(s, q, kind);
+        }
+    }
+
+    for (i = n; i-- > 0; /* void */ ) {
+        q = s->victims[i];
+        without = freed - llm_preempt_stay(s, q, kind);
+
+        if (without < missing) {
+            (void) llm_preempt_leave(s, q, kind);
+
+        } else {
+            freed = without;
+            s->victims[i] = NULL;
+        }
+    }
+
+    for (i = 0, kept = 0; i < n; i++) {
+        q = s->victims[i];
+
+        if (q) {
+            (void) llm_preempt_stay(s, q, kind);
+            s->victims[kept++] = q;
+        }
+    }
+
+    return freed < missing ? 0 : kept;
+}
+
+
 /*
  * So many pages of a kind are missing for a sequence that waits.  Preempts the
- * last one that runs, if it has a lower priority and the pages of all such are
- * enough.  Pages that several share count for each: then it may turn out that
- * they were not.
+ * last one of those that give them; the caller looks again what is missing.
  */
 
 int
 llm_preempt_for_pages(llm_sched_t *s, const llm_seq_t *q, uint32_t kind,
     uint32_t missing)
 {
-    uint32_t          i, n;
-    llm_seq_t        *victim;
-    const llm_seq_t  *other;
-
-    victim = llm_preempt_victim(s, q);
-
-    for (n = 0, i = 0; i < s->n_running; i++) {
-        other = s->running[i];
-
-        if (llm_preempt_yields(s, other, q->req->msg->priority)) {
-            n += other->n_pages[kind] - other->n_gone[kind];
-        }
-    }
-
-    if (n < missing || victim == NULL) {
+    if (llm_preempt_choose(s, q->req->msg->priority, kind, missing) == 0) {
         return LLM_FULL;
     }
 
-    llm_sched_preempt(s, victim);
+    llm_sched_preempt(s, s->victims[0]);
     llm_zone_add(s->counters->preemptions, 1);
 
     return LLM_OK;

@@ -13,10 +13,12 @@ llm_sched_arrays(llm_sched_t *s)
 {
     s->running = calloc(s->conf.runner.max_seqs, sizeof(*s->running));
     s->samplers = calloc(s->conf.runner.max_seqs, sizeof(*s->samplers));
+    s->victims = calloc(s->conf.runner.max_seqs, sizeof(*s->victims));
     s->releases = calloc(s->conf.runner.max_seqs, sizeof(*s->releases));
     s->next = &s->steps[0];
 
     if (s->running == NULL || s->samplers == NULL || s->releases == NULL
+        || s->victims == NULL
         || llm_step_create(s, &s->steps[0]) != LLM_OK)
     {
         return LLM_ERROR;
@@ -193,6 +195,7 @@ llm_sched_free(llm_sched_t *s)
     llm_seat_free(s);
     llm_masker_free(s->masker);
     free(s->releases);
+    free(s->victims);
     free(s->running);
     free(s->parked);
     llm_step_free(&s->steps[0]);

@@ -89,6 +89,7 @@ struct llm_sched_s {
 
     llm_seq_t          **running;       /* [max_seqs] */
     uint32_t             n_running;
+    llm_seq_t          **victims;       /* [max_seqs] while some are chosen */
     llm_seq_t          **parked;        /* grows as needed */
     uint32_t             n_parked;
     uint32_t             cap_parked;

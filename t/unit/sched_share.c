@@ -384,6 +384,96 @@ test_urgent_pages(void)
 }
 
 
+/* a prompt of 112 tokens, 7 pages, of one's own or that others have, too */
+
+static void
+ask_prompt(uint32_t i, int32_t first, int32_t priority)
+{
+    int32_t  ids[112];
+
+    memset(ids, 1, sizeof(ids));
+    ids[0] = first;
+    ask(i, ids, 112, 1, 60, 0)->req->msg->priority = priority;
+    add(&asks[i]);
+
+    while (asks[i].req->run.seqs[0].n_gen < 2) {
+        (void) step();
+    }
+}
+
+
+static int
+runs(uint32_t i)
+{
+    return asks[i].req->run.seqs[0].state == LLM_SEQ_RUNNING;
+}
+
+
+/* a page comes free when nobody has it any more */
+
+static void
+test_urgent_shared(void)
+{
+    int32_t   ids[220];
+    uint32_t  i, good;
+
+    memset(ids, 2, sizeof(ids));
+
+    /* of the three that have a prompt one goes before who waits */
+
+    open_all(20, 300, 4, 128, 1 << 17);
+
+    for (i = 0; i < 3; i++) {
+        ask_prompt(i, 5, i == 0 ? 2 : 0);
+    }
+
+    ask(3, ids, 220, 1, 10, LLM_REQ_NO_CACHE)->req->msg->priority = 1;
+    add(&asks[3]);
+    (void) step();
+    ok(runs(1) && runs(2) && !runs(3), "what a third one has, too, does not "
+       "come free: they go on");
+    is_int(llm_zone_get(zone->models[0].own.preemptions), 0, "nobody gives "
+           "way in vain");
+    is_int(run(), LLM_OK, "all come to an end");
+    close_all();
+
+    /* all who have it give way: it comes free */
+
+    open_all(20, 300, 4, 128, 1 << 17);
+
+    for (i = 0; i < 3; i++) {
+        ask_prompt(i, 5, 0);
+    }
+
+    ask(3, ids, 220, 1, 10, LLM_REQ_NO_CACHE)->req->msg->priority = 1;
+    add(&asks[3]);
+    (void) step();
+    ok(runs(3), "when all who have it give way, it comes free");
+    is_int(run(), LLM_OK, "all come to an end");
+    close_all();
+
+    /* one has pages of its own: the two behind it need not give way */
+
+    open_all(26, 300, 4, 128, 1 << 17);
+    ask_prompt(0, 5, 2);
+    ask_prompt(1, 6, 0);
+    ask_prompt(2, 5, 0);
+    ask(3, ids, 150, 1, 10, LLM_REQ_NO_CACHE)->req->msg->priority = 1;
+    add(&asks[3]);
+    (void) step();
+    ok(!runs(1) && runs(2) && runs(3), "who has nothing to give goes on");
+    is_int(llm_zone_get(zone->models[0].own.preemptions), 1, "one is enough");
+    is_int(run(), LLM_OK, "all come to an end");
+
+    for (i = 0, good = 1; i < 3; i++) {
+        good &= is_right(&asks[i], 0, 60);
+    }
+
+    ok(good && is_right(&asks[3], 0, 10), "with their text");
+    close_all();
+}
+
+
 int
 main(void)
 {
@@ -405,6 +495,7 @@ main(void)
         test_urgent(1);
         test_urgent(4);
         test_urgent_pages();
+        test_urgent_shared();
     }
 
     tv_close(&tiny);
