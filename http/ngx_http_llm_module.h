@@ -288,7 +288,9 @@ typedef struct {
                                                    written before */
     ngx_atomic_t                 streams;       /* answers whose header went
                                                    out, and that go on */
-    u_char                       unused[64 - 6 * sizeof(ngx_atomic_t)];
+    ngx_atomic_t                 born;          /* of pid, which may be used
+                                                   again; before it */
+    u_char                       unused[64 - 7 * sizeof(ngx_atomic_t)];
 } ngx_http_llm_counters_t;
 
 

@@ -141,6 +141,8 @@ ngx_http_llm_start(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
     w->counters->open = 0;
     w->counters->streams = 0;
     w->counters->quitting = 0;
+    w->counters->born = ngx_http_llm_born();
+    ngx_memory_barrier();
     w->counters->pid = ngx_pid;
 
     mcf->worker = w;

@@ -10,8 +10,6 @@
 
 #include "http/ngx_http_llm_module.h"
 
-#include <signal.h>
-
 
 /* how often worker 0, while draining, checks for live requests */
 #define NGX_HTTP_LLM_HOLD    50
@@ -110,8 +108,8 @@ ngx_http_llm_needed(ngx_http_llm_main_conf_t *mcf)
     for (i = 0; i < mcf->nworkers; i++) {
         c = &mcf->counters[i];
 
-        if (c == w->counters || c->pid == 0
-            || (kill((ngx_pid_t) c->pid, 0) == -1 && ngx_errno == NGX_ESRCH))
+        if (c == w->counters
+            || !llm_process_lives((ngx_pid_t) c->pid, c->born))
         {
             continue;
         }

@@ -57,6 +57,8 @@ llm_client_attach(const llm_client_conf_t *conf)
 
     atomic_store(&w->armed, 1);
 
+    atomic_store(&w->pid, 0);
+    atomic_store(&w->born, llm_process_born(getpid()));
     atomic_store(&w->pid, (uint32_t) getpid());
     atomic_store(&w->generation, generation);
 
@@ -195,7 +197,7 @@ llm_client_usable(llm_client_t *c, uint32_t model, llm_err_t *err)
         return llm_fail(err, "there is no model %u", model);
     }
 
-    if (atomic_load(&z->attached) && !llm_zone_engine_lives(z)) {
+    if (atomic_load(&z->attached) && !llm_zone_engine_there(z)) {
         return llm_client_no_engine(err);
     }
 

@@ -5,12 +5,12 @@
 #include "engine/ipc/command.h"
 #include "engine/ipc/zone.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #define LLM_COMMAND_READS  1000
+
+#define LLM_COMMAND_TAG    0xffffffu    /* of a number, beside a birth */
 
 #define llm_word_number(w)  ((w) >> 32)
 #define llm_word_pid(w)     ((pid_t) ((w) >> 8 & 0xffffff))
@@ -25,17 +25,29 @@
 /* one that was sent by a worker that has died may never come */
 
 static int
-llm_command_in_flight(uint64_t w)
+llm_command_in_flight(llm_zone_command_t *c, uint64_t w)
 {
-    return llm_word_state(w) == LLM_COMMAND_SENT
-           && (kill(llm_word_pid(w), 0) == 0 || errno != ESRCH);
+    uint64_t  born;
+
+    if (llm_word_state(w) != LLM_COMMAND_SENT) {
+        return 0;
+    }
+
+    born = atomic_load(&c->born);
+
+    if (((born ^ llm_word_number(w)) & LLM_COMMAND_TAG) != 0) {
+        born = 0;
+    }
+
+    return llm_process_lives(llm_word_pid(w), born >> 24);
 }
 
 
 static int
-llm_command_follows(uint64_t w, llm_command_kind_t kind, llm_err_t *err)
+llm_command_follows(llm_zone_command_t *c, uint64_t w,
+    llm_command_kind_t kind, llm_err_t *err)
 {
-    if (llm_command_in_flight(w)) {
+    if (llm_command_in_flight(c, w)) {
         return llm_fail_with(err, 409, "command_pending", NULL,
                              "another command for the model is on its way to "
                              "the engine");
@@ -77,7 +89,7 @@ llm_command_claim(llm_zone_command_t *c, llm_command_kind_t kind,
     w = atomic_load(&c->word);
 
     do {
-        if (llm_command_follows(w, kind, err) != LLM_OK) {
+        if (llm_command_follows(c, w, kind, err) != LLM_OK) {
             return LLM_ERROR;
         }
 
@@ -87,6 +99,9 @@ llm_command_claim(llm_zone_command_t *c, llm_command_kind_t kind,
     } while (!atomic_compare_exchange_weak(&c->word, &w,
                                            llm_word(*number, getpid(), kind,
                                                     LLM_COMMAND_SENT)));
+
+    atomic_store(&c->born, llm_process_born(getpid()) << 24
+                           | (*number & LLM_COMMAND_TAG));
 
     return LLM_OK;
 }

@@ -25,6 +25,9 @@ typedef struct {
     /* number << 32 | pid of the worker << 8 | kind << 4 | state: workers and
        the engine exchange it, sequentially consistent */
     _Alignas(64) _Atomic uint64_t  word;
+    /* when that process was born << 24 | number, its low bits; the worker
+       writes it behind the word: of another number it says nothing */
+    _Atomic uint64_t             born;
 
     /* engine writes, relaxed: of LOAD with a file */
     _Atomic uint32_t             permille;

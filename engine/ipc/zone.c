@@ -6,7 +6,6 @@
 #include "engine/ipc/zone.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -118,7 +117,14 @@ llm_zone_engine_lives(llm_zone_t *z)
 
     pid = atomic_load(&z->engine_pid);
 
-    return pid > 0 && (kill(pid, 0) == 0 || errno != ESRCH);
+    return llm_process_lives(pid, atomic_load(&z->engine_born));
+}
+
+
+int
+llm_zone_engine_there(llm_zone_t *z)
+{
+    return llm_process_lives(atomic_load(&z->engine_pid), 0);
 }
 
 

@@ -177,6 +177,8 @@ typedef struct {
 
 typedef struct {
     _Atomic uint32_t             pid;        /* worker; 0: detached */
+    _Atomic uint64_t             born;       /* worker, before pid: when that
+                                                process was born */
     _Atomic uint32_t             generation; /* worker, at attach; 0: none */
     /* worker: nonzero between counting a request and publishing it, so that
        the engine knows whether a dead worker may have left a count behind */
@@ -212,6 +214,8 @@ struct llm_zone_s {
     _Atomic uint32_t             epoch;      /* of the engine, from 1 */
     _Atomic uint32_t             attached;   /* there has been an engine */
     _Atomic int32_t              engine_pid; /* 0: none now */
+    _Atomic uint64_t             engine_born;    /* of that pid; written
+                                                    while it is 0 */
     _Atomic uint64_t             started;    /* when it attached, seconds since
                                                 1970; relaxed */
     /* a worker died between counting and publishing: the counts may be too
@@ -280,8 +284,10 @@ void llm_zone_release(llm_zone_t *z, uint32_t model, uint32_t epoch,
 void llm_zone_counts(llm_zone_t *z, llm_zone_counts_t *seen);
 int llm_zone_clear_counts(llm_zone_t *z, const llm_zone_counts_t *seen);
 
-/* is there a live process behind the engine's pid? */
+/* does the process live that has the engine? */
 int llm_zone_engine_lives(llm_zone_t *z);
+/* the same for less: another process may have got its pid */
+int llm_zone_engine_there(llm_zone_t *z);
 /* wakes the engine if it sleeps; from any process and thread */
 void llm_zone_wake(llm_zone_t *z, int engine_fd);
 /* wakes it even if somebody else is about to: who may have died before */

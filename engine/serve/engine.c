@@ -206,6 +206,8 @@ llm_engine_attach(llm_engine_t *e, const int *worker_fds)
     }
 
     e->epoch = atomic_load(&z->epoch);
+    atomic_store(&z->engine_pid, 0);
+    atomic_store(&z->engine_born, llm_process_born(getpid()));
     atomic_store(&z->engine_pid, (int32_t) getpid());
     atomic_store(&z->attached, 1);
 

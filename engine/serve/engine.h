@@ -225,6 +225,7 @@ struct llm_engine_s {
     llm_peer_t          *peers;
     uint32_t             n_peers;
     llm_nobody_t         nobody;
+    uint32_t             n_checks;      /* of these peers */
     llm_zone_counts_t    seen;          /* by llm_engine_audit() */
 
     llm_gpu_t           *gpu;           /* NULL: no model has run on one */

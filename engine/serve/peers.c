@@ -5,9 +5,6 @@
 
 #include "engine/serve/engine.h"
 
-#include <errno.h>
-#include <signal.h>
-
 #define LLM_ENGINE_TAKE       256       /* messages of a worker in one round */
 
 #define llm_generation(ticket)  ((uint32_t) ((ticket) >> 40))
@@ -206,8 +203,11 @@ void
 llm_engine_check_peers(llm_engine_t *e)
 {
     uint32_t            i, pid;
+    uint64_t            born;
     llm_peer_t         *p;
     llm_zone_worker_t  *w;
+
+    e->n_checks++;
 
     for (i = 0; i < e->n_peers; i++) {
         p = &e->peers[i];
@@ -221,7 +221,12 @@ llm_engine_check_peers(llm_engine_t *e)
 
         pid = atomic_load(&w->pid);
 
-        if (pid && (kill((pid_t) pid, 0) == 0 || errno != ESRCH)) {
+        /* to know when a process was born takes a file to be read: each time
+           one worker is looked at so */
+
+        born = i == e->n_checks % e->n_peers ? atomic_load(&w->born) : 0;
+
+        if (llm_process_lives((int32_t) pid, born)) {
             continue;
         }
 

@@ -184,6 +184,12 @@ test_dead(void)
     is_int(llm_command_take(c, n + 1, "", ""), LLM_STALE,
            "then the first is not done any more");
 
+    is_int(claim(LLM_COMMAND_LOAD, &code), 0, "of a live one it may not");
+    atomic_fetch_add(&c->born, 1 << 24);
+    is_int(claim(LLM_COMMAND_LOAD, &code), n + 3,
+           "of one whose pid another process has it may");
+    n++;
+
     llm_command_missed(c, n + 1);
     is_int(told().state, LLM_COMMAND_SENT, "nor is it this one that failed");
     llm_command_missed(c, n + 2);

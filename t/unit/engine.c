@@ -406,6 +406,14 @@ test_idle(void)
 
     atomic_store(&llm_zone_worker(rig.zone, 1)->pid, 0);
     ok(all_gone(), "a worker goes, and with it the only request");
+
+    atomic_store(&llm_zone_worker(rig.zone, 0)->born, 1);
+    make(&b, 1, 0, 0);
+    rig_msg(&b)->max_tokens = 900;
+    send_or_die(0, &b);
+    ok(all_gone(), "so it does if another process has its pid");
+    (void) rig_wait(&rig, 0, 1, 100);
+    is_int(rig.answers[0][1].over_us, 0, "it has not come to its end");
     usleep(200000);
 
     llm_zone_status(rig.zone, 0, &st);

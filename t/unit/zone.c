@@ -642,6 +642,11 @@ test_dead_engine(void)
     atomic_store(&zone->attached, 1);
     ok(llm_zone_alive(zone), "an engine is there");
 
+    atomic_store(&zone->engine_born, llm_process_born(pid) + 1);
+    ok(!llm_zone_alive(zone), "but not a process that has got its pid");
+    atomic_store(&zone->engine_born, llm_process_born(pid));
+    ok(llm_zone_alive(zone), "it is the one that was born then");
+
     llm_zone_set(zone->busy_since_us, llm_now_us() - 60000000);
     ok(!llm_zone_alive(zone), "one that hangs in a step is not alive");
     llm_zone_set(zone->busy_since_us, 0);
