@@ -397,7 +397,8 @@ llm_args_inside(const llm_form_t *form, llm_str_t s)
 /* an object or an array that is almost JSON */
 
 static int
-llm_args_loose(llm_args_t *a, llm_str_t value, const llm_flat_t *schema)
+llm_args_loose(llm_args_t *a, llm_str_t value, const llm_flat_t *root,
+    const llm_flat_t *schema)
 {
     llm_loose_t  r;
 
@@ -410,6 +411,7 @@ llm_args_loose(llm_args_t *a, llm_str_t value, const llm_flat_t *schema)
     r.end = value.data + value.len;
     r.out = &a->json;
     r.closes = LLM_LOOSE_MARK;
+    r.root = root;
 
     return llm_loose_value(&r, schema) == LLM_OK && r.p == r.end ? LLM_OK
                                                                  : LLM_ERROR;
@@ -431,7 +433,7 @@ llm_args_param(llm_args_t *a, const llm_param_t *p, const llm_flat_t *schema)
 
     types = p->is_text ? LLM_TYPE_STRING
             : p->is_data ? ~(unsigned) LLM_TYPE_STRING
-            : llm_types_of(schema, llm_type_schema(schema, key));
+            : llm_types_of(schema, llm_type_schema(schema, schema, key));
 
     (void) llm_lit_quote(key, &a->json);
     (void) llm_buf_adds(&a->json, ": ");
@@ -456,8 +458,8 @@ llm_args_param(llm_args_t *a, const llm_param_t *p, const llm_flat_t *schema)
     a->json.len = start;
 
     if (types && !(types & LLM_TYPE_STRING)
-        && llm_args_loose(a, llm_args_trim(value),
-                          llm_type_schema(schema, key)) == LLM_OK)
+        && llm_args_loose(a, llm_args_trim(value), schema,
+                          llm_type_schema(schema, schema, key)) == LLM_OK)
     {
         return LLM_OK;
     }

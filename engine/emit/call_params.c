@@ -199,7 +199,7 @@ llm_call_other_key(const llm_call_t *c, const llm_tool_t *tool, llm_str_t s,
             *key = (llm_str_t) { i - n, s.data + n };
             *len += i;
 
-            return llm_type_schema(tool->schema, *key) != NULL;
+            return llm_type_schema(tool->schema, tool->schema, *key) != NULL;
         }
     }
 

@@ -133,7 +133,8 @@ llm_loose_args(llm_loose_list_t *l)
         }
 
         l->r.out = &l->json;
-        rc = llm_loose_value(&l->r, l->tool ? l->tool->schema : NULL);
+        l->r.root = l->tool ? l->tool->schema : NULL;
+        rc = llm_loose_value(&l->r, l->r.root);
         l->r.out = NULL;
 
         return rc;
@@ -258,7 +259,8 @@ llm_loose_brackets(llm_loose_list_t *l)
 
     l->has_args = 1;
     l->r.out = &l->json;
-    rc = llm_loose_members(&l->r, l->tool->schema,
+    l->r.root = l->tool->schema;
+    rc = llm_loose_members(&l->r, l->r.root,
                            open == '{' ? '}' : open == '(' ? ')' : 0);
     l->r.out = NULL;
 

@@ -18,6 +18,8 @@ typedef struct {
     const char        *p;
     const char        *end;
     llm_str_t          quote;           /* the form's own, or "" */
+    const llm_flat_t  *root;            /* of the tool's schema, in which
+                                           references are looked up */
     llm_buf_t         *out;             /* NULL: what is read is dropped */
     unsigned           depth;
     int                bare;            /* the object's keys have no quotes */
@@ -45,7 +47,7 @@ int llm_loose_key(llm_loose_t *r, llm_str_t *key);
 /* goes on to the next of the values in brackets, n have been read: 1 if there
    is another one */
 int llm_loose_next(llm_loose_t *r, char close, uint32_t n);
-/* one value; schema is its own, or NULL: LLM_OK; LLM_MORE: the text ends
+/* one value; schema is its own, in r->root, or NULL: LLM_OK; LLM_MORE: the text ends
    first, and out has what there is of it; LLM_ERROR */
 int llm_loose_value(llm_loose_t *r, const llm_flat_t *schema);
 /* the members of an object up to its closing bracket, which may be ')', or up

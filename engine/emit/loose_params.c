@@ -80,7 +80,7 @@ llm_loose_at_key(const llm_loose_list_t *l, const char *p)
     size_t  len;
 
     return llm_loose_mark(l, l->c->form->key, p, &len) == LLM_MARK_WHOLE
-           && llm_type_schema(l->tool->schema,
+           && llm_type_schema(l->tool->schema, l->tool->schema,
                               llm_loose_word_at(p + len, l->r.end));
 }
 

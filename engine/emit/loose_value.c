@@ -100,7 +100,7 @@ llm_loose_word(llm_loose_t *r, const llm_flat_t *schema)
                : r->more ? LLM_MORE : LLM_OK;
     }
 
-    types = schema ? llm_types_of(schema, schema) : 0;
+    types = schema ? llm_types_of(r->root, schema) : 0;
 
     if (r->more) {
         return LLM_MORE;
@@ -214,7 +214,7 @@ llm_loose_members(llm_loose_t *r, const llm_flat_t *schema, char close)
         }
 
         llm_loose_space(r);
-        rc = llm_loose_value(r, llm_type_schema(schema, key));
+        rc = llm_loose_value(r, llm_type_schema(r->root, schema, key));
 
         if (rc != LLM_OK) {
             return rc;

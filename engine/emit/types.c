@@ -241,24 +241,32 @@ llm_types_of(const llm_flat_t *root, const llm_flat_t *schema)
 
 
 const llm_flat_t *
-llm_type_schema(const llm_flat_t *schema, llm_str_t key)
+llm_type_schema(const llm_flat_t *root, const llm_flat_t *schema,
+    llm_str_t key)
 {
     const llm_flat_t  *props, *v;
 
-    if (schema == NULL || schema->type != LLM_FLAT_OBJECT) {
+    if (schema == NULL) {
+        return NULL;
+    }
+
+    schema = llm_type_refers(root, schema);
+
+    if (schema->type != LLM_FLAT_OBJECT) {
         return NULL;
     }
 
     props = llm_flat_get(schema, "properties");
     v = props ? llm_type_member(props, key) : NULL;
 
-    return v ? llm_type_refers(schema, v) : NULL;
+    return v ? llm_type_refers(root, v) : NULL;
 }
 
 
 int
 llm_tool_takes_text(const llm_tool_t *tool, llm_str_t key)
 {
-    return llm_types_of(tool->schema, llm_type_schema(tool->schema, key))
+    return llm_types_of(tool->schema,
+                        llm_type_schema(tool->schema, tool->schema, key))
            == LLM_TYPE_STRING;
 }

@@ -20,7 +20,9 @@
 unsigned llm_types_of(const llm_flat_t *root, const llm_flat_t *schema);
 /* of a value as JSON, by its first byte */
 unsigned llm_type_at(char c);
-/* the schema of a property, or what it refers to; NULL: there is none */
-const llm_flat_t *llm_type_schema(const llm_flat_t *schema, llm_str_t key);
+/* of a schema that stands in root: that of a property, or what it refers to;
+   NULL: there is none */
+const llm_flat_t *llm_type_schema(const llm_flat_t *root,
+    const llm_flat_t *schema, llm_str_t key);
 
 #endif /* LLM_TYPES_H */

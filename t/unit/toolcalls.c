@@ -3,6 +3,7 @@
  * to it, right, broken, and such that only look like calls.
  */
 
+#include "engine/emit/loose_internal.h"
 #include "t/unit/heard.h"
 
 typedef struct {
@@ -509,6 +510,54 @@ many_types(void)
 }
 
 
+/* what is read loosely has its types from the whole schema */
+
+static void
+loose_types(void)
+{
+    size_t       i;
+    llm_buf_t    flat, out;
+    llm_err_t    err;
+    llm_loose_t  r;
+
+    static const char  schema[] =
+        "{\"properties\":{\"a\":{\"$ref\":\"#/$defs/s\"},"
+        "\"o\":{\"properties\":{\"n\":{\"$ref\":\"#/$defs/s\"}}},"
+        "\"p\":{\"$ref\":\"#/$defs/p\"},"
+        "\"l\":{\"items\":{\"$ref\":\"#/$defs/p\"}}},"
+        "\"$defs\":{\"s\":{\"type\":\"string\"},"
+        "\"p\":{\"properties\":{\"n\":{\"$ref\":\"#/$defs/s\"}}}}}";
+
+    static const char *const  cases[][2] = {
+        { "{a: two words}", "{\"a\": \"two words\"}" },
+        { "{o: {n: two words}}", "{\"o\": {\"n\": \"two words\"}}" },
+        { "{p: {n: two words}}", "{\"p\": {\"n\": \"two words\"}}" },
+        { "{l: [{n: two words}]}", "{\"l\": [{\"n\": \"two words\"}]}" }
+    };
+
+    llm_buf_init(&flat, 0);
+    llm_buf_init(&out, 0);
+    (void) llm_json_to_flat(schema, strlen(schema), NULL, &flat, &err);
+
+    for (i = 0; i < llm_nelems(cases); i++) {
+        out.len = 0;
+        memset(&r, 0, sizeof(r));
+        r.p = cases[i][0];
+        r.end = r.p + strlen(r.p);
+        r.out = &out;
+        r.closes = LLM_LOOSE_MARK;
+        r.root = (const llm_flat_t *) flat.data;
+
+        is_int(llm_loose_value(&r, r.root), LLM_OK, "%s", cases[i][0]);
+        (void) llm_buf_add(&out, "", 1);
+        is_str(out.data, cases[i][1], "%s: what it means", cases[i][0]);
+    }
+
+    llm_buf_free(&flat);
+    llm_buf_free(&out);
+}
+
+
 int
 main(void)
 {
@@ -517,6 +566,7 @@ main(void)
     own_cases();
     flags();
     many_types();
+    loose_types();
 
     return done_testing();
 }
