@@ -56,11 +56,12 @@ llm_answer_detokenize(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
 
 
 static int
-llm_answer_render(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
+llm_answer_render(const llm_served_t *m, llm_req_t *r,
+    const llm_prep_how_t *how, llm_err_t *err)
 {
     llm_prompt_t  prompt;
 
-    if (llm_prep_render(m, r, &prompt, err) != LLM_OK) {
+    if (llm_prep_render(m, r, how, &prompt, err) != LLM_OK) {
         return LLM_ERROR;
     }
 
@@ -72,7 +73,8 @@ llm_answer_render(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
 
 
 int
-llm_prep_answer(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
+llm_prep_answer(const llm_served_t *m, llm_req_t *r, const llm_prep_how_t *how,
+    llm_err_t *err)
 {
     int             rc;
     llm_request_t  *msg;
@@ -83,7 +85,7 @@ llm_prep_answer(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
 
     case LLM_TASK_RENDER:
         rc = msg->kind == LLM_KIND_CHAT
-             ? llm_answer_render(m, r, err)
+             ? llm_answer_render(m, r, how, err)
              : llm_fail(err, "malformed request to the engine");
         break;
 
@@ -98,7 +100,7 @@ llm_prep_answer(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
         break;
 
     default:
-        rc = msg->kind == LLM_KIND_CHAT ? llm_prep_chat(m, r, err)
+        rc = msg->kind == LLM_KIND_CHAT ? llm_prep_chat(m, r, how, err)
                                         : llm_prep_completion(m, r, err);
 
         if (rc == LLM_OK && msg->task == LLM_TASK_DETOKENIZE) {

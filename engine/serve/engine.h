@@ -274,13 +274,22 @@ void llm_engine_masked(void *data);
    of those files are there? */
 uint32_t llm_engine_show_replaced(llm_engine_t *e, uint32_t model);
 
+/* how a thread prepares a request */
+typedef struct {
+    int                  never;         /* it compiles no grammar: LLM_LATER */
+    int                (*pause)(void *data);    /* llm_gram_pause(), and
+                                           llm_jinja_opts_t's */
+    void                *data;
+} llm_prep_how_t;
+
 /* prompt.c */
-/* a chat's text */
+/* a chat's text; how: NULL: at once */
 int llm_prep_render(const llm_served_t *m, const llm_req_t *r,
-    llm_prompt_t *prompt, llm_err_t *err);
+    const llm_prep_how_t *how, llm_prompt_t *prompt, llm_err_t *err);
 /* the only prompt of a chat; all prompts of a completion, or inputs to be
    embedded; all pairs */
-int llm_prep_chat(const llm_served_t *m, llm_req_t *r, llm_err_t *err);
+int llm_prep_chat(const llm_served_t *m, llm_req_t *r,
+    const llm_prep_how_t *how, llm_err_t *err);
 int llm_prep_completion(const llm_served_t *m, llm_req_t *r, llm_err_t *err);
 int llm_prep_pairs(const llm_served_t *m, llm_req_t *r, llm_err_t *err);
 /* a prompt without a token gets one, or is refused */
@@ -298,7 +307,8 @@ int llm_prep_filter(const llm_served_t *m, llm_req_t *r, llm_err_t *err);
 
 /* answers.c */
 /* the answer of a task that needs no model; in any thread */
-int llm_prep_answer(const llm_served_t *m, llm_req_t *r, llm_err_t *err);
+int llm_prep_answer(const llm_served_t *m, llm_req_t *r,
+    const llm_prep_how_t *how, llm_err_t *err);
 /* does a preparation thread answer it? */
 static inline int
 llm_prep_answers(const llm_request_t *msg)
@@ -339,13 +349,6 @@ void llm_describe_props(const llm_served_t *m, llm_buf_t *out);
 /* infill.c: the tokens of a text before a gap, then what follows the gap */
 int llm_prep_infill(const llm_served_t *m, const llm_req_t *r,
     llm_prompt_ids_t *p, llm_err_t *err);
-
-/* how a thread compiles a grammar */
-typedef struct {
-    int                  never;         /* it does not: LLM_LATER */
-    int                (*pause)(void *data);    /* llm_gram_pause() */
-    void                *data;
-} llm_prep_how_t;
 
 /* grammar.c: what the choices must look like, if they must; after the prompts
    are made.  LLM_LATER: another thread is to go on; how: NULL: at once */

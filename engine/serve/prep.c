@@ -398,7 +398,8 @@ llm_prep_lists(llm_req_t *r, llm_err_t *err)
 /* all but the grammar */
 
 static int
-llm_prep_stage(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
+llm_prep_stage(const llm_served_t *m, llm_req_t *r, const llm_prep_how_t *how,
+    llm_err_t *err)
 {
     llm_request_t  *msg;
 
@@ -413,7 +414,7 @@ llm_prep_stage(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
     }
 
     if (llm_prep_answers(msg)) {
-        return llm_prep_answer(m, r, err);
+        return llm_prep_answer(m, r, how, err);
     }
 
     llm_sampling_adopt(&msg->sampling, &m->advised);
@@ -428,7 +429,7 @@ llm_prep_stage(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
     if (llm_prep_stops(m, r, err) != LLM_OK
         || llm_prep_filter(m, r, err) != LLM_OK
         || (msg->task == LLM_TASK_SCORE ? llm_prep_pairs(m, r, err)
-            : msg->kind == LLM_KIND_CHAT ? llm_prep_chat(m, r, err)
+            : msg->kind == LLM_KIND_CHAT ? llm_prep_chat(m, r, how, err)
             : llm_prep_completion(m, r, err)) != LLM_OK)
     {
         return LLM_ERROR;
@@ -445,7 +446,7 @@ llm_prep_request(const llm_served_t *m, llm_req_t *r,
     int       rc;
     uint32_t  i;
 
-    if (!r->prep.staged && llm_prep_stage(m, r, err) != LLM_OK) {
+    if (!r->prep.staged && llm_prep_stage(m, r, how, err) != LLM_OK) {
         return LLM_ERROR;
     }
 

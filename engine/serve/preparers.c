@@ -7,7 +7,8 @@
  * message can ask for one that takes long.  A request whose grammar is not
  * known yet goes on in another thread.
  *
- * Of those one runs at a time.  While it compiles it looks up from time to time
+ * Of those one runs at a time.  While it compiles, and between the renderings
+ * of a prompt that its template refuses, it looks up from time to time
  * (llm_preparer_pause()): when it has had its slice, and somebody goes before
  * its tenant, it waits, in its thread, until its tenant is next again.  So a
  * compilation that takes long delays others by a slice, and all of them have
@@ -87,7 +88,7 @@ llm_preparer_charge(llm_preparer_t *p)
 }
 
 
-/* the compilation of its job is to go on: nonzero if nobody needs it any more.
+/* its job is to go on: nonzero if nobody needs it any more.
    If somebody else is next, that one goes on first */
 
 static int

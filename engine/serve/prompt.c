@@ -294,7 +294,7 @@ llm_prep_tell_mended(const llm_req_t *r, uint64_t mended)
 
 int
 llm_prep_render(const llm_served_t *m, const llm_req_t *r,
-    llm_prompt_t *prompt, llm_err_t *err)
+    const llm_prep_how_t *how, llm_prompt_t *prompt, llm_err_t *err)
 {
     int                rc;
     uint64_t           mended;
@@ -313,6 +313,8 @@ llm_prep_render(const llm_served_t *m, const llm_req_t *r,
     }
 
     memset(&opts, 0, sizeof(opts));
+    opts.pause = how ? how->pause : NULL;
+    opts.data = how ? how->data : NULL;
     memset(prompt, 0, sizeof(llm_prompt_t));
 
     mended = 0;
@@ -327,7 +329,8 @@ llm_prep_render(const llm_served_t *m, const llm_req_t *r,
 
 
 int
-llm_prep_chat(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
+llm_prep_chat(const llm_served_t *m, llm_req_t *r, const llm_prep_how_t *how,
+    llm_err_t *err)
 {
     int                rc;
     int32_t            bos;
@@ -335,7 +338,7 @@ llm_prep_chat(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
     llm_prompt_ids_t  *p;
     const llm_flat_t  *flat;
 
-    if (llm_prep_render(m, r, &prompt, err) != LLM_OK) {
+    if (llm_prep_render(m, r, how, &prompt, err) != LLM_OK) {
         return LLM_ERROR;
     }
 

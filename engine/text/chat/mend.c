@@ -9,7 +9,8 @@
  *
  * Each remedy is tried once, and the search for less of them follows; each of
  * the two has so many steps of renderings together.  When the first has used
- * them up, the rest of the remedies is tried at once.
+ * them up, the rest of the remedies is tried at once.  Between two renderings
+ * whoever has called may let others go on.
  */
 
 #include "engine/text/chat/internal.h"
@@ -65,6 +66,8 @@ typedef struct {
     llm_buf_t                last;      /* the variables that were refused */
     llm_buf_t                taken;     /* and those that were taken */
     int                      slow;      /* the template took too many steps */
+    int                      begun;     /* there was a rendering */
+    int                      stopped;   /* nobody needs the prompt any more */
     uint64_t                 left;      /* steps */
     llm_chat_told_t          told;
     uint8_t                 *tells;     /* is told.v */
@@ -79,6 +82,29 @@ llm_mend_is(const llm_buf_t *vars, const llm_buf_t *other)
 {
     return vars->len == other->len
            && memcmp(vars->data, other->data, vars->len) == 0;
+}
+
+
+/* before a rendering, but the first one */
+
+static int
+llm_mend_pause(llm_mend_t *m)
+{
+    if (!m->stopped && m->begun && m->opts.pause
+        && m->opts.pause(m->opts.data))
+    {
+        m->stopped = 1;
+    }
+
+    m->begun = 1;
+
+    if (!m->stopped) {
+        return LLM_OK;
+    }
+
+    m->left = 0;
+
+    return llm_fail(m->err, "the request has ended");
 }
 
 
@@ -108,6 +134,8 @@ llm_mend_try(llm_mend_t *m, uint64_t what)
 
         return rc;
     }
+
+    rc = rc == LLM_OK ? llm_mend_pause(m) : rc;
 
     if (rc == LLM_OK) {
         before = m->left;
@@ -305,7 +333,7 @@ llm_mend_search(llm_mend_t *m, uint64_t *added, size_t *last)
         }
     }
 
-    if (rc != LLM_OK && m->left == 0) {
+    if (rc != LLM_OK && m->left == 0 && !m->stopped) {
         llm_buf_free(&m->last);
         m->left = LLM_MEND_STEPS;
         rc = llm_mend_try(m, m->what);

@@ -31,6 +31,11 @@ typedef struct {
     int64_t      now;                   /* seconds since 1970 for
                                            strftime_now; 0: the clock */
 
+    /* called between the renderings of one prompt, where it takes several;
+       nonzero: nobody needs it any more.  NULL: none */
+    int        (*pause)(void *data);
+    void        *data;
+
     /* NULL, or a NULL-terminated list: a string of the variables under the
      * key "role" that equals one of these counts as the template's own, for
      * templates that write '<|' + message.role + '|>' */
