@@ -148,7 +148,7 @@ ngx_http_llm_read_keyfile(ngx_conf_t *cf, ngx_http_llm_keyfile_t *f)
 
     llm_keys_which((char *) f->path.data, &f->id);
 
-    f->keys = llm_keys_read((char *) f->path.data, &f->err);
+    f->keys = llm_keys_read((char *) f->path.data, &f->id, &f->err);
 
     if (f->keys == NULL) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
@@ -239,7 +239,7 @@ ngx_http_llm_refresh_keys(ngx_http_llm_keyfile_t *f, ngx_log_t *log)
 {
     llm_keys_free(f->keys);
 
-    f->keys = llm_keys_read((char *) f->path.data, &f->err);
+    f->keys = llm_keys_read((char *) f->path.data, &f->id, &f->err);
 
     if (f->keys == NULL) {
         ngx_log_error(NGX_LOG_ERR, log, 0,
@@ -277,8 +277,7 @@ ngx_http_llm_keys_handler(ngx_event_t *ev)
 }
 
 
-/* is there another file than the one that was read last?  It is looked at
-   before it is read, so that one which changes meanwhile is read again */
+/* is there another file than the one that was read last, or could not be? */
 
 static ngx_uint_t
 ngx_http_llm_keys_changed(ngx_http_llm_keyfile_t *f)
@@ -297,7 +296,8 @@ ngx_http_llm_keys_changed(ngx_http_llm_keyfile_t *f)
 }
 
 
-/* read: the file, too, not only f->old is freed */
+/* read: the file, too, not only f->old is freed; until the thread is done
+   f->id is its own */
 
 static ngx_int_t
 ngx_http_llm_keys_begin(ngx_http_llm_keyfile_t *f, ngx_uint_t read,
@@ -339,7 +339,7 @@ ngx_http_llm_keys_thread(void *data)
     f->old = NULL;
 
     if (f->read) {
-        f->fresh = llm_keys_read((char *) f->path.data, &f->err);
+        f->fresh = llm_keys_read((char *) f->path.data, &f->id, &f->err);
 
         if (f->fresh) {
             llm_keys_changes(f->keys, f->fresh, f->changes,

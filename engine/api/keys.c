@@ -11,6 +11,7 @@
 #include <strings.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* a line with a digest has more bytes */
 #define LLM_KEYS_SHORT  64
@@ -372,8 +373,62 @@ llm_keys_parse(const char *data, size_t len, llm_err_t *err)
 }
 
 
+static void
+llm_keys_id(const struct stat *st, llm_keys_id_t *id)
+{
+    memset(id, 0, sizeof(llm_keys_id_t));
+
+    id->device = (uint64_t) st->st_dev;
+    id->inode = (uint64_t) st->st_ino;
+    id->size = (uint64_t) st->st_size;
+    id->modified[0] = st->st_mtim.tv_sec;
+    id->modified[1] = st->st_mtim.tv_nsec;
+    id->changed[0] = st->st_ctim.tv_sec;
+    id->changed[1] = st->st_ctim.tv_nsec;
+}
+
+
+void
+llm_keys_which(const char *path, llm_keys_id_t *id)
+{
+    struct stat  st;
+
+    memset(id, 0, sizeof(llm_keys_id_t));
+
+    if (stat(path, &st) == 0) {
+        llm_keys_id(&st, id);
+    }
+}
+
+
+/* it is looked at before it is read: one that is written to meanwhile is
+   another one afterwards */
+
+static int
+llm_keys_text(const char *path, llm_keys_id_t *id, llm_buf_t *b,
+    llm_err_t *err)
+{
+    int          fd, rc;
+    struct stat  st;
+
+    fd = llm_file_open(path, err);
+    if (fd == -1) {
+        return LLM_ERROR;
+    }
+
+    if (id && fstat(fd, &st) == 0) {
+        llm_keys_id(&st, id);
+    }
+
+    rc = llm_file_read_fd(fd, path, b, err);
+    (void) close(fd);
+
+    return rc;
+}
+
+
 llm_keys_t *
-llm_keys_read(const char *path, llm_err_t *err)
+llm_keys_read(const char *path, llm_keys_id_t *id, llm_err_t *err)
 {
     char         why[sizeof(err->msg)];
     llm_buf_t    b;
@@ -382,7 +437,7 @@ llm_keys_read(const char *path, llm_err_t *err)
     llm_buf_init(&b, LLM_KEYS_BYTES);
     t = NULL;
 
-    if (llm_file_read(path, &b, err) == LLM_OK) {
+    if (llm_keys_text(path, id, &b, err) == LLM_OK) {
         t = llm_keys_parse(b.data, b.len, err);
 
         if (t == NULL) {
@@ -394,27 +449,6 @@ llm_keys_read(const char *path, llm_err_t *err)
     llm_buf_free(&b);
 
     return t;
-}
-
-
-void
-llm_keys_which(const char *path, llm_keys_id_t *id)
-{
-    struct stat  st;
-
-    memset(id, 0, sizeof(llm_keys_id_t));
-
-    if (stat(path, &st) == -1) {
-        return;
-    }
-
-    id->device = (uint64_t) st.st_dev;
-    id->inode = (uint64_t) st.st_ino;
-    id->size = (uint64_t) st.st_size;
-    id->modified[0] = st.st_mtim.tv_sec;
-    id->modified[1] = st.st_mtim.tv_nsec;
-    id->changed[0] = st.st_ctim.tv_sec;
-    id->changed[1] = st.st_ctim.tv_nsec;
 }
 
 

@@ -66,8 +66,10 @@ typedef struct {
 
 /* NULL and *err, which names the line */
 llm_keys_t *llm_keys_parse(const char *data, size_t len, llm_err_t *err);
-/* the same of a file; *err names it */
-llm_keys_t *llm_keys_read(const char *path, llm_err_t *err);
+/* the same of a file; *err names it; *id, unless NULL: which file it was, as
+   before if it could not be opened */
+llm_keys_t *llm_keys_read(const char *path, llm_keys_id_t *id,
+    llm_err_t *err);
 void llm_keys_free(llm_keys_t *t);
 /* seconds since 1970 of "2026-12-31", "2026-12-31T12:00:00Z" or
    "2026-12-31T12:00:00+01:00"; LLM_ERROR: it is none of these */

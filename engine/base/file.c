@@ -62,24 +62,16 @@ llm_file_open(const char *path, llm_err_t *err)
 
 
 int
-llm_file_read(const char *path, llm_buf_t *b, llm_err_t *err)
+llm_file_read_fd(int fd, const char *path, llm_buf_t *b, llm_err_t *err)
 {
-    int      fd, rc;
     char    *p;
     ssize_t  n;
-
-    fd = llm_file_open(path, err);
-    if (fd == -1) {
-        return LLM_ERROR;
-    }
-
-    rc = LLM_OK;
 
     for ( ;; ) {
         p = llm_buf_reserve(b, LLM_FILE_PIECE);
         if (p == NULL) {
-            rc = llm_fail(err, "%s: more than %zu MiB", path, b->limit >> 20);
-            break;
+            return llm_fail(err, "%s: more than %zu MiB", path,
+                            b->limit >> 20);
         }
 
         n = read(fd, p, LLM_FILE_PIECE);
@@ -89,18 +81,30 @@ llm_file_read(const char *path, llm_buf_t *b, llm_err_t *err)
         }
 
         if (n == -1) {
-            rc = llm_fail(err, "%s: %s", path, strerror(errno));
-            break;
+            return llm_fail(err, "%s: %s", path, strerror(errno));
         }
 
         if (n == 0) {
-            break;
+            return LLM_OK;
         }
 
         b->len += n;
         b->data[b->len] = '\0';
     }
+}
 
+
+int
+llm_file_read(const char *path, llm_buf_t *b, llm_err_t *err)
+{
+    int  fd, rc;
+
+    fd = llm_file_open(path, err);
+    if (fd == -1) {
+        return LLM_ERROR;
+    }
+
+    rc = llm_file_read_fd(fd, path, b, err);
     (void) close(fd);
 
     return rc;

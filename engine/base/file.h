@@ -14,5 +14,7 @@ int llm_file_open(const char *path, llm_err_t *err);
 /* adds the file's bytes to b, whose limit is also the limit of the file's
    size */
 int llm_file_read(const char *path, llm_buf_t *b, llm_err_t *err);
+/* the same of an open one; the path is for err */
+int llm_file_read_fd(int fd, const char *path, llm_buf_t *b, llm_err_t *err);
 
 #endif /* LLM_FILE_H */

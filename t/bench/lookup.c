@@ -115,7 +115,7 @@ main(int argc, char **argv)
         return 1;
     }
 
-    keys = llm_keys_read(argv[1], &err);
+    keys = llm_keys_read(argv[1], NULL, &err);
     if (keys == NULL) {
         fprintf(stderr, "%s\n", err.msg);
         return 1;

@@ -476,10 +476,11 @@ test_models(void)
 static void
 test_files(void)
 {
-    char         dir[] = "/tmp/llm-keys-XXXXXX", path[64];
-    FILE        *f;
-    llm_err_t    err;
-    llm_keys_t  *t;
+    char           dir[] = "/tmp/llm-keys-XXXXXX", path[64], other[64];
+    FILE          *f;
+    llm_err_t      err;
+    llm_keys_t    *t;
+    llm_keys_id_t  seen, read, now;
 
     if (mkdtemp(dir) == NULL) {
         ok(0, "no folder");
@@ -488,23 +489,41 @@ test_files(void)
 
     snprintf(path, sizeof(path), "%s/keys", dir);
 
-    ok(llm_keys_read(path, &err) == NULL && strstr(err.msg, path)
+    ok(llm_keys_read(path, NULL, &err) == NULL && strstr(err.msg, path)
        && strstr(err.msg, "No such file"), "no file: %s", err.msg);
-    ok(llm_keys_read(dir, &err) == NULL && strstr(err.msg, "a folder"),
+    ok(llm_keys_read(dir, NULL, &err) == NULL && strstr(err.msg, "a folder"),
        "a folder");
 
     f = fopen(path, "w");
     fprintf(f, "# keys\n{\"id\":\"a\",\"sha256\":\"%s\"}", good_digest);
     fclose(f);
 
-    t = llm_keys_read(path, &err);
+    t = llm_keys_read(path, NULL, &err);
     ok(t && llm_keys_find(t, "secret", 6), "a file, its last line open");
     llm_keys_free(t);
 
-    ok(truncate(path, 40) == 0 && llm_keys_read(path, &err) == NULL
+    /* one that takes its place after it was looked at, before it is read */
+
+    llm_keys_which(path, &seen);
+    snprintf(other, sizeof(other), "%s/other", dir);
+    f = fopen(other, "w");
+    fclose(f);
+    (void) rename(other, path);
+
+    read = seen;
+    ok(llm_keys_read(path, &read, &err) == NULL, "another, empty one");
+    llm_keys_which(path, &now);
+    ok(memcmp(&read, &now, sizeof(now)) == 0
+       && memcmp(&read, &seen, sizeof(now)) != 0, "it is known which was read");
+
+    f = fopen(path, "w");
+    fprintf(f, "# keys\n{\"id\":\"a\",\"sha256\":\"%s\"}", good_digest);
+    fclose(f);
+
+    ok(truncate(path, 40) == 0 && llm_keys_read(path, NULL, &err) == NULL
        && strstr(err.msg, path) && strstr(err.msg, ": line 2: "),
        "a torn one: %s", err.msg);
-    ok(truncate(path, 0) == 0 && llm_keys_read(path, &err) == NULL
+    ok(truncate(path, 0) == 0 && llm_keys_read(path, NULL, &err) == NULL
        && strstr(err.msg, "it is empty"), "an empty one");
 
     (void) unlink(path);
