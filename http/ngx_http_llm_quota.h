@@ -160,6 +160,9 @@ struct ngx_http_llm_quota_s {
     int                          folder;        /* a process' own, which says
                                                    that it has the file; -1:
                                                    none */
+    ngx_uint_t                   locked;        /* a process' own: the last try
+                                                   to write at once did not
+                                                   get the lock */
 };
 
 
@@ -320,6 +323,9 @@ typedef struct {
 
 /* bytes of accounts that are copied under one lock */
 #define NGX_HTTP_LLM_USAGE_CHUNK  32768
+
+/* most bytes of a file of usage that is read in the event loop */
+#define NGX_HTTP_LLM_USAGE_SMALL  65536
 
 /* as many accounts as a chunk holds, those behind the last one or, NULL, the
    first ones; m: they are compared with the file, or NULL; the bytes, 0: there

@@ -10,7 +10,8 @@
  *   holds the zone's lock for a few accounts at a time.
  * - As long as others have it, too (see ngx_http_llm_usage_sync.c), it is
  *   written and read at once: by worker 0 as soon as it sees that it must, and
- *   by each worker before and after it charges somebody, if it is small.
+ *   by each worker before and after it charges somebody, if it is small and
+ *   not locked for long.
  * - What live requests were charged and have not used counts for others only,
  *   and as long as there are any: a restart ends those requests.
  */
@@ -22,9 +23,6 @@
    change it is, in ms */
 #define NGX_HTTP_LLM_USAGE_LOOK   200
 #define NGX_HTTP_LLM_USAGE_EACH   1000
-
-/* most bytes of a file that is read and written in the event loop */
-#define NGX_HTTP_LLM_USAGE_SMALL  65536
 
 
 /* who writes the files of a configuration; malloc(), the thread's while busy */

@@ -16,7 +16,8 @@
 #include "http/ngx_http_llm_quota.h"
 
 
-/* how long is waited for the folder's lock, in ms */
+/* how long is waited for the folder's lock, in ms; in the event loop, if it was
+   free the last time: who has it hangs, or is about to give it back */
 #define NGX_HTTP_LLM_USAGE_WAIT     2000
 #define NGX_HTTP_LLM_USAGE_AT_ONCE  100
 
@@ -120,6 +121,31 @@ ngx_http_llm_usage_shared(ngx_http_llm_quota_t *q)
 
 /* ---- all of it ---- */
 
+/* For the event loop, which waits once for a lock that does not become free,
+   not with each request: until it is free others learn later, from worker 0's
+   thread, what this worker charges. */
+
+static int
+ngx_http_llm_usage_lock(ngx_http_llm_quota_t *q, llm_err_t *err)
+{
+    int  fd;
+
+    fd = ngx_http_llm_lock_folder("the usage", &q->state,
+                                  q->locked ? 0 : NGX_HTTP_LLM_USAGE_AT_ONCE,
+                                  err);
+
+    if (fd == -1 && !q->locked) {
+        ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
+                      "%s; until it can be, requests do not wait for it",
+                      err->msg);
+    }
+
+    q->locked = (fd == -1);
+
+    return fd;
+}
+
+
 int
 ngx_http_llm_usage_sync(ngx_http_llm_quota_t *q, ngx_uint_t at_once,
     llm_err_t *err)
@@ -128,9 +154,9 @@ ngx_http_llm_usage_sync(ngx_http_llm_quota_t *q, ngx_uint_t at_once,
     llm_keys_id_t         file;
     ngx_http_llm_merge_t  m;
 
-    fd = ngx_http_llm_lock_folder("the usage", &q->state,
-                                  at_once ? NGX_HTTP_LLM_USAGE_AT_ONCE
-                                          : NGX_HTTP_LLM_USAGE_WAIT, err);
+    fd = at_once ? ngx_http_llm_usage_lock(q, err)
+                 : ngx_http_llm_lock_folder("the usage", &q->state,
+                                            NGX_HTTP_LLM_USAGE_WAIT, err);
     if (fd == -1) {
         return LLM_ERROR;
     }
@@ -142,14 +168,20 @@ ngx_http_llm_usage_sync(ngx_http_llm_quota_t *q, ngx_uint_t at_once,
         return LLM_OK;
     }
 
+    llm_keys_which((char *) q->state.data, &file);
+
+    /* it may have grown before it was locked */
+
+    if (at_once && file.size > NGX_HTTP_LLM_USAGE_SMALL) {
+        (void) close(fd);
+        return LLM_OK;
+    }
+
     ngx_memzero(&m, sizeof(ngx_http_llm_merge_t));
     llm_buf_init(&m.keys, LLM_USAGE_BYTES);
 
     m.shared = ngx_http_llm_usage_shared(q);
     q->sh->shared = m.shared;
-
-    llm_keys_which((char *) q->state.data, &file);
-
     m.there = (file.inode != 0);
     m.news = q->sh->loose && !at_once;
     m.read = q->sh->beyond || q->sh->moved || !m.there

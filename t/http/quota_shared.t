@@ -8,6 +8,7 @@
 use strict;
 use warnings;
 
+use Fcntl ':flock';
 use JSON::PP;
 use LLM::Test;
 use Test::More;
@@ -105,6 +106,25 @@ is(served('half', 100, 20, $two[0]) + served('half', 300, 20, $two[1]), 15,
 becomes($_, "$_: in the file", day_tokens => 300, requests => 15,
         completion_tokens => 300)
     for qw(one turns half);
+
+# the folder's lock is not waited for again and again
+
+sub said_locked {
+    return scalar(() = $two[0]->log =~ /until it can be, requests do/g);
+}
+
+open my $lock, '<', $shared->dir or die $!;
+flock $lock, LOCK_EX or die $!;
+
+my $before = said_locked();             # somebody else may have been slow
+
+is(ask($two[0], 'locked', 300, 20)->{status}, 200, 'while the file is locked')
+    for 1 .. 5;
+ok(said_locked(), 'which is said');
+cmp_ok(said_locked() - $before, '<=', 1, 'once');
+close $lock;
+
+becomes('locked', 'then it is written', day_tokens => 100, requests => 5);
 
 # what one has reserved the other does not give away
 
