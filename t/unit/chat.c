@@ -626,6 +626,60 @@ test_functions(void)
 }
 
 
+/* between two renderings others may go on, or nobody needs the prompt any
+   more */
+
+static uint32_t  n_pauses;
+static uint32_t  last_pause;
+
+static int
+pause_at(void *data)
+{
+    (void) data;
+
+    return ++n_pauses >= last_pause;
+}
+
+
+static void
+test_pause(void)
+{
+    llm_buf_t          b;
+    llm_err_t          err;
+    llm_chat_t        *c;
+    llm_prompt_t       p;
+    llm_jinja_opts_t   opts;
+
+    static const char  never[] = "{{ raise_exception('never') }}";
+    static const char  request[] =
+        "{\"lenient\":true,\"messages\":[{\"role\":\"user\","
+        "\"content\":\"Hi\"},{\"role\":\"assistant\",\"content\":"
+        "\"\"},{\"role\":\"system\",\"content\":\"x\"}]}";
+
+    c = chat(never, strlen(never));
+    llm_buf_init(&b, 0);
+    (void) llm_json_to_flat(request, strlen(request), NULL, &b, &err);
+
+    memset(&opts, 0, sizeof(opts));
+    memset(&p, 0, sizeof(p));
+    opts.pause = pause_at;
+    last_pause = UINT32_MAX;
+
+    is_int(render_flat(c, (llm_flat_t *) b.data, &opts, &p, &err), LLM_ERROR,
+           "a template that takes nothing");
+    ok(n_pauses > 2, "it pauses between renderings: %u times", n_pauses);
+
+    n_pauses = 0;
+    last_pause = 2;
+    is_int(render_flat(c, (llm_flat_t *) b.data, &opts, &p, &err), LLM_ERROR,
+           "nobody needs the prompt any more");
+    is_int(n_pauses, 2, "then there are no more renderings");
+
+    llm_buf_free(&b);
+    llm_chat_free(c);
+}
+
+
 int
 main(void)
 {
@@ -641,6 +695,7 @@ main(void)
     test_errors();
     test_trust();
     test_reference();
+    test_pause();
 
     return done_testing();
 }
