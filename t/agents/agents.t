@@ -24,6 +24,7 @@ use LLM::Alone;
 use JSON::PP qw(decode_json);
 use LLM::Agent;
 use LLM::GGUF;
+use LLM::Made qw(script);
 use LLM::Test;
 use Test::More;
 
@@ -46,8 +47,7 @@ my $t = LLM::Test->new(
         . ' $llm_finish_reason $llm_prompt_tokens $llm_cached_tokens";'
         . 'access_log logs/agents.log agents;');
 
-system('python3', "$here/mkscript.py", "$here/script.json",
-       $t->dir . '/script.gguf') == 0 or die 'no script.gguf';
+script($t->dir, "$here/script.json");
 
 LLM::GGUF::make("$LLM::Test::ROOT/models/demo.gguf", $t->dir . '/demo.gguf',
                 kv => { 'general.sampling.temp' => [ f32 => 0 ] });

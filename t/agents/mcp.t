@@ -11,6 +11,7 @@ use LLM::Alone;
 
 use JSON::PP;
 use LLM::Agent;
+use LLM::Made qw(script);
 use LLM::Test;
 use Test::More;
 
@@ -38,8 +39,7 @@ $t->write_file('script.json', encode_json({
     lost => 'It has said nothing.',
     none => 'There is no such tool.' }));
 
-system('python3', "$here/mkscript.py", $t->dir . '/script.json',
-       $t->dir . '/script.gguf') == 0 or die 'no script.gguf';
+script($t->dir);
 
 $t->start;
 

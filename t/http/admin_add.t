@@ -9,14 +9,12 @@ use warnings;
 
 use Digest::SHA qw(sha256_hex);
 use JSON::PP;
+use LLM::Made qw(other_weights);
 use LLM::Test qw(slurp);
 use Test::More;
 
 my $model = slurp("models/demo.gguf");
-my $other = $model;
-my $half = int(length($model) / 2);
-
-substr($other, -$half) = "\0" x $half;
+my $other = other_weights($model);
 
 my $NEW = 'new=3 like=demo';
 

@@ -8,6 +8,7 @@ use strict;
 use warnings;
 
 use JSON::PP;
+use LLM::Made qw(other_weights);
 use LLM::Test qw(slurp);
 use Test::More;
 use Time::HiRes qw(sleep time);
@@ -16,10 +17,7 @@ my $model = slurp("models/demo.gguf");
 
 # other weights: all but the embedding and a layer or two are zero
 
-my $other = $model;
-my $half = int(length($model) / 2);
-
-substr($other, -$half) = "\0" x $half;
+my $other = other_weights($model);
 
 my $t = LLM::Test->new(
     workers => 3,

@@ -10,6 +10,7 @@ use strict;
 use warnings;
 
 use JSON::PP;
+use LLM::Made qw(script);
 use LLM::Test;
 use Test::More;
 
@@ -127,9 +128,7 @@ for my $name (keys %template) {
 }
 
 $t->write_file('script.json', encode_json(\%script));
-system('python3', "$LLM::Test::ROOT/t/agents/mkscript.py",
-       $t->dir . '/script.json', $t->dir . '/script.gguf') == 0
-    or die 'no script.gguf';
+script($t->dir);
 $t->start(cold => 1);
 
 for my $name (sort keys %template) {

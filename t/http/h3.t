@@ -10,6 +10,7 @@ use strict;
 use warnings;
 
 use LLM::H3;
+use LLM::Made qw(certificate);
 use LLM::Test;
 use Test::More;
 
@@ -42,9 +43,7 @@ LOCATIONS
 
 my $dir = $t->dir;
 
-system("openssl req -x509 -newkey rsa:2048 -nodes -days 2 -batch"
-       . " -subj /CN=localhost -keyout $dir/key.pem -out $dir/cert.pem"
-       . " 2>/dev/null") == 0
+certificate($dir)
     or plan skip_all => 'no certificate from openssl';
 
 $t->start;

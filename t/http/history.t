@@ -8,6 +8,7 @@ use strict;
 use warnings;
 
 use JSON::PP;
+use LLM::Made qw(script);
 use LLM::Test;
 use Test::More;
 
@@ -48,9 +49,7 @@ $t->write_file('script.jinja', <<'END');
 END
 
 $t->write_file('script.json', encode_json(\%script));
-system('python3', "$LLM::Test::ROOT/t/agents/mkscript.py",
-       $t->dir . '/script.json', $t->dir . '/script.gguf') == 0
-    or die 'no script.gguf';
+script($t->dir);
 $t->start;
 
 my $bad = "\x{fffd}";

@@ -9,6 +9,7 @@ use warnings;
 
 use Digest::SHA qw(sha256_hex);
 use JSON::PP;
+use LLM::Made qw(script);
 use LLM::Test;
 use POSIX ();
 use Test::More;
@@ -58,9 +59,7 @@ END
 $t->write_file('script.json', encode_json({
     short => "<think>\nOne two three.\n</think>\n\nFour.",
     long => "<think>\n@words\n</think>\n\nThe end." }));
-system('python3', "$LLM::Test::ROOT/t/agents/mkscript.py",
-       $t->dir . '/script.json', $t->dir . '/script.gguf') == 0
-    or die 'no script.gguf';
+script($t->dir);
 $t->start;
 
 LLM::Test::wait_for(60, sub {

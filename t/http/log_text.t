@@ -8,6 +8,7 @@ use warnings;
 
 use Encode qw(decode FB_CROAK);
 use JSON::PP;
+use LLM::Made qw(script);
 use LLM::Test;
 use Test::More;
 
@@ -66,9 +67,7 @@ $t->write_file('script.json', encode_json({
     call => '<|channel|>analysis<|message|>I call {it}.<|end|>'
         . '<|start|>assistant<|channel|>commentary to=functions.look '
         . '<|constrain|>json<|message|>{"at": "sea"}<|call|>' }));
-system('python3', "$LLM::Test::ROOT/t/agents/mkscript.py",
-       $t->dir . '/script.json', $t->dir . '/script.gguf') == 0
-    or die 'no script.gguf';
+script($t->dir);
 $t->start;
 
 LLM::Test::wait_for(60, sub {

@@ -8,6 +8,7 @@ use strict;
 use warnings;
 
 use File::Copy qw(copy);
+use LLM::Made qw(other_weights);
 use LLM::Test qw(slurp);
 use Test::More;
 
@@ -26,10 +27,7 @@ my $model = slurp("models/demo.gguf");
 
 # other weights: all but the embedding and a layer or two are zero
 
-my $other = $model;
-my $half = int(length($model) / 2);
-
-substr($other, -$half) = "\0" x $half;
+my $other = other_weights($model);
 
 my $t = LLM::Test->new(
     model => 'llm_model demo %%DIR%%/model.gguf threads=2 parallel=8'

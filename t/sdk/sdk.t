@@ -9,6 +9,7 @@ use warnings;
 
 use Digest::SHA qw(sha256_hex);
 use LLM::Tap;
+use LLM::Made qw(script);
 use LLM::Test;
 use Test::More;
 
@@ -25,8 +26,7 @@ my $t = LLM::Test->new(
         . 'llm_model script %%DIR%%/script.gguf ctx=4096'
         . " template=$agents/template.jinja threads=1;");
 
-system('python3', "$agents/mkscript.py", "$agents/script.json",
-       $t->dir . '/script.gguf') == 0 or die 'no script.gguf';
+script($t->dir, "$agents/script.json");
 
 $t->start;
 

@@ -1,0 +1,51 @@
+package LLM::Made;
+
+# What tests make for a server in its folder: a certificate, a model that says
+# what a script has, a model with other weights; see LLM::Test.
+
+use strict;
+use warnings;
+
+use Exporter qw(import);
+
+use LLM::Test;
+
+our @EXPORT_OK = qw(certificate other_weights script);
+
+
+# cert.pem and key.pem, for localhost; false: there is no openssl
+
+sub certificate {
+    my ($dir) = @_;
+
+    return system("openssl req -x509 -newkey rsa:2048 -nodes -days 2 -batch"
+                  . " -subj /CN=localhost -keyout $dir/key.pem"
+                  . " -out $dir/cert.pem 2>/dev/null") == 0;
+}
+
+
+# DIR/script.gguf, of DIR/script.json or of another script
+
+sub script {
+    my ($dir, $json) = @_;
+
+    system('python3', "$LLM::Test::ROOT/t/agents/mkscript.py",
+           $json // "$dir/script.json", "$dir/script.gguf") == 0
+        or die 'no script.gguf';
+}
+
+
+# the bytes of a model, all of whose weights but the embedding and a layer or
+# two are zero: it says other things
+
+sub other_weights {
+    my ($model) = @_;
+    my $half = int(length($model) / 2);
+
+    substr($model, -$half) = "\0" x $half;
+
+    return $model;
+}
+
+
+1;
