@@ -27,38 +27,23 @@ typedef struct {
 
 
 static void
-llm_pt_str(llm_buf_t *b, const char *s)
-{
-    llm_flat_add_str(b, s, strlen(s));
-}
-
-
-static void
-llm_pt_pair(llm_buf_t *b, const char *key, const char *value)
-{
-    llm_pt_str(b, key);
-    llm_pt_str(b, value);
-}
-
-
-static void
 llm_pt_turn(llm_buf_t *b, const llm_pt_talk_t *talk, int turn)
 {
     int     i;
     size_t  msg, calls;
 
     msg = llm_flat_open(b, LLM_FLAT_OBJECT);
-    llm_pt_pair(b, "role", "assistant");
-    llm_pt_str(b, "content");
+    llm_show_pair(b, "role", "assistant");
+    llm_show_str(b, "content");
 
     if (talk->null) {
         llm_flat_add_null(b);
 
     } else {
-        llm_pt_str(b, turn ? "" : talk->content);
+        llm_show_str(b, turn ? "" : talk->content);
     }
 
-    llm_pt_str(b, "tool_calls");
+    llm_show_str(b, "tool_calls");
     calls = llm_flat_open(b, LLM_FLAT_ARRAY);
 
     for (i = 0; i < talk->calls; i++) {
@@ -76,9 +61,9 @@ llm_pt_result(llm_buf_t *b, const char *id)
     size_t  msg;
 
     msg = llm_flat_open(b, LLM_FLAT_OBJECT);
-    llm_pt_pair(b, "role", "tool");
-    llm_pt_pair(b, "tool_call_id", id);
-    llm_pt_pair(b, "content", "ok");
+    llm_show_pair(b, "role", "tool");
+    llm_show_pair(b, "tool_call_id", id);
+    llm_show_pair(b, "content", "ok");
     llm_flat_close(b, msg, 3);
 }
 
@@ -91,15 +76,15 @@ llm_pt_request(llm_buf_t *b, const llm_pt_talk_t *talk)
     uint32_t  n;
 
     request = llm_flat_open(b, LLM_FLAT_OBJECT);
-    llm_pt_str(b, "messages");
+    llm_show_str(b, "messages");
     messages = llm_flat_open(b, LLM_FLAT_ARRAY);
 
     n = 0;
 
     if (!talk->first) {
         user = llm_flat_open(b, LLM_FLAT_OBJECT);
-        llm_pt_pair(b, "role", "user");
-        llm_pt_pair(b, "content", "Hi");
+        llm_show_pair(b, "role", "user");
+        llm_show_pair(b, "content", "Hi");
         llm_flat_close(b, user, 2);
         n = 1;
     }
@@ -117,7 +102,7 @@ llm_pt_request(llm_buf_t *b, const llm_pt_talk_t *talk)
     llm_flat_close(b, messages, n);
 
     if (talk->first) {
-        llm_pt_str(b, "tools");
+        llm_show_str(b, "tools");
         llm_show_tools(b);
     }
 

@@ -18,14 +18,14 @@ const llm_show_call_t  llm_show_calls[2] = {
 };
 
 
-static void
+void
 llm_show_str(llm_buf_t *b, const char *s)
 {
     llm_flat_add_str(b, s, strlen(s));
 }
 
 
-static void
+void
 llm_show_pair(llm_buf_t *b, const char *key, const char *value)
 {
     llm_show_str(b, key);

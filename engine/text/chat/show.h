@@ -44,6 +44,10 @@ typedef struct {
 int llm_show(const llm_chat_t *c, const llm_show_t *show, llm_shown_t *out);
 void llm_shown_free(llm_shown_t *s);
 
+/* a string, a key and its string */
+void llm_show_str(llm_buf_t *b, const char *s);
+void llm_show_pair(llm_buf_t *b, const char *key, const char *value);
+
 /* the tools of the calls, as a request has them, appended to b */
 void llm_show_tools(llm_buf_t *b);
 
