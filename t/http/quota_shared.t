@@ -241,32 +241,11 @@ becomes('size', 'after its end, too', day_tokens => 1700, requests => 3);
 
 # ---- a binary upgrade ----
 
-sub pid_in {
-    my ($file) = @_;
-
-    open my $f, '<', $file or return;
-
-    return (<$f> // '') =~ /^(\d+)/ ? $1 : undef;
-}
-
 {
     my $t = instance(stopped => 1);
-    my $pidfile = $t->dir . '/logs/nginx.pid';
-    my $conf = $t->conf;
+    my $old = $t->start_daemon;
 
-    $conf =~ s/daemon off/daemon on/;
-    $t->write_conf($conf);
-
-    my %env = LLM::Test::sanitized();
-    local @ENV{keys %env} = values %env;
-    my (undef, @args) = $t->command;
-    my ($nginx) = grep { -x } map { "$_/nginx" } split /:/, $ENV{PATH};
-
-    is(system($nginx, @args), 0, 'nginx starts as a daemon');
-    ok(LLM::Test::wait_for(20, sub { pid_in($pidfile) }), 'it has a pid');
-
-    my $old = pid_in($pidfile);
-
+    ok($old, 'nginx starts as a daemon, and has a pid');
     ok($t->wait_ready, 'it serves');
     is(ask($t, 'usr2', 300, 60)->{status}, 200, 'a request before');
 
@@ -281,7 +260,7 @@ sub pid_in {
     my $new;
 
     ok(LLM::Test::wait_for(20, sub {
-        $new = pid_in($pidfile);
+        $new = $t->master;
         $new && $new != $old;
     }), 'there is a new master') or diag($t->log);
     ok(LLM::Test::wait_for(30, sub {

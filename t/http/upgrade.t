@@ -12,43 +12,15 @@ use LLM::Test;
 use Test::More;
 
 
-sub pid_in {
-    my ($file) = @_;
-
-    open my $f, '<', $file or return;
-
-    return (<$f> // '') =~ /^(\d+)/ ? $1 : undef;
-}
-
-
-# nginx takes USR2 only as a daemon, which is nobody's child
-
 my $emu = -e "$LLM::Test::OBJS/llm_emu.so";
 my $model = LLM::Test::default_model();
 
 my $t = LLM::Test->new(workers => 2,
     model => $model . ($emu ? ' llm_model crowded %%ROOT%%/models/demo.gguf'
                               . ' ctx=256 parallel=1 device=emu;' : ''));
-my $pidfile = $t->dir . '/logs/nginx.pid';
-my $conf = $t->conf;
+my $old = $t->start_daemon;
 
-$conf =~ s/daemon off/daemon on/;
-$t->write_conf($conf);
-
-{
-    my %env = LLM::Test::sanitized();
-    local @ENV{keys %env} = values %env;
-    my (undef, @args) = $t->command;
-    my ($nginx) = grep { -x } map { "$_/nginx" } split /:/, $ENV{PATH};
-
-    # it executes itself by this very name
-    is(system($nginx, @args), 0, 'nginx starts as a daemon');
-}
-
-ok(LLM::Test::wait_for(20, sub { pid_in($pidfile) }), 'it has a pid');
-
-my $old = pid_in($pidfile);
-
+ok($old, 'nginx starts as a daemon, and has a pid');
 ok($t->wait_ready, 'it serves');
 
 my %long = (max_tokens => 1500, temperature => 0);
@@ -60,7 +32,7 @@ $_->event for @streams;
 # the new binary finds a GPU with too little memory for the model
 
 if ($emu) {
-    (my $small = $conf) =~ s/^/env LLM_EMU_MEMORY=20000000;\n/;
+    (my $small = $t->conf) =~ s/^/env LLM_EMU_MEMORY=20000000;\n/;
     $t->write_conf($small);
 }
 
@@ -69,7 +41,7 @@ kill 'USR2', $old;
 my $new;
 
 ok(LLM::Test::wait_for(20, sub {
-    $new = pid_in($pidfile);
+    $new = $t->master;
     $new && $new != $old;
 }), 'there is a new master') or diag($t->log);
 

@@ -312,6 +312,38 @@ sub start {
 }
 
 
+# As a daemon, which is nobody's child: nginx takes USR2 as such alone.  The
+# master's pid, or false.  From here on conf() says "daemon on".
+
+sub start_daemon {
+    my ($self) = @_;
+
+    $self->{opt}{conf} = $self->conf =~ s/daemon off/daemon on/r;
+    $self->write_conf($self->conf);
+
+    my %env = sanitized();
+    local @ENV{keys %env} = values %env;
+    my (undef, @args) = $self->command;
+
+    # it executes itself by this very name
+    my ($nginx) = grep { -x } map { "$_/nginx" } split /:/, $ENV{PATH};
+
+    return system($nginx, @args) == 0
+           && wait_for(20, sub { $self->master });
+}
+
+
+# the master's pid, as its file has it
+
+sub master {
+    my ($self) = @_;
+
+    open my $f, '<', $self->dir . '/logs/nginx.pid' or return;
+
+    return (<$f> // '') =~ /^(\d+)/ ? $1 : undef;
+}
+
+
 sub launch {
     my ($self) = @_;
 
