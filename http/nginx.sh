@@ -1,0 +1,155 @@
+# The module and nginx, read by build.sh, whose functions are used here: a source
+# tree is configured, the module is built against it, and installed into the
+# system's nginx.
+
+# Debian's nginx is built with a patched connection structure: a module for
+# it must be built from its own source package's headers.
+DEBIAN_SRC=/usr/share/nginx/src
+
+
+# Debian's flags for Debian's nginx; otherwise only what a module needs.
+
+nginx_flags() {
+    local san='' flags
+
+    mapfile -t flags < <(make -s -f engine/flags.mk SAN="${SAN:-}" \
+        --eval='show: ; @printf "%s\n" "$(NGINX_CC)" "$(NGINX_LD)"' show)
+
+    [ -z "${SAN:-}" ] || san="-fsanitize=address,undefined -fno-omit-frame-pointer"
+
+    NGX_CONF_FLAGS=(--with-compat)
+
+    if [ -e "$NGINX_SRC/conf_flags" ]; then
+        # shellcheck disable=SC1091
+        . "$NGINX_SRC/conf_flags"
+
+    elif grep -qs 'define NGX_THREADS' "$NGINX_SRC/objs/ngx_auto_config.h"
+    then
+        NGX_CONF_FLAGS+=(--with-threads)
+    fi
+
+    NGX_CONF_FLAGS+=(
+        --with-cc="$CC"
+        --with-cc-opt="${flags[0]} $san${LLM_TEST:+ -DLLM_TEST}"
+        --with-ld-opt="${flags[1]} $san"
+        --add-dynamic-module="$ROOT"
+        --builddir="$1/nginx"
+    )
+}
+
+
+# nginx's configure writes a Makefile to where it runs: a folder of links to
+# the source tree, so that the tree stays as it is.
+
+configure() {
+    local objs=$1 links=$1/nginx-src entry stamp
+
+    nginx_flags "$objs"
+
+    stamp="$NGINX_SRC $(stat -c %Y "$NGINX_SRC/src/core/nginx.h" config config.make | tr '\n' ' ') ${NGX_CONF_FLAGS[*]}"
+
+    if [ "$(cat "$objs/nginx.stamp" 2> /dev/null)" = "$stamp" ]; then
+        return
+    fi
+
+    say "configuring with the nginx source in $NGINX_SRC"
+
+    rm -rf "$links" "$objs/nginx" "$objs/nginx.stamp"
+    mkdir -p "$links" "$objs/nginx"
+
+    for entry in "$NGINX_SRC"/*; do
+        case ${entry##*/} in
+            objs|Makefile) ;;
+            *) ln -s "$(readlink -f "$entry")" "$links/" ;;
+        esac
+    done
+
+    if [ -x "$links/configure" ]; then
+        entry=./configure
+    else
+        entry=auto/configure
+    fi
+
+    # nginx's would take these a second time
+
+    if ! (unset CPPFLAGS CFLAGS LDFLAGS
+          cd "$links" && LLM_OBJS=$objs $entry "${NGX_CONF_FLAGS[@]}") \
+        > "$objs/configure.log" 2>&1
+    then
+        tail -n 20 "$objs/configure.log" >&2
+        die "nginx's configure failed, see $objs/configure.log"
+    fi
+
+    printf '%s' "$stamp" > "$objs/nginx.stamp"
+}
+
+
+module() {
+    local objs=$1
+
+    NGINX_SRC=${NGINX_SRC:-$DEBIAN_SRC}
+    [ -d "$NGINX_SRC/src/core" ] || die "no nginx source in $NGINX_SRC"
+    NGINX_SRC=$(cd "$NGINX_SRC" && pwd)
+
+    configure "$objs"
+
+    compile 'the module' -C "$objs/nginx-src" -f "$objs/nginx/Makefile" modules
+
+    cmp -s "$objs/nginx/ngx_http_llm_module.so" \
+           "$objs/ngx_http_llm_module.so" ||
+        install -m 644 "$objs/nginx/ngx_http_llm_module.so" "$objs/"
+}
+
+
+# where the system's nginx has something: modules, conf
+
+nginx_place() {
+    PATH=$PATH:/usr/sbin nginx -V 2>&1 |
+        sed -n "s/.*--$1-path=\([^ ]*\).*/\1/p"
+}
+
+
+# "llm" is another tool's name: outside of the clone it is nginx-llm
+
+install_all() {
+    local dest=${DESTDIR:-} modules conf
+
+    aside build
+
+    modules=$(nginx_place modules)
+    conf=$(nginx_place conf)
+    [ -n "$modules" ] || die "this nginx has no folder for modules"
+    [ -n "$conf" ] || die "this nginx has no place for its nginx.conf"
+    conf=${conf%/*}
+
+    install -d "$dest$modules" "$dest$conf" "$dest/usr/local/bin"
+    install -m 644 "$OBJS/ngx_http_llm_module.so" "$dest$modules/"
+
+    if [ -e "$OBJS/llm_cuda.so" ]; then
+        install -m 644 "$OBJS/llm_cuda.so" "$dest$modules/"
+    fi
+
+    install -m 755 "$OBJS/llm" "$dest/usr/local/bin/nginx-llm"
+    install_conf conf/llm_errors.conf "$dest$conf/llm_errors.conf"
+
+    if [ -d "$dest$conf/modules-enabled" ]; then
+        echo 'load_module modules/ngx_http_llm_module.so;' \
+            > "$dest$conf/modules-enabled/50-mod-http-llm.conf"
+        say "enabled in $conf/modules-enabled; now add an llm_model" \
+            "(README.md) and reload nginx"
+    else
+        say "installed; put 'load_module modules/ngx_http_llm_module.so;'" \
+            "first in nginx.conf"
+    fi
+}
+
+
+# what somebody has changed stays
+
+install_conf() {
+    if [ ! -e "$2" ]; then
+        install -m 644 "$1" "$2"
+    elif ! cmp -s "$1" "$2"; then
+        say "$2 stays as it is; $1 is not the same"
+    fi
+}

@@ -1,0 +1,59 @@
+# The benches by name, read by build.sh, whose functions are used here: each is
+# a file t/bench/NAME.pl or NAME.py, which gets the arguments after its name.
+
+bench_usage() {
+    cat << END
+usage: ./build.sh bench [NAME [ARGUMENT ...]]
+
+  (none)    the engine's speed alone and over HTTP
+  streams   10,000 streams at once on one worker
+  bodies    /health beside clients that post large bodies
+  keys      /health while files of 100,000 API keys are read
+  chats     1 to 64 chats with one system prompt, with and without the prefix
+            cache (LLAMA_SERVER=path: beside llama-server)
+  mix       long prompts, long answers, and both (LLAMA_SERVER=path)
+  overload  three times as many requests as can be served
+  flood     a tenant's expensive schemas, and what another tenant waits
+  masks     JSON Schemas: how exact the masks are, and how fast
+  shapes    shapes of real models with random weights (LLAMA_BENCH=path: beside
+            llama-bench; BEFORE=path: beside the objs/llm of another build)
+END
+}
+
+
+bench() {
+    local name=${1:-}
+
+    case $name in
+        '')     set -- ;;
+        help)   bench_usage; return ;;
+        *[!a-z]*|mkmodel)
+                die "unknown bench: $name (./build.sh bench help lists them)" ;;
+        *)      [ -e "t/bench/$name.pl" ] || [ -e "t/bench/$name.py" ] ||
+                    die "unknown bench: $name (./build.sh bench help lists them)"
+                shift ;;
+    esac
+
+    aside build
+    aside library "$OBJS" load
+
+    export LLM_OBJS=$OBJS
+
+    if [ -z "$name" ]; then
+        exec t/bench/run.sh
+    fi
+
+    if [ "$name" = streams ]; then
+        # with a generator of tokens in the place of a model
+        export LLM_OBJS=$OBJS/synthetic
+
+        LLM_TEST=1 aside library "$LLM_OBJS" lib load
+        LLM_TEST=1 aside module "$LLM_OBJS"
+    fi
+
+    if [ -e "t/bench/$name.pl" ]; then
+        exec perl -It/lib "t/bench/$name.pl" "$@"
+    fi
+
+    exec python3 "t/bench/$name.py" "$@"
+}

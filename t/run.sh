@@ -1,0 +1,77 @@
+# How the tests are built and run, read by build.sh, whose functions are used
+# here.
+
+# The fuzz targets need clang whatever the rest is built with.
+
+test_build() {
+    local objs=$1
+
+    library "$objs" lib cli unit load fuzz-http
+
+    if [ "${SAN:-}" != tsan ]; then
+        module "$objs"
+        CC=clang SAN=fuzz library "$OBJS/fuzzing" fuzz KERNELS="$OBJS"
+    fi
+}
+
+
+# What the tests use is fetched while the compiler runs; CUDA comes last, as it
+# may need the cuBLAS among it.
+
+build_beside_tools() {
+    local tools
+
+    test_tools &
+    tools=$!
+    # shellcheck disable=SC2064
+    trap "kill $tools 2> /dev/null || :" EXIT
+
+    module_and_command
+    test_build "$OBJS"
+
+    wait "$tools" || die "the tests' tools could not be installed"
+    trap - EXIT
+
+    backends
+}
+
+
+run_tests() {
+    local tests=(t/unit/emulator.t t/unit/unit.t t/fuzz/fuzz.t
+                 t/portable/portable.t t/sdk/clients.t t/http/fuzz.t
+                 t/http/reload.t t/agents/agents.t t/http/cluster.t
+                 t/http/health.t -r t/)
+
+    case $1 in
+        '')
+            writable "$OBJS" "$ROOT/.deps"
+            need "$BUILD_NEEDS$TEST_NEEDS"
+            aside build_beside_tools
+            export LLM_OBJS=$OBJS
+            ;;
+        asan)
+            need "$BUILD_NEEDS"
+            aside test_tools
+            aside build
+            SAN=asan aside test_build "$OBJS/asan"
+            export LLM_OBJS=$OBJS/asan LLM_SAN=asan
+            ;;
+        tsan)
+            need "$BUILD_NEEDS$TEST_NEEDS"
+            SAN=tsan aside test_build "$OBJS/tsan"
+            export LLM_OBJS=$OBJS/tsan LLM_SAN=tsan
+            tests=(t/unit)
+            ;;
+        *)
+            die "unknown kind of test: $1"
+            ;;
+    esac
+
+    export LLM_ROOT=$ROOT
+    export PATH=$PATH:/usr/sbin
+
+    # four at a time, as many of them wait more than they compute; the longest
+    # first
+
+    prove -It/lib --timer -j4 "${tests[@]}"
+}
