@@ -76,7 +76,7 @@ llm_api_draft_goes_on(const llm_flat_t *root)
 }
 
 
-void
+static void
 llm_api_draft_begin(llm_api_draft_t *d, const llm_api_reader_t *rd)
 {
     const llm_flat_t  *k, *v;
@@ -105,7 +105,7 @@ llm_api_draft_begin(llm_api_draft_t *d, const llm_api_reader_t *rd)
 }
 
 
-void
+static void
 llm_api_draft_free(llm_api_draft_t *d)
 {
     llm_buf_free(&d->out);
@@ -116,7 +116,9 @@ llm_api_draft_free(llm_api_draft_t *d)
 }
 
 
-int
+/* closes the draft, and reads it as a chat to the message */
+
+static int
 llm_api_draft_read(llm_api_draft_t *d, llm_api_reader_t *rd, llm_err_t *err)
 {
     int                        rc;
@@ -146,6 +148,31 @@ llm_api_draft_read(llm_api_draft_t *d, llm_api_reader_t *rd, llm_err_t *err)
     if (rc != LLM_OK) {
         llm_api_own_names(endpoint, err);
     }
+
+    return rc;
+}
+
+
+int
+llm_api_draft_message(llm_api_reader_t *rd, void *body, llm_api_draft_pt write,
+    llm_err_t *err)
+{
+    int              rc;
+    llm_api_draft_t  d;
+
+    if (llm_api_read_fields(rd, body, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    llm_api_draft_begin(&d, rd);
+
+    rc = write(rd, body, &d, err);
+
+    if (rc == LLM_OK) {
+        rc = llm_api_draft_read(&d, rd, err);
+    }
+
+    llm_api_draft_free(&d);
 
     return rc;
 }

@@ -6,7 +6,7 @@
  *
  * A draft is an object in a buffer of its own.  It begins with those fields
  * of the body that the endpoint's tables do not name: they mean the same in
- * a chat.  Writing fails silently (out.failed); llm_api_draft_read() tells.
+ * a chat.  Writing fails silently (out.failed); llm_api_draft_message() tells.
  *
  * Messages are written one after another: open a message, add to it.  An
  * assistant's message goes on until one of another role is opened, so text,
@@ -51,11 +51,14 @@ typedef struct {
    .shared */
 extern const llm_api_fields_t  llm_api_draft_fields;
 
-void llm_api_draft_begin(llm_api_draft_t *d, const llm_api_reader_t *rd);
-/* closes it, and reads it to the message */
-int llm_api_draft_read(llm_api_draft_t *d, llm_api_reader_t *rd,
-    llm_err_t *err);
-void llm_api_draft_free(llm_api_draft_t *d);
+/* writes a draft of what an endpoint has read into `body` */
+typedef int (*llm_api_draft_pt)(llm_api_reader_t *rd, void *body,
+    llm_api_draft_t *d, llm_err_t *err);
+
+/* reads the body's fields into `body`, where the caller has put what they are
+   without the client, has a draft written, and reads that to the message */
+int llm_api_draft_message(llm_api_reader_t *rd, void *body,
+    llm_api_draft_pt write, llm_err_t *err);
 
 /* the key of a field; the caller adds its value to d->out */
 void llm_api_draft_key(llm_api_draft_t *d, const char *key);

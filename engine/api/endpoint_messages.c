@@ -162,9 +162,11 @@ llm_api_messages_config(const llm_api_messages_t *b, llm_api_draft_t *d,
 
 
 static int
-llm_api_messages_draft(llm_api_reader_t *rd, const llm_api_messages_t *b,
-    llm_api_draft_t *d, llm_err_t *err)
+llm_api_messages_draft(llm_api_reader_t *rd, void *body, llm_api_draft_t *d,
+    llm_err_t *err)
 {
+    const llm_api_messages_t *b = body;
+
     uint32_t           i;
     const llm_flat_t  *v;
 
@@ -210,7 +212,7 @@ llm_api_messages_draft(llm_api_reader_t *rd, const llm_api_messages_t *b,
         llm_flat_add_double(&d->out, (double) b->temperature);
     }
 
-    return llm_api_draft_read(d, rd, err);
+    return LLM_OK;
 }
 
 
@@ -238,23 +240,13 @@ llm_api_messages_head(llm_api_reader_t *rd)
 int
 llm_api_messages_parse(llm_api_reader_t *rd, llm_err_t *err)
 {
-    int                 rc;
-    llm_api_draft_t     d;
     llm_api_messages_t  b;
 
     memset(&b, 0, sizeof(llm_api_messages_t));
     b.max_tokens = LLM_API_UNSET;
     b.temperature = -1;
 
-    if (llm_api_read_fields(rd, &b, err) != LLM_OK) {
-        return LLM_ERROR;
-    }
-
-    llm_api_draft_begin(&d, rd);
-    rc = llm_api_messages_draft(rd, &b, &d, err);
-    llm_api_draft_free(&d);
-
-    return rc;
+    return llm_api_draft_message(rd, &b, llm_api_messages_draft, err);
 }
 
 

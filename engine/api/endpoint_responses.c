@@ -158,41 +158,6 @@ llm_api_responses_include(llm_api_reader_t *rd, const llm_api_responses_t *b,
 }
 
 
-static int
-llm_api_responses_draft(llm_api_reader_t *rd, const llm_api_responses_t *b,
-    llm_api_draft_t *d, llm_err_t *err)
-{
-    if (b->previous) {
-        return llm_api_bad_value(err, llm_api_top("previous_response_id"),
-                                 "No previous response can be referred to: "
-                                 "this server stores nothing. Send its items "
-                                 "in 'input'.");
-    }
-
-    if (llm_api_responses_input(b, d, err) != LLM_OK
-        || llm_api_responses_tools(rd, b, d, err) != LLM_OK
-        || llm_api_responses_reasoning(rd, b, d, err) != LLM_OK
-        || llm_api_responses_format(b, d, err) != LLM_OK
-        || llm_api_responses_include(rd, b, d, err) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
-
-    if (b->max_output_tokens != LLM_API_UNSET) {
-        llm_api_draft_key(d, "max_completion_tokens");
-        llm_flat_add_int(&d->out, b->max_output_tokens);
-    }
-
-    /* an assistant's message at the end was said, too: the answer is a new
-       one */
-
-    llm_api_draft_key(d, "add_generation_prompt");
-    llm_flat_add_bool(&d->out, 1);
-
-    return llm_api_draft_read(d, rd, err);
-}
-
-
 /* the last items that change settings, which hold from there on */
 
 static void
@@ -222,27 +187,54 @@ llm_api_responses_updates(llm_api_responses_t *b)
 }
 
 
+static int
+llm_api_responses_draft(llm_api_reader_t *rd, void *body, llm_api_draft_t *d,
+    llm_err_t *err)
+{
+    llm_api_responses_t *b = body;
+
+    llm_api_responses_updates(b);
+
+    if (b->previous) {
+        return llm_api_bad_value(err, llm_api_top("previous_response_id"),
+                                 "No previous response can be referred to: "
+                                 "this server stores nothing. Send its items "
+                                 "in 'input'.");
+    }
+
+    if (llm_api_responses_input(b, d, err) != LLM_OK
+        || llm_api_responses_tools(rd, b, d, err) != LLM_OK
+        || llm_api_responses_reasoning(rd, b, d, err) != LLM_OK
+        || llm_api_responses_format(b, d, err) != LLM_OK
+        || llm_api_responses_include(rd, b, d, err) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    if (b->max_output_tokens != LLM_API_UNSET) {
+        llm_api_draft_key(d, "max_completion_tokens");
+        llm_flat_add_int(&d->out, b->max_output_tokens);
+    }
+
+    /* an assistant's message at the end was said, too: the answer is a new
+       one */
+
+    llm_api_draft_key(d, "add_generation_prompt");
+    llm_flat_add_bool(&d->out, 1);
+
+    return LLM_OK;
+}
+
+
 int
 llm_api_responses_parse(llm_api_reader_t *rd, llm_err_t *err)
 {
-    int                  rc;
-    llm_api_draft_t      d;
     llm_api_responses_t  b;
 
     memset(&b, 0, sizeof(llm_api_responses_t));
     b.max_output_tokens = LLM_API_UNSET;
 
-    if (llm_api_read_fields(rd, &b, err) != LLM_OK) {
-        return LLM_ERROR;
-    }
-
-    llm_api_responses_updates(&b);
-
-    llm_api_draft_begin(&d, rd);
-    rc = llm_api_responses_draft(rd, &b, &d, err);
-    llm_api_draft_free(&d);
-
-    return rc;
+    return llm_api_draft_message(rd, &b, llm_api_responses_draft, err);
 }
 
 

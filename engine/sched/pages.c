@@ -344,8 +344,7 @@ llm_pages_find(const llm_pages_t *p, uint32_t parent, const llm_salt_t *salt,
         node = &p->node[i];
 
         if (node->hash == hash && node->behind == behind
-            && node->salt.tenant == salt->tenant
-            && node->salt.salt == salt->salt
+            && llm_salt_same(&node->salt, salt)
             && memcmp(node->tokens, tokens, sizeof(node->tokens)) == 0)
         {
             return i;

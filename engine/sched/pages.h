@@ -54,6 +54,14 @@ typedef struct {
     uint64_t         salt;
 } llm_salt_t;
 
+
+static inline int
+llm_salt_same(const llm_salt_t *a, const llm_salt_t *b)
+{
+    return a->tenant == b->tenant && a->salt == b->salt;
+}
+
+
 typedef struct llm_pages_s  llm_pages_t;
 
 /* n pages of the first kind; n_nodes >= n.  If they are as many, there are no

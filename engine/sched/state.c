@@ -178,8 +178,7 @@ llm_state_common(const llm_seq_t *q, const llm_seq_t *other, uint32_t most)
 
     if (!llm_seq_caches(q) || !llm_seq_caches(other)
         || q->n_kv != q->n_tree * LLM_KV_PAGE || other->n_tree < q->n_tree
-        || other->req->prep.salt.tenant != q->req->prep.salt.tenant
-        || other->req->prep.salt.salt != q->req->prep.salt.salt
+        || !llm_salt_same(&other->req->prep.salt, &q->req->prep.salt)
         || (q->n_tree
             && other->pages[q->n_tree - 1] != q->pages[q->n_tree - 1]))
     {

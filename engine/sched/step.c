@@ -268,8 +268,7 @@ llm_step_is_page_shared(const llm_step_t *st, const llm_seq_t *q)
             || other->n_tree != q->n_tree
             || llm_min(other->n_kv + other->in_batch, llm_seq_known(other))
                < from + LLM_KV_PAGE
-            || other->req->prep.salt.tenant != q->req->prep.salt.tenant
-            || other->req->prep.salt.salt != q->req->prep.salt.salt
+            || !llm_salt_same(&other->req->prep.salt, &q->req->prep.salt)
             || (q->n_tree
                 && other->pages[q->n_tree - 1] != q->pages[q->n_tree - 1]))
         {
