@@ -45,6 +45,8 @@ b
 
 EXPRESSIONS = r'''
 1 + 2 * 3 - 4 / 2
+3 is greaterthan 2, 2 is lessthan(2), "abcab".rindex("ab"), "abcab".rindex("a", 0, 2)
+(user|attr("name")) is defined, ("x"|attr("nope")) is undefined
 7 // 2, -7 // 2, 7 // -2, 7 % 3, -7 % 3, 7 % -3, 7.5 // 2, -7.5 % 2
 2 ** 10, 2 ** -1, 2 ** 3 ** 2, -2 ** 2, 2.0 ** 0.5
 10 / 4, 10 / 5, 1 / 3, 1e3, 1.5e-7, 1e22, 1e16, 123456789.123, 0.1 + 0.2
