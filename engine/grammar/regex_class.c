@@ -3,9 +3,9 @@
  * stands for; see regex_scan.h.
  */
 
+#include "engine/base/unicode.h"
 #include "engine/base/utf8.h"
 #include "engine/grammar/regex_scan.h"
-#include "engine/text/vocab/unicode.h"
 
 static const llm_rx_range_t  llm_rxs_digits[] = { { '0', '9' } };
 
@@ -314,9 +314,11 @@ llm_rxs_unicode(llm_rxs_t *s, uint32_t *cp)
 static int
 llm_rxs_property(llm_rxs_t *s, int all_but, llm_rxs_set_t *set)
 {
-    size_t                 i, n, start;
-    const char            *name;
-    const llm_rx_range_t  *r;
+    int            rc;
+    size_t         i, n, start;
+    uint32_t       from, to, categories;
+    const char    *name;
+    llm_rxs_set_t  named = { 0 };
 
     static const char  *prefixes[] = { "General_Category=", "gc=" };
 
@@ -343,18 +345,29 @@ llm_rxs_property(llm_rxs_t *s, int all_but, llm_rxs_set_t *set)
         }
     }
 
-    r = llm_rx_property(name, n, &n);
+    categories = llm_unicode_named(name, n);
 
-    if (r == NULL || !llm_rxs_skip(s, "}")) {
+    if (categories == 0 || !llm_rxs_skip(s, "}")) {
         s->at = start;
         return llm_rxs_fail(s, "this property of characters is not known");
     }
 
-    if (llm_rxs_add_all(set, r, n, all_but) != LLM_OK) {
-        return llm_rxs_fail(s, "memory has ended");
+    rc = LLM_OK;
+
+    for (from = 0;
+         rc == LLM_OK && llm_unicode_range(categories, &from, &to);
+         from = to + 1)
+    {
+        rc = llm_rxs_add(&named, from, to);
     }
 
-    return LLM_OK;
+    if (rc == LLM_OK) {
+        rc = llm_rxs_add_all(set, named.data, named.n, all_but);
+    }
+
+    free(named.data);
+
+    return rc == LLM_OK ? LLM_OK : llm_rxs_fail(s, "memory has ended");
 }
 
 

@@ -175,10 +175,4 @@ int llm_rx_example(llm_rx_pool_t *p, llm_rx_t a, llm_buf_t *out);
 /* is there a text with any beginning, as long as characters are whole? */
 int llm_rx_is_open(const llm_rx_pool_t *p, llm_rx_t a);
 
-/* ---- regex_sets.c ---- */
-
-/* the characters of \p{name}, in order; NULL: there is no such property */
-const llm_rx_range_t *llm_rx_property(const char *name, size_t len,
-    size_t *n);
-
 #endif /* LLM_REGEX_INTERNAL_H */

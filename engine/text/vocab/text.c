@@ -7,9 +7,9 @@
  * that still agree with it narrows.
  */
 
-#include "engine/text/vocab/pretok.h"
-#include "engine/text/vocab/unicode.h"
+#include "engine/base/unicode.h"
 #include "engine/base/utf8.h"
+#include "engine/text/vocab/pretok.h"
 
 
 /* the most bytes that the merging of one piece may take */

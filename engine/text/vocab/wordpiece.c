@@ -13,7 +13,7 @@
  * do, load.c makes the first form of it.
  */
 
-#include "engine/text/vocab/unicode.h"
+#include "engine/base/unicode.h"
 #include "engine/base/utf8.h"
 #include "engine/text/vocab/internal.h"
 

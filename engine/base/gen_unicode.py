@@ -7,18 +7,13 @@ import unicodedata as u
 ALL = [c for c in range(0x110000) if not 0xD800 <= c <= 0xDFFF]
 
 
-def ranges(name, what, has):
-    """A sorted table of the ranges of code points for which has() holds."""
+def runs():
+    """Where the general category changes: code point, category."""
     found = []
     for c in range(0x110000):
-        if not has(c):
-            continue
-        if found and found[-1][1] == c - 1:
-            found[-1][1] = c
-        else:
-            found.append([c, c])
-    lines(f"/* {what} */\nstatic const llm_unicode_range_t  {name}[] = {{",
-          [f"{{ 0x{a:x}, 0x{b:x} }}" for a, b in found])
+        if not found or found[-1][1] != category(c):
+            found.append((c, category(c)))
+    return found
 
 
 def lines(head, items):
@@ -69,16 +64,12 @@ def main():
 /*
  * Unicode {u.unidata_version}, made by gen_unicode.py: not to be edited.
  */""")
-    ranges("llm_unicode_marks", "general category M",
-           lambda c: category(c)[0] == "M")
-    ranges("llm_unicode_puncts", "general category P",
-           lambda c: category(c)[0] == "P")
-    ranges("llm_unicode_words", "general categories L, M, N",
-           lambda c: category(c)[0] in "LMN")
-    ranges("llm_unicode_controls", "general category C but Cn and Cs",
-           lambda c: category(c) in ("Cc", "Cf", "Co"))
-    ranges("llm_unicode_spaces", "White_Space",
-           lambda c: category(c)[0] == "Z" or 9 <= c <= 13 or c == 0x85)
+    lines("/* from this code point on, up to the next row's */\n"
+          "static const llm_unicode_run_t  llm_unicode_runs[] = {",
+          ["{ 0x%x, LLM_UC_%s }" % (c, name.upper()) for c, name in runs()])
+    lines("/* the first of them */\n"
+          "static const uint8_t  llm_unicode_ascii[128] = {",
+          ["LLM_UC_" + category(c).upper() for c in range(128)])
 
     lines("/* a character, and the first of its canonical decomposition */\n"
           "static const llm_unicode_base_t  llm_unicode_bases[] = {",
