@@ -312,7 +312,7 @@ llm_loose_pair(const llm_call_t *c, const llm_tool_t *tool, llm_str_t text,
         return LLM_ERROR;
     }
 
-    known = llm_type_schema(tool->schema, key) != NULL;
+    known = llm_type_schema(tool->schema, tool->schema, key) != NULL;
 
     if (r.p == r.end) {
         return !last ? LLM_MORE
