@@ -6,10 +6,10 @@
  * There are three modules in the shared object.  ngx_llm_module is of the
  * core type only because the number of workers, and with it the size of the
  * shared memory, is not known before the whole configuration is read.
- * ngx_http_llm_filter_module adds headers (http/ngx_http_llm_filter.c).
+ * ngx_http_llm_filter_module adds headers (http/reply/ngx_http_llm_filter.c).
  */
 
-#include "http/ngx_http_llm_route.h"
+#include "http/balance/ngx_http_llm_route.h"
 
 
 static void *ngx_http_llm_create_main_conf(ngx_conf_t *cf);

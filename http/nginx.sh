@@ -46,7 +46,7 @@ configure() {
 
     nginx_flags "$objs"
 
-    stamp="$NGINX_SRC $(stat -c %Y "$NGINX_SRC/src/core/nginx.h" config config.make | tr '\n' ' ') ${NGX_CONF_FLAGS[*]}"
+    stamp="$NGINX_SRC $(stat -c %Y "$NGINX_SRC/src/core/nginx.h" config config.make | tr '\n' ' ') $(echo http/*/*.[ch]) ${NGX_CONF_FLAGS[*]}"
 
     if [ "$(cat "$objs/nginx.stamp" 2> /dev/null)" = "$stamp" ]; then
         return

@@ -9,7 +9,7 @@
  *   ngx_http_llm_sunset.c      models that are to go
  *   ngx_http_llm_warmup.c      what a model runs before it is ready
  *   ngx_http_llm_param.c       what all directives ask of parameters
- *   ngx_http_llm_leads.c       URIs of the configuration that lead nowhere
+ *   ngx_http_llm_uri_check.c       URIs of the configuration that lead nowhere
  *   ngx_http_llm_conf.c        llm_api, llm_queue and others, their checks
  *   ngx_http_llm_perms.c       files that workers cannot use
  *   ngx_http_llm_zone.c        the shared zone, eventfds
@@ -29,7 +29,7 @@
  *   ngx_http_llm_file.c        files that workers write
  *   ngx_http_llm_alias.c       llm_alias, names that follow a rule
  *   ngx_http_llm_defaults.c    llm_defaults
- *   ngx_http_llm_load.c        how busy the models are
+ *   ngx_http_llm_busy.c        how busy the models are
  *   ngx_http_llm_admin.h       llm_admin, likewise
  *   ngx_http_llm_identity.c    model, tenant, priority of a request
  *   ngx_http_llm_idempotency.c requests that are sent again
@@ -38,7 +38,7 @@
  *   ngx_http_llm_route.h       for balancers: $llm_route_key and
  *                              llm_upstream, likewise
  *   ngx_http_llm_event.c       the engine's events, errors, the pace
- *   ngx_http_llm_after.c       post_action
+ *   ngx_http_llm_post_action.c       post_action
  *   ngx_http_llm_stream.c      answers on their way, disconnects, timers
  *   ngx_http_llm_output.c      bytes on their way to a client
  *   ngx_http_llm_response.c    whole answers and errors
@@ -46,7 +46,7 @@
  *   ngx_http_llm_refusal.c     nginx's own errors in the API's shape
  *   ngx_http_llm_filter.c      x-request-id on all answers
  *   ngx_http_llm_metrics.c     llm_metrics
- *   ngx_http_llm_figures.h     what it tells of requests, llm_slo, likewise
+ *   ngx_http_llm_metrics.h     what it tells of requests, llm_slo, likewise
  *   ngx_http_llm_variables.c   $llm_...
  *   ngx_http_llm_cause.c       why a request failed
  *   ngx_http_llm_capture.c     llm_capture
@@ -592,11 +592,11 @@ extern ngx_module_t  ngx_http_llm_module;
 extern ngx_module_t  ngx_llm_module;
 
 
-#include "http/ngx_http_llm_conf.h"
-#include "http/ngx_http_llm_access.h"
-#include "http/ngx_http_llm_answer.h"
-#include "http/ngx_http_llm_worker.h"
-#include "http/ngx_http_llm_observe.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/access/ngx_http_llm_access.h"
+#include "http/request/ngx_http_llm_request.h"
+#include "http/worker/ngx_http_llm_worker.h"
+#include "http/observe/ngx_http_llm_observe.h"
 
 
 #endif /* NGX_HTTP_LLM_MODULE_H */

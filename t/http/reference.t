@@ -137,7 +137,7 @@ $is{$1} //= $2 while $module =~ /\bmcf->(\w+) = (\d+);/g;
 
 # of llm_route, whose code has names for them
 
-my $route = slurp('http/ngx_http_llm_route.c');
+my $route = slurp('http/balance/ngx_http_llm_route.c');
 
 $is{lc "route_$1"} = $2
     while $route =~ /#define NGX_HTTP_LLM_ROUTE_(MESSAGE|PROMPT) +(\d+)/g;
@@ -192,21 +192,21 @@ for my $name (sort grep { defined $page{$_}{default} } keys %page) {
 # those that are told in words
 
 for my $case (
-    [ llm_model => 'parallel=N', 'http/ngx_http_llm_model.c',
+    [ llm_model => 'parallel=N', 'http/conf/ngx_http_llm_model.c',
       qr/model->engine\.parallel = (\d+);/, 1 ],
     [ llm_model => 'batch=N', 'engine/serve/load.c',
       qr/LLM_DEFAULT_CHUNK (\d+)/, 1 ],
-    [ llm_model => 'retry=TIME|off', 'http/ngx_http_llm_model.c',
+    [ llm_model => 'retry=TIME|off', 'http/conf/ngx_http_llm_model.c',
       qr/model->engine\.retry_s = (\d+);/, 1 ],
-    [ llm_model => 'owner=TEXT', 'http/ngx_http_llm_model.c',
+    [ llm_model => 'owner=TEXT', 'http/conf/ngx_http_llm_model.c',
       qr/ngx_str_set\(&model->owner, "(\w+)"\)/, 1 ],
-    [ llm_api_keys => 'check=TIME', 'http/ngx_http_llm_keyfile.c',
+    [ llm_api_keys => 'check=TIME', 'http/access/ngx_http_llm_keyfile.c',
       qr/\bcheck = (\d+);/, 1000 ],
-    [ llm_guard => 'timeout=TIME', 'http/ngx_http_llm_guard.c',
+    [ llm_guard => 'timeout=TIME', 'http/access/ngx_http_llm_guard.c',
       qr/GUARD_TIMEOUT  (\d+)/, 1000 ],
-    [ llm_token_zone => 'cached=PRICE', 'http/ngx_http_llm_quota_conf.c',
+    [ llm_token_zone => 'cached=PRICE', 'http/access/ngx_http_llm_quota_conf.c',
       qr/q->cached = (\d+);/, 1000 ],
-    [ llm_tenant => 'weight=WEIGHT', 'http/ngx_http_llm_identity.c',
+    [ llm_tenant => 'weight=WEIGHT', 'http/request/ngx_http_llm_identity.c',
       qr/msg->weight = (\d+);/, 1000 ],
 ) {
     my ($name, $item, $file, $where, $unit) = @$case;
@@ -298,7 +298,7 @@ END
 # ---- variables ----
 
 my %variable = LLM::Reference::variables();
-my @known = slurp('http/ngx_http_llm_variables.c')
+my @known = slurp('http/observe/ngx_http_llm_variables.c')
           =~ /\{ ngx_string\("(llm_\w+)"\)/g;
 
 same('variables', [ map { s/^\$//r =~ s/_NAME\z/_/r } keys %variable ],

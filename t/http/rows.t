@@ -19,13 +19,13 @@ plan skip_all => "no build of the module in $objs"
 # which row goes into which table of which file
 
 my @rows = (
-    [ 'metrics', 'ngx_http_llm_model_rows',
+    [ 'observe/ngx_http_llm_metrics.c', 'ngx_http_llm_model_rows',
       '{ "llm_row_total", "row", &ngx_http_llm_counter, at(steps), 0,'
       . ' "Steps, once more." },' ],
-    [ 'metrics', 'ngx_http_llm_worker_rows',
+    [ 'observe/ngx_http_llm_metrics.c', 'ngx_http_llm_worker_rows',
       '{ "llm_worker_row_total", "row", &ngx_http_llm_counter,'
       . ' at(engine.events), 0, "Events, once more." },' ],
-    [ 'model', 'ngx_http_llm_params',
+    [ 'conf/ngx_http_llm_model.c', 'ngx_http_llm_params',
       '{ ngx_string("row="), ngx_http_llm_model_num, at(engine.parallel),'
       . ' 1, 8 },' ],
 );
@@ -52,14 +52,16 @@ my %sources;
 for my $row (@rows) {
     my ($name, $table, $text) = @$row;
 
-    $sources{$name} //= slurp("$root/http/ngx_http_llm_$name.c");
+    $sources{$name} //= slurp("$root/http/$name");
     $sources{$name} =~ s/^(static .*\b$table\[\] = \{\n)/$1    $text\n/m
         or die "no table $table in $name";
 }
 
 for my $name (keys %sources) {
-    spew("$dir/$name.c", $sources{$name});
-    $makefile =~ s{\Q$root\E/http/ngx_http_llm_$name\.c}{$dir/$name.c}g;
+    my ($file) = $name =~ m{([^/]+)$};
+
+    spew("$dir/$file", $sources{$name});
+    $makefile =~ s{\Q$root/http/$name\E}{$dir/$file}g;
 }
 
 $makefile =~ s{\Q$objs\E/nginx(?=[/\s])}{$dir/nginx}g;
@@ -68,12 +70,12 @@ spew("$dir/nginx/Makefile", $makefile);
 
 # nothing that we did not change is compiled
 
-my $before = (stat "$dir/nginx/addon/http/ngx_http_llm_conf.o")[9];
+my $before = (stat "$dir/nginx/addon/conf/ngx_http_llm_conf.o")[9];
 my $module = "$dir/nginx/ngx_http_llm_module.so";
 my $said = `make -s -C $objs/nginx-src -f $dir/nginx/Makefile $module 2>&1`;
 
 is($?, 0, 'it builds') or diag($said);
-is((stat "$dir/nginx/addon/http/ngx_http_llm_conf.o")[9], $before,
+is((stat "$dir/nginx/addon/conf/ngx_http_llm_conf.o")[9], $before,
    'from two files');
 
 

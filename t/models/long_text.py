@@ -13,7 +13,7 @@ from skills_words import WORDS, made_up, plain_sentence
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "engine/README.md",
-           "t/models/*.py", "engine/*/*.c", "engine/*/*.h", "http/*.c",
+           "t/models/*.py", "engine/*/*.c", "engine/*/*.h", "http/*/*.c",
            "t/http/*.t", "conf/*.conf", "build.sh"]
 
 ROLES = ["You are a coding agent that works in a terminal.",

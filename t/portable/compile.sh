@@ -62,7 +62,7 @@ compile_module() {
 
 
 if [ "${2:-}" = angie ]; then
-    echo "$ROOT/http/ngx_http_llm_leads.c" |
+    echo "$ROOT/http/conf/ngx_http_llm_uri_check.c" |
         compile_module "${ALL[@]}" -include "$ROOT/t/portable/angie.h"
     exit
 fi

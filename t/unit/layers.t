@@ -19,6 +19,11 @@ use Test::More;
 
 my $root = $ENV{LLM_ROOT} || "$FindBin::Bin/../..";
 
+# the rooms of the glue
+
+my @glue = map { "http/$_" } qw(reply conf worker request access observe admin
+                                balance);
+
 # from the ground up; what stands in one line does not see one another
 
 my @floors = (
@@ -29,7 +34,7 @@ my @floors = (
     [ 'engine/text/jinja', 'engine/emit', 'engine/grammar' ],
     [ 'engine/text/chat', 'engine/sched' ],
     [ 'engine/serve' ],
-    [ 'engine/cli', 'http', '.' ],
+    [ 'engine/cli', '.', 'http', @glue ],
 );
 
 my %floor = map { my $n = $_; map { $_ => $n } @{ $floors[$n] } } 0 .. $#floors;
@@ -39,16 +44,17 @@ my %floor = map { my $n = $_; map { $_ => $n } @{ $floors[$n] } } 0 .. $#floors;
 
 my %more = (
     'kernels/cuda' => qr{^t/gpu/emu/emu\.h$},
-    map { $_ => qr{^(?:http/ngx_http_llm_\w+|engine/(?:llm|api/api))\.h$} }
-        'http', '.'
+    map { $_ => qr{^(?:http/(?:\w+/)?ngx_http_llm_\w+|engine/(?:llm|api/api))
+                    \.h$}x }
+        @glue, 'http', '.'
 );
 
-my %only = map { $_ => 1 } 'http', '.';
+my %only = map { $_ => 1 } @glue, 'http', '.';
 
 # libraries and the folders they may come into
 
 my @libraries = (
-    [ qr{^ngx_},             'http', '.' ],
+    [ qr{^ngx_},             @glue, 'http', '.' ],
     [ qr{^(?:cuda|cublas)},  'kernels/cuda' ],
     [ qr{^cjson/},           'engine/api' ],
     [ qr{^pcre2},            'engine/text/vocab' ],
@@ -103,7 +109,7 @@ is(wrong('engine/base/base.c', 'engine/llm.h', 1),
    'engine/llm.h is not below engine/base', 'an upward one is found');
 is(wrong('engine/model/model.c', 'engine/sample/sampler.h', 1),
    'engine/sample is not below engine/model', 'one across is found');
-is(wrong('http/a.c', 'engine/sched/sched.h', 1),
+is(wrong('http/conf/a.c', 'engine/sched/sched.h', 1),
    'the glue sees llm.h and api.h alone', "the glue's are");
 is(wrong('engine/sched/run.c', 'cjson/cJSON.h', 0),
    'cjson/cJSON.h belongs to engine/api', 'JSON is');

@@ -300,7 +300,7 @@ sub read_sources {
 
     for my $file ('ngx_http_llm_module.c',
                   map { s{^\Q$LLM::Test::ROOT/\E}{}r }
-                  glob "$LLM::Test::ROOT/http/*.c")
+                  glob "$LLM::Test::ROOT/http/*/*.c")
     {
         my $text = slurp($file) =~ s{/\*.*?\*/}{}gsr
                                 =~ s{^#ifdef LLM_TEST\n.*?^#endif\n}{}gmsr;

@@ -1,0 +1,510 @@
+/*
+ * Accounts of token quotas in shared memory.
+ *
+ * - All is done under the slab pool's lock, which nginx's master takes from a
+ *   worker that died with it.  Figures that this one was changing are as
+ *   before again: see `undo`.
+ * - There is an account once something is charged, and as long as there is
+ *   something to remember.  One of which nothing is left makes room for
+ *   another; one that is still owed something never does: if there is no room,
+ *   the request is refused, and the log says so.
+ * - With a file of usage, what an account used before today is remembered
+ *   there, so that it makes room, too, once the file has it.
+ * - A zone of another size is another memory: the accounts are copied.
+ *
+ * Accounts are the slab pool's.
+ */
+
+#include "http/access/ngx_http_llm_quota.h"
+
+
+/* accounts that are looked at for room; those that stay are not looked at
+   again before all others were */
+#define NGX_HTTP_LLM_LOOK  64
+
+
+static void ngx_http_llm_account_insert(ngx_rbtree_node_t *temp,
+    ngx_rbtree_node_t *node, ngx_rbtree_node_t *sentinel);
+static ngx_uint_t ngx_http_llm_account_idle(ngx_http_llm_quota_t *q,
+    ngx_http_llm_account_t *a);
+static void ngx_http_llm_account_delete(ngx_http_llm_quota_t *q,
+    ngx_http_llm_account_t *a);
+static void ngx_http_llm_account_move(ngx_http_llm_quota_t *q,
+    ngx_log_t *log);
+static void ngx_http_llm_account_copy(ngx_http_llm_quota_t *q,
+    ngx_http_llm_quota_t *old, ngx_log_t *log);
+
+
+ngx_int_t
+ngx_http_llm_init_quota(ngx_shm_zone_t *shm_zone, void *data)
+{
+    ngx_http_llm_quota_t *old = data;
+
+    ngx_http_llm_quota_t     *q;
+    ngx_http_llm_accounts_t  *sh;
+
+    q = shm_zone->data;
+    q->shpool = (ngx_slab_pool_t *) shm_zone->shm.addr;
+
+    if (old) {
+        if (q->key.value.len != old->key.value.len
+            || ngx_strncmp(q->key.value.data, old->key.value.data,
+                           q->key.value.len)
+               != 0)
+        {
+            ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,
+                          "llm_token_zone \"%V\" uses the \"%V\" key while "
+                          "previously it used the \"%V\" key",
+                          &shm_zone->shm.name, &q->key.value,
+                          &old->key.value);
+            return NGX_ERROR;
+        }
+
+        q->sh = old->sh;
+
+        return NGX_OK;
+    }
+
+    if (shm_zone->shm.exists) {
+        q->sh = q->shpool->data;
+        return NGX_OK;
+    }
+
+    sh = ngx_slab_calloc(q->shpool, sizeof(ngx_http_llm_accounts_t));
+    if (sh == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_rbtree_init(&sh->tree, &sh->sentinel, ngx_http_llm_account_insert);
+    ngx_queue_init(&sh->age);
+    ngx_queue_init(&sh->claims);
+
+    sh->place = q->place;
+    sh->id = (uint32_t) (llm_now_us() * 2654435761u) ^ (uint32_t) ngx_pid;
+
+    q->shpool->data = sh;
+    q->shpool->log_nomem = 0;
+    q->sh = sh;
+
+    if (ngx_http_llm_claim_init(q) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    ngx_http_llm_usage_load(q, shm_zone->shm.log);
+    ngx_http_llm_account_move(q, shm_zone->shm.log);
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_llm_account_insert(ngx_rbtree_node_t *temp, ngx_rbtree_node_t *node,
+    ngx_rbtree_node_t *sentinel)
+{
+    ngx_rbtree_node_t       **p;
+    ngx_http_llm_account_t   *a, *b;
+
+    for ( ;; ) {
+        if (node->key != temp->key) {
+            p = node->key < temp->key ? &temp->left : &temp->right;
+
+        } else {
+            a = (ngx_http_llm_account_t *) node;
+            b = (ngx_http_llm_account_t *) temp;
+
+            p = ngx_memn2cmp(a->key, b->key, a->len, b->len) < 0
+                ? &temp->left : &temp->right;
+        }
+
+        if (*p == sentinel) {
+            break;
+        }
+
+        temp = *p;
+    }
+
+    *p = node;
+    node->parent = temp;
+    node->left = sentinel;
+    node->right = sentinel;
+    ngx_rbt_red(node);
+}
+
+
+/* ---- the lock ---- */
+
+void
+ngx_http_llm_quota_lock(ngx_http_llm_quota_t *q)
+{
+    ngx_http_llm_accounts_t  *sh;
+
+    ngx_shmtx_lock(&q->shpool->mutex);
+
+    sh = q->sh;
+
+    if (sh->undo.account) {
+        sh->undo.account->n = sh->undo.n;
+
+        if (sh->undo.account->known) {
+            *sh->undo.account->known = sh->undo.known;
+        }
+
+        if (sh->undo.claim) {
+            sh->undo.claim->charged = sh->undo.charged;
+        }
+
+        sh->undo.account = NULL;
+    }
+}
+
+
+void
+ngx_http_llm_quota_unlock(ngx_http_llm_quota_t *q)
+{
+    ngx_shmtx_unlock(&q->shpool->mutex);
+}
+
+
+void
+ngx_http_llm_account_change(ngx_http_llm_quota_t *q,
+    ngx_http_llm_account_t *a, ngx_http_llm_claim_t *claim)
+{
+    ngx_http_llm_accounts_t  *sh;
+
+    sh = q->sh;
+
+    sh->undo.n = a->n;
+    sh->undo.claim = claim;
+    sh->undo.charged = claim ? claim->charged : 0;
+
+    if (a->known) {
+        sh->undo.known = *a->known;
+    }
+
+    ngx_memory_barrier();
+    sh->undo.account = a;
+    ngx_memory_barrier();
+}
+
+
+void
+ngx_http_llm_account_done(ngx_http_llm_quota_t *q)
+{
+    q->sh->changes++;
+    ngx_http_llm_account_known(q);
+}
+
+
+void
+ngx_http_llm_account_known(ngx_http_llm_quota_t *q)
+{
+    ngx_memory_barrier();
+    q->sh->undo.account = NULL;
+}
+
+
+/* ---- accounts ---- */
+
+ngx_http_llm_account_t *
+ngx_http_llm_account_find(ngx_http_llm_quota_t *q, uint32_t hash,
+    ngx_str_t *key)
+{
+    ngx_int_t                rc;
+    ngx_rbtree_node_t       *node;
+    ngx_http_llm_account_t  *a;
+
+    for (node = q->sh->tree.root; node != &q->sh->sentinel; /* void */ ) {
+
+        if (hash != node->key) {
+            node = hash < node->key ? node->left : node->right;
+            continue;
+        }
+
+        a = (ngx_http_llm_account_t *) node;
+        rc = ngx_memn2cmp(key->data, a->key, key->len, a->len);
+
+        if (rc == 0) {
+            return a;
+        }
+
+        node = rc < 0 ? node->left : node->right;
+    }
+
+    return NULL;
+}
+
+
+ngx_http_llm_account_t *
+ngx_http_llm_account_get(ngx_http_llm_quota_t *q, uint32_t hash,
+    ngx_str_t *key, ngx_uint_t spare)
+{
+    size_t                   size;
+    ngx_http_llm_known_t    *known;
+    ngx_http_llm_account_t  *a;
+
+    a = ngx_http_llm_account_find(q, hash, key);
+
+    if (a) {
+        ngx_queue_remove(&a->age);
+        ngx_queue_insert_head(&q->sh->age, &a->age);
+        return a;
+    }
+
+    size = sizeof(ngx_http_llm_account_t) + key->len;
+
+    a = spare ? ngx_slab_alloc_locked(q->shpool, size)
+              : ngx_http_llm_quota_alloc(q, size, NULL);
+    if (a == NULL) {
+        return NULL;
+    }
+
+    known = NULL;
+    size = sizeof(ngx_http_llm_known_t);
+
+    if (q->state.len) {
+        known = spare ? ngx_slab_alloc_locked(q->shpool, size)
+                      : ngx_http_llm_quota_alloc(q, size, NULL);
+
+        if (known == NULL) {
+            ngx_slab_free_locked(q->shpool, a);
+            return NULL;
+        }
+
+        ngx_memzero(known, size);
+    }
+
+    ngx_memzero(a, sizeof(ngx_http_llm_account_t));
+
+    a->node.key = hash;
+    a->known = known;
+    a->len = key->len;
+    ngx_memcpy(a->key, key->data, key->len);
+    ngx_queue_init(&a->claims);
+
+    ngx_rbtree_insert(&q->sh->tree, &a->node);
+    ngx_queue_insert_head(&q->sh->age, &a->age);
+
+    return a;
+}
+
+
+void *
+ngx_http_llm_quota_alloc(ngx_http_llm_quota_t *q, size_t size,
+    ngx_http_llm_account_t *keep)
+{
+    void                    *p;
+    ngx_uint_t               n;
+    ngx_queue_t             *last;
+    ngx_http_llm_account_t  *a;
+
+    p = ngx_slab_alloc_locked(q->shpool, size);
+
+    for (n = 0;
+         p == NULL && n < NGX_HTTP_LLM_LOOK && !ngx_queue_empty(&q->sh->age);
+         n++)
+    {
+        last = ngx_queue_last(&q->sh->age);
+        a = ngx_queue_data(last, ngx_http_llm_account_t, age);
+
+        if (a == keep || !ngx_http_llm_account_idle(q, a)) {
+            ngx_queue_remove(last);
+            ngx_queue_insert_head(&q->sh->age, last);
+            continue;
+        }
+
+        ngx_http_llm_account_delete(q, a);
+
+        p = ngx_slab_alloc_locked(q->shpool, size);
+    }
+
+    return p;
+}
+
+
+static void
+ngx_http_llm_account_delete(ngx_http_llm_quota_t *q,
+    ngx_http_llm_account_t *a)
+{
+    if (a->known && (a->n.n_requests || a->n.n_prompt || a->n.day_units)) {
+        q->sh->beyond = 1;              /* the file goes on with it */
+    }
+
+    ngx_queue_remove(&a->age);
+    ngx_rbtree_delete(&q->sh->tree, &a->node);
+
+    if (a->known) {
+        ngx_slab_free_locked(q->shpool, a->known);
+    }
+
+    ngx_slab_free_locked(q->shpool, a);
+}
+
+
+static ngx_uint_t
+ngx_http_llm_account_owes(ngx_http_llm_account_t *a)
+{
+    ngx_http_llm_account_run(a, a->n.tokens.step, a->n.requests.step);
+
+    return a->n.tokens.excess != 0 || a->n.requests.excess != 0;
+}
+
+
+/* nothing is owed to it, or by it; what it took today is to be known, and what
+   the file of usage does not have yet */
+
+static ngx_uint_t
+ngx_http_llm_account_idle(ngx_http_llm_quota_t *q, ngx_http_llm_account_t *a)
+{
+    ngx_http_llm_known_t  *k;
+
+    if (!ngx_queue_empty(&a->claims) || ngx_http_llm_account_owes(a)
+        || (q->day.set && a->n.day_units))
+    {
+        return 0;
+    }
+
+    k = a->known;
+
+    return k == NULL
+           || (k->n_requests == a->n.n_requests
+               && k->n_prompt == a->n.n_prompt
+               && k->n_cached == a->n.n_cached
+               && k->n_answer == a->n.n_answer);
+}
+
+
+void
+ngx_http_llm_account_drop(ngx_http_llm_quota_t *q, ngx_http_llm_account_t *a)
+{
+    if (ngx_queue_empty(&a->claims) && !ngx_http_llm_account_owes(a)
+        && a->n.n_requests == 0 && a->n.n_prompt == 0
+        && a->n.n_answer == 0 && a->n.day_units == 0
+        && (a->known == NULL || a->known->others == 0))
+    {
+        ngx_http_llm_account_delete(q, a);
+    }
+}
+
+
+uint32_t
+ngx_http_llm_today(void)
+{
+    return (uint32_t) (ngx_time() / 86400);
+}
+
+
+void
+ngx_http_llm_account_run(ngx_http_llm_account_t *a, uint64_t rate,
+    uint64_t requests)
+{
+    uint32_t  day;
+    uint64_t  now;
+
+    now = llm_now_us();
+    day = ngx_http_llm_today();
+
+    llm_bucket_run(&a->n.tokens, rate, now);
+    llm_bucket_run(&a->n.requests, requests, now);
+
+    if (a->n.day < day) {
+        a->n.day_units = 0;
+    }
+
+    a->n.day = day;
+}
+
+
+/* ---- another memory ---- */
+
+/* the zone of this name that the configuration before has, if it has another
+   size */
+
+static void
+ngx_http_llm_account_move(ngx_http_llm_quota_t *q, ngx_log_t *log)
+{
+    ngx_str_t        *name;
+    ngx_uint_t        i;
+    ngx_shm_zone_t   *zone;
+    ngx_list_part_t  *part;
+
+    name = &q->shm_zone->shm.name;
+
+    for (part = (ngx_list_part_t *) &ngx_cycle->shared_memory.part;
+         part;
+         part = part->next)
+    {
+        zone = part->elts;
+
+        for (i = 0; i < part->nelts; i++) {
+            if (zone[i].tag == q->shm_zone->tag
+                && zone[i].init == q->shm_zone->init
+                && zone[i].shm.name.len == name->len
+                && ngx_memcmp(zone[i].shm.name.data, name->data, name->len)
+                   == 0)
+            {
+                ngx_http_llm_account_copy(q, zone[i].data, log);
+            }
+        }
+    }
+}
+
+
+/* what live requests of the old one have reserved stays there: they will pay
+   to the file, if there is one */
+
+static void
+ngx_http_llm_account_copy(ngx_http_llm_quota_t *q, ngx_http_llm_quota_t *old,
+    ngx_log_t *log)
+{
+    int64_t                  held;
+    ngx_str_t                key;
+    ngx_queue_t             *p;
+    ngx_http_llm_account_t  *a, *b;
+
+    if (old == q || old->sh == NULL
+        || q->key.value.len != old->key.value.len
+        || ngx_memcmp(q->key.value.data, old->key.value.data,
+                      q->key.value.len)
+           != 0)
+    {
+        return;
+    }
+
+    ngx_http_llm_quota_lock(old);
+
+    for (p = ngx_queue_last(&old->sh->age);
+         p != ngx_queue_sentinel(&old->sh->age);
+         p = ngx_queue_prev(p))
+    {
+        a = ngx_queue_data(p, ngx_http_llm_account_t, age);
+
+        key.len = a->len;
+        key.data = a->key;
+
+        b = ngx_http_llm_account_get(q, a->node.key, &key, 0);
+
+        if (b == NULL) {
+            ngx_log_error(NGX_LOG_WARN, log, 0,
+                          "zone \"%V\" is too small for the accounts that it "
+                          "had before", &q->shm_zone->shm.name);
+            break;
+        }
+
+        held = ngx_http_llm_account_held(old, a);
+
+        b->n.tokens = a->n.tokens;
+        b->n.tokens.excess = ngx_max(b->n.tokens.excess - held, 0);
+        b->n.requests = a->n.requests;
+
+        if (b->known == NULL) {
+            b->n.day = a->n.day;
+            b->n.day_units = ngx_max(a->n.day_units - held, 0);
+            b->n.n_requests = a->n.n_requests;
+            b->n.n_prompt = a->n.n_prompt;
+            b->n.n_cached = a->n.n_cached;
+            b->n.n_answer = a->n.n_answer;
+        }
+    }
+
+    ngx_http_llm_quota_unlock(old);
+}

@@ -1,0 +1,494 @@
+/*
+ * llm_guard: before a request waits for the engine, a location of this server
+ * is asked whether it may, by a subrequest (ngx_http_llm_guard_ask.c).
+ *
+ * - It is asked after an Idempotency-Key was looked up, so an answer that is
+ *   sent again was allowed before; and while it is asked the request has its
+ *   place among its quota's streams, and counts with the memory of requests.
+ * - At the timeout the subrequest is ended, if it waits for another server or
+ *   is delayed; one that waits for something else ends by itself, and nobody
+ *   listens.
+ */
+
+#include "http/access/ngx_http_llm_guard.h"
+
+
+#define NGX_HTTP_LLM_GUARD_TIMEOUT  5000
+
+
+static char *ngx_http_llm_guard_param(ngx_conf_t *cf,
+    ngx_http_llm_guard_t *guard, ngx_str_t *value);
+static ngx_int_t ngx_http_llm_guard_begin(ngx_http_llm_body_t *body,
+    ngx_str_t *value);
+static void ngx_http_llm_guard_free(void *data);
+static ngx_int_t ngx_http_llm_guard_head(ngx_http_llm_asked_t *asked);
+static void ngx_http_llm_guard_wait(ngx_http_llm_asked_t *asked);
+static void ngx_http_llm_guard_write_handler(ngx_http_request_t *r);
+static void ngx_http_llm_guard_timer_handler(ngx_event_t *ev);
+static void ngx_http_llm_guard_cancel(ngx_http_request_t *sr);
+static void ngx_http_llm_guard_end(ngx_http_llm_asked_t *asked);
+static ngx_int_t ngx_http_llm_guard_verdict(ngx_http_llm_asked_t *asked);
+
+
+/* ---- the directive ---- */
+
+/* llm_guard URI [timeout=TIME] [open] | off */
+
+char *
+ngx_http_llm_guard(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_llm_loc_conf_t *llcf = conf;
+
+    char                              *rv;
+    ngx_str_t                         *value;
+    ngx_uint_t                         i;
+    ngx_http_llm_guard_t              *guard;
+    ngx_http_llm_main_conf_t          *mcf;
+    ngx_http_compile_complex_value_t   ccv;
+
+    if (llcf->guard != NGX_CONF_UNSET_PTR) {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+
+    if (ngx_strcmp(value[1].data, "off") == 0) {
+        llcf->guard = NULL;
+        return cf->args->nelts == 2 ? NGX_CONF_OK
+                                    : "has parameters beside \"off\"";
+    }
+
+    guard = ngx_pcalloc(cf->pool, sizeof(ngx_http_llm_guard_t));
+    if (guard == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    rv = ngx_http_llm_once(cf, 2);
+    if (rv != NGX_CONF_OK) {
+        return rv;
+    }
+
+    guard->timeout = NGX_HTTP_LLM_GUARD_TIMEOUT;
+    guard->file = cf->conf_file->file.name;
+    guard->line = cf->conf_file->line;
+
+    ngx_memzero(&ccv, sizeof(ngx_http_compile_complex_value_t));
+
+    ccv.cf = cf;
+    ccv.value = &value[1];
+    ccv.complex_value = &guard->uri;
+
+    if (ngx_http_compile_complex_value(&ccv) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    if (guard->uri.lengths == NULL && value[1].data[0] != '/') {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid URI \"%V\" of \"llm_guard\", it must "
+                           "begin with \"/\"", &value[1]);
+        return NGX_CONF_ERROR;
+    }
+
+    for (i = 2; i < cf->args->nelts; i++) {
+        rv = ngx_http_llm_guard_param(cf, guard, &value[i]);
+
+        if (rv != NGX_CONF_OK) {
+            return rv;
+        }
+    }
+
+    mcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_llm_module);
+
+    mcf->guards = 1;
+    llcf->guard = guard;
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_llm_guard_param(ngx_conf_t *cf, ngx_http_llm_guard_t *guard,
+    ngx_str_t *value)
+{
+    if (ngx_strcmp(value->data, "open") == 0) {
+        guard->open = 1;
+        return NGX_CONF_OK;
+    }
+
+    if (ngx_strncmp(value->data, "timeout=", 8) != 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "unknown parameter \"%V\"",
+                           value);
+        return NGX_CONF_ERROR;
+    }
+
+    return ngx_http_llm_param_time(cf, value, 8, &guard->timeout);
+}
+
+
+/* ---- asking ---- */
+
+ngx_int_t
+ngx_http_llm_guard_init(ngx_http_llm_body_t *body)
+{
+    ngx_pool_cleanup_t  *cln;
+
+    if (body->ctx->conf->guard == NULL) {
+        return NGX_OK;
+    }
+
+    cln = ngx_pool_cleanup_add(body->ctx->request->pool, 0);
+    if (cln == NULL) {
+        return NGX_ERROR;
+    }
+
+    cln->handler = ngx_http_llm_guard_free;
+    cln->data = body;
+
+    llm_buf_init(&body->told, 0);
+    body->conf.guard = &body->told;
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_llm_guard_free(void *data)
+{
+    ngx_http_llm_body_t *body = data;
+
+    llm_buf_free(&body->told);
+}
+
+
+ngx_int_t
+ngx_http_llm_ask(ngx_http_llm_body_t *body)
+{
+    ngx_str_t            uri;
+    ngx_http_llm_ctx_t  *ctx;
+
+    ctx = body->ctx;
+
+    if (ctx->asked) {
+        return ngx_http_llm_guard_verdict(ctx->asked);
+    }
+
+    if (ctx->conf->guard == NULL || body->told.len == 0) {
+        return NGX_OK;
+    }
+
+    if (ngx_http_complex_value(ctx->request, &ctx->conf->guard->uri, &uri)
+        != NGX_OK)
+    {
+        llm_fail(&body->err, "No memory is left for this request.");
+        return NGX_ERROR;
+    }
+
+    if (uri.len == 0) {
+        ngx_http_llm_guard_free(body);
+        return NGX_OK;
+    }
+
+    return ngx_http_llm_guard_begin(body, &uri);
+}
+
+
+static ngx_int_t
+ngx_http_llm_guard_begin(ngx_http_llm_body_t *body, ngx_str_t *value)
+{
+    ngx_str_t              uri, args;
+    ngx_http_llm_ctx_t    *ctx;
+    ngx_http_llm_asked_t  *asked;
+
+    ctx = body->ctx;
+
+    asked = ngx_pcalloc(ctx->request->pool, sizeof(ngx_http_llm_asked_t));
+    if (asked == NULL) {
+        goto nomem;
+    }
+
+    asked->body = body;
+    asked->uri = *value;
+
+    if (ngx_http_llm_guard_head(asked) != NGX_OK) {
+        goto nomem;
+    }
+
+    if (ngx_http_llm_hold(body, body->msg.len + body->told.len,
+                          "too many requests wait for the answer of a guard "
+                          "(llm_queue memory=)")
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    uri = *value;
+
+    if (ngx_http_llm_guard_uri(ctx->request, &uri, &args) != NGX_OK) {
+        asked->failed = 1;
+        (void) ngx_http_llm_hold(body, 0, NULL);
+        ngx_http_llm_guard_free(body);
+        return ngx_http_llm_guard_verdict(asked);
+    }
+
+    if (ngx_http_llm_guard_request(asked, &uri, &args) != NGX_OK) {
+        goto nomem;
+    }
+
+    ctx->asked = asked;
+    ngx_http_llm_guard_wait(asked);
+
+    return NGX_DONE;
+
+nomem:
+
+    llm_fail(&body->err, "No memory is left for this request.");
+
+    return NGX_ERROR;
+}
+
+
+static ngx_int_t
+ngx_http_llm_guard_head(ngx_http_llm_asked_t *asked)
+{
+    u_char               *p;
+    llm_buf_t             head;
+    llm_str_t             id, tenant;
+    ngx_http_llm_ctx_t   *ctx;
+
+    ctx = asked->body->ctx;
+
+    id.len = ctx->request_id.len;
+    id.data = (char *) ctx->request_id.data;
+    tenant.len = ctx->tenant.len;
+    tenant.data = (char *) ctx->tenant.data;
+
+    p = NULL;
+    llm_buf_init(&head, 0);
+
+    if (llm_api_guard_head(ctx->api, &asked->body->conf, id, tenant, &head)
+        == LLM_OK)
+    {
+        p = ngx_pnalloc(ctx->request->pool, head.len);
+    }
+
+    if (p) {
+        ngx_memcpy(p, head.data, head.len);
+        asked->head.data = p;
+        asked->head.len = head.len;
+    }
+
+    llm_buf_free(&head);
+
+    return p ? NGX_OK : NGX_ERROR;
+}
+
+
+/* ---- waiting ---- */
+
+static void
+ngx_http_llm_guard_wait(ngx_http_llm_asked_t *asked)
+{
+    uint64_t             past, most;
+    ngx_msec_t           timeout;
+    ngx_http_llm_ctx_t  *ctx;
+    ngx_http_request_t  *r;
+
+    ctx = asked->body->ctx;
+    r = ctx->request;
+
+    timeout = ctx->conf->guard->timeout;
+    most = ctx->conf->timeout;
+    past = (llm_now_us() - ctx->arrival_us) / 1000;
+
+    if (most && past + timeout > most) {
+        timeout = (past < most) ? most - past : 0;
+        asked->last = 1;
+    }
+
+    r->write_event_handler = ngx_http_llm_guard_write_handler;
+
+    ngx_http_llm_watch(ctx, "waiting for the answer of a guard",
+                       ngx_http_llm_guard_timer_handler, asked);
+    ngx_add_timer(&ctx->timer, timeout);
+}
+
+
+/*
+ * The subrequest comes to an end, or to one of several: with a status of
+ * nginx's own it goes on to a page for that.  What would end the client's
+ * request with it is an error of the guard's alone.
+ */
+
+ngx_int_t
+ngx_http_llm_guard_done(ngx_http_request_t *r, void *data, ngx_int_t rc)
+{
+    ngx_http_llm_asked_t *asked = data;
+
+    if (!asked->over && ngx_http_post_request(r->main, NULL) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (r->connection->error) {
+        return rc;
+    }
+
+    switch (rc) {
+
+    case NGX_ERROR:
+    case NGX_HTTP_REQUEST_TIME_OUT:
+    case NGX_HTTP_CLIENT_CLOSED_REQUEST:
+    case NGX_HTTP_CLOSE:
+        asked->failed = 1;
+        return NGX_OK;
+
+    default:
+        return rc;
+    }
+}
+
+
+/* limit_req delays a request by the timer of its connection, whose events
+   come here */
+
+static void
+ngx_http_llm_guard_write_handler(ngx_http_request_t *r)
+{
+    ngx_http_llm_ctx_t  *ctx;
+    ngx_http_request_t  *sr;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_llm_module);
+    sr = ctx->asked->subrequest;
+
+    if (sr->done) {
+        ngx_http_llm_guard_end(ctx->asked);
+
+    } else if (sr->upstream == NULL) {
+        sr->write_event_handler(sr);
+    }
+}
+
+
+static void
+ngx_http_llm_guard_timer_handler(ngx_event_t *ev)
+{
+    ngx_connection_t      *c;
+    ngx_http_request_t    *r;
+    ngx_http_llm_asked_t  *asked;
+
+    asked = ev->data;
+    r = asked->body->ctx->request;
+    c = r->connection;
+
+    ngx_http_set_log_request(c->log, r);
+
+    if (!asked->subrequest->done) {
+        asked->over = 1;
+        asked->failed = 1;
+        asked->timedout = 1;
+
+        ngx_http_llm_guard_cancel(asked->subrequest);
+    }
+
+    ngx_http_llm_guard_end(asked);
+    ngx_http_run_posted_requests(c);
+}
+
+
+/* an upstream is ended as nginx does it where a request gets another one */
+
+static void
+ngx_http_llm_guard_cancel(ngx_http_request_t *sr)
+{
+    ngx_event_t          *wev;
+    ngx_http_upstream_t  *u;
+
+    u = sr->upstream;
+    wev = sr->connection->write;
+
+    if (u && u->cleanup) {
+        sr->main->count++;
+        (*u->cleanup)(sr);
+
+    } else if (u == NULL && wev->delayed && wev->timer_set) {
+        wev->delayed = 0;
+        ngx_del_timer(wev);
+
+    } else {
+        return;
+    }
+
+    ngx_http_finalize_request(sr, NGX_OK);
+}
+
+
+static void
+ngx_http_llm_guard_end(ngx_http_llm_asked_t *asked)
+{
+    ngx_http_llm_ctx_t  *ctx;
+
+    ctx = asked->body->ctx;
+
+    if (ctx->timer.timer_set) {
+        ngx_del_timer(&ctx->timer);
+    }
+
+    if (asked->subrequest->done) {
+        asked->subrequest->request_body->bufs = NULL;
+        ngx_http_llm_guard_free(asked->body);
+    }
+
+    asked->over = 1;
+
+    (void) ngx_http_llm_hold(asked->body, 0, NULL);
+
+    ngx_http_llm_submit(asked->body);
+}
+
+
+/* ---- what it says ---- */
+
+static ngx_int_t
+ngx_http_llm_guard_verdict(ngx_http_llm_asked_t *asked)
+{
+    llm_err_t            *err;
+    ngx_log_t            *log;
+    ngx_uint_t            status;
+    ngx_http_llm_ctx_t   *ctx;
+
+    ctx = asked->body->ctx;
+    err = &asked->body->err;
+    log = ctx->request->connection->log;
+
+    status = asked->failed ? 0 : asked->subrequest->headers_out.status;
+
+    if (status >= 200 && status < 300) {
+        return NGX_OK;
+    }
+
+    if (status == NGX_HTTP_FORBIDDEN) {
+        llm_fail_with(err, 400, "content_policy_violation", NULL,
+                      "This request was refused because of what it says.");
+        return NGX_ERROR;
+    }
+
+    if (asked->timedout && asked->last) {
+        llm_fail_with(err, 504, "timeout", NULL,
+                      "The request took longer than the server allows.");
+        return NGX_ERROR;
+    }
+
+    ngx_log_error(NGX_LOG_ERR, log, asked->timedout ? NGX_ETIMEDOUT : 0,
+                  "llm_guard \"%s\": its answer is %ui, the request %s",
+                  ngx_http_llm_clean(ctx->request, &asked->uri), status,
+                  ctx->conf->guard->open ? "passes" : "does not pass");
+
+    if (ctx->conf->guard->open) {
+        return NGX_OK;
+    }
+
+    llm_fail_with(err, 503, "guard_unavailable", NULL,
+                  "It cannot be said now whether this request may be "
+                  "answered.");
+
+    return NGX_ERROR;
+}

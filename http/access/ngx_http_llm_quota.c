@@ -1,0 +1,650 @@
+/*
+ * What a request takes from its quotas and gives back:
+ *
+ *   before its body is read   debts, the day, requests and streams are looked
+ *                             at
+ *   when it was parsed        they are looked at again; it gets a claim on each
+ *                             account, and counts as a request
+ *   once it is tokenised      the prompt and a reserve for the answer are
+ *                             charged, or it is refused
+ *   when it begins to run     what the prefix cache had is cheaper
+ *   with each token           it pays from what was charged, and beyond that
+ *                             from the account, which may so come into debt
+ *   at its end                what was charged and not used goes back
+ *
+ * Several zones are locked together, in their order in the configuration: all
+ * are charged or none.  A request that is no valid one leaves nothing behind.
+ */
+
+#include "http/access/ngx_http_llm_quota.h"
+
+
+static ngx_int_t ngx_http_llm_quota_share(ngx_http_request_t *r,
+    ngx_http_llm_limit_t *l, ngx_http_llm_share_t *s,
+    ngx_http_llm_refusal_t *no);
+static ngx_int_t ngx_http_llm_quota_units(ngx_http_request_t *r,
+    ngx_http_llm_amount_t *a, ngx_uint_t plain, llm_rate_t *rate,
+    int64_t *units);
+static void ngx_http_llm_quota_lock_all(ngx_http_llm_ctx_t *ctx);
+static void ngx_http_llm_quota_unlock_all(ngx_http_llm_ctx_t *ctx);
+static ngx_uint_t ngx_http_llm_quota_short(ngx_http_llm_share_t *s,
+    ngx_http_llm_account_t *a, ngx_uint_t begins, int64_t wanted,
+    ngx_http_llm_refusal_t *no);
+static ngx_uint_t ngx_http_llm_quota_lacks(ngx_http_llm_share_t *s,
+    ngx_http_llm_account_t *a, ngx_http_llm_refusal_t *no);
+static ngx_int_t ngx_http_llm_quota_look(ngx_http_llm_ctx_t *ctx,
+    ngx_http_llm_refusal_t *no);
+static ngx_int_t ngx_http_llm_quota_claims(ngx_http_llm_ctx_t *ctx,
+    ngx_http_llm_refusal_t *no);
+static void ngx_http_llm_quota_share_all(ngx_http_llm_ctx_t *ctx);
+static void ngx_http_llm_quota_count(ngx_http_llm_ctx_t *ctx, int64_t units);
+static int64_t ngx_http_llm_quota_price(ngx_http_llm_share_t *s,
+    uint64_t prompt, uint64_t answer);
+
+
+/* ---- what the limits are for a request ---- */
+
+ngx_int_t
+ngx_http_llm_quota_shares(ngx_http_request_t *r, ngx_array_t *limits,
+    ngx_http_llm_share_t **shares, ngx_uint_t *n, ngx_http_llm_refusal_t *no)
+{
+    ngx_int_t              rc;
+    ngx_uint_t             i;
+    ngx_http_llm_limit_t  *l;
+    ngx_http_llm_share_t  *s;
+
+    ngx_memzero(no, sizeof(ngx_http_llm_refusal_t));
+
+    s = ngx_pcalloc(r->pool, limits->nelts * sizeof(ngx_http_llm_share_t));
+    if (s == NULL) {
+        return NGX_ERROR;
+    }
+
+    *shares = s;
+    *n = 0;
+    l = limits->elts;
+
+    for (i = 0; i < limits->nelts; i++) {
+        rc = ngx_http_llm_quota_share(r, &l[i], &s[*n], no);
+
+        if (rc == NGX_ERROR) {
+            return NGX_ERROR;
+        }
+
+        *n += (rc == NGX_OK);
+    }
+
+    return NGX_OK;
+}
+
+
+/* NGX_DECLINED: it has no key, so it is not limited */
+
+static ngx_int_t
+ngx_http_llm_quota_share(ngx_http_request_t *r, ngx_http_llm_limit_t *l,
+    ngx_http_llm_share_t *s, ngx_http_llm_refusal_t *no)
+{
+    int64_t                burst;
+    llm_rate_t             v;
+    ngx_http_llm_quota_t  *q;
+
+    q = l->quota;
+    s->limit = l;
+
+    no->what = NGX_HTTP_LLM_SHORT_VALUE;
+    no->share = s;
+
+    if (ngx_http_complex_value(r, &q->key, &s->key) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (s->key.len == 0) {
+        no->what = NGX_HTTP_LLM_SHORT_NONE;
+        return NGX_DECLINED;
+    }
+
+    if (s->key.len > NGX_HTTP_LLM_MAX_KEY) {
+        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
+                      "the value of \"%V\" is too long for a token quota",
+                      &q->key.value);
+        return NGX_ERROR;
+    }
+
+    s->hash = ngx_crc32_short(s->key.data, s->key.len);
+
+    if (ngx_http_llm_quota_units(r, &q->rate, 0, &s->rate, &s->burst)
+        != NGX_OK
+        || ngx_http_llm_quota_units(r, &q->requests, 0, &s->requests,
+                                    &s->most_requests) != NGX_OK
+        || ngx_http_llm_quota_units(r, &l->burst, 1, &v, &burst) != NGX_OK
+        || ngx_http_llm_quota_units(r, &q->day, 1, &v, &s->day) != NGX_OK
+        || ngx_http_llm_quota_units(r, &q->streams, 1, &v, &s->streams)
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    if (s->burst >= 0 && burst >= 0) {
+        s->burst = burst;
+    }
+
+    if (s->streams >= 0) {
+        s->streams = (int64_t) v.n;
+    }
+
+    no->what = NGX_HTTP_LLM_SHORT_NONE;
+
+    return NGX_OK;
+}
+
+
+/* -1: there is no such limit.  What is not a number keeps the request out, for
+   it may be a mistake in what was to limit it */
+
+static ngx_int_t
+ngx_http_llm_quota_units(ngx_http_request_t *r, ngx_http_llm_amount_t *a,
+    ngx_uint_t plain, llm_rate_t *rate, int64_t *units)
+{
+    ngx_int_t  rc;
+
+    rc = ngx_http_llm_amount(r, a, plain, rate);
+
+    *units = (rc == NGX_OK) ? (int64_t) rate->n * LLM_QUOTA_UNIT : -1;
+
+    return rc == NGX_ERROR ? NGX_ERROR : NGX_OK;
+}
+
+
+/* ---- accounts as they are now ---- */
+
+void
+ngx_http_llm_quota_run(ngx_http_llm_share_t *s, ngx_http_llm_account_t *a)
+{
+    ngx_http_llm_account_run(a, s->rate.step, s->requests.step);
+
+    /* where there is no limit nothing is to be remembered */
+
+    if (s->burst < 0) {
+        a->n.tokens.excess = 0;
+    }
+
+    if (s->most_requests < 0) {
+        a->n.requests.excess = 0;
+    }
+}
+
+
+static void
+ngx_http_llm_quota_lock_all(ngx_http_llm_ctx_t *ctx)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; i < ctx->nshares; i++) {
+        ngx_http_llm_quota_lock(ctx->shares[i].limit->quota);
+    }
+}
+
+
+static void
+ngx_http_llm_quota_unlock_all(ngx_http_llm_ctx_t *ctx)
+{
+    ngx_uint_t  i;
+
+    for (i = ctx->nshares; i > 0; i--) {
+        ngx_http_llm_account_done(ctx->shares[i - 1].limit->quota);
+        ngx_http_llm_quota_unlock(ctx->shares[i - 1].limit->quota);
+    }
+}
+
+
+/*
+ * Does the account lack what a request wants?  One that begins wants to count
+ * as a request, and that there is no debt.  Says the first thing that lacks.
+ */
+
+static ngx_uint_t
+ngx_http_llm_quota_short(ngx_http_llm_share_t *s, ngx_http_llm_account_t *a,
+    ngx_uint_t begins, int64_t wanted, ngx_http_llm_refusal_t *no)
+{
+    int64_t  most, day;
+
+    no->share = s;
+    no->wanted = wanted;
+
+    day = a->n.day_units + (a->known ? a->known->others : 0);
+
+    if (s->day >= 0 && day + wanted > s->day) {
+        no->what = NGX_HTTP_LLM_SHORT_DAY;
+        no->left = ngx_max(s->day - day, 0);
+        no->wait_us = (86400 - (uint64_t) ngx_time() % 86400) * 1000000;
+        return 1;
+    }
+
+    if (s->burst >= 0 && a->n.tokens.excess + wanted > s->burst) {
+        most = s->burst - wanted;
+
+        no->what = NGX_HTTP_LLM_SHORT_TOKENS;
+        no->left = ngx_max(s->burst - a->n.tokens.excess, 0);
+        no->wait_us = llm_bucket_wait(&a->n.tokens, most);
+        return 1;
+    }
+
+    if (!begins) {
+        return 0;
+    }
+
+    if (s->most_requests >= 0
+        && a->n.requests.excess + LLM_QUOTA_UNIT > s->most_requests)
+    {
+        no->what = NGX_HTTP_LLM_SHORT_REQUESTS;
+        no->wait_us = llm_bucket_wait(&a->n.requests,
+                                      s->most_requests - LLM_QUOTA_UNIT);
+        return 1;
+    }
+
+    if (s->streams >= 0
+        && (int64_t) ngx_http_llm_account_streams(a) >= s->streams)
+    {
+        no->what = NGX_HTTP_LLM_SHORT_STREAMS;
+        no->wait_us = s->streams ? 1000000 : UINT64_MAX;
+        return 1;
+    }
+
+    return 0;
+}
+
+
+/* ---- before the body is read ---- */
+
+ngx_int_t
+ngx_http_llm_quota_begin(ngx_http_llm_ctx_t *ctx, llm_err_t *err)
+{
+    ngx_int_t                rc;
+    ngx_http_llm_refusal_t   no;
+
+    if (ctx->conf->limits == NULL) {
+        return NGX_OK;
+    }
+
+    if (ngx_http_llm_quota_shares(ctx->request, ctx->conf->limits,
+                                  &ctx->shares, &ctx->nshares, &no)
+        != NGX_OK)
+    {
+        ctx->nshares = 0;
+        ngx_http_llm_quota_refuse(ctx, &no, err);
+        return NGX_ERROR;
+    }
+
+    if (ctx->nshares == 0) {
+        return NGX_OK;
+    }
+
+    ngx_http_llm_quota_share_all(ctx);
+    ngx_http_llm_quota_lock_all(ctx);
+
+    rc = ngx_http_llm_quota_look(ctx, &no);
+
+    ngx_http_llm_quota_unlock_all(ctx);
+
+    if (rc != NGX_OK) {
+        ngx_http_llm_quota_refuse(ctx, &no, err);
+    }
+
+    return rc;
+}
+
+
+/* what others charge to the same accounts, in another nginx */
+
+static void
+ngx_http_llm_quota_share_all(ngx_http_llm_ctx_t *ctx)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; i < ctx->nshares; i++) {
+        ngx_http_llm_usage_share(ctx->shares[i].limit->quota);
+    }
+}
+
+
+/* would it be refused?  What dead workers hold comes back then */
+
+static ngx_uint_t
+ngx_http_llm_quota_lacks(ngx_http_llm_share_t *s, ngx_http_llm_account_t *a,
+    ngx_http_llm_refusal_t *no)
+{
+    int64_t                least;
+    ngx_uint_t             lacks;
+    ngx_http_llm_quota_t  *q;
+
+    q = s->limit->quota;
+    least = (q->in || q->out) ? LLM_QUOTA_UNIT : 0;
+
+    ngx_http_llm_account_change(q, a, NULL);
+    ngx_http_llm_quota_run(s, a);
+    lacks = ngx_http_llm_quota_short(s, a, 1, least, no);
+    ngx_http_llm_account_done(q);
+
+    if (lacks && !ngx_queue_empty(&a->claims)) {
+        ngx_http_llm_account_sweep(q, a);
+        lacks = ngx_http_llm_quota_short(s, a, 1, least, no);
+    }
+
+    return lacks;
+}
+
+
+/* nothing is made for it yet; who has no account is as if it were a new one */
+
+static ngx_int_t
+ngx_http_llm_quota_look(ngx_http_llm_ctx_t *ctx, ngx_http_llm_refusal_t *no)
+{
+    int64_t                  least;
+    ngx_uint_t               i;
+    ngx_http_llm_quota_t    *q;
+    ngx_http_llm_share_t    *s;
+    ngx_http_llm_account_t  *a, none;
+
+    ngx_memzero(&none, sizeof(ngx_http_llm_account_t));
+    ngx_queue_init(&none.claims);
+
+    for (i = 0; i < ctx->nshares; i++) {
+        s = &ctx->shares[i];
+        q = s->limit->quota;
+
+        if (s->limit->dry_run) {
+            continue;
+        }
+
+        a = ngx_http_llm_account_find(q, s->hash, &s->key);
+        least = (q->in || q->out) ? LLM_QUOTA_UNIT : 0;
+
+        if ((a ? ngx_http_llm_quota_lacks(s, a, no)
+               : ngx_http_llm_quota_short(s, &none, 1, least, no))
+            && ngx_http_llm_quota_enforced(ctx, no))
+        {
+            return NGX_ERROR;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+/* ---- when it is a valid request ---- */
+
+ngx_int_t
+ngx_http_llm_quota_claim(ngx_http_llm_ctx_t *ctx, llm_err_t *err)
+{
+    ngx_int_t                rc;
+    ngx_http_llm_refusal_t   no;
+
+    if (ctx->nshares == 0 || ctx->claimed) {
+        return NGX_OK;
+    }
+
+    ctx->claimed = 1;
+
+    ngx_http_llm_quota_lock_all(ctx);
+
+    rc = ngx_http_llm_quota_claims(ctx, &no);
+
+    ngx_http_llm_quota_unlock_all(ctx);
+
+    if (rc != NGX_OK) {
+        ngx_http_llm_quota_end(ctx);
+        ngx_http_llm_quota_refuse(ctx, &no, err);
+    }
+
+    return rc;
+}
+
+
+/* a claim on each account; then, if none lacks anything, each counts one more
+   request */
+
+static ngx_int_t
+ngx_http_llm_quota_claims(ngx_http_llm_ctx_t *ctx, ngx_http_llm_refusal_t *no)
+{
+    ngx_uint_t               i;
+    ngx_http_llm_quota_t    *q;
+    ngx_http_llm_share_t    *s;
+    ngx_http_llm_account_t  *a;
+
+    for (i = 0; i < ctx->nshares; i++) {
+        s = &ctx->shares[i];
+        q = s->limit->quota;
+
+        a = ngx_http_llm_account_get(q, s->hash, &s->key, 0);
+
+        if (a) {
+            if (ngx_http_llm_quota_lacks(s, a, no)
+                && ngx_http_llm_quota_enforced(ctx, no))
+            {
+                ngx_http_llm_account_drop(q, a);
+                return NGX_ERROR;
+            }
+
+            s->claim = ngx_http_llm_claim_create(q, a);
+        }
+
+        if (s->claim == NULL) {
+            no->what = NGX_HTTP_LLM_SHORT_MEMORY;
+            no->share = s;
+
+            if (a) {
+                ngx_http_llm_account_drop(q, a);
+            }
+
+            if (ngx_http_llm_quota_enforced(ctx, no)) {
+                return NGX_ERROR;
+            }
+        }
+    }
+
+    ngx_http_llm_quota_count(ctx, LLM_QUOTA_UNIT);
+
+    return NGX_OK;
+}
+
+
+/* with the locks held: one request more, or less */
+
+static void
+ngx_http_llm_quota_count(ngx_http_llm_ctx_t *ctx, int64_t units)
+{
+    ngx_uint_t             i;
+    ngx_http_llm_share_t  *s;
+
+    for (i = 0; i < ctx->nshares; i++) {
+        s = &ctx->shares[i];
+
+        if (s->claim && s->most_requests >= 0) {
+            llm_bucket_add(&s->claim->account->n.requests, units);
+        }
+    }
+}
+
+
+/* the engine has not taken it */
+
+void
+ngx_http_llm_quota_return(ngx_http_llm_ctx_t *ctx)
+{
+    if (ctx->nshares == 0) {
+        return;
+    }
+
+    ngx_http_llm_quota_lock_all(ctx);
+    ngx_http_llm_quota_count(ctx, -LLM_QUOTA_UNIT);
+    ngx_http_llm_quota_unlock_all(ctx);
+
+    ngx_http_llm_quota_end(ctx);
+}
+
+
+/* ---- once it is tokenised ---- */
+
+static int64_t
+ngx_http_llm_quota_price(ngx_http_llm_share_t *s, uint64_t prompt,
+    uint64_t answer)
+{
+    uint64_t               n;
+    ngx_http_llm_quota_t  *q;
+
+    q = s->limit->quota;
+
+    n = (q->in ? prompt : 0) + (q->out ? ngx_min(answer, s->limit->reserve)
+                                       : 0);
+
+    return (int64_t) ngx_min(n, LLM_QUOTA_MOST + 1) * LLM_QUOTA_UNIT;
+}
+
+
+ngx_int_t
+ngx_http_llm_quota_charge(ngx_http_llm_ctx_t *ctx, uint64_t prompt,
+    uint64_t answer, llm_err_t *err)
+{
+    int64_t                  units;
+    ngx_int_t                rc;
+    ngx_uint_t               i;
+    ngx_http_llm_quota_t    *q;
+    ngx_http_llm_share_t    *s;
+    ngx_http_llm_account_t  *a;
+    ngx_http_llm_refusal_t   no;
+
+    rc = NGX_OK;
+
+    ngx_http_llm_quota_share_all(ctx);
+    ngx_http_llm_quota_lock_all(ctx);
+
+    for (i = 0; rc == NGX_OK && i < ctx->nshares; i++) {
+        s = &ctx->shares[i];
+        q = s->limit->quota;
+
+        if (s->claim == NULL) {
+            continue;
+        }
+
+        a = s->claim->account;
+        units = ngx_http_llm_quota_price(s, prompt, answer);
+
+        ngx_http_llm_account_change(q, a, s->claim);
+        ngx_http_llm_quota_run(s, a);
+
+        if (ngx_http_llm_quota_short(s, a, 0, units, &no)
+            && ngx_http_llm_quota_enforced(ctx, &no))
+        {
+            rc = NGX_ERROR;
+        }
+    }
+
+    for (i = 0; rc == NGX_OK && i < ctx->nshares; i++) {
+        s = &ctx->shares[i];
+
+        if (s->claim) {
+            ngx_http_llm_claim_charge(s->claim,
+                                      ngx_http_llm_quota_price(s, prompt,
+                                                               answer));
+        }
+    }
+
+    ngx_http_llm_quota_unlock_all(ctx);
+
+    if (rc != NGX_OK) {
+        ngx_http_llm_quota_return(ctx);
+        ngx_http_llm_quota_refuse(ctx, &no, err);
+
+    } else {
+        ngx_http_llm_quota_share_all(ctx);
+    }
+
+    return rc;
+}
+
+
+/* ---- while it runs ---- */
+
+void
+ngx_http_llm_quota_start(ngx_http_llm_ctx_t *ctx, uint32_t prompt,
+    uint32_t cached)
+{
+    ngx_uint_t             i;
+    ngx_http_llm_claim_t  *c;
+
+    for (i = 0; i < ctx->nshares; i++) {
+        c = ctx->shares[i].claim;
+
+        if (c) {
+            c->cached = ngx_min(cached, prompt);
+            c->prompt = prompt;
+            c->started = 1;
+        }
+    }
+}
+
+
+/* n more tokens were generated; those of one step are told one after another,
+   so that an account that must pay beyond the reserve is seldom locked */
+
+void
+ngx_http_llm_quota_pay(ngx_http_llm_ctx_t *ctx, uint64_t n)
+{
+    int64_t                  more;
+    ngx_uint_t               i;
+    ngx_http_llm_quota_t    *q;
+    ngx_http_llm_share_t    *s;
+    ngx_http_llm_claim_t    *c;
+
+    for (i = 0; n && i < ctx->nshares; i++) {
+        s = &ctx->shares[i];
+        q = s->limit->quota;
+        c = s->claim;
+
+        if (c == NULL) {
+            continue;
+        }
+
+        c->answer += n;
+        more = ngx_http_llm_claim_used(q, c) - c->charged;
+
+        if (more > 0) {
+            ngx_http_llm_quota_lock(q);
+            ngx_http_llm_account_change(q, c->account, c);
+            ngx_http_llm_quota_run(s, c->account);
+            ngx_http_llm_claim_charge(c, more);
+            ngx_http_llm_account_done(q);
+            ngx_http_llm_quota_unlock(q);
+        }
+    }
+}
+
+
+/* also for what was refused: then it gives back all that it has */
+
+void
+ngx_http_llm_quota_end(ngx_http_llm_ctx_t *ctx)
+{
+    ngx_uint_t             i;
+    ngx_http_llm_quota_t  *q;
+    ngx_http_llm_share_t  *s;
+
+    for (i = 0; i < ctx->nshares; i++) {
+        s = &ctx->shares[i];
+        q = s->limit->quota;
+
+        if (s->claim == NULL) {
+            continue;
+        }
+
+        ngx_http_llm_quota_lock(q);
+        ngx_http_llm_account_change(q, s->claim->account, s->claim);
+        ngx_http_llm_quota_run(s, s->claim->account);
+        ngx_http_llm_account_done(q);
+        ngx_http_llm_claim_end(q, s->claim);
+        ngx_http_llm_quota_unlock(q);
+
+        s->claim = NULL;
+        ngx_http_llm_usage_share(q);
+    }
+}

@@ -1,0 +1,377 @@
+/*
+ * state= of llm_token_zone: days and usage in a file, so that a restart does
+ * not forget them; its form is that of engine/api/usage.h.
+ *
+ * - Who creates the zone's memory reads the file: the master, or nginx -t.
+ *   One that is torn is named in the log and not used, and kept beside the new
+ *   one as FILE.bad.
+ * - Worker 0 writes it, a second after something has changed and at its end, to
+ *   a file of another name, which takes its place.  A thread does it, which
+ *   holds the zone's lock for a few accounts at a time.
+ * - As long as others have it, too (see ngx_http_llm_usage_sync.c), it is
+ *   written and read at once: by worker 0 as soon as it sees that it must, and
+ *   by each worker before and after it charges somebody, if it is small and
+ *   not locked for long.
+ * - What live requests were charged and have not used counts for others only,
+ *   and as long as there are any: a restart ends those requests.
+ */
+
+#include "http/access/ngx_http_llm_quota.h"
+
+
+/* how often is looked whether the file is to be written, and how long after a
+   change it is, in ms */
+#define NGX_HTTP_LLM_USAGE_LOOK   200
+#define NGX_HTTP_LLM_USAGE_EACH   1000
+
+
+/* who writes the files of a configuration; malloc(), the thread's while busy */
+
+struct ngx_http_llm_usage_s {
+    ngx_http_llm_main_conf_t    *main;
+    ngx_event_t                  timer;
+    ngx_http_llm_task_t          task;
+    ngx_uint_t                   busy;
+    ngx_uint_t                   failed;        /* the last try; it was
+                                                   logged */
+    llm_err_t                    err;           /* status 0: all went well */
+
+    /* of each zone: */
+
+    ngx_uint_t                  *written;       /* changes */
+    ngx_uint_t                  *due;           /* it is to be written */
+    ngx_msec_t                  *since;         /* there are changes; 0: none
+                                                   were seen */
+};
+
+
+/* while a file is read, before any process uses the zone */
+
+typedef struct {
+    ngx_http_llm_quota_t        *quota;
+    ngx_uint_t                   shared;
+    ngx_uint_t                   left;          /* accounts without room */
+} ngx_http_llm_load_t;
+
+
+static int ngx_http_llm_usage_load_one(void *data, const llm_usage_t *u,
+    llm_err_t *err);
+static void ngx_http_llm_usage_handler(ngx_event_t *ev);
+static ngx_uint_t ngx_http_llm_usage_due(ngx_http_llm_usage_t *u,
+    ngx_http_llm_quota_t *q, ngx_uint_t i);
+static void ngx_http_llm_usage_run(void *data);
+static void ngx_http_llm_usage_done(void *data);
+
+
+/* ---- reading ---- */
+
+void
+ngx_http_llm_usage_load(ngx_http_llm_quota_t *q, ngx_log_t *log)
+{
+    char                 *path;
+    llm_err_t             err;
+    ngx_file_info_t       fi;
+    ngx_http_llm_load_t   load;
+
+    path = (char *) q->state.data;
+
+    if (q->state.len == 0
+        || (ngx_file_info(path, &fi) == NGX_FILE_ERROR
+            && ngx_errno == NGX_ENOENT))
+    {
+        return;
+    }
+
+    load.quota = q;
+    load.shared = ngx_http_llm_usage_shared(q);
+    load.left = 0;
+
+    llm_keys_which(path, &q->sh->file);
+
+    if (llm_usage_read_file(path, ngx_http_llm_usage_load_one, &load, &err)
+        != LLM_OK)
+    {
+        ngx_log_error(NGX_LOG_ERR, log, 0,
+                      "the usage of zone \"%V\" in \"%s\" is not used: %s",
+                      &q->shm_zone->shm.name, path, err.msg);
+        ngx_memzero(&q->sh->file, sizeof(llm_keys_id_t));
+    }
+
+    if (load.left) {
+        q->sh->beyond = 1;
+        ngx_log_error(NGX_LOG_WARN, log, 0,
+                      "zone \"%V\" has no room for %ui accounts in \"%s\"",
+                      &q->shm_zone->shm.name, load.left, path);
+    }
+}
+
+
+static int
+ngx_http_llm_usage_load_one(void *data, const llm_usage_t *u, llm_err_t *err)
+{
+    ngx_http_llm_load_t *load = data;
+
+    ngx_str_t                key;
+    llm_usage_t              one;
+    ngx_http_llm_quota_t    *q;
+    ngx_http_llm_account_t  *a;
+
+    q = load->quota;
+
+    one = *u;
+    one.held = load->shared ? one.held : 0;
+    key.data = (u_char *) u->key.data;
+    key.len = u->key.len;
+
+    /* nothing is to be remembered of it */
+
+    if (ngx_http_llm_usage_is_empty(&one) || key.len > NGX_HTTP_LLM_MAX_KEY) {
+        return LLM_OK;
+    }
+
+    a = ngx_http_llm_account_get(q, ngx_crc32_short(key.data, key.len), &key,
+                                 1);
+    if (a == NULL) {
+        load->left++;
+        return LLM_OK;
+    }
+
+    ngx_http_llm_usage_take(q, a, &one, load->shared);
+
+    return LLM_OK;
+}
+
+
+/* ---- when it is written ---- */
+
+/* with a reload there may be another file for the zone's memory; that the
+   configuration is used only the workers know */
+
+void
+ngx_http_llm_usage_attach(ngx_http_llm_main_conf_t *mcf)
+{
+    ngx_uint_t              i;
+    ngx_http_llm_quota_t  **q;
+
+    q = mcf->quotas.elts;
+
+    for (i = 0; i < mcf->quotas.nelts; i++) {
+
+        if (q[i]->state.len == 0) {
+            continue;
+        }
+
+        ngx_http_llm_quota_lock(q[i]);
+
+        if (q[i]->sh->place != q[i]->place) {
+            q[i]->sh->place = q[i]->place;
+            q[i]->sh->moved = 1;
+        }
+
+        ngx_http_llm_quota_unlock(q[i]);
+        ngx_http_llm_usage_open(q[i]);
+    }
+}
+
+
+void
+ngx_http_llm_usage_share(ngx_http_llm_quota_t *q)
+{
+    llm_err_t      err;
+    llm_keys_id_t  file;
+
+    if (q->state.len == 0 || q->folder == -1
+        || !ngx_http_llm_usage_shared(q))
+    {
+        return;
+    }
+
+    llm_keys_which((char *) q->state.data, &file);
+
+    if (file.size <= NGX_HTTP_LLM_USAGE_SMALL) {
+        (void) ngx_http_llm_usage_sync(q, 1, &err);
+    }
+}
+
+
+ngx_int_t
+ngx_http_llm_usage_init(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
+{
+    ngx_uint_t              i, n;
+    ngx_http_llm_usage_t   *u;
+    ngx_http_llm_quota_t  **q;
+
+    n = mcf->quotas.nelts;
+    q = mcf->quotas.elts;
+
+    for (i = 0; i < n && q[i]->state.len == 0; i++) { /* void */ }
+
+    if (i == n) {
+        return NGX_OK;
+    }
+
+    u = ngx_calloc(sizeof(ngx_http_llm_usage_t) + 3 * n * sizeof(ngx_uint_t),
+                   log);
+    if (u == NULL) {
+        return NGX_ERROR;
+    }
+
+    u->main = mcf;
+    u->written = (ngx_uint_t *) (u + 1);
+    u->due = u->written + n;
+    u->since = (ngx_msec_t *) (u->due + n);
+
+    u->timer.handler = ngx_http_llm_usage_handler;
+    u->timer.data = mcf->worker->conn;
+    u->timer.log = log;
+    u->timer.cancelable = 1;
+
+    u->task.run = ngx_http_llm_usage_run;
+    u->task.done = ngx_http_llm_usage_done;
+    u->task.data = u;
+
+    mcf->worker->usage = u;
+
+    ngx_add_timer(&u->timer, NGX_HTTP_LLM_USAGE_LOOK);
+
+    return NGX_OK;
+}
+
+
+/* the tasks' threads have ended */
+
+void
+ngx_http_llm_usage_stop(ngx_http_llm_main_conf_t *mcf)
+{
+    ngx_uint_t             i;
+    ngx_http_llm_usage_t  *u;
+
+    u = mcf->worker->usage;
+
+    if (u == NULL) {
+        return;
+    }
+
+    if (u->timer.timer_set) {
+        ngx_del_timer(&u->timer);
+    }
+
+    for (i = 0; i < mcf->quotas.nelts; i++) {
+        u->due[i] = 1;
+    }
+
+    ngx_http_llm_usage_run(u);
+    ngx_http_llm_usage_done(u);
+
+    ngx_free(u);
+    mcf->worker->usage = NULL;
+}
+
+
+static void
+ngx_http_llm_usage_handler(ngx_event_t *ev)
+{
+    ngx_uint_t                 i, due;
+    ngx_http_llm_usage_t      *u;
+    ngx_http_llm_quota_t     **q;
+    ngx_http_llm_main_conf_t  *mcf;
+
+    mcf = ngx_http_llm_event_conf(ev);
+    u = mcf->worker->usage;
+    q = mcf->quotas.elts;
+    due = 0;
+
+    for (i = 0; !u->busy && i < mcf->quotas.nelts; i++) {
+        u->due[i] = ngx_http_llm_usage_due(u, q[i], i);
+        due |= u->due[i];
+    }
+
+    if (due
+        && ngx_http_llm_run_task(&mcf->worker->tasks, &u->task, ev->log)
+           == NGX_OK)
+    {
+        u->busy = 1;
+    }
+
+    /* while it drains, too: another nginx may have begun with the file */
+
+    ngx_add_timer(ev, NGX_HTTP_LLM_USAGE_LOOK);
+}
+
+
+/* what others write is read as soon as it is there */
+
+static ngx_uint_t
+ngx_http_llm_usage_due(ngx_http_llm_usage_t *u, ngx_http_llm_quota_t *q,
+    ngx_uint_t i)
+{
+    llm_keys_id_t  file;
+
+    if (q->state.len == 0) {
+        return 0;
+    }
+
+    if (!ngx_http_llm_usage_shared(q)) {
+
+        if (q->sh->changes == u->written[i]) {
+            u->since[i] = 0;
+            return 0;
+        }
+
+        if (u->since[i] == 0) {
+            u->since[i] = ngx_max(ngx_current_msec, 1);
+        }
+
+        return ngx_current_msec - u->since[i] >= NGX_HTTP_LLM_USAGE_EACH;
+    }
+
+    llm_keys_which((char *) q->state.data, &file);
+
+    return q->sh->changes != u->written[i] || q->sh->loose || !q->sh->shared
+           || ngx_memcmp(&file, &q->sh->file, sizeof(llm_keys_id_t)) != 0;
+}
+
+
+static void
+ngx_http_llm_usage_run(void *data)
+{
+    ngx_http_llm_usage_t *u = data;
+
+    ngx_uint_t              i, changes;
+    ngx_http_llm_quota_t  **q;
+
+    q = u->main->quotas.elts;
+    u->err.status = 0;
+
+    for (i = 0; i < u->main->quotas.nelts; i++) {
+        changes = q[i]->sh->changes;
+
+        if (q[i]->state.len && u->due[i]
+            && ngx_http_llm_usage_sync(q[i], 0, &u->err) == LLM_OK)
+        {
+            u->written[i] = changes;
+        }
+    }
+}
+
+
+static void
+ngx_http_llm_usage_done(void *data)
+{
+    ngx_http_llm_usage_t *u = data;
+
+    ngx_uint_t  i;
+
+    u->busy = 0;
+
+    for (i = 0; i < u->main->quotas.nelts; i++) {
+        u->since[i] = u->due[i] ? 0 : u->since[i];
+        u->due[i] = 0;
+    }
+
+    if (u->err.status && !u->failed) {
+        ngx_log_error(NGX_LOG_ERR, u->main->cycle->log, 0, "%s", u->err.msg);
+    }
+
+    u->failed = u->err.status != 0;
+}

@@ -1,0 +1,465 @@
+/*
+ * llm_admin [state=FILE] [models=DIR] [new=N] [like=MODEL]: models that come
+ * and go, aliases and usage over HTTP.  This file has the directive and its
+ * checks.
+ *
+ * Who may ask is the location's affair: allow, deny, auth_basic; where it has
+ * llm_api_keys a key needs the scope admin, which keys have only if their line
+ * names it.
+ */
+
+#include "http/admin/ngx_http_llm_admin.h"
+
+
+static ngx_http_llm_admin_t *ngx_http_llm_admin_conf(ngx_conf_t *cf,
+    ngx_http_llm_main_conf_t *mcf);
+static char *ngx_http_llm_admin_param(ngx_conf_t *cf,
+    ngx_http_llm_admin_t *admin, ngx_str_t *value);
+static char *ngx_http_llm_admin_state_file(ngx_conf_t *cf,
+    ngx_http_llm_admin_t *admin, ngx_str_t *s);
+static char *ngx_http_llm_admin_folder(ngx_conf_t *cf,
+    ngx_http_llm_admin_t *admin, ngx_str_t *s);
+static char *ngx_http_llm_admin_new(ngx_conf_t *cf,
+    ngx_http_llm_admin_t *admin, ngx_str_t *s);
+static char *ngx_http_llm_admin_like(ngx_conf_t *cf,
+    ngx_http_llm_admin_t *admin, ngx_str_t *s);
+static ngx_uint_t ngx_http_llm_admin_has_prefix(
+    ngx_http_core_loc_conf_t *clcf);
+
+
+char *
+ngx_http_llm_admin(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_llm_loc_conf_t *llcf = conf;
+
+    char                      *rv;
+    ngx_str_t                 *value;
+    ngx_uint_t                 i;
+    ngx_http_llm_admin_t      *admin;
+    ngx_http_core_loc_conf_t  *clcf;
+    ngx_http_llm_main_conf_t  *mcf;
+
+    rv = ngx_http_llm_use(cf, llcf, ngx_http_llm_admin_handler);
+    if (rv != NGX_CONF_OK) {
+        return rv;
+    }
+
+    rv = ngx_http_llm_once(cf, 1);
+    if (rv != NGX_CONF_OK) {
+        return rv;
+    }
+
+    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+
+    if (!ngx_http_llm_admin_has_prefix(clcf)) {
+        return "needs a location with a prefix, such as \"/admin\"";
+    }
+
+    llcf->prefix = clcf->name.len;
+    llcf->server = ngx_http_conf_get_module_srv_conf(cf,
+                                                     ngx_http_core_module);
+
+    mcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_llm_module);
+    admin = ngx_http_llm_admin_conf(cf, mcf);
+
+    if (admin == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    value = cf->args->elts;
+
+    for (i = 1; i < cf->args->nelts; i++) {
+        rv = ngx_http_llm_admin_param(cf, admin, &value[i]);
+
+        if (rv != NGX_CONF_OK) {
+            return rv;
+        }
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+/* what follows the location's name is the path */
+
+static ngx_uint_t
+ngx_http_llm_admin_has_prefix(ngx_http_core_loc_conf_t *clcf)
+{
+#if (NGX_PCRE)
+    if (clcf->regex) {
+        return 0;
+    }
+#endif
+
+    return !clcf->exact_match && !clcf->named && clcf->name.len != 0;
+}
+
+
+/* the first one makes it */
+
+static ngx_http_llm_admin_t *
+ngx_http_llm_admin_conf(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
+{
+    ngx_str_t              name = ngx_string("llm_admin");
+    size_t                 size;
+    ngx_http_llm_admin_t  *admin;
+
+    if (mcf->admin) {
+        return mcf->admin;
+    }
+
+    admin = ngx_pcalloc(cf->pool, sizeof(ngx_http_llm_admin_t));
+    if (admin == NULL) {
+        return NULL;
+    }
+
+    size = ngx_align(sizeof(ngx_http_llm_admin_shared_t), ngx_pagesize);
+
+    admin->shm_zone = ngx_shared_memory_add(cf, &name,
+                                            size + size / 64
+                                            + 8 * ngx_pagesize,
+                                            &ngx_http_llm_module);
+    if (admin->shm_zone == NULL) {
+        return NULL;
+    }
+
+    admin->shm_zone->init = ngx_http_llm_init_admin_zone;
+    admin->shm_zone->data = admin;
+
+    mcf->admin = admin;
+
+    return admin;
+}
+
+
+static char *
+ngx_http_llm_admin_param(ngx_conf_t *cf, ngx_http_llm_admin_t *admin,
+    ngx_str_t *value)
+{
+    ngx_str_t  s;
+
+    if (ngx_strncmp(value->data, "state=", 6) == 0) {
+        s.data = value->data + 6;
+        s.len = value->len - 6;
+
+        return ngx_http_llm_admin_state_file(cf, admin, &s);
+    }
+
+    if (ngx_strncmp(value->data, "models=", 7) == 0) {
+        s.data = value->data + 7;
+        s.len = value->len - 7;
+
+        return ngx_http_llm_admin_folder(cf, admin, &s);
+    }
+
+    if (ngx_strncmp(value->data, "new=", 4) == 0) {
+        s.data = value->data + 4;
+        s.len = value->len - 4;
+
+        return ngx_http_llm_admin_new(cf, admin, &s);
+    }
+
+    if (ngx_strncmp(value->data, "like=", 5) == 0) {
+        s.data = value->data + 5;
+        s.len = value->len - 5;
+
+        return ngx_http_llm_admin_like(cf, admin, &s);
+    }
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "unknown parameter \"%V\"",
+                       value);
+
+    return NGX_CONF_ERROR;
+}
+
+
+/* 1: it was set to something else before, which was said */
+
+static ngx_uint_t
+ngx_http_llm_admin_differs(ngx_conf_t *cf, const char *name, ngx_str_t *old,
+    ngx_str_t *now)
+{
+    if (now->len == 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "empty \"%s=\"", name);
+        return 1;
+    }
+
+    if (old->len == 0
+        || (old->len == now->len
+            && ngx_memcmp(old->data, now->data, now->len) == 0))
+    {
+        return 0;
+    }
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "\"%s=%V\" here, but \"%s=%V\" in another "
+                       "\"llm_admin\": it is the same for all",
+                       name, now, name, old);
+
+    return 1;
+}
+
+
+static char *
+ngx_http_llm_admin_state_file(ngx_conf_t *cf, ngx_http_llm_admin_t *admin,
+    ngx_str_t *s)
+{
+    u_char                     c, *slash;
+    ngx_int_t                  rc;
+    ngx_str_t                  path;
+    ngx_file_info_t            fi;
+    ngx_http_llm_main_conf_t  *mcf;
+
+    if (ngx_http_llm_admin_differs(cf, "state", &admin->state_text, s)) {
+        return NGX_CONF_ERROR;
+    }
+
+    path = *s;
+
+    if (ngx_conf_full_name(cf->cycle, &path, 1) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    /* the name of another file, beside it, is a little longer */
+
+    if (path.len + NGX_INT_T_LEN + 8 > NGX_MAX_PATH) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "\"state=%V\" is too long",
+                           s);
+        return NGX_CONF_ERROR;
+    }
+
+    slash = path.data + path.len;
+    while (slash[-1] != '/') { slash--; }
+
+    c = *slash;
+    *slash = '\0';
+    rc = ngx_file_info(path.data, &fi);
+    *slash = c;
+
+    if (rc == NGX_FILE_ERROR || !ngx_is_dir(&fi)) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf,
+                           rc == NGX_FILE_ERROR ? ngx_errno : 0,
+                           "there is no folder for \"state=%V\"", s);
+        return NGX_CONF_ERROR;
+    }
+
+    if (ngx_file_info(path.data, &fi) != NGX_FILE_ERROR
+        && !ngx_is_file(&fi))
+    {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"state=%V\" is not a regular file", s);
+        return NGX_CONF_ERROR;
+    }
+
+    mcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_llm_module);
+
+    if (ngx_http_llm_is_usage(mcf, &path)) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "a \"llm_token_zone\" has the same file: "
+                           "\"state=%V\"", s);
+        return NGX_CONF_ERROR;
+    }
+
+    admin->state_text = *s;
+    admin->state = path;
+    admin->place = ngx_crc32_long(path.data, path.len);
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_llm_admin_folder(ngx_conf_t *cf, ngx_http_llm_admin_t *admin,
+    ngx_str_t *s)
+{
+    char             *real;
+    size_t            len;
+    ngx_str_t         path;
+    ngx_file_info_t   fi;
+
+    if (ngx_http_llm_admin_differs(cf, "models", &admin->models_text, s)) {
+        return NGX_CONF_ERROR;
+    }
+
+    path = *s;
+
+    if (ngx_conf_full_name(cf->cycle, &path, 1) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    real = realpath((char *) path.data, NULL);
+
+    if (real == NULL || ngx_file_info(real, &fi) == NGX_FILE_ERROR
+        || !ngx_is_dir(&fi))
+    {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, real ? 0 : ngx_errno,
+                           "there is no folder \"models=%V\"", s);
+        free(real);
+        return NGX_CONF_ERROR;
+    }
+
+    len = ngx_strlen(real);
+
+    admin->models_text = *s;
+    admin->models.len = len;
+    admin->models.data = ngx_pnalloc(cf->pool, len + 1);
+
+    if (admin->models.data) {
+        ngx_memcpy(admin->models.data, real, len + 1);
+    }
+
+    free(real);
+
+    return admin->models.data ? NGX_CONF_OK : NGX_CONF_ERROR;
+}
+
+
+/* they are counted with the models of the configuration, once all are known */
+
+static char *
+ngx_http_llm_admin_new(ngx_conf_t *cf, ngx_http_llm_admin_t *admin,
+    ngx_str_t *s)
+{
+    ngx_int_t  n;
+
+    if (ngx_http_llm_admin_differs(cf, "new", &admin->new_text, s)) {
+        return NGX_CONF_ERROR;
+    }
+
+    n = ngx_atoi(s->data, s->len);
+
+    if (n == NGX_ERROR || n >= LLM_MAX_MODELS) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid number of models \"new=%V\", it must be "
+                           "between 0 and %d", s, LLM_MAX_MODELS - 1);
+        return NGX_CONF_ERROR;
+    }
+
+    admin->new_text = *s;
+    admin->nnew = n;
+    admin->file = cf->conf_file->file.name;
+    admin->line = cf->conf_file->line;
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_llm_admin_like(ngx_conf_t *cf, ngx_http_llm_admin_t *admin,
+    ngx_str_t *s)
+{
+    if (ngx_http_llm_admin_differs(cf, "like", &admin->like, s)) {
+        return NGX_CONF_ERROR;
+    }
+
+    admin->like = *s;
+
+    if (admin->line == 0) {
+        admin->file = cf->conf_file->file.name;
+        admin->line = cf->conf_file->line;
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+/* the state that the configuration will begin with */
+
+static llm_admin_state_t *
+ngx_http_llm_admin_first_state(ngx_conf_t *cf, ngx_http_llm_admin_t *admin)
+{
+    llm_err_t                  err;
+    llm_admin_state_t         *st;
+    ngx_http_llm_main_conf_t  *old;
+
+    st = ngx_palloc(cf->temp_pool, sizeof(llm_admin_state_t));
+    if (st == NULL) {
+        return NULL;
+    }
+
+    old = ngx_http_llm_old_conf(cf->cycle);
+
+    if (old && old->admin && old->admin->sh) {
+
+        /* worker 0 may not have looked yet */
+
+        if (old->zone) {
+            ngx_http_llm_admin_keep(old);
+        }
+
+        ngx_http_llm_admin_lock(old->admin);
+        *st = *ngx_http_llm_admin_state(old->admin);
+        ngx_http_llm_admin_unlock(old->admin);
+
+    } else if (admin->state.len == 0
+               || llm_admin_read_file(st, (char *) admin->state.data, &err)
+                  != LLM_OK)
+    {
+        return NULL;
+    }
+
+    return st;
+}
+
+
+/* the configuration's file is not needed then */
+
+ngx_uint_t
+ngx_http_llm_admin_replaces(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
+    ngx_uint_t i)
+{
+    char                      path[LLM_MAX_FILE];
+    llm_err_t                 err;
+    ngx_http_llm_admin_t     *admin;
+    ngx_http_llm_model_t     *model;
+    const llm_admin_model_t  *m;
+
+    admin = mcf->admin;
+
+    if (admin->first == NULL) {
+        admin->first = ngx_http_llm_admin_first_state(cf, admin);
+    }
+
+    model = mcf->models.elts;
+
+    m = admin->first
+        ? llm_admin_find_model(admin->first, ngx_http_llm_text(&model[i].name))
+        : NULL;
+
+    return m && m->o.file[0] && !m->o.added
+           && ngx_http_llm_admin_resolve(mcf, i, m->o.file, path, &err)
+              == LLM_OK;
+}
+
+
+/* what llm_admin shows of the models, once all are known */
+
+char *
+ngx_http_llm_check_admin(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
+{
+    ngx_uint_t             i;
+    llm_admin_known_t     *known;
+    ngx_http_llm_model_t  *model;
+
+    if (mcf->admin == NULL) {
+        return NGX_CONF_OK;
+    }
+
+    known = ngx_palloc(cf->pool,
+                       mcf->models.nelts * sizeof(llm_admin_known_t));
+    if (known == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    model = mcf->models.elts;
+
+    for (i = 0; i < mcf->models.nelts; i++) {
+        known[i].name.data = (char *) model[i].name.data;
+        known[i].name.len = model[i].name.len;
+        known[i].path = (char *) model[i].path.data;
+    }
+
+    mcf->admin->known = known;
+
+    return NGX_CONF_OK;
+}

@@ -1,0 +1,387 @@
+/*
+ * Commands of llm_admin for models: they are given to the engine, and what
+ * comes of them is looked for in the zone.
+ *
+ * An action is answered with 202 and the place where its end can be seen, or,
+ * with ?wait=, by its end, if that comes in time.
+ */
+
+#include "http/admin/ngx_http_llm_admin.h"
+
+
+/* how often a request that waits looks */
+#define NGX_HTTP_LLM_ADMIN_POLL  20
+
+
+static int ngx_http_llm_admin_run_resolve(ngx_http_llm_admin_job_t *job);
+static void ngx_http_llm_admin_resolved(ngx_http_llm_admin_job_t *job);
+static void ngx_http_llm_admin_poll(ngx_event_t *ev);
+static void ngx_http_llm_admin_look(ngx_http_llm_admin_request_t *a);
+static void ngx_http_llm_admin_done(ngx_http_llm_admin_request_t *a);
+static void ngx_http_llm_admin_command_saved(ngx_http_llm_admin_job_t *job);
+static void ngx_http_llm_admin_show_model(ngx_http_llm_admin_request_t *a,
+    ngx_uint_t status);
+static ngx_int_t ngx_http_llm_admin_place(ngx_http_llm_admin_request_t *a);
+
+
+void
+ngx_http_llm_admin_models_conf(ngx_http_llm_main_conf_t *mcf,
+    llm_admin_conf_t *conf)
+{
+    conf->zone = mcf->zone;
+    conf->models = mcf->admin->known;
+    conf->n_models = mcf->models.nelts;
+    conf->dir = (char *) mcf->admin->models.data;
+}
+
+
+static const llm_command_kind_t  ngx_http_llm_admin_kinds[] = {
+    [LLM_ADMIN_LOAD] = LLM_COMMAND_LOAD,
+    [LLM_ADMIN_UNLOAD] = LLM_COMMAND_UNLOAD,
+    [LLM_ADMIN_DRAIN] = LLM_COMMAND_DRAIN,
+    [LLM_ADMIN_RESUME] = LLM_COMMAND_RESUME
+};
+
+
+void
+ngx_http_llm_admin_command(ngx_http_llm_admin_request_t *a)
+{
+    a->kind = ngx_http_llm_admin_kinds[a->to.what];
+
+    if (a->to.what == LLM_ADMIN_LOAD && a->body.given) {
+        ngx_http_llm_admin_find_file(a);
+
+    } else {
+        (void) ngx_http_llm_admin_send(a, NULL, NULL);
+    }
+}
+
+
+/* ---- another file ---- */
+
+void
+ngx_http_llm_admin_find_file(ngx_http_llm_admin_request_t *a)
+{
+    llm_err_t                  err;
+    ngx_log_t                 *log;
+    ngx_http_llm_admin_job_t  *job;
+
+    log = a->request->connection->log;
+
+    if (a->body.value.len >= LLM_MAX_FILE) {
+        llm_fail_with(&err, 400, "invalid_file", "file",
+                      "'file' is too long.");
+        ngx_http_llm_admin_fail(a, &err);
+        return;
+    }
+
+    job = ngx_http_llm_admin_job(a->main, a, log);
+
+    if (job) {
+        /* all places of models that are added are like the last one */
+
+        job->model = a->model >= 0 ? (ngx_uint_t) a->model
+                                   : a->main->models.nelts - 1;
+        job->run = ngx_http_llm_admin_run_resolve;
+        job->done = ngx_http_llm_admin_resolved;
+
+        if (a->body.value.len) {
+            ngx_memcpy(job->name, a->body.value.data, a->body.value.len);
+        }
+
+        if (ngx_http_llm_admin_run(job, log) == NGX_OK) {
+            return;
+        }
+    }
+
+    llm_fail_with(&err, 503, NULL, NULL,
+                  "The server is too busy to look for the file.");
+    ngx_http_llm_admin_fail(a, &err);
+}
+
+
+/* in a thread */
+
+static int
+ngx_http_llm_admin_run_resolve(ngx_http_llm_admin_job_t *job)
+{
+    return ngx_http_llm_admin_resolve(job->main, job->model, job->name,
+                                      job->path, &job->err);
+}
+
+
+/* a client that has left has asked for nothing yet */
+
+static void
+ngx_http_llm_admin_resolved(ngx_http_llm_admin_job_t *job)
+{
+    if (job->request == NULL) {
+        return;
+    }
+
+    if (job->rc != LLM_OK) {
+        ngx_http_llm_admin_fail(job->request, &job->err);
+        return;
+    }
+
+    if (job->request->model < 0) {
+        ngx_http_llm_admin_add_model(job->request, job->path);
+        return;
+    }
+
+    (void) ngx_http_llm_admin_send(job->request, job->path, job->path);
+}
+
+
+/* ---- the command ---- */
+
+/* what the line in the log says that was there before */
+
+static ngx_int_t
+ngx_http_llm_admin_before(ngx_http_llm_admin_request_t *a, const char *file)
+{
+    const char          *text;
+    ngx_str_t            s;
+    llm_admin_conf_t     conf;
+    llm_model_status_t   st;
+
+    ngx_http_llm_admin_models_conf(a->main, &conf);
+    llm_zone_status(conf.zone, a->model, &st);
+
+    text = llm_model_state_word(&st);
+
+    if (file) {
+        text = llm_admin_below(conf.dir, st.file[0] ? st.file
+                                         : conf.models[a->model].path);
+    }
+
+    s.data = (u_char *) text;
+    s.len = ngx_strlen(text);
+
+    a->from.data = ngx_pstrdup(a->request->pool, &s);
+    a->from.len = a->from.data ? s.len : 0;
+
+    return a->from.data ? NGX_OK : NGX_ERROR;
+}
+
+
+ngx_int_t
+ngx_http_llm_admin_send(ngx_http_llm_admin_request_t *a, const char *file,
+    const char *shown)
+{
+    char                   text[NGX_INT64_LEN + 32];
+    ngx_log_t             *log;
+    ngx_str_t              to;
+    llm_err_t              err;
+    llm_command_t          cmd;
+    llm_command_status_t   last;
+
+    cmd.model = a->model;
+    cmd.kind = a->kind;
+    cmd.file = file;
+    cmd.timeout_ms = a->timeout;
+    cmd.naming = a->naming;
+
+    /* a new model was nothing before */
+
+    if ((file || shown == NULL)
+        && ngx_http_llm_admin_before(a, file) != NGX_OK)
+    {
+        llm_fail(&err, "No memory is left for this request.");
+        ngx_http_llm_admin_fail(a, &err);
+        return NGX_ERROR;
+    }
+
+    /* worker 0 will not see any more how the last one has ended, which is none
+       of this request's affair */
+
+    log = a->main->cycle->log;
+
+    llm_zone_command(a->main->zone, a->model, &last);
+    ngx_http_llm_admin_tell(a->main, a->model, &last, 0, log);
+
+    if (llm_client_command(a->main->worker->client, &cmd, &a->number, &err)
+        != LLM_OK)
+    {
+        ngx_http_llm_admin_fail(a, &err);
+        return NGX_ERROR;
+    }
+
+    ngx_http_llm_admin_tell(a->main, a->model, &last, a->number, log);
+
+    to.data = (u_char *) (shown ? llm_admin_below(
+                                      (char *) a->admin->models.data, shown)
+                                : "");
+    to.len = ngx_strlen(to.data);
+
+    (void) ngx_snprintf((u_char *) text, sizeof(text), "taken, action %uL%Z",
+                        a->number);
+    ngx_http_llm_admin_audit(a, &to, text);
+
+    if (a->wait == 0) {
+        ngx_http_llm_admin_show_model(a, NGX_HTTP_ACCEPTED);
+        return NGX_OK;
+    }
+
+    a->until = ngx_current_msec + a->wait;
+    ngx_http_llm_admin_wait(a, ngx_http_llm_admin_poll,
+                            NGX_HTTP_LLM_ADMIN_POLL);
+
+    return NGX_OK;
+}
+
+
+/* ---- its end ---- */
+
+static void
+ngx_http_llm_admin_poll(ngx_event_t *ev)
+{
+    ngx_connection_t              *c;
+    ngx_http_llm_admin_request_t  *a;
+
+    a = ev->data;
+    c = a->request->connection;
+
+    ngx_http_set_log_request(c->log, a->request);
+    ngx_http_llm_admin_look(a);
+    ngx_http_run_posted_requests(c);
+}
+
+
+static void
+ngx_http_llm_admin_look(ngx_http_llm_admin_request_t *a)
+{
+    llm_err_t             err;
+    llm_command_status_t  st;
+
+    llm_zone_command(a->main->zone, a->model, &st);
+
+    if (a->kind == LLM_COMMAND_REMOVE
+        && llm_zone_naming(a->main->zone, a->model) != a->naming)
+    {
+        ngx_http_llm_admin_done(a);
+        return;
+    }
+
+    if (st.number != a->number) {
+        llm_fail_with(&err, 409, "command_replaced", NULL,
+                      "Another command for this model has followed.");
+
+    } else if (st.state == LLM_COMMAND_FAILED) {
+        llm_fail_with(&err, st.status ? st.status : 500, st.code, NULL, "%s",
+                      st.reason);
+
+    } else if (st.state == LLM_COMMAND_DONE
+               && a->kind != LLM_COMMAND_REMOVE)
+    {
+        ngx_http_llm_admin_done(a);
+        return;
+
+    } else if (ngx_exiting
+               || (ngx_msec_int_t) (a->until - ngx_current_msec) <= 0)
+    {
+        ngx_http_llm_admin_show_model(a, NGX_HTTP_ACCEPTED);
+        return;
+
+    } else {
+        ngx_add_timer(&a->timer, NGX_HTTP_LLM_ADMIN_POLL);
+        return;
+    }
+
+    ngx_http_finalize_request(a->request,
+                              ngx_http_llm_send_error(a->request, &err,
+                                                      err.status == 503));
+}
+
+
+/* its answer comes when the file has it, if there is one */
+
+static void
+ngx_http_llm_admin_done(ngx_http_llm_admin_request_t *a)
+{
+    ngx_http_llm_admin_keep(a->main);
+
+    if (ngx_http_llm_admin_save(a->main, a, ngx_http_llm_admin_command_saved,
+                                a->request->connection->log)
+        != NGX_OK)
+    {
+        ngx_http_llm_admin_show_model(a, NGX_HTTP_OK);
+    }
+}
+
+
+/* one that could not be written worker 0 writes later, and says so */
+
+static void
+ngx_http_llm_admin_command_saved(ngx_http_llm_admin_job_t *job)
+{
+    if (job->request) {
+        ngx_http_llm_admin_show_model(job->request, NGX_HTTP_OK);
+    }
+}
+
+
+static void
+ngx_http_llm_admin_show_model(ngx_http_llm_admin_request_t *a,
+    ngx_uint_t status)
+{
+    llm_buf_t         body;
+    llm_admin_conf_t  conf;
+
+    llm_buf_init(&body, 0);
+
+    if (a->kind == LLM_COMMAND_REMOVE && status == NGX_HTTP_OK) {
+        (void) llm_admin_removed_body(a->to.name, &body);
+        ngx_http_llm_admin_answer(a, status, &body);
+        return;
+    }
+
+    ngx_http_llm_admin_models_conf(a->main, &conf);
+
+    if (llm_admin_model_body(&conf, a->model, &body) == LLM_OK
+        && status == NGX_HTTP_ACCEPTED
+        && ngx_http_llm_admin_place(a) != NGX_OK)
+    {
+        body.failed = 1;
+    }
+
+    ngx_http_llm_admin_answer(a, status, &body);
+}
+
+
+/* "Location": the model, which has its last action */
+
+static ngx_int_t
+ngx_http_llm_admin_place(ngx_http_llm_admin_request_t *a)
+{
+    size_t                     len;
+    u_char                    *p, *last;
+    ngx_str_t                  prefix, *name;
+    ngx_http_llm_model_t      *model;
+    ngx_http_core_loc_conf_t  *clcf;
+
+    clcf = ngx_http_get_module_loc_conf(a->request, ngx_http_core_module);
+    model = a->main->models.elts;
+    name = &model[a->model].name;
+    prefix = clcf->name;
+
+    while (prefix.len && prefix.data[prefix.len - 1] == '/') {
+        prefix.len--;
+    }
+
+    len = 3 * (prefix.len + name->len) + sizeof("/models/");
+
+    p = ngx_pnalloc(a->request->pool, len);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    last = (u_char *) ngx_escape_uri(p, prefix.data, prefix.len,
+                                     NGX_ESCAPE_URI);
+    last = ngx_cpymem(last, "/models/", sizeof("/models/") - 1);
+    last = (u_char *) ngx_escape_uri(last, name->data, name->len,
+                                     NGX_ESCAPE_URI_COMPONENT);
+
+    return ngx_http_llm_add_header(a->request, "Location", (char *) p,
+                                   last - p);
+}

@@ -1,0 +1,246 @@
+/*
+ * Who may send requests to llm_admin without a key: command line tools and
+ * programs, and a browser only for a page of this very server.
+ *
+ * - A page of another site can make a browser send requests here.  The browser
+ *   says so by "Origin", and a page can add a header of its own to a request
+ *   to another site only if that site agrees, which this one never does.
+ * - With DNS rebinding the other site's name leads to this machine, so that
+ *   its page is of the same origin and may add and read everything.  It cannot
+ *   change "Host", which is its site's name: so a request must be for an
+ *   address, for localhost, or for a name of its server{}.
+ *
+ * Neither is asked of who has a key of llm_api_keys: no such page knows one.
+ */
+
+#include "http/admin/ngx_http_llm_admin.h"
+
+
+static ngx_table_elt_t *ngx_http_llm_admin_header(ngx_http_request_t *r,
+    const char *name);
+static ngx_uint_t ngx_http_llm_admin_is_own_host(ngx_http_request_t *r);
+static ngx_uint_t ngx_http_llm_admin_is_server_name(ngx_http_request_t *r,
+    ngx_http_server_name_t *sn, ngx_str_t *host);
+static ngx_uint_t ngx_http_llm_admin_same_origin(ngx_http_request_t *r,
+    ngx_str_t *origin);
+
+
+ngx_int_t
+ngx_http_llm_admin_check_origin(ngx_http_request_t *r, llm_err_t *err)
+{
+    ngx_table_elt_t  *origin, *site;
+
+    if (ngx_http_llm_key(r)) {
+        return NGX_OK;
+    }
+
+    if (!ngx_http_llm_admin_is_own_host(r)) {
+        llm_fail_with(err, 403, "unknown_host", NULL,
+                      "'%.*s' is not a name of this server: add it to the "
+                      "server_name, use an address, or send a key of "
+                      "llm_api_keys.",
+                      (int) ngx_min(r->headers_in.server.len, 128),
+                      r->headers_in.server.data);
+        return NGX_ERROR;
+    }
+
+    origin = ngx_http_llm_admin_header(r, "Origin");
+    site = ngx_http_llm_admin_header(r, "Sec-Fetch-Site");
+
+    if ((origin == NULL && site == NULL)
+        || (r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD)))
+    {
+        return NGX_OK;
+    }
+
+    if ((origin && !ngx_http_llm_admin_same_origin(r, &origin->value))
+        || (site
+            && ngx_strcasecmp(site->value.data, (u_char *) "same-origin") != 0
+            && ngx_strcasecmp(site->value.data, (u_char *) "none") != 0))
+    {
+        llm_fail_with(err, 403, "cross_origin", NULL,
+                      "A page of another site may not act here.");
+        return NGX_ERROR;
+    }
+
+    if (ngx_http_llm_admin_header(r, NGX_HTTP_LLM_ADMIN_HEADER) == NULL) {
+        llm_fail_with(err, 403, "header_required", NULL,
+                      "A page that acts here has to send the header "
+                      NGX_HTTP_LLM_ADMIN_HEADER ", or a key of "
+                      "llm_api_keys.");
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_table_elt_t *
+ngx_http_llm_admin_header(ngx_http_request_t *r, const char *name)
+{
+    size_t            len;
+    ngx_uint_t        i;
+    ngx_list_part_t  *part;
+    ngx_table_elt_t  *h;
+
+    len = ngx_strlen(name);
+
+    for (part = &r->headers_in.headers.part; part; part = part->next) {
+        h = part->elts;
+
+        for (i = 0; i < part->nelts; i++) {
+            if (h[i].key.len == len
+                && ngx_strncasecmp(h[i].key.data, (u_char *) name, len) == 0)
+            {
+                return &h[i];
+            }
+        }
+    }
+
+    return NULL;
+}
+
+
+/* nginx has the names in memory that ends with the reading of the
+   configuration */
+
+char *
+ngx_http_llm_admin_keep_server_names(ngx_conf_t *cf,
+    ngx_http_llm_loc_conf_t *llcf)
+{
+    ngx_array_t             *names;
+    ngx_http_server_name_t  *copy;
+
+    if (llcf->handler != ngx_http_llm_admin_handler) {
+        return NGX_CONF_OK;
+    }
+
+    names = &llcf->server->server_names;
+
+    if (ngx_array_init(&llcf->server_names, cf->pool, names->nelts + 1,
+                       sizeof(ngx_http_server_name_t))
+        != NGX_OK)
+    {
+        return NGX_CONF_ERROR;
+    }
+
+    copy = ngx_array_push_n(&llcf->server_names, names->nelts);
+    if (copy == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    ngx_memcpy(copy, names->elts,
+               names->nelts * sizeof(ngx_http_server_name_t));
+
+    return NGX_CONF_OK;
+}
+
+
+/* no browser leaves the host out */
+
+static ngx_uint_t
+ngx_http_llm_admin_is_own_host(ngx_http_request_t *r)
+{
+    u_char                     text[NGX_INET6_ADDRSTRLEN + 1];
+    ngx_str_t                  host;
+    ngx_uint_t                 i;
+    struct in6_addr            in6;
+    ngx_http_server_name_t    *sn;
+    ngx_http_llm_loc_conf_t   *llcf;
+
+    host = r->headers_in.server;
+
+    if (host.len == 0 || ngx_inet_addr(host.data, host.len) != INADDR_NONE) {
+        return 1;
+    }
+
+    if (host.data[0] == '[' && host.len <= sizeof(text)) {
+        (void) ngx_cpystrn(text, host.data + 1, host.len - 1);
+        return inet_pton(AF_INET6, (char *) text, &in6) == 1;
+    }
+
+    if (host.len >= 9
+        && ngx_strncasecmp(host.data + host.len - 9, (u_char *) "localhost",
+                           9)
+           == 0
+        && (host.len == 9 || host.data[host.len - 10] == '.'))
+    {
+        return 1;
+    }
+
+    llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
+    sn = llcf->server_names.elts;
+
+    for (i = 0; i < llcf->server_names.nelts; i++) {
+        if (ngx_http_llm_admin_is_server_name(r, &sn[i], &host)) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+static ngx_uint_t
+ngx_http_llm_admin_is_server_name(ngx_http_request_t *r,
+    ngx_http_server_name_t *sn, ngx_str_t *host)
+{
+    size_t      len;
+    u_char     *name;
+
+#if (NGX_PCRE)
+    if (sn->regex) {
+        return ngx_http_regex_exec(r, sn->regex, host) == NGX_OK;
+    }
+#endif
+
+    name = sn->name.data;
+    len = sn->name.len;
+
+    if (len > 2 && name[0] == '*' && name[1] == '.') {
+        name++;
+        len--;
+
+        return host->len > len
+               && ngx_strncasecmp(host->data + host->len - len, name, len)
+                  == 0;
+    }
+
+    if (len > 1 && name[0] == '.') {
+        return (host->len > len
+                && ngx_strncasecmp(host->data + host->len - len, name, len)
+                   == 0)
+               || (host->len == len - 1
+                   && ngx_strncasecmp(host->data, name + 1, len - 1) == 0);
+    }
+
+    if (len > 2 && name[len - 1] == '*' && name[len - 2] == '.') {
+        return host->len >= len
+               && ngx_strncasecmp(host->data, name, len - 1) == 0;
+    }
+
+    return len && host->len == len
+           && ngx_strncasecmp(host->data, name, len) == 0;
+}
+
+
+static ngx_uint_t
+ngx_http_llm_admin_same_origin(ngx_http_request_t *r, ngx_str_t *origin)
+{
+    u_char           *p;
+    size_t            len;
+    ngx_table_elt_t  *host;
+
+    host = r->headers_in.host;
+    p = ngx_strnstr(origin->data, "://", origin->len);
+
+    if (p == NULL || host == NULL) {
+        return 0;
+    }
+
+    p += 3;
+    len = origin->data + origin->len - p;
+
+    return len == host->value.len
+           && ngx_strncasecmp(p, host->value.data, len) == 0;
+}

@@ -1,0 +1,253 @@
+/*
+ * The file of what llm_admin leaves behind.
+ *
+ * - Any worker writes it, after each change, in a thread.  A lock of the
+ *   file's folder keeps them apart, so that an older state never takes the
+ *   place of a newer one; the kernel takes it from a worker that dies.
+ * - Another nginx may have the file, too: during a binary upgrade, beside one
+ *   that drains, as a second instance.  So who writes it reads first what was
+ *   written by others, and does to the state what they have done to theirs;
+ *   worker 0 looks whether they have.
+ */
+
+#include "http/admin/ngx_http_llm_admin.h"
+
+
+/* how long a thread waits for the lock of its folder, in ms */
+#define NGX_HTTP_LLM_ADMIN_LOCKED  2000
+
+
+static int ngx_http_llm_admin_run_save(ngx_http_llm_admin_job_t *job);
+static ngx_uint_t ngx_http_llm_admin_is_foreign(ngx_http_llm_admin_t *admin);
+static int ngx_http_llm_admin_sync(ngx_http_llm_admin_t *admin,
+    llm_admin_state_t *st, llm_err_t *err);
+static int ngx_http_llm_admin_theirs(ngx_http_llm_admin_t *admin,
+    llm_admin_state_t *theirs, ngx_uint_t *there, llm_err_t *err);
+static int ngx_http_llm_admin_write_state(ngx_http_llm_admin_t *admin,
+    llm_admin_state_t *st, llm_err_t *err);
+
+
+/* with a reload there may be another file */
+
+ngx_uint_t
+ngx_http_llm_admin_is_saved(ngx_http_llm_admin_t *admin, ngx_uint_t version)
+{
+    return admin->state.len == 0
+           || (admin->sh->saved == version
+               && admin->sh->place == admin->place);
+}
+
+
+/* have others written it? */
+
+static ngx_uint_t
+ngx_http_llm_admin_is_foreign(ngx_http_llm_admin_t *admin)
+{
+    llm_keys_id_t  file;
+
+    if (admin->state.len == 0 || admin->sh->place != admin->place) {
+        return 0;
+    }
+
+    llm_keys_which((char *) admin->state.data, &file);
+
+    return file.inode
+           && ngx_memcmp(&file, &admin->sh->file, sizeof(llm_keys_id_t)) != 0;
+}
+
+
+ngx_int_t
+ngx_http_llm_admin_save(ngx_http_llm_main_conf_t *mcf,
+    ngx_http_llm_admin_request_t *a,
+    void (*done)(ngx_http_llm_admin_job_t *job), ngx_log_t *log)
+{
+    ngx_http_llm_admin_t      *admin;
+    ngx_http_llm_admin_job_t  *job;
+
+    admin = mcf->admin;
+
+    if (ngx_http_llm_admin_is_saved(admin, admin->sh->version)
+        && !ngx_http_llm_admin_is_foreign(admin))
+    {
+        return NGX_DECLINED;
+    }
+
+    job = ngx_http_llm_admin_job(mcf, a, log);
+    if (job == NULL) {
+        return NGX_ERROR;
+    }
+
+    job->run = ngx_http_llm_admin_run_save;
+    job->done = done;
+
+    return ngx_http_llm_admin_run(job, log);
+}
+
+
+static int
+ngx_http_llm_admin_run_save(ngx_http_llm_admin_job_t *job)
+{
+    return ngx_http_llm_admin_save_state(job->main->admin, &job->err);
+}
+
+
+int
+ngx_http_llm_admin_save_state(ngx_http_llm_admin_t *admin, llm_err_t *err)
+{
+    int                 fd, rc;
+    llm_admin_state_t  *st;
+
+    /* the state, what others have written, and what was known of the file */
+
+    st = malloc(3 * sizeof(llm_admin_state_t));
+
+    if (st == NULL) {
+        return llm_fail(err, "no memory to write the state of \"llm_admin\"");
+    }
+
+    fd = ngx_http_llm_lock_folder("the state of \"llm_admin\"", &admin->state,
+                                  NGX_HTTP_LLM_ADMIN_LOCKED, err);
+    if (fd == -1) {
+        free(st);
+        return LLM_ERROR;
+    }
+
+    rc = ngx_http_llm_admin_sync(admin, st, err);
+
+    if (rc == LLM_OK) {
+        (void) fsync(fd);
+    }
+
+    (void) close(fd);
+    free(st);
+
+    return rc;
+}
+
+
+static int
+ngx_http_llm_admin_sync(ngx_http_llm_admin_t *admin, llm_admin_state_t *st,
+    llm_err_t *err)
+{
+    int                           rc;
+    ngx_uint_t                    version, there;
+    llm_admin_state_t            *theirs, *base;
+    ngx_http_llm_admin_shared_t  *sh;
+
+    sh = admin->sh;
+    theirs = st + 1;
+    base = st + 2;
+
+    /* with a reload there may be another file, of which nothing is known */
+
+    if (sh->place == admin->place) {
+        *base = sh->known;
+
+    } else {
+        ngx_memzero(base, sizeof(llm_admin_state_t));
+    }
+
+    *theirs = *base;
+    rc = ngx_http_llm_admin_theirs(admin, theirs, &there, err);
+
+    if (rc != LLM_OK) {
+        return rc;
+    }
+
+    ngx_http_llm_admin_lock(admin);
+
+    *st = *ngx_http_llm_admin_state(admin);
+    llm_admin_merge(st, base, theirs);
+
+    if (!llm_admin_same_state(st, ngx_http_llm_admin_state(admin))) {
+        *ngx_http_llm_admin_change(admin) = *st;
+        ngx_http_llm_admin_changed(admin);
+    }
+
+    version = sh->version;
+
+    ngx_http_llm_admin_unlock(admin);
+
+    if (!there || !llm_admin_same_state(st, theirs)) {
+        rc = ngx_http_llm_admin_write_state(admin, st, err);
+    }
+
+    if (rc == LLM_OK) {
+        sh->known = *st;
+        sh->saved = version;
+        sh->place = admin->place;
+        llm_keys_which((char *) admin->state.data, &sh->file);
+    }
+
+    return rc;
+}
+
+
+/* One that is torn, or is something else, is kept, as if there had been none;
+   one that cannot be read is not replaced. */
+
+static int
+ngx_http_llm_admin_theirs(ngx_http_llm_admin_t *admin,
+    llm_admin_state_t *theirs, ngx_uint_t *there, llm_err_t *err)
+{
+    int            rc;
+    llm_buf_t      text;
+    llm_err_t      why;
+    llm_keys_id_t  file;
+
+    llm_keys_which((char *) admin->state.data, &file);
+
+    *there = (file.inode != 0);
+
+    if (!*there
+        || (admin->sh->place == admin->place && !admin->sh->bad_file
+            && ngx_memcmp(&file, &admin->sh->file, sizeof(llm_keys_id_t))
+               == 0))
+    {
+        return LLM_OK;
+    }
+
+    rc = llm_admin_text((char *) admin->state.data, &text, &why);
+
+    if (rc != LLM_OK) {
+        llm_buf_free(&text);
+        return llm_fail(err, "the state of \"llm_admin\" cannot be written to "
+                        "\"%s\": what it has cannot be read: %s",
+                        (char *) admin->state.data, why.msg);
+    }
+
+    rc = llm_admin_read(theirs, text.len ? text.data : "", text.len, &why);
+    llm_buf_free(&text);
+
+    if (rc != LLM_OK) {
+        *there = 0;
+        *theirs = admin->sh->known;
+        ngx_http_llm_keep_bad(&admin->state);
+    }
+
+    admin->sh->bad_file = 0;
+
+    return LLM_OK;
+}
+
+
+static int
+ngx_http_llm_admin_write_state(ngx_http_llm_admin_t *admin,
+    llm_admin_state_t *st, llm_err_t *err)
+{
+    int        rc;
+    llm_buf_t  text;
+
+    llm_buf_init(&text, LLM_ADMIN_BYTES);
+
+    if (llm_admin_write(st, &text) != LLM_OK) {
+        llm_buf_free(&text);
+        return llm_fail(err, "no memory to write the state of \"llm_admin\"");
+    }
+
+    rc = ngx_http_llm_replace_file("the state of \"llm_admin\"",
+                                   &admin->state, &text, 1, err);
+    llm_buf_free(&text);
+
+    return rc;
+}

@@ -1,0 +1,273 @@
+/*
+ * Files of the configuration that the master can use and its workers cannot.
+ * A model that they cannot read is not usable, as if its file were missing;
+ * other files are warned of before anything is served.
+ */
+
+#include "http/admin/ngx_http_llm_admin.h"
+#include "http/access/ngx_http_llm_quota.h"
+
+#include <grp.h>
+#include <sys/fsuid.h>
+
+
+static ngx_int_t ngx_http_llm_check_models_access(ngx_cycle_t *cycle,
+    char *user, ngx_http_llm_main_conf_t *mcf);
+static void ngx_http_llm_check_files(ngx_cycle_t *cycle, char *user,
+    ngx_http_llm_main_conf_t *mcf);
+static void ngx_http_llm_check_file(ngx_cycle_t *cycle, char *user,
+    const char *kind, ngx_str_t *name, ngx_str_t *path);
+static ngx_uint_t ngx_http_llm_is_closed(char *user, ngx_str_t *path,
+    llm_err_t *why);
+static void ngx_http_llm_check_folder(ngx_cycle_t *cycle, char *user,
+    const char *kind, ngx_str_t *path);
+static size_t ngx_http_llm_closed_folder(ngx_str_t *path);
+
+
+/*
+ * Worker 0 reads the models, each worker the files of keys, and writes those of
+ * states, and not as root: they may be unable to do what this process can.  So
+ * this process checks with the workers' identity for files (setfsuid), without
+ * root's privileges.  The kernel so judges by modes, groups, access lists and
+ * whatever else it knows, on the whole path; to judge by modes alone would
+ * refuse what an access list allows.  A child process could do it, too, but
+ * for the master's handler of SIGCHLD.  If root may not change identities
+ * nothing is checked.
+ */
+
+ngx_int_t
+ngx_http_llm_check_access(ngx_cycle_t *cycle)
+{
+    int                        n;
+    gid_t                     *groups;
+    ngx_int_t                  rc;
+    ngx_core_conf_t           *ccf;
+    ngx_http_llm_main_conf_t  *mcf;
+
+    ccf = (ngx_core_conf_t *) ngx_get_conf(cycle->conf_ctx, ngx_core_module);
+    mcf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_llm_module);
+
+    if (mcf == NULL || mcf->models.nelts + mcf->keyfiles.nelts == 0
+        || ccf->username == NULL || ccf->user == 0 || geteuid() != 0
+        || ngx_process == NGX_PROCESS_SIGNALLER)
+    {
+        return NGX_OK;
+    }
+
+    n = getgroups(0, NULL);
+    if (n == -1) {
+        return NGX_OK;
+    }
+
+    groups = ngx_palloc(cycle->pool, (n + 1) * sizeof(gid_t));
+    if (groups == NULL || getgroups(n, groups) != n) {
+        return NGX_OK;
+    }
+
+    if (initgroups(ccf->username, ccf->group) == -1) {
+        return NGX_OK;
+    }
+
+    (void) setfsgid(ccf->group);
+    (void) setfsuid(ccf->user);
+
+    rc = ngx_http_llm_check_models_access(cycle, ccf->username, mcf);
+
+    ngx_http_llm_check_files(cycle, ccf->username, mcf);
+
+    (void) setfsuid(geteuid());
+    (void) setfsgid(getegid());
+
+    if (setgroups(n, groups) == -1) {
+        ngx_log_error(NGX_LOG_ALERT, cycle->log, ngx_errno,
+                      "setgroups() failed");
+    }
+
+    return rc;
+}
+
+
+static ngx_int_t
+ngx_http_llm_check_models_access(ngx_cycle_t *cycle, char *user,
+    ngx_http_llm_main_conf_t *mcf)
+{
+    llm_err_t              why;
+    ngx_uint_t             i;
+    ngx_http_llm_model_t  *model;
+
+    model = mcf->models.elts;
+
+    for (i = 0; i < mcf->models.nelts - mcf->nadded; i++) {
+
+        if ((model[i].replaced
+             || !ngx_http_llm_is_closed(user, &model[i].path, &why))
+            && (model[i].template_path.len == 0
+                || !ngx_http_llm_is_closed(user, &model[i].template_path,
+                                           &why)))
+        {
+            continue;
+        }
+
+        if (ngx_http_llm_unusable(cycle, &model[i], why.msg) != NGX_OK) {
+            return NGX_ERROR;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_llm_check_files(ngx_cycle_t *cycle, char *user,
+    ngx_http_llm_main_conf_t *mcf)
+{
+    ngx_uint_t                i;
+    ngx_http_llm_quota_t    **q;
+    ngx_http_llm_keyfile_t  **keys;
+
+    if (mcf->admin && mcf->admin->models.len) {
+        ngx_http_llm_check_file(cycle, user, "llm_admin",
+                                &mcf->admin->models_text,
+                                &mcf->admin->models);
+    }
+
+    if (mcf->admin && mcf->admin->state.len) {
+        ngx_http_llm_check_folder(cycle, user, "llm_admin",
+                                  &mcf->admin->state);
+    }
+
+    q = mcf->quotas.elts;
+
+    for (i = 0; i < mcf->quotas.nelts; i++) {
+        if (q[i]->state.len) {
+            ngx_http_llm_check_folder(cycle, user, "llm_token_zone",
+                                      &q[i]->state);
+        }
+    }
+
+    keys = mcf->keyfiles.elts;
+
+    for (i = 0; i < mcf->keyfiles.nelts; i++) {
+        ngx_http_llm_check_file(cycle, user, "llm_api_keys", &keys[i]->path,
+                                &keys[i]->path);
+    }
+}
+
+
+static void
+ngx_http_llm_check_file(ngx_cycle_t *cycle, char *user, const char *kind,
+    ngx_str_t *name, ngx_str_t *path)
+{
+    llm_err_t  why;
+
+    if (ngx_http_llm_is_closed(user, path, &why)) {
+        ngx_log_error(NGX_LOG_WARN, cycle->log, 0, "%s \"%V\": %s", kind,
+                      name, why.msg);
+    }
+}
+
+
+/* may the workers not read the file, which may be a folder? */
+
+static ngx_uint_t
+ngx_http_llm_is_closed(char *user, ngx_str_t *path, llm_err_t *why)
+{
+    size_t     len;
+    ngx_fd_t   fd;
+
+    fd = ngx_open_file(path->data, NGX_FILE_RDONLY|NGX_FILE_NONBLOCK,
+                       NGX_FILE_OPEN, 0);
+
+    if (fd != NGX_INVALID_FILE) {
+        (void) ngx_close_file(fd);
+        return 0;
+    }
+
+    if (ngx_errno != NGX_EACCES) {
+        return 0;
+    }
+
+    len = ngx_http_llm_closed_folder(path);
+
+    if (len) {
+        llm_fail(why, "nginx's workers run as user \"%s\", which cannot read "
+                 "\"%s\": it may not enter \"%.*s\"", user,
+                 (char *) path->data, (int) len, (char *) path->data);
+
+    } else {
+        llm_fail(why, "nginx's workers run as user \"%s\", which cannot read "
+                 "\"%s\"", user, (char *) path->data);
+    }
+
+    return 1;
+}
+
+
+/* may a file be created beside this one?  One without a name leaves nothing */
+
+static void
+ngx_http_llm_check_folder(ngx_cycle_t *cycle, char *user, const char *kind,
+    ngx_str_t *path)
+{
+    u_char    c, *end;
+    ngx_fd_t  fd;
+
+    end = path->data + path->len;
+    while (end[-1] != '/') { end--; }
+
+    end -= (end > path->data + 1);
+
+    c = *end;
+    *end = '\0';
+    fd = open((char *) path->data, O_TMPFILE|O_WRONLY|O_CLOEXEC, 0600);
+    *end = c;
+
+    if (fd != NGX_INVALID_FILE) {
+        (void) ngx_close_file(fd);
+        return;
+    }
+
+    if (ngx_errno == NGX_EACCES) {
+        ngx_log_error(NGX_LOG_WARN, cycle->log, 0,
+                      "%s \"%V\": nginx's workers run as user \"%s\", "
+                      "which cannot create files in \"%*s\"",
+                      kind, path, user, (size_t) (end - path->data),
+                      path->data);
+    }
+}
+
+
+/* the length of the first folder of the path that may not be searched; 0: all
+   folders may be */
+
+static size_t
+ngx_http_llm_closed_folder(ngx_str_t *path)
+{
+    int               rc;
+    u_char            c, *p, *last, *folder;
+    ngx_file_info_t   fi;
+
+    folder = path->data + 1;            /* "/" */
+    last = path->data + path->len;
+
+    for (p = path->data + 1; p <= last; p++) {
+
+        c = *p;
+
+        if (c != '/' && p < last) {
+            continue;
+        }
+
+        *p = '\0';
+        rc = ngx_file_info(path->data, &fi);
+        *p = c;
+
+        if (rc == NGX_FILE_ERROR && ngx_errno == NGX_EACCES) {
+            return folder - path->data;
+        }
+
+        folder = p;
+    }
+
+    return 0;
+}

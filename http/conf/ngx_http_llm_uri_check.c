@@ -1,0 +1,299 @@
+/*
+ * Where URIs of the configuration lead: nginx -t warns about exact locations
+ * that match no endpoint, about guard URIs that no location serves, and about
+ * "mirror" to a location of ours, whose engine serves no subrequests.
+ *
+ * What the rewrite module may change cannot be told.  Where its directives are
+ * ("rewrite", "return", "set", "if") nothing is said.
+ */
+
+#include "http/access/ngx_http_llm_guard.h"
+#include "http/admin/ngx_http_llm_admin.h"
+
+
+/* Angie has a list of places for each block "location": since 1.3.0 it may have
+   several names */
+
+#if (angie_version >= 1003000)
+
+typedef ngx_http_core_loc_t       ngx_http_llm_place_t;
+
+#define ngx_http_llm_place_conf(place)  (place)->conf
+
+#else
+
+typedef ngx_http_core_loc_conf_t  ngx_http_llm_place_t;
+
+#define ngx_http_llm_place_conf(place)  (place)
+
+#endif
+
+
+/* what a URI leads to in a server */
+
+typedef enum {
+    NGX_HTTP_LLM_LEADS_MAYBE = 0,               /* it cannot be told */
+    NGX_HTTP_LLM_LEADS_NOWHERE,
+    NGX_HTTP_LLM_LEADS_ENGINE,                  /* to llm_api or llm_admin */
+    NGX_HTTP_LLM_LEADS_OURS,                    /* to llm_health, llm_metrics */
+} ngx_http_llm_leads_e;
+
+
+static void *ngx_http_llm_others(ngx_conf_t *cf, void **loc_conf,
+    const char *name);
+static ngx_uint_t ngx_http_llm_rewrites(ngx_conf_t *cf, void **loc_conf);
+static ngx_http_llm_leads_e ngx_http_llm_leads(ngx_conf_t *cf,
+    ngx_http_core_srv_conf_t *cscf, ngx_str_t *uri);
+static ngx_http_core_loc_conf_t *ngx_http_llm_find_location(
+    ngx_http_core_loc_conf_t *clcf, ngx_str_t *uri, ngx_uint_t *regex);
+
+
+/*
+ * The first pointer in the configuration of a module of nginx that shows it to
+ * nobody: what the rewrite module's directives are compiled to, or the URIs of
+ * "mirror".  Both have been there since these modules exist; if that is
+ * something else one day, there is a warning more, or less.
+ */
+
+static void *
+ngx_http_llm_others(ngx_conf_t *cf, void **loc_conf, const char *name)
+{
+    void          **conf;
+    ngx_uint_t      i;
+    ngx_module_t  **modules;
+
+    modules = cf->cycle->modules;
+
+    for (i = 0; modules[i]; i++) {
+
+        if (ngx_strcmp(modules[i]->name, name) == 0) {
+            conf = loc_conf[modules[i]->ctx_index];
+            return *conf;
+        }
+    }
+
+    return NULL;
+}
+
+
+static ngx_uint_t
+ngx_http_llm_rewrites(ngx_conf_t *cf, void **loc_conf)
+{
+    return ngx_http_llm_others(cf, loc_conf, "ngx_http_rewrite_module") != NULL;
+}
+
+
+void
+ngx_http_llm_check_path(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *llcf)
+{
+    llm_api_route_t            to;
+    ngx_http_core_loc_conf_t  *clcf;
+
+    clcf = llcf->core;
+
+    if (llcf->handler != ngx_http_llm_api_handler || !clcf->exact_match
+        || ngx_http_llm_rewrites(cf, clcf->loc_conf))
+    {
+        return;
+    }
+
+    if (llm_api_route(ngx_http_llm_api_path(&clcf->name), llm_str("POST"), &to)
+        == LLM_OK || to.allow[0])
+    {
+        return;
+    }
+
+    ngx_log_error(NGX_LOG_WARN, cf->log, 0,
+                  "\"llm_api\" has no endpoint for the only path of the "
+                  "location \"= %V\" in %V:%ui",
+                  &clcf->name, &llcf->file, llcf->line);
+}
+
+
+/* each guard once in each server */
+
+void
+ngx_http_llm_check_guard(ngx_conf_t *cf, ngx_http_llm_guard_t *guard)
+{
+    ngx_http_llm_leads_e       to;
+    ngx_http_core_srv_conf_t  *cscf;
+
+    cscf = ngx_http_conf_get_module_srv_conf(cf, ngx_http_core_module);
+
+    if (guard->uri.lengths || guard->checked == cscf) {
+        return;
+    }
+
+    guard->checked = cscf;
+    to = ngx_http_llm_leads(cf, cscf, &guard->uri.value);
+
+    if (to == NGX_HTTP_LLM_LEADS_NOWHERE) {
+        ngx_log_error(NGX_LOG_WARN, cf->log, 0,
+                      "there is no location for the URI \"%V\" of "
+                      "\"llm_guard\" in %V:%ui",
+                      &guard->uri.value, &guard->file, guard->line);
+
+    } else if (to != NGX_HTTP_LLM_LEADS_MAYBE) {
+        ngx_log_error(NGX_LOG_WARN, cf->log, 0,
+                      "the URI \"%V\" of \"llm_guard\" leads to a location "
+                      "that cannot be a guard in %V:%ui",
+                      &guard->uri.value, &guard->file, guard->line);
+    }
+}
+
+
+/* each "mirror" where it is written, not where it is inherited */
+
+void
+ngx_http_llm_check_mirror(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *prev,
+    ngx_http_llm_loc_conf_t *conf)
+{
+    ngx_str_t                 *uri;
+    ngx_uint_t                 i;
+    ngx_array_t               *uris;
+    ngx_http_conf_ctx_t       *ctx;
+    ngx_http_core_srv_conf_t  *cscf;
+
+    ctx = cf->ctx;
+    uris = ngx_http_llm_others(cf, ctx->loc_conf, "ngx_http_mirror_module");
+
+    if (uris == NGX_CONF_UNSET_PTR) {
+        uris = NULL;
+    }
+
+    conf->mirror = uris;
+
+    if (uris == NULL || uris == prev->mirror
+        || uris->size != sizeof(ngx_str_t))
+    {
+        return;
+    }
+
+    uri = uris->elts;
+    cscf = ngx_http_conf_get_module_srv_conf(cf, ngx_http_core_module);
+
+    for (i = 0; i < uris->nelts; i++) {
+
+        if (ngx_http_llm_leads(cf, cscf, &uri[i]) == NGX_HTTP_LLM_LEADS_ENGINE)
+        {
+            ngx_log_error(NGX_LOG_WARN, cf->log, 0,
+                          "\"mirror %V\" leads to a location whose engine "
+                          "serves no subrequests: nothing will be generated",
+                          &uri[i]);
+        }
+    }
+}
+
+
+static ngx_http_llm_leads_e
+ngx_http_llm_leads(ngx_conf_t *cf, ngx_http_core_srv_conf_t *cscf,
+    ngx_str_t *uri)
+{
+    ngx_str_t                  path;
+    ngx_uint_t                 regex;
+    ngx_http_core_loc_conf_t  *clcf;
+
+    path.data = uri->data;
+    path.len = strcspn((char *) uri->data, "?#");
+
+    /* what nginx makes of these is its affair */
+
+    if (strcspn((char *) uri->data, "%") < path.len
+        || ngx_strnstr(path.data, "//", path.len)
+        || ngx_strnstr(path.data, "/.", path.len)
+        || ngx_http_llm_rewrites(cf, cscf->ctx->loc_conf))
+    {
+        return NGX_HTTP_LLM_LEADS_MAYBE;
+    }
+
+    clcf = cscf->ctx->loc_conf[ngx_http_core_module.ctx_index];
+    regex = 0;
+
+    clcf = ngx_http_llm_find_location(clcf, &path, &regex);
+
+    if (regex) {
+        return NGX_HTTP_LLM_LEADS_MAYBE;
+    }
+
+    if (clcf == NULL) {
+        return NGX_HTTP_LLM_LEADS_NOWHERE;
+    }
+
+    if (ngx_http_llm_rewrites(cf, clcf->loc_conf)) {
+        return NGX_HTTP_LLM_LEADS_MAYBE;
+    }
+
+    if (clcf->handler == ngx_http_llm_api_handler
+        || clcf->handler == ngx_http_llm_admin_handler)
+    {
+        return NGX_HTTP_LLM_LEADS_ENGINE;
+    }
+
+    return clcf->handler == ngx_http_llm_health_handler
+           || clcf->handler == ngx_http_llm_metrics_handler
+           ? NGX_HTTP_LLM_LEADS_OURS : NGX_HTTP_LLM_LEADS_MAYBE;
+}
+
+
+/* the one with the path, or else with its longest beginning; NULL: none.  Where
+   a regex might take the path *regex is set */
+
+static ngx_http_core_loc_conf_t *
+ngx_http_llm_find_location(ngx_http_core_loc_conf_t *clcf, ngx_str_t *uri,
+    ngx_uint_t *regex)
+{
+    ngx_queue_t                *q;
+    ngx_http_llm_place_t       *l, *best;
+    ngx_http_core_loc_conf_t   *inner;
+    ngx_http_location_queue_t  *lq;
+
+    best = NULL;
+
+    if (clcf->locations == NULL) {
+        return NULL;
+    }
+
+    for (q = ngx_queue_head(clcf->locations);
+         q != ngx_queue_sentinel(clcf->locations);
+         q = ngx_queue_next(q))
+    {
+        lq = (ngx_http_location_queue_t *) q;
+        l = lq->exact ? lq->exact : lq->inclusive;
+
+        if (l->named || ngx_http_llm_place_conf(l)->noname) {
+            continue;
+        }
+
+#if (NGX_PCRE)
+        if (l->regex) {
+            *regex = 1;
+            continue;
+        }
+#endif
+
+        if (l->name.len > uri->len
+            || ngx_filename_cmp(l->name.data, uri->data, l->name.len) != 0)
+        {
+            continue;
+        }
+
+        if (l->exact_match) {
+            if (l->name.len == uri->len) {
+                *regex = 0;
+                return ngx_http_llm_place_conf(l);
+            }
+
+        } else if (best == NULL || best->name.len < l->name.len) {
+            best = l;
+        }
+    }
+
+    if (best == NULL) {
+        return NULL;
+    }
+
+    clcf = ngx_http_llm_place_conf(best);
+    inner = ngx_http_llm_find_location(clcf, uri, regex);
+
+    return inner ? inner : clcf;
+}

@@ -1,0 +1,684 @@
+/*
+ * The memory of figures that are kept over reloads: the zone "llm_figures",
+ * whose size never changes, and, where llm_metrics has tenants=, the zone
+ * "llm_tenants".  A binary upgrade begins with nothing, as any start does.
+ *
+ * - Models are known by their names: those of the new configuration go on
+ *   where they were.  A model that is gone keeps its place until there is no
+ *   other for a new one.  One that llm_admin adds begins with nothing.
+ * - Workers look up words and tenants without a lock, and add new ones under
+ *   the zone's, which nginx's master takes from a worker that died with it: a
+ *   new entry counts once all of it is there.
+ */
+
+#include "http/observe/ngx_http_llm_metrics.h"
+
+
+/* cells of a tally for each model and each tenant: its endpoints times their
+   statuses, and errors */
+#define NGX_HTTP_LLM_MODEL_CELLS   48
+#define NGX_HTTP_LLM_TENANT_CELLS  48
+
+
+static ngx_int_t ngx_http_llm_init_figures(ngx_shm_zone_t *shm_zone,
+    void *data);
+static ngx_int_t ngx_http_llm_init_tenants(ngx_shm_zone_t *shm_zone,
+    void *data);
+static size_t ngx_http_llm_figures_size(void);
+static size_t ngx_http_llm_tenants_size(ngx_uint_t n);
+static ngx_uint_t ngx_http_llm_tenants_cells(ngx_uint_t n);
+static void *ngx_http_llm_find_place(ngx_http_llm_main_conf_t *mcf,
+    ngx_uint_t model);
+static ngx_http_llm_score_t *ngx_http_llm_find_score(
+    ngx_http_llm_main_conf_t *mcf, ngx_str_t *name);
+
+
+ngx_int_t
+ngx_http_llm_create_figures(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
+{
+    mcf->figures = ngx_pcalloc(cf->pool, sizeof(ngx_http_llm_stats_t));
+    if (mcf->figures == NULL) {
+        return NGX_ERROR;
+    }
+
+    return ngx_array_init(&mcf->figures->slos, cf->pool, 1,
+                          sizeof(ngx_http_llm_slo_t *));
+}
+
+
+char *
+ngx_http_llm_add_figures(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
+{
+    ngx_str_t              name = ngx_string("llm_figures");
+    ngx_str_t              tenants;
+    ngx_http_llm_stats_t  *f;
+
+    f = mcf->figures;
+
+    f->shm_zone = ngx_shared_memory_add(cf, &name,
+                                        ngx_http_llm_figures_size(),
+                                        &ngx_http_llm_module);
+    if (f->shm_zone == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    f->shm_zone->init = ngx_http_llm_init_figures;
+
+    if (f->ntenants == 0) {
+        return NGX_CONF_OK;
+    }
+
+    /* of another number: another zone, which begins anew.  Their sizes may be
+       the same, as those are whole pages */
+
+    tenants.data = ngx_pnalloc(cf->pool, sizeof("llm_tenants_") - 1
+                                         + NGX_INT_T_LEN);
+    if (tenants.data == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    tenants.len = ngx_sprintf(tenants.data, "llm_tenants_%ui", f->ntenants)
+                  - tenants.data;
+
+    f->tenants_zone = ngx_shared_memory_add(cf, &tenants,
+                                            ngx_http_llm_tenants_size(
+                                                                f->ntenants),
+                                            &ngx_http_llm_module);
+    if (f->tenants_zone == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    f->tenants_zone->init = ngx_http_llm_init_tenants;
+
+    /* until init() has found what is kept */
+    f->tenants_zone->data = f;
+
+    return NGX_CONF_OK;
+}
+
+
+/* with what the slab allocator needs itself */
+
+static size_t
+ngx_http_llm_slab_size(size_t size)
+{
+    return ngx_align(size + size / 32 + 24 * ngx_pagesize, ngx_pagesize);
+}
+
+
+static size_t
+ngx_http_llm_figures_size(void)
+{
+    size_t  counters;
+
+    for (counters = 64; counters < llm_counters_size(); counters *= 2) {
+        /* void */
+    }
+
+    return ngx_http_llm_slab_size(sizeof(ngx_http_llm_kept_t)
+                                  + NGX_HTTP_LLM_PLACES * counters
+                                  + LLM_MAX_WORKERS * llm_sent_size()
+                                  + ngx_http_llm_tally_size(
+                                                1 + NGX_HTTP_LLM_PLACES,
+                                                NGX_HTTP_LLM_MODEL_CELLS));
+}
+
+
+/* of the index; it is half empty at least */
+
+static ngx_uint_t
+ngx_http_llm_tenants_cells(ngx_uint_t n)
+{
+    ngx_uint_t  cells;
+
+    for (cells = 64; cells < 2 * n; cells *= 2) { /* void */ }
+
+    return cells;
+}
+
+
+static size_t
+ngx_http_llm_tenants_size(ngx_uint_t n)
+{
+    ngx_uint_t  owners;
+
+    owners = n + NGX_HTTP_LLM_FIRST_TENANT;
+
+    return ngx_http_llm_slab_size(sizeof(ngx_http_llm_tenants_t)
+                                  + n * sizeof(ngx_http_llm_label_t)
+                                  + ngx_http_llm_tenants_cells(n)
+                                    * sizeof(ngx_atomic_t)
+                                  + owners * llm_times_size()
+                                  + ngx_http_llm_tally_size(owners,
+                                                NGX_HTTP_LLM_TENANT_CELLS));
+}
+
+
+static ngx_int_t
+ngx_http_llm_init_figures(ngx_shm_zone_t *shm_zone, void *data)
+{
+    ngx_slab_pool_t      *shpool;
+    ngx_http_llm_kept_t  *k;
+
+    if (data) {
+        shm_zone->data = data;
+        return NGX_OK;
+    }
+
+    shpool = (ngx_slab_pool_t *) shm_zone->shm.addr;
+
+    k = ngx_slab_calloc(shpool, sizeof(ngx_http_llm_kept_t));
+    if (k == NULL) {
+        return NGX_ERROR;
+    }
+
+    k->workers = ngx_slab_calloc(shpool, LLM_MAX_WORKERS * llm_sent_size());
+
+    if (k->workers == NULL
+        || ngx_http_llm_tally_init(&k->tally, shpool,
+                                   1 + NGX_HTTP_LLM_PLACES,
+                                   NGX_HTTP_LLM_MODEL_CELLS)
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    shm_zone->data = k;
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_llm_init_tenants(ngx_shm_zone_t *shm_zone, void *data)
+{
+    ngx_uint_t               owners;
+    ngx_slab_pool_t         *shpool;
+    ngx_http_llm_stats_t    *f;
+    ngx_http_llm_tenants_t  *t;
+
+    if (data) {
+        shm_zone->data = data;
+        return NGX_OK;
+    }
+
+    f = shm_zone->data;
+    shpool = (ngx_slab_pool_t *) shm_zone->shm.addr;
+    owners = f->ntenants + NGX_HTTP_LLM_FIRST_TENANT;
+
+    t = ngx_slab_calloc(shpool, sizeof(ngx_http_llm_tenants_t));
+    if (t == NULL) {
+        return NGX_ERROR;
+    }
+
+    t->max = f->ntenants;
+    t->mask = ngx_http_llm_tenants_cells(t->max) - 1;
+    t->names = ngx_slab_calloc(shpool,
+                               t->max * sizeof(ngx_http_llm_label_t));
+    t->index = ngx_slab_calloc(shpool, (t->mask + 1) * sizeof(ngx_atomic_t));
+    t->times = ngx_slab_calloc(shpool, owners * llm_times_size());
+
+    if (t->names == NULL || t->index == NULL || t->times == NULL
+        || ngx_http_llm_tally_init(&t->tally, shpool, owners,
+                                   NGX_HTTP_LLM_TENANT_CELLS)
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    shm_zone->data = t;
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_llm_keep_figures(ngx_http_llm_main_conf_t *mcf)
+{
+    ngx_uint_t               i, n;
+    llm_kept_t              *kept;
+    ngx_slab_pool_t         *shpool;
+    ngx_http_llm_slo_t     **slo;
+    ngx_http_llm_kept_t     *k;
+    ngx_http_llm_tenants_t  *t;
+
+    k = mcf->figures->shm_zone->data;
+    shpool = (ngx_slab_pool_t *) mcf->figures->shm_zone->shm.addr;
+
+    kept = &mcf->kept;
+    ngx_memzero(kept, sizeof(llm_kept_t));
+    kept->workers = k->workers;
+
+    ngx_shmtx_lock(&shpool->mutex);
+
+    /* those that are added are counted in the zone */
+
+    for (i = 0; i < mcf->models.nelts - mcf->nadded; i++) {
+        kept->models[i] = ngx_http_llm_find_place(mcf, i);
+
+        if (kept->models[i] == NULL) {
+            break;
+        }
+    }
+
+    slo = mcf->figures->slos.elts;
+
+    for (n = 0; n < mcf->figures->slos.nelts; n++) {
+        slo[n]->score = ngx_http_llm_find_score(mcf, &slo[n]->name);
+    }
+
+    ngx_shmtx_unlock(&shpool->mutex);
+
+    if (i < mcf->models.nelts - mcf->nadded) {
+        return NGX_ERROR;
+    }
+
+    if (mcf->figures->tenants_zone) {
+        t = mcf->figures->tenants_zone->data;
+        kept->times = t->times;
+        kept->n_times = t->max + NGX_HTTP_LLM_FIRST_TENANT;
+    }
+
+    return NGX_OK;
+}
+
+
+void
+ngx_http_llm_find_figures(ngx_http_llm_main_conf_t *mcf, ngx_uint_t model)
+{
+    ngx_slab_pool_t  *shpool;
+
+    shpool = (ngx_slab_pool_t *) mcf->figures->shm_zone->shm.addr;
+
+    ngx_shmtx_lock(&shpool->mutex);
+    (void) ngx_http_llm_find_place(mcf, model);
+    ngx_shmtx_unlock(&shpool->mutex);
+}
+
+
+void
+ngx_http_llm_name_figures(ngx_http_llm_main_conf_t *mcf, ngx_uint_t model)
+{
+    ngx_slab_pool_t      *shpool;
+    ngx_http_llm_kept_t  *k;
+
+    k = mcf->figures->shm_zone->data;
+    shpool = (ngx_slab_pool_t *) mcf->figures->shm_zone->shm.addr;
+
+    ngx_shmtx_lock(&shpool->mutex);
+
+    (void) ngx_http_llm_find_place(mcf, model);
+    ngx_http_llm_tally_clear(&k->tally, 1 + mcf->figures->places[model]);
+
+    ngx_shmtx_unlock(&shpool->mutex);
+}
+
+
+ngx_int_t
+ngx_http_llm_place_of(ngx_http_llm_main_conf_t *mcf,
+    const llm_api_conf_t *conf, ngx_uint_t model)
+{
+    return conf->models[model].naming == mcf->api_models[model].naming
+           ? (ngx_int_t) mcf->figures->places[model] : -1;
+}
+
+
+static ngx_uint_t
+ngx_http_llm_is_model(ngx_http_llm_main_conf_t *mcf, ngx_str_t *name)
+{
+    ngx_uint_t             i;
+    ngx_http_llm_model_t  *m;
+
+    m = mcf->models.elts;
+
+    for (i = 0; i < mcf->models.nelts; i++) {
+        if (m[i].name.len == name->len
+            && ngx_memcmp(m[i].name.data, name->data, name->len) == 0)
+        {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/* the place of the model's name; else one that is free, or that of a model
+   which is gone: there are more places than models */
+
+static ngx_http_llm_place_t *
+ngx_http_llm_choose_place(ngx_http_llm_main_conf_t *mcf, ngx_str_t *name)
+{
+    ngx_uint_t             i;
+    ngx_http_llm_kept_t   *k;
+    ngx_http_llm_place_t  *p, *unused, *gone;
+
+    k = mcf->figures->shm_zone->data;
+    unused = NULL;
+    gone = NULL;
+
+    for (i = 0; i < NGX_HTTP_LLM_PLACES; i++) {
+        p = &k->places[i];
+
+        if (p->name.len == 0) {
+            unused = unused ? unused : p;
+
+        } else if (p->name.len == name->len
+                   && ngx_memcmp(p->name.data, name->data, name->len) == 0)
+        {
+            return p;
+
+        } else if (!ngx_http_llm_is_model(mcf, &p->name)) {
+            gone = gone ? gone : p;
+        }
+    }
+
+    return unused ? unused : gone;
+}
+
+
+static void *
+ngx_http_llm_find_place(ngx_http_llm_main_conf_t *mcf, ngx_uint_t model)
+{
+    ngx_str_t              name;
+    ngx_slab_pool_t       *shpool;
+    ngx_http_llm_kept_t   *k;
+    ngx_http_llm_model_t  *m;
+    ngx_http_llm_place_t  *p;
+
+    k = mcf->figures->shm_zone->data;
+    shpool = (ngx_slab_pool_t *) mcf->figures->shm_zone->shm.addr;
+    m = mcf->models.elts;
+    name = m[model].name;
+
+    p = ngx_http_llm_choose_place(mcf, &name);
+    mcf->figures->places[model] = p - k->places;
+
+    if (p->name.len == name.len
+        && ngx_memcmp(p->name.data, name.data, name.len) == 0)
+    {
+        return p->counters;
+    }
+
+    if (p->name.len) {
+        p->name.len = 0;
+        ngx_slab_free_locked(shpool, p->name.data);
+    }
+
+    if (p->counters == NULL) {
+        p->counters = ngx_slab_alloc_locked(shpool, llm_counters_size());
+    }
+
+    p->name.data = ngx_slab_alloc_locked(shpool, name.len);
+
+    if (p->counters == NULL || p->name.data == NULL) {
+        return NULL;
+    }
+
+    ngx_memzero(p->counters, llm_counters_size());
+    ngx_http_llm_tally_clear(&k->tally, 1 + mcf->figures->places[model]);
+
+    ngx_memcpy(p->name.data, name.data, name.len);
+    p->name.len = name.len;
+
+    return p->counters;
+}
+
+
+static ngx_uint_t
+ngx_http_llm_is_slo(ngx_http_llm_main_conf_t *mcf, u_char *name, size_t len)
+{
+    ngx_uint_t             n;
+    ngx_http_llm_slo_t   **slo;
+
+    slo = mcf->figures->slos.elts;
+
+    for (n = 0; n < mcf->figures->slos.nelts; n++) {
+        if (slo[n]->name.len == len
+            && ngx_memcmp(slo[n]->name.data, name, len) == 0)
+        {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/* likewise for an objective */
+
+static ngx_http_llm_score_t *
+ngx_http_llm_find_score(ngx_http_llm_main_conf_t *mcf, ngx_str_t *name)
+{
+    ngx_uint_t             i;
+    ngx_http_llm_kept_t   *k;
+    ngx_http_llm_score_t  *s, *unused, *gone;
+
+    k = mcf->figures->shm_zone->data;
+    unused = NULL;
+    gone = NULL;
+
+    for (i = 0; i < NGX_HTTP_LLM_SCORES; i++) {
+        s = &k->scores[i];
+
+        if (s->len == name->len && ngx_memcmp(s->name, name->data, s->len) == 0)
+        {
+            return s;
+        }
+
+        if (s->len == 0) {
+            unused = unused ? unused : s;
+
+        } else if (gone == NULL
+                   && !ngx_http_llm_is_slo(mcf, s->name, s->len))
+        {
+            gone = s;
+        }
+    }
+
+    unused = unused ? unused : gone;
+
+    ngx_memzero(unused, sizeof(ngx_http_llm_score_t));
+    ngx_memcpy(unused->name, name->data, name->len);
+    unused->len = name->len;
+
+    return unused;
+}
+
+
+/* ---- words ---- */
+
+static ngx_uint_t
+ngx_http_llm_find_word(ngx_http_llm_kept_t *k, const u_char *text, size_t len)
+{
+    ngx_uint_t            i, n;
+    ngx_http_llm_word_t  *w;
+
+    n = k->nwords;
+
+    for (i = 0; i < n; i++) {
+        w = &k->words[i];
+
+        if (w->len == len && ngx_memcmp(w->text, text, len) == 0) {
+            return i + 1;
+        }
+    }
+
+    return 0;
+}
+
+
+ngx_uint_t
+ngx_http_llm_word(ngx_http_llm_main_conf_t *mcf, const u_char *text,
+    size_t len)
+{
+    ngx_uint_t            n;
+    ngx_slab_pool_t      *shpool;
+    ngx_http_llm_kept_t  *k;
+    ngx_http_llm_word_t  *w;
+
+    k = mcf->figures->shm_zone->data;
+    shpool = (ngx_slab_pool_t *) mcf->figures->shm_zone->shm.addr;
+    text = len ? text : (u_char *) "";
+    len = ngx_min(len, NGX_HTTP_LLM_WORD);
+
+    n = ngx_http_llm_find_word(k, text, len);
+
+    if (n || k->nwords == NGX_HTTP_LLM_WORDS) {
+        return n;
+    }
+
+    ngx_shmtx_lock(&shpool->mutex);
+
+    n = ngx_http_llm_find_word(k, text, len);
+
+    if (n == 0 && k->nwords < NGX_HTTP_LLM_WORDS) {
+        w = &k->words[k->nwords];
+        w->len = len;
+        ngx_memcpy(w->text, text, len);
+        ngx_memory_barrier();
+        n = ++k->nwords;
+    }
+
+    ngx_shmtx_unlock(&shpool->mutex);
+
+    return n;
+}
+
+
+void
+ngx_http_llm_word_text(ngx_http_llm_main_conf_t *mcf, ngx_uint_t word,
+    ngx_str_t *text)
+{
+    ngx_http_llm_kept_t  *k;
+
+    k = mcf->figures->shm_zone->data;
+
+    if (word == 0) {
+        ngx_str_set(text, "other");
+        return;
+    }
+
+    text->len = k->words[word - 1].len;
+    text->data = k->words[word - 1].text;
+}
+
+
+/* ---- tenants ---- */
+
+/* the number of a name, or 0; cell: its place in the index, or the one that
+   would be */
+
+static ngx_uint_t
+ngx_http_llm_tenant_number(ngx_http_llm_tenants_t *t, u_char *text,
+    size_t len, ngx_atomic_t **cell)
+{
+    ngx_uint_t             i, n;
+    ngx_http_llm_label_t  *name;
+
+    for (i = ngx_murmur_hash2(text, len); /* void */ ; i++) {
+        *cell = &t->index[i & t->mask];
+
+        /* read once: another worker may fill it in */
+        n = **cell;
+
+        if (n == 0) {
+            return 0;
+        }
+
+        name = &t->names[n - 1];
+
+        if (name->len == len && ngx_memcmp(name->text, text, len) == 0) {
+            return n;
+        }
+    }
+}
+
+
+/*
+ * Labels are whole characters, and escaped as in logs (llm_clean()): what
+ * differs in characters that are not shown is one tenant.  One that is too
+ * long is among the others.
+ */
+
+ngx_uint_t
+ngx_http_llm_tenant_owner(ngx_http_llm_main_conf_t *mcf, ngx_str_t *tenant)
+{
+    char                     text[NGX_HTTP_LLM_LABEL + 17];
+    size_t                   len;
+    ngx_uint_t               n;
+    ngx_atomic_t            *cell;
+    ngx_slab_pool_t         *shpool;
+    ngx_http_llm_label_t    *last;
+    ngx_http_llm_tenants_t  *t;
+
+    t = mcf->figures->tenants_zone->data;
+    shpool = (ngx_slab_pool_t *) mcf->figures->tenants_zone->shm.addr;
+
+    if (tenant->len == 0) {
+        return NGX_HTTP_LLM_NO_TENANT;
+    }
+
+    /* a character takes 16 bytes at most */
+
+    len = llm_clean(text, sizeof(text), (char *) tenant->data, tenant->len);
+
+    if (len > NGX_HTTP_LLM_LABEL || ngx_strcmp(text, "other") == 0) {
+        return NGX_HTTP_LLM_OTHER_TENANT;
+    }
+
+    n = ngx_http_llm_tenant_number(t, (u_char *) text, len, &cell);
+
+    if (n == 0 && t->n < t->max) {
+        ngx_shmtx_lock(&shpool->mutex);
+
+        /* a worker may have died before it said where the last one is */
+
+        if (t->n) {
+            last = &t->names[t->n - 1];
+
+            if (ngx_http_llm_tenant_number(t, last->text, last->len, &cell)
+                == 0)
+            {
+                *cell = t->n;
+            }
+        }
+
+        n = ngx_http_llm_tenant_number(t, (u_char *) text, len, &cell);
+
+        if (n == 0 && t->n < t->max) {
+            t->names[t->n].len = len;
+            ngx_memcpy(t->names[t->n].text, text, len);
+            t->n++;
+            ngx_memory_barrier();
+            n = t->n;
+            *cell = n;
+        }
+
+        ngx_shmtx_unlock(&shpool->mutex);
+    }
+
+    return n ? NGX_HTTP_LLM_FIRST_TENANT + n - 1 : NGX_HTTP_LLM_OTHER_TENANT;
+}
+
+
+uint32_t
+ngx_http_llm_tenant_account(ngx_http_llm_ctx_t *ctx)
+{
+    if (ctx->main->figures->tenants_zone == NULL) {
+        return 0;
+    }
+
+    return 1 + ngx_http_llm_tenant_owner(ctx->main, &ctx->tenant);
+}
+
+
+ngx_atomic_t *
+ngx_http_llm_writes(ngx_http_llm_main_conf_t *mcf, ngx_uint_t worker)
+{
+    ngx_http_llm_kept_t  *k;
+
+    k = mcf->figures->shm_zone->data;
+
+    return &k->writes[worker];
+}

@@ -1,0 +1,428 @@
+/*
+ * The variables $llm_...: figures of a request.  While it runs they are read
+ * from its API object, afterwards from the copy that the cleanup handler left
+ * in r->pool, so that the access log has them.
+ */
+
+#include "http/balance/ngx_http_llm_route.h"
+
+
+typedef enum {
+    NGX_HTTP_LLM_VAR_MODEL = 0,
+    NGX_HTTP_LLM_VAR_ALIAS,
+    NGX_HTTP_LLM_VAR_REQUEST_ID,
+    NGX_HTTP_LLM_VAR_TENANT,
+    NGX_HTTP_LLM_VAR_USER,
+    NGX_HTTP_LLM_VAR_METADATA,
+    NGX_HTTP_LLM_VAR_PROMPT_TOKENS,
+    NGX_HTTP_LLM_VAR_CACHED_TOKENS,
+    NGX_HTTP_LLM_VAR_COMPLETION_TOKENS,
+    NGX_HTTP_LLM_VAR_REASONING_TOKENS,
+    NGX_HTTP_LLM_VAR_FINISH_REASON,
+    NGX_HTTP_LLM_VAR_ENDPOINT,
+    NGX_HTTP_LLM_VAR_STREAM,
+    NGX_HTTP_LLM_VAR_QUEUE_TIME,
+    NGX_HTTP_LLM_VAR_TTFT,
+    NGX_HTTP_LLM_VAR_TPOT,
+    NGX_HTTP_LLM_VAR_MAX_TOKENS,
+    NGX_HTTP_LLM_VAR_PREFILL_RATE,
+    NGX_HTTP_LLM_VAR_DECODE_RATE
+} ngx_http_llm_var_e;
+
+
+static ngx_int_t ngx_http_llm_variable(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data);
+static ngx_int_t ngx_http_llm_error_variable(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data);
+static u_char *ngx_http_llm_figure(ngx_http_llm_ctx_t *ctx, u_char *p,
+    uintptr_t what);
+static u_char *ngx_http_llm_seconds(u_char *p, uint64_t us);
+static u_char *ngx_http_llm_rate(u_char *p, uint32_t tokens, uint64_t us);
+
+
+static ngx_http_variable_t  ngx_http_llm_vars[] = {
+
+    { ngx_string("llm_model"), NULL, ngx_http_llm_variable,
+      NGX_HTTP_LLM_VAR_MODEL, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_alias"), NULL, ngx_http_llm_variable,
+      NGX_HTTP_LLM_VAR_ALIAS, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_request_id"), NULL, ngx_http_llm_variable,
+      NGX_HTTP_LLM_VAR_REQUEST_ID, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_tenant"), NULL, ngx_http_llm_variable,
+      NGX_HTTP_LLM_VAR_TENANT, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_user"), NULL, ngx_http_llm_variable,
+      NGX_HTTP_LLM_VAR_USER, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_metadata"), NULL, ngx_http_llm_variable,
+      NGX_HTTP_LLM_VAR_METADATA, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_prompt_tokens"), NULL, ngx_http_llm_variable,
+      NGX_HTTP_LLM_VAR_PROMPT_TOKENS, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_cached_tokens"), NULL, ngx_http_llm_variable,
+      NGX_HTTP_LLM_VAR_CACHED_TOKENS, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_completion_tokens"), NULL, ngx_http_llm_variable,
+      NGX_HTTP_LLM_VAR_COMPLETION_TOKENS, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_reasoning_tokens"), NULL, ngx_http_llm_variable,
+      NGX_HTTP_LLM_VAR_REASONING_TOKENS, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_endpoint"), NULL, ngx_http_llm_variable,
+      NGX_HTTP_LLM_VAR_ENDPOINT, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_stream"), NULL, ngx_http_llm_variable,
+      NGX_HTTP_LLM_VAR_STREAM, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_error"), NULL, ngx_http_llm_error_variable,
+      0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_finish_reason"), NULL, ngx_http_llm_variable,
+      NGX_HTTP_LLM_VAR_FINISH_REASON, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_queue_time"), NULL, ngx_http_llm_variable,
+      NGX_HTTP_LLM_VAR_QUEUE_TIME, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_ttft"), NULL, ngx_http_llm_variable,
+      NGX_HTTP_LLM_VAR_TTFT, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_tpot"), NULL, ngx_http_llm_variable,
+      NGX_HTTP_LLM_VAR_TPOT, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_max_tokens"), NULL, ngx_http_llm_variable,
+      NGX_HTTP_LLM_VAR_MAX_TOKENS, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_prefill_rate"), NULL, ngx_http_llm_variable,
+      NGX_HTTP_LLM_VAR_PREFILL_RATE, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_decode_rate"), NULL, ngx_http_llm_variable,
+      NGX_HTTP_LLM_VAR_DECODE_RATE, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_load"), NULL, ngx_http_llm_load_variable,
+      NGX_HTTP_LLM_LOAD_LOAD, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_waiting"), NULL, ngx_http_llm_load_variable,
+      NGX_HTTP_LLM_LOAD_WAITING, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_predicted_ttft"), NULL, ngx_http_llm_load_variable,
+      NGX_HTTP_LLM_LOAD_TTFT, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_input"), NULL, ngx_http_llm_capture_variable,
+      0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_output"), NULL, ngx_http_llm_capture_variable,
+      1, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_trace_id"), NULL, ngx_http_llm_trace_variable,
+      NGX_HTTP_LLM_TRACE_ID, 0, 0 },
+
+    { ngx_string("llm_span_id"), NULL, ngx_http_llm_trace_variable,
+      NGX_HTTP_LLM_TRACE_SPAN_ID, 0, 0 },
+
+    { ngx_string("llm_parent_id"), NULL, ngx_http_llm_trace_variable,
+      NGX_HTTP_LLM_TRACE_PARENT_ID, 0, 0 },
+
+    { ngx_string("llm_traceparent"), NULL, ngx_http_llm_trace_variable,
+      NGX_HTTP_LLM_TRACE_PARENT, 0, 0 },
+
+    { ngx_string("llm_tracestate"), NULL, ngx_http_llm_trace_variable,
+      NGX_HTTP_LLM_TRACE_STATE, 0, 0 },
+
+    { ngx_string("llm_spans"), NULL, ngx_http_llm_spans_variable,
+      0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_route_key"), NULL, ngx_http_llm_route_variable,
+      0, 0, 0 },
+
+    { ngx_string("llm_key"), NULL, ngx_http_llm_key_variable,
+      0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_key_"), NULL, ngx_http_llm_key_variable,
+      0, NGX_HTTP_VAR_NOCACHEABLE|NGX_HTTP_VAR_PREFIX, 0 },
+
+      ngx_http_null_variable
+};
+
+
+ngx_int_t
+ngx_http_llm_add_variables(ngx_conf_t *cf)
+{
+    ngx_http_variable_t  *var, *v;
+
+    for (v = ngx_http_llm_vars; v->name.len; v++) {
+        var = ngx_http_add_variable(cf, &v->name, v->flags);
+        if (var == NULL) {
+            return NGX_ERROR;
+        }
+
+        var->get_handler = v->get_handler;
+        var->data = v->data;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_llm_variable(ngx_http_request_t *r, ngx_http_variable_value_t *v,
+    uintptr_t data)
+{
+    u_char              *p;
+    ngx_str_t           *s, path;
+    const char          *reason;
+    ngx_http_llm_ctx_t  *ctx;
+
+    ctx = ngx_http_llm_find_ctx(r);
+    if (ctx == NULL) {
+        v->not_found = 1;
+        return NGX_OK;
+    }
+
+    if (ctx->api) {
+        llm_api_usage(ctx->api, &ctx->usage);
+    }
+
+    v->valid = 1;
+    v->no_cacheable = 0;
+    v->not_found = 0;
+
+    s = NULL;
+
+    switch (data) {
+
+    case NGX_HTTP_LLM_VAR_MODEL:
+        s = (ctx->model >= 0) ? &ctx->name : NULL;
+        break;
+
+    case NGX_HTTP_LLM_VAR_ALIAS:
+        s = ctx->alias.len ? &ctx->alias : NULL;
+        break;
+
+    case NGX_HTTP_LLM_VAR_REQUEST_ID:
+        s = &ctx->request_id;
+        break;
+
+    case NGX_HTTP_LLM_VAR_USER:
+        s = ctx->user.len ? &ctx->user : NULL;
+        break;
+
+    case NGX_HTTP_LLM_VAR_METADATA:
+        s = ctx->metadata.len ? &ctx->metadata : NULL;
+        break;
+
+    case NGX_HTTP_LLM_VAR_TENANT:
+        s = ctx->tenant.len ? &ctx->tenant : NULL;
+        break;
+
+    case NGX_HTTP_LLM_VAR_ENDPOINT:
+        path.data = (u_char *) ctx->path.data;
+        path.len = ctx->path.len;
+        s = path.len ? &path : NULL;
+        break;
+
+    case NGX_HTTP_LLM_VAR_STREAM:
+        ngx_str_set(&path, "0");
+        path.data = ctx->stream ? (u_char *) "1" : path.data;
+        s = (ctx->model >= 0) ? &path : NULL;
+        break;
+
+    case NGX_HTTP_LLM_VAR_FINISH_REASON:
+        reason = ngx_http_llm_finish_reason(ctx);
+
+        if (reason) {
+            v->data = (u_char *) reason;
+            v->len = ngx_strlen(v->data);
+            return NGX_OK;
+        }
+
+        break;
+
+    default:
+        p = ngx_pnalloc(r->pool, NGX_INT64_LEN + sizeof(".000000"));
+        if (p == NULL) {
+            return NGX_ERROR;
+        }
+
+        v->data = p;
+        v->len = ngx_http_llm_figure(ctx, p, data) - p;
+        v->not_found = (v->len == 0);
+
+        return NGX_OK;
+    }
+
+    if (s == NULL) {
+        v->not_found = 1;
+        return NGX_OK;
+    }
+
+    v->data = s->data;
+    v->len = s->len;
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_llm_error_variable(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data)
+{
+    ngx_str_t  cause;
+
+    cause = ngx_http_llm_cause(r->main);
+
+    v->data = cause.data;
+    v->len = cause.len;
+    v->valid = 1;
+    v->no_cacheable = 0;
+    v->not_found = (cause.len == 0);
+
+    return NGX_OK;
+}
+
+
+/* an internal redirect clears the module's contexts, but not the pool */
+
+ngx_http_llm_ctx_t *
+ngx_http_llm_find_ctx(ngx_http_request_t *r)
+{
+    ngx_pool_cleanup_t  *cln;
+    ngx_http_llm_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r->main, ngx_http_llm_module);
+
+    if (ctx || !r->main->internal) {
+        return ctx;
+    }
+
+    for (cln = r->pool->cleanup; cln; cln = cln->next) {
+        if (cln->handler == ngx_http_llm_pool_cleanup) {
+            return cln->data;
+        }
+    }
+
+    return NULL;
+}
+
+
+const char *
+ngx_http_llm_finish_reason(ngx_http_llm_ctx_t *ctx)
+{
+    if (ctx->started && !ctx->done && (ctx->ended || ctx->api == NULL)) {
+        return "abort";
+    }
+
+    return ctx->usage.finish_reason;
+}
+
+
+/* the engine sends the times of an answer with its end; for one that was cut
+   short they are measured here */
+
+void
+ngx_http_llm_times(ngx_http_llm_ctx_t *ctx, uint64_t *ttft, uint64_t *total)
+{
+    *ttft = ctx->usage.ttft_us;
+    *total = ctx->usage.total_us;
+
+    if (!ctx->done && ctx->first_us) {
+        *ttft = ctx->first_us - ctx->arrival_us;
+        *total = ctx->latest_us - ctx->arrival_us;
+    }
+}
+
+
+uint64_t
+ngx_http_llm_tpot(ngx_http_llm_ctx_t *ctx)
+{
+    uint64_t  ttft, total;
+
+    ngx_http_llm_times(ctx, &ttft, &total);
+
+    if (ctx->usage.completion_tokens < 2 || total < ttft) {
+        return NGX_HTTP_LLM_NO_TPOT;
+    }
+
+    return (total - ttft) / (ctx->usage.completion_tokens - 1);
+}
+
+
+/* writes nothing if there is no figure yet */
+
+static u_char *
+ngx_http_llm_figure(ngx_http_llm_ctx_t *ctx, u_char *p, uintptr_t what)
+{
+    uint64_t          ttft, total, tpot;
+    llm_api_usage_t  *u;
+
+    u = &ctx->usage;
+    ngx_http_llm_times(ctx, &ttft, &total);
+
+    switch (what) {
+
+    case NGX_HTTP_LLM_VAR_PROMPT_TOKENS:
+        return ctx->started ? ngx_sprintf(p, "%uD", u->prompt_tokens) : p;
+
+    case NGX_HTTP_LLM_VAR_CACHED_TOKENS:
+        return ctx->started ? ngx_sprintf(p, "%uD", u->cached_tokens) : p;
+
+    case NGX_HTTP_LLM_VAR_COMPLETION_TOKENS:
+        return ctx->started ? ngx_sprintf(p, "%uD", u->completion_tokens) : p;
+
+    case NGX_HTTP_LLM_VAR_REASONING_TOKENS:
+        return ctx->started ? ngx_sprintf(p, "%uD", u->reasoning_tokens) : p;
+
+    case NGX_HTTP_LLM_VAR_QUEUE_TIME:
+        return ctx->started ? ngx_http_llm_seconds(p, u->queue_us) : p;
+
+    case NGX_HTTP_LLM_VAR_TTFT:
+        return ttft ? ngx_http_llm_seconds(p, ttft) : p;
+
+    case NGX_HTTP_LLM_VAR_MAX_TOKENS:
+        return ctx->max_tokens >= 0 ? ngx_sprintf(p, "%D", ctx->max_tokens) : p;
+
+    case NGX_HTTP_LLM_VAR_PREFILL_RATE:
+        return ngx_http_llm_rate(p, u->prompt_tokens - u->cached_tokens,
+                                 ttft > u->queue_us ? ttft - u->queue_us : 0);
+
+    case NGX_HTTP_LLM_VAR_DECODE_RATE:
+        tpot = ngx_http_llm_tpot(ctx);
+
+        return tpot == NGX_HTTP_LLM_NO_TPOT ? p
+                                            : ngx_http_llm_rate(p, 1, tpot);
+
+    default: /* NGX_HTTP_LLM_VAR_TPOT */
+
+        tpot = ngx_http_llm_tpot(ctx);
+
+        return tpot == NGX_HTTP_LLM_NO_TPOT ? p
+                                            : ngx_http_llm_seconds(p, tpot);
+    }
+}
+
+
+static u_char *
+ngx_http_llm_seconds(u_char *p, uint64_t us)
+{
+    return ngx_sprintf(p, "%uL.%06uL", us / 1000000, us % 1000000);
+}
+
+
+/* tokens a second, of so many in this time; nothing if there was no time */
+
+static u_char *
+ngx_http_llm_rate(u_char *p, uint32_t tokens, uint64_t us)
+{
+    uint64_t  centi;
+
+    if (us == 0) {
+        return p;
+    }
+
+    centi = (uint64_t) tokens * 100000000 / us;
+
+    return ngx_sprintf(p, "%uL.%02uL", centi / 100, centi % 100);
+}

@@ -1,0 +1,155 @@
+/*
+ * A request on its way: from its location through the body and the engine to
+ * the bytes that its client gets.
+ * ngx_http_llm_module.h includes it, behind the types that are used here.
+ */
+
+#ifndef NGX_HTTP_LLM_ANSWER_H
+#define NGX_HTTP_LLM_ANSWER_H
+
+
+/* ngx_http_llm_slot.c */
+
+ngx_int_t ngx_http_llm_take_slot(ngx_http_llm_ctx_t *ctx);
+void ngx_http_llm_free_slot(ngx_http_llm_ctx_t *ctx);
+
+/* ngx_http_llm_handler.c */
+
+ngx_int_t ngx_http_llm_api_handler(ngx_http_request_t *r);
+/* a request's state, from here to its end */
+ngx_http_llm_ctx_t *ngx_http_llm_create_ctx(ngx_http_request_t *r);
+/* what follows "/v1/" in a URI, or else all of it */
+llm_str_t ngx_http_llm_api_path(ngx_str_t *uri);
+/* the path of the API in the request's URI; NGX_DECLINED: it has none */
+ngx_int_t ngx_http_llm_path(ngx_http_request_t *r,
+    ngx_http_llm_loc_conf_t *llcf, llm_str_t *path);
+/* finds the endpoint; NGX_DECLINED: there is none */
+ngx_int_t ngx_http_llm_route(ngx_http_request_t *r,
+    ngx_http_llm_loc_conf_t *llcf, llm_api_route_t *to);
+/* fills conf with what the request may use, for the parser, which leaves in
+   alias what was asked for; NGX_ERROR: no memory */
+ngx_int_t ngx_http_llm_api_conf(ngx_http_llm_ctx_t *ctx, llm_api_conf_t *conf,
+    llm_str_t *alias);
+/* the body was parsed: submits the request, or answers why not */
+void ngx_http_llm_parsed(ngx_http_llm_body_t *body);
+/* sends it to the engine, once its guard has let it pass */
+void ngx_http_llm_submit(ngx_http_llm_body_t *body);
+/* NGX_DECLINED: it is a GET or HEAD, its body was discarded; else the answer's
+   code */
+ngx_int_t ngx_http_llm_get_only(ngx_http_request_t *r);
+
+/* ngx_http_llm_no_route.c */
+
+/* there is no such endpoint, or, if allow is not empty, it has these methods */
+ngx_int_t ngx_http_llm_send_no_route(ngx_http_request_t *r, const char *allow);
+
+/* ngx_http_llm_body.c */
+
+void ngx_http_llm_init_bodies(void);
+/* the body has been read: parses it, at once or in a thread */
+void ngx_http_llm_body_handler(ngx_http_request_t *r);
+/* counts what a request that waits holds from now on, 0: nothing; NGX_ERROR
+   and body->err, which says why: it is more than there is room for */
+ngx_int_t ngx_http_llm_hold(ngx_http_llm_body_t *body, size_t size,
+    const char *why);
+
+/* ngx_http_llm_coding.c */
+
+/* before the body is read: NGX_OK, or for another coding NGX_ERROR and *err */
+ngx_int_t ngx_http_llm_coding(ngx_http_request_t *r, ngx_uint_t *gzip,
+    llm_err_t *err);
+/* the most bytes of one that is unpacked */
+size_t ngx_http_llm_unpacked(ngx_http_llm_ctx_t *ctx);
+/* unpacks a whole body, in any thread: NGX_OK, or NGX_ERROR and *err */
+ngx_int_t ngx_http_llm_gunzip(u_char *p, size_t size, size_t max,
+    llm_buf_t *out, llm_err_t *err);
+
+/* ngx_http_llm_task.c */
+
+ngx_int_t ngx_http_llm_init_tasks(ngx_http_llm_tasks_t *t, int fd,
+    ngx_log_t *log);
+ngx_int_t ngx_http_llm_run_task(ngx_http_llm_tasks_t *t,
+    ngx_http_llm_task_t *task, ngx_log_t *log);
+void ngx_http_llm_finish_tasks(ngx_http_llm_tasks_t *t);
+void ngx_http_llm_stop_tasks(ngx_http_llm_tasks_t *t);
+
+/* ngx_http_llm_event.c */
+
+/* sets how many bytes of a stream may be unread in the ring */
+void ngx_http_llm_set_window(ngx_http_llm_ctx_t *ctx, llm_request_t *msg);
+/* takes an event of the engine; it only gathers output and never finalizes */
+void ngx_http_llm_event(void *data, const llm_event_t *ev);
+/* gathers what was written into the worker's scratch */
+void ngx_http_llm_take_scratch(ngx_http_llm_ctx_t *ctx);
+/* the request has something to send, or ends */
+void ngx_http_llm_mark_dirty(ngx_http_llm_ctx_t *ctx);
+/* ends the request with an error of our own; it is marked dirty */
+void ngx_http_llm_fail(ngx_http_llm_ctx_t *ctx, int status,
+    const char *code, const char *msg);
+/* after each output: a paused sequence goes on if its client caught up */
+void ngx_http_llm_set_pace(ngx_http_llm_ctx_t *ctx);
+void ngx_http_llm_cleanup(void *data);
+void ngx_http_llm_pool_cleanup(void *data);
+
+/* ngx_http_llm_post_action.c: a handler of the rewrite phase, for post_action */
+ngx_int_t ngx_http_llm_after_handler(ngx_http_request_t *r);
+
+/* ngx_http_llm_stream.c */
+
+/* a request waits: for its client to leave, and for its timer, which the
+   caller sets */
+void ngx_http_llm_watch(ngx_http_llm_ctx_t *ctx, char *action,
+    ngx_event_handler_pt handler, void *data);
+/* the request is submitted: wait for events, watch the client */
+void ngx_http_llm_wait(ngx_http_llm_ctx_t *ctx);
+/* sends the output that events have left in each dirty request */
+void ngx_http_llm_send_dirty(ngx_http_llm_worker_t *w);
+
+/* ngx_http_llm_output.c */
+
+/* adds output; NGX_ERROR: no memory, a part may have been added */
+ngx_int_t ngx_http_llm_gather(ngx_http_llm_ctx_t *ctx, const char *data,
+    size_t len);
+/* bytes gathered and not handed over yet */
+off_t ngx_http_llm_gathered(ngx_http_llm_ctx_t *ctx);
+/* passes all that was gathered to nginx; last: it is the answer's end */
+ngx_int_t ngx_http_llm_hand_over(ngx_http_llm_ctx_t *ctx, ngx_uint_t last);
+/* frees what nginx has sent; called after each output */
+void ngx_http_llm_free_sent(ngx_http_llm_ctx_t *ctx);
+/* frees all blocks, when nothing points to the bytes any more */
+void ngx_http_llm_free_blocks(ngx_http_llm_ctx_t *ctx);
+
+/* ngx_http_llm_response.c */
+
+ngx_int_t ngx_http_llm_add_header(ngx_http_request_t *r, const char *name,
+    const char *value, size_t len);
+/* in any case of its letters */
+ngx_uint_t ngx_http_llm_has_header(ngx_http_request_t *r, const char *name);
+ngx_int_t ngx_http_llm_add_number(ngx_http_request_t *r, const char *name,
+    uint64_t n);
+/* the client's x-request-id if it is sane, else $request_id */
+ngx_int_t ngx_http_llm_request_id(ngx_http_request_t *r, ngx_str_t *id);
+/* x-request-id, and where the endpoint's clients look for it; for the filter,
+   by which all answers have it */
+ngx_int_t ngx_http_llm_add_id(ngx_http_request_t *r);
+/* a whole answer; frees body, r->pool gets a copy */
+ngx_int_t ngx_http_llm_send_body(ngx_http_request_t *r, ngx_uint_t status,
+    const char *type, llm_buf_t *body);
+/* an error in OpenAI's shape, or the error_page of its status; the result
+   goes to ngx_http_finalize_request() */
+ngx_int_t ngx_http_llm_send_error(ngx_http_request_t *r, llm_err_t *err,
+    uint32_t retry_after);
+
+/* may a later error be handled by an error_page, which needs the body? */
+ngx_uint_t ngx_http_llm_may_hand_on(ngx_http_request_t *r);
+/* the beginning of a client's text for a log, escaped by llm_clean() */
+u_char *ngx_http_llm_clean(ngx_http_request_t *r, ngx_str_t *value);
+
+/* ngx_http_llm_refusal.c */
+
+/* for the filters: the header of a page that nginx itself sends for an error
+   becomes that of a JSON error; then its body does */
+ngx_int_t ngx_http_llm_refusal_header(ngx_http_request_t *r);
+ngx_chain_t *ngx_http_llm_refusal_body(ngx_http_request_t *r, ngx_chain_t *in);
+
+#endif /* NGX_HTTP_LLM_ANSWER_H */
