@@ -523,7 +523,6 @@ ngx_http_llm_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     ngx_http_llm_merge_route(prev, conf);
 
     ngx_conf_merge_ptr_value(conf->keyfile, prev->keyfile, NULL);
-    ngx_conf_merge_ptr_value(conf->guard, prev->guard, NULL);
 
     if (ngx_http_llm_merge_aliases(cf, prev, conf) != NGX_CONF_OK) {
         return NGX_CONF_ERROR;
@@ -559,9 +558,9 @@ ngx_http_llm_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 
     clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
 
-    if (clcf->noname && clcf->handler == NULL && prev->handler) {
-        clcf->handler = prev->handler;
-        conf->handler = prev->handler;
+    if (clcf->noname && clcf->handler == NULL && prev->serves) {
+        clcf->handler = prev->serves->handler;
+        conf->serves = prev->serves;
         conf->metrics_json = prev->metrics_json;
         conf->tenants = prev->tenants;
         conf->health = prev->health;
@@ -573,8 +572,8 @@ ngx_http_llm_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
         conf->server_names = prev->server_names;
     }
 
-    if (conf->guard && conf->handler == ngx_http_llm_api_handler) {
-        ngx_http_llm_check_guard(cf, conf->guard);
+    if (ngx_http_llm_merge_guard(cf, prev, conf) != NGX_CONF_OK) {
+        return NGX_CONF_ERROR;
     }
 
     ngx_http_llm_check_mirror(cf, prev, conf);

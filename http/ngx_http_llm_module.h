@@ -191,6 +191,8 @@ typedef struct {
 } ngx_http_llm_keyfile_t;
 
 
+typedef struct ngx_http_llm_main_conf_s  ngx_http_llm_main_conf_t;
+typedef struct ngx_http_llm_loc_conf_s  ngx_http_llm_loc_conf_t;
 typedef struct ngx_http_llm_ctx_s  ngx_http_llm_ctx_t;
 typedef struct ngx_http_llm_admin_s  ngx_http_llm_admin_t;
 typedef struct ngx_http_llm_probe_s  ngx_http_llm_probe_t;
@@ -332,7 +334,7 @@ typedef struct {
 } ngx_http_llm_worker_t;
 
 
-typedef struct {
+struct ngx_http_llm_main_conf_s {
     ngx_array_t                  models;        /* ngx_http_llm_model_t; the
                                                    last nadded are for those
                                                    that llm_admin adds:
@@ -395,10 +397,29 @@ typedef struct {
     ngx_http_llm_stats_t        *figures;
 
     ngx_http_llm_worker_t       *worker;        /* NULL in the master */
-} ngx_http_llm_main_conf_t;
+};
 
+
+/*
+ * What a location serves: a constant of each directive that sets a content
+ * handler (ngx_http_llm_use()).
+ */
 
 typedef struct {
+    ngx_http_handler_pt          handler;
+    uint32_t                     scope;         /* LLM_SCOPE_... that an API
+                                                   key needs; of llm_api: the
+                                                   endpoint's instead */
+    /* once the models are known; may be NULL */
+    char                      *(*check)(ngx_conf_t *cf,
+                                    ngx_http_llm_main_conf_t *mcf,
+                                    ngx_http_llm_loc_conf_t *llcf);
+    unsigned                     api:1;         /* it is llm_api */
+    unsigned                     main:1;        /* it serves no subrequests */
+} ngx_http_llm_serves_t;
+
+
+struct ngx_http_llm_loc_conf_s {
     uint64_t                     allowed;       /* bit for each model */
     ngx_int_t                    fallback;      /* index, -1: none */
     size_t                       prefix;        /* bytes of the URI in front of
@@ -408,8 +429,9 @@ typedef struct {
     ngx_str_t                    fallback_name;
     const char                  *directive;     /* the one that needs a
                                                    model */
-    ngx_http_handler_pt          handler;       /* its own ... */
-    ngx_http_core_loc_conf_t    *core;          /* ... of this location */
+    const ngx_http_llm_serves_t  *serves;       /* NULL: nothing of ours */
+    ngx_http_core_loc_conf_t    *core;          /* of the directive's
+                                                   location */
     ngx_http_core_srv_conf_t    *server;        /* of llm_admin ... */
     ngx_array_t                  server_names;  /* ... with these:
                                                    ngx_http_server_name_t */
@@ -448,7 +470,12 @@ typedef struct {
     size_t                       route_message; /* bytes of it in
                                                    $llm_route_key ... */
     size_t                       route_prompt;  /* ... likewise */
-} ngx_http_llm_loc_conf_t;
+};
+
+
+/* is it a location with llm_api? */
+#define ngx_http_llm_is_api(llcf)                                             \
+    ((llcf)->serves && (llcf)->serves->api)
 
 
 /*

@@ -100,6 +100,9 @@ ngx_int_t ngx_http_llm_guard_length(ngx_http_request_t *r);
 /* ngx_http_llm_guard.c */
 
 char *ngx_http_llm_guard(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+/* once the location has its handler */
+char *ngx_http_llm_merge_guard(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *prev,
+    ngx_http_llm_loc_conf_t *conf);
 /* before the body is parsed */
 ngx_int_t ngx_http_llm_guard_init(ngx_http_llm_body_t *body);
 /* NGX_OK: the request passes; NGX_DONE: its guard is asked, and submits it

@@ -18,6 +18,8 @@
 
 static char *ngx_http_llm_guard_param(ngx_conf_t *cf,
     ngx_http_llm_guard_t *guard, ngx_str_t *value);
+static void ngx_http_llm_check_guard(ngx_conf_t *cf,
+    ngx_http_llm_guard_t *guard);
 static ngx_int_t ngx_http_llm_guard_begin(ngx_http_llm_body_t *body,
     ngx_str_t *value);
 static void ngx_http_llm_guard_free(void *data);
@@ -122,6 +124,52 @@ ngx_http_llm_guard_param(ngx_conf_t *cf, ngx_http_llm_guard_t *guard,
     }
 
     return ngx_http_llm_param_time(cf, value, 8, &guard->timeout);
+}
+
+
+char *
+ngx_http_llm_merge_guard(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *prev,
+    ngx_http_llm_loc_conf_t *conf)
+{
+    ngx_conf_merge_ptr_value(conf->guard, prev->guard, NULL);
+
+    if (conf->guard && ngx_http_llm_is_api(conf)) {
+        ngx_http_llm_check_guard(cf, conf->guard);
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+/* each guard once in each server */
+
+static void
+ngx_http_llm_check_guard(ngx_conf_t *cf, ngx_http_llm_guard_t *guard)
+{
+    ngx_http_llm_leads_e       to;
+    ngx_http_core_srv_conf_t  *cscf;
+
+    cscf = ngx_http_conf_get_module_srv_conf(cf, ngx_http_core_module);
+
+    if (guard->uri.lengths || guard->checked == cscf) {
+        return;
+    }
+
+    guard->checked = cscf;
+    to = ngx_http_llm_leads(cf, cscf, &guard->uri.value);
+
+    if (to == NGX_HTTP_LLM_LEADS_NOWHERE) {
+        ngx_log_error(NGX_LOG_WARN, cf->log, 0,
+                      "there is no location for the URI \"%V\" of "
+                      "\"llm_guard\" in %V:%ui",
+                      &guard->uri.value, &guard->file, guard->line);
+
+    } else if (to != NGX_HTTP_LLM_LEADS_MAYBE) {
+        ngx_log_error(NGX_LOG_WARN, cf->log, 0,
+                      "the URI \"%V\" of \"llm_guard\" leads to a location "
+                      "that cannot be a guard in %V:%ui",
+                      &guard->uri.value, &guard->file, guard->line);
+    }
 }
 
 

@@ -256,28 +256,20 @@ ngx_http_llm_is_bearer(ngx_str_t *value, ngx_str_t *s)
 static uint32_t
 ngx_http_llm_scope(ngx_http_request_t *r)
 {
-    llm_api_route_t            to;
-    ngx_http_llm_loc_conf_t   *llcf;
-    ngx_http_core_loc_conf_t  *clcf;
+    llm_api_route_t           to;
+    ngx_http_llm_loc_conf_t  *llcf;
 
     llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
-    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
 
-    if (clcf->handler == ngx_http_llm_api_handler) {
-        return ngx_http_llm_route(r, llcf, &to) == NGX_OK ? to.scope : 0;
+    if (llcf->serves == NULL) {
+        return LLM_SCOPE_OTHER;
     }
 
-    if (clcf->handler == ngx_http_llm_metrics_handler
-        || clcf->handler == ngx_http_llm_health_handler)
-    {
-        return LLM_SCOPE_MONITOR;
+    if (!llcf->serves->api) {
+        return llcf->serves->scope;
     }
 
-    if (clcf->handler == ngx_http_llm_admin_handler) {
-        return LLM_SCOPE_ADMIN;
-    }
-
-    return LLM_SCOPE_OTHER;
+    return ngx_http_llm_route(r, llcf, &to) == NGX_OK ? to.scope : 0;
 }
 
 
@@ -377,15 +369,13 @@ ngx_http_llm_challenge(ngx_http_request_t *r, ngx_http_llm_client_t *c,
 static ngx_int_t
 ngx_http_llm_refuse(ngx_http_request_t *r, llm_err_t *err)
 {
-    llm_api_route_t            to;
-    ngx_http_llm_ctx_t        *ctx;
-    ngx_http_llm_loc_conf_t   *llcf;
-    ngx_http_core_loc_conf_t  *clcf;
+    llm_api_route_t           to;
+    ngx_http_llm_ctx_t       *ctx;
+    ngx_http_llm_loc_conf_t  *llcf;
 
     llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
-    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
 
-    if (clcf->handler == ngx_http_llm_api_handler) {
+    if (ngx_http_llm_is_api(llcf)) {
         ctx = ngx_http_llm_create_ctx(r);
         if (ctx == NULL) {
             return NGX_HTTP_INTERNAL_SERVER_ERROR;

@@ -40,7 +40,7 @@ ngx_http_llm_quota_headers(ngx_http_request_t *r)
 
     llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
 
-    if (llcf->limits == NULL || llcf->handler != ngx_http_llm_api_handler) {
+    if (llcf->limits == NULL || !ngx_http_llm_is_api(llcf)) {
         return NGX_OK;
     }
 

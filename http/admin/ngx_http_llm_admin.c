@@ -27,6 +27,14 @@ static ngx_uint_t ngx_http_llm_admin_has_prefix(
     ngx_http_core_loc_conf_t *clcf);
 
 
+static const ngx_http_llm_serves_t  ngx_http_llm_admin_serves = {
+    .handler = ngx_http_llm_admin_handler,
+    .scope = LLM_SCOPE_ADMIN,
+    .check = ngx_http_llm_admin_keep_server_names,
+    .main = 1
+};
+
+
 char *
 ngx_http_llm_admin(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
@@ -39,7 +47,7 @@ ngx_http_llm_admin(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     ngx_http_core_loc_conf_t  *clcf;
     ngx_http_llm_main_conf_t  *mcf;
 
-    rv = ngx_http_llm_use(cf, llcf, ngx_http_llm_admin_handler);
+    rv = ngx_http_llm_use(cf, llcf, &ngx_http_llm_admin_serves);
     if (rv != NGX_CONF_OK) {
         return rv;
     }

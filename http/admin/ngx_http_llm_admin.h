@@ -223,9 +223,9 @@ ngx_int_t ngx_http_llm_admin_show_usage(ngx_http_llm_admin_request_t *a,
 
 /* ngx_http_llm_admin_origin.c */
 
-/* of the server of an llm_admin; nothing for others */
+/* of the server of the location */
 char *ngx_http_llm_admin_keep_server_names(ngx_conf_t *cf,
-    ngx_http_llm_loc_conf_t *llcf);
+    ngx_http_llm_main_conf_t *mcf, ngx_http_llm_loc_conf_t *llcf);
 /* what pages of this server send with a request that acts */
 #define NGX_HTTP_LLM_ADMIN_HEADER  "X-LLM-Admin"
 
@@ -235,6 +235,7 @@ ngx_int_t ngx_http_llm_admin_check_origin(ngx_http_request_t *r,
 
 /* ngx_http_llm_admin_handler.c */
 
+ngx_int_t ngx_http_llm_admin_handler(ngx_http_request_t *r);
 /* sends an answer, or an error, and ends the request */
 void ngx_http_llm_admin_answer(ngx_http_llm_admin_request_t *a,
     ngx_uint_t status, llm_buf_t *body);

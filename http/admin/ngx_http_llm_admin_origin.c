@@ -106,14 +106,10 @@ ngx_http_llm_admin_header(ngx_http_request_t *r, const char *name)
 
 char *
 ngx_http_llm_admin_keep_server_names(ngx_conf_t *cf,
-    ngx_http_llm_loc_conf_t *llcf)
+    ngx_http_llm_main_conf_t *mcf, ngx_http_llm_loc_conf_t *llcf)
 {
     ngx_array_t             *names;
     ngx_http_server_name_t  *copy;
-
-    if (llcf->handler != ngx_http_llm_admin_handler) {
-        return NGX_CONF_OK;
-    }
 
     names = &llcf->server->server_names;
 

@@ -220,7 +220,7 @@ ngx_http_llm_check_own_aliases(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
     ngx_uint_t              i;
     ngx_http_llm_alias_t  **alias, *a;
 
-    if (llcf->aliases == NULL || llcf->handler != ngx_http_llm_api_handler) {
+    if (llcf->aliases == NULL) {
         return NGX_CONF_OK;
     }
 

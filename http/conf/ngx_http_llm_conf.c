@@ -1,21 +1,16 @@
 /*
- * The directives with parameters, except llm_model: llm_queue, llm_tenant,
- * those of locations; and the checks that need the whole configuration.
+ * llm_queue, llm_tenant, llm_priority; what directives with a content handler
+ * have in common, and the checks of that which need the whole configuration.
  * Errors are reported with file and line.
  */
 
-#include "http/admin/ngx_http_llm_admin.h"
-#include "http/observe/ngx_http_llm_metrics.h"
-#include "http/access/ngx_http_llm_quota.h"
+#include "http/ngx_http_llm_module.h"
 
 
 static char *ngx_http_llm_queue_param(ngx_conf_t *cf,
     ngx_http_llm_main_conf_t *mcf, ngx_str_t *value);
 static char *ngx_http_llm_queue_tokens(ngx_conf_t *cf,
     ngx_http_llm_main_conf_t *mcf, ngx_str_t *value);
-static char *ngx_http_llm_metrics_tenants(ngx_conf_t *cf,
-    ngx_http_llm_loc_conf_t *llcf, ngx_str_t *value);
-static size_t ngx_http_llm_prefix(ngx_http_core_loc_conf_t *clcf);
 static char *ngx_http_llm_check_use(ngx_conf_t *cf,
     ngx_http_llm_main_conf_t *mcf, ngx_http_llm_loc_conf_t *llcf);
 
@@ -226,132 +221,11 @@ ngx_http_llm_priority(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
-/* llm_api [MODEL ...] [fallback=MODEL] */
-
-char *
-ngx_http_llm_api(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
-{
-    ngx_http_llm_loc_conf_t *llcf = conf;
-
-    char                      *rv;
-    ngx_str_t                 *value, *name;
-    ngx_uint_t                 i;
-    ngx_http_core_loc_conf_t  *clcf;
-
-    rv = ngx_http_llm_use(cf, llcf, ngx_http_llm_api_handler);
-    if (rv != NGX_CONF_OK) {
-        return rv;
-    }
-
-    rv = ngx_http_llm_once(cf, 1);
-    if (rv != NGX_CONF_OK) {
-        return rv;
-    }
-
-    name = ngx_palloc(cf->pool, cf->args->nelts * sizeof(ngx_str_t));
-    if (name == NULL) {
-        return NGX_CONF_ERROR;
-    }
-
-    llcf->names = name;
-
-    value = cf->args->elts;
-
-    for (i = 1; i < cf->args->nelts; i++) {
-
-        if (ngx_strncmp(value[i].data, "fallback=", 9) != 0) {
-            name[llcf->nnames++] = value[i];
-            continue;
-        }
-
-        llcf->fallback_name.data = value[i].data + 9;
-        llcf->fallback_name.len = value[i].len - 9;
-
-        if (llcf->fallback_name.len == 0) {
-            return "has an empty \"fallback=\" parameter";
-        }
-    }
-
-    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
-
-    llcf->prefix = ngx_http_llm_prefix(clcf);
-
-    return NGX_CONF_OK;
-}
-
-
-/* llm_metrics [prometheus | json] [tenants=N] */
-
-char *
-ngx_http_llm_metrics(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
-{
-    ngx_http_llm_loc_conf_t *llcf = conf;
-
-    ngx_str_t   *value;
-    ngx_uint_t   i;
-
-    value = cf->args->elts;
-
-    if (ngx_http_llm_once(cf, 1) != NGX_CONF_OK) {
-        return NGX_CONF_ERROR;
-    }
-
-    for (i = 1; i < cf->args->nelts; i++) {
-
-        if (ngx_strncmp(value[i].data, "tenants=", 8) == 0) {
-            if (ngx_http_llm_metrics_tenants(cf, llcf, &value[i])
-                != NGX_CONF_OK)
-            {
-                return NGX_CONF_ERROR;
-            }
-
-        } else if (i == 1 && ngx_strcmp(value[i].data, "json") == 0) {
-            llcf->metrics_json = 1;
-
-        } else if (i != 1 || ngx_strcmp(value[i].data, "prometheus") != 0) {
-            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "unknown format \"%V\", it must be "
-                               "\"prometheus\" or \"json\"", &value[i]);
-            return NGX_CONF_ERROR;
-        }
-    }
-
-    return ngx_http_llm_use(cf, llcf, ngx_http_llm_metrics_handler);
-}
-
-
-/* if several say how many, the most counts */
-
-static char *
-ngx_http_llm_metrics_tenants(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *llcf,
-    ngx_str_t *value)
-{
-    ngx_int_t                  n;
-    ngx_http_llm_main_conf_t  *mcf;
-
-    mcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_llm_module);
-    n = ngx_atoi(value->data + 8, value->len - 8);
-
-    if (n == NGX_ERROR || n == 0 || n > NGX_HTTP_LLM_MAX_TENANTS)
-    {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid number of tenants \"%V\", it must be "
-                           "from 1 to %d", value, NGX_HTTP_LLM_MAX_TENANTS);
-        return NGX_CONF_ERROR;
-    }
-
-    llcf->tenants = n;
-    mcf->figures->ntenants = ngx_max(mcf->figures->ntenants, (ngx_uint_t) n);
-
-    return NGX_CONF_OK;
-}
-
-
 /* check_uses() looks whether there are any models */
 
 char *
 ngx_http_llm_use(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *llcf,
-    ngx_http_handler_pt handler)
+    const ngx_http_llm_serves_t *serves)
 {
     ngx_str_t                  *value;
     ngx_http_core_loc_conf_t   *clcf;
@@ -361,7 +235,7 @@ ngx_http_llm_use(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *llcf,
     value = cf->args->elts;
     clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
 
-    if (clcf->handler == handler) {
+    if (clcf->handler == serves->handler) {
         return "is duplicate";
     }
 
@@ -382,39 +256,12 @@ ngx_http_llm_use(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *llcf,
     llcf->line = cf->conf_file->line;
     llcf->file = cf->conf_file->file.name;
 
-    llcf->handler = handler;
+    llcf->serves = serves;
     llcf->core = clcf;
 
-    clcf->handler = handler;
+    clcf->handler = serves->handler;
 
     return NGX_CONF_OK;
-}
-
-
-/*
- * Bytes of the URI in front of the API's path: the location's prefix, or its
- * part up to "/v1/" if it has that, as in "/v1/chat".  0 for exact, regex and
- * named locations: there the path is looked for in each URI.
- */
-
-static size_t
-ngx_http_llm_prefix(ngx_http_core_loc_conf_t *clcf)
-{
-    u_char  *v1;
-
-#if (NGX_PCRE)
-    if (clcf->regex) {
-        return 0;
-    }
-#endif
-
-    if (clcf->exact_match || clcf->named || clcf->name.len == 0) {
-        return 0;
-    }
-
-    v1 = ngx_strnstr(clcf->name.data, "/v1/", clcf->name.len);
-
-    return v1 ? (size_t) (v1 + 4 - clcf->name.data) : clcf->name.len;
 }
 
 
@@ -455,7 +302,7 @@ ngx_http_llm_check_use(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
 
     /* a later directive may have replaced the handler without an error */
 
-    if (llcf->core->handler != llcf->handler) {
+    if (llcf->core->handler != llcf->serves->handler) {
         ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
                       "\"%s\" conflicts with another content handler in its "
                       "location in %V:%ui",
@@ -499,12 +346,6 @@ ngx_http_llm_check_use(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
         }
     }
 
-    if (ngx_http_llm_admin_keep_server_names(cf, llcf) != NGX_CONF_OK) {
-        return NGX_CONF_ERROR;
-    }
-
-    ngx_http_llm_want_probes(mcf, llcf);
-    ngx_http_llm_check_path(cf, llcf);
-
-    return ngx_http_llm_check_own_aliases(cf, mcf, llcf);
+    return llcf->serves->check ? llcf->serves->check(cf, mcf, llcf)
+                               : NGX_CONF_OK;
 }

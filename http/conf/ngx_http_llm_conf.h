@@ -84,23 +84,32 @@ char *ngx_http_llm_check_time(ngx_conf_t *cf, void *post, void *data);
 
 /* ngx_http_llm_conf.c */
 
-char *ngx_http_llm_api(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_http_llm_queue(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
-char *ngx_http_llm_metrics(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_http_llm_tenant(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_http_llm_priority(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 /* registers a location that needs models */
 char *ngx_http_llm_use(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *llcf,
-    ngx_http_handler_pt handler);
+    const ngx_http_llm_serves_t *serves);
 /* names to indices, once the whole configuration is read */
 char *ngx_http_llm_check_uses(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf);
 
-/* ngx_http_llm_uri_check.c: warnings */
+/* ngx_http_llm_uri_check.c */
 
-/* of a location with llm_api, which is complete */
-void ngx_http_llm_check_path(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *llcf);
-/* in the server that is being merged */
-void ngx_http_llm_check_guard(ngx_conf_t *cf, ngx_http_llm_guard_t *guard);
+/* what a URI leads to in a server */
+
+typedef enum {
+    NGX_HTTP_LLM_LEADS_MAYBE = 0,               /* it cannot be told */
+    NGX_HTTP_LLM_LEADS_NOWHERE,
+    NGX_HTTP_LLM_LEADS_MAIN,                    /* to a location of ours that
+                                                   serves no subrequests */
+    NGX_HTTP_LLM_LEADS_OURS                     /* to another one of ours */
+} ngx_http_llm_leads_e;
+
+ngx_http_llm_leads_e ngx_http_llm_leads(ngx_conf_t *cf,
+    ngx_http_core_srv_conf_t *cscf, ngx_str_t *uri);
+/* may the rewrite module change URIs there? */
+ngx_uint_t ngx_http_llm_rewrites(ngx_conf_t *cf, void **loc_conf);
+/* a warning, in the server that is being merged */
 void ngx_http_llm_check_mirror(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *prev,
     ngx_http_llm_loc_conf_t *conf);
 
@@ -164,7 +173,6 @@ void ngx_http_llm_admin_apply(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log);
 /* worker 0 begins, before its engine does, and ends */
 void ngx_http_llm_init_admin(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log);
 void ngx_http_llm_stop_admin(ngx_http_llm_main_conf_t *mcf);
-ngx_int_t ngx_http_llm_admin_handler(ngx_http_request_t *r);
 
 
 #endif /* NGX_HTTP_LLM_CONF_H */

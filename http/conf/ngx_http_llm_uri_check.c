@@ -1,14 +1,13 @@
 /*
- * Where URIs of the configuration lead: nginx -t warns about exact locations
- * that match no endpoint, about guard URIs that no location serves, and about
- * "mirror" to a location of ours, whose engine serves no subrequests.
+ * Where URIs of the configuration lead: nginx -t warns about those that no
+ * location serves, and about "mirror" to a location of ours that serves no
+ * subrequests.
  *
  * What the rewrite module may change cannot be told.  Where its directives are
  * ("rewrite", "return", "set", "if") nothing is said.
  */
 
-#include "http/access/ngx_http_llm_guard.h"
-#include "http/admin/ngx_http_llm_admin.h"
+#include "http/ngx_http_llm_module.h"
 
 
 /* Angie has a list of places for each block "location": since 1.3.0 it may have
@@ -29,21 +28,8 @@ typedef ngx_http_core_loc_conf_t  ngx_http_llm_place_t;
 #endif
 
 
-/* what a URI leads to in a server */
-
-typedef enum {
-    NGX_HTTP_LLM_LEADS_MAYBE = 0,               /* it cannot be told */
-    NGX_HTTP_LLM_LEADS_NOWHERE,
-    NGX_HTTP_LLM_LEADS_ENGINE,                  /* to llm_api or llm_admin */
-    NGX_HTTP_LLM_LEADS_OURS,                    /* to llm_health, llm_metrics */
-} ngx_http_llm_leads_e;
-
-
 static void *ngx_http_llm_others(ngx_conf_t *cf, void **loc_conf,
     const char *name);
-static ngx_uint_t ngx_http_llm_rewrites(ngx_conf_t *cf, void **loc_conf);
-static ngx_http_llm_leads_e ngx_http_llm_leads(ngx_conf_t *cf,
-    ngx_http_core_srv_conf_t *cscf, ngx_str_t *uri);
 static ngx_http_core_loc_conf_t *ngx_http_llm_find_location(
     ngx_http_core_loc_conf_t *clcf, ngx_str_t *uri, ngx_uint_t *regex);
 
@@ -76,69 +62,10 @@ ngx_http_llm_others(ngx_conf_t *cf, void **loc_conf, const char *name)
 }
 
 
-static ngx_uint_t
+ngx_uint_t
 ngx_http_llm_rewrites(ngx_conf_t *cf, void **loc_conf)
 {
     return ngx_http_llm_others(cf, loc_conf, "ngx_http_rewrite_module") != NULL;
-}
-
-
-void
-ngx_http_llm_check_path(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *llcf)
-{
-    llm_api_route_t            to;
-    ngx_http_core_loc_conf_t  *clcf;
-
-    clcf = llcf->core;
-
-    if (llcf->handler != ngx_http_llm_api_handler || !clcf->exact_match
-        || ngx_http_llm_rewrites(cf, clcf->loc_conf))
-    {
-        return;
-    }
-
-    if (llm_api_route(ngx_http_llm_api_path(&clcf->name), llm_str("POST"), &to)
-        == LLM_OK || to.allow[0])
-    {
-        return;
-    }
-
-    ngx_log_error(NGX_LOG_WARN, cf->log, 0,
-                  "\"llm_api\" has no endpoint for the only path of the "
-                  "location \"= %V\" in %V:%ui",
-                  &clcf->name, &llcf->file, llcf->line);
-}
-
-
-/* each guard once in each server */
-
-void
-ngx_http_llm_check_guard(ngx_conf_t *cf, ngx_http_llm_guard_t *guard)
-{
-    ngx_http_llm_leads_e       to;
-    ngx_http_core_srv_conf_t  *cscf;
-
-    cscf = ngx_http_conf_get_module_srv_conf(cf, ngx_http_core_module);
-
-    if (guard->uri.lengths || guard->checked == cscf) {
-        return;
-    }
-
-    guard->checked = cscf;
-    to = ngx_http_llm_leads(cf, cscf, &guard->uri.value);
-
-    if (to == NGX_HTTP_LLM_LEADS_NOWHERE) {
-        ngx_log_error(NGX_LOG_WARN, cf->log, 0,
-                      "there is no location for the URI \"%V\" of "
-                      "\"llm_guard\" in %V:%ui",
-                      &guard->uri.value, &guard->file, guard->line);
-
-    } else if (to != NGX_HTTP_LLM_LEADS_MAYBE) {
-        ngx_log_error(NGX_LOG_WARN, cf->log, 0,
-                      "the URI \"%V\" of \"llm_guard\" leads to a location "
-                      "that cannot be a guard in %V:%ui",
-                      &guard->uri.value, &guard->file, guard->line);
-    }
 }
 
 
@@ -174,7 +101,7 @@ ngx_http_llm_check_mirror(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *prev,
 
     for (i = 0; i < uris->nelts; i++) {
 
-        if (ngx_http_llm_leads(cf, cscf, &uri[i]) == NGX_HTTP_LLM_LEADS_ENGINE)
+        if (ngx_http_llm_leads(cf, cscf, &uri[i]) == NGX_HTTP_LLM_LEADS_MAIN)
         {
             ngx_log_error(NGX_LOG_WARN, cf->log, 0,
                           "\"mirror %V\" leads to a location whose engine "
@@ -185,12 +112,13 @@ ngx_http_llm_check_mirror(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *prev,
 }
 
 
-static ngx_http_llm_leads_e
+ngx_http_llm_leads_e
 ngx_http_llm_leads(ngx_conf_t *cf, ngx_http_core_srv_conf_t *cscf,
     ngx_str_t *uri)
 {
     ngx_str_t                  path;
     ngx_uint_t                 regex;
+    ngx_http_llm_loc_conf_t   *llcf;
     ngx_http_core_loc_conf_t  *clcf;
 
     path.data = uri->data;
@@ -223,15 +151,14 @@ ngx_http_llm_leads(ngx_conf_t *cf, ngx_http_core_srv_conf_t *cscf,
         return NGX_HTTP_LLM_LEADS_MAYBE;
     }
 
-    if (clcf->handler == ngx_http_llm_api_handler
-        || clcf->handler == ngx_http_llm_admin_handler)
-    {
-        return NGX_HTTP_LLM_LEADS_ENGINE;
+    llcf = clcf->loc_conf[ngx_http_llm_module.ctx_index];
+
+    if (llcf->serves == NULL) {
+        return NGX_HTTP_LLM_LEADS_MAYBE;
     }
 
-    return clcf->handler == ngx_http_llm_health_handler
-           || clcf->handler == ngx_http_llm_metrics_handler
-           ? NGX_HTTP_LLM_LEADS_OURS : NGX_HTTP_LLM_LEADS_MAYBE;
+    return llcf->serves->main ? NGX_HTTP_LLM_LEADS_MAIN
+                              : NGX_HTTP_LLM_LEADS_OURS;
 }
 
 

@@ -8,9 +8,17 @@
 
 static char *ngx_http_llm_probe_prompt(ngx_conf_t *cf,
     ngx_http_llm_loc_conf_t *llcf, ngx_str_t *value);
+static ngx_int_t ngx_http_llm_health_handler(ngx_http_request_t *r);
 static ngx_int_t ngx_http_llm_health_body(ngx_http_request_t *r,
     llm_buf_t *body, int *ready);
 static ngx_uint_t ngx_http_llm_draining(ngx_http_llm_main_conf_t *mcf);
+
+
+static const ngx_http_llm_serves_t  ngx_http_llm_health_serves = {
+    .handler = ngx_http_llm_health_handler,
+    .scope = LLM_SCOPE_MONITOR,
+    .check = ngx_http_llm_want_probes
+};
 
 
 /* llm_health [live | ready] [MODEL ...] [probe=TIME] [prompt=N] */
@@ -24,7 +32,7 @@ ngx_http_llm_health(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     ngx_str_t   *value;
     ngx_uint_t   i, ready;
 
-    rv = ngx_http_llm_use(cf, llcf, ngx_http_llm_health_handler);
+    rv = ngx_http_llm_use(cf, llcf, &ngx_http_llm_health_serves);
     if (rv != NGX_CONF_OK) {
         return rv;
     }
@@ -110,7 +118,7 @@ ngx_http_llm_probe_prompt(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *llcf,
 }
 
 
-ngx_int_t
+static ngx_int_t
 ngx_http_llm_health_handler(ngx_http_request_t *r)
 {
     int                        ready;

@@ -40,7 +40,7 @@ ngx_http_llm_log_handler(ngx_http_request_t *r)
     ngx_http_llm_kept_t       *kept;
     ngx_http_llm_stats_t      *f;
     ngx_http_llm_tenants_t    *tenants;
-    ngx_http_core_loc_conf_t  *clcf;
+    ngx_http_llm_loc_conf_t   *llcf;
     ngx_http_llm_main_conf_t  *mcf;
 
     if (r != r->main) {
@@ -48,9 +48,9 @@ ngx_http_llm_log_handler(ngx_http_request_t *r)
     }
 
     ctx = ngx_http_llm_find_ctx(r);
-    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+    llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
 
-    if (ctx == NULL && clcf->handler != ngx_http_llm_api_handler
+    if (ctx == NULL && !ngx_http_llm_is_api(llcf)
         && !ngx_http_llm_is_counted(r))
     {
         return NGX_OK;

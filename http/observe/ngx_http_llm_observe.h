@@ -34,12 +34,11 @@ typedef enum {
 /* ngx_http_llm_health.c */
 
 char *ngx_http_llm_health(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
-ngx_int_t ngx_http_llm_health_handler(ngx_http_request_t *r);
 
 /* ngx_http_llm_probe.c */
 
-/* a location wants its models probed */
-void ngx_http_llm_want_probes(ngx_http_llm_main_conf_t *mcf,
+/* a location may want its models probed: see ngx_http_llm_serves_t */
+char *ngx_http_llm_want_probes(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
     ngx_http_llm_loc_conf_t *llcf);
 /* where their results are told */
 ngx_int_t ngx_http_llm_create_probed(ngx_http_llm_main_conf_t *mcf,
@@ -66,7 +65,9 @@ typedef enum {
 ngx_int_t ngx_http_llm_load_variable(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
 
-/* ngx_http_llm_metrics.c */
+/* ngx_http_llm_metrics_conf.c, ngx_http_llm_metrics.c */
+
+char *ngx_http_llm_metrics(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 
 ngx_int_t ngx_http_llm_metrics_handler(ngx_http_request_t *r);
 

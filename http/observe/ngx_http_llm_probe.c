@@ -88,8 +88,8 @@ static ngx_int_t ngx_http_llm_probe_message(ngx_http_llm_probe_t *p,
 
 /* the shortest time that a location wants, and the longest prompt */
 
-void
-ngx_http_llm_want_probes(ngx_http_llm_main_conf_t *mcf,
+char *
+ngx_http_llm_want_probes(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
     ngx_http_llm_loc_conf_t *llcf)
 {
     ngx_uint_t             i;
@@ -110,6 +110,8 @@ ngx_http_llm_want_probes(ngx_http_llm_main_conf_t *mcf,
                                             llcf->probe_prompt);
         }
     }
+
+    return NGX_CONF_OK;
 }
 
 

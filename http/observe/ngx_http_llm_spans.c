@@ -116,7 +116,7 @@ ngx_http_llm_spans_begin(ngx_http_request_t *r, ngx_http_llm_spans_t *s)
     s->request = r;
     s->ctx = ngx_http_llm_find_ctx(r);
 
-    if (s->ctx == NULL && llcf->handler != ngx_http_llm_api_handler) {
+    if (s->ctx == NULL && !ngx_http_llm_is_api(llcf)) {
         return NGX_DECLINED;
     }
 

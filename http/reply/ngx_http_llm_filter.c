@@ -111,7 +111,7 @@ ngx_http_llm_is_ours(ngx_http_request_t *r)
 
     llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
 
-    if (llcf->handler == NULL
+    if (llcf->serves == NULL
         && (r->headers_out.status < NGX_HTTP_BAD_REQUEST
             || !ngx_http_llm_is_counted(r)))
     {

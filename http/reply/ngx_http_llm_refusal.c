@@ -110,14 +110,14 @@ ngx_http_llm_refusal_header(ngx_http_request_t *r)
 static ngx_uint_t
 ngx_http_llm_is_page(ngx_http_request_t *r)
 {
-    ngx_str_t                 *type;
-    ngx_http_core_loc_conf_t  *clcf;
+    ngx_str_t                *type;
+    ngx_http_llm_loc_conf_t  *llcf;
 
     type = &r->headers_out.content_type;
-    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+    llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
 
     return r == r->main
-           && clcf->handler == ngx_http_llm_api_handler
+           && ngx_http_llm_is_api(llcf)
            && r->err_status >= NGX_HTTP_BAD_REQUEST
            && r->headers_out.status == r->err_status
            && type->len == sizeof("text/html") - 1

@@ -13,6 +13,10 @@
 ngx_int_t ngx_http_llm_take_slot(ngx_http_llm_ctx_t *ctx);
 void ngx_http_llm_free_slot(ngx_http_llm_ctx_t *ctx);
 
+/* ngx_http_llm_api.c */
+
+char *ngx_http_llm_api(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+
 /* ngx_http_llm_handler.c */
 
 ngx_int_t ngx_http_llm_api_handler(ngx_http_request_t *r);

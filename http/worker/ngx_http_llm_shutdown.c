@@ -152,12 +152,12 @@ ngx_int_t
 ngx_http_llm_count_handler(ngx_http_request_t *r)
 {
     ngx_pool_cleanup_t        *cln;
-    ngx_http_core_loc_conf_t  *clcf;
+    ngx_http_llm_loc_conf_t   *llcf;
     ngx_http_llm_main_conf_t  *mcf;
 
-    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+    llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
 
-    if (clcf->handler != ngx_http_llm_api_handler || r != r->main
+    if (!ngx_http_llm_is_api(llcf) || r != r->main
         || ngx_http_llm_is_counted(r))
     {
         return NGX_DECLINED;

@@ -126,7 +126,9 @@ for my $name (sort keys %page) {
 
 # what the code sets where nobody has said anything
 
-my $module = slurp('ngx_http_llm_module.c');
+my $module = join '', map { slurp(s{^\Q$LLM::Test::ROOT/\E}{}r) }
+                          "$LLM::Test::ROOT/ngx_http_llm_module.c",
+                          sort glob "$LLM::Test::ROOT/http/*/*.c";
 my %is;
 
 $is{$1} = $2 while $module =~ /ngx_conf_merge_\w*value\(conf->(\w+),\s*

@@ -139,6 +139,21 @@ for my $file (@files) {
     }
 }
 
+# what a location serves is said by its record (ngx_http_llm_serves_t)
+
+my @compared;
+
+for my $file (grep { m{^(?:http/|ngx_)} } @files) {
+    open my $f, '<', "$root/$file" or die "$file: $!";
+
+    while (<$f>) {
+        push @compared, "$file:$.: $1"
+            if /handler\s*[!=]=\s*(ngx_http_llm_\w+_handler)\b/;
+    }
+}
+
+is(join("\n", @compared), '', 'no handler is compared with another');
+
 cmp_ok(scalar @files, '>', 200, 'files are looked at');
 is(join("\n", @bad), '', 'no arrow goes up');
 
