@@ -36,6 +36,19 @@ static ngx_conf_post_t  ngx_http_llm_time_bound = {
 };
 
 
+/* the subjects that take part in a request's life, in the order in which they
+   are called at each stage */
+
+ngx_http_llm_stage_t  *ngx_http_llm_stages[] = {
+    &ngx_http_llm_idem_stage,
+    &ngx_http_llm_quota_stage,
+    &ngx_http_llm_guard_stage,
+    &ngx_http_llm_capture_stage,
+    &ngx_http_llm_sunset_stage,
+    NULL
+};
+
+
 static ngx_command_t  ngx_http_llm_commands[] = {
 
     { ngx_string("llm_model"),
@@ -141,13 +154,6 @@ static ngx_command_t  ngx_http_llm_commands[] = {
       ngx_conf_set_flag_slot,
       NGX_HTTP_LOC_CONF_OFFSET,
       offsetof(ngx_http_llm_loc_conf_t, ignore_client_abort),
-      NULL },
-
-    { ngx_string("llm_intercept_errors"),
-      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_FLAG,
-      ngx_conf_set_flag_slot,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_llm_loc_conf_t, intercept_errors),
       NULL },
 
     { ngx_string("llm_capture"),
@@ -310,6 +316,8 @@ ngx_http_llm_create_main_conf(ngx_conf_t *cf)
         return NULL;
     }
 
+    ngx_http_llm_init_stages();
+
     mcf->cycle = cf->cycle;
     mcf->queue = NGX_CONF_UNSET;
     mcf->queue_timeout = NGX_CONF_UNSET_MSEC;
@@ -327,7 +335,8 @@ ngx_http_llm_init_main_conf(ngx_conf_t *cf, void *conf)
 {
     ngx_http_llm_main_conf_t *mcf = conf;
 
-    char  *rv;
+    char                            *rv;
+    ngx_http_llm_reply_main_conf_t  *rmcf;
 
     ngx_conf_init_value(mcf->queue, 64);
     ngx_conf_init_msec_value(mcf->queue_timeout, 60000);
@@ -339,6 +348,13 @@ ngx_http_llm_init_main_conf(ngx_conf_t *cf, void *conf)
     if (rv != NGX_CONF_OK) {
         return rv;
     }
+
+    rmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_llm_filter_module);
+
+    rmcf->on = (mcf->models.nelts != 0);
+    rmcf->came = ngx_http_llm_is_counted;
+    rmcf->failed = ngx_http_llm_failed_reply;
+    rmcf->headers = ngx_http_llm_on_headers;
 
     rv = ngx_http_llm_check_quotas(cf, mcf);
     if (rv != NGX_CONF_OK) {
@@ -382,8 +398,6 @@ ngx_http_llm_init_main_conf(ngx_conf_t *cf, void *conf)
 static ngx_int_t
 ngx_http_llm_postconfiguration(ngx_conf_t *cf)
 {
-    ngx_str_t                   name = ngx_string("request_id");
-    ngx_str_t                   client = ngx_string("http_x_request_id");
     ngx_str_t                   key = ngx_string("http_idempotency_key");
     ngx_str_t                   api_key = ngx_string("http_x_api_key");
     ngx_uint_t                  i;
@@ -416,14 +430,10 @@ ngx_http_llm_postconfiguration(ngx_conf_t *cf)
         return NGX_ERROR;
     }
 
-    mcf->request_id = ngx_http_get_variable_index(cf, &name);
-    mcf->client_id = ngx_http_get_variable_index(cf, &client);
     mcf->idem_header = ngx_http_get_variable_index(cf, &key);
     mcf->api_key = ngx_http_get_variable_index(cf, &api_key);
 
-    if (mcf->request_id == NGX_ERROR || mcf->client_id == NGX_ERROR
-        || mcf->idem_header == NGX_ERROR || mcf->api_key == NGX_ERROR)
-    {
+    if (mcf->idem_header == NGX_ERROR || mcf->api_key == NGX_ERROR) {
         return NGX_ERROR;
     }
 
@@ -494,7 +504,6 @@ ngx_http_llm_create_loc_conf(ngx_conf_t *cf)
     conf->heartbeat = NGX_CONF_UNSET_MSEC;
     conf->stream_buffer = NGX_CONF_UNSET_SIZE;
     conf->ignore_client_abort = NGX_CONF_UNSET;
-    conf->intercept_errors = NGX_CONF_UNSET;
     conf->capture = NGX_CONF_UNSET_SIZE;
     conf->route_message = NGX_CONF_UNSET_SIZE;
     conf->route_prompt = NGX_CONF_UNSET_SIZE;
@@ -517,7 +526,6 @@ ngx_http_llm_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
                               256 * 1024);
     ngx_conf_merge_value(conf->ignore_client_abort,
                          prev->ignore_client_abort, 0);
-    ngx_conf_merge_value(conf->intercept_errors, prev->intercept_errors, 0);
     ngx_conf_merge_size_value(conf->capture, prev->capture, 0);
 
     ngx_http_llm_merge_route(prev, conf);

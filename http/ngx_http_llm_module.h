@@ -73,12 +73,10 @@
 
 #include "engine/api/api.h"
 #include "engine/llm.h"
+#include "http/reply/ngx_http_llm_reply.h"
 
 
 #define NGX_HTTP_LLM_NO_SLOT     ((uint32_t) -1)
-
-/* most bytes of a client's x-request-id */
-#define NGX_HTTP_LLM_MAX_ID      128
 
 /* how often a worker with live requests checks that its engine is alive */
 #define NGX_HTTP_LLM_WATCH       500
@@ -200,12 +198,9 @@ typedef struct ngx_http_llm_probed_s  ngx_http_llm_probed_t;
 typedef struct ngx_http_llm_block_s  ngx_http_llm_block_t;
 typedef struct ngx_http_llm_entry_s  ngx_http_llm_entry_t;
 typedef struct ngx_http_llm_quota_s  ngx_http_llm_quota_t;
-typedef struct ngx_http_llm_share_s  ngx_http_llm_share_t;
 typedef struct ngx_http_llm_usage_s  ngx_http_llm_usage_t;
 typedef struct ngx_http_llm_page_s  ngx_http_llm_page_t;
-typedef struct ngx_http_llm_capture_s  ngx_http_llm_capture_t;
 typedef struct ngx_http_llm_guard_s  ngx_http_llm_guard_t;
-typedef struct ngx_http_llm_asked_s  ngx_http_llm_asked_t;
 typedef struct ngx_http_llm_stats_s  ngx_http_llm_stats_t;
 
 
@@ -364,8 +359,6 @@ struct ngx_http_llm_main_conf_s {
     size_t                       idem_size;     /* 0: off */
     time_t                       idem_valid;
 
-    ngx_int_t                    request_id;    /* index of $request_id */
-    ngx_int_t                    client_id;     /* $http_x_request_id */
     ngx_int_t                    idem_header;   /* $http_idempotency_key */
     ngx_int_t                    api_key;       /* $http_x_api_key */
     ngx_uint_t                   keep_bodies;   /* $request_body is used, or
@@ -451,7 +444,6 @@ struct ngx_http_llm_loc_conf_s {
     ngx_uint_t                   probe_prompt;
     size_t                       stream_buffer;
     ngx_flag_t                   ignore_client_abort;
-    ngx_flag_t                   intercept_errors;
     size_t                       capture;       /* 0: off */
 
     ngx_http_llm_keyfile_t      *keyfile;       /* NULL: off */
@@ -492,7 +484,9 @@ struct ngx_http_llm_ctx_s {
     ngx_http_llm_loc_conf_t     *conf;
 
     llm_api_t                   *api;
-    const llm_api_endpoint_t    *endpoint;
+    ngx_http_llm_reply_t        *reply;         /* its endpoint is known once
+                                                   it is routed; NULL: a
+                                                   probe */
     llm_str_t                    path;          /* of the endpoint, behind
                                                    "v1/" */
     uint64_t                     arrival_us;
@@ -513,27 +507,16 @@ struct ngx_http_llm_ctx_s {
 
     llm_err_t                   *err;           /* why it failed, if there was
                                                    memory for it */
-    ngx_str_t                    cause;         /* the same in a word, for
-                                                   logs */
-    ngx_http_llm_capture_t      *capture;       /* NULL: off */
     uint32_t                     retry_after;
-    uint64_t                     retry_ms;      /* the same, if it is known so
-                                                   exactly */
 
-    ngx_http_llm_share_t        *shares;        /* of token quotas */
-    ngx_uint_t                   nshares;
-    uint64_t                     answer_tokens; /* that were paid for */
-
-    ngx_http_llm_asked_t        *asked;         /* the guard; NULL: it was
-                                                   not */
+    void                       **data;          /* of each subject, see
+                                                   ngx_http_llm_stage.h */
 
     ngx_event_t                  timer;
     ngx_msec_t                   last_output;
 
     ngx_http_llm_probe_t        *probe;         /* it is one, and has no
                                                    request */
-    ngx_http_llm_entry_t        *entry;         /* the answer is kept there;
-                                                   NULL: it is not */
 
     ngx_str_t                    id;            /* of the answer */
     ngx_str_t                    request_id;    /* the client's, or id */
@@ -566,12 +549,8 @@ struct ngx_http_llm_ctx_s {
     unsigned                     broken:1;      /* a part is missing for lack
                                                    of memory */
     unsigned                     failed:1;      /* before its header went out */
-    unsigned                     metered:1;     /* its tokens are paid for */
-    unsigned                     claimed:1;     /* quotas, once */
     unsigned                     submitted:1;   /* the engine has had it */
     unsigned                     computed:1;    /* and runs its model for it */
-    unsigned                     hopeless:1;    /* it need not be tried
-                                                   again */
     unsigned                     is_dirty:1;
     unsigned                     paused:1;
     unsigned                     gzip:1;        /* its body is compressed so */
@@ -580,7 +559,7 @@ struct ngx_http_llm_ctx_s {
 
 /*
  * A body that is being parsed to a message, in r->pool.  The event loop fills
- * it, then a thread reads ctx->endpoint, bufs, size, unpacked and conf, and
+ * it, then a thread reads ctx->reply->endpoint, bufs, size, unpacked and conf, and
  * writes api, msg, err and alias, which the event loop reads afterwards.  Only the event
  * loop uses parsing and gone.
  */
@@ -598,16 +577,15 @@ typedef struct {
     llm_err_t                    err;
     llm_str_t                    alias;         /* that was asked for */
 
-    u_char                       digest[16];    /* of the request, if it may be
-                                                   sent again */
-    u_char                       key[16];       /* of its Idempotency-Key */
-    llm_buf_t                    told;          /* what a guard is told */
+    ngx_uint_t                   stage;         /* the subject that is asked
+                                                   next, by its index */
+    uint32_t                     retry_after;   /* seconds, beside err; 0: none
+                                                   are told */
     size_t                       held;          /* bytes of a message that
                                                    waits, or of an answer that
                                                    is sent again */
 
     ngx_http_llm_task_t          task;
-    unsigned                     digested:1;    /* digest is wanted */
     unsigned                     parsing:1;     /* a thread has it */
     unsigned                     gone:1;        /* terminated meanwhile */
     unsigned                     released:1;    /* a cleanup gives back what is
@@ -619,6 +597,7 @@ extern ngx_module_t  ngx_http_llm_module;
 extern ngx_module_t  ngx_llm_module;
 
 
+#include "http/request/ngx_http_llm_stage.h"
 #include "http/conf/ngx_http_llm_conf.h"
 #include "http/access/ngx_http_llm_access.h"
 #include "http/request/ngx_http_llm_request.h"

@@ -70,29 +70,9 @@ ngx_int_t ngx_http_llm_usage_init(ngx_http_llm_main_conf_t *mcf,
     ngx_log_t *log);
 void ngx_http_llm_usage_stop(ngx_http_llm_main_conf_t *mcf);
 
-/* ngx_http_llm_quota.c; err is set if NGX_ERROR is returned */
+/* ngx_http_llm_quota.c */
 
-/* before the body is read */
-ngx_int_t ngx_http_llm_quota_begin(ngx_http_llm_ctx_t *ctx, llm_err_t *err);
-/* when it is known to be a valid request, and if the engine does not take it */
-ngx_int_t ngx_http_llm_quota_claim(ngx_http_llm_ctx_t *ctx, llm_err_t *err);
-void ngx_http_llm_quota_return(ngx_http_llm_ctx_t *ctx);
-/* once the tokens of the prompt are known, and the most that the answer may
-   have */
-ngx_int_t ngx_http_llm_quota_charge(ngx_http_llm_ctx_t *ctx, uint64_t prompt,
-    uint64_t answer, llm_err_t *err);
-/* it begins to run */
-void ngx_http_llm_quota_start(ngx_http_llm_ctx_t *ctx, uint32_t prompt,
-    uint32_t cached);
-/* n tokens more were generated */
-void ngx_http_llm_quota_pay(ngx_http_llm_ctx_t *ctx, uint64_t n);
-/* no more will be: gives back what was not used; it may be called again */
-void ngx_http_llm_quota_end(ngx_http_llm_ctx_t *ctx);
-
-/* ngx_http_llm_quota_head.c */
-
-/* x-ratelimit-... */
-ngx_int_t ngx_http_llm_quota_headers(ngx_http_request_t *r);
+extern ngx_http_llm_stage_t  ngx_http_llm_quota_stage;
 
 /* ngx_http_llm_guard_ask.c: a handler of the preaccess phase */
 ngx_int_t ngx_http_llm_guard_length(ngx_http_request_t *r);
@@ -103,11 +83,7 @@ char *ngx_http_llm_guard(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 /* once the location has its handler */
 char *ngx_http_llm_merge_guard(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *prev,
     ngx_http_llm_loc_conf_t *conf);
-/* before the body is parsed */
-ngx_int_t ngx_http_llm_guard_init(ngx_http_llm_body_t *body);
-/* NGX_OK: the request passes; NGX_DONE: its guard is asked, and submits it
-   again; NGX_ERROR: it is refused, see body->err */
-ngx_int_t ngx_http_llm_ask(ngx_http_llm_body_t *body);
+extern ngx_http_llm_stage_t  ngx_http_llm_guard_stage;
 
 /* ngx_http_llm_identity.c */
 
@@ -147,16 +123,7 @@ void ngx_http_llm_store_copy(ngx_http_llm_entry_t *e, llm_buf_t *to);
 
 /* ngx_http_llm_idempotency.c */
 
-/* has the request a key? */
-ngx_uint_t ngx_http_llm_idem_wants(ngx_http_request_t *r);
-/* NGX_OK: it is to be computed; NGX_DONE: its answer is sent, or will be;
-   NGX_ERROR: it is refused, see body->err */
-ngx_int_t ngx_http_llm_idem_begin(ngx_http_llm_body_t *body);
-/* for a request with an entry: more of its answer, its end, and its cleanup */
-void ngx_http_llm_idem_add(ngx_http_llm_ctx_t *ctx, const char *data,
-    size_t len);
-void ngx_http_llm_idem_end(ngx_http_llm_ctx_t *ctx, ngx_uint_t complete);
-void ngx_http_llm_idem_finish(ngx_http_llm_ctx_t *ctx);
+extern ngx_http_llm_stage_t  ngx_http_llm_idem_stage;
 
 
 #endif /* NGX_HTTP_LLM_ACCESS_H */

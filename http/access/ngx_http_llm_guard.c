@@ -20,9 +20,11 @@ static char *ngx_http_llm_guard_param(ngx_conf_t *cf,
     ngx_http_llm_guard_t *guard, ngx_str_t *value);
 static void ngx_http_llm_check_guard(ngx_conf_t *cf,
     ngx_http_llm_guard_t *guard);
-static ngx_int_t ngx_http_llm_guard_begin(ngx_http_llm_body_t *body,
-    ngx_str_t *value);
+static ngx_int_t ngx_http_llm_guard_init(ngx_http_llm_body_t *body);
 static void ngx_http_llm_guard_free(void *data);
+static ngx_int_t ngx_http_llm_guard_ask(ngx_http_llm_body_t *body);
+static void ngx_http_llm_guard_refused(ngx_http_llm_asked_t *asked);
+static ngx_int_t ngx_http_llm_guard_begin(ngx_http_llm_asked_t *asked);
 static ngx_int_t ngx_http_llm_guard_head(ngx_http_llm_asked_t *asked);
 static void ngx_http_llm_guard_wait(ngx_http_llm_asked_t *asked);
 static void ngx_http_llm_guard_write_handler(ngx_http_request_t *r);
@@ -30,6 +32,12 @@ static void ngx_http_llm_guard_timer_handler(ngx_event_t *ev);
 static void ngx_http_llm_guard_cancel(ngx_http_request_t *sr);
 static void ngx_http_llm_guard_end(ngx_http_llm_asked_t *asked);
 static ngx_int_t ngx_http_llm_guard_verdict(ngx_http_llm_asked_t *asked);
+
+
+ngx_http_llm_stage_t  ngx_http_llm_guard_stage = {
+    .body = ngx_http_llm_guard_init,
+    .parsed = ngx_http_llm_guard_ask
+};
 
 
 /* ---- the directive ---- */
@@ -175,25 +183,34 @@ ngx_http_llm_check_guard(ngx_conf_t *cf, ngx_http_llm_guard_t *guard)
 
 /* ---- asking ---- */
 
-ngx_int_t
+/* before the body is parsed */
+
+static ngx_int_t
 ngx_http_llm_guard_init(ngx_http_llm_body_t *body)
 {
-    ngx_pool_cleanup_t  *cln;
+    ngx_pool_cleanup_t    *cln;
+    ngx_http_llm_asked_t  *asked;
 
     if (body->ctx->conf->guard == NULL) {
         return NGX_OK;
     }
 
-    cln = ngx_pool_cleanup_add(body->ctx->request->pool, 0);
+    cln = ngx_pool_cleanup_add(body->ctx->request->pool,
+                               sizeof(ngx_http_llm_asked_t));
     if (cln == NULL) {
         return NGX_ERROR;
     }
 
-    cln->handler = ngx_http_llm_guard_free;
-    cln->data = body;
+    asked = cln->data;
+    ngx_memzero(asked, sizeof(ngx_http_llm_asked_t));
 
-    llm_buf_init(&body->told, 0);
-    body->conf.guard = &body->told;
+    asked->body = body;
+    llm_buf_init(&asked->told, 0);
+
+    cln->handler = ngx_http_llm_guard_free;
+
+    body->conf.guard = &asked->told;
+    ngx_http_llm_set_data(body->ctx, asked, ngx_http_llm_guard_stage);
 
     return NGX_OK;
 }
@@ -202,25 +219,24 @@ ngx_http_llm_guard_init(ngx_http_llm_body_t *body)
 static void
 ngx_http_llm_guard_free(void *data)
 {
-    ngx_http_llm_body_t *body = data;
+    ngx_http_llm_asked_t *asked = data;
 
-    llm_buf_free(&body->told);
+    llm_buf_free(&asked->told);
 }
 
 
-ngx_int_t
-ngx_http_llm_ask(ngx_http_llm_body_t *body)
+static ngx_int_t
+ngx_http_llm_guard_ask(ngx_http_llm_body_t *body)
 {
-    ngx_str_t            uri;
-    ngx_http_llm_ctx_t  *ctx;
+    ngx_int_t              rc;
+    ngx_str_t              uri;
+    ngx_http_llm_ctx_t    *ctx;
+    ngx_http_llm_asked_t  *asked;
 
     ctx = body->ctx;
+    asked = ngx_http_llm_get_data(ctx, ngx_http_llm_guard_stage);
 
-    if (ctx->asked) {
-        return ngx_http_llm_guard_verdict(ctx->asked);
-    }
-
-    if (ctx->conf->guard == NULL || body->told.len == 0) {
+    if (asked == NULL || asked->told.len == 0) {
         return NGX_OK;
     }
 
@@ -232,49 +248,58 @@ ngx_http_llm_ask(ngx_http_llm_body_t *body)
     }
 
     if (uri.len == 0) {
-        ngx_http_llm_guard_free(body);
+        ngx_http_llm_guard_free(asked);
         return NGX_OK;
     }
 
-    return ngx_http_llm_guard_begin(body, &uri);
+    asked->uri = uri;
+    rc = ngx_http_llm_guard_begin(asked);
+
+    if (rc == NGX_ERROR) {
+        ngx_http_llm_guard_refused(asked);
+    }
+
+    return rc;
+}
+
+
+/* when a guard is busy it may be tried again */
+
+static void
+ngx_http_llm_guard_refused(ngx_http_llm_asked_t *asked)
+{
+    ngx_http_llm_body_t  *body;
+
+    body = asked->body;
+    body->retry_after = (body->err.status == 429 || body->err.status == 503);
 }
 
 
 static ngx_int_t
-ngx_http_llm_guard_begin(ngx_http_llm_body_t *body, ngx_str_t *value)
+ngx_http_llm_guard_begin(ngx_http_llm_asked_t *asked)
 {
-    ngx_str_t              uri, args;
-    ngx_http_llm_ctx_t    *ctx;
-    ngx_http_llm_asked_t  *asked;
+    ngx_str_t             uri, args;
+    ngx_http_llm_body_t  *body;
 
-    ctx = body->ctx;
-
-    asked = ngx_pcalloc(ctx->request->pool, sizeof(ngx_http_llm_asked_t));
-    if (asked == NULL) {
-        goto nomem;
-    }
-
-    asked->body = body;
-    asked->uri = *value;
+    body = asked->body;
 
     if (ngx_http_llm_guard_head(asked) != NGX_OK) {
         goto nomem;
     }
 
-    if (ngx_http_llm_hold(body, body->msg.len + body->told.len,
-                          "too many requests wait for the answer of a guard "
-                          "(llm_queue memory=)")
+    if (ngx_http_llm_hold_message(body, "too many requests wait for the "
+                                  "answer of a guard (llm_queue memory=)")
         != NGX_OK)
     {
         return NGX_ERROR;
     }
 
-    uri = *value;
+    uri = asked->uri;
 
-    if (ngx_http_llm_guard_uri(ctx->request, &uri, &args) != NGX_OK) {
+    if (ngx_http_llm_guard_uri(body->ctx->request, &uri, &args) != NGX_OK) {
         asked->failed = 1;
         (void) ngx_http_llm_hold(body, 0, NULL);
-        ngx_http_llm_guard_free(body);
+        ngx_http_llm_guard_free(asked);
         return ngx_http_llm_guard_verdict(asked);
     }
 
@@ -282,7 +307,6 @@ ngx_http_llm_guard_begin(ngx_http_llm_body_t *body, ngx_str_t *value)
         goto nomem;
     }
 
-    ctx->asked = asked;
     ngx_http_llm_guard_wait(asked);
 
     return NGX_DONE;
@@ -401,14 +425,16 @@ ngx_http_llm_guard_done(ngx_http_request_t *r, void *data, ngx_int_t rc)
 static void
 ngx_http_llm_guard_write_handler(ngx_http_request_t *r)
 {
-    ngx_http_llm_ctx_t  *ctx;
-    ngx_http_request_t  *sr;
+    ngx_http_llm_ctx_t    *ctx;
+    ngx_http_request_t    *sr;
+    ngx_http_llm_asked_t  *asked;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_llm_module);
-    sr = ctx->asked->subrequest;
+    asked = ngx_http_llm_get_data(ctx, ngx_http_llm_guard_stage);
+    sr = asked->subrequest;
 
     if (sr->done) {
-        ngx_http_llm_guard_end(ctx->asked);
+        ngx_http_llm_guard_end(asked);
 
     } else if (sr->upstream == NULL) {
         sr->write_event_handler(sr);
@@ -472,6 +498,7 @@ ngx_http_llm_guard_cancel(ngx_http_request_t *sr)
 static void
 ngx_http_llm_guard_end(ngx_http_llm_asked_t *asked)
 {
+    ngx_int_t            rc;
     ngx_http_llm_ctx_t  *ctx;
 
     ctx = asked->body->ctx;
@@ -482,14 +509,20 @@ ngx_http_llm_guard_end(ngx_http_llm_asked_t *asked)
 
     if (asked->subrequest->done) {
         asked->subrequest->request_body->bufs = NULL;
-        ngx_http_llm_guard_free(asked->body);
+        ngx_http_llm_guard_free(asked);
     }
 
     asked->over = 1;
 
     (void) ngx_http_llm_hold(asked->body, 0, NULL);
 
-    ngx_http_llm_submit(asked->body);
+    rc = ngx_http_llm_guard_verdict(asked);
+
+    if (rc == NGX_ERROR) {
+        ngx_http_llm_guard_refused(asked);
+    }
+
+    ngx_http_llm_go_on(asked->body, rc);
 }
 
 

@@ -26,19 +26,21 @@ struct ngx_http_llm_guard_s {
 
 /* a guard that is asked, in r->pool */
 
-struct ngx_http_llm_asked_s {
+typedef struct {
     ngx_http_llm_body_t         *body;
     ngx_http_request_t          *subrequest;    /* NULL: it could not be
                                                    made */
     ngx_str_t                    uri;           /* as it was asked */
     ngx_str_t                    head;          /* of the guard's request,
-                                                   which body->told ends */
+                                                   which told ends */
+    llm_buf_t                    told;          /* what the client said; len 0:
+                                                   nothing */
     unsigned                     last:1;        /* it is llm_timeout that
                                                    limits it */
     unsigned                     timedout:1;
     unsigned                     failed:1;      /* there is no answer */
     unsigned                     over:1;        /* nobody waits any more */
-};
+} ngx_http_llm_asked_t;
 
 
 /* ngx_http_llm_guard.c: the subrequest has ended */

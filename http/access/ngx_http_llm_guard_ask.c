@@ -40,7 +40,7 @@ ngx_http_llm_guard_length(ngx_http_request_t *r)
     {
         asked = r->post_subrequest->data;
         r->headers_in.content_length_n = asked->head.len
-                                         + asked->body->told.len;
+                                         + asked->told.len;
     }
 
     return NGX_DECLINED;
@@ -144,8 +144,8 @@ ngx_http_llm_guard_body(ngx_http_llm_asked_t *asked)
             return NULL;
         }
 
-        b->start = i ? (u_char *) asked->body->told.data : asked->head.data;
-        b->end = b->start + (i ? asked->body->told.len : asked->head.len);
+        b->start = i ? (u_char *) asked->told.data : asked->head.data;
+        b->end = b->start + (i ? asked->told.len : asked->head.len);
         b->pos = b->start;
         b->last = b->end;
         b->memory = 1;
@@ -186,7 +186,7 @@ ngx_http_llm_guard_headers(ngx_http_llm_asked_t *asked,
         return NGX_ERROR;
     }
 
-    last = ngx_sprintf(p, "%uz", asked->head.len + asked->body->told.len);
+    last = ngx_sprintf(p, "%uz", asked->head.len + asked->told.len);
 
     in->content_type = ngx_http_llm_guard_header(in, "Content-Type",
                                                  "content-type", json,

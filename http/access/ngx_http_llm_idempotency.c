@@ -27,8 +27,22 @@
 #define NGX_HTTP_LLM_IDEM_KEY      255
 
 
+/* of a request with a key, in r->pool */
+
+typedef struct {
+    u_char                       digest[16];    /* of path and body; input() */
+    u_char                       key[16];       /* of its entry */
+    ngx_http_llm_entry_t        *entry;         /* the answer is kept there;
+                                                   NULL: it is not */
+} ngx_http_llm_idem_t;
+
+
+static ngx_int_t ngx_http_llm_idem_init(ngx_http_llm_body_t *body);
+static void ngx_http_llm_idem_digest(ngx_http_llm_body_t *body, u_char *p,
+    size_t size);
 static void ngx_http_llm_idem_key(ngx_http_llm_ctx_t *ctx, uint64_t tenant,
     ngx_str_t *header, u_char *key);
+static ngx_int_t ngx_http_llm_idem_begin(ngx_http_llm_body_t *body);
 static ngx_int_t ngx_http_llm_idem_look(ngx_http_llm_body_t *body);
 static ngx_int_t ngx_http_llm_idem_copy(ngx_http_llm_body_t *body,
     ngx_http_llm_entry_t *e);
@@ -36,6 +50,20 @@ static ngx_int_t ngx_http_llm_idem_wait(ngx_http_llm_body_t *body);
 static void ngx_http_llm_idem_timer(ngx_event_t *ev);
 static void ngx_http_llm_idem_set_timer(ngx_http_llm_ctx_t *ctx);
 static ngx_int_t ngx_http_llm_idem_replay(ngx_http_llm_body_t *body);
+static void ngx_http_llm_idem_add(ngx_http_llm_ctx_t *ctx, const char *data,
+    size_t len);
+static void ngx_http_llm_idem_end(ngx_http_llm_ctx_t *ctx, ngx_uint_t complete);
+static void ngx_http_llm_idem_finish(ngx_http_llm_ctx_t *ctx);
+
+
+ngx_http_llm_stage_t  ngx_http_llm_idem_stage = {
+    .body = ngx_http_llm_idem_init,
+    .input = ngx_http_llm_idem_digest,
+    .parsed = ngx_http_llm_idem_begin,
+    .bytes = ngx_http_llm_idem_add,
+    .whole = ngx_http_llm_idem_end,
+    .cleanup = ngx_http_llm_idem_finish
+};
 
 
 static const char  ngx_http_llm_idem_full[] =
@@ -74,12 +102,56 @@ ngx_http_llm_idem_header(ngx_http_request_t *r, ngx_str_t *value)
 }
 
 
-ngx_uint_t
-ngx_http_llm_idem_wants(ngx_http_request_t *r)
-{
-    ngx_str_t  value;
+/* has the request a key?  Without a body it is not needed */
 
-    return ngx_http_llm_idem_header(r, &value) == NGX_OK;
+static ngx_int_t
+ngx_http_llm_idem_init(ngx_http_llm_body_t *body)
+{
+    ngx_str_t             header;
+    ngx_http_request_t   *r;
+    ngx_http_llm_idem_t  *idem;
+
+    r = body->ctx->request;
+
+    if (llm_api_bodiless(body->ctx->reply->endpoint)
+        || ngx_http_llm_idem_header(r, &header) != NGX_OK)
+    {
+        return NGX_OK;
+    }
+
+    idem = ngx_pcalloc(r->pool, sizeof(ngx_http_llm_idem_t));
+    if (idem == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_http_llm_set_data(body->ctx, idem, ngx_http_llm_idem_stage);
+
+    return NGX_OK;
+}
+
+
+/* of the path, too: the same body means something else elsewhere */
+
+static void
+ngx_http_llm_idem_digest(ngx_http_llm_body_t *body, u_char *p, size_t size)
+{
+    ngx_md5_t             md5;
+    ngx_str_t            *uri;
+    ngx_http_llm_idem_t  *idem;
+
+    idem = ngx_http_llm_get_data(body->ctx, ngx_http_llm_idem_stage);
+
+    if (idem == NULL) {
+        return;
+    }
+
+    uri = &body->ctx->request->uri;
+
+    ngx_md5_init(&md5);
+    ngx_md5_update(&md5, uri->data, uri->len);
+    ngx_md5_update(&md5, "", 1);
+    ngx_md5_update(&md5, p, size);
+    ngx_md5_final(idem->digest, &md5);
 }
 
 
@@ -139,17 +211,19 @@ ngx_http_llm_idem_key(ngx_http_llm_ctx_t *ctx, uint64_t tenant,
  * answer, or waits for it; NGX_ERROR and *err, it is refused.
  */
 
-ngx_int_t
+static ngx_int_t
 ngx_http_llm_idem_begin(ngx_http_llm_body_t *body)
 {
-    ngx_int_t            rc;
-    ngx_str_t            header;
-    llm_request_t       *msg;
-    ngx_http_llm_ctx_t  *ctx;
+    ngx_int_t             rc;
+    ngx_str_t             header;
+    llm_request_t        *msg;
+    ngx_http_llm_ctx_t   *ctx;
+    ngx_http_llm_idem_t  *idem;
 
     ctx = body->ctx;
+    idem = ngx_http_llm_get_data(ctx, ngx_http_llm_idem_stage);
 
-    if (!body->digested
+    if (idem == NULL
         || ngx_http_llm_idem_header(ctx->request, &header) != NGX_OK)
     {
         return NGX_OK;
@@ -163,14 +237,15 @@ ngx_http_llm_idem_begin(ngx_http_llm_body_t *body)
     }
 
     msg = (llm_request_t *) body->msg.data;
-    ngx_http_llm_idem_key(ctx, msg->tenant, &header, body->key);
+    ngx_http_llm_idem_key(ctx, msg->tenant, &header, idem->key);
 
     rc = ngx_http_llm_idem_look(body);
 
     switch (rc) {
 
     case NGX_AGAIN:
-        return ngx_http_llm_idem_wait(body);
+        rc = ngx_http_llm_idem_wait(body);
+        break;
 
     case NGX_DONE:
         ngx_http_finalize_request(ctx->request,
@@ -178,8 +253,12 @@ ngx_http_llm_idem_begin(ngx_http_llm_body_t *body)
         return NGX_DONE;
 
     default:
-        return rc;
+        break;
     }
+
+    body->retry_after = (rc == NGX_ERROR && body->err.status == 429);
+
+    return rc;
 }
 
 
@@ -194,21 +273,23 @@ ngx_http_llm_idem_look(ngx_http_llm_body_t *body)
     ngx_int_t              rc;
     ngx_shm_zone_t        *zone;
     ngx_slab_pool_t       *shpool;
+    ngx_http_llm_idem_t   *idem;
     ngx_http_llm_entry_t  *e;
 
+    idem = ngx_http_llm_get_data(body->ctx, ngx_http_llm_idem_stage);
     zone = body->ctx->main->idem;
     shpool = ngx_http_llm_idem_pool(zone);
 
     ngx_shmtx_lock(&shpool->mutex);
 
-    e = ngx_http_llm_store_find(zone, body->key);
+    e = ngx_http_llm_store_find(zone, idem->key);
 
     if (e == NULL) {
-        body->ctx->entry = ngx_http_llm_store_create(zone, body->key,
-                                                     body->digest);
+        idem->entry = ngx_http_llm_store_create(zone, idem->key,
+                                                idem->digest);
         rc = NGX_OK;
 
-    } else if (ngx_memcmp(e->digest, body->digest, 16) != 0) {
+    } else if (ngx_memcmp(e->digest, idem->digest, 16) != 0) {
         llm_fail_with(&body->err, 409, "idempotency_key_reused", NULL,
                       "This Idempotency-Key was used for another request.");
         rc = NGX_ERROR;
@@ -238,25 +319,32 @@ ngx_http_llm_idem_look(ngx_http_llm_body_t *body)
 
 /* output of the owner */
 
-void
+static void
 ngx_http_llm_idem_add(ngx_http_llm_ctx_t *ctx, const char *data, size_t len)
 {
-    ngx_shm_zone_t   *zone;
-    ngx_slab_pool_t  *shpool;
+    ngx_shm_zone_t       *zone;
+    ngx_slab_pool_t      *shpool;
+    ngx_http_llm_idem_t  *idem;
+
+    idem = ngx_http_llm_get_data(ctx, ngx_http_llm_idem_stage);
+
+    if (idem == NULL || idem->entry == NULL) {
+        return;
+    }
 
     zone = ctx->main->idem;
     shpool = ngx_http_llm_idem_pool(zone);
 
     ngx_shmtx_lock(&shpool->mutex);
 
-    if (ngx_http_llm_store_append(zone, ctx->entry, data, len) != NGX_OK) {
-        ngx_http_llm_store_remove(zone, ctx->entry);
-        ctx->entry = NULL;
+    if (ngx_http_llm_store_append(zone, idem->entry, data, len) != NGX_OK) {
+        ngx_http_llm_store_remove(zone, idem->entry);
+        idem->entry = NULL;
     }
 
     ngx_shmtx_unlock(&shpool->mutex);
 
-    if (ctx->entry == NULL) {
+    if (idem->entry == NULL) {
         ngx_log_error(NGX_LOG_INFO, ctx->request->connection->log, 0,
                       "llm: the answer is too large for \"llm_idempotency\"");
     }
@@ -265,11 +353,18 @@ ngx_http_llm_idem_add(ngx_http_llm_ctx_t *ctx, const char *data, size_t len)
 
 /* the owner's answer is complete, or there will be none */
 
-void
+static void
 ngx_http_llm_idem_end(ngx_http_llm_ctx_t *ctx, ngx_uint_t complete)
 {
-    ngx_shm_zone_t   *zone;
-    ngx_slab_pool_t  *shpool;
+    ngx_shm_zone_t       *zone;
+    ngx_slab_pool_t      *shpool;
+    ngx_http_llm_idem_t  *idem;
+
+    idem = ngx_http_llm_get_data(ctx, ngx_http_llm_idem_stage);
+
+    if (idem == NULL || idem->entry == NULL) {
+        return;
+    }
 
     zone = ctx->main->idem;
     shpool = ngx_http_llm_idem_pool(zone);
@@ -277,14 +372,14 @@ ngx_http_llm_idem_end(ngx_http_llm_ctx_t *ctx, ngx_uint_t complete)
     ngx_shmtx_lock(&shpool->mutex);
 
     if (complete) {
-        ctx->entry->until = ngx_time() + ctx->main->idem_valid;
-        ctx->entry->owner = 0;
+        idem->entry->until = ngx_time() + ctx->main->idem_valid;
+        idem->entry->owner = 0;
 
     } else {
-        ngx_http_llm_store_remove(zone, ctx->entry);
+        ngx_http_llm_store_remove(zone, idem->entry);
     }
 
-    ctx->entry = NULL;
+    idem->entry = NULL;
 
     ngx_shmtx_unlock(&shpool->mutex);
 }
@@ -295,12 +390,19 @@ ngx_http_llm_idem_end(ngx_http_llm_ctx_t *ctx, ngx_uint_t complete)
  * end: the rest is for when it asks again.
  */
 
-void
+static void
 ngx_http_llm_idem_finish(ngx_http_llm_ctx_t *ctx)
 {
-    int         rc;
-    llm_buf_t   out;
-    ngx_uint_t  complete;
+    int                   rc;
+    llm_buf_t             out;
+    ngx_uint_t            complete;
+    ngx_http_llm_idem_t  *idem;
+
+    idem = ngx_http_llm_get_data(ctx, ngx_http_llm_idem_stage);
+
+    if (idem == NULL || idem->entry == NULL) {
+        return;
+    }
 
     complete = 0;
 
@@ -316,14 +418,12 @@ ngx_http_llm_idem_finish(ngx_http_llm_ctx_t *ctx)
 
             llm_buf_free(&out);
 
-        } while (rc == LLM_MORE && ctx->entry);
+        } while (rc == LLM_MORE && idem->entry);
 
         complete = (rc == LLM_OK);
     }
 
-    if (ctx->entry) {
-        ngx_http_llm_idem_end(ctx, complete);
-    }
+    ngx_http_llm_idem_end(ctx, complete);
 }
 
 
@@ -394,10 +494,7 @@ ngx_http_llm_idem_wait(ngx_http_llm_body_t *body)
     ctx = body->ctx;
     r = ctx->request;
 
-    if (ngx_http_llm_hold(body, body->msg.len + body->told.len,
-                          ngx_http_llm_idem_full)
-        != NGX_OK)
-    {
+    if (ngx_http_llm_hold_message(body, ngx_http_llm_idem_full) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -458,7 +555,7 @@ ngx_http_llm_idem_timer(ngx_event_t *ev)
 
     case NGX_OK:
         (void) ngx_http_llm_hold(body, 0, NULL);    /* it is the engine's */
-        ngx_http_llm_submit(body);
+        ngx_http_llm_go_on(body, NGX_OK);
         break;
 
     case NGX_DONE:
@@ -466,9 +563,8 @@ ngx_http_llm_idem_timer(ngx_event_t *ev)
         break;
 
     default:
-        llm_buf_free(&body->msg);
-        ngx_http_finalize_request(r, ngx_http_llm_send_error(r, &body->err,
-                                                    body->err.status == 429));
+        body->retry_after = (body->err.status == 429);
+        ngx_http_llm_go_on(body, NGX_ERROR);
     }
 
     ngx_http_run_posted_requests(c);

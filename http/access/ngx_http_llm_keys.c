@@ -382,7 +382,7 @@ ngx_http_llm_refuse(ngx_http_request_t *r, llm_err_t *err)
         }
 
         (void) ngx_http_llm_route(r, llcf, &to);
-        ctx->endpoint = to.path;
+        ctx->reply->endpoint = to.path;
     }
 
     return ngx_http_llm_send_error(r, err, err->status == 503);

@@ -12,6 +12,8 @@
  *                             from the account, which may so come into debt
  *   at its end                what was charged and not used goes back
  *
+ * These are stages of ngx_http_llm_stage.h.
+ *
  * Several zones are locked together, in their order in the configuration: all
  * are charged or none.  A request that is no valid one leaves nothing behind.
  */
@@ -25,21 +27,47 @@ static ngx_int_t ngx_http_llm_quota_share(ngx_http_request_t *r,
 static ngx_int_t ngx_http_llm_quota_units(ngx_http_request_t *r,
     ngx_http_llm_amount_t *a, ngx_uint_t plain, llm_rate_t *rate,
     int64_t *units);
-static void ngx_http_llm_quota_lock_all(ngx_http_llm_ctx_t *ctx);
-static void ngx_http_llm_quota_unlock_all(ngx_http_llm_ctx_t *ctx);
+static void ngx_http_llm_quota_lock_all(ngx_http_llm_bill_t *bill);
+static void ngx_http_llm_quota_unlock_all(ngx_http_llm_bill_t *bill);
 static ngx_uint_t ngx_http_llm_quota_short(ngx_http_llm_share_t *s,
     ngx_http_llm_account_t *a, ngx_uint_t begins, int64_t wanted,
     ngx_http_llm_refusal_t *no);
 static ngx_uint_t ngx_http_llm_quota_lacks(ngx_http_llm_share_t *s,
     ngx_http_llm_account_t *a, ngx_http_llm_refusal_t *no);
-static ngx_int_t ngx_http_llm_quota_look(ngx_http_llm_ctx_t *ctx,
+static ngx_int_t ngx_http_llm_quota_look(ngx_http_llm_bill_t *bill,
     ngx_http_llm_refusal_t *no);
-static ngx_int_t ngx_http_llm_quota_claims(ngx_http_llm_ctx_t *ctx,
+static ngx_int_t ngx_http_llm_quota_claims(ngx_http_llm_bill_t *bill,
     ngx_http_llm_refusal_t *no);
-static void ngx_http_llm_quota_share_all(ngx_http_llm_ctx_t *ctx);
-static void ngx_http_llm_quota_count(ngx_http_llm_ctx_t *ctx, int64_t units);
+static void ngx_http_llm_quota_share_all(ngx_http_llm_bill_t *bill);
+static void ngx_http_llm_quota_count(ngx_http_llm_bill_t *bill, int64_t units);
 static int64_t ngx_http_llm_quota_price(ngx_http_llm_share_t *s,
     uint64_t prompt, uint64_t answer);
+static ngx_int_t ngx_http_llm_quota_begin(ngx_http_llm_ctx_t *ctx,
+    llm_err_t *err);
+static ngx_int_t ngx_http_llm_quota_claim(ngx_http_llm_body_t *body);
+static void ngx_http_llm_quota_return(ngx_http_llm_ctx_t *ctx);
+static ngx_int_t ngx_http_llm_quota_charge(ngx_http_llm_ctx_t *ctx,
+    const llm_event_t *ev, llm_err_t *err);
+static void ngx_http_llm_quota_start(ngx_http_llm_ctx_t *ctx,
+    const llm_event_t *ev);
+static void ngx_http_llm_quota_text(ngx_http_llm_ctx_t *ctx,
+    const llm_event_t *ev);
+static void ngx_http_llm_quota_pay(ngx_http_llm_bill_t *bill, uint64_t n);
+static void ngx_http_llm_quota_end(ngx_http_llm_ctx_t *ctx,
+    const llm_event_t *ev);
+static void ngx_http_llm_quota_settle(ngx_http_llm_bill_t *bill);
+
+
+ngx_http_llm_stage_t  ngx_http_llm_quota_stage = {
+    .begin = ngx_http_llm_quota_begin,
+    .parsed = ngx_http_llm_quota_claim,
+    .returned = ngx_http_llm_quota_return,
+    .prepared = ngx_http_llm_quota_charge,
+    .start = ngx_http_llm_quota_start,
+    .text = ngx_http_llm_quota_text,
+    .end = ngx_http_llm_quota_end,
+    .headers = ngx_http_llm_quota_headers
+};
 
 
 /* ---- what the limits are for a request ---- */
@@ -175,24 +203,24 @@ ngx_http_llm_quota_run(ngx_http_llm_share_t *s, ngx_http_llm_account_t *a)
 
 
 static void
-ngx_http_llm_quota_lock_all(ngx_http_llm_ctx_t *ctx)
+ngx_http_llm_quota_lock_all(ngx_http_llm_bill_t *bill)
 {
     ngx_uint_t  i;
 
-    for (i = 0; i < ctx->nshares; i++) {
-        ngx_http_llm_quota_lock(ctx->shares[i].limit->quota);
+    for (i = 0; i < bill->nshares; i++) {
+        ngx_http_llm_quota_lock(bill->shares[i].limit->quota);
     }
 }
 
 
 static void
-ngx_http_llm_quota_unlock_all(ngx_http_llm_ctx_t *ctx)
+ngx_http_llm_quota_unlock_all(ngx_http_llm_bill_t *bill)
 {
     ngx_uint_t  i;
 
-    for (i = ctx->nshares; i > 0; i--) {
-        ngx_http_llm_account_done(ctx->shares[i - 1].limit->quota);
-        ngx_http_llm_quota_unlock(ctx->shares[i - 1].limit->quota);
+    for (i = bill->nshares; i > 0; i--) {
+        ngx_http_llm_account_done(bill->shares[i - 1].limit->quota);
+        ngx_http_llm_quota_unlock(bill->shares[i - 1].limit->quota);
     }
 }
 
@@ -256,35 +284,46 @@ ngx_http_llm_quota_short(ngx_http_llm_share_t *s, ngx_http_llm_account_t *a,
 
 /* ---- before the body is read ---- */
 
-ngx_int_t
+static ngx_int_t
 ngx_http_llm_quota_begin(ngx_http_llm_ctx_t *ctx, llm_err_t *err)
 {
     ngx_int_t                rc;
+    ngx_http_llm_bill_t     *bill;
     ngx_http_llm_refusal_t   no;
 
     if (ctx->conf->limits == NULL) {
         return NGX_OK;
     }
 
+    bill = ngx_pcalloc(ctx->request->pool, sizeof(ngx_http_llm_bill_t));
+
+    if (bill == NULL) {
+        llm_fail(err, "No memory is left for this request.");
+        return NGX_ERROR;
+    }
+
+    bill->ctx = ctx;
+    ngx_http_llm_set_data(ctx, bill, ngx_http_llm_quota_stage);
+
     if (ngx_http_llm_quota_shares(ctx->request, ctx->conf->limits,
-                                  &ctx->shares, &ctx->nshares, &no)
+                                  &bill->shares, &bill->nshares, &no)
         != NGX_OK)
     {
-        ctx->nshares = 0;
+        bill->nshares = 0;
         ngx_http_llm_quota_refuse(ctx, &no, err);
         return NGX_ERROR;
     }
 
-    if (ctx->nshares == 0) {
+    if (bill->nshares == 0) {
         return NGX_OK;
     }
 
-    ngx_http_llm_quota_share_all(ctx);
-    ngx_http_llm_quota_lock_all(ctx);
+    ngx_http_llm_quota_share_all(bill);
+    ngx_http_llm_quota_lock_all(bill);
 
-    rc = ngx_http_llm_quota_look(ctx, &no);
+    rc = ngx_http_llm_quota_look(bill, &no);
 
-    ngx_http_llm_quota_unlock_all(ctx);
+    ngx_http_llm_quota_unlock_all(bill);
 
     if (rc != NGX_OK) {
         ngx_http_llm_quota_refuse(ctx, &no, err);
@@ -297,12 +336,12 @@ ngx_http_llm_quota_begin(ngx_http_llm_ctx_t *ctx, llm_err_t *err)
 /* what others charge to the same accounts, in another nginx */
 
 static void
-ngx_http_llm_quota_share_all(ngx_http_llm_ctx_t *ctx)
+ngx_http_llm_quota_share_all(ngx_http_llm_bill_t *bill)
 {
     ngx_uint_t  i;
 
-    for (i = 0; i < ctx->nshares; i++) {
-        ngx_http_llm_usage_share(ctx->shares[i].limit->quota);
+    for (i = 0; i < bill->nshares; i++) {
+        ngx_http_llm_usage_share(bill->shares[i].limit->quota);
     }
 }
 
@@ -337,7 +376,7 @@ ngx_http_llm_quota_lacks(ngx_http_llm_share_t *s, ngx_http_llm_account_t *a,
 /* nothing is made for it yet; who has no account is as if it were a new one */
 
 static ngx_int_t
-ngx_http_llm_quota_look(ngx_http_llm_ctx_t *ctx, ngx_http_llm_refusal_t *no)
+ngx_http_llm_quota_look(ngx_http_llm_bill_t *bill, ngx_http_llm_refusal_t *no)
 {
     int64_t                  least;
     ngx_uint_t               i;
@@ -348,8 +387,8 @@ ngx_http_llm_quota_look(ngx_http_llm_ctx_t *ctx, ngx_http_llm_refusal_t *no)
     ngx_memzero(&none, sizeof(ngx_http_llm_account_t));
     ngx_queue_init(&none.claims);
 
-    for (i = 0; i < ctx->nshares; i++) {
-        s = &ctx->shares[i];
+    for (i = 0; i < bill->nshares; i++) {
+        s = &bill->shares[i];
         q = s->limit->quota;
 
         if (s->limit->dry_run) {
@@ -361,7 +400,7 @@ ngx_http_llm_quota_look(ngx_http_llm_ctx_t *ctx, ngx_http_llm_refusal_t *no)
 
         if ((a ? ngx_http_llm_quota_lacks(s, a, no)
                : ngx_http_llm_quota_short(s, &none, 1, least, no))
-            && ngx_http_llm_quota_enforced(ctx, no))
+            && ngx_http_llm_quota_enforced(bill->ctx, no))
         {
             return NGX_ERROR;
         }
@@ -373,27 +412,38 @@ ngx_http_llm_quota_look(ngx_http_llm_ctx_t *ctx, ngx_http_llm_refusal_t *no)
 
 /* ---- when it is a valid request ---- */
 
-ngx_int_t
-ngx_http_llm_quota_claim(ngx_http_llm_ctx_t *ctx, llm_err_t *err)
+static ngx_int_t
+ngx_http_llm_quota_claim(ngx_http_llm_body_t *body)
 {
     ngx_int_t                rc;
+    llm_request_t           *msg;
+    ngx_http_llm_bill_t     *bill;
     ngx_http_llm_refusal_t   no;
 
-    if (ctx->nshares == 0 || ctx->claimed) {
+    bill = ngx_http_llm_get_data(body->ctx, ngx_http_llm_quota_stage);
+
+    if (bill == NULL || bill->nshares == 0) {
         return NGX_OK;
     }
 
-    ctx->claimed = 1;
+    /* what needs no model costs no tokens */
 
-    ngx_http_llm_quota_lock_all(ctx);
+    msg = (llm_request_t *) body->msg.data;
 
-    rc = ngx_http_llm_quota_claims(ctx, &no);
+    if (msg->task < LLM_TASK_TOKENIZE) {
+        bill->metered = 1;
+        msg->flags |= LLM_REQ_METERED;
+    }
 
-    ngx_http_llm_quota_unlock_all(ctx);
+    ngx_http_llm_quota_lock_all(bill);
+
+    rc = ngx_http_llm_quota_claims(bill, &no);
+
+    ngx_http_llm_quota_unlock_all(bill);
 
     if (rc != NGX_OK) {
-        ngx_http_llm_quota_end(ctx);
-        ngx_http_llm_quota_refuse(ctx, &no, err);
+        ngx_http_llm_quota_settle(bill);
+        ngx_http_llm_quota_refuse(body->ctx, &no, &body->err);
     }
 
     return rc;
@@ -404,22 +454,22 @@ ngx_http_llm_quota_claim(ngx_http_llm_ctx_t *ctx, llm_err_t *err)
    request */
 
 static ngx_int_t
-ngx_http_llm_quota_claims(ngx_http_llm_ctx_t *ctx, ngx_http_llm_refusal_t *no)
+ngx_http_llm_quota_claims(ngx_http_llm_bill_t *bill, ngx_http_llm_refusal_t *no)
 {
     ngx_uint_t               i;
     ngx_http_llm_quota_t    *q;
     ngx_http_llm_share_t    *s;
     ngx_http_llm_account_t  *a;
 
-    for (i = 0; i < ctx->nshares; i++) {
-        s = &ctx->shares[i];
+    for (i = 0; i < bill->nshares; i++) {
+        s = &bill->shares[i];
         q = s->limit->quota;
 
         a = ngx_http_llm_account_get(q, s->hash, &s->key, 0);
 
         if (a) {
             if (ngx_http_llm_quota_lacks(s, a, no)
-                && ngx_http_llm_quota_enforced(ctx, no))
+                && ngx_http_llm_quota_enforced(bill->ctx, no))
             {
                 ngx_http_llm_account_drop(q, a);
                 return NGX_ERROR;
@@ -436,13 +486,13 @@ ngx_http_llm_quota_claims(ngx_http_llm_ctx_t *ctx, ngx_http_llm_refusal_t *no)
                 ngx_http_llm_account_drop(q, a);
             }
 
-            if (ngx_http_llm_quota_enforced(ctx, no)) {
+            if (ngx_http_llm_quota_enforced(bill->ctx, no)) {
                 return NGX_ERROR;
             }
         }
     }
 
-    ngx_http_llm_quota_count(ctx, LLM_QUOTA_UNIT);
+    ngx_http_llm_quota_count(bill, LLM_QUOTA_UNIT);
 
     return NGX_OK;
 }
@@ -451,13 +501,13 @@ ngx_http_llm_quota_claims(ngx_http_llm_ctx_t *ctx, ngx_http_llm_refusal_t *no)
 /* with the locks held: one request more, or less */
 
 static void
-ngx_http_llm_quota_count(ngx_http_llm_ctx_t *ctx, int64_t units)
+ngx_http_llm_quota_count(ngx_http_llm_bill_t *bill, int64_t units)
 {
     ngx_uint_t             i;
     ngx_http_llm_share_t  *s;
 
-    for (i = 0; i < ctx->nshares; i++) {
-        s = &ctx->shares[i];
+    for (i = 0; i < bill->nshares; i++) {
+        s = &bill->shares[i];
 
         if (s->claim && s->most_requests >= 0) {
             llm_bucket_add(&s->claim->account->n.requests, units);
@@ -468,18 +518,22 @@ ngx_http_llm_quota_count(ngx_http_llm_ctx_t *ctx, int64_t units)
 
 /* the engine has not taken it */
 
-void
+static void
 ngx_http_llm_quota_return(ngx_http_llm_ctx_t *ctx)
 {
-    if (ctx->nshares == 0) {
+    ngx_http_llm_bill_t  *bill;
+
+    bill = ngx_http_llm_get_data(ctx, ngx_http_llm_quota_stage);
+
+    if (bill == NULL || bill->nshares == 0) {
         return;
     }
 
-    ngx_http_llm_quota_lock_all(ctx);
-    ngx_http_llm_quota_count(ctx, -LLM_QUOTA_UNIT);
-    ngx_http_llm_quota_unlock_all(ctx);
+    ngx_http_llm_quota_lock_all(bill);
+    ngx_http_llm_quota_count(bill, -LLM_QUOTA_UNIT);
+    ngx_http_llm_quota_unlock_all(bill);
 
-    ngx_http_llm_quota_end(ctx);
+    ngx_http_llm_quota_settle(bill);
 }
 
 
@@ -501,25 +555,35 @@ ngx_http_llm_quota_price(ngx_http_llm_share_t *s, uint64_t prompt,
 }
 
 
-ngx_int_t
-ngx_http_llm_quota_charge(ngx_http_llm_ctx_t *ctx, uint64_t prompt,
-    uint64_t answer, llm_err_t *err)
+static ngx_int_t
+ngx_http_llm_quota_charge(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev,
+    llm_err_t *err)
 {
     int64_t                  units;
+    uint64_t                 prompt, answer;
     ngx_int_t                rc;
     ngx_uint_t               i;
     ngx_http_llm_quota_t    *q;
     ngx_http_llm_share_t    *s;
+    ngx_http_llm_bill_t     *bill;
     ngx_http_llm_account_t  *a;
     ngx_http_llm_refusal_t   no;
 
+    bill = ngx_http_llm_get_data(ctx, ngx_http_llm_quota_stage);
+
+    if (bill == NULL) {
+        return NGX_OK;
+    }
+
+    prompt = ev->u.prepared.prompt_tokens;
+    answer = ev->u.prepared.answer_tokens;
     rc = NGX_OK;
 
-    ngx_http_llm_quota_share_all(ctx);
-    ngx_http_llm_quota_lock_all(ctx);
+    ngx_http_llm_quota_share_all(bill);
+    ngx_http_llm_quota_lock_all(bill);
 
-    for (i = 0; rc == NGX_OK && i < ctx->nshares; i++) {
-        s = &ctx->shares[i];
+    for (i = 0; rc == NGX_OK && i < bill->nshares; i++) {
+        s = &bill->shares[i];
         q = s->limit->quota;
 
         if (s->claim == NULL) {
@@ -539,8 +603,8 @@ ngx_http_llm_quota_charge(ngx_http_llm_ctx_t *ctx, uint64_t prompt,
         }
     }
 
-    for (i = 0; rc == NGX_OK && i < ctx->nshares; i++) {
-        s = &ctx->shares[i];
+    for (i = 0; rc == NGX_OK && i < bill->nshares; i++) {
+        s = &bill->shares[i];
 
         if (s->claim) {
             ngx_http_llm_claim_charge(s->claim,
@@ -549,14 +613,14 @@ ngx_http_llm_quota_charge(ngx_http_llm_ctx_t *ctx, uint64_t prompt,
         }
     }
 
-    ngx_http_llm_quota_unlock_all(ctx);
+    ngx_http_llm_quota_unlock_all(bill);
 
     if (rc != NGX_OK) {
         ngx_http_llm_quota_return(ctx);
         ngx_http_llm_quota_refuse(ctx, &no, err);
 
     } else {
-        ngx_http_llm_quota_share_all(ctx);
+        ngx_http_llm_quota_share_all(bill);
     }
 
     return rc;
@@ -565,18 +629,27 @@ ngx_http_llm_quota_charge(ngx_http_llm_ctx_t *ctx, uint64_t prompt,
 
 /* ---- while it runs ---- */
 
-void
-ngx_http_llm_quota_start(ngx_http_llm_ctx_t *ctx, uint32_t prompt,
-    uint32_t cached)
+static void
+ngx_http_llm_quota_start(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev)
 {
+    uint32_t               prompt;
     ngx_uint_t             i;
+    ngx_http_llm_bill_t   *bill;
     ngx_http_llm_claim_t  *c;
 
-    for (i = 0; i < ctx->nshares; i++) {
-        c = ctx->shares[i].claim;
+    bill = ngx_http_llm_get_data(ctx, ngx_http_llm_quota_stage);
+
+    if (bill == NULL || !bill->metered) {
+        return;
+    }
+
+    prompt = ev->u.start.prompt_tokens;
+
+    for (i = 0; i < bill->nshares; i++) {
+        c = bill->shares[i].claim;
 
         if (c) {
-            c->cached = ngx_min(cached, prompt);
+            c->cached = ngx_min(ev->u.start.cached_tokens, prompt);
             c->prompt = prompt;
             c->started = 1;
         }
@@ -584,11 +657,50 @@ ngx_http_llm_quota_start(ngx_http_llm_ctx_t *ctx, uint32_t prompt,
 }
 
 
+static void
+ngx_http_llm_quota_text(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev)
+{
+    ngx_http_llm_bill_t  *bill;
+
+    bill = ngx_http_llm_get_data(ctx, ngx_http_llm_quota_stage);
+
+    if (bill && bill->metered) {
+        bill->answer_tokens += ev->u.text.n_tokens;
+        ngx_http_llm_quota_pay(bill, ev->u.text.n_tokens);
+    }
+}
+
+
+/* an error tells how many tokens there were until then; what is not metered
+   has its claims until its client has the answer */
+
+static void
+ngx_http_llm_quota_end(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev)
+{
+    ngx_http_llm_bill_t  *bill;
+
+    bill = ngx_http_llm_get_data(ctx, ngx_http_llm_quota_stage);
+
+    if (bill == NULL || (ev && !bill->metered)) {
+        return;
+    }
+
+    if (ev && ev->type == LLM_EV_ERROR
+        && ev->u.error.completion_tokens > bill->answer_tokens)
+    {
+        ngx_http_llm_quota_pay(bill, ev->u.error.completion_tokens
+                                     - bill->answer_tokens);
+    }
+
+    ngx_http_llm_quota_settle(bill);
+}
+
+
 /* n more tokens were generated; those of one step are told one after another,
    so that an account that must pay beyond the reserve is seldom locked */
 
-void
-ngx_http_llm_quota_pay(ngx_http_llm_ctx_t *ctx, uint64_t n)
+static void
+ngx_http_llm_quota_pay(ngx_http_llm_bill_t *bill, uint64_t n)
 {
     int64_t                  more;
     ngx_uint_t               i;
@@ -596,8 +708,8 @@ ngx_http_llm_quota_pay(ngx_http_llm_ctx_t *ctx, uint64_t n)
     ngx_http_llm_share_t    *s;
     ngx_http_llm_claim_t    *c;
 
-    for (i = 0; n && i < ctx->nshares; i++) {
-        s = &ctx->shares[i];
+    for (i = 0; n && i < bill->nshares; i++) {
+        s = &bill->shares[i];
         q = s->limit->quota;
         c = s->claim;
 
@@ -622,15 +734,15 @@ ngx_http_llm_quota_pay(ngx_http_llm_ctx_t *ctx, uint64_t n)
 
 /* also for what was refused: then it gives back all that it has */
 
-void
-ngx_http_llm_quota_end(ngx_http_llm_ctx_t *ctx)
+static void
+ngx_http_llm_quota_settle(ngx_http_llm_bill_t *bill)
 {
     ngx_uint_t             i;
     ngx_http_llm_quota_t  *q;
     ngx_http_llm_share_t  *s;
 
-    for (i = 0; i < ctx->nshares; i++) {
-        s = &ctx->shares[i];
+    for (i = 0; i < bill->nshares; i++) {
+        s = &bill->shares[i];
         q = s->limit->quota;
 
         if (s->claim == NULL) {

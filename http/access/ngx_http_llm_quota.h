@@ -181,7 +181,7 @@ typedef struct {
 
 /* what a limit is for a request: in r->pool */
 
-struct ngx_http_llm_share_s {
+typedef struct {
     ngx_http_llm_limit_t        *limit;
     ngx_str_t                    key;
     uint32_t                     hash;
@@ -193,7 +193,18 @@ struct ngx_http_llm_share_s {
     int64_t                      day;           /* units */
     int64_t                      streams;
     ngx_http_llm_claim_t        *claim;         /* NULL: not yet, or no more */
-};
+} ngx_http_llm_share_t;
+
+
+/* all of them: the subject's data of a request, in r->pool */
+
+typedef struct {
+    ngx_http_llm_ctx_t          *ctx;
+    ngx_http_llm_share_t        *shares;
+    ngx_uint_t                   nshares;
+    uint64_t                     answer_tokens; /* that were paid for */
+    ngx_uint_t                   metered;       /* its tokens cost something */
+} ngx_http_llm_bill_t;
 
 
 typedef enum {
@@ -373,6 +384,8 @@ void ngx_http_llm_quota_run(ngx_http_llm_share_t *s,
 
 /* ngx_http_llm_quota_head.c */
 
+/* x-ratelimit-... */
+ngx_int_t ngx_http_llm_quota_headers(ngx_http_request_t *r);
 /* logs a refusal; 0: it is a dry run */
 ngx_uint_t ngx_http_llm_quota_enforced(ngx_http_llm_ctx_t *ctx,
     ngx_http_llm_refusal_t *no);

@@ -31,6 +31,7 @@ ngx_http_llm_quota_headers(ngx_http_request_t *r)
 {
     ngx_uint_t                i, n;
     ngx_http_llm_ctx_t       *ctx;
+    ngx_http_llm_bill_t      *bill;
     ngx_http_llm_rest_t       tokens, requests;
     ngx_http_llm_quota_t     *q;
     ngx_http_llm_share_t     *s;
@@ -46,9 +47,11 @@ ngx_http_llm_quota_headers(ngx_http_request_t *r)
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_llm_module);
 
-    if (ctx && ctx->shares) {
-        s = ctx->shares;
-        n = ctx->nshares;
+    bill = ctx ? ngx_http_llm_get_data(ctx, ngx_http_llm_quota_stage) : NULL;
+
+    if (bill && bill->shares) {
+        s = bill->shares;
+        n = bill->nshares;
 
     } else if (ngx_http_llm_quota_shares(r, llcf->limits, &s, &n, &no)
                != NGX_OK)
@@ -281,10 +284,10 @@ ngx_http_llm_quota_refuse(ngx_http_llm_ctx_t *ctx, ngx_http_llm_refusal_t *no,
         return;
     }
 
-    ctx->hopeless = no->wait_us == UINT64_MAX
+    ctx->reply->hopeless = no->wait_us == UINT64_MAX
                     || no->what == NGX_HTTP_LLM_SHORT_DAY;
 
     if (no->wait_us != UINT64_MAX) {
-        ctx->retry_ms = no->wait_us / 1000 + 1;
+        ctx->reply->retry_ms = no->wait_us / 1000 + 1;
     }
 }

@@ -231,6 +231,7 @@ ngx_http_llm_use(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *llcf,
     ngx_http_core_loc_conf_t   *clcf;
     ngx_http_llm_loc_conf_t   **use;
     ngx_http_llm_main_conf_t   *mcf;
+    ngx_http_llm_reply_loc_conf_t  *rlcf;
 
     value = cf->args->elts;
     clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
@@ -260,6 +261,10 @@ ngx_http_llm_use(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *llcf,
     llcf->core = clcf;
 
     clcf->handler = serves->handler;
+
+    rlcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_llm_filter_module);
+
+    rlcf->ours = 1;
 
     return NGX_CONF_OK;
 }

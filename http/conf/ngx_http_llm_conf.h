@@ -61,7 +61,7 @@ ngx_int_t ngx_http_llm_read_date(ngx_str_t *value, ngx_http_llm_date_t *date);
 char *ngx_http_llm_check_sunset(ngx_conf_t *cf,
     ngx_http_llm_main_conf_t *mcf);
 /* Deprecation, Sunset and Link, if the request's model has them */
-ngx_int_t ngx_http_llm_sunset_headers(ngx_http_request_t *r);
+extern ngx_http_llm_stage_t  ngx_http_llm_sunset_stage;
 
 /* ngx_http_llm_param.c */
 

@@ -117,7 +117,7 @@ ngx_http_llm_check_dates(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
 
 /* ---- headers ---- */
 
-ngx_int_t
+static ngx_int_t
 ngx_http_llm_sunset_headers(ngx_http_request_t *r)
 {
     u_char                *p, *last;
@@ -215,3 +215,8 @@ ngx_http_llm_add_link(ngx_http_request_t *r, ngx_str_t *name)
 
     return ngx_http_llm_add_header(r, "Link", (char *) p, last - p);
 }
+
+
+ngx_http_llm_stage_t  ngx_http_llm_sunset_stage = {
+    .headers = ngx_http_llm_sunset_headers
+};

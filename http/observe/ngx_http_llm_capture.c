@@ -29,15 +29,20 @@ typedef struct {
 } ngx_http_llm_text_t;
 
 
-struct ngx_http_llm_capture_s {
+typedef struct {
     size_t                       size;          /* the most of each text */
     ngx_http_llm_text_t          input;
     ngx_array_t                  choices;       /* ngx_http_llm_text_t */
     size_t                       used;          /* by all choices */
     ngx_uint_t                   full;
-};
+} ngx_http_llm_capture_t;
 
 
+static ngx_int_t ngx_http_llm_capture_init(ngx_http_llm_body_t *body);
+static void ngx_http_llm_capture_input(ngx_http_llm_body_t *body, u_char *p,
+    size_t len);
+static void ngx_http_llm_capture_output(ngx_http_llm_ctx_t *ctx,
+    const llm_event_t *ev);
 static ngx_http_llm_text_t *ngx_http_llm_capture_choice(ngx_http_request_t *r,
     ngx_http_llm_capture_t *c, ngx_uint_t index);
 static void ngx_http_llm_capture_part(ngx_http_request_t *r,
@@ -47,6 +52,13 @@ static void ngx_http_llm_capture_add(ngx_http_request_t *r,
     size_t len);
 static size_t ngx_http_llm_char(u_char *p, size_t len);
 static u_char *ngx_http_llm_capture_put(u_char *p, ngx_http_llm_text_t *t);
+
+
+ngx_http_llm_stage_t  ngx_http_llm_capture_stage = {
+    .body = ngx_http_llm_capture_init,
+    .input = ngx_http_llm_capture_input,
+    .text = ngx_http_llm_capture_output
+};
 
 
 char *
@@ -75,11 +87,16 @@ ngx_http_llm_capture(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 /* before the body is parsed, perhaps by a thread, which must not use the
    pool */
 
-ngx_int_t
-ngx_http_llm_capture_begin(ngx_http_llm_ctx_t *ctx, size_t size)
+static ngx_int_t
+ngx_http_llm_capture_init(ngx_http_llm_body_t *body)
 {
+    size_t                   size;
     ngx_http_request_t      *r;
+    ngx_http_llm_ctx_t      *ctx;
     ngx_http_llm_capture_t  *c;
+
+    ctx = body->ctx;
+    size = body->unpacked ? body->unpacked : body->size;
 
     if (ctx->conf->capture == 0) {
         return NGX_OK;
@@ -108,7 +125,7 @@ ngx_http_llm_capture_begin(ngx_http_llm_ctx_t *ctx, size_t size)
         }
     }
 
-    ctx->capture = c;
+    ngx_http_llm_set_data(ctx, c, ngx_http_llm_capture_stage);
 
     return NGX_OK;
 }
@@ -117,18 +134,21 @@ ngx_http_llm_capture_begin(ngx_http_llm_ctx_t *ctx, size_t size)
 /* bytes that are not UTF-8 become question marks, so that a log in JSON stays
    one; runs in any thread */
 
-void
-ngx_http_llm_capture_input(ngx_http_llm_ctx_t *ctx, u_char *p, size_t len)
+static void
+ngx_http_llm_capture_input(ngx_http_llm_body_t *body, u_char *p, size_t len)
 {
-    size_t                n;
-    u_char               *last;
-    ngx_http_llm_text_t  *t;
+    size_t                   n;
+    u_char                  *last;
+    ngx_http_llm_text_t     *t;
+    ngx_http_llm_capture_t  *c;
 
-    if (ctx->capture == NULL) {
+    c = ngx_http_llm_get_data(body->ctx, ngx_http_llm_capture_stage);
+
+    if (c == NULL) {
         return;
     }
 
-    t = &ctx->capture->input;
+    t = &c->input;
 
     for (last = p + len; p < last; p += n) {
         n = ngx_http_llm_char(p, last - p);
@@ -181,14 +201,14 @@ ngx_http_llm_char(u_char *p, size_t len)
 }
 
 
-void
+static void
 ngx_http_llm_capture_output(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev)
 {
     ngx_http_request_t      *r;
     ngx_http_llm_text_t     *t;
     ngx_http_llm_capture_t  *c;
 
-    c = ctx->capture;
+    c = ngx_http_llm_get_data(ctx, ngx_http_llm_capture_stage);
 
     if (c == NULL || ev->u.text.text.len == 0) {
         return;
@@ -326,10 +346,12 @@ ngx_http_llm_capture_variable(ngx_http_request_t *r,
     ngx_uint_t               i, n;
     ngx_http_llm_ctx_t      *ctx;
     ngx_http_llm_text_t     *t;
+    ngx_http_llm_capture_t  *c;
 
     ctx = ngx_http_llm_find_ctx(r->main);
+    c = ctx ? ngx_http_llm_get_data(ctx, ngx_http_llm_capture_stage) : NULL;
 
-    if (ctx == NULL || ctx->capture == NULL) {
+    if (c == NULL) {
         v->not_found = 1;
         return NGX_OK;
     }
@@ -338,8 +360,8 @@ ngx_http_llm_capture_variable(ngx_http_request_t *r,
     v->no_cacheable = 0;
     v->not_found = 0;
 
-    t = data ? ctx->capture->choices.elts : &ctx->capture->input;
-    n = data ? ctx->capture->choices.nelts : 1;
+    t = data ? c->choices.elts : &c->input;
+    n = data ? c->choices.nelts : 1;
 
     if (n == 1 && t->more == 0) {
         v->data = t->data;

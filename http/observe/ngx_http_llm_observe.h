@@ -121,24 +121,10 @@ uint64_t ngx_http_llm_tpot(ngx_http_llm_ctx_t *ctx);
    there is none yet */
 const char *ngx_http_llm_finish_reason(ngx_http_llm_ctx_t *ctx);
 
-/* ngx_http_llm_cause.c */
-
-void ngx_http_llm_set_cause(ngx_http_request_t *r, const llm_err_t *err);
-/* in a word; empty: it has not failed, or nginx or the client ended it */
-ngx_str_t ngx_http_llm_cause(ngx_http_request_t *r);
-/* a line in the error log, without any text of the client's */
-void ngx_http_llm_log_error(ngx_http_request_t *r, const llm_err_t *err);
-
 /* ngx_http_llm_capture.c */
 
 char *ngx_http_llm_capture(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
-/* a body of this size is going to be parsed */
-ngx_int_t ngx_http_llm_capture_begin(ngx_http_llm_ctx_t *ctx, size_t size);
-/* keeps the body, in any thread, and what a TEXT event says */
-void ngx_http_llm_capture_input(ngx_http_llm_ctx_t *ctx, u_char *p,
-    size_t len);
-void ngx_http_llm_capture_output(ngx_http_llm_ctx_t *ctx,
-    const llm_event_t *ev);
+extern ngx_http_llm_stage_t  ngx_http_llm_capture_stage;
 /* $llm_input; $llm_output where data is set */
 ngx_int_t ngx_http_llm_capture_variable(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);

@@ -5,7 +5,7 @@
  * it leads to another location.
  */
 
-#include "http/ngx_http_llm_module.h"
+#include "http/reply/ngx_http_llm_reply.h"
 
 
 typedef struct {
@@ -41,20 +41,19 @@ static const struct {
 ngx_int_t
 ngx_http_llm_refusal_header(ngx_http_request_t *r)
 {
-    llm_buf_t                 body;
-    llm_err_t                 err;
-    llm_str_t                 id;
-    ngx_str_t                 request_id;
-    llm_api_route_t           to;
-    ngx_pool_cleanup_t       *cln;
-    ngx_http_llm_refusal_t   *refusal;
-    ngx_http_llm_loc_conf_t  *llcf;
+    llm_buf_t                       body;
+    llm_err_t                       err;
+    llm_str_t                       id;
+    ngx_str_t                       request_id;
+    ngx_pool_cleanup_t             *cln;
+    ngx_http_llm_refusal_t         *refusal;
+    ngx_http_llm_reply_loc_conf_t  *rlcf;
 
     if (!ngx_http_llm_is_page(r)) {
         return NGX_OK;
     }
 
-    llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
+    rlcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_filter_module);
 
     cln = ngx_pool_cleanup_add(r->pool, sizeof(ngx_http_llm_refusal_t));
 
@@ -66,11 +65,10 @@ ngx_http_llm_refusal_header(ngx_http_request_t *r)
     id.len = request_id.len;
 
     ngx_http_llm_refused(r, &err);
-    (void) ngx_http_llm_route(r, llcf, &to);
 
     llm_buf_init(&body, 0);
 
-    if (llm_api_error_body(to.path, id, &err, &body) != LLM_OK) {
+    if (llm_api_error_body(rlcf->form(r), id, &err, &body) != LLM_OK) {
         llm_buf_free(&body);
         return NGX_ERROR;
     }
@@ -110,14 +108,14 @@ ngx_http_llm_refusal_header(ngx_http_request_t *r)
 static ngx_uint_t
 ngx_http_llm_is_page(ngx_http_request_t *r)
 {
-    ngx_str_t                *type;
-    ngx_http_llm_loc_conf_t  *llcf;
+    ngx_str_t                      *type;
+    ngx_http_llm_reply_loc_conf_t  *rlcf;
 
     type = &r->headers_out.content_type;
-    llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
+    rlcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_filter_module);
 
     return r == r->main
-           && ngx_http_llm_is_api(llcf)
+           && rlcf->form
            && r->err_status >= NGX_HTTP_BAD_REQUEST
            && r->headers_out.status == r->err_status
            && type->len == sizeof("text/html") - 1

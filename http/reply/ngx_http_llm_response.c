@@ -5,7 +5,7 @@
  * not: the error_page's handler may need it.
  */
 
-#include "http/ngx_http_llm_module.h"
+#include "http/reply/ngx_http_llm_reply.h"
 
 
 static ngx_int_t ngx_http_llm_send(ngx_http_request_t *r, ngx_uint_t status,
@@ -14,7 +14,7 @@ static ngx_uint_t ngx_http_llm_has_error_page(ngx_http_request_t *r,
     ngx_int_t status);
 static ngx_int_t ngx_http_llm_drop_body(ngx_http_request_t *r);
 static ngx_int_t ngx_http_llm_error_headers(ngx_http_request_t *r,
-    ngx_http_llm_ctx_t *ctx, const llm_err_t *err, uint32_t retry_after);
+    const llm_err_t *err, uint32_t retry_after);
 
 
 ngx_int_t
@@ -107,15 +107,15 @@ ngx_http_llm_is_sane_id(u_char *p, size_t len)
 ngx_int_t
 ngx_http_llm_request_id(ngx_http_request_t *r, ngx_str_t *id)
 {
-    ngx_http_variable_value_t  *v;
-    ngx_http_llm_main_conf_t   *mcf;
+    ngx_http_variable_value_t       *v;
+    ngx_http_llm_reply_main_conf_t  *rmcf;
 
-    mcf = ngx_http_get_module_main_conf(r, ngx_http_llm_module);
-    v = ngx_http_get_indexed_variable(r, mcf->client_id);
+    rmcf = ngx_http_get_module_main_conf(r, ngx_http_llm_filter_module);
+    v = ngx_http_get_indexed_variable(r, rmcf->client_id);
 
     if (v == NULL || v->not_found || !ngx_http_llm_is_sane_id(v->data, v->len))
     {
-        v = ngx_http_get_indexed_variable(r, mcf->request_id);
+        v = ngx_http_get_indexed_variable(r, rmcf->request_id);
     }
 
     if (v == NULL || v->not_found) {
@@ -132,16 +132,16 @@ ngx_http_llm_request_id(ngx_http_request_t *r, ngx_str_t *id)
 ngx_int_t
 ngx_http_llm_add_id(ngx_http_request_t *r)
 {
-    ngx_str_t            id;
-    const char          *name;
-    ngx_http_llm_ctx_t  *ctx;
+    ngx_str_t              id;
+    const char            *name;
+    ngx_http_llm_reply_t  *reply;
 
     if (ngx_http_llm_request_id(r, &id) != NGX_OK) {
         return NGX_ERROR;
     }
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_llm_module);
-    name = ctx ? llm_api_id_header(ctx->endpoint) : NULL;
+    reply = ngx_http_llm_get_reply(r);
+    name = reply ? llm_api_id_header(reply->endpoint) : NULL;
 
     if (name && ngx_http_llm_add_header(r, name, (char *) id.data, id.len)
                 != NGX_OK)
@@ -224,38 +224,27 @@ ngx_int_t
 ngx_http_llm_send_error(ngx_http_request_t *r, llm_err_t *err,
     uint32_t retry_after)
 {
-    ngx_int_t                 rc;
-    llm_buf_t                 body;
-    ngx_str_t                 id;
-    llm_str_t                 text;
-    ngx_http_llm_ctx_t       *ctx;
-    ngx_http_llm_loc_conf_t  *llcf;
+    ngx_int_t                        rc;
+    llm_buf_t                        body;
+    ngx_str_t                        id;
+    llm_str_t                        text;
+    ngx_http_llm_reply_t            *reply;
+    ngx_http_llm_reply_loc_conf_t   *rlcf;
+    ngx_http_llm_reply_main_conf_t  *rmcf;
 
     ngx_http_llm_set_cause(r, err);
     ngx_http_llm_log_error(r, err);
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_llm_module);
+    rmcf = ngx_http_get_module_main_conf(r, ngx_http_llm_filter_module);
 
-    /* there will be no answer, and an error_page may ask for one with the same
-       Idempotency-Key */
-
-    if (ctx && ctx->entry) {
-        ngx_http_llm_idem_end(ctx, 0);
+    if (rmcf->failed) {
+        rmcf->failed(r);
     }
 
-    if (ctx) {
-        ngx_http_llm_quota_end(ctx);
+    reply = ngx_http_llm_get_reply(r);
+    rlcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_filter_module);
 
-        /* for logs and figures, if it failed before it was needed */
-
-        if (ctx->tenant.len == 0) {
-            (void) ngx_http_llm_find_tenant(ctx);
-        }
-    }
-
-    llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
-
-    if (llcf->intercept_errors
+    if (rlcf->intercept_errors
         && !r->discard_body     /* the body is being discarded */
         && ngx_http_llm_has_error_page(r, err->status))
     {
@@ -271,8 +260,9 @@ ngx_http_llm_send_error(ngx_http_request_t *r, llm_err_t *err,
 
     llm_buf_init(&body, 0);
 
-    if (ngx_http_llm_error_headers(r, ctx, err, retry_after) != NGX_OK
-        || llm_api_error_body(ctx ? ctx->endpoint : NULL, text, err, &body)
+    if (ngx_http_llm_error_headers(r, err, retry_after) != NGX_OK
+        || llm_api_error_body(reply ? reply->endpoint : NULL, text, err,
+                              &body)
            != LLM_OK)
     {
         llm_buf_free(&body);
@@ -292,11 +282,11 @@ ngx_http_llm_send_error(ngx_http_request_t *r, llm_err_t *err,
 ngx_uint_t
 ngx_http_llm_may_hand_on(ngx_http_request_t *r)
 {
-    ngx_http_llm_loc_conf_t  *llcf;
+    ngx_http_llm_reply_loc_conf_t  *rlcf;
 
-    llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
+    rlcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_filter_module);
 
-    return llcf->intercept_errors
+    return rlcf->intercept_errors
            || ngx_http_llm_has_error_page(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
 }
 
@@ -346,11 +336,14 @@ ngx_http_llm_drop_body(ngx_http_request_t *r)
    llm_upstream and for logs of proxies */
 
 static ngx_int_t
-ngx_http_llm_error_headers(ngx_http_request_t *r, ngx_http_llm_ctx_t *ctx,
-    const llm_err_t *err, uint32_t retry_after)
+ngx_http_llm_error_headers(ngx_http_request_t *r, const llm_err_t *err,
+    uint32_t retry_after)
 {
-    u_char     *p;
-    ngx_str_t   word;
+    u_char                *p;
+    ngx_str_t              word;
+    ngx_http_llm_reply_t  *reply;
+
+    reply = ngx_http_llm_get_reply(r);
 
     /* the error need not live as long as the answer */
 
@@ -366,16 +359,16 @@ ngx_http_llm_error_headers(ngx_http_request_t *r, ngx_http_llm_ctx_t *ctx,
         return NGX_ERROR;
     }
 
-    if (ctx && ctx->hopeless
+    if (reply && reply->hopeless
         && ngx_http_llm_add_header(r, "x-should-retry", "false", 5) != NGX_OK)
     {
         return NGX_ERROR;
     }
 
-    if (ctx && ctx->retry_ms) {
-        retry_after = ngx_min(ctx->retry_ms / 1000 + 1, NGX_MAX_INT32_VALUE);
+    if (reply && reply->retry_ms) {
+        retry_after = ngx_min(reply->retry_ms / 1000 + 1, NGX_MAX_INT32_VALUE);
 
-        if (ngx_http_llm_add_number(r, "retry-after-ms", ctx->retry_ms)
+        if (ngx_http_llm_add_number(r, "retry-after-ms", reply->retry_ms)
             != NGX_OK)
         {
             return NGX_ERROR;
@@ -384,6 +377,29 @@ ngx_http_llm_error_headers(ngx_http_request_t *r, ngx_http_llm_ctx_t *ctx,
 
     return retry_after ? ngx_http_llm_add_number(r, "Retry-After", retry_after)
                        : NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_llm_get_only(ngx_http_request_t *r)
+{
+    ngx_int_t  rc;
+    llm_err_t  err;
+
+    if (!(r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD))) {
+
+        if (ngx_http_llm_add_header(r, "Allow", "GET, HEAD", 9) != NGX_OK) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        llm_fail_with(&err, 405, "method_not_allowed", NULL,
+                      "Use GET or HEAD here.");
+        return ngx_http_llm_send_error(r, &err, 0);
+    }
+
+    rc = ngx_http_discard_request_body(r);
+
+    return rc == NGX_OK ? NGX_DECLINED : rc;
 }
 
 

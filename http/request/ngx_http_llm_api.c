@@ -6,6 +6,7 @@
 #include "http/ngx_http_llm_module.h"
 
 
+static const llm_api_endpoint_t *ngx_http_llm_form(ngx_http_request_t *r);
 static size_t ngx_http_llm_prefix(ngx_http_core_loc_conf_t *clcf);
 static char *ngx_http_llm_check_api(ngx_conf_t *cf,
     ngx_http_llm_main_conf_t *mcf, ngx_http_llm_loc_conf_t *llcf);
@@ -32,6 +33,7 @@ ngx_http_llm_api(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     ngx_str_t                 *value, *name;
     ngx_uint_t                 i;
     ngx_http_core_loc_conf_t  *clcf;
+    ngx_http_llm_reply_loc_conf_t  *rlcf;
 
     rv = ngx_http_llm_use(cf, llcf, &ngx_http_llm_api_serves);
     if (rv != NGX_CONF_OK) {
@@ -71,7 +73,27 @@ ngx_http_llm_api(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     llcf->prefix = ngx_http_llm_prefix(clcf);
 
+    rlcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_llm_filter_module);
+
+    rlcf->form = ngx_http_llm_form;
+
     return NGX_CONF_OK;
+}
+
+
+/* what nginx refuses has not been routed */
+
+static const llm_api_endpoint_t *
+ngx_http_llm_form(ngx_http_request_t *r)
+{
+    llm_api_route_t           to;
+    ngx_http_llm_loc_conf_t  *llcf;
+
+    llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
+
+    (void) ngx_http_llm_route(r, llcf, &to);
+
+    return to.path;
 }
 
 

@@ -14,8 +14,6 @@
 
 #include "http/ngx_http_llm_module.h"
 
-#include <ngx_md5.h>
-
 #include <malloc.h>
 
 
@@ -35,8 +33,6 @@ static ngx_int_t ngx_http_llm_model_argument(ngx_http_request_t *r,
     llm_str_t *model);
 static size_t ngx_http_llm_body_size(ngx_http_request_t *r);
 static void ngx_http_llm_parse(void *data);
-static void ngx_http_llm_digest(ngx_http_llm_body_t *body, u_char *p,
-    size_t size);
 static ngx_int_t ngx_http_llm_join(ngx_http_llm_body_t *body, u_char *p,
     ngx_log_t *log);
 static ngx_int_t ngx_http_llm_read_part(ngx_buf_t *b, u_char *p,
@@ -88,15 +84,7 @@ ngx_http_llm_body_handler(ngx_http_request_t *r)
 
     llm_buf_init(&body->msg, 0);
 
-    if (ngx_http_llm_guard_init(body) != NGX_OK) {
-        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
-        return;
-    }
-
-    body->digested = ngx_http_llm_idem_wants(r);
-
-    if (llm_api_bodiless(ctx->endpoint)) {
-        body->digested = 0;
+    if (llm_api_bodiless(ctx->reply->endpoint)) {
         body->bufs = NULL;
         body->size = 0;
 
@@ -110,10 +98,7 @@ ngx_http_llm_body_handler(ngx_http_request_t *r)
         body->unpacked = ngx_http_llm_unpacked(ctx);
     }
 
-    if (ngx_http_llm_capture_begin(ctx, body->unpacked ? body->unpacked
-                                                       : body->size)
-        != NGX_OK)
-    {
+    if (ngx_http_llm_on_body(body) != NGX_OK) {
         ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
         return;
     }
@@ -223,13 +208,9 @@ ngx_http_llm_parse(void *data)
         size = plain.len;
     }
 
-    if (body->digested) {
-        ngx_http_llm_digest(body, p, size);
-    }
+    ngx_http_llm_on_input(body, p, size);
 
-    ngx_http_llm_capture_input(body->ctx, p, size);
-
-    body->api = llm_api_parse(body->ctx->endpoint, &body->conf, (char *) p,
+    body->api = llm_api_parse(body->ctx->reply->endpoint, &body->conf, (char *) p,
                               size, &body->msg, &body->err);
 
 done:
@@ -249,24 +230,6 @@ done:
     }
 
 #endif
-}
-
-
-/* of the path, too: the same body means something else elsewhere */
-
-static void
-ngx_http_llm_digest(ngx_http_llm_body_t *body, u_char *p, size_t size)
-{
-    ngx_md5_t   md5;
-    ngx_str_t  *uri;
-
-    uri = &body->ctx->request->uri;
-
-    ngx_md5_init(&md5);
-    ngx_md5_update(&md5, uri->data, uri->len);
-    ngx_md5_update(&md5, "", 1);
-    ngx_md5_update(&md5, p, size);
-    ngx_md5_final(body->digest, &md5);
 }
 
 
@@ -516,6 +479,21 @@ ngx_http_llm_hold(ngx_http_llm_body_t *body, size_t size, const char *why)
     body->held = size;
 
     return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_llm_hold_message(ngx_http_llm_body_t *body, const char *why)
+{
+    size_t  size;
+
+    size = body->msg.len;
+
+    if (body->conf.guard) {
+        size += body->conf.guard->len;
+    }
+
+    return ngx_http_llm_hold(body, size, why);
 }
 
 

@@ -31,8 +31,6 @@ static void ngx_http_llm_failed(ngx_http_llm_ctx_t *ctx,
     const llm_event_t *ev);
 static void ngx_http_llm_prepared(ngx_http_llm_ctx_t *ctx,
     const llm_event_t *ev);
-static void ngx_http_llm_meter(ngx_http_llm_ctx_t *ctx,
-    const llm_event_t *ev);
 static void ngx_http_llm_cancel(ngx_http_llm_ctx_t *ctx);
 static size_t ngx_http_llm_high_water(ngx_http_llm_ctx_t *ctx);
 
@@ -84,9 +82,7 @@ ngx_http_llm_event(void *data, const llm_event_t *ev)
         ctx->predicted_us = ev->u.start.predicted_us;
     }
 
-    if (ctx->metered) {
-        ngx_http_llm_meter(ctx, ev);
-    }
+    ngx_http_llm_on_event(ctx, ev);
 
     if (ev->type == LLM_EV_TEXT && ev->u.text.n_tokens) {
         ctx->latest_us = llm_now_us();
@@ -94,10 +90,6 @@ ngx_http_llm_event(void *data, const llm_event_t *ev)
         if (ctx->first_us == 0) {
             ctx->first_us = ctx->latest_us;
         }
-    }
-
-    if (ev->type == LLM_EV_TEXT) {
-        ngx_http_llm_capture_output(ctx, ev);
     }
 
     retry_after = 0;
@@ -124,8 +116,8 @@ ngx_http_llm_event(void *data, const llm_event_t *ev)
         ngx_http_llm_set_error(ctx, &err, retry_after);
     }
 
-    if (ctx->entry && ctx->ended && ctx->stream) {
-        ngx_http_llm_idem_end(ctx, ctx->done && !ctx->broken);
+    if (ctx->ended && ctx->stream) {
+        ngx_http_llm_on_whole(ctx, ctx->done && !ctx->broken);
     }
 
     if (ctx->ended || ctx->gather || ctx->broken
@@ -167,17 +159,14 @@ ngx_http_llm_failed(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev)
 }
 
 
-/* who pays for it? */
+/* may it run? */
 
 static void
 ngx_http_llm_prepared(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev)
 {
     llm_err_t  err;
 
-    if (ngx_http_llm_quota_charge(ctx, ev->u.prepared.prompt_tokens,
-                                  ev->u.prepared.answer_tokens, &err)
-        == NGX_OK)
-    {
+    if (ngx_http_llm_on_prepared(ctx, ev, &err) == NGX_OK) {
         llm_client_signal(ctx->main->worker->client, LLM_MSG_GRANT, ctx->slot,
                           ctx->ticket);
         return;
@@ -185,42 +174,6 @@ ngx_http_llm_prepared(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev)
 
     ngx_http_llm_set_error(ctx, &err, 0);
     ngx_http_llm_mark_dirty(ctx);
-}
-
-
-/* an error tells how many tokens there were until then */
-
-static void
-ngx_http_llm_meter(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev)
-{
-    switch (ev->type) {
-
-    case LLM_EV_START:
-        ngx_http_llm_quota_start(ctx, ev->u.start.prompt_tokens,
-                                 ev->u.start.cached_tokens);
-        return;
-
-    case LLM_EV_TEXT:
-        ctx->answer_tokens += ev->u.text.n_tokens;
-        ngx_http_llm_quota_pay(ctx, ev->u.text.n_tokens);
-        return;
-
-    case LLM_EV_ERROR:
-        if (ev->u.error.completion_tokens > ctx->answer_tokens) {
-            ngx_http_llm_quota_pay(ctx, ev->u.error.completion_tokens
-                                        - ctx->answer_tokens);
-        }
-
-        break;
-
-    case LLM_EV_DONE:
-        break;
-
-    default:
-        return;
-    }
-
-    ngx_http_llm_quota_end(ctx);
 }
 
 
@@ -233,8 +186,8 @@ ngx_http_llm_take_scratch(ngx_http_llm_ctx_t *ctx)
 
     b = &ctx->main->worker->scratch;
 
-    if (ctx->entry && b->len && !b->failed) {
-        ngx_http_llm_idem_add(ctx, b->data, b->len);
+    if (b->len && !b->failed) {
+        ngx_http_llm_on_bytes(ctx, b->data, b->len);
     }
 
     if (b->failed || ngx_http_llm_gather(ctx, b->data, b->len) != NGX_OK) {
@@ -282,7 +235,7 @@ ngx_http_llm_set_error(ngx_http_llm_ctx_t *ctx, llm_err_t *err,
 {
     ngx_http_llm_cancel(ctx);
 
-    ngx_http_llm_quota_end(ctx);
+    ngx_http_llm_on_end(ctx);
     ngx_http_llm_set_cause(ctx->request, err);
 
     if (ctx->ended_us == 0) {
@@ -366,7 +319,7 @@ ngx_http_llm_cleanup(void *data)
     ngx_http_llm_ctx_t *ctx = data;
 
     ngx_http_llm_cancel(ctx);
-    ngx_http_llm_quota_end(ctx);
+    ngx_http_llm_on_end(ctx);
 
     if (ctx->ended_us == 0) {
         ctx->ended_us = llm_now_us();
@@ -386,9 +339,7 @@ ngx_http_llm_cleanup(void *data)
         ngx_del_timer(&ctx->timer);
     }
 
-    if (ctx->entry) {
-        ngx_http_llm_idem_finish(ctx);
-    }
+    ngx_http_llm_on_cleanup(ctx);
 
     if (ctx->api) {
         llm_api_usage(ctx->api, &ctx->usage);

@@ -10,8 +10,7 @@
 static ngx_int_t ngx_http_llm_send_answer(ngx_http_llm_ctx_t *ctx,
     llm_str_t rest);
 static ngx_int_t ngx_http_llm_admit(ngx_http_llm_ctx_t *ctx, llm_err_t *err);
-static ngx_int_t ngx_http_llm_send(ngx_http_llm_body_t *body,
-    uint32_t *retry_after);
+static ngx_int_t ngx_http_llm_send(ngx_http_llm_body_t *body);
 
 
 ngx_int_t
@@ -33,14 +32,14 @@ ngx_http_llm_api_handler(ngx_http_request_t *r)
 
     rc = ngx_http_llm_route(r, llcf, &to);
 
-    ctx->endpoint = to.path;            /* whose form errors have */
+    ctx->reply->endpoint = to.path;            /* whose form errors have */
     ctx->path = to.name;
 
     if (rc != NGX_OK) {
         return ngx_http_llm_send_no_route(r, to.allow);
     }
 
-    ctx->endpoint = to.endpoint;
+    ctx->reply->endpoint = to.endpoint;
 
     if (llm_api_answers(to.endpoint)) {
         return ngx_http_llm_send_answer(ctx, to.rest);
@@ -73,7 +72,7 @@ ngx_http_llm_api_handler(ngx_http_request_t *r)
     }
 
     if (ngx_http_llm_find_most(ctx, &err) != NGX_OK
-        || ngx_http_llm_quota_begin(ctx, &err) != NGX_OK)
+        || ngx_http_llm_on_begin(ctx, &err) != NGX_OK)
     {
         return ngx_http_llm_send_error(r, &err, 0);
     }
@@ -91,10 +90,11 @@ ngx_http_llm_api_handler(ngx_http_request_t *r)
 ngx_http_llm_ctx_t *
 ngx_http_llm_create_ctx(ngx_http_request_t *r)
 {
-    ngx_http_cleanup_t         *cln;
-    ngx_pool_cleanup_t         *pcln;
-    ngx_http_llm_ctx_t         *ctx;
-    ngx_http_variable_value_t  *id;
+    ngx_http_cleanup_t              *cln;
+    ngx_pool_cleanup_t              *pcln;
+    ngx_http_llm_ctx_t              *ctx;
+    ngx_http_variable_value_t       *id;
+    ngx_http_llm_reply_main_conf_t  *rmcf;
 
     pcln = ngx_pool_cleanup_add(r->pool, sizeof(ngx_http_llm_ctx_t));
     cln = ngx_http_cleanup_add(r, 0);
@@ -107,6 +107,7 @@ ngx_http_llm_create_ctx(ngx_http_request_t *r)
     ngx_memzero(ctx, sizeof(ngx_http_llm_ctx_t));
 
     ctx->request = r;
+    ctx->reply = ngx_http_llm_create_reply(r);
     ctx->main = ngx_http_get_module_main_conf(r, ngx_http_llm_module);
     ctx->conf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
     ctx->slot = NGX_HTTP_LLM_NO_SLOT;
@@ -122,9 +123,14 @@ ngx_http_llm_create_ctx(ngx_http_request_t *r)
 
     ngx_http_set_ctx(r, ctx, ngx_http_llm_module);
 
+    if (ctx->reply == NULL || ngx_http_llm_create_data(ctx) != NGX_OK) {
+        return NULL;
+    }
+
     /* from $request_id, so that all logs of a request agree */
 
-    id = ngx_http_get_indexed_variable(r, ctx->main->request_id);
+    rmcf = ngx_http_get_module_main_conf(r, ngx_http_llm_filter_module);
+    id = ngx_http_get_indexed_variable(r, rmcf->request_id);
     if (id == NULL || id->not_found) {
         return NULL;
     }
@@ -270,7 +276,7 @@ ngx_http_llm_send_answer(ngx_http_llm_ctx_t *ctx, llm_str_t rest)
 
     llm_buf_init(&body, 0);
 
-    found = llm_api_answer(ctx->endpoint, &conf, rest, &body, &err);
+    found = llm_api_answer(ctx->reply->endpoint, &conf, rest, &body, &err);
     ngx_http_llm_asked(ctx, &conf, alias);
 
     if (found != LLM_OK) {
@@ -347,43 +353,23 @@ ngx_http_llm_parsed(ngx_http_llm_body_t *body)
 
     rc = ctx->api ? ngx_http_llm_identify(body) : NGX_ERROR;
 
-    if (rc == NGX_OK) {
-        rc = ngx_http_llm_idem_begin(body);
-    }
-
-    if (rc == NGX_DONE) {
-        return;
-    }
-
     if (rc != NGX_OK) {
-        llm_buf_free(&body->msg);
-        ngx_http_finalize_request(ctx->request,
-                                  ngx_http_llm_send_error(ctx->request,
-                                                    &body->err,
-                                                    body->err.status == 429));
-        return;
+        body->retry_after = (body->err.status == 429);
     }
 
-    ngx_http_llm_submit(body);
+    ngx_http_llm_go_on(body, rc);
 }
 
 
 void
-ngx_http_llm_submit(ngx_http_llm_body_t *body)
+ngx_http_llm_go_on(ngx_http_llm_body_t *body, ngx_int_t rc)
 {
-    uint32_t             retry_after;
-    ngx_int_t            rc;
     ngx_http_llm_ctx_t  *ctx;
 
     ctx = body->ctx;
-    retry_after = 0;
-
-    rc = ngx_http_llm_quota_claim(ctx, &body->err);
 
     if (rc == NGX_OK) {
-        rc = ngx_http_llm_ask(body);
-        retry_after = (rc == NGX_ERROR && (body->err.status == 429
-                                           || body->err.status == 503));
+        rc = ngx_http_llm_on_parsed(body);
     }
 
     if (rc == NGX_DONE) {
@@ -391,7 +377,7 @@ ngx_http_llm_submit(ngx_http_llm_body_t *body)
     }
 
     if (rc == NGX_OK) {
-        rc = ngx_http_llm_send(body, &retry_after);
+        rc = ngx_http_llm_send(body);
     }
 
     llm_buf_free(&body->msg);
@@ -400,7 +386,7 @@ ngx_http_llm_submit(ngx_http_llm_body_t *body)
         ngx_http_finalize_request(ctx->request,
                                   ngx_http_llm_send_error(ctx->request,
                                                           &body->err,
-                                                          retry_after));
+                                                          body->retry_after));
         return;
     }
 
@@ -409,7 +395,7 @@ ngx_http_llm_submit(ngx_http_llm_body_t *body)
 
 
 static ngx_int_t
-ngx_http_llm_send(ngx_http_llm_body_t *body, uint32_t *retry_after)
+ngx_http_llm_send(ngx_http_llm_body_t *body)
 {
     llm_request_t       *msg;
     ngx_http_llm_ctx_t  *ctx;
@@ -419,7 +405,7 @@ ngx_http_llm_send(ngx_http_llm_body_t *body, uint32_t *retry_after)
 
     if (ngx_http_llm_take_slot(ctx) != NGX_OK) {
         llm_fail(&body->err, "No memory is left for this request.");
-        ngx_http_llm_quota_return(ctx);
+        ngx_http_llm_on_returned(ctx);
         return NGX_ERROR;
     }
 
@@ -428,21 +414,14 @@ ngx_http_llm_send(ngx_http_llm_body_t *body, uint32_t *retry_after)
 
     msg->most_prompt = ngx_max(ctx->most_prompt, 0);
 
-    /* what needs no model costs no tokens */
-
-    if (ctx->nshares && msg->task < LLM_TASK_TOKENIZE) {
-        ctx->metered = 1;
-        msg->flags |= LLM_REQ_METERED;
-    }
-
     msg->head.slot = ctx->slot;
 
-    if (llm_client_submit(ctx->main->worker->client, msg, retry_after,
+    if (llm_client_submit(ctx->main->worker->client, msg, &body->retry_after,
                           &body->err)
         != LLM_OK)
     {
         ngx_http_llm_free_slot(ctx);
-        ngx_http_llm_quota_return(ctx);
+        ngx_http_llm_on_returned(ctx);
         return NGX_ERROR;
     }
 
@@ -455,24 +434,25 @@ ngx_http_llm_send(ngx_http_llm_body_t *body, uint32_t *retry_after)
 }
 
 
-ngx_int_t
-ngx_http_llm_get_only(ngx_http_request_t *r)
+/* an error is about to be sent instead of an answer */
+
+void
+ngx_http_llm_failed_reply(ngx_http_request_t *r)
 {
-    ngx_int_t  rc;
-    llm_err_t  err;
+    ngx_http_llm_ctx_t  *ctx;
 
-    if (!(r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD))) {
+    ctx = ngx_http_get_module_ctx(r, ngx_http_llm_module);
 
-        if (ngx_http_llm_add_header(r, "Allow", "GET, HEAD", 9) != NGX_OK) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
-
-        llm_fail_with(&err, 405, "method_not_allowed", NULL,
-                      "Use GET or HEAD here.");
-        return ngx_http_llm_send_error(r, &err, 0);
+    if (ctx == NULL) {
+        return;
     }
 
-    rc = ngx_http_discard_request_body(r);
+    ngx_http_llm_on_whole(ctx, 0);
+    ngx_http_llm_on_end(ctx);
 
-    return rc == NGX_OK ? NGX_DECLINED : rc;
+    /* for logs and figures, if it failed before it was needed */
+
+    if (ctx->tenant.len == 0) {
+        (void) ngx_http_llm_find_tenant(ctx);
+    }
 }

@@ -36,11 +36,12 @@ ngx_int_t ngx_http_llm_api_conf(ngx_http_llm_ctx_t *ctx, llm_api_conf_t *conf,
     llm_str_t *alias);
 /* the body was parsed: submits the request, or answers why not */
 void ngx_http_llm_parsed(ngx_http_llm_body_t *body);
-/* sends it to the engine, once its guard has let it pass */
-void ngx_http_llm_submit(ngx_http_llm_body_t *body);
-/* NGX_DECLINED: it is a GET or HEAD, its body was discarded; else the answer's
-   code */
-ngx_int_t ngx_http_llm_get_only(ngx_http_request_t *r);
+/* a subject that has taken the request over at the stage `parsed` gives it
+   back: the next ones are asked, then it is submitted; NGX_ERROR: it is
+   refused, see body->err and body->retry_after */
+void ngx_http_llm_go_on(ngx_http_llm_body_t *body, ngx_int_t rc);
+/* see ngx_http_llm_reply_main_conf_t */
+void ngx_http_llm_failed_reply(ngx_http_request_t *r);
 
 /* ngx_http_llm_no_route.c */
 
@@ -55,6 +56,9 @@ void ngx_http_llm_body_handler(ngx_http_request_t *r);
 /* counts what a request that waits holds from now on, 0: nothing; NGX_ERROR
    and body->err, which says why: it is more than there is room for */
 ngx_int_t ngx_http_llm_hold(ngx_http_llm_body_t *body, size_t size,
+    const char *why);
+/* likewise, of its message and what else it holds */
+ngx_int_t ngx_http_llm_hold_message(ngx_http_llm_body_t *body,
     const char *why);
 
 /* ngx_http_llm_coding.c */
@@ -123,37 +127,5 @@ void ngx_http_llm_free_sent(ngx_http_llm_ctx_t *ctx);
 /* frees all blocks, when nothing points to the bytes any more */
 void ngx_http_llm_free_blocks(ngx_http_llm_ctx_t *ctx);
 
-/* ngx_http_llm_response.c */
-
-ngx_int_t ngx_http_llm_add_header(ngx_http_request_t *r, const char *name,
-    const char *value, size_t len);
-/* in any case of its letters */
-ngx_uint_t ngx_http_llm_has_header(ngx_http_request_t *r, const char *name);
-ngx_int_t ngx_http_llm_add_number(ngx_http_request_t *r, const char *name,
-    uint64_t n);
-/* the client's x-request-id if it is sane, else $request_id */
-ngx_int_t ngx_http_llm_request_id(ngx_http_request_t *r, ngx_str_t *id);
-/* x-request-id, and where the endpoint's clients look for it; for the filter,
-   by which all answers have it */
-ngx_int_t ngx_http_llm_add_id(ngx_http_request_t *r);
-/* a whole answer; frees body, r->pool gets a copy */
-ngx_int_t ngx_http_llm_send_body(ngx_http_request_t *r, ngx_uint_t status,
-    const char *type, llm_buf_t *body);
-/* an error in OpenAI's shape, or the error_page of its status; the result
-   goes to ngx_http_finalize_request() */
-ngx_int_t ngx_http_llm_send_error(ngx_http_request_t *r, llm_err_t *err,
-    uint32_t retry_after);
-
-/* may a later error be handled by an error_page, which needs the body? */
-ngx_uint_t ngx_http_llm_may_hand_on(ngx_http_request_t *r);
-/* the beginning of a client's text for a log, escaped by llm_clean() */
-u_char *ngx_http_llm_clean(ngx_http_request_t *r, ngx_str_t *value);
-
-/* ngx_http_llm_refusal.c */
-
-/* for the filters: the header of a page that nginx itself sends for an error
-   becomes that of a JSON error; then its body does */
-ngx_int_t ngx_http_llm_refusal_header(ngx_http_request_t *r);
-ngx_chain_t *ngx_http_llm_refusal_body(ngx_http_request_t *r, ngx_chain_t *in);
 
 #endif /* NGX_HTTP_LLM_ANSWER_H */

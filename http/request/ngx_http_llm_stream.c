@@ -122,11 +122,7 @@ ngx_http_llm_serve(ngx_http_llm_ctx_t *ctx)
         rc = ngx_http_llm_start(ctx);
 
         if (rc == NGX_ERROR || rc > NGX_OK) {
-
-            if (ctx->entry) {
-                ngx_http_llm_idem_end(ctx, 0);
-            }
-
+            ngx_http_llm_on_whole(ctx, 0);
             ngx_http_llm_finalize(ctx, rc);
             return;
         }
@@ -257,8 +253,8 @@ ngx_http_llm_fill(ngx_http_llm_ctx_t *ctx)
     ngx_http_llm_take_scratch(ctx);
     ctx->broken |= (rc == LLM_ERROR);
 
-    if (ctx->entry && ctx->complete) {
-        ngx_http_llm_idem_end(ctx, !ctx->broken);
+    if (ctx->complete) {
+        ngx_http_llm_on_whole(ctx, !ctx->broken);
     }
 }
 

@@ -1,0 +1,146 @@
+/*
+ * Why a request failed, for logs: in a word ($llm_error), and as a line of the
+ * error log.  What a client has sent is in neither: messages of errors name
+ * values, keys of objects and places in texts, so those below 500 are for the
+ * client alone.
+ */
+
+#include "http/reply/ngx_http_llm_reply.h"
+
+
+static ngx_http_llm_reply_t *ngx_http_llm_find_reply(ngx_http_request_t *r,
+    ngx_pool_cleanup_pt handler);
+static void ngx_http_llm_reply_cleanup(void *data);
+static void ngx_http_llm_cause_cleanup(void *data);
+
+
+ngx_http_llm_reply_t *
+ngx_http_llm_create_reply(ngx_http_request_t *r)
+{
+    ngx_pool_cleanup_t  *cln;
+
+    cln = ngx_pool_cleanup_add(r->pool, sizeof(ngx_http_llm_reply_t));
+    if (cln == NULL) {
+        return NULL;
+    }
+
+    cln->handler = ngx_http_llm_reply_cleanup;
+    ngx_memzero(cln->data, sizeof(ngx_http_llm_reply_t));
+
+    ngx_http_set_ctx(r, cln->data, ngx_http_llm_filter_module);
+
+    return cln->data;
+}
+
+
+ngx_http_llm_reply_t *
+ngx_http_llm_get_reply(ngx_http_request_t *r)
+{
+    return ngx_http_get_module_ctx(r, ngx_http_llm_filter_module);
+}
+
+
+static ngx_http_llm_reply_t *
+ngx_http_llm_find_reply(ngx_http_request_t *r, ngx_pool_cleanup_pt handler)
+{
+    ngx_pool_cleanup_t  *cln;
+
+    for (cln = r->pool->cleanup; cln; cln = cln->next) {
+        if (cln->handler == handler) {
+            return cln->data;
+        }
+    }
+
+    return NULL;
+}
+
+
+static void
+ngx_http_llm_reply_cleanup(void *data)
+{
+    /* nothing to be done: the pool frees it */
+}
+
+
+static void
+ngx_http_llm_cause_cleanup(void *data)
+{
+    /* likewise */
+}
+
+
+/* a request that is refused before it comes to its handler has a record of
+   that alone */
+
+void
+ngx_http_llm_set_cause(ngx_http_request_t *r, const llm_err_t *err)
+{
+    ngx_str_t              word;
+    ngx_pool_cleanup_t    *cln;
+    ngx_http_llm_reply_t  *reply;
+
+    reply = ngx_http_llm_get_reply(r);
+
+    if (reply == NULL) {
+        cln = ngx_pool_cleanup_add(r->pool, sizeof(ngx_http_llm_reply_t));
+        if (cln == NULL) {
+            return;
+        }
+
+        cln->handler = ngx_http_llm_cause_cleanup;
+        reply = cln->data;
+        ngx_memzero(reply, sizeof(ngx_http_llm_reply_t));
+    }
+
+    word.data = (u_char *) llm_api_error_word(err);
+    word.len = ngx_strlen(word.data);
+
+    reply->cause.data = ngx_pstrdup(r->pool, &word);
+    reply->cause.len = reply->cause.data ? word.len : 0;
+}
+
+
+ngx_str_t
+ngx_http_llm_cause(ngx_http_request_t *r)
+{
+    ngx_str_t              none = ngx_null_string;
+    ngx_http_llm_reply_t  *reply;
+
+    reply = ngx_http_llm_get_reply(r->main);
+
+    if (reply == NULL && r->main->internal) {
+        reply = ngx_http_llm_find_reply(r, ngx_http_llm_reply_cleanup);
+    }
+
+    if (reply == NULL) {
+        reply = ngx_http_llm_find_reply(r, ngx_http_llm_cause_cleanup);
+    }
+
+    return reply ? reply->cause : none;
+}
+
+
+/* of a parameter its first name alone: what follows may be a key of the
+   client's; a chat template may say what it likes */
+
+void
+ngx_http_llm_log_error(ngx_http_request_t *r, const llm_err_t *err)
+{
+    size_t       len;
+    ngx_log_t   *log;
+    ngx_uint_t   level;
+
+    log = r->connection->log;
+    level = (err->status < 500) ? NGX_LOG_INFO : NGX_LOG_WARN;
+
+    if (err->status > 500 || (err->status == 500 && *err->code == '\0')) {
+        ngx_log_error(level, log, 0, "llm: %d: %s", err->status, err->msg);
+        return;
+    }
+
+    len = strcspn(err->param, ".[' ");
+
+    ngx_log_error(level, log, 0,
+                  len ? "llm: %d: %s in \"%*s\"" : "llm: %d: %s",
+                  err->status, llm_api_error_word(err), len, err->param);
+}
