@@ -9,6 +9,7 @@
  * ngx_http_llm_filter_module adds headers (http/reply/ngx_http_llm_filter.c).
  */
 
+#include "http/admin/ngx_http_llm_admin.h"
 #include "http/balance/ngx_http_llm_route.h"
 
 
@@ -40,6 +41,8 @@ static ngx_conf_post_t  ngx_http_llm_time_bound = {
    are called at each stage */
 
 ngx_http_llm_stage_t  *ngx_http_llm_stages[] = {
+    &ngx_http_llm_key_stage,
+    &ngx_http_llm_metrics_stage,
     &ngx_http_llm_idem_stage,
     &ngx_http_llm_quota_stage,
     &ngx_http_llm_guard_stage,
@@ -462,7 +465,8 @@ ngx_http_llm_add_handlers(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
         ngx_uint_t           guards;            /* only where there are some */
     } handlers[] = {
         { NGX_HTTP_PREACCESS_PHASE, ngx_http_llm_guard_length, 1 },
-        { NGX_HTTP_REWRITE_PHASE, ngx_http_llm_after_handler, 0 },
+        { NGX_HTTP_REWRITE_PHASE, ngx_http_llm_post_action_handler, 0 },
+        { NGX_HTTP_REWRITE_PHASE, ngx_http_llm_admin_post_action, 0 },
         { NGX_HTTP_REWRITE_PHASE, ngx_http_llm_count_handler, 0 },
         { NGX_HTTP_PREACCESS_PHASE, ngx_http_llm_count_handler, 0 },
         { NGX_HTTP_LOG_PHASE, ngx_http_llm_log_handler, 0 }

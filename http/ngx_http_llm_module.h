@@ -346,6 +346,12 @@ struct ngx_http_llm_main_conf_s {
     ngx_array_t                  aliases;       /* ngx_http_llm_alias_t *, of
                                                    all levels */
     ngx_http_llm_admin_t        *admin;         /* NULL: there is none */
+    /* aliases that were set while nginx runs, a copy in the pool; NULL: there
+       are none.  NGX_ERROR: no memory */
+    ngx_int_t                  (*set_aliases)(ngx_http_llm_main_conf_t *mcf,
+                                              ngx_pool_t *pool,
+                                              llm_admin_alias_t **list,
+                                              ngx_uint_t *n);
     ngx_array_t                  quotas;        /* ngx_http_llm_quota_t * */
     ngx_array_t                  limits;        /* ngx_array_t *, of a location
                                                    each */
@@ -515,8 +521,9 @@ struct ngx_http_llm_ctx_s {
     ngx_event_t                  timer;
     ngx_msec_t                   last_output;
 
-    ngx_http_llm_probe_t        *probe;         /* it is one, and has no
-                                                   request */
+    /* takes its events; set for a health probe, which has no nginx request */
+    void                       (*event)(ngx_http_llm_ctx_t *ctx,
+                                        const llm_event_t *ev);
 
     ngx_str_t                    id;            /* of the answer */
     ngx_str_t                    request_id;    /* the client's, or id */
@@ -555,6 +562,12 @@ struct ngx_http_llm_ctx_s {
     unsigned                     paused:1;
     unsigned                     gzip:1;        /* its body is compressed so */
 };
+
+
+/* the configuration of an event: of the worker's connection, or of a timer
+   that has it as its data */
+#define ngx_http_llm_event_conf(ev)                                           \
+    ((ngx_http_llm_main_conf_t *) ((ngx_connection_t *) (ev)->data)->data)
 
 
 /*

@@ -17,6 +17,8 @@ void ngx_http_llm_stop_keys(ngx_http_llm_main_conf_t *mcf);
 
 /* ngx_http_llm_keys.c */
 
+extern ngx_http_llm_stage_t  ngx_http_llm_key_stage;
+
 /* the valid key of a request, where its location has keys, or NULL */
 const llm_key_t *ngx_http_llm_key(ngx_http_request_t *r);
 /* what a client proves itself by; len 0: nothing */

@@ -40,6 +40,17 @@ static ngx_int_t ngx_http_llm_challenge(ngx_http_request_t *r,
 static ngx_int_t ngx_http_llm_refuse(ngx_http_request_t *r, llm_err_t *err);
 
 
+static void ngx_http_llm_key_allow(ngx_http_llm_ctx_t *ctx,
+    llm_api_conf_t *conf);
+static void ngx_http_llm_key_tenant(ngx_http_llm_ctx_t *ctx);
+
+
+ngx_http_llm_stage_t  ngx_http_llm_key_stage = {
+    .allow = ngx_http_llm_key_allow,
+    .tenant = ngx_http_llm_key_tenant
+};
+
+
 /* handlers run in the reverse order of the list */
 
 ngx_int_t
@@ -320,6 +331,42 @@ ngx_http_llm_bad_key(ngx_http_llm_client_t *c, llm_err_t *err)
                   mask, what);
 
     return NGX_ERROR;
+}
+
+
+static void
+ngx_http_llm_key_allow(ngx_http_llm_ctx_t *ctx, llm_api_conf_t *conf)
+{
+    uint32_t          i;
+    llm_api_alias_t  *alias;
+    const llm_key_t  *key;
+
+    key = ngx_http_llm_key(ctx->request);
+
+    if (key == NULL) {
+        return;
+    }
+
+    conf->denied = llm_api_denied(key, conf->models, conf->n_models);
+    alias = (llm_api_alias_t *) conf->aliases;
+
+    for (i = 0; i < conf->n_aliases; i++) {
+        alias[i].granted = llm_key_names_model(key, alias[i].name);
+    }
+}
+
+
+static void
+ngx_http_llm_key_tenant(ngx_http_llm_ctx_t *ctx)
+{
+    const llm_key_t  *key;
+
+    key = ngx_http_llm_key(ctx->request);
+
+    if (key) {
+        ctx->tenant.data = (u_char *) llm_key_member(key, "tenant", 6);
+        ctx->tenant.len = ngx_strlen(ctx->tenant.data);
+    }
 }
 
 

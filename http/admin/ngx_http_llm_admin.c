@@ -135,6 +135,7 @@ ngx_http_llm_admin_conf(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
     admin->shm_zone->data = admin;
 
     mcf->admin = admin;
+    mcf->set_aliases = ngx_http_llm_admin_aliases;
 
     return admin;
 }

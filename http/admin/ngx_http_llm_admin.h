@@ -236,6 +236,8 @@ ngx_int_t ngx_http_llm_admin_check_origin(ngx_http_request_t *r,
 /* ngx_http_llm_admin_handler.c */
 
 ngx_int_t ngx_http_llm_admin_handler(ngx_http_request_t *r);
+/* a handler of the rewrite phase */
+ngx_int_t ngx_http_llm_admin_post_action(ngx_http_request_t *r);
 /* sends an answer, or an error, and ends the request */
 void ngx_http_llm_admin_answer(ngx_http_llm_admin_request_t *a,
     ngx_uint_t status, llm_buf_t *body);

@@ -365,6 +365,15 @@ ngx_http_llm_admin_read(ngx_http_llm_admin_request_t *a)
 }
 
 
+ngx_int_t
+ngx_http_llm_admin_post_action(ngx_http_request_t *r)
+{
+    ngx_http_llm_detach(r, ngx_http_llm_admin_cleanup);
+
+    return NGX_DECLINED;
+}
+
+
 /* the module's context is that of requests to llm_api */
 
 static void

@@ -148,12 +148,9 @@ char *ngx_http_llm_check_aliases(ngx_conf_t *cf,
 /* those of the location alone lead to its models */
 char *ngx_http_llm_check_own_aliases(ngx_conf_t *cf,
     ngx_http_llm_main_conf_t *mcf, ngx_http_llm_loc_conf_t *llcf);
-/* where the location's aliases lead for this request; NGX_ERROR: no memory */
-ngx_int_t ngx_http_llm_make_aliases(ngx_http_llm_ctx_t *ctx,
-    llm_api_conf_t *conf);
-/* the request asked for this alias, or for none */
-void ngx_http_llm_asked(ngx_http_llm_ctx_t *ctx, const llm_api_conf_t *conf,
-    llm_str_t name);
+/* the one of this name; NULL: none */
+ngx_http_llm_alias_t *ngx_http_llm_find_alias(ngx_array_t *aliases,
+    ngx_str_t *name);
 
 /* ngx_http_llm_defaults.c */
 

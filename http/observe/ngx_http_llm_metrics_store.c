@@ -314,7 +314,7 @@ ngx_http_llm_name_figures(ngx_http_llm_main_conf_t *mcf, ngx_uint_t model)
 }
 
 
-ngx_int_t
+static ngx_int_t
 ngx_http_llm_place_of(ngx_http_llm_main_conf_t *mcf,
     const llm_api_conf_t *conf, ngx_uint_t model)
 {
@@ -662,7 +662,7 @@ ngx_http_llm_tenant_owner(ngx_http_llm_main_conf_t *mcf, ngx_str_t *tenant)
 }
 
 
-uint32_t
+static uint32_t
 ngx_http_llm_tenant_account(ngx_http_llm_ctx_t *ctx)
 {
     if (ctx->main->figures->tenants_zone == NULL) {
@@ -682,3 +682,26 @@ ngx_http_llm_writes(ngx_http_llm_main_conf_t *mcf, ngx_uint_t worker)
 
     return &k->writes[worker];
 }
+
+
+/* where the engine and the log count what the request does */
+
+static ngx_int_t
+ngx_http_llm_find_request(ngx_http_llm_body_t *body)
+{
+    llm_request_t       *msg;
+    ngx_http_llm_ctx_t  *ctx;
+
+    ctx = body->ctx;
+    msg = (llm_request_t *) body->msg.data;
+
+    ctx->place = ngx_http_llm_place_of(ctx->main, &body->conf, ctx->model);
+    msg->account = ngx_http_llm_tenant_account(ctx);
+
+    return NGX_OK;
+}
+
+
+ngx_http_llm_stage_t  ngx_http_llm_metrics_stage = {
+    .parsed = ngx_http_llm_find_request
+};

@@ -47,8 +47,6 @@ ngx_int_t ngx_http_llm_create_probed(ngx_http_llm_main_conf_t *mcf,
 ngx_int_t ngx_http_llm_init_probes(ngx_http_llm_main_conf_t *mcf,
     ngx_log_t *log);
 void ngx_http_llm_stop_probes(ngx_http_llm_worker_t *w);
-void ngx_http_llm_probe_event(ngx_http_llm_probe_t *p,
-    const llm_event_t *ev);
 /* why a model that is loaded cannot serve, or NULL */
 const char *ngx_http_llm_probe_result(ngx_http_llm_main_conf_t *mcf,
     ngx_uint_t i);
@@ -86,14 +84,10 @@ void ngx_http_llm_find_figures(ngx_http_llm_main_conf_t *mcf,
     ngx_uint_t model);
 void ngx_http_llm_name_figures(ngx_http_llm_main_conf_t *mcf,
     ngx_uint_t model);
-/* of a request's model: -1 if that has gone meanwhile */
-ngx_int_t ngx_http_llm_place_of(ngx_http_llm_main_conf_t *mcf,
-    const llm_api_conf_t *conf, ngx_uint_t model);
+extern ngx_http_llm_stage_t  ngx_http_llm_metrics_stage;
 /* where a worker counts what it writes */
 ngx_atomic_t *ngx_http_llm_writes(ngx_http_llm_main_conf_t *mcf,
     ngx_uint_t worker);
-/* for llm_request_t; 0: tenants are not counted */
-uint32_t ngx_http_llm_tenant_account(ngx_http_llm_ctx_t *ctx);
 
 /* ngx_http_llm_metrics_log.c: a handler of the log phase, which counts requests */
 ngx_int_t ngx_http_llm_log_handler(ngx_http_request_t *r);

@@ -67,6 +67,8 @@ typedef struct {
 } ngx_http_llm_probe_form_t;
 
 
+static void ngx_http_llm_probe_event(ngx_http_llm_ctx_t *ctx,
+    const llm_event_t *ev);
 static const ngx_http_llm_probe_form_t  ngx_http_llm_probe_forms[] = {
     { { 11, "completions" }, ",\"max_tokens\":1,\"prompt\":\"", "\"}" },
     { { 10, "embeddings" }, ",\"input\":\"", "\"}" },
@@ -155,7 +157,7 @@ ngx_http_llm_init_probes(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
 
         p[i].ctx.main = mcf;
         p[i].ctx.slot = NGX_HTTP_LLM_NO_SLOT;
-        p[i].ctx.probe = &p[i];
+        p[i].ctx.event = ngx_http_llm_probe_event;
 
         p[i].event.handler = ngx_http_llm_probe_handler;
         p[i].event.data = mcf->worker->conn;
@@ -423,10 +425,14 @@ ngx_http_llm_probe_message(ngx_http_llm_probe_t *p, llm_buf_t *msg)
 
 /* an event of the probe: only its last one matters */
 
-void
-ngx_http_llm_probe_event(ngx_http_llm_probe_t *p, const llm_event_t *ev)
+static void
+ngx_http_llm_probe_event(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev)
 {
-    ngx_str_t  why;
+    ngx_str_t              why;
+    ngx_http_llm_probe_t  *p;
+
+    p = (ngx_http_llm_probe_t *)
+            ((u_char *) ctx - offsetof(ngx_http_llm_probe_t, ctx));
 
     if (ev->type == LLM_EV_DONE) {
         ngx_http_llm_free_slot(&p->ctx);

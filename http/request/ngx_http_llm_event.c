@@ -66,8 +66,8 @@ ngx_http_llm_event(void *data, const llm_event_t *ev)
         return;
     }
 
-    if (ctx->probe) {
-        ngx_http_llm_probe_event(ctx->probe, ev);
+    if (ctx->event) {
+        ctx->event(ctx, ev);
         return;
     }
 

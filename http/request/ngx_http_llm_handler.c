@@ -112,6 +112,7 @@ ngx_http_llm_create_ctx(ngx_http_request_t *r)
     ctx->conf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
     ctx->slot = NGX_HTTP_LLM_NO_SLOT;
     ctx->model = -1;
+    ctx->place = -1;
     ctx->most_tokens = -1;
     ctx->most_prompt = -1;
     ctx->max_tokens = -1;
@@ -224,10 +225,6 @@ ngx_int_t
 ngx_http_llm_api_conf(ngx_http_llm_ctx_t *ctx, llm_api_conf_t *conf,
     llm_str_t *alias)
 {
-    const llm_key_t  *key;
-
-    key = ngx_http_llm_key(ctx->request);
-
     conf->models = ngx_http_llm_models_now(ctx->main, ctx->request->pool);
 
     if (conf->models == NULL) {
@@ -236,7 +233,7 @@ ngx_http_llm_api_conf(ngx_http_llm_ctx_t *ctx, llm_api_conf_t *conf,
 
     conf->n_models = ctx->main->models.nelts;
     conf->allowed = ctx->conf->allowed;
-    conf->denied = key ? llm_api_denied(key, conf->models, conf->n_models) : 0;
+    conf->denied = 0;
     conf->fallback = ctx->conf->fallback;
     conf->cap = ctx->most_tokens;
     conf->id.len = ctx->id.len;
@@ -251,7 +248,13 @@ ngx_http_llm_api_conf(ngx_http_llm_ctx_t *ctx, llm_api_conf_t *conf,
 
     *alias = llm_str("");
 
-    return ngx_http_llm_make_aliases(ctx, conf);
+    if (ngx_http_llm_make_aliases(ctx, conf) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    ngx_http_llm_on_allow(ctx, conf);
+
+    return NGX_OK;
 }
 
 

@@ -32,7 +32,6 @@ ngx_http_llm_identify(ngx_http_llm_body_t *body)
     ctx->model = llm_api_model(ctx->api);
     ctx->name.data = (u_char *) body->conf.models[ctx->model].name.data;
     ctx->name.len = body->conf.models[ctx->model].name.len;
-    ctx->place = ngx_http_llm_place_of(ctx->main, &body->conf, ctx->model);
 
     if (ngx_http_llm_copy(ctx->request, &ctx->user, llm_api_user(ctx->api))
         != NGX_OK
@@ -102,24 +101,17 @@ ngx_http_llm_copy(ngx_http_request_t *r, ngx_str_t *to, llm_str_t from)
 ngx_int_t
 ngx_http_llm_find_tenant(ngx_http_llm_ctx_t *ctx)
 {
-    const llm_key_t     *key;
-    ngx_http_request_t  *r;
-
-    r = ctx->request;
     ngx_str_null(&ctx->tenant);
 
     if (ctx->conf->tenant
-        && ngx_http_complex_value(r, ctx->conf->tenant, &ctx->tenant)
+        && ngx_http_complex_value(ctx->request, ctx->conf->tenant, &ctx->tenant)
            != NGX_OK)
     {
         return NGX_ERROR;
     }
 
-    key = ctx->tenant.len ? NULL : ngx_http_llm_key(r);
-
-    if (key) {
-        ctx->tenant.data = (u_char *) llm_key_member(key, "tenant", 6);
-        ctx->tenant.len = ngx_strlen(ctx->tenant.data);
+    if (ctx->tenant.len == 0) {
+        ngx_http_llm_on_tenant(ctx);
     }
 
     return NGX_OK;
@@ -143,7 +135,6 @@ ngx_http_llm_set_tenant(ngx_http_llm_ctx_t *ctx, llm_request_t *msg)
     }
 
     msg->tenant = ngx_http_llm_tenant_hash(ctx);
-    msg->account = ngx_http_llm_tenant_account(ctx);
 
     if (ctx->conf->weight == NULL) {
         return NGX_OK;

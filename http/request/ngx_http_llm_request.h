@@ -8,6 +8,23 @@
 #define NGX_HTTP_LLM_ANSWER_H
 
 
+/* ngx_http_llm_count.c */
+
+/* a handler of the rewrite and the preaccess phase, which counts requests as
+   soon as they are in a llm_api location */
+ngx_int_t ngx_http_llm_count_handler(ngx_http_request_t *r);
+/* has it been in a llm_api location? */
+ngx_uint_t ngx_http_llm_is_counted(ngx_http_request_t *r);
+
+/* ngx_http_llm_names.c */
+
+/* where the location's aliases lead for this request; NGX_ERROR: no memory */
+ngx_int_t ngx_http_llm_make_aliases(ngx_http_llm_ctx_t *ctx,
+    llm_api_conf_t *conf);
+/* the request asked for this alias, or for none */
+void ngx_http_llm_asked(ngx_http_llm_ctx_t *ctx, const llm_api_conf_t *conf,
+    llm_str_t name);
+
 /* ngx_http_llm_slot.c */
 
 ngx_int_t ngx_http_llm_take_slot(ngx_http_llm_ctx_t *ctx);
@@ -99,8 +116,12 @@ void ngx_http_llm_set_pace(ngx_http_llm_ctx_t *ctx);
 void ngx_http_llm_cleanup(void *data);
 void ngx_http_llm_pool_cleanup(void *data);
 
-/* ngx_http_llm_post_action.c: a handler of the rewrite phase, for post_action */
-ngx_int_t ngx_http_llm_after_handler(ngx_http_request_t *r);
+/* ngx_http_llm_post_action.c */
+
+/* a handler of the rewrite phase */
+ngx_int_t ngx_http_llm_post_action_handler(ngx_http_request_t *r);
+/* if nginx has moved the request on by post_action: runs this cleanup of it */
+void ngx_http_llm_detach(ngx_http_request_t *r, ngx_http_cleanup_pt cleanup);
 
 /* ngx_http_llm_stream.c */
 

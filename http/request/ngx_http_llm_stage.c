@@ -45,6 +45,32 @@ ngx_http_llm_on_begin(ngx_http_llm_ctx_t *ctx, llm_err_t *err)
 }
 
 
+void
+ngx_http_llm_on_allow(ngx_http_llm_ctx_t *ctx, llm_api_conf_t *conf)
+{
+    ngx_http_llm_stage_t  **s;
+
+    for (s = ngx_http_llm_stages; *s; s++) {
+        if ((*s)->allow) {
+            (*s)->allow(ctx, conf);
+        }
+    }
+}
+
+
+void
+ngx_http_llm_on_tenant(ngx_http_llm_ctx_t *ctx)
+{
+    ngx_http_llm_stage_t  **s;
+
+    for (s = ngx_http_llm_stages; *s; s++) {
+        if ((*s)->tenant) {
+            (*s)->tenant(ctx);
+        }
+    }
+}
+
+
 ngx_int_t
 ngx_http_llm_on_body(ngx_http_llm_body_t *body)
 {

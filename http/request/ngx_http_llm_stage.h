@@ -22,6 +22,15 @@ typedef struct {
     ngx_int_t                  (*begin)(ngx_http_llm_ctx_t *ctx,
                                         llm_err_t *err);
 
+    /* What the request may use is known: the subject takes from conf what it
+       may not.  Before its body is parsed, or instead. */
+    void                       (*allow)(ngx_http_llm_ctx_t *ctx,
+                                        llm_api_conf_t *conf);
+
+    /* Where llm_tenant says nothing: sets ctx->tenant.  Called several
+       times. */
+    void                       (*tenant)(ngx_http_llm_ctx_t *ctx);
+
     /* The body was read, body->size or body->unpacked says how large it is at
        most.  NGX_ERROR: no memory. */
     ngx_int_t                  (*body)(ngx_http_llm_body_t *body);
@@ -95,6 +104,8 @@ void ngx_http_llm_init_stages(void);
 ngx_int_t ngx_http_llm_create_data(ngx_http_llm_ctx_t *ctx);
 /* calls of the members above */
 ngx_int_t ngx_http_llm_on_begin(ngx_http_llm_ctx_t *ctx, llm_err_t *err);
+void ngx_http_llm_on_allow(ngx_http_llm_ctx_t *ctx, llm_api_conf_t *conf);
+void ngx_http_llm_on_tenant(ngx_http_llm_ctx_t *ctx);
 ngx_int_t ngx_http_llm_on_body(ngx_http_llm_body_t *body);
 void ngx_http_llm_on_input(ngx_http_llm_body_t *body, u_char *p, size_t len);
 /* of those that were not called yet */

@@ -391,15 +391,6 @@ ngx_http_llm_log(void *data, int level, const char *msg)
  * its handler when a graceful shutdown begins.
  */
 
-ngx_http_llm_main_conf_t *
-ngx_http_llm_event_conf(ngx_event_t *ev)
-{
-    ngx_connection_t *c = ev->data;
-
-    return c->data;
-}
-
-
 static ngx_int_t
 ngx_http_llm_add_event(ngx_http_llm_main_conf_t *mcf, int fd, ngx_log_t *log)
 {
