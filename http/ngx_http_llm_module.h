@@ -329,6 +329,29 @@ typedef struct {
 } ngx_http_llm_worker_t;
 
 
+/* what changes models and aliases while nginx runs */
+
+typedef struct {
+    /* has the model another file than its llm_model says, which can be
+       used? */
+    ngx_uint_t                 (*replaces)(ngx_conf_t *cf,
+                                           ngx_http_llm_main_conf_t *mcf,
+                                           ngx_uint_t model);
+    /* aliases that were set, a copy in the pool; NGX_ERROR: no memory */
+    ngx_int_t                  (*aliases)(ngx_http_llm_main_conf_t *mcf,
+                                          ngx_pool_t *pool,
+                                          llm_admin_alias_t **list,
+                                          ngx_uint_t *n);
+    /* a new zone begins with what was made of the models */
+    void                       (*apply)(ngx_http_llm_main_conf_t *mcf,
+                                        ngx_log_t *log);
+    /* worker 0 begins, before its engine does, and ends */
+    void                       (*init)(ngx_http_llm_main_conf_t *mcf,
+                                       ngx_log_t *log);
+    void                       (*stop)(ngx_http_llm_main_conf_t *mcf);
+} ngx_http_llm_overrides_t;
+
+
 struct ngx_http_llm_main_conf_s {
     ngx_array_t                  models;        /* ngx_http_llm_model_t; the
                                                    last nadded are for those
@@ -346,12 +369,11 @@ struct ngx_http_llm_main_conf_s {
     ngx_array_t                  aliases;       /* ngx_http_llm_alias_t *, of
                                                    all levels */
     ngx_http_llm_admin_t        *admin;         /* NULL: there is none */
-    /* aliases that were set while nginx runs, a copy in the pool; NULL: there
-       are none.  NGX_ERROR: no memory */
-    ngx_int_t                  (*set_aliases)(ngx_http_llm_main_conf_t *mcf,
-                                              ngx_pool_t *pool,
-                                              llm_admin_alias_t **list,
-                                              ngx_uint_t *n);
+    const ngx_http_llm_overrides_t  *overrides; /* NULL: there is no
+                                                   llm_admin */
+    /* a model that was added has another name now; of the figures */
+    void                       (*renamed)(ngx_http_llm_main_conf_t *mcf,
+                                          ngx_uint_t model);
     ngx_array_t                  quotas;        /* ngx_http_llm_quota_t * */
     ngx_array_t                  limits;        /* ngx_array_t *, of a location
                                                    each */
@@ -572,9 +594,9 @@ struct ngx_http_llm_ctx_s {
 
 /*
  * A body that is being parsed to a message, in r->pool.  The event loop fills
- * it, then a thread reads ctx->reply->endpoint, bufs, size, unpacked and conf, and
- * writes api, msg, err and alias, which the event loop reads afterwards.  Only the event
- * loop uses parsing and gone.
+ * it, then a thread reads ctx->reply->endpoint, bufs, size, unpacked and conf,
+ * and writes api, msg, err and alias, which the event loop reads afterwards.
+ * Only the event loop uses parsing and gone.
  */
 
 typedef struct {

@@ -87,23 +87,6 @@ char *ngx_http_llm_merge_guard(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *prev,
     ngx_http_llm_loc_conf_t *conf);
 extern ngx_http_llm_stage_t  ngx_http_llm_guard_stage;
 
-/* ngx_http_llm_identity.c */
-
-/* the tenant that the request counts for, as far as it is known by now;
-   NGX_ERROR: no memory */
-ngx_int_t ngx_http_llm_find_tenant(ngx_http_llm_ctx_t *ctx);
-/* model, tenant and priority of a request that was parsed; NGX_ERROR: no
-   memory, see body->err */
-ngx_int_t ngx_http_llm_identify(ngx_http_llm_body_t *body);
-/* NGX_ERROR: it is none; empty it is 0 */
-ngx_int_t ngx_http_llm_read_priority(ngx_str_t *value, ngx_int_t *priority);
-/* the highest that a location's request may turn out to have: variables are not
-   looked at before the body is there, as they may depend on it */
-ngx_int_t ngx_http_llm_highest_priority(ngx_http_llm_loc_conf_t *conf);
-/* of a tenant that has a name */
-uint64_t ngx_http_llm_hash_tenant(ngx_str_t *tenant);
-void ngx_http_llm_set_deadlines(ngx_http_llm_ctx_t *ctx, llm_request_t *msg);
-
 /* ngx_http_llm_store.c; with the store's lock held, but for the first two */
 
 char *ngx_http_llm_idempotency(ngx_conf_t *cf, ngx_command_t *cmd,

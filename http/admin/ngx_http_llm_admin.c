@@ -35,6 +35,15 @@ static const ngx_http_llm_serves_t  ngx_http_llm_admin_serves = {
 };
 
 
+static const ngx_http_llm_overrides_t  ngx_http_llm_admin_overrides = {
+    .replaces = ngx_http_llm_admin_replaces,
+    .aliases = ngx_http_llm_admin_aliases,
+    .apply = ngx_http_llm_admin_apply,
+    .init = ngx_http_llm_init_admin,
+    .stop = ngx_http_llm_stop_admin
+};
+
+
 char *
 ngx_http_llm_admin(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
@@ -135,7 +144,7 @@ ngx_http_llm_admin_conf(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
     admin->shm_zone->data = admin;
 
     mcf->admin = admin;
-    mcf->set_aliases = ngx_http_llm_admin_aliases;
+    mcf->overrides = &ngx_http_llm_admin_overrides;
 
     return admin;
 }

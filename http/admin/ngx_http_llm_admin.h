@@ -135,8 +135,19 @@ struct ngx_http_llm_admin_request_s {
 };
 
 
-/* ngx_http_llm_admin_state.c */
+/* ngx_http_llm_admin.c, ngx_http_llm_admin_state.c */
 
+char *ngx_http_llm_admin(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_llm_check_admin(ngx_conf_t *cf,
+    ngx_http_llm_main_conf_t *mcf);
+/* has it given the model another file, which can be used? */
+ngx_uint_t ngx_http_llm_admin_replaces(ngx_conf_t *cf,
+    ngx_http_llm_main_conf_t *mcf, ngx_uint_t i);
+/* a new zone begins with what llm_admin has made of the models */
+void ngx_http_llm_admin_apply(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log);
+/* worker 0 begins, before its engine does, and ends */
+void ngx_http_llm_init_admin(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log);
+void ngx_http_llm_stop_admin(ngx_http_llm_main_conf_t *mcf);
 ngx_int_t ngx_http_llm_init_admin_zone(ngx_shm_zone_t *shm_zone, void *data);
 void ngx_http_llm_admin_lock(ngx_http_llm_admin_t *admin);
 void ngx_http_llm_admin_unlock(ngx_http_llm_admin_t *admin);

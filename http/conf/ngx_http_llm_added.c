@@ -191,7 +191,7 @@ ngx_http_llm_refresh_models(ngx_http_llm_main_conf_t *mcf)
 
     for (i = mcf->models.nelts - mcf->nadded; i < mcf->models.nelts; i++) {
         if (news & ((uint64_t) 1 << i)) {
-            ngx_http_llm_find_figures(mcf, i);
+            mcf->renamed(mcf, i);
         }
     }
 }

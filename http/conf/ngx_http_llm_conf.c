@@ -6,6 +6,8 @@
 
 #include "http/ngx_http_llm_module.h"
 
+#include <ngx_md5.h>
+
 
 static char *ngx_http_llm_queue_param(ngx_conf_t *cf,
     ngx_http_llm_main_conf_t *mcf, ngx_str_t *value);
@@ -191,6 +193,22 @@ ngx_http_llm_tenant(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
+uint64_t
+ngx_http_llm_hash_tenant(ngx_str_t *tenant)
+{
+    u_char     digest[16];
+    uint64_t   hash;
+    ngx_md5_t  md5;
+
+    ngx_md5_init(&md5);
+    ngx_md5_update(&md5, tenant->data, tenant->len);
+    ngx_md5_final(digest, &md5);
+    ngx_memcpy(&hash, digest, sizeof(uint64_t));
+
+    return hash;
+}
+
+
 /* llm_priority VALUE */
 
 char *
@@ -218,6 +236,34 @@ ngx_http_llm_priority(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     return NGX_CONF_OK;
+}
+
+
+/* empty: 0 */
+
+ngx_int_t
+ngx_http_llm_read_priority(ngx_str_t *value, ngx_int_t *priority)
+{
+    u_char     *p;
+    ngx_int_t   n, sign;
+
+    p = value->data;
+    sign = 1;
+
+    if (value->len && *p == '-') {
+        sign = -1;
+        p++;
+    }
+
+    n = value->len ? ngx_atoi(p, value->data + value->len - p) : 0;
+
+    if (n == NGX_ERROR || n > LLM_MAX_PRIORITY) {
+        return NGX_ERROR;
+    }
+
+    *priority = sign * n;
+
+    return NGX_OK;
 }
 
 

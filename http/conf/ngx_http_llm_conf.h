@@ -87,6 +87,10 @@ char *ngx_http_llm_check_time(ngx_conf_t *cf, void *post, void *data);
 char *ngx_http_llm_queue(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_http_llm_tenant(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_http_llm_priority(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+/* NGX_ERROR: it is none; empty it is 0 */
+ngx_int_t ngx_http_llm_read_priority(ngx_str_t *value, ngx_int_t *priority);
+/* of a tenant that has a name */
+uint64_t ngx_http_llm_hash_tenant(ngx_str_t *tenant);
 /* registers a location that needs models */
 char *ngx_http_llm_use(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *llcf,
     const ngx_http_llm_serves_t *serves);
@@ -155,21 +159,6 @@ ngx_http_llm_alias_t *ngx_http_llm_find_alias(ngx_array_t *aliases,
 /* ngx_http_llm_defaults.c */
 
 char *ngx_http_llm_defaults(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
-
-/* ngx_http_llm_admin.c, ngx_http_llm_admin_state.c and
-   ngx_http_llm_admin_handler.c; see ngx_http_llm_admin.h */
-
-char *ngx_http_llm_admin(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
-char *ngx_http_llm_check_admin(ngx_conf_t *cf,
-    ngx_http_llm_main_conf_t *mcf);
-/* has it given the model another file, which can be used? */
-ngx_uint_t ngx_http_llm_admin_replaces(ngx_conf_t *cf,
-    ngx_http_llm_main_conf_t *mcf, ngx_uint_t i);
-/* a new zone begins with what llm_admin has made of the models */
-void ngx_http_llm_admin_apply(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log);
-/* worker 0 begins, before its engine does, and ends */
-void ngx_http_llm_init_admin(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log);
-void ngx_http_llm_stop_admin(ngx_http_llm_main_conf_t *mcf);
 
 
 #endif /* NGX_HTTP_LLM_CONF_H */

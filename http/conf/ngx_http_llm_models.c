@@ -135,7 +135,7 @@ ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
             continue;
         }
 
-        if (mcf->admin && ngx_http_llm_admin_replaces(cf, mcf, i)) {
+        if (mcf->overrides && mcf->overrides->replaces(cf, mcf, i)) {
             model[i].replaced = 1;
             continue;
         }

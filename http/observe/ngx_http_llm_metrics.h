@@ -1,14 +1,14 @@
 /*
  * Figures of requests, by model and by tenant: what their files share.
  *
- *   ngx_http_llm_metrics_store.c  memory that is kept over reloads
- *   ngx_http_llm_metrics_counters.c    counts by what they are of, in that memory
- *   ngx_http_llm_metrics_log.c    what a request adds
- *   ngx_http_llm_slo.c      llm_slo
- *   ngx_http_llm_metrics_labels.c   whose they are
- *   ngx_http_llm_metrics_prometheus.c   how llm_metrics writes them ...
- *   ngx_http_llm_metrics_json.c     ... as JSON
- *   ngx_http_llm_metrics_write.c    pieces of both
+ *   ngx_http_llm_metrics_store.c       memory that is kept over reloads
+ *   ngx_http_llm_metrics_counters.c    counts in it, by what they are of
+ *   ngx_http_llm_metrics_log.c         what a request adds
+ *   ngx_http_llm_slo.c                 llm_slo
+ *   ngx_http_llm_metrics_labels.c      whose they are
+ *   ngx_http_llm_metrics_prometheus.c  how llm_metrics writes them ...
+ *   ngx_http_llm_metrics_json.c        ... as JSON
+ *   ngx_http_llm_metrics_write.c       pieces of both
  *
  * The engine's figures are counted by its scheduler (engine/ipc/zone.h), in
  * memory that is allocated here.  All others are counted when a request is
@@ -271,7 +271,8 @@ ngx_http_llm_counted_t *ngx_http_llm_next_counted(ngx_http_llm_owners_t *o,
 void ngx_http_llm_report_prometheus(ngx_http_request_t *r,
     ngx_uint_t tenants, llm_buf_t *b);
 
-/* ngx_http_llm_metrics_json.c: members of the object, each with a comma in front */
+/* ngx_http_llm_metrics_json.c: members of the object, each with a comma in
+   front */
 
 void ngx_http_llm_report_json(ngx_http_request_t *r, ngx_uint_t tenants,
     llm_buf_t *b);

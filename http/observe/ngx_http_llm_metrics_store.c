@@ -41,6 +41,8 @@ ngx_http_llm_create_figures(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
         return NGX_ERROR;
     }
 
+    mcf->renamed = ngx_http_llm_find_figures;
+
     return ngx_array_init(&mcf->figures->slos, cf->pool, 1,
                           sizeof(ngx_http_llm_slo_t *));
 }

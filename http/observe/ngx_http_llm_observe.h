@@ -89,7 +89,8 @@ extern ngx_http_llm_stage_t  ngx_http_llm_metrics_stage;
 ngx_atomic_t *ngx_http_llm_writes(ngx_http_llm_main_conf_t *mcf,
     ngx_uint_t worker);
 
-/* ngx_http_llm_metrics_log.c: a handler of the log phase, which counts requests */
+/* ngx_http_llm_metrics_log.c: a handler of the log phase, which counts
+   requests */
 ngx_int_t ngx_http_llm_log_handler(ngx_http_request_t *r);
 
 /* ngx_http_llm_slo.c */

@@ -210,8 +210,8 @@ ngx_http_llm_parse(void *data)
 
     ngx_http_llm_on_input(body, p, size);
 
-    body->api = llm_api_parse(body->ctx->reply->endpoint, &body->conf, (char *) p,
-                              size, &body->msg, &body->err);
+    body->api = llm_api_parse(body->ctx->reply->endpoint, &body->conf,
+                              (char *) p, size, &body->msg, &body->err);
 
 done:
 

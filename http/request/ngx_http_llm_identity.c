@@ -164,22 +164,6 @@ ngx_http_llm_set_tenant(ngx_http_llm_ctx_t *ctx, llm_request_t *msg)
 }
 
 
-uint64_t
-ngx_http_llm_hash_tenant(ngx_str_t *tenant)
-{
-    u_char     digest[16];
-    uint64_t   hash;
-    ngx_md5_t  md5;
-
-    ngx_md5_init(&md5);
-    ngx_md5_update(&md5, tenant->data, tenant->len);
-    ngx_md5_final(digest, &md5);
-    ngx_memcpy(&hash, digest, sizeof(uint64_t));
-
-    return hash;
-}
-
-
 /*
  * A request without a tenant counts for its client: the address together with
  * the user name of auth_basic.  Not the name alone: if nothing has checked
@@ -217,34 +201,6 @@ ngx_http_llm_tenant_hash(ngx_http_llm_ctx_t *ctx)
     ngx_memcpy(&hash, digest, sizeof(uint64_t));
 
     return hash;
-}
-
-
-/* empty: 0 */
-
-ngx_int_t
-ngx_http_llm_read_priority(ngx_str_t *value, ngx_int_t *priority)
-{
-    u_char     *p;
-    ngx_int_t   n, sign;
-
-    p = value->data;
-    sign = 1;
-
-    if (value->len && *p == '-') {
-        sign = -1;
-        p++;
-    }
-
-    n = value->len ? ngx_atoi(p, value->data + value->len - p) : 0;
-
-    if (n == NGX_ERROR || n > LLM_MAX_PRIORITY) {
-        return NGX_ERROR;
-    }
-
-    *priority = sign * n;
-
-    return NGX_OK;
 }
 
 

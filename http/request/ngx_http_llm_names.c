@@ -45,8 +45,9 @@ ngx_http_llm_make_aliases(ngx_http_llm_ctx_t *ctx, llm_api_conf_t *conf)
 
     ngx_memzero(&set, sizeof(ngx_http_llm_set_t));
 
-    if (ctx->main->set_aliases
-        && ctx->main->set_aliases(ctx->main, r->pool, &set.aliases, &set.n)
+    if (ctx->main->overrides
+        && ctx->main->overrides->aliases(ctx->main, r->pool, &set.aliases,
+                                         &set.n)
            != NGX_OK)
     {
         return NGX_ERROR;

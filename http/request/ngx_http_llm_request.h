@@ -65,6 +65,19 @@ void ngx_http_llm_failed_reply(ngx_http_request_t *r);
 /* there is no such endpoint, or, if allow is not empty, it has these methods */
 ngx_int_t ngx_http_llm_send_no_route(ngx_http_request_t *r, const char *allow);
 
+/* ngx_http_llm_identity.c */
+
+/* the tenant that the request counts for, as far as it is known by now;
+   NGX_ERROR: no memory */
+ngx_int_t ngx_http_llm_find_tenant(ngx_http_llm_ctx_t *ctx);
+/* model, tenant and priority of a request that was parsed; NGX_ERROR: no
+   memory, see body->err */
+ngx_int_t ngx_http_llm_identify(ngx_http_llm_body_t *body);
+/* the highest that a location's request may turn out to have: variables are not
+   looked at before the body is there, as they may depend on it */
+ngx_int_t ngx_http_llm_highest_priority(ngx_http_llm_loc_conf_t *conf);
+void ngx_http_llm_set_deadlines(ngx_http_llm_ctx_t *ctx, llm_request_t *msg);
+
 /* ngx_http_llm_body.c */
 
 void ngx_http_llm_init_bodies(void);

@@ -187,8 +187,8 @@ ngx_http_llm_start(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
         return NGX_ERROR;
     }
 
-    if (n == 0) {
-        ngx_http_llm_init_admin(mcf, log);
+    if (n == 0 && mcf->overrides) {
+        mcf->overrides->init(mcf, log);
     }
 
     return n == 0 ? ngx_http_llm_start_engine(mcf, log) : NGX_OK;
@@ -208,7 +208,10 @@ ngx_http_llm_stop(ngx_http_llm_main_conf_t *mcf)
 
     ngx_http_llm_stop_tasks(&w->tasks);
     ngx_http_llm_usage_stop(mcf);
-    ngx_http_llm_stop_admin(mcf);
+
+    if (mcf->overrides) {
+        mcf->overrides->stop(mcf);
+    }
 
     if (w->engine) {
         llm_engine_stop(w->engine);

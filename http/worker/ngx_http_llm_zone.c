@@ -233,7 +233,10 @@ ngx_http_llm_init_zone(ngx_shm_zone_t *shm_zone, void *data)
     }
 
     llm_zone_set_bounds(mcf->zone, &mcf->bounds);
-    ngx_http_llm_admin_apply(mcf, shm_zone->shm.log);
+
+    if (mcf->overrides) {
+        mcf->overrides->apply(mcf, shm_zone->shm.log);
+    }
 
     return ngx_http_llm_open_fds(mcf);
 }

@@ -19,10 +19,11 @@ use Test::More;
 
 my $root = $ENV{LLM_ROOT} || "$FindBin::Bin/../..";
 
-# the rooms of the glue
+# the rooms of the glue, from the ground up; above all ngx_http_llm_module.c,
+# which lists what is in them
 
-my @glue = map { "http/$_" } qw(reply conf worker request access observe admin
-                                balance);
+my @glue = map { "http/$_" } qw(reply conf request access balance observe worker
+                                admin);
 
 # from the ground up; what stands in one line does not see one another
 
@@ -256,6 +257,64 @@ SKIP: {
     cmp_ok(scalar(grep { @{ $calls{$_} } } @sources), '>', 50,
            'calls between files are found');
     is(join("\n", circles(\%calls)), '', 'no circle between files');
+}
+
+# the same of the glue, whose rooms are floors, too: by the symbols of nginx's
+# objects, where the functions of a table of handlers are, too.  Every file may
+# name the modules themselves, as their contexts and configurations are theirs.
+
+SKIP: {
+    my %source = map { m{([^/]+)\.c$}; $1 => substr $_, 1 + length $root }
+                 glob "$root/http/*/*.c";
+    my %object = map { m{([^/]+)\.o$}; $source{$1} ? ($source{$1} => $_) : () }
+                 glob "$objs/nginx/addon/*/*.o";
+
+    skip "there is no build of the module in $objs", 3 unless %object;
+    skip 'there is no nm', 3 unless grep { -x "$_/nm" } split /:/, $ENV{PATH};
+
+    my %height = map { $glue[$_] => $_ } 0 .. $#glue;
+    my (%defined, %wanted, %calls, @up);
+
+    for my $file (sort keys %object) {
+        for (qx(nm "$object{$file}")) {
+            $defined{$1} = $file if / [TDBRC] (\w+)$/;
+            $wanted{$file}{$1} = 1 if / U (\w+)$/;
+        }
+    }
+
+    for my $file (sort keys %object) {
+        my %to;
+
+        for my $name (sort grep { !/^ngx_(?:http_)?(?:llm_)(?:\w+_)?module$/ }
+                           keys %{ $wanted{$file} })
+        {
+            my $other = $defined{$name} // next;
+
+            $to{$other} = 1;
+            push @up, "$file names $name of $other"
+                if $height{room($other)} > $height{room($file)};
+        }
+
+        $calls{$file} = [ sort keys %to ];
+    }
+
+    cmp_ok(scalar(keys %object), '>=', scalar(keys %source), 'all of the glue');
+    is(join("\n", @up), '', 'its rooms have arrows one way');
+
+    # those that are still to be undone, within a room each
+
+    my %known = map { $_ => 1 } map { my ($dir, @names) = split;
+                                      map { "$dir/ngx_http_llm_$_.c" } @names }
+        'http/conf added conf model models sunset warmup',
+        'http/access account claim usage usage_copy usage_sync',
+        'http/access guard guard_ask quota quota_head',
+        'http/request body handler no_route',
+        'http/observe busy capture spans variables',
+        'http/admin admin_add admin_alias admin_handler admin_model'
+            . ' admin_state admin_sync';
+
+    is(join("\n", grep { grep { !$known{$_} } split } circles(\%calls)), '',
+       'and its files no new circle');
 }
 
 # what is offered and nobody takes, by the objects of all that is built
