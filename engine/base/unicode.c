@@ -113,7 +113,7 @@ llm_unicode_run(uint32_t cp)
 }
 
 
-llm_unicode_category_t
+static llm_unicode_category_t
 llm_unicode_category(uint32_t cp)
 {
     return cp < llm_nelems(llm_unicode_ascii)

@@ -27,8 +27,6 @@ typedef enum {
 
 #define LLM_UC(category)  (1u << (category))
 
-llm_unicode_category_t llm_unicode_category(uint32_t cp);
-
 /* the set that \p{NAME} names, as "Lu", "L" or "Uppercase_Letter"; 0: there is
    no such name */
 uint32_t llm_unicode_named(const char *name, size_t len);

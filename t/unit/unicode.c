@@ -14,6 +14,17 @@ named(const char *name)
 }
 
 
+static int
+is_of(uint32_t categories, uint32_t cp)
+{
+    uint32_t  from, to;
+
+    from = cp;
+
+    return llm_unicode_range(categories, &from, &to) && from <= cp;
+}
+
+
 /* as many characters as are in the ranges of the categories; 0: the ranges are
    not in order, or touch one another */
 
@@ -62,9 +73,8 @@ test_names(void)
     all = LLM_UC(LLM_UC_CS);
 
     for (i = 0; i < llm_nelems(cases); i++) {
-        ok(named(cases[i].name)
-           == LLM_UC(llm_unicode_category(cases[i].cp)),
-           "U+%04X is %s", cases[i].cp, cases[i].name);
+        ok(is_of(named(cases[i].name), cases[i].cp), "U+%04X is %s",
+           cases[i].cp, cases[i].name);
         ok((all & named(cases[i].name)) == 0, "it is of one category");
         all |= named(cases[i].name);
     }
