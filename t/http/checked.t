@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 
 # What nginx -t takes and what it refuses, for each directive and parameter of
-# REFERENCE.md, by the kind of its value: nothing, an empty one, a negative, an
+# docs/directives.md, by the kind of its value: nothing, an empty one, a negative, an
 # overflowing one, a word, one beyond the bounds that the page names, two.  What
 # is refused is refused with file, line and name, and nothing crashes.
 

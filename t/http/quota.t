@@ -323,11 +323,11 @@ like($t->log('error.log'),
 
 # what the reference says
 
-my $pages = do { local (@ARGV, $/) = "$LLM::Test::ROOT/REFERENCE.md"; <> };
+my $pages = do { local (@ARGV, $/) = "$LLM::Test::ROOT/docs/directives.md"; <> };
 my ($said) = $pages =~ /about ([\d,]+) accounts in 1m/;
 
 $said =~ tr/,//d;
-cmp_ok(abs($accounts - $said), '<', $said / 10, "REFERENCE.md says $said");
+cmp_ok(abs($accounts - $said), '<', $said / 10, "docs/directives.md says $said");
 
 is_refused(token(1), 'rate_limit_exceeded', 'who has an account keeps it');
 is(ask('')->{status}, 200, 'who needs none is served');

@@ -2,7 +2,7 @@
 
 # README.md as its reader meets it: its configurations run as they stand (but
 # for ports and places), its commands answer as they are shown to, and its
-# tables list what the sources have, neither less nor more.  REFERENCE.md has
+# tables list what the sources have, neither less nor more.  docs/directives.md has
 # a test of its own.
 
 use strict;

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 
-# REFERENCE.md against the sources and nginx: a page for each directive of the
+# docs/directives.md against the sources and nginx: a page for each directive of the
 # module's tables and none besides, with the parameters, contexts and defaults
 # that the code has, and an example that nginx takes; each variable; links.
 
@@ -332,22 +332,38 @@ for my $example (map { LLM::Reference::chapter($_) =~ /^```nginx\n(.*?)^```\n/ms
 
 # ---- links ----
 
+# a path as a link of this file has it, from the root
+
+sub from {
+    my ($file, $path) = @_;
+    my @at = split m{/}, $file;
+
+    pop @at;
+
+    for my $part (split m{/}, $path) {
+        $part eq '..' ? pop @at : push @at, $part;
+    }
+
+    return join '/', @at;
+}
+
+
 my %anchors;
 
-for my $file (qw(README.md REFERENCE.md)) {
+for my $file (qw(README.md docs/directives.md)) {
     my $text = slurp($file) =~ s/^```.*?^```$//gmsr;
 
     $anchors{$file} = { map { lc(s/[^\w\- ]//gr =~ s/ /-/gr) => 1 }
                         $text =~ /^#+ (.*)$/mg };
 }
 
-for my $file (qw(README.md REFERENCE.md CONTRIBUTING.md engine/README.md)) {
+for my $file (qw(README.md docs/directives.md CONTRIBUTING.md engine/README.md)) {
     my $text = slurp($file) =~ s/^```.*?^```$//gmsr;
 
     for my $to ($text =~ /\]\((?!https?:)([^)\s]+)\)/g) {
         my ($path, $anchor) = $to =~ /^([^#]*)#?(.*)$/;
 
-        $path = $file if $path eq '';
+        $path = $path eq '' ? $file : from($file, $path);
         ok(-e "$LLM::Test::ROOT/$path"
            && ($anchor eq '' || $anchors{$path}{$anchor}),
            "$file: the link to $to");

@@ -1,6 +1,6 @@
 package LLM::Reference;
 
-# REFERENCE.md, taken apart, and what the sources say of the same things.
+# docs/directives.md, taken apart, and what the sources say of the same things.
 #
 #   my %page = LLM::Reference::pages();     a directive's name to its page
 #
@@ -37,7 +37,7 @@ sub slurp {
 
 # ---- the pages ----
 
-sub text { return slurp('REFERENCE.md') }
+sub text { return slurp('docs/directives.md') }
 
 
 # the part of a chapter ("##"), and its sections ("###"): names and texts
@@ -47,7 +47,7 @@ sub chapter {
 
     my ($part) = text() =~ /^## \Q$name\E\n(.*?)(?=^## |\z)/ms;
 
-    return $part // die "no chapter $name in REFERENCE.md\n";
+    return $part // die "no chapter $name in docs/directives.md\n";
 }
 
 
@@ -58,7 +58,7 @@ sub pages {
     shift @sections;
 
     while (my ($name, $text) = splice @sections, 0, 2) {
-        die "two pages of $name in REFERENCE.md\n" if $page{$name};
+        die "two pages of $name in docs/directives.md\n" if $page{$name};
         $page{$name} = page($name, $text);
     }
 
@@ -71,7 +71,7 @@ sub page {
 
     my ($syntax, $default, $context) = $text
         =~ /\A\n```text\nSyntax:   (.*?;)\nDefault:  (\S[^\n]*)\nContext:  ([^\n]*)\n```\n/s
-        or die "$name has no Syntax, Default and Context in REFERENCE.md\n";
+        or die "$name has no Syntax, Default and Context in docs/directives.md\n";
 
     my @lines = map { s/\s+/ /gr =~ s/^ //r } $syntax =~ /([^;]+;)/g;
     my (@items, %seen);
@@ -134,7 +134,7 @@ sub bullets {
         $said =~ s/\s+/ /g;
 
         for my $name ($names =~ /`([^`]+)`/g) {
-            die "REFERENCE.md says twice what $name is\n" if $says{$name};
+            die "docs/directives.md says twice what $name is\n" if $says{$name};
             $says{$name} = $said;
         }
     }
