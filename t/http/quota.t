@@ -324,7 +324,7 @@ like($t->log('error.log'),
 # what the reference says
 
 my $pages = do { local (@ARGV, $/) = "$LLM::Test::ROOT/docs/directives.md"; <> };
-my ($said) = $pages =~ /about ([\d,]+) accounts in 1m/;
+my ($said) = $pages =~ /about\s+([\d,]+)\s+accounts\s+in\s+1m/;
 
 $said =~ tr/,//d;
 cmp_ok(abs($accounts - $said), '<', $said / 10, "docs/directives.md says $said");

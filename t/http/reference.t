@@ -232,7 +232,7 @@ for my $case (
                       && "@{ $page{$_}{contexts} }" eq 'http' }
                sort keys %page;
 
-    my ($format) = LLM::Reference::chapter('Variables')
+    my ($format) = slurp('docs/observability.md')
                  =~ /^```nginx\n(log_format llm .*?;)\n/ms;
     my @seen;
 
@@ -317,57 +317,6 @@ same('variables', [ map { s/^\$//r =~ s/_NAME\z/_/r } keys %variable ],
         "log_format all '\$llm_nothing';\naccess_log logs/all.log all;"));
 
     like($out, qr/unknown "llm_nothing" variable/, 'and no others');
-}
-
-# the rest of the configurations
-
-for my $example (map { LLM::Reference::chapter($_) =~ /^```nginx\n(.*?)^```\n/msg }
-                 qw(Variables Traces))
-{
-    my ($status, $out) = check(LLM::Reference::configuration($example));
-
-    is($status, 0, 'an example of variables') or diag($out);
-}
-
-
-# ---- links ----
-
-# a path as a link of this file has it, from the root
-
-sub from {
-    my ($file, $path) = @_;
-    my @at = split m{/}, $file;
-
-    pop @at;
-
-    for my $part (split m{/}, $path) {
-        $part eq '..' ? pop @at : push @at, $part;
-    }
-
-    return join '/', @at;
-}
-
-
-my %anchors;
-
-for my $file (qw(README.md docs/directives.md)) {
-    my $text = slurp($file) =~ s/^```.*?^```$//gmsr;
-
-    $anchors{$file} = { map { lc(s/[^\w\- ]//gr =~ s/ /-/gr) => 1 }
-                        $text =~ /^#+ (.*)$/mg };
-}
-
-for my $file (qw(README.md docs/directives.md CONTRIBUTING.md engine/README.md)) {
-    my $text = slurp($file) =~ s/^```.*?^```$//gmsr;
-
-    for my $to ($text =~ /\]\((?!https?:)([^)\s]+)\)/g) {
-        my ($path, $anchor) = $to =~ /^([^#]*)#?(.*)$/;
-
-        $path = $path eq '' ? $file : from($file, $path);
-        ok(-e "$LLM::Test::ROOT/$path"
-           && ($anchor eq '' || $anchors{$path}{$anchor}),
-           "$file: the link to $to");
-    }
 }
 
 done_testing();
