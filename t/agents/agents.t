@@ -5,7 +5,7 @@
 # answers; then it is asked something else in the same talk; and what it says
 # of a model whose context is too short.
 #
-# Their settings are those that README.md shows, which is checked, too.
+# Their settings are those that docs/clients.md shows, which is checked, too.
 #
 # What the model says is a script (mkscript.py and template.jinja): two calls
 # with reasoning and a text before them, then an answer that says whether the
@@ -190,10 +190,10 @@ for my $name (sort keys %says) {
 $t->stop;
 
 
-# ---- README.md ----
+# ---- docs/clients.md ----
 
-my ($section) = LLM::Agent::read_file("$LLM::Test::ROOT/README.md")
-    =~ /^### Agents\n(.*?)^###? /ms;
+my ($section) = LLM::Agent::read_file("$LLM::Test::ROOT/docs/clients.md")
+    =~ /^## Agents\n(.*?)(?=^## |\z)/ms;
 
 my %shown;
 
@@ -211,12 +211,12 @@ for my $name (LLM::Agent::names()) {
     my $said = $shown{$name} // '';
 
     if (%$env) {
-        is_deeply({ $said =~ /(\w+)=(\S+)/g }, $env, "README: $name");
+        is_deeply({ $said =~ /(\w+)=(\S+)/g }, $env, "clients.md: $name");
     } elsif ($text =~ /^\{/) {
         is_deeply(eval { decode_json($said) }, decode_json($text),
-                  "README: $name");
+                  "clients.md: $name");
     } else {
-        is($said, $text, "README: $name");
+        is($said, $text, "clients.md: $name");
     }
 }
 

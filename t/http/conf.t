@@ -601,12 +601,13 @@ $t->stop(name => 'otel.conf');
 
 # ---- all of them ----
 
-my $readme = slurp('README.md');
+my $deploy = slurp('docs/deploy.md');
 
 for my $name (map { basename($_) } glob "$LLM::Test::ROOT/conf/*.conf") {
     my $text = slurp("conf/$name");
 
-    ok(index($readme, "| `conf/$name` |") >= 0, "conf/$name is in the README");
+    ok(index($deploy, "| `conf/$name` |") >= 0,
+       "conf/$name is in docs/deploy.md");
     like($text, qr/^\s*client_body_buffer_size\s+1m;/m,
          "conf/$name keeps prompts in memory") if $text =~ /\bllm_api\b/;
 }

@@ -1,9 +1,9 @@
 #!/usr/bin/perl
 
-# README.md as its reader meets it: its configurations run as they stand (but
-# for ports and places), its commands answer as they are shown to, and its
-# tables list what the sources have, neither less nor more.  docs/directives.md has
-# a test of its own.
+# README.md and docs/ as their reader meets them: configurations run as they
+# stand (but for ports and places), commands answer as they are shown to, and
+# tables list what the sources have, neither less nor more.  docs/directives.md
+# has a test of its own (reference.t); links are for t/unit/docs.t.
 
 use strict;
 use warnings;
@@ -12,15 +12,33 @@ use JSON::PP;
 use LLM::Test qw(slurp);
 use Test::More;
 
-my $readme = slurp('README.md');
-my %snippets = ('' => [], nginx => [], python => []);
+my %doc = map { $_ => slurp($_) }
+          'README.md', map { s{^\Q$LLM::Test::ROOT/\E}{}r }
+                       glob "$LLM::Test::ROOT/docs/*.md";
+my $readme = $doc{'README.md'};
+my %snippets;                       # by page and kind
 
-while ($readme =~ /^```(\w*)\n(.*?)^```\n/msg) {
-    push @{ $snippets{$1} }, $2;
+for my $page (sort keys %doc) {
+    while ($doc{$page} =~ /^```(\w*)\n(.*?)^```\n/msg) {
+        push @{ $snippets{$page}{$1} }, $2;
+    }
 }
 
-is(scalar @{ $snippets{nginx} }, 3, 'configurations that are tried here');
-is(scalar @{ $snippets{python} }, 1, 'and Python');
+delete $snippets{'docs/directives.md'};
+
+sub snippets {
+    my ($kind) = @_;
+
+    return map { my $page = $_;
+                 map { [ $page, $_ ] } @{ $snippets{$page}{$kind} // [] } }
+           sort keys %snippets;
+}
+
+is(join(' ', map { $_->[0] } snippets('nginx')),
+   'README.md README.md docs/cluster.md docs/deploy.md docs/models.md'
+   . ' docs/observability.md docs/observability.md', 'configurations');
+is(join(' ', map { $_->[0] } snippets('python')),
+   'README.md docs/structured-output.md', 'and Python');
 
 
 # what a program says and its status
@@ -73,9 +91,9 @@ sub configuration {
 }
 
 
-# the key that the README's command makes
+# the key that the command makes
 
-my ($make) = slurp('README.md')
+my ($make) = $doc{'docs/deploy.md'}
            =~ m{^\$ nginx-llm (key .*) >> /etc/nginx/llm-keys$}m;
 my ($told) = run('sh', '-c', "$LLM::Test::OBJS/llm $make");
 my ($secret) = $told =~ /^(sk-llm-\S+)$/m;
@@ -98,9 +116,11 @@ sub server {
 }
 
 
-my ($whole, $own, $tls) = @{ $snippets{nginx} };
+my ($whole) = @{ $snippets{'README.md'}{nginx} };
+my ($tls) = @{ $snippets{'docs/deploy.md'}{nginx} };
 
-for my $snippet (@{ $snippets{nginx} }) {
+for (snippets('nginx')) {
+    my ($page, $snippet) = @$_;
     my $t = server($snippet);
     my ($name) = $snippet =~ /^(\w+)/;
 
@@ -109,7 +129,8 @@ for my $snippet (@{ $snippets{nginx} }) {
 
     my ($status, $out) = $t->check;
 
-    is($status, 0, "the configuration that begins with $name") or diag($out);
+    is($status, 0, "$page: the configuration that begins with $name")
+        or diag($out);
 }
 
 
@@ -140,7 +161,7 @@ sub shape {
 }
 
 
-my ($session) = grep { /^\$ curl/m } @{ $snippets{''} };
+my ($session) = grep { /^\$ curl/m } @{ $snippets{'README.md'}{''} };
 my @steps = split /^\$ /m, $session;
 shift @steps;
 
@@ -198,16 +219,22 @@ for my $step (@steps) {
 SKIP: {
     my $python = "$LLM::Test::ROOT/.deps/venv/bin/python";
 
-    skip('no Python client, "./build.sh test" installs it', 2)
+    my %prints = ('README.md' => qr/2 \+ 2 = 4/,
+                  'docs/structured-output.md' => qr/^\{"name": ?"Ann", ?"age": ?30\}$/);
+
+    skip('no Python client, "./build.sh test" installs it', 4)
         unless -x $python;
 
-    $t->write_file('readme.py',
-                   $snippets{python}[0] =~ s/:8080/:$port/r);
+    for (snippets('python')) {
+        my ($page, $code) = @$_;
 
-    my ($out, $status) = run($python, $t->dir . '/readme.py');
+        $t->write_file('readme.py', $code =~ s/:8080/:$port/r);
 
-    is($status, 0, 'the Python client') or diag($out);
-    like($out, qr/2 \+ 2 = 4/, 'prints the answer');
+        my ($out, $status) = run($python, $t->dir . '/readme.py');
+
+        is($status, 0, "$page: the Python client") or diag($out);
+        like($out, $prints{$page}, "$page: it prints the answer");
+    }
 }
 
 # what is said of the log, and of long prompts
@@ -248,7 +275,7 @@ my %bodies = (responses => [ { input => 'a', max_output_tokens => 1 } ],
 $bodies{$_} = [ { query => 'a', documents => [ 'a' ] }, 'unsupported_model' ]
     for qw(rerank reranking v2/rerank);
 
-for my $row (rows('Endpoints', qr/endpoint/)) {
+for my $row (rows('api', 'Endpoints', qr/endpoint/)) {
     for my $endpoint ($row->[0] =~ /`(\w+ [^`]+)`/g) {
         my ($method, $path) = split ' ', $endpoint;
         my $known = exists $endpoints{$endpoint};
@@ -320,12 +347,13 @@ SKIP: {
 
 # ---- tables ----
 
-# rows of the table in a section whose head matches: [ cells ]
+# rows of the tables in a page's section whose head matches: [ cells ]
 
 sub rows {
-    my ($section, $head) = @_;
+    my ($page, $section, $head) = @_;
 
-    my ($text) = $readme =~ /^#+ \Q$section\E\n(.*?)(?=^#|\z)/ms;
+    my ($text) = $doc{"docs/$page.md"}
+        =~ /^#+ \Q$section\E\n(.*?)(?=^#|\z)/ms;
     my @rows;
 
     while ($text =~ /^(\|.*\n)\|[-| ]+\n((?:\|.*\n)+)/mg) {
@@ -338,7 +366,7 @@ sub rows {
         }
     }
 
-    ok(@rows > 0, "a table of $section");
+    ok(@rows > 0, "$page: a table of $section");
 
     return @rows;
 }
@@ -354,13 +382,10 @@ sub same {
 # bounds of requests
 
 my %limits = map { $_->[0] => $_->[1] }
-             rows('Limits of a request', qr/at most/);
+             rows('api', 'Limits of a request', qr/at most/);
 my ($llm, $internal, $flat)
     = map { slurp($_) } qw(engine/llm.h engine/api/api_internal.h
                            engine/base/flat.h);
-my %tables = (both => slurp('engine/api/fields.c'),
-              chat => slurp('engine/api/endpoint_chat.c'),
-              completions => slurp('engine/api/endpoint_completions.c'));
 
 sub bound {
     my ($text, $name) = @_;
@@ -390,17 +415,8 @@ told('`logit_bias`', bound($internal, 'LLM_API_MAX_BIAS')
      . ' tokens, -100 to 100 each');
 told('nesting', bound($flat, 'LLM_FLAT_MAX_DEPTH') . ' deep');
 
-for my $name (qw(temperature presence_penalty frequency_penalty)) {
-    my ($low, $high) = slurp('engine/base/sampling.def')
-        =~ /LLM_PARAM\($name, \w+, [^,]+, (-?\d+), (\d+)\)/;
-
-    told("`$name`", "$low to $high");
-}
-
-told('`top_logprobs`',
-     ($tables{chat} =~ /"top_logprobs",.*?,\s+0, (\d+) \}/)[0]);
-
-my ($most, $workers) = $readme =~ /has (\d+)\s+models and (\d+) workers at/;
+my ($most, $workers) = $doc{'docs/api.md'}
+    =~ /has\s+at\s+most\s+(\d+)\s+models\s+and\s+(\d+)\s+workers/;
 
 is($most, bound($llm, 'LLM_MAX_MODELS'), 'the bound of models');
 is($workers, bound($llm, 'LLM_MAX_WORKERS'), 'the bound of workers');
@@ -422,7 +438,8 @@ is($workers, bound($llm, 'LLM_MAX_WORKERS'), 'the bound of workers');
         my ($status, $out) = $t->check;
         my $want = join '.*', map { quotemeta } split /…/, $what;
 
-        ok(index($readme, "`$what`") >= 0, "$what: it is explained");
+        ok(index($doc{'docs/troubleshooting.md'}, "`$what`") >= 0,
+           "$what: it is explained");
         ok($status != 0 && $out =~ /$want/, 'and what nginx says')
             or diag($out);
     };
@@ -456,83 +473,118 @@ cmp_ok(scalar keys %files, '>', 10, 'files that CONTRIBUTING.md names');
 is(join(' ', grep { !-e "$LLM::Test::ROOT/$_" } sort keys %files), '',
    'all are there');
 
-# parameters of the API; "guided_*" stands for all of these
+# parameters of the API: each endpoint's tables have the rows of its source, with
+# their ranges and defaults
 
-my %fields;
+my %params;
+my $sampling = slurp('engine/base/sampling.def');
 
-for my $where (keys %tables) {
-    while ($tables{$where} =~ /\{ "(\w+)", LLM_FIELD_(\w+),\s+(\w+)/g) {
-        my ($name, $type, $to) = ($1, $2, $3);
-
-        $fields{$name} = $type eq 'REFUSED' ? 'refused by name'
-                       : $to eq 'LLM_FIELD_NOWHERE' ? 'checked, without effect'
-                       : $where;
-    }
-}
-
-$fields{$_} = 'both'
-    for slurp('engine/base/sampling.def') =~ /^\s+LLM_(?:PARAM|ALIAS)\((\w+)/mg;
-
-my %told;
-
-for my $row (rows('Endpoints', qr/parameters/)) {
-    my ($kind, $names) = @$row;
-
-    # explanations are no names
-
-    $names =~ s/\([^()]*\)//g unless $kind eq 'both';
-    $names =~ s/other than `?\w+`?//g;
-    $names =~ s/`(?:required|none|auto)`//g;
-
-    for ($names =~ /`([\w.*]+)`/g) {
-        my $name = s/\..*//r;
-
-        if ($name =~ s/\*$//) {
-            $told{$_} = $kind for grep { /^\Q$name\E/ } keys %fields;
-
-        } else {
-            $told{$name} = ($told{$name} // $kind) eq 'chat'
-                           && $kind eq 'completions' ? 'both'
-                         : $told{$name} // $kind;
-        }
-    }
-}
-
-# what is served in part stands where most of it is
-
-$fields{$_} = 'refused by name'
-    for qw(modalities);
-$fields{$_} = 'checked, without effect'
-    for qw(metadata user safety_identifier);
-
-is_deeply(\%told, \%fields, 'parameters of the API');
-
-# those of the endpoints without text; what several have stands in "all"
-
+while ($sampling =~ /^\s+LLM_(PARAM|ALIAS)\((\w+), (\w+), ([^,]+), ([^,]+), ([^)]+)\)/mg)
 {
-    my %kinds = map { $_->[0] => [ $_->[1] =~ /`(\w+)`/g ] }
-                rows('Endpoints', qr/without text/);
-    my %is = map { $_ => [] } qw(embeddings rerank score);
+    $params{$2} = $1 eq 'PARAM'
+        ? { type => $3, default => $4, range => [ $5, $6 ] }
+        : { type => $4, range => [ $5, $6 ] };
+}
 
-    for my $file (qw(embeddings rerank)) {
-        my $text = slurp("engine/api/endpoint_$file.c");
+# { name => [ type, where it goes, least, most ] } of a table
 
-        while ($text =~ /llm_api_(\w+)_rows\[\] = \{(.*?)^\};/msg) {
-            my ($name, $rows) = ($1, $2);
+sub fields {
+    my ($file, $table) = @_;
+    my ($rows) = slurp("engine/api/$file.c")
+        =~ /\b\Q$table\E\[\] = \{\n(.*?)^\};/ms;
+    my %fields;
 
-            $name = 'embeddings' if $name eq 'embedding';
-            push @{ $is{$name} }, grep { $rows !~ /"$_", LLM_FIELD_REFUSED/ }
-                                  $rows =~ /\{ "(\w+)"/g;
-        }
+    while (($rows // '') =~ /\{\s"(\w+)",\s+LLM_FIELD_(\w+),\s+([^{}]*?),\s*
+                             ([-\w]+),\s*([-\w]+)\s\}/gx)
+    {
+        $fields{$1} = [ $2, $3, $4, $5 ];
     }
 
-    my %all = map { $_ => 1 } @{ $kinds{all} };
-    my %values = map { $_ => 1 } qw(float base64);
+    ok(%fields, "fields of $table");
 
-    for my $name (sort keys %is) {
-        same("parameters of $name",
-             [ grep({ !$values{$_} } @{ $kinds{$name} }), keys %all ],
-             $is{$name});
+    return \%fields;
+}
+
+# as the tables have it
+
+sub range {
+    my ($type, $least, $most) = @_;
+
+    return 'boolean' if $type eq 'BOOL';
+    return $type =~ /^(?:STRING|ARRAY|OBJECT)$/ ? lc $type : ''
+        if $type !~ /^(?:INT|PARAM_\w+|NUMBER|ABOVE)$/;
+    return "above $least, to $most" if $type =~ /ABOVE/;
+    return "$least or more" if $most =~ /^(?:INT32_MAX|2147483647)$/;
+    return "$least to $most";
+}
+
+my $shared = fields('fields', 'llm_api_shared_rows');
+
+$shared->{$_} = [ $params{$_}{type}, 'sampling', @{ $params{$_}{range} } ]
+    for keys %params;
+
+my %refused = map { my $row = $_; map { $_ => $row->[0] } $row->[1] =~ /`(\w+)`/g }
+              rows('api', 'Parameters that are refused', qr/names/);
+my %unheard = map { my $row = $_; map { $_ => $row->[1] } $row->[0] =~ /`(\w+)`/g }
+              rows('api', 'Parameters without effect', qr/name/);
+
+for my $case (
+    [ $shared, 'all that generate text', map { [ $_, qr/^\| name \| range/ ] }
+      'Length and number of answers', 'Sampling', 'Stream and format',
+      'Cache and client' ],
+    map { [ fields("endpoint_$_->[0]", "llm_api_$_->[1]_rows"), "`$_->[2]`",
+            [ $_->[2], qr/^\| name \| range/ ] ] }
+        [ qw(chat chat chat/completions) ],
+        [ qw(completions completion completions) ],
+        [ qw(responses responses responses) ],
+        [ qw(messages messages messages) ],
+        [ qw(infill infill infill) ],
+        [ qw(embeddings embedding embeddings) ],
+        [ qw(rerank rerank rerank) ], [ qw(rerank score score) ],
+        [ qw(tokenize tokenize tokenize) ],
+        [ qw(tokenize detokenize detokenize) ])
+{
+    my ($fields, $where, @tables) = @$case;
+    my %told;
+
+    for my $row (map { rows('api', @$_) } @tables) {
+        my ($names, $range, $default, $meaning) = @$row;
+
+        for my $name ($names =~ /`(\w+)`/g) {
+            my $f = $fields->{$name} // $shared->{$name};
+
+            $told{$name} = 1;
+            ok($f, "$where: $name is one of its parameters") or next;
+
+            # a row for several may have several, or none where it says more
+
+            my $want = range($f->[0], @$f[2, 3]);
+
+            ok(index($range, $want) >= 0, "$where: the range of $name")
+                or diag("$range, not $want") if $fields->{$name} && $range ne '';
+            is($default, $params{$name}{default} + 0,
+               "$where: the default of $name")
+                if $fields->{$name} && defined $params{$name}{default};
+        }
+
+        # a chat to be tokenized has the parameters of chats
+
+        $told{$_} = 1 for grep { $where eq '`tokenize`' && $fields->{$_} }
+                          $meaning =~ /`(\w+)`/g;
+    }
+
+    for my $name (sort keys %$fields) {
+        my ($type, $to) = @{ $fields->{$name} };
+
+        if ($type eq 'REFUSED') {
+            ok($refused{$name}, "$where: $name is told to be refused");
+        } elsif ($to eq 'LLM_FIELD_NOWHERE') {
+            ok(defined $unheard{$name} || $told{$name}
+               || $name =~ /^(?:messages|stop|top_logprobs)$/,
+               "$where: $name is told to be without effect");
+        } else {
+            ok($told{$name}, "$where: $name is there");
+        }
     }
 }
 
@@ -541,7 +593,7 @@ is_deeply(\%told, \%fields, 'parameters of the API');
 my %pinned = map { slurp("t/sdk/clients/$_.txt") =~ /^([\w.-]+)==(\S+)/mg }
                  qw(aider openai2 openai3);
 
-for my $row (rows('Clients that are tested', qr/package/)) {
+for my $row (rows('clients', 'Clients that are tested', qr/package/)) {
     my @packages = $row->[0] =~ /`([^`]+)`/g;
 
     is($row->[1], join(', ', map { $pinned{$_} // 'none' } @packages),
@@ -553,18 +605,16 @@ for my $row (rows('Clients that are tested', qr/package/)) {
 my ($help) = run("$LLM::Test::OBJS/llm", '--help');
 
 same('commands of objs/llm',
-     [ map { $_->[0] =~ /^`llm (\w+)/ } rows('Commands', qr/command/) ],
+     [ map { $_->[0] =~ /^`llm (\w+)/ } rows('cli', 'Commands of llm', qr/command/) ],
      [ $help =~ /^  llm (\w+)/mg ]);
 
 my ($usage) = slurp('build.sh') =~ /^usage: .*?\n\n(.*?)\n\n/ms;
-my %said = map { $_ => 1 } $readme =~ /\.\/build\.sh (\w+)/g;
-
-$said{$_} = 1
-    for map { /`(\w+)`/g } $readme =~ /`\.\/build\.sh test[^`]*`(.*?)\./s;
+my $commands = join "\n", map { $_->[0] } rows('cli', 'build.sh', qr/command/);
+my %said = map { $_ => 1 } $commands =~ /\.\/build\.sh (\w+)/g;
 
 same('commands of build.sh', [ keys %said ], [ $usage =~ /^  (\w+)/mg ]);
 same('benches of build.sh',
-     [ map { split /\|/ } $readme =~ /`bench\s+\[([\w|]+)\]`/ ],
-     [ slurp('t/bench/bench.sh') =~ /^  (\w+)  +\S/mg ]);
+     [ map { split /\\?\|/ } $commands =~ /bench \[([\w|\\]+)\]`/ ],
+     [ $usage =~ /"bench (\w+)"/g ]);
 
 done_testing();

@@ -13,8 +13,9 @@ from skills_words import WORDS, made_up, plain_sentence
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "engine/README.md",
-           "t/models/*.py", "engine/*/*.c", "engine/*/*.h", "http/*/*.c",
-           "t/http/*.t", "conf/*.conf", "build.sh"]
+           "docs/*.md", "docs/internals/*.md", "t/models/*.py",
+           "engine/*/*.c", "engine/*/*.h", "http/*/*.c", "t/http/*.t",
+           "conf/*.conf", "build.sh"]
 
 ROLES = ["You are a coding agent that works in a terminal.",
          "You are an assistant for software engineers.",

@@ -31,7 +31,7 @@ my $modules = "$LLM::Test::ROOT/.deps/agents/node_modules";
 
 # For each: the program, the request that it makes, the arguments before a
 # question, and those before the next one of the same talk.  Its settings are
-# what README.md says that it takes, as a file or in the environment; "quiet"
+# what docs/clients.md says that it takes, as a file or in the environment; "quiet"
 # is what keeps it from asking its makers, or the model, for more.
 
 my %agents = (
