@@ -136,7 +136,7 @@ install_all() {
         echo 'load_module modules/ngx_http_llm_module.so;' \
             > "$dest$conf/modules-enabled/50-mod-http-llm.conf"
         say "enabled in $conf/modules-enabled; now add an llm_model" \
-            "(README.md) and reload nginx"
+            "(docs/directives.md) and reload nginx"
     else
         say "installed; put 'load_module modules/ngx_http_llm_module.so;'" \
             "first in nginx.conf"
