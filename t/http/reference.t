@@ -1,8 +1,8 @@
 #!/usr/bin/perl
 
-# docs/directives.md against the sources and nginx: a page for each directive of the
-# module's tables and none besides, with the parameters, contexts and defaults
-# that the code has, and an example that nginx takes; each variable; links.
+# docs/directives.md against the sources and nginx: a page for each directive
+# of the module's tables and none besides, with the parameters, contexts and
+# defaults that the code has, and an example that nginx takes; each variable.
 
 use strict;
 use warnings;
