@@ -80,7 +80,7 @@ llm_served_advice(llm_served_t *m, const llm_gguf_t *g)
     size_t     i;
     llm_err_t  err;
 
-    llm_sampling_default(&m->advised);
+    llm_sampling_default(&m->env.advised);
 
     for (i = 0; i < llm_nelems(llm_advice); i++) {
         (void) snprintf(key, sizeof(key), "general.sampling.%s",
@@ -89,7 +89,7 @@ llm_served_advice(llm_served_t *m, const llm_gguf_t *g)
         rc = llm_gguf_get_f32(g, key, &v, &err);
 
         if (rc == LLM_OK
-            && llm_advice_set(&m->advised, llm_advice[i].id, v) != LLM_OK)
+            && llm_advice_set(&m->env.advised, llm_advice[i].id, v) != LLM_OK)
         {
             (void) llm_fail(&err, "%s: %s: %g is out of range",
                             llm_gguf_name(g), key, v);

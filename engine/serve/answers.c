@@ -1,11 +1,8 @@
 /*
- * What the vocabulary and the template alone can answer: a preparation thread
- * makes the whole answer, the scheduler's thread sends it, as far as there is
- * room in the ring.  Such a request has no sequence, no page and no place in
- * the scheduler; it is admitted, counted and bounded like all others.
- *
- * An answer is the request's: text in prep.answer, or the tokens of its only
- * prompt.  prep.sent is how many of its bytes, or tokens, have been sent.
+ * Sends the answers that needed no model (engine/prepare/answers.c made them),
+ * as far as there is room in the ring.  Their requests are admitted, counted
+ * and bounded like all others.  prep.sent is how many bytes of the text, or
+ * tokens, have been sent.
  */
 
 #include "engine/serve/engine.h"
@@ -14,107 +11,6 @@
 #define LLM_ANSWER_TEXT    8192
 #define LLM_ANSWER_TOKENS  1024
 
-
-/* ---- making it ---- */
-
-static int
-llm_answer_text(llm_req_t *r, llm_err_t *err)
-{
-    return r->prep.answer.failed ? llm_fail(err, "no memory for the answer")
-                                 : LLM_OK;
-}
-
-
-static int
-llm_answer_detokenize(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
-{
-    int                rc;
-    uint32_t           i;
-    llm_str_t          s;
-    llm_detok_t        d;
-    llm_prompt_ids_t  *p;
-
-    p = &r->prep.prompts[0];
-
-    llm_detok_init(&d, m->vocab, 1, 1);
-
-    for (i = 0; i < p->n; i++) {
-        s = llm_detok_push(&d, p->ids[i]);
-        (void) llm_buf_add(&r->prep.answer, s.data, s.len);
-    }
-
-    s = llm_detok_flush(&d, 1);
-    (void) llm_buf_add(&r->prep.answer, s.data, s.len);
-
-    rc = d.failed ? llm_fail(err, "no memory for the answer")
-                  : llm_answer_text(r, err);
-
-    llm_detok_free(&d);
-
-    return rc;
-}
-
-
-static int
-llm_answer_render(const llm_served_t *m, llm_req_t *r,
-    const llm_prep_how_t *how, llm_err_t *err)
-{
-    llm_prompt_t  prompt;
-
-    if (llm_prep_render(m, r, how, &prompt, err) != LLM_OK) {
-        return LLM_ERROR;
-    }
-
-    (void) llm_buf_add(&r->prep.answer, prompt.text, prompt.len);
-    llm_prompt_free(&prompt);
-
-    return llm_answer_text(r, err);
-}
-
-
-int
-llm_prep_answer(const llm_served_t *m, llm_req_t *r, const llm_prep_how_t *how,
-    llm_err_t *err)
-{
-    int             rc;
-    llm_request_t  *msg;
-
-    msg = r->msg;
-
-    switch (msg->task) {
-
-    case LLM_TASK_RENDER:
-        rc = msg->kind == LLM_KIND_CHAT
-             ? llm_answer_render(m, r, how, err)
-             : llm_fail(err, "malformed request to the engine");
-        break;
-
-    case LLM_TASK_DESCRIBE:
-        llm_describe_tokenizer(m, &r->prep.answer);
-        rc = llm_answer_text(r, err);
-        break;
-
-    case LLM_TASK_PROPS:
-        llm_describe_props(m, &r->prep.answer);
-        rc = llm_answer_text(r, err);
-        break;
-
-    default:
-        rc = msg->kind == LLM_KIND_CHAT ? llm_prep_chat(m, r, how, err)
-                                        : llm_prep_completion(m, r, err);
-
-        if (rc == LLM_OK && msg->task == LLM_TASK_DETOKENIZE) {
-            rc = llm_answer_detokenize(m, r, err);
-        }
-
-        r->prep.prompt_tokens = r->prep.prompts[0].n;
-    }
-
-    return rc;
-}
-
-
-/* ---- sending it ---- */
 
 static int
 llm_answer_send_start(const llm_served_t *m, llm_req_t *r)
@@ -222,7 +118,7 @@ llm_answer_send_pieces(const llm_served_t *m, llm_req_t *r,
     size = 0;
 
     for (n = 0; n < p->n - r->prep.sent; n++) {
-        more = sizeof(*t) + llm_vocab_bytes(m->vocab, ids[n]).len;
+        more = sizeof(*t) + llm_vocab_bytes(m->env.vocab, ids[n]).len;
 
         if (n && sizeof(*ev) + size + more > LLM_EVENT_MAX) {
             break;
@@ -243,7 +139,7 @@ llm_answer_send_pieces(const llm_served_t *m, llm_req_t *r,
     bytes = (char *) (t + n);
 
     for (i = 0; i < n; i++) {
-        s = llm_vocab_bytes(m->vocab, ids[i]);
+        s = llm_vocab_bytes(m->env.vocab, ids[i]);
 
         memset(&t[i], 0, sizeof(*t));
         t[i].id = ids[i];

@@ -25,10 +25,8 @@
 
 #include "engine/base/thread.h"
 #include "engine/ipc/engines.h"
-#include "engine/model/model.h"
-#include "engine/sched/sched.h"
+#include "engine/prepare/prepare.h"
 #include "engine/serve/turns.h"
-#include "engine/text/chat/chat.h"
 
 /* the first is for small messages; of the others one runs at a time, and each
    can have a compilation that was put aside */
@@ -39,13 +37,6 @@
 
 /* synthetic.c; never there without LLM_TEST */
 typedef struct llm_synthetic_s  llm_synthetic_t;
-
-/* rank.c: the prompt of a pair, as a converted Qwen3-Reranker or an encoder
-   has it: text with the places {query} and {document} */
-typedef struct {
-    char                *text;          /* owned; NULL: there is none */
-    size_t               len;
-} llm_rank_text_t;
 
 /* warm.c: requests that the model runs before it is ready, one after another;
    its state is LOADING meanwhile */
@@ -95,17 +86,8 @@ struct llm_served_s {
 
     llm_model_t         *model;
     llm_synthetic_t     *synthetic;     /* instead of a model */
-    llm_vocab_t         *vocab;
-    llm_gram_cache_t    *grams;
-    llm_chat_t          *chat;          /* NULL: see chat_err */
-    llm_buf_t            template;      /* its text */
-    _Atomic uint64_t     mended;        /* what the log has told that the
-                                           template had mended for it;
-                                           preparation threads; relaxed */
-    llm_err_t            chat_err;
-    llm_rank_text_t      rank;
-    llm_sampling_t       advised;       /* what the file says for requests that
-                                           do not */
+    llm_prep_env_t       env;           /* what preparation threads see of it */
+    _Atomic uint64_t     mended;        /* env.mended */
     llm_err_t            load_err;      /* status 0: it is loaded */
     llm_runner_t         runner;
 
@@ -274,47 +256,7 @@ void llm_engine_masked(void *data);
    of those files are there? */
 uint32_t llm_engine_show_replaced(llm_engine_t *e, uint32_t model);
 
-/* how a thread prepares a request */
-typedef struct {
-    int                  never;         /* it compiles no grammar: LLM_LATER */
-    int                (*pause)(void *data);    /* llm_gram_pause(), and
-                                           llm_jinja_opts_t's */
-    void                *data;
-} llm_prep_how_t;
-
-/* prompt.c */
-/* a chat's text; how: NULL: at once */
-int llm_prep_render(const llm_served_t *m, const llm_req_t *r,
-    const llm_prep_how_t *how, llm_prompt_t *prompt, llm_err_t *err);
-/* the only prompt of a chat; all prompts of a completion, or inputs to be
-   embedded; all pairs */
-int llm_prep_chat(const llm_served_t *m, llm_req_t *r,
-    const llm_prep_how_t *how, llm_err_t *err);
-int llm_prep_completion(const llm_served_t *m, llm_req_t *r, llm_err_t *err);
-int llm_prep_pairs(const llm_served_t *m, llm_req_t *r, llm_err_t *err);
-/* a prompt without a token gets one, or is refused */
-int llm_prep_empty(const llm_served_t *m, const llm_req_t *r,
-    llm_prompt_ids_t *p, llm_err_t *err);
-/* how many tokens may be generated behind the prompt */
-int llm_prep_room(const llm_served_t *m, const llm_req_t *r,
-    const llm_prompt_ids_t *p, uint32_t *max_gen, llm_err_t *err);
-/* LLM_ERROR: no memory */
-int llm_prep_echo(const llm_served_t *m, const llm_req_t *r,
-    llm_prompt_ids_t *p);
-
-/* filter.c: allowed tokens, bad words, sequence breakers */
-int llm_prep_filter(const llm_served_t *m, llm_req_t *r, llm_err_t *err);
-
 /* answers.c */
-/* the answer of a task that needs no model; in any thread */
-int llm_prep_answer(const llm_served_t *m, llm_req_t *r,
-    const llm_prep_how_t *how, llm_err_t *err);
-/* does a preparation thread answer it? */
-static inline int
-llm_prep_answers(const llm_request_t *msg)
-{
-    return msg->task >= LLM_TASK_TOKENIZE && msg->task <= LLM_TASK_PROPS;
-}
 /* sends what there is room for; nonzero if something is left */
 int llm_engine_send_answers(llm_engine_t *e);
 
@@ -342,79 +284,9 @@ void llm_engine_ask(llm_engine_t *e, llm_req_t *r);
 /* sends what there is room for; nonzero if something is left */
 int llm_engine_send_asked(llm_engine_t *e);
 
-/* describe.c */
-void llm_describe_tokenizer(const llm_served_t *m, llm_buf_t *out);
-void llm_describe_props(const llm_served_t *m, llm_buf_t *out);
-
-/* infill.c: the tokens of a text before a gap, then what follows the gap */
-int llm_prep_infill(const llm_served_t *m, const llm_req_t *r,
-    llm_prompt_ids_t *p, llm_err_t *err);
-
-/* grammar.c: what the choices must look like, if they must; after the prompts
-   are made.  LLM_LATER: another thread is to go on; how: NULL: at once */
-int llm_prep_grammar(const llm_served_t *m, llm_req_t *r,
-    const llm_prep_how_t *how, llm_err_t *err);
-
-/* calls.c */
-/* what a chat's grammar is made from */
-typedef struct {
-    const llm_request_t  *msg;
-    const llm_tools_t    *tools;
-    const llm_format_t   *format;       /* NULL: not a chat */
-    int                   open;         /* as in llm_prepared_t */
-    const llm_toktree_t  *tree;
-    int                   begun;        /* the grammar is that of a call that
-                                           has begun */
-    int                   loose;        /* any object for arguments */
-    const llm_prep_how_t  *how;
-    int                   later;        /* it was not compiled, because of
-                                           that */
-    int                   stopped;      /* it was, until nobody needed it */
-} llm_rule_ctx_t;
-
-/* the form of calls that a grammar can write, or NULL */
-const llm_form_t *llm_calls_form(const llm_format_t *f);
-/* one call or more, as the request allows; what follows of such behind
-   the beginning */
-int llm_calls_node(const llm_rule_ctx_t *ctx, llm_gram_build_t *b,
-    llm_gn_t *node, llm_err_t *err);
-int llm_calls_begun(const llm_rule_ctx_t *ctx, llm_gram_build_t *b,
-    llm_gn_t *node, llm_err_t *err);
-/* calls_tool.c: a mark; any: see llm_form_t */
-llm_gn_t llm_calls_mark(llm_gram_build_t *b, const llm_toktree_t *tree,
-    llm_str_t mark, llm_str_t any);
-
 /* advice.c: what the file says of sampling; what is out of range is left out,
    and logged */
 void llm_served_advice(llm_served_t *m, const llm_gguf_t *g);
-
-/* rank.c */
-/* reads the text, if there is one, or makes an encoder's; after the model and
-   the vocabulary.  LLM_ERROR: no memory */
-int llm_rank_load(llm_served_t *m, const llm_gguf_t *g, llm_err_t *err);
-void llm_rank_free(llm_rank_text_t *t);
-/* can the model rank?  If not, err says what its file lacks */
-int llm_rank_check(const llm_served_t *m, llm_err_t *err);
-/* appends the prompt of a pair to out; spans, LLM_RANK_SPANS at most, are the
-   parts that are the template's; returns their number */
-#define LLM_RANK_SPANS  8
-uint32_t llm_rank_write(const llm_rank_text_t *t, llm_str_t query,
-    llm_str_t document, llm_buf_t *out, llm_span_t *spans);
-
-/* task.c */
-/* does the model do the request's task?  If not, err says why */
-int llm_prep_task(const llm_served_t *m, const llm_request_t *msg,
-    llm_err_t *err);
-/* must its prompts be computed in one step each? */
-int llm_prep_whole(const llm_served_t *m);
-/* which states of a prompt of n tokens become its vector */
-void llm_prep_pool(const llm_served_t *m, llm_pool_t *pool, uint32_t n);
-
-/* prep.c */
-/* all that the scheduler needs of a request; in any thread.  LLM_LATER: as
-   llm_prep_grammar(), and the call is to be made again */
-int llm_prep_request(const llm_served_t *m, llm_req_t *r,
-    const llm_prep_how_t *how, llm_err_t *err);
 
 /* preparers.c */
 void *llm_engine_prepare_main(void *preparer);

@@ -112,26 +112,30 @@ llm_served_path(const llm_served_t *m)
 static void
 llm_served_template(llm_served_t *m, const llm_gguf_t *g)
 {
-    int         rc;
-    llm_str_t   src, bos, eos;
+    int              rc;
+    llm_str_t        src, bos, eos;
+    llm_prep_env_t  *env;
 
-    llm_buf_init(&m->template, LLM_TEMPLATE_MAX);
-    m->chat_err.status = 0;
+    env = &m->env;
+
+    llm_buf_init(&env->template, LLM_TEMPLATE_MAX);
+    env->chat_err.status = 0;
 
     if (m->conf.template_path) {
-        if (llm_file_read(m->conf.template_path, &m->template, &m->chat_err)
+        if (llm_file_read(m->conf.template_path, &env->template,
+                          &env->chat_err)
             != LLM_OK)
         {
-            llm_buf_free(&m->template);
+            llm_buf_free(&env->template);
             return;
         }
 
     } else {
         rc = llm_gguf_get_str(g, "tokenizer.chat_template", &src,
-                              &m->chat_err);
+                              &env->chat_err);
 
         if (rc == LLM_ABSENT) {
-            (void) llm_fail_with(&m->chat_err, 400, "no_chat_template",
+            (void) llm_fail_with(&env->chat_err, 400, "no_chat_template",
                                  "model", "this model has no chat template; "
                                  "use completions");
         }
@@ -140,20 +144,20 @@ llm_served_template(llm_served_t *m, const llm_gguf_t *g)
             return;
         }
 
-        if (llm_buf_add(&m->template, src.data, src.len) != LLM_OK) {
-            (void) llm_fail(&m->chat_err, "the chat template has %zu bytes, "
+        if (llm_buf_add(&env->template, src.data, src.len) != LLM_OK) {
+            (void) llm_fail(&env->chat_err, "the chat template has %zu bytes, "
                             "more than %d", src.len, LLM_TEMPLATE_MAX);
-            llm_buf_free(&m->template);
+            llm_buf_free(&env->template);
             return;
         }
     }
 
-    src.data = m->template.data;
-    src.len = m->template.len;
-    bos = llm_vocab_bytes(m->vocab, llm_vocab_bos(m->vocab));
-    eos = llm_vocab_bytes(m->vocab, llm_vocab_eos(m->vocab));
+    src.data = env->template.data;
+    src.len = env->template.len;
+    bos = llm_vocab_bytes(env->vocab, llm_vocab_bos(env->vocab));
+    eos = llm_vocab_bytes(env->vocab, llm_vocab_eos(env->vocab));
 
-    m->chat = llm_chat_create(src, bos, eos, &m->chat_err);
+    env->chat = llm_chat_create(src, bos, eos, &env->chat_err);
 }
 
 
@@ -216,6 +220,7 @@ llm_served_model(llm_served_t *m, llm_err_t *err)
     llm_served_opts(m, &opts);
 
     m->model = llm_model_load(llm_served_path(m), &opts, err);
+    m->env.model = m->model;
     if (m->model == NULL) {
         return LLM_ERROR;
     }
@@ -295,20 +300,20 @@ llm_served_read(llm_served_t *m)
 
     g = llm_model_gguf(m->model);
 
-    m->vocab = llm_vocab_load(g, err);
-    if (m->vocab == NULL) {
+    m->env.vocab = llm_vocab_load(g, err);
+    if (m->env.vocab == NULL) {
         return LLM_ERROR;
     }
 
-    if (llm_vocab_warning(m->vocab)) {
+    if (llm_vocab_warning(m->env.vocab)) {
         llm_engine_log(m->engine, LLM_LOG_WARN, "model \"%s\": %s",
-                       m->conf.name, llm_vocab_warning(m->vocab));
+                       m->conf.name, llm_vocab_warning(m->env.vocab));
     }
 
     llm_served_template(m, g);
     llm_served_advice(m, g);
 
-    if (llm_rank_load(m, g, err) != LLM_OK) {
+    if (llm_rank_load(&m->env, g, err) != LLM_OK) {
         return LLM_ERROR;
     }
 
@@ -497,25 +502,26 @@ llm_served_close(llm_served_t *m)
         m->sched = NULL;
     }
 
-    llm_buf_free(&m->template);
+    llm_buf_free(&m->env.template);
 
-    if (m->chat) {
-        llm_chat_free(m->chat);
-        m->chat = NULL;
+    if (m->env.chat) {
+        llm_chat_free(m->env.chat);
+        m->env.chat = NULL;
     }
 
-    llm_gram_cache_free(m->grams);
-    m->grams = NULL;
-    llm_rank_free(&m->rank);
+    llm_gram_cache_free(m->env.grams);
+    m->env.grams = NULL;
+    llm_rank_free(&m->env.rank);
 
-    if (m->vocab) {
-        llm_vocab_free(m->vocab);
-        m->vocab = NULL;
+    if (m->env.vocab) {
+        llm_vocab_free(m->env.vocab);
+        m->env.vocab = NULL;
     }
 
     if (m->model) {
         llm_model_free(m->model);
         m->model = NULL;
+        m->env.model = NULL;
     }
 
 #ifdef LLM_TEST

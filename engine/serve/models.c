@@ -19,7 +19,7 @@ llm_served_ready(llm_served_t *m)
     memset(&conf, 0, sizeof(conf));
 
     conf.runner = m->runner;
-    conf.vocab = m->vocab;
+    conf.vocab = m->env.vocab;
     conf.zone = e->zone;
     conf.kept = e->kept;
     conf.model = m->index;
@@ -27,15 +27,21 @@ llm_served_ready(llm_served_t *m)
     conf.masked = llm_engine_masked;
     conf.data = e;
 
-    m->grams = llm_gram_cache_create(m->vocab);
+    m->env.grams = llm_gram_cache_create(m->env.vocab);
 
-    if (m->grams == NULL) {
+    if (m->env.grams == NULL) {
         return llm_fail(&m->load_err, "no memory for the model");
     }
 
     m->sched = llm_sched_create(&conf, &m->load_err);
 
-    return m->sched ? LLM_OK : LLM_ERROR;
+    if (m->sched == NULL) {
+        return LLM_ERROR;
+    }
+
+    m->env.eog = llm_sched_eog(m->sched, &m->env.n_eog);
+
+    return LLM_OK;
 }
 
 
@@ -75,7 +81,7 @@ llm_served_show(const llm_served_t *m)
 
     hp = llm_model_hparams(m->model);
 
-    llm_zone_advise(m->engine->zone, m->index, &m->advised);
+    llm_zone_advise(m->engine->zone, m->index, &m->env.advised);
     llm_zone_set(z->ctx_train, hp->n_ctx_train);
     llm_zone_set(z->n_embd, hp->n_embd);
     llm_zone_set(z->n_params, hp->n_params);
@@ -187,10 +193,10 @@ llm_served_open(llm_served_t *m)
         snprintf(device, sizeof(device), "%s", m->conf.device);
     }
 
-    if (m->chat == NULL) {
+    if (m->env.chat == NULL) {
         llm_engine_log(e, LLM_LOG_WARN, "model \"%s\": no chat: %s",
-                       m->conf.name, m->chat_err.msg);
-        llm_served_hide(m, &m->chat_err);
+                       m->conf.name, m->env.chat_err.msg);
+        llm_served_hide(m, &m->env.chat_err);
     }
 
     llm_engine_log(e, LLM_LOG_NOTICE, "model \"%s\" is ready: %s, context "

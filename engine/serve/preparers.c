@@ -161,7 +161,7 @@ llm_prepare(llm_preparer_t *p, llm_req_t *r)
     how.pause = p->small ? NULL : llm_preparer_pause;
     how.data = p;
 
-    rc = llm_prep_request(r->served, r, &how, &err);
+    rc = llm_prep_request(&r->served->env, r, &how, &err);
 
     if (rc == LLM_ERROR) {
         llm_req_fail(r, &err, 0);

@@ -526,8 +526,8 @@ llm_engine_prepared(llm_engine_t *e, llm_req_t *r)
         return;
     }
 
-    r->state = llm_prep_answers(r->msg) ? LLM_REQ_ANSWERED
-                                        : LLM_REQ_SCHEDULED;
+    r->state = llm_prep_needs_model(r->msg) ? LLM_REQ_SCHEDULED
+                                            : LLM_REQ_ANSWERED;
     llm_engine_count(e, r, llm_req_bytes(r));
 
     if (e->n_bytes > e->max_bytes) {
@@ -553,8 +553,8 @@ llm_engine_admit(llm_engine_t *e, llm_req_t *r)
     llm_err_t  err;
 
     retry = 1;
-    r->state = llm_prep_answers(r->msg) ? LLM_REQ_ANSWERED
-                                        : LLM_REQ_SCHEDULED;
+    r->state = llm_prep_needs_model(r->msg) ? LLM_REQ_SCHEDULED
+                                            : LLM_REQ_ANSWERED;
 
     if (r->state == LLM_REQ_ANSWERED) {
         r->run.start_us = llm_now_us();

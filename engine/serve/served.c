@@ -44,6 +44,13 @@ llm_served_create(llm_engine_t *e, uint32_t index,
     rc |= llm_served_dup(&m->conf.device);
     rc |= llm_served_dup(&m->file);
 
+    m->env.name = m->conf.name;
+    m->env.runner = &m->runner;
+    m->env.max_bytes = e->max_bytes;
+    m->env.log = e->log;
+    m->env.log_data = e->log_data;
+    m->env.mended = &m->mended;
+
     m->next = e->served;
     e->served = m;
     llm_served_place(m, LLM_SERVED_MODEL, 1);

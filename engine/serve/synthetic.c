@@ -116,8 +116,8 @@ llm_synthetic_open(llm_served_t *m, llm_err_t *err)
         return LLM_ERROR;
     }
 
-    m->vocab = llm_vocab_load(s->file, err);
-    if (m->vocab == NULL) {
+    m->env.vocab = llm_vocab_load(s->file, err);
+    if (m->env.vocab == NULL) {
         return LLM_ERROR;
     }
 

@@ -148,7 +148,7 @@ llm_warm_task(const llm_served_t *m, llm_request_t *msg)
     for (msg->task = LLM_TASK_GENERATE; msg->task <= LLM_TASK_EMBED;
          msg->task++)
     {
-        if (llm_prep_task(m, msg, &err) == LLM_OK) {
+        if (llm_prep_task(&m->env, msg, &err) == LLM_OK) {
             return msg->task;
         }
     }

@@ -34,6 +34,7 @@ my @floors = (
     [ 'engine/text/vocab', 'engine/sample', 'engine/model', 'engine/api' ],
     [ 'engine/text/jinja', 'engine/emit', 'engine/grammar' ],
     [ 'engine/text/chat', 'engine/sched' ],
+    [ 'engine/prepare' ],
     [ 'engine/serve' ],
     [ 'engine/cli', '.', 'http', @glue ],
 );

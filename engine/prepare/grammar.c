@@ -5,7 +5,7 @@
  * (engine/grammar/cache.h).
  */
 
-#include "engine/serve/engine.h"
+#include "engine/prepare/prepare.h"
 
 #include <stdio.h>
 
@@ -418,7 +418,7 @@ llm_grammar_key(const llm_rule_ctx_t *ctx, llm_buf_t *key)
 /* NULL and *err, or ctx->later */
 
 static llm_gram_ref_t *
-llm_grammar_get(const llm_served_t *m, llm_rule_ctx_t *ctx, llm_err_t *err)
+llm_grammar_get(const llm_prep_env_t *env, llm_rule_ctx_t *ctx, llm_err_t *err)
 {
     llm_str_t        str;
     llm_buf_t        key;
@@ -436,11 +436,11 @@ llm_grammar_get(const llm_served_t *m, llm_rule_ctx_t *ctx, llm_err_t *err)
     str.len = key.len;
 
     if (ctx->how && ctx->how->never) {
-        ctx->later = llm_gram_cache_look(m->grams, str, &gram, err)
+        ctx->later = llm_gram_cache_look(env->grams, str, &gram, err)
                      == LLM_ABSENT;
 
     } else {
-        gram = llm_gram_cache_get(m->grams, str, llm_grammar_compile, ctx,
+        gram = llm_gram_cache_get(env->grams, str, llm_grammar_compile, ctx,
                                   err);
     }
 
@@ -457,14 +457,14 @@ llm_grammar_get(const llm_served_t *m, llm_rule_ctx_t *ctx, llm_err_t *err)
  */
 
 static int
-llm_grammar_begun(const llm_served_t *m, llm_req_t *r, llm_rule_ctx_t *ctx,
+llm_grammar_begun(const llm_prep_env_t *env, llm_req_t *r, llm_rule_ctx_t *ctx,
     llm_err_t *err)
 {
     llm_err_t  why;
 
     memset(&why, 0, sizeof(why));
     ctx->begun = 1;
-    r->prep.call_gram = llm_grammar_get(m, ctx, &why);
+    r->prep.call_gram = llm_grammar_get(env, ctx, &why);
 
     if (r->prep.call_gram == NULL && !ctx->later && why.status == 400) {
         if (*why.param) {
@@ -473,7 +473,7 @@ llm_grammar_begun(const llm_served_t *m, llm_req_t *r, llm_rule_ctx_t *ctx,
         }
 
         ctx->loose = 1;
-        r->prep.call_gram = llm_grammar_get(m, ctx, &why);
+        r->prep.call_gram = llm_grammar_get(env, ctx, &why);
     }
 
     return ctx->later ? LLM_LATER : LLM_OK;
@@ -481,7 +481,7 @@ llm_grammar_begun(const llm_served_t *m, llm_req_t *r, llm_rule_ctx_t *ctx,
 
 
 int
-llm_prep_grammar(const llm_served_t *m, llm_req_t *r,
+llm_prep_grammar(const llm_prep_env_t *env, llm_req_t *r,
     const llm_prep_how_t *how, llm_err_t *err)
 {
     llm_rule_ctx_t         ctx;
@@ -493,7 +493,7 @@ llm_prep_grammar(const llm_served_t *m, llm_req_t *r,
     ctx.msg = msg;
     ctx.how = how;
     ctx.tools = &r->prep.tools;
-    ctx.format = msg->kind == LLM_KIND_CHAT ? llm_chat_format(m->chat) : NULL;
+    ctx.format = msg->kind == LLM_KIND_CHAT ? llm_chat_format(env->chat) : NULL;
     ctx.open = msg->kind == LLM_KIND_CHAT ? r->prep.open : -1;
 
     if (msg->tool_choice == LLM_TOOLS_REQUIRED && !llm_grammar_calls(&ctx)) {
@@ -506,11 +506,11 @@ llm_prep_grammar(const llm_served_t *m, llm_req_t *r,
     if (msg->rule_kind != LLM_RULE_NONE
         || msg->tool_choice == LLM_TOOLS_REQUIRED)
     {
-        r->prep.gram = llm_grammar_get(m, &ctx, err);
+        r->prep.gram = llm_grammar_get(env, &ctx, err);
 
         return r->prep.gram ? LLM_OK : ctx.later ? LLM_LATER : LLM_ERROR;
     }
 
-    return llm_grammar_calls(&ctx) ? llm_grammar_begun(m, r, &ctx, err)
+    return llm_grammar_calls(&ctx) ? llm_grammar_begun(env, r, &ctx, err)
                                    : LLM_OK;
 }

@@ -7,7 +7,7 @@
  * before it is followed.
  */
 
-#include "engine/serve/engine.h"
+#include "engine/prepare/prepare.h"
 
 #include <sys/random.h>
 
@@ -153,7 +153,7 @@ llm_prep_continues(const llm_request_t *msg)
 /* how the answer of a chat is read: *reads; 0: all of it is content */
 
 static int
-llm_prep_reads(const llm_served_t *m, const llm_req_t *r,
+llm_prep_reads(const llm_prep_env_t *env, const llm_req_t *r,
     llm_answer_opts_t *reads)
 {
     const llm_format_t  *f;
@@ -162,7 +162,7 @@ llm_prep_reads(const llm_served_t *m, const llm_req_t *r,
         return 0;
     }
 
-    f = llm_chat_format(m->chat);
+    f = llm_chat_format(env->chat);
 
     reads->format = f;
     reads->tools = &r->prep.tools;
@@ -190,7 +190,7 @@ llm_prep_reads(const llm_served_t *m, const llm_req_t *r,
 
 
 static int
-llm_prep_seqs(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
+llm_prep_seqs(const llm_prep_env_t *env, llm_req_t *r, llm_err_t *err)
 {
     int                 strip, is_read;
     uint32_t            i, flags, max_gen;
@@ -200,7 +200,7 @@ llm_prep_seqs(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
     llm_answer_opts_t   reads;
 
     msg = r->msg;
-    is_read = llm_prep_reads(m, r, &reads);
+    is_read = llm_prep_reads(env, r, &reads);
     strip = !llm_prep_continues(msg);
     max_gen = 0;
 
@@ -213,7 +213,8 @@ llm_prep_seqs(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
         q = &r->run.seqs[i];
 
         if (i % msg->n == 0
-            && llm_prep_room(m, r, &r->prep.prompts[i / msg->n], &max_gen, err)
+            && llm_prep_room(env, r, &r->prep.prompts[i / msg->n], &max_gen,
+                             err)
                != LLM_OK)
         {
             return LLM_ERROR;
@@ -222,7 +223,7 @@ llm_prep_seqs(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
         p = &r->prep.prompts[i / msg->n];
 
         if (i % msg->n == 0 && (msg->flags & LLM_REQ_ECHO)
-            && llm_prep_echo(m, r, p) != LLM_OK)
+            && llm_prep_echo(env, r, p) != LLM_OK)
         {
             return llm_fail(err, "no memory for the request");
         }
@@ -235,12 +236,12 @@ llm_prep_seqs(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
         q->stop_id = -1;
 
         if (msg->task != LLM_TASK_GENERATE) {
-            r->prep.whole = llm_prep_whole(m);
+            r->prep.whole = llm_prep_whole(env);
             q->max_gen = 0;
-            llm_prep_pool(m, &q->pool, p->n);
+            llm_prep_pool(env, &q->pool, p->n);
         }
 
-        llm_emit_init(&q->emit, m->vocab, &r->prep.stops, flags,
+        llm_emit_init(&q->emit, env->vocab, &r->prep.stops, flags,
                       (msg->flags & LLM_REQ_SPECIAL) != 0, strip);
         r->run.n_seqs++;
 
@@ -260,11 +261,10 @@ llm_prep_seqs(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
 
 
 static int
-llm_prep_stops(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
+llm_prep_stops(const llm_prep_env_t *env, llm_req_t *r, llm_err_t *err)
 {
-    uint32_t              i, n_eog;
+    uint32_t              i;
     llm_str_t             strings[LLM_MAX_STOPS];
-    const int32_t        *eog;
     const llm_ref_t      *stops;
     const llm_request_t  *msg;
 
@@ -284,8 +284,7 @@ llm_prep_stops(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
         return LLM_OK;
     }
 
-    eog = llm_sched_eog(m->sched, &n_eog);
-    r->prep.n_banned = n_eog + msg->stop_ids.len;
+    r->prep.n_banned = env->n_eog + msg->stop_ids.len;
 
     r->prep.banned = malloc(llm_max(r->prep.n_banned, 1u)
                             * sizeof(*r->prep.banned));
@@ -293,16 +292,16 @@ llm_prep_stops(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
         return llm_fail(err, "no memory for the stop tokens");
     }
 
-    memcpy(r->prep.banned, eog, n_eog * sizeof(*eog));
-    memcpy(r->prep.banned + n_eog, llm_ref_data(msg, msg->stop_ids),
-           msg->stop_ids.len * sizeof(*eog));
+    memcpy(r->prep.banned, env->eog, env->n_eog * sizeof(*env->eog));
+    memcpy(r->prep.banned + env->n_eog, llm_ref_data(msg, msg->stop_ids),
+           msg->stop_ids.len * sizeof(*env->eog));
 
     return LLM_OK;
 }
 
 
 static int
-llm_prep_bias(const llm_served_t *m, const llm_request_t *msg,
+llm_prep_bias(const llm_prep_env_t *env, const llm_request_t *msg,
     llm_err_t *err)
 {
     uint32_t                 i;
@@ -311,10 +310,10 @@ llm_prep_bias(const llm_served_t *m, const llm_request_t *msg,
     bias = llm_ref_data(msg, msg->logit_bias);
 
     for (i = 0; i < msg->logit_bias.len; i++) {
-        if (bias[i].id < 0 || (uint32_t) bias[i].id >= m->runner.n_vocab) {
+        if (bias[i].id < 0 || (uint32_t) bias[i].id >= env->runner->n_vocab) {
             return llm_fail_with(err, 400, NULL, "logit_bias", "token id %d "
                                  "is not in the model's vocabulary of %u",
-                                 bias[i].id, m->runner.n_vocab);
+                                 bias[i].id, env->runner->n_vocab);
         }
     }
 
@@ -330,7 +329,7 @@ llm_prep_count(const llm_request_t *msg, llm_err_t *err)
 {
     uint32_t  n;
 
-    if (msg->task == LLM_TASK_GENERATE || llm_prep_answers(msg)) {
+    if (msg->task == LLM_TASK_GENERATE || !llm_prep_needs_model(msg)) {
         n = msg->kind == LLM_KIND_COMPLETION ? msg->prompts.len : 1;
 
         if (msg->n == 0 || msg->n > LLM_MAX_CHOICES
@@ -398,26 +397,26 @@ llm_prep_lists(llm_req_t *r, llm_err_t *err)
 /* all but the grammar */
 
 static int
-llm_prep_stage(const llm_served_t *m, llm_req_t *r, const llm_prep_how_t *how,
-    llm_err_t *err)
+llm_prep_stage(const llm_prep_env_t *env, llm_req_t *r,
+    const llm_prep_how_t *how, llm_err_t *err)
 {
     llm_request_t  *msg;
 
     msg = r->msg;
 
-    if (llm_prep_task(m, msg, err) != LLM_OK
+    if (llm_prep_task(env, msg, err) != LLM_OK
         || llm_prep_check(msg, err) != LLM_OK
-        || llm_prep_bias(m, msg, err) != LLM_OK
+        || llm_prep_bias(env, msg, err) != LLM_OK
         || llm_prep_lists(r, err) != LLM_OK)
     {
         return LLM_ERROR;
     }
 
-    if (llm_prep_answers(msg)) {
-        return llm_prep_answer(m, r, how, err);
+    if (!llm_prep_needs_model(msg)) {
+        return llm_prep_answer(env, r, how, err);
     }
 
-    llm_sampling_adopt(&msg->sampling, &m->advised);
+    llm_sampling_adopt(&msg->sampling, &env->advised);
 
     if (!msg->sampling.has_seed
         && getrandom(&msg->sampling.seed, sizeof(msg->sampling.seed), 0)
@@ -426,11 +425,11 @@ llm_prep_stage(const llm_served_t *m, llm_req_t *r, const llm_prep_how_t *how,
         return llm_fail(err, "no random numbers");
     }
 
-    if (llm_prep_stops(m, r, err) != LLM_OK
-        || llm_prep_filter(m, r, err) != LLM_OK
-        || (msg->task == LLM_TASK_SCORE ? llm_prep_pairs(m, r, err)
-            : msg->kind == LLM_KIND_CHAT ? llm_prep_chat(m, r, how, err)
-            : llm_prep_completion(m, r, err)) != LLM_OK)
+    if (llm_prep_stops(env, r, err) != LLM_OK
+        || llm_prep_filter(env, r, err) != LLM_OK
+        || (msg->task == LLM_TASK_SCORE ? llm_prep_pairs(env, r, err)
+            : msg->kind == LLM_KIND_CHAT ? llm_prep_chat(env, r, how, err)
+            : llm_prep_completion(env, r, err)) != LLM_OK)
     {
         return LLM_ERROR;
     }
@@ -440,34 +439,34 @@ llm_prep_stage(const llm_served_t *m, llm_req_t *r, const llm_prep_how_t *how,
 
 
 int
-llm_prep_request(const llm_served_t *m, llm_req_t *r,
+llm_prep_request(const llm_prep_env_t *env, llm_req_t *r,
     const llm_prep_how_t *how, llm_err_t *err)
 {
     int       rc;
     uint32_t  i;
 
-    if (!r->prep.staged && llm_prep_stage(m, r, how, err) != LLM_OK) {
+    if (!r->prep.staged && llm_prep_stage(env, r, how, err) != LLM_OK) {
         return LLM_ERROR;
     }
 
-    if (llm_prep_answers(r->msg)) {
+    if (!llm_prep_needs_model(r->msg)) {
         return LLM_OK;
     }
 
     r->prep.staged = 1;
-    rc = llm_prep_grammar(m, r, how, err);
+    rc = llm_prep_grammar(env, r, how, err);
 
     if (rc != LLM_OK) {
         return rc;
     }
 
     for (i = 0; i < r->prep.n_prompts; i++) {
-        if (llm_prep_empty(m, r, &r->prep.prompts[i], err) != LLM_OK) {
+        if (llm_prep_empty(env, r, &r->prep.prompts[i], err) != LLM_OK) {
             return LLM_ERROR;
         }
 
         r->prep.prompt_tokens += r->prep.prompts[i].n;
     }
 
-    return llm_prep_seqs(m, r, err);
+    return llm_prep_seqs(env, r, err);
 }

@@ -8,7 +8,7 @@
  * Nor because no arguments fit it, unless a call must come.
  */
 
-#include "engine/serve/calls.h"
+#include "engine/prepare/calls.h"
 
 #include <stdio.h>
 

@@ -8,7 +8,7 @@
  * which matter least, are left out where the context has no room.
  */
 
-#include "engine/serve/engine.h"
+#include "engine/prepare/prepare.h"
 
 /* of the context, what is kept for the answer if the request does not say how
    long that is */
@@ -16,10 +16,10 @@
 
 
 static int
-llm_infill_text(const llm_served_t *m, const llm_req_t *r, llm_ref_t ref,
+llm_infill_text(const llm_prep_env_t *env, const llm_req_t *r, llm_ref_t ref,
     llm_ids_t *out, llm_err_t *err)
 {
-    return llm_vocab_tokenize(m->vocab, llm_ref_data(r->msg, ref), ref.len,
+    return llm_vocab_tokenize(env->vocab, llm_ref_data(r->msg, ref), ref.len,
                               NULL, 0, LLM_TOKENIZE_PLAIN, 0, out, err);
 }
 
@@ -64,14 +64,14 @@ llm_infill_add_token(llm_ids_t *out, int32_t id, llm_err_t *err)
    that looks like nothing in a source stands between texts */
 
 static int
-llm_infill_head(const llm_served_t *m, llm_str_t name, llm_ids_t *out,
+llm_infill_head(const llm_prep_env_t *env, llm_str_t name, llm_ids_t *out,
     llm_err_t *err)
 {
     int               rc;
     llm_buf_t         line;
     const llm_fim_t  *fim;
 
-    fim = llm_vocab_fim(m->vocab);
+    fim = llm_vocab_fim(env->vocab);
     llm_buf_init(&line, 0);
 
     if (fim->file >= 0) {
@@ -86,7 +86,7 @@ llm_infill_head(const llm_served_t *m, llm_str_t name, llm_ids_t *out,
                      : llm_infill_add_token(out, fim->file, err);
 
     if (rc == LLM_OK) {
-        rc = llm_vocab_tokenize(m->vocab, line.data, line.len, NULL, 0,
+        rc = llm_vocab_tokenize(env->vocab, line.data, line.len, NULL, 0,
                                 LLM_TOKENIZE_PLAIN, 0, out, err);
     }
 
@@ -100,7 +100,7 @@ llm_infill_head(const llm_served_t *m, llm_str_t name, llm_ids_t *out,
    has them in their order */
 
 static int
-llm_infill_extra(const llm_served_t *m, const llm_req_t *r,
+llm_infill_extra(const llm_prep_env_t *env, const llm_req_t *r,
     const llm_infill_t *in, size_t room, llm_ids_t *out, llm_err_t *err)
 {
     int                 rc;
@@ -116,10 +116,10 @@ llm_infill_extra(const llm_served_t *m, const llm_req_t *r,
         name.data = llm_ref_data(r->msg, extra[i - 1].name);
         name.len = extra[i - 1].name.len;
 
-        rc = llm_infill_head(m, name, &one, err);
+        rc = llm_infill_head(env, name, &one, err);
 
         if (rc == LLM_OK) {
-            rc = llm_infill_text(m, r, extra[i - 1].text, &one, err);
+            rc = llm_infill_text(env, r, extra[i - 1].text, &one, err);
         }
 
         if (rc == LLM_OK && out->len + one.len > room) {
@@ -147,11 +147,11 @@ llm_infill_extra(const llm_served_t *m, const llm_req_t *r,
 /* the room beside n tokens, and beside the answer */
 
 static size_t
-llm_infill_room(const llm_served_t *m, const llm_req_t *r, size_t n)
+llm_infill_room(const llm_prep_env_t *env, const llm_req_t *r, size_t n)
 {
     size_t  ctx, answer;
 
-    ctx = m->runner.ctx;
+    ctx = env->runner->ctx;
     answer = ctx / LLM_INFILL_SHARE;
 
     if (r->msg->max_tokens >= 0) {
@@ -165,15 +165,15 @@ llm_infill_room(const llm_served_t *m, const llm_req_t *r, size_t n)
 /* all tokens in their order; the prefix is p's */
 
 static int
-llm_infill_join(const llm_served_t *m, const llm_prompt_ids_t *p,
+llm_infill_join(const llm_prep_env_t *env, const llm_prompt_ids_t *p,
     const llm_ids_t *extra, const llm_ids_t *suffix, llm_ids_t *all,
     llm_err_t *err)
 {
     int32_t           bos;
     const llm_fim_t  *fim;
 
-    fim = llm_vocab_fim(m->vocab);
-    bos = llm_vocab_add_bos(m->vocab) ? llm_vocab_bos(m->vocab) : -1;
+    fim = llm_vocab_fim(env->vocab);
+    bos = llm_vocab_add_bos(env->vocab) ? llm_vocab_bos(env->vocab) : -1;
 
     if (llm_infill_add_token(all, bos, err) != LLM_OK
         || llm_infill_add(all, extra->data, extra->len, err) != LLM_OK
@@ -193,7 +193,7 @@ llm_infill_join(const llm_served_t *m, const llm_prompt_ids_t *p,
 /* other texts, with what goes before them all and behind them */
 
 static int
-llm_infill_context(const llm_served_t *m, const llm_req_t *r,
+llm_infill_context(const llm_prep_env_t *env, const llm_req_t *r,
     const llm_infill_t *in, size_t n, llm_ids_t *out, llm_err_t *err)
 {
     int               rc;
@@ -209,22 +209,22 @@ llm_infill_context(const llm_served_t *m, const llm_req_t *r,
 
     memset(&texts, 0, sizeof(texts));
     memset(&last, 0, sizeof(last));
-    fim = llm_vocab_fim(m->vocab);
+    fim = llm_vocab_fim(env->vocab);
 
-    rc = llm_infill_head(m, llm_str("file"), &last, err);
+    rc = llm_infill_head(env, llm_str("file"), &last, err);
 
     if (rc == LLM_OK && fim->repo >= 0) {
         rc = llm_infill_add_token(out, fim->repo, err);
 
         if (rc == LLM_OK) {
-            rc = llm_vocab_tokenize(m->vocab, repo, sizeof(repo) - 1, NULL, 0,
+            rc = llm_vocab_tokenize(env->vocab, repo, sizeof(repo) - 1, NULL, 0,
                                     LLM_TOKENIZE_PLAIN, 0, out, err);
         }
     }
 
     if (rc == LLM_OK) {
-        room = llm_infill_room(m, r, n + out->len + last.len);
-        rc = llm_infill_extra(m, r, in, room, &texts, err);
+        room = llm_infill_room(env, r, n + out->len + last.len);
+        rc = llm_infill_extra(env, r, in, room, &texts, err);
     }
 
     if (rc == LLM_OK && texts.len == 0) {
@@ -248,7 +248,7 @@ llm_infill_context(const llm_served_t *m, const llm_req_t *r,
 /* p has the tokens before the gap, and gets them all */
 
 int
-llm_prep_infill(const llm_served_t *m, const llm_req_t *r,
+llm_prep_infill(const llm_prep_env_t *env, const llm_req_t *r,
     llm_prompt_ids_t *p, llm_err_t *err)
 {
     int                  rc;
@@ -256,7 +256,7 @@ llm_prep_infill(const llm_served_t *m, const llm_req_t *r,
     const llm_fim_t     *fim;
     const llm_infill_t  *in;
 
-    fim = llm_vocab_fim(m->vocab);
+    fim = llm_vocab_fim(env->vocab);
     in = llm_ref_data(r->msg, r->msg->infill);
 
     if (fim->prefix < 0 || fim->suffix < 0 || fim->middle < 0) {
@@ -270,14 +270,14 @@ llm_prep_infill(const llm_served_t *m, const llm_req_t *r,
     memset(&extra, 0, sizeof(extra));
     memset(&all, 0, sizeof(all));
 
-    rc = llm_infill_text(m, r, in->suffix, &suffix, err);
+    rc = llm_infill_text(env, r, in->suffix, &suffix, err);
 
     if (rc == LLM_OK) {
-        rc = llm_infill_context(m, r, in, p->n + suffix.len + 4, &extra, err);
+        rc = llm_infill_context(env, r, in, p->n + suffix.len + 4, &extra, err);
     }
 
     if (rc == LLM_OK) {
-        rc = llm_infill_join(m, p, &extra, &suffix, &all, err);
+        rc = llm_infill_join(env, p, &extra, &suffix, &all, err);
     }
 
     free(suffix.data);

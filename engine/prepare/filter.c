@@ -7,7 +7,7 @@
  * here fail or not.
  */
 
-#include "engine/serve/engine.h"
+#include "engine/prepare/prepare.h"
 
 
 /* a word as tokens, in the list of all; its ids are an offset until all are
@@ -22,7 +22,7 @@ typedef struct {
 
 
 static int
-llm_filter_allowed(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
+llm_filter_allowed(const llm_prep_env_t *env, llm_req_t *r, llm_err_t *err)
 {
     size_t          words;
     uint32_t        i, n, *allowed;
@@ -35,7 +35,7 @@ llm_filter_allowed(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
         return LLM_OK;
     }
 
-    words = m->runner.n_vocab / 32 + 1;
+    words = env->runner->n_vocab / 32 + 1;
 
     allowed = calloc(words, sizeof(uint32_t));
     if (allowed == NULL) {
@@ -46,11 +46,11 @@ llm_filter_allowed(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
     r->prep.filter_bytes += words * sizeof(uint32_t);
 
     for (i = 0; i < n; i++) {
-        if (ids[i] < 0 || (uint32_t) ids[i] >= m->runner.n_vocab) {
+        if (ids[i] < 0 || (uint32_t) ids[i] >= env->runner->n_vocab) {
             return llm_fail_with(err, 400, NULL, "allowed_token_ids",
                                  "token id %d is not in the model's "
                                  "vocabulary of %u", ids[i],
-                                 m->runner.n_vocab);
+                                 env->runner->n_vocab);
         }
 
         allowed[ids[i] / 32] |= 1u << ids[i] % 32;
@@ -63,14 +63,14 @@ llm_filter_allowed(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
 /* the tokens of a word, with or without a space before it */
 
 static int
-llm_filter_word(const llm_served_t *m, llm_str_t s, llm_words_t *w,
+llm_filter_word(const llm_prep_env_t *env, llm_str_t s, llm_words_t *w,
     llm_err_t *err)
 {
     size_t  from;
 
     from = w->ids.len;
 
-    if (llm_vocab_tokenize(m->vocab, s.data, s.len, NULL, 0,
+    if (llm_vocab_tokenize(env->vocab, s.data, s.len, NULL, 0,
                            LLM_TOKENIZE_SPECIAL, 0, &w->ids, err)
         != LLM_OK)
     {
@@ -105,7 +105,7 @@ llm_filter_covered(const llm_words_t *w, uint32_t one, uint32_t two)
 /* a word is looked for as it begins a line, and as it follows a space */
 
 static int
-llm_filter_both(const llm_served_t *m, llm_str_t s, llm_words_t *w,
+llm_filter_both(const llm_prep_env_t *env, llm_str_t s, llm_words_t *w,
     llm_err_t *err)
 {
     int        rc;
@@ -123,7 +123,7 @@ llm_filter_both(const llm_served_t *m, llm_str_t s, llm_words_t *w,
 
     one = w->n;
 
-    if (llm_filter_word(m, s, w, err) != LLM_OK) {
+    if (llm_filter_word(env, s, w, err) != LLM_OK) {
         return LLM_ERROR;
     }
 
@@ -132,7 +132,7 @@ llm_filter_both(const llm_served_t *m, llm_str_t s, llm_words_t *w,
     (void) llm_buf_add(&spaced, s.data, s.len);
 
     rc = spaced.failed ? llm_fail(err, "no memory for the bad words")
-                       : llm_filter_word(m, (llm_str_t) { spaced.len,
+                       : llm_filter_word(env, (llm_str_t) { spaced.len,
                                                          spaced.data },
                                         w, err);
 
@@ -186,7 +186,7 @@ llm_filter_keep(llm_req_t *r, const llm_words_t *w, llm_err_t *err)
 
 
 static int
-llm_filter_bad_words(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
+llm_filter_bad_words(const llm_prep_env_t *env, llm_req_t *r, llm_err_t *err)
 {
     int               rc;
     uint32_t          i;
@@ -202,7 +202,7 @@ llm_filter_bad_words(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
     for (i = 0; i < r->msg->bad_words.len && rc == LLM_OK; i++) {
         s.data = llm_ref_data(r->msg, refs[i]);
         s.len = refs[i].len;
-        rc = llm_filter_both(m, s, &w, err);
+        rc = llm_filter_both(env, s, &w, err);
     }
 
     if (rc == LLM_OK) {
@@ -225,7 +225,7 @@ llm_filter_bytes(const void *vocab, int32_t id)
 /* the strings are the message's */
 
 static int
-llm_filter_breakers(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
+llm_filter_breakers(const llm_prep_env_t *env, llm_req_t *r, llm_err_t *err)
 {
     uint32_t          i, n;
     llm_str_t        *s;
@@ -246,7 +246,7 @@ llm_filter_breakers(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
     r->prep.filter.breakers = s;
     r->prep.filter.n_breakers = n;
     r->prep.filter.bytes = llm_filter_bytes;
-    r->prep.filter.vocab = m->vocab;
+    r->prep.filter.vocab = env->vocab;
     r->prep.filter_bytes += n * sizeof(llm_str_t);
 
     for (i = 0; i < n; i++) {
@@ -259,11 +259,11 @@ llm_filter_breakers(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
 
 
 int
-llm_prep_filter(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
+llm_prep_filter(const llm_prep_env_t *env, llm_req_t *r, llm_err_t *err)
 {
-    if (llm_filter_allowed(m, r, err) != LLM_OK
-        || llm_filter_bad_words(m, r, err) != LLM_OK
-        || llm_filter_breakers(m, r, err) != LLM_OK)
+    if (llm_filter_allowed(env, r, err) != LLM_OK
+        || llm_filter_bad_words(env, r, err) != LLM_OK
+        || llm_filter_breakers(env, r, err) != LLM_OK)
     {
         return LLM_ERROR;
     }

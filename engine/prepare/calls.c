@@ -10,7 +10,7 @@
  * of its beginning (llm_answer_sign()).
  */
 
-#include "engine/serve/calls.h"
+#include "engine/prepare/calls.h"
 
 /* white space where a mark has any */
 #define LLM_CALLS_GAP   "[ \t\r\n]{0,16}"

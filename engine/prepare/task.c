@@ -6,7 +6,7 @@
  * last token.
  */
 
-#include "engine/serve/engine.h"
+#include "engine/prepare/prepare.h"
 
 
 static const char  *const llm_pooling_names[] = {
@@ -19,17 +19,17 @@ static const char  *const llm_pooling_names[] = {
 
 
 static llm_pooling_t
-llm_task_pooling(const llm_served_t *m)
+llm_task_pooling(const llm_prep_env_t *env)
 {
-    return m->model ? llm_model_hparams(m->model)->pooling
+    return env->model ? llm_model_hparams(env->model)->pooling
                     : LLM_POOLING_UNSAID;
 }
 
 
 int
-llm_prep_whole(const llm_served_t *m)
+llm_prep_whole(const llm_prep_env_t *env)
 {
-    return m->model && llm_model_hparams(m->model)->encoder;
+    return env->model && llm_model_hparams(env->model)->encoder;
 }
 
 
@@ -45,17 +45,17 @@ llm_task_refused(const char *does_not, llm_pooling_t pooling, const char *use,
 
 
 static int
-llm_task_generate(const llm_served_t *m, llm_err_t *err)
+llm_task_generate(const llm_prep_env_t *env, llm_err_t *err)
 {
     llm_pooling_t  pooling;
 
-    pooling = llm_task_pooling(m);
+    pooling = llm_task_pooling(env);
 
-    if (llm_prep_whole(m)) {
+    if (llm_prep_whole(env)) {
         return llm_fail_with(err, 400, "unsupported_model", "model",
                              "This model does not generate text: it is an "
                              "encoder (%s), made for %s.",
-                             llm_model_hparams(m->model)->arch,
+                             llm_model_hparams(env->model)->arch,
                              pooling == LLM_POOLING_RANK ? "rerank"
                                                          : "embeddings");
     }
@@ -80,14 +80,14 @@ llm_task_generate(const llm_served_t *m, llm_err_t *err)
 
 
 static int
-llm_task_embed(const llm_served_t *m, const llm_request_t *msg,
+llm_task_embed(const llm_prep_env_t *env, const llm_request_t *msg,
     llm_err_t *err)
 {
     llm_pooling_t  pooling;
 
-    pooling = llm_task_pooling(m);
+    pooling = llm_task_pooling(env);
 
-    if (m->runner.state == NULL) {
+    if (env->runner->state == NULL) {
         return llm_fail_with(err, 400, "unsupported_model", "model",
                              "This model does not embed.");
     }
@@ -101,18 +101,18 @@ llm_task_embed(const llm_served_t *m, const llm_request_t *msg,
         return llm_task_refused("embed", pooling, "rerank", err);
     }
 
-    if (msg->dimensions > m->runner.n_embd) {
+    if (msg->dimensions > env->runner->n_embd) {
         return llm_fail_with(err, 400, NULL, "dimensions", "Invalid "
                              "'dimensions': this model's vectors have %u "
-                             "numbers, not %u.", m->runner.n_embd,
+                             "numbers, not %u.", env->runner->n_embd,
                              msg->dimensions);
     }
 
-    if (msg->truncate > 0 && (uint32_t) msg->truncate > m->runner.ctx) {
+    if (msg->truncate > 0 && (uint32_t) msg->truncate > env->runner->ctx) {
         return llm_fail_with(err, 400, NULL, "truncate_prompt_tokens",
                              "Invalid 'truncate_prompt_tokens': %d is more "
                              "than this model's context length, %u.",
-                             msg->truncate, m->runner.ctx);
+                             msg->truncate, env->runner->ctx);
     }
 
     return LLM_OK;
@@ -120,18 +120,19 @@ llm_task_embed(const llm_served_t *m, const llm_request_t *msg,
 
 
 int
-llm_prep_task(const llm_served_t *m, const llm_request_t *msg, llm_err_t *err)
+llm_prep_task(const llm_prep_env_t *env, const llm_request_t *msg,
+    llm_err_t *err)
 {
     switch (msg->task) {
 
     case LLM_TASK_GENERATE:
-        return llm_task_generate(m, err);
+        return llm_task_generate(env, err);
 
     case LLM_TASK_EMBED:
-        return llm_task_embed(m, msg, err);
+        return llm_task_embed(env, msg, err);
 
     case LLM_TASK_SCORE:
-        return llm_rank_check(m, err);
+        return llm_rank_check(env, err);
 
     case LLM_TASK_TOKENIZE:
     case LLM_TASK_DETOKENIZE:
@@ -146,14 +147,14 @@ llm_prep_task(const llm_served_t *m, const llm_request_t *msg, llm_err_t *err)
 
 
 void
-llm_prep_pool(const llm_served_t *m, llm_pool_t *pool, uint32_t n)
+llm_prep_pool(const llm_prep_env_t *env, llm_pool_t *pool, uint32_t n)
 {
     llm_pooling_t  pooling;
 
-    pooling = llm_task_pooling(m);
+    pooling = llm_task_pooling(env);
 
     if (pooling == LLM_POOLING_RANK) {
-        pooling = llm_model_hparams(m->model)->rank_from;
+        pooling = llm_model_hparams(env->model)->rank_from;
     }
 
     switch (pooling) {

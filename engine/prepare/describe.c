@@ -2,7 +2,7 @@
  * What a model is, as a flat object: GET /tokenizer_info and /props.
  */
 
-#include "engine/serve/engine.h"
+#include "engine/prepare/prepare.h"
 #include "engine/base/version.h"
 
 #include <stdio.h>
@@ -42,12 +42,12 @@ llm_describe_int(llm_buf_t *out, const char *key, int64_t v, uint32_t *n)
 
 
 static void
-llm_describe_template(const llm_served_t *m, llm_buf_t *out, uint32_t *n)
+llm_describe_template(const llm_prep_env_t *env, llm_buf_t *out, uint32_t *n)
 {
     llm_describe_key(out, "chat_template", n);
 
-    if (m->chat) {
-        llm_flat_add_str(out, m->template.data, m->template.len);
+    if (env->chat) {
+        llm_flat_add_str(out, env->template.data, env->template.len);
 
     } else {
         llm_flat_add_null(out);
@@ -58,7 +58,7 @@ llm_describe_template(const llm_served_t *m, llm_buf_t *out, uint32_t *n)
 /* "NAME": the token's text, "NAME_id": its id; null if there is none */
 
 static void
-llm_describe_token(const llm_served_t *m, llm_buf_t *out, const char *name,
+llm_describe_token(const llm_prep_env_t *env, llm_buf_t *out, const char *name,
     const char *name_id, int32_t id, uint32_t *n)
 {
     llm_str_t  s;
@@ -72,7 +72,7 @@ llm_describe_token(const llm_served_t *m, llm_buf_t *out, const char *name,
         return;
     }
 
-    s = llm_vocab_bytes(m->vocab, id);
+    s = llm_vocab_bytes(env->vocab, id);
 
     llm_flat_add_str(out, s.data, s.len);
     llm_describe_key(out, name_id, n);
@@ -83,7 +83,7 @@ llm_describe_token(const llm_served_t *m, llm_buf_t *out, const char *name,
 /* the texts of all control tokens */
 
 static void
-llm_describe_special(const llm_served_t *m, llm_buf_t *out)
+llm_describe_special(const llm_prep_env_t *env, llm_buf_t *out)
 {
     size_t     handle;
     int32_t    id;
@@ -93,9 +93,9 @@ llm_describe_special(const llm_served_t *m, llm_buf_t *out)
     n = 0;
     handle = llm_flat_open(out, LLM_FLAT_ARRAY);
 
-    for (id = 0; id < (int32_t) llm_vocab_size(m->vocab); id++) {
-        if (llm_vocab_type(m->vocab, id) == LLM_TOKEN_CONTROL) {
-            s = llm_vocab_bytes(m->vocab, id);
+    for (id = 0; id < (int32_t) llm_vocab_size(env->vocab); id++) {
+        if (llm_vocab_type(env->vocab, id) == LLM_TOKEN_CONTROL) {
+            s = llm_vocab_bytes(env->vocab, id);
             llm_flat_add_str(out, s.data, s.len);
             n++;
         }
@@ -108,34 +108,34 @@ llm_describe_special(const llm_served_t *m, llm_buf_t *out)
 /* the members have transformers' names */
 
 void
-llm_describe_tokenizer(const llm_served_t *m, llm_buf_t *out)
+llm_describe_tokenizer(const llm_prep_env_t *env, llm_buf_t *out)
 {
     size_t              handle;
     uint32_t            n;
     const llm_vocab_t  *v;
 
     n = 0;
-    v = m->vocab;
+    v = env->vocab;
     handle = llm_flat_open(out, LLM_FLAT_OBJECT);
 
     llm_describe_text(out, "tokenizer_class", llm_vocab_kind(v), &n);
-    llm_describe_template(m, out, &n);
+    llm_describe_template(env, out, &n);
 
-    llm_describe_token(m, out, "bos_token", "bos_token_id", llm_vocab_bos(v),
+    llm_describe_token(env, out, "bos_token", "bos_token_id", llm_vocab_bos(v),
                        &n);
-    llm_describe_token(m, out, "eos_token", "eos_token_id", llm_vocab_eos(v),
+    llm_describe_token(env, out, "eos_token", "eos_token_id", llm_vocab_eos(v),
                        &n);
-    llm_describe_token(m, out, "pad_token", "pad_token_id", llm_vocab_pad(v),
+    llm_describe_token(env, out, "pad_token", "pad_token_id", llm_vocab_pad(v),
                        &n);
-    llm_describe_token(m, out, "unk_token", "unk_token_id", llm_vocab_unk(v),
+    llm_describe_token(env, out, "unk_token", "unk_token_id", llm_vocab_unk(v),
                        &n);
 
     llm_describe_bool(out, "add_bos_token", llm_vocab_add_bos(v), &n);
     llm_describe_bool(out, "add_eos_token", llm_vocab_add_eos(v), &n);
-    llm_describe_int(out, "model_max_length", m->runner.ctx, &n);
+    llm_describe_int(out, "model_max_length", env->runner->ctx, &n);
     llm_describe_int(out, "vocab_size", llm_vocab_size(v), &n);
     llm_describe_key(out, "additional_special_tokens", &n);
-    llm_describe_special(m, out);
+    llm_describe_special(env, out);
 
     llm_flat_close(out, handle, n);
 }
@@ -185,7 +185,7 @@ llm_describe_sampling(const llm_sampling_t *s, llm_buf_t *out)
  */
 
 void
-llm_describe_props(const llm_served_t *m, llm_buf_t *out)
+llm_describe_props(const llm_prep_env_t *env, llm_buf_t *out)
 {
     size_t    handle, inner;
     uint32_t  n, k;
@@ -196,19 +196,19 @@ llm_describe_props(const llm_served_t *m, llm_buf_t *out)
 
     llm_describe_key(out, "default_generation_settings", &n);
     inner = llm_flat_open(out, LLM_FLAT_OBJECT);
-    llm_describe_int(out, "n_ctx", m->runner.ctx, &k);
+    llm_describe_int(out, "n_ctx", env->runner->ctx, &k);
     llm_describe_key(out, "params", &k);
-    llm_describe_sampling(&m->advised, out);
+    llm_describe_sampling(&env->advised, out);
     llm_flat_close(out, inner, k);
 
-    llm_describe_int(out, "total_slots", m->runner.max_seqs, &n);
-    llm_describe_text(out, "model_alias", m->conf.name, &n);
-    llm_describe_text(out, "model_path", m->conf.name, &n);
-    llm_describe_template(m, out, &n);
-    llm_describe_token(m, out, "bos_token", "bos_token_id",
-                       llm_vocab_bos(m->vocab), &n);
-    llm_describe_token(m, out, "eos_token", "eos_token_id",
-                       llm_vocab_eos(m->vocab), &n);
+    llm_describe_int(out, "total_slots", env->runner->max_seqs, &n);
+    llm_describe_text(out, "model_alias", env->name, &n);
+    llm_describe_text(out, "model_path", env->name, &n);
+    llm_describe_template(env, out, &n);
+    llm_describe_token(env, out, "bos_token", "bos_token_id",
+                       llm_vocab_bos(env->vocab), &n);
+    llm_describe_token(env, out, "eos_token", "eos_token_id",
+                       llm_vocab_eos(env->vocab), &n);
 
     k = 0;
     llm_describe_key(out, "modalities", &n);

@@ -6,9 +6,10 @@
  * functions here fail or not.
  */
 
-#include "engine/serve/engine.h"
+#include "engine/prepare/prepare.h"
 
 #include <math.h>
+#include <stdio.h>
 
 
 /* the request's name for what its prompts came in */
@@ -36,10 +37,10 @@ llm_prep_param(const llm_request_t *msg)
 /* the most tokens of a prompt */
 
 static uint32_t
-llm_prep_most(const llm_served_t *m, const llm_req_t *r)
+llm_prep_most(const llm_prep_env_t *env, const llm_req_t *r)
 {
-    return r->msg->most_prompt ? llm_min(m->runner.ctx, r->msg->most_prompt)
-                               : m->runner.ctx;
+    return r->msg->most_prompt ? llm_min(env->runner->ctx, r->msg->most_prompt)
+                               : env->runner->ctx;
 }
 
 
@@ -48,19 +49,19 @@ llm_prep_most(const llm_served_t *m, const llm_req_t *r)
 #define LLM_PREP_MORE  1
 
 static int
-llm_prep_too_long(const llm_served_t *m, const llm_req_t *r, uint32_t n,
+llm_prep_too_long(const llm_prep_env_t *env, const llm_req_t *r, uint32_t n,
     int flags, llm_err_t *err)
 {
     const char  *param;
 
     param = llm_prep_param(r->msg);
 
-    if (llm_prep_most(m, r) < m->runner.ctx) {
+    if (llm_prep_most(env, r) < env->runner->ctx) {
         return llm_fail_with(err, 400, "context_length_exceeded", param,
                              "Prompts of up to %u tokens are allowed here. "
                              "However, your %s resulted in %s%u tokens. "
                              "Please reduce the length of the %s.",
-                             llm_prep_most(m, r), param,
+                             llm_prep_most(env, r), param,
                              flags & LLM_PREP_MORE ? "more than " : "", n,
                              param);
     }
@@ -68,8 +69,9 @@ llm_prep_too_long(const llm_served_t *m, const llm_req_t *r, uint32_t n,
     return llm_fail_with(err, 400, "context_length_exceeded", param,
                          "This model's maximum context length is %u tokens. "
                          "However, your %s resulted in %s%u tokens. Please "
-                         "reduce the length of the %s.", m->runner.ctx, param,
-                         flags & LLM_PREP_MORE ? "more than " : "", n, param);
+                         "reduce the length of the %s.", env->runner->ctx,
+                         param, flags & LLM_PREP_MORE ? "more than " : "", n,
+                         param);
 }
 
 
@@ -77,21 +79,21 @@ llm_prep_too_long(const llm_served_t *m, const llm_req_t *r, uint32_t n,
    wanted; tokens that are only counted may be many */
 
 static int
-llm_prep_fits(const llm_served_t *m, const llm_req_t *r,
+llm_prep_fits(const llm_prep_env_t *env, const llm_req_t *r,
     const llm_prompt_ids_t *p, llm_err_t *err)
 {
     int       wants;
     uint32_t  ctx;
 
-    ctx = m->runner.ctx;
+    ctx = env->runner->ctx;
     wants = r->msg->task == LLM_TASK_GENERATE && r->msg->max_tokens != 0;
 
-    if (llm_prep_answers(r->msg)) {
+    if (!llm_prep_needs_model(r->msg)) {
         return LLM_OK;
     }
 
-    return p->n > llm_prep_most(m, r) || (p->n == ctx && wants)
-           ? llm_prep_too_long(m, r, p->n, 0, err) : LLM_OK;
+    return p->n > llm_prep_most(env, r) || (p->n == ctx && wants)
+           ? llm_prep_too_long(env, r, p->n, 0, err) : LLM_OK;
 }
 
 
@@ -100,7 +102,7 @@ llm_prep_fits(const llm_served_t *m, const llm_req_t *r,
    it.  Special tokens count like others */
 
 static void
-llm_prep_truncate(const llm_served_t *m, const llm_req_t *r,
+llm_prep_truncate(const llm_prep_env_t *env, const llm_req_t *r,
     llm_prompt_ids_t *p)
 {
     int32_t   last;
@@ -110,7 +112,7 @@ llm_prep_truncate(const llm_served_t *m, const llm_req_t *r,
         return;
     }
 
-    most = r->msg->truncate < 0 ? llm_prep_most(m, r)
+    most = r->msg->truncate < 0 ? llm_prep_most(env, r)
                                 : (uint32_t) r->msg->truncate;
 
     if (p->n <= most) {
@@ -119,11 +121,11 @@ llm_prep_truncate(const llm_served_t *m, const llm_req_t *r,
 
     last = p->ids[p->n - 1];
 
-    if (!llm_prep_whole(m)) {
+    if (!llm_prep_whole(env)) {
         memmove(p->ids, p->ids + p->n - most, most * sizeof(*p->ids));
 
-    } else if (llm_vocab_add_eos(m->vocab)
-               && last == llm_vocab_eos(m->vocab))
+    } else if (llm_vocab_add_eos(env->vocab)
+               && last == llm_vocab_eos(env->vocab))
     {
         p->ids[most - 1] = last;
     }
@@ -140,7 +142,7 @@ llm_prep_truncate(const llm_served_t *m, const llm_req_t *r,
  */
 
 static int
-llm_prep_tokenize(const llm_served_t *m, const llm_req_t *r, llm_str_t text,
+llm_prep_tokenize(const llm_prep_env_t *env, const llm_req_t *r, llm_str_t text,
     const llm_span_t *trusted, size_t n_trusted, int flags,
     llm_prompt_ids_t *out, llm_err_t *err)
 {
@@ -151,18 +153,18 @@ llm_prep_tokenize(const llm_served_t *m, const llm_req_t *r, llm_str_t text,
     memset(&all, 0, sizeof(all));
     most = 0;
 
-    if (r->msg->truncate == 0 && !llm_prep_answers(r->msg)) {
-        most = llm_min(llm_prep_most(m, r), (uint32_t) INT32_MAX / 2) * 2;
+    if (r->msg->truncate == 0 && llm_prep_needs_model(r->msg)) {
+        most = llm_min(llm_prep_most(env, r), (uint32_t) INT32_MAX / 2) * 2;
     }
 
-    if (llm_vocab_tokenize(m->vocab, text.data, text.len, trusted, n_trusted,
+    if (llm_vocab_tokenize(env->vocab, text.data, text.len, trusted, n_trusted,
                            flags, most, &all, err)
         != LLM_OK)
     {
         free(all.data);
 
         return strcmp(err->code, "context_length_exceeded") == 0
-               ? llm_prep_too_long(m, r, most, LLM_PREP_MORE, err)
+               ? llm_prep_too_long(env, r, most, LLM_PREP_MORE, err)
                : LLM_ERROR;
     }
 
@@ -170,9 +172,9 @@ llm_prep_tokenize(const llm_served_t *m, const llm_req_t *r, llm_str_t text,
 
     out->ids = ids ? ids : all.data;
     out->n = (uint32_t) all.len;
-    llm_prep_truncate(m, r, out);
+    llm_prep_truncate(env, r, out);
 
-    return llm_prep_fits(m, r, out, err);
+    return llm_prep_fits(env, r, out, err);
 }
 
 
@@ -240,13 +242,13 @@ llm_prep_tools(llm_req_t *r, const llm_flat_t *list, llm_err_t *err)
 /* the tokens that end reasoning, where it has a bound */
 
 static int
-llm_prep_endings(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
+llm_prep_endings(const llm_prep_env_t *env, llm_req_t *r, llm_err_t *err)
 {
     uint32_t             i;
     llm_str_t            s;
     const llm_format_t  *f;
 
-    f = llm_chat_format(m->chat);
+    f = llm_chat_format(env->chat);
 
     if (!(r->msg->flags & LLM_REQ_THINK_MOST)) {
         return LLM_OK;
@@ -255,7 +257,7 @@ llm_prep_endings(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
     for (i = 0; i < f->n_reasoning; i++) {
         s = f->reasoning[i].ending;
 
-        if (llm_vocab_tokenize(m->vocab, s.data, s.len, NULL, 0,
+        if (llm_vocab_tokenize(env->vocab, s.data, s.len, NULL, 0,
                                LLM_TOKENIZE_SPECIAL, 0,
                                &r->prep.endings[i], err)
             != LLM_OK)
@@ -269,31 +271,33 @@ llm_prep_endings(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
 
 
 /*
- * What was mended for the template's sake, once for each model and remedy.
- * No text of the request's: not even the template's own words of why it has
- * refused it, which may quote that.
+ * What was mended for the template's sake is logged once for each model and
+ * remedy.  The request's text stays out of the log, and so do the template's
+ * own words of why it has refused a conversation, which may quote that text.
  */
 
 static void
-llm_prep_tell_mended(const llm_req_t *r, uint64_t mended)
+llm_prep_tell_mended(const llm_prep_env_t *env, uint64_t mended)
 {
-    const char    *text;
-    llm_served_t  *m;
+    char         msg[512];
+    const char  *text;
 
-    m = r->served;
-    mended &= ~atomic_fetch_or_explicit(&m->mended, mended,
+    mended &= ~atomic_fetch_or_explicit(env->mended, mended,
                                         memory_order_relaxed);
 
     while ((text = llm_chat_mended(&mended)) != NULL) {
-        llm_engine_log(m->engine, LLM_LOG_WARN, "model \"%s\": its chat "
-                       "template refuses a conversation: %s (said once)",
-                       m->conf.name, text);
+        snprintf(msg, sizeof(msg), "model \"%s\": its chat template refuses a "
+                 "conversation: %s (said once)", env->name, text);
+
+        if (env->log) {
+            env->log(env->log_data, LLM_LOG_WARN, msg);
+        }
     }
 }
 
 
 int
-llm_prep_render(const llm_served_t *m, const llm_req_t *r,
+llm_prep_render(const llm_prep_env_t *env, const llm_req_t *r,
     const llm_prep_how_t *how, llm_prompt_t *prompt, llm_err_t *err)
 {
     int                rc;
@@ -307,8 +311,8 @@ llm_prep_render(const llm_served_t *m, const llm_req_t *r,
         return llm_fail(err, "malformed request to the engine");
     }
 
-    if (m->chat == NULL) {
-        *err = m->chat_err;
+    if (env->chat == NULL) {
+        *err = env->chat_err;
         return LLM_ERROR;
     }
 
@@ -318,10 +322,10 @@ llm_prep_render(const llm_served_t *m, const llm_req_t *r,
     memset(prompt, 0, sizeof(llm_prompt_t));
 
     mended = 0;
-    rc = llm_chat_render(m->chat, flat, &opts, prompt, &mended, err);
+    rc = llm_chat_render(env->chat, flat, &opts, prompt, &mended, err);
 
     if (rc == LLM_OK && mended) {
-        llm_prep_tell_mended(r, mended);
+        llm_prep_tell_mended(env, mended);
     }
 
     return rc;
@@ -329,8 +333,8 @@ llm_prep_render(const llm_served_t *m, const llm_req_t *r,
 
 
 int
-llm_prep_chat(const llm_served_t *m, llm_req_t *r, const llm_prep_how_t *how,
-    llm_err_t *err)
+llm_prep_chat(const llm_prep_env_t *env, llm_req_t *r,
+    const llm_prep_how_t *how, llm_err_t *err)
 {
     int                rc;
     int32_t            bos;
@@ -338,24 +342,24 @@ llm_prep_chat(const llm_served_t *m, llm_req_t *r, const llm_prep_how_t *how,
     llm_prompt_ids_t  *p;
     const llm_flat_t  *flat;
 
-    if (llm_prep_render(m, r, how, &prompt, err) != LLM_OK) {
+    if (llm_prep_render(env, r, how, &prompt, err) != LLM_OK) {
         return LLM_ERROR;
     }
 
     flat = llm_ref_data(r->msg, r->msg->chat);
 
     if (llm_prep_tools(r, llm_flat_get(flat, "tools"), err) != LLM_OK
-        || llm_prep_endings(m, r, err) != LLM_OK)
+        || llm_prep_endings(env, r, err) != LLM_OK)
     {
         llm_prompt_free(&prompt);
         return LLM_ERROR;
     }
 
     p = &r->prep.prompts[0];
-    r->prep.open = llm_answer_open(llm_chat_format(m->chat),
+    r->prep.open = llm_answer_open(llm_chat_format(env->chat),
                                    llm_chat_tail(&prompt));
 
-    rc = llm_prep_tokenize(m, r, (llm_str_t) { prompt.len, prompt.text },
+    rc = llm_prep_tokenize(env, r, (llm_str_t) { prompt.len, prompt.text },
                            prompt.trusted, prompt.n_trusted,
                            LLM_TOKENIZE_TRUSTED, p, err);
 
@@ -367,9 +371,9 @@ llm_prep_chat(const llm_served_t *m, llm_req_t *r, const llm_prep_how_t *how,
 
     /* most templates write BOS, some leave it to the tokenizer */
 
-    bos = llm_vocab_bos(m->vocab);
+    bos = llm_vocab_bos(env->vocab);
 
-    if (bos >= 0 && llm_vocab_add_bos(m->vocab)
+    if (bos >= 0 && llm_vocab_add_bos(env->vocab)
         && (p->n == 0 || p->ids[0] != bos))
     {
         return llm_prep_put_first(p, bos, err);
@@ -380,17 +384,17 @@ llm_prep_chat(const llm_served_t *m, llm_req_t *r, const llm_prep_how_t *how,
 
 
 static int
-llm_prep_ids(const llm_served_t *m, const llm_req_t *r, const int32_t *ids,
+llm_prep_ids(const llm_prep_env_t *env, const llm_req_t *r, const int32_t *ids,
     uint32_t n, llm_prompt_ids_t *out, llm_err_t *err)
 {
     uint32_t  i;
 
     for (i = 0; i < n; i++) {
-        if (ids[i] < 0 || (uint32_t) ids[i] >= m->runner.n_vocab) {
+        if (ids[i] < 0 || (uint32_t) ids[i] >= env->runner->n_vocab) {
             return llm_fail_with(err, 400, NULL, llm_prep_param(r->msg),
                                  "token id %d is not in the model's "
                                  "vocabulary of %u", ids[i],
-                                 m->runner.n_vocab);
+                                 env->runner->n_vocab);
         }
     }
 
@@ -401,14 +405,14 @@ llm_prep_ids(const llm_served_t *m, const llm_req_t *r, const int32_t *ids,
 
     memcpy(out->ids, ids, n * sizeof(*ids));
     out->n = n;
-    llm_prep_truncate(m, r, out);
+    llm_prep_truncate(env, r, out);
 
     return LLM_OK;
 }
 
 
 int
-llm_prep_completion(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
+llm_prep_completion(const llm_prep_env_t *env, llm_req_t *r, llm_err_t *err)
 {
     int                      rc, flags;
     uint32_t                 i;
@@ -422,7 +426,7 @@ llm_prep_completion(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
     flags = r->msg->infill.len ? LLM_TOKENIZE_PLAIN
                                : LLM_TOKENIZE_SPECIAL|LLM_TOKENIZE_ADD;
 
-    if (llm_prep_answers(r->msg)) {
+    if (!llm_prep_needs_model(r->msg)) {
         flags = (r->msg->flags & LLM_REQ_PLAIN ? LLM_TOKENIZE_PLAIN
                                                : LLM_TOKENIZE_SPECIAL)
                 | (r->msg->flags & LLM_REQ_ADD ? LLM_TOKENIZE_ADD : 0);
@@ -436,20 +440,20 @@ llm_prep_completion(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
         text.len = ref->ref.len;
 
         if (ref->is_ids) {
-            rc = llm_prep_ids(m, r, (const int32_t *) text.data, ref->ref.len,
+            rc = llm_prep_ids(env, r, (const int32_t *) text.data, ref->ref.len,
                               p, err);
 
         } else {
             p->is_text = 1;
             p->text = ref->ref;
-            rc = llm_prep_tokenize(m, r, text, NULL, 0, flags, p, err);
+            rc = llm_prep_tokenize(env, r, text, NULL, 0, flags, p, err);
         }
 
         if (rc != LLM_OK) {
             return LLM_ERROR;
         }
 
-        if (r->msg->infill.len && llm_prep_infill(m, r, p, err) != LLM_OK) {
+        if (r->msg->infill.len && llm_prep_infill(env, r, p, err) != LLM_OK) {
             return LLM_ERROR;
         }
     }
@@ -461,7 +465,7 @@ llm_prep_completion(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
 /* a pair's prompt; text is for reuse */
 
 static int
-llm_prep_pair(const llm_served_t *m, llm_req_t *r, uint32_t i,
+llm_prep_pair(const llm_prep_env_t *env, llm_req_t *r, uint32_t i,
     const llm_prompt_ref_t *ref, llm_buf_t *text, llm_err_t *err)
 {
     uint32_t     n;
@@ -478,13 +482,13 @@ llm_prep_pair(const llm_served_t *m, llm_req_t *r, uint32_t i,
     side[1].len = ref[1].ref.len;
 
     text->len = 0;
-    n = llm_rank_write(&m->rank, side[0], side[1], text, spans);
+    n = llm_rank_write(&env->rank, side[0], side[1], text, spans);
 
     if (text->failed) {
         return llm_fail(err, "no memory for the request");
     }
 
-    return llm_prep_tokenize(m, r, (llm_str_t) { text->len, text->data },
+    return llm_prep_tokenize(env, r, (llm_str_t) { text->len, text->data },
                              spans, n, LLM_TOKENIZE_TRUSTED,
                              &r->prep.prompts[i], err);
 }
@@ -496,7 +500,7 @@ llm_prep_pair(const llm_served_t *m, llm_req_t *r, uint32_t i,
  */
 
 int
-llm_prep_pairs(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
+llm_prep_pairs(const llm_prep_env_t *env, llm_req_t *r, llm_err_t *err)
 {
     int                      rc;
     size_t                   bytes;
@@ -515,17 +519,17 @@ llm_prep_pairs(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
             break;
         }
 
-        rc = llm_prep_pair(m, r, i, ref, &text, err);
+        rc = llm_prep_pair(env, r, i, ref, &text, err);
         bytes += r->prep.prompts[i].n * sizeof(int32_t);
 
-        if (rc == LLM_OK && bytes > m->engine->max_bytes) {
+        if (rc == LLM_OK && bytes > env->max_bytes) {
             rc = llm_fail_with(err, 400, "request_too_large", "documents",
                                "The query and %u of the %u documents take "
                                "%zu bytes of tokens, and all requests have "
                                "%zu (llm_queue memory=). Please send fewer "
                                "documents, or a shorter query.", i + 1,
                                r->prep.n_prompts, bytes,
-                               m->engine->max_bytes);
+                               env->max_bytes);
         }
     }
 
@@ -542,8 +546,8 @@ llm_prep_pairs(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
  */
 
 int
-llm_prep_empty(const llm_served_t *m, const llm_req_t *r, llm_prompt_ids_t *p,
-    llm_err_t *err)
+llm_prep_empty(const llm_prep_env_t *env, const llm_req_t *r,
+    llm_prompt_ids_t *p, llm_err_t *err)
 {
     int32_t  id;
 
@@ -554,8 +558,8 @@ llm_prep_empty(const llm_served_t *m, const llm_req_t *r, llm_prompt_ids_t *p,
     id = -1;
 
     if (r->msg->kind != LLM_KIND_CHAT) {
-        id = llm_vocab_bos(m->vocab);
-        id = id >= 0 ? id : llm_vocab_eos(m->vocab);
+        id = llm_vocab_bos(env->vocab);
+        id = id >= 0 ? id : llm_vocab_eos(env->vocab);
     }
 
     if (id < 0) {
@@ -573,14 +577,14 @@ llm_prep_empty(const llm_served_t *m, const llm_req_t *r, llm_prompt_ids_t *p,
  */
 
 int
-llm_prep_room(const llm_served_t *m, const llm_req_t *r,
+llm_prep_room(const llm_prep_env_t *env, const llm_req_t *r,
     const llm_prompt_ids_t *p, uint32_t *max_gen, llm_err_t *err)
 {
-    if (llm_prep_fits(m, r, p, err) != LLM_OK) {
+    if (llm_prep_fits(env, r, p, err) != LLM_OK) {
         return LLM_ERROR;
     }
 
-    *max_gen = m->runner.ctx - p->n;
+    *max_gen = env->runner->ctx - p->n;
 
     if (r->msg->max_tokens >= 0) {
         *max_gen = llm_min(*max_gen, (uint32_t) r->msg->max_tokens);
@@ -597,7 +601,8 @@ llm_prep_room(const llm_served_t *m, const llm_req_t *r,
  */
 
 static int
-llm_prep_ends(const llm_served_t *m, const llm_req_t *r, llm_prompt_ids_t *p)
+llm_prep_ends(const llm_prep_env_t *env, const llm_req_t *r,
+    llm_prompt_ids_t *p)
 {
     size_t         at;
     uint32_t       i;
@@ -613,7 +618,7 @@ llm_prep_ends(const llm_served_t *m, const llm_req_t *r, llm_prompt_ids_t *p)
     text = llm_req_echo(r, p);
     at = 0;
 
-    llm_detok_init(&d, m->vocab, 1, 1);
+    llm_detok_init(&d, env->vocab, 1, 1);
 
     for (i = 0; i < p->n; i++) {
         s = llm_detok_push(&d, p->ids[i]);
@@ -648,14 +653,15 @@ llm_prep_ends(const llm_served_t *m, const llm_req_t *r, llm_prompt_ids_t *p)
 /* a prompt that is to be echoed: its text, and where each token ends in it */
 
 int
-llm_prep_echo(const llm_served_t *m, const llm_req_t *r, llm_prompt_ids_t *p)
+llm_prep_echo(const llm_prep_env_t *env, const llm_req_t *r,
+    llm_prompt_ids_t *p)
 {
     uint32_t     i;
     llm_str_t    s;
     llm_detok_t  d;
 
     if (!p->is_text) {
-        llm_detok_init(&d, m->vocab, 1, 1);
+        llm_detok_init(&d, env->vocab, 1, 1);
 
         for (i = 0; i < p->n; i++) {
             s = llm_detok_push(&d, p->ids[i]);
@@ -672,5 +678,5 @@ llm_prep_echo(const llm_served_t *m, const llm_req_t *r, llm_prompt_ids_t *p)
         }
     }
 
-    return r->msg->sampling.n_logprobs >= 0 ? llm_prep_ends(m, r, p) : LLM_OK;
+    return r->msg->sampling.n_logprobs >= 0 ? llm_prep_ends(env, r, p) : LLM_OK;
 }

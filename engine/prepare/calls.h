@@ -5,7 +5,7 @@
 #ifndef LLM_CALLS_H
 #define LLM_CALLS_H
 
-#include "engine/serve/engine.h"
+#include "engine/prepare/prepare.h"
 
 /* how a tool's schema is kept to */
 typedef enum {

@@ -8,7 +8,7 @@
  * name of a control token in either, is text like any other.
  */
 
-#include "engine/serve/engine.h"
+#include "engine/prepare/prepare.h"
 
 #define LLM_RANK_KEY    "tokenizer.chat_template.rerank"
 #define LLM_RANK_MAX    ((size_t) 64 << 10)     /* bytes of the text */
@@ -92,16 +92,16 @@ llm_rank_frame(const llm_vocab_t *v, llm_buf_t *text)
 
 
 static int
-llm_rank_load_frame(llm_served_t *m, const llm_gguf_t *g, llm_err_t *err)
+llm_rank_load_frame(llm_prep_env_t *env, const llm_gguf_t *g, llm_err_t *err)
 {
     llm_buf_t  text;
 
-    if (m->model == NULL || !llm_model_hparams(m->model)->encoder) {
+    if (env->model == NULL || !llm_model_hparams(env->model)->encoder) {
         return LLM_OK;
     }
 
     llm_buf_init(&text, LLM_RANK_MAX);
-    llm_rank_frame(m->vocab, &text);
+    llm_rank_frame(env->vocab, &text);
 
     if (text.failed) {
         llm_buf_free(&text);
@@ -109,27 +109,27 @@ llm_rank_load_frame(llm_served_t *m, const llm_gguf_t *g, llm_err_t *err)
                         llm_gguf_name(g));
     }
 
-    m->rank.text = text.data;
-    m->rank.len = text.len;
+    env->rank.text = text.data;
+    env->rank.len = text.len;
 
     return LLM_OK;
 }
 
 
 int
-llm_rank_load(llm_served_t *m, const llm_gguf_t *g, llm_err_t *err)
+llm_rank_load(llm_prep_env_t *env, const llm_gguf_t *g, llm_err_t *err)
 {
     llm_str_t         s;
     llm_rank_text_t  *t;
 
-    t = &m->rank;
+    t = &env->rank;
     t->text = NULL;
     t->len = 0;
 
     if (llm_gguf_get_str(g, LLM_RANK_KEY, &s, NULL) != LLM_OK
         || s.len > LLM_RANK_MAX)
     {
-        return llm_rank_load_frame(m, g, err);
+        return llm_rank_load_frame(env, g, err);
     }
 
     t->text = malloc(s.len + 1);
@@ -159,18 +159,18 @@ llm_rank_free(llm_rank_text_t *t)
 
 
 int
-llm_rank_check(const llm_served_t *m, llm_err_t *err)
+llm_rank_check(const llm_prep_env_t *env, llm_err_t *err)
 {
-    if (m->runner.rank == NULL) {
+    if (env->runner->rank == NULL) {
         return llm_fail_with(err, 400, "unsupported_model", "model",
                              "This model does not rank.");
     }
 
-    if (llm_model_can_rank(m->model, err) != LLM_OK) {
+    if (llm_model_can_rank(env->model, err) != LLM_OK) {
         return LLM_ERROR;
     }
 
-    if (m->rank.text == NULL) {
+    if (env->rank.text == NULL) {
         return llm_fail_with(err, 400, "unsupported_model", "model",
                              "This model cannot rank: its file has no "
                              LLM_RANK_KEY " with {query} and {document}.");
