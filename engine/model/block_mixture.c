@@ -86,7 +86,7 @@ llm_block_mix(const llm_pass_t *p)
 /* y = the feed-forward network of x, normalised */
 
 static void
-llm_beside_feed(const llm_pass_t *p, const llm_act_t *h, llm_act_t *y)
+llm_swap_feed(const llm_pass_t *p, const llm_act_t *h, llm_act_t *y)
 {
     llm_linear_t  down = { p->l->w[LLM_LT_DOWN], NULL, y, 0 };
 
@@ -111,7 +111,7 @@ llm_block_mix_beside(const llm_pass_t *p)
     };
 
     llm_pass_norm(p, p->x, LLM_LT_FFN_NORM, LLM_LT_N, a[LLM_MA_H]);
-    llm_beside_feed(p, a[LLM_MA_H], a[LLM_MA_OUT]);
+    llm_swap_feed(p, a[LLM_MA_H], a[LLM_MA_OUT]);
 
     llm_pass_norm(p, p->x, LLM_LT_ROUTER_SCALE, LLM_LT_N,
                   a[LLM_MA_ROUTER_IN]);

@@ -195,11 +195,11 @@ typedef struct {
     uint32_t     seqs;
     uint64_t     rows;                  /* of their prompts, to be computed */
     uint64_t     pages;                 /* of those that give way */
-} llm_beside_t;
+} llm_swap_t;
 
 
 static void
-llm_forecast_running(llm_sched_t *s, int32_t priority, llm_beside_t *b)
+llm_forecast_running(llm_sched_t *s, int32_t priority, llm_swap_t *b)
 {
     uint32_t          i;
     const llm_seq_t  *q;
@@ -331,7 +331,7 @@ llm_sched_forecast(llm_sched_t *s, const llm_req_t *r, llm_forecast_t *f)
     uint32_t      n, rows;
     uint64_t      others;
     llm_ahead_t   ahead;
-    llm_beside_t  running;
+    llm_swap_t  running;
 
     n = 1;
     rows = 1;

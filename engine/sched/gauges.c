@@ -15,7 +15,8 @@ llm_sched_tell(llm_sched_t *s, const uint32_t *values)
     uint32_t             i, n;
     llm_zone_figures_t  *f = s->figures;
     _Atomic uint32_t    *gauges[LLM_SCHED_GAUGES] = {
-        &f->running, &f->parked, &f->prefilling, &f->prompt_left, &f->kv_pages, &f->kv_used, &f->kv_cached,
+        &f->running, &f->parked, &f->prefilling, &f->prompt_left,
+        &f->kv_pages, &f->kv_used, &f->kv_cached,
         &f->window_pages, &f->window_used, &f->window_cached, &f->snapshots
     };
 

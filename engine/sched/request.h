@@ -17,7 +17,7 @@
 typedef struct llm_req_s     llm_req_t;
 typedef struct llm_seq_s     llm_seq_t;
 typedef struct llm_tenant_s  llm_tenant_t;
-typedef struct llm_served_s  llm_served_t;
+typedef struct llm_instance_s  llm_instance_t;
 typedef struct llm_payer_s   llm_payer_t;
 
 typedef enum {
@@ -215,7 +215,7 @@ typedef struct {
 struct llm_req_s {
     llm_request_t       *msg;           /* owned */
     uint32_t             model;
-    llm_served_t        *served;        /* engine/serve's: the model's file that
+    llm_instance_t      *instance;      /* engine/serve's: the model's file that
                                            it is for, from end to end */
     uint64_t             serial;        /* order of arrival in the engine */
     llm_req_state_t      state;

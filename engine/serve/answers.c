@@ -5,7 +5,7 @@
  * tokens, have been sent.
  */
 
-#include "engine/serve/engine.h"
+#include "engine/serve/requests.h"
 
 /* most text, and most tokens, of one event */
 #define LLM_ANSWER_TEXT    8192
@@ -13,7 +13,7 @@
 
 
 static int
-llm_answer_send_start(const llm_served_t *m, llm_req_t *r)
+llm_answer_send_start(const llm_instance_t *m, llm_req_t *r)
 {
     llm_event_t  *ev;
 
@@ -103,7 +103,7 @@ llm_answer_send_ids(llm_req_t *r, const llm_prompt_ids_t *p)
 /* tokens with their bytes, as many as fit into an event, at least one */
 
 static int
-llm_answer_send_pieces(const llm_served_t *m, llm_req_t *r,
+llm_answer_send_pieces(const llm_instance_t *m, llm_req_t *r,
     const llm_prompt_ids_t *p)
 {
     char                 *bytes;
@@ -186,7 +186,7 @@ llm_answer_send_done(llm_req_t *r)
 /* LLM_FULL: the ring has no room for the rest */
 
 static int
-llm_answer_send(const llm_served_t *m, llm_req_t *r)
+llm_answer_send(const llm_instance_t *m, llm_req_t *r)
 {
     int                      rc;
     size_t                   end;
@@ -223,7 +223,7 @@ llm_engine_send_answers(llm_engine_t *e)
     llm_jobs_move(&jobs, &e->answered);
 
     while ((r = llm_jobs_take(&jobs)) != NULL) {
-        if (llm_answer_send(r->served, r) == LLM_OK) {
+        if (llm_answer_send(r->instance, r) == LLM_OK) {
             llm_engine_ended(e, r);
 
         } else {

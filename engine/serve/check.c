@@ -124,7 +124,7 @@ llm_machine_check(const llm_engine_model_t *conf, llm_err_t *err)
     }
 
     memset(&opts, 0, sizeof(opts));
-    llm_served_sizes(conf, &opts);
+    llm_instance_sizes(conf, &opts);
 
     rc = llm_model_fits(g, &opts, err);
     llm_gguf_close(g);

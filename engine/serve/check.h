@@ -20,6 +20,6 @@
 int llm_file_usable(const llm_gguf_t *g, llm_hparams_t *hp, llm_err_t *err);
 
 /* load.c: the sizes that a configuration asks for */
-void llm_served_sizes(const llm_engine_model_t *conf, llm_model_opts_t *opts);
+void llm_instance_sizes(const llm_engine_model_t *conf, llm_model_opts_t *opts);
 
 #endif /* LLM_SERVE_CHECK_H */

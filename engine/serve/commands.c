@@ -1,6 +1,6 @@
 /*
  * What the workers' commands do to a model; its file beside the present one is
- * beside.c's.  Of each model one command runs at a time, the one that the zone
+ * swap.c's.  Of each model one command runs at a time, the one that the zone
  * has: another one that follows takes its place, and the outcome of the first
  * is not told.
  */
@@ -14,9 +14,9 @@
 static void
 llm_order_end(llm_engine_t *e, uint32_t model, const llm_err_t *err)
 {
-    llm_order_t  *o;
+    llm_running_t  *o;
 
-    o = &e->orders[model];
+    o = &e->running[model];
 
     llm_command_end(&e->zone->models[model].command, o->number, err);
     memset(o, 0, sizeof(*o));
@@ -38,7 +38,7 @@ llm_order_done(llm_engine_t *e, uint32_t model)
 /* the present file is to be loaded */
 
 static void
-llm_order_load(llm_served_t *m, llm_order_t *o)
+llm_order_load(llm_instance_t *m, llm_running_t *o)
 {
     if (m->state == LLM_MODEL_FAILED) {
 
@@ -48,25 +48,25 @@ llm_order_load(llm_served_t *m, llm_order_t *o)
             return;
         }
 
-        llm_served_close(m);
+        llm_instance_close(m);
         m->n_failed_steps = 0;
         m->retry_s = 0;
     }
 
     o->begun = 1;
     atomic_store(&m->engine->zone->models[m->index].command.stopped, 0);
-    (void) llm_served_load(m);
+    (void) llm_instance_load(m);
 }
 
 
 static void
 llm_order_load_step(llm_engine_t *e, uint32_t model)
 {
-    llm_err_t      err;
-    llm_order_t   *o;
-    llm_served_t  *m;
+    llm_err_t        err;
+    llm_running_t   *o;
+    llm_instance_t  *m;
 
-    o = &e->orders[model];
+    o = &e->running[model];
     m = e->models[model];
 
     if (o->over) {
@@ -97,7 +97,7 @@ llm_order_load_step(llm_engine_t *e, uint32_t model)
 
 
 static void
-llm_order_begin_load(llm_served_t *m, const char *file)
+llm_order_begin_load(llm_instance_t *m, const char *file)
 {
     llm_err_t      err;
     llm_engine_t  *e;
@@ -119,7 +119,7 @@ llm_order_begin_load(llm_served_t *m, const char *file)
         return;
     }
 
-    if (llm_beside_load(m, file, &err) != LLM_OK) {
+    if (llm_swap_load(m, file, &err) != LLM_OK) {
         llm_order_end(e, m->index, &err);
     }
 }
@@ -131,11 +131,11 @@ llm_order_begin_load(llm_served_t *m, const char *file)
    another file, never run */
 
 static void
-llm_order_begin_unload(llm_served_t *m, uint32_t timeout_ms)
+llm_order_begin_unload(llm_instance_t *m, uint32_t timeout_ms)
 {
     llm_err_t            err;
     llm_engine_t        *e;
-    llm_served_t        *b;
+    llm_instance_t      *b;
     llm_zone_command_t  *z;
 
     e = m->engine;
@@ -152,14 +152,14 @@ llm_order_begin_unload(llm_served_t *m, uint32_t timeout_ms)
     (void) llm_command_stopped(&err);
 
     if (b) {
-        llm_beside_fail(b, &err);
+        llm_swap_fail(b, &err);
     }
 
-    e->orders[m->index].over = 0;
-    e->orders[m->index].end_us = llm_now_us();
+    e->running[m->index].over = 0;
+    e->running[m->index].end_us = llm_now_us();
 
     if (m->state == LLM_MODEL_READY) {
-        e->orders[m->index].end_us += (uint64_t) timeout_ms * 1000;
+        e->running[m->index].end_us += (uint64_t) timeout_ms * 1000;
     }
 
     __atomic_store_n(&m->cancel, 1, __ATOMIC_RELAXED);
@@ -173,21 +173,21 @@ llm_order_begin_unload(llm_served_t *m, uint32_t timeout_ms)
 static void
 llm_order_unload_step(llm_engine_t *e, uint32_t model)
 {
-    int            remove;
-    llm_err_t      err;
-    llm_order_t   *o;
-    llm_served_t  *m, *other;
+    int              remove;
+    llm_err_t        err;
+    llm_running_t   *o;
+    llm_instance_t  *m, *other;
 
-    o = &e->orders[model];
+    o = &e->running[model];
     m = e->models[model];
 
     if (o->end_us && llm_now_us() >= o->end_us) {
         o->end_us = 0;
         (void) llm_command_stopped(&err);
 
-        for (other = e->served; other; other = other->next) {
+        for (other = e->instances; other; other = other->next) {
             if (other->index == model) {
-                llm_served_fail_live(other, &err, 0);
+                llm_instance_fail_live(other, &err, 0);
             }
         }
     }
@@ -207,7 +207,7 @@ llm_order_unload_step(llm_engine_t *e, uint32_t model)
     remove = o->kind == LLM_COMMAND_REMOVE;
 
     m->ends = 0;
-    llm_served_unload(m, LLM_MODEL_STOPPED);
+    llm_instance_unload(m, LLM_MODEL_STOPPED);
     llm_order_done(e, model);
 
     /* who gives it another name begins with no command under way */
@@ -223,7 +223,7 @@ llm_order_unload_step(llm_engine_t *e, uint32_t model)
 /* ---- drain ---- */
 
 static void
-llm_order_begin_drain(llm_served_t *m, uint32_t timeout_ms)
+llm_order_begin_drain(llm_instance_t *m, uint32_t timeout_ms)
 {
     uint64_t             us, old;
     llm_zone_command_t  *z;
@@ -250,7 +250,7 @@ llm_order_drain_step(llm_engine_t *e, uint32_t model)
 
 
 static void
-llm_order_resume(llm_served_t *m)
+llm_order_resume(llm_instance_t *m)
 {
     atomic_store(&m->engine->zone->models[m->index].command.refuse_us, 0);
     llm_order_done(m->engine, m->index);
@@ -263,7 +263,7 @@ llm_order_resume(llm_served_t *m)
    time: nothing is left of that */
 
 static int
-llm_order_adopt(llm_served_t *m)
+llm_order_adopt(llm_instance_t *m)
 {
     char            *name, *file;
     llm_zone_t      *z;
@@ -309,7 +309,7 @@ llm_order_adopt(llm_served_t *m)
 /* is it for the model that has the place now? */
 
 static int
-llm_order_check(llm_served_t *m, const llm_command_msg_t *msg, llm_err_t *err)
+llm_order_check(llm_instance_t *m, const llm_command_msg_t *msg, llm_err_t *err)
 {
     if (msg->naming != llm_zone_naming(m->engine->zone, m->index)
         || (msg->naming == 0 && m->conf.added))
@@ -356,9 +356,9 @@ llm_engine_command(llm_engine_t *e, const llm_command_msg_t *msg,
 {
     char                 file[LLM_MAX_FILE];
     llm_err_t            err;
-    llm_order_t         *o;
+    llm_running_t       *o;
     llm_naming_t         given;
-    llm_served_t        *m;
+    llm_instance_t      *m;
     llm_zone_command_t  *z;
 
     if (msg->model >= e->n_models) {
@@ -366,7 +366,7 @@ llm_engine_command(llm_engine_t *e, const llm_command_msg_t *msg,
     }
 
     m = e->models[msg->model];
-    o = &e->orders[msg->model];
+    o = &e->running[msg->model];
     z = &e->zone->models[msg->model].command;
 
     if (msg->head.epoch != e->epoch
@@ -420,11 +420,11 @@ llm_engine_commands(llm_engine_t *e)
 
     for (i = 0; i < e->n_models; i++) {
 
-        if (e->orders[i].number == 0) {
+        if (e->running[i].number == 0) {
             continue;
         }
 
-        switch (e->orders[i].kind) {
+        switch (e->running[i].kind) {
 
         case LLM_COMMAND_LOAD:
             llm_order_load_step(e, i);
@@ -449,7 +449,7 @@ llm_engine_commands_wait(const llm_engine_t *e)
     uint32_t  i;
 
     for (i = 0; i < e->n_models; i++) {
-        if (e->orders[i].number) {
+        if (e->running[i].number) {
             return 1;
         }
     }
@@ -464,7 +464,7 @@ llm_engine_drop_commands(llm_engine_t *e, const llm_err_t *err)
     uint32_t  i;
 
     for (i = 0; i < e->n_models; i++) {
-        if (e->orders[i].number) {
+        if (e->running[i].number) {
             llm_order_end(e, i, err);
         }
     }

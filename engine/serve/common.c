@@ -46,14 +46,14 @@ llm_engine_masked(void *data)
 uint32_t
 llm_engine_show_replaced(llm_engine_t *e, uint32_t model)
 {
-    uint32_t             n, n_reqs;
-    const llm_served_t  *m;
+    uint32_t               n, n_reqs;
+    const llm_instance_t  *m;
 
     n = 0;
     n_reqs = 0;
 
-    for (m = e->served; m; m = m->next) {
-        if (m->role == LLM_SERVED_REPLACED && m->index == model) {
+    for (m = e->instances; m; m = m->next) {
+        if (m->role == LLM_INSTANCE_REPLACED && m->index == model) {
             n++;
             n_reqs += m->n_reqs;
         }

@@ -4,7 +4,7 @@
 
 #define _GNU_SOURCE
 
-#include "engine/serve/engine.h"
+#include "engine/serve/requests.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -20,8 +20,8 @@ llm_engine_free(llm_engine_t *e)
 
     llm_engines_leave(e->engines, e->place);
 
-    while (e->served) {
-        llm_served_free(e->served);
+    while (e->instances) {
+        llm_instance_free(e->instances);
     }
 
     for (i = 0; e->peers && i < e->n_peers; i++) {
@@ -32,9 +32,9 @@ llm_engine_free(llm_engine_t *e)
     pthread_mutex_destroy(&e->lock);
     pthread_cond_destroy(&e->work);
 
-    llm_nobody_close(&e->nobody);
+    llm_internal_close(&e->internal);
     free(e->models);
-    free(e->orders);
+    free(e->running);
     free(e->peers);
     free((char *) e->backend_dir);
     free(e);
@@ -74,7 +74,7 @@ llm_engine_copy_models(llm_engine_t *e, const llm_engine_conf_t *conf)
         }
 
         file = left.file[0] ? left.file : NULL;
-        e->models[i] = llm_served_create(e, i, &m, file);
+        e->models[i] = llm_instance_create(e, i, &m, file);
 
         if (e->models[i] == NULL) {
             return LLM_ERROR;
@@ -86,8 +86,8 @@ llm_engine_copy_models(llm_engine_t *e, const llm_engine_conf_t *conf)
             e->models[i]->state = LLM_MODEL_STOPPED;
         }
 
-        if (conf->models[i].warmup && e->nobody.mem == NULL
-            && llm_nobody_open(&e->nobody, e->n_models) != LLM_OK)
+        if (conf->models[i].warmup && e->internal.mem == NULL
+            && llm_internal_open(&e->internal, e->n_models) != LLM_OK)
         {
             return LLM_ERROR;
         }
@@ -130,12 +130,12 @@ llm_engine_create(const llm_engine_conf_t *conf)
     llm_jobs_init(&e->answered);
 
     e->models = calloc(llm_max(e->n_models, 1u), sizeof(*e->models));
-    e->orders = calloc(llm_max(e->n_models, 1u), sizeof(*e->orders));
+    e->running = calloc(llm_max(e->n_models, 1u), sizeof(*e->running));
     e->peers = calloc(llm_max(e->n_peers, 1u), sizeof(*e->peers));
     e->backend_dir = conf->backend_dir ? strdup(conf->backend_dir) : NULL;
 
     if ((conf->backend_dir && e->backend_dir == NULL) || e->models == NULL
-        || e->orders == NULL || e->peers == NULL
+        || e->running == NULL || e->peers == NULL
         || llm_engine_copy_models(e, conf) != LLM_OK)
     {
         llm_engine_free(e);
@@ -154,12 +154,12 @@ llm_engine_create(const llm_engine_conf_t *conf)
 static void
 llm_engine_attach(llm_engine_t *e, const int *worker_fds)
 {
-    ssize_t        n;
-    uint32_t       i;
-    uint64_t       one = 1;
-    llm_peer_t    *p;
-    llm_zone_t    *z;
-    llm_served_t  *m;
+    ssize_t          n;
+    uint32_t         i;
+    uint64_t         one = 1;
+    llm_peer_t      *p;
+    llm_zone_t      *z;
+    llm_instance_t  *m;
 
     z = e->zone;
 

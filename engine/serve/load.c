@@ -1,5 +1,5 @@
 /*
- * Loading and unloading of a model; see engine.h.
+ * Loading and unloading of a model; see load.h.
  */
 
 #include "engine/serve/check.h"
@@ -82,7 +82,7 @@ llm_runner_copy_slot(void *data, uint32_t src, uint32_t dst)
 
 
 void
-llm_served_permille(llm_served_t *m, uint32_t permille)
+llm_instance_permille(llm_instance_t *m, uint32_t permille)
 {
     llm_zone_set(*m->permille[0], permille);
 
@@ -93,14 +93,14 @@ llm_served_permille(llm_served_t *m, uint32_t permille)
 
 
 static void
-llm_served_progress(void *data, int permille)
+llm_instance_progress(void *data, int permille)
 {
-    llm_served_permille(data, (uint32_t) permille);
+    llm_instance_permille(data, (uint32_t) permille);
 }
 
 
 const char *
-llm_served_path(const llm_served_t *m)
+llm_instance_path(const llm_instance_t *m)
 {
     return m->file ? m->file : m->conf.path;
 }
@@ -110,7 +110,7 @@ llm_served_path(const llm_served_t *m)
    is none */
 
 static void
-llm_served_template(llm_served_t *m, const llm_gguf_t *g)
+llm_instance_template(llm_instance_t *m, const llm_gguf_t *g)
 {
     int              rc;
     llm_str_t        src, bos, eos;
@@ -164,14 +164,14 @@ llm_served_template(llm_served_t *m, const llm_gguf_t *g)
 /* more threads than CPUs only wait for each other, in each operation */
 
 static uint32_t
-llm_served_threads(const llm_served_t *m)
+llm_instance_threads(const llm_instance_t *m)
 {
     return m->conf.threads ? llm_min(m->conf.threads, llm_machine_cpus()) : 0;
 }
 
 
 void
-llm_served_sizes(const llm_engine_model_t *conf, llm_model_opts_t *opts)
+llm_instance_sizes(const llm_engine_model_t *conf, llm_model_opts_t *opts)
 {
     opts->ctx = conf->ctx;
     opts->max_seqs = conf->parallel;
@@ -188,7 +188,7 @@ llm_served_sizes(const llm_engine_model_t *conf, llm_model_opts_t *opts)
 
 
 static void
-llm_served_opts(llm_served_t *m, llm_model_opts_t *opts)
+llm_instance_opts(llm_instance_t *m, llm_model_opts_t *opts)
 {
     llm_engine_t  *e = m->engine;
 
@@ -198,28 +198,28 @@ llm_served_opts(llm_served_t *m, llm_model_opts_t *opts)
        CPU */
     opts->device = m->on_gpu ? "cuda" : m->conf.device;
     opts->backend_dir = e->backend_dir;
-    opts->threads = llm_served_threads(m);
+    opts->threads = llm_instance_threads(m);
     opts->whole = m->crowded;
     opts->weights_fp8 = m->conf.weights_fp8;
     opts->kv_fp8 = m->conf.kv_fp8;
     opts->log = e->log;
     opts->log_data = e->log_data;
-    opts->progress = llm_served_progress;
+    opts->progress = llm_instance_progress;
     opts->progress_data = m;
     opts->cancel = &m->cancel;
 
-    llm_served_sizes(&m->conf, opts);
+    llm_instance_sizes(&m->conf, opts);
 }
 
 
 static int
-llm_served_model(llm_served_t *m, llm_err_t *err)
+llm_instance_model(llm_instance_t *m, llm_err_t *err)
 {
     llm_model_opts_t  opts;
 
-    llm_served_opts(m, &opts);
+    llm_instance_opts(m, &opts);
 
-    m->model = llm_model_load(llm_served_path(m), &opts, err);
+    m->model = llm_model_load(llm_instance_path(m), &opts, err);
     m->env.model = m->model;
     if (m->model == NULL) {
         return LLM_ERROR;
@@ -242,7 +242,7 @@ llm_served_model(llm_served_t *m, llm_err_t *err)
 /* what the scheduler has of the model: its sizes and what it calls */
 
 static void
-llm_served_runner(llm_served_t *m)
+llm_instance_runner(llm_instance_t *m)
 {
     llm_runner_t  *run = &m->runner;
 
@@ -278,7 +278,7 @@ llm_served_runner(llm_served_t *m)
 
 
 static int
-llm_served_read(llm_served_t *m)
+llm_instance_read(llm_instance_t *m)
 {
     llm_err_t         *err = &m->load_err;
     const llm_gguf_t  *g;
@@ -289,12 +289,12 @@ llm_served_read(llm_served_t *m)
             return LLM_ERROR;
         }
 
-        llm_served_template(m, llm_synthetic_gguf(m->synthetic));
+        llm_instance_template(m, llm_synthetic_gguf(m->synthetic));
         return LLM_OK;
     }
 #endif
 
-    if (llm_served_model(m, err) != LLM_OK) {
+    if (llm_instance_model(m, err) != LLM_OK) {
         return LLM_ERROR;
     }
 
@@ -310,29 +310,29 @@ llm_served_read(llm_served_t *m)
                        m->conf.name, llm_vocab_warning(m->env.vocab));
     }
 
-    llm_served_template(m, g);
-    llm_served_advice(m, g);
+    llm_instance_template(m, g);
+    llm_instance_sampling(m, g);
 
     if (llm_rank_load(&m->env, g, err) != LLM_OK) {
         return LLM_ERROR;
     }
 
-    llm_served_runner(m);
+    llm_instance_runner(m);
 
     return LLM_OK;
 }
 
 
 static void *
-llm_served_load_main(void *data)
+llm_instance_load_main(void *data)
 {
-    llm_served_t  *m = data;
+    llm_instance_t  *m = data;
 
     (void) pthread_setname_np(pthread_self(), "llm-load");
 
-    if (llm_served_read(m) != LLM_OK && m->load_err.status == 0) {
+    if (llm_instance_read(m) != LLM_OK && m->load_err.status == 0) {
         (void) llm_fail(&m->load_err, "%s: could not be loaded",
-                        llm_served_path(m));
+                        llm_instance_path(m));
     }
 
     /* the vocabulary, too, was read from the mapped file, so check that once
@@ -352,11 +352,11 @@ llm_served_load_main(void *data)
 /* the log gets the whole message; clients must not see where files are */
 
 void
-llm_served_hide(llm_served_t *m, llm_err_t *err)
+llm_instance_hide(llm_instance_t *m, llm_err_t *err)
 {
     char  lib[PATH_MAX + 1];
 
-    llm_hide_folder(err->msg, llm_served_path(m));
+    llm_hide_folder(err->msg, llm_instance_path(m));
     llm_hide_folder(err->msg, m->conf.template_path);
 
     if (llm_backend_folder(m->engine->backend_dir, lib, PATH_MAX) == LLM_OK) {
@@ -370,7 +370,7 @@ llm_served_hide(llm_served_t *m, llm_err_t *err)
    the load begins when that has ended */
 
 void
-llm_served_wait(llm_served_t *m)
+llm_instance_wait(llm_instance_t *m)
 {
     m->waits = 1;
     atomic_store(&m->loaded, 0);
@@ -390,7 +390,7 @@ llm_served_wait(llm_served_t *m)
  */
 
 void
-llm_served_failed(llm_served_t *m)
+llm_instance_failed(llm_instance_t *m)
 {
     uint32_t     n, most;
     llm_zone_t  *z;
@@ -417,7 +417,7 @@ llm_served_failed(llm_served_t *m)
                        m->conf.name, m->load_err.msg);
     }
 
-    llm_served_hide(m, &m->load_err);
+    llm_instance_hide(m, &m->load_err);
 
     llm_zone_set(z->models[m->index].retry_after, m->retry_s);
     llm_zone_set_text(z, m->index, m->load_err.msg, NULL);
@@ -426,18 +426,18 @@ llm_served_failed(llm_served_t *m)
 
 
 int
-llm_served_begin(llm_served_t *m)
+llm_instance_begin(llm_instance_t *m)
 {
     memset(&m->load_err, 0, sizeof(m->load_err));
     atomic_store(&m->loaded, 0);
     __atomic_store_n(&m->cancel, 0, __ATOMIC_RELAXED);
     m->n_older = llm_engines_older(m->engine->engines, m->engine->place);
-    m->crowded = m->n_older != 0 || m->role == LLM_SERVED_BESIDE;
+    m->crowded = m->n_older != 0 || m->role == LLM_INSTANCE_BESIDE;
     m->waits = 0;
     m->cramped = 0;
-    llm_served_permille(m, 0);
+    llm_instance_permille(m, 0);
 
-    if (llm_thread_start(&m->loader, llm_served_load_main, m) != 0) {
+    if (llm_thread_start(&m->loader, llm_instance_load_main, m) != 0) {
         return llm_fail(&m->load_err, "no thread to load the model with");
     }
 
@@ -449,10 +449,10 @@ llm_served_begin(llm_served_t *m)
 
 
 int
-llm_served_start(llm_served_t *m)
+llm_instance_start(llm_instance_t *m)
 {
-    if (llm_served_begin(m) != LLM_OK) {
-        llm_served_failed(m);
+    if (llm_instance_begin(m) != LLM_OK) {
+        llm_instance_failed(m);
         return LLM_ERROR;
     }
 
@@ -461,11 +461,11 @@ llm_served_start(llm_served_t *m)
 
 
 int
-llm_served_load(llm_served_t *m)
+llm_instance_load(llm_instance_t *m)
 {
     llm_zone_t  *z;
 
-    if (llm_served_start(m) != LLM_OK) {
+    if (llm_instance_start(m) != LLM_OK) {
         return LLM_ERROR;
     }
 
@@ -479,7 +479,7 @@ llm_served_load(llm_served_t *m)
 
 
 void
-llm_served_count_memory(llm_served_t *m, uint64_t weights, uint64_t kv)
+llm_instance_count_memory(llm_instance_t *m, uint64_t weights, uint64_t kv)
 {
     llm_zone_figures_t  *f;
 
@@ -493,7 +493,7 @@ llm_served_count_memory(llm_served_t *m, uint64_t weights, uint64_t kv)
 
 
 void
-llm_served_close(llm_served_t *m)
+llm_instance_close(llm_instance_t *m)
 {
     /* the scheduler looks at it while a thread frees what is below */
 
@@ -531,5 +531,5 @@ llm_served_close(llm_served_t *m)
     }
 #endif
 
-    llm_served_count_memory(m, 0, 0);
+    llm_instance_count_memory(m, 0, 0);
 }

@@ -3,7 +3,7 @@
  * events, and sleeps when there is nothing to do.
  */
 
-#include "engine/serve/engine.h"
+#include "engine/serve/requests.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -91,7 +91,7 @@ llm_engine_check_deadlines(llm_engine_t *e, uint64_t now)
             (void) llm_fail_with(&err, 503, "queue_timeout", NULL,
                                  "the request waited too long in the queue");
             llm_engine_fail(e, r, &err,
-                            llm_engine_retry_after(r->served));
+                            llm_engine_retry_after(r->instance));
         }
     }
 
@@ -104,9 +104,9 @@ llm_engine_check_deadlines(llm_engine_t *e, uint64_t now)
 static void
 llm_engine_check(llm_engine_t *e)
 {
-    uint64_t       now;
-    uint32_t       i;
-    llm_served_t  *m;
+    uint64_t         now;
+    uint32_t         i;
+    llm_instance_t  *m;
 
     now = llm_now_us();
 
@@ -123,7 +123,7 @@ llm_engine_check(llm_engine_t *e)
     for (i = 0; i < e->n_models; i++) {
         m = e->models[i];
 
-        llm_served_retry(m, now);
+        llm_instance_retry(m, now);
 
         if (m->conf.idle_s && m->state == LLM_MODEL_READY && !m->ends
             && m->n_reqs == 0
@@ -132,14 +132,14 @@ llm_engine_check(llm_engine_t *e)
             llm_engine_log(e, LLM_LOG_NOTICE, "model \"%s\" was idle for "
                            "%u s and is unloaded", m->conf.name,
                            m->conf.idle_s);
-            llm_served_unload(m, LLM_MODEL_IDLE);
+            llm_instance_unload(m, LLM_MODEL_IDLE);
         }
     }
 }
 
 
 static int
-llm_engine_step(llm_engine_t *e, llm_served_t *m)
+llm_engine_step(llm_engine_t *e, llm_instance_t *m)
 {
     int        rc;
     llm_err_t  err;
@@ -164,23 +164,23 @@ llm_engine_step(llm_engine_t *e, llm_served_t *m)
 
     llm_engine_log(e, LLM_LOG_ERR, "model \"%s\": a step failed: %s",
                    m->conf.name, err.msg);
-    llm_served_count_error(m, &err);
+    llm_instance_count_error(m, &err);
 
-    if (m->role != LLM_SERVED_MODEL || m->ends) {
-        llm_beside_broken(m, &err);
+    if (m->role != LLM_INSTANCE_MODEL || m->ends) {
+        llm_swap_broken(m, &err);
 
     } else if (strcmp(err.code, LLM_DEVICE_LOST) == 0) {
         m->lost = 1;
-        llm_served_rebuild(m, &err);
+        llm_instance_rebuild(m, &err);
 
     } else if (++m->n_failed_steps >= LLM_ENGINE_BAD_STEPS) {
         m->load_err = err;
-        llm_served_break(m);
+        llm_instance_break(m);
 
-    } else if (llm_served_device_failed(&err)
+    } else if (llm_instance_device_failed(&err)
                || strcmp(err.code, LLM_FILE_ERROR) == 0)
     {
-        llm_served_rebuild(m, &err);
+        llm_instance_rebuild(m, &err);
     }
 
     return 1;
@@ -190,13 +190,13 @@ llm_engine_step(llm_engine_t *e, llm_served_t *m)
 /* a model's loader has ended */
 
 static void
-llm_engine_loaded(llm_served_t *m)
+llm_engine_loaded(llm_instance_t *m)
 {
-    if (m->role == LLM_SERVED_MODEL) {
-        llm_served_loaded(m);
+    if (m->role == LLM_INSTANCE_MODEL) {
+        llm_instance_loaded(m);
 
     } else {
-        llm_beside_loaded(m);
+        llm_swap_loaded(m);
     }
 }
 
@@ -207,29 +207,29 @@ llm_engine_loaded(llm_served_t *m)
 static int
 llm_engine_loads(llm_engine_t *e)
 {
-    int            busy, over;
-    llm_served_t  *m, *next;
+    int              busy, over;
+    llm_instance_t  *m, *next;
 
     busy = 0;
 
-    for (m = e->served; m; m = next) {
+    for (m = e->instances; m; m = next) {
         next = m->next;
 
         if (m->rebuild) {
-            llm_served_rebuilt(m);
+            llm_instance_rebuilt(m);
         }
 
         busy |= llm_warm_step(m, &over);
 
-        if (over && m->role == LLM_SERVED_MODEL) {
-            llm_served_open(m);
+        if (over && m->role == LLM_INSTANCE_MODEL) {
+            llm_instance_open(m);
 
         } else if (over) {
-            llm_beside_open(m);
+            llm_swap_open(m);
         }
 
-        if (m->role == LLM_SERVED_REPLACED) {
-            llm_replaced_step(m);
+        if (m->role == LLM_INSTANCE_REPLACED) {
+            llm_swap_free_replaced(m);
         }
     }
 
@@ -244,9 +244,9 @@ llm_engine_loads(llm_engine_t *e)
 static int
 llm_engine_round(llm_engine_t *e, int *unsent)
 {
-    int            busy;
-    uint32_t       i;
-    llm_served_t  *m;
+    int              busy;
+    uint32_t         i;
+    llm_instance_t  *m;
 
     busy = 0;
     *unsent = 0;
@@ -255,7 +255,7 @@ llm_engine_round(llm_engine_t *e, int *unsent)
     llm_engine_take_prepared(e);
     llm_engine_check(e);
 
-    for (m = e->served; m; m = m->next) {
+    for (m = e->instances; m; m = m->next) {
 
         if (m->loading
             && atomic_load_explicit(&m->loaded, memory_order_acquire))
@@ -280,7 +280,7 @@ llm_engine_round(llm_engine_t *e, int *unsent)
         llm_engine_show_forecast(m, llm_now_us());
     }
 
-    *unsent |= llm_engine_send_asked(e);
+    *unsent |= llm_engine_send_grants(e);
     *unsent |= llm_engine_send_answers(e);
     *unsent |= llm_engine_send_errors(e);
 
@@ -294,7 +294,7 @@ llm_engine_round(llm_engine_t *e, int *unsent)
         llm_port_show(&e->peers[i].port);
     }
 
-    llm_nobody_drain(&e->nobody);
+    llm_internal_drain(&e->internal);
 
     return busy;
 }
@@ -305,9 +305,9 @@ llm_engine_round(llm_engine_t *e, int *unsent)
 static int
 llm_engine_has_work(llm_engine_t *e)
 {
-    int                  found;
-    uint32_t             i;
-    const llm_served_t  *m;
+    int                    found;
+    uint32_t               i;
+    const llm_instance_t  *m;
 
     if (atomic_load(&e->stop)) {
         return 1;
@@ -321,7 +321,7 @@ llm_engine_has_work(llm_engine_t *e)
         }
     }
 
-    for (m = e->served; m; m = m->next) {
+    for (m = e->instances; m; m = m->next) {
         if ((m->loading && atomic_load(&m->loaded))
             || (m->sched && llm_sched_can_draw(m->sched)))
         {
@@ -344,12 +344,12 @@ llm_engine_has_work(llm_engine_t *e)
 static uint64_t
 llm_engine_next_step(const llm_engine_t *e)
 {
-    uint64_t             next;
-    const llm_served_t  *m;
+    uint64_t               next;
+    const llm_instance_t  *m;
 
     next = UINT64_MAX;
 
-    for (m = e->served; m && e->n_live; m = m->next) {
+    for (m = e->instances; m && e->n_live; m = m->next) {
         if (m->sched && m->synthetic) {
             next = llm_min(next, llm_synthetic_next(m->synthetic));
         }
@@ -364,8 +364,8 @@ llm_engine_next_step(const llm_engine_t *e)
 static int
 llm_engine_timeout(const llm_engine_t *e, int unsent)
 {
-    uint32_t             i;
-    const llm_served_t  *m;
+    uint32_t               i;
+    const llm_instance_t  *m;
 
 #ifdef LLM_TEST
     uint64_t  now, next;
@@ -442,15 +442,15 @@ llm_engine_sleep(llm_engine_t *e, int unsent)
 static void
 llm_engine_shutdown(llm_engine_t *e)
 {
-    uint32_t       i;
-    llm_err_t      err;
-    llm_req_t     *r, *next;
-    llm_served_t  *m;
+    uint32_t         i;
+    llm_err_t        err;
+    llm_req_t       *r, *next;
+    llm_instance_t  *m;
 
     (void) llm_fail_with(&err, 503, "shutting_down", NULL,
                          "the server is shutting down");
 
-    for (m = e->served; m; m = m->next) {
+    for (m = e->instances; m; m = m->next) {
         __atomic_store_n(&m->cancel, 1, __ATOMIC_RELAXED);
     }
 
@@ -462,7 +462,7 @@ llm_engine_shutdown(llm_engine_t *e)
         llm_engine_fail(e, r, &err, 1);
     }
 
-    for (m = e->served; m; m = m->next) {
+    for (m = e->instances; m; m = m->next) {
         if (m->sched) {
             (void) llm_sched_send_events(m->sched);
         }
@@ -493,8 +493,8 @@ llm_engine_shutdown(llm_engine_t *e)
         llm_port_show(&e->peers[i].port);
     }
 
-    for (m = e->served; m; m = m->next) {
-        llm_served_unload(m, LLM_MODEL_IDLE);
+    for (m = e->instances; m; m = m->next) {
+        llm_instance_unload(m, LLM_MODEL_IDLE);
     }
 
     llm_zone_set(e->zone->busy_since_us, 0);
@@ -515,7 +515,7 @@ llm_engine_main(void *data)
         if (!e->models[i]->conf.lazy
             && e->models[i]->state != LLM_MODEL_STOPPED)
         {
-            (void) llm_served_load(e->models[i]);
+            (void) llm_instance_load(e->models[i]);
         }
     }
 

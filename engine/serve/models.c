@@ -3,13 +3,13 @@
  * they mean for its requests; load.c has the load itself.
  */
 
-#include "engine/serve/engine.h"
+#include "engine/serve/requests.h"
 
 #include <stdio.h>
 
 
 static int
-llm_served_ready(llm_served_t *m)
+llm_instance_ready(llm_instance_t *m)
 {
     llm_engine_t      *e;
     llm_sched_conf_t   conf;
@@ -46,7 +46,7 @@ llm_served_ready(llm_served_t *m)
 
 
 static void
-llm_served_fail_held(llm_served_t *m)
+llm_instance_fail_held(llm_instance_t *m)
 {
     llm_err_t   err;
     llm_req_t  *r;
@@ -64,7 +64,7 @@ llm_served_fail_held(llm_served_t *m)
 /* what /models tells of a model */
 
 static void
-llm_served_show(const llm_served_t *m)
+llm_instance_show(const llm_instance_t *m)
 {
     const llm_hparams_t     *hp;
     llm_zone_model_state_t  *z;
@@ -90,7 +90,7 @@ llm_served_show(const llm_served_t *m)
 
 
 int
-llm_served_device_failed(const llm_err_t *err)
+llm_instance_device_failed(const llm_err_t *err)
 {
     return strcmp(err->code, LLM_DEVICE_ERROR) == 0
            || strcmp(err->code, LLM_DEVICE_MEMORY) == 0;
@@ -98,13 +98,13 @@ llm_served_device_failed(const llm_err_t *err)
 
 
 void
-llm_served_count_error(llm_served_t *m, const llm_err_t *err)
+llm_instance_count_error(llm_instance_t *m, const llm_err_t *err)
 {
     llm_zone_counters_t  *c;
 
     c = llm_zone_counters(m->engine->zone, m->engine->kept, m->index);
 
-    if (llm_served_device_failed(err)
+    if (llm_instance_device_failed(err)
         || strcmp(err->code, LLM_DEVICE_LOST) == 0)
     {
         llm_zone_add(c->device_errors, 1);
@@ -119,14 +119,14 @@ llm_served_count_error(llm_served_t *m, const llm_err_t *err)
 
 
 int
-llm_served_join(llm_served_t *m)
+llm_instance_join(llm_instance_t *m)
 {
     (void) pthread_join(m->loader, NULL);
     m->loading = 0;
     atomic_store(&m->loaded, 0);
 
-    if (m->load_err.status || llm_served_ready(m) != LLM_OK) {
-        llm_served_close(m);
+    if (m->load_err.status || llm_instance_ready(m) != LLM_OK) {
+        llm_instance_close(m);
         return LLM_ERROR;
     }
 
@@ -135,13 +135,13 @@ llm_served_join(llm_served_t *m)
 
 
 void
-llm_served_loaded(llm_served_t *m)
+llm_instance_loaded(llm_instance_t *m)
 {
     llm_engine_t  *e;
 
     e = m->engine;
 
-    if (llm_served_join(m) != LLM_OK) {
+    if (llm_instance_join(m) != LLM_OK) {
         llm_zone_set(e->zone->models[m->index].wanted, 0);
 
         if (m->ends) {
@@ -149,30 +149,30 @@ llm_served_loaded(llm_served_t *m)
         }
 
         if (m->n_older && strcmp(m->load_err.code, LLM_MEMORY_ERROR) == 0) {
-            llm_served_wait(m);
+            llm_instance_wait(m);
             return;
         }
 
-        llm_served_count_error(m, &m->load_err);
-        llm_served_failed(m);
-        llm_served_fail_held(m);
+        llm_instance_count_error(m, &m->load_err);
+        llm_instance_failed(m);
+        llm_instance_fail_held(m);
         return;
     }
 
     if (m->ends) {
-        llm_served_close(m);
+        llm_instance_close(m);
 
     } else if (m->conf.warmup) {
         llm_warm_begin(m);
 
     } else {
-        llm_served_open(m);
+        llm_instance_open(m);
     }
 }
 
 
 void
-llm_served_open(llm_served_t *m)
+llm_instance_open(llm_instance_t *m)
 {
     char           device[128];
     llm_jobs_t     held;
@@ -196,7 +196,7 @@ llm_served_open(llm_served_t *m)
     if (m->env.chat == NULL) {
         llm_engine_log(e, LLM_LOG_WARN, "model \"%s\": no chat: %s",
                        m->conf.name, m->env.chat_err.msg);
-        llm_served_hide(m, &m->env.chat_err);
+        llm_instance_hide(m, &m->env.chat_err);
     }
 
     llm_engine_log(e, LLM_LOG_NOTICE, "model \"%s\" is ready: %s, context "
@@ -225,11 +225,11 @@ llm_served_open(llm_served_t *m)
     m->used_us = llm_now_us();
 
     llm_zone_set(z->models[m->index].permille, 1000);
-    llm_served_show(m);
+    llm_instance_show(m);
 
     if (m->model) {
-        llm_served_count_memory(m, llm_model_hparams(m->model)->n_bytes,
-                                llm_model_kv_bytes(m->model));
+        llm_instance_count_memory(m, llm_model_hparams(m->model)->n_bytes,
+                                  llm_model_kv_bytes(m->model));
     }
 
     llm_zone_set(z->models[m->index].retry_after, 1);
@@ -247,7 +247,7 @@ llm_served_open(llm_served_t *m)
 
 
 void
-llm_served_unload(llm_served_t *m, llm_model_state_t state)
+llm_instance_unload(llm_instance_t *m, llm_model_state_t state)
 {
     if (m->loading) {
         __atomic_store_n(&m->cancel, 1, __ATOMIC_RELAXED);
@@ -256,7 +256,7 @@ llm_served_unload(llm_served_t *m, llm_model_state_t state)
     }
 
     llm_warm_stop(m);
-    llm_served_close(m);
+    llm_instance_close(m);
 
     m->rebuild = 0;
     m->waits = 0;
@@ -264,7 +264,7 @@ llm_served_unload(llm_served_t *m, llm_model_state_t state)
     m->n_failed_steps = 0;
     m->state = state;
 
-    if (m->role == LLM_SERVED_MODEL) {
+    if (m->role == LLM_INSTANCE_MODEL) {
         llm_zone_set_state(m->engine->zone, m->index, state);
     }
 }
@@ -273,7 +273,7 @@ llm_served_unload(llm_served_t *m, llm_model_state_t state)
 /* new ones wait in held or are refused */
 
 void
-llm_served_fail_live(llm_served_t *m, const llm_err_t *err,
+llm_instance_fail_live(llm_instance_t *m, const llm_err_t *err,
     uint32_t retry_after)
 {
     llm_req_t     *r, *next;
@@ -284,7 +284,7 @@ llm_served_fail_live(llm_served_t *m, const llm_err_t *err,
     for (r = e->live; r; r = next) {
         next = r->next;
 
-        if (r->served == m) {
+        if (r->instance == m) {
             llm_engine_fail(e, r, err, retry_after);
         }
     }
@@ -292,23 +292,23 @@ llm_served_fail_live(llm_served_t *m, const llm_err_t *err,
 
 
 void
-llm_served_break(llm_served_t *m)
+llm_instance_break(llm_instance_t *m)
 {
     llm_err_t  err;
 
     llm_warm_stop(m);
-    llm_served_failed(m);
+    llm_instance_failed(m);
 
     (void) llm_fail_with(&err, 503, "model_failed", NULL,
                          "the model's device failed: %.400s",
                          m->load_err.msg);
 
-    llm_served_fail_live(m, &err, 0);
+    llm_instance_fail_live(m, &err, 0);
 }
 
 
 void
-llm_served_rebuild(llm_served_t *m, const llm_err_t *err)
+llm_instance_rebuild(llm_instance_t *m, const llm_err_t *err)
 {
     llm_engine_t  *e;
 
@@ -325,19 +325,19 @@ llm_served_rebuild(llm_served_t *m, const llm_err_t *err)
     llm_zone_set(e->zone->models[m->index].retry_after, 5);
     llm_zone_set_state(e->zone, m->index, LLM_MODEL_LOADING);
 
-    llm_served_fail_live(m, err, 5);
+    llm_instance_fail_live(m, err, 5);
 }
 
 
 /* requests in preparation use the vocabulary, ending requests the scheduler */
 
 static int
-llm_served_in_use(const llm_served_t *m)
+llm_instance_in_use(const llm_instance_t *m)
 {
     llm_req_t  *r;
 
     for (r = m->engine->live; r; r = r->next) {
-        if (r->served == m && r->state != LLM_REQ_NEW) {
+        if (r->instance == m && r->state != LLM_REQ_NEW) {
             return 1;
         }
     }
@@ -347,9 +347,9 @@ llm_served_in_use(const llm_served_t *m)
 
 
 void
-llm_served_rebuilt(llm_served_t *m)
+llm_instance_rebuilt(llm_instance_t *m)
 {
-    if (llm_served_in_use(m)) {
+    if (llm_instance_in_use(m)) {
         return;
     }
 
@@ -359,16 +359,16 @@ llm_served_rebuilt(llm_served_t *m)
     }
 
     m->rebuild = 0;
-    llm_served_close(m);
+    llm_instance_close(m);
 
-    if (llm_served_load(m) != LLM_OK) {
-        llm_served_fail_held(m);
+    if (llm_instance_load(m) != LLM_OK) {
+        llm_instance_fail_held(m);
     }
 }
 
 
 void
-llm_served_retry(llm_served_t *m, uint64_t now)
+llm_instance_retry(llm_instance_t *m, uint64_t now)
 {
     llm_engine_t  *e;
 
@@ -380,9 +380,9 @@ llm_served_retry(llm_served_t *m, uint64_t now)
 
     if (m->waits) {
         if (llm_engines_older(e->engines, e->place) < m->n_older
-            && llm_served_start(m) != LLM_OK)
+            && llm_instance_start(m) != LLM_OK)
         {
-            llm_served_fail_held(m);
+            llm_instance_fail_held(m);
         }
 
         return;
@@ -393,8 +393,8 @@ llm_served_retry(llm_served_t *m, uint64_t now)
             && m->beside == NULL && !llm_engine_show_replaced(e, m->index)
             && llm_engines_older(e->engines, e->place) == 0)
         {
-            llm_served_close(m);
-            (void) llm_served_load(m);
+            llm_instance_close(m);
+            (void) llm_instance_load(m);
         }
 
         return;
@@ -402,7 +402,7 @@ llm_served_retry(llm_served_t *m, uint64_t now)
 
     if (m->state != LLM_MODEL_FAILED || m->conf.retry_s == 0 || m->beside
         || now < m->retry_us
-        || llm_served_in_use(m))
+        || llm_instance_in_use(m))
     {
         return;
     }
@@ -420,7 +420,7 @@ llm_served_retry(llm_served_t *m, uint64_t now)
     }
 
     m->n_failed_steps = 0;
-    llm_served_close(m);
+    llm_instance_close(m);
 
-    (void) llm_served_start(m);
+    (void) llm_instance_start(m);
 }

@@ -1,7 +1,7 @@
 /*
  * The threads that prepare requests: each takes a job from the engine's turns
  * and puts the request into a list, both under the engine's lock.  How a
- * request is prepared: prep.c; who is next: turns.c.
+ * request is prepared: engine/prepare; who is next: turns.c.
  *
  * The first thread takes small messages and compiles no grammar, as a small
  * message can ask for one that takes long.  A request whose grammar is not
@@ -16,7 +16,7 @@
  */
 
 #include "engine/grammar/lexer.h"
-#include "engine/serve/engine.h"
+#include "engine/serve/requests.h"
 
 /* of CPU time; a usual schema takes less */
 #define LLM_PREPARER_SLICE_US  10000
@@ -161,7 +161,7 @@ llm_prepare(llm_preparer_t *p, llm_req_t *r)
     how.pause = p->small ? NULL : llm_preparer_pause;
     how.data = p;
 
-    rc = llm_prep_request(&r->served->env, r, &how, &err);
+    rc = llm_prep_request(&r->instance->env, r, &how, &err);
 
     if (rc == LLM_ERROR) {
         llm_req_fail(r, &err, 0);

@@ -98,7 +98,7 @@ llm_synthetic_next(const llm_synthetic_t *s)
 
 
 int
-llm_synthetic_open(llm_served_t *m, llm_err_t *err)
+llm_synthetic_open(llm_instance_t *m, llm_err_t *err)
 {
     uint32_t           i, rate, pages;
     llm_runner_t      *run;
@@ -111,7 +111,7 @@ llm_synthetic_open(llm_served_t *m, llm_err_t *err)
 
     m->synthetic = s;
 
-    s->file = llm_gguf_open(llm_served_path(m), err);
+    s->file = llm_gguf_open(llm_instance_path(m), err);
     if (s->file == NULL) {
         return LLM_ERROR;
     }

@@ -9,7 +9,7 @@
  * and so do their figures: a warm-up is in no metric.
  */
 
-#include "engine/serve/engine.h"
+#include "engine/serve/requests.h"
 
 #include <stdio.h>
 
@@ -23,7 +23,7 @@
 /* ---- nobody ---- */
 
 int
-llm_nobody_open(llm_nobody_t *n, uint32_t n_models)
+llm_internal_open(llm_internal_client_t *n, uint32_t n_models)
 {
     size_t            size;
     uint32_t          i;
@@ -57,14 +57,14 @@ llm_nobody_open(llm_nobody_t *n, uint32_t n_models)
 
 
 void
-llm_nobody_close(llm_nobody_t *n)
+llm_internal_close(llm_internal_client_t *n)
 {
     free(n->mem);
 }
 
 
 void
-llm_nobody_drain(llm_nobody_t *n)
+llm_internal_drain(llm_internal_client_t *n)
 {
     if (n->peer.n_live == 0) {
         return;
@@ -81,7 +81,7 @@ llm_nobody_drain(llm_nobody_t *n)
 /* ---- what is run ---- */
 
 static uint32_t
-llm_warm_longest(const llm_served_t *m)
+llm_warm_longest(const llm_instance_t *m)
 {
     return m->runner.ctx > LLM_WARM_FIT ? m->runner.ctx - LLM_WARM_FIT : 1;
 }
@@ -91,7 +91,7 @@ llm_warm_longest(const llm_served_t *m)
    shorter ones do; NULL: no memory */
 
 static llm_request_t *
-llm_warm_make(const llm_served_t *m, uint32_t n, uint32_t width,
+llm_warm_make(const llm_instance_t *m, uint32_t n, uint32_t width,
     uint32_t flags)
 {
     size_t             size;
@@ -141,7 +141,7 @@ llm_warm_make(const llm_served_t *m, uint32_t n, uint32_t width,
 /* what the model does with a prompt */
 
 static uint32_t
-llm_warm_task(const llm_served_t *m, llm_request_t *msg)
+llm_warm_task(const llm_instance_t *m, llm_request_t *msg)
 {
     llm_err_t  err;
 
@@ -160,7 +160,7 @@ llm_warm_task(const llm_served_t *m, llm_request_t *msg)
 /* a prompt that fills a step */
 
 static llm_request_t *
-llm_warm_fill(const llm_served_t *m)
+llm_warm_fill(const llm_instance_t *m)
 {
     llm_request_t  *msg;
 
@@ -192,7 +192,7 @@ llm_warm_doublings(uint32_t from, uint32_t to)
 /* the number'th request; NULL: that was the last, or there is no memory */
 
 static llm_request_t *
-llm_warm_request(const llm_served_t *m, uint32_t number)
+llm_warm_request(const llm_instance_t *m, uint32_t number)
 {
     uint32_t              lengths, widths, longest, widest;
     llm_request_t        *msg, some;
@@ -244,13 +244,13 @@ llm_warm_request(const llm_served_t *m, uint32_t number)
 /* ---- running it ---- */
 
 static void
-llm_warm_show(llm_served_t *m, uint32_t warming)
+llm_warm_show(llm_instance_t *m, uint32_t warming)
 {
     llm_zone_model_state_t  *z;
 
     z = &m->engine->zone->models[m->index];
 
-    if (m->role != LLM_SERVED_MODEL) {
+    if (m->role != LLM_INSTANCE_MODEL) {
         llm_zone_set(z->command.warming, warming);
     }
 
@@ -261,11 +261,11 @@ llm_warm_show(llm_served_t *m, uint32_t warming)
 
 
 void
-llm_warm_begin(llm_served_t *m)
+llm_warm_begin(llm_instance_t *m)
 {
-    llm_served_permille(m, 1000);
+    llm_instance_permille(m, 1000);
     llm_warm_show(m, 1);
-    llm_sched_count_in(m->sched, m->engine->nobody.zone, NULL);
+    llm_sched_count_in(m->sched, m->engine->internal.zone, NULL);
 
     m->warm.running = 1;
     m->warm.next = 0;
@@ -274,7 +274,7 @@ llm_warm_begin(llm_served_t *m)
 
 
 int
-llm_warm_step(llm_served_t *m, int *over)
+llm_warm_step(llm_instance_t *m, int *over)
 {
     llm_req_t      *r;
     llm_engine_t   *e;
@@ -302,12 +302,12 @@ llm_warm_step(llm_served_t *m, int *over)
 
     r->own = 1;
     r->model = m->index;
-    r->served = m;
-    r->out.to.port = &e->nobody.peer.port;
+    r->instance = m;
+    r->out.to.port = &e->internal.peer.port;
     r->out.to.slot = UINT32_MAX;
     m->warm.n_live++;
 
-    llm_engine_enter(e, &e->nobody.peer, r);
+    llm_engine_enter(e, &e->internal.peer, r);
     llm_engine_count(e, r, llm_req_bytes(r));
     llm_engine_prepare(e, r);
 
@@ -318,7 +318,7 @@ llm_warm_step(llm_served_t *m, int *over)
 /* before its figures are clients' again */
 
 static void
-llm_warm_break(llm_served_t *m)
+llm_warm_break(llm_instance_t *m)
 {
     llm_err_t   err;
     llm_req_t  *r, *next;
@@ -328,7 +328,7 @@ llm_warm_break(llm_served_t *m)
     for (r = m->engine->live; r; r = next) {
         next = r->next;
 
-        if (r->own && r->served == m) {
+        if (r->own && r->instance == m) {
             llm_engine_fail(m->engine, r, &err, 0);
         }
     }
@@ -336,7 +336,7 @@ llm_warm_break(llm_served_t *m)
 
 
 void
-llm_warm_stop(llm_served_t *m)
+llm_warm_stop(llm_instance_t *m)
 {
     if (m->warm.running) {
         m->warm.running = 0;

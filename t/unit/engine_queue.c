@@ -3,7 +3,7 @@
  * is refused is told so, and who has which verdict.
  */
 
-#include "engine/serve/engine.h"
+#include "engine/serve/requests.h"
 #include "t/unit/rig.h"
 
 #include <malloc.h>
@@ -438,15 +438,15 @@ test_verdicts(void)
 static void
 test_changed(void)
 {
-    char               *mem, *rec;
-    llm_req_t          *r;
-    llm_peer_t          peer;
-    llm_order_t         order;
-    llm_engine_t        e;
-    llm_served_t        m, *models[1] = { &m };
-    llm_request_t       head, *there;
-    llm_zone_model_t    zm = { .parallel = 1 };
-    llm_command_msg_t   command;
+    char              *mem, *rec;
+    llm_req_t         *r;
+    llm_peer_t         peer;
+    llm_running_t      order;
+    llm_engine_t       e;
+    llm_instance_t     m, *models[1] = { &m };
+    llm_request_t      head, *there;
+    llm_zone_model_t   zm = { .parallel = 1 };
+    llm_command_msg_t  command;
 
     memset(&e, 0, sizeof(e));
     memset(&m, 0, sizeof(m));
@@ -459,7 +459,7 @@ test_changed(void)
     e.zone = llm_zone_init(mem, 1, &zm, 1, 4096, 10);
     e.max_bytes = 1 << 20;
     e.models = models;
-    e.orders = &order;
+    e.running = &order;
     e.n_models = 1;
     m.engine = &e;
     m.state = LLM_MODEL_LOADING;

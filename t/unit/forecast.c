@@ -4,7 +4,7 @@
  * own, so that nothing depends on the machine.
  */
 
-#include "engine/serve/engine.h"
+#include "engine/serve/requests.h"
 #include "t/unit/sched_rig.h"
 
 #include <time.h>
@@ -31,8 +31,8 @@ static uint32_t  step_us;
 static uint32_t  row_us;
 
 static llm_engine_t  engine;
-static llm_served_t  served;
-static llm_served_t *models[1];
+static llm_instance_t  served;
+static llm_instance_t *models[1];
 
 
 static int
@@ -74,7 +74,7 @@ open_timed(uint32_t max_seqs, uint32_t pages, uint64_t tokens,
     engine.zone = zone;
     models[0] = &served;
     engine.models = models;
-    engine.served = &served;
+    engine.instances = &served;
     engine.n_models = 1;
 }
 
@@ -99,7 +99,7 @@ prompt(uint32_t slot, uint32_t n, uint32_t max_gen)
     a = ask(slot, ids, n, 1, max_gen, 0);
     a->req->msg->arrival_us = clock_us;
     a->req->entered_us = clock_us;
-    a->req->served = &served;
+    a->req->instance = &served;
 
     return a;
 }
@@ -449,7 +449,7 @@ judged(ask_t *a, const char **code)
     uint32_t          retry;
     static llm_err_t  err;
 
-    rc = llm_engine_judge(&engine, a->req, &retry, &err);
+    rc = llm_engine_may_wait(&engine, a->req, &retry, &err);
     *code = rc == LLM_OK ? "" : err.code;
 
     return rc == LLM_OK ? 0 : (int) retry;
@@ -576,7 +576,7 @@ arrive(const load_t *l, outcome_t *o, uint32_t *length, uint8_t *told,
     o->modest_came += modest;
 
     if (bound
-        && llm_engine_judge(&engine, a->req, &retry, &err) != LLM_OK)
+        && llm_engine_may_wait(&engine, a->req, &retry, &err) != LLM_OK)
     {
         o->wrong_retry += err.status != 429 || retry < 1
                           || strcmp(err.code, "overloaded") != 0;

@@ -3,7 +3,7 @@
  * order.  Nothing runs here, and what a job takes is said.
  */
 
-#include "engine/serve/engine.h"
+#include "engine/serve/requests.h"
 #include "t/unit/tap.h"
 
 

@@ -5,7 +5,7 @@
  * was tokenised, and costs no step.
  */
 
-#include "engine/serve/engine.h"
+#include "engine/serve/requests.h"
 
 
 static int
@@ -36,7 +36,7 @@ llm_ask_send(const llm_req_t *r)
 
 
 void
-llm_engine_ask(llm_engine_t *e, llm_req_t *r)
+llm_engine_ask_grant(llm_engine_t *e, llm_req_t *r)
 {
     r->state = LLM_REQ_ASKING;
     llm_jobs_add(&e->asking, r);
@@ -44,7 +44,7 @@ llm_engine_ask(llm_engine_t *e, llm_req_t *r)
 
 
 int
-llm_engine_send_asked(llm_engine_t *e)
+llm_engine_send_grants(llm_engine_t *e)
 {
     llm_req_t   *r;
     llm_jobs_t   jobs;

@@ -8,7 +8,7 @@
  * they are the present one's again.
  */
 
-#include "engine/serve/engine.h"
+#include "engine/serve/requests.h"
 
 #include <stdio.h>
 
@@ -16,41 +16,41 @@
 /* does the model serve, or will it, with its present file? */
 
 static int
-llm_beside_serves(const llm_served_t *m)
+llm_swap_serves(const llm_instance_t *m)
 {
     return m->state == LLM_MODEL_READY || m->state == LLM_MODEL_LOADING;
 }
 
 
 int
-llm_beside_load(llm_served_t *m, const char *file, llm_err_t *err)
+llm_swap_load(llm_instance_t *m, const char *file, llm_err_t *err)
 {
-    llm_served_t  *b;
-    llm_engine_t  *e;
+    llm_instance_t  *b;
+    llm_engine_t    *e;
 
     e = m->engine;
     file = strcmp(file, m->conf.path) == 0 ? NULL : file;
 
-    b = llm_served_create(e, m->index, &m->conf, file);
+    b = llm_instance_create(e, m->index, &m->conf, file);
     if (b == NULL) {
         return llm_fail_with(err, 503, NULL, NULL, "no memory");
     }
 
     b->naming = m->naming;
-    llm_served_place(b, LLM_SERVED_BESIDE, !llm_beside_serves(m));
+    llm_instance_place(b, LLM_INSTANCE_BESIDE, !llm_swap_serves(m));
     b->on_gpu = m->on_gpu;
     b->request_us = m->request_us;
 
-    if (llm_served_begin(b) != LLM_OK) {
+    if (llm_instance_begin(b) != LLM_OK) {
         *err = b->load_err;
         err->status = 503;
-        llm_served_free(b);
+        llm_instance_free(b);
         return LLM_ERROR;
     }
 
     llm_engine_log(e, LLM_LOG_NOTICE, "model \"%s\": %s is loaded, to take "
-                   "the place of %s", m->conf.name, llm_served_path(b),
-                   llm_served_path(m));
+                   "the place of %s", m->conf.name, llm_instance_path(b),
+                   llm_instance_path(m));
 
     m->beside = b;
 
@@ -66,7 +66,7 @@ llm_beside_load(llm_served_t *m, const char *file, llm_err_t *err)
 /* requests of the list go on, with this file */
 
 static void
-llm_beside_take(llm_served_t *to, llm_jobs_t *from)
+llm_swap_take(llm_instance_t *to, llm_jobs_t *from)
 {
     llm_req_t  *r;
 
@@ -80,10 +80,10 @@ llm_beside_take(llm_served_t *to, llm_jobs_t *from)
 /* it is not in use any more, once its requests have ended */
 
 static void
-llm_beside_replaced(llm_served_t *m)
+llm_swap_replaced(llm_instance_t *m)
 {
     llm_warm_stop(m);
-    m->role = LLM_SERVED_REPLACED;
+    m->role = LLM_INSTANCE_REPLACED;
     m->beside = NULL;
     m->rebuild = 0;
     m->waits = 0;
@@ -96,26 +96,26 @@ llm_beside_replaced(llm_served_t *m)
 
 
 void
-llm_beside_fail(llm_served_t *b, const llm_err_t *err)
+llm_swap_fail(llm_instance_t *b, const llm_err_t *err)
 {
-    llm_req_t     *r;
-    llm_jobs_t     held;
-    llm_order_t   *o;
-    llm_engine_t  *e;
-    llm_served_t  *m;
+    llm_req_t       *r;
+    llm_jobs_t       held;
+    llm_running_t   *o;
+    llm_engine_t    *e;
+    llm_instance_t  *m;
 
     e = b->engine;
     m = e->models[b->index];
-    o = &e->orders[b->index];
+    o = &e->running[b->index];
 
     o->over = 1;
     o->result = *err;
 
     llm_engine_log(e, LLM_LOG_ERR, "model \"%s\": %s does not take the place "
-                   "of %s: %s", b->conf.name, llm_served_path(b),
-                   llm_served_path(m), err->msg);
+                   "of %s: %s", b->conf.name, llm_instance_path(b),
+                   llm_instance_path(m), err->msg);
 
-    llm_served_hide(b, &o->result);
+    llm_instance_hide(b, &o->result);
 
     m->beside = NULL;
     llm_warm_stop(b);
@@ -126,13 +126,13 @@ llm_beside_fail(llm_served_t *b, const llm_err_t *err)
         llm_jobs_add(&held, r);
     }
 
-    llm_served_fail_live(b, err, 0);
+    llm_instance_fail_live(b, err, 0);
 
     if (b->permille[1]) {
         llm_zone_set_state(e->zone, m->index, m->state);
     }
 
-    llm_beside_replaced(b);
+    llm_swap_replaced(b);
 
     while ((r = llm_jobs_take(&held)) != NULL) {
         llm_engine_route(e, r);
@@ -141,18 +141,18 @@ llm_beside_fail(llm_served_t *b, const llm_err_t *err)
 
 
 void
-llm_beside_loaded(llm_served_t *b)
+llm_swap_loaded(llm_instance_t *b)
 {
     llm_err_t  err;
 
-    if (b->role == LLM_SERVED_REPLACED) {
+    if (b->role == LLM_INSTANCE_REPLACED) {
         (void) pthread_join(b->loader, NULL);
         b->loading = 0;
         b->state = LLM_MODEL_IDLE;
         return;
     }
 
-    if (llm_served_join(b) != LLM_OK) {
+    if (llm_instance_join(b) != LLM_OK) {
         err = b->load_err;
         b->state = LLM_MODEL_IDLE;
         b->lost = strcmp(err.code, LLM_DEVICE_LOST) == 0;
@@ -163,7 +163,7 @@ llm_beside_loaded(llm_served_t *b)
             snprintf(err.code, sizeof(err.code), "model_failed");
         }
 
-        llm_beside_fail(b, &err);
+        llm_swap_fail(b, &err);
         return;
     }
 
@@ -171,61 +171,61 @@ llm_beside_loaded(llm_served_t *b)
         llm_warm_begin(b);
 
     } else {
-        llm_beside_open(b);
+        llm_swap_open(b);
     }
 }
 
 
 void
-llm_beside_open(llm_served_t *b)
+llm_swap_open(llm_instance_t *b)
 {
     llm_engine_t        *e;
-    llm_served_t        *m;
+    llm_instance_t      *m;
     llm_zone_command_t  *z;
 
     e = b->engine;
     m = e->models[b->index];
     z = &e->zone->models[b->index].command;
 
-    llm_beside_take(b, &m->held);
-    llm_beside_replaced(m);
+    llm_swap_take(b, &m->held);
+    llm_swap_replaced(m);
 
     e->models[b->index] = b;
-    llm_served_place(b, LLM_SERVED_MODEL, 1);
+    llm_instance_place(b, LLM_INSTANCE_MODEL, 1);
 
     llm_command_set_file(z, b->file ? b->file : "");
     atomic_store(&z->stopped, 0);
 
-    e->orders[b->index].over = 1;
-    memset(&e->orders[b->index].result, 0, sizeof(llm_err_t));
+    e->running[b->index].over = 1;
+    memset(&e->running[b->index].result, 0, sizeof(llm_err_t));
 
     llm_engine_log(e, LLM_LOG_NOTICE, "model \"%s\": %s takes the place of "
                    "%s, with which %u requests end", b->conf.name,
-                   llm_served_path(b), llm_served_path(m), m->n_reqs);
+                   llm_instance_path(b), llm_instance_path(m), m->n_reqs);
 
-    llm_served_open(b);
+    llm_instance_open(b);
 }
 
 
 void
-llm_beside_broken(llm_served_t *m, const llm_err_t *err)
+llm_swap_broken(llm_instance_t *m, const llm_err_t *err)
 {
     llm_err_t  e;
 
     m->lost |= strcmp(err->code, LLM_DEVICE_LOST) == 0;
 
-    if (m->role == LLM_SERVED_BESIDE) {
+    if (m->role == LLM_INSTANCE_BESIDE) {
         e = *err;
         e.status = 503;
-        llm_beside_fail(m, &e);
+        llm_swap_fail(m, &e);
         return;
     }
 
     if (strcmp(err->code, LLM_DEVICE_LOST) == 0
-        || llm_served_device_failed(err)
+        || llm_instance_device_failed(err)
         || strcmp(err->code, LLM_FILE_ERROR) == 0)
     {
-        llm_served_fail_live(m, err, 5);
+        llm_instance_fail_live(m, err, 5);
     }
 }
 
@@ -233,11 +233,11 @@ llm_beside_broken(llm_served_t *m, const llm_err_t *err)
 static void *
 llm_replaced_main(void *data)
 {
-    llm_served_t  *m = data;
+    llm_instance_t  *m = data;
 
     (void) pthread_setname_np(pthread_self(), "llm-free");
 
-    llm_served_close(m);
+    llm_instance_close(m);
 
     atomic_store(&m->loaded, 1);
     llm_engine_wake(m->engine);
@@ -250,7 +250,7 @@ llm_replaced_main(void *data)
    only the scheduler may do first, the rest in a thread */
 
 static void
-llm_replaced_close(llm_served_t *m)
+llm_replaced_close(llm_instance_t *m)
 {
     m->closed = 1;
     atomic_store(&m->loaded, 0);
@@ -262,7 +262,7 @@ llm_replaced_close(llm_served_t *m)
         m->loading = 1;
 
     } else {
-        llm_served_close(m);
+        llm_instance_close(m);
     }
 }
 
@@ -274,7 +274,7 @@ llm_replaced_close(llm_served_t *m)
  */
 
 void
-llm_replaced_step(llm_served_t *m)
+llm_swap_free_replaced(llm_instance_t *m)
 {
     llm_engine_t  *e;
 
@@ -301,7 +301,7 @@ llm_replaced_step(llm_served_t *m)
     }
 
     llm_engine_log(e, LLM_LOG_NOTICE, "model \"%s\": %s has been freed",
-                   m->conf.name, llm_served_path(m));
+                   m->conf.name, llm_instance_path(m));
 
-    llm_served_free(m);
+    llm_instance_free(m);
 }

@@ -1,5 +1,5 @@
 /*
- * A model with one of its files: made, placed, freed; see engine.h.
+ * A model with one of its files: made, placed, freed; see load.h.
  */
 
 #include "engine/serve/engine.h"
@@ -8,7 +8,7 @@
 
 
 static int
-llm_served_dup(const char **s)
+llm_instance_dup(const char **s)
 {
     if (*s) {
         *s = strdup(*s);
@@ -19,12 +19,12 @@ llm_served_dup(const char **s)
 }
 
 
-llm_served_t *
-llm_served_create(llm_engine_t *e, uint32_t index,
+llm_instance_t *
+llm_instance_create(llm_engine_t *e, uint32_t index,
     const llm_engine_model_t *conf, const char *file)
 {
-    int            rc;
-    llm_served_t  *m;
+    int              rc;
+    llm_instance_t  *m;
 
     m = calloc(1, sizeof(*m));
     if (m == NULL) {
@@ -38,11 +38,11 @@ llm_served_create(llm_engine_t *e, uint32_t index,
     m->file = file;
     llm_jobs_init(&m->held);
 
-    rc = llm_served_dup(&m->conf.name);
-    rc |= llm_served_dup(&m->conf.path);
-    rc |= llm_served_dup(&m->conf.template_path);
-    rc |= llm_served_dup(&m->conf.device);
-    rc |= llm_served_dup(&m->file);
+    rc = llm_instance_dup(&m->conf.name);
+    rc |= llm_instance_dup(&m->conf.path);
+    rc |= llm_instance_dup(&m->conf.template_path);
+    rc |= llm_instance_dup(&m->conf.device);
+    rc |= llm_instance_dup(&m->file);
 
     m->env.name = m->conf.name;
     m->env.runner = &m->runner;
@@ -51,12 +51,12 @@ llm_served_create(llm_engine_t *e, uint32_t index,
     m->env.log_data = e->log_data;
     m->env.mended = &m->mended;
 
-    m->next = e->served;
-    e->served = m;
-    llm_served_place(m, LLM_SERVED_MODEL, 1);
+    m->next = e->instances;
+    e->instances = m;
+    llm_instance_place(m, LLM_INSTANCE_MODEL, 1);
 
     if (rc != LLM_OK) {
-        llm_served_free(m);
+        llm_instance_free(m);
         return NULL;
     }
 
@@ -65,25 +65,25 @@ llm_served_create(llm_engine_t *e, uint32_t index,
 
 
 void
-llm_served_place(llm_served_t *m, llm_served_role_t role, int shown)
+llm_instance_place(llm_instance_t *m, llm_instance_role_t role, int shown)
 {
     llm_zone_model_state_t  *z;
 
     z = &m->engine->zone->models[m->index];
 
     m->role = role;
-    m->permille[0] = role == LLM_SERVED_MODEL ? &z->permille
+    m->permille[0] = role == LLM_INSTANCE_MODEL ? &z->permille
                                               : &z->command.permille;
-    m->permille[1] = role != LLM_SERVED_MODEL && shown ? &z->permille : NULL;
+    m->permille[1] = role != LLM_INSTANCE_MODEL && shown ? &z->permille : NULL;
 }
 
 
 void
-llm_served_free(llm_served_t *m)
+llm_instance_free(llm_instance_t *m)
 {
-    llm_served_t  **p;
+    llm_instance_t  **p;
 
-    for (p = &m->engine->served; *p != m; p = &(*p)->next) { /* void */ }
+    for (p = &m->engine->instances; *p != m; p = &(*p)->next) { /* void */ }
 
     *p = m->next;
 

@@ -3,7 +3,7 @@
  * that died or were replaced, and the counts that such a one left behind.
  */
 
-#include "engine/serve/engine.h"
+#include "engine/serve/requests.h"
 
 #define LLM_ENGINE_TAKE       256       /* messages of a worker in one round */
 

@@ -5,7 +5,7 @@
  * retry would find it sooner.
  */
 
-#include "engine/serve/engine.h"
+#include "engine/serve/requests.h"
 
 /* how often the time that a request would wait is shown in the zone */
 #define LLM_JUDGE_SHOW_US   10000
@@ -28,12 +28,12 @@ llm_judge_seconds(uint64_t us)
 static uint64_t
 llm_judge_todo(const llm_engine_t *e)
 {
-    uint64_t             n;
-    const llm_served_t  *m;
+    uint64_t               n;
+    const llm_instance_t  *m;
 
     n = 0;
 
-    for (m = e->served; m; m = m->next) {
+    for (m = e->instances; m; m = m->next) {
         n += m->sched ? llm_sched_todo(m->sched) : 0;
     }
 
@@ -54,7 +54,7 @@ llm_judge_tokens(llm_engine_t *e, const llm_req_t *r,
         return LLM_OK;
     }
 
-    us = llm_sched_compute_us(r->served->sched,
+    us = llm_sched_compute_us(r->instance->sched,
                               llm_min(todo + f->tokens - most, todo));
     *retry_after = llm_judge_seconds(us);
 
@@ -71,7 +71,7 @@ llm_judge_tokens(llm_engine_t *e, const llm_req_t *r,
    its model had been loaded */
 
 static int
-llm_judge_ttft(const llm_served_t *m, llm_req_t *r, const llm_forecast_t *f,
+llm_judge_ttft(const llm_instance_t *m, llm_req_t *r, const llm_forecast_t *f,
     uint64_t most, uint32_t *retry_after, llm_err_t *err)
 {
     uint64_t  now, since;
@@ -100,11 +100,11 @@ llm_judge_ttft(const llm_served_t *m, llm_req_t *r, const llm_forecast_t *f,
 
 
 int
-llm_engine_judge(llm_engine_t *e, llm_req_t *r, uint32_t *retry_after,
+llm_engine_may_wait(llm_engine_t *e, llm_req_t *r, uint32_t *retry_after,
     llm_err_t *err)
 {
     uint64_t                  tokens, ttft;
-    llm_served_t             *m;
+    llm_instance_t           *m;
     llm_forecast_t            f;
     const llm_zone_bounds_t  *b;
 
@@ -116,7 +116,7 @@ llm_engine_judge(llm_engine_t *e, llm_req_t *r, uint32_t *retry_after,
         return LLM_OK;
     }
 
-    m = r->served;
+    m = r->instance;
     tokens = b->tokens;
     ttft = b->ttft_us;
 
@@ -140,14 +140,14 @@ llm_engine_judge(llm_engine_t *e, llm_req_t *r, uint32_t *retry_after,
 /* what a request that comes now may expect, for $llm_predicted_ttft */
 
 void
-llm_engine_show_forecast(llm_served_t *m, uint64_t now)
+llm_engine_show_forecast(llm_instance_t *m, uint64_t now)
 {
     llm_zone_t      *z;
     llm_forecast_t   f;
 
     z = m->engine->zone;
 
-    if (!llm_zone_forecasts(z) || m->role != LLM_SERVED_MODEL
+    if (!llm_zone_forecasts(z) || m->role != LLM_INSTANCE_MODEL
         || (m->n_reqs && now < m->shown_us + LLM_JUDGE_SHOW_US))
     {
         return;

@@ -13,7 +13,7 @@
  *   DOOMED     in e->doomed, its error waits for room in the ring
  */
 
-#include "engine/serve/engine.h"
+#include "engine/serve/requests.h"
 
 #include <stdio.h>
 
@@ -35,9 +35,9 @@ llm_engine_count(llm_engine_t *e, llm_req_t *r, size_t bytes)
 static int
 llm_engine_is_asked(const llm_engine_t *e, uint32_t model)
 {
-    const llm_served_t  *m;
+    const llm_instance_t  *m;
 
-    for (m = e->served; m; m = m->next) {
+    for (m = e->instances; m; m = m->next) {
         if (m->index == model && m->n_reqs != m->warm.n_live) {
             return 1;
         }
@@ -53,10 +53,10 @@ llm_engine_is_asked(const llm_engine_t *e, uint32_t model)
 static void
 llm_engine_ends(llm_engine_t *e, const llm_req_t *r)
 {
-    uint64_t       now;
-    llm_served_t  *m;
+    uint64_t         now;
+    llm_instance_t  *m;
 
-    m = r->served;
+    m = r->instance;
     now = llm_now_us();
 
     if (r->msg->flags & LLM_REQ_PROBE) {
@@ -79,9 +79,9 @@ llm_engine_ends(llm_engine_t *e, const llm_req_t *r)
 static void
 llm_engine_own_ends(llm_engine_t *e, const llm_req_t *r)
 {
-    llm_served_t  *m;
+    llm_instance_t  *m;
 
-    m = r->served;
+    m = r->instance;
     m->warm.n_live--;
 
     if (r->err.status) {
@@ -94,11 +94,11 @@ llm_engine_own_ends(llm_engine_t *e, const llm_req_t *r)
 static void
 llm_engine_forget(llm_engine_t *e, llm_req_t *r)
 {
-    llm_peer_t    *p;
-    llm_served_t  *m;
+    llm_peer_t      *p;
+    llm_instance_t  *m;
 
     p = (llm_peer_t *) r->out.to.port;
-    m = r->served;
+    m = r->instance;
 
     if (r->out.to.slot < p->n_slots && p->slots[r->out.to.slot] == r) {
         p->slots[r->out.to.slot] = NULL;
@@ -122,7 +122,7 @@ llm_engine_forget(llm_engine_t *e, llm_req_t *r)
         llm_engine_ends(e, r);
     }
 
-    if (m->role == LLM_SERVED_REPLACED) {
+    if (m->role == LLM_INSTANCE_REPLACED) {
         llm_engine_show_replaced(e, r->model);
     }
 
@@ -154,7 +154,7 @@ llm_engine_full(const llm_engine_t *e, llm_err_t *err)
 /* a guess how long it takes until a place is free, in seconds */
 
 uint32_t
-llm_engine_retry_after(const llm_served_t *m)
+llm_engine_retry_after(const llm_instance_t *m)
 {
     double  s;
 
@@ -237,10 +237,10 @@ llm_engine_prepare(llm_engine_t *e, llm_req_t *r)
 
 
 void
-llm_engine_move(llm_req_t *r, llm_served_t *to)
+llm_engine_move(llm_req_t *r, llm_instance_t *to)
 {
-    r->served->n_reqs--;
-    r->served = to;
+    r->instance->n_reqs--;
+    r->instance = to;
     to->n_reqs++;
 }
 
@@ -248,7 +248,7 @@ llm_engine_move(llm_req_t *r, llm_served_t *to)
 /* another file is loaded, and there is none that serves */
 
 static int
-llm_engine_waits_beside(const llm_served_t *m)
+llm_engine_waits_beside(const llm_instance_t *m)
 {
     return m->beside && (m->state == LLM_MODEL_IDLE
                          || m->state == LLM_MODEL_FAILED
@@ -259,10 +259,10 @@ llm_engine_waits_beside(const llm_served_t *m)
 void
 llm_engine_route(llm_engine_t *e, llm_req_t *r)
 {
-    llm_err_t      err;
-    llm_served_t  *m;
+    llm_err_t        err;
+    llm_instance_t  *m;
 
-    m = r->served;
+    m = r->instance;
 
     if (llm_engine_waits_beside(m)) {
         llm_engine_move(r, m->beside);
@@ -297,7 +297,7 @@ llm_engine_route(llm_engine_t *e, llm_req_t *r)
             return;
         }
 
-        if (llm_served_load(m) != LLM_OK) {
+        if (llm_instance_load(m) != LLM_OK) {
             (void) llm_fail_with(&err, 503, "model_loading", NULL,
                                  "no thread to load the model with");
             llm_engine_doom(e, r, &err, 1);
@@ -425,7 +425,7 @@ llm_engine_enter(llm_engine_t *e, llm_peer_t *p, llm_req_t *r)
     e->live = r;
     e->n_live++;
     p->n_live++;
-    r->served->n_reqs++;
+    r->instance->n_reqs++;
 }
 
 
@@ -481,7 +481,7 @@ llm_engine_accept(llm_engine_t *e, llm_peer_t *p, const llm_request_t *msg,
         llm_engine_cancel(e, p->slots[msg->head.slot]);
     }
 
-    r->served = e->models[r->model];
+    r->instance = e->models[r->model];
     r->out.to.port = &p->port;
     r->out.to.slot = msg->head.slot;
     r->out.to.ticket = msg->head.ticket;
@@ -533,12 +533,12 @@ llm_engine_prepared(llm_engine_t *e, llm_req_t *r)
     if (e->n_bytes > e->max_bytes) {
         (void) llm_engine_full(e, &err);
         llm_engine_doom(e, r, &err,
-                        llm_engine_retry_after(r->served));
+                        llm_engine_retry_after(r->instance));
         return;
     }
 
     if (r->msg->flags & LLM_REQ_METERED) {
-        llm_engine_ask(e, r);
+        llm_engine_ask_grant(e, r);
         return;
     }
 
@@ -571,12 +571,12 @@ llm_engine_admit(llm_engine_t *e, llm_req_t *r)
         return;
     }
 
-    if (llm_engine_judge(e, r, &retry, &err) != LLM_OK) {
+    if (llm_engine_may_wait(e, r, &retry, &err) != LLM_OK) {
         llm_engine_doom(e, r, &err, retry);
         return;
     }
 
-    llm_sched_add(r->served->sched, r);
+    llm_sched_add(r->instance->sched, r);
 }
 
 
@@ -625,7 +625,7 @@ llm_engine_cancel(llm_engine_t *e, llm_req_t *r)
 
     case LLM_REQ_NEW:
         llm_zone_add(*cancelled, 1);
-        llm_jobs_remove(&r->served->held, r);
+        llm_jobs_remove(&r->instance->held, r);
         break;
 
     case LLM_REQ_PREPARING:
@@ -646,7 +646,7 @@ llm_engine_cancel(llm_engine_t *e, llm_req_t *r)
 
     case LLM_REQ_SCHEDULED:
         llm_zone_add(*cancelled, r->run.n_seqs - r->run.n_ended);
-        llm_sched_remove(r->served->sched, r);
+        llm_sched_remove(r->instance->sched, r);
         break;
 
     case LLM_REQ_ANSWERED:
@@ -672,7 +672,7 @@ llm_engine_fail(llm_engine_t *e, llm_req_t *r, const llm_err_t *err,
     switch (r->state) {
 
     case LLM_REQ_NEW:
-        llm_jobs_remove(&r->served->held, r);
+        llm_jobs_remove(&r->instance->held, r);
         llm_engine_doom(e, r, err, retry_after);
         return;
 
@@ -698,7 +698,7 @@ llm_engine_fail(llm_engine_t *e, llm_req_t *r, const llm_err_t *err,
         return;
 
     case LLM_REQ_SCHEDULED:
-        llm_sched_fail(r->served->sched, r, err, retry_after);
+        llm_sched_fail(r->instance->sched, r, err, retry_after);
         return;
 
     case LLM_REQ_ANSWERED:

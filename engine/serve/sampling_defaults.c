@@ -72,7 +72,7 @@ llm_advice_set(llm_sampling_t *s, llm_param_id_t id, float v)
 
 
 void
-llm_served_advice(llm_served_t *m, const llm_gguf_t *g)
+llm_instance_sampling(llm_instance_t *m, const llm_gguf_t *g)
 {
     int        rc;
     char       key[64];
