@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 
-# conf/llm_cluster.conf and conf/llm_standby.conf, as they stand but for ports
+# conf/cluster.conf and conf/standby.conf, as they stand but for ports
 # and addresses, before three and two real servers: conversations stay where
 # their prompts are in the prefix cache; who is busy or gone is passed by, up to
 # an answer's first byte; what is cut behind it is told.
@@ -90,8 +90,8 @@ END
 
 my @hosts = map { host()->start } 1 .. 3;
 my %at = map { $_->port => $_ } @hosts;
-my $cluster = slurp('conf/llm_cluster.conf');
-my $front = front('llm_cluster.conf', $cluster, @hosts);
+my $cluster = slurp('conf/cluster.conf');
+my $front = front('cluster.conf', $cluster, @hosts);
 
 
 # ---- conversations ----
@@ -458,13 +458,13 @@ is($res->{status}, 503, 'without hosts');
 is($res->{json}{error}{code}, 'no_host', 'in JSON');
 is($front->get('/health')->{status}, 503, 'the front is not healthy');
 
-$front->stop(name => 'llm_cluster.conf');
+$front->stop(name => 'cluster.conf');
 
 
 # ---- a standby ----
 
 my ($first, $second) = map { host()->start } 1 .. 2;
-my $pair = front('llm_standby.conf', slurp('conf/llm_standby.conf'), $first,
+my $pair = front('standby.conf', slurp('conf/standby.conf'), $first,
                  $second);
 
 
@@ -473,7 +473,7 @@ sub ask {
 }
 
 is(join(' ', map { ask()->{headers}{'x-host'} } 1 .. 6),
-   join(' ', ($first->port) x 6), 'llm_standby.conf: the first serves');
+   join(' ', ($first->port) x 6), 'standby.conf: the first serves');
 
 @crowd = map {
     $pair->open('/v1/completions',
@@ -516,13 +516,13 @@ ok(LLM::Test::wait_for(30, sub {
 
 $first->stop(name => 'first');
 $second->stop(name => 'second');
-$pair->stop(name => 'llm_standby.conf');
+$pair->stop(name => 'standby.conf');
 
 
 # ---- one that has room, but no time (llm_queue ttft=) ----
 
 ($first, $second) = (host('ttft=1ms')->start, host()->start);
-$pair = front('llm_standby.conf', slurp('conf/llm_standby.conf'), $first,
+$pair = front('standby.conf', slurp('conf/standby.conf'), $first,
               $second);
 
 # it knows its speed, and then has as much to do as it can

@@ -405,11 +405,11 @@ $t->stop(name => 'brownout.conf');
 
 # ---- logs ----
 
-$t = sample('log.conf')->start;
+$t = sample('log_text.conf')->start;
 $t->post('/v1/completions', { %ask, ignore_eos => \1 });
 $t->get('/v1/models');
 
-ok($t->wait_log(qr{"GET /v1/models .*\n}, 'llm.log'), 'log.conf: a log');
+ok($t->wait_log(qr{"GET /v1/models .*\n}, 'llm.log'), 'log_text.conf: a log');
 
 my ($line, $other) = split /\n/, $t->log('llm.log');
 my $seconds = qr/\d+\.\d+/;
@@ -423,7 +423,7 @@ like($line, qr{^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S+\ 127\.0\.0\.1
 like($other, qr/ out=- .* ttft=- tpot=-$/, 'what is not there');
 unlike($t->log('llm.log'), qr{/health}, 'probes are left out');
 
-$t->stop(name => 'log.conf');
+$t->stop(name => 'log_text.conf');
 
 
 # ---- systemd ----
@@ -435,7 +435,7 @@ SKIP: {
     my $dir = File::Temp->newdir;
     my $drop = "$dir/nginx.service.d";
     my $unit = "[Service]\nExecStart=/bin/true\n";
-    my $sample = slurp('conf/nginx-llm.service.conf');
+    my $sample = slurp('contrib/systemd/nginx-llm.service.conf');
 
     make_path($drop);
 
@@ -467,7 +467,7 @@ SKIP: {
 
 # ---- a log in JSON ----
 
-$t = sample('llm_log.conf')->start;
+$t = sample('log_json.conf')->start;
 $t->post('/v1/completions', { %ask, ignore_eos => \1 });
 
 my $odd = "\"\\\xff\xc3\xed\xa0\x80'\xe2\x80\xa8";
@@ -497,7 +497,7 @@ for (split /\n/, $t->log('llm.json')) {
                    // fail("not JSON: $_");
 }
 
-cmp_ok(scalar @objects, '>=', 10, 'llm_log.conf: lines, each an object');
+cmp_ok(scalar @objects, '>=', 10, 'log_json.conf: lines, each an object');
 
 my %first = %{ $objects[0] };
 
@@ -514,7 +514,7 @@ is(scalar(grep { $_->{error} eq 'model_not_found' } @objects), 1,
    'why one failed');
 unlike($t->log('llm.json'), qr{/health}, 'probes are left out');
 
-$t->stop(name => 'llm_log.conf');
+$t->stop(name => 'log_json.conf');
 
 
 # ---- traces ----

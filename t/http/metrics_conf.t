@@ -80,7 +80,8 @@ SKIP: {
     is(join("\n", @lines), '', 'promtool check metrics');
     ok($rc == 0 || $rc == 3, 'it could read them all');
 
-    my $rules = `$promtool check rules $LLM::Test::ROOT/conf/llm_alerts.yml`;
+    my $file = "$LLM::Test::ROOT/contrib/prometheus/llm_alerts.yml";
+    my $rules = `$promtool check rules $file`;
     is($?, 0, 'promtool check rules') or diag($rules);
 
     # series that must, and must not, raise an alert
@@ -94,7 +95,7 @@ SKIP: {
 # named, and before none
 
 sub alerts_test {
-    my $rules = "$LLM::Test::ROOT/conf/llm_alerts.yml";
+    my $rules = "$LLM::Test::ROOT/contrib/prometheus/llm_alerts.yml";
     my $wrong = '0+1x60 60+20x60';
     my $right = '0+100x120';
     my %series = (
@@ -124,7 +125,7 @@ sub alerts_test {
     my $none = join '', map {
         "      - eval_time: 50m\n        alertname: $_\n"
         . "        exp_alerts: []\n"
-    } slurp('conf/llm_alerts.yml') =~ /- alert: (\w+)/g;
+    } slurp('contrib/prometheus/llm_alerts.yml') =~ /- alert: (\w+)/g;
 
     my $firing = firing(68, qw(
         LlmDeviceErrors LlmFiguresLost LlmGpuHot LlmQueueFull
@@ -239,7 +240,7 @@ sub asks {
 # rules are told apart without a library for YAML: a block behind "expr: |", or
 # the rest of its line
 
-my $alerts = slurp('conf/llm_alerts.yml');
+my $alerts = slurp('contrib/prometheus/llm_alerts.yml');
 my $n = 0;
 
 my $rule = qr/^ +- alert: (\w+)\n +expr: (?:\|\n((?: {10}.*\n)+)|(.*)\n)/m;
@@ -253,7 +254,7 @@ is($n, scalar(() = $alerts =~ /^ +- alert:/mg), 'all alerts were read');
 is($n, scalar(() = $alerts =~ /^ +severity: (?:page|warn)$/mg),
    'each has a severity');
 
-my $board = decode_json(slurp('conf/llm_dashboard.json'));
+my $board = decode_json(slurp('contrib/grafana/llm_dashboard.json'));
 my %id;
 my @panels = grep { $_->{type} ne 'row' } @{ $board->{panels} };
 
