@@ -69,7 +69,7 @@ typedef struct {
 
 typedef struct {
     uint32_t     threads;               /* CPU threads, 0: all that it may
-                                           use, see cpu/machine.h */
+                                           use, see base/machine.h */
     int          index;                 /* which GPU; -1: any */
     const char  *isa;                   /* CPU: "avx2", "avx512", "amx",
                                            "reference"; NULL: the best */

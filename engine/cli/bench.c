@@ -6,7 +6,7 @@
  */
 
 #include "engine/cli/cli.h"
-#include "kernels/cpu/machine.h"
+#include "engine/base/machine.h"
 
 #include <pthread.h>
 #include <stdio.h>

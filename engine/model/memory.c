@@ -9,7 +9,7 @@
  */
 
 #include "engine/model/model_internal.h"
-#include "kernels/cpu/machine.h"
+#include "engine/base/machine.h"
 
 #include <stdio.h>
 

@@ -6,7 +6,7 @@
 
 #include "engine/model/backend.h"
 #include "engine/model/model_internal.h"
-#include "kernels/cpu/machine.h"
+#include "engine/base/machine.h"
 
 #include <stdio.h>
 

@@ -11,7 +11,7 @@
  */
 
 #include "engine/model/model_internal.h"
-#include "kernels/cpu/machine.h"
+#include "engine/base/machine.h"
 
 #include <pthread.h>
 

@@ -9,7 +9,7 @@
 #include "engine/base/kind.h"
 #include "engine/model/backend.h"
 #include "engine/text/vocab/vocab.h"
-#include "kernels/cpu/machine.h"
+#include "engine/base/machine.h"
 
 
 int

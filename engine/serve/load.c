@@ -6,7 +6,7 @@
 #include "engine/serve/engine.h"
 #include "engine/base/file.h"
 #include "engine/model/backend.h"
-#include "kernels/cpu/machine.h"
+#include "engine/base/machine.h"
 
 #include <limits.h>
 #include <stdio.h>

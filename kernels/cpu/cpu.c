@@ -13,7 +13,7 @@
 #define _GNU_SOURCE
 
 #include "kernels/cpu/cpu.h"
-#include "kernels/cpu/machine.h"
+#include "engine/base/machine.h"
 #include "kernels/cpu/states.h"
 
 #include <stdio.h>

@@ -20,7 +20,7 @@
 #define _GNU_SOURCE
 
 #include "kernels/cpu/cpu.h"
-#include "kernels/cpu/machine.h"
+#include "engine/base/machine.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

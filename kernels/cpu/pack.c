@@ -27,7 +27,7 @@
  */
 
 #include "kernels/cpu/blocks.h"
-#include "kernels/cpu/machine.h"
+#include "engine/base/machine.h"
 
 
 typedef struct {

@@ -12,7 +12,7 @@
 #define _GNU_SOURCE
 
 #include "engine/base/thread.h"
-#include "kernels/cpu/machine.h"
+#include "engine/base/machine.h"
 #include "kernels/cpu/pool.h"
 
 #include <linux/futex.h>

@@ -12,7 +12,7 @@
  * The device owns its scratch; weights point into the caller's file.
  */
 
-#include "kernels/cpu/machine.h"
+#include "engine/base/machine.h"
 #include "kernels/cpu/reference.h"
 #include "kernels/cpu/states.h"
 

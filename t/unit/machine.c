@@ -3,7 +3,7 @@
  * made-up folders, and the affinity that this thread gives itself.
  */
 
-#include "kernels/cpu/machine.h"
+#include "engine/base/machine.h"
 #include "kernels/cpu/pool.h"
 #include "t/unit/tap.h"
 

@@ -6,7 +6,7 @@
  */
 
 #include "engine/model/model_internal.h"
-#include "kernels/cpu/machine.h"
+#include "engine/base/machine.h"
 #include "t/unit/tap.h"
 #include "t/unit/tiny_expected.h"
 

@@ -9,7 +9,7 @@
 
 #define _GNU_SOURCE
 
-#include "kernels/cpu/machine.h"
+#include "engine/base/machine.h"
 
 #include <limits.h>
 #include <sched.h>

@@ -10,8 +10,8 @@
  * root goes before "/proc" and "/sys": "", or a test's folder.
  */
 
-#ifndef LLM_CPU_MACHINE_H
-#define LLM_CPU_MACHINE_H
+#ifndef LLM_MACHINE_H
+#define LLM_MACHINE_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -28,4 +28,4 @@ size_t llm_machine_memory(const char *root);
    count as free */
 size_t llm_machine_memory_free(const char *root);
 
-#endif /* LLM_CPU_MACHINE_H */
+#endif /* LLM_MACHINE_H */
