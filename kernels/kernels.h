@@ -29,6 +29,12 @@
 /* tokens of one KV page; pages of all layers of a cache share one number */
 #define LLM_KV_PAGE      16
 
+/* results of begin() and submit() alone */
+#define LLM_REPLAYED     (LLM_OTHER - 1)    /* the device has replayed a
+                                               captured step */
+#define LLM_REDO         (LLM_OTHER - 2)    /* the operations of the step must
+                                               be repeated */
+
 /*
  * Err.code of begin() and end(): the device, with all that is on it, must be
  * closed and opened again, because of an error or because it had no memory

@@ -25,15 +25,14 @@
 #define LLM_FULL        -4              /* there is no room now */
 #define LLM_STALE       -5              /* what the caller saw has changed
                                            since */
-#define LLM_STOPPED     -6              /* a stop string has matched */
-#define LLM_PREEMPTED   -7              /* the sequence is in the queue again */
-#define LLM_REPLAYED    -8              /* the device has replayed a captured
-                                           step */
-#define LLM_REDO        -9              /* the operations of the step must be
-                                           repeated */
-#define LLM_MORE       -10              /* there is more to write */
-#define LLM_SHORT      -11              /* more bytes of the file are needed */
-#define LLM_LATER      -12              /* another thread has it now */
+#define LLM_STOPPED     -6              /* it is complete: nothing is to
+                                           follow */
+#define LLM_MORE        -7              /* there is more to write */
+#define LLM_SHORT       -8              /* more bytes of the file are needed */
+#define LLM_LATER       -9              /* another thread has it now */
+
+/* a folder's own results count down from here, in its header */
+#define LLM_OTHER      -20
 
 #define llm_align(n, a)  (((n) + ((a) - 1)) & ~((size_t) (a) - 1))
 #define llm_min(a, b)    ((a) < (b) ? (a) : (b))

@@ -15,6 +15,9 @@
 #include "engine/sched/sched.h"
 #include "engine/sched/slots.h"
 
+/* a result of the scheduler's own: the sequence is in the queue again */
+#define LLM_PREEMPTED       LLM_OTHER
+
 /* while streams run, a step computes at most this share of a prompt, or two
    pages */
 #define LLM_STEP_SHARE      24

@@ -2,13 +2,14 @@
 
 # The house's arrows go one way (engine/README.md, "Rooms"): a file includes
 # headers of its own folder and of those below it, so there is no circle
-# between folders; no header of nginx or CUDA comes into engine/ nor JSON
-# below engine/api; the glue sees engine/llm.h and engine/api/api.h alone.
-# Between the files of the engine and of the kernels there is no circle of
-# calls either, but for the Jinja interpreter, whose files evaluate what the
-# others hold.  The interpreter's names have a bound: it has what chat templates
-# use and no more.  What a file of the product offers, another one uses.  An
-# architecture's name stands in its own file.
+# between folders; the kernels see of the engine its ground floor alone, and the
+# engine of the kernels what backends have in common; no header of nginx or CUDA
+# comes into engine/ nor JSON below engine/api; the glue sees engine/llm.h and
+# engine/api/api.h alone.  Between the files of the engine and of the kernels
+# there is no circle of calls either, but for the Jinja interpreter, whose files
+# evaluate what the others hold.  The interpreter's names have a bound: it has
+# what chat templates use and no more.  What a file of the product offers,
+# another one uses.  An architecture's name stands in its own file.
 
 use strict;
 use warnings;
@@ -97,6 +98,10 @@ sub wrong {
     my $to = room($header);
 
     return if $to eq $from && !$only{$from};
+    return 'the kernels see the base alone'
+        if $from =~ m{^kernels} && $to !~ m{^(?:kernels|engine/base$)};
+    return "the engine sees no backend's own"
+        if $from =~ m{^engine/} && $to =~ m{^kernels/};
     return 'the glue sees llm.h and api.h alone' if $only{$from};
     return "$to is on no floor" unless exists $floor{$to};
     return "$to is not below $from" unless $floor{$to} < $floor{$from};
@@ -115,6 +120,10 @@ is(wrong('http/conf/a.c', 'engine/sched/sched.h', 1),
    'the glue sees llm.h and api.h alone', "the glue's are");
 is(wrong('engine/sched/run.c', 'cjson/cJSON.h', 0),
    'cjson/cJSON.h belongs to engine/api', 'JSON is');
+is(wrong('kernels/cpu/cpu.c', 'engine/llm.h', 1),
+   'the kernels see the base alone', "the kernels'");
+is(wrong('engine/model/model.c', 'kernels/cpu/cpu.h', 1),
+   "the engine sees no backend's own", 'and the way back');
 is(wrong('engine/new/a.c', 'engine/gone/b.h', 1), 'engine/gone is on no floor',
    'a new folder is');
 
@@ -222,8 +231,8 @@ my $objs = $ENV{LLM_OBJS} || "$root/objs";
 my $list = "$objs/obj/files";
 
 SKIP: {
-    skip "there is no build in $objs", 2 unless -e $list;
-    skip 'there is no nm', 2 unless grep { -x "$_/nm" } split /:/, $ENV{PATH};
+    skip "there is no build in $objs", 3 unless -e $list;
+    skip 'there is no nm', 3 unless grep { -x "$_/nm" } split /:/, $ENV{PATH};
 
     open my $f, '<', $list or die "$list: $!";
     my @sources = grep { !m{^engine/text/jinja/} }
@@ -258,6 +267,12 @@ SKIP: {
     cmp_ok(scalar(grep { @{ $calls{$_} } } @sources), '>', 50,
            'calls between files are found');
     is(join("\n", circles(\%calls)), '', 'no circle between files');
+    is(join("\n", map {
+            my $from = $_;
+            map { "$from calls $_" }
+                grep { m{^engine/(?!base/)} } @{ $calls{$from} };
+        } grep { m{^kernels/} } @sources),
+       '', 'the kernels call the base alone');
 }
 
 # the same of the glue, whose rooms are floors, too: by the symbols of nginx's
