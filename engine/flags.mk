@@ -25,8 +25,9 @@ HARDEN_LINK := -Wl,-z,relro -Wl,-z,now
 # What a program and a backend that it loads must agree on: a checksum of the
 # headers that both include.
 
-INTERFACE := $(firstword $(shell cat kernels/kernels.h kernels/types.h \
-               kernels/types.def engine/base/base.h | cksum))
+INTERFACE := $(firstword $(shell cat kernels/kernels.h kernels/draw.h \
+               kernels/ops.def kernels/types.h kernels/types.def \
+               engine/base/base.h | cksum))
 
 # nginx's own flags have -Werror
 

@@ -1,6 +1,9 @@
 /*
- * The operations that a model is made of: one table per backend.  The
- * forward pass (engine/model/forward.c) is written once against this table;
+ * The operations that a model is made of: one table per backend.  This file
+ * has what operations take, in the order of their groups; the operations
+ * themselves, and how to add one, are in ops.def.
+ *
+ * The forward pass (engine/model/forward.c) is written once against the table;
  * kernels/cpu/reference*.c implements it in plain float32 C and is what every
  * other implementation is checked against.
  *
@@ -24,6 +27,7 @@
 #define LLM_KERNELS_H
 
 #include "engine/base/base.h"
+#include "kernels/draw.h"
 #include "kernels/types.h"
 
 /* tokens of one KV page; pages of all layers of a cache share one number */
@@ -44,13 +48,6 @@
 #define LLM_DEVICE_ERROR   "device_error"
 #define LLM_DEVICE_MEMORY  "device_out_of_memory"
 #define LLM_DEVICE_LOST    "device_lost"
-
-/* the limits of a device's draw; beyond them the host draws */
-#define LLM_DRAW_EDITS   4096           /* edits and bans of a row */
-#define LLM_DRAW_TOP     20             /* likely tokens beside the one
-                                           drawn */
-
-#define LLM_NO_DRAW      UINT32_MAX
 
 /* the most experts of a layer */
 #define LLM_MAX_EXPERTS  1024
@@ -97,82 +94,6 @@ typedef struct {
                                            scale for each token and head */
     int          windows;               /* steps have batch.window_pages */
 } llm_dev_opts_t;
-
-/* ---- drawing the next token from a row of logits ---- */
-
-/* a change of a logit: the bias is added; then, if the token was seen, the
-   penalties */
-typedef struct {
-    int32_t      id;
-    float        bias;
-    uint32_t     seen;                  /* how often it was generated, and
-                                           ... */
-} llm_edit_t;
-
-#define LLM_EDIT_SEEN    0x80000000u    /* ... this flag if it was, or is in
-                                           the prompt */
-
-typedef struct {
-    int32_t      id;
-    float        logprob;
-} llm_candidate_t;
-
-typedef enum {
-    LLM_DRAW_HOST = 0,                  /* map() will read the row */
-    LLM_DRAW_TOKEN,                     /* drawn() will get a token */
-    LLM_DRAW_NONE                       /* nobody wants the row's logits, only
-                                           its state */
-} llm_draw_kind_t;
-
-/*
- * A draw, in the order of its steps, which engine/sample/sampler.h describes:
- * edits, mask and bans, min-p, top-k, top-p, and the token at the share u of
- * the remaining mass, tokens in the order of their ids.  It does what the
- * host's sampler does: weights have the same bits, their sums differ by
- * rounding.  Arrays are the caller's and must stay until begin() returns.
- */
-typedef struct {
-    llm_draw_kind_t    kind;
-    float              scale;           /* 1 / temperature; 0: the largest */
-    float              min_gap;         /* min-p keeps logits of at least the
-                                           largest + this; -INFINITY: all */
-    uint32_t           top_k;           /* 0: all */
-    float              top_p;           /* 1: all */
-    double             u;               /* 0 <= u < 1 */
-    float              repetition;      /* penalties of tokens that were
-                                           seen */
-    float              frequency;
-    float              presence;
-    int32_t            n_top;           /* probabilities: -1: none; 0: the
-                                           token's; more: also those of the
-                                           most likely */
-    uint32_t           n_edits;
-    uint32_t           n_banned;
-    const llm_edit_t  *edits;           /* each id once */
-    const int32_t     *banned;          /* ids; those beyond the vocabulary are
-                                           ignored */
-    const uint32_t    *mask;            /* a bit for each id that is allowed;
-                                           or NULL */
-} llm_draw_t;
-
-typedef enum {
-    LLM_DRAWN_TOKEN = 0,
-    LLM_DRAWN_NOT_FINITE,               /* a logit is NaN or plus infinity,
-                                           before or after the edits */
-    LLM_DRAWN_NOTHING                   /* no token is allowed */
-} llm_drawn_status_t;
-
-typedef struct {
-    uint32_t                status;     /* llm_drawn_status_t */
-    int32_t                 id;
-    float                   logprob;    /* in the row before edits; 0 if n_top
-                                           is -1 */
-    uint32_t                n_top;
-    const llm_candidate_t  *top;        /* [n_top] best first, in the row
-                                           before edits; valid until begin() or
-                                           end() */
-} llm_drawn_t;
-
 
 /* what a row in out_rows gives: logits, the final hidden state that they come
    from, or both */
@@ -593,272 +514,37 @@ llm_heads_end(const llm_heads_t *h, uint32_t pos, uint32_t len)
                                                   : len;
 }
 
-/*
- * What a table's operations can do beside the plain case (or-ed).  A model
- * that needs what its device cannot do is not loaded there.
- */
+/* what a backend can do beside the plain case (or-ed): ops.def */
+
+enum {
+#define LLM_CAN(ID, words)  LLM_CAN_BIT_##ID,
+#include "kernels/ops.def"
+    LLM_CAN_N
+};
+
 typedef enum {
-    LLM_CAN_NORMS    = 1 << 0,          /* llm_norm_t but RMS with weights of
-                                           the whole row */
-    LLM_CAN_ACTS     = 1 << 1,          /* act(), GELU_ERF */
-    LLM_CAN_WINDOWS  = 1 << 2,          /* window and chunks */
-    LLM_CAN_SCORES   = 1 << 3,          /* softcap, sinks, temp_scale */
-    LLM_CAN_ROPE     = 1 << 4,          /* layers without rotation, norm_last,
-                                           rope_kv() of q alone */
-    LLM_CAN_KV       = 1 << 5,          /* layers of different sizes */
-    LLM_CAN_SCALE    = 1 << 6,          /* scale(), softcap() */
-    LLM_CAN_EMBED    = 1 << 7,          /* embed_pos(), columns() */
-    LLM_CAN_EXPERTS  = 1 << 8,          /* experts_create() ... gate_rows() */
-    LLM_CAN_STATE    = 1 << 9,          /* state_create() ... scan(),
-                                           GLU_SIGMOID, GLU_LINEAR */
-    LLM_CAN_LATENT   = 1 << 10,         /* heads_create(), linear_heads(),
-                                           latent K and V */
-    LLM_CAN_FACTORS  = 1 << 11,         /* weight_scale() */
-    LLM_CAN_ENCODE   = 1 << 12          /* `both` and slopes of llm_heads_t,
-                                           add_vec() */
+    LLM_CAN_ALWAYS = 0,
+#define LLM_CAN(ID, words)  LLM_CAN_##ID = 1 << LLM_CAN_BIT_##ID,
+#include "kernels/ops.def"
+    LLM_CAN_ALL = (1 << LLM_CAN_N) - 1,
+    LLM_CAN_OPTION = 1 << 30            /* an operation's alone: no backend has
+                                           it */
 } llm_can_t;
 
-/* the same in words, for messages, in the order of the bits */
-#define LLM_CAN_NAMES                                                        \
-    "its kinds of norms", "its activation", "attention's windows",           \
-    "its changes of attention's scores", "layers without RoPE",              \
-    "layers of different sizes", "scaled or capped values",                  \
-    "its kinds of embeddings", "mixtures of experts", "recurrent layers",    \
-    "latent attention", "weights with a scale of their own",                 \
-    "attention without a causal mask"
 
-
+/* a backend's table: the operations are the rows of ops.def */
 struct llm_ops_s {
     const char   *name;                 /* "cpu", "reference", "cuda" ... */
-
-    /* LLM_ERROR and *err when there is no such device */
-    int         (*open)(llm_dev_t **dev, const llm_dev_opts_t *opts,
-                        llm_err_t *err);
-    void        (*close)(llm_dev_t *dev);
-    /* a description in one line: "AVX-512 VNNI, 2 threads", "NVIDIA H200
-       ..." */
-    void        (*describe)(llm_dev_t *dev, char *buf, size_t size);
-    /* bytes of the device's free memory that KV pages may take */
-    size_t      (*memory_free)(llm_dev_t *dev);
-
-    /*
-     * src has n_out rows of n_in elements of `type`, in GGUF's layout; it may
-     * be unaligned.  The device may use it as it is or make a layout of its
-     * own.
-     */
-    llm_weight_t  *(*weight_create)(llm_dev_t *dev, uint32_t type,
-                        uint32_t n_out, uint32_t n_in, const void *src,
-                        int usage, llm_err_t *err);
-    void        (*weight_free)(llm_dev_t *dev, llm_weight_t *w);
-    llm_vec_t  *(*vec_create)(llm_dev_t *dev, const float *src, uint32_t n,
-                        llm_err_t *err);
-    void        (*vec_free)(llm_dev_t *dev, llm_vec_t *v);
-    llm_act_t  *(*act_create)(llm_dev_t *dev, uint32_t max_rows,
-                        uint32_t cols, llm_act_kind_t kind, llm_err_t *err);
-    void        (*act_free)(llm_dev_t *dev, llm_act_t *a);
-    llm_kv_t   *(*kv_create)(llm_dev_t *dev, const llm_kv_opts_t *opts,
-                        llm_err_t *err);
-    void        (*kv_free)(llm_dev_t *dev, llm_kv_t *kv);
-    /* bytes of its pages that no memory was taken for yet; NULL: none are */
-    size_t      (*kv_unused)(llm_dev_t *dev, const llm_kv_t *kv);
-    /* bytes of one page, all layers, with these options */
-    size_t      (*kv_page_size)(llm_dev_t *dev, const llm_kv_opts_t *opts);
-
-    /* copies all layers of page src to page dst; after the steps submitted
-       before and before those that begin later */
-    void        (*kv_copy)(llm_dev_t *dev, llm_kv_t *kv, uint32_t src,
-                        uint32_t dst);
-
-    /*
-     * begin() starts a step.  LLM_REPLAYED: the device has replayed a
-     * captured step, and the caller must not call the operations.  end()
-     * waits for the results and reports device errors.
-     *
-     * submit(), before end(), tells the device that all operations were
-     * called; LLM_REDO: it could not keep them, the caller calls them once
-     * more and submits again.  If the step has no row for map(), the next one
-     * may then begin, and be submitted, before this one's end(): each end()
-     * is for the step that was submitted first, and its results stay until
-     * the next begin() or end().  If begin() or end() fails, all steps in
-     * flight are void.  NULL in the table: the device has one step at a time.
-     */
-    int         (*begin)(llm_dev_t *dev, const llm_batch_t *batch,
-                        llm_err_t *err);
-    int         (*submit)(llm_dev_t *dev);
-    int         (*end)(llm_dev_t *dev, llm_err_t *err);
-
-    /* x[row] = w[tokens[row]] */
-    void        (*embed)(llm_dev_t *dev, const llm_weight_t *w,
-                        llm_act_t *x);
-    /* y may be x, unless it is added to */
-    void        (*norm)(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
-                        const llm_norm_t *n, llm_act_t *y);
-    /* n products of the same x; the outputs are different buffers */
-    void        (*linear)(llm_dev_t *dev, llm_rows_t rows,
-                        const llm_act_t *x, const llm_linear_t *out,
-                        uint32_t n);
-    /*
-     * Applies the RMS norm per head, if any, to q [rows, n_heads *
-     * head_dim_k] and k, rotates both in place by pos, and writes k and v to
-     * the cache (latent ones: see llm_heads_t).  k NULL: q alone, for a layer
-     * that reads the keys and values of another.
-     */
-    void        (*rope_kv)(llm_dev_t *dev, const llm_heads_t *h,
-                        const llm_rope_t *rope, llm_act_t *q, llm_act_t *k,
-                        const llm_act_t *v, llm_kv_t *kv);
-    /*
-     * Attention of every row over its sequence's cache, causal unless
-     * heads.both, grouped heads (arXiv:2305.13245): out [rows, n_heads *
-     * head_dim_v].  Of a window, only its pages are read.
-     */
-    void        (*attention)(llm_dev_t *dev, const llm_heads_t *h,
-                        const llm_act_t *q, const llm_kv_t *kv,
-                        llm_act_t *out);
-    /* y = act(gate) * up */
-    void        (*glu)(llm_dev_t *dev, llm_rows_t rows, llm_glu_t act,
-                        const llm_act_t *gate, const llm_act_t *up,
-                        llm_act_t *y);
-    /* y[i] = x[out_rows[i]] */
-    void        (*gather)(llm_dev_t *dev, const llm_act_t *x, llm_act_t *y);
-
-    /*
-     * After end(): n rows of a buffer as float32, [n][cols].  map() gives a
-     * host pointer that is valid until the next begin() or end(), without a
-     * copy if the device can; write() is for tests.  Buffers other than the
-     * logits and states only with no step in flight.
-     */
-    const float  *(*map)(llm_dev_t *dev, const llm_act_t *a, uint32_t row,
-                        uint32_t n);
-    void        (*write)(llm_dev_t *dev, llm_act_t *a, uint32_t row,
-                        uint32_t n, const float *src);
-
-    /*
-     * After end(): the result of the draw from row i of the logits.  map()
-     * must not read a row that was drawn from.  NULL in the table: the device
-     * does not draw, batch.draws is NULL.
-     */
-    void        (*drawn)(llm_dev_t *dev, uint32_t i, llm_drawn_t *out);
-
-    /* operations that a device may lack, and what else it can do: llm_can_t's
-       bits, without which they are NULL */
-    uint32_t      can;
-
-    /* the rows of a buffer are `cols` wide from now on, at most as wide as it
-       was created */
-    void        (*act_cols)(llm_act_t *a, uint32_t cols);
-    /* y = act(x); y may be x */
-    void        (*act)(llm_dev_t *dev, llm_rows_t rows,
-                        const llm_act_fn_t *fn, const llm_act_t *x,
-                        llm_act_t *y);
-    /* y = f * x, or y += f * x; y may be x */
-    void        (*scale)(llm_dev_t *dev, llm_rows_t rows, float f,
-                        const llm_act_t *x, int add, llm_act_t *y);
-    /* x = cap * tanh(x / cap) */
-    void        (*softcap)(llm_dev_t *dev, llm_rows_t rows, float cap,
-                        llm_act_t *x);
-    /* x[row] += v */
-    void        (*add_vec)(llm_dev_t *dev, llm_rows_t rows,
-                        const llm_vec_t *v, llm_act_t *x);
-    /* x[row] += w[pos[row]] */
-    void        (*embed_pos)(llm_dev_t *dev, const llm_weight_t *w,
-                        llm_act_t *x);
-    /* y[row] = as many columns of x[row] as y has, from `first` */
-    void        (*columns)(llm_dev_t *dev, llm_rows_t rows,
-                        const llm_act_t *x, uint32_t first, llm_act_t *y);
-    /*
-     * Mixtures of experts: LLM_CAN_EXPERTS.
-     *
-     * experts_create(): as weight_create(), of n_experts matrices, each
-     * `stride` bytes behind the one before: GGUF's [n_in, n_out, n_experts],
-     * or one half of each of a tensor that holds gate and up.  They are for
-     * experts() alone; weight_free() frees them.
-     */
-    llm_weight_t  *(*experts_create)(llm_dev_t *dev, uint32_t type,
-                        uint32_t n_experts, uint32_t n_out, uint32_t n_in,
-                        const void *src, size_t stride, llm_err_t *err);
-    /* one serves all layers, one after another */
-    llm_choice_t  *(*choice_create)(llm_dev_t *dev,
-                        const llm_choice_opts_t *opts, llm_err_t *err);
-    void        (*choice_free)(llm_dev_t *dev, llm_choice_t *c);
-    /*
-     * Chooses experts for each row by the router's logits [rows, n_experts],
-     * a linear() whose weight is a LLM_WEIGHT_HEAD.
-     */
-    void        (*route)(llm_dev_t *dev, llm_rows_t rows,
-                        const llm_route_t *r, const llm_act_t *logits,
-                        llm_choice_t *c);
-    /*
-     * The experts that route() chose for the same rows, of x; y is another
-     * buffer.  Weights of experts that no row chose are not read.
-     */
-    void        (*experts)(llm_dev_t *dev, llm_rows_t rows,
-                        const llm_experts_t *e, const llm_act_t *x,
-                        llm_choice_t *c, llm_act_t *y);
-    /* x[row] *= sigmoid(gate[row]), gate [rows, 1] */
-    void        (*gate_rows)(llm_dev_t *dev, llm_rows_t rows,
-                        const llm_act_t *gate, llm_act_t *x);
-    /*
-     * Recurrent layers: LLM_CAN_STATE.
-     *
-     * state_create() as kv_create(); state_size(): bytes of one slot, all
-     * layers, SIZE_MAX if they are too many to count.
-     */
-    llm_state_t  *(*state_create)(llm_dev_t *dev,
-                        const llm_state_opts_t *opts, llm_err_t *err);
-    void        (*state_free)(llm_dev_t *dev, llm_state_t *st);
-    size_t      (*state_size)(llm_dev_t *dev, const llm_state_opts_t *opts);
-    /* copies slot src to slot dst, in the order of steps as kv_copy() */
-    void        (*state_copy)(llm_dev_t *dev, llm_state_t *st, uint32_t src,
-                        uint32_t dst);
-    /* all rows, as the next two; y is another buffer */
-    void        (*conv)(llm_dev_t *dev, const llm_conv_t *c,
-                        const llm_act_t *x, llm_state_t *st, llm_act_t *y);
-    /* y [rows, n_v_heads * dim_v] */
-    void        (*delta)(llm_dev_t *dev, const llm_delta_t *d,
-                        const llm_act_t *x, const llm_act_t *alpha,
-                        const llm_act_t *beta, llm_state_t *st,
-                        llm_act_t *y);
-    /* y [rows, n_heads * dim] */
-    void        (*scan)(llm_dev_t *dev, const llm_scan_t *s,
-                        const llm_act_t *x, const llm_act_t *dt,
-                        llm_state_t *st, llm_act_t *y);
-    /*
-     * y[row] = pieces of x[row], each `width` columns, the first from column
-     * `first` on, each `stride` columns behind the one before; as many as y
-     * has columns for
-     */
-    void        (*pieces)(llm_dev_t *dev, llm_rows_t rows,
-                        const llm_act_t *x, uint32_t first, uint32_t width,
-                        uint32_t stride, llm_act_t *y);
-    /*
-     * Latent attention: LLM_CAN_LATENT.
-     *
-     * heads_create(): as weight_create(), of a matrix for each head, each
-     * `stride` bytes behind the one before; for linear_heads() alone.
-     *
-     * linear_heads(): y is another buffer.  A row of x, and of y, is n_heads
-     * heads; of each the first elements, as many as the head's matrix has
-     * columns, become as many as it has rows, and those behind are copied.
-     */
-    llm_weight_t  *(*heads_create)(llm_dev_t *dev, uint32_t type,
-                        uint32_t n_heads, uint32_t n_out, uint32_t n_in,
-                        const void *src, size_t stride, llm_err_t *err);
-    void        (*linear_heads)(llm_dev_t *dev, llm_rows_t rows,
-                        const llm_weight_t *w, const llm_act_t *x,
-                        llm_act_t *y);
-    /*
-     * Products with the weight are multiplied by a number, before the bias:
-     * one for each of its matrices.  LLM_CAN_FACTORS.
-     */
-    int         (*weight_scale)(llm_dev_t *dev, llm_weight_t *w,
-                        const float *scales, llm_err_t *err);
-
-    /*
-     * Bytes of the machine's memory that a matrix takes which linear() or
-     * experts() reads, beside the caller's rows; NULL: none.
-     */
-    size_t      (*weight_size)(uint32_t type, uint32_t n_out, uint32_t n_in);
+    uint32_t      can;                  /* llm_can_t */
+#define LLM_OP(group, needs, result, name, parameters)                       \
+    result      (*name) parameters;
+#include "kernels/ops.def"
 };
+
+
+/* the name of an operation that the table lacks, though what it can do needs
+   it, and its group: "scan (recurrent)"; NULL: it is whole */
+const char *llm_ops_lacks(const llm_ops_t *ops);
 
 
 extern const llm_ops_t  llm_ops_reference;

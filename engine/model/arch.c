@@ -3,6 +3,7 @@
  * a description is read; see arch.h.
  */
 
+#include "engine/model/blocks.h"
 #include "engine/model/reader.h"
 
 #include <stdio.h>
@@ -318,16 +319,12 @@ llm_layer_needs(const llm_desc_t *d, const llm_layer_desc_t *l,
         needs |= LLM_CAN_SCALE;
     }
 
-    if (l->route.n_experts) {
-        needs |= LLM_CAN_EXPERTS;
-    }
-
-    if (l->state.conv_width || l->gated || l->tensors[LLM_LT_ATTN_GATE].t) {
+    if (l->gated || l->tensors[LLM_LT_ATTN_GATE].t) {
         needs |= LLM_CAN_STATE | LLM_CAN_NORMS;
     }
 
-    if (l->latent) {
-        needs |= LLM_CAN_LATENT;
+    for (i = 0; l->blocks[i]; i++) {
+        needs |= l->blocks[i]->needs;
     }
 
     for (i = 0; i < LLM_LT_N; i++) {

@@ -177,7 +177,7 @@ llm_backend_load(const char *dir, const char *file,
 {
     void             *lib;
     char              path[PATH_MAX + 64];
-    const char       *why;
+    const char       *why, *lacks;
     llm_backend_pt    backend;
     const llm_ops_t  *ops;
 
@@ -199,6 +199,14 @@ llm_backend_load(const char *dir, const char *file,
         (void) dlclose(lib);
         return llm_fail(err, "%s is not of the same build as this program: "
                         "build both again", path);
+    }
+
+    lacks = llm_ops_lacks(ops);
+
+    if (lacks) {
+        (void) dlclose(lib);
+        return llm_fail(err, "%s: its table has no operation %s, which what "
+                        "it says that it can do needs", path, lacks);
     }
 
     return ops->open(dev, opts, err);

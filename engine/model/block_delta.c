@@ -112,5 +112,6 @@ static const llm_tensor_want_t  llm_delta_tensors[] = {
 const llm_block_t  llm_block_delta = {
     .forward = llm_block_delta_net,
     .mixes = 1,
+    .needs = LLM_CAN_STATE | LLM_CAN_NORMS,
     .tensors = llm_delta_tensors
 };

@@ -120,5 +120,6 @@ static const llm_tensor_want_t  llm_latent_tensors[] = {
 const llm_block_t  llm_block_latent = {
     .forward = llm_block_attend_latent,
     .mixes = 1,
+    .needs = LLM_CAN_LATENT,
     .tensors = llm_latent_tensors
 };

@@ -102,6 +102,7 @@ static const llm_tensor_want_t  llm_mamba2_tensors[] = {
 const llm_block_t  llm_block_mamba2 = {
     .forward = llm_block_mamba2_alone,
     .mixes = 1,
+    .needs = LLM_CAN_STATE | LLM_CAN_NORMS,
     .tensors = llm_mamba2_tensors
 };
 
@@ -109,5 +110,6 @@ const llm_block_t  llm_block_mamba2 = {
 const llm_block_t  llm_block_mamba2_beside = {
     .forward = llm_mamba2_forward,
     .mixes = 1,
+    .needs = LLM_CAN_STATE | LLM_CAN_NORMS,
     .tensors = llm_mamba2_tensors
 };

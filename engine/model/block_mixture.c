@@ -162,10 +162,12 @@ static const llm_tensor_want_t  llm_mix_beside_tensors[] = {
 
 const llm_block_t  llm_block_mixture = {
     .forward = llm_block_mix,
+    .needs = LLM_CAN_EXPERTS,
     .tensors = llm_mix_tensors
 };
 
 const llm_block_t  llm_block_mixture_beside = {
     .forward = llm_block_mix_beside,
+    .needs = LLM_CAN_EXPERTS,
     .tensors = llm_mix_beside_tensors
 };

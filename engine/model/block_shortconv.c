@@ -67,5 +67,6 @@ static const llm_tensor_want_t  llm_shortconv_tensors[] = {
 const llm_block_t  llm_block_shortconv = {
     .forward = llm_block_short,
     .mixes = 1,
+    .needs = LLM_CAN_STATE | LLM_CAN_NORMS,
     .tensors = llm_shortconv_tensors
 };

@@ -27,6 +27,9 @@ struct llm_block_s {
     void                    (*forward)(const llm_pass_t *p);
     int                       mixes;    /* rows depend on each other, or leave
                                            keys and values for later ones */
+    uint32_t                  needs;    /* what the device must be able to do
+                                           for it, whatever the layer says:
+                                           llm_can_t (or-ed) */
     const llm_tensor_want_t  *tensors;
 };
 

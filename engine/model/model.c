@@ -104,7 +104,10 @@ llm_load_device_can(llm_load_t *l, const llm_dev_opts_t *o)
     const char   *name;
     llm_model_t  *m;
 
-    static const char  *const what[] = { LLM_CAN_NAMES };
+    static const char  *const what[] = {
+#define LLM_CAN(ID, words)  words,
+#include "kernels/ops.def"
+    };
 
     m = l->m;
     lacks = llm_desc_needs(&m->desc, m->ctx) & ~m->ops->can;

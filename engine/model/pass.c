@@ -13,10 +13,7 @@ llm_pass_act(const llm_pass_t *p, llm_model_act_t a, uint32_t cols)
 
     act = p->m->act[a];
 
-    /* a device without it has layers of one size */
-    if (p->m->ops->act_cols) {
-        p->m->ops->act_cols(act, cols);
-    }
+    p->m->ops->act_cols(act, cols);
 
     return act;
 }

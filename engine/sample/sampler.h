@@ -24,7 +24,7 @@
 
 #include "engine/base/base.h"
 #include "engine/base/sampling.h"
-#include "kernels/kernels.h"
+#include "kernels/draw.h"
 
 typedef struct llm_sampler_s          llm_sampler_t;
 typedef struct llm_sampler_scratch_s  llm_sampler_scratch_t;

@@ -19,10 +19,7 @@
 #include <stdio.h>
 
 
-static void llm_cpu_close(llm_dev_t *dev);
-
-
-static int
+int
 llm_cpu_open(llm_dev_t **dev, const llm_dev_opts_t *opts, llm_err_t *err)
 {
     llm_cpu_t          *cpu;
@@ -70,7 +67,7 @@ llm_cpu_open(llm_dev_t **dev, const llm_dev_opts_t *opts, llm_err_t *err)
 }
 
 
-static void
+void
 llm_cpu_close(llm_dev_t *dev)
 {
     llm_cpu_t  *cpu = (llm_cpu_t *) dev;
@@ -89,7 +86,7 @@ llm_cpu_close(llm_dev_t *dev)
 }
 
 
-static void
+void
 llm_cpu_describe(llm_dev_t *dev, char *buf, size_t size)
 {
     uint32_t    n;
@@ -103,7 +100,7 @@ llm_cpu_describe(llm_dev_t *dev, char *buf, size_t size)
 
 /* the other half is for the file's pages and everybody else */
 
-static size_t
+size_t
 llm_cpu_memory_free(llm_dev_t *dev)
 {
     (void) dev;
@@ -112,7 +109,7 @@ llm_cpu_memory_free(llm_dev_t *dev)
 }
 
 
-static void
+void
 llm_cpu_weight_free(llm_dev_t *dev, llm_weight_t *w)
 {
     if (w) {
@@ -176,7 +173,7 @@ llm_cpu_weights(llm_cpu_t *cpu, uint32_t type, uint32_t n_experts,
 }
 
 
-static llm_weight_t *
+llm_weight_t *
 llm_cpu_weight_create(llm_dev_t *dev, uint32_t type, uint32_t n_out,
     uint32_t n_in, const void *src, int usage, llm_err_t *err)
 {
@@ -185,7 +182,7 @@ llm_cpu_weight_create(llm_dev_t *dev, uint32_t type, uint32_t n_out,
 }
 
 
-static llm_weight_t *
+llm_weight_t *
 llm_cpu_experts_create(llm_dev_t *dev, uint32_t type, uint32_t n_experts,
     uint32_t n_out, uint32_t n_in, const void *src, size_t stride,
     llm_err_t *err)
@@ -195,7 +192,7 @@ llm_cpu_experts_create(llm_dev_t *dev, uint32_t type, uint32_t n_experts,
 }
 
 
-static int
+int
 llm_cpu_weight_scale(llm_dev_t *dev, llm_weight_t *w, const float *scales,
     llm_err_t *err)
 {
@@ -213,7 +210,7 @@ llm_cpu_weight_scale(llm_dev_t *dev, llm_weight_t *w, const float *scales,
 }
 
 
-static void
+void
 llm_cpu_vec_free(llm_dev_t *dev, llm_vec_t *v)
 {
     (void) dev;
@@ -225,7 +222,7 @@ llm_cpu_vec_free(llm_dev_t *dev, llm_vec_t *v)
 }
 
 
-static llm_vec_t *
+llm_vec_t *
 llm_cpu_vec_create(llm_dev_t *dev, const float *src, uint32_t n,
     llm_err_t *err)
 {
@@ -250,7 +247,7 @@ llm_cpu_vec_create(llm_dev_t *dev, const float *src, uint32_t n,
 }
 
 
-static void
+void
 llm_cpu_act_free(llm_dev_t *dev, llm_act_t *a)
 {
     (void) dev;
@@ -262,14 +259,14 @@ llm_cpu_act_free(llm_dev_t *dev, llm_act_t *a)
 }
 
 
-static void
+void
 llm_cpu_act_cols(llm_act_t *a, uint32_t cols)
 {
     a->cols = cols;
 }
 
 
-static llm_act_t *
+llm_act_t *
 llm_cpu_act_create(llm_dev_t *dev, uint32_t max_rows, uint32_t cols,
     llm_act_kind_t kind, llm_err_t *err)
 {
@@ -298,7 +295,7 @@ llm_cpu_act_create(llm_dev_t *dev, uint32_t max_rows, uint32_t cols,
 }
 
 
-static int
+int
 llm_cpu_begin(llm_dev_t *dev, const llm_batch_t *batch, llm_err_t *err)
 {
     llm_cpu_t  *cpu = (llm_cpu_t *) dev;
@@ -313,7 +310,7 @@ llm_cpu_begin(llm_dev_t *dev, const llm_batch_t *batch, llm_err_t *err)
 }
 
 
-static int
+int
 llm_cpu_end(llm_dev_t *dev, llm_err_t *err)
 {
     llm_cpu_t  *cpu = (llm_cpu_t *) dev;
@@ -327,7 +324,7 @@ llm_cpu_end(llm_dev_t *dev, llm_err_t *err)
 }
 
 
-static const float *
+const float *
 llm_cpu_map(llm_dev_t *dev, const llm_act_t *a, uint32_t row, uint32_t n)
 {
     (void) dev;
@@ -337,7 +334,7 @@ llm_cpu_map(llm_dev_t *dev, const llm_act_t *a, uint32_t row, uint32_t n)
 }
 
 
-static void
+void
 llm_cpu_write(llm_dev_t *dev, llm_act_t *a, uint32_t row, uint32_t n,
     const float *src)
 {
@@ -348,58 +345,17 @@ llm_cpu_write(llm_dev_t *dev, llm_act_t *a, uint32_t row, uint32_t n,
 }
 
 
+/* what it has in common with the reference, and what it lacks */
+#define llm_cpu_state_create  llm_states_create
+#define llm_cpu_state_free    llm_states_free
+#define llm_cpu_state_size    llm_states_size
+#define llm_cpu_state_copy    llm_states_copy
+#define llm_cpu_submit        NULL
+#define llm_cpu_drawn         NULL
+
 const llm_ops_t  llm_ops_cpu = {
     .name = "cpu",
-    .open = llm_cpu_open,
-    .close = llm_cpu_close,
-    .describe = llm_cpu_describe,
-    .memory_free = llm_cpu_memory_free,
-    .weight_create = llm_cpu_weight_create,
-    .weight_free = llm_cpu_weight_free,
-    .vec_create = llm_cpu_vec_create,
-    .vec_free = llm_cpu_vec_free,
-    .act_create = llm_cpu_act_create,
-    .act_free = llm_cpu_act_free,
-    .kv_create = llm_cpu_kv_create,
-    .kv_free = llm_cpu_kv_free,
-    .kv_unused = llm_cpu_kv_unused,
-    .kv_page_size = llm_cpu_kv_page_size,
-    .kv_copy = llm_cpu_kv_copy,
-    .begin = llm_cpu_begin,
-    .end = llm_cpu_end,
-    .embed = llm_cpu_embed,
-    .norm = llm_cpu_norm,
-    .linear = llm_cpu_linear,
-    .rope_kv = llm_cpu_rope_kv,
-    .attention = llm_cpu_attention,
-    .glu = llm_cpu_glu,
-    .gather = llm_cpu_gather,
-    .map = llm_cpu_map,
-    .write = llm_cpu_write,
-    .can = UINT32_MAX,
-    .act_cols = llm_cpu_act_cols,
-    .act = llm_cpu_act,
-    .scale = llm_cpu_scale,
-    .softcap = llm_cpu_softcap,
-    .add_vec = llm_cpu_add_vec,
-    .embed_pos = llm_cpu_embed_pos,
-    .columns = llm_cpu_columns,
-    .experts_create = llm_cpu_experts_create,
-    .choice_create = llm_cpu_choice_create,
-    .choice_free = llm_cpu_choice_free,
-    .route = llm_cpu_route,
-    .experts = llm_cpu_experts,
-    .gate_rows = llm_cpu_gate_rows,
-    .state_create = llm_states_create,
-    .state_free = llm_states_free,
-    .state_size = llm_states_size,
-    .state_copy = llm_states_copy,
-    .conv = llm_cpu_conv,
-    .delta = llm_cpu_delta,
-    .scan = llm_cpu_scan,
-    .pieces = llm_cpu_pieces,
-    .heads_create = llm_cpu_heads_create,
-    .linear_heads = llm_cpu_linear_heads,
-    .weight_scale = llm_cpu_weight_scale,
-    .weight_size = llm_cpu_weight_size
+    .can = LLM_CAN_ALL,
+#define LLM_OP(group, needs, result, name, parameters)  .name = llm_cpu_##name,
+#include "kernels/ops.def"
 };

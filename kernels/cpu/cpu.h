@@ -408,6 +408,12 @@ typedef struct {
 } llm_cpu_t;
 
 
+/* the operations: cpu.c (life, memory), linear.c, rows.c (single rows), kv.c,
+   attention.c, heads.c, experts.c, state.c, whose memory is states.h's */
+#define LLM_OP(group, needs, result, name, parameters)                       \
+    result llm_cpu_##name parameters;
+#include "kernels/ops.def"
+
 /* memory.c */
 /* zeroed, 64-byte aligned; huge: in huge pages where the system has them */
 void *llm_cpu_alloc(size_t size, int huge);
@@ -427,8 +433,7 @@ void llm_cpu_run(llm_cpu_t *cpu, llm_pool_pt fn, void *arg, uint32_t n,
     double work);
 uint32_t llm_cpu_rows(const llm_cpu_t *cpu, llm_rows_t rows);
 
-/* pack.c; weight_size() of kernels.h */
-size_t llm_cpu_weight_size(uint32_t type, uint32_t n_out, uint32_t n_in);
+/* pack.c, which has weight_size(), too */
 int llm_cpu_pack(llm_cpu_t *cpu, llm_weight_t *w, llm_err_t *err);
 /* bytes of scratch that a kernel may use for this weight */
 size_t llm_cpu_pack_scratch(const llm_weight_t *w);
@@ -463,73 +468,10 @@ uint32_t llm_cpu_gemm_step(const llm_weight_t *w, uint32_t n_rows,
     double bytes);
 /* runs a piece by the kernels of its weight's type */
 void llm_cpu_gemm(const llm_cpu_t *cpu, const llm_cpu_gemm_t *g);
-void llm_cpu_linear(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
-    const llm_linear_t *out, uint32_t n);
-
-/* rows.c: the other operations on single rows */
-void llm_cpu_norm(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
-    const llm_norm_t *norm, llm_act_t *y);
-void llm_cpu_glu(llm_dev_t *dev, llm_rows_t rows, llm_glu_t act,
-    const llm_act_t *gate, const llm_act_t *up, llm_act_t *y);
-void llm_cpu_act(llm_dev_t *dev, llm_rows_t rows, const llm_act_fn_t *fn,
-    const llm_act_t *x, llm_act_t *y);
-void llm_cpu_scale(llm_dev_t *dev, llm_rows_t rows, float f,
-    const llm_act_t *x, int add, llm_act_t *y);
-void llm_cpu_softcap(llm_dev_t *dev, llm_rows_t rows, float cap,
-    llm_act_t *x);
-void llm_cpu_embed(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x);
-void llm_cpu_add_vec(llm_dev_t *dev, llm_rows_t rows, const llm_vec_t *v,
-    llm_act_t *x);
-void llm_cpu_embed_pos(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x);
-void llm_cpu_columns(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
-    uint32_t first, llm_act_t *y);
-void llm_cpu_pieces(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
-    uint32_t first, uint32_t width, uint32_t stride, llm_act_t *y);
-void llm_cpu_gather(llm_dev_t *dev, const llm_act_t *x, llm_act_t *y);
-void llm_cpu_gate_rows(llm_dev_t *dev, llm_rows_t rows,
-    const llm_act_t *gate, llm_act_t *x);
-
-/* kv.c: the pages of keys and values */
-size_t llm_cpu_kv_page_size(llm_dev_t *dev, const llm_kv_opts_t *o);
-llm_kv_t *llm_cpu_kv_create(llm_dev_t *dev, const llm_kv_opts_t *o,
-    llm_err_t *err);
-void llm_cpu_kv_free(llm_dev_t *dev, llm_kv_t *kv);
-size_t llm_cpu_kv_unused(llm_dev_t *dev, const llm_kv_t *kv);
-void llm_cpu_kv_copy(llm_dev_t *dev, llm_kv_t *kv, uint32_t src,
-    uint32_t dst);
-/* experts.c */
-llm_choice_t *llm_cpu_choice_create(llm_dev_t *dev,
-    const llm_choice_opts_t *opts, llm_err_t *err);
-void llm_cpu_choice_free(llm_dev_t *dev, llm_choice_t *c);
-void llm_cpu_route(llm_dev_t *dev, llm_rows_t rows, const llm_route_t *r,
-    const llm_act_t *logits, llm_choice_t *c);
-void llm_cpu_experts(llm_dev_t *dev, llm_rows_t rows, const llm_experts_t *e,
-    const llm_act_t *x, llm_choice_t *c, llm_act_t *y);
-
-/* state.c: recurrent layers; their memory is states.h's */
-void llm_cpu_conv(llm_dev_t *dev, const llm_conv_t *c, const llm_act_t *x,
-    llm_state_t *st, llm_act_t *y);
-void llm_cpu_delta(llm_dev_t *dev, const llm_delta_t *d, const llm_act_t *x,
-    const llm_act_t *alpha, const llm_act_t *beta, llm_state_t *st,
-    llm_act_t *y);
-void llm_cpu_scan(llm_dev_t *dev, const llm_scan_t *s, const llm_act_t *x,
-    const llm_act_t *dt, llm_state_t *st, llm_act_t *y);
-
-/* heads.c */
-llm_weight_t *llm_cpu_heads_create(llm_dev_t *dev, uint32_t type,
-    uint32_t n_heads, uint32_t n_out, uint32_t n_in, const void *src,
-    size_t stride, llm_err_t *err);
-void llm_cpu_linear_heads(llm_dev_t *dev, llm_rows_t rows,
-    const llm_weight_t *w, const llm_act_t *x, llm_act_t *y);
 
 /* attention.c */
 int llm_cpu_attn_reserve(llm_cpu_t *cpu, const llm_kv_opts_t *opts,
     llm_err_t *err);
-void llm_cpu_rope_kv(llm_dev_t *dev, const llm_heads_t *h,
-    const llm_rope_t *rope, llm_act_t *q, llm_act_t *k, const llm_act_t *v,
-    llm_kv_t *kv);
-void llm_cpu_attention(llm_dev_t *dev, const llm_heads_t *h,
-    const llm_act_t *q, const llm_kv_t *kv, llm_act_t *out);
 
 /* isa.c: the best kernels, or those of a name; "reference" is not one */
 int llm_cpu_select(const char *isa, llm_cpu_kernels_t *k, llm_err_t *err);

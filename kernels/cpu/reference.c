@@ -19,9 +19,6 @@
 #include <stdio.h>
 
 
-static void llm_ref_close(llm_dev_t *dev);
-
-
 static int
 llm_ref_no_memory(llm_err_t *err, const char *what)
 {
@@ -29,7 +26,7 @@ llm_ref_no_memory(llm_err_t *err, const char *what)
 }
 
 
-static int
+int
 llm_ref_open(llm_dev_t **dev, const llm_dev_opts_t *opts, llm_err_t *err)
 {
     size_t         n;
@@ -56,7 +53,7 @@ llm_ref_open(llm_dev_t **dev, const llm_dev_opts_t *opts, llm_err_t *err)
 }
 
 
-static void
+void
 llm_ref_close(llm_dev_t *dev)
 {
     llm_refdev_t  *d = (llm_refdev_t *) dev;
@@ -68,7 +65,7 @@ llm_ref_close(llm_dev_t *dev)
 }
 
 
-static void
+void
 llm_ref_describe(llm_dev_t *dev, char *buf, size_t size)
 {
     (void) dev;
@@ -76,7 +73,7 @@ llm_ref_describe(llm_dev_t *dev, char *buf, size_t size)
 }
 
 
-static size_t
+size_t
 llm_ref_memory_free(llm_dev_t *dev)
 {
     (void) dev;
@@ -85,7 +82,7 @@ llm_ref_memory_free(llm_dev_t *dev)
 }
 
 
-static llm_weight_t *
+llm_weight_t *
 llm_ref_weight_create(llm_dev_t *dev, uint32_t type, uint32_t n_out,
     uint32_t n_in, const void *src, int usage, llm_err_t *err)
 {
@@ -125,7 +122,7 @@ llm_ref_weight_create(llm_dev_t *dev, uint32_t type, uint32_t n_out,
 }
 
 
-static llm_weight_t *
+llm_weight_t *
 llm_ref_experts_create(llm_dev_t *dev, uint32_t type, uint32_t n_experts,
     uint32_t n_out, uint32_t n_in, const void *src, size_t stride,
     llm_err_t *err)
@@ -144,7 +141,7 @@ llm_ref_experts_create(llm_dev_t *dev, uint32_t type, uint32_t n_experts,
 }
 
 
-static int
+int
 llm_ref_weight_scale(llm_dev_t *dev, llm_weight_t *w, const float *scales,
     llm_err_t *err)
 {
@@ -161,7 +158,7 @@ llm_ref_weight_scale(llm_dev_t *dev, llm_weight_t *w, const float *scales,
 }
 
 
-static void
+void
 llm_ref_weight_free(llm_dev_t *dev, llm_weight_t *w)
 {
     (void) dev;
@@ -173,7 +170,7 @@ llm_ref_weight_free(llm_dev_t *dev, llm_weight_t *w)
 }
 
 
-static llm_vec_t *
+llm_vec_t *
 llm_ref_vec_create(llm_dev_t *dev, const float *src, uint32_t n,
     llm_err_t *err)
 {
@@ -194,7 +191,7 @@ llm_ref_vec_create(llm_dev_t *dev, const float *src, uint32_t n,
 }
 
 
-static void
+void
 llm_ref_vec_free(llm_dev_t *dev, llm_vec_t *v)
 {
     (void) dev;
@@ -202,7 +199,7 @@ llm_ref_vec_free(llm_dev_t *dev, llm_vec_t *v)
 }
 
 
-static llm_act_t *
+llm_act_t *
 llm_ref_act_create(llm_dev_t *dev, uint32_t max_rows, uint32_t cols,
     llm_act_kind_t kind, llm_err_t *err)
 {
@@ -230,7 +227,7 @@ llm_ref_act_create(llm_dev_t *dev, uint32_t max_rows, uint32_t cols,
 }
 
 
-static void
+void
 llm_ref_act_free(llm_dev_t *dev, llm_act_t *a)
 {
     (void) dev;
@@ -242,7 +239,7 @@ llm_ref_act_free(llm_dev_t *dev, llm_act_t *a)
 }
 
 
-static void
+void
 llm_ref_act_cols(llm_act_t *a, uint32_t cols)
 {
     a->cols = cols;
@@ -281,7 +278,7 @@ llm_ref_kv_layers(const llm_kv_opts_t *opts, uint32_t n)
 }
 
 
-static size_t
+size_t
 llm_ref_kv_page_size(llm_dev_t *dev, const llm_kv_opts_t *opts)
 {
     (void) dev;
@@ -292,7 +289,7 @@ llm_ref_kv_page_size(llm_dev_t *dev, const llm_kv_opts_t *opts)
 }
 
 
-static void
+void
 llm_ref_kv_free(llm_dev_t *dev, llm_kv_t *kv)
 {
     (void) dev;
@@ -306,7 +303,7 @@ llm_ref_kv_free(llm_dev_t *dev, llm_kv_t *kv)
 }
 
 
-static llm_kv_t *
+llm_kv_t *
 llm_ref_kv_create(llm_dev_t *dev, const llm_kv_opts_t *opts, llm_err_t *err)
 {
     double        *sum;
@@ -358,7 +355,7 @@ llm_ref_kv_create(llm_dev_t *dev, const llm_kv_opts_t *opts, llm_err_t *err)
 }
 
 
-static void
+void
 llm_ref_kv_copy(llm_dev_t *dev, llm_kv_t *kv, uint32_t src, uint32_t dst)
 {
     size_t    base;
@@ -379,7 +376,7 @@ llm_ref_kv_copy(llm_dev_t *dev, llm_kv_t *kv, uint32_t src, uint32_t dst)
 }
 
 
-static int
+int
 llm_ref_begin(llm_dev_t *dev, const llm_batch_t *batch, llm_err_t *err)
 {
     (void) err;
@@ -389,7 +386,7 @@ llm_ref_begin(llm_dev_t *dev, const llm_batch_t *batch, llm_err_t *err)
 }
 
 
-static int
+int
 llm_ref_end(llm_dev_t *dev, llm_err_t *err)
 {
     (void) err;
@@ -399,7 +396,7 @@ llm_ref_end(llm_dev_t *dev, llm_err_t *err)
 }
 
 
-static void
+void
 llm_ref_linear(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
     const llm_linear_t *out, uint32_t n)
 {
@@ -434,7 +431,7 @@ llm_ref_linear(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
 }
 
 
-static const float *
+const float *
 llm_ref_map(llm_dev_t *dev, const llm_act_t *a, uint32_t row, uint32_t n)
 {
     (void) dev;
@@ -444,7 +441,7 @@ llm_ref_map(llm_dev_t *dev, const llm_act_t *a, uint32_t row, uint32_t n)
 }
 
 
-static void
+void
 llm_ref_write(llm_dev_t *dev, llm_act_t *a, uint32_t row, uint32_t n,
     const float *src)
 {
@@ -454,56 +451,20 @@ llm_ref_write(llm_dev_t *dev, llm_act_t *a, uint32_t row, uint32_t n,
 }
 
 
+/* matrices of heads lie as those of experts do; what it has in common with the
+   CPU's backend; and what it lacks */
+#define llm_ref_heads_create  llm_ref_experts_create
+#define llm_ref_state_free    llm_states_free
+#define llm_ref_state_size    llm_states_size
+#define llm_ref_state_copy    llm_states_copy
+#define llm_ref_kv_unused     NULL
+#define llm_ref_weight_size   NULL
+#define llm_ref_submit        NULL
+#define llm_ref_drawn         NULL
+
 const llm_ops_t  llm_ops_reference = {
     .name = "reference",
-    .open = llm_ref_open,
-    .close = llm_ref_close,
-    .describe = llm_ref_describe,
-    .memory_free = llm_ref_memory_free,
-    .weight_create = llm_ref_weight_create,
-    .weight_free = llm_ref_weight_free,
-    .vec_create = llm_ref_vec_create,
-    .vec_free = llm_ref_vec_free,
-    .act_create = llm_ref_act_create,
-    .act_free = llm_ref_act_free,
-    .kv_create = llm_ref_kv_create,
-    .kv_free = llm_ref_kv_free,
-    .kv_page_size = llm_ref_kv_page_size,
-    .kv_copy = llm_ref_kv_copy,
-    .begin = llm_ref_begin,
-    .end = llm_ref_end,
-    .embed = llm_ref_embed,
-    .norm = llm_ref_norm,
-    .linear = llm_ref_linear,
-    .rope_kv = llm_ref_rope_kv,
-    .attention = llm_ref_attention,
-    .glu = llm_ref_glu,
-    .gather = llm_ref_gather,
-    .map = llm_ref_map,
-    .write = llm_ref_write,
-    .can = UINT32_MAX,
-    .act_cols = llm_ref_act_cols,
-    .act = llm_ref_act,
-    .scale = llm_ref_scale,
-    .softcap = llm_ref_softcap,
-    .add_vec = llm_ref_add_vec,
-    .embed_pos = llm_ref_embed_pos,
-    .columns = llm_ref_columns,
-    .experts_create = llm_ref_experts_create,
-    .choice_create = llm_ref_choice_create,
-    .choice_free = llm_ref_choice_free,
-    .route = llm_ref_route,
-    .experts = llm_ref_experts,
-    .gate_rows = llm_ref_gate_rows,
-    .state_create = llm_ref_state_create,
-    .state_free = llm_states_free,
-    .state_size = llm_states_size,
-    .state_copy = llm_states_copy,
-    .conv = llm_ref_conv,
-    .delta = llm_ref_delta,
-    .scan = llm_ref_scan,
-    .pieces = llm_ref_pieces,
-    .heads_create = llm_ref_experts_create,
-    .linear_heads = llm_ref_linear_heads,
-    .weight_scale = llm_ref_weight_scale
+    .can = LLM_CAN_ALL,
+#define LLM_OP(group, needs, result, name, parameters)  .name = llm_ref_##name,
+#include "kernels/ops.def"
 };

@@ -125,59 +125,13 @@ llm_ref_rms(const float *x, const float *w, float eps, uint32_t n, float *y)
 }
 
 
-/* reference_rows.c */
+/* the operations: reference.c, reference_rows.c, reference_attention.c,
+   reference_experts.c, reference_state.c */
+#define LLM_OP(group, needs, result, name, parameters)                       \
+    result llm_ref_##name parameters;
+#include "kernels/ops.def"
 
-/* act(gate) * up; see llm_glu_t */
+/* reference_rows.c: act(gate) * up; see llm_glu_t */
 double llm_ref_glu_one(const llm_act_fn_t *fn, double gate, double up);
-
-void llm_ref_embed(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x);
-void llm_ref_norm(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
-    const llm_norm_t *norm, llm_act_t *y);
-void llm_ref_glu(llm_dev_t *dev, llm_rows_t rows, llm_glu_t act,
-    const llm_act_t *gate, const llm_act_t *up, llm_act_t *y);
-void llm_ref_act(llm_dev_t *dev, llm_rows_t rows, const llm_act_fn_t *fn,
-    const llm_act_t *x, llm_act_t *y);
-void llm_ref_scale(llm_dev_t *dev, llm_rows_t rows, float f,
-    const llm_act_t *x, int add, llm_act_t *y);
-void llm_ref_softcap(llm_dev_t *dev, llm_rows_t rows, float cap, llm_act_t *x);
-void llm_ref_add_vec(llm_dev_t *dev, llm_rows_t rows, const llm_vec_t *v,
-    llm_act_t *x);
-void llm_ref_embed_pos(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x);
-void llm_ref_columns(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
-    uint32_t first, llm_act_t *y);
-void llm_ref_pieces(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
-    uint32_t first, uint32_t width, uint32_t stride, llm_act_t *y);
-void llm_ref_gather(llm_dev_t *dev, const llm_act_t *x, llm_act_t *y);
-
-/* reference_attention.c */
-void llm_ref_rope_kv(llm_dev_t *dev, const llm_heads_t *h,
-    const llm_rope_t *rope, llm_act_t *q, llm_act_t *k, const llm_act_t *v,
-    llm_kv_t *kv);
-void llm_ref_attention(llm_dev_t *dev, const llm_heads_t *h,
-    const llm_act_t *q, const llm_kv_t *kv, llm_act_t *out);
-void llm_ref_linear_heads(llm_dev_t *dev, llm_rows_t rows,
-    const llm_weight_t *w, const llm_act_t *x, llm_act_t *y);
-
-/* reference_experts.c */
-llm_choice_t *llm_ref_choice_create(llm_dev_t *dev,
-    const llm_choice_opts_t *opts, llm_err_t *err);
-void llm_ref_choice_free(llm_dev_t *dev, llm_choice_t *c);
-void llm_ref_route(llm_dev_t *dev, llm_rows_t rows, const llm_route_t *r,
-    const llm_act_t *logits, llm_choice_t *c);
-void llm_ref_experts(llm_dev_t *dev, llm_rows_t rows, const llm_experts_t *e,
-    const llm_act_t *x, llm_choice_t *c, llm_act_t *y);
-void llm_ref_gate_rows(llm_dev_t *dev, llm_rows_t rows,
-    const llm_act_t *gate, llm_act_t *x);
-
-/* reference_state.c */
-llm_state_t *llm_ref_state_create(llm_dev_t *dev,
-    const llm_state_opts_t *opts, llm_err_t *err);
-void llm_ref_conv(llm_dev_t *dev, const llm_conv_t *c, const llm_act_t *x,
-    llm_state_t *st, llm_act_t *y);
-void llm_ref_delta(llm_dev_t *dev, const llm_delta_t *d, const llm_act_t *x,
-    const llm_act_t *alpha, const llm_act_t *beta, llm_state_t *st,
-    llm_act_t *y);
-void llm_ref_scan(llm_dev_t *dev, const llm_scan_t *s, const llm_act_t *x,
-    const llm_act_t *dt, llm_state_t *st, llm_act_t *y);
 
 #endif /* LLM_CPU_REFERENCE_H */

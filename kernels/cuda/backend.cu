@@ -12,7 +12,7 @@
 #define LLM_CUDA_MARGIN_PART 20
 
 
-static void
+void
 llm_cuda_describe(llm_dev_t *dev, char *buf, size_t size)
 {
     llm_cuda_t  *d = (llm_cuda_t *) dev;
@@ -23,7 +23,7 @@ llm_cuda_describe(llm_dev_t *dev, char *buf, size_t size)
 }
 
 
-static size_t
+size_t
 llm_cuda_memory_free(llm_dev_t *dev)
 {
     size_t  avail, total;
@@ -40,7 +40,7 @@ llm_cuda_memory_free(llm_dev_t *dev)
 }
 
 
-static void
+void
 llm_cuda_close(llm_dev_t *dev)
 {
     uint32_t     i;
@@ -162,7 +162,7 @@ llm_cuda_select(llm_cuda_t *d, llm_err_t *err)
 static const llm_ops_t *llm_cuda_ops(void);
 
 
-static int
+int
 llm_cuda_open(llm_dev_t **dev, const llm_dev_opts_t *opts, llm_err_t *err)
 {
     size_t       size;
@@ -230,69 +230,23 @@ failed:
 }
 
 
+/* matrices of heads are packed as those of experts are; and what it lacks */
+#define llm_cuda_heads_create  llm_cuda_experts_create
+#define llm_cuda_kv_unused     NULL
+#define llm_cuda_weight_size   NULL
+
 static const llm_ops_t  llm_ops_cuda = {
 #ifdef LLM_EMU
     "emu",
 #else
     "cuda",
 #endif
-    llm_cuda_open,
-    llm_cuda_close,
-    llm_cuda_describe,
-    llm_cuda_memory_free,
-    llm_cuda_weight_create,
-    llm_cuda_weight_free,
-    llm_cuda_vec_create,
-    llm_cuda_vec_free,
-    llm_cuda_act_create,
-    llm_cuda_act_free,
-    llm_cuda_kv_create,
-    llm_cuda_kv_free,
-    NULL,                               /* kv_unused: all are in use */
-    llm_cuda_kv_page_size,
-    llm_cuda_kv_copy,
-    llm_cuda_begin,
-    llm_cuda_submit,
-    llm_cuda_end,
-    llm_cuda_embed,
-    llm_cuda_norm,
-    llm_cuda_linear,
-    llm_cuda_rope_kv,
-    llm_cuda_attention,
-    llm_cuda_glu,
-    llm_cuda_gather,
-    llm_cuda_map,
-    llm_cuda_write,
-    llm_cuda_drawn,
     LLM_CAN_NORMS | LLM_CAN_ACTS | LLM_CAN_WINDOWS | LLM_CAN_SCORES
         | LLM_CAN_ROPE | LLM_CAN_KV | LLM_CAN_SCALE | LLM_CAN_EMBED
         | LLM_CAN_EXPERTS | LLM_CAN_STATE | LLM_CAN_ENCODE
         | LLM_CAN_LATENT | LLM_CAN_FACTORS,
-    llm_cuda_act_cols,
-    llm_cuda_act,
-    llm_cuda_scale,
-    llm_cuda_softcap,
-    llm_cuda_add_vec,
-    llm_cuda_embed_pos,
-    llm_cuda_columns,
-    llm_cuda_experts_create,
-    llm_cuda_choice_create,
-    llm_cuda_choice_free,
-    llm_cuda_route,
-    llm_cuda_experts,
-    llm_cuda_gate_rows,
-    llm_cuda_state_create,
-    llm_cuda_state_free,
-    llm_cuda_state_size,
-    llm_cuda_state_copy,
-    llm_cuda_conv,
-    llm_cuda_delta,
-    llm_cuda_scan,
-    llm_cuda_pieces,
-    llm_cuda_experts_create,            /* of heads: packed alike */
-    llm_cuda_linear_heads,
-    llm_cuda_weight_scale,
-    NULL
+#define LLM_OP(group, needs, result, name, parameters)  llm_cuda_##name,
+#include "kernels/ops.def"
 };
 
 

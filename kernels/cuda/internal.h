@@ -328,35 +328,16 @@ llm_cuda_count(const llm_cuda_t *d, llm_rows_t rows)
 extern "C" const llm_ops_t *llm_backend_table(uint32_t interface,
     size_t size);
 
-/* acts.cu */
-llm_act_t *llm_cuda_act_create(llm_dev_t *dev, uint32_t max_rows,
-    uint32_t cols, llm_act_kind_t kind, llm_err_t *err);
-void llm_cuda_act_free(llm_dev_t *dev, llm_act_t *a);
-void llm_cuda_act_cols(llm_act_t *a, uint32_t cols);
-
-/* memory.cu */
-llm_vec_t *llm_cuda_vec_create(llm_dev_t *dev, const float *src, uint32_t n,
-    llm_err_t *err);
-void llm_cuda_vec_free(llm_dev_t *dev, llm_vec_t *v);
-const float *llm_cuda_map(llm_dev_t *dev, const llm_act_t *a, uint32_t row,
-    uint32_t n);
-void llm_cuda_write(llm_dev_t *dev, llm_act_t *a, uint32_t row, uint32_t n,
-    const float *src);
+/* the operations: backend.cu (life), acts.cu, memory.cu, step.cu, kv.cu,
+   basic.cu, values.cu, attention.cu, linear.cu, heads.cu, route.cu, experts.cu,
+   state.cu, pick.cu (drawn) */
+#define LLM_OP(group, needs, result, name, parameters)                       \
+    result llm_cuda_##name parameters;
+#include "kernels/ops.def"
 
 /* step.cu; the arrays of a step follow one another from base, which is of this
    many bytes, 256-byte aligned, pages last */
 size_t llm_cuda_step_layout(llm_cuda_t *d, uint8_t *base, llm_cuda_step_t *st);
-int llm_cuda_begin(llm_dev_t *dev, const llm_batch_t *b, llm_err_t *err);
-int llm_cuda_submit(llm_dev_t *dev);
-int llm_cuda_end(llm_dev_t *dev, llm_err_t *err);
-
-/* kv.cu */
-llm_kv_t *llm_cuda_kv_create(llm_dev_t *dev, const llm_kv_opts_t *o,
-    llm_err_t *err);
-void llm_cuda_kv_free(llm_dev_t *dev, llm_kv_t *kv);
-size_t llm_cuda_kv_page_size(llm_dev_t *dev, const llm_kv_opts_t *o);
-void llm_cuda_kv_copy(llm_dev_t *dev, llm_kv_t *kv, uint32_t src,
-    uint32_t dst);
 
 /*
  * pick.cu: memory for draws of max_rows rows of n logits; copying a step's
@@ -370,7 +351,6 @@ void llm_cuda_pick_fill(llm_cuda_t *d, const llm_batch_t *b,
     llm_cuda_draw_t *draws);
 void llm_cuda_pick_upload(llm_cuda_t *d);
 void llm_cuda_pick_read(llm_cuda_t *d);
-void llm_cuda_drawn(llm_dev_t *dev, uint32_t i, llm_drawn_t *out);
 
 /* fills in the tokens of rows that follow a draw of the step before */
 void llm_cuda_follow(llm_cuda_t *d);
@@ -379,71 +359,6 @@ void llm_cuda_follow(llm_cuda_t *d);
 #define LLM_DRAW_PARTS  64              /* most parts of a row */
 uint32_t llm_cuda_draw_parts(uint32_t n);
 void llm_cuda_draw(llm_cuda_t *d);
-
-/* the operations: basic.cu, values.cu, attention.cu, linear.cu, heads.cu,
-   route.cu, experts.cu, state.cu */
-void llm_cuda_embed(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x);
-void llm_cuda_norm(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
-    const llm_norm_t *n, llm_act_t *y);
-void llm_cuda_rope_kv(llm_dev_t *dev, const llm_heads_t *h,
-    const llm_rope_t *rope, llm_act_t *q, llm_act_t *k, const llm_act_t *v,
-    llm_kv_t *kv);
-void llm_cuda_embed_pos(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x);
-
-void llm_cuda_glu(llm_dev_t *dev, llm_rows_t rows, llm_glu_t act,
-    const llm_act_t *gate, const llm_act_t *up, llm_act_t *y);
-void llm_cuda_act(llm_dev_t *dev, llm_rows_t rows, const llm_act_fn_t *fn,
-    const llm_act_t *x, llm_act_t *y);
-void llm_cuda_scale(llm_dev_t *dev, llm_rows_t rows, float f,
-    const llm_act_t *x, int add, llm_act_t *y);
-void llm_cuda_softcap(llm_dev_t *dev, llm_rows_t rows, float cap,
-    llm_act_t *x);
-void llm_cuda_add_vec(llm_dev_t *dev, llm_rows_t rows, const llm_vec_t *v,
-    llm_act_t *x);
-void llm_cuda_columns(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
-    uint32_t first, llm_act_t *y);
-void llm_cuda_pieces(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
-    uint32_t first, uint32_t width, uint32_t stride, llm_act_t *y);
-void llm_cuda_gate_rows(llm_dev_t *dev, llm_rows_t rows,
-    const llm_act_t *gate, llm_act_t *x);
-void llm_cuda_gather(llm_dev_t *dev, const llm_act_t *x, llm_act_t *y);
-
-void llm_cuda_attention(llm_dev_t *dev, const llm_heads_t *h,
-    const llm_act_t *q, const llm_kv_t *kv, llm_act_t *out);
-void llm_cuda_linear(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
-    const llm_linear_t *out, uint32_t n);
-llm_weight_t *llm_cuda_weight_create(llm_dev_t *dev, uint32_t type,
-    uint32_t n_out, uint32_t n_in, const void *src, int usage,
-    llm_err_t *err);
-void llm_cuda_weight_free(llm_dev_t *dev, llm_weight_t *w);
-int llm_cuda_weight_scale(llm_dev_t *dev, llm_weight_t *w,
-    const float *scales, llm_err_t *err);
-llm_weight_t *llm_cuda_experts_create(llm_dev_t *dev, uint32_t type,
-    uint32_t n_experts, uint32_t n_out, uint32_t n_in, const void *src,
-    size_t stride, llm_err_t *err);
-void llm_cuda_linear_heads(llm_dev_t *dev, llm_rows_t rows,
-    const llm_weight_t *w, const llm_act_t *x, llm_act_t *y);
-llm_choice_t *llm_cuda_choice_create(llm_dev_t *dev,
-    const llm_choice_opts_t *opts, llm_err_t *err);
-void llm_cuda_choice_free(llm_dev_t *dev, llm_choice_t *c);
-void llm_cuda_route(llm_dev_t *dev, llm_rows_t rows, const llm_route_t *r,
-    const llm_act_t *logits, llm_choice_t *c);
-void llm_cuda_experts(llm_dev_t *dev, llm_rows_t rows,
-    const llm_experts_t *e, const llm_act_t *x, llm_choice_t *c,
-    llm_act_t *y);
-llm_state_t *llm_cuda_state_create(llm_dev_t *dev, const llm_state_opts_t *o,
-    llm_err_t *err);
-void llm_cuda_state_free(llm_dev_t *dev, llm_state_t *st);
-size_t llm_cuda_state_size(llm_dev_t *dev, const llm_state_opts_t *o);
-void llm_cuda_state_copy(llm_dev_t *dev, llm_state_t *st, uint32_t src,
-    uint32_t dst);
-void llm_cuda_conv(llm_dev_t *dev, const llm_conv_t *c, const llm_act_t *x,
-    llm_state_t *st, llm_act_t *y);
-void llm_cuda_delta(llm_dev_t *dev, const llm_delta_t *p, const llm_act_t *x,
-    const llm_act_t *alpha, const llm_act_t *beta, llm_state_t *st,
-    llm_act_t *y);
-void llm_cuda_scan(llm_dev_t *dev, const llm_scan_t *p, const llm_act_t *x,
-    const llm_act_t *dt, llm_state_t *st, llm_act_t *y);
 
 /* a row of 16-bit values <-> float, on the device */
 static __device__ __forceinline__ float

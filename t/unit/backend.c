@@ -41,7 +41,7 @@ build(const char *source)
 
 
 static void
-test_refused(const char *source, const char *what)
+test_refused(const char *source, const char *why, const char *what)
 {
     llm_dev_t       *d;
     llm_err_t        err;
@@ -56,8 +56,39 @@ test_refused(const char *source, const char *what)
     err.msg[0] = '\0';
 
     ok(llm_backend_open("emu", dir, &o, &d, &err) == LLM_ERROR
-       && strstr(err.msg, "is not of the same build"), "%s: %s", what,
-       err.msg);
+       && strstr(err.msg, why), "%s: %s", what, err.msg);
+}
+
+
+/* what a table lacks though it can do what needs it, by the rows of ops.def */
+
+static void
+test_whole(void)
+{
+    size_t     n;
+    llm_ops_t  ops;
+
+    ok(llm_ops_lacks(&llm_ops_cpu) == NULL, "the CPU's table is whole");
+    ok(llm_ops_lacks(&llm_ops_reference) == NULL, "so is the reference's");
+
+    n = 0;
+
+#define LLM_OP(group, needs, result, name, parameters)                       \
+    ops = llm_ops_cpu;                                                       \
+    ops.name = NULL;                                                         \
+    n++;                                                                     \
+    ok(LLM_CAN_##needs == LLM_CAN_OPTION                                     \
+       ? llm_ops_lacks(&ops) == NULL                                         \
+       : llm_ops_lacks(&ops)                                                 \
+         && strcmp(llm_ops_lacks(&ops), #name " (" #group ")") == 0,         \
+       "%s is missed", #name);                                               \
+    ops.can &= ~(uint32_t) LLM_CAN_##needs;                                  \
+    ok((LLM_CAN_##needs == LLM_CAN_ALWAYS) == (llm_ops_lacks(&ops) != NULL)  \
+       || LLM_CAN_##needs == LLM_CAN_OPTION, "unless %s", #needs);
+#include "kernels/ops.def"
+
+    ok(n > 50, "%zu operations", n);
+    ok(sizeof(llm_ops_t) == sizeof(void *) * (n + 2), "the table has them");
 }
 
 
@@ -68,6 +99,7 @@ test_table(void)
     char             path[1024];
     const char      *objs;
     llm_backend_pt   table;
+    const llm_ops_t  *ops;
 
     objs = getenv("LLM_OBJS");
     snprintf(path, sizeof(path), "%s/llm_emu.so", objs ? objs : "objs");
@@ -84,8 +116,10 @@ test_table(void)
         return;
     }
 
-    ok(table(LLM_INTERFACE, sizeof(llm_ops_t)) != NULL,
-       "to a program of the same build");
+    ops = table(LLM_INTERFACE, sizeof(llm_ops_t));
+
+    ok(ops != NULL, "to a program of the same build");
+    ok(ops && llm_ops_lacks(ops) == NULL, "and it is whole");
     ok(table(LLM_INTERFACE + 1, sizeof(llm_ops_t)) == NULL,
        "but not to one with other headers");
     ok(table(LLM_INTERFACE, sizeof(llm_ops_t) + sizeof(void *)) == NULL,
@@ -206,6 +240,7 @@ main(void)
     char    path[256];
     size_t  i;
 
+    static const char         other[] = "is not of the same build";
     static const char  *const left[] = { "backend.c", "llm_emu.so" };
 
     if (mkdtemp(dir) == NULL) {
@@ -213,13 +248,19 @@ main(void)
         return 1;
     }
 
+    test_whole();
     test_table();
-    test_refused("const void *llm_backend(void) { return 0; }\n",
+    test_refused("const void *llm_backend(void) { return 0; }\n", other,
                  "a backend from before tables had a number");
     test_refused("const void *llm_backend_table(unsigned i, "
                  "unsigned long n)\n"
-                 "{ (void) i; (void) n; return 0; }\n",
+                 "{ (void) i; (void) n; return 0; }\n", other,
                  "one with other headers");
+    test_refused("const void *llm_backend_table(unsigned i, "
+                 "unsigned long n)\n"
+                 "{ static char table[4096]; (void) i; (void) n; "
+                 "return table; }\n", "has no operation open (life)",
+                 "one that lacks operations");
     test_other_objects();
     test_gpus();
 

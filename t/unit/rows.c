@@ -461,12 +461,35 @@ test_type(void)
 
 /* ---- architectures ---- */
 
-/* x += W norm(x) */
+/* an operation, in the tables of both backends that are compiled with its
+   row */
+
+static uint32_t  n_flips[2];            /* of the reference, of the CPU */
+
+
+void
+llm_ref_flip(llm_dev_t *dev, llm_rows_t rows, llm_act_t *x)
+{
+    n_flips[0]++;
+    dev->ops->scale(dev, rows, -1, x, 0, x);
+}
+
+
+void
+llm_cpu_flip(llm_dev_t *dev, llm_rows_t rows, llm_act_t *x)
+{
+    n_flips[1]++;
+    dev->ops->scale(dev, rows, -1, x, 0, x);
+}
+
+
+/* x -= W norm(x) */
 
 static void
 block_swap(const llm_pass_t *p)
 {
     llm_pass_norm(p, p->x, LLM_LT_SWAP_NORM, LLM_LT_N, p->m->act[LLM_MA_H]);
+    p->m->ops->flip(p->m->dev, p->rows, p->m->act[LLM_MA_H]);
     llm_pass_add(p, p->m->act[LLM_MA_H], LLM_LT_SWAP, LLM_LT_N, LLM_LT_N);
 }
 
@@ -480,6 +503,7 @@ static const llm_tensor_want_t  swap_tensors[] = {
 
 static const llm_block_t  block_of_swap = {
     .forward = block_swap,
+    .needs = LLM_CAN_FLIP,
     .tensors = swap_tensors
 };
 
@@ -590,6 +614,44 @@ make_swapped(llm_buf_t *plain, llm_buf_t *other)
 }
 
 
+/* what needs the operation, and who has it */
+
+static void
+test_op(void)
+{
+    llm_ops_t    ops;
+    llm_buf_t    plain, other;
+    llm_err_t    err;
+    llm_desc_t   d;
+    llm_gguf_t  *g;
+
+    make_swapped(&plain, &other);
+    g = write_file(&other) ? llm_gguf_open(path, &err) : NULL;
+
+    if (ok(g && llm_desc_read(g, &d, &err) == LLM_OK, "a description")) {
+        is_int(llm_desc_needs(&d, 64) & LLM_CAN_FLIP, LLM_CAN_FLIP,
+               "needs what its blocks need");
+        llm_desc_free(&d);
+    }
+
+    llm_gguf_close(g);
+    llm_buf_free(&plain);
+    llm_buf_free(&other);
+
+    ok(llm_ops_cpu.flip == llm_cpu_flip
+       && llm_ops_reference.flip == llm_ref_flip,
+       "an operation is in the tables of both backends");
+    ok((llm_ops_cpu.can & LLM_CAN_FLIP) && llm_ops_lacks(&llm_ops_cpu) == NULL,
+       "which can do it");
+
+    ops = llm_ops_cpu;
+    ops.flip = NULL;
+    is_str(llm_ops_lacks(&ops), "flip (dense)", "one without it is not whole");
+    ops.can &= ~(uint32_t) LLM_CAN_FLIP;
+    ok(llm_ops_lacks(&ops) == NULL, "unless it says so");
+}
+
+
 static void
 test_arch(void)
 {
@@ -603,8 +665,14 @@ test_arch(void)
     ok(run_file(&plain, "reference", NULL, want, &err)
        && run_file(&other, "reference", NULL, got, &err),
        "an architecture loads and runs");
+    ok(n_flips[0] > 0, "with the operation of its block");
     ok(run_distance(got, want, TINY_IDS * TINY_VOCAB) > 0.1,
        "its own block counts");
+
+    ok(run_file(&other, "cpu", "avx2", want, &err)
+       ? n_flips[1] > 0 && run_distance(got, want, TINY_IDS * TINY_VOCAB) < 0.03
+       : run_lacks(&err), "on the CPU, too: %s", err.msg);
+    (void) run_file(&plain, "reference", NULL, want, &err);
 
     set_tensor(&other, "blk.0.swap.weight", NULL);
     set_tensor(&other, "blk.1.swap.weight", NULL);
@@ -652,6 +720,7 @@ main(void)
     test_cut();
     test_penalty();
     test_type();
+    test_op();
     test_arch();
 
     unlink(path);
