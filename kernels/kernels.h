@@ -60,10 +60,30 @@ typedef struct llm_act_s     llm_act_t;     /* rows of activations */
 typedef struct llm_weight_s  llm_weight_t;  /* a matrix in the device's
                                                layout */
 typedef struct llm_vec_s     llm_vec_t;     /* a float32 vector: norm, bias */
-typedef struct llm_kv_s      llm_kv_t;      /* the pages of all layers, or of
-                                               those of one kind */
+typedef struct llm_kv_s      llm_kv_t;      /* pages of keys and values */
 typedef struct llm_choice_s  llm_choice_t;  /* which experts rows go to */
 typedef struct llm_state_s   llm_state_t;   /* recurrent states, all layers */
+
+/*
+ * The kinds of caches of keys and values, each with pages of its own.  What
+ * has something of each kind (a step its tables, a model its caches, the
+ * scheduler its pages) has an array of LLM_KV_KINDS; a model has those below
+ * some number.
+ *
+ * Another kind, say of what cross-attention reads, is a number here, and: which
+ * layers it is for (llm_load_kinds() of engine/model/caches.c), how many pages
+ * a sequence needs (llm_load_seq_pages()) and gets of the memory
+ * (llm_load_split()), and how the scheduler fills them (engine/sched/pages.h).
+ * Backends and the forward pass need no change.
+ */
+typedef enum {
+    LLM_KV_FULL = 0,                    /* of layers that see everything, or of
+                                           all, if the model has one cache */
+    LLM_KV_WINDOW,                      /* of layers with windows, beside
+                                           others: their pages are needed for a
+                                           shorter time */
+    LLM_KV_KINDS
+} llm_kv_kind_t;
 
 /* the beginning of every backend's device */
 typedef struct {
@@ -92,7 +112,8 @@ typedef struct {
                                            the device has no fp8 */
     int          kv_fp8;                /* K and V are kept as e4m3, with a
                                            scale for each token and head */
-    int          windows;               /* steps have batch.window_pages */
+    uint32_t     n_kinds;               /* kinds of caches that the model has;
+                                           0: one */
 } llm_dev_opts_t;
 
 /* what a row in out_rows gives: logits, the final hidden state that they come
@@ -120,13 +141,11 @@ typedef struct {
     const uint32_t  *kv_len;            /* [n_seqs] positions in the cache
                                            after this step: pos of the last row
                                            + 1 */
-    const uint32_t  *pages;             /* [n_seqs][max_pages] page numbers;
-                                           position p lies in page
-                                           pages[p / LLM_KV_PAGE] at slot
+    const uint32_t  *pages[LLM_KV_KINDS];   /* [n_seqs][max_pages] page numbers
+                                           in the cache of each kind that the
+                                           model has; position p lies in page
+                                           pages[kind][p / LLM_KV_PAGE] at slot
                                            p % LLM_KV_PAGE */
-    const uint32_t  *window_pages;      /* likewise, in caches of windows (see
-                                           llm_kv_opts_t); NULL: there are
-                                           none */
     const uint32_t  *out_rows;          /* [n_out] row numbers, ascending; a
                                            row may be there several times */
     const llm_draw_t  *draws;           /* [n_out] at most max_seqs of them are
@@ -234,17 +253,12 @@ typedef struct {
                                            of K, and kept once */
 } llm_kv_layer_t;
 
-/*
- * A model may have two caches, each of some of its layers: one for layers that
- * see everything, one for those with windows, which has pages of its own, as
- * they are needed for a shorter time.
- */
+/* one cache: of all layers, or of those of a kind */
 typedef struct {
     uint32_t     n_layers;
     uint32_t     n_pages;
-    int          windows;               /* its pages are numbered by
-                                           batch.window_pages, not by
-                                           batch.pages */
+    uint32_t     kind;                  /* llm_kv_kind_t: batch.pages[kind] are
+                                           its pages */
     uint32_t     n_kv_heads;            /* the most of any layer, as the */
     uint32_t     head_dim_k;            /* next two */
     uint32_t     head_dim_v;
@@ -480,8 +494,7 @@ typedef struct {
 static inline const uint32_t *
 llm_batch_table(const llm_batch_t *b, const llm_kv_opts_t *kv, uint32_t seq)
 {
-    return (kv->windows ? b->window_pages : b->pages)
-           + (size_t) seq * b->max_pages;
+    return b->pages[kv->kind] + (size_t) seq * b->max_pages;
 }
 
 

@@ -112,8 +112,7 @@ typedef struct {
                                            changed */
     uint32_t      len;                  /* positions in the cache */
     uint32_t      max_pages;
-    uint32_t     *pages;
-    uint32_t     *window_pages;         /* behind them */
+    uint32_t     *pages[LLM_KV_KINDS];  /* [max_pages] */
     uint32_t     *pos;                  /* [batch] */
     uint32_t     *out;                  /* [batch] */
 } llm_cli_seq_t;

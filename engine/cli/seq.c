@@ -25,7 +25,7 @@ int
 llm_cli_seq_open(llm_cli_seq_t *s, const llm_cli_t *c, uint32_t ctx,
     uint32_t batch, uint32_t max_out, llm_err_t *err)
 {
-    uint32_t          i, n_windows;
+    uint32_t          i, k, n;
     llm_model_opts_t  o;
 
     memset(s, 0, sizeof(llm_cli_seq_t));
@@ -49,31 +49,46 @@ llm_cli_seq_open(llm_cli_seq_t *s, const llm_cli_t *c, uint32_t ctx,
     }
 
     s->max_pages = (llm_model_ctx(s->model) + LLM_KV_PAGE - 1) / LLM_KV_PAGE;
-    s->pages = malloc(2 * s->max_pages * sizeof(uint32_t));
     s->pos = malloc(llm_model_batch(s->model) * sizeof(uint32_t));
     s->out = malloc(llm_model_batch(s->model) * sizeof(uint32_t));
 
-    if (s->pages == NULL || s->pos == NULL || s->out == NULL) {
-        llm_cli_seq_close(s);
-        return llm_fail(err, "no memory for the sequence");
+    if (s->pos == NULL || s->out == NULL) {
+        goto failed;
     }
 
-    s->window_pages = s->pages + s->max_pages;
-    n_windows = llm_max(llm_model_n_window_pages(s->model), 1u);
+    for (k = 0; k < LLM_KV_KINDS; k++) {
+        s->pages[k] = malloc(s->max_pages * sizeof(uint32_t));
 
-    for (i = 0; i < s->max_pages; i++) {
-        s->pages[i] = i % llm_model_n_pages(s->model);
-        s->window_pages[i] = i % n_windows;
+        if (s->pages[k] == NULL) {
+            goto failed;
+        }
+
+        n = llm_max(llm_model_n_pages(s->model, k), 1u);
+
+        for (i = 0; i < s->max_pages; i++) {
+            s->pages[k][i] = i % n;
+        }
     }
 
     return LLM_OK;
+
+failed:
+
+    llm_cli_seq_close(s);
+
+    return llm_fail(err, "no memory for the sequence");
 }
 
 
 void
 llm_cli_seq_close(llm_cli_seq_t *s)
 {
-    free(s->pages);
+    uint32_t  k;
+
+    for (k = 0; k < LLM_KV_KINDS; k++) {
+        free(s->pages[k]);
+    }
+
     free(s->pos);
     free(s->out);
     llm_model_free(s->model);
@@ -85,7 +100,7 @@ int
 llm_cli_seq_step(llm_cli_seq_t *s, const int32_t *ids, uint32_t n,
     uint32_t n_out, llm_err_t *err)
 {
-    uint32_t     i, rows[2], kv_len, slot;
+    uint32_t     i, k, rows[2], kv_len, slot;
     llm_batch_t  b;
 
     if (llm_model_hparams(s->model)->encoder
@@ -124,8 +139,11 @@ llm_cli_seq_step(llm_cli_seq_t *s, const int32_t *ids, uint32_t n,
     b.pos = s->pos;
     b.seq_rows = rows;
     b.kv_len = &kv_len;
-    b.pages = s->pages;
-    b.window_pages = s->window_pages;
+
+    for (k = 0; k < LLM_KV_KINDS; k++) {
+        b.pages[k] = s->pages[k];
+    }
+
     b.out_rows = s->out;
     b.slots = &slot;
 

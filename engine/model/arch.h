@@ -155,6 +155,8 @@ typedef struct {
     int                 leaves;         /* what it keeps is not read once it
                                            has left a window: see
                                            llm_desc_window() */
+    uint32_t            kind;           /* llm_kv_kind_t: of the cache that it
+                                           keeps it in */
     float               scale;          /* of the scores */
     float               softcap;
     float               bound;          /* of the products that are Q, K and

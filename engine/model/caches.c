@@ -3,7 +3,7 @@
  * they share the memory that there is.
  *
  * Where some layers have windows and others see everything there are two
- * caches of pages, each of the layers of one kind.  A sequence of ctx needs
+ * caches of pages, LLM_KV_FULL and LLM_KV_WINDOW.  A sequence of ctx needs
  * pages for all its tokens in the first and for a window in the second.
  */
 
@@ -14,29 +14,31 @@
 #define LLM_CACHES_SPARSE   8
 
 
-/* what each layer keeps in the first cache, and in that of windows */
+/* what each layer keeps in which cache */
 
 static int
 llm_load_split_layers(llm_load_t *l)
 {
-    uint32_t           i, n;
-    llm_model_t       *m;
-    const llm_desc_t  *d;
+    uint32_t      i, k, n;
+    llm_desc_t   *d;
+    llm_model_t  *m;
 
     m = l->m;
     d = &m->desc;
     n = d->hp.n_layers;
 
-    m->kv_layers[0] = calloc(n, sizeof(llm_kv_layer_t));
-    m->kv_layers[1] = calloc(n, sizeof(llm_kv_layer_t));
+    for (k = 0; k < m->n_kinds; k++) {
+        m->kv_layers[k] = calloc(n, sizeof(llm_kv_layer_t));
 
-    if (m->kv_layers[0] == NULL || m->kv_layers[1] == NULL) {
-        return llm_fail(l->err, "%s: no memory for the model",
-                        llm_gguf_name(m->gguf));
+        if (m->kv_layers[k] == NULL) {
+            return llm_fail(l->err, "%s: no memory for the model",
+                            llm_gguf_name(m->gguf));
+        }
     }
 
     for (i = 0; i < n; i++) {
-        m->kv_layers[d->layers[i].leaves != 0][i] = d->kv[i];
+        d->layers[i].kind = d->layers[i].leaves ? LLM_KV_WINDOW : LLM_KV_FULL;
+        m->kv_layers[d->layers[i].kind][i] = d->kv[i];
     }
 
     return LLM_OK;
@@ -46,39 +48,48 @@ llm_load_split_layers(llm_load_t *l)
 /* two caches only where the second one would be smaller */
 
 int
-llm_load_windows(llm_load_t *l)
+llm_load_kinds(llm_load_t *l)
 {
+    int           mixed;
     llm_model_t  *m;
 
     m = l->m;
-    m->window = llm_desc_window(&m->desc, m->ctx, &m->mixed);
+    m->n_kinds = LLM_KV_FULL + 1;
+    m->window = llm_desc_window(&m->desc, m->ctx, &mixed);
 
-    if (!m->mixed) {
+    if (!mixed) {
         return LLM_OK;
     }
 
-    if (llm_load_seq_pages(m, 1) >= m->max_pages) {
-        m->mixed = 0;
+    if (llm_load_seq_pages(m, LLM_KV_WINDOW) >= m->max_pages) {
         m->window = 0;
         return LLM_OK;
     }
+
+    m->n_kinds = LLM_KV_WINDOW + 1;
 
     return llm_load_split_layers(l);
 }
 
 
-/* how the memory for pages and states is shared out; [1]: of windows */
+/* how the memory for pages and states is shared out */
+
 typedef struct {
-    size_t    page[2];                  /* bytes of one */
-    size_t    slot;                     /* likewise, 0: there are no states */
-    size_t    bytes;                    /* of all */
-    uint32_t  need[2];                  /* pages for a sequence of ctx, ... */
-    uint64_t  want[2];                  /* ... and for max_seqs; there are no
+    size_t           page;              /* bytes of one */
+    uint32_t         need;              /* pages for a sequence of ctx, ... */
+    uint64_t         want;              /* ... and for max_seqs; there are no
                                            more if a page takes no memory */
-    uint64_t  most[2];                  /* with what the prefix cache may have,
+    uint64_t         most;              /* with what the prefix cache may have,
                                            unless memory was configured */
-    uint64_t  pages[2];
-    uint64_t  slots;
+    uint64_t         pages;
+} llm_load_kind_t;
+
+typedef struct {
+    llm_load_kind_t  kind[LLM_KV_KINDS];
+    size_t           slot;              /* bytes of one, 0: there are no
+                                           states */
+    size_t           bytes;             /* of all */
+    uint64_t         slots;
 } llm_load_share_t;
 
 
@@ -91,56 +102,57 @@ typedef struct {
 static void
 llm_load_split(const llm_load_t *l, llm_load_share_t *s, size_t bytes)
 {
-    size_t    rest;
-    double    share;
-    uint64_t  both, n;
+    size_t            rest;
+    double            share;
+    uint64_t          n;
+    llm_load_kind_t  *full = &s->kind[LLM_KV_FULL];
+    llm_load_kind_t  *win = &s->kind[LLM_KV_WINDOW];
 
-    both = s->page[0] + s->page[1];
-    s->pages[1] = llm_min(s->need[1], bytes / both);
-    rest = bytes - s->pages[1] * s->page[1];
+    win->pages = llm_min(win->need, bytes / (full->page + win->page));
+    rest = bytes - win->pages * win->page;
 
-    if (s->pages[1] < s->need[1] || rest / s->page[0] <= s->need[0]) {
-        s->pages[0] = rest / s->page[0];
-        s->pages[0] = s->pages[1] < s->need[1] ? s->pages[1] : s->pages[0];
+    if (win->pages < win->need || rest / full->page <= full->need) {
+        full->pages = win->pages < win->need ? win->pages : rest / full->page;
         return;
     }
 
-    rest -= s->need[0] * s->page[0];
-    share = (double) s->need[1] * (double) s->page[1];
-    share /= share + (double) s->need[0] * (double) s->page[0];
+    rest -= full->need * full->page;
+    share = (double) win->need * (double) win->page;
+    share /= share + (double) full->need * (double) full->page;
     share = llm_max(share, 0.5);
 
-    n = (uint64_t) (share * (double) rest / (double) s->page[1]);
-    n = llm_min(n, (uint64_t) s->need[1] * (l->m->max_seqs - 1));
-    s->pages[1] += n;
-    rest -= n * s->page[1];
-    s->pages[1] += rest / (LLM_CACHES_SPARSE * s->page[0] + s->page[1]);
+    n = (uint64_t) (share * (double) rest / (double) win->page);
+    n = llm_min(n, (uint64_t) win->need * (l->m->max_seqs - 1));
+    win->pages += n;
+    rest -= n * win->page;
+    win->pages += rest / (LLM_CACHES_SPARSE * full->page + win->page);
 
     /* what one of them has no use for is the other's */
 
-    n = (bytes - s->pages[1] * s->page[1]) / s->page[0];
+    n = (bytes - win->pages * win->page) / full->page;
 
-    if (n > s->most[0]) {
-        n = s->most[0];
-        s->pages[1] = (bytes - n * s->page[0]) / s->page[1];
+    if (n > full->most) {
+        n = full->most;
+        win->pages = (bytes - n * full->page) / win->page;
     }
 
-    s->pages[1] = llm_min(llm_min(s->pages[1], s->most[1]), n);
-    n = (bytes - s->pages[1] * s->page[1]) / s->page[0];
-    s->pages[0] = llm_min(n, s->most[0]);
+    win->pages = llm_min(llm_min(win->pages, win->most), n);
+    n = (bytes - win->pages * win->page) / full->page;
+    full->pages = llm_min(n, full->most);
 }
 
 
 static void
 llm_load_pages(const llm_load_t *l, llm_load_share_t *s, size_t bytes)
 {
-    if (l->m->mixed) {
+    llm_load_kind_t  *full = &s->kind[LLM_KV_FULL];
+
+    if (l->m->n_kinds > 1) {
         llm_load_split(l, s, bytes);
         return;
     }
 
-    s->pages[0] = s->page[0] ? bytes / s->page[0] : s->want[0];
-    s->pages[1] = 0;
+    full->pages = full->page ? bytes / full->page : full->want;
 }
 
 
@@ -179,28 +191,76 @@ llm_load_slots(llm_load_t *l, llm_load_share_t *s, size_t bytes)
     kept = llm_min(kept, (bytes - run) / s->slot + 1);
     bytes -= run - s->slot + kept * s->slot;
     llm_load_pages(l, s, bytes);
-    kept = llm_min(kept, llm_max(s->pages[0], 1u));
+    kept = llm_min(kept, llm_max(s->kind[LLM_KV_FULL].pages, 1u));
     s->slots = l->m->max_seqs + kept;
 
     return LLM_OK;
 }
 
 
-/* bytes of so many pages of both kinds; SIZE_MAX: more than can be counted */
+/* bytes of n pages more, of a kind; SIZE_MAX: more than can be counted */
 
 static size_t
-llm_load_bytes_of(const llm_load_share_t *s, const uint64_t *n)
+llm_load_add_pages(size_t bytes, const llm_load_kind_t *k, uint64_t n)
 {
-    size_t  a, b;
+    size_t  size;
 
-    if (llm_mul_overflow(s->page[0], n[0], &a)
-        || llm_mul_overflow(s->page[1], n[1], &b)
-        || llm_add_overflow(a, b, &a))
+    if (llm_mul_overflow(k->page, n, &size)
+        || llm_add_overflow(bytes, size, &bytes))
     {
         return SIZE_MAX;
     }
 
-    return a;
+    return bytes;
+}
+
+
+/* are there fewer pages than so many sequences need, of any kind? */
+
+static int
+llm_load_is_short(const llm_load_share_t *s, uint64_t seqs)
+{
+    uint32_t  i;
+
+    for (i = 0; i < LLM_KV_KINDS; i++) {
+        if (s->kind[i].pages < s->kind[i].need * seqs) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/* the most that the caches have a use for, in bytes */
+
+static size_t
+llm_load_most(const llm_load_t *l, llm_load_share_t *s)
+{
+    size_t              want;
+    uint32_t            i;
+    const llm_model_t  *m = l->m;
+
+    for (i = 0, want = 0; i < LLM_KV_KINDS; i++) {
+        s->kind[i].most = s->kind[i].want;
+
+        if (i == LLM_KV_WINDOW) {
+            s->kind[i].most += s->kind[LLM_KV_FULL].want / LLM_CACHES_SPARSE;
+        }
+
+        want = llm_load_add_pages(want, &s->kind[i], s->kind[i].most);
+    }
+
+    if (want != SIZE_MAX && s->slot
+        && (want / m->max_seqs > SIZE_MAX - s->slot
+            || llm_mul_overflow(want / m->max_seqs + s->slot,
+                                m->max_seqs + 1, &want)
+            || llm_add_overflow(want, want / 2, &want)))
+    {
+        want = SIZE_MAX;
+    }
+
+    return want;
 }
 
 
@@ -210,15 +270,19 @@ llm_load_bytes_of(const llm_load_share_t *s, const uint64_t *n)
 static int
 llm_load_share(llm_load_t *l, llm_load_share_t *s)
 {
-    size_t        want;
-    llm_model_t  *m;
+    size_t            want;
+    uint32_t          i;
+    llm_model_t      *m;
+    llm_load_kind_t  *full = &s->kind[LLM_KV_FULL];
 
     m = l->m;
     s->bytes = l->opts->kv_bytes;
 
     if (s->bytes) {
-        s->most[0] = UINT32_MAX / 2;
-        s->most[1] = UINT32_MAX / 2;
+        for (i = 0; i < LLM_KV_KINDS; i++) {
+            s->kind[i].most = UINT32_MAX / 2;
+        }
+
         return llm_load_slots(l, s, s->bytes);
     }
 
@@ -230,25 +294,14 @@ llm_load_share(llm_load_t *l, llm_load_share_t *s)
         s->bytes -= llm_min(s->bytes, llm_promised(m) / 2);
     }
 
-    s->most[0] = s->want[0];
-    s->most[1] = s->want[1] + s->want[0] / LLM_CACHES_SPARSE;
-    want = llm_load_bytes_of(s, s->most);
-
-    if (want != SIZE_MAX && s->slot
-        && (want / m->max_seqs > SIZE_MAX - s->slot
-            || llm_mul_overflow(want / m->max_seqs + s->slot,
-                                m->max_seqs + 1, &want)
-            || llm_add_overflow(want, want / 2, &want)))
-    {
-        want = SIZE_MAX;
-    }
+    want = llm_load_most(l, s);
 
     if (llm_load_slots(l, s, llm_min(s->bytes, want)) != LLM_OK) {
         return LLM_ERROR;
     }
 
-    m->short_kv = s->pages[0] < s->want[0] || s->pages[1] < s->want[1];
-    s->pages[0] = llm_min(s->pages[0], s->want[0]);
+    m->short_kv = llm_load_is_short(s, m->max_seqs);
+    full->pages = llm_min(full->pages, full->want);
 
     return LLM_OK;
 }
@@ -282,21 +335,28 @@ static int
 llm_load_less(llm_load_t *l, const llm_load_share_t *s)
 {
     char          size[2][LLM_LOAD_SIZE];
-    uint64_t      need[2] = { s->need[0], s->need[1] };
+    size_t        need;
+    uint32_t      i;
     llm_model_t  *m;
 
     m = l->m;
     l->memory = l->opts->kv_bytes == 0;
 
-    if (l->opts->ctx || s->pages[0] == 0 || (l->opts->whole && l->memory)) {
+    for (i = 0, need = 0; i < LLM_KV_KINDS; i++) {
+        need = llm_load_add_pages(need, &s->kind[i], s->kind[i].need);
+    }
+
+    if (l->opts->ctx || s->kind[LLM_KV_FULL].pages == 0
+        || (l->opts->whole && l->memory))
+    {
         return llm_fail(l->err, "%s: the KV cache for one sequence of "
                         "ctx=%u takes %s, and %s are there for it",
                         llm_gguf_name(m->gguf), m->ctx,
-                        llm_load_size(size[0], llm_load_bytes_of(s, need), 1),
+                        llm_load_size(size[0], need, 1),
                         llm_load_size(size[1], s->bytes, 0));
     }
 
-    m->max_pages = (uint32_t) s->pages[0];
+    m->max_pages = (uint32_t) s->kind[LLM_KV_FULL].pages;
     m->ctx = llm_min(m->ctx, m->max_pages * LLM_KV_PAGE);
 
     llm_load_log(l, LLM_LOG_WARN, "%s: ctx is %u of %u: more does not "
@@ -313,19 +373,21 @@ llm_load_less(llm_load_t *l, const llm_load_share_t *s)
 static void
 llm_load_wants(llm_load_t *l, llm_load_share_t *s)
 {
-    int             i;
-    llm_model_t    *m;
-    llm_kv_opts_t   o;
+    uint32_t          i;
+    llm_model_t      *m;
+    llm_kv_opts_t     o;
+    llm_load_kind_t  *k;
 
     m = l->m;
     memset(s, 0, sizeof(llm_load_share_t));
     s->slot = llm_load_slot_size(l);
 
-    for (i = 0; i <= m->mixed; i++) {
+    for (i = 0; i < m->n_kinds; i++) {
+        k = &s->kind[i];
         llm_load_kv_opts(l, i, &o);
-        s->page[i] = m->ops->kv_page_size(m->dev, &o);
-        s->need[i] = llm_load_seq_pages(m, i);
-        s->want[i] = (uint64_t) s->need[i] * m->max_seqs;
+        k->page = m->ops->kv_page_size(m->dev, &o);
+        k->need = llm_load_seq_pages(m, i);
+        k->want = (uint64_t) k->need * m->max_seqs;
     }
 }
 
@@ -339,8 +401,9 @@ llm_load_wants(llm_load_t *l, llm_load_share_t *s)
 int
 llm_load_caches(llm_load_t *l)
 {
-    int                i, rc;
+    int                rc;
     char               size[2][LLM_LOAD_SIZE];
+    uint32_t           i;
     llm_err_t          why;
     llm_model_t       *m;
     llm_kv_opts_t      o;
@@ -353,9 +416,7 @@ llm_load_caches(llm_load_t *l)
         return LLM_ERROR;
     }
 
-    if ((s.pages[0] < s.need[0] || s.pages[1] < s.need[1])
-        && llm_load_less(l, &s) != LLM_OK)
-    {
+    if (llm_load_is_short(&s, 1) && llm_load_less(l, &s) != LLM_OK) {
         return LLM_ERROR;
     }
 
@@ -363,11 +424,11 @@ llm_load_caches(llm_load_t *l)
     rc = llm_load_states(l, s.slots);
     m->kv_bytes = (uint64_t) m->n_slots * s.slot;
 
-    for (i = 0; i <= m->mixed && rc == LLM_OK; i++) {
+    for (i = 0; i < m->n_kinds && rc == LLM_OK; i++) {
         llm_load_kv_opts(l, i, &o);
-        m->n_pages[i] = (uint32_t) llm_min(s.pages[i], UINT32_MAX / 2);
-        o.n_pages = m->n_pages[i];
-        m->kv_bytes += (uint64_t) m->n_pages[i] * s.page[i];
+        o.n_pages = (uint32_t) llm_min(s.kind[i].pages, UINT32_MAX / 2);
+        m->n_pages[i] = o.n_pages;
+        m->kv_bytes += (uint64_t) o.n_pages * s.kind[i].page;
         m->kv[i] = m->ops->kv_create(m->dev, &o, l->err);
         rc = m->kv[i] ? LLM_OK : LLM_ERROR;
     }

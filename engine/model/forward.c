@@ -163,8 +163,11 @@ llm_forward_assert(const llm_model_t *m, const llm_batch_t *b)
     assert(b->n_seqs > 0 && b->n_seqs <= m->max_seqs);
     assert(b->n_out <= m->max_out);
     assert(b->max_pages <= m->max_pages);
-    assert(!m->mixed || b->window_pages);
     assert(b->seq_rows[0] == 0 && b->seq_rows[b->n_seqs] == b->n_tokens);
+
+    for (i = 0; i < m->n_kinds; i++) {
+        assert(b->pages[i]);
+    }
 
     for (i = 0; i < b->n_seqs; i++) {
         assert(b->seq_rows[i] < b->seq_rows[i + 1]);
@@ -309,11 +312,12 @@ llm_model_drawn(llm_model_t *m, uint32_t i, llm_drawn_t *out)
 
 
 void
-llm_model_copy_page(llm_model_t *m, int windows, uint32_t src, uint32_t dst)
+llm_model_copy_page(llm_model_t *m, uint32_t kind, uint32_t src, uint32_t dst)
 {
-    assert(src < m->n_pages[windows] && dst < m->n_pages[windows]);
+    assert(kind < m->n_kinds);
+    assert(src < m->n_pages[kind] && dst < m->n_pages[kind]);
 
-    m->ops->kv_copy(m->dev, m->kv[windows], src, dst);
+    m->ops->kv_copy(m->dev, m->kv[kind], src, dst);
 }
 
 

@@ -45,7 +45,7 @@ llm_load_size(char *text, size_t bytes, int up)
 
 
 void
-llm_load_kv_opts(const llm_load_t *l, int windows, llm_kv_opts_t *o)
+llm_load_kv_opts(const llm_load_t *l, uint32_t kind, llm_kv_opts_t *o)
 {
     const llm_model_t  *m = l->m;
     const llm_desc_t   *d = &m->desc;
@@ -56,21 +56,22 @@ llm_load_kv_opts(const llm_load_t *l, int windows, llm_kv_opts_t *o)
     o->head_dim_k = d->hp.head_dim_k;
     o->head_dim_v = d->hp.head_dim_v;
     o->n_heads = d->hp.n_heads;
-    o->windows = windows;
-    o->layers = m->mixed ? m->kv_layers[windows]
-                         : d->kv_differs ? d->kv : NULL;
+    o->kind = kind;
+    o->layers = m->kv_layers[kind] ? m->kv_layers[kind]
+                                   : d->kv_differs ? d->kv : NULL;
 }
 
 
 /* the pages that a sequence of ctx holds at once: all, or those of a window, of
-   two steps, and the broken ones at both ends */
+   two steps, and the broken ones at both ends.  The only cache's leave windows
+   if the model has some */
 
 uint32_t
-llm_load_seq_pages(const llm_model_t *m, int windows)
+llm_load_seq_pages(const llm_model_t *m, uint32_t kind)
 {
     uint64_t  n;
 
-    if (m->window == 0 || m->mixed != windows) {
+    if (m->window == 0 || (kind == LLM_KV_FULL && m->n_kinds > 1)) {
         return m->max_pages;
     }
 
@@ -165,12 +166,12 @@ llm_load_weight_bytes(const llm_model_t *m)
 static size_t
 llm_load_kv_bytes(const llm_load_t *l, int whole)
 {
-    int             i;
     size_t          n, page;
+    uint32_t        i;
     llm_kv_opts_t   o;
     llm_model_t    *m = l->m;
 
-    for (n = 0, i = 0; i <= m->mixed; i++) {
+    for (n = 0, i = 0; i < m->n_kinds; i++) {
         llm_load_kv_opts(l, i, &o);
         page = m->ops->kv_page_size(m->dev, &o);
         n = llm_load_add(n, llm_load_times(page, whole

@@ -189,7 +189,7 @@ llm_load_sizes(llm_load_t *l)
         llm_load_whole(l);
     }
 
-    return llm_load_windows(l);
+    return llm_load_kinds(l);
 }
 
 
@@ -215,7 +215,7 @@ llm_load_device(llm_load_t *l)
     o.weight_type = llm_load_weight_type(m->gguf);
     o.weights_fp8 = opts->weights_fp8;
     o.kv_fp8 = opts->kv_fp8;
-    o.windows = m->mixed;
+    o.n_kinds = m->n_kinds;
 
     if (llm_backend_open(opts->device, opts->backend_dir, &o, &m->dev,
                          l->err) != LLM_OK)
@@ -301,10 +301,10 @@ llm_model_load(const char *path, const llm_model_opts_t *opts,
                      m->desc.unused->name.data);
     }
 
-    if (m->mixed) {
+    if (m->n_kinds > 1) {
         llm_load_log(&l, LLM_LOG_NOTICE, "%s: %u KV pages of their own for "
                      "layers with a window of %u tokens", path,
-                     m->n_pages[1], m->window);
+                     m->n_pages[LLM_KV_WINDOW], m->window);
     }
 
     if (m->n_slots) {
@@ -320,7 +320,7 @@ llm_model_load(const char *path, const llm_model_opts_t *opts,
                  (double) m->desc.hp.n_bytes / (1 << 20),
                  llm_progress_speed(&l.progress, llm_now_us(),
                                     m->desc.hp.n_bytes),
-                 m->ctx, m->n_pages[0], LLM_KV_PAGE, device);
+                 m->ctx, m->n_pages[LLM_KV_FULL], LLM_KV_PAGE, device);
 
     return m;
 }
@@ -421,7 +421,7 @@ llm_model_free_device(llm_model_t *m)
         m->ops->choice_free(m->dev, m->choice);
     }
 
-    for (i = 0; i < 2; i++) {
+    for (i = 0; i < m->n_kinds; i++) {
         if (m->kv[i]) {
             m->ops->kv_free(m->dev, m->kv[i]);
         }
@@ -456,8 +456,11 @@ llm_model_free(llm_model_t *m)
     }
 
     free(m->layers);
-    free(m->kv_layers[0]);
-    free(m->kv_layers[1]);
+
+    for (i = 0; i < LLM_KV_KINDS; i++) {
+        free(m->kv_layers[i]);
+    }
+
     llm_rank_unload(&m->rank);
     free(m->dense[0]);
     free(m->dense[1]);
@@ -522,9 +525,9 @@ llm_model_window(const llm_model_t *m)
 
 
 uint32_t
-llm_model_n_pages(const llm_model_t *m)
+llm_model_n_pages(const llm_model_t *m, uint32_t kind)
 {
-    return m->n_pages[0];
+    return m->n_pages[kind];
 }
 
 
@@ -532,13 +535,6 @@ uint64_t
 llm_model_kv_bytes(const llm_model_t *m)
 {
     return m->kv_bytes;
-}
-
-
-uint32_t
-llm_model_n_window_pages(const llm_model_t *m)
-{
-    return m->n_pages[1];
 }
 
 

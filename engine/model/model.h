@@ -120,19 +120,15 @@ uint32_t llm_model_ctx(const llm_model_t *m);
 uint32_t llm_model_batch(const llm_model_t *m);
 uint32_t llm_model_max_seqs(const llm_model_t *m);
 uint32_t llm_model_max_out(const llm_model_t *m);
-uint32_t llm_model_n_pages(const llm_model_t *m);
-/*
- * Pages of a cache of their own for the layers that have windows, if others
- * see everything; 0: there is no such cache.  Batches for such a model have
- * window_pages, numbers below this one.
- */
-uint32_t llm_model_n_window_pages(const llm_model_t *m);
+/* pages of the cache of this kind (llm_kv_kind_t): batch.pages[kind] has
+   numbers below this one; 0: there is no such cache */
+uint32_t llm_model_n_pages(const llm_model_t *m, uint32_t kind);
 /*
  * Slots for recurrent states (batch.slots of kernels.h), 0: the model has no
  * recurrent layers.  They are made with the pages, from the same memory: one
  * for each of max_seqs running sequences, and others for snapshots, which
- * take at most a third of that memory; there is at least 1 and are at most
- * n_pages of these.
+ * take at most a third of that memory; there is at least 1 and are at most as
+ * many as pages of LLM_KV_FULL.
  */
 uint32_t llm_model_n_slots(const llm_model_t *m);
 /*
@@ -189,9 +185,9 @@ int llm_model_project(const llm_model_t *m, float *v);
 int llm_model_can_rank(const llm_model_t *m, llm_err_t *err);
 double llm_model_rank(const llm_model_t *m, const float *state);
 
-/* copies one KV page to another, of the first cache or of that of windows, in
-   all layers, after the steps submitted so far */
-void llm_model_copy_page(llm_model_t *m, int windows, uint32_t src,
+/* copies one page of the cache of this kind to another, in all layers, after
+   the steps submitted so far */
+void llm_model_copy_page(llm_model_t *m, uint32_t kind, uint32_t src,
     uint32_t dst);
 /* likewise one slot to another, of a model that has slots */
 void llm_model_copy_slot(llm_model_t *m, uint32_t src, uint32_t dst);

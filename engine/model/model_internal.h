@@ -130,10 +130,11 @@ struct llm_model_s {
     llm_model_layer_t  *layers;
 
     llm_act_t          *act[LLM_MA_N];
-    llm_kv_t           *kv[2];          /* [1]: of layers with windows, if
-                                           mixed */
-    llm_kv_layer_t     *kv_layers[2];   /* what each keeps there; NULL: as the
-                                           description says */
+    uint32_t            n_kinds;        /* of caches */
+    llm_kv_t           *kv[LLM_KV_KINDS];
+    llm_kv_layer_t     *kv_layers[LLM_KV_KINDS];    /* what each layer keeps
+                                           there; NULL: as the description
+                                           says */
     llm_state_t        *state;          /* of recurrent layers, or NULL */
     llm_choice_t       *choice;         /* of experts, or NULL */
 
@@ -144,9 +145,7 @@ struct llm_model_s {
     uint32_t            max_pages;      /* of one sequence, the length of its
                                            table */
     uint32_t            window;         /* llm_model_window() */
-    int                 mixed;          /* some layers have windows, others
-                                           see everything: two caches */
-    uint32_t            n_pages[2];     /* of these */
+    uint32_t            n_pages[LLM_KV_KINDS];
     uint32_t            n_slots;        /* of state, 0: there is none */
     uint64_t            kv_bytes;       /* of pages and slots */
     int                 short_kv;       /* there was memory for fewer than
@@ -187,21 +186,21 @@ typedef struct {
 #define LLM_LOAD_SIZE  32
 const char *llm_load_size(char *text, size_t bytes, int up);
 
-/* likewise: all but n_pages, of the first cache or of that of windows */
-void llm_load_kv_opts(const llm_load_t *l, int windows, llm_kv_opts_t *o);
+/* likewise: all but n_pages, of the cache of a kind */
+void llm_load_kv_opts(const llm_load_t *l, uint32_t kind, llm_kv_opts_t *o);
 
 /* likewise: pages there that one sequence of ctx needs; bytes of its
    states */
-uint32_t llm_load_seq_pages(const llm_model_t *m, int windows);
+uint32_t llm_load_seq_pages(const llm_model_t *m, uint32_t kind);
 size_t llm_load_slot_size(const llm_load_t *l);
 
 /* acts.c: buffers; the choice of experts, which all layers share */
 int llm_load_acts(llm_load_t *l);
 int llm_load_choice(llm_load_t *l);
 
-/* caches.c: which layers' pages leave, and whether these have a cache of their
-   own; then, with a device, the caches and states */
-int llm_load_windows(llm_load_t *l);
+/* caches.c: which kinds of caches there are, and which layers keep what in
+   which; then, with a device, the caches and states */
+int llm_load_kinds(llm_load_t *l);
 int llm_load_caches(llm_load_t *l);
 
 /* likewise: of the device's layout of all weights */

@@ -63,7 +63,7 @@ llm_pass_kv(const llm_pass_t *p)
 {
     llm_model_t  *m = p->m;
 
-    return m->kv[m->mixed && m->desc.layers[p->d->kv_layer].leaves];
+    return m->kv[m->desc.layers[p->d->kv_layer].kind];
 }
 
 

@@ -24,8 +24,8 @@ static llm_model_t      *llm_promise_list;      /* under the lock */
 static size_t
 llm_promise_left(const llm_model_t *m)
 {
-    int     i;
-    size_t  n, taken;
+    size_t    n, taken;
+    uint32_t  i;
 
     taken = atomic_load_explicit(&m->promise.taken, memory_order_relaxed);
     n = m->promise.weights - llm_min(m->promise.weights, taken);
@@ -38,7 +38,7 @@ llm_promise_left(const llm_model_t *m)
         return 0;
     }
 
-    for (n = 0, i = 0; i <= m->mixed; i++) {
+    for (n = 0, i = 0; i < m->n_kinds; i++) {
         n += m->kv[i] ? m->ops->kv_unused(m->dev, m->kv[i]) : 0;
     }
 

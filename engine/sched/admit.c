@@ -15,7 +15,7 @@ llm_sched_new_page(llm_sched_t *s, llm_seq_t *q, uint32_t kind)
     int       rc;
     uint32_t  page, evicted;
 
-    if (kind == LLM_PAGES_WINDOW) {
+    if (kind == LLM_KV_WINDOW) {
         rc = llm_pages_attach(s->pages, q->pages[q->n_pages[kind]]);
         q->n_pages[kind] += rc == LLM_OK;
 
@@ -427,7 +427,7 @@ llm_sched_fork(llm_sched_t *s, llm_seq_t *leader, llm_seq_t *q)
         rc = llm_sched_new_page(s, q, k);
 
         if (rc == LLM_OK) {
-            s->conf.runner.copy_page(s->conf.runner.data, (int) k,
+            s->conf.runner.copy_page(s->conf.runner.data, k,
                 llm_pages_number(s->pages, leader->pages[full], k),
                 llm_pages_number(s->pages, q->pages[full], k));
         }

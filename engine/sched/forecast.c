@@ -87,7 +87,7 @@ llm_forecast_pages(const llm_sched_t *s, const llm_seq_t *q, uint32_t rows)
         return 0;
     }
 
-    need = llm_sched_first_pages(s, q, LLM_PAGES_FIRST);
+    need = llm_sched_first_pages(s, q, LLM_KV_FULL);
     has = (llm_seq_known(q) - llm_min(rows, llm_seq_known(q))) / LLM_KV_PAGE;
 
     return need - llm_min(need, has);
@@ -114,7 +114,7 @@ llm_forecast_release(llm_sched_t *s, const llm_seq_t *q)
     e = &s->releases[s->n_releases++];
     e->us = llm_forecast_rows(q) * llm_forecast_row_us(s, 1)
             + left * llm_forecast_token_us(s);
-    e->pages = q->n_pages[LLM_PAGES_FIRST];
+    e->pages = q->n_pages[LLM_KV_FULL];
 }
 
 
@@ -211,7 +211,7 @@ llm_forecast_running(llm_sched_t *s, int32_t priority, llm_swap_t *b)
         q = s->running[i];
 
         if (llm_preempt_yields(s, q, priority)) {
-            b->pages += q->n_pages[LLM_PAGES_FIRST];
+            b->pages += q->n_pages[LLM_KV_FULL];
             continue;
         }
 
@@ -349,7 +349,7 @@ llm_sched_forecast(llm_sched_t *s, const llm_req_t *r, llm_forecast_t *f)
            - s->conf.runner.max_seqs;
     pages = (int64_t) ahead.pages + 1
             + (r ? llm_forecast_pages(s, &r->run.seqs[0], rows) : 0)
-            - llm_pages_available(s->pages, LLM_PAGES_FIRST)
+            - llm_pages_available(s->pages, LLM_KV_FULL)
             - (int64_t) running.pages;
 
     wait = llm_forecast_place(s, seqs, pages);

@@ -49,7 +49,7 @@ llm_sched_prefilling(const llm_sched_t *s)
 void
 llm_sched_gauges(llm_sched_t *s)
 {
-    uint32_t      available[LLM_PAGES_KINDS], k;
+    uint32_t      available[LLM_KV_KINDS], k;
     uint64_t      evicted;
     llm_pages_t  *p;
 
@@ -59,7 +59,7 @@ llm_sched_gauges(llm_sched_t *s)
     llm_zone_add(s->counters->evictions, evicted - s->n_evicted);
     s->n_evicted = evicted;
 
-    for (k = 0; k < LLM_PAGES_KINDS; k++) {
+    for (k = 0; k < LLM_KV_KINDS; k++) {
         available[k] = llm_pages_available(p, k);
     }
 
@@ -68,12 +68,12 @@ llm_sched_gauges(llm_sched_t *s)
         s->n_parked,
         llm_sched_prefilling(s),
         (uint32_t) llm_min(s->todo, UINT32_MAX),
-        s->conf.runner.n_pages,
-        llm_pages_total(p, LLM_PAGES_FIRST) - available[LLM_PAGES_FIRST],
-        llm_pages_cached(p, LLM_PAGES_FIRST),
-        s->conf.runner.n_window_pages,
-        llm_pages_total(p, LLM_PAGES_WINDOW) - available[LLM_PAGES_WINDOW],
-        llm_pages_cached(p, LLM_PAGES_WINDOW),
+        s->conf.runner.n_pages[LLM_KV_FULL],
+        llm_pages_total(p, LLM_KV_FULL) - available[LLM_KV_FULL],
+        llm_pages_cached(p, LLM_KV_FULL),
+        s->conf.runner.n_pages[LLM_KV_WINDOW],
+        llm_pages_total(p, LLM_KV_WINDOW) - available[LLM_KV_WINDOW],
+        llm_pages_cached(p, LLM_KV_WINDOW),
         s->slots ? llm_slots_n_snapshots(s->slots) : 0
     });
 }

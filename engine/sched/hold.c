@@ -114,7 +114,7 @@ llm_sched_leave(llm_sched_t *s, llm_seq_t *q, uint32_t n_kv)
             llm_pages_pass(s->pages, q->pages[i], kind);
         }
 
-        if (kind == LLM_PAGES_FIRST) {
+        if (kind == LLM_KV_FULL) {
             q->pages[i] = LLM_PAGE_NONE;
         }
     }
@@ -154,14 +154,14 @@ llm_sched_add_page(llm_sched_t *s, llm_seq_t *q, uint32_t node)
 {
     uint32_t  n;
 
-    n = q->n_pages[LLM_PAGES_FIRST];
+    n = q->n_pages[LLM_KV_FULL];
 
     if (llm_sched_reserve(s, q, n + 1) != LLM_OK) {
         return LLM_ERROR;
     }
 
     q->pages[n] = node;
-    q->n_pages[LLM_PAGES_FIRST]++;
+    q->n_pages[LLM_KV_FULL]++;
 
     return LLM_OK;
 }

@@ -33,13 +33,14 @@ llm_pages_init_kind(llm_pages_t *p, uint32_t kind, uint32_t n)
 
 
 llm_pages_t *
-llm_pages_create(uint32_t n, uint32_t n_nodes, uint32_t n_windows)
+llm_pages_create(const uint32_t n[LLM_KV_KINDS], uint32_t n_nodes)
 {
     int           rc;
-    uint32_t      i, size;
+    uint32_t      i, k, size;
     llm_pages_t  *p;
 
-    assert(n_nodes >= n && (n_windows == 0 || n_nodes == n));
+    assert(n_nodes >= n[LLM_KV_FULL]);
+    assert(n[LLM_KV_WINDOW] == 0 || n_nodes == n[LLM_KV_FULL]);
 
     p = calloc(1, sizeof(*p));
     if (p == NULL) {
@@ -55,11 +56,11 @@ llm_pages_create(uint32_t n, uint32_t n_nodes, uint32_t n_windows)
     p->node = calloc(llm_max(n_nodes, 1u), sizeof(*p->node));
     p->buckets = malloc((size_t) size * sizeof(*p->buckets));
 
-    rc = llm_pages_init_kind(p, LLM_PAGES_FIRST, n);
+    for (k = 0, rc = LLM_OK; k < LLM_KV_KINDS && rc == LLM_OK; k++) {
+        rc = llm_pages_init_kind(p, k, n[k]);
+    }
 
-    if (llm_pages_init_kind(p, LLM_PAGES_WINDOW, n_windows) != LLM_OK
-        || rc != LLM_OK || p->node == NULL || p->buckets == NULL)
-    {
+    if (rc != LLM_OK || p->node == NULL || p->buckets == NULL) {
         llm_pages_free(p);
         return NULL;
     }
@@ -69,11 +70,11 @@ llm_pages_create(uint32_t n, uint32_t n_nodes, uint32_t n_windows)
     }
 
     p->free = LLM_PAGE_NONE;
-    llm_lru_init(&p->bare, p->kind[LLM_PAGES_FIRST].links);
+    llm_lru_init(&p->bare, p->kind[LLM_KV_FULL].links);
 
     for (i = n_nodes; i-- > 0; /* void */ ) {
-        p->node[i].page[LLM_PAGES_FIRST] = LLM_PAGE_NONE;
-        p->node[i].page[LLM_PAGES_WINDOW] = LLM_PAGE_NONE;
+        p->node[i].page[LLM_KV_FULL] = LLM_PAGE_NONE;
+        p->node[i].page[LLM_KV_WINDOW] = LLM_PAGE_NONE;
         p->node[i].chain = p->free;
         p->free = i;
     }
@@ -88,7 +89,7 @@ llm_pages_free(llm_pages_t *p)
     uint32_t  k;
 
     if (p) {
-        for (k = 0; k < LLM_PAGES_KINDS; k++) {
+        for (k = 0; k < LLM_KV_KINDS; k++) {
             free(p->kind[k].free);
             free(p->kind[k].links);
         }
@@ -228,7 +229,7 @@ llm_pages_remove(llm_pages_t *p, uint32_t i)
 
         if (node->behind == 0 || p->node[parent].serial != node->behind
             || --p->node[parent].n_children
-            || p->node[parent].page[LLM_PAGES_FIRST] != LLM_PAGE_NONE)
+            || p->node[parent].page[LLM_KV_FULL] != LLM_PAGE_NONE)
         {
             return;
         }
@@ -247,11 +248,11 @@ llm_pages_evict(llm_pages_t *p)
 {
     uint32_t  i;
 
-    i = p->kind[LLM_PAGES_FIRST].idle.end[LLM_LRU_OLDEST];
-    llm_pages_take_idle(p, i, LLM_PAGES_FIRST);
+    i = p->kind[LLM_KV_FULL].idle.end[LLM_LRU_OLDEST];
+    llm_pages_take_idle(p, i, LLM_KV_FULL);
 
-    if (p->node[i].page[LLM_PAGES_WINDOW] != LLM_PAGE_NONE) {
-        llm_pages_take_idle(p, i, LLM_PAGES_WINDOW);
+    if (p->node[i].page[LLM_KV_WINDOW] != LLM_PAGE_NONE) {
+        llm_pages_take_idle(p, i, LLM_KV_WINDOW);
     }
 
     if (p->node[i].n_children && llm_pages_has_bare(p)) {
@@ -273,7 +274,7 @@ llm_pages_alloc(llm_pages_t *p, uint32_t *evicted)
     llm_page_kind_t  *k;
 
     *evicted = LLM_PAGE_NONE;
-    k = &p->kind[LLM_PAGES_FIRST];
+    k = &p->kind[LLM_KV_FULL];
 
     if (k->n_free == 0) {
         if (k->idle.n == 0) {
@@ -292,8 +293,8 @@ llm_pages_alloc(llm_pages_t *p, uint32_t *evicted)
     i = p->free;
     node = &p->node[i];
     p->free = node->chain;
-    node->page[LLM_PAGES_FIRST] = k->free[--k->n_free];
-    node->holders[LLM_PAGES_FIRST] = 1;
+    node->page[LLM_KV_FULL] = k->free[--k->n_free];
+    node->holders[LLM_KV_FULL] = 1;
 
     return i;
 }
@@ -306,9 +307,9 @@ llm_pages_attach(llm_pages_t *p, uint32_t i)
     llm_page_kind_t  *k;
 
     node = &p->node[i];
-    k = &p->kind[LLM_PAGES_WINDOW];
-    assert(!node->in_tree && node->holders[LLM_PAGES_FIRST]
-           && node->page[LLM_PAGES_WINDOW] == LLM_PAGE_NONE);
+    k = &p->kind[LLM_KV_WINDOW];
+    assert(!node->in_tree && node->holders[LLM_KV_FULL]
+           && node->page[LLM_KV_WINDOW] == LLM_PAGE_NONE);
 
     if (k->n_free == 0) {
         if (k->idle.n == 0) {
@@ -316,11 +317,11 @@ llm_pages_attach(llm_pages_t *p, uint32_t i)
         }
 
         llm_pages_take_idle(p, k->idle.end[LLM_LRU_OLDEST],
-                            LLM_PAGES_WINDOW);
+                            LLM_KV_WINDOW);
     }
 
-    node->page[LLM_PAGES_WINDOW] = k->free[--k->n_free];
-    node->holders[LLM_PAGES_WINDOW] = 1;
+    node->page[LLM_KV_WINDOW] = k->free[--k->n_free];
+    node->holders[LLM_KV_WINDOW] = 1;
 
     return LLM_OK;
 }
@@ -372,7 +373,7 @@ llm_pages_is_leaf(const llm_pages_t *p, uint32_t i)
 void
 llm_pages_use(llm_pages_t *p, uint32_t i)
 {
-    assert(p->node[i].page[LLM_PAGES_FIRST] == LLM_PAGE_NONE
+    assert(p->node[i].page[LLM_KV_FULL] == LLM_PAGE_NONE
            && p->node[i].in_tree);
 
     llm_lru_use(&p->bare, i);
@@ -419,7 +420,7 @@ llm_pages_unhold(llm_pages_t *p, uint32_t i, uint32_t kind)
         return 0;
     }
 
-    assert(kind == LLM_PAGES_WINDOW || node->holders[LLM_PAGES_WINDOW] == 0);
+    assert(kind == LLM_KV_WINDOW || node->holders[LLM_KV_WINDOW] == 0);
 
     if (node->in_tree) {
         return 1;
@@ -427,7 +428,7 @@ llm_pages_unhold(llm_pages_t *p, uint32_t i, uint32_t kind)
 
     llm_pages_push_page(p, i, kind);
 
-    if (kind == LLM_PAGES_FIRST) {
+    if (kind == LLM_KV_FULL) {
         llm_pages_push_free(p, i);
     }
 
@@ -447,7 +448,7 @@ llm_pages_drop(llm_pages_t *p, uint32_t i, uint32_t kind)
 void
 llm_pages_pass(llm_pages_t *p, uint32_t i, uint32_t kind)
 {
-    assert(kind == LLM_PAGES_WINDOW || llm_pages_has_bare(p));
+    assert(kind == LLM_KV_WINDOW || llm_pages_has_bare(p));
 
     if (llm_pages_unhold(p, i, kind)) {
         llm_lru_add(&p->kind[kind].idle, i, LLM_LRU_OLDEST);
@@ -475,7 +476,7 @@ llm_pages_merge(llm_pages_t *p, uint32_t i, uint32_t other, uint32_t kind)
         return;
     }
 
-    if (kind == LLM_PAGES_FIRST) {
+    if (kind == LLM_KV_FULL) {
         llm_lru_remove(&p->bare, other);
     }
 
@@ -493,13 +494,13 @@ llm_pages_commit(llm_pages_t *p, uint32_t i, uint32_t parent,
     llm_page_t  *node;
 
     node = &p->node[i];
-    assert(node->holders[LLM_PAGES_FIRST] == 1 && !node->in_tree);
+    assert(node->holders[LLM_KV_FULL] == 1 && !node->in_tree);
 
     other = llm_pages_find(p, parent, salt, tokens);
 
     if (other != LLM_PAGE_NONE) {
-        llm_pages_merge(p, i, other, LLM_PAGES_FIRST);
-        llm_pages_merge(p, i, other, LLM_PAGES_WINDOW);
+        llm_pages_merge(p, i, other, LLM_KV_FULL);
+        llm_pages_merge(p, i, other, LLM_KV_WINDOW);
         llm_pages_push_free(p, i);
         return other;
     }

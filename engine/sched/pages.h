@@ -12,10 +12,11 @@
  * evicted while nodes behind them stay.  Computing its block again gives a
  * bare node a page.
  *
- * Where some layers see a window and others everything, the former have pages
- * of their own, which are of the second kind, LLM_PAGES_WINDOW.  A node may
- * have one of these beside its other page, and loses it earlier; computing
- * its block again gives it another.  Then there are no bare nodes.
+ * Pages are of the kinds of caches that the model has (llm_kv_kind_t).  Where
+ * some layers see a window and others everything, the former have pages of
+ * their own, of the kind LLM_KV_WINDOW.  A node may have one of these beside
+ * its page of LLM_KV_FULL, the first kind, and loses it earlier; computing its
+ * block again gives it another.  Then there are no bare nodes.
  *
  * Invariants
  *   - Private nodes and those that are held have a page of the first kind, and
@@ -43,11 +44,6 @@
 
 #define LLM_PAGE_NONE    UINT32_MAX
 
-/* the kinds of pages */
-#define LLM_PAGES_FIRST  0
-#define LLM_PAGES_WINDOW 1
-#define LLM_PAGES_KINDS  2
-
 /* who may share pages: only prompts with the same salt */
 typedef struct {
     uint64_t         tenant;
@@ -64,11 +60,11 @@ llm_salt_same(const llm_salt_t *a, const llm_salt_t *b)
 
 typedef struct llm_pages_s  llm_pages_t;
 
-/* n pages of the first kind; n_nodes >= n.  If they are as many, there are no
-   bare nodes, and callers must hold all nodes before one that they hold.  Only
-   then there may be pages of the second kind */
-llm_pages_t *llm_pages_create(uint32_t n, uint32_t n_nodes,
-    uint32_t n_windows);
+/* n[kind] pages; n_nodes >= those of the first kind.  If they are as many,
+   there are no bare nodes, and callers must hold all nodes before one that they
+   hold.  Only then there may be pages of the second kind */
+llm_pages_t *llm_pages_create(const uint32_t n[LLM_KV_KINDS],
+    uint32_t n_nodes);
 void llm_pages_free(llm_pages_t *p);
 
 /* of a kind: all pages; those that alloc() or attach() could give now; those

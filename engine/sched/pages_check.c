@@ -52,7 +52,7 @@ llm_pages_assert_kind(const llm_pages_t *p, uint32_t kind, uint64_t *holds)
         n_held += node->holders[kind] != 0;
         assert(node->holders[kind] == 0
                || (node->page[kind] != LLM_PAGE_NONE
-                   && node->holders[LLM_PAGES_FIRST] != 0));
+                   && node->holders[LLM_KV_FULL] != 0));
         assert(node->page[kind] == LLM_PAGE_NONE || node->in_tree
                || node->holders[kind]);
     }
@@ -88,8 +88,8 @@ llm_pages_assert_tree(const llm_pages_t *p)
         if (parent->serial == node->behind) {
             n_children--;
             assert(llm_pages_has_bare(p)
-                   || node->holders[LLM_PAGES_FIRST] == 0
-                   || parent->holders[LLM_PAGES_FIRST]);
+                   || node->holders[LLM_KV_FULL] == 0
+                   || parent->holders[LLM_KV_FULL]);
 
         } else {
             assert(llm_pages_has_bare(p));
@@ -110,18 +110,18 @@ llm_pages_assert(const llm_pages_t *p)
     holds = 0;
 
     for (i = p->free; i != LLM_PAGE_NONE; i = p->node[i].chain) {
-        assert(p->node[i].holders[LLM_PAGES_FIRST] == 0
+        assert(p->node[i].holders[LLM_KV_FULL] == 0
                && !p->node[i].in_tree);
-        assert(p->node[i].page[LLM_PAGES_FIRST] == LLM_PAGE_NONE
-               && p->node[i].page[LLM_PAGES_WINDOW] == LLM_PAGE_NONE);
+        assert(p->node[i].page[LLM_KV_FULL] == LLM_PAGE_NONE
+               && p->node[i].page[LLM_KV_WINDOW] == LLM_PAGE_NONE);
         n_free++;
     }
 
-    n_bare = llm_pages_assert_list(p, &p->bare, LLM_PAGES_FIRST, 1);
-    n_held = llm_pages_assert_kind(p, LLM_PAGES_FIRST, &holds);
-    (void) llm_pages_assert_kind(p, LLM_PAGES_WINDOW, &holds);
+    n_bare = llm_pages_assert_list(p, &p->bare, LLM_KV_FULL, 1);
+    n_held = llm_pages_assert_kind(p, LLM_KV_FULL, &holds);
+    (void) llm_pages_assert_kind(p, LLM_KV_WINDOW, &holds);
 
-    assert(n_free + p->kind[LLM_PAGES_FIRST].idle.n + n_bare + n_held
+    assert(n_free + p->kind[LLM_KV_FULL].idle.n + n_bare + n_held
            == p->n_nodes);
     assert(n_bare == 0 || llm_pages_has_bare(p));
     llm_pages_assert_tree(p);

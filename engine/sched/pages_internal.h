@@ -10,8 +10,8 @@
 #include "engine/sched/pages.h"
 
 typedef struct {
-    uint32_t         holders[LLM_PAGES_KINDS];
-    uint32_t         page[LLM_PAGES_KINDS];     /* or LLM_PAGE_NONE */
+    uint32_t         holders[LLM_KV_KINDS];
+    uint32_t         page[LLM_KV_KINDS];        /* or LLM_PAGE_NONE */
     uint32_t         in_tree;
     uint32_t         leaving;           /* of its holders; see
                                            llm_pages_leave() */
@@ -46,7 +46,7 @@ struct llm_pages_s {
     uint32_t         free;              /* a stack through chain */
     llm_lru_t        bare;              /* of the links of the first kind */
 
-    llm_page_kind_t  kind[LLM_PAGES_KINDS];
+    llm_page_kind_t  kind[LLM_KV_KINDS];
 
     uint64_t         serial;            /* the last one */
     uint64_t         n_evicted;
@@ -59,7 +59,7 @@ struct llm_pages_s {
 static inline int
 llm_pages_has_bare(const llm_pages_t *p)
 {
-    return p->n_nodes > p->kind[LLM_PAGES_FIRST].n;
+    return p->n_nodes > p->kind[LLM_KV_FULL].n;
 }
 
 #endif /* LLM_PAGES_INTERNAL_H */

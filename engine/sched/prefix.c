@@ -75,7 +75,7 @@ llm_sched_path(llm_sched_t *s, llm_seq_t *q, uint32_t *n)
             present = 0;
         }
 
-        if (llm_pages_number(s->pages, page, LLM_PAGES_FIRST)
+        if (llm_pages_number(s->pages, page, LLM_KV_FULL)
             == LLM_PAGE_NONE)
         {
             llm_pages_use(s->pages, page);
@@ -127,7 +127,7 @@ llm_sched_lookup(llm_sched_t *s, llm_seq_t *q)
         }
     }
 
-    for (i = 0; i < q->n_gone[LLM_PAGES_FIRST]; i++) {
+    for (i = 0; i < q->n_gone[LLM_KV_FULL]; i++) {
         q->pages[i] = LLM_PAGE_NONE;
     }
 
@@ -185,7 +185,7 @@ llm_sched_exchange(llm_sched_t *s, llm_seq_t *q)
         llm_pages_hold(s->pages, page, k);
     }
 
-    own = i < q->n_pages[LLM_PAGES_FIRST] ? q->pages[i] : LLM_PAGE_NONE;
+    own = i < q->n_pages[LLM_KV_FULL] ? q->pages[i] : LLM_PAGE_NONE;
     q->pages[i] = page;
 
     while (k-- > 0) {

@@ -82,9 +82,9 @@ struct llm_seq_s {
                                            these steps */
     uint32_t            *pages;         /* nodes of pages.h; LLM_PAGE_NONE: it
                                            holds no page of it any more */
-    uint32_t             n_pages[LLM_PAGES_KINDS];  /* of these, which have a
+    uint32_t             n_pages[LLM_KV_KINDS];     /* of these, which have a
                                                        page of this kind, ... */
-    uint32_t             n_gone[LLM_PAGES_KINDS];   /* ... but the first ones,
+    uint32_t             n_gone[LLM_KV_KINDS];      /* ... but the first ones,
                                                        whose pages have left
                                                        the window */
     uint32_t             cap_pages;

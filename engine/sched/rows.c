@@ -42,6 +42,8 @@ llm_step_create(const llm_sched_t *s, llm_step_t *st)
         if (st->tables[k] == NULL) {
             return LLM_ERROR;
         }
+
+        st->batch.pages[k] = st->tables[k];
     }
 
     for (i = 0; i < seqs; i++) {
@@ -53,8 +55,6 @@ llm_step_create(const llm_sched_t *s, llm_step_t *st)
     st->batch.pos = st->pos;
     st->batch.seq_rows = st->seq_rows;
     st->batch.kv_len = st->kv_len;
-    st->batch.pages = st->tables[LLM_PAGES_FIRST];
-    st->batch.window_pages = st->tables[LLM_PAGES_WINDOW];
     st->batch.out_rows = st->out_rows;
     st->batch.draws = run->drawn ? st->draws : NULL;
     st->batch.slots = run->n_slots ? st->slots : NULL;
@@ -66,13 +66,17 @@ llm_step_create(const llm_sched_t *s, llm_step_t *st)
 void
 llm_step_free(llm_step_t *st)
 {
+    uint32_t  k;
+
+    for (k = 0; k < LLM_KV_KINDS; k++) {
+        free(st->tables[k]);
+    }
+
     free(st->tokens);
     free(st->follows);
     free(st->pos);
     free(st->seq_rows);
     free(st->kv_len);
-    free(st->tables[LLM_PAGES_FIRST]);
-    free(st->tables[LLM_PAGES_WINDOW]);
     free(st->out_rows);
     free(st->draws);
     free(st->out_seqs);

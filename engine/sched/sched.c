@@ -65,8 +65,10 @@ llm_sched_find_eog(llm_sched_t *s)
 static uint32_t
 llm_sched_n_nodes(const llm_runner_t *run)
 {
-    return run->window && run->n_window_pages == 0
-           ? llm_min(run->n_pages, UINT32_MAX / 16) * 8 : run->n_pages;
+    uint32_t  n = run->n_pages[LLM_KV_FULL];
+
+    return run->window && run->n_pages[LLM_KV_WINDOW] == 0
+           ? llm_min(n, UINT32_MAX / 16) * 8 : n;
 }
 
 
@@ -76,16 +78,17 @@ llm_sched_n_nodes(const llm_runner_t *run)
 static int
 llm_sched_has_least(const llm_runner_t *run)
 {
-    uint64_t  all, windows;
+    uint64_t         all, windows;
+    const uint32_t  *n = run->n_pages;
 
     all = ((uint64_t) run->ctx + LLM_KV_PAGE - 1) / LLM_KV_PAGE;
     windows = llm_min(all, (uint64_t) run->window / LLM_KV_PAGE + 4);
 
-    if (run->n_window_pages) {
-        return run->n_pages >= all && run->n_window_pages >= windows;
+    if (n[LLM_KV_WINDOW]) {
+        return n[LLM_KV_FULL] >= all && n[LLM_KV_WINDOW] >= windows;
     }
 
-    return run->n_pages >= (run->window ? windows : all);
+    return n[LLM_KV_FULL] >= (run->window ? windows : all);
 }
 
 
@@ -95,7 +98,7 @@ llm_sched_create(const llm_sched_conf_t *conf, llm_err_t *err)
     llm_sched_t  *s;
 
     if (!llm_sched_has_least(&conf->runner)
-        || (conf->runner.n_window_pages && conf->runner.window == 0)
+        || (conf->runner.n_pages[LLM_KV_WINDOW] && conf->runner.window == 0)
         || conf->runner.max_seqs == 0 || conf->runner.chunk == 0
         || conf->runner.batch <= conf->runner.max_seqs
         || conf->runner.max_out <= conf->runner.max_seqs
@@ -104,9 +107,9 @@ llm_sched_create(const llm_sched_conf_t *conf, llm_err_t *err)
     {
         (void) llm_fail(err, "no room for a sequence of %u tokens: %u pages, "
                         "%u of windows, %u sequences, %u rows",
-                        conf->runner.ctx, conf->runner.n_pages,
-                        conf->runner.n_window_pages, conf->runner.max_seqs,
-                        conf->runner.batch);
+                        conf->runner.ctx, conf->runner.n_pages[LLM_KV_FULL],
+                        conf->runner.n_pages[LLM_KV_WINDOW],
+                        conf->runner.max_seqs, conf->runner.batch);
         return NULL;
     }
 
@@ -117,7 +120,8 @@ llm_sched_create(const llm_sched_conf_t *conf, llm_err_t *err)
     }
 
     s->conf = *conf;
-    s->n_kinds = conf->runner.n_window_pages ? 2 : 1;
+    s->n_kinds = conf->runner.n_pages[LLM_KV_WINDOW] ? LLM_KV_WINDOW + 1
+                                                     : LLM_KV_FULL + 1;
     s->max_pages = (conf->runner.ctx + LLM_KV_PAGE - 1) / LLM_KV_PAGE;
     s->rows[0] = llm_min(2u * LLM_KV_PAGE, conf->runner.chunk);
     s->rows[1] = s->rows[0];
@@ -127,8 +131,7 @@ llm_sched_create(const llm_sched_conf_t *conf, llm_err_t *err)
     llm_queue_init(&s->queue);
 
     s->pages = llm_pages_create(conf->runner.n_pages,
-                                llm_sched_n_nodes(&conf->runner),
-                                conf->runner.n_window_pages);
+                                llm_sched_n_nodes(&conf->runner));
     s->scratch = llm_sampler_scratch_create(conf->runner.n_vocab);
 
     if (conf->runner.n_slots) {

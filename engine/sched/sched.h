@@ -50,8 +50,8 @@ typedef struct {
     void                *data;
     uint32_t             n_vocab;
     uint32_t             n_embd;        /* numbers of a state */
-    uint32_t             ctx;           /* <= n_pages * LLM_KV_PAGE, if not all
-                                           layers have a window */
+    uint32_t             ctx;           /* <= LLM_KV_FULL's pages * LLM_KV_PAGE,
+                                           if not all layers have a window */
     uint32_t             window;        /* positions that a row sees, in every
                                            layer or in those with pages of
                                            their own: its own and those before
@@ -62,9 +62,7 @@ typedef struct {
     uint32_t             max_out;       /* rows that give results; > max_seqs:
                                            the others are for prompts of which
                                            more than the last row is wanted */
-    uint32_t             n_pages;
-    uint32_t             n_window_pages;    /* of layers with a window, if
-                                               others have none */
+    uint32_t             n_pages[LLM_KV_KINDS]; /* of each kind of caches */
     int                (*submit)(void *data, const llm_batch_t *b,
                             llm_err_t *err);
     int                (*wait)(void *data, llm_err_t *err);
@@ -80,7 +78,7 @@ typedef struct {
     int                (*project)(void *data, float *v);
     /* the score of a pair, from its pooled state */
     double             (*rank)(void *data, const float *state);
-    void               (*copy_page)(void *data, int windows, uint32_t src,
+    void               (*copy_page)(void *data, uint32_t kind, uint32_t src,
                             uint32_t dst);
     /* slots of recurrent state, > max_seqs: the others are for snapshots; 0:
        the model has none */

@@ -33,7 +33,7 @@ typedef struct {
     uint32_t            *pos;
     uint32_t            *seq_rows;
     uint32_t            *kv_len;
-    uint32_t            *tables[LLM_PAGES_KINDS];   /* pages of the step's
+    uint32_t            *tables[LLM_KV_KINDS];      /* pages of the step's
                                                        sequences */
     uint32_t            *out_rows;
     llm_draw_t          *draws;         /* of each row in out_rows */

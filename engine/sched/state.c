@@ -344,7 +344,7 @@ llm_state_taken(llm_sched_t *s, llm_step_t *st, uint32_t i)
         return;
     }
 
-    if (q->rolling > q->n_gone[LLM_PAGES_FIRST] * LLM_KV_PAGE) {
+    if (q->rolling > q->n_gone[LLM_KV_FULL] * LLM_KV_PAGE) {
         llm_slots_forget(s->slots, q->pages[q->rolling / LLM_KV_PAGE - 1]);
     }
 

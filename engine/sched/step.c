@@ -424,7 +424,7 @@ llm_step_tables(const llm_sched_t *s, llm_step_t *st)
     width = 1;
 
     for (i = 0; i < st->batch.n_seqs; i++) {
-        width = llm_max(width, st->seqs[i]->n_pages[LLM_PAGES_FIRST]);
+        width = llm_max(width, st->seqs[i]->n_pages[LLM_KV_FULL]);
     }
 
     for (i = 0; i < st->batch.n_seqs; i++) {

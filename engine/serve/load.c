@@ -68,9 +68,9 @@ llm_runner_drawn(void *data, uint32_t i, llm_drawn_t *out)
 
 
 static void
-llm_runner_copy(void *data, int windows, uint32_t src, uint32_t dst)
+llm_runner_copy(void *data, uint32_t kind, uint32_t src, uint32_t dst)
 {
-    llm_model_copy_page(data, windows, src, dst);
+    llm_model_copy_page(data, kind, src, dst);
 }
 
 
@@ -244,6 +244,7 @@ llm_instance_model(llm_instance_t *m, llm_err_t *err)
 static void
 llm_instance_runner(llm_instance_t *m)
 {
+    uint32_t       k;
     llm_runner_t  *run = &m->runner;
 
     run->data = m->model;
@@ -254,13 +255,15 @@ llm_instance_runner(llm_instance_t *m)
                          run->batch);
     run->max_seqs = llm_min(m->conf.parallel, llm_model_max_seqs(m->model));
     run->max_out = llm_model_max_out(m->model);
-    run->n_pages = llm_model_n_pages(m->model);
-    run->n_window_pages = llm_model_n_window_pages(m->model);
     run->window = llm_model_window(m->model);
     run->ctx = llm_model_ctx(m->model);
 
-    if (run->window == 0 || run->n_window_pages) {
-        run->ctx = llm_min(run->ctx, run->n_pages * LLM_KV_PAGE);
+    for (k = 0; k < LLM_KV_KINDS; k++) {
+        run->n_pages[k] = llm_model_n_pages(m->model, k);
+    }
+
+    if (run->window == 0 || run->n_pages[LLM_KV_WINDOW]) {
+        run->ctx = llm_min(run->ctx, run->n_pages[LLM_KV_FULL] * LLM_KV_PAGE);
     }
 
     run->submit = llm_runner_submit;

@@ -201,7 +201,8 @@ llm_instance_open(llm_instance_t *m)
 
     llm_engine_log(e, LLM_LOG_NOTICE, "model \"%s\" is ready: %s, context "
                    "%u, %u sequences, %u pages", m->conf.name, device,
-                   m->runner.ctx, m->runner.max_seqs, m->runner.n_pages);
+                   m->runner.ctx, m->runner.max_seqs,
+                   m->runner.n_pages[LLM_KV_FULL]);
 
     m->cramped = m->crowded && m->model && llm_model_short_kv(m->model);
 
@@ -213,7 +214,7 @@ llm_instance_open(llm_instance_t *m)
                        m->n_older ? "the engine of an older configuration or "
                                     "binary"
                                   : "the file that it replaces",
-                       m->runner.n_pages);
+                       m->runner.n_pages[LLM_KV_FULL]);
     }
 
     if (e->gpu == NULL && m->model && llm_model_on_gpu(m->model)) {

@@ -60,10 +60,10 @@ llm_synthetic_logits(void *data, uint32_t i)
 
 
 static void
-llm_synthetic_copy(void *data, int windows, uint32_t src, uint32_t dst)
+llm_synthetic_copy(void *data, uint32_t kind, uint32_t src, uint32_t dst)
 {
     (void) data;
-    (void) windows;
+    (void) kind;
     (void) src;
     (void) dst;
 }
@@ -139,7 +139,8 @@ llm_synthetic_open(llm_instance_t *m, llm_err_t *err)
     run->batch = run->max_seqs + run->chunk;
 
     pages = (run->ctx + LLM_KV_PAGE - 1) / LLM_KV_PAGE;
-    run->n_pages = llm_max(pages, (uint32_t) LLM_SYNTHETIC_PAGES);
+    run->n_pages[LLM_KV_FULL] = llm_max(pages,
+                                        (uint32_t) LLM_SYNTHETIC_PAGES);
 
     run->submit = llm_synthetic_submit;
     run->wait = llm_synthetic_wait;

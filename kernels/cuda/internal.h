@@ -122,9 +122,8 @@ typedef struct {
     const uint32_t   *split_base;       /* [max_seqs] first partial result of
                                            a sequence, or LLM_CUDA_NO_SPLIT */
     const uint32_t   *pages;            /* [max_seqs][max_pages] */
-    uint32_t          max_pages;        /* stride of pages: a row of them, and
-                                           one of window_pages behind it, if
-                                           there are such */
+    uint32_t          max_pages;        /* stride of pages: a row of them for
+                                           each kind of caches */
 } llm_cuda_step_t;
 
 #define LLM_CUDA_MAX_GRAPHS  256
@@ -270,7 +269,7 @@ llm_cuda_step_of(const llm_cuda_t *d, const llm_kv_t *kv)
     llm_cuda_step_t  st;
 
     st = d->step;
-    st.pages += kv->opts.windows ? d->opts.max_pages : 0;
+    st.pages += kv->opts.kind * d->opts.max_pages;
 
     return st;
 }

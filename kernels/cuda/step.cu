@@ -47,7 +47,7 @@ llm_cuda_step_layout(llm_cuda_t *d, uint8_t *base, llm_cuda_step_t *st)
     LLM_STEP_ARRAY(draws, llm_cuda_draw_t, d->opts.max_out);
     LLM_STEP_ARRAY(split_base, uint32_t, d->opts.max_seqs);
     d->step_size = off;
-    st->max_pages = (d->opts.windows ? 2 : 1) * d->opts.max_pages;
+    st->max_pages = llm_max(d->opts.n_kinds, 1u) * d->opts.max_pages;
     LLM_STEP_ARRAY(pages, uint32_t,
                    (size_t) d->opts.max_seqs * st->max_pages);
 
@@ -148,13 +148,10 @@ llm_cuda_step_fill(llm_cuda_t *d, const llm_batch_t *b)
         }
 
         used = (b->kv_len[s] + LLM_KV_PAGE - 1) / LLM_KV_PAGE;
-        memcpy(pages + (size_t) s * h.max_pages,
-               b->pages + (size_t) s * b->max_pages,
-               used * sizeof(uint32_t));
 
-        if (b->window_pages) {
-            memcpy(pages + (size_t) s * h.max_pages + d->opts.max_pages,
-                   b->window_pages + (size_t) s * b->max_pages,
+        for (i = 0; i < llm_max(d->opts.n_kinds, 1u); i++) {
+            memcpy(pages + (size_t) s * h.max_pages + i * d->opts.max_pages,
+                   b->pages[i] + (size_t) s * b->max_pages,
                    used * sizeof(uint32_t));
         }
 

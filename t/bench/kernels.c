@@ -105,7 +105,7 @@ set_batch(llm_batch_t *b, uint32_t rows, uint32_t len)
     b->pos = pos;
     b->seq_rows = ends;
     b->kv_len = kv_len;
-    b->pages = pages;
+    b->pages[LLM_KV_FULL] = pages;
     b->out_rows = pos;
 }
 

@@ -114,8 +114,8 @@ submit(bench_t *b, step_t *s, uint32_t seqs, uint32_t rows, uint32_t pos,
     s->batch.pos = s->pos;
     s->batch.seq_rows = s->seq_rows;
     s->batch.kv_len = s->kv_len;
-    s->batch.pages = b->pages;
-    s->batch.window_pages = b->windows;
+    s->batch.pages[LLM_KV_FULL] = b->pages;
+    s->batch.pages[LLM_KV_WINDOW] = b->windows;
     s->batch.slots = s->slots;
     s->batch.out_rows = s->out;
     s->batch.draws = s->draws;
@@ -149,8 +149,9 @@ spread(bench_t *b, uint32_t seqs)
 {
     uint32_t  i, k, per, ring;
 
-    per = llm_min(b->max_pages, llm_model_n_pages(b->model) / seqs);
-    ring = llm_max(llm_model_n_window_pages(b->model) / seqs, 1u);
+    per = llm_min(b->max_pages,
+                  llm_model_n_pages(b->model, LLM_KV_FULL) / seqs);
+    ring = llm_max(llm_model_n_pages(b->model, LLM_KV_WINDOW) / seqs, 1u);
 
     for (i = 0; i < seqs; i++) {
         for (k = 0; k < b->max_pages; k++) {

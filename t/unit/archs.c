@@ -132,7 +132,7 @@ check_windows(const fixture_t *f, const char *path, llm_model_opts_t *o,
     o->batch = 16;
     m = llm_model_load(path, o, &err);
 
-    if (m && llm_model_n_window_pages(m)) {
+    if (m && llm_model_n_pages(m, LLM_KV_WINDOW)) {
         size = (size_t) f->n_ids * llm_model_hparams(m)->n_vocab
                * sizeof(float);
         memset(&s, 0, sizeof(s));
@@ -143,7 +143,7 @@ check_windows(const fixture_t *f, const char *path, llm_model_opts_t *o,
         ok(run_chunks(m, &s, 16, 1, &err) == LLM_OK
            && memcmp(s.logits, whole, size) == 0,
            "%s %s: the same bits with %u pages for windows of %u", f->name,
-           what, llm_model_n_window_pages(m), llm_model_window(m));
+           what, llm_model_n_pages(m, LLM_KV_WINDOW), llm_model_window(m));
         free(s.logits);
     }
 

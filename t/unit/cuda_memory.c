@@ -120,7 +120,7 @@ static void
 test_pages(void)
 {
     size_t        need;
-    uint32_t      all;
+    uint32_t      all, n;
     llm_err_t     err;
     llm_model_t  *m;
 
@@ -133,7 +133,7 @@ test_pages(void)
         return;
     }
 
-    all = llm_model_n_pages(m);
+    all = llm_model_n_pages(m, LLM_KV_FULL);
     is_int(all, 64 * 512 / LLM_KV_PAGE, "pages of all sequences");
     llm_model_free(m);
 
@@ -155,8 +155,8 @@ test_pages(void)
     }
 
     if (ok(m != NULL, "a card of %zu MiB does", need >> 20)) {
-        ok(llm_model_n_pages(m) < all && llm_model_n_pages(m) >= 32,
-           "with %u pages, fewer than %u", llm_model_n_pages(m), all);
+        n = llm_model_n_pages(m, LLM_KV_FULL);
+        ok(n < all && n >= 32, "with %u pages, fewer than %u", n, all);
         ok(runs(m), "and runs");
         llm_model_free(m);
 
@@ -201,7 +201,7 @@ test_kv_cache(void)
 
     kv_bytes = 8 << 20;
     m = load(64, &err);
-    ok(m && llm_model_n_pages(m) > 2 * 64 / LLM_KV_PAGE,
+    ok(m && llm_model_n_pages(m, LLM_KV_FULL) > 2 * 64 / LLM_KV_PAGE,
        "8 MiB: %s", m ? "loads" : err.msg);
 
     if (m) {

@@ -173,7 +173,7 @@ fill(step_t *st, uint32_t t, const token_t *last, const step_t *before)
     st->batch.pos = st->pos;
     st->batch.seq_rows = st->seq_rows;
     st->batch.kv_len = st->kv_len;
-    st->batch.pages = st->pages[0];
+    st->batch.pages[LLM_KV_FULL] = st->pages[0];
     st->batch.out_rows = st->out_rows;
     st->batch.draws = st->draws;
 }
@@ -473,7 +473,8 @@ main(void)
     }
 
     ok(llm_model_overlaps(model), "the device overlaps steps");
-    ok(llm_model_n_pages(model) >= (N + 1) * N_PAGES, "pages for all");
+    ok(llm_model_n_pages(model, LLM_KV_FULL) >= (N + 1) * N_PAGES,
+       "pages for all");
 
     banned[0] = 5;
     banned[1] = 9;

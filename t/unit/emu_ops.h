@@ -71,8 +71,8 @@ step_fill(step_t *s, const rows_t *r, uint32_t n, int all_out)
     s->b.pos = s->pos;
     s->b.seq_rows = s->seq_rows;
     s->b.kv_len = s->kv_len;
-    s->b.pages = s->pages;
-    s->b.window_pages = s->none;
+    s->b.pages[LLM_KV_FULL] = s->pages;
+    s->b.pages[LLM_KV_WINDOW] = s->none;
     s->b.out_rows = s->out;
     memset(s->none, 0xff, sizeof(s->none));
 }
@@ -367,7 +367,7 @@ attend(llm_dev_t *d, const attention_t *a,
     o.head_dim_v = a->dv;
     o.n_heads = a->heads;
     o.layers = layers;
-    o.windows = a->h.window != 0;
+    o.kind = a->h.window ? LLM_KV_WINDOW : LLM_KV_FULL;
     kv = d->ops->kv_create(d, &o, &err);
 
     for (i = 0; i < a->rot / 2; i++) {
@@ -423,9 +423,9 @@ attend(llm_dev_t *d, const attention_t *a,
 
         /* a layer with a window has its pages in the other table */
 
-        if (o.windows) {
-            s->b.pages = s->none;
-            s->b.window_pages = s->pages;
+        if (o.kind == LLM_KV_WINDOW) {
+            s->b.pages[LLM_KV_FULL] = s->none;
+            s->b.pages[LLM_KV_WINDOW] = s->pages;
         }
 
         rows = s->b.n_tokens;
@@ -512,7 +512,7 @@ open_emu(uint32_t weight_type, int weights_fp8, int kv_fp8)
     o.weight_type = weight_type;
     o.weights_fp8 = weights_fp8;
     o.kv_fp8 = kv_fp8;
-    o.windows = 1;
+    o.n_kinds = LLM_KV_KINDS;
 
     return open_tested(&o);
 }

@@ -362,7 +362,7 @@ step(rig_t *r, one_t *o, uint32_t n, int prompt)
     b.pos = pos;
     b.seq_rows = seq_rows;
     b.kv_len = kv_len;
-    b.pages = pages;
+    b.pages[LLM_KV_FULL] = pages;
     b.out_rows = out;
     b.draws = draws;
 

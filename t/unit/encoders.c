@@ -109,7 +109,8 @@ run(llm_model_t *m, const fixture_t *f, uint32_t beside, float *states)
     }
 
     for (i = 0; i < 2 * MAX_PAGES; i++) {
-        pages[i] = (i * 3 + (i >= MAX_PAGES)) % llm_model_n_pages(m);
+        pages[i] = (i * 3 + (i >= MAX_PAGES))
+                   % llm_model_n_pages(m, LLM_KV_FULL);
     }
 
     memset(&b, 0, sizeof(b));
@@ -127,7 +128,7 @@ run(llm_model_t *m, const fixture_t *f, uint32_t beside, float *states)
     b.pos = pos;
     b.seq_rows = ends;
     b.kv_len = len;
-    b.pages = pages;
+    b.pages[LLM_KV_FULL] = pages;
     b.out_rows = out;
 
     /* rows of pages are as far apart as the step's widest */

@@ -438,7 +438,7 @@ check_results(const char *device, const char *isa)
     b.pos = pos;
     b.seq_rows = seq_rows;
     b.kv_len = &kv_len;
-    b.pages = &page;
+    b.pages[LLM_KV_FULL] = &page;
     b.out_rows = out;
 
     for (i = 0; i < RESULTS; i++) {
@@ -465,7 +465,7 @@ check_results(const char *device, const char *isa)
 
     /* the last row once more, behind a copy of those in front of it */
 
-    llm_model_copy_page(m, 0, 0, 2);
+    llm_model_copy_page(m, LLM_KV_FULL, 0, 2);
     page = 2;
     b.n_tokens = seq_rows[1] = 1;
     b.n_out = 1;

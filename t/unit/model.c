@@ -163,7 +163,7 @@ test_options(void)
     m = load_with(&o, NULL, &err);
 
     ok(m && llm_model_ctx(m) == 256, "ctx is the trained one");
-    ok(m && llm_model_n_pages(m) == 32, "pages for two sequences");
+    ok(m && llm_model_n_pages(m, LLM_KV_FULL) == 32, "pages for two sequences");
     ok(m && llm_model_max_out(m) == 16, "every row may give logits");
     is_int(last, 1000, "progress only rises, to the end");
 
@@ -182,7 +182,7 @@ test_options(void)
 
     o.ctx = 100;
     m = load_with(&o, NULL, &err);
-    ok(m && llm_model_ctx(m) == 100 && llm_model_n_pages(m) == 14,
+    ok(m && llm_model_ctx(m) == 100 && llm_model_n_pages(m, LLM_KV_FULL) == 14,
        "ctx=100 takes 7 pages a sequence");
     llm_model_free(m);
 
@@ -210,7 +210,7 @@ test_options(void)
 
     o.ctx = 0;
     m = load_with(&o, NULL, &err);
-    ok(m && llm_model_ctx(m) == 240 && llm_model_n_pages(m) == 15
+    ok(m && llm_model_ctx(m) == 240 && llm_model_n_pages(m, LLM_KV_FULL) == 15
        && strstr(last_log, "ctx is 240 of 256"), "ctx gives way to them");
     llm_model_free(m);
     o.kv_bytes = 0;
@@ -223,7 +223,7 @@ test_options(void)
     o.kv_bytes = 5 * page;
     m = load_with(&o, &change(.u32_key = "qwen3.attention.sliding_window",
                               .u32 = 64), &err);
-    ok(m && llm_model_ctx(m) == 80 && llm_model_n_pages(m) == 5
+    ok(m && llm_model_ctx(m) == 80 && llm_model_n_pages(m, LLM_KV_FULL) == 5
        && strstr(last_log, "ctx is 80 of 256: more does not fit in the 20 KiB"),
        "unless there is no memory for it: %s", last_log);
     llm_model_free(m);
@@ -343,7 +343,7 @@ test_copy_page(void)
     if (ok(m && run_chunks(m, &s[0], TINY_IDS, 1, &err) == LLM_OK,
            "a sequence in page 0"))
     {
-        llm_model_copy_page(m, 0, 0, 1);
+        llm_model_copy_page(m, LLM_KV_FULL, 0, 1);
         s[1].done = TINY_IDS - 1;
         take = 1;
 
@@ -522,9 +522,9 @@ test_no_attention(void)
         return;
     }
 
-    ok(llm_model_n_pages(m) == 2 * ((llm_model_ctx(m) + LLM_KV_PAGE - 1)
-                                    / LLM_KV_PAGE),
-       "with %u pages", llm_model_n_pages(m));
+    ok(llm_model_n_pages(m, LLM_KV_FULL)
+       == 2 * ((llm_model_ctx(m) + LLM_KV_PAGE - 1) / LLM_KV_PAGE),
+       "with %u pages", llm_model_n_pages(m, LLM_KV_FULL));
 
     two_alike(s, ids, logits);
 
@@ -571,7 +571,7 @@ test_slots(void)
     }
 
     slots = llm_model_n_slots(m);
-    pages = llm_model_n_pages(m);
+    pages = llm_model_n_pages(m, LLM_KV_FULL);
     ok(slots > 4 && slots - 3 <= pages, "%u slots, %u pages", slots, pages);
 
     two_alike(s, ids, logits);
@@ -581,7 +581,7 @@ test_slots(void)
 
     /* the other goes on from copies of its page and slot */
 
-    llm_model_copy_page(m, 0, 0, 1);
+    llm_model_copy_page(m, LLM_KV_FULL, 0, 1);
     llm_model_copy_slot(m, 0, 1);
     s[1].done = TINY_IDS - 2;
     take = 2;

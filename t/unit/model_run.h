@@ -37,7 +37,8 @@ run_pages(const llm_model_t *m, const run_seq_t *s, uint32_t *pages,
     uint32_t  i;
 
     for (i = 0; i < max; i++) {
-        pages[i] = (s->page + i * RUN_STRIDE) % llm_model_n_pages(m);
+        pages[i] = (s->page + i * RUN_STRIDE)
+                   % llm_model_n_pages(m, LLM_KV_FULL);
     }
 }
 
@@ -50,7 +51,7 @@ run_windows(const llm_model_t *m, uint32_t seq, uint32_t *pages, uint32_t max)
 {
     uint32_t  i, ring;
 
-    ring = llm_model_n_window_pages(m) / llm_model_max_seqs(m);
+    ring = llm_model_n_pages(m, LLM_KV_WINDOW) / llm_model_max_seqs(m);
 
     for (i = 0; i < max; i++) {
         pages[i] = ring ? seq * ring + i % ring : UINT32_MAX;
@@ -120,8 +121,8 @@ run_step(llm_model_t *m, run_seq_t *s, const uint32_t *take, uint32_t n_seqs,
     b.pos = pos;
     b.seq_rows = seq_rows;
     b.kv_len = kv_len;
-    b.pages = pages;
-    b.window_pages = windows;
+    b.pages[LLM_KV_FULL] = pages;
+    b.pages[LLM_KV_WINDOW] = windows;
     b.out_rows = out;
     b.slots = slots;
 

@@ -137,7 +137,10 @@ ops_seq_batch(llm_batch_t *b, uint32_t pos, uint32_t n, const uint32_t *pages)
     b->pos = at;
     b->seq_rows = ends;
     b->kv_len = len;
-    b->pages = pages;
+
+    for (i = 0; i < LLM_KV_KINDS; i++) {
+        b->pages[i] = pages;
+    }
 }
 
 

@@ -150,7 +150,8 @@ both_attend(llm_dev_t *dev, const both_case_t *c, const float *data,
     b.pos = pos;
     b.seq_rows = ends;
     b.kv_len = len;
-    b.pages = pages;
+    b.pages[LLM_KV_FULL] = pages;
+    b.pages[LLM_KV_WINDOW] = pages;     /* of devices for both kinds */
 
     rope.mscale = 1;
     h.n_heads = c->heads;

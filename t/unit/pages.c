@@ -14,7 +14,7 @@ static void
 drop_all(llm_pages_t *p, seq_t *s)
 {
     while (s->n) {
-        llm_pages_drop(p, s->page[--s->n], LLM_PAGES_FIRST);
+        llm_pages_drop(p, s->page[--s->n], LLM_KV_FULL);
     }
 
     s->live = 0;
@@ -42,7 +42,7 @@ start(llm_pages_t *p, seq_t *s)
         }
 
         good &= same_prefix(&contents[page], s, i + 1);
-        llm_pages_hold(p, page, LLM_PAGES_FIRST);
+        llm_pages_hold(p, page, LLM_KV_FULL);
         s->page[s->n++] = page;
         s->n_tree++;
     }
@@ -62,7 +62,7 @@ grow(llm_pages_t *p, seq_t *s)
 
     page = alloc(p);
     if (page == LLM_PAGE_NONE) {
-        return llm_pages_available(p, LLM_PAGES_FIRST) == 0;
+        return llm_pages_available(p, LLM_KV_FULL) == 0;
     }
 
     /* the page must not be anybody else's */
@@ -119,7 +119,7 @@ balanced(const llm_pages_t *p)
         }
     }
 
-    return held + llm_pages_available(p, LLM_PAGES_FIRST) == N_PAGES;
+    return held + llm_pages_available(p, LLM_KV_FULL) == N_PAGES;
 }
 
 
@@ -131,7 +131,7 @@ test_random(void)
     uint32_t      step, shared, i;
     llm_pages_t  *p;
 
-    p = llm_pages_create(N_PAGES, N_PAGES, 0);
+    p = llm_pages_create((uint32_t [LLM_KV_KINDS]) { N_PAGES }, N_PAGES);
     good = 1;
     even = 1;
     shared = 0;
@@ -176,7 +176,7 @@ test_random(void)
         drop_all(p, &seqs[i]);
     }
 
-    is_int(llm_pages_available(p, LLM_PAGES_FIRST), N_PAGES, "all come back");
+    is_int(llm_pages_available(p, LLM_KV_FULL), N_PAGES, "all come back");
 
     llm_pages_free(p);
 }
@@ -196,19 +196,19 @@ test_lru(void)
         memset(tokens[i], (int) i + 1, sizeof(tokens[i]));
     }
 
-    p = llm_pages_create(3, 3, 0);
+    p = llm_pages_create((uint32_t [LLM_KV_KINDS]) { 3 }, 3);
 
     a[0] = llm_pages_commit(p, alloc(p), LLM_PAGE_NONE, &salt,
                             tokens[0]);
     a[1] = llm_pages_commit(p, alloc(p), a[0], &salt, tokens[1]);
-    llm_pages_drop(p, a[1], LLM_PAGES_FIRST);
-    llm_pages_drop(p, a[0], LLM_PAGES_FIRST);
+    llm_pages_drop(p, a[1], LLM_KV_FULL);
+    llm_pages_drop(p, a[0], LLM_KV_FULL);
 
     b = llm_pages_commit(p, alloc(p), LLM_PAGE_NONE, &salt,
                          tokens[2]);
-    llm_pages_drop(p, b, LLM_PAGES_FIRST);
+    llm_pages_drop(p, b, LLM_KV_FULL);
 
-    is_int(llm_pages_cached(p, LLM_PAGES_FIRST), 3, "three pages are kept");
+    is_int(llm_pages_cached(p, LLM_KV_FULL), 3, "three pages are kept");
     is_int(llm_pages_evicted(p), 0, "none was evicted so far");
 
     page = alloc(p);
@@ -222,7 +222,7 @@ test_lru(void)
     is_int(alloc(p), b, "then the younger prefix");
     is_int(alloc(p), LLM_PAGE_NONE, "then nothing is left");
 
-    llm_pages_drop(p, page, LLM_PAGES_FIRST);
+    llm_pages_drop(p, page, LLM_KV_FULL);
     is_int(alloc(p), page, "a private page is free at once");
     is_int(llm_pages_evicted(p), 3, "three were evicted");
 
@@ -241,7 +241,7 @@ test_salt(void)
     llm_pages_t  *p;
 
     memset(tokens, 0, sizeof(tokens));
-    p = llm_pages_create(4, 4, 0);
+    p = llm_pages_create((uint32_t [LLM_KV_KINDS]) { 4 }, 4);
 
     a = llm_pages_commit(p, alloc(p), LLM_PAGE_NONE, &one, tokens);
     is_int(llm_pages_find(p, LLM_PAGE_NONE, &one, tokens), a, "found");
@@ -259,7 +259,7 @@ test_salt(void)
 
     b = llm_pages_commit(p, alloc(p), LLM_PAGE_NONE, &one, tokens);
     is_int(b, a, "the same block twice becomes one");
-    is_int(llm_pages_available(p, LLM_PAGES_FIRST), 3,
+    is_int(llm_pages_available(p, LLM_KV_FULL), 3,
            "and the second page is free");
 
     llm_pages_free(p);
@@ -269,7 +269,7 @@ test_salt(void)
 static int
 is_bare(const llm_pages_t *p, uint32_t node)
 {
-    return llm_pages_number(p, node, LLM_PAGES_FIRST) == LLM_PAGE_NONE;
+    return llm_pages_number(p, node, LLM_KV_FULL) == LLM_PAGE_NONE;
 }
 
 
@@ -287,7 +287,7 @@ test_bare(void)
         memset(tokens[i], (int) i + 1, sizeof(tokens[i]));
     }
 
-    p = llm_pages_create(4, 16, 0);
+    p = llm_pages_create((uint32_t [LLM_KV_KINDS]) { 4 }, 16);
 
     for (i = 0; i < 6; i++) {
         parent = i ? node[i - 1] : LLM_PAGE_NONE;
@@ -297,7 +297,7 @@ test_bare(void)
                "block %u: what lost its page", i);
 
         if (i) {
-            llm_pages_drop(p, node[i - 1], LLM_PAGES_FIRST);
+            llm_pages_drop(p, node[i - 1], LLM_KV_FULL);
         }
     }
 
@@ -317,9 +317,9 @@ test_bare(void)
                          &salt, tokens[0]);
     is_int(i, node[0], "computed again: the same node");
     ok(!is_bare(p, i), "which has a page again");
-    llm_pages_drop(p, i, LLM_PAGES_FIRST);
-    llm_pages_drop(p, node[5], LLM_PAGES_FIRST);
-    is_int(llm_pages_available(p, LLM_PAGES_FIRST), 4, "all pages can be had");
+    llm_pages_drop(p, i, LLM_KV_FULL);
+    llm_pages_drop(p, node[5], LLM_KV_FULL);
+    is_int(llm_pages_available(p, LLM_KV_FULL), 4, "all pages can be had");
 
     /* four new blocks take all pages: nothing is left of the path */
 

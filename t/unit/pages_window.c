@@ -9,7 +9,7 @@
 #define MAX_PAGES  64
 
 static content_t  nodes[MAX_PAGES];
-static content_t  written[LLM_PAGES_KINDS][MAX_PAGES];  /* by page */
+static content_t  written[LLM_KV_KINDS][MAX_PAGES];  /* by page */
 
 
 static uint32_t
@@ -98,9 +98,9 @@ grow(llm_pages_t *p, seq_t *s, uint32_t kind, int *good)
         return LLM_FULL;
     }
 
-    if (kind == LLM_PAGES_WINDOW && llm_pages_attach(p, page) != LLM_OK) {
-        *good &= llm_pages_available(p, LLM_PAGES_WINDOW) == 0;
-        llm_pages_drop(p, page, LLM_PAGES_FIRST);
+    if (kind == LLM_KV_WINDOW && llm_pages_attach(p, page) != LLM_OK) {
+        *good &= llm_pages_available(p, LLM_KV_WINDOW) == 0;
+        llm_pages_drop(p, page, LLM_KV_FULL);
         return LLM_FULL;
     }
 
@@ -119,7 +119,7 @@ grow(llm_pages_t *p, seq_t *s, uint32_t kind, int *good)
         return LLM_OK;
     }
 
-    if (kind == LLM_PAGES_FIRST || rnd(2)) {
+    if (kind == LLM_KV_FULL || rnd(2)) {
         llm_pages_drop(p, s->page[i - WINDOW], kind);
 
     } else {
@@ -160,8 +160,9 @@ test_paths(uint32_t n, uint32_t n_nodes, uint32_t n_windows)
     llm_pages_t  *p;
 
     memset(seqs, 0, sizeof(seqs));
-    p = llm_pages_create(n, n_nodes, n_windows);
-    kind = n_windows ? LLM_PAGES_WINDOW : LLM_PAGES_FIRST;
+    p = llm_pages_create((uint32_t [LLM_KV_KINDS]) { n, n_windows },
+                         n_nodes);
+    kind = n_windows ? LLM_KV_WINDOW : LLM_KV_FULL;
     good = 1;
     found = 0;
     full = 0;
@@ -197,8 +198,8 @@ test_paths(uint32_t n, uint32_t n_nodes, uint32_t n_windows)
        "without a page", found, n_bare);
     ok(n_windows ? full > 100 : full == 0, "%u times there was no page", full);
     is_int(llm_pages_assert(p), 0, "nobody holds any");
-    ok(llm_pages_available(p, LLM_PAGES_FIRST) == n
-       && llm_pages_available(p, LLM_PAGES_WINDOW) == n_windows,
+    ok(llm_pages_available(p, LLM_KV_FULL) == n
+       && llm_pages_available(p, LLM_KV_WINDOW) == n_windows,
        "and all can be had");
 
     llm_pages_free(p);
@@ -215,7 +216,7 @@ test_pass(void)
     llm_salt_t    salt = { 0, 0 };
     llm_pages_t  *p;
 
-    p = llm_pages_create(4, 4, 3);
+    p = llm_pages_create((uint32_t [LLM_KV_KINDS]) { 4, 3 }, 4);
     page = LLM_PAGE_NONE;
 
     for (i = 0; i < 3; i++) {
@@ -225,32 +226,32 @@ test_pass(void)
                                    &salt, tokens[i]);
     }
 
-    llm_pages_drop(p, node[0], LLM_PAGES_WINDOW);
-    llm_pages_pass(p, node[1], LLM_PAGES_WINDOW);
-    llm_pages_drop(p, node[2], LLM_PAGES_WINDOW);
+    llm_pages_drop(p, node[0], LLM_KV_WINDOW);
+    llm_pages_pass(p, node[1], LLM_KV_WINDOW);
+    llm_pages_drop(p, node[2], LLM_KV_WINDOW);
 
     page = alloc(p);
     is_int(llm_pages_attach(p, page), LLM_OK, "a page of windows");
-    ok(llm_pages_number(p, node[1], LLM_PAGES_WINDOW) == LLM_PAGE_NONE
-       && llm_pages_number(p, node[0], LLM_PAGES_WINDOW) != LLM_PAGE_NONE,
+    ok(llm_pages_number(p, node[1], LLM_KV_WINDOW) == LLM_PAGE_NONE
+       && llm_pages_number(p, node[0], LLM_KV_WINDOW) != LLM_PAGE_NONE,
        "is one that was passed");
     ok(llm_pages_in_tree(p, node[1])
-       && llm_pages_number(p, node[1], LLM_PAGES_FIRST) != LLM_PAGE_NONE,
+       && llm_pages_number(p, node[1], LLM_KV_FULL) != LLM_PAGE_NONE,
        "whose node stays");
 
-    llm_pages_drop(p, page, LLM_PAGES_WINDOW);
+    llm_pages_drop(p, page, LLM_KV_WINDOW);
 
     for (i = 3; i-- > 0; /* void */ ) {
-        llm_pages_drop(p, node[i], LLM_PAGES_FIRST);
+        llm_pages_drop(p, node[i], LLM_KV_FULL);
     }
 
-    llm_pages_drop(p, page, LLM_PAGES_FIRST);
+    llm_pages_drop(p, page, LLM_KV_FULL);
 
     for (i = 0; i < 4; i++) {
         (void) alloc(p);
     }
 
-    is_int(llm_pages_available(p, LLM_PAGES_WINDOW), 3,
+    is_int(llm_pages_available(p, LLM_KV_WINDOW), 3,
            "with its other page a node loses that, too");
     (void) llm_pages_assert(p);
     llm_pages_free(p);

@@ -362,7 +362,7 @@ step(run_t *r, const uint32_t *take)
     b.pos = pos;
     b.seq_rows = ends;
     b.kv_len = kv_len;
-    b.pages = pages;
+    b.pages[LLM_KV_FULL] = pages;
     b.slots = slots;
 
     x = take_rows(r, r->in->x, r->in->cols, take);

@@ -26,7 +26,7 @@ static const uint32_t   out_rows[] = { 0, 2 };
 static const llm_batch_t  batch = {
     .n_tokens = 3, .n_seqs = 2, .n_out = 2, .max_pages = 1,
     .tokens = tokens, .pos = pos, .seq_rows = seq_rows, .kv_len = kv_len,
-    .pages = pages, .out_rows = out_rows
+    .pages = { pages }, .out_rows = out_rows
 };
 
 

@@ -277,13 +277,13 @@ result_of(const llm_batch_t *b, uint32_t seq, const results_t *before,
     state_hash = recurrent ? recur(b, seq, before, row) : 0;
 
     if (window && n_windows == 0) {
-        return state_hash ^ look(kv, b->pages + at, b->pos[row]);
+        return state_hash ^ look(kv, b->pages[LLM_KV_FULL] + at, b->pos[row]);
     }
 
     h = recurrent && state_hash != h ? ~h : h;
 
-    return n_windows
-           ? h ^ look(kv_windows, b->window_pages + at, b->pos[row]) : h;
+    return n_windows ? h ^ look(kv_windows, b->pages[LLM_KV_WINDOW] + at,
+                                b->pos[row]) : h;
 }
 
 
@@ -309,7 +309,7 @@ compute(results_t *res, const results_t *before, llm_err_t *err)
     /* all is written before anything is read, as on a real device */
 
     for (i = 0; i < b->n_seqs; i++) {
-        pages = b->pages + (size_t) i * b->max_pages;
+        pages = b->pages[LLM_KV_FULL] + (size_t) i * b->max_pages;
 
         for (row = b->seq_rows[i]; row < b->seq_rows[i + 1]; row++) {
             k = b->pos[row];
@@ -317,8 +317,8 @@ compute(results_t *res, const results_t *before, llm_err_t *err)
                 token_of(b, before, row);
 
             if (n_windows) {
-                page = b->window_pages[(size_t) i * b->max_pages
-                                       + k / LLM_KV_PAGE];
+                page = b->pages[LLM_KV_WINDOW]
+                               [(size_t) i * b->max_pages + k / LLM_KV_PAGE];
                 kv_windows[page][k % LLM_KV_PAGE] = token_of(b, before, row);
             }
         }
@@ -331,7 +331,7 @@ compute(results_t *res, const results_t *before, llm_err_t *err)
     }
 
     for (i = 0; i < b->n_seqs; i++) {
-        pages = b->pages + (size_t) i * b->max_pages;
+        pages = b->pages[LLM_KV_FULL] + (size_t) i * b->max_pages;
 
         for (k = 0, h = 0; k < b->kv_len[i]; k++) {
             h = hash_token(h, kv[pages[k / LLM_KV_PAGE]][k % LLM_KV_PAGE], k);
@@ -457,16 +457,16 @@ rank_of(void *data, const float *v)
 
 
 static inline void
-copy_page(void *data, int windows, uint32_t src, uint32_t dst)
+copy_page(void *data, uint32_t kind, uint32_t src, uint32_t dst)
 {
-    int32_t   (*cells)[LLM_KV_PAGE] = windows ? kv_windows : kv;
+    int32_t   (*cells)[LLM_KV_PAGE] = kind == LLM_KV_WINDOW ? kv_windows : kv;
     llm_err_t   err;
 
     (void) data;
     (void) compute_until(n_submitted, &err);
 
     memcpy(cells[dst], cells[src], sizeof(cells[dst]));
-    n_copies += !windows;
+    n_copies += kind == LLM_KV_FULL;
 }
 
 
@@ -541,8 +541,8 @@ open_all(uint32_t n_pages, uint32_t ctx, uint32_t max_seqs, uint32_t chunk,
     conf.runner.chunk = chunk;
     conf.runner.max_seqs = max_seqs;
     conf.runner.max_out = max_seqs + 7;
-    conf.runner.n_pages = n_pages;
-    conf.runner.n_window_pages = n_windows;
+    conf.runner.n_pages[LLM_KV_FULL] = n_pages;
+    conf.runner.n_pages[LLM_KV_WINDOW] = n_windows;
     conf.runner.submit = submit;
     conf.runner.wait = wait_step;
     conf.runner.overlaps = overlapping;
@@ -883,14 +883,14 @@ random_prompt(int32_t *ids, uint32_t max)
 static inline uint32_t
 free_pages(void)
 {
-    return llm_pages_available(sched->pages, LLM_PAGES_FIRST);
+    return llm_pages_available(sched->pages, LLM_KV_FULL);
 }
 
 
 static inline uint32_t
 free_windows(void)
 {
-    return llm_pages_available(sched->pages, LLM_PAGES_WINDOW);
+    return llm_pages_available(sched->pages, LLM_KV_WINDOW);
 }
 
 #endif /* LLM_T_SCHED_RIG_H */

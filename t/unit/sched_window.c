@@ -52,7 +52,7 @@ test_memory(uint32_t flags)
     open_all(60, 1200, 2, 64, 1 << 17);
 
     add(ask(0, ids, 1000, 1, 150, flags));
-    most = run_counting(LLM_PAGES_FIRST);
+    most = run_counting(LLM_KV_FULL);
 
     ok(is_right(&asks[0], 0, 150), "1150 tokens, a window of 40: right");
 
@@ -137,14 +137,14 @@ test_mixed_memory(uint32_t flags)
     open_all(75, 1200, 2, 64, 1 << 17);
 
     add(ask(0, ids, 1000, 1, 150, flags));
-    most = run_counting(LLM_PAGES_WINDOW);
+    most = run_counting(LLM_KV_WINDOW);
 
     ok(is_right(&asks[0], 0, 150), "mixed, 1150 tokens: right");
     ok(most > 3 && most <= 3 + 4 + 4 + 2, "%u pages of windows at most", most);
     ok(free_pages() == 75 && free_windows() == 40, "all pages came back");
 
     add(ask(1, ids, 1000, 1, 150, flags));
-    most = run_counting(LLM_PAGES_FIRST);
+    most = run_counting(LLM_KV_FULL);
     ok(is_right(&asks[1], 0, 150) && most == 72,
        "the others grow with the text: %u", most);
     close_all();
@@ -201,7 +201,7 @@ test_mixed_prefix(void)
     }
 
     is_int(cached(5, ids, 900, 5), 0, "without its window it is not found");
-    is_int(llm_pages_cached(sched->pages, LLM_PAGES_FIRST) < 200, 1,
+    is_int(llm_pages_cached(sched->pages, LLM_KV_FULL) < 200, 1,
            "what is computed again is there once");
     is_int(cached(6, ids, 900, 5), 896, "then it is found again");
 

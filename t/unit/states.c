@@ -59,7 +59,7 @@ step(llm_model_t *m, uint32_t from, uint32_t n, llm_gives_t gives, int beside,
     b.pos = pos;
     b.seq_rows = rows;
     b.kv_len = kv_len;
-    b.pages = pages;
+    b.pages[LLM_KV_FULL] = pages;
     b.out_rows = out_rows;
 
     if (llm_model_forward(m, &b, err) != LLM_OK) {

@@ -48,7 +48,7 @@ steps_run(llm_model_t *m, uint32_t first, uint32_t others)
         b.pos = pos;
         b.seq_rows = rows;
         b.kv_len = &kv_len;
-        b.pages = &page;
+        b.pages[LLM_KV_FULL] = &page;
         b.out_rows = out;
         b.slots = &slot;
         b.gives = encoder ? LLM_GIVES_STATES : LLM_GIVES_LOGITS;

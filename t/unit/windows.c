@@ -158,8 +158,9 @@ check_bits(const char *device, const char *isa)
         return;
     }
 
-    is_int(llm_model_n_window_pages(m), 0, "%s %s: a step as long as ctx: one "
-           "cache", device, isa ? isa : "");
+    is_int(llm_model_n_pages(m, LLM_KV_WINDOW), 0,
+           "%s %s: a step as long as ctx: one cache", device,
+           isa ? isa : "");
 
     n_vocab = llm_model_hparams(m)->n_vocab;
     size = (size_t) N_IDS * n_vocab * sizeof(float);
@@ -181,8 +182,9 @@ check_bits(const char *device, const char *isa)
 
     if (ok(m != NULL, "%s: two caches", device)) {
         is_int(llm_model_window(m), WINDOW, "its window");
-        is_int(llm_model_n_pages(m), 2 * CTX / LLM_KV_PAGE, "pages for all");
-        is_int(llm_model_n_window_pages(m),
+        is_int(llm_model_n_pages(m, LLM_KV_FULL), 2 * CTX / LLM_KV_PAGE,
+               "pages for all");
+        is_int(llm_model_n_pages(m, LLM_KV_WINDOW),
                2 * RING + 2 * CTX / LLM_KV_PAGE / 8, "and for windows");
 
         for (i = 0; i < (slow ? 1 : llm_nelems(steps)); i++) {
@@ -226,8 +228,8 @@ check_copy(void)
     b.pos = pos;
     b.seq_rows = rows;
     b.kv_len = &kv_len;
-    b.pages = pages;
-    b.window_pages = windows;
+    b.pages[LLM_KV_FULL] = pages;
+    b.pages[LLM_KV_WINDOW] = windows;
     b.out_rows = &out;
 
     for (i = 0; i < CTX / LLM_KV_PAGE; i++) {
@@ -249,8 +251,8 @@ check_copy(void)
     /* the last step once more, what it sees in another place */
 
     i = n / LLM_KV_PAGE - 2;
-    llm_model_copy_page(m, 1, windows[i], RING + 1);
-    llm_model_copy_page(m, 1, RING, windows[i]);
+    llm_model_copy_page(m, LLM_KV_WINDOW, windows[i], RING + 1);
+    llm_model_copy_page(m, LLM_KV_WINDOW, RING, windows[i]);
     windows[i] = RING + 1;
     kv_len = n;
 
@@ -279,8 +281,8 @@ check_sizes(void)
     one = pages * first + RING * windows;
 
     m = load("cpu", NULL, CTX, BATCH, one, &err);
-    ok(m && llm_model_n_pages(m) == pages
-       && llm_model_n_window_pages(m) == RING,
+    ok(m && llm_model_n_pages(m, LLM_KV_FULL) == pages
+       && llm_model_n_pages(m, LLM_KV_WINDOW) == RING,
        "memory for one sequence");
     llm_model_free(m);
 
@@ -297,7 +299,8 @@ check_sizes(void)
 
     m = load("cpu", NULL, 0, BATCH, 4 * (first + windows), &err);
     ok(m && llm_model_ctx(m) == 4 * LLM_KV_PAGE
-       && llm_model_n_window_pages(m) == 4, "down to less than a window");
+       && llm_model_n_pages(m, LLM_KV_WINDOW) == 4,
+       "down to less than a window");
     llm_model_free(m);
 
     for (bytes = 2 * one; bytes < 20 * one; bytes += one / 3) {
@@ -308,8 +311,8 @@ check_sizes(void)
             break;
         }
 
-        n[0] = llm_model_n_pages(m);
-        n[1] = llm_model_n_window_pages(m);
+        n[0] = llm_model_n_pages(m, LLM_KV_FULL);
+        n[1] = llm_model_n_pages(m, LLM_KV_WINDOW);
         llm_model_free(m);
 
         if (n[0] * first + n[1] * windows > bytes
