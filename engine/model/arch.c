@@ -137,7 +137,6 @@ llm_desc_facts(llm_desc_t *d)
     { name, LLM_DIM_##in, LLM_DIM_##out, LLM_DIM_N_EXPERTS },
 #define LLM_HEADS(ID, name, in, out)                                         \
     { name, LLM_DIM_##in, LLM_DIM_##out, LLM_DIM_N_HEADS },
-#define LLM_GLOBAL(ID, name, in, out)
 #include "engine/model/tensors.def"
     };
 

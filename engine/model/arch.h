@@ -34,72 +34,22 @@
 /* tensors of one layer, the rows of tensors.def */
 typedef enum {
 #define LLM_TENSOR(ID, name, in, out)  LLM_LT_##ID,
-#define LLM_GLOBAL(ID, name, in, out)
 #include "engine/model/tensors.def"
     LLM_LT_N
 } llm_layer_tensor_t;
 
 /* tensors of the whole model, likewise */
 typedef enum {
-#define LLM_TENSOR(ID, name, in, out)
 #define LLM_GLOBAL(ID, name, in, out)  LLM_GT_##ID,
 #include "engine/model/tensors.def"
     LLM_GT_N
 } llm_global_tensor_t;
 
-/* the dimensions of tensors, by which tensors.def gives shapes */
+/* dimensions of tensors and buffers, likewise */
 typedef enum {
-    LLM_DIM_NONE = 0,                   /* a vector has no second one */
-    LLM_DIM_ONE,
-    LLM_DIM_EMBD,
-    LLM_DIM_FF,
-    LLM_DIM_FF_EXPERT,                  /* inside of one expert */
-    LLM_DIM_FF_SHARED,                  /* of the shared experts */
-    LLM_DIM_ROUTER,                     /* a number for each expert */
-    LLM_DIM_Q,                          /* all heads of Q */
-    LLM_DIM_K,
-    LLM_DIM_V,
-    LLM_DIM_HEADS,                      /* all heads of attention's result */
-    LLM_DIM_HEAD_K,                     /* one head */
-    LLM_DIM_N_HEADS,                    /* as a second dimension, of a vector
-                                           for each head, expert or group;
-                                           and the next four */
-    LLM_DIM_N_KV_HEADS,
-    LLM_DIM_N_EXPERTS,
-    LLM_DIM_N_SSM_HEADS,
-    LLM_DIM_N_SSM_GROUPS,
-    LLM_DIM_Q_GATE,                     /* all heads of Q, each with its gate
-                                           behind it */
-    LLM_DIM_CONV,                       /* channels of a short convolution */
-    LLM_DIM_CONV_WIDTH,                 /* inputs that it sees: of a vector,
-                                           one for each channel */
-    LLM_DIM_SSM,                        /* all heads of a recurrent layer */
-    LLM_DIM_SSM_MIXED,                  /* they, and the convolution's
-                                           channels */
-    LLM_DIM_SSM_HEAD,                   /* one of them */
-    LLM_DIM_SSM_HEADS,                  /* a number for each of them */
-    LLM_DIM_SSM_HEADS_2,                /* two numbers */
-    LLM_DIM_SSM_GROUP,                  /* heads that are normalised
-                                           together */
-    LLM_DIM_VOCAB,
-    LLM_DIM_CTX,                        /* positions the model was trained
-                                           for */
-    LLM_DIM_ROT,                        /* pairs of RoPE */
-    LLM_DIM_Q_RANK,                     /* of latent attention, see
-                                           llm_layer_desc_t, as the next ones;
-                                           0 in layers without */
-    LLM_DIM_LATENT,
-    LLM_DIM_LATENT_ROPE,                /* the rotated part of a head */
-    LLM_DIM_HEAD_PLAIN,
-    LLM_DIM_HEAD_OUT,
-    LLM_DIM_Q_HEADS,                    /* all heads of Q, before the keys'
-                                           matrices */
-    LLM_DIM_OUT_HEADS,                  /* all heads of the result */
-    LLM_DIM_KV_HEADS,                   /* keys and values of all heads */
-    LLM_DIM_INPUT,                      /* one layer's own input */
-    LLM_DIM_INPUTS,                     /* those of all layers */
-    LLM_DIM_ANY                         /* as a second dimension: what the
-                                           file has */
+#define LLM_DIM(ID, value)  LLM_DIM_##ID,
+#include "engine/model/tensors.def"
+    LLM_DIM_N
 } llm_dim_t;
 
 typedef struct {
@@ -324,10 +274,9 @@ uint32_t llm_desc_window(llm_desc_t *d, uint32_t ctx, int *mixed);
 
 /* dims.c: is the tensor a matrix for linear(), and not a vector? */
 int llm_layer_tensor_is_matrix(const llm_desc_t *d, llm_layer_tensor_t t);
-/* a size of a layer, and the largest of all layers */
+/* a dimension of a layer */
 uint32_t llm_desc_dim(const llm_desc_t *d, const llm_layer_desc_t *l,
     llm_dim_t dim);
-uint32_t llm_desc_max(const llm_desc_t *d, llm_dim_t dim);
 
 /* experts.c: the layer's mixture, if the architecture has some */
 int llm_read_experts(llm_reader_t *r, uint32_t layer);

@@ -183,20 +183,6 @@ llm_block_attend(const llm_pass_t *p)
     out = gates ? a[LLM_MA_ATTN_OUT] : a[LLM_MA_ATTN];
     rope = llm_pass_rope(p);
 
-    (void) llm_pass_act(p, LLM_MA_Q, d->n_heads * d->head_dim_k);
-    (void) llm_pass_act(p, LLM_MA_K, d->n_kv_heads * d->head_dim_k);
-    (void) llm_pass_act(p, LLM_MA_V, d->n_kv_heads * d->head_dim_v);
-    (void) llm_pass_act(p, LLM_MA_ATTN, d->n_heads * d->head_dim_v);
-
-    if (d->gated) {
-        (void) llm_pass_act(p, LLM_MA_Q_GATE, 2 * d->n_heads * d->head_dim_k);
-    }
-
-    if (gates) {
-        (void) llm_pass_act(p, LLM_MA_ATTN_GATE, d->n_heads * d->head_dim_v);
-        (void) llm_pass_act(p, LLM_MA_ATTN_OUT, d->n_heads * d->head_dim_v);
-    }
-
     llm_pass_norm(p, p->x, LLM_LT_ATTN_NORM, LLM_LT_ATTN_NORM_BIAS,
                   a[LLM_MA_H]);
     llm_attend_products(p, own);
@@ -242,8 +228,21 @@ static const llm_tensor_want_t  llm_attend_tensors[] = {
 };
 
 
+static const llm_buffer_want_t  llm_attend_buffers[] = {
+    { LLM_MA_Q, LLM_DIM_Q },
+    { LLM_MA_K, LLM_DIM_K },
+    { LLM_MA_V, LLM_DIM_V },
+    { LLM_MA_ATTN, LLM_DIM_HEADS },
+    { LLM_MA_Q_GATE, LLM_DIM_Q_GATE },
+    { LLM_MA_ATTN_GATE, LLM_DIM_GATES },
+    { LLM_MA_ATTN_OUT, LLM_DIM_GATES },
+    { LLM_MA_N, LLM_DIM_NONE }
+};
+
+
 const llm_block_t  llm_block_attention = {
     .forward = llm_block_attend,
     .mixes = 1,
-    .tensors = llm_attend_tensors
+    .tensors = llm_attend_tensors,
+    .buffers = llm_attend_buffers
 };

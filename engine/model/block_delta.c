@@ -33,7 +33,7 @@ llm_delta_products(const llm_pass_t *p)
         return;
     }
 
-    both = llm_pass_act(p, LLM_MA_SSM_BOTH, 2 * d->state.n_heads);
+    both = a[LLM_MA_SSM_BOTH];
     out[2] = (llm_linear_t) { l->w[LLM_LT_DELTA_BOTH], NULL, both, 0 };
     m->ops->linear(m->dev, p->rows, a[LLM_MA_H], out, 3);
     m->ops->pieces(m->dev, p->rows, both, 0, n, 2 * n, a[LLM_MA_SSM_BETA]);
@@ -73,9 +73,6 @@ llm_block_delta_net(const llm_pass_t *p)
         .group = d->state.n_cols
     };
 
-    llm_pass_state_acts(p);
-    (void) llm_pass_act(p, LLM_MA_SSM_BETA, d->state.n_heads);
-
     llm_pass_norm(p, p->x, LLM_LT_ATTN_NORM, LLM_LT_N, a[LLM_MA_H]);
     llm_delta_products(p);
 
@@ -109,9 +106,23 @@ static const llm_tensor_want_t  llm_delta_tensors[] = {
 };
 
 
+static const llm_buffer_want_t  llm_delta_buffers[] = {
+    { LLM_MA_CONV_IN, LLM_DIM_CONV },
+    { LLM_MA_CONV, LLM_DIM_CONV },
+    { LLM_MA_SSM, LLM_DIM_SSM },
+    { LLM_MA_SSM_GATE, LLM_DIM_SSM },
+    { LLM_MA_SSM_GLU, LLM_DIM_SSM },
+    { LLM_MA_SSM_DT, LLM_DIM_SSM_HEADS },
+    { LLM_MA_SSM_BETA, LLM_DIM_SSM_HEADS },
+    { LLM_MA_SSM_BOTH, LLM_DIM_SSM_HEADS_2 },
+    { LLM_MA_N, LLM_DIM_NONE }
+};
+
+
 const llm_block_t  llm_block_delta = {
     .forward = llm_block_delta_net,
     .mixes = 1,
     .needs = LLM_CAN_STATE | LLM_CAN_NORMS,
-    .tensors = llm_delta_tensors
+    .tensors = llm_delta_tensors,
+    .buffers = llm_delta_buffers
 };

@@ -14,9 +14,9 @@ llm_pass_feed(const llm_pass_t *p, const llm_act_t *h)
     const llm_layer_desc_t   *d = p->d;
     const llm_model_layer_t  *l = p->l;
 
-    gate = llm_pass_act(p, LLM_MA_GATE, d->n_ff);
-    up = llm_pass_act(p, LLM_MA_UP, d->n_ff);
-    glu = llm_pass_act(p, LLM_MA_GLU, d->n_ff);
+    gate = m->act[LLM_MA_GATE];
+    up = m->act[LLM_MA_UP];
+    glu = m->act[LLM_MA_GLU];
 
     llm_linear_t  products[] = {
         { l->w[LLM_LT_UP], l->v[LLM_LT_UP_BIAS], up, 0 },
@@ -67,7 +67,16 @@ static const llm_tensor_want_t  llm_feed_tensors[] = {
 };
 
 
+static const llm_buffer_want_t  llm_feed_buffers[] = {
+    { LLM_MA_GATE, LLM_DIM_FF },
+    { LLM_MA_UP, LLM_DIM_FF },
+    { LLM_MA_GLU, LLM_DIM_FF },
+    { LLM_MA_N, LLM_DIM_NONE }
+};
+
+
 const llm_block_t  llm_block_ffn = {
     .forward = llm_block_feed,
-    .tensors = llm_feed_tensors
+    .tensors = llm_feed_tensors,
+    .buffers = llm_feed_buffers
 };

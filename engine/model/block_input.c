@@ -79,9 +79,21 @@ static const llm_tensor_want_t  llm_input_tensors[] = {
 };
 
 
+static const llm_buffer_want_t  llm_input_buffers[] = {
+    { LLM_MA_INPUTS, LLM_DIM_INPUTS },
+    { LLM_MA_INPUTS_PROJ, LLM_DIM_INPUTS },
+    { LLM_MA_INPUT, LLM_DIM_INPUT },
+    { LLM_MA_INPUT_OUT, LLM_DIM_INPUT },
+    { LLM_MA_INPUT_GATE, LLM_DIM_INPUT },
+    { LLM_MA_INPUT_GLU, LLM_DIM_INPUT },
+    { LLM_MA_N, LLM_DIM_NONE }
+};
+
+
 const llm_block_t  llm_block_input = {
     .forward = llm_block_take_input,
-    .tensors = llm_input_tensors
+    .tensors = llm_input_tensors,
+    .buffers = llm_input_buffers
 };
 
 

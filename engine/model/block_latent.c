@@ -48,7 +48,6 @@ llm_latent_products(const llm_pass_t *p)
 static void
 llm_block_attend_latent(const llm_pass_t *p)
 {
-    uint32_t                  n_rot;
     llm_rope_t                rope;
     llm_model_t              *m = p->m;
     llm_act_t                *const *a = m->act;
@@ -69,21 +68,7 @@ llm_block_attend_latent(const llm_pass_t *p)
         .temp_offset = d->temp_offset
     };
 
-    n_rot = d->head_dim_k - d->head_dim_v;
     rope = llm_pass_rope(p);
-
-    if (d->q_rank) {
-        (void) llm_pass_act(p, LLM_MA_Q_LOW, d->q_rank);
-        (void) llm_pass_act(p, LLM_MA_Q_LOW_H, d->q_rank);
-    }
-
-    (void) llm_pass_act(p, LLM_MA_Q_HEADS, d->n_heads
-                                           * (d->head_plain + n_rot));
-    (void) llm_pass_act(p, LLM_MA_Q, d->n_heads * d->head_dim_k);
-    (void) llm_pass_act(p, LLM_MA_K, n_rot);
-    (void) llm_pass_act(p, LLM_MA_V, d->head_dim_v);
-    (void) llm_pass_act(p, LLM_MA_ATTN, d->n_heads * d->head_dim_v);
-    (void) llm_pass_act(p, LLM_MA_HEADS, d->n_heads * d->head_out);
 
     llm_pass_norm(p, p->x, LLM_LT_ATTN_NORM, LLM_LT_ATTN_NORM_BIAS,
                   a[LLM_MA_H]);
@@ -117,9 +102,23 @@ static const llm_tensor_want_t  llm_latent_tensors[] = {
 };
 
 
+static const llm_buffer_want_t  llm_latent_buffers[] = {
+    { LLM_MA_Q_LOW, LLM_DIM_Q_RANK },
+    { LLM_MA_Q_LOW_H, LLM_DIM_Q_RANK },
+    { LLM_MA_Q_HEADS, LLM_DIM_Q_HEADS },
+    { LLM_MA_Q, LLM_DIM_Q },
+    { LLM_MA_K, LLM_DIM_LATENT_ROPE },
+    { LLM_MA_V, LLM_DIM_LATENT },
+    { LLM_MA_ATTN, LLM_DIM_HEADS },
+    { LLM_MA_HEADS, LLM_DIM_OUT_HEADS },
+    { LLM_MA_N, LLM_DIM_NONE }
+};
+
+
 const llm_block_t  llm_block_latent = {
     .forward = llm_block_attend_latent,
     .mixes = 1,
     .needs = LLM_CAN_LATENT,
-    .tensors = llm_latent_tensors
+    .tensors = llm_latent_tensors,
+    .buffers = llm_latent_buffers
 };

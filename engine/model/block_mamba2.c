@@ -52,8 +52,6 @@ llm_mamba2_forward(const llm_pass_t *p)
         .group = inner / d->n_ssm_groups
     };
 
-    llm_pass_state_acts(p);
-
     m->ops->linear(m->dev, p->rows, a[LLM_MA_H], in, 3);
     m->ops->conv(m->dev, &conv, a[LLM_MA_CONV_IN], m->state, a[LLM_MA_CONV]);
     m->ops->scan(m->dev, &scan, a[LLM_MA_CONV], a[LLM_MA_SSM_DT], m->state,
@@ -99,11 +97,23 @@ static const llm_tensor_want_t  llm_mamba2_tensors[] = {
 };
 
 
+static const llm_buffer_want_t  llm_mamba2_buffers[] = {
+    { LLM_MA_CONV_IN, LLM_DIM_CONV },
+    { LLM_MA_CONV, LLM_DIM_CONV },
+    { LLM_MA_SSM, LLM_DIM_SSM },
+    { LLM_MA_SSM_GATE, LLM_DIM_SSM },
+    { LLM_MA_SSM_GLU, LLM_DIM_SSM },
+    { LLM_MA_SSM_DT, LLM_DIM_SSM_HEADS },
+    { LLM_MA_N, LLM_DIM_NONE }
+};
+
+
 const llm_block_t  llm_block_mamba2 = {
     .forward = llm_block_mamba2_alone,
     .mixes = 1,
     .needs = LLM_CAN_STATE | LLM_CAN_NORMS,
-    .tensors = llm_mamba2_tensors
+    .tensors = llm_mamba2_tensors,
+    .buffers = llm_mamba2_buffers
 };
 
 /* behind attention, which has left its input in H */
@@ -111,5 +121,6 @@ const llm_block_t  llm_block_mamba2_beside = {
     .forward = llm_mamba2_forward,
     .mixes = 1,
     .needs = LLM_CAN_STATE | LLM_CAN_NORMS,
-    .tensors = llm_mamba2_tensors
+    .tensors = llm_mamba2_tensors,
+    .buffers = llm_mamba2_buffers
 };

@@ -45,14 +45,11 @@ llm_mix_forward(const llm_pass_t *p, const llm_act_t *r, const llm_act_t *x,
 
     memset(&a, 0, sizeof(a));
     a.choice = p->m->choice;
-    a.logits = llm_pass_act(p, LLM_MA_ROUTER, d->route.n_experts);
-
-    if (mix.shared_up) {
-        a.gate = llm_pass_act(p, LLM_MA_GATE, d->n_ff_shared);
-        a.up = llm_pass_act(p, LLM_MA_UP, d->n_ff_shared);
-        a.glu = llm_pass_act(p, LLM_MA_GLU, d->n_ff_shared);
-        a.open = p->m->act[LLM_MA_SWITCH];
-    }
+    a.logits = p->m->act[LLM_MA_ROUTER];
+    a.gate = p->m->act[LLM_MA_GATE];
+    a.up = p->m->act[LLM_MA_UP];
+    a.glu = p->m->act[LLM_MA_GLU];
+    a.open = p->m->act[LLM_MA_SWITCH];
 
     llm_mixture_forward(p->m->ops, p->m->dev, p->rows, &mix, &a, r, x, y);
 }
@@ -160,14 +157,37 @@ static const llm_tensor_want_t  llm_mix_beside_tensors[] = {
 };
 
 
+static const llm_buffer_want_t  llm_mix_buffers[] = {
+    { LLM_MA_ROUTER, LLM_DIM_ROUTER },
+    { LLM_MA_GATE, LLM_DIM_FF_SHARED },
+    { LLM_MA_UP, LLM_DIM_FF_SHARED },
+    { LLM_MA_GLU, LLM_DIM_FF_SHARED },
+    { LLM_MA_SWITCH, LLM_DIM_SWITCH },
+    { LLM_MA_N, LLM_DIM_NONE }
+};
+
+
 const llm_block_t  llm_block_mixture = {
     .forward = llm_block_mix,
     .needs = LLM_CAN_EXPERTS,
-    .tensors = llm_mix_tensors
+    .tensors = llm_mix_tensors,
+    .buffers = llm_mix_buffers
 };
+
+static const llm_buffer_want_t  llm_mix_beside_buffers[] = {
+    { LLM_MA_GATE, LLM_DIM_FF },
+    { LLM_MA_UP, LLM_DIM_FF },
+    { LLM_MA_GLU, LLM_DIM_FF },
+    { LLM_MA_ROUTER, LLM_DIM_ROUTER },
+    { LLM_MA_ROUTER_IN, LLM_DIM_EMBD },
+    { LLM_MA_MIXED, LLM_DIM_EMBD },
+    { LLM_MA_N, LLM_DIM_NONE }
+};
+
 
 const llm_block_t  llm_block_mixture_beside = {
     .forward = llm_block_mix_beside,
     .needs = LLM_CAN_EXPERTS,
-    .tensors = llm_mix_beside_tensors
+    .tensors = llm_mix_beside_tensors,
+    .buffers = llm_mix_beside_buffers
 };

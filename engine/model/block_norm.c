@@ -75,13 +75,27 @@ const llm_block_t  llm_block_attn_after = {
     .tensors = llm_attn_after_tensors
 };
 
-const llm_block_t  llm_block_keep = {
-    .forward = llm_block_keep_input
+static const llm_buffer_want_t  llm_keep_buffers[] = {
+    { LLM_MA_KEPT, LLM_DIM_EMBD },
+    { LLM_MA_N, LLM_DIM_NONE }
 };
+
+
+const llm_block_t  llm_block_keep = {
+    .forward = llm_block_keep_input,
+    .buffers = llm_keep_buffers
+};
+
+static const llm_buffer_want_t  llm_again_buffers[] = {
+    { LLM_MA_KEPT_OUT, LLM_DIM_EMBD },
+    { LLM_MA_N, LLM_DIM_NONE }
+};
+
 
 const llm_block_t  llm_block_attn_again = {
     .forward = llm_block_norm_again,
-    .tensors = llm_attn_again_tensors
+    .tensors = llm_attn_again_tensors,
+    .buffers = llm_again_buffers
 };
 
 const llm_block_t  llm_block_layer_after = {

@@ -15,7 +15,6 @@ llm_block_short(const llm_pass_t *p)
     llm_model_t              *m = p->m;
     llm_act_t                *const *a = m->act;
     const llm_model_layer_t  *l = p->l;
-    uint32_t                  n = p->d->state.conv_channels;
 
     /* x lies where the convolution's result will */
 
@@ -29,12 +28,6 @@ llm_block_short(const llm_pass_t *p)
         .layer = p->layer,
         .w = l->v[LLM_LT_SHORTCONV]
     };
-
-    (void) llm_pass_act(p, LLM_MA_CONV_IN, n);
-    (void) llm_pass_act(p, LLM_MA_CONV, n);
-    (void) llm_pass_act(p, LLM_MA_SSM, n);
-    (void) llm_pass_act(p, LLM_MA_SSM_GATE, n);
-    (void) llm_pass_act(p, LLM_MA_SSM_GLU, n);
 
     llm_pass_norm(p, p->x, LLM_LT_ATTN_NORM, LLM_LT_N, a[LLM_MA_H]);
     m->ops->linear(m->dev, p->rows, a[LLM_MA_H], in, 3);
@@ -64,9 +57,20 @@ static const llm_tensor_want_t  llm_shortconv_tensors[] = {
 };
 
 
+static const llm_buffer_want_t  llm_shortconv_buffers[] = {
+    { LLM_MA_CONV_IN, LLM_DIM_CONV },
+    { LLM_MA_CONV, LLM_DIM_CONV },
+    { LLM_MA_SSM, LLM_DIM_CONV },
+    { LLM_MA_SSM_GATE, LLM_DIM_CONV },
+    { LLM_MA_SSM_GLU, LLM_DIM_CONV },
+    { LLM_MA_N, LLM_DIM_NONE }
+};
+
+
 const llm_block_t  llm_block_shortconv = {
     .forward = llm_block_short,
     .mixes = 1,
     .needs = LLM_CAN_STATE | LLM_CAN_NORMS,
-    .tensors = llm_shortconv_tensors
+    .tensors = llm_shortconv_tensors,
+    .buffers = llm_shortconv_buffers
 };

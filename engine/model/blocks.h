@@ -2,6 +2,13 @@
  * The blocks that layers are chains of: what a block does to the residual
  * stream, and which of the layer's tensors it uses.  A block reads the
  * layer's description and never the architecture's name.
+ *
+ * To add a block: a section of tensors.def with the dimensions, tensors and
+ * buffers that no other has; a file block_NAME.c with its forward(), its lists
+ * of tensors and buffers and its llm_block_t; its name below.  What of it
+ * differs from layer to layer is a field of llm_layer_desc_t.  An architecture
+ * puts it into its layers' chains (.blocks of llm_arch_t, or
+ * llm_desc_chain()).  t/unit/rows.c adds one.
  */
 
 #ifndef LLM_MODEL_BLOCKS_H
@@ -30,7 +37,9 @@ struct llm_block_s {
     uint32_t                  needs;    /* what the device must be able to do
                                            for it, whatever the layer says:
                                            llm_can_t (or-ed) */
-    const llm_tensor_want_t  *tensors;
+    const llm_tensor_want_t  *tensors;  /* NULL: none, as the next */
+    const llm_buffer_want_t  *buffers;  /* which have their width when
+                                           forward() runs */
 };
 
 extern const llm_block_t  llm_block_attention;
@@ -51,11 +60,8 @@ extern const llm_block_t  llm_block_out_scale;
 
 /* pass.c: what blocks have in common */
 
-/* the buffer, its rows `cols` wide from now on */
-llm_act_t *llm_pass_act(const llm_pass_t *p, llm_model_act_t a,
-    uint32_t cols);
-/* the buffers of a layer whose state has heads, as wide as that says */
-void llm_pass_state_acts(const llm_pass_t *p);
+/* the buffers are as wide from now on as the list says of the layer */
+void llm_pass_buffers(const llm_pass_t *p, const llm_buffer_want_t *b);
 /* y = the model's kind of norm of x; without the tensor y = x, unless its
    norms have no weights */
 void llm_pass_norm(const llm_pass_t *p, const llm_act_t *x,

@@ -15,6 +15,18 @@
 #include <assert.h>
 
 
+const llm_buffer_want_t  llm_forward_buffers[] = {
+    { LLM_MA_X, LLM_DIM_EMBD },
+    { LLM_MA_H, LLM_DIM_EMBD },
+    { LLM_MA_OUT, LLM_DIM_EMBD },
+    { LLM_MA_X_OUT, LLM_DIM_EMBD },
+    { LLM_MA_H_OUT, LLM_DIM_EMBD },
+    { LLM_MA_LOGITS, LLM_DIM_LOGITS },
+    { LLM_MA_STATE, LLM_DIM_EMBD },
+    { LLM_MA_N, LLM_DIM_NONE }
+};
+
+
 /* the last block of the layer whose rows depend on each other */
 
 static uint32_t
@@ -131,6 +143,7 @@ llm_forward_step(llm_model_t *m)
                        && i == llm_forward_last_mix(p.d));
             p.ends = (narrows && m->n_out == 0);
 
+            llm_pass_buffers(&p, p.d->blocks[i]->buffers);
             p.d->blocks[i]->forward(&p);
 
             if (p.ends) {

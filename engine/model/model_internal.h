@@ -10,56 +10,18 @@
 
 #include <stdatomic.h>
 
-/* buffers of activations; rows are tokens */
+/* buffers of activations, the rows of tensors.def; their rows are tokens */
 typedef enum {
-    LLM_MA_X = 0,                       /* residual stream */
-    LLM_MA_H,                           /* after a norm */
-    LLM_MA_Q,
-    LLM_MA_K,
-    LLM_MA_V,
-    LLM_MA_Q_LOW,                       /* latent attention: Q's inner rows */
-    LLM_MA_Q_LOW_H,                     /* the same after their norm */
-    LLM_MA_Q_HEADS,                     /* Q before the keys' matrices */
-    LLM_MA_ATTN,
-    LLM_MA_HEADS,                       /* the result after the values'
-                                           matrices */
-    LLM_MA_GATE,
-    LLM_MA_UP,
-    LLM_MA_GLU,
-    LLM_MA_OUT,                         /* of a block, before a norm or a
-                                           scale */
-    LLM_MA_ROUTER,                      /* logits of the experts */
-    LLM_MA_ROUTER_IN,                   /* what the router reads, if it is not
-                                           H */
-    LLM_MA_SWITCH,                      /* of the shared experts */
-    LLM_MA_MIXED,                       /* the mixture's result, beside OUT */
-    LLM_MA_KEPT,                        /* a layer's input */
-    LLM_MA_KEPT_OUT,                    /* of the rows in out_rows */
-    LLM_MA_Q_GATE,                      /* Q, each head with its gate behind
-                                           it */
-    LLM_MA_ATTN_GATE,                   /* the gates of all heads */
-    LLM_MA_ATTN_OUT,                    /* attention's result, not gated */
-    LLM_MA_CONV_IN,                     /* of a short convolution */
-    LLM_MA_CONV,                        /* its result */
-    LLM_MA_SSM,                         /* a recurrent block's result */
-    LLM_MA_SSM_GATE,                    /* what it is multiplied by */
-    LLM_MA_SSM_GLU,                     /* both */
-    LLM_MA_SSM_DT,                      /* a number for each of its heads */
-    LLM_MA_SSM_BETA,                    /* another one */
-    LLM_MA_SSM_BOTH,                    /* the two as they came */
-    LLM_MA_INPUTS,                      /* the layers' own inputs */
-    LLM_MA_INPUTS_PROJ,
-    LLM_MA_INPUT,                       /* one layer's */
-    LLM_MA_INPUT_OUT,                   /* of the rows in out_rows */
-    LLM_MA_INPUT_GATE,
-    LLM_MA_INPUT_GLU,
-    LLM_MA_H_OUT,                       /* H of the rows in out_rows */
-    LLM_MA_X_OUT,                       /* residual stream of the rows in
-                                           out_rows */
-    LLM_MA_LOGITS,
-    LLM_MA_STATE,                       /* final states of these rows */
+#define LLM_BUFFER(ID, kind, rows)  LLM_MA_##ID,
+#include "engine/model/tensors.def"
     LLM_MA_N
 } llm_model_act_t;
+
+/* how wide a buffer is in a layer; lists end with LLM_MA_N */
+typedef struct {
+    llm_model_act_t    buffer;
+    llm_dim_t          cols;            /* 0: the layer does not use it */
+} llm_buffer_want_t;
 
 /* w for a matrix, v for a vector; both are NULL if the file does not have
    it */
@@ -193,6 +155,9 @@ void llm_load_kv_opts(const llm_load_t *l, uint32_t kind, llm_kv_opts_t *o);
    states */
 uint32_t llm_load_seq_pages(const llm_model_t *m, uint32_t kind);
 size_t llm_load_slot_size(const llm_load_t *l);
+
+/* forward.c: the buffers of the model itself, beside those of its blocks */
+extern const llm_buffer_want_t  llm_forward_buffers[];
 
 /* acts.c: buffers; the choice of experts, which all layers share */
 int llm_load_acts(llm_load_t *l);

@@ -6,33 +6,18 @@
 #include "engine/model/blocks.h"
 
 
-llm_act_t *
-llm_pass_act(const llm_pass_t *p, llm_model_act_t a, uint32_t cols)
-{
-    llm_act_t  *act;
-
-    act = p->m->act[a];
-
-    p->m->ops->act_cols(act, cols);
-
-    return act;
-}
-
-
 void
-llm_pass_state_acts(const llm_pass_t *p)
+llm_pass_buffers(const llm_pass_t *p, const llm_buffer_want_t *b)
 {
-    uint32_t                  inner;
-    const llm_state_layer_t  *s = &p->d->state;
+    uint32_t  cols;
 
-    inner = s->n_heads * s->n_cols;
+    for ( /* void */ ; b && b->buffer != LLM_MA_N; b++) {
+        cols = llm_desc_dim(&p->m->desc, p->d, b->cols);
 
-    (void) llm_pass_act(p, LLM_MA_CONV_IN, s->conv_channels);
-    (void) llm_pass_act(p, LLM_MA_CONV, s->conv_channels);
-    (void) llm_pass_act(p, LLM_MA_SSM, inner);
-    (void) llm_pass_act(p, LLM_MA_SSM_GATE, inner);
-    (void) llm_pass_act(p, LLM_MA_SSM_GLU, inner);
-    (void) llm_pass_act(p, LLM_MA_SSM_DT, s->n_heads);
+        if (cols) {
+            p->m->ops->act_cols(p->m->act[b->buffer], cols);
+        }
+    }
 }
 
 

@@ -14,7 +14,6 @@
 
 
 static const llm_tensor_fact_t  llm_globals[LLM_GT_N] = {
-#define LLM_TENSOR(ID, name, in, out)
 #define LLM_GLOBAL(ID, name, in, out)                                        \
     { name, LLM_DIM_##in, LLM_DIM_##out, LLM_DIM_NONE },
 #include "engine/model/tensors.def"

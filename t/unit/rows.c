@@ -483,14 +483,19 @@ llm_cpu_flip(llm_dev_t *dev, llm_rows_t rows, llm_act_t *x)
 }
 
 
-/* x -= W norm(x) */
+/* x -= W norm(x), by a buffer of its own */
 
 static void
 block_swap(const llm_pass_t *p)
 {
-    llm_pass_norm(p, p->x, LLM_LT_SWAP_NORM, LLM_LT_N, p->m->act[LLM_MA_H]);
-    p->m->ops->flip(p->m->dev, p->rows, p->m->act[LLM_MA_H]);
-    llm_pass_add(p, p->m->act[LLM_MA_H], LLM_LT_SWAP, LLM_LT_N, LLM_LT_N);
+    llm_model_t   *m = p->m;
+    llm_linear_t   out = { p->l->w[LLM_LT_SWAP], NULL, m->act[LLM_MA_SWAPPED],
+                           0 };
+
+    llm_pass_norm(p, p->x, LLM_LT_SWAP_NORM, LLM_LT_N, m->act[LLM_MA_H]);
+    m->ops->linear(m->dev, p->rows, m->act[LLM_MA_H], &out, 1);
+    m->ops->flip(m->dev, p->rows, out.y);
+    llm_pass_join(p, out.y, LLM_LT_N);
 }
 
 
@@ -501,10 +506,17 @@ static const llm_tensor_want_t  swap_tensors[] = {
 };
 
 
+static const llm_buffer_want_t  swap_buffers[] = {
+    { LLM_MA_SWAPPED, LLM_DIM_SWAP },
+    { LLM_MA_N, LLM_DIM_NONE }
+};
+
+
 static const llm_block_t  block_of_swap = {
     .forward = block_swap,
     .needs = LLM_CAN_FLIP,
-    .tensors = swap_tensors
+    .tensors = swap_tensors,
+    .buffers = swap_buffers
 };
 
 
