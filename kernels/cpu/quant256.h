@@ -373,6 +373,182 @@ quant_ahead(const llm_cpu_gemm_t *g, uint32_t row, uint32_t out)
 }
 
 
+/* the rows of x that a tile goes through, and where theirs lie in its arrays */
+typedef struct {
+    const llm_cpu_stage_t  *x;
+    const int8_t           *q[QUANT_MM];
+    size_t                  first[QUANT_MM];    /* of d */
+    size_t                  start[QUANT_MM];    /* of sums */
+    size_t                  low;        /* from the high parts of x to the low
+                                           ones */
+} quant_rows_t;
+
+
+simd_inline void
+quant_tile_rows(quant_rows_t *r, const llm_cpu_stage_t *x, uint32_t pack,
+    uint32_t row, const int mm, const int fine)
+{
+    int  m;
+
+    r->x = x;
+    r->low = fine ? (size_t) (x->q_low - x->q) : 0;
+
+    simd_unroll
+    for (m = 0; m < mm; m++) {
+        r->q[m] = x->q + (row + m) * x->stride;
+        r->first[m] = llm_stage_at(row + (uint32_t) m, x->n_blocks);
+        r->start[m] = llm_stage_at(row + (uint32_t) m,
+                                   x->n_blocks * (size_t) quant_halves(pack));
+    }
+}
+
+
+/* scales and minima of a block of 8 outputs; returns its codes */
+
+simd_inline const uint8_t *
+quant_tile_scales(uint32_t pack, int plain, const uint8_t *codes,
+    const uint8_t *scales, size_t b, size_t nb, uint32_t lane, __m256 d[2],
+    __m256 min[2])
+{
+    size_t        at, part;
+    const float  *fd = (const float *) (const void *) scales;
+
+    const size_t  halves = (size_t) quant_halves(pack);
+
+    if (!plain) {
+        quant_scales(pack, scales, b, lane, d, min);
+        return codes + b * quant_code_size(pack) + lane * 4;
+    }
+
+    simd_unroll
+    for (part = 0; part < halves; part++) {
+        at = (b * halves + part) * 16 + lane;
+        d[part] = _mm256_load_ps(fd + at);
+
+        if (quant_has_min(pack)) {
+            min[part] = _mm256_load_ps(fd + nb * 32 + at);
+        }
+    }
+
+    return codes + b * 512 + lane * 4;
+}
+
+
+/* a += codes times what lies `plane` behind x, of a half of a block */
+
+simd_inline void
+quant_tile_plane(const quant_rows_t *r, uint32_t pack, int plain,
+    const uint8_t *c, __m256i book, size_t plane, size_t b, size_t part,
+    const int mm, __m256i *a)
+{
+    int      i, m;
+    int32_t  x4;
+    __m256i  s[QUANT_MM], w, v;
+
+    const int      groups = quant_halves(pack) == 2 ? 4 : 8;
+    /* groups that 16 bits can hold */
+    const int      fit = quant_range(pack) >= 7 ? 1
+                         : quant_range(pack) == 6 ? 2
+                         : quant_range(pack) == 5 ? 4 : 8;
+    const int      narrow = fit < groups ? fit : groups;
+    const __m256i  ones = _mm256_set1_epi16(1);
+
+    simd_unroll
+    for (m = 0; m < mm; m++) {
+        s[m] = _mm256_setzero_si256();
+    }
+
+    simd_unroll
+    for (i = 0; i < groups; i++) {
+        w = quant_group(plain ? (uint32_t) LLM_PACK_Q8_0 : pack, c, book,
+                        (int) part * groups + i);
+
+        simd_unroll
+        for (m = 0; m < mm; m++) {
+            memcpy(&x4, r->q[m] + plane + b * LLM_BLOCK
+                        + ((int) part * groups + i) * 4, 4);
+            v = quant_products(pack, w, _mm256_set1_epi32(x4));
+
+            s[m] = i % narrow ? _mm256_add_epi16(s[m], v) : v;
+
+            if (i % narrow == narrow - 1) {
+                v = _mm256_madd_epi16(s[m], ones);
+                a[m] = _mm256_add_epi32(a[m], v);
+            }
+        }
+    }
+}
+
+
+/* a = the exact product of a half of a block */
+
+simd_inline void
+quant_tile_product(const quant_rows_t *r, uint32_t pack, int plain,
+    const uint8_t *c, __m256i book, size_t b, size_t part, const int mm,
+    const int fine, __m256i *a)
+{
+    int      m;
+    size_t   at;
+    __m256i  v;
+
+    const int     zero = quant_range(pack) == 8 ? -1 : quant_zero(pack);
+    const size_t  half = b * (size_t) quant_halves(pack) + part;
+
+    simd_unroll
+    for (m = 0; m < mm; m++) {
+        at = r->start[m] + half * 16;
+        a[m] = zero >= 0 && !fine ? _mm256_set1_epi32(r->x->zero[zero][at])
+                                  : _mm256_setzero_si256();
+    }
+
+    quant_tile_plane(r, pack, plain, c, book, 0, b, part, mm, a);
+
+    if (!fine) {
+        return;
+    }
+
+    simd_unroll
+    for (m = 0; m < mm; m++) {
+        at = r->start[m] + half * 16;
+        a[m] = _mm256_slli_epi32(a[m], 7);
+
+        if (zero >= 0) {
+            v = _mm256_set1_epi32(r->x->zero[zero][at]);
+            a[m] = _mm256_add_epi32(a[m], v);
+        }
+    }
+
+    quant_tile_plane(r, pack, plain, c, book, r->low, b, part, mm, a);
+}
+
+
+/* acc += what the product of a half of a block stands for */
+
+simd_inline void
+quant_tile_add(const quant_rows_t *r, uint32_t pack, size_t b, size_t part,
+    const int mm, __m256 d, __m256 min, const __m256i *a, __m256 *acc)
+{
+    int           m;
+    size_t        at;
+    __m256        f;
+    const float  *sums;
+
+    sums = quant_halves(pack) == 2 ? r->x->half : r->x->sum;
+
+    simd_unroll
+    for (m = 0; m < mm; m++) {
+        f = _mm256_set1_ps(r->x->d[r->first[m] + b * 16]);
+        acc[m] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(a[m]),
+                                 _mm256_mul_ps(d, f), acc[m]);
+
+        if (quant_has_min(pack)) {
+            at = r->start[m] + (b * (size_t) quant_halves(pack) + part) * 16;
+            acc[m] = _mm256_fmadd_ps(min, _mm256_set1_ps(sums[at]), acc[m]);
+        }
+    }
+}
+
+
 /*
  * mm rows by 8 outputs of a panel from `lane`; codes and scales are the
  * packed ones, or bytes and floats of the scratch where plain.
@@ -383,136 +559,38 @@ quant_tile(const llm_cpu_gemm_t *g, uint32_t pack, int plain,
     const uint8_t *codes, const uint8_t *scales, uint32_t out, uint32_t lane,
     uint32_t row, const int mm, const int fine)
 {
-    int                     i, m, zero, plane;
-    size_t                  at, nb, low;
-    size_t                  first[QUANT_MM], start[QUANT_MM];
-    int32_t                 x4;
-    __m256                  acc[QUANT_MM], d[2], min[2], f;
-    __m256i                 a[QUANT_MM], s[QUANT_MM], w, v, ones, book;
-    size_t                  b, part;
-    const float            *fd, *sums;
-    quant_ahead_t           ahead;
-    const int8_t           *q[QUANT_MM];
-    const uint8_t          *c;
-    const llm_cpu_stage_t  *x;
+    int             m;
+    size_t          at, b, part;
+    __m256          acc[QUANT_MM], d[2], min[2];
+    __m256i         a[QUANT_MM], book;
+    quant_rows_t    r;
+    quant_ahead_t   ahead;
+    const uint8_t  *c;
 
-    const size_t            halves = (size_t) quant_halves(pack);
-    const int               groups = quant_halves(pack) == 2 ? 4 : 8;
-    /* groups that 16 bits can hold */
-    const int               fit = quant_range(pack) >= 7 ? 1
-                                  : quant_range(pack) == 6 ? 2
-                                  : quant_range(pack) == 5 ? 4 : 8;
-    const int               narrow = fit < groups ? fit : groups;
-
-    x = g->x;
-    nb = x->n_blocks;
-    zero = quant_range(pack) == 8 ? -1 : quant_zero(pack);
-    sums = halves == 2 ? x->half : x->sum;
     book = quant_book(g->w);
-    ones = _mm256_set1_epi16(1);
-    fd = (const float *) (const void *) scales;
     min[0] = min[1] = _mm256_setzero_ps();
     ahead = quant_ahead(g, row, out);
-
-    /* from the high parts of x to the low ones */
-    low = fine ? (size_t) (x->q_low - x->q) : 0;
+    quant_tile_rows(&r, g->x, pack, row, mm, fine);
 
     simd_unroll
     for (m = 0; m < mm; m++) {
-        q[m] = x->q + (row + m) * x->stride;
-        first[m] = llm_stage_at(row + (uint32_t) m, nb);
-        start[m] = llm_stage_at(row + (uint32_t) m, nb * halves);
         acc[m] = _mm256_setzero_ps();
     }
 
-    for (b = 0; b < nb; b++) {
+    for (b = 0; b < g->x->n_blocks; b++) {
 
         for (at = 0; at < ahead.step; at += 64) {
             __builtin_prefetch(ahead.p + b * ahead.step + at, 0, 2);
         }
 
-        if (plain) {
-            c = codes + b * 512;
-
-            simd_unroll
-            for (part = 0; part < halves; part++) {
-                at = (b * halves + part) * 16 + lane;
-                d[part] = _mm256_load_ps(fd + at);
-
-                if (quant_has_min(pack)) {
-                    min[part] = _mm256_load_ps(fd + nb * 32 + at);
-                }
-            }
-
-        } else {
-            c = codes + b * quant_code_size(pack);
-            quant_scales(pack, scales, b, lane, d, min);
-        }
-
-        c += lane * 4;
+        c = quant_tile_scales(pack, plain, codes, scales, b, g->x->n_blocks,
+                              lane, d, min);
 
         simd_unroll
-        for (part = 0; part < halves; part++) {
-
-            simd_unroll
-            for (m = 0; m < mm; m++) {
-                at = start[m] + (b * halves + part) * 16;
-                a[m] = zero >= 0 && !fine
-                       ? _mm256_set1_epi32(x->zero[zero][at])
-                       : _mm256_setzero_si256();
-                s[m] = _mm256_setzero_si256();
-            }
-
-            simd_unroll
-            for (plane = 0; plane <= fine; plane++) {
-
-                simd_unroll
-                for (i = 0; i < groups; i++) {
-                    w = quant_group(plain ? (uint32_t) LLM_PACK_Q8_0 : pack,
-                                    c, book, (int) part * groups + i);
-
-                    simd_unroll
-                    for (m = 0; m < mm; m++) {
-                        memcpy(&x4, q[m] + (plane ? low : 0) + b * LLM_BLOCK
-                                    + ((int) part * groups + i) * 4, 4);
-                        v = quant_products(pack, w, _mm256_set1_epi32(x4));
-
-                        s[m] = i % narrow ? _mm256_add_epi16(s[m], v) : v;
-
-                        if (i % narrow == narrow - 1) {
-                            v = _mm256_madd_epi16(s[m], ones);
-                            a[m] = _mm256_add_epi32(a[m], v);
-                        }
-                    }
-                }
-
-                if (fine && plane == 0) {
-                    simd_unroll
-                    for (m = 0; m < mm; m++) {
-                        at = start[m] + (b * halves + part) * 16;
-                        a[m] = _mm256_slli_epi32(a[m], 7);
-
-                        if (zero >= 0) {
-                            v = _mm256_set1_epi32(x->zero[zero][at]);
-                            a[m] = _mm256_add_epi32(a[m], v);
-                        }
-                    }
-                }
-            }
-
-            simd_unroll
-            for (m = 0; m < mm; m++) {
-                f = _mm256_set1_ps(x->d[first[m] + (size_t) b * 16]);
-                acc[m] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(a[m]),
-                                         _mm256_mul_ps(d[part], f), acc[m]);
-
-                if (quant_has_min(pack)) {
-                    at = start[m] + (b * halves + part) * 16;
-                    acc[m] = _mm256_fmadd_ps(min[part],
-                                             _mm256_set1_ps(sums[at]),
-                                             acc[m]);
-                }
-            }
+        for (part = 0; part < (size_t) quant_halves(pack); part++) {
+            quant_tile_product(&r, pack, plain, c, book, b, part, mm, fine,
+                               a);
+            quant_tile_add(&r, pack, b, part, mm, d[part], min[part], a, acc);
         }
     }
 

@@ -153,6 +153,47 @@ llm_end_part(float acc[MT][NT][4], float total[MT][NT][4])
 }
 
 
+/* a stage's rows of the weight and of x: columns from step s on */
+
+template<int WROWS, int XROWS, int KS, int THREADS, int WSIZE, int FP8>
+static __device__ __forceinline__ void
+llm_fetch_step(uint8_t *stage, const llm_w_t<FP8> &w, const uint16_t *x,
+    uint32_t n_in, uint32_t n_rows, uint32_t rows, uint32_t s)
+{
+    llm_fetch_w<WROWS, KS, THREADS>(stage, w, n_in, blockIdx.x * WROWS,
+                                    n_rows, s * KS);
+    llm_fetch<XROWS, KS, THREADS>(stage + WSIZE, x, n_in, blockIdx.y * XROWS,
+                                  rows, s * KS);
+}
+
+
+/* the sums of a warp's tiles, whose first is at wm, wn of the block's */
+
+template<int WROWS, int XROWS, int MT, int NT>
+static __device__ __forceinline__ void
+llm_put_tiles(const llm_out_t &o, uint32_t wm, uint32_t wn, uint32_t lane,
+    const float sum[MT][NT][4])
+{
+    int       i, m, n;
+    uint32_t  wcol, row;
+
+#pragma unroll
+    for (m = 0; m < MT; m++) {
+#pragma unroll
+        for (n = 0; n < NT; n++) {
+#pragma unroll
+            for (i = 0; i < 4; i++) {
+                wcol = blockIdx.x * WROWS + wm + m * 16 + lane / 4
+                       + (i & 2 ? 8 : 0);
+                row = llm_unrelated(blockIdx.y * XROWS + wn + n * 8
+                                    + lane % 4 * 2 + (i & 1));
+                llm_put(o, row, wcol, sum[m][n][i]);
+            }
+        }
+    }
+}
+
+
 /*
  * A block of WM by WN warps computes WM * MT * 16 columns of the result for
  * WN * NT * 8 rows.  n_in is a multiple of 32.
@@ -165,10 +206,9 @@ __launch_bounds__(WM * WN * 32)
 llm_k_linear_16(llm_w_t<FP8> w, const uint16_t *x, uint32_t n_in,
     llm_out_t o)
 {
-    int        i, m, n;
     float      acc[MT][NT][4], total[MT][NT][4];
     uint8_t   *stage;
-    uint32_t   lane, warp, wm, wn, k, s, c, steps, part, end, rows, wcol, row;
+    uint32_t   lane, warp, wm, wn, k, s, c, steps, part, end, rows;
 
     enum {
         WROWS = WM * MT * 16,
@@ -197,12 +237,8 @@ llm_k_linear_16(llm_w_t<FP8> w, const uint16_t *x, uint32_t n_in,
 
     for (s = 0; s < STAGES - 1; s++) {
         if (s < steps) {
-            stage = mem + s * SIZE;
-            llm_fetch_w<WROWS, KS, THREADS>(stage, w, n_in,
-                                            blockIdx.x * WROWS, o.n_rows,
-                                            s * KS);
-            llm_fetch<XROWS, KS, THREADS>(stage + WSIZE, x, n_in,
-                                          blockIdx.y * XROWS, rows, s * KS);
+            llm_fetch_step<WROWS, XROWS, KS, THREADS, WSIZE, FP8>(
+                mem + s * SIZE, w, x, n_in, o.n_rows, rows, s);
         }
 
         llm_cp_async_commit();
@@ -218,12 +254,8 @@ llm_k_linear_16(llm_w_t<FP8> w, const uint16_t *x, uint32_t n_in,
         s = k + STAGES - 1;
 
         if (s < steps) {
-            stage = mem + s % STAGES * SIZE;
-            llm_fetch_w<WROWS, KS, THREADS>(stage, w, n_in,
-                                            blockIdx.x * WROWS, o.n_rows,
-                                            s * KS);
-            llm_fetch<XROWS, KS, THREADS>(stage + WSIZE, x, n_in,
-                                          blockIdx.y * XROWS, rows, s * KS);
+            llm_fetch_step<WROWS, XROWS, KS, THREADS, WSIZE, FP8>(
+                mem + s % STAGES * SIZE, w, x, n_in, o.n_rows, rows, s);
         }
 
         llm_cp_async_commit();
@@ -249,20 +281,8 @@ llm_k_linear_16(llm_w_t<FP8> w, const uint16_t *x, uint32_t n_in,
         llm_end_part<MT, NT>(acc, total);
     }
 
-#pragma unroll
-    for (m = 0; m < MT; m++) {
-#pragma unroll
-        for (n = 0; n < NT; n++) {
-#pragma unroll
-            for (i = 0; i < 4; i++) {
-                wcol = blockIdx.x * WROWS + wm + m * 16 + lane / 4
-                       + (i & 2 ? 8 : 0);
-                row = llm_unrelated(blockIdx.y * XROWS + wn + n * 8
-                                    + lane % 4 * 2 + (i & 1));
-                llm_put(o, row, wcol, PARTS ? total[m][n][i] : acc[m][n][i]);
-            }
-        }
-    }
+    llm_put_tiles<WROWS, XROWS, MT, NT>(o, wm, wn, lane,
+                                        PARTS ? total : acc);
 }
 
 
