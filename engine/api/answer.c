@@ -43,15 +43,15 @@ llm_api_create(const llm_api_reader_t *rd)
     conf = rd->conf;
 
     if (rd->head.failed || rd->user.failed || rd->metadata.failed
-        || rd->own.failed)
+        || rd->own.failed || rd->schemas.failed)
     {
         return NULL;
     }
 
     a = calloc(1, sizeof(llm_api_t)
                   + rd->n_choices * sizeof(llm_api_choice_t)
-                  + rd->own.len + conf->id.len + rd->user.len
-                  + rd->metadata.len + rd->head.len);
+                  + rd->own.len + rd->schemas.len + conf->id.len
+                  + rd->user.len + rd->metadata.len + rd->head.len);
     if (a == NULL) {
         return NULL;
     }
@@ -82,6 +82,7 @@ llm_api_create(const llm_api_reader_t *rd)
     a->own = p;
     (void) llm_api_put(&p, rd->own.data, rd->own.len);
 
+    a->schemas = llm_api_put(&p, rd->schemas.data, rd->schemas.len);
     a->id = llm_api_put(&p, conf->id.data, conf->id.len);
     a->user = llm_api_put(&p, rd->user.data, rd->user.len);
     a->metadata = llm_api_put(&p, rd->metadata.data, rd->metadata.len);
@@ -185,6 +186,7 @@ llm_api_event_error(const llm_api_t *a, const llm_event_t *ev, llm_err_t *err)
                          (int) ev->u.error.msg.len,
                          (const char *) llm_ref_data(ev, ev->u.error.msg));
     llm_api_own_names(a->endpoint, err);
+    llm_api_own_schema(a->schemas, err);
 
     return LLM_ERROR;
 }

@@ -32,7 +32,9 @@ struct llm_api_at_s {
 #define llm_api_idx(parent, i)    (&(llm_api_at_t) { parent, NULL, i })
 #define llm_api_top(key)          llm_api_key(NULL, key)
 
-/* complaints.c: errors in OpenAI's words; all return LLM_ERROR */
+/* complaints.c: "messages[2].content[0].type" */
+void llm_api_at_text(const llm_api_at_t *at, char *buf, size_t size);
+/* errors in OpenAI's words; all return LLM_ERROR */
 int llm_api_bad_type(llm_err_t *err, const llm_api_at_t *at,
     const char *want, const llm_flat_t *got);
 int llm_api_bad_value(llm_err_t *err, const llm_api_at_t *at,

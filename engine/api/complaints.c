@@ -9,9 +9,7 @@
 #include <stdio.h>
 
 
-/* "messages[2].content[0].type" */
-
-static void
+void
 llm_api_at_text(const llm_api_at_t *at, char *buf, size_t size)
 {
     size_t  len;

@@ -87,6 +87,7 @@ llm_api_draft_begin(llm_api_draft_t *d, const llm_api_reader_t *rd)
     llm_buf_init(&d->calls, 0);
     llm_buf_init(&d->reasoning, 0);
     llm_buf_init(&d->names, 0);
+    llm_buf_init(&d->schemas, 0);
     d->goes_on = llm_api_draft_goes_on(rd->root);
 
     (void) llm_flat_open(&d->out, LLM_FLAT_OBJECT);
@@ -113,6 +114,7 @@ llm_api_draft_free(llm_api_draft_t *d)
     llm_buf_free(&d->calls);
     llm_buf_free(&d->reasoning);
     llm_buf_free(&d->names);
+    llm_buf_free(&d->schemas);
 }
 
 
@@ -128,11 +130,15 @@ llm_api_draft_read(llm_api_draft_t *d, llm_api_reader_t *rd, llm_err_t *err)
     llm_flat_close(&d->out, 0, d->n);
 
     if (d->out.failed || d->parts.failed || d->calls.failed
-        || d->reasoning.failed || d->names.failed)
+        || d->reasoning.failed || d->names.failed || d->schemas.failed)
     {
         return llm_fail_with(err, 413, NULL, NULL,
                              "The request is too large for this server.");
     }
+
+    llm_buf_free(&rd->schemas);
+    rd->schemas = d->schemas;
+    llm_buf_init(&d->schemas, 0);
 
     root = rd->root;
     endpoint = rd->endpoint;
@@ -512,8 +518,9 @@ llm_api_draft_has_tool(llm_api_draft_t *d, llm_str_t name)
 void
 llm_api_draft_tool(llm_api_draft_t *d, llm_str_t name,
     const llm_flat_t *description, const llm_flat_t *parameters,
-    const llm_flat_t *strict)
+    const llm_flat_t *strict, const llm_api_at_t *at)
 {
+    char        path[64];
     size_t      handle, function;
     uint32_t    n;
     llm_buf_t  *out;
@@ -537,6 +544,9 @@ llm_api_draft_tool(llm_api_draft_t *d, llm_str_t name,
     llm_flat_close(out, function, n);
 
     llm_flat_close(out, handle, 2);
+
+    llm_api_at_text(at, path, sizeof(path));
+    (void) llm_buf_add(&d->schemas, path, strlen(path) + 1);
 
     d->n_tools++;
 }

@@ -45,6 +45,7 @@ typedef struct {
     size_t        looked;               /* bytes of these that were searched */
     int           once;                 /* a tool of a name that is there is
                                            left out */
+    llm_buf_t     schemas;              /* see llm_api_reader_t */
 } llm_api_draft_t;
 
 /* fields of a chat that such an endpoint's answer has no place for; its
@@ -99,10 +100,11 @@ size_t llm_api_draft_tools_begin(llm_api_draft_t *d);
 int llm_api_draft_tools_of(llm_api_draft_t *d, const llm_flat_t *list,
     const llm_api_at_t *at, llm_api_draft_tool_pt read, llm_err_t *err);
 void llm_api_draft_tools_end(llm_api_draft_t *d, size_t handle);
-/* an item of the open array; what is a value may be NULL */
+/* an item of the open array; what is a value may be NULL.  at: where the
+   client has its parameters */
 void llm_api_draft_tool(llm_api_draft_t *d, llm_str_t name,
     const llm_flat_t *description, const llm_flat_t *parameters,
-    const llm_flat_t *strict);
+    const llm_flat_t *strict, const llm_api_at_t *at);
 /* "tool_choice" that names a function */
 void llm_api_draft_choose(llm_api_draft_t *d, llm_str_t name);
 /* "response_format" with a schema; all but the schema may be NULL */

@@ -138,6 +138,9 @@ typedef struct {
     llm_buf_t                  own;     /* what else of the request the answer
                                            needs; the endpoint's writers alone
                                            know what it is */
+    llm_buf_t                  schemas; /* of a draft's tools in turn: the path
+                                           of the schema in the body, each
+                                           with a NUL behind it */
     uint32_t                   n_choices;   /* of all prompts */
     uint32_t                   n_best;      /* choices of each prompt that
                                                remain; 0: all */
@@ -226,6 +229,9 @@ extern const llm_api_endpoint_t  llm_api_version;
 
 /* error.c: puts the endpoint's own names into an error that has a chat's */
 void llm_api_own_names(const llm_api_endpoint_t *ep, llm_err_t *err);
+/* the same for a tool's schema, with the paths of a draft's; of a chat there
+   are none */
+void llm_api_own_schema(llm_str_t schemas, llm_err_t *err);
 
 
 /* ---- for readers ---- */
@@ -377,6 +383,7 @@ struct llm_api_s {
     llm_str_t          metadata;        /* JSON, or empty */
     llm_str_t          head;            /* see llm_api_write_head() */
     void              *own;             /* as in the reader */
+    llm_str_t          schemas;         /* as in the reader */
     llm_api_choice_t  *choices;
 
     llm_arena_t        kept;            /* events, or texts of items */

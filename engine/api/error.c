@@ -34,26 +34,62 @@ llm_api_rename(char *buf, size_t size, char *p, const llm_api_name_t *name)
 }
 
 
+/* LLM_ABSENT: the error is not about it */
+
+static int
+llm_api_own_name(const llm_api_name_t *name, llm_err_t *err)
+{
+    char  *p;
+
+    if (!llm_api_is_name(err->param, name)) {
+        return LLM_ABSENT;
+    }
+
+    llm_api_rename(err->param, sizeof(err->param), err->param, name);
+
+    p = strchr(err->msg, '\'');
+
+    if (p && llm_api_is_name(p + 1, name)) {
+        llm_api_rename(err->msg, sizeof(err->msg), p + 1, name);
+    }
+
+    return LLM_OK;
+}
+
+
 void
 llm_api_own_names(const llm_api_endpoint_t *ep, llm_err_t *err)
 {
-    char                  *p;
     const llm_api_name_t  *name;
 
     for (name = ep->names; name && name->theirs; name++) {
-        if (!llm_api_is_name(err->param, name)) {
-            continue;
+        if (llm_api_own_name(name, err) == LLM_OK) {
+            return;
+        }
+    }
+}
+
+
+void
+llm_api_own_schema(llm_str_t schemas, llm_err_t *err)
+{
+    char             theirs[64];
+    uint32_t         i;
+    const char      *p;
+    llm_api_name_t   name;
+
+    p = schemas.data;
+
+    for (i = 0; p && p < schemas.data + schemas.len; i++) {
+        snprintf(theirs, sizeof(theirs), "tools[%u].function.parameters", i);
+        name.theirs = theirs;
+        name.own = p;
+
+        if (llm_api_own_name(&name, err) == LLM_OK) {
+            return;
         }
 
-        llm_api_rename(err->param, sizeof(err->param), err->param, name);
-
-        p = strchr(err->msg, '\'');
-
-        if (p && llm_api_is_name(p + 1, name)) {
-            llm_api_rename(err->msg, sizeof(err->msg), p + 1, name);
-        }
-
-        return;
+        p += strlen(p) + 1;
     }
 }
 

@@ -50,7 +50,8 @@ llm_api_mi_tool(llm_api_draft_t *d, const llm_flat_t *tool,
     }
 
     llm_api_draft_tool(d, llm_flat_str(name),
-                       llm_api_member(tool, "description"), schema, strict);
+                       llm_api_member(tool, "description"), schema, strict,
+                       llm_api_key(at, "input_schema"));
 
     return LLM_OK;
 }

@@ -404,6 +404,7 @@ llm_api_parse(const llm_api_endpoint_t *ep, const llm_api_conf_t *conf,
     llm_buf_init(&rd.user, 0);
     llm_buf_init(&rd.metadata, 0);
     llm_buf_init(&rd.own, 0);
+    llm_buf_init(&rd.schemas, 0);
 
     rd.limits.depth = LLM_FLAT_MAX_DEPTH;
     rd.limits.values = LLM_JSON_MAX_VALUES;
@@ -470,6 +471,7 @@ done:
     llm_buf_free(&rd.user);
     llm_buf_free(&rd.metadata);
     llm_buf_free(&rd.own);
+    llm_buf_free(&rd.schemas);
 
     return a;
 }

@@ -131,7 +131,8 @@ llm_api_rt_function(llm_api_draft_t *d, const llm_flat_t *tool,
     llm_api_draft_tool(d, (llm_str_t) { name.len, name.data },
                        llm_api_member(tool, "description"),
                        llm_api_member(tool, "parameters"),
-                       llm_api_member(tool, "strict"));
+                       llm_api_member(tool, "strict"),
+                       llm_api_key(at, "parameters"));
     d->out.failed |= name.failed;
     llm_buf_free(&name);
 

@@ -424,6 +424,30 @@ for my $max (2, 6, 12, 20) {
 }
 
 
+# other endpoints have schemas elsewhere, and tools that the model is not told of
+
+my $never = { type => 'object', not => {} };
+
+$res = $t->post('/v1/responses', { model => 'demo', input => 'Hello',
+    tools => [ { type => 'web_search' },
+        { type => 'function', name => 'f', strict => $false,
+          parameters => { type => 'object' } },
+        { type => 'namespace', name => 'n', description => 'd', tools => [
+            { type => 'function', name => 'g', strict => $true,
+              parameters => $never } ] } ] });
+is($res->{status}, 400, 'Responses: refused');
+is($res->{json}{error}{param}, 'tools[2].tools[0].parameters.not',
+   'by the path in its body');
+
+$res = $t->post('/v1/messages', { model => 'demo', max_tokens => 9,
+    messages => [ { role => 'user', content => 'Hello' } ],
+    tools => [ { type => 'web_search_20250305', name => 'web_search' },
+        { name => 'f', strict => $true, input_schema => $never } ] });
+is($res->{status}, 400, 'Messages: refused');
+like($res->{body}, qr/tools\[1\]\.input_schema\.not\b/,
+     'by the path in its body');
+
+
 # ---- sequences that lose their pages and come back ----
 
 my @open = map { $t->open($path, { %ask, model => 'tight', seed => $_,
