@@ -6,6 +6,7 @@
  */
 
 #include "engine/grammar/finish.h"
+#include "engine/grammar/unique.h"
 #include "engine/grammar/values.h"
 
 
@@ -56,57 +57,6 @@ llm_finish_live_object(llm_gram_build_t *b, llm_object_t *o)
 }
 
 
-/* appends the scalars that a node stands for to the kids; LLM_ERROR: it may
-   be something else */
-
-static int
-llm_finish_scalars(llm_gram_build_t *b, llm_gn_t node, uint32_t depth)
-{
-    uint32_t    i;
-    llm_node_t  x;
-
-    x = b->nodes.data[node];
-
-    if (depth > 100) {
-        return LLM_ERROR;
-    }
-
-    switch (x.kind) {
-
-    case LLM_NODE_NONE:
-        return LLM_OK;
-
-    case LLM_NODE_REF:
-        return llm_finish_scalars(b, x.a, depth + 1);
-
-    case LLM_NODE_ALT:
-        for (i = 0; i < x.b; i++) {
-            if (llm_finish_scalars(b, b->kids.data[x.a + i], depth + 1)
-                != LLM_OK)
-            {
-                return LLM_ERROR;
-            }
-        }
-
-        return LLM_OK;
-
-    case LLM_NODE_TEXT:
-    case LLM_NODE_STRING:
-    case LLM_NODE_REGEX:
-        if (llm_vec_more(&b->kids, 1) != LLM_OK) {
-            b->failed = 1;
-            return LLM_ERROR;
-        }
-
-        b->kids.data[b->kids.n++] = node;
-        return LLM_OK;
-
-    default:
-        return LLM_ERROR;
-    }
-}
-
-
 /* how many items can come: without items of their own kind behind the prefix
    those that contains asks for, and no more */
 
@@ -136,26 +86,6 @@ llm_finish_array_max(const llm_gram_build_t *b, const llm_array_t *a)
 }
 
 
-/* may items that are not decided be what is missing? */
-
-static int
-llm_finish_hopes(const llm_gram_build_t *b, const llm_array_t *a)
-{
-    uint32_t           i;
-    const llm_node_t  *x;
-
-    for (i = 0; b->hopeful && i < a->n_scalars; i++) {
-        x = &b->nodes.data[b->kids.data[a->scalars + i]];
-
-        if (x->kind != LLM_NODE_TEXT && llm_rx_undecided(b->pool, x->a)) {
-            return 1;
-        }
-    }
-
-    return 0;
-}
-
-
 static int
 llm_finish_live_array(llm_gram_build_t *b, llm_array_t *a)
 {
@@ -174,10 +104,7 @@ llm_finish_live_array(llm_gram_build_t *b, llm_array_t *a)
         return 0;
     }
 
-    return !a->unique || a->min < 2 || !a->counted
-           || llm_finish_hopes(b, a)
-           || llm_value_count(b, b->kids.data + a->scalars, a->n_scalars,
-                              a->min) >= a->min;
+    return !a->unique || llm_unique_enough(b, a);
 }
 
 
@@ -273,6 +200,8 @@ llm_finish_fix(llm_gram_build_t *b, uint32_t from)
     int          changed;
     uint32_t     i;
     llm_node_t  *x;
+
+    llm_unique_count(b);
 
     do {
         changed = 0;
@@ -520,39 +449,6 @@ llm_finish_tables(llm_gram_build_t *b, llm_err_t *err)
 }
 
 
-/* unique arrays: what their items are */
-
-static int
-llm_finish_unique(llm_gram_build_t *b, llm_err_t *err)
-{
-    uint32_t      i;
-    llm_array_t  *a;
-
-    for (i = 0; i < b->arrays.n; i++) {
-        a = &b->arrays.data[i];
-
-        if (!a->unique) {
-            continue;
-        }
-
-        a->scalars = b->kids.n;
-
-        if (a->n_prefix > 0 || a->min_contains > 0
-            || llm_finish_scalars(b, a->items, 0) != LLM_OK)
-        {
-            return llm_fail_with(err, 400, NULL, NULL, "items that must be "
-                                 "unique may be objects or arrays, or have "
-                                 "kinds of their own by position");
-        }
-
-        a->n_scalars = b->kids.n - a->scalars;
-        a->counted = 1;
-    }
-
-    return LLM_OK;
-}
-
-
 static void
 llm_finish_forget(llm_gram_build_t *b)
 {
@@ -628,10 +524,6 @@ llm_finish(llm_gram_build_t *b, llm_gn_t root, llm_err_t *err)
                              "large");
     }
 
-    if (llm_finish_unique(b, err) != LLM_OK) {
-        return LLM_ERROR;
-    }
-
     llm_finish_forget(b);
     llm_finish_fix(b, 0);
 
@@ -643,6 +535,10 @@ llm_finish(llm_gram_build_t *b, llm_gn_t root, llm_err_t *err)
     if (!b->nodes.data[root].live) {
         (void) llm_finish_dead(b, root, err);
         return LLM_ERROR;
+    }
+
+    if (llm_gn_unknown(b, root) != LLM_GN_NONE) {
+        return llm_fail_with(err, 400, NULL, NULL, LLM_UNIQUE_UNKNOWN);
     }
 
     if (llm_finish_cycles(b, err) != LLM_OK) {

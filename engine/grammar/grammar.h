@@ -89,6 +89,9 @@ llm_rx_pool_t *llm_gram_pool(llm_gram_build_t *b);
 int llm_gn_alive(llm_gram_build_t *b, llm_gn_t node, llm_err_t *err);
 /* is it sure that no text matches it? */
 int llm_gn_dead(llm_gram_build_t *b, llm_gn_t node);
+/* behind llm_gn_alive(): an array in it whose items must be unique, and cannot
+   be compared; or LLM_GN_NONE */
+llm_gn_t llm_gn_unknown(llm_gram_build_t *b, llm_gn_t node);
 
 /* until it is finished this is called every few microseconds of its work, and
    may wait; nonzero: nobody needs the grammar any more, and what is made of it

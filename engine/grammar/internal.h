@@ -77,10 +77,14 @@ typedef struct {
     uint32_t     max;                   /* finish.c: that can come */
     uint32_t     min_contains;
     int          unique;
-    int          counted;               /* scalars are set */
+    int          counted;               /* unique: they can be compared */
     uint32_t     scalars;               /* unique: first of kids, the items'
                                            texts, strings and expressions */
     uint32_t     n_scalars;
+    uint32_t     n_values;              /* different ones, at most min; of two
+                                           and more that must come */
+    int          hopeful;               /* it is not decided whether there are
+                                           more */
 } llm_array_t;
 
 struct llm_gram_build_s {
@@ -98,8 +102,8 @@ struct llm_gram_build_s {
 
     /* finish.c */
     uint32_t                   n_looked;    /* the first of all, whose `live`
-                                               is right, but for arrays of
-                                               unique items */
+                                               is right */
+    uint32_t                   n_counted;   /* arrays, if they are unique */
     int                        hopeful; /* what is not decided counts as
                                            live */
     int                        failed;  /* memory ended, or too large */

@@ -7,6 +7,7 @@
  */
 
 #include "engine/grammar/schema_internal.h"
+#include "engine/grammar/unique.h"
 
 
 #define LLM_SCHEMA_MAX_MEMORY  (64 << 20)
@@ -75,6 +76,35 @@ llm_schema_spent(const llm_schema_t *s, uint64_t begun)
 }
 
 
+/* what is only known when all of it is built */
+
+static int
+llm_schema_settle(llm_schema_t *s, const llm_flat_t *part, llm_gn_t root)
+{
+    int                         rc;
+    llm_gn_t                    node;
+    const llm_schema_unique_t  *u;
+
+    rc = llm_gn_alive(s->b, root, NULL);
+
+    if (rc == LLM_ABSENT) {
+        (void) llm_schema_why(s, part);
+        return LLM_ABSENT;
+    }
+
+    node = s->unique && rc == LLM_OK ? llm_gn_unknown(s->b, root)
+                                     : LLM_GN_NONE;
+
+    for (u = s->unique; u; u = u->prev) {
+        if (u->node == node) {
+            return llm_schema_refuse(s, u->value, LLM_UNIQUE_UNKNOWN);
+        }
+    }
+
+    return LLM_OK;
+}
+
+
 int
 llm_gn_schema(llm_gram_build_t *b, const llm_flat_t *schema, llm_gn_t *node,
     llm_err_t *err)
@@ -121,9 +151,8 @@ llm_schema_read(llm_gram_build_t *b, const llm_flat_t *document,
 
     rc = llm_schema_compile(&s, part, end, node);
 
-    if (rc == LLM_OK && llm_gn_alive(b, *node, NULL) == LLM_ABSENT) {
-        (void) llm_schema_why(&s, part);
-        rc = LLM_ABSENT;
+    if (rc == LLM_OK) {
+        rc = llm_schema_settle(&s, part, *node);
     }
 
     *spent_us += llm_schema_spent(&s, begun);

@@ -262,7 +262,11 @@ llm_schema_array_atoms(llm_schema_t *s, const llm_schema_branch_t *b,
 
         case LLM_KW_UNIQUE_ITEMS:
             rc = llm_schema_is(s, a->value, LLM_FLAT_BOOL);
-            p->unique |= rc == LLM_OK && llm_flat_int(a->value);
+
+            if (rc == LLM_OK && llm_flat_int(a->value)) {
+                p->unique = a->value;
+            }
+
             break;
 
         case LLM_KW_CONTAINS:
@@ -401,6 +405,26 @@ llm_schema_array_split(llm_schema_t *s, const llm_schema_branch_t *b,
 }
 
 
+static int
+llm_schema_array_unique(llm_schema_t *s, llm_gn_t node,
+    const llm_flat_t *value)
+{
+    llm_schema_unique_t  *u;
+
+    u = llm_schema_alloc(s, sizeof(llm_schema_unique_t));
+    if (u == NULL) {
+        return LLM_ERROR;
+    }
+
+    u->node = node;
+    u->value = value;
+    u->prev = s->unique;
+    s->unique = u;
+
+    return LLM_OK;
+}
+
+
 int
 llm_schema_array(llm_schema_t *s, const llm_schema_branch_t *b,
     llm_schema_nodes_t *nodes)
@@ -442,7 +466,7 @@ llm_schema_array(llm_schema_t *s, const llm_schema_branch_t *b,
     x.n_prefix = p.n_prefix;
     x.min = p.min;
     x.max = p.max;
-    x.unique = p.unique;
+    x.unique = p.unique != NULL;
 
     if (p.items.none) {
         x.items = LLM_GN_NONE;
@@ -481,6 +505,10 @@ llm_schema_array(llm_schema_t *s, const llm_schema_branch_t *b,
     }
 
     node = llm_gn_array(s->b, &x);
+
+    if (p.unique && llm_schema_array_unique(s, node, p.unique) != LLM_OK) {
+        return LLM_ERROR;
+    }
 
     return llm_schema_nodes_add(s, nodes, node);
 }

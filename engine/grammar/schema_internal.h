@@ -194,6 +194,15 @@ typedef struct {
     int                        dynamic;
 } llm_schema_anchor_t;
 
+/* an array of unique items, and the keyword's value */
+typedef struct llm_schema_unique_s  llm_schema_unique_t;
+
+struct llm_schema_unique_s {
+    llm_gn_t                   node;
+    const llm_flat_t          *value;
+    llm_schema_unique_t       *prev;
+};
+
 /* the keys of the last object, and the expression of all others */
 typedef struct {
     llm_str_t                 *keys;
@@ -228,6 +237,8 @@ struct llm_schema_s {
     uint32_t                   states_size;
     uint32_t                  *table;   /* of states + 1, by hash */
     uint32_t                   table_size;
+
+    llm_schema_unique_t       *unique;  /* the last one */
 
     llm_schema_resource_t     *resources;
     uint32_t                   n_resources;
@@ -485,7 +496,7 @@ typedef struct {
     llm_schema_bag_t           items;
     uint32_t                   min;
     uint32_t                   max;
-    int                        unique;
+    const llm_flat_t          *unique;  /* the keyword that says so */
     llm_schema_item_t          contains;
     int                        contains_any;
     uint32_t                   min_contains;

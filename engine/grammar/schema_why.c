@@ -380,6 +380,29 @@ llm_schema_why_bounds(llm_schema_t *s, const llm_schema_guesses_t *g)
 }
 
 
+/* too few different items */
+
+static int
+llm_schema_why_unique(llm_schema_t *s, const llm_schema_guesses_t *g)
+{
+    char                       low[72];
+    const llm_schema_guess_t  *min, *unique;
+
+    min = llm_schema_guessed(g, "minItems");
+    unique = llm_schema_guessed(g, "uniqueItems");
+
+    if (min == NULL || unique == NULL) {
+        return LLM_ABSENT;
+    }
+
+    llm_schema_number_text(min->value, low, sizeof(low));
+
+    return llm_schema_refuse(s, min->value, "no text matches: minItems %s is "
+                             "above the number of different items that there "
+                             "are for uniqueItems", low);
+}
+
+
 /* the keyword to name: of those that say what is there one before one that
    says which type it has, and the last one of these */
 
@@ -421,6 +444,10 @@ llm_schema_why(llm_schema_t *s, const llm_flat_t *part)
     }
 
     rc = llm_schema_why_bounds(s, &g);
+
+    if (rc == LLM_ABSENT) {
+        rc = llm_schema_why_unique(s, &g);
+    }
 
     if (rc != LLM_ABSENT) {
         return rc;

@@ -448,6 +448,32 @@ like($res->{body}, qr/tools\[1\]\.input_schema\.not\b/,
      'by the path in its body');
 
 
+# items that cannot be compared are refused, or need not be unique
+
+my $unique = { type => 'object', required => [ 'a', 'n' ], properties => {
+    a => { type => 'array', uniqueItems => $true, minItems => 1,
+           maxItems => 1, items => { type => 'array', maxItems => 0 } },
+    n => { const => 7 } } };
+
+for my $strict ($false, $true) {
+    $res = $t->post($path, { %ask, seed => 1, max_tokens => 200, tools => [ {
+        type => 'function', function => { name => 'unique',
+            strict => $strict, parameters => $unique } } ] });
+
+    if ($strict) {
+        is($res->{status}, 400, 'unique arrays, strict: refused');
+        is($res->{json}{error}{param}, 'tools[0].function.parameters'
+           . '.properties.a.uniqueItems', 'by the path');
+
+    } else {
+        $said = eval { $res->{json}{choices}[0]{message}{tool_calls}[0]
+                           {function}{arguments} } // '';
+        like($said, qr/^\{\s*"a"\s*:\s*\[\s*\[\s*\]\s*\]\s*,\s*"n"\s*:\s*7\s*\}/,
+             'the rest of the schema holds') or diag($res->{body});
+    }
+}
+
+
 # ---- sequences that lose their pages and come back ----
 
 my @open = map { $t->open($path, { %ask, model => 'tight', seed => $_,
