@@ -111,9 +111,16 @@ llm_swap_fail(llm_instance_t *b, const llm_err_t *err)
     o->over = 1;
     o->result = *err;
 
-    llm_engine_log(e, LLM_LOG_ERR, "model \"%s\": %s does not take the place "
-                   "of %s: %s", b->conf.name, llm_instance_path(b),
-                   llm_instance_path(m), err->msg);
+    if (strcmp(err->code, "model_stopped") == 0) {
+        llm_engine_log(e, LLM_LOG_NOTICE, "model \"%s\": %s is not loaded any "
+                       "more: %s", b->conf.name, llm_instance_path(b),
+                       err->msg);
+
+    } else {
+        llm_engine_log(e, LLM_LOG_ERR, "model \"%s\": %s does not take the "
+                       "place of %s: %s", b->conf.name, llm_instance_path(b),
+                       llm_instance_path(m), err->msg);
+    }
 
     llm_instance_hide(b, &o->result);
 

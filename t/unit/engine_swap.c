@@ -286,6 +286,38 @@ test_broken(void)
 }
 
 
+/* unloaded while another file is on its way, which may be there before: then
+   once more */
+
+static void
+test_stopped(void)
+{
+    uint32_t              i;
+    uint64_t              n;
+    llm_command_status_t  st;
+
+    rig_errors = 0;
+    rig_look = "is not loaded any more: the model has been unloaded";
+    rig_seen = 0;
+
+    open_rig(1024, 4, 0, 0, 8);
+
+    for (i = 0; i < 100 && rig_seen == 0 && rig_errors == 0; i++) {
+        order_taken(order_or_die(LLM_COMMAND_LOAD, other, 0));
+        n = order_or_die(LLM_COMMAND_UNLOAD, NULL, 0);
+        (void) order_wait(n, &st);
+        (void) order_now(LLM_COMMAND_LOAD, MODEL, 0);
+    }
+
+    is_int(rig_seen, 1, "the log says that a file is not loaded any more");
+    is_int(rig_errors, 0, "which is no error");
+    is_int(ask(0), 0, "the present file serves");
+
+    close_rig();
+    rig_look = NULL;
+}
+
+
 /* nothing serves, and another file is on its way: requests wait for it, or for
    the present one if it fails */
 
@@ -448,6 +480,7 @@ main(void)
     test_streams(1);
     test_again();
     test_broken();
+    test_stopped();
     test_idle();
     test_retried();
     test_meanwhile();

@@ -74,10 +74,20 @@ typedef struct {
 } rig_t;
 
 
+/* lines of the log that have this in them, and those that are errors; set
+   before there is an engine, whose threads count */
+static const char   *rig_look;
+static atomic_uint   rig_seen;
+static atomic_uint   rig_errors;
+
+
 static void
 rig_log(void *data, int level, const char *msg)
 {
     (void) data;
+
+    rig_errors += level <= LLM_LOG_ERR;
+    rig_seen += rig_look && strstr(msg, rig_look);
 
     if (level <= LLM_LOG_WARN || getenv("RIG_LOG")) {
         printf("# engine: %s\n", msg);
