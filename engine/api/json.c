@@ -94,6 +94,25 @@ llm_json_fail(llm_json_t *j, const char *at, const char *what)
 }
 
 
+const char *
+llm_json_why(llm_err_t *err)
+{
+    char    *why;
+    size_t   skip;
+
+    skip = strlen(LLM_JSON_COMPLAINT);
+
+    if (strncmp(err->msg, LLM_JSON_COMPLAINT, skip) != 0) {
+        return NULL;
+    }
+
+    why = err->msg + skip;
+    why[strcspn(why, ".")] = '\0';
+
+    return why;
+}
+
+
 static int
 llm_json_hex4(const char *p, const char *end)
 {

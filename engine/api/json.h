@@ -15,6 +15,10 @@
 /* how errors begin, before what is wrong and where */
 #define LLM_JSON_COMPLAINT  "We could not parse the JSON body of your request: "
 
+/* of an error of llm_json_to_flat(), for what is not a request's body: what is
+   wrong and where, without a full stop; NULL: it is about something else */
+const char *llm_json_why(llm_err_t *err);
+
 /* what a text may hold; one struct can be the bound of several texts */
 typedef struct {
     uint32_t     depth;                 /* levels of brackets */

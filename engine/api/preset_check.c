@@ -310,20 +310,13 @@ llm_preset_check(llm_api_preset_t *p, llm_err_t *why, llm_err_t *err)
 static int
 llm_preset_no_json(llm_err_t *err)
 {
-    int        len;
-    size_t     skip;
-    llm_err_t  why;
+    llm_err_t    json;
+    const char  *why;
 
-    why = *err;
-    skip = strlen(LLM_JSON_COMPLAINT);
+    json = *err;
+    why = llm_json_why(&json);
 
-    if (strncmp(why.msg, LLM_JSON_COMPLAINT, skip) != 0) {
-        return LLM_ERROR;
-    }
-
-    len = (int) strcspn(why.msg + skip, ".");
-
-    return llm_fail(err, "it is no JSON: %.*s", len, why.msg + skip);
+    return why ? llm_fail(err, "it is no JSON: %s", why) : LLM_ERROR;
 }
 
 

@@ -87,20 +87,26 @@ static int
 llm_api_rule_schema_text(llm_api_rule_t *u, const char *name, llm_str_t text,
     llm_err_t *err)
 {
-    llm_err_t          why;
+    int                rc;
+    llm_err_t          json;
+    const char        *why;
     const llm_flat_t  *v;
 
-    if (llm_json_to_flat(text.data, text.len, &u->rd->limits, u->rd->msg,
-                         &why)
-        != LLM_OK)
-    {
-        return llm_fail_with(err, 400, "invalid_value", name,
-                             "Invalid '%s': its text is no JSON: %s", name,
-                             why.msg);
-    }
+    rc = llm_json_to_flat(text.data, text.len, &u->rd->limits, u->rd->msg,
+                          &json);
 
     if (u->rd->msg->failed) {
         return llm_api_end_rule(u);     /* too large: said later */
+    }
+
+    if (rc != LLM_OK) {
+        why = llm_json_why(&json);
+
+        return why ? llm_fail_with(err, 400, "invalid_value", name,
+                                   "Invalid '%s': it is no JSON: %s.", name,
+                                   why)
+                   : llm_fail_with(err, json.status, json.code, name,
+                                   "Invalid '%s': %s", name, json.msg);
     }
 
     v = (const llm_flat_t *) (u->rd->msg->data + u->rd->r.rule.off);

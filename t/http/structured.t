@@ -369,7 +369,8 @@ for my $case (
     [ { guided_regex => '(a' }, 'guided_regex', '' ],
     [ { guided_choice => [] }, 'guided_choice', 'empty' ],
     [ { guided_choice => [ 1 ] }, 'guided_choice[0]', 'string' ],
-    [ { guided_json => '{"type":' }, 'guided_json', 'JSON' ],
+    [ { guided_json => '{"type":' }, 'guided_json', "Invalid 'guided_json': it"
+      . ' is no JSON: an unexpected end at line 1, column 9.' ],
     [ { guided_json => 5 }, 'guided_json', 'schema' ],
     [ { structured_outputs => { structural_tag => 'x' } },
       'structured_outputs.structural_tag', '' ],
