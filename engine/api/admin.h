@@ -93,6 +93,9 @@ void llm_admin_copy_name(llm_admin_name_t *to, llm_str_t from);
 
 /* may it be the name of an alias, or of a model that is added? */
 int llm_admin_check_name(llm_str_t name, llm_err_t *err);
+/* and of one that there was not before?  Older names may have marks that a
+   reader does not see */
+int llm_admin_check_new_name(llm_str_t name, llm_err_t *err);
 /* NULL: none; names are the same in any case */
 const llm_admin_alias_t *llm_admin_find_alias(const llm_admin_state_t *st,
     llm_str_t name);

@@ -82,6 +82,42 @@ llm_admin_check_name(llm_str_t name, llm_err_t *err)
 }
 
 
+/* controls of two bytes, and marks that change the direction of the text */
+
+static int
+llm_admin_is_mark(uint32_t cp)
+{
+    return (cp >= 0x80 && cp <= 0x9f) || cp == 0x61c || cp == 0x200e
+           || cp == 0x200f || (cp >= 0x202a && cp <= 0x202e)
+           || (cp >= 0x2066 && cp <= 0x2069);
+}
+
+
+int
+llm_admin_check_new_name(llm_str_t name, llm_err_t *err)
+{
+    size_t    i, n;
+    uint32_t  cp;
+
+    if (llm_admin_check_name(name, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    for (i = 0; i < name.len; i += n) {
+        n = llm_utf8_decode(name.data + i, name.len - i, &cp);
+
+        if (llm_admin_is_mark(cp)) {
+            return llm_fail_with(err, 400, "invalid_name", NULL,
+                                 "A name has no control characters and no "
+                                 "marks of the text's direction here: this "
+                                 "one has U+%04X.", cp);
+        }
+    }
+
+    return LLM_OK;
+}
+
+
 /* ---- aliases ---- */
 
 const llm_admin_alias_t *

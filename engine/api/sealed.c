@@ -141,7 +141,11 @@ llm_sealed_check(llm_sealed_t *f, size_t len, const char *what,
     uint64_t           n_lines;
     const llm_flat_t  *line, *v;
 
-    if (len == 0 || f->text[len - 1] != '\n') {
+    if (len == 0) {
+        return llm_fail(err, "it is empty");
+    }
+
+    if (f->text[len - 1] != '\n') {
         return llm_fail(err, "it ends in the middle of a line");
     }
 

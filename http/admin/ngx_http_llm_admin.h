@@ -163,7 +163,7 @@ void ngx_http_llm_admin_changed(ngx_http_llm_admin_t *admin);
 ngx_uint_t ngx_http_llm_admin_is_saved(ngx_http_llm_admin_t *admin,
     ngx_uint_t version);
 /* in any thread; LLM_ERROR: see err */
-int ngx_http_llm_admin_save_state(ngx_http_llm_admin_t *admin,
+int ngx_http_llm_admin_save_state(ngx_http_llm_admin_t *admin, ngx_log_t *log,
     llm_err_t *err);
 /* a thread writes the file; NGX_DECLINED: there is none, or nothing new;
    NGX_ERROR: no thread or no memory; a may be NULL */

@@ -42,7 +42,9 @@ ngx_http_llm_admin_put_model(ngx_http_llm_admin_request_t *a)
                       "No model can be added: \"llm_admin\" has no new= "
                       "here.");
 
-    } else if (llm_admin_check_name(a->to.name, &err) != LLM_OK) {
+    } else if (a->model < 0
+               && llm_admin_check_new_name(a->to.name, &err) != LLM_OK)
+    {
         /* void */
 
     } else if (!a->body.given || a->body.null) {
@@ -312,11 +314,12 @@ ngx_http_llm_admin_add_one(ngx_http_llm_main_conf_t *mcf,
     const llm_admin_model_t *m, ngx_log_t *log)
 {
     char                    text[LLM_NAME_TEXT];
-    ngx_int_t               i;
+    ngx_int_t               i, other;
     ngx_str_t               name;
     ngx_uint_t              k;
     llm_override_t          o;
     ngx_http_llm_alias_t  **alias;
+    ngx_http_llm_model_t   *model;
 
     name.data = (u_char *) m->name.data;
     name.len = m->name.len;
@@ -332,7 +335,18 @@ ngx_http_llm_admin_add_one(ngx_http_llm_main_conf_t *mcf,
             }
         }
 
-        if (k < mcf->aliases.nelts || ngx_http_llm_pinned(mcf, &name) >= 0) {
+        other = ngx_http_llm_pinned(mcf, &name);
+
+        if (other >= (ngx_int_t) (mcf->models.nelts - mcf->nadded)) {
+            model = mcf->models.elts;
+            ngx_log_error(NGX_LOG_WARN, log, 0,
+                          "model \"%V\" of \"llm_admin\" is dropped: it has "
+                          "\"%V\", which is the same name", &name,
+                          &model[other].name);
+            return;
+        }
+
+        if (k < mcf->aliases.nelts || other >= 0) {
             ngx_log_error(NGX_LOG_WARN, log, 0,
                           "model \"%V\" of \"llm_admin\" is dropped: the "
                           "configuration has this name", &name);

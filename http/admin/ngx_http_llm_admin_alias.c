@@ -357,6 +357,13 @@ ngx_http_llm_admin_set(ngx_http_llm_admin_request_t *a, llm_str_t model,
         return NGX_ERROR;
     }
 
+    if (old == NULL
+        && llm_admin_check_new_name(a->to.name, err) != LLM_OK)
+    {
+        ngx_http_llm_admin_unlock(a->admin);
+        return NGX_ERROR;
+    }
+
     if (old) {
         a->from.len = old->model.len;
         ngx_memcpy(p, old->model.data, old->model.len);

@@ -388,7 +388,8 @@ ngx_http_llm_stop_admin(ngx_http_llm_main_conf_t *mcf)
 
     if (ngx_http_llm_admin_is_latest(mcf)
         && !ngx_http_llm_admin_is_saved(admin, admin->sh->version)
-        && ngx_http_llm_admin_save_state(admin, &err) != LLM_OK)
+        && ngx_http_llm_admin_save_state(admin, mcf->cycle->log, &err)
+           != LLM_OK)
     {
         ngx_log_error(NGX_LOG_ERR, mcf->cycle->log, 0, "%s", err.msg);
     }

@@ -19,8 +19,11 @@
 
 static int ngx_http_llm_admin_run_save(ngx_http_llm_admin_job_t *job);
 static ngx_uint_t ngx_http_llm_admin_is_foreign(ngx_http_llm_admin_t *admin);
+static void ngx_http_llm_admin_tell_lost(ngx_http_llm_admin_t *admin,
+    const llm_admin_state_t *before, const llm_admin_state_t *st,
+    ngx_log_t *log);
 static int ngx_http_llm_admin_sync(ngx_http_llm_admin_t *admin,
-    llm_admin_state_t *st, llm_err_t *err);
+    llm_admin_state_t *st, ngx_log_t *log, llm_err_t *err);
 static int ngx_http_llm_admin_theirs(ngx_http_llm_admin_t *admin,
     llm_admin_state_t *theirs, ngx_uint_t *there, llm_err_t *err);
 static int ngx_http_llm_admin_write_state(ngx_http_llm_admin_t *admin,
@@ -87,19 +90,22 @@ ngx_http_llm_admin_save(ngx_http_llm_main_conf_t *mcf,
 static int
 ngx_http_llm_admin_run_save(ngx_http_llm_admin_job_t *job)
 {
-    return ngx_http_llm_admin_save_state(job->main->admin, &job->err);
+    return ngx_http_llm_admin_save_state(job->main->admin,
+                                         job->main->cycle->log, &job->err);
 }
 
 
 int
-ngx_http_llm_admin_save_state(ngx_http_llm_admin_t *admin, llm_err_t *err)
+ngx_http_llm_admin_save_state(ngx_http_llm_admin_t *admin, ngx_log_t *log,
+    llm_err_t *err)
 {
     int                 fd, rc;
     llm_admin_state_t  *st;
 
-    /* the state, what others have written, and what was known of the file */
+    /* the state, what others have written, what was known of the file, and the
+       state without what others have done */
 
-    st = malloc(3 * sizeof(llm_admin_state_t));
+    st = malloc(4 * sizeof(llm_admin_state_t));
 
     if (st == NULL) {
         return llm_fail(err, "no memory to write the state of \"llm_admin\"");
@@ -112,7 +118,7 @@ ngx_http_llm_admin_save_state(ngx_http_llm_admin_t *admin, llm_err_t *err)
         return LLM_ERROR;
     }
 
-    rc = ngx_http_llm_admin_sync(admin, st, err);
+    rc = ngx_http_llm_admin_sync(admin, st, log, err);
 
     if (rc == LLM_OK) {
         (void) fsync(fd);
@@ -125,18 +131,47 @@ ngx_http_llm_admin_save_state(ngx_http_llm_admin_t *admin, llm_err_t *err)
 }
 
 
+/* models that others have removed, or have had no place for */
+
+static void
+ngx_http_llm_admin_tell_lost(ngx_http_llm_admin_t *admin,
+    const llm_admin_state_t *before, const llm_admin_state_t *st,
+    ngx_log_t *log)
+{
+    uint32_t   i;
+    ngx_str_t  name;
+    llm_str_t  of;
+
+    for (i = 0; i < before->n_models; i++) {
+        of = llm_admin_str(&before->models[i].name);
+
+        if (before->models[i].o.added && llm_admin_find_model(st, of) == NULL)
+        {
+            name.data = (u_char *) of.data;
+            name.len = of.len;
+
+            ngx_log_error(NGX_LOG_WARN, log, 0,
+                          "model \"%V\" of \"llm_admin\" ends with the next "
+                          "reload: another nginx has taken it out of \"%V\"",
+                          &name, &admin->state);
+        }
+    }
+}
+
+
 static int
 ngx_http_llm_admin_sync(ngx_http_llm_admin_t *admin, llm_admin_state_t *st,
-    llm_err_t *err)
+    ngx_log_t *log, llm_err_t *err)
 {
     int                           rc;
     ngx_uint_t                    version, there;
-    llm_admin_state_t            *theirs, *base;
+    llm_admin_state_t            *theirs, *base, *before;
     ngx_http_llm_admin_shared_t  *sh;
 
     sh = admin->sh;
     theirs = st + 1;
     base = st + 2;
+    before = st + 3;
 
     /* with a reload there may be another file, of which nothing is known */
 
@@ -157,6 +192,7 @@ ngx_http_llm_admin_sync(ngx_http_llm_admin_t *admin, llm_admin_state_t *st,
     ngx_http_llm_admin_lock(admin);
 
     *st = *ngx_http_llm_admin_state(admin);
+    *before = *st;
     llm_admin_merge(st, base, theirs);
 
     if (!llm_admin_same_state(st, ngx_http_llm_admin_state(admin))) {
@@ -167,6 +203,8 @@ ngx_http_llm_admin_sync(ngx_http_llm_admin_t *admin, llm_admin_state_t *st,
     version = sh->version;
 
     ngx_http_llm_admin_unlock(admin);
+
+    ngx_http_llm_admin_tell_lost(admin, before, st, log);
 
     if (!there || !llm_admin_same_state(st, theirs)) {
         rc = ngx_http_llm_admin_write_state(admin, st, err);

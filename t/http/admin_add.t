@@ -224,6 +224,8 @@ for my $case ([ 'a model', 'demo', 409, 'model_exists' ],
               [ 'an alias=', 'MINI', 409, 'model_exists' ],
               [ 'an alias', 'Chat', 409, 'model_exists' ],
               [ 'control characters', 'a%01b', 400, 'invalid_name' ],
+              [ 'of two bytes', 'a%c2%85', 400, 'invalid_name' ],
+              [ 'turned round', 'a%e2%80%aeb', 400, 'invalid_name' ],
               [ 'no UTF-8', 'a%ff', 400, 'invalid_name' ],
               [ 'a long one', 'x' x 257, 400, 'invalid_name' ])
 {
@@ -231,6 +233,9 @@ for my $case ([ 'a model', 'demo', 409, 'model_exists' ],
 
     is_code(put($id, 'b.gguf'), @want, $name);
 }
+
+is_code(admin('PUT', 'aliases/a%e2%81%a6', { model => 'new' }), 400,
+        'invalid_name', 'nor is that an alias');
 
 admin('PUT', 'aliases/Set', { model => 'new' });
 is_code(put('set', 'b.gguf'), 409, 'model_exists', 'an alias that was set');
@@ -517,6 +522,92 @@ is(scalar(() = slurp("$dir/admin.state") =~ /added/g), 0,
     if LLM::Test::wait_for(10, sub { slurp("$dir/admin.state") !~ /added/ });
 
 $t->stop(allow => $killed);
+
+
+# ---- a file as it may be ----
+
+# with names that are the same, and those that could be given once
+
+$t->write_file('nginx.conf', $conf);
+
+sub sealed {
+    my $text = join '', map { "$_\n" } '{"state_of":"llm_admin"}', @_;
+
+    $t->write_file('admin.state', $text . '{"lines":' . @_ . ',"sha256":"'
+                                  . sha256_hex($text) . "\"}\n");
+}
+
+sub added {
+    return qq({"model":"$_[0]","file":"b.gguf","stopped":false,)
+           . '"draining":false,"number":0,"added":true}';
+}
+
+sealed('{"alias":"al\\u202e","model":"demo"}',
+       map { added($_) } 'Same', 'same', 'b\\u0085');
+$t->start;
+like($t->log('error.log'),
+     qr/"same" of "llm_admin" is dropped: it has "Same", which is the same/,
+     'a name that is there in another case');
+ok(LLM::Test::wait_for(60, sub { answers('SAME') eq $new }),
+   'the first one serves');
+ok(LLM::Test::wait_for(60, sub { state('b%c2%85') eq 'ready' }),
+   'so does one whose name could be given once');
+is(admin('PUT', 'aliases/al%e2%80%ae', { model => 'Same' })->{status}, 200,
+   'an alias that there is can lead elsewhere');
+is(admin('DELETE', 'aliases/al%e2%80%ae')->{status}, 200, 'and go');
+is_code(admin('PUT', 'aliases/al%e2%80%ae', { model => 'demo' }), 400,
+        'invalid_name', 'for good');
+is(gone('b%c2%85')->{status}, 200, 'so can the model');
+$t->stop(allow => $killed);
+
+
+# ---- two that have one file ----
+
+# one has no place for what the other has added
+
+{
+    my $folder = LLM::Test->new;
+    my $state = $folder->dir . '/admin.state';
+    my @two = map {
+        LLM::Test->new(workers => 1,
+            model => 'llm_model demo %%ROOT%%/models/demo.gguf threads=1'
+                   . ' parallel=4 kv_cache=64m;',
+            locations => 'location /v1 { llm_api; } location /admin {'
+                       . " llm_admin state=$state models=$dir/models new=$_; }"
+                       . ' location = /health { llm_health; }')->start
+    } 2, 1;
+
+    my $has = sub {
+        my ($i, $name) = @_;
+
+        return $two[$i]->get("/admin/models/$name")->{status};
+    };
+
+    for my $name (qw(p q)) {
+        is($two[0]->request(method => 'PUT',
+               path => "/admin/models/$name?wait=60",
+               body => { file => 'c.gguf' })->{status}, 200, "$name is added");
+    }
+
+    ok(LLM::Test::wait_for(20, sub { slurp($state) =~ /"q"/ }), 'written');
+    ok(LLM::Test::wait_for(20, sub {
+        $two[1]->reload;
+        $two[1]->wait_ready;
+        $two[1]->log('error.log') =~ /"q" of "llm_admin" is dropped: there are/
+    }), 'the other one has one place, and says so');
+    ok(LLM::Test::wait_for(20, sub { slurp($state) !~ /"q"/ }),
+       'the file has one model');
+    ok(LLM::Test::wait_for(20, sub {
+        $two[0]->log('error.log') =~ /\[warn\].*model "q" of "llm_admin" ends /
+    }), 'the first one says that it ends');
+    unlike($two[0]->log('error.log'), qr/model "p" of "llm_admin" ends/,
+           'the other model does not');
+    is($has->(0, 'q'), 200, 'it is there until then');
+    $two[0]->reload;
+    ok(LLM::Test::wait_for(20, sub { $has->(0, 'q') == 404 }), 'then it ends');
+    is($has->(0, 'p'), 200, 'the other one is there');
+    $_->stop for @two;
+}
 
 
 # ---- what is refused ----

@@ -170,6 +170,8 @@ for my $case ([ 'torn', substr $whole, 0, length($whole) / 2 ],
     like(substr($t->log('error.log'), $at),
          qr/\[error\].*the state of "llm_admin" in "[^"]*admin\.state" is not/,
          "$name: so does the log");
+    like(substr($t->log('error.log'), $at), qr/not used: it is empty/,
+         "$name: and how it is") if $text eq '';
     is(models('chat') . ' ' . leads('m1'), 'one 404', "$name: it is not used");
     is(slurp(), $text, "$name: nor touched");
     is(put('chat', 'two')->{json}{saved}, JSON::PP::true(),

@@ -164,6 +164,49 @@ test_names(void)
 }
 
 
+/* what a reader does not see, or is misled by */
+
+static void
+test_new_names(void)
+{
+    size_t     i;
+    llm_err_t  err;
+
+    static const struct {
+        const char  *name;
+        const char  *why;               /* NULL: it can be one */
+    } names[] = {
+        { "chat", NULL },
+        { "\xc2\xa0" "a\xc3\x9f\xd8\x9b\xe2\x80\x8d\xe2\x80\xaf", NULL },
+        { "\xd7\xa2\xd7\x91\xd7\xa8\xd7\x99\xd7\xaa", NULL },
+        { "a\nb", "control" },
+        { "a\xc2\x80", "U+0080" },
+        { "a\xc2\x9f" "b", "U+009F" },
+        { "\xd8\x9c", "U+061C" },
+        { "\xe2\x80\x8e", "U+200E" },
+        { "a\xe2\x80\x8f", "U+200F" },
+        { "a\xe2\x80\xaa", "U+202A" },
+        { "a\xe2\x80\xae" "b", "U+202E" },
+        { "a\xe2\x81\xa6", "U+2066" },
+        { "a\xe2\x81\xa9", "U+2069" }
+    };
+
+    for (i = 0; i < llm_nelems(names); i++) {
+        err.msg[0] = '\0';
+        is_int(llm_admin_check_new_name(text(names[i].name), &err),
+               names[i].why ? LLM_ERROR : LLM_OK, "new name %u: %s",
+               (unsigned) i, err.msg);
+
+        if (names[i].why) {
+            is_int(err.status, 400, "400");
+            is_str(err.code, "invalid_name", "and its code");
+            ok(strstr(err.msg, names[i].why) != NULL, "it says %s",
+               names[i].why);
+        }
+    }
+}
+
+
 /* ---- aliases ---- */
 
 static llm_admin_state_t  st, again;
@@ -324,6 +367,11 @@ fill(void)
     o = override("b.gguf", 0, 0, 1);
     o.added = 1;
     llm_admin_set_model(&st, text("org/\xc3\xa4 \"new\""), &o);
+
+    /* names that could be given once */
+
+    llm_admin_set_model(&st, text("a\xe2\x80\xae"), &o);
+    (void) llm_admin_set_alias(&st, text("b\xc2\x85"), text("one"), &err);
 }
 
 
@@ -364,6 +412,11 @@ test_torn(void)
     llm_buf_init(&out, 0);
     (void) llm_admin_write(&st, &out);
     used = changed = 0;
+
+    (void) llm_admin_read(&again, "", 0, &err);
+    is_str(err.msg, "it is empty", "one that is empty is said to be");
+    (void) llm_admin_read(&again, out.data, 9, &err);
+    is_str(err.msg, "it ends in the middle of a line", "and one that is cut");
 
     for (i = 0; i < out.len; i++) {
         used += llm_admin_read(&again, out.data, i, &err) == LLM_OK
@@ -733,6 +786,7 @@ main(void)
     test_routes();
     test_bodies();
     test_names();
+    test_new_names();
     test_aliases();
     test_models();
     test_merge();
