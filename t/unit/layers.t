@@ -338,7 +338,13 @@ SKIP: {
 SKIP: {
     my (@objects, %offered, %taken);
 
-    find({ no_chdir => 1, wanted => sub { push @objects, $_ if /\.o$/ } },
+    # of a source that has gone the object may still lie there
+
+    find({ no_chdir => 1, wanted => sub {
+        push @objects, $_
+            if m{\.o$} && (!m{^\Q$objs\E/obj/((?:engine|kernels)/.*)\.o$}
+                          || -e "$root/$1.c");
+    } },
          grep { -d } map { "$objs/$_" } qw(obj emu nginx/addon));
 
     for my $of (qw(obj/engine/cli obj/t/unit emu/kernels nginx/addon)) {
