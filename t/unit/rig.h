@@ -10,6 +10,7 @@
 #include "engine/sample/sampler.h"
 
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
