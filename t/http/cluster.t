@@ -23,13 +23,15 @@ my $TURNS = 5;
 sub host {
     my ($queue) = @_;
 
-    $queue //= '';
+    my $wait = 60 * $LLM::Test::SLOW;
+
+    $queue //= "";
 
     return LLM::Test->new(
         pace => 0.5,
         model => 'llm_model demo %%ROOT%%/models/demo.gguf threads=1'
                  . ' parallel=4 ctx=4096 kv_cache=128m default;',
-        http => "llm_queue 4 $queue;" . '
+        http => "llm_queue 4 timeout=${wait}s $queue;" . '
                  log_format key "$http_x_mark $llm_route_key";
                  access_log logs/key.log key;
                  llm_token_zone $http_x_quota zone=q:1m requests=3/h;',
