@@ -1,23 +1,31 @@
 /*
- * The nginx module that serves large language models: its directives,
- * contexts and life cycle.  What they do is in the files of http/; see
- * http/ngx_http_llm_module.h.
+ * The nginx module that serves large language models: models, the API, and
+ * what all subjects share.
  *
- * There are three modules in the shared object.  ngx_llm_module is of the
- * core type only because the number of workers, and with it the size of the
- * shared memory, is not known before the whole configuration is read.
- * ngx_http_llm_filter_module adds headers (http/reply/ngx_http_llm_filter.c).
+ * The subjects (keys, quotas, metrics, ...) are modules of their own, in the
+ * rooms of http/; `config` has the list.  This one comes first: it says what a
+ * location serves before they merge theirs.  ngx_llm_module comes last.  It is
+ * of the core type because the number of workers, and with it the size of the
+ * shared memory, is not known before the whole configuration is read; and it
+ * starts the engine once all modules of a worker have begun, and ends it when
+ * they have ended.
  */
 
-#include "http/admin/ngx_http_llm_admin.h"
-#include "http/balance/ngx_http_llm_route.h"
+#include "http/conf/ngx_http_llm_alias.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/conf/ngx_http_llm_model.h"
+#include "http/conf/ngx_http_llm_param.h"
+#include "http/observe/ngx_http_llm_variables.h"
+#include "http/reply/ngx_http_llm_reply.h"
+#include "http/request/ngx_http_llm_request.h"
+#include "http/request/ngx_http_llm_stage.h"
+#include "http/worker/ngx_http_llm_worker.h"
 
 
 static void *ngx_http_llm_create_main_conf(ngx_conf_t *cf);
 static char *ngx_http_llm_init_main_conf(ngx_conf_t *cf, void *conf);
 static ngx_int_t ngx_http_llm_postconfiguration(ngx_conf_t *cf);
-static ngx_int_t ngx_http_llm_add_handlers(ngx_conf_t *cf,
-    ngx_http_llm_main_conf_t *mcf);
+static ngx_int_t ngx_http_llm_add_handlers(ngx_conf_t *cf);
 static void *ngx_http_llm_create_loc_conf(ngx_conf_t *cf);
 static char *ngx_http_llm_merge_loc_conf(ngx_conf_t *cf, void *parent,
     void *child);
@@ -34,21 +42,6 @@ static ngx_http_llm_size_min_t  ngx_http_llm_stream_buffer_min = {
 
 static ngx_conf_post_t  ngx_http_llm_time_bound = {
     ngx_http_llm_check_time
-};
-
-
-/* the subjects that take part in a request's life, in the order in which they
-   are called at each stage */
-
-ngx_http_llm_stage_t  *ngx_http_llm_stages[] = {
-    &ngx_http_llm_key_stage,
-    &ngx_http_llm_metrics_stage,
-    &ngx_http_llm_idem_stage,
-    &ngx_http_llm_quota_stage,
-    &ngx_http_llm_guard_stage,
-    &ngx_http_llm_capture_stage,
-    &ngx_http_llm_sunset_stage,
-    NULL
 };
 
 
@@ -75,44 +68,9 @@ static ngx_command_t  ngx_http_llm_commands[] = {
       offsetof(ngx_http_llm_main_conf_t, shared_memory),
       &ngx_http_llm_shared_memory_min },
 
-    { ngx_string("llm_idempotency"),
-      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE12,
-      ngx_http_llm_idempotency,
-      NGX_HTTP_MAIN_CONF_OFFSET,
-      0,
-      NULL },
-
     { ngx_string("llm_api"),
       NGX_HTTP_LOC_CONF|NGX_HTTP_LIF_CONF|NGX_CONF_ANY,
       ngx_http_llm_api,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("llm_health"),
-      NGX_HTTP_LOC_CONF|NGX_CONF_ANY,
-      ngx_http_llm_health,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("llm_metrics"),
-      NGX_HTTP_LOC_CONF|NGX_CONF_NOARGS|NGX_CONF_TAKE12,
-      ngx_http_llm_metrics,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("llm_admin"),
-      NGX_HTTP_LOC_CONF|NGX_CONF_NOARGS|NGX_CONF_TAKE1234,
-      ngx_http_llm_admin,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("llm_slo"),
-      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_1MORE,
-      ngx_http_llm_slo,
       NGX_HTTP_LOC_CONF_OFFSET,
       0,
       NULL },
@@ -159,44 +117,9 @@ static ngx_command_t  ngx_http_llm_commands[] = {
       offsetof(ngx_http_llm_loc_conf_t, ignore_client_abort),
       NULL },
 
-    { ngx_string("llm_capture"),
-      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
-      ngx_http_llm_capture,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("llm_api_keys"),
-      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
-      ngx_http_llm_api_keys,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
     { ngx_string("llm_alias"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE2,
       ngx_http_llm_alias,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("llm_token_zone"),
-      NGX_HTTP_MAIN_CONF|NGX_CONF_2MORE,
-      ngx_http_llm_token_zone,
-      NGX_HTTP_MAIN_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("llm_token_limit"),
-      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_1MORE,
-      ngx_http_llm_token_limit,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("llm_guard"),
-      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE123,
-      ngx_http_llm_guard,
       NGX_HTTP_LOC_CONF_OFFSET,
       0,
       NULL },
@@ -215,20 +138,6 @@ static ngx_command_t  ngx_http_llm_commands[] = {
       offsetof(ngx_http_llm_loc_conf_t, priority),
       NULL },
 
-    { ngx_string("llm_route"),
-      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
-      ngx_http_llm_route_bytes,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("llm_upstream"),
-      NGX_HTTP_UPS_CONF|NGX_CONF_NOARGS,
-      ngx_http_llm_upstream,
-      NGX_HTTP_SRV_CONF_OFFSET,
-      0,
-      NULL },
-
       ngx_null_command
 };
 
@@ -240,7 +149,7 @@ static ngx_http_module_t  ngx_http_llm_module_ctx = {
     ngx_http_llm_create_main_conf,         /* create main configuration */
     ngx_http_llm_init_main_conf,           /* init main configuration */
 
-    ngx_http_llm_create_srv_conf,          /* create server configuration */
+    NULL,                                  /* create server configuration */
     NULL,                                  /* merge server configuration */
 
     ngx_http_llm_create_loc_conf,          /* create location configuration */
@@ -278,10 +187,10 @@ ngx_module_t  ngx_llm_module = {
     NGX_CORE_MODULE,                       /* module type */
     NULL,                                  /* init master */
     NULL,                                  /* init module */
-    NULL,                                  /* init process */
+    ngx_http_llm_init_engine,              /* init process */
     NULL,                                  /* init thread */
     NULL,                                  /* exit thread */
-    NULL,                                  /* exit process */
+    ngx_http_llm_exit_engine,              /* exit process */
     NULL,                                  /* exit master */
     NGX_MODULE_V1_PADDING
 };
@@ -290,7 +199,8 @@ ngx_module_t  ngx_llm_module = {
 static void *
 ngx_http_llm_create_main_conf(ngx_conf_t *cf)
 {
-    ngx_http_llm_main_conf_t  *mcf;
+    void                      **end;
+    ngx_http_llm_main_conf_t   *mcf;
 
     mcf = ngx_pcalloc(cf->pool, sizeof(ngx_http_llm_main_conf_t));
     if (mcf == NULL) {
@@ -303,31 +213,35 @@ ngx_http_llm_create_main_conf(ngx_conf_t *cf)
         || ngx_array_init(&mcf->uses, cf->pool, 4,
                           sizeof(ngx_http_llm_loc_conf_t *))
            != NGX_OK
-        || ngx_array_init(&mcf->keyfiles, cf->pool, 1,
-                          sizeof(ngx_http_llm_keyfile_t *))
-           != NGX_OK
         || ngx_array_init(&mcf->aliases, cf->pool, 1,
                           sizeof(ngx_http_llm_alias_t *))
            != NGX_OK
-        || ngx_array_init(&mcf->quotas, cf->pool, 1,
-                          sizeof(ngx_http_llm_quota_t *))
+        || ngx_array_init(&mcf->files, cf->pool, 4,
+                          sizeof(ngx_http_llm_used_file_t))
            != NGX_OK
-        || ngx_array_init(&mcf->limits, cf->pool, 1, sizeof(ngx_array_t *))
+        || ngx_array_init(&mcf->lives, cf->pool, 4,
+                          sizeof(ngx_http_llm_life_t *))
            != NGX_OK
-        || ngx_http_llm_create_figures(cf, mcf) != NGX_OK)
+        || ngx_array_init(&mcf->stages, cf->pool, 8,
+                          sizeof(ngx_http_llm_stage_t *))
+           != NGX_OK)
     {
         return NULL;
     }
 
-    ngx_http_llm_init_stages();
+    end = ngx_array_push(&mcf->stages);
+    if (end == NULL) {
+        return NULL;
+    }
 
+    *end = NULL;
+
+    mcf->requests = &ngx_http_llm_requests;
     mcf->cycle = cf->cycle;
     mcf->queue = NGX_CONF_UNSET;
     mcf->queue_timeout = NGX_CONF_UNSET_MSEC;
     mcf->queue_memory = NGX_CONF_UNSET_SIZE;
     mcf->shared_memory = NGX_CONF_UNSET_SIZE;
-    mcf->idem_size = NGX_CONF_UNSET_SIZE;
-    mcf->idem_valid = 600;
 
     return mcf;
 }
@@ -345,7 +259,12 @@ ngx_http_llm_init_main_conf(ngx_conf_t *cf, void *conf)
     ngx_conf_init_msec_value(mcf->queue_timeout, 60000);
     ngx_conf_init_size_value(mcf->queue_memory, 256 * 1024 * 1024);
     ngx_conf_init_size_value(mcf->shared_memory, 8 * 1024 * 1024);
-    ngx_conf_init_size_value(mcf->idem_size, 4 * 1024 * 1024);
+
+    /* the last one: all modules have added theirs */
+
+    if (ngx_http_llm_add_stage(cf, &ngx_http_llm_leaving_stage) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
 
     rv = ngx_http_llm_add_places(cf, mcf);
     if (rv != NGX_CONF_OK) {
@@ -359,11 +278,6 @@ ngx_http_llm_init_main_conf(ngx_conf_t *cf, void *conf)
     rmcf->failed = ngx_http_llm_failed_reply;
     rmcf->headers = ngx_http_llm_on_headers;
 
-    rv = ngx_http_llm_check_quotas(cf, mcf);
-    if (rv != NGX_CONF_OK) {
-        return rv;
-    }
-
     rv = ngx_http_llm_check_aliases(cf, mcf);
     if (rv != NGX_CONF_OK) {
         return rv;
@@ -374,35 +288,15 @@ ngx_http_llm_init_main_conf(ngx_conf_t *cf, void *conf)
         return rv;
     }
 
-    rv = ngx_http_llm_check_models(cf, mcf);
-    if (rv != NGX_CONF_OK) {
-        return rv;
-    }
-
-    rv = ngx_http_llm_check_admin(cf, mcf);
-    if (rv != NGX_CONF_OK) {
-        return rv;
-    }
-
-    rv = ngx_http_llm_add_store(cf, mcf);
-    if (rv != NGX_CONF_OK) {
-        return rv;
-    }
-
-    rv = ngx_http_llm_add_figures(cf, mcf);
-    if (rv != NGX_CONF_OK) {
-        return rv;
-    }
-
-    return ngx_http_llm_add_zone(cf, mcf);
+    return ngx_http_llm_check_models(cf, mcf);
 }
 
+
+/* the zone is added once those of all modules are: they are there first */
 
 static ngx_int_t
 ngx_http_llm_postconfiguration(ngx_conf_t *cf)
 {
-    ngx_str_t                   key = ngx_string("http_idempotency_key");
-    ngx_str_t                   api_key = ngx_string("http_x_api_key");
     ngx_uint_t                  i;
     ngx_http_variable_t        *v;
     ngx_http_llm_main_conf_t   *mcf;
@@ -429,31 +323,20 @@ ngx_http_llm_postconfiguration(ngx_conf_t *cf)
         }
     }
 
-    if (ngx_http_llm_check_upstreams(cf) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    mcf->idem_header = ngx_http_get_variable_index(cf, &key);
-    mcf->api_key = ngx_http_get_variable_index(cf, &api_key);
-
-    if (mcf->idem_header == NGX_ERROR || mcf->api_key == NGX_ERROR) {
-        return NGX_ERROR;
-    }
-
-    if (mcf->keyfiles.nelts && ngx_http_llm_add_access(cf) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
     if (mcf->models.nelts == 0) {
         return NGX_OK;
     }
 
-    return ngx_http_llm_add_handlers(cf, mcf);
+    if (ngx_http_llm_add_zone(cf, mcf) != NGX_CONF_OK) {
+        return NGX_ERROR;
+    }
+
+    return ngx_http_llm_add_handlers(cf);
 }
 
 
 static ngx_int_t
-ngx_http_llm_add_handlers(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
+ngx_http_llm_add_handlers(ngx_conf_t *cf)
 {
     ngx_uint_t                  i;
     ngx_http_handler_pt        *h;
@@ -462,24 +345,15 @@ ngx_http_llm_add_handlers(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
     static const struct {
         ngx_uint_t           phase;
         ngx_http_handler_pt  handler;
-        ngx_uint_t           guards;            /* only where there are some */
     } handlers[] = {
-        { NGX_HTTP_PREACCESS_PHASE, ngx_http_llm_guard_length, 1 },
-        { NGX_HTTP_REWRITE_PHASE, ngx_http_llm_post_action_handler, 0 },
-        { NGX_HTTP_REWRITE_PHASE, ngx_http_llm_admin_post_action, 0 },
-        { NGX_HTTP_REWRITE_PHASE, ngx_http_llm_count_handler, 0 },
-        { NGX_HTTP_PREACCESS_PHASE, ngx_http_llm_count_handler, 0 },
-        { NGX_HTTP_LOG_PHASE, ngx_http_llm_log_handler, 0 }
+        { NGX_HTTP_REWRITE_PHASE, ngx_http_llm_post_action_handler },
+        { NGX_HTTP_REWRITE_PHASE, ngx_http_llm_count_handler },
+        { NGX_HTTP_PREACCESS_PHASE, ngx_http_llm_count_handler }
     };
 
     cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
 
     for (i = 0; i < sizeof(handlers) / sizeof(handlers[0]); i++) {
-
-        if (handlers[i].guards && !mcf->guards) {
-            continue;
-        }
-
         h = ngx_array_push(&cmcf->phases[handlers[i].phase].handlers);
         if (h == NULL) {
             return NGX_ERROR;
@@ -502,15 +376,10 @@ ngx_http_llm_create_loc_conf(ngx_conf_t *cf)
         return NULL;
     }
 
-    conf->keyfile = NGX_CONF_UNSET_PTR;
-    conf->guard = NGX_CONF_UNSET_PTR;
     conf->timeout = NGX_CONF_UNSET_MSEC;
     conf->heartbeat = NGX_CONF_UNSET_MSEC;
     conf->stream_buffer = NGX_CONF_UNSET_SIZE;
     conf->ignore_client_abort = NGX_CONF_UNSET;
-    conf->capture = NGX_CONF_UNSET_SIZE;
-    conf->route_message = NGX_CONF_UNSET_SIZE;
-    conf->route_prompt = NGX_CONF_UNSET_SIZE;
 
     return conf;
 }
@@ -530,11 +399,6 @@ ngx_http_llm_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
                               256 * 1024);
     ngx_conf_merge_value(conf->ignore_client_abort,
                          prev->ignore_client_abort, 0);
-    ngx_conf_merge_size_value(conf->capture, prev->capture, 0);
-
-    ngx_http_llm_merge_route(prev, conf);
-
-    ngx_conf_merge_ptr_value(conf->keyfile, prev->keyfile, NULL);
 
     if (ngx_http_llm_merge_aliases(cf, prev, conf) != NGX_CONF_OK) {
         return NGX_CONF_ERROR;
@@ -547,14 +411,6 @@ ngx_http_llm_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 
     if (conf->preset == NULL) {
         conf->preset = prev->preset;
-    }
-
-    if (conf->limits == NULL) {
-        conf->limits = prev->limits;
-    }
-
-    if (conf->slos == NULL) {
-        conf->slos = prev->slos;
     }
 
     if (conf->priority == NULL) {
@@ -572,20 +428,12 @@ ngx_http_llm_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 
     if (clcf->noname && clcf->handler == NULL && prev->serves) {
         clcf->handler = prev->serves->handler;
+        conf->inherited = 1;
+        conf->core = clcf;
         conf->serves = prev->serves;
-        conf->metrics_json = prev->metrics_json;
-        conf->tenants = prev->tenants;
-        conf->health = prev->health;
-        conf->probe = prev->probe;
-        conf->probe_prompt = prev->probe_prompt;
         conf->allowed = prev->allowed;
         conf->fallback = prev->fallback;
         conf->prefix = prev->prefix;
-        conf->server_names = prev->server_names;
-    }
-
-    if (ngx_http_llm_merge_guard(cf, prev, conf) != NGX_CONF_OK) {
-        return NGX_CONF_ERROR;
     }
 
     ngx_http_llm_check_mirror(cf, prev, conf);

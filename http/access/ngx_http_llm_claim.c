@@ -11,27 +11,11 @@
  */
 
 #include "http/access/ngx_http_llm_quota.h"
+#include "http/worker/ngx_http_llm_worker.h"
 
 
 /* their part of a zone */
 #define NGX_HTTP_LLM_CLAIMS  16
-
-
-/* this process, among all that have or had its pid */
-
-uint64_t
-ngx_http_llm_born(void)
-{
-    static uint64_t   born;
-    static ngx_pid_t  pid;
-
-    if (pid != ngx_pid) {
-        born = llm_process_born(ngx_pid);
-        pid = ngx_pid;
-    }
-
-    return born;
-}
 
 
 ngx_int_t
@@ -268,20 +252,4 @@ ngx_http_llm_account_held(ngx_http_llm_quota_t *q, ngx_http_llm_account_t *a)
     }
 
     return units;
-}
-
-
-void
-ngx_http_llm_sweep_quotas(ngx_http_llm_main_conf_t *mcf)
-{
-    ngx_uint_t              i;
-    ngx_http_llm_quota_t  **q;
-
-    q = mcf->quotas.elts;
-
-    for (i = 0; i < mcf->quotas.nelts; i++) {
-        ngx_http_llm_quota_lock(q[i]);
-        ngx_http_llm_account_sweep(q[i], NULL);
-        ngx_http_llm_quota_unlock(q[i]);
-    }
 }

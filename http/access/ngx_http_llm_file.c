@@ -4,7 +4,7 @@
  * failure, and whoever replaces one has locked its folder.
  */
 
-#include "http/ngx_http_llm_module.h"
+#include "http/access/ngx_http_llm_file.h"
 
 #include <sys/file.h>
 

@@ -11,15 +11,13 @@
  */
 
 #include "http/access/ngx_http_llm_guard.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/reply/ngx_http_llm_reply.h"
+#include "http/request/ngx_http_llm_body.h"
+#include "http/request/ngx_http_llm_request.h"
+#include "http/request/ngx_http_llm_stage.h"
 
 
-#define NGX_HTTP_LLM_GUARD_TIMEOUT  5000
-
-
-static char *ngx_http_llm_guard_param(ngx_conf_t *cf,
-    ngx_http_llm_guard_t *guard, ngx_str_t *value);
-static void ngx_http_llm_check_guard(ngx_conf_t *cf,
-    ngx_http_llm_guard_t *guard);
 static ngx_int_t ngx_http_llm_guard_init(ngx_http_llm_body_t *body);
 static void ngx_http_llm_guard_free(void *data);
 static ngx_int_t ngx_http_llm_guard_ask(ngx_http_llm_body_t *body);
@@ -40,158 +38,19 @@ ngx_http_llm_stage_t  ngx_http_llm_guard_stage = {
 };
 
 
-/* ---- the directive ---- */
-
-/* llm_guard URI [timeout=TIME] [open] | off */
-
-char *
-ngx_http_llm_guard(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
-{
-    ngx_http_llm_loc_conf_t *llcf = conf;
-
-    char                              *rv;
-    ngx_str_t                         *value;
-    ngx_uint_t                         i;
-    ngx_http_llm_guard_t              *guard;
-    ngx_http_llm_main_conf_t          *mcf;
-    ngx_http_compile_complex_value_t   ccv;
-
-    if (llcf->guard != NGX_CONF_UNSET_PTR) {
-        return "is duplicate";
-    }
-
-    value = cf->args->elts;
-
-    if (ngx_strcmp(value[1].data, "off") == 0) {
-        llcf->guard = NULL;
-        return cf->args->nelts == 2 ? NGX_CONF_OK
-                                    : "has parameters beside \"off\"";
-    }
-
-    guard = ngx_pcalloc(cf->pool, sizeof(ngx_http_llm_guard_t));
-    if (guard == NULL) {
-        return NGX_CONF_ERROR;
-    }
-
-    rv = ngx_http_llm_once(cf, 2);
-    if (rv != NGX_CONF_OK) {
-        return rv;
-    }
-
-    guard->timeout = NGX_HTTP_LLM_GUARD_TIMEOUT;
-    guard->file = cf->conf_file->file.name;
-    guard->line = cf->conf_file->line;
-
-    ngx_memzero(&ccv, sizeof(ngx_http_compile_complex_value_t));
-
-    ccv.cf = cf;
-    ccv.value = &value[1];
-    ccv.complex_value = &guard->uri;
-
-    if (ngx_http_compile_complex_value(&ccv) != NGX_OK) {
-        return NGX_CONF_ERROR;
-    }
-
-    if (guard->uri.lengths == NULL && value[1].data[0] != '/') {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid URI \"%V\" of \"llm_guard\", it must "
-                           "begin with \"/\"", &value[1]);
-        return NGX_CONF_ERROR;
-    }
-
-    for (i = 2; i < cf->args->nelts; i++) {
-        rv = ngx_http_llm_guard_param(cf, guard, &value[i]);
-
-        if (rv != NGX_CONF_OK) {
-            return rv;
-        }
-    }
-
-    mcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_llm_module);
-
-    mcf->guards = 1;
-    llcf->guard = guard;
-
-    return NGX_CONF_OK;
-}
-
-
-static char *
-ngx_http_llm_guard_param(ngx_conf_t *cf, ngx_http_llm_guard_t *guard,
-    ngx_str_t *value)
-{
-    if (ngx_strcmp(value->data, "open") == 0) {
-        guard->open = 1;
-        return NGX_CONF_OK;
-    }
-
-    if (ngx_strncmp(value->data, "timeout=", 8) != 0) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "unknown parameter \"%V\"",
-                           value);
-        return NGX_CONF_ERROR;
-    }
-
-    return ngx_http_llm_param_time(cf, value, 8, &guard->timeout);
-}
-
-
-char *
-ngx_http_llm_merge_guard(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *prev,
-    ngx_http_llm_loc_conf_t *conf)
-{
-    ngx_conf_merge_ptr_value(conf->guard, prev->guard, NULL);
-
-    if (conf->guard && ngx_http_llm_is_api(conf)) {
-        ngx_http_llm_check_guard(cf, conf->guard);
-    }
-
-    return NGX_CONF_OK;
-}
-
-
-/* each guard once in each server */
-
-static void
-ngx_http_llm_check_guard(ngx_conf_t *cf, ngx_http_llm_guard_t *guard)
-{
-    ngx_http_llm_leads_e       to;
-    ngx_http_core_srv_conf_t  *cscf;
-
-    cscf = ngx_http_conf_get_module_srv_conf(cf, ngx_http_core_module);
-
-    if (guard->uri.lengths || guard->checked == cscf) {
-        return;
-    }
-
-    guard->checked = cscf;
-    to = ngx_http_llm_leads(cf, cscf, &guard->uri.value);
-
-    if (to == NGX_HTTP_LLM_LEADS_NOWHERE) {
-        ngx_log_error(NGX_LOG_WARN, cf->log, 0,
-                      "there is no location for the URI \"%V\" of "
-                      "\"llm_guard\" in %V:%ui",
-                      &guard->uri.value, &guard->file, guard->line);
-
-    } else if (to != NGX_HTTP_LLM_LEADS_MAYBE) {
-        ngx_log_error(NGX_LOG_WARN, cf->log, 0,
-                      "the URI \"%V\" of \"llm_guard\" leads to a location "
-                      "that cannot be a guard in %V:%ui",
-                      &guard->uri.value, &guard->file, guard->line);
-    }
-}
-
-
-/* ---- asking ---- */
-
 /* before the body is parsed */
 
 static ngx_int_t
 ngx_http_llm_guard_init(ngx_http_llm_body_t *body)
 {
-    ngx_pool_cleanup_t    *cln;
-    ngx_http_llm_asked_t  *asked;
+    ngx_pool_cleanup_t             *cln;
+    ngx_http_llm_asked_t           *asked;
+    ngx_http_llm_guard_loc_conf_t  *glcf;
 
-    if (body->ctx->conf->guard == NULL) {
+    glcf = ngx_http_llm_get_loc_conf(body->ctx->conf,
+                                     ngx_http_llm_guard_module);
+
+    if (glcf->guard == NULL) {
         return NGX_OK;
     }
 
@@ -205,6 +64,7 @@ ngx_http_llm_guard_init(ngx_http_llm_body_t *body)
     ngx_memzero(asked, sizeof(ngx_http_llm_asked_t));
 
     asked->body = body;
+    asked->guard = glcf->guard;
     llm_buf_init(&asked->told, 0);
 
     cln->handler = ngx_http_llm_guard_free;
@@ -240,7 +100,7 @@ ngx_http_llm_guard_ask(ngx_http_llm_body_t *body)
         return NGX_OK;
     }
 
-    if (ngx_http_complex_value(ctx->request, &ctx->conf->guard->uri, &uri)
+    if (ngx_http_complex_value(ctx->request, &asked->guard->uri, &uri)
         != NGX_OK)
     {
         llm_fail(&body->err, "No memory is left for this request.");
@@ -368,7 +228,7 @@ ngx_http_llm_guard_wait(ngx_http_llm_asked_t *asked)
     ctx = asked->body->ctx;
     r = ctx->request;
 
-    timeout = ctx->conf->guard->timeout;
+    timeout = asked->guard->timeout;
     most = ctx->conf->timeout;
     past = (llm_now_us() - ctx->arrival_us) / 1000;
 
@@ -561,9 +421,9 @@ ngx_http_llm_guard_verdict(ngx_http_llm_asked_t *asked)
     ngx_log_error(NGX_LOG_ERR, log, asked->timedout ? NGX_ETIMEDOUT : 0,
                   "llm_guard \"%s\": its answer is %ui, the request %s",
                   ngx_http_llm_clean(ctx->request, &asked->uri), status,
-                  ctx->conf->guard->open ? "passes" : "does not pass");
+                  asked->guard->open ? "passes" : "does not pass");
 
-    if (ctx->conf->guard->open) {
+    if (asked->guard->open) {
         return NGX_OK;
     }
 

@@ -1,7 +1,8 @@
 /*
  * What the files of llm_guard share: a guard, and one that is asked.
  *
- *   ngx_http_llm_guard.c       the directive, waiting, the verdict
+ *   ngx_http_llm_guard_conf.c  the module, the directive
+ *   ngx_http_llm_guard.c       waiting, the verdict
  *   ngx_http_llm_guard_ask.c   the subrequest
  */
 
@@ -9,10 +10,11 @@
 #define NGX_HTTP_LLM_GUARD_H
 
 
-#include "http/ngx_http_llm_module.h"
+#include "http/request/ngx_http_llm_body.h"
+#include "http/request/ngx_http_llm_stage.h"
 
 
-struct ngx_http_llm_guard_s {
+typedef struct {
     ngx_http_complex_value_t     uri;
     ngx_msec_t                   timeout;
     ngx_uint_t                   open;
@@ -21,13 +23,24 @@ struct ngx_http_llm_guard_s {
     ngx_uint_t                   line;
     ngx_http_core_srv_conf_t    *checked;       /* the server in which its URI
                                                    was looked for last */
-};
+} ngx_http_llm_guard_t;
+
+
+typedef struct {
+    ngx_uint_t                   used;          /* there is a llm_guard */
+} ngx_http_llm_guard_main_conf_t;
+
+
+typedef struct {
+    ngx_http_llm_guard_t        *guard;         /* NULL: off */
+} ngx_http_llm_guard_loc_conf_t;
 
 
 /* a guard that is asked, in r->pool */
 
 typedef struct {
     ngx_http_llm_body_t         *body;
+    ngx_http_llm_guard_t        *guard;
     ngx_http_request_t          *subrequest;    /* NULL: it could not be
                                                    made */
     ngx_str_t                    uri;           /* as it was asked */
@@ -43,12 +56,20 @@ typedef struct {
 } ngx_http_llm_asked_t;
 
 
-/* ngx_http_llm_guard.c: the subrequest has ended */
+extern ngx_module_t  ngx_http_llm_guard_module;
+
+
+/* ngx_http_llm_guard.c */
+
+extern ngx_http_llm_stage_t  ngx_http_llm_guard_stage;
+/* the subrequest has ended */
 ngx_int_t ngx_http_llm_guard_done(ngx_http_request_t *r, void *data,
     ngx_int_t rc);
 
 /* ngx_http_llm_guard_ask.c */
 
+/* a handler of the preaccess phase */
+ngx_int_t ngx_http_llm_guard_length(ngx_http_request_t *r);
 /* NGX_ERROR: it is none, as the log says */
 ngx_int_t ngx_http_llm_guard_uri(ngx_http_request_t *r, ngx_str_t *uri,
     ngx_str_t *args);

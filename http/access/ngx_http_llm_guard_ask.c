@@ -12,6 +12,7 @@
  */
 
 #include "http/access/ngx_http_llm_guard.h"
+#include "http/reply/ngx_http_llm_reply.h"
 
 
 static ngx_http_request_body_t *ngx_http_llm_guard_body(

@@ -14,7 +14,13 @@
  *   of llm_queue's memory=.
  */
 
-#include "http/ngx_http_llm_module.h"
+#include "http/access/ngx_http_llm_idempotency.h"
+#include "http/access/ngx_http_llm_keys.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/reply/ngx_http_llm_reply.h"
+#include "http/request/ngx_http_llm_body.h"
+#include "http/request/ngx_http_llm_request.h"
+#include "http/request/ngx_http_llm_stage.h"
 
 #include <ngx_md5.h>
 
@@ -71,6 +77,11 @@ static const char  ngx_http_llm_idem_full[] =
     "their clients (llm_queue memory=)";
 
 
+#define ngx_http_llm_idem_conf(ctx)                                           \
+    ((ngx_http_llm_idem_conf_t *)                                             \
+         ngx_http_llm_get_main_conf((ctx)->main,                              \
+                                    ngx_http_llm_idempotency_module))
+
 #define ngx_http_llm_idem_pool(zone)                                          \
     ((ngx_slab_pool_t *) (zone)->shm.addr)
 
@@ -80,16 +91,16 @@ static const char  ngx_http_llm_idem_full[] =
 static ngx_int_t
 ngx_http_llm_idem_header(ngx_http_request_t *r, ngx_str_t *value)
 {
+    ngx_http_llm_idem_conf_t   *imcf;
     ngx_http_variable_value_t  *v;
-    ngx_http_llm_main_conf_t   *mcf;
 
-    mcf = ngx_http_get_module_main_conf(r, ngx_http_llm_module);
+    imcf = ngx_http_get_module_main_conf(r, ngx_http_llm_idempotency_module);
 
-    if (mcf->idem == NULL) {
+    if (imcf->zone == NULL) {
         return NGX_DECLINED;
     }
 
-    v = ngx_http_get_indexed_variable(r, mcf->idem_header);
+    v = ngx_http_get_indexed_variable(r, imcf->header);
 
     if (v == NULL || v->not_found || v->len == 0) {
         return NGX_DECLINED;
@@ -174,7 +185,7 @@ ngx_http_llm_idem_key(ngx_http_llm_ctx_t *ctx, uint64_t tenant,
 
     r = ctx->request;
     auth = r->headers_in.authorization;
-    api_key = ngx_http_get_indexed_variable(r, ctx->main->api_key);
+    api_key = ngx_http_llm_x_api_key(r);
 
     ngx_md5_init(&md5);
     ngx_md5_update(&md5, &tenant, sizeof(tenant));
@@ -277,7 +288,7 @@ ngx_http_llm_idem_look(ngx_http_llm_body_t *body)
     ngx_http_llm_entry_t  *e;
 
     idem = ngx_http_llm_get_data(body->ctx, ngx_http_llm_idem_stage);
-    zone = body->ctx->main->idem;
+    zone = ngx_http_llm_idem_conf(body->ctx)->zone;
     shpool = ngx_http_llm_idem_pool(zone);
 
     ngx_shmtx_lock(&shpool->mutex);
@@ -332,7 +343,7 @@ ngx_http_llm_idem_add(ngx_http_llm_ctx_t *ctx, const char *data, size_t len)
         return;
     }
 
-    zone = ctx->main->idem;
+    zone = ngx_http_llm_idem_conf(ctx)->zone;
     shpool = ngx_http_llm_idem_pool(zone);
 
     ngx_shmtx_lock(&shpool->mutex);
@@ -366,13 +377,14 @@ ngx_http_llm_idem_end(ngx_http_llm_ctx_t *ctx, ngx_uint_t complete)
         return;
     }
 
-    zone = ctx->main->idem;
+    zone = ngx_http_llm_idem_conf(ctx)->zone;
     shpool = ngx_http_llm_idem_pool(zone);
 
     ngx_shmtx_lock(&shpool->mutex);
 
     if (complete) {
-        idem->entry->until = ngx_time() + ctx->main->idem_valid;
+        idem->entry->until = ngx_time()
+                             + ngx_http_llm_idem_conf(ctx)->valid;
         idem->entry->owner = 0;
 
     } else {

@@ -15,15 +15,29 @@
  *   the old table may have been revoked since.
  */
 
-#include "http/ngx_http_llm_module.h"
+#include "http/access/ngx_http_llm_keys.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/conf/ngx_http_llm_param.h"
+#include "http/request/ngx_http_llm_stage.h"
+#include "http/worker/ngx_http_llm_worker.h"
 
 
 /* how often the event loop looks whether the thread is done */
 #define NGX_HTTP_LLM_KEYS_POLL  10
 
 
+static ngx_int_t ngx_http_llm_add_keys(ngx_conf_t *cf);
+static ngx_int_t ngx_http_llm_add_access(ngx_conf_t *cf);
+static void *ngx_http_llm_create_keys_main_conf(ngx_conf_t *cf);
+static void *ngx_http_llm_create_keys_loc_conf(ngx_conf_t *cf);
+static char *ngx_http_llm_merge_keys_loc_conf(ngx_conf_t *cf, void *parent,
+    void *child);
+static ngx_int_t ngx_http_llm_init_keys(ngx_cycle_t *cycle);
+static void ngx_http_llm_exit_keys(ngx_cycle_t *cycle);
+static char *ngx_http_llm_api_keys(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
 static ngx_http_llm_keyfile_t *ngx_http_llm_keyfile(ngx_conf_t *cf,
-    ngx_http_llm_main_conf_t *mcf, ngx_str_t *path);
+    ngx_http_llm_keys_main_conf_t *kmcf, ngx_str_t *path);
 static ngx_int_t ngx_http_llm_read_keyfile(ngx_conf_t *cf,
     ngx_http_llm_keyfile_t *f);
 static void ngx_http_llm_keyfile_cleanup(void *data);
@@ -38,19 +52,154 @@ static void *ngx_http_llm_keys_thread(void *data);
 static void ngx_http_llm_keys_end(ngx_http_llm_keyfile_t *f, ngx_log_t *log);
 
 
+static ngx_command_t  ngx_http_llm_keys_commands[] = {
+
+    { ngx_string("llm_api_keys"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
+      ngx_http_llm_api_keys,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+      ngx_null_command
+};
+
+
+static ngx_http_module_t  ngx_http_llm_keys_module_ctx = {
+    ngx_http_llm_add_keys,                 /* preconfiguration */
+    ngx_http_llm_add_access,               /* postconfiguration */
+
+    ngx_http_llm_create_keys_main_conf,    /* create main configuration */
+    NULL,                                  /* init main configuration */
+
+    NULL,                                  /* create server configuration */
+    NULL,                                  /* merge server configuration */
+
+    ngx_http_llm_create_keys_loc_conf,     /* create location configuration */
+    ngx_http_llm_merge_keys_loc_conf       /* merge location configuration */
+};
+
+
+ngx_module_t  ngx_http_llm_keys_module = {
+    NGX_MODULE_V1,
+    &ngx_http_llm_keys_module_ctx,         /* module context */
+    ngx_http_llm_keys_commands,            /* module directives */
+    NGX_HTTP_MODULE,                       /* module type */
+    NULL,                                  /* init master */
+    NULL,                                  /* init module */
+    ngx_http_llm_init_keys,                /* init process */
+    NULL,                                  /* init thread */
+    NULL,                                  /* exit thread */
+    ngx_http_llm_exit_keys,                /* exit process */
+    NULL,                                  /* exit master */
+    NGX_MODULE_V1_PADDING
+};
+
+
+static ngx_int_t
+ngx_http_llm_add_keys(ngx_conf_t *cf)
+{
+    return ngx_http_llm_add_stage(cf, &ngx_http_llm_key_stage);
+}
+
+
+/* handlers run in the reverse order of the list */
+
+static ngx_int_t
+ngx_http_llm_add_access(ngx_conf_t *cf)
+{
+    ngx_str_t                       name = ngx_string("http_x_api_key");
+    ngx_array_t                    *handlers;
+    ngx_http_handler_pt            *h;
+    ngx_http_core_main_conf_t      *cmcf;
+    ngx_http_llm_keys_main_conf_t  *kmcf;
+
+    kmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_llm_keys_module);
+
+    kmcf->header = ngx_http_get_variable_index(cf, &name);
+    if (kmcf->header == NGX_ERROR) {
+        return NGX_ERROR;
+    }
+
+    if (kmcf->files.nelts == 0) {
+        return NGX_OK;
+    }
+
+    cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
+    handlers = &cmcf->phases[NGX_HTTP_ACCESS_PHASE].handlers;
+
+    if (ngx_array_push(handlers) == NULL) {
+        return NGX_ERROR;
+    }
+
+    h = handlers->elts;
+
+    ngx_memmove(h + 1, h, (handlers->nelts - 1) * sizeof(*h));
+    h[0] = ngx_http_llm_access_handler;
+
+    return NGX_OK;
+}
+
+
+static void *
+ngx_http_llm_create_keys_main_conf(ngx_conf_t *cf)
+{
+    ngx_http_llm_keys_main_conf_t  *kmcf;
+
+    kmcf = ngx_pcalloc(cf->pool, sizeof(ngx_http_llm_keys_main_conf_t));
+
+    if (kmcf == NULL
+        || ngx_array_init(&kmcf->files, cf->pool, 1,
+                          sizeof(ngx_http_llm_keyfile_t *))
+           != NGX_OK)
+    {
+        return NULL;
+    }
+
+    return kmcf;
+}
+
+
+static void *
+ngx_http_llm_create_keys_loc_conf(ngx_conf_t *cf)
+{
+    ngx_http_llm_keys_loc_conf_t  *conf;
+
+    conf = ngx_palloc(cf->pool, sizeof(ngx_http_llm_keys_loc_conf_t));
+
+    if (conf) {
+        conf->file = NGX_CONF_UNSET_PTR;
+    }
+
+    return conf;
+}
+
+
+static char *
+ngx_http_llm_merge_keys_loc_conf(ngx_conf_t *cf, void *parent, void *child)
+{
+    ngx_http_llm_keys_loc_conf_t *prev = parent;
+    ngx_http_llm_keys_loc_conf_t *conf = child;
+
+    ngx_conf_merge_ptr_value(conf->file, prev->file, NULL);
+
+    return NGX_CONF_OK;
+}
+
+
 /* llm_api_keys FILE [check=TIME] | off */
 
-char *
+static char *
 ngx_http_llm_api_keys(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
-    ngx_http_llm_loc_conf_t *llcf = conf;
+    ngx_http_llm_keys_loc_conf_t *klcf = conf;
 
-    char                      *rv;
-    ngx_str_t                 *value, path;
-    ngx_msec_t                 check;
-    ngx_http_llm_main_conf_t  *mcf;
+    char                           *rv;
+    ngx_str_t                      *value, path;
+    ngx_msec_t                      check;
+    ngx_http_llm_keys_main_conf_t  *kmcf;
 
-    if (llcf->keyfile != NGX_CONF_UNSET_PTR) {
+    if (klcf->file != NGX_CONF_UNSET_PTR) {
         return "is duplicate";
     }
 
@@ -59,7 +208,7 @@ ngx_http_llm_api_keys(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     check = 1000;
 
     if (ngx_strcmp(path.data, "off") == 0) {
-        llcf->keyfile = NULL;
+        klcf->file = NULL;
         return cf->args->nelts == 2 ? NGX_CONF_OK
                                     : "has parameters beside \"off\"";
     }
@@ -86,32 +235,33 @@ ngx_http_llm_api_keys(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_ERROR;
     }
 
-    mcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_llm_module);
+    kmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_llm_keys_module);
 
-    llcf->keyfile = ngx_http_llm_keyfile(cf, mcf, &path);
-    if (llcf->keyfile == NULL) {
+    klcf->file = ngx_http_llm_keyfile(cf, kmcf, &path);
+    if (klcf->file == NULL) {
         return NGX_CONF_ERROR;
     }
 
     /* a file is one table, whoever names it */
 
-    llcf->keyfile->check = ngx_min(llcf->keyfile->check, check);
+    klcf->file->check = ngx_min(klcf->file->check, check);
 
     return NGX_CONF_OK;
 }
 
 
 static ngx_http_llm_keyfile_t *
-ngx_http_llm_keyfile(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
+ngx_http_llm_keyfile(ngx_conf_t *cf, ngx_http_llm_keys_main_conf_t *kmcf,
     ngx_str_t *path)
 {
-    ngx_uint_t                i;
-    ngx_pool_cleanup_t       *cln;
-    ngx_http_llm_keyfile_t   *f, **files;
+    ngx_uint_t                 i;
+    ngx_pool_cleanup_t        *cln;
+    ngx_http_llm_keyfile_t    *f, **files;
+    ngx_http_llm_main_conf_t  *mcf;
 
-    files = mcf->keyfiles.elts;
+    files = kmcf->files.elts;
 
-    for (i = 0; i < mcf->keyfiles.nelts; i++) {
+    for (i = 0; i < kmcf->files.nelts; i++) {
         if (files[i]->path.len == path->len
             && ngx_memcmp(files[i]->path.data, path->data, path->len) == 0)
         {
@@ -119,11 +269,15 @@ ngx_http_llm_keyfile(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
         }
     }
 
+    mcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_llm_module);
+
     cln = ngx_pool_cleanup_add(cf->pool, 0);
     f = ngx_pcalloc(cf->pool, sizeof(ngx_http_llm_keyfile_t));
-    files = ngx_array_push(&mcf->keyfiles);
+    files = ngx_array_push(&kmcf->files);
 
-    if (cln == NULL || f == NULL || files == NULL) {
+    if (cln == NULL || f == NULL || files == NULL
+        || ngx_http_llm_add_file(mcf, "llm_api_keys", path, path, 0) != NGX_OK)
+    {
         return NULL;
     }
 
@@ -178,39 +332,56 @@ ngx_http_llm_keyfile_cleanup(void *data)
 
 /* ---- in a worker ---- */
 
-void
-ngx_http_llm_init_keys(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
+static ngx_int_t
+ngx_http_llm_init_keys(ngx_cycle_t *cycle)
 {
-    ngx_uint_t                i;
-    ngx_http_llm_keyfile_t  **files;
+    ngx_uint_t                       i;
+    ngx_http_llm_keyfile_t         **files;
+    ngx_http_llm_keys_main_conf_t   *kmcf;
 
-    files = mcf->keyfiles.elts;
+    kmcf = ngx_http_cycle_get_module_main_conf(cycle,
+                                               ngx_http_llm_keys_module);
 
-    for (i = 0; i < mcf->keyfiles.nelts; i++) {
+    if (!ngx_http_llm_is_worker() || kmcf == NULL) {
+        return NGX_OK;
+    }
+
+    files = kmcf->files.elts;
+
+    for (i = 0; i < kmcf->files.nelts; i++) {
 
         if (ngx_http_llm_keys_changed(files[i])) {
-            ngx_http_llm_refresh_keys(files[i], log);
+            ngx_http_llm_refresh_keys(files[i], cycle->log);
         }
 
         files[i]->event.handler = ngx_http_llm_keys_handler;
         files[i]->event.data = files[i];
-        files[i]->event.log = log;
+        files[i]->event.log = cycle->log;
         files[i]->event.cancelable = 1;
 
         ngx_add_timer(&files[i]->event, files[i]->check);
     }
+
+    return NGX_OK;
 }
 
 
-void
-ngx_http_llm_stop_keys(ngx_http_llm_main_conf_t *mcf)
+static void
+ngx_http_llm_exit_keys(ngx_cycle_t *cycle)
 {
-    ngx_uint_t                i;
-    ngx_http_llm_keyfile_t  **files;
+    ngx_uint_t                       i;
+    ngx_http_llm_keyfile_t         **files;
+    ngx_http_llm_keys_main_conf_t   *kmcf;
 
-    files = mcf->keyfiles.elts;
+    kmcf = ngx_http_cycle_get_module_main_conf(cycle,
+                                               ngx_http_llm_keys_module);
+    if (kmcf == NULL) {
+        return;
+    }
 
-    for (i = 0; i < mcf->keyfiles.nelts; i++) {
+    files = kmcf->files.elts;
+
+    for (i = 0; i < kmcf->files.nelts; i++) {
         ngx_http_llm_stop_keyfile(files[i]);
     }
 }

@@ -10,7 +10,11 @@
  * form of the path.
  */
 
-#include "http/ngx_http_llm_module.h"
+#include "http/access/ngx_http_llm_keys.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/reply/ngx_http_llm_reply.h"
+#include "http/request/ngx_http_llm_request.h"
+#include "http/request/ngx_http_llm_stage.h"
 
 
 /* in r->pool, found by its cleanup handler: an internal redirect clears the
@@ -24,7 +28,6 @@ typedef struct {
 } ngx_http_llm_client_t;
 
 
-static ngx_int_t ngx_http_llm_access_handler(ngx_http_request_t *r);
 static ngx_http_llm_client_t *ngx_http_llm_client(ngx_http_request_t *r);
 static ngx_int_t ngx_http_llm_look_up(ngx_http_request_t *r,
     ngx_http_llm_client_t *c);
@@ -51,42 +54,17 @@ ngx_http_llm_stage_t  ngx_http_llm_key_stage = {
 };
 
 
-/* handlers run in the reverse order of the list */
-
 ngx_int_t
-ngx_http_llm_add_access(ngx_conf_t *cf)
-{
-    ngx_array_t                *handlers;
-    ngx_http_handler_pt        *h;
-    ngx_http_core_main_conf_t  *cmcf;
-
-    cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
-    handlers = &cmcf->phases[NGX_HTTP_ACCESS_PHASE].handlers;
-
-    if (ngx_array_push(handlers) == NULL) {
-        return NGX_ERROR;
-    }
-
-    h = handlers->elts;
-
-    ngx_memmove(h + 1, h, (handlers->nelts - 1) * sizeof(*h));
-    h[0] = ngx_http_llm_access_handler;
-
-    return NGX_OK;
-}
-
-
-static ngx_int_t
 ngx_http_llm_access_handler(ngx_http_request_t *r)
 {
     uint32_t                  scope;
     llm_err_t                 err;
     ngx_http_llm_client_t    *c;
-    ngx_http_llm_loc_conf_t  *llcf;
+    ngx_http_llm_keys_loc_conf_t  *klcf;
 
-    llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
+    klcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_keys_module);
 
-    if (llcf->keyfile == NULL) {
+    if (klcf->file == NULL) {
         return NGX_DECLINED;
     }
 
@@ -117,11 +95,11 @@ const llm_key_t *
 ngx_http_llm_key(ngx_http_request_t *r)
 {
     ngx_http_llm_client_t    *c;
-    ngx_http_llm_loc_conf_t  *llcf;
+    ngx_http_llm_keys_loc_conf_t  *klcf;
 
-    llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
+    klcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_keys_module);
 
-    if (llcf->keyfile == NULL) {
+    if (klcf->file == NULL) {
         return NULL;
     }
 
@@ -138,15 +116,15 @@ ngx_http_llm_client(ngx_http_request_t *r)
 {
     ngx_pool_cleanup_t       *cln;
     ngx_http_llm_client_t    *c;
-    ngx_http_llm_loc_conf_t  *llcf;
+    ngx_http_llm_keys_loc_conf_t  *klcf;
 
-    llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
+    klcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_keys_module);
 
     for (cln = r->pool->cleanup; cln; cln = cln->next) {
         c = cln->data;
 
         if (cln->handler == ngx_http_llm_client_cleanup
-            && c->file == llcf->keyfile)
+            && c->file == klcf->file)
         {
             return c;
         }
@@ -160,7 +138,7 @@ ngx_http_llm_client(ngx_http_request_t *r)
     c = cln->data;
     ngx_memzero(c, sizeof(ngx_http_llm_client_t));
 
-    c->file = llcf->keyfile;
+    c->file = klcf->file;
 
     if (ngx_http_llm_look_up(r, c) != NGX_OK) {
         return NULL;
@@ -215,7 +193,6 @@ ngx_http_llm_find_secret(ngx_http_request_t *r, ngx_str_t *s)
 {
     ngx_table_elt_t            *auth;
     ngx_http_variable_value_t  *v;
-    ngx_http_llm_main_conf_t   *mcf;
 
     auth = r->headers_in.authorization;
 
@@ -223,13 +200,23 @@ ngx_http_llm_find_secret(ngx_http_request_t *r, ngx_str_t *s)
         return;
     }
 
-    mcf = ngx_http_get_module_main_conf(r, ngx_http_llm_module);
-    v = ngx_http_get_indexed_variable(r, mcf->api_key);
+    v = ngx_http_llm_x_api_key(r);
 
     if (v && !v->not_found) {
         s->data = v->data;
         s->len = v->len;
     }
+}
+
+
+ngx_http_variable_value_t *
+ngx_http_llm_x_api_key(ngx_http_request_t *r)
+{
+    ngx_http_llm_keys_main_conf_t  *kmcf;
+
+    kmcf = ngx_http_get_module_main_conf(r, ngx_http_llm_keys_module);
+
+    return ngx_http_get_indexed_variable(r, kmcf->header);
 }
 
 

@@ -19,6 +19,11 @@
  */
 
 #include "http/access/ngx_http_llm_quota.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/conf/ngx_http_llm_param.h"
+#include "http/request/ngx_http_llm_body.h"
+#include "http/request/ngx_http_llm_request.h"
+#include "http/request/ngx_http_llm_stage.h"
 
 
 static ngx_int_t ngx_http_llm_quota_share(ngx_http_request_t *r,
@@ -287,11 +292,14 @@ ngx_http_llm_quota_short(ngx_http_llm_share_t *s, ngx_http_llm_account_t *a,
 static ngx_int_t
 ngx_http_llm_quota_begin(ngx_http_llm_ctx_t *ctx, llm_err_t *err)
 {
-    ngx_int_t                rc;
-    ngx_http_llm_bill_t     *bill;
-    ngx_http_llm_refusal_t   no;
+    ngx_int_t                        rc;
+    ngx_http_llm_bill_t             *bill;
+    ngx_http_llm_refusal_t           no;
+    ngx_http_llm_quotas_loc_conf_t  *qlcf;
 
-    if (ctx->conf->limits == NULL) {
+    qlcf = ngx_http_llm_get_loc_conf(ctx->conf, ngx_http_llm_quotas_module);
+
+    if (qlcf->limits == NULL) {
         return NGX_OK;
     }
 
@@ -305,7 +313,7 @@ ngx_http_llm_quota_begin(ngx_http_llm_ctx_t *ctx, llm_err_t *err)
     bill->ctx = ctx;
     ngx_http_llm_set_data(ctx, bill, ngx_http_llm_quota_stage);
 
-    if (ngx_http_llm_quota_shares(ctx->request, ctx->conf->limits,
+    if (ngx_http_llm_quota_shares(ctx->request, qlcf->limits,
                                   &bill->shares, &bill->nshares, &no)
         != NGX_OK)
     {

@@ -1,7 +1,8 @@
 /*
  * Token quotas: what their files share.
  *
- *   ngx_http_llm_quota_conf.c  llm_token_zone, llm_token_limit
+ *   ngx_http_llm_quota_conf.c  the module, llm_token_limit
+ *   ngx_http_llm_quota_zone.c  llm_token_zone
  *   ngx_http_llm_account.c     accounts in shared memory
  *   ngx_http_llm_claim.c       claims of live requests on them
  *   ngx_http_llm_quota.c       what a request takes and gives back
@@ -20,7 +21,12 @@
 #define NGX_HTTP_LLM_QUOTA_H
 
 
-#include "http/ngx_http_llm_module.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/request/ngx_http_llm_body.h"
+#include "http/request/ngx_http_llm_stage.h"
+
+
+typedef struct ngx_http_llm_usage_s  ngx_http_llm_usage_t;
 
 
 /* figures of an account */
@@ -139,7 +145,7 @@ typedef struct {
 
 /* a llm_token_zone directive, in the cycle's pool */
 
-struct ngx_http_llm_quota_s {
+typedef struct {
     ngx_shm_zone_t              *shm_zone;      /* data: this */
     ngx_slab_pool_t             *shpool;
     ngx_http_llm_accounts_t     *sh;
@@ -163,7 +169,7 @@ struct ngx_http_llm_quota_s {
     ngx_uint_t                   locked;        /* a process' own: the last try
                                                    to write at once did not
                                                    get the lock */
-};
+} ngx_http_llm_quota_t;
 
 
 /* a llm_token_limit directive */
@@ -194,6 +200,23 @@ typedef struct {
     int64_t                      streams;
     ngx_http_llm_claim_t        *claim;         /* NULL: not yet, or no more */
 } ngx_http_llm_share_t;
+
+
+/* the module's configuration */
+
+typedef struct {
+    ngx_array_t                  quotas;        /* ngx_http_llm_quota_t * */
+    ngx_array_t                  limits;        /* ngx_array_t *, of a location
+                                                   each */
+    ngx_http_llm_usage_t        *usage;         /* of worker 0; NULL: nothing
+                                                   is written */
+} ngx_http_llm_quotas_main_conf_t;
+
+
+typedef struct {
+    ngx_array_t                 *limits;        /* ngx_http_llm_limit_t; NULL:
+                                                   none */
+} ngx_http_llm_quotas_loc_conf_t;
 
 
 /* all of them: the subject's data of a request, in r->pool */
@@ -228,6 +251,16 @@ typedef struct {
     uint64_t                     wait_us;       /* UINT64_MAX: no use */
 } ngx_http_llm_refusal_t;
 
+
+extern ngx_module_t  ngx_http_llm_quotas_module;
+
+
+/* ngx_http_llm_quota_zone.c */
+
+char *ngx_http_llm_token_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+/* a parameter with this name; what stands behind it */
+ngx_uint_t ngx_http_llm_is_param(ngx_str_t *value, const char *name,
+    ngx_str_t *s);
 
 /* ngx_http_llm_account.c; all but the first two with the zone's lock held */
 
@@ -287,6 +320,12 @@ int64_t ngx_http_llm_account_held(ngx_http_llm_quota_t *q,
 
 /* ngx_http_llm_usage.c */
 
+/* this worker has the files from now on */
+void ngx_http_llm_usage_attach(ngx_http_llm_quotas_main_conf_t *qmcf);
+/* worker 0 begins to write files of usage, and ends */
+ngx_int_t ngx_http_llm_usage_init(ngx_http_llm_main_conf_t *mcf,
+    ngx_http_llm_quotas_main_conf_t *qmcf, ngx_log_t *log);
+void ngx_http_llm_usage_stop(ngx_http_llm_quotas_main_conf_t *qmcf);
 /* what the zone's file says, if there is one */
 void ngx_http_llm_usage_load(ngx_http_llm_quota_t *q, ngx_log_t *log);
 /* where others have the file, too, all is in it that was charged, and all is
@@ -373,6 +412,7 @@ ngx_uint_t ngx_http_llm_usage_shared(ngx_http_llm_quota_t *q);
 
 /* ngx_http_llm_quota.c */
 
+extern ngx_http_llm_stage_t  ngx_http_llm_quota_stage;
 /* what each limit of the location is for this request; NGX_ERROR: no memory,
    or see *no */
 ngx_int_t ngx_http_llm_quota_shares(ngx_http_request_t *r,

@@ -5,6 +5,10 @@
  */
 
 #include "http/access/ngx_http_llm_quota.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/reply/ngx_http_llm_reply.h"
+#include "http/request/ngx_http_llm_request.h"
+#include "http/request/ngx_http_llm_stage.h"
 
 
 /* what is left in a bucket; the least of several limits is what is told */
@@ -29,19 +33,21 @@ static ngx_int_t ngx_http_llm_quota_add(ngx_http_request_t *r,
 ngx_int_t
 ngx_http_llm_quota_headers(ngx_http_request_t *r)
 {
-    ngx_uint_t                i, n;
-    ngx_http_llm_ctx_t       *ctx;
-    ngx_http_llm_bill_t      *bill;
-    ngx_http_llm_rest_t       tokens, requests;
-    ngx_http_llm_quota_t     *q;
-    ngx_http_llm_share_t     *s;
-    ngx_http_llm_account_t   *a, none;
-    ngx_http_llm_refusal_t    no;
-    ngx_http_llm_loc_conf_t  *llcf;
+    ngx_uint_t                       i, n;
+    ngx_http_llm_ctx_t              *ctx;
+    ngx_http_llm_bill_t             *bill;
+    ngx_http_llm_rest_t              tokens, requests;
+    ngx_http_llm_quota_t            *q;
+    ngx_http_llm_share_t            *s;
+    ngx_http_llm_account_t          *a, none;
+    ngx_http_llm_refusal_t           no;
+    ngx_http_llm_loc_conf_t         *llcf;
+    ngx_http_llm_quotas_loc_conf_t  *qlcf;
 
     llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
+    qlcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_quotas_module);
 
-    if (llcf->limits == NULL || !ngx_http_llm_is_api(llcf)) {
+    if (qlcf->limits == NULL || !ngx_http_llm_is_api(llcf)) {
         return NGX_OK;
     }
 
@@ -53,7 +59,7 @@ ngx_http_llm_quota_headers(ngx_http_request_t *r)
         s = bill->shares;
         n = bill->nshares;
 
-    } else if (ngx_http_llm_quota_shares(r, llcf->limits, &s, &n, &no)
+    } else if (ngx_http_llm_quota_shares(r, qlcf->limits, &s, &n, &no)
                != NGX_OK)
     {
         return NGX_OK;

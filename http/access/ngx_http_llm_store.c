@@ -15,7 +15,9 @@
  * Entries and their pages are the slab pool's.
  */
 
-#include "http/ngx_http_llm_module.h"
+#include "http/access/ngx_http_llm_idempotency.h"
+#include "http/worker/ngx_http_llm_worker.h"
+
 
 #define NGX_HTTP_LLM_BUCKETS  512
 
@@ -35,8 +37,6 @@ typedef struct {
 } ngx_http_llm_store_t;
 
 
-static ngx_int_t ngx_http_llm_init_store(ngx_shm_zone_t *shm_zone,
-    void *data);
 static ngx_uint_t ngx_http_llm_store_abandoned(ngx_http_llm_entry_t *e);
 static void *ngx_http_llm_store_alloc(ngx_shm_zone_t *zone, size_t size);
 
@@ -45,82 +45,7 @@ static void *ngx_http_llm_store_alloc(ngx_shm_zone_t *zone, size_t size);
     ((ngx_slab_pool_t *) (zone)->shm.addr)
 
 
-/* llm_idempotency SIZE [valid=TIME] | off */
-
-char *
-ngx_http_llm_idempotency(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
-{
-    ngx_http_llm_main_conf_t *mcf = conf;
-
-    char       *rv;
-    ngx_int_t   valid;
-    ngx_str_t  *value, s;
-
-    if (mcf->idem_size != NGX_CONF_UNSET_SIZE) {
-        return "is duplicate";
-    }
-
-    value = cf->args->elts;
-
-    if (ngx_strcmp(value[1].data, "off") == 0) {
-        mcf->idem_size = 0;
-        return cf->args->nelts == 2 ? NGX_CONF_OK
-                                    : "has parameters beside \"off\"";
-    }
-
-    rv = ngx_http_llm_param_size(cf, &value[1], 0, 16 * ngx_pagesize,
-                                 ngx_http_llm_machine_memory(),
-                                 &mcf->idem_size);
-
-    if (rv != NGX_CONF_OK || cf->args->nelts == 2) {
-        return rv;
-    }
-
-    if (ngx_strncmp(value[2].data, "valid=", 6) != 0) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "unknown parameter \"%V\"",
-                           &value[2]);
-        return NGX_CONF_ERROR;
-    }
-
-    s.data = value[2].data + 6;
-    s.len = value[2].len - 6;
-    valid = ngx_parse_time(&s, 1);
-
-    if (valid < 1 || valid > NGX_HTTP_LLM_MOST_S) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid time \"%V\" of \"llm_idempotency\", it "
-                           "must be between 1s and 365d", &value[2]);
-        return NGX_CONF_ERROR;
-    }
-
-    mcf->idem_valid = valid;
-
-    return NGX_CONF_OK;
-}
-
-
-char *
-ngx_http_llm_add_store(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
-{
-    ngx_str_t  name = ngx_string("llm_idempotency");
-
-    if (mcf->idem_size == 0) {
-        return NGX_CONF_OK;
-    }
-
-    mcf->idem = ngx_shared_memory_add(cf, &name, mcf->idem_size,
-                                      &ngx_http_llm_module);
-    if (mcf->idem == NULL) {
-        return NGX_CONF_ERROR;
-    }
-
-    mcf->idem->init = ngx_http_llm_init_store;
-
-    return NGX_CONF_OK;
-}
-
-
-static ngx_int_t
+ngx_int_t
 ngx_http_llm_init_store(ngx_shm_zone_t *shm_zone, void *data)
 {
     ngx_uint_t             i;

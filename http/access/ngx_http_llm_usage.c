@@ -17,6 +17,8 @@
  */
 
 #include "http/access/ngx_http_llm_quota.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/worker/ngx_http_llm_worker.h"
 
 
 /* how often is looked whether the file is to be written, and how long after a
@@ -28,7 +30,8 @@
 /* who writes the files of a configuration; malloc(), the thread's while busy */
 
 struct ngx_http_llm_usage_s {
-    ngx_http_llm_main_conf_t    *main;
+    ngx_http_llm_quotas_main_conf_t  *quotas;
+    ngx_log_t                   *log;
     ngx_event_t                  timer;
     ngx_http_llm_task_t          task;
     ngx_uint_t                   busy;
@@ -148,14 +151,14 @@ ngx_http_llm_usage_load_one(void *data, const llm_usage_t *u, llm_err_t *err)
    configuration is used only the workers know */
 
 void
-ngx_http_llm_usage_attach(ngx_http_llm_main_conf_t *mcf)
+ngx_http_llm_usage_attach(ngx_http_llm_quotas_main_conf_t *qmcf)
 {
     ngx_uint_t              i;
     ngx_http_llm_quota_t  **q;
 
-    q = mcf->quotas.elts;
+    q = qmcf->quotas.elts;
 
-    for (i = 0; i < mcf->quotas.nelts; i++) {
+    for (i = 0; i < qmcf->quotas.nelts; i++) {
 
         if (q[i]->state.len == 0) {
             continue;
@@ -195,14 +198,15 @@ ngx_http_llm_usage_share(ngx_http_llm_quota_t *q)
 
 
 ngx_int_t
-ngx_http_llm_usage_init(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
+ngx_http_llm_usage_init(ngx_http_llm_main_conf_t *mcf,
+    ngx_http_llm_quotas_main_conf_t *qmcf, ngx_log_t *log)
 {
     ngx_uint_t              i, n;
     ngx_http_llm_usage_t   *u;
     ngx_http_llm_quota_t  **q;
 
-    n = mcf->quotas.nelts;
-    q = mcf->quotas.elts;
+    n = qmcf->quotas.nelts;
+    q = qmcf->quotas.elts;
 
     for (i = 0; i < n && q[i]->state.len == 0; i++) { /* void */ }
 
@@ -216,7 +220,8 @@ ngx_http_llm_usage_init(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
         return NGX_ERROR;
     }
 
-    u->main = mcf;
+    u->quotas = qmcf;
+    u->log = mcf->cycle->log;
     u->written = (ngx_uint_t *) (u + 1);
     u->due = u->written + n;
     u->since = (ngx_msec_t *) (u->due + n);
@@ -230,7 +235,7 @@ ngx_http_llm_usage_init(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
     u->task.done = ngx_http_llm_usage_done;
     u->task.data = u;
 
-    mcf->worker->usage = u;
+    qmcf->usage = u;
 
     ngx_add_timer(&u->timer, NGX_HTTP_LLM_USAGE_LOOK);
 
@@ -241,22 +246,18 @@ ngx_http_llm_usage_init(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
 /* the tasks' threads have ended */
 
 void
-ngx_http_llm_usage_stop(ngx_http_llm_main_conf_t *mcf)
+ngx_http_llm_usage_stop(ngx_http_llm_quotas_main_conf_t *qmcf)
 {
     ngx_uint_t             i;
     ngx_http_llm_usage_t  *u;
 
-    u = mcf->worker->usage;
-
-    if (u == NULL) {
-        return;
-    }
+    u = qmcf->usage;
 
     if (u->timer.timer_set) {
         ngx_del_timer(&u->timer);
     }
 
-    for (i = 0; i < mcf->quotas.nelts; i++) {
+    for (i = 0; i < qmcf->quotas.nelts; i++) {
         u->due[i] = 1;
     }
 
@@ -264,24 +265,26 @@ ngx_http_llm_usage_stop(ngx_http_llm_main_conf_t *mcf)
     ngx_http_llm_usage_done(u);
 
     ngx_free(u);
-    mcf->worker->usage = NULL;
+    qmcf->usage = NULL;
 }
 
 
 static void
 ngx_http_llm_usage_handler(ngx_event_t *ev)
 {
-    ngx_uint_t                 i, due;
-    ngx_http_llm_usage_t      *u;
-    ngx_http_llm_quota_t     **q;
-    ngx_http_llm_main_conf_t  *mcf;
+    ngx_uint_t                        i, due;
+    ngx_http_llm_usage_t             *u;
+    ngx_http_llm_quota_t            **q;
+    ngx_http_llm_main_conf_t         *mcf;
+    ngx_http_llm_quotas_main_conf_t  *qmcf;
 
     mcf = ngx_http_llm_event_conf(ev);
-    u = mcf->worker->usage;
-    q = mcf->quotas.elts;
+    qmcf = ngx_http_llm_get_main_conf(mcf, ngx_http_llm_quotas_module);
+    u = qmcf->usage;
+    q = qmcf->quotas.elts;
     due = 0;
 
-    for (i = 0; !u->busy && i < mcf->quotas.nelts; i++) {
+    for (i = 0; !u->busy && i < qmcf->quotas.nelts; i++) {
         u->due[i] = ngx_http_llm_usage_due(u, q[i], i);
         due |= u->due[i];
     }
@@ -340,10 +343,10 @@ ngx_http_llm_usage_run(void *data)
     ngx_uint_t              i, changes;
     ngx_http_llm_quota_t  **q;
 
-    q = u->main->quotas.elts;
+    q = u->quotas->quotas.elts;
     u->err.status = 0;
 
-    for (i = 0; i < u->main->quotas.nelts; i++) {
+    for (i = 0; i < u->quotas->quotas.nelts; i++) {
         changes = q[i]->sh->changes;
 
         if (q[i]->state.len && u->due[i]
@@ -364,13 +367,13 @@ ngx_http_llm_usage_done(void *data)
 
     u->busy = 0;
 
-    for (i = 0; i < u->main->quotas.nelts; i++) {
+    for (i = 0; i < u->quotas->quotas.nelts; i++) {
         u->since[i] = u->due[i] ? 0 : u->since[i];
         u->due[i] = 0;
     }
 
     if (u->err.status && !u->failed) {
-        ngx_log_error(NGX_LOG_ERR, u->main->cycle->log, 0, "%s", u->err.msg);
+        ngx_log_error(NGX_LOG_ERR, u->log, 0, "%s", u->err.msg);
     }
 
     u->failed = u->err.status != 0;

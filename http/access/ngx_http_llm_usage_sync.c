@@ -13,7 +13,9 @@
  *   so others know whether what it has reserved still counts.
  */
 
+#include "http/access/ngx_http_llm_file.h"
 #include "http/access/ngx_http_llm_quota.h"
+#include "http/conf/ngx_http_llm_model.h"
 
 
 /* how long is waited for the folder's lock, in ms; in the event loop, if it was

@@ -9,10 +9,28 @@
  */
 
 #include "http/admin/ngx_http_llm_admin.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/conf/ngx_http_llm_model.h"
+#include "http/conf/ngx_http_llm_param.h"
 
 
+static ngx_int_t ngx_http_llm_add_admin(ngx_conf_t *cf);
+static ngx_int_t ngx_http_llm_add_admin_handler(ngx_conf_t *cf);
+static void *ngx_http_llm_create_admin_main_conf(ngx_conf_t *cf);
+static char *ngx_http_llm_init_admin_main_conf(ngx_conf_t *cf, void *conf);
+static void *ngx_http_llm_create_admin_loc_conf(ngx_conf_t *cf);
+static char *ngx_http_llm_merge_admin_loc_conf(ngx_conf_t *cf, void *parent,
+    void *child);
+static ngx_int_t ngx_http_llm_init_admin_process(ngx_cycle_t *cycle);
+static void ngx_http_llm_exit_admin_process(ngx_cycle_t *cycle);
+static char *ngx_http_llm_admin(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+static ngx_uint_t ngx_http_llm_admin_replaces(ngx_conf_t *cf,
+    ngx_http_llm_main_conf_t *mcf, ngx_uint_t i);
 static ngx_http_llm_admin_t *ngx_http_llm_admin_conf(ngx_conf_t *cf,
-    ngx_http_llm_main_conf_t *mcf);
+    ngx_http_llm_admin_main_conf_t *amcf);
+static char *ngx_http_llm_admin_know_models(ngx_conf_t *cf,
+    ngx_http_llm_main_conf_t *mcf, ngx_http_llm_admin_t *admin);
 static char *ngx_http_llm_admin_param(ngx_conf_t *cf,
     ngx_http_llm_admin_t *admin, ngx_str_t *value);
 static char *ngx_http_llm_admin_state_file(ngx_conf_t *cf,
@@ -35,26 +53,169 @@ static const ngx_http_llm_serves_t  ngx_http_llm_admin_serves = {
 };
 
 
-static const ngx_http_llm_overrides_t  ngx_http_llm_admin_overrides = {
+static const ngx_http_llm_life_t  ngx_http_llm_admin_life = {
+    .each = sizeof(ngx_atomic_t) + sizeof(llm_override_t)
+            + sizeof(llm_admin_name_t),
+    .zone = ngx_http_llm_admin_zone,
+    .renamed = ngx_http_llm_admin_renamed,
     .replaces = ngx_http_llm_admin_replaces,
-    .aliases = ngx_http_llm_admin_aliases,
-    .apply = ngx_http_llm_admin_apply,
-    .init = ngx_http_llm_init_admin,
-    .stop = ngx_http_llm_stop_admin
+    .aliases = ngx_http_llm_admin_aliases
 };
 
 
-char *
+static ngx_command_t  ngx_http_llm_admin_commands[] = {
+
+    { ngx_string("llm_admin"),
+      NGX_HTTP_LOC_CONF|NGX_CONF_NOARGS|NGX_CONF_TAKE1234,
+      ngx_http_llm_admin,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+      ngx_null_command
+};
+
+
+static ngx_http_module_t  ngx_http_llm_admin_module_ctx = {
+    ngx_http_llm_add_admin,                /* preconfiguration */
+    ngx_http_llm_add_admin_handler,        /* postconfiguration */
+
+    ngx_http_llm_create_admin_main_conf,   /* create main configuration */
+    ngx_http_llm_init_admin_main_conf,     /* init main configuration */
+
+    NULL,                                  /* create server configuration */
+    NULL,                                  /* merge server configuration */
+
+    ngx_http_llm_create_admin_loc_conf,    /* create location configuration */
+    ngx_http_llm_merge_admin_loc_conf      /* merge location configuration */
+};
+
+
+ngx_module_t  ngx_http_llm_admin_module = {
+    NGX_MODULE_V1,
+    &ngx_http_llm_admin_module_ctx,        /* module context */
+    ngx_http_llm_admin_commands,           /* module directives */
+    NGX_HTTP_MODULE,                       /* module type */
+    NULL,                                  /* init master */
+    NULL,                                  /* init module */
+    ngx_http_llm_init_admin_process,       /* init process */
+    NULL,                                  /* init thread */
+    NULL,                                  /* exit thread */
+    ngx_http_llm_exit_admin_process,       /* exit process */
+    NULL,                                  /* exit master */
+    NGX_MODULE_V1_PADDING
+};
+
+
+static ngx_int_t
+ngx_http_llm_add_admin(ngx_conf_t *cf)
+{
+    return ngx_http_llm_add_life(cf, &ngx_http_llm_admin_life);
+}
+
+
+static ngx_int_t
+ngx_http_llm_add_admin_handler(ngx_conf_t *cf)
+{
+    ngx_http_handler_pt             *h;
+    ngx_http_core_main_conf_t       *cmcf;
+    ngx_http_llm_admin_main_conf_t  *amcf;
+
+    amcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_llm_admin_module);
+
+    if (amcf->admin == NULL) {
+        return NGX_OK;
+    }
+
+    cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
+
+    h = ngx_array_push(&cmcf->phases[NGX_HTTP_REWRITE_PHASE].handlers);
+    if (h == NULL) {
+        return NGX_ERROR;
+    }
+
+    *h = ngx_http_llm_admin_post_action;
+
+    return NGX_OK;
+}
+
+
+static void *
+ngx_http_llm_create_admin_main_conf(ngx_conf_t *cf)
+{
+    return ngx_pcalloc(cf->pool, sizeof(ngx_http_llm_admin_main_conf_t));
+}
+
+
+static void *
+ngx_http_llm_create_admin_loc_conf(ngx_conf_t *cf)
+{
+    return ngx_pcalloc(cf->pool, sizeof(ngx_http_llm_admin_loc_conf_t));
+}
+
+
+static char *
+ngx_http_llm_merge_admin_loc_conf(ngx_conf_t *cf, void *parent, void *child)
+{
+    ngx_http_llm_admin_loc_conf_t *prev = parent;
+    ngx_http_llm_admin_loc_conf_t *conf = child;
+
+    ngx_http_llm_loc_conf_t  *llcf;
+
+    llcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_llm_module);
+
+    if (llcf->inherited) {
+        conf->server_names = prev->server_names;
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+static ngx_int_t
+ngx_http_llm_init_admin_process(ngx_cycle_t *cycle)
+{
+    ngx_http_llm_main_conf_t  *mcf;
+
+    mcf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_llm_module);
+
+    if (mcf && mcf->worker && mcf->worker->n == 0
+        && ngx_http_llm_admin_of(mcf))
+    {
+        ngx_http_llm_init_admin(mcf, cycle->log);
+    }
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_llm_exit_admin_process(ngx_cycle_t *cycle)
+{
+    ngx_http_llm_main_conf_t  *mcf;
+
+    mcf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_llm_module);
+
+    if (mcf && mcf->worker && ngx_http_llm_admin_of(mcf)) {
+        ngx_http_llm_stop_admin(mcf);
+    }
+}
+
+
+static char *
 ngx_http_llm_admin(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
-    ngx_http_llm_loc_conf_t *llcf = conf;
+    ngx_http_llm_admin_loc_conf_t *alcf = conf;
 
-    char                      *rv;
-    ngx_str_t                 *value;
-    ngx_uint_t                 i;
-    ngx_http_llm_admin_t      *admin;
-    ngx_http_core_loc_conf_t  *clcf;
-    ngx_http_llm_main_conf_t  *mcf;
+    char                            *rv;
+    ngx_str_t                       *value;
+    ngx_uint_t                       i;
+    ngx_http_llm_admin_t            *admin;
+    ngx_http_llm_loc_conf_t         *llcf;
+    ngx_http_core_loc_conf_t        *clcf;
+    ngx_http_llm_admin_main_conf_t  *amcf;
+
+    llcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_llm_module);
 
     rv = ngx_http_llm_use(cf, llcf, &ngx_http_llm_admin_serves);
     if (rv != NGX_CONF_OK) {
@@ -73,11 +234,11 @@ ngx_http_llm_admin(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     llcf->prefix = clcf->name.len;
-    llcf->server = ngx_http_conf_get_module_srv_conf(cf,
+    alcf->server = ngx_http_conf_get_module_srv_conf(cf,
                                                      ngx_http_core_module);
 
-    mcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_llm_module);
-    admin = ngx_http_llm_admin_conf(cf, mcf);
+    amcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_llm_admin_module);
+    admin = ngx_http_llm_admin_conf(cf, amcf);
 
     if (admin == NULL) {
         return NGX_CONF_ERROR;
@@ -115,14 +276,14 @@ ngx_http_llm_admin_has_prefix(ngx_http_core_loc_conf_t *clcf)
 /* the first one makes it */
 
 static ngx_http_llm_admin_t *
-ngx_http_llm_admin_conf(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
+ngx_http_llm_admin_conf(ngx_conf_t *cf, ngx_http_llm_admin_main_conf_t *amcf)
 {
     ngx_str_t              name = ngx_string("llm_admin");
     size_t                 size;
     ngx_http_llm_admin_t  *admin;
 
-    if (mcf->admin) {
-        return mcf->admin;
+    if (amcf->admin) {
+        return amcf->admin;
     }
 
     admin = ngx_pcalloc(cf->pool, sizeof(ngx_http_llm_admin_t));
@@ -135,7 +296,7 @@ ngx_http_llm_admin_conf(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
     admin->shm_zone = ngx_shared_memory_add(cf, &name,
                                             size + size / 64
                                             + 8 * ngx_pagesize,
-                                            &ngx_http_llm_module);
+                                            &ngx_http_llm_admin_module);
     if (admin->shm_zone == NULL) {
         return NULL;
     }
@@ -143,8 +304,7 @@ ngx_http_llm_admin_conf(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
     admin->shm_zone->init = ngx_http_llm_init_admin_zone;
     admin->shm_zone->data = admin;
 
-    mcf->admin = admin;
-    mcf->overrides = &ngx_http_llm_admin_overrides;
+    amcf->admin = admin;
 
     return admin;
 }
@@ -226,6 +386,7 @@ ngx_http_llm_admin_state_file(ngx_conf_t *cf, ngx_http_llm_admin_t *admin,
     ngx_int_t                  rc;
     ngx_str_t                  path;
     ngx_file_info_t            fi;
+    const char                *writer;
     ngx_http_llm_main_conf_t  *mcf;
 
     if (ngx_http_llm_admin_differs(cf, "state", &admin->state_text, s)) {
@@ -271,10 +432,18 @@ ngx_http_llm_admin_state_file(ngx_conf_t *cf, ngx_http_llm_admin_t *admin,
 
     mcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_llm_module);
 
-    if (ngx_http_llm_is_usage(mcf, &path)) {
+    writer = ngx_http_llm_who_writes(mcf, &path);
+
+    if (writer && ngx_strcmp(writer, "llm_admin") != 0) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "a \"llm_token_zone\" has the same file: "
-                           "\"state=%V\"", s);
+                           "a \"%s\" has the same file: \"state=%V\"",
+                           writer, s);
+        return NGX_CONF_ERROR;
+    }
+
+    if (writer == NULL
+        && ngx_http_llm_add_file(mcf, "llm_admin", &path, &path, 1) != NGX_OK)
+    {
         return NGX_CONF_ERROR;
     }
 
@@ -338,7 +507,8 @@ static char *
 ngx_http_llm_admin_new(ngx_conf_t *cf, ngx_http_llm_admin_t *admin,
     ngx_str_t *s)
 {
-    ngx_int_t  n;
+    ngx_int_t                  n;
+    ngx_http_llm_main_conf_t  *mcf;
 
     if (ngx_http_llm_admin_differs(cf, "new", &admin->new_text, s)) {
         return NGX_CONF_ERROR;
@@ -353,10 +523,12 @@ ngx_http_llm_admin_new(ngx_conf_t *cf, ngx_http_llm_admin_t *admin,
         return NGX_CONF_ERROR;
     }
 
+    mcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_llm_module);
+
     admin->new_text = *s;
-    admin->nnew = n;
-    admin->file = cf->conf_file->file.name;
-    admin->line = cf->conf_file->line;
+    mcf->places.n = n;
+    mcf->places.file = cf->conf_file->file.name;
+    mcf->places.line = cf->conf_file->line;
 
     return NGX_CONF_OK;
 }
@@ -366,15 +538,21 @@ static char *
 ngx_http_llm_admin_like(ngx_conf_t *cf, ngx_http_llm_admin_t *admin,
     ngx_str_t *s)
 {
-    if (ngx_http_llm_admin_differs(cf, "like", &admin->like, s)) {
+    ngx_http_llm_places_t     *places;
+    ngx_http_llm_main_conf_t  *mcf;
+
+    mcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_llm_module);
+    places = &mcf->places;
+
+    if (ngx_http_llm_admin_differs(cf, "like", &places->like, s)) {
         return NGX_CONF_ERROR;
     }
 
-    admin->like = *s;
+    places->like = *s;
 
-    if (admin->line == 0) {
-        admin->file = cf->conf_file->file.name;
-        admin->line = cf->conf_file->line;
+    if (places->line == 0) {
+        places->file = cf->conf_file->file.name;
+        places->line = cf->conf_file->line;
     }
 
     return NGX_CONF_OK;
@@ -388,6 +566,7 @@ ngx_http_llm_admin_first_state(ngx_conf_t *cf, ngx_http_llm_admin_t *admin)
 {
     llm_err_t                  err;
     llm_admin_state_t         *st;
+    ngx_http_llm_admin_t      *before;
     ngx_http_llm_main_conf_t  *old;
 
     st = ngx_palloc(cf->temp_pool, sizeof(llm_admin_state_t));
@@ -397,7 +576,9 @@ ngx_http_llm_admin_first_state(ngx_conf_t *cf, ngx_http_llm_admin_t *admin)
 
     old = ngx_http_llm_old_conf(cf->cycle);
 
-    if (old && old->admin && old->admin->sh) {
+    before = old ? ngx_http_llm_admin_of(old) : NULL;
+
+    if (before && before->sh) {
 
         /* worker 0 may not have looked yet */
 
@@ -405,9 +586,9 @@ ngx_http_llm_admin_first_state(ngx_conf_t *cf, ngx_http_llm_admin_t *admin)
             ngx_http_llm_admin_keep(old);
         }
 
-        ngx_http_llm_admin_lock(old->admin);
-        *st = *ngx_http_llm_admin_state(old->admin);
-        ngx_http_llm_admin_unlock(old->admin);
+        ngx_http_llm_admin_lock(before);
+        *st = *ngx_http_llm_admin_state(before);
+        ngx_http_llm_admin_unlock(before);
 
     } else if (admin->state.len == 0
                || llm_admin_read_file(st, (char *) admin->state.data, &err)
@@ -422,7 +603,7 @@ ngx_http_llm_admin_first_state(ngx_conf_t *cf, ngx_http_llm_admin_t *admin)
 
 /* the configuration's file is not needed then */
 
-ngx_uint_t
+static ngx_uint_t
 ngx_http_llm_admin_replaces(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
     ngx_uint_t i)
 {
@@ -432,7 +613,11 @@ ngx_http_llm_admin_replaces(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
     ngx_http_llm_model_t     *model;
     const llm_admin_model_t  *m;
 
-    admin = mcf->admin;
+    admin = ngx_http_llm_admin_of(mcf);
+
+    if (admin == NULL) {
+        return 0;
+    }
 
     if (admin->first == NULL) {
         admin->first = ngx_http_llm_admin_first_state(cf, admin);
@@ -450,18 +635,59 @@ ngx_http_llm_admin_replaces(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
 }
 
 
-/* what llm_admin shows of the models, once all are known */
+/* models= is known at last; what llm_admin shows of the models, too */
 
-char *
-ngx_http_llm_check_admin(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
+static char *
+ngx_http_llm_init_admin_main_conf(ngx_conf_t *cf, void *conf)
+{
+    ngx_http_llm_admin_main_conf_t *amcf = conf;
+
+    ngx_http_llm_admin_t      *admin;
+    ngx_http_llm_places_t     *places;
+    ngx_http_llm_main_conf_t  *mcf;
+
+    admin = amcf->admin;
+
+    if (admin == NULL) {
+        return NGX_CONF_OK;
+    }
+
+    mcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_llm_module);
+    places = &mcf->places;
+
+    if (places->like.len && admin->new_text.len == 0) {
+        ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
+                      "\"llm_admin\" has \"like=\" without \"new=\" in "
+                      "%V:%ui", &places->file, places->line);
+        return NGX_CONF_ERROR;
+    }
+
+    if (places->n && admin->models.len == 0) {
+        ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
+                      "\"llm_admin\" has \"new=\" without \"models=\" in "
+                      "%V:%ui", &places->file, places->line);
+        return NGX_CONF_ERROR;
+    }
+
+    if (admin->models.len
+        && ngx_http_llm_add_file(mcf, "llm_admin", &admin->models_text,
+                                 &admin->models, 0)
+           != NGX_OK)
+    {
+        return NGX_CONF_ERROR;
+    }
+
+    return ngx_http_llm_admin_know_models(cf, mcf, admin);
+}
+
+
+static char *
+ngx_http_llm_admin_know_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
+    ngx_http_llm_admin_t *admin)
 {
     ngx_uint_t             i;
     llm_admin_known_t     *known;
     ngx_http_llm_model_t  *model;
-
-    if (mcf->admin == NULL) {
-        return NGX_CONF_OK;
-    }
 
     known = ngx_palloc(cf->pool,
                        mcf->models.nelts * sizeof(llm_admin_known_t));
@@ -477,7 +703,7 @@ ngx_http_llm_check_admin(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
         known[i].path = (char *) model[i].path.data;
     }
 
-    mcf->admin->known = known;
+    admin->known = known;
 
     return NGX_CONF_OK;
 }

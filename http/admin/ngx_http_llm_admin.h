@@ -22,7 +22,8 @@
 #define NGX_HTTP_LLM_ADMIN_H
 
 
-#include "http/ngx_http_llm_module.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/worker/ngx_http_llm_worker.h"
 
 
 /*
@@ -50,7 +51,7 @@ typedef struct {
 
 /* of all llm_admin of a configuration, in the cycle's pool */
 
-struct ngx_http_llm_admin_s {
+typedef struct {
     ngx_str_t                    state;         /* full, NUL-terminated; len 0:
                                                    no file */
     ngx_str_t                    models;        /* a folder without links,
@@ -59,14 +60,6 @@ struct ngx_http_llm_admin_s {
     ngx_str_t                    state_text;    /* as they are written */
     ngx_str_t                    models_text;
     ngx_str_t                    new_text;
-    ngx_uint_t                   nnew;          /* places for models that are
-                                                   added ... */
-    ngx_str_t                    like;          /* ... like this one; len 0:
-                                                   like one without
-                                                   parameters */
-    ngx_str_t                    file;          /* of the directive that says
-                                                   so */
-    ngx_uint_t                   line;
 
     llm_admin_state_t           *first;         /* while the configuration is
                                                    read; NULL: none */
@@ -79,13 +72,42 @@ struct ngx_http_llm_admin_s {
     ngx_uint_t                   applied;       /* the version that the zone
                                                    began with, and 1 */
 
+    ngx_atomic_t                *told;          /* [models] shared: the last
+                                                   command whose end is in the
+                                                   log */
+    llm_override_t              *saved;         /* [models] shared, under the
+                                                   lock: what this has of
+                                                   them */
+    llm_admin_name_t            *saved_names;   /* likewise, of added ones */
+
     /* of worker 0 */
 
     ngx_event_t                  timer;
     ngx_uint_t                   saving;        /* a thread does */
     ngx_msec_t                   tried;         /* when that failed; 0: it did
                                                    not */
-};
+} ngx_http_llm_admin_t;
+
+
+/* the module's configuration */
+
+typedef struct {
+    ngx_http_llm_admin_t        *admin;         /* NULL: there is none */
+} ngx_http_llm_admin_main_conf_t;
+
+
+typedef struct {
+    ngx_http_core_srv_conf_t    *server;        /* of llm_admin ... */
+    ngx_array_t                  server_names;  /* ... with these:
+                                                   ngx_http_server_name_t */
+} ngx_http_llm_admin_loc_conf_t;
+
+
+extern ngx_module_t  ngx_http_llm_admin_module;
+
+#define ngx_http_llm_admin_of(mcf)                                            \
+    ((ngx_http_llm_admin_main_conf_t *)                                       \
+         ngx_http_llm_get_main_conf(mcf, ngx_http_llm_admin_module))->admin
 
 
 typedef struct ngx_http_llm_admin_request_s  ngx_http_llm_admin_request_t;
@@ -135,16 +157,15 @@ struct ngx_http_llm_admin_request_s {
 };
 
 
-/* ngx_http_llm_admin.c, ngx_http_llm_admin_state.c */
+/* ngx_http_llm_admin_state.c */
 
-char *ngx_http_llm_admin(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
-char *ngx_http_llm_check_admin(ngx_conf_t *cf,
-    ngx_http_llm_main_conf_t *mcf);
-/* has it given the model another file, which can be used? */
-ngx_uint_t ngx_http_llm_admin_replaces(ngx_conf_t *cf,
-    ngx_http_llm_main_conf_t *mcf, ngx_uint_t i);
-/* a new zone begins with what llm_admin has made of the models */
-void ngx_http_llm_admin_apply(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log);
+/* the engine's zone was made; one that is new begins with what llm_admin has
+   made of the models */
+ngx_int_t ngx_http_llm_admin_zone(ngx_http_llm_main_conf_t *mcf,
+    ngx_slab_pool_t *shpool, ngx_log_t *log);
+/* a model has another name */
+void ngx_http_llm_admin_renamed(ngx_http_llm_main_conf_t *mcf,
+    ngx_uint_t model);
 /* worker 0 begins, before its engine does, and ends */
 void ngx_http_llm_init_admin(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log);
 void ngx_http_llm_stop_admin(ngx_http_llm_main_conf_t *mcf);

@@ -9,6 +9,10 @@
  */
 
 #include "http/admin/ngx_http_llm_admin.h"
+#include "http/conf/ngx_http_llm_alias.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/conf/ngx_http_llm_model.h"
+#include "http/observe/ngx_http_llm_metrics.h"
 
 
 static ngx_int_t ngx_http_llm_admin_give(ngx_http_llm_admin_request_t *a,
@@ -239,9 +243,9 @@ ngx_http_llm_admin_add_again(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
         return;
     }
 
-    ngx_http_llm_admin_lock(mcf->admin);
-    *st = *ngx_http_llm_admin_state(mcf->admin);
-    ngx_http_llm_admin_unlock(mcf->admin);
+    ngx_http_llm_admin_lock(ngx_http_llm_admin_of(mcf));
+    *st = *ngx_http_llm_admin_state(ngx_http_llm_admin_of(mcf));
+    ngx_http_llm_admin_unlock(ngx_http_llm_admin_of(mcf));
 
     ngx_http_llm_refresh_models(mcf);
 
@@ -294,7 +298,7 @@ ngx_http_llm_admin_added_file(ngx_http_llm_main_conf_t *mcf, ngx_uint_t i,
 
     } else if (ngx_strcmp(err.code, "file_not_found") == 0) {
         (void) ngx_snprintf((u_char *) path, LLM_MAX_FILE, "%V/%s%Z",
-                            &mcf->admin->models, file);
+                            &ngx_http_llm_admin_of(mcf)->models, file);
         path[LLM_MAX_FILE - 1] = '\0';
 
     } else if (ngx_strcmp(err.code, "unusable_model") != 0) {
@@ -382,9 +386,9 @@ ngx_http_llm_admin_add_one(ngx_http_llm_main_conf_t *mcf,
 
     llm_zone_set_override(mcf->zone, i, &o);
 
-    mcf->told[i] = o.number;
-    mcf->saved[i] = m->o;
-    mcf->saved_names[i] = m->name;
+    ngx_http_llm_admin_of(mcf)->told[i] = o.number;
+    ngx_http_llm_admin_of(mcf)->saved[i] = m->o;
+    ngx_http_llm_admin_of(mcf)->saved_names[i] = m->name;
 }
 
 
@@ -395,9 +399,9 @@ ngx_http_llm_admin_drop(ngx_http_llm_main_conf_t *mcf)
     llm_admin_name_t    name;
     llm_admin_state_t  *st;
 
-    ngx_http_llm_admin_lock(mcf->admin);
+    ngx_http_llm_admin_lock(ngx_http_llm_admin_of(mcf));
 
-    st = ngx_http_llm_admin_change(mcf->admin);
+    st = ngx_http_llm_admin_change(ngx_http_llm_admin_of(mcf));
     n = st->n_models;
 
     for (i = n; i > 0; i--) {
@@ -411,8 +415,8 @@ ngx_http_llm_admin_drop(ngx_http_llm_main_conf_t *mcf)
     }
 
     if (st->n_models != n) {
-        ngx_http_llm_admin_changed(mcf->admin);
+        ngx_http_llm_admin_changed(ngx_http_llm_admin_of(mcf));
     }
 
-    ngx_http_llm_admin_unlock(mcf->admin);
+    ngx_http_llm_admin_unlock(ngx_http_llm_admin_of(mcf));
 }

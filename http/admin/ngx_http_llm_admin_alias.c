@@ -7,6 +7,9 @@
  */
 
 #include "http/admin/ngx_http_llm_admin.h"
+#include "http/conf/ngx_http_llm_alias.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/conf/ngx_http_llm_model.h"
 
 
 static ngx_uint_t ngx_http_llm_admin_view(ngx_http_llm_admin_request_t *a,
@@ -29,7 +32,11 @@ ngx_http_llm_admin_aliases(ngx_http_llm_main_conf_t *mcf, ngx_pool_t *pool,
     ngx_http_llm_admin_t     *admin;
     const llm_admin_state_t  *st;
 
-    admin = mcf->admin;
+    admin = ngx_http_llm_admin_of(mcf);
+
+    if (admin == NULL) {
+        return NGX_OK;
+    }
     *n = 0;
 
     if (admin == NULL) {

@@ -10,6 +10,8 @@
  */
 
 #include "http/admin/ngx_http_llm_admin.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/conf/ngx_http_llm_model.h"
 
 
 static int ngx_http_llm_admin_check_file(const char *name, llm_err_t *err);
@@ -36,7 +38,8 @@ ngx_http_llm_admin_resolve(ngx_http_llm_main_conf_t *mcf, ngx_uint_t i,
                             &model->path);
 
     } else if (ngx_http_llm_admin_check_file(name, err) != LLM_OK
-               || ngx_http_llm_admin_real(&mcf->admin->models, name, path,
+               || ngx_http_llm_admin_real(&ngx_http_llm_admin_of(mcf)->models,
+                                          name, path,
                                           err)
                   != LLM_OK)
     {

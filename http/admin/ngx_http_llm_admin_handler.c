@@ -7,7 +7,13 @@
  * A request whose client leaves meanwhile has done what it has done.
  */
 
+#include "http/access/ngx_http_llm_keys.h"
 #include "http/admin/ngx_http_llm_admin.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/conf/ngx_http_llm_model.h"
+#include "http/reply/ngx_http_llm_reply.h"
+#include "http/request/ngx_http_llm_body.h"
+#include "http/request/ngx_http_llm_request.h"
 
 
 /* the longest time that an argument may say, in ms; and what they are where
@@ -81,7 +87,7 @@ ngx_http_llm_admin_create(ngx_http_request_t *r)
 
     a->request = r;
     a->main = ngx_http_get_module_main_conf(r, ngx_http_llm_module);
-    a->admin = a->main->admin;
+    a->admin = ngx_http_llm_admin_of(a->main);
     a->model = -1;
 
     ngx_http_llm_refresh_models(a->main);

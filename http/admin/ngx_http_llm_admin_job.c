@@ -7,6 +7,8 @@
  */
 
 #include "http/admin/ngx_http_llm_admin.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/worker/ngx_http_llm_worker.h"
 
 
 #define NGX_HTTP_LLM_ADMIN_HOLD  60000

@@ -7,6 +7,9 @@
  */
 
 #include "http/admin/ngx_http_llm_admin.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/conf/ngx_http_llm_model.h"
+#include "http/reply/ngx_http_llm_reply.h"
 
 
 /* how often a request that waits looks */
@@ -29,9 +32,9 @@ ngx_http_llm_admin_models_conf(ngx_http_llm_main_conf_t *mcf,
     llm_admin_conf_t *conf)
 {
     conf->zone = mcf->zone;
-    conf->models = mcf->admin->known;
+    conf->models = ngx_http_llm_admin_of(mcf)->known;
     conf->n_models = mcf->models.nelts;
-    conf->dir = (char *) mcf->admin->models.data;
+    conf->dir = (char *) ngx_http_llm_admin_of(mcf)->models.data;
 }
 
 

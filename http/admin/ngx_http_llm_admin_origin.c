@@ -13,7 +13,9 @@
  * Neither is asked of who has a key of llm_api_keys: no such page knows one.
  */
 
+#include "http/access/ngx_http_llm_keys.h"
 #include "http/admin/ngx_http_llm_admin.h"
+#include "http/conf/ngx_http_llm_conf.h"
 
 
 static ngx_table_elt_t *ngx_http_llm_admin_header(ngx_http_request_t *r,
@@ -108,19 +110,21 @@ char *
 ngx_http_llm_admin_keep_server_names(ngx_conf_t *cf,
     ngx_http_llm_main_conf_t *mcf, ngx_http_llm_loc_conf_t *llcf)
 {
-    ngx_array_t             *names;
-    ngx_http_server_name_t  *copy;
+    ngx_array_t                    *names;
+    ngx_http_server_name_t         *copy;
+    ngx_http_llm_admin_loc_conf_t  *alcf;
 
-    names = &llcf->server->server_names;
+    alcf = ngx_http_llm_get_loc_conf(llcf, ngx_http_llm_admin_module);
+    names = &alcf->server->server_names;
 
-    if (ngx_array_init(&llcf->server_names, cf->pool, names->nelts + 1,
+    if (ngx_array_init(&alcf->server_names, cf->pool, names->nelts + 1,
                        sizeof(ngx_http_server_name_t))
         != NGX_OK)
     {
         return NGX_CONF_ERROR;
     }
 
-    copy = ngx_array_push_n(&llcf->server_names, names->nelts);
+    copy = ngx_array_push_n(&alcf->server_names, names->nelts);
     if (copy == NULL) {
         return NGX_CONF_ERROR;
     }
@@ -137,12 +141,12 @@ ngx_http_llm_admin_keep_server_names(ngx_conf_t *cf,
 static ngx_uint_t
 ngx_http_llm_admin_is_own_host(ngx_http_request_t *r)
 {
-    u_char                     text[NGX_INET6_ADDRSTRLEN + 1];
-    ngx_str_t                  host;
-    ngx_uint_t                 i;
-    struct in6_addr            in6;
-    ngx_http_server_name_t    *sn;
-    ngx_http_llm_loc_conf_t   *llcf;
+    u_char                          text[NGX_INET6_ADDRSTRLEN + 1];
+    ngx_str_t                       host;
+    ngx_uint_t                      i;
+    struct in6_addr                 in6;
+    ngx_http_server_name_t         *sn;
+    ngx_http_llm_admin_loc_conf_t  *alcf;
 
     host = r->headers_in.server;
 
@@ -164,10 +168,10 @@ ngx_http_llm_admin_is_own_host(ngx_http_request_t *r)
         return 1;
     }
 
-    llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
-    sn = llcf->server_names.elts;
+    alcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_admin_module);
+    sn = alcf->server_names.elts;
 
-    for (i = 0; i < llcf->server_names.nelts; i++) {
+    for (i = 0; i < alcf->server_names.nelts; i++) {
         if (ngx_http_llm_admin_is_server_name(r, &sn[i], &host)) {
             return 1;
         }

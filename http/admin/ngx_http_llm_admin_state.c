@@ -12,6 +12,9 @@
  */
 
 #include "http/admin/ngx_http_llm_admin.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/conf/ngx_http_llm_model.h"
+#include "http/worker/ngx_http_llm_worker.h"
 
 
 /* how often worker 0 looks at what the engine has made, in ms; and when it
@@ -24,6 +27,8 @@ static void ngx_http_llm_admin_load(ngx_http_llm_admin_t *admin,
     ngx_log_t *log);
 static void ngx_http_llm_admin_locate(ngx_http_llm_main_conf_t *mcf,
     ngx_uint_t i, llm_override_t *o, ngx_log_t *log);
+static void ngx_http_llm_admin_apply(ngx_http_llm_main_conf_t *mcf,
+    ngx_log_t *log);
 static void ngx_http_llm_admin_timer(ngx_event_t *ev);
 static void ngx_http_llm_admin_saved(ngx_http_llm_admin_job_t *job);
 static void ngx_http_llm_admin_tell_all(ngx_http_llm_main_conf_t *mcf,
@@ -158,7 +163,8 @@ ngx_http_llm_admin_override(ngx_http_llm_main_conf_t *mcf, ngx_uint_t i,
 
     llm_zone_override(mcf->zone, i, o);
 
-    file = llm_admin_below((char *) mcf->admin->models.data, o->file);
+    file = llm_admin_below((char *) ngx_http_llm_admin_of(mcf)->models.data,
+                           o->file);
 
     if (file != o->file) {
         ngx_memmove(o->file, file, ngx_strlen(file) + 1);
@@ -173,24 +179,26 @@ ngx_http_llm_admin_keep_name(ngx_http_llm_main_conf_t *mcf, ngx_uint_t i,
     llm_admin_state_t *st)
 {
     llm_str_t                 name;
+    ngx_http_llm_admin_t     *admin;
     const llm_admin_model_t  *m;
 
-    name = llm_admin_str(&mcf->saved_names[i]);
+    admin = ngx_http_llm_admin_of(mcf);
+    name = llm_admin_str(&admin->saved_names[i]);
 
-    if (name.len == 0 || llm_str_eq(name, mcf->admin->known[i].name)) {
+    if (name.len == 0 || llm_str_eq(name, admin->known[i].name)) {
         return st;
     }
 
-    m = llm_admin_find_model(st ? st : ngx_http_llm_admin_state(mcf->admin),
+    m = llm_admin_find_model(st ? st : ngx_http_llm_admin_state(admin),
                              name);
 
     if (m && m->o.added) {
-        st = st ? st : ngx_http_llm_admin_change(mcf->admin);
+        st = st ? st : ngx_http_llm_admin_change(admin);
         llm_admin_forget_model(st, name);
     }
 
-    mcf->saved_names[i].len = 0;
-    ngx_memzero(&mcf->saved[i], sizeof(llm_override_t));
+    admin->saved_names[i].len = 0;
+    ngx_memzero(&admin->saved[i], sizeof(llm_override_t));
 
     return st;
 }
@@ -204,7 +212,7 @@ ngx_http_llm_admin_keep(ngx_http_llm_main_conf_t *mcf)
     llm_admin_state_t     *st;
     ngx_http_llm_admin_t  *admin;
 
-    admin = mcf->admin;
+    admin = ngx_http_llm_admin_of(mcf);
 
     if (ngx_exiting || !ngx_http_llm_admin_is_latest(mcf)) {
         return;
@@ -231,11 +239,11 @@ ngx_http_llm_admin_keep(ngx_http_llm_main_conf_t *mcf)
 
         /* what another nginx has made of the model is not undone */
 
-        news = !llm_admin_same_override(&mcf->saved[i], &o)
+        news = !llm_admin_same_override(&admin->saved[i], &o)
                && llm_admin_is_news(st ? st : ngx_http_llm_admin_state(admin),
                                     admin->known[i].name, &o);
 
-        mcf->saved[i] = o;
+        admin->saved[i] = o;
 
         if (news && st == NULL) {
             st = ngx_http_llm_admin_change(admin);
@@ -246,7 +254,7 @@ ngx_http_llm_admin_keep(ngx_http_llm_main_conf_t *mcf)
         }
 
         if (o.added) {
-            llm_admin_copy_name(&mcf->saved_names[i], admin->known[i].name);
+            llm_admin_copy_name(&admin->saved_names[i], admin->known[i].name);
         }
     }
 
@@ -258,10 +266,56 @@ ngx_http_llm_admin_keep(ngx_http_llm_main_conf_t *mcf)
 }
 
 
+ngx_int_t
+ngx_http_llm_admin_zone(ngx_http_llm_main_conf_t *mcf,
+    ngx_slab_pool_t *shpool, ngx_log_t *log)
+{
+    ngx_uint_t             n;
+    ngx_http_llm_admin_t  *admin;
+
+    admin = ngx_http_llm_admin_of(mcf);
+    n = mcf->models.nelts;
+
+    if (admin == NULL) {
+        return NGX_OK;
+    }
+
+    admin->told = ngx_slab_calloc(shpool, n * sizeof(ngx_atomic_t));
+    admin->saved = ngx_slab_calloc(shpool, n * sizeof(llm_override_t));
+    admin->saved_names = ngx_slab_calloc(shpool,
+                                         n * sizeof(llm_admin_name_t));
+
+    if (admin->told == NULL || admin->saved == NULL
+        || admin->saved_names == NULL)
+    {
+        ngx_log_error(NGX_LOG_EMERG, log, 0,
+                      "no shared memory for \"llm_admin\"");
+        return NGX_ERROR;
+    }
+
+    ngx_http_llm_admin_apply(mcf, log);
+
+    return NGX_OK;
+}
+
+
+void
+ngx_http_llm_admin_renamed(ngx_http_llm_main_conf_t *mcf, ngx_uint_t model)
+{
+    ngx_http_llm_admin_t  *admin;
+
+    admin = ngx_http_llm_admin_of(mcf);
+
+    if (admin) {
+        admin->known[model].name = mcf->api_models[model].name;
+    }
+}
+
+
 /* a new zone begins with what was kept; a worker looks again whether there was
    more since */
 
-void
+static void
 ngx_http_llm_admin_apply(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
 {
     ngx_uint_t                i;
@@ -269,9 +323,9 @@ ngx_http_llm_admin_apply(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
     ngx_http_llm_admin_t     *admin;
     const llm_admin_model_t  *m;
 
-    admin = mcf->admin;
+    admin = ngx_http_llm_admin_of(mcf);
 
-    if (admin == NULL || admin->applied == admin->sh->version + 1) {
+    if (admin->applied == admin->sh->version + 1) {
         return;
     }
 
@@ -292,14 +346,14 @@ ngx_http_llm_admin_apply(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
             o = m->o;
         }
 
-        mcf->saved[i] = o;
+        admin->saved[i] = o;
 
         ngx_http_llm_admin_unlock(admin);
 
         if (m) {
             ngx_http_llm_admin_locate(mcf, i, &o, log);
             llm_zone_set_override(mcf->zone, i, &o);
-            mcf->told[i] = o.number;
+            admin->told[i] = o.number;
         }
     }
 
@@ -346,7 +400,7 @@ ngx_http_llm_init_admin(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
 {
     ngx_http_llm_admin_t  *admin;
 
-    admin = mcf->admin;
+    admin = ngx_http_llm_admin_of(mcf);
 
     if (admin == NULL) {
         return;
@@ -374,7 +428,7 @@ ngx_http_llm_stop_admin(ngx_http_llm_main_conf_t *mcf)
     llm_err_t              err;
     ngx_http_llm_admin_t  *admin;
 
-    admin = mcf->admin;
+    admin = ngx_http_llm_admin_of(mcf);
 
     if (admin == NULL || admin->timer.handler == NULL) {
         return;
@@ -407,7 +461,7 @@ ngx_http_llm_admin_timer(ngx_event_t *ev)
     ngx_http_llm_main_conf_t  *mcf;
 
     mcf = ngx_http_llm_event_conf(ev);
-    admin = mcf->admin;
+    admin = ngx_http_llm_admin_of(mcf);
 
     ngx_http_llm_admin_keep(mcf);
     ngx_http_llm_admin_tell_all(mcf, ev->log);
@@ -432,7 +486,7 @@ ngx_http_llm_admin_saved(ngx_http_llm_admin_job_t *job)
 {
     ngx_http_llm_admin_t  *admin;
 
-    admin = job->main->admin;
+    admin = ngx_http_llm_admin_of(job->main);
     admin->saving = 0;
 
     if (job->rc == LLM_OK) {
@@ -471,16 +525,19 @@ static ngx_uint_t
 ngx_http_llm_admin_is_untold(ngx_http_llm_main_conf_t *mcf, ngx_uint_t model,
     uint64_t number)
 {
-    ngx_atomic_uint_t  told;
+    ngx_atomic_t       *last;
+    ngx_atomic_uint_t   told;
+
+    last = &ngx_http_llm_admin_of(mcf)->told[model];
 
     do {
-        told = mcf->told[model];
+        told = *last;
 
         if ((int32_t) ((uint32_t) number - (uint32_t) told) <= 0) {
             return 0;
         }
 
-    } while (!ngx_atomic_cmp_set(&mcf->told[model], told,
+    } while (!ngx_atomic_cmp_set(last, told,
                                  (ngx_atomic_uint_t) number));
 
     return 1;

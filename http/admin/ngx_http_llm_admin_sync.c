@@ -10,7 +10,9 @@
  *   worker 0 looks whether they have.
  */
 
+#include "http/access/ngx_http_llm_file.h"
 #include "http/admin/ngx_http_llm_admin.h"
+#include "http/conf/ngx_http_llm_conf.h"
 
 
 /* how long a thread waits for the lock of its folder, in ms */
@@ -67,7 +69,7 @@ ngx_http_llm_admin_save(ngx_http_llm_main_conf_t *mcf,
     ngx_http_llm_admin_t      *admin;
     ngx_http_llm_admin_job_t  *job;
 
-    admin = mcf->admin;
+    admin = ngx_http_llm_admin_of(mcf);
 
     if (ngx_http_llm_admin_is_saved(admin, admin->sh->version)
         && !ngx_http_llm_admin_is_foreign(admin))
@@ -90,7 +92,7 @@ ngx_http_llm_admin_save(ngx_http_llm_main_conf_t *mcf,
 static int
 ngx_http_llm_admin_run_save(ngx_http_llm_admin_job_t *job)
 {
-    return ngx_http_llm_admin_save_state(job->main->admin,
+    return ngx_http_llm_admin_save_state(ngx_http_llm_admin_of(job->main),
                                          job->main->cycle->log, &job->err);
 }
 

@@ -4,8 +4,10 @@
  * page before says it.
  */
 
-#include "http/admin/ngx_http_llm_admin.h"
 #include "http/access/ngx_http_llm_quota.h"
+#include "http/admin/ngx_http_llm_admin.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/conf/ngx_http_llm_model.h"
 
 
 #define NGX_HTTP_LLM_USAGE_PAGE  1000
@@ -26,10 +28,11 @@ ngx_int_t
 ngx_http_llm_admin_show_usage(ngx_http_llm_admin_request_t *a,
     llm_buf_t *out, llm_err_t *err)
 {
-    ngx_int_t               limit;
-    ngx_str_t               zone, after, text, *name;
-    ngx_uint_t              i, n;
-    ngx_http_llm_quota_t  **q;
+    ngx_int_t                         limit;
+    ngx_str_t                         zone, after, text, *name;
+    ngx_uint_t                        i, n;
+    ngx_http_llm_quota_t            **q;
+    ngx_http_llm_quotas_main_conf_t  *qmcf;
 
     if (ngx_http_llm_admin_argument(a->request, "zone", &zone) != NGX_OK
         || ngx_http_llm_admin_argument(a->request, "after", &after) != NGX_OK
@@ -52,12 +55,13 @@ ngx_http_llm_admin_show_usage(ngx_http_llm_admin_request_t *a,
         return NGX_ERROR;
     }
 
-    q = a->main->quotas.elts;
+    qmcf = ngx_http_llm_get_main_conf(a->main, ngx_http_llm_quotas_module);
+    q = qmcf->quotas.elts;
     n = 0;
 
     llm_admin_begin_list(out);
 
-    for (i = 0; i < a->main->quotas.nelts; i++) {
+    for (i = 0; i < qmcf->quotas.nelts; i++) {
         name = &q[i]->shm_zone->shm.name;
 
         if (zone.data && (zone.len != name->len

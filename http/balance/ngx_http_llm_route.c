@@ -9,7 +9,10 @@
  * NGX_HTTP_LLM_ROUTE_SCAN, which bounds what it takes of the event loop's time.
  */
 
+#include "http/access/ngx_http_llm_keys.h"
 #include "http/balance/ngx_http_llm_route.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/conf/ngx_http_llm_param.h"
 
 
 #define NGX_HTTP_LLM_ROUTE_SCAN     (4 * 1024 * 1024)
@@ -35,14 +38,14 @@ static int ngx_http_llm_route_file(ngx_http_request_t *r,
 char *
 ngx_http_llm_route_bytes(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
-    ngx_http_llm_loc_conf_t *llcf = conf;
+    ngx_http_llm_route_conf_t *rlcf = conf;
 
     size_t     *bytes;
     ssize_t     size;
     ngx_str_t  *value, s;
     ngx_uint_t  i;
 
-    if (llcf->route_message != NGX_CONF_UNSET_SIZE) {
+    if (rlcf->message != NGX_CONF_UNSET_SIZE) {
         return "is duplicate";
     }
 
@@ -50,8 +53,8 @@ ngx_http_llm_route_bytes(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_ERROR;
     }
 
-    llcf->route_message = NGX_HTTP_LLM_ROUTE_MESSAGE;
-    llcf->route_prompt = NGX_HTTP_LLM_ROUTE_PROMPT;
+    rlcf->message = NGX_HTTP_LLM_ROUTE_MESSAGE;
+    rlcf->prompt = NGX_HTTP_LLM_ROUTE_PROMPT;
 
     value = cf->args->elts;
 
@@ -59,12 +62,12 @@ ngx_http_llm_route_bytes(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         s = value[i];
 
         if (ngx_strncmp(s.data, "message=", 8) == 0) {
-            bytes = &llcf->route_message;
+            bytes = &rlcf->message;
             s.data += 8;
             s.len -= 8;
 
         } else if (ngx_strncmp(s.data, "prompt=", 7) == 0) {
-            bytes = &llcf->route_prompt;
+            bytes = &rlcf->prompt;
             s.data += 7;
             s.len -= 7;
 
@@ -91,14 +94,34 @@ ngx_http_llm_route_bytes(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
-void
-ngx_http_llm_merge_route(ngx_http_llm_loc_conf_t *prev,
-    ngx_http_llm_loc_conf_t *conf)
+void *
+ngx_http_llm_create_route_conf(ngx_conf_t *cf)
 {
-    ngx_conf_merge_size_value(conf->route_message, prev->route_message,
+    ngx_http_llm_route_conf_t  *conf;
+
+    conf = ngx_palloc(cf->pool, sizeof(ngx_http_llm_route_conf_t));
+
+    if (conf) {
+        conf->message = NGX_CONF_UNSET_SIZE;
+        conf->prompt = NGX_CONF_UNSET_SIZE;
+    }
+
+    return conf;
+}
+
+
+char *
+ngx_http_llm_merge_route_conf(ngx_conf_t *cf, void *parent, void *child)
+{
+    ngx_http_llm_route_conf_t *prev = parent;
+    ngx_http_llm_route_conf_t *conf = child;
+
+    ngx_conf_merge_size_value(conf->message, prev->message,
                               NGX_HTTP_LLM_ROUTE_MESSAGE);
-    ngx_conf_merge_size_value(conf->route_prompt, prev->route_prompt,
+    ngx_conf_merge_size_value(conf->prompt, prev->prompt,
                               NGX_HTTP_LLM_ROUTE_PROMPT);
+
+    return NGX_CONF_OK;
 }
 
 
@@ -106,13 +129,13 @@ ngx_int_t
 ngx_http_llm_route_variable(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data)
 {
-    int                       rc;
-    llm_str_t                 tenant, secret;
-    ngx_uint_t                ready;
-    llm_route_key_t          *key;
-    ngx_http_llm_loc_conf_t  *llcf;
+    int                         rc;
+    llm_str_t                   tenant, secret;
+    ngx_uint_t                  ready;
+    llm_route_key_t            *key;
+    ngx_http_llm_route_conf_t  *rlcf;
 
-    llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
+    rlcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_upstream_module);
 
     v->data = ngx_pnalloc(r->pool, LLM_ROUTE_KEY_LEN);
 
@@ -122,7 +145,7 @@ ngx_http_llm_route_variable(ngx_http_request_t *r,
         return NGX_ERROR;
     }
 
-    key = llm_route_key_create(llcf->route_message, llcf->route_prompt);
+    key = llm_route_key_create(rlcf->message, rlcf->prompt);
     if (key == NULL) {
         return NGX_ERROR;
     }

@@ -7,7 +7,7 @@
 #ifndef NGX_HTTP_LLM_ROUTE_H
 #define NGX_HTTP_LLM_ROUTE_H
 
-#include "http/ngx_http_llm_module.h"
+#include "http/conf/ngx_http_llm_conf.h"
 
 
 /* of an upstream; NULL all, if it has no llm_upstream */
@@ -18,24 +18,27 @@ typedef struct {
     ngx_event_free_peer_pt           free_peer;
     u_char                          *file;              /* of the directive */
     ngx_uint_t                       line;
-} ngx_http_llm_srv_conf_t;
+} ngx_http_llm_upstream_conf_t;
+
+
+typedef struct {
+    size_t                       message;       /* bytes of it in
+                                                   $llm_route_key ... */
+    size_t                       prompt;        /* ... likewise */
+} ngx_http_llm_route_conf_t;
+
+
+extern ngx_module_t  ngx_http_llm_upstream_module;
 
 
 /* ngx_http_llm_route.c */
 
 char *ngx_http_llm_route_bytes(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
-void ngx_http_llm_merge_route(ngx_http_llm_loc_conf_t *prev,
-    ngx_http_llm_loc_conf_t *conf);
+void *ngx_http_llm_create_route_conf(ngx_conf_t *cf);
+char *ngx_http_llm_merge_route_conf(ngx_conf_t *cf, void *parent, void *child);
 ngx_int_t ngx_http_llm_route_variable(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
-
-/* ngx_http_llm_upstream.c */
-
-void *ngx_http_llm_create_srv_conf(ngx_conf_t *cf);
-char *ngx_http_llm_upstream(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
-/* once all upstreams are known */
-ngx_int_t ngx_http_llm_check_upstreams(ngx_conf_t *cf);
 
 
 #endif /* NGX_HTTP_LLM_ROUTE_H */

@@ -26,6 +26,10 @@ typedef struct {
 } ngx_http_llm_way_t;
 
 
+static void *ngx_http_llm_create_upstream_conf(ngx_conf_t *cf);
+static char *ngx_http_llm_upstream(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+static ngx_int_t ngx_http_llm_check_upstreams(ngx_conf_t *cf);
 static ngx_int_t ngx_http_llm_init_upstream(ngx_conf_t *cf,
     ngx_http_upstream_srv_conf_t *us);
 static ngx_int_t ngx_http_llm_init_peer(ngx_http_request_t *r,
@@ -40,17 +44,68 @@ static ngx_uint_t ngx_http_llm_is_full(ngx_http_upstream_t *u);
 static void ngx_http_llm_way_cleanup(void *data);
 
 
-void *
-ngx_http_llm_create_srv_conf(ngx_conf_t *cf)
+static ngx_command_t  ngx_http_llm_upstream_commands[] = {
+
+    { ngx_string("llm_route"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
+      ngx_http_llm_route_bytes,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("llm_upstream"),
+      NGX_HTTP_UPS_CONF|NGX_CONF_NOARGS,
+      ngx_http_llm_upstream,
+      NGX_HTTP_SRV_CONF_OFFSET,
+      0,
+      NULL },
+
+      ngx_null_command
+};
+
+
+static ngx_http_module_t  ngx_http_llm_upstream_module_ctx = {
+    NULL,                                  /* preconfiguration */
+    ngx_http_llm_check_upstreams,          /* postconfiguration */
+
+    NULL,                                  /* create main configuration */
+    NULL,                                  /* init main configuration */
+
+    ngx_http_llm_create_upstream_conf,     /* create server configuration */
+    NULL,                                  /* merge server configuration */
+
+    ngx_http_llm_create_route_conf,        /* create location configuration */
+    ngx_http_llm_merge_route_conf          /* merge location configuration */
+};
+
+
+ngx_module_t  ngx_http_llm_upstream_module = {
+    NGX_MODULE_V1,
+    &ngx_http_llm_upstream_module_ctx,     /* module context */
+    ngx_http_llm_upstream_commands,        /* module directives */
+    NGX_HTTP_MODULE,                       /* module type */
+    NULL,                                  /* init master */
+    NULL,                                  /* init module */
+    NULL,                                  /* init process */
+    NULL,                                  /* init thread */
+    NULL,                                  /* exit thread */
+    NULL,                                  /* exit process */
+    NULL,                                  /* exit master */
+    NGX_MODULE_V1_PADDING
+};
+
+
+static void *
+ngx_http_llm_create_upstream_conf(ngx_conf_t *cf)
 {
-    return ngx_pcalloc(cf->pool, sizeof(ngx_http_llm_srv_conf_t));
+    return ngx_pcalloc(cf->pool, sizeof(ngx_http_llm_upstream_conf_t));
 }
 
 
-char *
+static char *
 ngx_http_llm_upstream(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
-    ngx_http_llm_srv_conf_t *lscf = conf;
+    ngx_http_llm_upstream_conf_t *lscf = conf;
 
     ngx_http_upstream_srv_conf_t  *us;
 
@@ -75,11 +130,11 @@ ngx_http_llm_upstream(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
 /* a method that stands behind it takes its place, without an error */
 
-ngx_int_t
+static ngx_int_t
 ngx_http_llm_check_upstreams(ngx_conf_t *cf)
 {
     ngx_uint_t                       i;
-    ngx_http_llm_srv_conf_t         *lscf;
+    ngx_http_llm_upstream_conf_t         *lscf;
     ngx_http_upstream_srv_conf_t   **us;
     ngx_http_upstream_main_conf_t   *umcf;
 
@@ -92,7 +147,8 @@ ngx_http_llm_check_upstreams(ngx_conf_t *cf)
             continue;
         }
 
-        lscf = ngx_http_conf_upstream_srv_conf(us[i], ngx_http_llm_module);
+        lscf = ngx_http_conf_upstream_srv_conf(us[i],
+                                               ngx_http_llm_upstream_module);
 
         if (lscf->init_upstream && lscf->init_peer == NULL) {
             ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
@@ -110,9 +166,9 @@ ngx_http_llm_check_upstreams(ngx_conf_t *cf)
 static ngx_int_t
 ngx_http_llm_init_upstream(ngx_conf_t *cf, ngx_http_upstream_srv_conf_t *us)
 {
-    ngx_http_llm_srv_conf_t  *lscf;
+    ngx_http_llm_upstream_conf_t  *lscf;
 
-    lscf = ngx_http_conf_upstream_srv_conf(us, ngx_http_llm_module);
+    lscf = ngx_http_conf_upstream_srv_conf(us, ngx_http_llm_upstream_module);
 
     if (lscf->init_upstream(cf, us) != NGX_OK) {
         return NGX_ERROR;
@@ -128,9 +184,9 @@ ngx_http_llm_init_upstream(ngx_conf_t *cf, ngx_http_upstream_srv_conf_t *us)
 static ngx_int_t
 ngx_http_llm_init_peer(ngx_http_request_t *r, ngx_http_upstream_srv_conf_t *us)
 {
-    ngx_http_llm_srv_conf_t  *lscf;
+    ngx_http_llm_upstream_conf_t  *lscf;
 
-    lscf = ngx_http_conf_upstream_srv_conf(us, ngx_http_llm_module);
+    lscf = ngx_http_conf_upstream_srv_conf(us, ngx_http_llm_upstream_module);
 
     if (lscf->init_peer(r, us) != NGX_OK) {
         return NGX_ERROR;
@@ -149,12 +205,13 @@ static void
 ngx_http_llm_free_peer(ngx_peer_connection_t *pc, void *data, ngx_uint_t state)
 {
     ngx_http_upstream_t      *u;
-    ngx_http_llm_srv_conf_t  *lscf;
+    ngx_http_llm_upstream_conf_t  *lscf;
 
     u = (ngx_http_upstream_t *) ((u_char *) pc
                                  - offsetof(ngx_http_upstream_t, peer));
 
-    lscf = ngx_http_conf_upstream_srv_conf(u->upstream, ngx_http_llm_module);
+    lscf = ngx_http_conf_upstream_srv_conf(u->upstream,
+                                           ngx_http_llm_upstream_module);
 
     if ((state & NGX_PEER_FAILED)
         && (u->state->status == NGX_HTTP_TOO_MANY_REQUESTS

@@ -9,7 +9,8 @@
  * wait have copies of their own.
  */
 
-#include "http/admin/ngx_http_llm_admin.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/conf/ngx_http_llm_model.h"
 
 
 static void ngx_http_llm_set_added(ngx_http_llm_main_conf_t *mcf,
@@ -24,22 +25,22 @@ static ngx_int_t
 ngx_http_llm_added_like(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
     ngx_http_llm_model_t *model)
 {
-    ngx_int_t              i;
-    ngx_http_llm_admin_t  *admin;
-    ngx_http_llm_model_t  *models;
+    ngx_int_t               i;
+    ngx_http_llm_model_t   *models;
+    ngx_http_llm_places_t  *places;
 
-    admin = mcf->admin;
+    places = &mcf->places;
 
     ngx_http_llm_model_defaults(model);
 
-    if (admin->like.len) {
-        i = ngx_http_llm_find_model(mcf, &admin->like);
+    if (places->like.len) {
+        i = ngx_http_llm_find_model(mcf, &places->like);
 
         if (i < 0) {
             ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
                           "there is no \"llm_model\" \"%V\", which models "
                           "that \"llm_admin\" adds are to be like, in %V:%ui",
-                          &admin->like, &admin->file, admin->line);
+                          &places->like, &places->file, places->line);
             return NGX_ERROR;
         }
 
@@ -57,8 +58,8 @@ ngx_http_llm_added_like(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
     model->sunset.time = 0;
     ngx_str_null(&model->successor);
 
-    model->file = admin->file;
-    model->line = admin->line;
+    model->file = places->file;
+    model->line = places->line;
 
     model->engine.name = "";
     model->engine.path = "";
@@ -71,45 +72,27 @@ ngx_http_llm_added_like(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
 char *
 ngx_http_llm_add_places(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
 {
-    ngx_uint_t             n;
-    ngx_http_llm_admin_t  *admin;
-    ngx_http_llm_model_t   like, *model;
+    ngx_uint_t              n;
+    ngx_http_llm_model_t    like, *model;
+    ngx_http_llm_places_t  *places;
 
-    admin = mcf->admin;
+    places = &mcf->places;
 
     /* check_uses() says that there is no model at all */
 
-    if (admin == NULL || mcf->models.nelts == 0) {
+    if (places->n == 0 || mcf->models.nelts == 0) {
         return NGX_CONF_OK;
     }
 
-    if (admin->like.len && admin->new_text.len == 0) {
-        ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
-                      "\"llm_admin\" has \"like=\" without \"new=\" in "
-                      "%V:%ui", &admin->file, admin->line);
-        return NGX_CONF_ERROR;
-    }
-
-    if (admin->nnew && admin->models.len == 0) {
-        ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
-                      "\"llm_admin\" has \"new=\" without \"models=\" in "
-                      "%V:%ui", &admin->file, admin->line);
-        return NGX_CONF_ERROR;
-    }
-
-    if (mcf->models.nelts + admin->nnew > LLM_MAX_MODELS) {
+    if (mcf->models.nelts + places->n > LLM_MAX_MODELS) {
         ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
                       "\"new=%ui\" beside %ui \"llm_model\" are more than %d "
-                      "models in %V:%ui", admin->nnew, mcf->models.nelts,
-                      LLM_MAX_MODELS, &admin->file, admin->line);
+                      "models in %V:%ui", places->n, mcf->models.nelts,
+                      LLM_MAX_MODELS, &places->file, places->line);
         return NGX_CONF_ERROR;
     }
 
-    if (admin->nnew == 0) {
-        return NGX_CONF_OK;
-    }
-
-    mcf->added = ngx_pcalloc(cf->pool, admin->nnew * LLM_NAME_TEXT);
+    mcf->added = ngx_pcalloc(cf->pool, places->n * LLM_NAME_TEXT);
 
     if (mcf->added == NULL
         || ngx_http_llm_added_like(cf, mcf, &like) != NGX_OK)
@@ -117,7 +100,7 @@ ngx_http_llm_add_places(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
         return NGX_CONF_ERROR;
     }
 
-    for (n = 0; n < admin->nnew; n++) {
+    for (n = 0; n < places->n; n++) {
         model = ngx_array_push(&mcf->models);
         if (model == NULL) {
             return NGX_CONF_ERROR;
@@ -126,7 +109,7 @@ ngx_http_llm_add_places(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
         *model = like;
     }
 
-    mcf->nadded = admin->nnew;
+    mcf->nadded = places->n;
 
     return NGX_CONF_OK;
 }
@@ -142,7 +125,7 @@ ngx_http_llm_added_warmup(ngx_http_llm_main_conf_t *mcf)
     ngx_http_llm_model_t  *model;
 
     model = mcf->models.elts;
-    i = mcf->nadded ? ngx_http_llm_find_model(mcf, &mcf->admin->like) : -1;
+    i = mcf->nadded ? ngx_http_llm_find_model(mcf, &mcf->places.like) : -1;
 
     if (i < 0) {
         return;
@@ -183,7 +166,7 @@ ngx_http_llm_refresh_models(ngx_http_llm_main_conf_t *mcf)
 
         if (given.naming != mcf->api_models[i].naming) {
             ngx_http_llm_set_added(mcf, i, &given);
-            news |= (uint64_t) (given.naming != 0) << i;
+            news |= (uint64_t) 1 << i;
         }
     }
 
@@ -191,7 +174,7 @@ ngx_http_llm_refresh_models(ngx_http_llm_main_conf_t *mcf)
 
     for (i = mcf->models.nelts - mcf->nadded; i < mcf->models.nelts; i++) {
         if (news & ((uint64_t) 1 << i)) {
-            mcf->renamed(mcf, i);
+            ngx_http_llm_on_renamed(mcf, i);
         }
     }
 }
@@ -219,8 +202,6 @@ ngx_http_llm_set_added(ngx_http_llm_main_conf_t *mcf, ngx_uint_t i,
     api->name = ngx_http_llm_text(&model->name);
     api->naming = given->naming;
     api->created = given->since;
-
-    mcf->admin->known[i].name = api->name;
 }
 
 

@@ -3,7 +3,10 @@
  * at anew for each request (ngx_http_llm_names.c).
  */
 
-#include "http/ngx_http_llm_module.h"
+#include "http/conf/ngx_http_llm_alias.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/conf/ngx_http_llm_model.h"
+#include "http/conf/ngx_http_llm_param.h"
 
 
 /* llm_alias NAME VALUE */

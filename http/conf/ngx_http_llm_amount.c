@@ -6,11 +6,12 @@
  * the request is refused: it may be a mistake in what was to limit it.
  */
 
-#include "http/ngx_http_llm_module.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/conf/ngx_http_llm_param.h"
+#include "http/reply/ngx_http_llm_reply.h"
 
 
 /* of an answer, and of a prompt */
-#define NGX_HTTP_LLM_MOST_TOKENS  (1 << 24)
 
 
 char *
@@ -160,41 +161,4 @@ ngx_http_llm_max_tokens(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     return NGX_CONF_OK;
-}
-
-
-static ngx_int_t
-ngx_http_llm_most(ngx_http_llm_ctx_t *ctx, ngx_http_llm_amount_t *a,
-    ngx_int_t *most, llm_err_t *err)
-{
-    ngx_int_t   rc;
-    llm_rate_t  v;
-
-    rc = ngx_http_llm_amount(ctx->request, a, 1, &v);
-
-    if (rc == NGX_ERROR || (rc == NGX_OK && v.n == 0)) {
-        llm_fail_with(err, 503, "limit_unavailable", NULL,
-                      "How many tokens this request may have cannot be told "
-                      "now.");
-        return NGX_ERROR;
-    }
-
-    *most = -1;
-
-    if (rc == NGX_OK) {
-        *most = ngx_min(v.n, NGX_HTTP_LLM_MOST_TOKENS);
-    }
-
-    return NGX_OK;
-}
-
-
-ngx_int_t
-ngx_http_llm_find_most(ngx_http_llm_ctx_t *ctx, llm_err_t *err)
-{
-    return ngx_http_llm_most(ctx, &ctx->conf->max_tokens, &ctx->most_tokens,
-                             err) == NGX_OK
-           && ngx_http_llm_most(ctx, &ctx->conf->max_prompt,
-                                &ctx->most_prompt, err) == NGX_OK
-           ? NGX_OK : NGX_ERROR;
 }

@@ -4,7 +4,10 @@
  * Errors are reported with file and line.
  */
 
-#include "http/ngx_http_llm_module.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/conf/ngx_http_llm_model.h"
+#include "http/conf/ngx_http_llm_param.h"
+#include "http/reply/ngx_http_llm_reply.h"
 
 #include <ngx_md5.h>
 

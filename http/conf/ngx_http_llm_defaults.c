@@ -4,7 +4,7 @@
  * affair (engine/api/preset.c).
  */
 
-#include "http/ngx_http_llm_module.h"
+#include "http/conf/ngx_http_llm_conf.h"
 
 
 static void

@@ -3,7 +3,9 @@
  * and line; what is wrong with a model's file: ngx_http_llm_models.c.
  */
 
-#include "http/ngx_http_llm_module.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/conf/ngx_http_llm_model.h"
+#include "http/conf/ngx_http_llm_param.h"
 
 
 typedef struct ngx_http_llm_param_s  ngx_http_llm_param_t;

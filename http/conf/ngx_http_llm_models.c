@@ -8,7 +8,8 @@
  * reload fails if the running configuration is serving this model.
  */
 
-#include "http/ngx_http_llm_module.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/conf/ngx_http_llm_model.h"
 
 
 static ngx_uint_t ngx_http_llm_served_now(ngx_cycle_t *cycle,
@@ -135,7 +136,7 @@ ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
             continue;
         }
 
-        if (mcf->overrides && mcf->overrides->replaces(cf, mcf, i)) {
+        if (ngx_http_llm_is_replaced(cf, mcf, i)) {
             model[i].replaced = 1;
             continue;
         }

@@ -4,7 +4,7 @@
  * Errors name the parameter and the directive; nginx adds file and line.
  */
 
-#include "http/ngx_http_llm_module.h"
+#include "http/conf/ngx_http_llm_param.h"
 
 
 /* two are the same if they have the same name before their "=", or are the

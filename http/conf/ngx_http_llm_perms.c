@@ -4,8 +4,8 @@
  * other files are warned of before anything is served.
  */
 
-#include "http/admin/ngx_http_llm_admin.h"
-#include "http/access/ngx_http_llm_quota.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/conf/ngx_http_llm_model.h"
 
 #include <grp.h>
 #include <sys/fsuid.h>
@@ -22,6 +22,46 @@ static ngx_uint_t ngx_http_llm_is_closed(char *user, ngx_str_t *path,
 static void ngx_http_llm_check_folder(ngx_cycle_t *cycle, char *user,
     const char *kind, ngx_str_t *path);
 static size_t ngx_http_llm_closed_folder(ngx_str_t *path);
+
+
+ngx_int_t
+ngx_http_llm_add_file(ngx_http_llm_main_conf_t *mcf, const char *directive,
+    ngx_str_t *name, ngx_str_t *path, ngx_uint_t written)
+{
+    ngx_http_llm_used_file_t  *f;
+
+    f = ngx_array_push(&mcf->files);
+    if (f == NULL) {
+        return NGX_ERROR;
+    }
+
+    f->directive = directive;
+    f->name = *name;
+    f->path = *path;
+    f->written = written;
+
+    return NGX_OK;
+}
+
+
+const char *
+ngx_http_llm_who_writes(ngx_http_llm_main_conf_t *mcf, ngx_str_t *path)
+{
+    ngx_uint_t                 i;
+    ngx_http_llm_used_file_t  *f;
+
+    f = mcf->files.elts;
+
+    for (i = 0; i < mcf->files.nelts; i++) {
+        if (f[i].written && f[i].path.len == path->len
+            && ngx_memcmp(f[i].path.data, path->data, path->len) == 0)
+        {
+            return f[i].directive;
+        }
+    }
+
+    return NULL;
+}
 
 
 /*
@@ -47,7 +87,7 @@ ngx_http_llm_check_access(ngx_cycle_t *cycle)
     ccf = (ngx_core_conf_t *) ngx_get_conf(cycle->conf_ctx, ngx_core_module);
     mcf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_llm_module);
 
-    if (mcf == NULL || mcf->models.nelts + mcf->keyfiles.nelts == 0
+    if (mcf == NULL || mcf->models.nelts + mcf->files.nelts == 0
         || ccf->username == NULL || ccf->user == 0 || geteuid() != 0
         || ngx_process == NGX_PROCESS_SIGNALLER)
     {
@@ -121,35 +161,21 @@ static void
 ngx_http_llm_check_files(ngx_cycle_t *cycle, char *user,
     ngx_http_llm_main_conf_t *mcf)
 {
-    ngx_uint_t                i;
-    ngx_http_llm_quota_t    **q;
-    ngx_http_llm_keyfile_t  **keys;
+    ngx_uint_t                 i;
+    ngx_http_llm_used_file_t  *f;
 
-    if (mcf->admin && mcf->admin->models.len) {
-        ngx_http_llm_check_file(cycle, user, "llm_admin",
-                                &mcf->admin->models_text,
-                                &mcf->admin->models);
-    }
+    f = mcf->files.elts;
 
-    if (mcf->admin && mcf->admin->state.len) {
-        ngx_http_llm_check_folder(cycle, user, "llm_admin",
-                                  &mcf->admin->state);
-    }
+    for (i = 0; i < mcf->files.nelts; i++) {
 
-    q = mcf->quotas.elts;
+        if (!f[i].written) {
+            ngx_http_llm_check_file(cycle, user, f[i].directive, &f[i].name,
+                                    &f[i].path);
 
-    for (i = 0; i < mcf->quotas.nelts; i++) {
-        if (q[i]->state.len) {
-            ngx_http_llm_check_folder(cycle, user, "llm_token_zone",
-                                      &q[i]->state);
+        } else if (mcf->models.nelts) {
+            ngx_http_llm_check_folder(cycle, user, f[i].directive,
+                                      &f[i].path);
         }
-    }
-
-    keys = mcf->keyfiles.elts;
-
-    for (i = 0; i < mcf->keyfiles.nelts; i++) {
-        ngx_http_llm_check_file(cycle, user, "llm_api_keys", &keys[i]->path,
-                                &keys[i]->path);
     }
 }
 

@@ -7,7 +7,7 @@
  * ("rewrite", "return", "set", "if") nothing is said.
  */
 
-#include "http/ngx_http_llm_module.h"
+#include "http/conf/ngx_http_llm_conf.h"
 
 
 /* Angie has a list of places for each block "location": since 1.3.0 it may have

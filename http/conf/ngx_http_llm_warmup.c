@@ -4,7 +4,8 @@
  * that nginx -t says what is wrong with them.
  */
 
-#include "http/ngx_http_llm_module.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/conf/ngx_http_llm_model.h"
 
 
 typedef struct {

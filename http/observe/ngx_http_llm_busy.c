@@ -5,7 +5,10 @@
  * for any of them, and the figures of the busiest.
  */
 
-#include "http/ngx_http_llm_module.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/observe/ngx_http_llm_busy.h"
+#include "http/observe/ngx_http_llm_variables.h"
+#include "http/request/ngx_http_llm_request.h"
 
 
 /* which models count for the request, a bit for each */

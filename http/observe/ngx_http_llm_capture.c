@@ -9,7 +9,13 @@
  * - All of it is in r->pool, until the log has been written.
  */
 
-#include "http/ngx_http_llm_module.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/conf/ngx_http_llm_param.h"
+#include "http/observe/ngx_http_llm_capture.h"
+#include "http/observe/ngx_http_llm_variables.h"
+#include "http/request/ngx_http_llm_body.h"
+#include "http/request/ngx_http_llm_request.h"
+#include "http/request/ngx_http_llm_stage.h"
 
 
 /* the first piece of memory for a choice; it doubles from there */
@@ -17,6 +23,11 @@
 
 /* "...[N bytes more]", "[N] " and a line feed */
 #define NGX_HTTP_LLM_CAPTURE_MARK  (2 * NGX_INT64_LEN + 32)
+
+
+typedef struct {
+    size_t                       size;          /* 0: off */
+} ngx_http_llm_capture_conf_t;
 
 
 typedef struct {
@@ -38,6 +49,12 @@ typedef struct {
 } ngx_http_llm_capture_t;
 
 
+static ngx_int_t ngx_http_llm_add_capture(ngx_conf_t *cf);
+static void *ngx_http_llm_create_capture_conf(ngx_conf_t *cf);
+static char *ngx_http_llm_merge_capture_conf(ngx_conf_t *cf, void *parent,
+    void *child);
+static char *ngx_http_llm_capture(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
 static ngx_int_t ngx_http_llm_capture_init(ngx_http_llm_body_t *body);
 static void ngx_http_llm_capture_input(ngx_http_llm_body_t *body, u_char *p,
     size_t len);
@@ -54,33 +71,111 @@ static size_t ngx_http_llm_char(u_char *p, size_t len);
 static u_char *ngx_http_llm_capture_put(u_char *p, ngx_http_llm_text_t *t);
 
 
-ngx_http_llm_stage_t  ngx_http_llm_capture_stage = {
+static ngx_http_llm_stage_t  ngx_http_llm_capture_stage = {
     .body = ngx_http_llm_capture_init,
     .input = ngx_http_llm_capture_input,
     .text = ngx_http_llm_capture_output
 };
 
 
-char *
+static ngx_command_t  ngx_http_llm_capture_commands[] = {
+
+    { ngx_string("llm_capture"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_http_llm_capture,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+      ngx_null_command
+};
+
+
+static ngx_http_module_t  ngx_http_llm_capture_module_ctx = {
+    ngx_http_llm_add_capture,              /* preconfiguration */
+    NULL,                                  /* postconfiguration */
+
+    NULL,                                  /* create main configuration */
+    NULL,                                  /* init main configuration */
+
+    NULL,                                  /* create server configuration */
+    NULL,                                  /* merge server configuration */
+
+    ngx_http_llm_create_capture_conf,      /* create location configuration */
+    ngx_http_llm_merge_capture_conf        /* merge location configuration */
+};
+
+
+ngx_module_t  ngx_http_llm_capture_module = {
+    NGX_MODULE_V1,
+    &ngx_http_llm_capture_module_ctx,      /* module context */
+    ngx_http_llm_capture_commands,         /* module directives */
+    NGX_HTTP_MODULE,                       /* module type */
+    NULL,                                  /* init master */
+    NULL,                                  /* init module */
+    NULL,                                  /* init process */
+    NULL,                                  /* init thread */
+    NULL,                                  /* exit thread */
+    NULL,                                  /* exit process */
+    NULL,                                  /* exit master */
+    NGX_MODULE_V1_PADDING
+};
+
+
+static ngx_int_t
+ngx_http_llm_add_capture(ngx_conf_t *cf)
+{
+    return ngx_http_llm_add_stage(cf, &ngx_http_llm_capture_stage);
+}
+
+
+static void *
+ngx_http_llm_create_capture_conf(ngx_conf_t *cf)
+{
+    ngx_http_llm_capture_conf_t  *conf;
+
+    conf = ngx_palloc(cf->pool, sizeof(ngx_http_llm_capture_conf_t));
+
+    if (conf) {
+        conf->size = NGX_CONF_UNSET_SIZE;
+    }
+
+    return conf;
+}
+
+
+static char *
+ngx_http_llm_merge_capture_conf(ngx_conf_t *cf, void *parent, void *child)
+{
+    ngx_http_llm_capture_conf_t *prev = parent;
+    ngx_http_llm_capture_conf_t *conf = child;
+
+    ngx_conf_merge_size_value(conf->size, prev->size, 0);
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
 ngx_http_llm_capture(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
-    ngx_http_llm_loc_conf_t *llcf = conf;
+    ngx_http_llm_capture_conf_t *clcf = conf;
 
     ngx_str_t  *value;
 
-    if (llcf->capture != NGX_CONF_UNSET_SIZE) {
+    if (clcf->size != NGX_CONF_UNSET_SIZE) {
         return "is duplicate";
     }
 
     value = cf->args->elts;
 
     if (ngx_strcmp(value[1].data, "off") == 0) {
-        llcf->capture = 0;
+        clcf->size = 0;
         return NGX_CONF_OK;
     }
 
     return ngx_http_llm_param_size(cf, &value[1], 0, 1, NGX_HTTP_LLM_MOST_SIZE,
-                                   &llcf->capture);
+                                   &clcf->size);
 }
 
 
@@ -90,15 +185,17 @@ ngx_http_llm_capture(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 static ngx_int_t
 ngx_http_llm_capture_init(ngx_http_llm_body_t *body)
 {
-    size_t                   size;
-    ngx_http_request_t      *r;
-    ngx_http_llm_ctx_t      *ctx;
-    ngx_http_llm_capture_t  *c;
+    size_t                        size;
+    ngx_http_request_t           *r;
+    ngx_http_llm_ctx_t           *ctx;
+    ngx_http_llm_capture_t       *c;
+    ngx_http_llm_capture_conf_t  *clcf;
 
     ctx = body->ctx;
+    clcf = ngx_http_llm_get_loc_conf(ctx->conf, ngx_http_llm_capture_module);
     size = body->unpacked ? body->unpacked : body->size;
 
-    if (ctx->conf->capture == 0) {
+    if (clcf->size == 0) {
         return NGX_OK;
     }
 
@@ -109,7 +206,7 @@ ngx_http_llm_capture_init(ngx_http_llm_body_t *body)
         return NGX_ERROR;
     }
 
-    c->size = ctx->conf->capture;
+    c->size = clcf->size;
     c->input.size = ngx_min(size, c->size);
 
     if (ngx_array_init(&c->choices, r->pool, 1, sizeof(ngx_http_llm_text_t))

@@ -3,11 +3,23 @@
  * made from the shared zone, in whichever worker it is asked for.
  */
 
-#include "http/ngx_http_llm_module.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/conf/ngx_http_llm_model.h"
+#include "http/conf/ngx_http_llm_param.h"
+#include "http/observe/ngx_http_llm_health.h"
+#include "http/reply/ngx_http_llm_reply.h"
 
 
+static ngx_int_t ngx_http_llm_add_health(ngx_conf_t *cf);
+static void *ngx_http_llm_create_health_main_conf(ngx_conf_t *cf);
+static void *ngx_http_llm_create_health_loc_conf(ngx_conf_t *cf);
+static char *ngx_http_llm_merge_health_loc_conf(ngx_conf_t *cf, void *parent,
+    void *child);
+static ngx_int_t ngx_http_llm_init_health(ngx_cycle_t *cycle);
+static char *ngx_http_llm_health(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
 static char *ngx_http_llm_probe_prompt(ngx_conf_t *cf,
-    ngx_http_llm_loc_conf_t *llcf, ngx_str_t *value);
+    ngx_http_llm_health_conf_t *hlcf, ngx_str_t *value);
 static ngx_int_t ngx_http_llm_health_handler(ngx_http_request_t *r);
 static ngx_int_t ngx_http_llm_health_body(ngx_http_request_t *r,
     llm_buf_t *body, int *ready);
@@ -21,16 +33,123 @@ static const ngx_http_llm_serves_t  ngx_http_llm_health_serves = {
 };
 
 
+static const ngx_http_llm_life_t  ngx_http_llm_health_life = {
+    .zone = ngx_http_llm_create_probed,
+    .quit = ngx_http_llm_stop_probes
+};
+
+
+static ngx_command_t  ngx_http_llm_health_commands[] = {
+
+    { ngx_string("llm_health"),
+      NGX_HTTP_LOC_CONF|NGX_CONF_ANY,
+      ngx_http_llm_health,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+      ngx_null_command
+};
+
+
+static ngx_http_module_t  ngx_http_llm_health_module_ctx = {
+    ngx_http_llm_add_health,               /* preconfiguration */
+    NULL,                                  /* postconfiguration */
+
+    ngx_http_llm_create_health_main_conf,  /* create main configuration */
+    NULL,                                  /* init main configuration */
+
+    NULL,                                  /* create server configuration */
+    NULL,                                  /* merge server configuration */
+
+    ngx_http_llm_create_health_loc_conf,   /* create location configuration */
+    ngx_http_llm_merge_health_loc_conf     /* merge location configuration */
+};
+
+
+ngx_module_t  ngx_http_llm_health_module = {
+    NGX_MODULE_V1,
+    &ngx_http_llm_health_module_ctx,       /* module context */
+    ngx_http_llm_health_commands,          /* module directives */
+    NGX_HTTP_MODULE,                       /* module type */
+    NULL,                                  /* init master */
+    NULL,                                  /* init module */
+    ngx_http_llm_init_health,              /* init process */
+    NULL,                                  /* init thread */
+    NULL,                                  /* exit thread */
+    NULL,                                  /* exit process */
+    NULL,                                  /* exit master */
+    NGX_MODULE_V1_PADDING
+};
+
+
+static ngx_int_t
+ngx_http_llm_add_health(ngx_conf_t *cf)
+{
+    return ngx_http_llm_add_life(cf, &ngx_http_llm_health_life);
+}
+
+
+static void *
+ngx_http_llm_create_health_main_conf(ngx_conf_t *cf)
+{
+    return ngx_pcalloc(cf->pool, sizeof(ngx_http_llm_health_main_conf_t));
+}
+
+
+static void *
+ngx_http_llm_create_health_loc_conf(ngx_conf_t *cf)
+{
+    return ngx_pcalloc(cf->pool, sizeof(ngx_http_llm_health_conf_t));
+}
+
+
+static char *
+ngx_http_llm_merge_health_loc_conf(ngx_conf_t *cf, void *parent, void *child)
+{
+    ngx_http_llm_health_conf_t *prev = parent;
+    ngx_http_llm_health_conf_t *conf = child;
+
+    ngx_http_llm_loc_conf_t  *llcf;
+
+    llcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_llm_module);
+
+    if (llcf->inherited) {
+        *conf = *prev;
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+static ngx_int_t
+ngx_http_llm_init_health(ngx_cycle_t *cycle)
+{
+    ngx_http_llm_main_conf_t  *mcf;
+
+    mcf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_llm_module);
+
+    if (mcf == NULL || mcf->worker == NULL || mcf->worker->n != 0) {
+        return NGX_OK;
+    }
+
+    return ngx_http_llm_init_probes(mcf, cycle->log);
+}
+
+
 /* llm_health [live | ready] [MODEL ...] [probe=TIME] [prompt=N] */
 
-char *
+static char *
 ngx_http_llm_health(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
-    ngx_http_llm_loc_conf_t *llcf = conf;
+    ngx_http_llm_health_conf_t *hlcf = conf;
 
-    char        *rv;
-    ngx_str_t   *value;
-    ngx_uint_t   i, ready;
+    char                     *rv;
+    ngx_str_t                *value;
+    ngx_uint_t                i, ready;
+    ngx_http_llm_loc_conf_t  *llcf;
+
+    llcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_llm_module);
 
     rv = ngx_http_llm_use(cf, llcf, &ngx_http_llm_health_serves);
     if (rv != NGX_CONF_OK) {
@@ -52,7 +171,7 @@ ngx_http_llm_health(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
             return "with \"live\" has no other parameters";
         }
 
-        llcf->health = LLM_HEALTH_LIVE;
+        hlcf->rule = LLM_HEALTH_LIVE;
         return NGX_CONF_OK;
     }
 
@@ -69,10 +188,10 @@ ngx_http_llm_health(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     for ( /* void */ ; i < cf->args->nelts; i++) {
 
         if (ngx_strncmp(value[i].data, "probe=", 6) == 0) {
-            rv = ngx_http_llm_param_time(cf, &value[i], 6, &llcf->probe);
+            rv = ngx_http_llm_param_time(cf, &value[i], 6, &hlcf->probe);
 
         } else if (ngx_strncmp(value[i].data, "prompt=", 7) == 0) {
-            rv = ngx_http_llm_probe_prompt(cf, llcf, &value[i]);
+            rv = ngx_http_llm_probe_prompt(cf, hlcf, &value[i]);
 
         } else {
             llcf->names[llcf->nnames++] = value[i];
@@ -83,12 +202,12 @@ ngx_http_llm_health(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         }
     }
 
-    if (llcf->probe_prompt && llcf->probe == 0) {
+    if (hlcf->prompt && hlcf->probe == 0) {
         return "has \"prompt\" without \"probe\"";
     }
 
     if (ready) {
-        llcf->health = llcf->nnames ? LLM_HEALTH_ALL : LLM_HEALTH_ANY;
+        hlcf->rule = llcf->nnames ? LLM_HEALTH_ALL : LLM_HEALTH_ANY;
     }
 
     return NGX_CONF_OK;
@@ -96,7 +215,7 @@ ngx_http_llm_health(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
 
 static char *
-ngx_http_llm_probe_prompt(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *llcf,
+ngx_http_llm_probe_prompt(ngx_conf_t *cf, ngx_http_llm_health_conf_t *hlcf,
     ngx_str_t *value)
 {
     uint64_t  n;
@@ -112,7 +231,7 @@ ngx_http_llm_probe_prompt(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *llcf,
         return NGX_CONF_ERROR;
     }
 
-    llcf->probe_prompt = n;
+    hlcf->prompt = n;
 
     return NGX_CONF_OK;
 }
@@ -163,15 +282,17 @@ ngx_http_llm_health_handler(ngx_http_request_t *r)
 static ngx_int_t
 ngx_http_llm_health_body(ngx_http_request_t *r, llm_buf_t *body, int *ready)
 {
-    ngx_uint_t                 i;
-    const char                *ill[LLM_MAX_MODELS];
-    llm_api_conf_t             conf;
-    llm_api_health_t           health;
-    ngx_http_llm_loc_conf_t   *llcf;
-    ngx_http_llm_main_conf_t  *mcf;
+    ngx_uint_t                   i;
+    const char                  *ill[LLM_MAX_MODELS];
+    llm_api_conf_t               conf;
+    llm_api_health_t             health;
+    ngx_http_llm_loc_conf_t     *llcf;
+    ngx_http_llm_main_conf_t    *mcf;
+    ngx_http_llm_health_conf_t  *hlcf;
 
     mcf = ngx_http_get_module_main_conf(r, ngx_http_llm_module);
     llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
+    hlcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_health_module);
 
     ngx_memzero(&conf, sizeof(llm_api_conf_t));
 
@@ -182,12 +303,12 @@ ngx_http_llm_health_body(ngx_http_request_t *r, llm_buf_t *body, int *ready)
     conf.cap = -1;
     conf.now = ngx_time();
 
-    health.rule = llcf->health;
+    health.rule = hlcf->rule;
     health.draining = ngx_http_llm_draining(mcf);
     health.ill = ill;
 
     for (i = 0; i < mcf->models.nelts; i++) {
-        ill[i] = llcf->probe ? ngx_http_llm_probe_result(mcf, i) : NULL;
+        ill[i] = hlcf->probe ? ngx_http_llm_probe_result(mcf, i) : NULL;
     }
 
     return llm_api_health_body(mcf->zone, &conf, &health, body, ready)

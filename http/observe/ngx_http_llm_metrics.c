@@ -8,7 +8,11 @@
  * What is counted of requests is written in ngx_http_llm_metrics_prometheus.c.
  */
 
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/conf/ngx_http_llm_model.h"
 #include "http/observe/ngx_http_llm_metrics.h"
+#include "http/reply/ngx_http_llm_reply.h"
+#include "http/worker/ngx_http_llm_worker.h"
 
 
 typedef struct ngx_http_llm_metric_s  ngx_http_llm_metric_t;
@@ -290,7 +294,7 @@ ngx_http_llm_metrics_handler(ngx_http_request_t *r)
     llm_err_t                  err;
     ngx_uint_t                 n;
     ngx_http_llm_subject_t    *models, *workers;
-    ngx_http_llm_loc_conf_t   *llcf;
+    ngx_http_llm_metrics_conf_t  *mlcf;
     ngx_http_llm_main_conf_t  *mcf;
 
     rc = ngx_http_llm_get_only(r);
@@ -299,7 +303,7 @@ ngx_http_llm_metrics_handler(ngx_http_request_t *r)
     }
 
     mcf = ngx_http_get_module_main_conf(r, ngx_http_llm_module);
-    llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
+    mlcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_metrics_module);
 
     ngx_http_llm_refresh_models(mcf);
 
@@ -312,9 +316,9 @@ ngx_http_llm_metrics_handler(ngx_http_request_t *r)
 
     llm_buf_init(&body, 0);
 
-    if (llcf->metrics_json) {
+    if (mlcf->json) {
         ngx_http_llm_metrics_json(mcf, models, n, workers, &body);
-        ngx_http_llm_report_json(r, llcf->tenants, &body);
+        ngx_http_llm_report_json(r, mlcf->tenants, &body);
         llm_buf_addc(&body, '}');
 
     } else {
@@ -323,7 +327,7 @@ ngx_http_llm_metrics_handler(ngx_http_request_t *r)
                                         n, &body);
         ngx_http_llm_metrics_prometheus(&ngx_http_llm_worker_metrics, workers,
                                         mcf->nworkers, &body);
-        ngx_http_llm_report_prometheus(r, llcf->tenants, &body);
+        ngx_http_llm_report_prometheus(r, mlcf->tenants, &body);
     }
 
     if (body.failed) {
@@ -333,7 +337,7 @@ ngx_http_llm_metrics_handler(ngx_http_request_t *r)
     }
 
     return ngx_http_llm_send_body(r, NGX_HTTP_OK,
-                                  llcf->metrics_json
+                                  mlcf->json
                                   ? "application/json"
                                   : "text/plain; version=0.0.4", &body);
 }
@@ -410,7 +414,7 @@ ngx_http_llm_worker_subjects(ngx_http_request_t *r,
 
         llm_zone_worker_stats(mcf->zone, &mcf->kept, w, &figures[w].engine);
         figures[w].writes = *ngx_http_llm_writes(mcf, w);
-        figures[w].own = mcf->counters[w];
+        figures[w].own = ngx_http_llm_counters(mcf)[w];
 
         subjects[w].figures = &figures[w];
         subjects[w].label = (char *) label;

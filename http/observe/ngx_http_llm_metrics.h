@@ -1,6 +1,7 @@
 /*
  * Figures of requests, by model and by tenant: what their files share.
  *
+ *   ngx_http_llm_metrics_conf.c        the module, llm_metrics
  *   ngx_http_llm_metrics_store.c       memory that is kept over reloads
  *   ngx_http_llm_metrics_counters.c    counts in it, by what they are of
  *   ngx_http_llm_metrics_log.c         what a request adds
@@ -19,7 +20,8 @@
 #define NGX_HTTP_LLM_FIGURES_H
 
 
-#include "http/ngx_http_llm_module.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/request/ngx_http_llm_stage.h"
 
 
 /* most bytes of a tenant's label, of an endpoint and of an error's word */
@@ -146,7 +148,9 @@ typedef struct {
     ngx_http_llm_score_t        *score;
 } ngx_http_llm_slo_t;
 
-struct ngx_http_llm_stats_s {
+/* the module's main configuration */
+
+typedef struct {
     ngx_shm_zone_t              *shm_zone;      /* data: a kept_t */
     ngx_shm_zone_t              *tenants_zone;  /* data: a tenants_t; NULL:
                                                    there are none */
@@ -154,8 +158,27 @@ struct ngx_http_llm_stats_s {
     ngx_uint_t                   places[LLM_MAX_MODELS];
     ngx_array_t                  slos;          /* ngx_http_llm_slo_t *, of
                                                    different names */
-};
+} ngx_http_llm_stats_t;
 
+
+typedef struct {
+    ngx_flag_t                   json;
+    ngx_uint_t                   tenants;       /* they are shown */
+    ngx_array_t                 *slos;          /* ngx_http_llm_slo_t *; NULL:
+                                                   none */
+} ngx_http_llm_metrics_conf_t;
+
+
+extern ngx_module_t  ngx_http_llm_metrics_module;
+
+#define ngx_http_llm_stats(mcf)                                               \
+    ((ngx_http_llm_stats_t *)                                                 \
+         ngx_http_llm_get_main_conf(mcf, ngx_http_llm_metrics_module))
+
+
+/* ngx_http_llm_metrics.c */
+
+ngx_int_t ngx_http_llm_metrics_handler(ngx_http_request_t *r);
 
 /* ngx_http_llm_metrics_counters.c */
 
@@ -183,6 +206,21 @@ ngx_http_llm_counted_t *ngx_http_llm_tally_read(ngx_http_llm_tally_t *t,
 
 /* ngx_http_llm_metrics_store.c */
 
+/* before the engine's zone is made: these are there first */
+char *ngx_http_llm_add_figures(ngx_conf_t *cf, ngx_http_llm_stats_t *f);
+/* the engine's zone counts in what is kept; NGX_ERROR: no memory */
+ngx_int_t ngx_http_llm_keep_figures(ngx_http_llm_main_conf_t *mcf,
+    ngx_slab_pool_t *zone, ngx_log_t *log);
+/* of a model that is added, those of its requests: where they are, in this
+   process; and from 0 on */
+void ngx_http_llm_find_figures(ngx_http_llm_main_conf_t *mcf,
+    ngx_uint_t model);
+void ngx_http_llm_name_figures(ngx_http_llm_main_conf_t *mcf,
+    ngx_uint_t model);
+extern ngx_http_llm_stage_t  ngx_http_llm_metrics_stage;
+/* where a worker counts what it writes */
+ngx_atomic_t *ngx_http_llm_writes(ngx_http_llm_main_conf_t *mcf,
+    ngx_uint_t worker);
 /* the number of a word; those that find no room have one together */
 ngx_uint_t ngx_http_llm_word(ngx_http_llm_main_conf_t *mcf,
     const u_char *text, size_t len);
@@ -193,8 +231,13 @@ void ngx_http_llm_word_text(ngx_http_llm_main_conf_t *mcf, ngx_uint_t word,
 ngx_uint_t ngx_http_llm_tenant_owner(ngx_http_llm_main_conf_t *mcf,
     ngx_str_t *tenant);
 
+/* ngx_http_llm_metrics_log.c: a handler of the log phase, which counts
+   requests */
+ngx_int_t ngx_http_llm_log_handler(ngx_http_request_t *r);
+
 /* ngx_http_llm_slo.c */
 
+char *ngx_http_llm_slo(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 /* a request to a location with objectives has ended */
 void ngx_http_llm_judge(ngx_http_request_t *r, ngx_http_llm_ctx_t *ctx,
     ngx_uint_t status);

@@ -3,6 +3,7 @@
  * ngx_http_llm_metrics_prometheus.c.
  */
 
+#include "http/conf/ngx_http_llm_conf.h"
 #include "http/observe/ngx_http_llm_metrics.h"
 
 
@@ -127,7 +128,7 @@ ngx_http_llm_times_json(ngx_http_request_t *r, ngx_http_llm_owners_t *o,
     ngx_http_llm_main_conf_t  *mcf;
 
     mcf = ngx_http_get_module_main_conf(r, ngx_http_llm_module);
-    t = mcf->figures->tenants_zone->data;
+    t = ngx_http_llm_stats(mcf)->tenants_zone->data;
 
     llm_buf_adds(b, ",\"times\":[");
     comma = "";
@@ -162,11 +163,11 @@ ngx_http_llm_slos_json(ngx_http_request_t *r, llm_buf_t *b)
     ngx_http_llm_main_conf_t   *mcf;
 
     mcf = ngx_http_get_module_main_conf(r, ngx_http_llm_module);
-    slo = mcf->figures->slos.elts;
+    slo = ngx_http_llm_stats(mcf)->slos.elts;
 
     llm_buf_adds(b, ",\"slos\":[");
 
-    for (i = 0; i < mcf->figures->slos.nelts; i++) {
+    for (i = 0; i < ngx_http_llm_stats(mcf)->slos.nelts; i++) {
         llm_buf_adds(b, i ? ",{\"name\":" : "{\"name\":");
         llm_json_add_string(b, (char *) slo[i]->name.data,
                             slo[i]->name.len);

@@ -3,6 +3,8 @@
  * and tenants that they are of.
  */
 
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/conf/ngx_http_llm_model.h"
 #include "http/observe/ngx_http_llm_metrics.h"
 
 
@@ -91,7 +93,7 @@ ngx_http_llm_models_of(ngx_http_request_t *r, ngx_http_llm_owners_t *o)
     ngx_http_llm_main_conf_t  *mcf;
 
     mcf = ngx_http_get_module_main_conf(r, ngx_http_llm_module);
-    k = mcf->figures->shm_zone->data;
+    k = ngx_http_llm_stats(mcf)->shm_zone->data;
     m = mcf->models.elts;
 
     o->prefix = "llm_";
@@ -109,7 +111,8 @@ ngx_http_llm_models_of(ngx_http_request_t *r, ngx_http_llm_owners_t *o)
             continue;
         }
 
-        if (ngx_http_llm_name_owner(r, o, 1 + mcf->figures->places[i],
+        if (ngx_http_llm_name_owner(r, o,
+                                    1 + ngx_http_llm_stats(mcf)->places[i],
                                     &m[i].name)
             != NGX_OK)
         {
@@ -131,7 +134,7 @@ ngx_http_llm_tenants_of(ngx_http_request_t *r, ngx_http_llm_owners_t *o)
     ngx_http_llm_main_conf_t  *mcf;
 
     mcf = ngx_http_get_module_main_conf(r, ngx_http_llm_module);
-    t = mcf->figures->tenants_zone->data;
+    t = ngx_http_llm_stats(mcf)->tenants_zone->data;
     n = t->n;
 
     o->prefix = "llm_tenant_";

@@ -6,7 +6,11 @@
  * refused by one of nginx's modules, answered by an error_page, or cut.
  */
 
+#include "http/conf/ngx_http_llm_conf.h"
 #include "http/observe/ngx_http_llm_metrics.h"
+#include "http/observe/ngx_http_llm_variables.h"
+#include "http/reply/ngx_http_llm_reply.h"
+#include "http/request/ngx_http_llm_request.h"
 
 
 static void ngx_http_llm_count_in(ngx_http_llm_main_conf_t *mcf,
@@ -57,7 +61,7 @@ ngx_http_llm_log_handler(ngx_http_request_t *r)
     }
 
     mcf = ngx_http_get_module_main_conf(r, ngx_http_llm_module);
-    f = mcf->figures;
+    f = ngx_http_llm_stats(mcf);
     kept = f->shm_zone->data;
     status = ngx_http_llm_status(r);
 

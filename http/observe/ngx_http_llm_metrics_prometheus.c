@@ -4,6 +4,7 @@
  * ngx_http_llm_metrics.c.
  */
 
+#include "http/conf/ngx_http_llm_conf.h"
 #include "http/observe/ngx_http_llm_metrics.h"
 
 
@@ -159,7 +160,7 @@ ngx_http_llm_report_times(ngx_http_request_t *r, ngx_http_llm_owners_t *o,
     };
 
     mcf = ngx_http_get_module_main_conf(r, ngx_http_llm_module);
-    t = mcf->figures->tenants_zone->data;
+    t = ngx_http_llm_stats(mcf)->tenants_zone->data;
 
     for (k = 0; k < 2; k++) {
         ngx_http_llm_head(b, names[k], "histogram", helps[k]);
@@ -186,8 +187,8 @@ ngx_http_llm_report_slos(ngx_http_request_t *r, llm_buf_t *b)
     ngx_http_llm_main_conf_t   *mcf;
 
     mcf = ngx_http_get_module_main_conf(r, ngx_http_llm_module);
-    slo = mcf->figures->slos.elts;
-    n = mcf->figures->slos.nelts;
+    slo = ngx_http_llm_stats(mcf)->slos.elts;
+    n = ngx_http_llm_stats(mcf)->slos.nelts;
 
     if (n == 0) {
         return;

@@ -11,7 +11,12 @@
  *   new entry counts once all of it is there.
  */
 
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/conf/ngx_http_llm_model.h"
 #include "http/observe/ngx_http_llm_metrics.h"
+#include "http/request/ngx_http_llm_body.h"
+#include "http/request/ngx_http_llm_request.h"
+#include "http/request/ngx_http_llm_stage.h"
 
 
 /* cells of a tally for each model and each tenant: its endpoints times their
@@ -33,33 +38,15 @@ static ngx_http_llm_score_t *ngx_http_llm_find_score(
     ngx_http_llm_main_conf_t *mcf, ngx_str_t *name);
 
 
-ngx_int_t
-ngx_http_llm_create_figures(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
-{
-    mcf->figures = ngx_pcalloc(cf->pool, sizeof(ngx_http_llm_stats_t));
-    if (mcf->figures == NULL) {
-        return NGX_ERROR;
-    }
-
-    mcf->renamed = ngx_http_llm_find_figures;
-
-    return ngx_array_init(&mcf->figures->slos, cf->pool, 1,
-                          sizeof(ngx_http_llm_slo_t *));
-}
-
-
 char *
-ngx_http_llm_add_figures(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
+ngx_http_llm_add_figures(ngx_conf_t *cf, ngx_http_llm_stats_t *f)
 {
-    ngx_str_t              name = ngx_string("llm_figures");
-    ngx_str_t              tenants;
-    ngx_http_llm_stats_t  *f;
-
-    f = mcf->figures;
+    ngx_str_t  name = ngx_string("llm_figures");
+    ngx_str_t  tenants;
 
     f->shm_zone = ngx_shared_memory_add(cf, &name,
                                         ngx_http_llm_figures_size(),
-                                        &ngx_http_llm_module);
+                                        &ngx_http_llm_metrics_module);
     if (f->shm_zone == NULL) {
         return NGX_CONF_ERROR;
     }
@@ -85,7 +72,7 @@ ngx_http_llm_add_figures(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
     f->tenants_zone = ngx_shared_memory_add(cf, &tenants,
                                             ngx_http_llm_tenants_size(
                                                                 f->ntenants),
-                                            &ngx_http_llm_module);
+                                            &ngx_http_llm_metrics_module);
     if (f->tenants_zone == NULL) {
         return NGX_CONF_ERROR;
     }
@@ -235,7 +222,8 @@ ngx_http_llm_init_tenants(ngx_shm_zone_t *shm_zone, void *data)
 
 
 ngx_int_t
-ngx_http_llm_keep_figures(ngx_http_llm_main_conf_t *mcf)
+ngx_http_llm_keep_figures(ngx_http_llm_main_conf_t *mcf,
+    ngx_slab_pool_t *zone, ngx_log_t *log)
 {
     ngx_uint_t               i, n;
     llm_kept_t              *kept;
@@ -244,8 +232,8 @@ ngx_http_llm_keep_figures(ngx_http_llm_main_conf_t *mcf)
     ngx_http_llm_kept_t     *k;
     ngx_http_llm_tenants_t  *t;
 
-    k = mcf->figures->shm_zone->data;
-    shpool = (ngx_slab_pool_t *) mcf->figures->shm_zone->shm.addr;
+    k = ngx_http_llm_stats(mcf)->shm_zone->data;
+    shpool = (ngx_slab_pool_t *) ngx_http_llm_stats(mcf)->shm_zone->shm.addr;
 
     kept = &mcf->kept;
     ngx_memzero(kept, sizeof(llm_kept_t));
@@ -263,20 +251,22 @@ ngx_http_llm_keep_figures(ngx_http_llm_main_conf_t *mcf)
         }
     }
 
-    slo = mcf->figures->slos.elts;
+    slo = ngx_http_llm_stats(mcf)->slos.elts;
 
-    for (n = 0; n < mcf->figures->slos.nelts; n++) {
+    for (n = 0; n < ngx_http_llm_stats(mcf)->slos.nelts; n++) {
         slo[n]->score = ngx_http_llm_find_score(mcf, &slo[n]->name);
     }
 
     ngx_shmtx_unlock(&shpool->mutex);
 
     if (i < mcf->models.nelts - mcf->nadded) {
+        ngx_log_error(NGX_LOG_EMERG, log, 0,
+                      "no shared memory for the figures of a model");
         return NGX_ERROR;
     }
 
-    if (mcf->figures->tenants_zone) {
-        t = mcf->figures->tenants_zone->data;
+    if (ngx_http_llm_stats(mcf)->tenants_zone) {
+        t = ngx_http_llm_stats(mcf)->tenants_zone->data;
         kept->times = t->times;
         kept->n_times = t->max + NGX_HTTP_LLM_FIRST_TENANT;
     }
@@ -290,7 +280,11 @@ ngx_http_llm_find_figures(ngx_http_llm_main_conf_t *mcf, ngx_uint_t model)
 {
     ngx_slab_pool_t  *shpool;
 
-    shpool = (ngx_slab_pool_t *) mcf->figures->shm_zone->shm.addr;
+    if (mcf->api_models[model].naming == 0) {
+        return;
+    }
+
+    shpool = (ngx_slab_pool_t *) ngx_http_llm_stats(mcf)->shm_zone->shm.addr;
 
     ngx_shmtx_lock(&shpool->mutex);
     (void) ngx_http_llm_find_place(mcf, model);
@@ -304,13 +298,14 @@ ngx_http_llm_name_figures(ngx_http_llm_main_conf_t *mcf, ngx_uint_t model)
     ngx_slab_pool_t      *shpool;
     ngx_http_llm_kept_t  *k;
 
-    k = mcf->figures->shm_zone->data;
-    shpool = (ngx_slab_pool_t *) mcf->figures->shm_zone->shm.addr;
+    k = ngx_http_llm_stats(mcf)->shm_zone->data;
+    shpool = (ngx_slab_pool_t *) ngx_http_llm_stats(mcf)->shm_zone->shm.addr;
 
     ngx_shmtx_lock(&shpool->mutex);
 
     (void) ngx_http_llm_find_place(mcf, model);
-    ngx_http_llm_tally_clear(&k->tally, 1 + mcf->figures->places[model]);
+    ngx_http_llm_tally_clear(&k->tally,
+                             1 + ngx_http_llm_stats(mcf)->places[model]);
 
     ngx_shmtx_unlock(&shpool->mutex);
 }
@@ -321,7 +316,7 @@ ngx_http_llm_place_of(ngx_http_llm_main_conf_t *mcf,
     const llm_api_conf_t *conf, ngx_uint_t model)
 {
     return conf->models[model].naming == mcf->api_models[model].naming
-           ? (ngx_int_t) mcf->figures->places[model] : -1;
+           ? (ngx_int_t) ngx_http_llm_stats(mcf)->places[model] : -1;
 }
 
 
@@ -355,7 +350,7 @@ ngx_http_llm_choose_place(ngx_http_llm_main_conf_t *mcf, ngx_str_t *name)
     ngx_http_llm_kept_t   *k;
     ngx_http_llm_place_t  *p, *unused, *gone;
 
-    k = mcf->figures->shm_zone->data;
+    k = ngx_http_llm_stats(mcf)->shm_zone->data;
     unused = NULL;
     gone = NULL;
 
@@ -388,13 +383,13 @@ ngx_http_llm_find_place(ngx_http_llm_main_conf_t *mcf, ngx_uint_t model)
     ngx_http_llm_model_t  *m;
     ngx_http_llm_place_t  *p;
 
-    k = mcf->figures->shm_zone->data;
-    shpool = (ngx_slab_pool_t *) mcf->figures->shm_zone->shm.addr;
+    k = ngx_http_llm_stats(mcf)->shm_zone->data;
+    shpool = (ngx_slab_pool_t *) ngx_http_llm_stats(mcf)->shm_zone->shm.addr;
     m = mcf->models.elts;
     name = m[model].name;
 
     p = ngx_http_llm_choose_place(mcf, &name);
-    mcf->figures->places[model] = p - k->places;
+    ngx_http_llm_stats(mcf)->places[model] = p - k->places;
 
     if (p->name.len == name.len
         && ngx_memcmp(p->name.data, name.data, name.len) == 0)
@@ -418,7 +413,8 @@ ngx_http_llm_find_place(ngx_http_llm_main_conf_t *mcf, ngx_uint_t model)
     }
 
     ngx_memzero(p->counters, llm_counters_size());
-    ngx_http_llm_tally_clear(&k->tally, 1 + mcf->figures->places[model]);
+    ngx_http_llm_tally_clear(&k->tally,
+                             1 + ngx_http_llm_stats(mcf)->places[model]);
 
     ngx_memcpy(p->name.data, name.data, name.len);
     p->name.len = name.len;
@@ -433,9 +429,9 @@ ngx_http_llm_is_slo(ngx_http_llm_main_conf_t *mcf, u_char *name, size_t len)
     ngx_uint_t             n;
     ngx_http_llm_slo_t   **slo;
 
-    slo = mcf->figures->slos.elts;
+    slo = ngx_http_llm_stats(mcf)->slos.elts;
 
-    for (n = 0; n < mcf->figures->slos.nelts; n++) {
+    for (n = 0; n < ngx_http_llm_stats(mcf)->slos.nelts; n++) {
         if (slo[n]->name.len == len
             && ngx_memcmp(slo[n]->name.data, name, len) == 0)
         {
@@ -456,7 +452,7 @@ ngx_http_llm_find_score(ngx_http_llm_main_conf_t *mcf, ngx_str_t *name)
     ngx_http_llm_kept_t   *k;
     ngx_http_llm_score_t  *s, *unused, *gone;
 
-    k = mcf->figures->shm_zone->data;
+    k = ngx_http_llm_stats(mcf)->shm_zone->data;
     unused = NULL;
     gone = NULL;
 
@@ -519,8 +515,8 @@ ngx_http_llm_word(ngx_http_llm_main_conf_t *mcf, const u_char *text,
     ngx_http_llm_kept_t  *k;
     ngx_http_llm_word_t  *w;
 
-    k = mcf->figures->shm_zone->data;
-    shpool = (ngx_slab_pool_t *) mcf->figures->shm_zone->shm.addr;
+    k = ngx_http_llm_stats(mcf)->shm_zone->data;
+    shpool = (ngx_slab_pool_t *) ngx_http_llm_stats(mcf)->shm_zone->shm.addr;
     text = len ? text : (u_char *) "";
     len = ngx_min(len, NGX_HTTP_LLM_WORD);
 
@@ -554,7 +550,7 @@ ngx_http_llm_word_text(ngx_http_llm_main_conf_t *mcf, ngx_uint_t word,
 {
     ngx_http_llm_kept_t  *k;
 
-    k = mcf->figures->shm_zone->data;
+    k = ngx_http_llm_stats(mcf)->shm_zone->data;
 
     if (word == 0) {
         ngx_str_set(text, "other");
@@ -610,12 +606,14 @@ ngx_http_llm_tenant_owner(ngx_http_llm_main_conf_t *mcf, ngx_str_t *tenant)
     size_t                   len;
     ngx_uint_t               n;
     ngx_atomic_t            *cell;
+    ngx_shm_zone_t          *zone;
     ngx_slab_pool_t         *shpool;
     ngx_http_llm_label_t    *last;
     ngx_http_llm_tenants_t  *t;
 
-    t = mcf->figures->tenants_zone->data;
-    shpool = (ngx_slab_pool_t *) mcf->figures->tenants_zone->shm.addr;
+    zone = ngx_http_llm_stats(mcf)->tenants_zone;
+    t = zone->data;
+    shpool = (ngx_slab_pool_t *) zone->shm.addr;
 
     if (tenant->len == 0) {
         return NGX_HTTP_LLM_NO_TENANT;
@@ -667,7 +665,7 @@ ngx_http_llm_tenant_owner(ngx_http_llm_main_conf_t *mcf, ngx_str_t *tenant)
 static uint32_t
 ngx_http_llm_tenant_account(ngx_http_llm_ctx_t *ctx)
 {
-    if (ctx->main->figures->tenants_zone == NULL) {
+    if (ngx_http_llm_stats(ctx->main)->tenants_zone == NULL) {
         return 0;
     }
 
@@ -680,7 +678,7 @@ ngx_http_llm_writes(ngx_http_llm_main_conf_t *mcf, ngx_uint_t worker)
 {
     ngx_http_llm_kept_t  *k;
 
-    k = mcf->figures->shm_zone->data;
+    k = ngx_http_llm_stats(mcf)->shm_zone->data;
 
     return &k->writes[worker];
 }

@@ -10,7 +10,11 @@
  * - Only a loaded model is judged; of others health knows by their state.
  */
 
-#include "http/ngx_http_llm_module.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/conf/ngx_http_llm_model.h"
+#include "http/observe/ngx_http_llm_health.h"
+#include "http/request/ngx_http_llm_request.h"
+#include "http/worker/ngx_http_llm_worker.h"
 
 
 /* how often a model that is not loaded is looked at, at least */
@@ -94,22 +98,24 @@ char *
 ngx_http_llm_want_probes(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
     ngx_http_llm_loc_conf_t *llcf)
 {
-    ngx_uint_t             i;
-    ngx_http_llm_model_t  *model;
+    ngx_uint_t                   i;
+    ngx_http_llm_model_t        *model;
+    ngx_http_llm_health_conf_t  *hlcf;
 
+    hlcf = ngx_http_llm_get_loc_conf(llcf, ngx_http_llm_health_module);
     model = mcf->models.elts;
 
-    for (i = 0; llcf->probe && i < mcf->models.nelts; i++) {
+    for (i = 0; hlcf->probe && i < mcf->models.nelts; i++) {
 
         if ((llcf->allowed & ((uint64_t) 1 << i))
-            && (model[i].probe == 0 || llcf->probe < model[i].probe))
+            && (model[i].probe == 0 || hlcf->probe < model[i].probe))
         {
-            model[i].probe = llcf->probe;
+            model[i].probe = hlcf->probe;
         }
 
         if (llcf->allowed & ((uint64_t) 1 << i)) {
             model[i].probe_prompt = ngx_max(model[i].probe_prompt,
-                                            llcf->probe_prompt);
+                                            hlcf->prompt);
         }
     }
 
@@ -119,12 +125,21 @@ ngx_http_llm_want_probes(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
 
 ngx_int_t
 ngx_http_llm_create_probed(ngx_http_llm_main_conf_t *mcf,
-    ngx_slab_pool_t *shpool)
+    ngx_slab_pool_t *shpool, ngx_log_t *log)
 {
-    mcf->probed = ngx_slab_calloc(shpool, mcf->models.nelts
-                                          * sizeof(ngx_http_llm_probed_t));
+    ngx_http_llm_health_main_conf_t  *hmcf;
 
-    return mcf->probed ? NGX_OK : NGX_ERROR;
+    hmcf = ngx_http_llm_get_main_conf(mcf, ngx_http_llm_health_module);
+
+    hmcf->probed = ngx_slab_calloc(shpool, mcf->models.nelts
+                                           * sizeof(ngx_http_llm_probed_t));
+    if (hmcf->probed == NULL) {
+        ngx_log_error(NGX_LOG_EMERG, log, 0,
+                      "no shared memory for probes of models");
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
 }
 
 
@@ -133,10 +148,12 @@ ngx_http_llm_create_probed(ngx_http_llm_main_conf_t *mcf,
 ngx_int_t
 ngx_http_llm_init_probes(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
 {
-    ngx_uint_t             i;
-    ngx_http_llm_model_t  *model;
-    ngx_http_llm_probe_t  *p;
+    ngx_uint_t                        i;
+    ngx_http_llm_model_t             *model;
+    ngx_http_llm_probe_t             *p;
+    ngx_http_llm_health_main_conf_t  *hmcf;
 
+    hmcf = ngx_http_llm_get_main_conf(mcf, ngx_http_llm_health_module);
     model = mcf->models.elts;
 
     p = ngx_pcalloc(mcf->cycle->pool,
@@ -145,10 +162,10 @@ ngx_http_llm_init_probes(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
         return NGX_ERROR;
     }
 
-    mcf->worker->probes = p;
+    hmcf->probes = p;
 
     for (i = 0; i < mcf->models.nelts; i++) {
-        p[i].probed = &mcf->probed[i];
+        p[i].probed = &hmcf->probed[i];
         p[i].probed->result = NGX_HTTP_LLM_PROBE_GOOD;
         p[i].probed->checked = 0;
 
@@ -175,15 +192,17 @@ ngx_http_llm_init_probes(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
 
 
 void
-ngx_http_llm_stop_probes(ngx_http_llm_worker_t *w)
+ngx_http_llm_stop_probes(ngx_http_llm_main_conf_t *mcf)
 {
-    ngx_uint_t             i;
-    ngx_http_llm_ctx_t    *ctx;
-    ngx_http_llm_probe_t  *p;
+    ngx_uint_t                        i;
+    ngx_http_llm_ctx_t               *ctx;
+    ngx_http_llm_probe_t             *p;
+    ngx_http_llm_health_main_conf_t  *hmcf;
 
-    p = w->probes;
+    hmcf = ngx_http_llm_get_main_conf(mcf, ngx_http_llm_health_module);
+    p = hmcf->probes;
 
-    for (i = 0; p && i < p->ctx.main->models.nelts; i++) {
+    for (i = 0; p && i < mcf->models.nelts; i++) {
         ctx = &p[i].ctx;
 
         if (p[i].event.timer_set) {
@@ -191,7 +210,7 @@ ngx_http_llm_stop_probes(ngx_http_llm_worker_t *w)
         }
 
         if (ctx->slot != NGX_HTTP_LLM_NO_SLOT) {
-            llm_client_signal(w->client, LLM_MSG_CANCEL, ctx->slot,
+            llm_client_signal(mcf->worker->client, LLM_MSG_CANCEL, ctx->slot,
                               ctx->ticket);
             ngx_http_llm_free_slot(ctx);
         }
@@ -478,11 +497,13 @@ ngx_http_llm_probe_event(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev)
 const char *
 ngx_http_llm_probe_result(ngx_http_llm_main_conf_t *mcf, ngx_uint_t i)
 {
-    ngx_msec_t              age, max;
-    ngx_http_llm_model_t   *model;
-    ngx_http_llm_probed_t  *p;
+    ngx_msec_t                        age, max;
+    ngx_http_llm_model_t             *model;
+    ngx_http_llm_probed_t            *p;
+    ngx_http_llm_health_main_conf_t  *hmcf;
 
-    p = &mcf->probed[i];
+    hmcf = ngx_http_llm_get_main_conf(mcf, ngx_http_llm_health_module);
+    p = &hmcf->probed[i];
     model = mcf->models.elts;
 
     /* worker 0 ends with this one and has stopped to look */

@@ -9,7 +9,12 @@
  * were still kept.
  */
 
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/conf/ngx_http_llm_param.h"
 #include "http/observe/ngx_http_llm_metrics.h"
+#include "http/observe/ngx_http_llm_variables.h"
+#include "http/reply/ngx_http_llm_reply.h"
+#include "http/request/ngx_http_llm_request.h"
 
 
 typedef struct {
@@ -51,7 +56,7 @@ typedef enum {
 char *
 ngx_http_llm_slo(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
-    ngx_http_llm_loc_conf_t *llcf = conf;
+    ngx_http_llm_metrics_conf_t *mlcf = conf;
 
     char                       *rv;
     ngx_str_t                  *value;
@@ -95,14 +100,14 @@ ngx_http_llm_slo(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     if (same == NULL) {
-        if (mcf->figures->slos.nelts == NGX_HTTP_LLM_MAX_SLOS) {
+        if (ngx_http_llm_stats(mcf)->slos.nelts == NGX_HTTP_LLM_MAX_SLOS) {
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                                "there are more than %d names of llm_slo",
                                NGX_HTTP_LLM_MAX_SLOS);
             return NGX_CONF_ERROR;
         }
 
-        to = ngx_array_push(&mcf->figures->slos);
+        to = ngx_array_push(&ngx_http_llm_stats(mcf)->slos);
         if (to == NULL) {
             return NGX_CONF_ERROR;
         }
@@ -113,23 +118,23 @@ ngx_http_llm_slo(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         same = slo;
     }
 
-    if (llcf->slos == NULL) {
-        llcf->slos = ngx_array_create(cf->pool, 2,
+    if (mlcf->slos == NULL) {
+        mlcf->slos = ngx_array_create(cf->pool, 2,
                                       sizeof(ngx_http_llm_slo_t *));
-        if (llcf->slos == NULL) {
+        if (mlcf->slos == NULL) {
             return NGX_CONF_ERROR;
         }
     }
 
-    to = llcf->slos->elts;
+    to = mlcf->slos->elts;
 
-    for (i = 0; i < llcf->slos->nelts; i++) {
+    for (i = 0; i < mlcf->slos->nelts; i++) {
         if (to[i] == same) {
             return "is duplicate";
         }
     }
 
-    to = ngx_array_push(llcf->slos);
+    to = ngx_array_push(mlcf->slos);
     if (to == NULL) {
         return NGX_CONF_ERROR;
     }
@@ -237,9 +242,9 @@ ngx_http_llm_slo_find(ngx_http_llm_main_conf_t *mcf, ngx_str_t *name)
     ngx_uint_t            i;
     ngx_http_llm_slo_t  **slo;
 
-    slo = mcf->figures->slos.elts;
+    slo = ngx_http_llm_stats(mcf)->slos.elts;
 
-    for (i = 0; i < mcf->figures->slos.nelts; i++) {
+    for (i = 0; i < ngx_http_llm_stats(mcf)->slos.nelts; i++) {
         if (slo[i]->name.len == name->len
             && ngx_memcmp(slo[i]->name.data, name->data, name->len) == 0)
         {
@@ -373,11 +378,14 @@ void
 ngx_http_llm_judge(ngx_http_request_t *r, ngx_http_llm_ctx_t *ctx,
     ngx_uint_t status)
 {
-    ngx_uint_t            i, scope;
-    ngx_http_llm_slo_e    is;
-    ngx_http_llm_slo_t  **slo;
+    ngx_uint_t                    i, scope;
+    ngx_http_llm_slo_e            is;
+    ngx_http_llm_slo_t          **slo;
+    ngx_http_llm_metrics_conf_t  *mlcf;
 
-    if (ctx->conf->slos == NULL) {
+    mlcf = ngx_http_llm_get_loc_conf(ctx->conf, ngx_http_llm_metrics_module);
+
+    if (mlcf->slos == NULL) {
         return;
     }
 
@@ -387,9 +395,9 @@ ngx_http_llm_judge(ngx_http_request_t *r, ngx_http_llm_ctx_t *ctx,
         return;
     }
 
-    slo = ctx->conf->slos->elts;
+    slo = mlcf->slos->elts;
 
-    for (i = 0; i < ctx->conf->slos->nelts; i++) {
+    for (i = 0; i < mlcf->slos->nelts; i++) {
         is = ngx_http_llm_slo_of(slo[i], r, ctx, scope, status);
 
         if (is == NGX_HTTP_LLM_SLO_NONE) {

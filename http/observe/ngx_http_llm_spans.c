@@ -15,7 +15,11 @@
  * them, else they are the worker's.
  */
 
-#include "http/ngx_http_llm_module.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/observe/ngx_http_llm_trace.h"
+#include "http/observe/ngx_http_llm_variables.h"
+#include "http/reply/ngx_http_llm_reply.h"
+#include "http/request/ngx_http_llm_request.h"
 
 
 /* OTLP's numbers */

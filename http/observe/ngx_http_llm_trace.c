@@ -10,7 +10,7 @@
  *   tracestate is of another one and does not count.
  */
 
-#include "http/ngx_http_llm_module.h"
+#include "http/observe/ngx_http_llm_trace.h"
 
 #include <sys/random.h>
 

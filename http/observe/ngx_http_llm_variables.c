@@ -4,7 +4,15 @@
  * in r->pool, so that the access log has them.
  */
 
+#include "http/access/ngx_http_llm_keys.h"
 #include "http/balance/ngx_http_llm_route.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/observe/ngx_http_llm_busy.h"
+#include "http/observe/ngx_http_llm_capture.h"
+#include "http/observe/ngx_http_llm_trace.h"
+#include "http/observe/ngx_http_llm_variables.h"
+#include "http/reply/ngx_http_llm_reply.h"
+#include "http/request/ngx_http_llm_request.h"
 
 
 typedef enum {

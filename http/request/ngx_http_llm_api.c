@@ -3,7 +3,11 @@
  * ngx_http_llm_handler.c.
  */
 
-#include "http/ngx_http_llm_module.h"
+#include "http/conf/ngx_http_llm_alias.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/conf/ngx_http_llm_param.h"
+#include "http/reply/ngx_http_llm_reply.h"
+#include "http/request/ngx_http_llm_request.h"
 
 
 static const llm_api_endpoint_t *ngx_http_llm_form(ngx_http_request_t *r);

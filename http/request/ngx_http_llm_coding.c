@@ -4,7 +4,9 @@
  * larger than client_max_body_size, however small they came.
  */
 
-#include "http/ngx_http_llm_module.h"
+#include "http/reply/ngx_http_llm_reply.h"
+#include "http/request/ngx_http_llm_body.h"
+#include "http/request/ngx_http_llm_request.h"
 
 #include <zlib.h>
 

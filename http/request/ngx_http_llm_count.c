@@ -3,7 +3,9 @@
  * worker (ngx_http_llm_shutdown.c).
  */
 
-#include "http/ngx_http_llm_module.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/request/ngx_http_llm_request.h"
+#include "http/worker/ngx_http_llm_worker.h"
 
 
 static void ngx_http_llm_uncount(void *data);

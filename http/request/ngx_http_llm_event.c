@@ -18,7 +18,11 @@
  *   its cleanup.
  */
 
-#include "http/ngx_http_llm_module.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/reply/ngx_http_llm_reply.h"
+#include "http/request/ngx_http_llm_request.h"
+#include "http/request/ngx_http_llm_stage.h"
+#include "http/worker/ngx_http_llm_worker.h"
 
 
 /* a larger scratch buffer of the worker is freed */

@@ -4,7 +4,13 @@
  * has parsed the body; ngx_http_llm_event.c handles the events.
  */
 
-#include "http/ngx_http_llm_module.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/conf/ngx_http_llm_model.h"
+#include "http/reply/ngx_http_llm_reply.h"
+#include "http/request/ngx_http_llm_body.h"
+#include "http/request/ngx_http_llm_request.h"
+#include "http/request/ngx_http_llm_stage.h"
+#include "http/worker/ngx_http_llm_worker.h"
 
 
 static ngx_int_t ngx_http_llm_send_answer(ngx_http_llm_ctx_t *ctx,

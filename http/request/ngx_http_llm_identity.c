@@ -3,7 +3,12 @@
  * its priority, its deadlines, and what the log may say of it.
  */
 
-#include "http/ngx_http_llm_module.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/conf/ngx_http_llm_param.h"
+#include "http/reply/ngx_http_llm_reply.h"
+#include "http/request/ngx_http_llm_body.h"
+#include "http/request/ngx_http_llm_request.h"
+#include "http/request/ngx_http_llm_stage.h"
 
 #include <ngx_md5.h>
 
@@ -272,4 +277,41 @@ ngx_http_llm_set_deadlines(ngx_http_llm_ctx_t *ctx, llm_request_t *msg)
     }
 
     ctx->deadline_us = msg->deadline_us;
+}
+
+
+static ngx_int_t
+ngx_http_llm_most(ngx_http_llm_ctx_t *ctx, ngx_http_llm_amount_t *a,
+    ngx_int_t *most, llm_err_t *err)
+{
+    ngx_int_t   rc;
+    llm_rate_t  v;
+
+    rc = ngx_http_llm_amount(ctx->request, a, 1, &v);
+
+    if (rc == NGX_ERROR || (rc == NGX_OK && v.n == 0)) {
+        llm_fail_with(err, 503, "limit_unavailable", NULL,
+                      "How many tokens this request may have cannot be told "
+                      "now.");
+        return NGX_ERROR;
+    }
+
+    *most = -1;
+
+    if (rc == NGX_OK) {
+        *most = ngx_min(v.n, NGX_HTTP_LLM_MOST_TOKENS);
+    }
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_llm_find_most(ngx_http_llm_ctx_t *ctx, llm_err_t *err)
+{
+    return ngx_http_llm_most(ctx, &ctx->conf->max_tokens, &ctx->most_tokens,
+                             err) == NGX_OK
+           && ngx_http_llm_most(ctx, &ctx->conf->max_prompt,
+                                &ctx->most_prompt, err) == NGX_OK
+           ? NGX_OK : NGX_ERROR;
 }

@@ -8,7 +8,11 @@
  * a rule says (ngx_http_llm_admin_alias.c).
  */
 
-#include "http/ngx_http_llm_module.h"
+#include "http/conf/ngx_http_llm_alias.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/conf/ngx_http_llm_model.h"
+#include "http/reply/ngx_http_llm_reply.h"
+#include "http/request/ngx_http_llm_request.h"
 
 
 /* what llm_admin has set, of a request */
@@ -45,10 +49,8 @@ ngx_http_llm_make_aliases(ngx_http_llm_ctx_t *ctx, llm_api_conf_t *conf)
 
     ngx_memzero(&set, sizeof(ngx_http_llm_set_t));
 
-    if (ctx->main->overrides
-        && ctx->main->overrides->aliases(ctx->main, r->pool, &set.aliases,
-                                         &set.n)
-           != NGX_OK)
+    if (ngx_http_llm_set_aliases(ctx->main, r->pool, &set.aliases, &set.n)
+        != NGX_OK)
     {
         return NGX_ERROR;
     }

@@ -3,7 +3,9 @@
  * endpoints; there and elsewhere errors say what would be right.
  */
 
-#include "http/ngx_http_llm_module.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/reply/ngx_http_llm_reply.h"
+#include "http/request/ngx_http_llm_request.h"
 
 
 static ngx_uint_t ngx_http_llm_wants_websocket(ngx_http_request_t *r);

@@ -13,7 +13,8 @@
  *   than bytes.
  */
 
-#include "http/ngx_http_llm_module.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/request/ngx_http_llm_request.h"
 
 
 #define NGX_HTTP_LLM_BLOCK_MIN  1024

@@ -5,7 +5,7 @@
  * post_action has moved on, so they are detached here.
  */
 
-#include "http/ngx_http_llm_module.h"
+#include "http/request/ngx_http_llm_request.h"
 
 
 /* in the rewrite phase: the handler of a module that is loaded last is called

@@ -1,11 +1,129 @@
 /*
  * A request on its way: from its location through the body and the engine to
  * the bytes that its client gets.
- * ngx_http_llm_module.h includes it, behind the types that are used here.
+ *
+ *   ngx_http_llm_api.c          llm_api, what nginx -t says of it
+ *   ngx_http_llm_handler.c      its handler: routing, submission
+ *   ngx_http_llm_no_route.c     where there is no endpoint; the list of them
+ *   ngx_http_llm_names.c        where aliases lead
+ *   ngx_http_llm_identity.c     model, tenant, priority of a request
+ *   ngx_http_llm_stage.c        the subjects that take part
+ *   ngx_http_llm_slot.c         a worker's live requests
+ *   ngx_http_llm_live.c         what a worker does with them
+ *   ngx_http_llm_event.c        the engine's events, errors, the pace
+ *   ngx_http_llm_stream.c       answers on their way, disconnects, timers
+ *   ngx_http_llm_output.c       bytes on their way to a client
+ *   ngx_http_llm_leaving.c      headers of models that are to go
+ *   ngx_http_llm_count.c        requests counted for the end of a worker
+ *   ngx_http_llm_post_action.c  post_action
+ *
+ * Bodies: ngx_http_llm_body.h.
  */
 
-#ifndef NGX_HTTP_LLM_ANSWER_H
-#define NGX_HTTP_LLM_ANSWER_H
+#ifndef NGX_HTTP_LLM_REQUEST_H
+#define NGX_HTTP_LLM_REQUEST_H
+
+
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/reply/ngx_http_llm_reply.h"
+#include "http/worker/ngx_http_llm_worker.h"
+
+
+typedef struct ngx_http_llm_block_s  ngx_http_llm_block_t;
+typedef struct ngx_http_llm_body_s  ngx_http_llm_body_t;
+
+
+/* the most of an answer that is kept, because it is not streamed or because
+   its stream ends with all of it, in units of llm_stream_buffer */
+#define NGX_HTTP_LLM_MAX_ANSWER  64
+
+
+/*
+ * A request.  It is allocated from r->pool, so that the log phase has its
+ * figures.  Its API object and its place in the engine are freed in the
+ * request's cleanup, that is, as soon as the client is gone; the bytes that
+ * it sends are freed with the pool, because HTTP/2 frames may point to them
+ * until then.
+ */
+
+struct ngx_http_llm_ctx_s {
+    ngx_http_request_t          *request;
+    ngx_http_llm_main_conf_t    *main;
+    ngx_http_llm_loc_conf_t     *conf;
+
+    llm_api_t                   *api;
+    ngx_http_llm_reply_t        *reply;         /* its endpoint is known once
+                                                   it is routed; NULL: a
+                                                   probe */
+    llm_str_t                    path;          /* of the endpoint, behind
+                                                   "v1/" */
+    uint64_t                     arrival_us;
+    uint64_t                     deadline_us;
+
+    uint32_t                     slot;
+    uint64_t                     ticket;
+    ngx_queue_t                  live;
+    ngx_queue_t                  dirty;
+
+    ngx_http_llm_block_t        *blocks;        /* see ..._output.c */
+    ngx_http_llm_block_t        *gather;
+    ngx_http_llm_block_t        *newest;
+    ngx_chain_t                 *free;
+    size_t                       held;          /* bytes in blocks */
+    size_t                       largest;       /* most output of one event so
+                                                   far */
+
+    llm_err_t                   *err;           /* why it failed, if there was
+                                                   memory for it */
+    uint32_t                     retry_after;
+
+    void                       **data;          /* of each subject, see
+                                                   ngx_http_llm_stage.h */
+
+    ngx_event_t                  timer;
+    ngx_msec_t                   last_output;
+
+    /* takes its events; set for a health probe, which has no nginx request */
+    void                       (*event)(ngx_http_llm_ctx_t *ctx,
+                                        const llm_event_t *ev);
+
+    ngx_str_t                    id;            /* of the answer */
+    ngx_str_t                    request_id;    /* the client's, or id */
+    ngx_str_t                    user;
+    ngx_str_t                    metadata;      /* JSON */
+    ngx_str_t                    tenant;
+    ngx_str_t                    alias;         /* that was asked for */
+    ngx_int_t                    most_tokens;   /* llm_max_tokens; -1: none */
+    ngx_int_t                    most_prompt;   /* likewise */
+    int32_t                      max_tokens;    /* of the message; -1: what
+                                                   the context leaves */
+    ngx_int_t                    model;         /* -1: not resolved yet */
+    ngx_str_t                    name;          /* of it, then */
+    ngx_int_t                    place;         /* of its figures; -1: they
+                                                   are gone */
+    llm_api_usage_t              usage;         /* once api is freed */
+    uint64_t                     first_us;      /* the first token came */
+    uint64_t                     latest_us;     /* the latest one */
+    uint64_t                     ended_us;      /* no event comes any more */
+    uint64_t                     predicted_us;  /* see START of llm_event_t */
+    llm_period_t                 prepared;      /* see llm_event_t */
+
+    unsigned                     stream:1;
+    unsigned                     streaming:1;   /* it counts in the worker's
+                                                   streams */
+    unsigned                     started:1;     /* START has come */
+    unsigned                     ended:1;       /* no event will come */
+    unsigned                     done:1;        /* the last one was DONE */
+    unsigned                     complete:1;    /* all output is gathered */
+    unsigned                     broken:1;      /* a part is missing for lack
+                                                   of memory */
+    unsigned                     failed:1;      /* before its header went out */
+    unsigned                     submitted:1;   /* the engine has had it */
+    unsigned                     computed:1;    /* and runs its model for it */
+    unsigned                     is_dirty:1;
+    unsigned                     paused:1;
+    unsigned                     gzip:1;        /* its body is compressed so */
+};
 
 
 /* ngx_http_llm_count.c */
@@ -16,6 +134,7 @@ ngx_int_t ngx_http_llm_count_handler(ngx_http_request_t *r);
 /* has it been in a llm_api location? */
 ngx_uint_t ngx_http_llm_is_counted(ngx_http_request_t *r);
 
+
 /* ngx_http_llm_names.c */
 
 /* where the location's aliases lead for this request; NGX_ERROR: no memory */
@@ -25,14 +144,21 @@ ngx_int_t ngx_http_llm_make_aliases(ngx_http_llm_ctx_t *ctx,
 void ngx_http_llm_asked(ngx_http_llm_ctx_t *ctx, const llm_api_conf_t *conf,
     llm_str_t name);
 
+
 /* ngx_http_llm_slot.c */
 
 ngx_int_t ngx_http_llm_take_slot(ngx_http_llm_ctx_t *ctx);
 void ngx_http_llm_free_slot(ngx_http_llm_ctx_t *ctx);
 
+
+/* ngx_http_llm_live.c */
+
+extern const ngx_http_llm_requests_t  ngx_http_llm_requests;
+
 /* ngx_http_llm_api.c */
 
 char *ngx_http_llm_api(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+
 
 /* ngx_http_llm_handler.c */
 
@@ -60,10 +186,12 @@ void ngx_http_llm_go_on(ngx_http_llm_body_t *body, ngx_int_t rc);
 /* see ngx_http_llm_reply_main_conf_t */
 void ngx_http_llm_failed_reply(ngx_http_request_t *r);
 
+
 /* ngx_http_llm_no_route.c */
 
 /* there is no such endpoint, or, if allow is not empty, it has these methods */
 ngx_int_t ngx_http_llm_send_no_route(ngx_http_request_t *r, const char *allow);
+
 
 /* ngx_http_llm_identity.c */
 
@@ -76,40 +204,10 @@ ngx_int_t ngx_http_llm_identify(ngx_http_llm_body_t *body);
 /* the highest that a location's request may turn out to have: variables are not
    looked at before the body is there, as they may depend on it */
 ngx_int_t ngx_http_llm_highest_priority(ngx_http_llm_loc_conf_t *conf);
+/* llm_max_tokens; NGX_ERROR: see err */
+ngx_int_t ngx_http_llm_find_most(ngx_http_llm_ctx_t *ctx, llm_err_t *err);
 void ngx_http_llm_set_deadlines(ngx_http_llm_ctx_t *ctx, llm_request_t *msg);
 
-/* ngx_http_llm_body.c */
-
-void ngx_http_llm_init_bodies(void);
-/* the body has been read: parses it, at once or in a thread */
-void ngx_http_llm_body_handler(ngx_http_request_t *r);
-/* counts what a request that waits holds from now on, 0: nothing; NGX_ERROR
-   and body->err, which says why: it is more than there is room for */
-ngx_int_t ngx_http_llm_hold(ngx_http_llm_body_t *body, size_t size,
-    const char *why);
-/* likewise, of its message and what else it holds */
-ngx_int_t ngx_http_llm_hold_message(ngx_http_llm_body_t *body,
-    const char *why);
-
-/* ngx_http_llm_coding.c */
-
-/* before the body is read: NGX_OK, or for another coding NGX_ERROR and *err */
-ngx_int_t ngx_http_llm_coding(ngx_http_request_t *r, ngx_uint_t *gzip,
-    llm_err_t *err);
-/* the most bytes of one that is unpacked */
-size_t ngx_http_llm_unpacked(ngx_http_llm_ctx_t *ctx);
-/* unpacks a whole body, in any thread: NGX_OK, or NGX_ERROR and *err */
-ngx_int_t ngx_http_llm_gunzip(u_char *p, size_t size, size_t max,
-    llm_buf_t *out, llm_err_t *err);
-
-/* ngx_http_llm_task.c */
-
-ngx_int_t ngx_http_llm_init_tasks(ngx_http_llm_tasks_t *t, int fd,
-    ngx_log_t *log);
-ngx_int_t ngx_http_llm_run_task(ngx_http_llm_tasks_t *t,
-    ngx_http_llm_task_t *task, ngx_log_t *log);
-void ngx_http_llm_finish_tasks(ngx_http_llm_tasks_t *t);
-void ngx_http_llm_stop_tasks(ngx_http_llm_tasks_t *t);
 
 /* ngx_http_llm_event.c */
 
@@ -129,12 +227,14 @@ void ngx_http_llm_set_pace(ngx_http_llm_ctx_t *ctx);
 void ngx_http_llm_cleanup(void *data);
 void ngx_http_llm_pool_cleanup(void *data);
 
+
 /* ngx_http_llm_post_action.c */
 
 /* a handler of the rewrite phase */
 ngx_int_t ngx_http_llm_post_action_handler(ngx_http_request_t *r);
 /* if nginx has moved the request on by post_action: runs this cleanup of it */
 void ngx_http_llm_detach(ngx_http_request_t *r, ngx_http_cleanup_pt cleanup);
+
 
 /* ngx_http_llm_stream.c */
 
@@ -146,6 +246,7 @@ void ngx_http_llm_watch(ngx_http_llm_ctx_t *ctx, char *action,
 void ngx_http_llm_wait(ngx_http_llm_ctx_t *ctx);
 /* sends the output that events have left in each dirty request */
 void ngx_http_llm_send_dirty(ngx_http_llm_worker_t *w);
+
 
 /* ngx_http_llm_output.c */
 
@@ -162,4 +263,4 @@ void ngx_http_llm_free_sent(ngx_http_llm_ctx_t *ctx);
 void ngx_http_llm_free_blocks(ngx_http_llm_ctx_t *ctx);
 
 
-#endif /* NGX_HTTP_LLM_ANSWER_H */
+#endif /* NGX_HTTP_LLM_REQUEST_H */

@@ -3,7 +3,8 @@
  * its slot here and its ticket.
  */
 
-#include "http/ngx_http_llm_module.h"
+#include "http/request/ngx_http_llm_request.h"
+#include "http/worker/ngx_http_llm_worker.h"
 
 
 ngx_int_t

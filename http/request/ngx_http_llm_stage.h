@@ -1,9 +1,9 @@
 /*
  * The stages of a request's life, in which subjects (quotas, guard, capture,
- * ...) take part: each has a constant of the type below, and the list of them
- * is ngx_http_llm_stages in ../../ngx_http_llm_module.c.  At each stage they
- * are called in the order of that list.  What serves requests names none of
- * them.
+ * ...) take part: each has a record of the type below, which the
+ * preconfiguration of its module adds to the list.  At each stage they are
+ * called in the order of that list, which is that of the modules in `config`.
+ * What serves requests names none of them.
  *
  * A member that is NULL: the subject has no part in that stage.  All but input
  * run in the event loop.
@@ -11,6 +11,10 @@
 
 #ifndef NGX_HTTP_LLM_STAGE_H
 #define NGX_HTTP_LLM_STAGE_H
+
+
+#include "http/request/ngx_http_llm_body.h"
+#include "http/request/ngx_http_llm_request.h"
 
 
 typedef struct {
@@ -93,13 +97,13 @@ typedef struct {
 #define ngx_http_llm_set_data(ctx, p, stage)  (ctx)->data[(stage).index] = (p)
 
 
-/* ends with NULL; in ngx_http_llm_module.c */
-extern ngx_http_llm_stage_t  *ngx_http_llm_stages[];
+extern ngx_http_llm_stage_t  ngx_http_llm_leaving_stage;
 
 
 /* ngx_http_llm_stage.c */
 
-void ngx_http_llm_init_stages(void);
+/* in a module's preconfiguration */
+ngx_int_t ngx_http_llm_add_stage(ngx_conf_t *cf, ngx_http_llm_stage_t *stage);
 /* room for the data of all subjects; NGX_ERROR: no memory */
 ngx_int_t ngx_http_llm_create_data(ngx_http_llm_ctx_t *ctx);
 /* calls of the members above */

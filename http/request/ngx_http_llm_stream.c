@@ -11,7 +11,11 @@
  *   shuts down alive, sends heartbeats, and ends what the engine forgot.
  */
 
-#include "http/ngx_http_llm_module.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/reply/ngx_http_llm_reply.h"
+#include "http/request/ngx_http_llm_request.h"
+#include "http/request/ngx_http_llm_stage.h"
+#include "http/worker/ngx_http_llm_worker.h"
 
 
 /* after its deadline a request waits this long for the engine's error */

@@ -6,7 +6,9 @@
  * graceful shutdown begins (ngx_http_llm_shutdown.c).
  */
 
-#include "http/ngx_http_llm_module.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/conf/ngx_http_llm_model.h"
+#include "http/worker/ngx_http_llm_worker.h"
 
 #include <sched.h>
 
@@ -50,6 +52,23 @@ ngx_http_llm_serves(void)
 }
 
 
+/* this process, among all that have or had its pid */
+
+uint64_t
+ngx_http_llm_born(void)
+{
+    static uint64_t   born;
+    static ngx_pid_t  pid;
+
+    if (pid != ngx_pid) {
+        born = llm_process_born(ngx_pid);
+        pid = ngx_pid;
+    }
+
+    return born;
+}
+
+
 ngx_int_t
 ngx_http_llm_init_module(ngx_cycle_t *cycle)
 {
@@ -76,25 +95,28 @@ ngx_http_llm_init_process(ngx_cycle_t *cycle)
 {
     ngx_http_llm_main_conf_t  *mcf;
 
-    if (ngx_process != NGX_PROCESS_SINGLE && ngx_process != NGX_PROCESS_WORKER)
-    {
-        return NGX_OK;
-    }
-
     mcf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_llm_module);
 
-    if (mcf == NULL) {
-        return NGX_OK;
-    }
-
-    ngx_http_llm_init_keys(mcf, cycle->log);
-    ngx_http_llm_sweep_quotas(mcf);
-
-    if (mcf->shm_zone == NULL) {
+    if (!ngx_http_llm_is_worker() || mcf == NULL || mcf->shm_zone == NULL) {
         return NGX_OK;
     }
 
     return ngx_http_llm_start(mcf, cycle->log);
+}
+
+
+ngx_int_t
+ngx_http_llm_init_engine(ngx_cycle_t *cycle)
+{
+    ngx_http_llm_main_conf_t  *mcf;
+
+    mcf = ngx_http_llm_current;
+
+    if (mcf == NULL || mcf->worker->n != 0) {
+        return NGX_OK;
+    }
+
+    return ngx_http_llm_start_engine(mcf, cycle->log);
 }
 
 
@@ -103,12 +125,24 @@ ngx_http_llm_exit_process(ngx_cycle_t *cycle)
 {
     ngx_http_llm_main_conf_t  *mcf;
 
-    mcf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_llm_module);
+    mcf = ngx_http_llm_current;
 
-    if (mcf) {
-        ngx_http_llm_stop_keys(mcf);
+    if (mcf == NULL) {
+        return;
     }
 
+    /* there are live requests if nginx was told to end at once */
+
+    ngx_http_llm_on_quit(mcf);
+    mcf->requests->end(mcf->worker);
+
+    ngx_http_llm_stop_tasks(&mcf->worker->tasks);
+}
+
+
+void
+ngx_http_llm_exit_engine(ngx_cycle_t *cycle)
+{
     if (ngx_http_llm_current) {
         ngx_http_llm_stop(ngx_http_llm_current);
     }
@@ -132,8 +166,8 @@ ngx_http_llm_start(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
         return NGX_ERROR;
     }
 
-    w->counters = &mcf->counters[n];
-    w->writes = ngx_http_llm_writes(mcf, n);
+    w->n = n;
+    w->counters = &ngx_http_llm_counters(mcf)[n];
     w->counters->unsent = 0;            /* left by a dead predecessor */
 
     llm_buf_init(&w->scratch, 0);
@@ -148,7 +182,7 @@ ngx_http_llm_start(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
     mcf->worker = w;
     ngx_http_llm_current = mcf;
 
-    ngx_http_llm_init_bodies();
+    mcf->requests->init();
     ngx_queue_init(&w->live);
     ngx_queue_init(&w->dirty);
 
@@ -179,19 +213,7 @@ ngx_http_llm_start(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
         return NGX_ERROR;
     }
 
-    ngx_http_llm_usage_attach(mcf);
-
-    if (n == 0 && (ngx_http_llm_usage_init(mcf, log) != NGX_OK
-                   || ngx_http_llm_init_probes(mcf, log) != NGX_OK))
-    {
-        return NGX_ERROR;
-    }
-
-    if (n == 0 && mcf->overrides) {
-        mcf->overrides->init(mcf, log);
-    }
-
-    return n == 0 ? ngx_http_llm_start_engine(mcf, log) : NGX_OK;
+    return NGX_OK;
 }
 
 
@@ -201,17 +223,6 @@ ngx_http_llm_stop(ngx_http_llm_main_conf_t *mcf)
     ngx_http_llm_worker_t  *w;
 
     w = mcf->worker;
-
-    /* there are live requests if nginx was told to end at once */
-
-    ngx_http_llm_end_requests(w);
-
-    ngx_http_llm_stop_tasks(&w->tasks);
-    ngx_http_llm_usage_stop(mcf);
-
-    if (mcf->overrides) {
-        mcf->overrides->stop(mcf);
-    }
 
     if (w->engine) {
         llm_engine_stop(w->engine);
@@ -489,10 +500,10 @@ ngx_http_llm_drain(ngx_http_llm_main_conf_t *mcf)
 
     w = mcf->worker;
 
-    n = llm_client_drain(w->client, ngx_http_llm_event, mcf,
+    n = llm_client_drain(w->client, mcf->requests->event, mcf,
                          NGX_HTTP_LLM_EVENTS);
 
-    ngx_http_llm_send_dirty(w);
+    mcf->requests->send(w);
 
     if (n == NGX_HTTP_LLM_EVENTS) {
         rev = w->conn->read;

@@ -8,7 +8,8 @@
  * location.  Other workers stay alive by the timers of their own requests.
  */
 
-#include "http/ngx_http_llm_module.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/worker/ngx_http_llm_worker.h"
 
 
 /* how often worker 0, while draining, checks for live requests */
@@ -48,7 +49,7 @@ ngx_http_llm_begin_shutdown(ngx_http_llm_main_conf_t *mcf)
     ngx_memory_barrier();
     w->counters->quitting = 1;
 
-    ngx_http_llm_stop_probes(w);
+    ngx_http_llm_on_quit(mcf);
 
     if (ngx_http_llm_needed(mcf)) {
         ngx_add_timer(&w->hold, NGX_HTTP_LLM_HOLD);
@@ -105,7 +106,7 @@ ngx_http_llm_needed(ngx_http_llm_main_conf_t *mcf)
     }
 
     for (i = 0; i < mcf->nworkers; i++) {
-        c = &mcf->counters[i];
+        c = &ngx_http_llm_counters(mcf)[i];
 
         if (c == w->counters
             || !llm_process_lives((ngx_pid_t) c->pid, c->born))
@@ -132,25 +133,6 @@ ngx_http_llm_cutoff_handler(ngx_event_t *ev)
 
     mcf = ngx_http_llm_event_conf(ev);
 
-    ngx_http_llm_end_requests(mcf->worker);
-}
-
-
-void
-ngx_http_llm_end_requests(ngx_http_llm_worker_t *w)
-{
-    ngx_queue_t         *q;
-    ngx_http_llm_ctx_t  *ctx;
-
-    ngx_http_llm_stop_probes(w);
-
-    while (!ngx_queue_empty(&w->live)) {
-        q = ngx_queue_head(&w->live);
-        ctx = ngx_queue_data(q, ngx_http_llm_ctx_t, live);
-
-        ngx_http_llm_fail(ctx, 503, "server_shutdown",
-                          "The server is shutting down.");
-    }
-
-    ngx_http_llm_send_dirty(w);
+    ngx_http_llm_on_quit(mcf);
+    mcf->requests->end(mcf->worker);
 }

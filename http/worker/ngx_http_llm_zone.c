@@ -10,7 +10,9 @@
  *   itself does not support it well): it is refused, the old cycle goes on.
  */
 
-#include "http/ngx_http_llm_module.h"
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/conf/ngx_http_llm_model.h"
+#include "http/worker/ngx_http_llm_worker.h"
 
 #include <sys/eventfd.h>
 
@@ -158,7 +160,7 @@ ngx_http_llm_size_zone(ngx_cycle_t *cycle)
     size = llm_zone_size(mcf->nworkers, mcf->models.nelts,
                          mcf->shared_memory);
 
-    size += mcf->models.nelts * (sizeof(llm_override_t) + LLM_NAME_TEXT);
+    size += mcf->models.nelts * ngx_http_llm_lives_each(mcf);
 
     /* for the slab allocator itself: an entry for each page, and its header */
 
@@ -198,20 +200,7 @@ ngx_http_llm_init_zone(ngx_shm_zone_t *shm_zone, void *data)
     mcf->counters = ngx_slab_calloc(shpool, mcf->nworkers
                                             * sizeof(ngx_http_llm_counters_t));
 
-    mcf->told = ngx_slab_calloc(shpool,
-                                mcf->models.nelts * sizeof(ngx_atomic_t));
-
-    mcf->saved = ngx_slab_calloc(shpool,
-                                 mcf->models.nelts * sizeof(llm_override_t));
-
-    mcf->saved_names = ngx_slab_calloc(shpool,
-                                       mcf->models.nelts
-                                       * sizeof(llm_admin_name_t));
-
-    if (mem == NULL || mcf->counters == NULL || mcf->told == NULL
-        || mcf->saved == NULL || mcf->saved_names == NULL
-        || ngx_http_llm_create_probed(mcf, shpool) != NGX_OK)
-    {
+    if (mem == NULL || mcf->counters == NULL) {
         ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,
                       "no %uz bytes of shared memory for \"llm_model\"", size);
         return NGX_ERROR;
@@ -226,16 +215,10 @@ ngx_http_llm_init_zone(ngx_shm_zone_t *shm_zone, void *data)
         return NGX_ERROR;
     }
 
-    if (ngx_http_llm_keep_figures(mcf) != NGX_OK) {
-        ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,
-                      "no shared memory for the figures of a model");
-        return NGX_ERROR;
-    }
-
     llm_zone_set_bounds(mcf->zone, &mcf->bounds);
 
-    if (mcf->overrides) {
-        mcf->overrides->apply(mcf, shm_zone->shm.log);
+    if (ngx_http_llm_on_zone(mcf, shpool, shm_zone->shm.log) != NGX_OK) {
+        return NGX_ERROR;
     }
 
     return ngx_http_llm_open_fds(mcf);

@@ -126,34 +126,45 @@ for my $name (sort keys %page) {
 
 # what the code sets where nobody has said anything
 
-my $module = join '', map { slurp(s{^\Q$LLM::Test::ROOT/\E}{}r) }
-                          "$LLM::Test::ROOT/ngx_http_llm_module.c",
-                          sort glob "$LLM::Test::ROOT/http/*/*.c";
 my %is;
 
-$is{$1} = $2 while $module =~ /ngx_conf_merge_\w*value\(conf->(\w+),\s*
-                               prev->\w+,\s*([\w *]+)\)/gx;
-$is{$1} = $2 while $module =~ /ngx_conf_init_\w*value\(mcf->(\w+),
-                               \s*([\w *]+)\)/gx;
-$is{$1} //= $2 while $module =~ /\bmcf->(\w+) = (\d+);/g;
+# the fields of the first module have their names, those of other files the
+# file's in front
+
+for my $file ('ngx_http_llm_module.c',
+              map { s{^\Q$LLM::Test::ROOT/\E}{}r }
+              sort glob "$LLM::Test::ROOT/http/*/*.c")
+{
+    my $text = slurp($file);
+    my $of = $file =~ /ngx_http_llm_(\w+)\.c$/ && $1 ne 'module' ? "$1:" : '';
+
+    $is{"$of$1"} = $2 while $text =~ /ngx_conf_merge_\w*value\(conf->(\w+),\s*
+                                      prev->\w+,\s*([\w *]+)\)/gx;
+    $is{"$of$1"} = $2 while $text =~ /ngx_conf_init_\w*value\(\w+->(\w+),
+                                      \s*([\w *]+)\)/gx;
+    $is{$1} //= $2 while $text =~ /ngx_conf_merge_\w*value\(conf->(\w+),\s*
+                                   prev->\w+,\s*([\w *]+)\)/gx;
+    $is{"$of$1"} //= $2 while $text =~ /\b\w?mcf->(\w+) = (\d+);/g;
+}
 
 # of llm_route, whose code has names for them
 
 my $route = slurp('http/balance/ngx_http_llm_route.c');
 
-$is{lc "route_$1"} = $2
+$is{lc "route:$1"} = $2
     while $route =~ /#define NGX_HTTP_LLM_ROUTE_(MESSAGE|PROMPT) +(\d+)/g;
 
 # where a default is if it is not the field of the table's row
 
 my %field = (
-    llm_api_keys => { off => 'keyfile' },
-    llm_capture => { off => 'capture' },
-    llm_guard => { off => 'guard' },
-    llm_idempotency => { SIZE => 'idem_size', 'valid=' => 'idem_valid' },
+    llm_api_keys => { off => 'keyfile:file' },
+    llm_capture => { off => 'capture:size' },
+    llm_guard => { off => 'guard_conf:guard' },
+    llm_idempotency => { SIZE => 'idem_conf:size',
+                         'valid=' => 'idem_conf:valid' },
     llm_queue => { N => 'queue', 'timeout=' => 'queue_timeout',
                    'memory=' => 'queue_memory' },
-    llm_route => { 'message=' => 'route_message', 'prompt=' => 'route_prompt' },
+    llm_route => { 'message=' => 'route:message', 'prompt=' => 'route:prompt' },
 );
 
 # as the code has it; a time in the unit of its field
@@ -161,7 +172,7 @@ my %field = (
 sub number {
     my ($s, $field) = @_;
     my %unit = (s => 1, m => 60, h => 3600);
-    my $seconds = $field eq 'idem_valid' ? 1 : 1000;
+    my $seconds = $field eq 'idem_conf:valid' ? 1 : 1000;
 
     return 0 if $s =~ /^(?:off|NULL)$/;
     return $1 * ($2 eq 'k' ? 1024 : 1024 * 1024)
@@ -204,9 +215,9 @@ for my $case (
       qr/ngx_str_set\(&model->owner, "(\w+)"\)/, 1 ],
     [ llm_api_keys => 'check=TIME', 'http/access/ngx_http_llm_keyfile.c',
       qr/\bcheck = (\d+);/, 1000 ],
-    [ llm_guard => 'timeout=TIME', 'http/access/ngx_http_llm_guard.c',
+    [ llm_guard => 'timeout=TIME', 'http/access/ngx_http_llm_guard_conf.c',
       qr/GUARD_TIMEOUT  (\d+)/, 1000 ],
-    [ llm_token_zone => 'cached=PRICE', 'http/access/ngx_http_llm_quota_conf.c',
+    [ llm_token_zone => 'cached=PRICE', 'http/access/ngx_http_llm_quota_zone.c',
       qr/q->cached = (\d+);/, 1000 ],
     [ llm_tenant => 'weight=WEIGHT', 'http/request/ngx_http_llm_identity.c',
       qr/msg->weight = (\d+);/, 1000 ],

@@ -23,8 +23,9 @@ my $root = $ENV{LLM_ROOT} || "$FindBin::Bin/../..";
 # the rooms of the glue, from the ground up; above all ngx_http_llm_module.c,
 # which lists what is in them
 
-my @glue = map { "http/$_" } qw(reply conf request access balance observe worker
+my @glue = map { "http/$_" } qw(reply conf worker request access balance observe
                                 admin);
+my %height = map { $glue[$_] => $_ } 0 .. $#glue;
 
 # from the ground up; what stands in one line does not see one another
 
@@ -37,7 +38,7 @@ my @floors = (
     [ 'engine/text/chat', 'engine/sched' ],
     [ 'engine/prepare' ],
     [ 'engine/serve' ],
-    [ 'engine/cli', '.', 'http', @glue ],
+    [ 'engine/cli', '.', @glue ],
 );
 
 my %floor = map { my $n = $_; map { $_ => $n } @{ $floors[$n] } } 0 .. $#floors;
@@ -47,17 +48,15 @@ my %floor = map { my $n = $_; map { $_ => $n } @{ $floors[$n] } } 0 .. $#floors;
 
 my %more = (
     'kernels/cuda' => qr{^t/gpu/emu/emu\.h$},
-    map { $_ => qr{^(?:http/(?:\w+/)?ngx_http_llm_\w+|engine/(?:llm|api/api))
-                    \.h$}x }
-        @glue, 'http', '.'
+    map { $_ => qr{^engine/(?:llm|api/api)\.h$} } @glue, '.'
 );
 
-my %only = map { $_ => 1 } @glue, 'http', '.';
+my %only = map { $_ => 1 } @glue, '.';
 
 # libraries and the folders they may come into
 
 my @libraries = (
-    [ qr{^ngx_},             @glue, 'http', '.' ],
+    [ qr{^ngx_},             @glue, '.' ],
     [ qr{^(?:cuda|cublas)},  'kernels/cuda' ],
     [ qr{^cjson/},           'engine/api' ],
     [ qr{^pcre2},            'engine/text/vocab' ],
@@ -102,6 +101,12 @@ sub wrong {
         if $from =~ m{^kernels} && $to !~ m{^(?:kernels|engine/base$)};
     return "the engine sees no backend's own"
         if $from =~ m{^engine/} && $to =~ m{^kernels/};
+
+    if ($only{$from} && exists $height{$to}) {
+        return if $from eq '.' || $height{$to} <= $height{$from};
+        return "$to is not below $from";
+    }
+
     return 'the glue sees llm.h and api.h alone' if $only{$from};
     return "$to is on no floor" unless exists $floor{$to};
     return "$to is not below $from" unless $floor{$to} < $floor{$from};
@@ -118,6 +123,10 @@ is(wrong('engine/model/model.c', 'engine/sample/sampler.h', 1),
    'engine/sample is not below engine/model', 'one across is found');
 is(wrong('http/conf/a.c', 'engine/sched/sched.h', 1),
    'the glue sees llm.h and api.h alone', "the glue's are");
+is(wrong('http/conf/a.c', 'http/access/ngx_http_llm_keys.h', 1),
+   'http/access is not below http/conf', 'and one between its rooms');
+is(wrong('http/access/a.c', 'http/conf/ngx_http_llm_conf.h', 1), undef,
+   'but for one that goes down');
 is(wrong('engine/sched/run.c', 'cjson/cJSON.h', 0),
    'cjson/cJSON.h belongs to engine/api', 'JSON is');
 is(wrong('kernels/cpu/cpu.c', 'engine/llm.h', 1),
@@ -288,7 +297,6 @@ SKIP: {
     skip "there is no build of the module in $objs", 3 unless %object;
     skip 'there is no nm', 3 unless grep { -x "$_/nm" } split /:/, $ENV{PATH};
 
-    my %height = map { $glue[$_] => $_ } 0 .. $#glue;
     my (%defined, %wanted, %calls, @up);
 
     for my $file (sort keys %object) {

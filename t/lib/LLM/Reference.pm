@@ -118,7 +118,9 @@ sub words_of {
                            map { s/\[.*//r } split /\|/, $value;
     }
 
-    return sort keys %words;
+    # a directive may name others, and itself
+
+    return grep { !/^llm_/ } sort keys %words;
 }
 
 
@@ -376,7 +378,9 @@ sub words {
                     grep { $tables{$_} } $code =~ /\b(ngx_http_llm_\w+)\b/g;
     }
 
-    return sort keys %words;
+    # a directive may name others, and itself
+
+    return grep { !/^llm_/ } sort keys %words;
 }
 
 1;

@@ -12,7 +12,7 @@
  *   when there are events.
  */
 
-#include "http/ngx_http_llm_module.h"
+#include "http/worker/ngx_http_llm_worker.h"
 
 #include <sys/eventfd.h>
 
