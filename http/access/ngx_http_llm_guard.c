@@ -28,6 +28,8 @@ static void ngx_http_llm_guard_wait(ngx_http_llm_asked_t *asked);
 static void ngx_http_llm_guard_write_handler(ngx_http_request_t *r);
 static void ngx_http_llm_guard_timer_handler(ngx_event_t *ev);
 static void ngx_http_llm_guard_cancel(ngx_http_request_t *sr);
+static ngx_int_t ngx_http_llm_guard_done(ngx_http_request_t *r, void *data,
+    ngx_int_t rc);
 static void ngx_http_llm_guard_end(ngx_http_llm_asked_t *asked);
 static ngx_int_t ngx_http_llm_guard_verdict(ngx_http_llm_asked_t *asked);
 
@@ -163,7 +165,8 @@ ngx_http_llm_guard_begin(ngx_http_llm_asked_t *asked)
         return ngx_http_llm_guard_verdict(asked);
     }
 
-    if (ngx_http_llm_guard_request(asked, &uri, &args) != NGX_OK) {
+    if (ngx_http_llm_guard_request(asked, &uri, &args,
+                                   ngx_http_llm_guard_done) != NGX_OK) {
         goto nomem;
     }
 
@@ -251,7 +254,7 @@ ngx_http_llm_guard_wait(ngx_http_llm_asked_t *asked)
  * request with it is an error of the guard's alone.
  */
 
-ngx_int_t
+static ngx_int_t
 ngx_http_llm_guard_done(ngx_http_request_t *r, void *data, ngx_int_t rc)
 {
     ngx_http_llm_asked_t *asked = data;
@@ -432,4 +435,27 @@ ngx_http_llm_guard_verdict(ngx_http_llm_asked_t *asked)
                   "answered.");
 
     return NGX_ERROR;
+}
+
+
+/*
+ * The guard's location has a client_max_body_size, which is compared with a
+ * request's length when its location is looked for.  The client's request was
+ * held against its own location's, so the subrequest gets its length later.
+ */
+
+ngx_int_t
+ngx_http_llm_guard_length(ngx_http_request_t *r)
+{
+    ngx_http_llm_asked_t  *asked;
+
+    if (r->post_subrequest
+        && r->post_subrequest->handler == ngx_http_llm_guard_done)
+    {
+        asked = r->post_subrequest->data;
+        r->headers_in.content_length_n = asked->head.len
+                                         + asked->told.len;
+    }
+
+    return NGX_DECLINED;
 }

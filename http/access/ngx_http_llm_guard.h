@@ -62,20 +62,18 @@ extern ngx_module_t  ngx_http_llm_guard_module;
 /* ngx_http_llm_guard.c */
 
 extern ngx_http_llm_stage_t  ngx_http_llm_guard_stage;
-/* the subrequest has ended */
-ngx_int_t ngx_http_llm_guard_done(ngx_http_request_t *r, void *data,
-    ngx_int_t rc);
-
-/* ngx_http_llm_guard_ask.c */
 
 /* a handler of the preaccess phase */
 ngx_int_t ngx_http_llm_guard_length(ngx_http_request_t *r);
+
+/* ngx_http_llm_guard_ask.c */
+
 /* NGX_ERROR: it is none, as the log says */
 ngx_int_t ngx_http_llm_guard_uri(ngx_http_request_t *r, ngx_str_t *uri,
     ngx_str_t *args);
-/* makes the subrequest; NGX_ERROR: no memory */
+/* makes the subrequest, at whose end done is called; NGX_ERROR: no memory */
 ngx_int_t ngx_http_llm_guard_request(ngx_http_llm_asked_t *asked,
-    ngx_str_t *uri, ngx_str_t *args);
+    ngx_str_t *uri, ngx_str_t *args, ngx_http_post_subrequest_pt done);
 
 
 #endif /* NGX_HTTP_LLM_GUARD_H */

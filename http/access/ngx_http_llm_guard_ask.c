@@ -25,29 +25,6 @@ static ngx_http_variable_value_t *ngx_http_llm_guard_variables(
     ngx_http_request_t *r);
 
 
-/*
- * The guard's location has a client_max_body_size, which is compared with a
- * request's length when its location is looked for.  The client's request was
- * held against its own location's, so the subrequest gets its length later.
- */
-
-ngx_int_t
-ngx_http_llm_guard_length(ngx_http_request_t *r)
-{
-    ngx_http_llm_asked_t  *asked;
-
-    if (r->post_subrequest
-        && r->post_subrequest->handler == ngx_http_llm_guard_done)
-    {
-        asked = r->post_subrequest->data;
-        r->headers_in.content_length_n = asked->head.len
-                                         + asked->told.len;
-    }
-
-    return NGX_DECLINED;
-}
-
-
 /* what a variable says may be anything */
 
 ngx_int_t
@@ -74,7 +51,7 @@ ngx_http_llm_guard_uri(ngx_http_request_t *r, ngx_str_t *uri, ngx_str_t *args)
 
 ngx_int_t
 ngx_http_llm_guard_request(ngx_http_llm_asked_t *asked, ngx_str_t *uri,
-    ngx_str_t *args)
+    ngx_str_t *args, ngx_http_post_subrequest_pt done)
 {
     ngx_http_request_t          *r, *sr;
     ngx_http_headers_in_t        in;
@@ -96,7 +73,7 @@ ngx_http_llm_guard_request(ngx_http_llm_asked_t *asked, ngx_str_t *uri,
         return NGX_ERROR;
     }
 
-    ps->handler = ngx_http_llm_guard_done;
+    ps->handler = done;
     ps->data = asked;
 
     if (ngx_http_subrequest(r, uri, args, &sr, ps,

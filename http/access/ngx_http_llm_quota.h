@@ -1,15 +1,19 @@
 /*
  * Token quotas: what their files share.
  *
- *   ngx_http_llm_quota_conf.c  the module, llm_token_limit
- *   ngx_http_llm_quota_zone.c  llm_token_zone
- *   ngx_http_llm_account.c     accounts in shared memory
- *   ngx_http_llm_claim.c       claims of live requests on them
- *   ngx_http_llm_quota.c       what a request takes and gives back
- *   ngx_http_llm_quota_head.c  x-ratelimit-... headers, refusals
- *   ngx_http_llm_usage.c       days and usage in a file: when
- *   ngx_http_llm_usage_copy.c  accounts as they are now, and what the file has
- *   ngx_http_llm_usage_sync.c  how they become one
+ *   ngx_http_llm_quota_conf.c     the module, llm_token_limit
+ *   ngx_http_llm_quota_zone.c     llm_token_zone
+ *   ngx_http_llm_accounts.c       its memory
+ *   ngx_http_llm_account.c        accounts in it
+ *   ngx_http_llm_claim.c          claims of live requests on them
+ *   ngx_http_llm_quota_share.c    what limits are for a request
+ *   ngx_http_llm_quota.c          what a request takes and gives back
+ *   ngx_http_llm_quota_head.c     x-ratelimit-... headers
+ *   ngx_http_llm_quota_refusal.c  refusals
+ *   ngx_http_llm_usage.c          days and usage in a file: when
+ *   ngx_http_llm_usage_copy.c     accounts as they are now, and what the file
+ *                                 has
+ *   ngx_http_llm_usage_sync.c     how they become one
  *
  * A zone has an account for each value of its key that was charged something.
  * A request that is being served has a claim on each of its accounts: what it
@@ -262,6 +266,11 @@ char *ngx_http_llm_token_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 ngx_uint_t ngx_http_llm_is_param(ngx_str_t *value, const char *name,
     ngx_str_t *s);
 
+/* ngx_http_llm_accounts.c */
+
+/* a new zone's memory, or that of the previous configuration */
+ngx_int_t ngx_http_llm_init_quota(ngx_shm_zone_t *shm_zone, void *data);
+
 /* ngx_http_llm_account.c; all but the first two with the zone's lock held */
 
 void ngx_http_llm_quota_lock(ngx_http_llm_quota_t *q);
@@ -290,8 +299,6 @@ void ngx_http_llm_account_run(ngx_http_llm_account_t *a, uint64_t rate,
 /* if nothing was ever charged it is as if it had not been there */
 void ngx_http_llm_account_drop(ngx_http_llm_quota_t *q,
     ngx_http_llm_account_t *a);
-/* a new zone's memory, or that of the previous configuration */
-ngx_int_t ngx_http_llm_init_quota(ngx_shm_zone_t *shm_zone, void *data);
 uint32_t ngx_http_llm_today(void);
 
 /* ngx_http_llm_claim.c; with the zone's lock held */
@@ -413,6 +420,8 @@ ngx_uint_t ngx_http_llm_usage_shared(ngx_http_llm_quota_t *q);
 /* ngx_http_llm_quota.c */
 
 extern ngx_http_llm_stage_t  ngx_http_llm_quota_stage;
+/* ngx_http_llm_quota_share.c */
+
 /* what each limit of the location is for this request; NGX_ERROR: no memory,
    or see *no */
 ngx_int_t ngx_http_llm_quota_shares(ngx_http_request_t *r,
@@ -421,11 +430,23 @@ ngx_int_t ngx_http_llm_quota_shares(ngx_http_request_t *r,
 /* the account as it is now */
 void ngx_http_llm_quota_run(ngx_http_llm_share_t *s,
     ngx_http_llm_account_t *a);
+/* Does the account lack what a request wants?  One that begins wants to count
+   as a request, and that there is no debt.  Says the first thing that lacks. */
+ngx_uint_t ngx_http_llm_quota_short(ngx_http_llm_share_t *s,
+    ngx_http_llm_account_t *a, ngx_uint_t begins, int64_t wanted,
+    ngx_http_llm_refusal_t *no);
+/* likewise, one that begins; what dead workers hold comes back if it would be
+   refused */
+ngx_uint_t ngx_http_llm_quota_lacks(ngx_http_llm_share_t *s,
+    ngx_http_llm_account_t *a, ngx_http_llm_refusal_t *no);
 
 /* ngx_http_llm_quota_head.c */
 
 /* x-ratelimit-... */
-ngx_int_t ngx_http_llm_quota_headers(ngx_http_request_t *r);
+extern ngx_http_llm_stage_t  ngx_http_llm_quota_head_stage;
+
+/* ngx_http_llm_quota_refusal.c */
+
 /* logs a refusal; 0: it is a dry run */
 ngx_uint_t ngx_http_llm_quota_enforced(ngx_http_llm_ctx_t *ctx,
     ngx_http_llm_refusal_t *no);

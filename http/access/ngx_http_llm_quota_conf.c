@@ -89,7 +89,11 @@ ngx_module_t  ngx_http_llm_quotas_module = {
 static ngx_int_t
 ngx_http_llm_add_quotas(ngx_conf_t *cf)
 {
-    return ngx_http_llm_add_stage(cf, &ngx_http_llm_quota_stage);
+    if (ngx_http_llm_add_stage(cf, &ngx_http_llm_quota_stage) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    return ngx_http_llm_add_stage(cf, &ngx_http_llm_quota_head_stage);
 }
 
 

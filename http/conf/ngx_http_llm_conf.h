@@ -1,7 +1,8 @@
 /*
  * The configuration that all of the module shares.
  *
- *   ngx_http_llm_conf.c       llm_api, llm_queue and others, their checks
+ *   ngx_http_llm_conf.c       llm_queue, locations that serve something of ours
+ *   ngx_http_llm_tenant.c     llm_tenant, llm_priority
  *   ngx_http_llm_uri_check.c  URIs of the configuration that lead nowhere
  *   ngx_http_llm_perms.c      files that workers cannot use
  *   ngx_http_llm_defaults.c   llm_defaults
@@ -209,18 +210,21 @@ char *ngx_http_llm_max_tokens(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 /* ngx_http_llm_conf.c */
 
 char *ngx_http_llm_queue(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
-char *ngx_http_llm_tenant(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
-char *ngx_http_llm_priority(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
-/* NGX_ERROR: it is none; empty it is 0 */
-ngx_int_t ngx_http_llm_read_priority(ngx_str_t *value, ngx_int_t *priority);
-/* of a tenant that has a name */
-uint64_t ngx_http_llm_hash_tenant(ngx_str_t *tenant);
 /* registers a location that needs models */
 char *ngx_http_llm_use(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *llcf,
     const ngx_http_llm_serves_t *serves);
 /* names to indices, once the whole configuration is read */
 char *ngx_http_llm_check_uses(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf);
 
+
+/* ngx_http_llm_tenant.c */
+
+char *ngx_http_llm_tenant(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_llm_priority(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+/* NGX_ERROR: it is none; empty it is 0 */
+ngx_int_t ngx_http_llm_read_priority(ngx_str_t *value, ngx_int_t *priority);
+/* of a tenant that has a name */
+uint64_t ngx_http_llm_hash_tenant(ngx_str_t *tenant);
 
 /* ngx_http_llm_uri_check.c */
 

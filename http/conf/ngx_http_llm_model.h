@@ -2,7 +2,8 @@
  * llm_model: the models of the configuration, and those that come and go.
  *
  *   ngx_http_llm_model.c    llm_model
- *   ngx_http_llm_models.c   the models by name, their files checked
+ *   ngx_http_llm_models.c   the models by name
+ *   ngx_http_llm_model_check.c  their files checked
  *   ngx_http_llm_added.c    those that come and go
  *   ngx_http_llm_sunset.c   models that are to go
  *   ngx_http_llm_warmup.c   what a model runs before it is ready
@@ -102,10 +103,11 @@ ngx_int_t ngx_http_llm_unusable(ngx_cycle_t *cycle,
    written */
 char *ngx_http_llm_check_swapped(ngx_conf_t *cf, ngx_http_llm_model_t *model,
     ngx_str_t *path);
+/* ngx_http_llm_model_check.c */
+
 /* fills mcf->api_models; broken files are named in the log */
 char *ngx_http_llm_check_models(ngx_conf_t *cf,
     ngx_http_llm_main_conf_t *mcf);
-
 
 /* ngx_http_llm_warmup.c */
 

@@ -7,7 +7,7 @@
 
 #include "http/conf/ngx_http_llm_conf.h"
 #include "http/observe/ngx_http_llm_busy.h"
-#include "http/observe/ngx_http_llm_variables.h"
+#include "http/observe/ngx_http_llm_outcome.h"
 #include "http/request/ngx_http_llm_request.h"
 
 

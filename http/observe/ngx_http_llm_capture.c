@@ -12,7 +12,7 @@
 #include "http/conf/ngx_http_llm_conf.h"
 #include "http/conf/ngx_http_llm_param.h"
 #include "http/observe/ngx_http_llm_capture.h"
-#include "http/observe/ngx_http_llm_variables.h"
+#include "http/observe/ngx_http_llm_outcome.h"
 #include "http/request/ngx_http_llm_body.h"
 #include "http/request/ngx_http_llm_request.h"
 #include "http/request/ngx_http_llm_stage.h"

@@ -16,8 +16,8 @@
  */
 
 #include "http/conf/ngx_http_llm_conf.h"
+#include "http/observe/ngx_http_llm_outcome.h"
 #include "http/observe/ngx_http_llm_trace.h"
-#include "http/observe/ngx_http_llm_variables.h"
 #include "http/reply/ngx_http_llm_reply.h"
 #include "http/request/ngx_http_llm_request.h"
 

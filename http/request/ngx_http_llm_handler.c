@@ -1,7 +1,6 @@
 /*
  * The content handler of llm_api: finds the endpoint, checks whether there is
- * room for the request, and submits it to the engine once ngx_http_llm_body.c
- * has parsed the body; ngx_http_llm_event.c handles the events.
+ * room for the request, and has its body read and parsed (ngx_http_llm_body.c).
  */
 
 #include "http/conf/ngx_http_llm_conf.h"
@@ -16,7 +15,6 @@
 static ngx_int_t ngx_http_llm_send_answer(ngx_http_llm_ctx_t *ctx,
     llm_str_t rest);
 static ngx_int_t ngx_http_llm_admit(ngx_http_llm_ctx_t *ctx, llm_err_t *err);
-static ngx_int_t ngx_http_llm_send(ngx_http_llm_body_t *body);
 
 
 ngx_int_t
@@ -150,120 +148,6 @@ ngx_http_llm_create_ctx(ngx_http_request_t *r)
 }
 
 
-llm_str_t
-ngx_http_llm_api_path(ngx_str_t *uri)
-{
-    u_char     *p;
-    llm_str_t   path;
-
-    p = ngx_strnstr(uri->data, "/v1/", uri->len);
-    p = p ? p + 4 : uri->data;
-
-    path.data = (char *) p;
-    path.len = uri->data + uri->len - p;
-
-    return path;
-}
-
-
-/*
- * The API's path is what follows the location's prefix.  In an exact, regex
- * or named location, and after a rewrite to somewhere else, it is what
- * follows "/v1/", or else the whole path.
- */
-
-ngx_int_t
-ngx_http_llm_path(ngx_http_request_t *r, ngx_http_llm_loc_conf_t *llcf,
-    llm_str_t *path)
-{
-    u_char                    *p, *last;
-    ngx_http_core_loc_conf_t  *clcf;
-
-    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
-
-    p = r->uri.data;
-    last = p + r->uri.len;
-
-    if (llcf->prefix && r->uri.len >= llcf->prefix
-        && ngx_memcmp(p, clcf->name.data, llcf->prefix) == 0)
-    {
-        p += llcf->prefix;
-
-        if (p < last && *p != '/' && p[-1] != '/') {
-            return NGX_DECLINED;
-        }
-
-    } else {
-        p = (u_char *) ngx_http_llm_api_path(&r->uri).data;
-    }
-
-    while (p < last && *p == '/') {
-        p++;
-    }
-
-    path->data = (char *) p;
-    path->len = last - p;
-
-    return NGX_OK;
-}
-
-
-ngx_int_t
-ngx_http_llm_route(ngx_http_request_t *r, ngx_http_llm_loc_conf_t *llcf,
-    llm_api_route_t *to)
-{
-    llm_str_t  path, method;
-
-    ngx_memzero(to, sizeof(llm_api_route_t));
-
-    if (ngx_http_llm_path(r, llcf, &path) != NGX_OK) {
-        return NGX_DECLINED;
-    }
-
-    method.data = (char *) r->method_name.data;
-    method.len = r->method_name.len;
-
-    return llm_api_route(path, method, to) == LLM_OK ? NGX_OK : NGX_DECLINED;
-}
-
-
-ngx_int_t
-ngx_http_llm_api_conf(ngx_http_llm_ctx_t *ctx, llm_api_conf_t *conf,
-    llm_str_t *alias)
-{
-    conf->models = ngx_http_llm_models_now(ctx->main, ctx->request->pool);
-
-    if (conf->models == NULL) {
-        return NGX_ERROR;
-    }
-
-    conf->n_models = ctx->main->models.nelts;
-    conf->allowed = ctx->conf->allowed;
-    conf->denied = 0;
-    conf->fallback = ctx->conf->fallback;
-    conf->cap = ctx->most_tokens;
-    conf->id.len = ctx->id.len;
-    conf->id.data = (char *) ctx->id.data;
-    conf->model = llm_str("");
-    conf->zone = ctx->main->zone;
-    conf->now = ngx_time();
-    conf->max_answer = ctx->conf->stream_buffer * NGX_HTTP_LLM_MAX_ANSWER;
-    conf->guard = NULL;
-    conf->preset = ctx->conf->preset;
-    conf->alias = alias;
-
-    *alias = llm_str("");
-
-    if (ngx_http_llm_make_aliases(ctx, conf) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    ngx_http_llm_on_allow(ctx, conf);
-
-    return NGX_OK;
-}
-
-
 /* an endpoint that needs neither a body nor the engine */
 
 static ngx_int_t
@@ -344,102 +228,6 @@ ngx_http_llm_admit(ngx_http_llm_ctx_t *ctx, llm_err_t *err)
     }
 
     return n ? NGX_ERROR : NGX_OK;
-}
-
-
-/* the body has become a message for the engine, or has an error */
-
-void
-ngx_http_llm_parsed(ngx_http_llm_body_t *body)
-{
-    ngx_int_t            rc;
-    ngx_http_llm_ctx_t  *ctx;
-
-    ctx = body->ctx;
-    ctx->api = body->api;
-
-    ngx_http_llm_asked(ctx, &body->conf, body->alias);
-
-    rc = ctx->api ? ngx_http_llm_identify(body) : NGX_ERROR;
-
-    if (rc != NGX_OK) {
-        body->retry_after = (body->err.status == 429);
-    }
-
-    ngx_http_llm_go_on(body, rc);
-}
-
-
-void
-ngx_http_llm_go_on(ngx_http_llm_body_t *body, ngx_int_t rc)
-{
-    ngx_http_llm_ctx_t  *ctx;
-
-    ctx = body->ctx;
-
-    if (rc == NGX_OK) {
-        rc = ngx_http_llm_on_parsed(body);
-    }
-
-    if (rc == NGX_DONE) {
-        return;
-    }
-
-    if (rc == NGX_OK) {
-        rc = ngx_http_llm_send(body);
-    }
-
-    llm_buf_free(&body->msg);
-
-    if (rc != NGX_OK) {
-        ngx_http_finalize_request(ctx->request,
-                                  ngx_http_llm_send_error(ctx->request,
-                                                          &body->err,
-                                                          body->retry_after));
-        return;
-    }
-
-    ngx_http_llm_wait(ctx);
-}
-
-
-static ngx_int_t
-ngx_http_llm_send(ngx_http_llm_body_t *body)
-{
-    llm_request_t       *msg;
-    ngx_http_llm_ctx_t  *ctx;
-
-    ctx = body->ctx;
-    msg = (llm_request_t *) body->msg.data;
-
-    if (ngx_http_llm_take_slot(ctx) != NGX_OK) {
-        llm_fail(&body->err, "No memory is left for this request.");
-        ngx_http_llm_on_returned(ctx);
-        return NGX_ERROR;
-    }
-
-    ngx_http_llm_set_deadlines(ctx, msg);
-    ngx_http_llm_set_window(ctx, msg);
-
-    msg->most_prompt = ngx_max(ctx->most_prompt, 0);
-
-    msg->head.slot = ctx->slot;
-
-    if (llm_client_submit(ctx->main->worker->client, msg, &body->retry_after,
-                          &body->err)
-        != LLM_OK)
-    {
-        ngx_http_llm_free_slot(ctx);
-        ngx_http_llm_on_returned(ctx);
-        return NGX_ERROR;
-    }
-
-    ctx->ticket = msg->head.ticket;
-    ctx->max_tokens = msg->max_tokens;
-    ctx->submitted = 1;
-    ctx->computed = (msg->task < LLM_TASK_TOKENIZE);
-
-    return NGX_OK;
 }
 
 

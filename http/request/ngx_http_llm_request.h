@@ -3,7 +3,9 @@
  * the bytes that its client gets.
  *
  *   ngx_http_llm_api.c          llm_api, what nginx -t says of it
- *   ngx_http_llm_handler.c      its handler: routing, submission
+ *   ngx_http_llm_handler.c      its handler
+ *   ngx_http_llm_path.c         routing
+ *   ngx_http_llm_submit.c       submission
  *   ngx_http_llm_no_route.c     where there is no endpoint; the list of them
  *   ngx_http_llm_names.c        where aliases lead
  *   ngx_http_llm_identity.c     model, tenant, priority of a request
@@ -160,11 +162,8 @@ extern const ngx_http_llm_requests_t  ngx_http_llm_requests;
 char *ngx_http_llm_api(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 
 
-/* ngx_http_llm_handler.c */
+/* ngx_http_llm_path.c */
 
-ngx_int_t ngx_http_llm_api_handler(ngx_http_request_t *r);
-/* a request's state, from here to its end */
-ngx_http_llm_ctx_t *ngx_http_llm_create_ctx(ngx_http_request_t *r);
 /* what follows "/v1/" in a URI, or else all of it */
 llm_str_t ngx_http_llm_api_path(ngx_str_t *uri);
 /* the path of the API in the request's URI; NGX_DECLINED: it has none */
@@ -173,6 +172,9 @@ ngx_int_t ngx_http_llm_path(ngx_http_request_t *r,
 /* finds the endpoint; NGX_DECLINED: there is none */
 ngx_int_t ngx_http_llm_route(ngx_http_request_t *r,
     ngx_http_llm_loc_conf_t *llcf, llm_api_route_t *to);
+
+/* ngx_http_llm_submit.c */
+
 /* fills conf with what the request may use, for the parser, which leaves in
    alias what was asked for; NGX_ERROR: no memory */
 ngx_int_t ngx_http_llm_api_conf(ngx_http_llm_ctx_t *ctx, llm_api_conf_t *conf,
@@ -183,6 +185,12 @@ void ngx_http_llm_parsed(ngx_http_llm_body_t *body);
    back: the next ones are asked, then it is submitted; NGX_ERROR: it is
    refused, see body->err and body->retry_after */
 void ngx_http_llm_go_on(ngx_http_llm_body_t *body, ngx_int_t rc);
+
+/* ngx_http_llm_handler.c */
+
+ngx_int_t ngx_http_llm_api_handler(ngx_http_request_t *r);
+/* a request's state, from here to its end */
+ngx_http_llm_ctx_t *ngx_http_llm_create_ctx(ngx_http_request_t *r);
 /* see ngx_http_llm_reply_main_conf_t */
 void ngx_http_llm_failed_reply(ngx_http_request_t *r);
 

@@ -329,11 +329,6 @@ SKIP: {
 
     my %known = map { $_ => 1 } map { my ($dir, @names) = split;
                                       map { "$dir/ngx_http_llm_$_.c" } @names }
-        'http/conf added conf model models sunset warmup',
-        'http/access account claim usage usage_copy usage_sync',
-        'http/access guard guard_ask quota quota_head',
-        'http/request body handler no_route',
-        'http/observe busy capture spans variables',
         'http/admin admin_add admin_alias admin_handler admin_model'
             . ' admin_state admin_sync';
 

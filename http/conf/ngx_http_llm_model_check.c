@@ -1,0 +1,90 @@
+/*
+ * All models of the configuration once they are known: their files, dates and
+ * warm-ups.
+ */
+
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/conf/ngx_http_llm_model.h"
+
+
+/* fills mcf->api_models; broken files are named in the log */
+
+char *
+ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
+{
+    char                  *rv;
+    llm_err_t              err;
+    ngx_uint_t             i;
+    llm_api_model_t       *api;
+    ngx_file_info_t        fi;
+    ngx_http_llm_model_t  *model;
+
+    api = ngx_pcalloc(cf->pool, mcf->models.nelts * sizeof(llm_api_model_t));
+    if (api == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    mcf->api_models = api;
+    model = mcf->models.elts;
+
+    for (i = 0; i < mcf->models.nelts; i++) {
+
+        api[i].name = ngx_http_llm_text(&model[i].name);
+        api[i].aliases = (llm_str_t *) model[i].aliases.elts;
+        api[i].n_aliases = model[i].aliases.nelts;
+        api[i].is_default = model[i].is_default;
+        api[i].max_tokens = model[i].max_tokens;
+        api[i].created = ngx_time();
+        api[i].weights_fp8 = model[i].engine.weights_fp8 != 0;
+        api[i].kv_fp8 = model[i].engine.kv_fp8 != 0;
+        api[i].owner = ngx_http_llm_text(&model[i].owner);
+        api[i].deprecated = ngx_http_llm_text(&model[i].deprecated.text);
+        api[i].sunset = ngx_http_llm_text(&model[i].sunset.text);
+        api[i].sunset_time = model[i].sunset.time;
+        api[i].successor = ngx_http_llm_text(&model[i].successor);
+
+        if (ngx_process == NGX_PROCESS_SIGNALLER
+            || model[i].engine.added
+            || ngx_strncmp(model[i].engine.device, "synthetic", 9) == 0)
+        {
+            continue;
+        }
+
+        if (ngx_http_llm_is_replaced(cf, mcf, i)) {
+            model[i].replaced = 1;
+            continue;
+        }
+
+        if (ngx_file_info(model[i].path.data, &fi) != NGX_FILE_ERROR) {
+            api[i].created = ngx_file_mtime(&fi);
+        }
+
+        ngx_memzero(&err, sizeof(llm_err_t));
+
+        if (llm_model_file_check(model[i].engine.path, &err) != LLM_OK
+            || llm_device_check(model[i].engine.device, &err) != LLM_OK)
+        {
+            if (ngx_http_llm_unusable(cf->cycle, &model[i], err.msg)
+                != NGX_OK)
+            {
+                return NGX_CONF_ERROR;
+            }
+
+        } else if (llm_machine_check(&model[i].engine, &err) != LLM_OK) {
+            ngx_log_error(NGX_LOG_WARN, cf->log, 0, "model \"%V\": %s",
+                          &model[i].name, err.msg);
+        }
+    }
+
+    for (i = 0; i < mcf->models.nelts; i++) {
+        rv = ngx_http_llm_read_warmup(cf, mcf, i);
+
+        if (rv != NGX_CONF_OK) {
+            return rv;
+        }
+    }
+
+    ngx_http_llm_added_warmup(mcf);
+
+    return ngx_http_llm_check_sunset(cf, mcf);
+}

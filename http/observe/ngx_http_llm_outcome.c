@@ -1,0 +1,73 @@
+/*
+ * What is known of how a request went, for logs, variables, traces and figures.
+ */
+
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/observe/ngx_http_llm_outcome.h"
+#include "http/request/ngx_http_llm_request.h"
+
+
+/* an internal redirect clears the module's contexts, but not the pool */
+
+ngx_http_llm_ctx_t *
+ngx_http_llm_find_ctx(ngx_http_request_t *r)
+{
+    ngx_pool_cleanup_t  *cln;
+    ngx_http_llm_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r->main, ngx_http_llm_module);
+
+    if (ctx || !r->main->internal) {
+        return ctx;
+    }
+
+    for (cln = r->pool->cleanup; cln; cln = cln->next) {
+        if (cln->handler == ngx_http_llm_pool_cleanup) {
+            return cln->data;
+        }
+    }
+
+    return NULL;
+}
+
+
+const char *
+ngx_http_llm_finish_reason(ngx_http_llm_ctx_t *ctx)
+{
+    if (ctx->started && !ctx->done && (ctx->ended || ctx->api == NULL)) {
+        return "abort";
+    }
+
+    return ctx->usage.finish_reason;
+}
+
+
+/* the engine sends the times of an answer with its end; for one that was cut
+   short they are measured here */
+
+void
+ngx_http_llm_times(ngx_http_llm_ctx_t *ctx, uint64_t *ttft, uint64_t *total)
+{
+    *ttft = ctx->usage.ttft_us;
+    *total = ctx->usage.total_us;
+
+    if (!ctx->done && ctx->first_us) {
+        *ttft = ctx->first_us - ctx->arrival_us;
+        *total = ctx->latest_us - ctx->arrival_us;
+    }
+}
+
+
+uint64_t
+ngx_http_llm_tpot(ngx_http_llm_ctx_t *ctx)
+{
+    uint64_t  ttft, total;
+
+    ngx_http_llm_times(ctx, &ttft, &total);
+
+    if (ctx->usage.completion_tokens < 2 || total < ttft) {
+        return NGX_HTTP_LLM_NO_TPOT;
+    }
+
+    return (total - ttft) / (ctx->usage.completion_tokens - 1);
+}
