@@ -1,16 +1,19 @@
 /*
  * llm_admin: what its files share.
  *
- *   ngx_http_llm_admin.c         the directive, its checks
- *   ngx_http_llm_admin_state.c   what it leaves behind, in shared memory
- *   ngx_http_llm_admin_sync.c    and in a file, which others may have, too
+ *   ngx_http_llm_admin.c         the module, the directive, its checks
+ *   ngx_http_llm_admin_param.c   its parameters
+ *   ngx_http_llm_admin_memory.c  what it leaves behind, in shared memory
+ *   ngx_http_llm_admin_begin.c   what a new zone has of it
+ *   ngx_http_llm_admin_state.c   what the engine has made of commands
+ *   ngx_http_llm_admin_sync.c    all that in a file, which others may have, too
  *   ngx_http_llm_admin_alias.c   aliases that it has set
  *   ngx_http_llm_admin_model.c   commands for models
  *   ngx_http_llm_admin_add.c     models that it adds and removes
  *   ngx_http_llm_admin_file.c    the files that they name
  *   ngx_http_llm_admin_usage.c   accounts of token quotas
- *   ngx_http_llm_admin_handler.c requests: routing, bodies, answers, lines of
- *                                the log
+ *   ngx_http_llm_admin_handler.c requests: routing, bodies
+ *   ngx_http_llm_admin_answer.c  answers, lines of the log
  *   ngx_http_llm_admin_origin.c  pages in browsers, which may not send them
  *   ngx_http_llm_admin_job.c     what they wait for
  *
@@ -123,6 +126,8 @@ struct ngx_http_llm_admin_job_s {
                                                    is gone, or there was none */
     int                        (*run)(ngx_http_llm_admin_job_t *job);
     void                       (*done)(ngx_http_llm_admin_job_t *job);
+    void                       (*found)(ngx_http_llm_admin_request_t *a,
+                                        const char *file);
 
     int                          rc;            /* of run() */
     llm_err_t                    err;           /* why */
@@ -157,18 +162,13 @@ struct ngx_http_llm_admin_request_s {
 };
 
 
-/* ngx_http_llm_admin_state.c */
+/* ngx_http_llm_admin_param.c */
 
-/* the engine's zone was made; one that is new begins with what llm_admin has
-   made of the models */
-ngx_int_t ngx_http_llm_admin_zone(ngx_http_llm_main_conf_t *mcf,
-    ngx_slab_pool_t *shpool, ngx_log_t *log);
-/* a model has another name */
-void ngx_http_llm_admin_renamed(ngx_http_llm_main_conf_t *mcf,
-    ngx_uint_t model);
-/* worker 0 begins, before its engine does, and ends */
-void ngx_http_llm_init_admin(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log);
-void ngx_http_llm_stop_admin(ngx_http_llm_main_conf_t *mcf);
+char *ngx_http_llm_admin_param(ngx_conf_t *cf, ngx_http_llm_admin_t *admin,
+    ngx_str_t *value);
+
+/* ngx_http_llm_admin_memory.c */
+
 ngx_int_t ngx_http_llm_init_admin_zone(ngx_shm_zone_t *shm_zone, void *data);
 void ngx_http_llm_admin_lock(ngx_http_llm_admin_t *admin);
 void ngx_http_llm_admin_unlock(ngx_http_llm_admin_t *admin);
@@ -177,6 +177,22 @@ void ngx_http_llm_admin_unlock(ngx_http_llm_admin_t *admin);
 llm_admin_state_t *ngx_http_llm_admin_state(ngx_http_llm_admin_t *admin);
 llm_admin_state_t *ngx_http_llm_admin_change(ngx_http_llm_admin_t *admin);
 void ngx_http_llm_admin_changed(ngx_http_llm_admin_t *admin);
+
+/* ngx_http_llm_admin_begin.c */
+
+/* the engine's zone was made; one that is new begins with what llm_admin has
+   made of the models */
+ngx_int_t ngx_http_llm_admin_zone(ngx_http_llm_main_conf_t *mcf,
+    ngx_slab_pool_t *shpool, ngx_log_t *log);
+/* a model has another name */
+void ngx_http_llm_admin_renamed(ngx_http_llm_main_conf_t *mcf,
+    ngx_uint_t model);
+/* likewise, if there was more since */
+void ngx_http_llm_admin_apply(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log);
+/* what has no place in it is forgotten */
+void ngx_http_llm_admin_drop(ngx_http_llm_main_conf_t *mcf);
+/* a place for a model; -1: there is none */
+ngx_int_t ngx_http_llm_admin_vacant(ngx_http_llm_main_conf_t *mcf);
 
 /* ngx_http_llm_admin_sync.c */
 
@@ -194,6 +210,9 @@ ngx_int_t ngx_http_llm_admin_save(ngx_http_llm_main_conf_t *mcf,
 
 /* ngx_http_llm_admin_state.c */
 
+/* worker 0 begins, before its engine does, and ends */
+void ngx_http_llm_init_admin(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log);
+void ngx_http_llm_stop_admin(ngx_http_llm_main_conf_t *mcf);
 /* of a model's command, that it has ended; or, if it has not, that another one
    (0: none) is in its place */
 void ngx_http_llm_admin_tell(ngx_http_llm_main_conf_t *mcf, ngx_uint_t model,
@@ -219,8 +238,9 @@ void ngx_http_llm_admin_put_alias(ngx_http_llm_admin_request_t *a);
 void ngx_http_llm_admin_models_conf(ngx_http_llm_main_conf_t *mcf,
     llm_admin_conf_t *conf);
 void ngx_http_llm_admin_command(ngx_http_llm_admin_request_t *a);
-/* looks for the file that the body names, and goes on */
-void ngx_http_llm_admin_find_file(ngx_http_llm_admin_request_t *a);
+/* looks for the file that the body names, and goes on by found() */
+void ngx_http_llm_admin_find_file(ngx_http_llm_admin_request_t *a,
+    void (*found)(ngx_http_llm_admin_request_t *a, const char *file));
 /* the command for the model; file may be NULL; NGX_ERROR: the request has
    ended, and nothing has been done.  shown: the file for the log, or NULL */
 ngx_int_t ngx_http_llm_admin_send(ngx_http_llm_admin_request_t *a,
@@ -231,15 +251,6 @@ ngx_int_t ngx_http_llm_admin_send(ngx_http_llm_admin_request_t *a,
 /* PUT models/NAME and DELETE */
 void ngx_http_llm_admin_put_model(ngx_http_llm_admin_request_t *a);
 void ngx_http_llm_admin_delete_model(ngx_http_llm_admin_request_t *a);
-/* the file of a model that is to be added is there */
-void ngx_http_llm_admin_add_model(ngx_http_llm_admin_request_t *a,
-    const char *file);
-/* a new zone gets the models that were added before */
-void ngx_http_llm_admin_add_again(ngx_http_llm_main_conf_t *mcf,
-    ngx_log_t *log);
-/* and what has no place in it is forgotten */
-void ngx_http_llm_admin_drop(ngx_http_llm_main_conf_t *mcf);
-
 /* ngx_http_llm_admin_file.c */
 
 /* where a file is that a client or a state has named, and that a model can be
@@ -265,21 +276,27 @@ char *ngx_http_llm_admin_keep_server_names(ngx_conf_t *cf,
 ngx_int_t ngx_http_llm_admin_check_origin(ngx_http_request_t *r,
     llm_err_t *err);
 
-/* ngx_http_llm_admin_handler.c */
+/* ngx_http_llm_admin_answer.c */
 
-ngx_int_t ngx_http_llm_admin_handler(ngx_http_request_t *r);
-/* a handler of the rewrite phase */
-ngx_int_t ngx_http_llm_admin_post_action(ngx_http_request_t *r);
 /* sends an answer, or an error, and ends the request */
 void ngx_http_llm_admin_answer(ngx_http_llm_admin_request_t *a,
     ngx_uint_t status, llm_buf_t *body);
 void ngx_http_llm_admin_fail(ngx_http_llm_admin_request_t *a,
     llm_err_t *err);
-/* nothing comes back to the request any more */
-void ngx_http_llm_admin_cleanup(void *data);
+/* sends the error, but does not end the request; as it is returned */
+ngx_int_t ngx_http_llm_admin_refuse(ngx_http_llm_admin_request_t *a,
+    llm_err_t *err);
 /* the line of an action; to may be NULL */
 void ngx_http_llm_admin_audit(ngx_http_llm_admin_request_t *a, ngx_str_t *to,
     const char *result);
+
+/* ngx_http_llm_admin_handler.c */
+
+ngx_int_t ngx_http_llm_admin_handler(ngx_http_request_t *r);
+/* a handler of the rewrite phase */
+ngx_int_t ngx_http_llm_admin_post_action(ngx_http_request_t *r);
+/* nothing comes back to the request any more */
+void ngx_http_llm_admin_cleanup(void *data);
 
 /* ngx_http_llm_admin_job.c */
 

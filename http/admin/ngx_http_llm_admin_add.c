@@ -15,11 +15,10 @@
 #include "http/observe/ngx_http_llm_metrics.h"
 
 
+static void ngx_http_llm_admin_add_model(ngx_http_llm_admin_request_t *a,
+    const char *file);
 static ngx_int_t ngx_http_llm_admin_give(ngx_http_llm_admin_request_t *a,
     const char *name, const char *file, llm_err_t *err);
-static ngx_int_t ngx_http_llm_admin_vacant(ngx_http_llm_main_conf_t *mcf);
-static void ngx_http_llm_admin_add_one(ngx_http_llm_main_conf_t *mcf,
-    const llm_admin_model_t *m, ngx_log_t *log);
 
 
 /* ---- PUT ---- */
@@ -57,7 +56,7 @@ ngx_http_llm_admin_put_model(ngx_http_llm_admin_request_t *a)
                       "folder of models=.");
 
     } else {
-        ngx_http_llm_admin_find_file(a);
+        ngx_http_llm_admin_find_file(a, ngx_http_llm_admin_add_model);
         return;
     }
 
@@ -65,12 +64,19 @@ ngx_http_llm_admin_put_model(ngx_http_llm_admin_request_t *a)
 }
 
 
-void
+/* a model that was added before gets another file */
+
+static void
 ngx_http_llm_admin_add_model(ngx_http_llm_admin_request_t *a,
     const char *file)
 {
     char       name[LLM_NAME_TEXT];
     llm_err_t  err;
+
+    if (a->model >= 0) {
+        (void) ngx_http_llm_admin_send(a, file, file);
+        return;
+    }
 
     ngx_memzero(name, sizeof(name));
     ngx_memcpy(name, a->to.name.data, a->to.name.len);
@@ -177,21 +183,6 @@ ngx_http_llm_admin_give(ngx_http_llm_admin_request_t *a, const char *name,
 }
 
 
-static ngx_int_t
-ngx_http_llm_admin_vacant(ngx_http_llm_main_conf_t *mcf)
-{
-    ngx_uint_t  i;
-
-    for (i = mcf->models.nelts - mcf->nadded; i < mcf->models.nelts; i++) {
-        if (llm_zone_naming(mcf->zone, i) == 0) {
-            return i;
-        }
-    }
-
-    return -1;
-}
-
-
 /* ---- DELETE ---- */
 
 void
@@ -211,212 +202,4 @@ ngx_http_llm_admin_delete_model(ngx_http_llm_admin_request_t *a)
     }
 
     (void) ngx_http_llm_admin_send(a, NULL, NULL);
-}
-
-
-/* ---- the next configuration, and the next start ---- */
-
-static ngx_int_t
-ngx_http_llm_admin_find_added(ngx_http_llm_main_conf_t *mcf, llm_str_t name)
-{
-    ngx_uint_t  i;
-
-    for (i = mcf->models.nelts - mcf->nadded; i < mcf->models.nelts; i++) {
-        if (llm_str_eq(mcf->api_models[i].name, name)) {
-            return i;
-        }
-    }
-
-    return -1;
-}
-
-
-void
-ngx_http_llm_admin_add_again(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
-{
-    ngx_uint_t                i;
-    llm_admin_state_t        *st;
-    const llm_admin_model_t  *m;
-
-    st = ngx_alloc(sizeof(llm_admin_state_t), log);
-    if (st == NULL) {
-        return;
-    }
-
-    ngx_http_llm_admin_lock(ngx_http_llm_admin_of(mcf));
-    *st = *ngx_http_llm_admin_state(ngx_http_llm_admin_of(mcf));
-    ngx_http_llm_admin_unlock(ngx_http_llm_admin_of(mcf));
-
-    ngx_http_llm_refresh_models(mcf);
-
-    /* removed, since this was done the last time */
-
-    for (i = mcf->models.nelts - mcf->nadded; i < mcf->models.nelts; i++) {
-
-        if (mcf->api_models[i].naming == 0) {
-            continue;
-        }
-
-        m = llm_admin_find_model(st, mcf->api_models[i].name);
-
-        if (m == NULL || !m->o.added) {
-            llm_zone_take_name(mcf->zone, i);
-        }
-    }
-
-    ngx_http_llm_refresh_models(mcf);
-
-    for (i = 0; i < st->n_models; i++) {
-        if (st->models[i].o.added) {
-            ngx_http_llm_admin_add_one(mcf, &st->models[i], log);
-        }
-    }
-
-    ngx_free(st);
-}
-
-
-/* Where the file is that the model has had.  One that is not there now, or is
-   broken, is one that cannot be loaded: the engine tries again. */
-
-static ngx_int_t
-ngx_http_llm_admin_added_file(ngx_http_llm_main_conf_t *mcf, ngx_uint_t i,
-    ngx_str_t *name, const char *file, char *path, ngx_log_t *log)
-{
-    llm_err_t  err;
-
-    *path = '\0';
-
-    if (*file
-        && ngx_http_llm_admin_resolve(mcf, i, file, path, &err) == LLM_OK)
-    {
-        return NGX_OK;
-    }
-
-    if (*file == '\0') {
-        llm_fail(&err, "it has no file");
-
-    } else if (ngx_strcmp(err.code, "file_not_found") == 0) {
-        (void) ngx_snprintf((u_char *) path, LLM_MAX_FILE, "%V/%s%Z",
-                            &ngx_http_llm_admin_of(mcf)->models, file);
-        path[LLM_MAX_FILE - 1] = '\0';
-
-    } else if (ngx_strcmp(err.code, "unusable_model") != 0) {
-        *path = '\0';
-    }
-
-    ngx_log_error(NGX_LOG_ERR, log, 0,
-                  "model \"%V\" of \"llm_admin\" with \"%s\" %s: %s", name,
-                  file, *path ? "cannot be loaded" : "is dropped", err.msg);
-
-    return *path ? NGX_OK : NGX_ERROR;
-}
-
-
-static void
-ngx_http_llm_admin_add_one(ngx_http_llm_main_conf_t *mcf,
-    const llm_admin_model_t *m, ngx_log_t *log)
-{
-    char                    text[LLM_NAME_TEXT];
-    ngx_int_t               i, other;
-    ngx_str_t               name;
-    ngx_uint_t              k;
-    llm_override_t          o;
-    ngx_http_llm_alias_t  **alias;
-    ngx_http_llm_model_t   *model;
-
-    name.data = (u_char *) m->name.data;
-    name.len = m->name.len;
-
-    i = ngx_http_llm_admin_find_added(mcf, llm_admin_str(&m->name));
-
-    if (i < 0) {
-        alias = mcf->aliases.elts;
-
-        for (k = 0; k < mcf->aliases.nelts; k++) {
-            if (ngx_http_llm_same_name(&alias[k]->name, &name)) {
-                break;
-            }
-        }
-
-        other = ngx_http_llm_pinned(mcf, &name);
-
-        if (other >= (ngx_int_t) (mcf->models.nelts - mcf->nadded)) {
-            model = mcf->models.elts;
-            ngx_log_error(NGX_LOG_WARN, log, 0,
-                          "model \"%V\" of \"llm_admin\" is dropped: it has "
-                          "\"%V\", which is the same name", &name,
-                          &model[other].name);
-            return;
-        }
-
-        if (k < mcf->aliases.nelts || other >= 0) {
-            ngx_log_error(NGX_LOG_WARN, log, 0,
-                          "model \"%V\" of \"llm_admin\" is dropped: the "
-                          "configuration has this name", &name);
-            return;
-        }
-
-        i = ngx_http_llm_admin_vacant(mcf);
-
-        if (i < 0) {
-            ngx_log_error(NGX_LOG_WARN, log, 0,
-                          "model \"%V\" of \"llm_admin\" is dropped: there "
-                          "are only %ui places for new models", &name,
-                          mcf->nadded);
-            return;
-        }
-    }
-
-    o = m->o;
-
-    if (ngx_http_llm_admin_added_file(mcf, i, &name, m->o.file, o.file, log)
-        != NGX_OK)
-    {
-        return;
-    }
-
-    if (llm_zone_naming(mcf->zone, i) == 0) {
-        ngx_memzero(text, sizeof(text));
-        ngx_memcpy(text, name.data, name.len);
-
-        llm_zone_give_name(mcf->zone, i, text, o.file);
-        ngx_http_llm_refresh_models(mcf);
-    }
-
-    llm_zone_set_override(mcf->zone, i, &o);
-
-    ngx_http_llm_admin_of(mcf)->told[i] = o.number;
-    ngx_http_llm_admin_of(mcf)->saved[i] = m->o;
-    ngx_http_llm_admin_of(mcf)->saved_names[i] = m->name;
-}
-
-
-void
-ngx_http_llm_admin_drop(ngx_http_llm_main_conf_t *mcf)
-{
-    uint32_t            i, n;
-    llm_admin_name_t    name;
-    llm_admin_state_t  *st;
-
-    ngx_http_llm_admin_lock(ngx_http_llm_admin_of(mcf));
-
-    st = ngx_http_llm_admin_change(ngx_http_llm_admin_of(mcf));
-    n = st->n_models;
-
-    for (i = n; i > 0; i--) {
-        name = st->models[i - 1].name;
-
-        if (st->models[i - 1].o.added
-            && ngx_http_llm_admin_find_added(mcf, llm_admin_str(&name)) < 0)
-        {
-            llm_admin_forget_model(st, llm_admin_str(&name));
-        }
-    }
-
-    if (st->n_models != n) {
-        ngx_http_llm_admin_changed(ngx_http_llm_admin_of(mcf));
-    }
-
-    ngx_http_llm_admin_unlock(ngx_http_llm_admin_of(mcf));
 }

@@ -16,6 +16,8 @@
 #define NGX_HTTP_LLM_ADMIN_POLL  20
 
 
+static void ngx_http_llm_admin_load_found(ngx_http_llm_admin_request_t *a,
+    const char *file);
 static int ngx_http_llm_admin_run_resolve(ngx_http_llm_admin_job_t *job);
 static void ngx_http_llm_admin_resolved(ngx_http_llm_admin_job_t *job);
 static void ngx_http_llm_admin_poll(ngx_event_t *ev);
@@ -52,7 +54,7 @@ ngx_http_llm_admin_command(ngx_http_llm_admin_request_t *a)
     a->kind = ngx_http_llm_admin_kinds[a->to.what];
 
     if (a->to.what == LLM_ADMIN_LOAD && a->body.given) {
-        ngx_http_llm_admin_find_file(a);
+        ngx_http_llm_admin_find_file(a, ngx_http_llm_admin_load_found);
 
     } else {
         (void) ngx_http_llm_admin_send(a, NULL, NULL);
@@ -63,7 +65,8 @@ ngx_http_llm_admin_command(ngx_http_llm_admin_request_t *a)
 /* ---- another file ---- */
 
 void
-ngx_http_llm_admin_find_file(ngx_http_llm_admin_request_t *a)
+ngx_http_llm_admin_find_file(ngx_http_llm_admin_request_t *a,
+    void (*found)(ngx_http_llm_admin_request_t *a, const char *file))
 {
     llm_err_t                  err;
     ngx_log_t                 *log;
@@ -87,6 +90,7 @@ ngx_http_llm_admin_find_file(ngx_http_llm_admin_request_t *a)
                                    : a->main->models.nelts - 1;
         job->run = ngx_http_llm_admin_run_resolve;
         job->done = ngx_http_llm_admin_resolved;
+        job->found = found;
 
         if (a->body.value.len) {
             ngx_memcpy(job->name, a->body.value.data, a->body.value.len);
@@ -127,12 +131,15 @@ ngx_http_llm_admin_resolved(ngx_http_llm_admin_job_t *job)
         return;
     }
 
-    if (job->request->model < 0) {
-        ngx_http_llm_admin_add_model(job->request, job->path);
-        return;
-    }
+    job->found(job->request, job->path);
+}
 
-    (void) ngx_http_llm_admin_send(job->request, job->path, job->path);
+
+static void
+ngx_http_llm_admin_load_found(ngx_http_llm_admin_request_t *a,
+    const char *file)
+{
+    (void) ngx_http_llm_admin_send(a, file, file);
 }
 
 

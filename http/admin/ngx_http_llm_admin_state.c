@@ -1,14 +1,10 @@
 /*
- * What llm_admin leaves behind: in shared memory, which all workers see and a
- * reload keeps, and with state= in a file, which outlives nginx.
- *
- * - Who creates the memory reads the file: the master, or nginx -t.  One that
- *   is torn, or is something else, is named in the log and not used, and kept
- *   beside the new one as FILE.bad.
- * - Any worker writes it, after each change (ngx_http_llm_admin_sync.c).
- * - What the engine has made of commands is in its zone, which belongs to one
- *   configuration.  Worker 0 looks at it and keeps it here, for the next
- *   configuration's engine; not when it is that of the last one.
+ * What the engine has made of commands is in its zone, which belongs to one
+ * configuration.  Worker 0 looks at it and keeps it in llm_admin's memory, for
+ * the next configuration's engine (ngx_http_llm_admin_begin.c); not when it is
+ * that of the last one.  With state= it is in a file, too, which outlives
+ * nginx; any worker writes it, after each change
+ * (ngx_http_llm_admin_sync.c).
  */
 
 #include "http/admin/ngx_http_llm_admin.h"
@@ -23,128 +19,11 @@
 #define NGX_HTTP_LLM_ADMIN_AGAIN  5000
 
 
-static void ngx_http_llm_admin_load(ngx_http_llm_admin_t *admin,
-    ngx_log_t *log);
-static void ngx_http_llm_admin_locate(ngx_http_llm_main_conf_t *mcf,
-    ngx_uint_t i, llm_override_t *o, ngx_log_t *log);
-static void ngx_http_llm_admin_apply(ngx_http_llm_main_conf_t *mcf,
-    ngx_log_t *log);
 static void ngx_http_llm_admin_timer(ngx_event_t *ev);
 static void ngx_http_llm_admin_saved(ngx_http_llm_admin_job_t *job);
 static void ngx_http_llm_admin_tell_all(ngx_http_llm_main_conf_t *mcf,
     ngx_log_t *log);
 
-
-/* ---- shared memory ---- */
-
-ngx_int_t
-ngx_http_llm_init_admin_zone(ngx_shm_zone_t *shm_zone, void *data)
-{
-    ngx_http_llm_admin_t *old = data;
-
-    ngx_http_llm_admin_t  *admin;
-
-    admin = shm_zone->data;
-    admin->shpool = (ngx_slab_pool_t *) shm_zone->shm.addr;
-
-    if (old) {
-        admin->sh = old->sh;
-        return NGX_OK;
-    }
-
-    if (shm_zone->shm.exists) {
-        admin->sh = admin->shpool->data;
-        return NGX_OK;
-    }
-
-    admin->sh = ngx_slab_calloc(admin->shpool,
-                                sizeof(ngx_http_llm_admin_shared_t));
-    if (admin->sh == NULL) {
-        return NGX_ERROR;
-    }
-
-    admin->shpool->data = admin->sh;
-    admin->sh->place = admin->place;
-
-    ngx_http_llm_admin_load(admin, shm_zone->shm.log);
-
-    return NGX_OK;
-}
-
-
-static void
-ngx_http_llm_admin_load(ngx_http_llm_admin_t *admin, ngx_log_t *log)
-{
-    char             *path;
-    llm_err_t         err;
-    ngx_file_info_t   fi;
-
-    path = (char *) admin->state.data;
-
-    if (admin->state.len == 0
-        || (ngx_file_info(path, &fi) == NGX_FILE_ERROR
-            && ngx_errno == NGX_ENOENT))
-    {
-        return;
-    }
-
-    llm_keys_which(path, &admin->sh->file);
-
-    if (llm_admin_read_file(&admin->sh->copies[0], path, &err) != LLM_OK) {
-        ngx_log_error(NGX_LOG_ERR, log, 0,
-                      "the state of \"llm_admin\" in \"%s\" is not used: %s",
-                      path, err.msg);
-        admin->sh->bad_file = 1;
-    }
-
-    admin->sh->known = admin->sh->copies[0];
-}
-
-
-void
-ngx_http_llm_admin_lock(ngx_http_llm_admin_t *admin)
-{
-    ngx_shmtx_lock(&admin->shpool->mutex);
-}
-
-
-void
-ngx_http_llm_admin_unlock(ngx_http_llm_admin_t *admin)
-{
-    ngx_shmtx_unlock(&admin->shpool->mutex);
-}
-
-
-llm_admin_state_t *
-ngx_http_llm_admin_state(ngx_http_llm_admin_t *admin)
-{
-    return &admin->sh->copies[admin->sh->active];
-}
-
-
-llm_admin_state_t *
-ngx_http_llm_admin_change(ngx_http_llm_admin_t *admin)
-{
-    llm_admin_state_t  *st;
-
-    st = &admin->sh->copies[!admin->sh->active];
-    *st = *ngx_http_llm_admin_state(admin);
-
-    return st;
-}
-
-
-void
-ngx_http_llm_admin_changed(ngx_http_llm_admin_t *admin)
-{
-    ngx_memory_barrier();
-    admin->sh->active = !admin->sh->active;
-    ngx_memory_barrier();
-    admin->sh->version++;
-}
-
-
-/* ---- what the engine has made ---- */
 
 static ngx_uint_t
 ngx_http_llm_admin_is_latest(ngx_http_llm_main_conf_t *mcf)
@@ -263,133 +142,6 @@ ngx_http_llm_admin_keep(ngx_http_llm_main_conf_t *mcf)
     }
 
     ngx_http_llm_admin_unlock(admin);
-}
-
-
-ngx_int_t
-ngx_http_llm_admin_zone(ngx_http_llm_main_conf_t *mcf,
-    ngx_slab_pool_t *shpool, ngx_log_t *log)
-{
-    ngx_uint_t             n;
-    ngx_http_llm_admin_t  *admin;
-
-    admin = ngx_http_llm_admin_of(mcf);
-    n = mcf->models.nelts;
-
-    if (admin == NULL) {
-        return NGX_OK;
-    }
-
-    admin->told = ngx_slab_calloc(shpool, n * sizeof(ngx_atomic_t));
-    admin->saved = ngx_slab_calloc(shpool, n * sizeof(llm_override_t));
-    admin->saved_names = ngx_slab_calloc(shpool,
-                                         n * sizeof(llm_admin_name_t));
-
-    if (admin->told == NULL || admin->saved == NULL
-        || admin->saved_names == NULL)
-    {
-        ngx_log_error(NGX_LOG_EMERG, log, 0,
-                      "no shared memory for \"llm_admin\"");
-        return NGX_ERROR;
-    }
-
-    ngx_http_llm_admin_apply(mcf, log);
-
-    return NGX_OK;
-}
-
-
-void
-ngx_http_llm_admin_renamed(ngx_http_llm_main_conf_t *mcf, ngx_uint_t model)
-{
-    ngx_http_llm_admin_t  *admin;
-
-    admin = ngx_http_llm_admin_of(mcf);
-
-    if (admin) {
-        admin->known[model].name = mcf->api_models[model].name;
-    }
-}
-
-
-/* a new zone begins with what was kept; a worker looks again whether there was
-   more since */
-
-static void
-ngx_http_llm_admin_apply(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
-{
-    ngx_uint_t                i;
-    llm_override_t            o;
-    ngx_http_llm_admin_t     *admin;
-    const llm_admin_model_t  *m;
-
-    admin = ngx_http_llm_admin_of(mcf);
-
-    if (admin->applied == admin->sh->version + 1) {
-        return;
-    }
-
-    admin->applied = admin->sh->version + 1;
-
-    for (i = 0; i < mcf->models.nelts - mcf->nadded; i++) {
-        ngx_memzero(&o, sizeof(llm_override_t));
-
-        ngx_http_llm_admin_lock(admin);
-
-        m = llm_admin_find_model(ngx_http_llm_admin_state(admin),
-                                 admin->known[i].name);
-        if (m && m->o.added) {
-            m = NULL;
-        }
-
-        if (m) {
-            o = m->o;
-        }
-
-        admin->saved[i] = o;
-
-        ngx_http_llm_admin_unlock(admin);
-
-        if (m) {
-            ngx_http_llm_admin_locate(mcf, i, &o, log);
-            llm_zone_set_override(mcf->zone, i, &o);
-            admin->told[i] = o.number;
-        }
-    }
-
-    ngx_http_llm_admin_add_again(mcf, log);
-}
-
-
-/* a file that cannot be used any more is as if it had not been named */
-
-static void
-ngx_http_llm_admin_locate(ngx_http_llm_main_conf_t *mcf, ngx_uint_t i,
-    llm_override_t *o, ngx_log_t *log)
-{
-    llm_err_t              err;
-    llm_override_t         named;
-    ngx_http_llm_model_t  *model;
-
-    if (o->file[0] == '\0') {
-        return;
-    }
-
-    named = *o;
-
-    if (ngx_http_llm_admin_resolve(mcf, i, named.file, o->file, &err)
-        == LLM_OK)
-    {
-        return;
-    }
-
-    o->file[0] = '\0';
-    model = mcf->models.elts;
-
-    ngx_log_error(NGX_LOG_ERR, log, 0,
-                  "model \"%V\" begins with the configuration's file, not "
-                  "with \"%s\" of \"llm_admin\": %s",
-                  &model[i].name, named.file, err.msg);
 }
 
 

@@ -5,23 +5,8 @@
 
 #include "http/conf/ngx_http_llm_conf.h"
 #include "http/conf/ngx_http_llm_model.h"
+#include "http/conf/ngx_http_llm_model_param.h"
 #include "http/conf/ngx_http_llm_param.h"
-
-
-typedef struct ngx_http_llm_param_s  ngx_http_llm_param_t;
-
-/* a parameter of llm_model: "name=value", or a flag */
-
-struct ngx_http_llm_param_s {
-    ngx_str_t                    name;          /* with its "=" */
-    char                      *(*set)(ngx_conf_t *cf,
-                                      ngx_http_llm_model_t *model,
-                                      ngx_http_llm_param_t *param,
-                                      ngx_str_t *value);
-    size_t                       offset;        /* in ngx_http_llm_model_t */
-    int64_t                      min;
-    int64_t                      max;
-};
 
 
 static char *ngx_http_llm_model_param(ngx_conf_t *cf,
@@ -48,15 +33,6 @@ static char *ngx_http_llm_model_range(ngx_conf_t *cf,
     ngx_http_llm_model_t *model, ngx_http_llm_param_t *param,
     ngx_str_t *value, int64_t n, const char *what, const char *unit);
 static char *ngx_http_llm_model_aliases(ngx_conf_t *cf,
-    ngx_http_llm_model_t *model, ngx_http_llm_param_t *param,
-    ngx_str_t *value);
-static char *ngx_http_llm_model_template(ngx_conf_t *cf,
-    ngx_http_llm_model_t *model, ngx_http_llm_param_t *param,
-    ngx_str_t *value);
-static char *ngx_http_llm_model_warmup(ngx_conf_t *cf,
-    ngx_http_llm_model_t *model, ngx_http_llm_param_t *param,
-    ngx_str_t *value);
-static char *ngx_http_llm_model_device(ngx_conf_t *cf,
     ngx_http_llm_model_t *model, ngx_http_llm_param_t *param,
     ngx_str_t *value);
 static char *ngx_http_llm_model_fp8(ngx_conf_t *cf,
@@ -505,110 +481,6 @@ ngx_http_llm_model_aliases(ngx_conf_t *cf, ngx_http_llm_model_t *model,
 
         p = comma + 1;
     }
-}
-
-
-static char *
-ngx_http_llm_model_template(ngx_conf_t *cf, ngx_http_llm_model_t *model,
-    ngx_http_llm_param_t *param, ngx_str_t *value)
-{
-    llm_err_t  err;
-
-    if (value->len == 0) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "empty \"template=\" of model \"%V\"",
-                           &model->name);
-        return NGX_CONF_ERROR;
-    }
-
-    model->template_path = *value;
-
-    if (ngx_conf_full_name(cf->cycle, &model->template_path, 1) != NGX_OK) {
-        return NGX_CONF_ERROR;
-    }
-
-    if (llm_template_file_check((char *) model->template_path.data, &err)
-        != LLM_OK)
-    {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "template of model \"%V\": %s",
-                           &model->name, err.msg);
-        return NGX_CONF_ERROR;
-    }
-
-    model->engine.template_path = (char *) model->template_path.data;
-
-    return NGX_CONF_OK;
-}
-
-
-static char *
-ngx_http_llm_model_warmup(ngx_conf_t *cf, ngx_http_llm_model_t *model,
-    ngx_http_llm_param_t *param, ngx_str_t *value)
-{
-    if (value->len == 0) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "empty \"warmup=\" of model \"%V\"",
-                           &model->name);
-        return NGX_CONF_ERROR;
-    }
-
-    model->warmup = *value;
-    model->engine.warmup = 1;
-
-    return ngx_conf_full_name(cf->cycle, &model->warmup, 1) == NGX_OK
-           ? NGX_CONF_OK : NGX_CONF_ERROR;
-}
-
-
-static char *
-ngx_http_llm_model_device(ngx_conf_t *cf, ngx_http_llm_model_t *model,
-    ngx_http_llm_param_t *param, ngx_str_t *value)
-{
-    ngx_uint_t  i;
-    ngx_str_t   rest;
-
-    static struct {
-        ngx_str_t   name;
-        ngx_uint_t  numbered;           /* a ":N" may follow */
-    } devices[] = {
-        { ngx_string("auto"), 0 },
-        { ngx_string("cpu"), 0 },
-        { ngx_string("cuda"), 1 },
-        { ngx_string("emu"), 0 },
-#ifdef LLM_TEST
-        { ngx_string("synthetic"), 1 },
-#endif
-        { ngx_null_string, 0 }
-    };
-
-    for (i = 0; devices[i].name.len; i++) {
-
-        if (ngx_strncmp(value->data, devices[i].name.data,
-                        devices[i].name.len)
-            != 0)
-        {
-            continue;
-        }
-
-        rest.data = value->data + devices[i].name.len;
-        rest.len = value->len - devices[i].name.len;
-
-        if (rest.len == 0
-            || (devices[i].numbered && rest.data[0] == ':'
-                && ngx_atoi(rest.data + 1, rest.len - 1) != NGX_ERROR))
-        {
-            model->engine.device = (char *) value->data;
-            return NGX_CONF_OK;
-        }
-    }
-
-    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                       "invalid value \"device=%V\" of model \"%V\", it must "
-                       "be \"auto\", \"cpu\", \"cuda\", \"cuda:N\" or "
-                       "\"emu\"", value, &model->name);
-
-    return NGX_CONF_ERROR;
 }
 
 

@@ -2,6 +2,7 @@
  * llm_model: the models of the configuration, and those that come and go.
  *
  *   ngx_http_llm_model.c    llm_model
+ *   ngx_http_llm_model_file.c   its files and devices
  *   ngx_http_llm_models.c   the models by name
  *   ngx_http_llm_model_check.c  their files checked
  *   ngx_http_llm_added.c    those that come and go

@@ -3,6 +3,7 @@
  *
  *   ngx_http_llm_metrics_conf.c        the module, llm_metrics
  *   ngx_http_llm_metrics_store.c       memory that is kept over reloads
+ *   ngx_http_llm_metrics_names.c       numbers of words and tenants in it
  *   ngx_http_llm_metrics_counters.c    counts in it, by what they are of
  *   ngx_http_llm_metrics_log.c         what a request adds
  *   ngx_http_llm_slo.c                 llm_slo
@@ -221,6 +222,9 @@ extern ngx_http_llm_stage_t  ngx_http_llm_metrics_stage;
 /* where a worker counts what it writes */
 ngx_atomic_t *ngx_http_llm_writes(ngx_http_llm_main_conf_t *mcf,
     ngx_uint_t worker);
+
+/* ngx_http_llm_metrics_names.c */
+
 /* the number of a word; those that find no room have one together */
 ngx_uint_t ngx_http_llm_word(ngx_http_llm_main_conf_t *mcf,
     const u_char *text, size_t len);

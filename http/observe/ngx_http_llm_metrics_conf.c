@@ -189,14 +189,12 @@ ngx_http_llm_merge_metrics_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 static ngx_int_t
 ngx_http_llm_init_metrics(ngx_cycle_t *cycle)
 {
-    ngx_http_llm_kept_t       *k;
     ngx_http_llm_main_conf_t  *mcf;
 
     mcf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_llm_module);
 
     if (mcf && mcf->worker) {
-        k = ngx_http_llm_stats(mcf)->shm_zone->data;
-        mcf->worker->writes = &k->writes[mcf->worker->n];
+        mcf->worker->writes = ngx_http_llm_writes(mcf, mcf->worker->n);
     }
 
     return NGX_OK;
