@@ -74,19 +74,29 @@ llm_zone_level(int32_t priority)
 }
 
 
-/* requests in flight from a level on */
+/* requests in flight of the levels from `level` to the one before `end` */
 
 static uint64_t
-llm_zone_from(const llm_zone_model_state_t *m, uint32_t epoch, uint32_t level)
+llm_zone_between(const llm_zone_model_state_t *m, uint32_t epoch,
+    uint32_t level, uint32_t end)
 {
     uint64_t  n, v;
 
-    for (n = 0; level < LLM_ZONE_LEVELS; level++) {
+    for (n = 0; level < end; level++) {
         v = atomic_load(&m->levels[level]);
         n += llm_tag(v) == epoch ? llm_count(v) : 0;
     }
 
     return n;
+}
+
+
+/* and of all from `level` on */
+
+static uint64_t
+llm_zone_from(const llm_zone_model_state_t *m, uint32_t epoch, uint32_t level)
+{
+    return llm_zone_between(m, epoch, level, LLM_ZONE_LEVELS);
 }
 
 
@@ -103,7 +113,9 @@ llm_zone_queue(const llm_zone_t *z, int32_t priority)
  * The place is taken first, so `waiting` is never too small.
  *
  * It is in its level already, with `same` before it: of those that come at the
- * same time to one place that somebody can be made to give up, one gets it.
+ * same time to one place that a less urgent request can be made to give up, one
+ * gets it.  Without a less urgent request nobody gives way: a call that is late
+ * finds the places taken by equals that came after it, and waits.
  */
 
 static int
@@ -111,7 +123,7 @@ llm_zone_admit_to(llm_zone_t *z, uint32_t model, uint32_t epoch,
     int32_t priority, uint32_t same)
 {
     int                      rc, preempts;
-    uint32_t                 old;
+    uint32_t                 old, level;
     llm_zone_model_state_t  *m;
 
     m = &z->models[model];
@@ -121,9 +133,11 @@ llm_zone_admit_to(llm_zone_t *z, uint32_t model, uint32_t epoch,
         return rc;
     }
 
+    level = llm_zone_level(priority);
+
     preempts = same < m->parallel
-               && same + llm_zone_from(m, epoch, llm_zone_level(priority) + 1)
-                  < m->parallel;
+               && llm_zone_between(m, epoch, 0, level)
+               && same + llm_zone_from(m, epoch, level + 1) < m->parallel;
 
     rc = llm_count_in(&z->waiting, epoch,
                       preempts ? UINT32_MAX : llm_zone_queue(z, priority),
