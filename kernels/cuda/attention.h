@@ -49,6 +49,10 @@ typedef struct {
     int               bf16;             /* type of out; K, V and P are f16 */
 } llm_att_args_t;
 
+/* attention_N.cu: heads of at most DK and DV elements */
+template<int DK, int DV> void llm_att_launch(llm_cuda_t *d,
+    const llm_kv_t *kv, const llm_att_args_t &a);
+
 /* attention_latent.cu: attention of heads that are latent, but for the merging
    of splits */
 void llm_cuda_latent(llm_cuda_t *d, const llm_kv_t *kv,
