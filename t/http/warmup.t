@@ -110,7 +110,8 @@ $t->stop;
 
 $t = LLM::Test->new(model => 'llm_model demo '
     . LLM::Test::random_model(2, 40960) . ' threads=1'
-    . ' warmup=%%DIR%%/warm.jsonl default;');
+    . ' warmup=%%DIR%%/warm.jsonl default; llm_queue 64 timeout='
+    . 60 * $LLM::Test::SLOW . 's;');
 $t->write_file('warm.jsonl', join '', map {
     encode_json({ prompt => [ map { $_ % 900 + 50 } $_ .. $_ + 6000 ],
                   tenant => 'x' }) . "\n" } 1 .. 6);
