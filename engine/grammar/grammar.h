@@ -20,7 +20,7 @@
 #define LLM_GRAMMAR_H
 
 #include "engine/base/flat.h"
-#include "engine/grammar/regex.h"
+#include "engine/grammar/regex/regex.h"
 #include "engine/text/vocab/vocab.h"
 
 /* ---- building ---- */
@@ -132,11 +132,12 @@ int llm_gn_schema(llm_gram_build_t *b, const llm_flat_t *schema,
    `end` is not in it; end.len 0: JSON as ever */
 int llm_gn_schema_part(llm_gram_build_t *b, const llm_flat_t *document,
     const llm_flat_t *part, llm_str_t end, llm_gn_t *node, llm_err_t *err);
-/* schema_near.c: the same without the keywords that are not supported, or that
-   nothing matches for, if there are few: what the schema allows is allowed, and something else, too */
+/* schema/near.c: the same without the keywords that are not supported, or
+   because of which nothing matches, if there are few: what the schema allows is
+   allowed, and something else, too */
 int llm_gn_schema_near(llm_gram_build_t *b, const llm_flat_t *document,
     const llm_flat_t *part, llm_str_t end, llm_gn_t *node, llm_err_t *err);
-/* schema_close.c: a copy of a schema whose objects, or if it is not to be deep
+/* schema/close.c: a copy of a schema whose objects, or if it is not to be deep
    the outermost alone, have no other properties than those that they name;
    LLM_ABSENT: it is the same */
 int llm_schema_close(const llm_flat_t *schema, int deep, llm_buf_t *out);

@@ -10,7 +10,7 @@
 #define LLM_GRAMMAR_INTERNAL_H
 
 #include "engine/grammar/grammar.h"
-#include "engine/grammar/regex_internal.h"
+#include "engine/grammar/regex/internal.h"
 
 typedef enum {
     LLM_NODE_NONE = 0,

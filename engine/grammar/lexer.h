@@ -12,7 +12,7 @@
 #ifndef LLM_LEXER_H
 #define LLM_LEXER_H
 
-#include "engine/grammar/regex_internal.h"
+#include "engine/grammar/regex/internal.h"
 
 #define LLM_LEX_DEAD   0
 #define LLM_LEX_FINAL  1                /* the string of JSON is over */

@@ -148,25 +148,6 @@ llm_gram_json_object(const llm_toktree_t *tree, llm_err_t *err)
 
 
 llm_gram_t *
-llm_gram_schema(const llm_flat_t *schema, const llm_toktree_t *tree,
-    llm_err_t *err)
-{
-    int                rc;
-    llm_gn_t           root;
-    llm_gram_build_t  *b;
-
-    b = llm_reader_build(err);
-    if (b == NULL) {
-        return NULL;
-    }
-
-    rc = llm_gn_schema(b, schema, &root, err);
-
-    return llm_reader_finish(b, rc, root, tree, err);
-}
-
-
-llm_gram_t *
 llm_gram_gbnf(const char *text, size_t len, const llm_toktree_t *tree,
     llm_err_t *err)
 {

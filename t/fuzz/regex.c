@@ -3,7 +3,7 @@
  * what it matches does not depend on how it is asked.
  */
 
-#include "engine/grammar/regex.h"
+#include "engine/grammar/regex/regex.h"
 
 #include <stdio.h>
 

@@ -32,10 +32,11 @@ my %height = map { $glue[$_] => $_ } 0 .. $#glue;
 my @floors = (
     [ 'engine/base' ],
     [ 'kernels', 'engine/llm.h' ],
-    [ 'kernels/cpu', 'kernels/cuda', 'engine/gguf', 'engine/ipc' ],
+    [ 'kernels/cpu', 'kernels/cuda', 'engine/gguf', 'engine/ipc',
+      'engine/grammar/regex' ],
     [ 'engine/text/vocab', 'engine/sample', 'engine/model', 'engine/api' ],
     [ 'engine/text/jinja', 'engine/emit', 'engine/grammar' ],
-    [ 'engine/text/chat', 'engine/sched' ],
+    [ 'engine/text/chat', 'engine/sched', 'engine/grammar/schema' ],
     [ 'engine/prepare' ],
     [ 'engine/serve' ],
     [ 'engine/cli', '.', @glue ],

@@ -3,7 +3,7 @@
  * same, and what PCRE2 does not have by hand.
  */
 
-#include "engine/grammar/regex_internal.h"
+#include "engine/grammar/regex/internal.h"
 #include "t/unit/grammar_vocab.h"
 #include "t/unit/tap.h"
 

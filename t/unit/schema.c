@@ -6,7 +6,7 @@
 #include "engine/api/json.h"
 #include "engine/grammar/grammar.h"
 #include "engine/grammar/lexer.h"
-#include "engine/grammar/schema_internal.h"
+#include "engine/grammar/schema/internal.h"
 #include "t/unit/tap.h"
 #include "t/unit/tiny_vocab.h"
 
