@@ -247,7 +247,7 @@ SKIP: {
     open my $f, '<', $list or die "$list: $!";
     my @sources = grep { !m{^engine/text/jinja/} }
                   split ' ', do { local $/; <$f> };
-    my (%defined, %wanted);
+    my (%defined, %wanted, %object);
 
     # the CUDA backend's own, as the emulator has them
 
@@ -261,7 +261,13 @@ SKIP: {
 
         $object =~ s/\.\w+$/.o/;
 
-        for (qx(nm "$object")) {
+        $object{$source} = $object;
+    }
+
+    my $symbols = symbols(values %object);
+
+    for my $source (@sources) {
+        for (@{ $symbols->{$object{$source}} }) {
             $defined{$1} = $source if / [TDBRC] (\w+)$/;
             $wanted{$source}{$1} = 1 if / U (\w+)$/;
         }
@@ -300,8 +306,10 @@ SKIP: {
 
     my (%defined, %wanted, %calls, @up);
 
+    my $symbols = symbols(values %object);
+
     for my $file (sort keys %object) {
-        for (qx(nm "$object{$file}")) {
+        for (@{ $symbols->{$object{$file}} }) {
             $defined{$1} = $file if / [TDBRC] (\w+)$/;
             $wanted{$file}{$1} = 1 if / U (\w+)$/;
         }
@@ -381,6 +389,21 @@ SKIP: {
 
 is(join('; ', circles({ a => ['b'], b => ['c'], c => ['b', 'd'], d => [] })),
    'b c', 'a circle is found');
+
+
+# lines of nm by object; one call for all, as a process for each takes long
+
+sub symbols {
+    my %of;
+
+    open my $nm, '-|', 'nm', '-A', '-g', @_ or die "nm: $!";
+
+    while (<$nm>) {
+        push @{ $of{$1} }, $2 if /^(.*?):(.*)\n$/;
+    }
+
+    return \%of;
+}
 
 
 # Tarjan's strongly connected components that are more than one file
