@@ -1,5 +1,5 @@
 /*
- * What is asked of llm_admin: paths and bodies; see admin.h.
+ * Requests to llm_admin: their paths and bodies; see admin.h.
  */
 
 #include "engine/api/admin.h"
@@ -40,7 +40,7 @@ llm_admin_word(llm_admin_what_t what)
 
 /* ---- paths ---- */
 
-/* *rest is what is behind "NAME/"; 0: the path is not below it */
+/* *rest: what follows "NAME/"; returns 0 if the path is not below "NAME/" */
 
 static int
 llm_admin_starts(llm_str_t path, const char *name, llm_str_t *rest)
@@ -138,7 +138,7 @@ llm_admin_is_blank(const char *text, size_t len)
 }
 
 
-/* what is not known would be a wish that is not heard */
+/* an unknown member is refused: otherwise it would be ignored silently */
 
 static int
 llm_admin_read_member(llm_admin_body_t *b, llm_str_t key,
@@ -190,7 +190,7 @@ llm_admin_read_body(llm_admin_body_t *b, const char *text, size_t len,
     memset(b, 0, sizeof(llm_admin_body_t));
     llm_buf_init(&b->flat, 0);
 
-    /* as in requests to llm_api; but a name is never mended */
+    /* as in requests to llm_api, except that names are never mended */
 
     mark = llm_json_mark(text, len);
     text += mark;

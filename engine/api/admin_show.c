@@ -32,7 +32,7 @@ llm_admin_end_list(llm_buf_t *out)
 }
 
 
-/* an object; behind another one if there is one */
+/* opens an object, after a comma if another object precedes it */
 
 static void
 llm_admin_open(llm_buf_t *out)

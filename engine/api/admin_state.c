@@ -1,7 +1,6 @@
 /*
- * What llm_admin leaves behind: aliases that it has set, models that it has
- * added, or that have another file, are stopped or drain.  As a file
- * (sealed.h):
+ * The state of llm_admin: aliases that it has set, and models that it has
+ * added, stopped, told to drain, or given another file.  As a file (sealed.h):
  *
  *   {"state_of": "llm_admin"}
  *   {"alias": "chat", "model": "demo-2"}
@@ -20,7 +19,7 @@
 
 #include <strings.h>
 
-/* a byte may take six in JSON */
+/* JSON may write one byte as six */
 #define LLM_ADMIN_LINE  (6 * (LLM_ADMIN_NAME + LLM_MAX_FILE) + 256)
 
 
@@ -337,7 +336,7 @@ llm_admin_same_state(const llm_admin_state_t *a, const llm_admin_state_t *b)
 }
 
 
-/* their alias of this name, unless ours was changed, too */
+/* takes their alias of this name, unless ours was changed, too */
 
 static void
 llm_admin_merge_alias(llm_admin_state_t *ours, const llm_admin_state_t *base,
@@ -359,7 +358,7 @@ llm_admin_merge_alias(llm_admin_state_t *ours, const llm_admin_state_t *base,
 }
 
 
-/* a model that they have removed, unless ours was changed, too */
+/* removes a model that they have removed, unless ours was changed, too */
 
 static void
 llm_admin_merge_removed(llm_admin_state_t *ours,
@@ -523,7 +522,7 @@ llm_admin_read_line(llm_admin_state_t *st, const llm_flat_t *line)
 
     memset(&o, 0, sizeof(o));
 
-    /* an older nginx-llm has written no "added" */
+    /* files of older versions have no "added" */
 
     if (llm_flat_get(line, "added")
         && llm_admin_bool(line, "added", &o.added) != LLM_OK)

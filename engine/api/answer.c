@@ -1,9 +1,9 @@
 /*
  * The answer of one request: what all endpoints do with the engine's events.
- * In a stream the endpoint's event writer makes frames of them; otherwise
- * they are kept for its body writer (body.c).
+ * In a stream the endpoint's event writer makes frames of them; otherwise they
+ * are kept for its body writer (body.c).
  *
- * An llm_api_t is one block of memory; what a body gathers is beside it in
+ * An llm_api_t is one block of memory; events that are kept for a body are in
  * an arena that it owns.
  */
 
@@ -15,7 +15,7 @@
 #define LLM_API_MAX_ANSWER  (16 << 20)
 
 
-/* copies to *p and moves that behind the copy */
+/* copies data to *p and moves *p past the copy */
 
 static llm_str_t
 llm_api_put(char **p, const char *data, size_t len)
@@ -71,13 +71,13 @@ llm_api_create(const llm_api_reader_t *rd)
 
     a->max_answer = conf->max_answer ? conf->max_answer : LLM_API_MAX_ANSWER;
 
-    /* a block of the arena may be larger than the events in it */
+    /* the arena's blocks may be larger than the events in them */
 
     llm_arena_init(&a->kept, a->max_answer * LLM_API_VECTORS * 2 + (4 << 20));
 
     p = (char *) (a->choices + a->n_choices);
 
-    /* first, for it is aligned */
+    /* own comes first, because it must be aligned */
 
     a->own = p;
     (void) llm_api_put(&p, rd->own.data, rd->own.len);
@@ -249,7 +249,8 @@ llm_api_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out,
             return LLM_OK;
         }
 
-        /* the ids of a prompt are told at once, in a stream, too */
+        /* the ids of a prompt are reported as soon as they come, in a stream,
+           too */
 
         if (llm_api_is_prompt(ev) && a->endpoint->keep == NULL) {
             if (llm_api_gather(a, ev, err) != LLM_OK) {

@@ -3,12 +3,12 @@
  * out.  Runs in the worker's event loop: no tensor, no nginx, no blocking;
  * llm_api_parse() shares nothing and runs in any thread.
  *
- * A llm_api_t is one request: parse() makes it, and from the engine's events
- * it writes bytes for the client.  It owns its memory (one block) and what it
- * gathers for an answer that is not streamed.
+ * A llm_api_t is one request: llm_api_parse() makes it, and it turns the
+ * engine's events into bytes for the client.  It owns its memory: one block,
+ * and an arena with the events of an answer that is not streamed.
  *
- * Invariant: frames are built from prepared pieces, without a JSON tree;
- * every error body has message, type, param and code.
+ * Invariant: frames are built from prepared pieces, without a JSON tree; every
+ * error body has message, type, param and code.
  */
 
 #ifndef LLM_API_H
@@ -24,50 +24,50 @@
 #include "engine/base/version.h"
 #include "engine/llm.h"
 
-/* one of the API's: see endpoint.h */
+/* see endpoint.h */
 typedef struct llm_api_endpoint_s  llm_api_endpoint_t;
 
 /* a model as users name it */
 typedef struct {
-    llm_str_t          name;            /* len 0: there is none, it will come
-                                           and go: see llm_zone_give_name() */
+    llm_str_t          name;            /* len 0: no model has this index now,
+                                           see llm_zone_give_name() */
     const llm_str_t   *aliases;
     uint32_t           n_aliases;
     uint32_t           is_default;
     int32_t            max_tokens;      /* default of requests that name
                                            none; -1: what is left */
     int64_t            created;         /* seconds since 1970 */
-    uint32_t           weights_fp8;     /* weights=fp8 and kv=fp8: its answers
-                                           are others with them */
+    uint32_t           weights_fp8;     /* weights=fp8 and kv=fp8, which change
+                                           the model's answers */
     uint32_t           kv_fp8;
     llm_str_t          owner;
     llm_str_t          deprecated;      /* dates as they were written; len 0:
-                                           none */
+                                           not given */
     llm_str_t          sunset;
-    int64_t            sunset_time;     /* seconds since 1970: from then on the
-                                           model is not there; 0: none */
+    int64_t            sunset_time;     /* seconds since 1970; from then on the
+                                           model is refused; 0: never */
     llm_str_t          successor;       /* a name, or len 0 */
-    uint32_t           naming;          /* of the name; 0: it is the
-                                           configuration's */
+    uint32_t           naming;          /* version of the name in the zone; 0:
+                                           the name is the configuration's */
 } llm_api_model_t;
 
-/* an alias that leads where a rule says, for one request; unlike those of a
-   model it may lead to another one in the next request */
+/* an alias whose model a rule chooses, request by request */
 typedef struct {
     llm_str_t          name;
     llm_str_t          value;           /* a model's name or alias, exactly;
-                                           empty: this request has no such
-                                           alias */
-    uint32_t           granted;         /* the client's key names it: it may be
-                                           used wherever it leads */
+                                           empty: the alias does not exist for
+                                           this request */
+    uint32_t           granted;         /* the client's key names the alias, so
+                                           any model that it stands for is
+                                           allowed */
 } llm_api_alias_t;
 
 /*
- * Members that requests get if they do not name them (llm_defaults): the text
- * of an object, of which each member is one that some endpoint's requests
- * may have, with such a value.  A request that names a member, or another one
- * that says the same, does not get it; null is not a value.  NULL and *err if
- * it is not that.
+ * Members that requests get if they do not name them (llm_defaults).  The text
+ * is a JSON object; each of its members, with its value, must be valid in the
+ * requests of some endpoint.  A request that names a member, or another member
+ * with the same meaning, does not get the default; null is not a value.  NULL
+ * and *err if the text is wrong.
  */
 typedef struct llm_api_preset_s  llm_api_preset_t;
 
@@ -80,53 +80,54 @@ typedef struct {
     const llm_api_model_t  *models;
     uint32_t                n_models;
     uint64_t                allowed;    /* bit for each model */
-    uint64_t                denied;     /* those of them that the client's key
-                                           is not for */
-    int32_t                 fallback;   /* index, or -1 */
+    uint64_t                denied;     /* allowed models that the client's key
+                                           does not permit */
+    int32_t                 fallback;   /* index of the default model, or -1 */
     int32_t                 cap;        /* llm_max_tokens; -1: none */
     llm_str_t               id;         /* of this request: letters, digits */
-    llm_str_t               model;      /* if the endpoint takes no body: the
-                                           model that was asked for, or
-                                           empty */
+    llm_str_t               model;      /* model asked for if the endpoint
+                                           takes no body, or empty */
     int64_t                 now;        /* seconds since 1970 */
-    llm_zone_t             *zone;       /* says what is known of the models;
-                                           NULL: nothing is */
+    llm_zone_t             *zone;       /* source of the models' state; NULL:
+                                           the state is unknown */
     size_t                  max_answer; /* most bytes of an answer that is not
                                            streamed; 0: 16 MB */
     const llm_api_alias_t  *aliases;
     uint32_t                n_aliases;
-    llm_str_t              *alias;      /* NULL, or gets the alias that was
-                                           asked for, a model's or one of
-                                           these, as it is there */
-    const llm_api_preset_t  *preset;    /* NULL, or defaults of requests */
-    llm_buf_t              *guard;      /* NULL, or gets what a guard is to see
-                                           of a request that needs a model: see
-                                           llm_api_guard_head() */
+    llm_str_t              *alias;      /* gets the alias that was asked for, a
+                                           model's or one of aliases, as it is
+                                           spelt there; may be NULL */
+    const llm_api_preset_t  *preset;    /* defaults of requests, or NULL */
+    llm_buf_t              *guard;      /* gets what a guard is told of a
+                                           request that needs a model, see
+                                           llm_api_guard_head(); NULL if there
+                                           is no guard */
 } llm_api_conf_t;
 
-/* what a log may have of a request */
+/* most bytes of what a log gets from a request */
 #define LLM_API_LOG_USER      512
 #define LLM_API_LOG_METADATA  16384
 
 typedef struct llm_api_s  llm_api_t;
 
-/* where a request goes */
+/* the endpoint of a request */
 typedef struct {
     const llm_api_endpoint_t  *endpoint;
-    const llm_api_endpoint_t  *path;    /* one at this path, by whatever
-                                           method: for the form of errors */
+    const llm_api_endpoint_t  *path;    /* an endpoint at this path, whatever
+                                           the method: it decides the form of
+                                           errors */
     llm_str_t                  name;    /* "chat/completions" */
-    uint32_t                   scope;   /* that a key needs for it */
-    llm_str_t                  rest;    /* what follows the endpoint's path:
-                                           a model's id */
+    uint32_t                   scope;   /* scope that a key needs */
+    llm_str_t                  rest;    /* what follows the endpoint's path: a
+                                           model's id */
     char                       allow[64];
 } llm_api_route_t;
 
 /*
- * Finds the endpoint of a path behind the location's prefix
- * ("chat/completions", "v1/models/demo", already URL-decoded) and of a
- * method.  LLM_ERROR: there is none (404), or, if allow is not empty, only
- * for the methods named there (405).
+ * Finds the endpoint of a path after the location's prefix
+ * ("chat/completions", "v1/models/demo", already URL-decoded) and of a method.
+ * LLM_ERROR: there is none (404), or, if allow is not empty, only for the
+ * methods named there (405).
  */
 int llm_api_route(llm_str_t path, llm_str_t method, llm_api_route_t *to);
 /* is the path the location's prefix itself, or its "v1"? */
@@ -134,39 +135,39 @@ int llm_api_is_root(llm_str_t path);
 /* all endpoints in JSON, their paths below base ("/v1") */
 int llm_api_index(llm_str_t base, llm_buf_t *out);
 
-/* does the endpoint take no body?  Then its request is parsed all the same,
-   from conf alone */
+/* does the endpoint take no body?  llm_api_parse() still makes a request, from
+   conf alone */
 int llm_api_bodiless(const llm_api_endpoint_t *ep);
-/* does the endpoint answer at once, without a body and without the engine? */
+/* does the endpoint answer at once, needing neither a body nor the engine? */
 int llm_api_answers(const llm_api_endpoint_t *ep);
-/* a header for the request's id beside x-request-id, or NULL; ep may be
-   NULL */
+/* header that gets the request's id in addition to x-request-id, or NULL; ep
+   may be NULL */
 const char *llm_api_id_header(const llm_api_endpoint_t *ep);
-/* if the endpoint answers at once, the body of its answer; LLM_ERROR and *err
-   if there is none */
+/* the body of an endpoint that answers at once; LLM_ERROR and *err if it
+   fails */
 int llm_api_answer(const llm_api_endpoint_t *ep, const llm_api_conf_t *conf,
     llm_str_t rest, llm_buf_t *out, llm_err_t *err);
 
 /*
  * Parses a body to a flat request: *msg gets llm_request_t and its bytes; the
  * caller sets head.slot, tenant, the tenant's salt, priority and deadlines
- * (priority and salt have what the body asked for, 0 without).  NULL: *err
- * has all that the error body needs (400, 404 for the model, 413 when *msg's
- * limit is too small, 500 for no memory).
+ * (priority and salt have what the body asked for, or 0).  NULL: *err has all
+ * that the error body needs (400, 404 for the model, 413 when *msg's limit is
+ * too small, 500 for no memory).
  *
  * Unknown fields are ignored, null counts as absent, of equal keys the last
  * one counts.  Known fields that cannot be served are refused unless they are
- * null, false or empty.  max_completion_tokens precedes max_tokens; -1 is what
- * the context leaves; 0 is refused in chats and generates nothing in
- * completions, whose default is 16 if the model has none.  Empty stop strings
- * are left out; there may be LLM_MAX_STOPS others.  With tool_choice "none"
- * the prompt has no tools; functions and function_call are read as tools and
- * tool_choice.  A trailing assistant message with text and without
- * tool calls is continued unless continue_final_message or
- * add_generation_prompt forbid it.  reasoning_effort and enable_thinking, or
- * what "thinking" and "reasoning" say of them, are added to
- * chat_template_kwargs if those do not name them; the effort "none" turns
- * thinking off.  10.0 is an integer.
+ * null, false or empty.  max_completion_tokens precedes max_tokens; -1 means
+ * as many as the context allows; 0 is refused in chats and generates nothing
+ * in completions, whose default is 16 if the model has none.  Empty stop
+ * strings are left out; at most LLM_MAX_STOPS others are allowed.  With
+ * tool_choice "none" the prompt has no tools; functions and function_call are
+ * read as tools and tool_choice.  A trailing assistant message with text and
+ * without tool calls is continued unless continue_final_message or
+ * add_generation_prompt forbid it.  reasoning_effort and enable_thinking,
+ * given directly or by "thinking" or "reasoning", are added to
+ * chat_template_kwargs if that does not name them; the effort "none" turns
+ * thinking off. 10.0 is an integer.
  */
 llm_api_t *llm_api_parse(const llm_api_endpoint_t *ep,
     const llm_api_conf_t *conf, const char *body, size_t len, llm_buf_t *msg,
@@ -174,13 +175,13 @@ llm_api_t *llm_api_parse(const llm_api_endpoint_t *ep,
 void llm_api_free(llm_api_t *a);
 
 /*
- * A file of requests that a model runs before it is ready (warmup=FILE): on
- * each line one as a client would send it to chat/completions (it has
- * "messages") or completions ("prompt"), and beside that "tenant", for only
- * requests of the same tenant share what is computed.  Empty lines and those
- * that begin with "#" are skipped.  take() gets each as a message, valid
- * during the call, that ends with its first token; its tenant is to be set.
- * LLM_ERROR and *err, which names the line.
+ * Reads a file of requests that a model runs before it is ready (warmup=FILE).
+ * Each line is a request as a client would send it to chat/completions (with
+ * "messages") or completions (with "prompt").  It may also name a "tenant",
+ * because only requests of the same tenant share computed prefixes.  Empty
+ * lines and lines that begin with "#" are skipped.  take() gets each request
+ * as a message that is valid during the call and ends after its first token;
+ * take() sets the message's tenant.  LLM_ERROR and *err, which names the line.
  */
 #define LLM_WARMUP_BYTES  (64u << 20)   /* most bytes of a file */
 typedef int (*llm_warmup_pt)(void *data, llm_request_t *msg, llm_str_t tenant,
@@ -191,55 +192,56 @@ int llm_api_warmup(const char *path, const llm_api_conf_t *conf,
 /*
  * The beginning of the JSON object that a guard gets, which conf->guard goes
  * on with: {"request_id": ..., "endpoint": its path, "model": the name that
- * was resolved, "tenant": ... or null if it is empty; behind them come all
- * members of the client's object, but for these four.
+ * was resolved, "tenant": ... or null if it is empty; then follow all members
+ * of the client's object except these four.
  */
 int llm_api_guard_head(const llm_api_t *a, const llm_api_conf_t *conf,
     llm_str_t request_id, llm_str_t tenant, llm_buf_t *out);
 
 int llm_api_is_stream(const llm_api_t *a);
-/* adds to a line of the log what a request asks for: ", stream, max_tokens 5,
-   temperature 0.7", and what of its sampling has no effect; nothing of its
-   text.  Failures are remembered by the buffer. */
+/* describes a request in a line of the log: ", stream, max_tokens 5,
+   temperature 0.7", and sampling parameters that have no effect; none of the
+   request's text.  If memory ends, out->failed is set. */
 void llm_api_arrival(const llm_request_t *msg, llm_buf_t *out);
-/* for the log, empty if there is none: the request's "user", or else its
-   "safety_identifier", in LLM_API_LOG_USER bytes, and its "metadata" as JSON,
-   or "{}" if that has more than LLM_API_LOG_METADATA; valid as long as a */
+/* for the log, or empty: the request's "user", or else its
+   "safety_identifier", cut to LLM_API_LOG_USER bytes; and its "metadata" as
+   JSON, or "{}" if that is longer than LLM_API_LOG_METADATA.  Both are valid
+   as long as a. */
 llm_str_t llm_api_user(const llm_api_t *a);
 llm_str_t llm_api_metadata(const llm_api_t *a);
 uint32_t llm_api_model(const llm_api_t *a);
 
 /*
- * The index of a model: by exact name, alias, ignoring case, unique part of a
- * name, fallback; an empty name means the default.  Of conf->aliases one is
- * found exactly, behind all models' names and aliases, or else ignoring case,
- * again behind them; it leads to a model, never to another one of them.  -1
- * and *err if there is none (404 model_not_found), if it is denied (403
- * model_not_allowed), whichever way led to it but a granted alias, or if its
- * sunset is over (404, with its successor).
+ * The index of a model by a name a client has sent.  Names are tried in this
+ * order: exact name, alias, name ignoring case, unique part of a name,
+ * fallback; an empty name means the default.  An exact match in conf->aliases
+ * comes after all models' names and aliases, a match ignoring case again after
+ * those; such an alias stands for a model, never for another alias. -1 and
+ * *err if there is no such model (404 model_not_found), if it is denied (403
+ * model_not_allowed) and was not named by a granted alias, or if its sunset is
+ * over (404, with its successor).
  */
 int32_t llm_api_resolve(const llm_api_conf_t *conf, llm_str_t name,
     llm_err_t *err);
-/* where conf->aliases[i] leads; -1: to no model of the location */
+/* the model that conf->aliases[i] stands for; -1: none of the location's */
 int32_t llm_api_alias_model(const llm_api_conf_t *conf, uint32_t i);
-/* which of conf->aliases has this name, that *conf->alias got; -1: none */
+/* the index in conf->aliases of the name that *conf->alias got; -1: none */
 int32_t llm_api_alias_index(const llm_api_conf_t *conf, llm_str_t name);
-/* a bit for each model of which the key has neither the name nor an alias */
+/* a bit for each model that the key names neither by name nor by alias */
 uint64_t llm_api_denied(const llm_key_t *k, const llm_api_model_t *models,
     uint32_t n_models);
 
 /*
- * In a stream, appends the SSE frames of this event, if it has any.
- * Otherwise the event is kept for llm_api_body_next(), and an answer that
- * becomes larger than max_answer is an error (400, answer_too_large); so it
- * is in a stream whose end says the whole answer again.  An
- * ERROR event after START in a stream becomes an error frame; before START,
- * or without streaming, it fills *err and returns LLM_ERROR, so that the
- * answer can have an error status.  LLM_ERROR with status 500 if there is no
- * memory.
+ * In a stream, appends the SSE frames of this event, if it has any.  Otherwise
+ * the event is kept for llm_api_body_next(), and an answer that becomes larger
+ * than max_answer is an error (400, answer_too_large).  The same bound holds
+ * for streams whose last event repeats the whole answer.  An ERROR event after
+ * START in a stream becomes an error frame; before START, or without
+ * streaming, it fills *err and returns LLM_ERROR, so that the answer can have
+ * an error status.  LLM_ERROR with status 500 if there is no memory.
  *
- * A chat stream begins with the role of every choice, at START, or, if token
- * ids were asked for, with the ids of its prompt.  Logprobs: NaN becomes null
+ * A chat stream begins with the role of every choice: at START, or, if token
+ * ids were asked for, when the prompt's ids come.  Logprobs: NaN becomes null
  * (the first token of an echoed prompt); token_ids are in the choice if they
  * were asked for.
  */
@@ -248,18 +250,18 @@ int llm_api_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out,
 
 /*
  * The body of an answer that is not streamed, once DONE has come: appends to
- * out until it has max bytes, or little more.  LLM_OK: that was the end;
+ * out until it has max bytes or slightly more.  LLM_OK: that was the end;
  * LLM_MORE: there is more, call again; LLM_ERROR: no memory.
  */
 int llm_api_body_next(llm_api_t *a, size_t max, llm_buf_t *out);
 
-/* figures for nginx's variables, valid at any time: tokens are those of the
-   events so far */
+/* figures for nginx's variables, valid at any time; tokens are counted from
+   the events so far */
 typedef struct {
     uint32_t     prompt_tokens;
     uint32_t     cached_tokens;
     uint32_t     completion_tokens;
-    uint32_t     reasoning_tokens;      /* of these */
+    uint32_t     reasoning_tokens;      /* part of completion_tokens */
     uint64_t     queue_us;
     uint64_t     ttft_us;
     uint64_t     total_us;
@@ -269,33 +271,36 @@ typedef struct {
 void llm_api_usage(const llm_api_t *a, llm_api_usage_t *u);
 
 /*
- * {"error": {...}}; type follows from status.  An endpoint may have a form of
- * its own; ep may be NULL, id is the request's.
+ * {"error": {...}}; type follows from status.  Some endpoints have a form of
+ * their own.  ep may be NULL; id is the request's.
  */
 int llm_api_error_body(const llm_api_endpoint_t *ep, llm_str_t id,
     const llm_err_t *err, llm_buf_t *out);
-/* in a word: its code, or else its type */
+/* one word for an error: its code, or else its type */
 const char *llm_api_error_word(const llm_err_t *err);
 /* the body as SSE frames, the last ones of a stream */
 int llm_api_error_frame(llm_api_t *a, const llm_err_t *err, llm_buf_t *out);
 
-/* what healthy means */
+/* which models must be able to serve for /health to say "healthy" */
 typedef enum {
-    LLM_HEALTH_LOADED = 0,              /* none is being loaded, and one can
-                                           serve; others may have failed */
-    LLM_HEALTH_ANY,                     /* one can serve */
-    LLM_HEALTH_ALL,                     /* each can */
+    LLM_HEALTH_LOADED = 0,              /* no model is being loaded, and at
+                                           least one can serve; others may have
+                                           failed */
+    LLM_HEALTH_ANY,                     /* at least one can serve */
+    LLM_HEALTH_ALL,                     /* all can serve */
     LLM_HEALTH_LIVE                     /* the engine makes progress */
 } llm_health_rule_t;
 
 typedef struct {
     llm_health_rule_t   rule;
-    int                 draining;       /* it will end: only LIVE holds */
-    const char *const  *ill;            /* NULL, or [n_models]: why a loaded
-                                           model cannot serve; NULL: it can */
+    int                 draining;       /* the server is shutting down: only
+                                           LIVE is healthy then */
+    const char *const  *ill;            /* why a loaded model cannot serve,
+                                           [n_models]; NULL for a model that
+                                           can; NULL if all can */
 } llm_api_health_t;
 
-/* body of /health, of the models of conf; *ready: they are healthy */
+/* the body of /health for the models of conf; *ready: they are healthy */
 int llm_api_health_body(llm_zone_t *z, const llm_api_conf_t *conf,
     const llm_api_health_t *h, llm_buf_t *out, int *ready);
 

@@ -39,7 +39,7 @@ int llm_api_bad_type(llm_err_t *err, const llm_api_at_t *at,
     const char *want, const llm_flat_t *got);
 int llm_api_bad_value(llm_err_t *err, const llm_api_at_t *at,
     const char *fmt, ...) llm_printf_like(3, 4);
-/* known is a sentence that says which words would do */
+/* known is a sentence that lists the words allowed */
 int llm_api_bad_word(llm_err_t *err, const llm_api_at_t *at, llm_str_t got,
     const char *known);
 int llm_api_missing(llm_err_t *err, const llm_api_at_t *at);
@@ -58,7 +58,7 @@ int llm_api_check_int(llm_err_t *err, const llm_api_at_t *at,
 int llm_api_check_number(llm_err_t *err, const llm_api_at_t *at,
     const llm_flat_t *v, double min, double max, int above_min);
 
-/* is it this string?  v may be NULL */
+/* is v this string?  v may be NULL */
 int llm_api_str_is(const llm_flat_t *v, const char *text);
 /* the value of a key, NULL if it is absent or null; object may be NULL */
 const llm_flat_t *llm_api_member(const llm_flat_t *object, const char *key);
@@ -69,7 +69,7 @@ const llm_flat_t *llm_api_need(llm_err_t *err, const llm_api_at_t *at,
 
 /* names.c: may the location use the i-th model? */
 int llm_api_allowed(const llm_api_conf_t *conf, uint32_t i);
-/* is its sunset over? */
+/* is the model's sunset over? */
 int llm_api_is_gone(const llm_api_conf_t *conf, uint32_t i);
 
 #endif /* LLM_API_INTERNAL_H */

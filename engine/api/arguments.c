@@ -5,7 +5,7 @@
 #include "engine/api/arguments.h"
 #include "engine/api/api_internal.h"
 
-/* the message, its calls and so on are around the arguments */
+/* levels left for arguments: the message and its calls are around them */
 #define LLM_ARGS_DEPTH  (LLM_FLAT_MAX_DEPTH - 16)
 
 typedef struct {
@@ -17,7 +17,7 @@ typedef struct {
 typedef int (*llm_args_write_t)(llm_args_t *a, const llm_flat_t *v);
 
 
-/* the pair of key and object, if the text is one */
+/* adds the pair of key and object, if the text is an object */
 
 static int
 llm_args_read(llm_args_t *a, llm_str_t s, uint32_t *count)
@@ -41,7 +41,8 @@ llm_args_read(llm_args_t *a, llm_str_t s, uint32_t *count)
     }
 
     if (a->out->failed) {
-        return LLM_OK;                  /* for the buffer's owner to find */
+        return LLM_OK;                  /* the buffer's owner finds the
+                                           failure */
     }
 
     if (a->limits->values == 0) {
@@ -62,7 +63,7 @@ llm_args_read(llm_args_t *a, llm_str_t s, uint32_t *count)
 }
 
 
-/* may it be one?  what is not need not be read */
+/* may the text be an object?  If not, it need not be parsed */
 
 static int
 llm_args_is_object(llm_str_t s)
@@ -77,7 +78,7 @@ llm_args_is_object(llm_str_t s)
 }
 
 
-/* a call, or the function in it: both may hold arguments */
+/* copies a call, or the function in it: both may hold arguments */
 
 static int
 llm_args_members(llm_args_t *a, const llm_flat_t *call, int outer)
@@ -162,7 +163,7 @@ llm_args_array(llm_args_t *a, const llm_flat_t *array, llm_args_write_t write)
 }
 
 
-/* the object with the array of this key written anew */
+/* a copy of the object in which the array of this key is rewritten */
 
 static int
 llm_args_object(llm_args_t *a, const llm_flat_t *object, const char *key,

@@ -1,9 +1,9 @@
 /*
  * The arguments of tool calls.  Requests have them as JSON text; some
- * templates want an object.  No JSON is read below engine/api, so what the
- * text says goes down beside it, as LLM_CHAT_ARGS (engine/llm.h), where it
- * is an object or no text at all, which stands for an empty one.  Other text
- * stays as it is, without a word.
+ * templates want an object.  No JSON is read below engine/api, so the parsed
+ * value goes along with the text, as LLM_CHAT_ARGS (engine/llm.h), if the text
+ * is an object, or is empty, which stands for an empty object.  Other text
+ * stays as it is, without an error.
  */
 
 #ifndef LLM_ARGUMENTS_H
@@ -12,17 +12,17 @@
 #include "engine/api/json.h"
 
 /*
- * Appends a copy of a message's tool_calls with their arguments read.  The
- * values read are taken from limits->values, also those of text that is no
- * JSON in the end; when none are left the request is refused with status
- * 400.  How deep arguments may be is not the caller's to say: limits->depth
- * is overwritten.  A LLM_CHAT_ARGS of the client is dropped.
+ * Appends a copy of a message's tool_calls with their arguments read.  Each
+ * value read counts against limits->values, also in text that turns out not to
+ * be JSON; when none are left the request is refused with status 400.
+ * limits->depth is overwritten: the depth of arguments has a bound of its own.
+ * A LLM_CHAT_ARGS of the client is dropped.
  */
 int llm_args_add_calls(const llm_flat_t *calls, llm_json_limits_t *limits,
     llm_buf_t *out, llm_err_t *err);
 
-/* a copy of a whole request, an object with messages, for llm_chat_render();
-   nothing in it need have been checked */
+/* copies a whole request, an object with messages, for llm_chat_render(); the
+   request need not have been checked */
 int llm_args_add_request(const llm_flat_t *request, llm_json_limits_t *limits,
     llm_buf_t *out, llm_err_t *err);
 

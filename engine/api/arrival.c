@@ -1,17 +1,16 @@
 /*
  * The line of the log when a request arrives: what it asks of the engine, and
- * which of its sampling parameters cannot do what their names say.  Nothing
- * of its text is in it.
+ * which of its sampling parameters have no effect.  None of the request's text
+ * is in it.
  *
- * Most parameters that look like a mistake are none of the server's business:
- * only those are named that have no effect, or the opposite one.
+ * Unusual values are not reported: only parameters that have no effect, or the
+ * opposite of what they say.
  */
 
 #include "engine/api/api_internal.h"
 
 
-/* has a client named the parameter, and is its value not the one that turns it
-   off? */
+/* has a client given the parameter, with a value that does not turn it off? */
 
 #define llm_said(s, name)  ((s)->said >> LLM_PARAM_ID_##name & 1)
 
@@ -27,8 +26,8 @@ llm_api_arrival_params(const llm_sampling_t *s, llm_buf_t *out)
 }
 
 
-/* the stages that choose among tokens have nothing to choose where the most
-   likely one is taken */
+/* stages that cut the list of tokens have no effect if the most likely token
+   is always taken */
 
 static void
 llm_api_arrival_greedy(const llm_sampling_t *p, llm_buf_t *out)
@@ -45,7 +44,7 @@ llm_api_arrival_greedy(const llm_sampling_t *p, llm_buf_t *out)
     cuts |= LLM_IS_##kind == LLM_IS_CUT && (when) ? 1u << n : 0;
 #include "engine/base/sampling.def"
 
-    /* that of temperature itself is always on */
+    /* temperature's own bit is always set */
 
     if (p->temperature == 0 && (cuts & (cuts - 1))) {
         (void) llm_buf_adds(out, "; temperature 0 takes the most likely token"

@@ -1,7 +1,7 @@
 /*
- * best_of: of the choices that were generated for a prompt the likeliest
- * remain, by the mean log probability of their tokens; the best comes first.
- * Usage counts what was generated.
+ * best_of: of the choices that were generated for a prompt, those with the
+ * highest mean log probability of their tokens remain, the best first.  Usage
+ * counts all that were generated.
  */
 
 #include "engine/api/endpoint.h"
@@ -14,7 +14,7 @@ typedef struct {
 } llm_api_ranked_t;
 
 
-/* a choice without a token comes last */
+/* a choice without tokens comes last */
 
 static double
 llm_api_mean(const llm_api_choice_t *c)
@@ -42,7 +42,7 @@ llm_api_mean(const llm_api_choice_t *c)
 }
 
 
-/* the best first; of equal ones the earlier */
+/* the best first; of equal ones the one generated first */
 
 static void
 llm_api_rank(const llm_api_choice_t *c, uint32_t n, llm_api_ranked_t *ranked)

@@ -1,8 +1,8 @@
 /*
- * The body of an answer with choices that is not streamed.  Events are kept
- * as they came, for each choice, the echo of a prompt once for all of its
- * choices; when the request has ended the JSON is written from them piece by
- * piece, as the client reads.
+ * The body of an answer with choices that is not streamed.  Events are kept as
+ * they came: a list for each choice, and one list for a prompt's echo, which
+ * its choices share.  When the request has ended, the JSON is written from
+ * them piece by piece, as the client reads.
  *
  * The sum of what is kept is bounded (max_answer of llm_api_conf_t).  How far
  * the body is written is a llm_api_cursor_t: a choice, a member of it (the
@@ -12,7 +12,7 @@
 
 #include "engine/api/endpoint.h"
 
-/* text that is written at once */
+/* most bytes of text that are written at once */
 #define LLM_API_SLICE  1024
 
 static const char  llm_api_fewer[] = "ask for fewer choices or fewer "
@@ -27,7 +27,7 @@ llm_api_too_large(size_t max, const char *what_to_do, llm_err_t *err)
 }
 
 
-/* memory for what is kept; max: of all that is kept */
+/* memory for kept data; max: bound of all that is kept */
 
 static void *
 llm_api_room(llm_api_t *a, size_t size, size_t max, const char *what_to_do,
@@ -59,7 +59,8 @@ llm_api_keep(llm_api_t *a, size_t size, llm_err_t *err)
 }
 
 
-/* keeps a copy of the event in a choice's list; max: of all that is kept */
+/* adds a copy of the event to a choice's list; max: bound of all that is
+   kept */
 
 static int
 llm_api_keep_event(llm_api_t *a, const llm_event_t *ev, llm_api_list_t *list,
@@ -123,7 +124,7 @@ llm_api_gather(llm_api_t *a, const llm_event_t *ev, llm_err_t *err)
 }
 
 
-/* any part tells how large all of the answer will be */
+/* from the first part on, the size of the whole answer is known */
 
 int
 llm_api_gather_vector(llm_api_t *a, const llm_event_t *ev, llm_err_t *err)
@@ -155,7 +156,8 @@ llm_api_first_piece(const llm_api_t *a, llm_api_cursor_t *cur)
     cur->place.bytes = 0;
     cur->place.chars = 0;
 
-    /* behind the choices the first one's stands for all of the answer */
+    /* after the last choice, the first choice's prompt stands for the whole
+       answer */
 
     choice = cur->choice < a->n_choices ? cur->choice : 0;
     cur->piece = a->choices[choice / a->n * a->n].echo.first;
@@ -326,7 +328,7 @@ llm_api_open_ids(const llm_api_t *a, llm_api_cursor_t *cur, llm_buf_t *out)
 }
 
 
-/* the ids of one event: of the prompt, or of the answer */
+/* writes the ids of one event: the prompt's, or the answer's */
 
 static int
 llm_api_write_ids_of(const llm_api_t *a, llm_api_cursor_t *cur, int prompt,
