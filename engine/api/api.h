@@ -47,7 +47,7 @@ typedef struct {
     int64_t            sunset_time;     /* seconds since 1970; from then on the
                                            model is refused; 0: never */
     llm_str_t          successor;       /* a name, or len 0 */
-    uint32_t           naming;          /* version of the name in the zone; 0:
+    uint32_t           naming;          /* number of its naming in the zone; 0:
                                            the name is the configuration's */
 } llm_api_model_t;
 

@@ -114,7 +114,7 @@ llm_api_check_content(const llm_flat_t *msg, int old, const llm_api_at_t *at,
 
     if (content == NULL || content->type == LLM_FLAT_NULL) {
 
-        /* an assistant's message may consist of calls only */
+        /* an assistant's message may consist of calls alone */
 
         if (where.assistant) {
             return LLM_OK;
@@ -164,7 +164,7 @@ llm_api_check_goes_on(const llm_flat_t *messages, const llm_flat_t *last,
 }
 
 
-/* a tool, or a call of one: {type: "function", function: {name, ...}} */
+/* checks a tool, or a call of one: {type: "function", function: {name, ...}} */
 
 static int
 llm_api_check_function(const llm_flat_t *v, const llm_api_at_t *at,

@@ -4,10 +4,10 @@
  *
  * On the way, null and empty members of a message are left out (clients send
  * them, and templates test for "defined" only), except that content may be
- * null; parts of other types become text parts (parts.c), those that think
- * `reasoning_content`, to which `reasoning` is copied, too; the arguments of
- * calls are read (arguments.c); calls and results of "functions" become those
- * of tools.
+ * null; parts of other types become text parts (parts.c); parts with reasoning
+ * become `reasoning_content`, and so does `reasoning`; the arguments of calls
+ * are read (arguments.c); calls and results of "functions" become calls and
+ * results of tools.
  */
 
 #include "engine/api/arguments.h"
@@ -21,8 +21,8 @@ llm_api_add_key(llm_buf_t *out, const char *key)
 }
 
 
-/* content parts in the form that templates know; what is reasoning among them
-   is added to it */
+/* writes content parts in the form that templates know; parts with reasoning
+   are added to reasoning instead */
 
 static int
 llm_api_write_parts(const llm_flat_t *parts, const llm_api_part_at_t *where,
@@ -76,7 +76,7 @@ llm_api_write_parts(const llm_flat_t *parts, const llm_api_part_at_t *where,
     llm_api_part_free(&p);
 
     if (n == 0 && parts->count && !out->failed) {
-        out->len = handle;              /* reasoning alone */
+        out->len = handle;              /* there is only reasoning */
         llm_flat_add_str(out, "", 0);
     }
 
@@ -84,7 +84,8 @@ llm_api_write_parts(const llm_flat_t *parts, const llm_api_part_at_t *where,
 }
 
 
-/* the id of a function's call, which has none: the name tells it */
+/* writes the id of a function's call: an older call has no id, so one is made
+   of the function's name */
 
 static void
 llm_api_add_call_id(const llm_flat_t *name, llm_buf_t *out)
@@ -106,7 +107,7 @@ llm_api_add_call_id(const llm_flat_t *name, llm_buf_t *out)
 }
 
 
-/* function_call as tool_calls with one call */
+/* writes function_call as tool_calls with one call */
 
 static int
 llm_api_write_call(llm_api_reader_t *rd, const llm_flat_t *function,
@@ -141,7 +142,8 @@ llm_api_write_call(llm_api_reader_t *rd, const llm_flat_t *function,
 }
 
 
-/* the role of a function's result is a tool's, with the id of the call */
+/* writes a message's role; a function's result gets the role of a tool's
+   result, with the id of the call */
 
 static uint32_t
 llm_api_write_role(const llm_flat_t *msg, const llm_flat_t *role,
@@ -160,8 +162,8 @@ llm_api_write_role(const llm_flat_t *msg, const llm_flat_t *role,
 }
 
 
-/* the reasoning of a message by the name that templates know: 1 if it was
-   written; parts has what stood in its content */
+/* writes the message's reasoning under the name that templates know, and
+   returns 1 if there is any; parts: reasoning found in the content */
 
 static uint32_t
 llm_api_write_reasoning(const llm_flat_t *msg, const llm_buf_t *parts,
@@ -192,7 +194,7 @@ llm_api_write_reasoning(const llm_flat_t *msg, const llm_buf_t *parts,
 }
 
 
-/* a pair of a message that needs more than a copy */
+/* writes a pair of a message, changed where templates need another form */
 
 static int
 llm_api_write_member(llm_api_reader_t *rd, const llm_flat_t *msg,
@@ -291,7 +293,7 @@ llm_api_write_message(llm_api_reader_t *rd, const llm_flat_t *msg, int old,
 }
 
 
-/* how many messages of the system come first */
+/* the number of system messages at the beginning */
 
 static uint32_t
 llm_api_n_system(const llm_flat_t *messages)
@@ -319,7 +321,7 @@ llm_api_n_system(const llm_flat_t *messages)
 }
 
 
-/* json_instruction, as one more message of the system */
+/* writes json_instruction as a further system message */
 
 static void
 llm_api_write_instruction(const llm_api_chat_t *b, llm_buf_t *out)
@@ -380,7 +382,7 @@ llm_api_write_messages(llm_api_reader_t *rd, const llm_api_chat_t *b,
 }
 
 
-/* is there a text in it, beside reasoning? */
+/* has the message a text other than reasoning? */
 
 static int
 llm_api_has_text(const llm_flat_t *msg, const llm_flat_t *content)
@@ -476,7 +478,8 @@ llm_api_write_turn(const llm_api_chat_t *b, const llm_flat_t *last,
 }
 
 
-/* the template's arguments; clients may not set those that the server sets */
+/* copies the template's arguments; clients may not set those that the server
+   sets */
 
 static int
 llm_api_copy_kwargs(const llm_flat_t *kwargs, llm_buf_t *out,
@@ -573,7 +576,8 @@ llm_api_write_chat(llm_api_reader_t *rd, const llm_api_chat_t *b,
     msg = rd->msg;
     handle = llm_flat_open(msg, LLM_FLAT_OBJECT);
 
-    /* contents, calls and reasoning are to reach templates of any kind */
+    /* contents, calls and reasoning are adapted to what the template
+       supports */
 
     llm_api_add_key(msg, "lenient");
     llm_flat_add_bool(msg, 1);

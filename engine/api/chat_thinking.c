@@ -1,14 +1,15 @@
 /*
- * How a chat's model is to think.  Each vendor and each server has fields of
- * its own for that: enable_thinking and reasoning_effort; "thinking", an
- * object of the Messages API that vendors of models have in their chats, too;
- * "reasoning", OpenRouter's.  A field of its own precedes a member of these.
+ * How much a chat's model is to think.  There are several fields for that:
+ * enable_thinking and reasoning_effort; "thinking", an object of the Messages
+ * API that vendors of models have in their chats, too; and OpenRouter's
+ * "reasoning".  A separate field takes precedence over a member of these
+ * objects.
  */
 
 #include "engine/api/chat.h"
 
 
-/* the budget that a member says, if there is none yet */
+/* takes the budget from a member, unless there is one already */
 
 static int
 llm_api_ct_budget(llm_api_chat_t *b, const llm_flat_t *object,
@@ -38,7 +39,7 @@ llm_api_ct_budget(llm_api_chat_t *b, const llm_flat_t *object,
 
 
 /* {"type": "enabled", "budget_tokens": n}; with "adaptive", "auto" and
-   "between_tools" the model decides itself, as it does without the field */
+   "between_tools" the model decides itself, as without the field */
 
 static int
 llm_api_ct_thinking(llm_api_chat_t *b, llm_err_t *err)
@@ -96,7 +97,7 @@ llm_api_ct_thinking(llm_api_chat_t *b, llm_err_t *err)
 }
 
 
-/* a boolean member: -1: it is not given */
+/* reads a boolean member; -1: not given */
 
 static int
 llm_api_ct_bool(const llm_flat_t *object, const char *key, int *to,
@@ -113,7 +114,7 @@ llm_api_ct_bool(const llm_flat_t *object, const char *key, int *to,
 }
 
 
-/* what a template of words of its own wants is for chat_template_kwargs */
+/* effort words that only one template knows belong in chat_template_kwargs */
 
 static int
 llm_api_ct_effort(llm_str_t effort, const llm_api_at_t *at, llm_err_t *err)

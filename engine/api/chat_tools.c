@@ -1,10 +1,10 @@
 /*
- * A chat request's tools, and what its answer may do with them: tool_choice,
- * parallel_tool_calls, and what these were before, functions and
- * function_call; and its documents, which templates read as they do tools.
+ * A chat request's tools, and how its answer may use them: tool_choice,
+ * parallel_tool_calls, and the older functions and function_call.  Also its
+ * documents, which templates read in the same way as tools.
  *
- * The prompt shows all tools, also those that tool_choice excludes, so that
- * it stays the same from turn to turn; only with "none" it shows none.
+ * The prompt shows all tools, also those that tool_choice excludes, so that it
+ * stays the same from turn to turn; only with "none" it shows none.
  */
 
 #include "engine/api/chat.h"
@@ -27,7 +27,7 @@ llm_api_tool_choice(const llm_api_chat_t *b)
 }
 
 
-/* "true" would be a schema, but templates read an object's members */
+/* "true" would be a valid schema, but templates read an object's members */
 
 int
 llm_api_check_signature(const llm_flat_t *function, const llm_api_at_t *at,
@@ -84,7 +84,8 @@ llm_api_check_tool_list(const llm_flat_t *list, llm_err_t *err)
 }
 
 
-/* as templates read them: by members, a "title", a "text" */
+/* a document must have what templates read: members, such as a "title" and a
+   "text" */
 
 static int
 llm_api_check_documents(const llm_flat_t *list, llm_err_t *err)
@@ -197,12 +198,12 @@ llm_api_write_tools(const llm_api_chat_t *b, llm_buf_t *out)
 
 /* ---- the choice ---- */
 
-/* the names that may be called, in the message's own form */
+/* the names that may be called, in the form of the message */
 typedef struct {
     llm_api_reader_t      *rd;
     const llm_api_chat_t  *b;
     llm_err_t             *err;
-    const llm_api_at_t    *at;          /* of tool_choice */
+    const llm_api_at_t    *at;          /* place of tool_choice */
     llm_ref_t              refs[LLM_API_MAX_ALLOWED];
     uint32_t               n;
 } llm_api_choosing_t;
@@ -233,7 +234,7 @@ llm_api_is_tool(const llm_api_chat_t *b, const llm_flat_t *name)
 }
 
 
-/* {"function": {"name": n}}, or as Responses and function_call have it,
+/* reads {"function": {"name": n}} or, as in Responses and function_call,
    {"name": n} */
 
 static int
@@ -279,7 +280,7 @@ llm_api_choose_name(llm_api_choosing_t *c, const llm_flat_t *v,
 }
 
 
-/* {"mode": "auto" or "required", "tools": [...]} */
+/* reads {"mode": "auto" or "required", "tools": [...]} */
 
 static int
 llm_api_choose_allowed(llm_api_choosing_t *c, const llm_flat_t *v,
@@ -357,7 +358,7 @@ llm_api_choose_object(llm_api_choosing_t *c, const llm_flat_t *v)
                                  "'function' and 'allowed_tools'.");
     }
 
-    /* as OpenAI says: of the one that is named exactly one call */
+    /* a named function is called exactly once, as OpenAI documents */
 
     c->rd->r.tool_choice = LLM_TOOLS_REQUIRED;
     c->rd->r.tool_single = 1;

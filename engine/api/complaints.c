@@ -160,8 +160,8 @@ llm_api_check_type(llm_err_t *err, const llm_api_at_t *at,
 }
 
 
-/* a number as the client may have written it: all digits that tell it from a
-   bound */
+/* a number as the client may have written it, with enough digits to tell it
+   from a bound */
 
 static void
 llm_api_number_text(const llm_flat_t *v, char *buf, size_t size)
@@ -206,7 +206,7 @@ llm_api_check_int(llm_err_t *err, const llm_api_at_t *at,
         return llm_api_bad_type(err, at, llm_api_type_name(LLM_FLAT_INT), v);
     }
 
-    /* one that no int64_t holds is out of the bounds, whatever they are */
+    /* a number that does not fit int64_t is out of any bounds */
 
     i = llm_flat_int(v);
     big = llm_flat_digits(v);

@@ -1,15 +1,15 @@
 /*
- * A chat request in the making; see draft.h.
+ * Writes a chat request for another endpoint; see draft.h.
  */
 
 #include "engine/api/chat.h"
 #include "engine/api/draft.h"
 
-/* bytes of names that are searched for a tool's, in all */
+/* most bytes of tool names that are searched for duplicates, in all */
 #define LLM_API_MAX_LOOK  (64 << 20)
 
 
-/* the answer is that of one choice */
+/* these endpoints answer with one choice */
 
 static const llm_api_field_t  llm_api_draft_rows[] = {
     { "best_of", LLM_FIELD_INT, LLM_FIELD_NOWHERE, 1, 1 },
@@ -59,7 +59,8 @@ llm_api_draft_names(const llm_api_fields_t *fields, const llm_flat_t *key)
 }
 
 
-/* a chat goes on from its last message unless it says otherwise */
+/* may the answer continue the last message?  A chat may unless it says
+   otherwise */
 
 static int
 llm_api_draft_goes_on(const llm_flat_t *root)
@@ -118,7 +119,7 @@ llm_api_draft_free(llm_api_draft_t *d)
 }
 
 
-/* closes the draft, and reads it as a chat to the message */
+/* closes the draft and reads it as a chat request to the message */
 
 static int
 llm_api_draft_read(llm_api_draft_t *d, llm_api_reader_t *rd, llm_err_t *err)
@@ -217,7 +218,7 @@ llm_api_draft_messages(llm_api_draft_t *d)
 }
 
 
-/* a single text is a string, which templates of any kind take */
+/* a single text is written as a string, which every template accepts */
 
 static void
 llm_api_draft_content(llm_api_draft_t *d)
@@ -478,8 +479,8 @@ llm_api_draft_tools(llm_api_draft_t *d, const llm_flat_t *list,
 }
 
 
-/* is there a tool of this name?  Of very many, nobody looks any more: the
-   model may then be told of it twice */
+/* is there a tool of this name?  After LLM_API_MAX_LOOK bytes the search
+   stops, and the model may be told of a tool twice */
 
 static int
 llm_api_draft_has_tool(llm_api_draft_t *d, llm_str_t name)

@@ -21,13 +21,14 @@
 
 /* the type of a field, and of the struct's member for its value */
 typedef enum {
-    LLM_FIELD_BOOL,                     /* int */
+    LLM_FIELD_BOOL,                     /* value in the struct: int */
     LLM_FIELD_INT,                      /* int64_t, min..max */
     LLM_FIELD_PARAM_INT,                /* int32_t, min..max */
     LLM_FIELD_PARAM_NUMBER,             /* float, min..max */
     LLM_FIELD_PARAM_ABOVE,              /* float, above min, to max */
     LLM_FIELD_STRING,                   /* llm_str_t */
-    LLM_FIELD_ARRAY,                    /* const llm_flat_t *, as all below */
+    LLM_FIELD_ARRAY,                    /* const llm_flat_t *, and so for the
+                                           types below */
     LLM_FIELD_OBJECT,
     LLM_FIELD_ANY,
     LLM_FIELD_REQUIRED,                 /* any type, but not absent or null */
@@ -40,7 +41,8 @@ typedef enum {
 typedef struct {
     const char            *name;
     llm_api_field_type_t   type;
-    size_t                 to;          /* offset in the endpoint's struct */
+    size_t                 to;          /* offset of the value in the
+                                           endpoint's struct */
     double                 min;
     double                 max;
 } llm_api_field_t;
@@ -54,9 +56,9 @@ typedef struct {
 #define LLM_API_UNSET  INT64_MIN
 
 /*
- * The fields that all endpoints which generate text have: given values, or
- * defaults.  An endpoint's own struct begins with it.  Pointers and strings
- * point into the flat body.
+ * The fields that all endpoints have which generate text: given values, or
+ * defaults.  An endpoint's own struct begins with this one.  Pointers and
+ * strings point into the flat body.
  */
 
 typedef struct {
@@ -77,7 +79,7 @@ typedef struct {
     const llm_flat_t  *seed;
     const llm_flat_t  *priority;
 
-    /* what the answer must look like; see rule.c */
+    /* the form that the answer must have; see rule.c */
     const llm_flat_t  *response_format;
     const llm_flat_t  *structured_outputs;
     const llm_flat_t  *json_schema;
@@ -87,11 +89,12 @@ typedef struct {
     llm_str_t          guided_grammar;
     llm_str_t          grammar;
 
-    llm_sampling_t     sampling;        /* only the parameters of stages are
-                                           set */
+    llm_sampling_t     sampling;        /* only parameters of sampling stages
+                                           are set */
 
     int64_t            n;
-    int64_t            max_tokens;      /* -1: what is left; or _UNSET */
+    int64_t            max_tokens;      /* -1: as many as the context allows;
+                                           LLM_API_UNSET: not given */
     int64_t            min_tokens;
     int64_t            min_keep;
     int64_t            mirostat;
@@ -110,63 +113,68 @@ extern const llm_api_fields_t  llm_api_shared_fields;
 
 /* ---- an endpoint ---- */
 
-/* the name of a parameter, or what it begins with */
+/* the name of a parameter, or its beginning */
 typedef struct {
     const char                *theirs;
     const char                *own;
 } llm_api_name_t;
 
-/* usage in a stream: a chunk behind the last one, and, only with that, the
-   figures so far in each */
+/* usage in a stream: in a chunk after the last one; and, only together with
+   that, the figures so far in each chunk */
 #define LLM_API_USAGE_LAST  1
 #define LLM_API_USAGE_EACH  2
 
-/* a body on its way to a message */
+/* a body that is being read to a message */
 
 typedef struct {
     const llm_api_endpoint_t  *endpoint;
     const llm_api_conf_t      *conf;
     const llm_flat_t          *root;    /* the body, an object */
-    llm_json_limits_t          limits;  /* what may be read beside it */
+    llm_json_limits_t          limits;  /* bounds of further JSON that is
+                                           read */
 
-    llm_request_t              r;       /* head and task are already set */
-    llm_buf_t                 *msg;     /* room for r, followed by its bytes */
-    llm_buf_t                  head;    /* beginning of a frame or a body: see
+    llm_request_t              r;       /* request; head and task are already
+                                           set */
+    llm_buf_t                 *msg;     /* message: room for r, then its
+                                           bytes */
+    llm_buf_t                  head;    /* beginning of a frame or a body, see
                                            llm_api_write_head() */
     llm_buf_t                  user;        /* for the log, as in llm_api_t */
     llm_buf_t                  metadata;
-    llm_buf_t                  own;     /* what else of the request the answer
-                                           needs; the endpoint's writers alone
-                                           know what it is */
-    llm_buf_t                  schemas; /* of a draft's tools in turn: the path
-                                           of the schema in the body, each
-                                           with a NUL behind it */
-    uint32_t                   n_choices;   /* of all prompts */
+    llm_buf_t                  own;     /* what the answer needs of the request
+                                           beyond that; only the endpoint's own
+                                           functions know its form */
+    llm_buf_t                  schemas; /* for each tool of a draft, in order,
+                                           the path of its schema in the body,
+                                           NUL-terminated */
+    uint32_t                   n_choices;   /* choices of all prompts
+                                               together */
     uint32_t                   n_best;      /* choices of each prompt that
-                                               remain; 0: all */
-    int                        hide_logprobs;   /* they are asked for to rank
-                                                   the choices */
-    uint32_t                   options;     /* the endpoint's own, for its
+                                               remain in the end; 0: all */
+    int                        hide_logprobs;   /* logprobs are computed only
+                                                   to rank the choices */
+    uint32_t                   options;     /* flags of the endpoint, for its
                                                writers */
     unsigned                   usage;   /* of a stream: LLM_API_USAGE_... */
     int                        as_ids;  /* logprobs name tokens by their ids */
 } llm_api_reader_t;
 
 struct llm_api_endpoint_s {
-    /* answers at once, without a body and the engine; if set, all that follows
-       is NULL.  rest is what follows a path that ends in a slash */
+    /* answers at once, needing neither a body nor the engine; if set, all
+       members below are NULL.  rest is what follows a path that ends in a
+       slash */
     int                     (*answer)(const llm_api_conf_t *conf,
                                       llm_str_t rest, llm_buf_t *out,
                                       llm_err_t *err);
 
     llm_task_t                task;
-    int                       bodiless; /* a GET: the model is all that a
-                                           request says, as an argument */
+    int                       bodiless; /* a GET: the request consists of the
+                                           model, given as an argument */
     const llm_api_fields_t   *fields;   /* the endpoint's own */
     const llm_api_fields_t   *shared;   /* shared ones; may be NULL */
 
     int                     (*read)(llm_api_reader_t *rd, llm_err_t *err);
-    /* writes a stream's frames for this event; it never gets ERROR */
+    /* writes a stream's frames for an event; ERROR events never come here */
     void                    (*event)(llm_api_t *a, const llm_event_t *ev,
                                      llm_buf_t *out);
     /* as llm_api_body_next() */
@@ -175,18 +183,18 @@ struct llm_api_endpoint_s {
 
     /* what follows may be NULL */
 
-    /* a chat's names of parameters and the endpoint's own, for errors; the
-       last is NULL */
+    /* the chat's names of parameters with the endpoint's own names, for
+       errors; the last is NULL */
     const llm_api_name_t     *names;
-    /* the header that its clients look for the request's id in */
+    /* header in which the endpoint's clients look for the request's id */
     const char               *id_header;
     /* keeps what is needed of an event, streamed or not, before event() gets
-       it; never of ERROR.  Without it, TEXT events are kept for body() where
-       there is no stream */
+       it; ERROR events never come here.  If NULL, TEXT events are kept for
+       body() unless the answer is streamed */
     int                     (*keep)(llm_api_t *a, const llm_event_t *ev,
                                     llm_err_t *err);
-    /* an error's body, and its frames in a stream that has begun, where they
-       are not OpenAI's; id is the request's */
+    /* writes an error's body, or its frames in a stream that has begun; NULL:
+       the form is OpenAI's.  id is the request's */
     void                    (*error)(const llm_err_t *err, llm_str_t id,
                                      llm_buf_t *out);
     void                    (*fail)(llm_api_t *a, const llm_err_t *err,
@@ -194,8 +202,8 @@ struct llm_api_endpoint_s {
 };
 
 typedef struct {
-    const char                *path;    /* if it ends in a slash, also all
-                                           paths that begin with it */
+    const char                *path;    /* if it ends in a slash, all paths
+                                           that begin with it, too */
     const char                *methods;     /* as in Allow: "GET, HEAD" */
     const llm_api_endpoint_t  *endpoint;
     uint32_t                   scope;   /* LLM_SCOPE_... of an API key */
@@ -227,52 +235,56 @@ extern const llm_api_endpoint_t  llm_api_infill;
 extern const llm_api_endpoint_t  llm_api_version;
 
 
-/* error.c: puts the endpoint's own names into an error that has a chat's */
+/* error.c: replaces a chat's names of parameters in an error by the
+   endpoint's */
 void llm_api_own_names(const llm_api_endpoint_t *ep, llm_err_t *err);
-/* the same for a tool's schema, with the paths of a draft's; of a chat there
-   are none */
+/* the same for an error in a tool's schema, with the paths of
+   llm_api_reader_t's schemas; does nothing for a chat, which has no such
+   paths */
 void llm_api_own_schema(llm_str_t schemas, llm_err_t *err);
 
 
 /* ---- for readers ---- */
 
-/* fields.c: reads and checks the fields of a body, by its endpoint's rows,
-   into to, which has the defaults */
+/* fields.c: reads and checks the fields of a body, by the rows of its
+   endpoint, into to, which holds the defaults */
 int llm_api_read_fields(const llm_api_reader_t *rd, void *to,
     llm_err_t *err);
 
-/* what a field of this name is to an endpoint */
+/* how an endpoint treats a field of this name */
 typedef enum {
     LLM_API_UNKNOWN = 0,
-    LLM_API_CHECKED,                    /* it has no effect */
-    LLM_API_READ,                       /* but the model does not run */
+    LLM_API_CHECKED,                    /* known, without effect */
+    LLM_API_READ,                       /* read, but the endpoint runs no
+                                           model */
     LLM_API_RUN
 } llm_api_known_t;
 
 llm_api_known_t llm_api_knows(const llm_api_endpoint_t *ep, llm_str_t name);
 
-/* preset.c: adds to a body, an object and all of the buffer, the defaults that
-   it does not name */
+/* preset.c: adds defaults that the body does not name; flat holds the body, an
+   object, and nothing else */
 void llm_api_preset_apply(const llm_api_preset_t *p,
     const llm_api_endpoint_t *ep, llm_buf_t *flat);
 
-/* guard_members.c: appends the members of a body, and its end, for a guard */
+/* guard_members.c: appends the members of a body and the closing brace, for a
+   guard */
 void llm_api_guard_rest(const llm_flat_t *root, llm_buf_t *out);
 
-/* request.c: the steps of a reader, in the order in which errors are looked
-   for; b is the struct of the endpoint's fields */
+/* request.c: the steps of a reader, in the order in which errors are reported;
+   b is the struct of the endpoint's fields */
 void llm_api_defaults(llm_api_body_t *b);
-/* reads the fields, the model, and how the answer is wanted */
+/* reads the fields, the model, and the form of the answer */
 int llm_api_read_body(llm_api_reader_t *rd, llm_api_body_t *b,
     llm_err_t *err);
-/* the same for what generates nothing: the fields of to, and the model, whose
-   name is one of them */
+/* the same for endpoints that generate nothing: the fields of to, and the
+   model, whose name is one of these fields */
 int llm_api_read_plain(llm_api_reader_t *rd, void *to, const llm_str_t *model,
     llm_err_t *err);
 int llm_api_read_sampling(llm_api_reader_t *rd, const llm_api_body_t *b,
     llm_err_t *err);
-/* max is the limit that the request names as param, or -1; usual is the
-   endpoint's default if the model has none, or -1 */
+/* param names the request's own limit and max is its value, or -1; usual is
+   the endpoint's default if the model has none, or -1 */
 int llm_api_read_limits(llm_api_reader_t *rd, const llm_api_body_t *b,
     const char *param, int64_t max, int64_t usual, llm_err_t *err);
 int llm_api_read_priority(llm_api_reader_t *rd, const llm_api_body_t *b,
@@ -284,14 +296,14 @@ llm_ref_t llm_api_write_string(llm_buf_t *msg, llm_str_t s);
    words and sequence breakers to the message */
 int llm_api_write_lists(llm_api_reader_t *rd, const llm_api_body_t *b,
     llm_err_t *err);
-/* prompts, max at most: a string, a list of token ids, or an array of these;
+/* at most max prompts: a string, a list of token ids, or an array of these;
    appends llm_prompt_ref_t[len] */
 int llm_api_write_prompts(const llm_flat_t *v, const llm_api_at_t *at,
     uint32_t max, llm_buf_t *msg, llm_ref_t *ref, llm_err_t *err);
-/* rule.c: appends what the answer must look like to the message */
+/* rule.c: appends the form that the answer must have to the message */
 int llm_api_write_rule(llm_api_reader_t *rd, const llm_api_body_t *b,
     llm_err_t *err);
-/* do its fields, which may be wrong, ask for JSON? */
+/* do the fields, which may be invalid, ask for JSON? */
 int llm_api_wants_json(const llm_api_body_t *b);
 /* lists.c: appends a list of token ids */
 int llm_api_write_ids(const llm_flat_t *list, const llm_api_at_t *at,
@@ -305,13 +317,13 @@ void llm_api_write_head(llm_api_reader_t *rd, const char *prefix,
 
 /* ---- an answer ---- */
 
-/* length of a choice's text before an event */
+/* the length of a choice's text before an event */
 typedef struct {
     size_t             bytes;
     size_t             chars;
 } llm_api_place_t;
 
-/* a kept event; its memory is the arena's */
+/* a kept event; the arena owns its memory */
 typedef struct llm_api_piece_s  llm_api_piece_t;
 
 struct llm_api_piece_s {
@@ -324,21 +336,22 @@ typedef struct {
     llm_api_piece_t   *last;
 } llm_api_list_t;
 
-/* one choice of an answer; events are kept without streaming only */
+/* one choice of an answer; events are kept only if it is not streamed */
 
 typedef struct {
     uint32_t           finish;          /* llm_finish_t */
-    uint32_t           n_tokens;        /* of the events so far */
-    uint32_t           n_reasoning;     /* likewise */
+    uint32_t           n_tokens;        /* tokens of the events so far */
+    uint32_t           n_reasoning;     /* reasoning tokens of the events so
+                                           far */
     uint32_t           n_calls;         /* tool calls begun */
     unsigned           has_content:1;
     unsigned           has_reasoning:1;
-    unsigned           hit:1;           /* a stop string ended it */
-    unsigned           told:1;          /* a stream has said the prompt's ids */
-    llm_api_place_t    place;           /* in a stream */
+    unsigned           hit:1;           /* a stop string ended the choice */
+    unsigned           told:1;          /* a stream has sent the prompt's ids */
+    llm_api_place_t    place;           /* position in a stream */
     llm_api_list_t     own;
-    llm_api_list_t     echo;            /* events of the prompt's echo; in the
-                                           first choice of each prompt only */
+    llm_api_list_t     echo;            /* events of the prompt's echo; only in
+                                           the first choice of each prompt */
 } llm_api_choice_t;
 
 /* how far a body has been written; see body.c */
@@ -346,14 +359,14 @@ typedef struct {
 typedef struct {
     uint32_t                choice;
     uint32_t                member;
-    uint32_t                array;      /* of the logprobs */
+    uint32_t                array;      /* array of the logprobs */
     uint32_t                at;         /* position in the piece: a byte, or a
                                            token */
     unsigned                opened:1;   /* the member has begun */
-    unsigned                some:1;     /* and has an item */
-    unsigned                in_echo:1;  /* the piece is of the echo */
-    const llm_api_piece_t  *piece;      /* NULL: no more */
-    llm_api_place_t         place;      /* before it */
+    unsigned                some:1;     /* the member has an item already */
+    unsigned                in_echo:1;  /* the piece belongs to the echo */
+    const llm_api_piece_t  *piece;      /* NULL: there are no more pieces */
+    llm_api_place_t         place;      /* position before the piece */
 } llm_api_cursor_t;
 
 struct llm_api_s {
@@ -361,24 +374,25 @@ struct llm_api_s {
 
     uint32_t           model;
     uint32_t           n;               /* choices of each prompt */
-    uint32_t           n_choices;       /* of all */
-    uint32_t           n_best;          /* of each prompt, that remain when all
-                                           have ended; 0: all */
-    int32_t            n_logprobs;      /* -1: none */
+    uint32_t           n_choices;       /* choices of all prompts */
+    uint32_t           n_best;          /* choices of each prompt that remain
+                                           when all have ended; 0: all */
+    int32_t            n_logprobs;      /* logprobs per token; -1: none */
 
     unsigned           stream:1;
     unsigned           token_ids:1;
-    unsigned           as_ids:1;        /* of the reader */
-    unsigned           due:1;           /* a chat's stream has to tell the
-                                           roles, with the prompt's ids */
+    unsigned           as_ids:1;        /* as in the reader */
+    unsigned           due:1;           /* a chat's stream sends the roles
+                                           later, with the prompt's ids */
     unsigned           started:1;       /* START has come */
 
     unsigned           show_usage;      /* in a stream: LLM_API_USAGE_... */
-    uint32_t           options;         /* of the reader */
-    uint32_t           ctx;             /* of the model, once START has come */
+    uint32_t           options;         /* as in the reader */
+    uint32_t           ctx;             /* context of the model, once START has
+                                           come */
     llm_api_usage_t    usage;
 
-    llm_str_t          id;              /* of the request, without prefix */
+    llm_str_t          id;              /* the request's id, without prefix */
     llm_str_t          user;            /* without control characters */
     llm_str_t          metadata;        /* JSON, or empty */
     llm_str_t          head;            /* see llm_api_write_head() */
@@ -386,27 +400,27 @@ struct llm_api_s {
     llm_str_t          schemas;         /* as in the reader */
     llm_api_choice_t  *choices;
 
-    llm_arena_t        kept;            /* events, or texts of items */
-    size_t             gathered;        /* their bytes */
-    size_t             max_answer;      /* their bound */
+    llm_arena_t        kept;            /* kept events, or texts of items */
+    size_t             gathered;        /* bytes that are kept */
+    size_t             max_answer;      /* bound of gathered */
     llm_api_cursor_t   cursor;
-    llm_api_output_t   output;          /* of endpoints with items */
+    llm_api_output_t   output;          /* state of endpoints with items */
 };
 
-/* answer.c; bytes of rd and its conf are copied; NULL: no memory */
+/* answer.c: copies what it needs of rd and its conf; NULL: no memory */
 llm_api_t *llm_api_create(const llm_api_reader_t *rd);
 
-/* vectors have a bound of their own: 2,048 of 4,096 numbers are welcome where
-   that of a text is 16 MB */
+/* vectors may have more bytes than texts: 2,048 inputs of 4,096 numbers are
+   allowed where a text is bounded by 16 MB */
 #define LLM_API_VECTORS  3              /* times max_answer */
 
-/* best_of.c: leaves n_best choices of each prompt, once all have ended */
+/* best_of.c: keeps only n_best choices of each prompt, once all have ended */
 void llm_api_keep_best(llm_api_t *a);
 
-/* body.c: memory for what is kept of the answer; NULL: it is too large, or no
-   memory */
+/* body.c: memory for kept parts of the answer; NULL: the answer is too large,
+   or no memory */
 void *llm_api_keep(llm_api_t *a, size_t size, llm_err_t *err);
-/* keeps an event, TEXT or VECTOR; LLM_ERROR: as above */
+/* keeps a TEXT or a VECTOR event; LLM_ERROR: as above */
 int llm_api_gather(llm_api_t *a, const llm_event_t *ev, llm_err_t *err);
 int llm_api_gather_vector(llm_api_t *a, const llm_event_t *ev,
     llm_err_t *err);
@@ -414,9 +428,9 @@ int llm_api_gather_vector(llm_api_t *a, const llm_event_t *ev,
 
 /* ---- for event writers and body writers ---- */
 
-/* body.c: the texts of what was kept, one behind the other, for endpoints whose
-   answer is no text of a model; LLM_OK, LLM_MORE or LLM_ERROR, as
-   llm_api_body_next(); cur->piece is where it goes on */
+/* body.c: writes the kept texts one after another, for endpoints whose answer
+   is not generated; LLM_OK, LLM_MORE or LLM_ERROR, as llm_api_body_next();
+   cur->piece is the next one */
 int llm_api_write_kept(llm_api_t *a, size_t max, llm_buf_t *out);
 
 /* pieces.c */
@@ -424,9 +438,9 @@ const char *llm_api_finish_name(uint32_t finish);
 void llm_api_add_uint(llm_buf_t *out, uint64_t v);
 /* {"prompt_tokens": ...} */
 void llm_api_add_usage(llm_buf_t *out, const llm_api_t *a);
-/* are its ids those of a prompt? */
+/* are the event's ids those of a prompt? */
 int llm_api_is_prompt(const llm_event_t *ev);
-/* "prompt_token_ids": those of a choice's prompt that were kept */
+/* adds "prompt_token_ids": the kept ids of a choice's prompt */
 void llm_api_add_prompt_ids(llm_buf_t *out, const llm_api_t *a,
     uint32_t choice);
 /* the event's token ids, comma-separated */
@@ -440,13 +454,13 @@ void llm_api_add_event_text(llm_buf_t *out, const llm_event_t *ev);
 
 typedef struct {
     uint32_t            n_arrays;
-    int32_t             offsets;        /* the array whose items depend on the
-                                           place, or -1 */
+    int32_t             offsets;        /* index of the array whose items
+                                           depend on place, or -1 */
     const char *const  *before;         /* text before the items of each
                                            array */
     const char         *after;          /* text after the last array's items */
 
-    /* place: before the event */
+    /* place: position before the event */
     void              (*item)(llm_buf_t *out, const llm_api_t *a,
                               const llm_api_place_t *place,
                               const llm_event_t *ev, uint32_t array,
@@ -461,32 +475,31 @@ void llm_api_add_logprob(llm_buf_t *out, float logprob);
 void llm_api_add_token_id(llm_buf_t *out, int32_t id);
 /* characters that begin in s */
 size_t llm_api_count_chars(const char *s, size_t len);
-/* moves the place behind the event's text */
+/* moves the place past the event's text */
 void llm_api_count_text(llm_api_place_t *place, const llm_event_t *ev);
 
 /* frames.c: a frame is the head, the choice's index, what the endpoint adds,
    and an end */
 void llm_api_open_frame(const llm_api_t *a, uint32_t index, llm_buf_t *out);
 void llm_api_close_frame(const llm_api_t *a, llm_buf_t *out);
-/* the same behind the choices */
+/* end of a frame after the choices */
 void llm_api_end_frame(const llm_api_t *a, llm_buf_t *out);
 /* does a TEXT event make a frame? */
 int llm_api_has_frame(const llm_api_t *a, const llm_event_t *ev);
-/* what follows the text, and the frame's end */
+/* adds what follows the text, and the frame's end */
 void llm_api_close_text(llm_api_t *a, const llm_event_t *ev,
     const llm_api_logprobs_t *format, llm_buf_t *out);
-/* what the frame of a choice's end has behind the place of text */
+/* adds what follows the text in the frame that ends a choice */
 void llm_api_finish_frame(const llm_api_t *a, const llm_event_t *ev,
     const char *logprobs, llm_buf_t *out);
-/* usage, if it was asked for, and [DONE] */
+/* adds usage, if it was asked for, and [DONE] */
 void llm_api_last_frames(const llm_api_t *a, llm_buf_t *out);
 
 /*
- * body.c: a choice of a body is a row of members, each in three parts.
- * open() writes what comes before the items: LLM_MORE if items follow, LLM_OK
- * if that was all of the member.  item() writes a little and returns
- * LLM_MORE, or LLM_OK when there are no more; then `behind`
- * is written.
+ * body.c: a choice of a body is a row of members, each in three parts.  open()
+ * writes what comes before the items: LLM_MORE if items follow, LLM_OK if that
+ * was all of the member.  item() writes a little and returns LLM_MORE, or
+ * LLM_OK when there are no more; then the text `behind` is written.
  */
 
 typedef struct {
@@ -498,9 +511,9 @@ typedef struct {
 } llm_api_member_t;
 
 /*
- * Writes the body of an endpoint with choices, like llm_api_body_next().  What
- * prompt writes, a member as those of choices, stands behind the choices, as
- * the first one's; NULL: nothing does.
+ * Writes the body of an endpoint with choices, like llm_api_body_next().  The
+ * member `prompt` is written after the choices, for the first choice's prompt;
+ * NULL: there is none.
  */
 int llm_api_write_choices(llm_api_t *a, const llm_api_member_t *members,
     uint32_t n_members, const llm_api_member_t *prompt, size_t max,
@@ -510,14 +523,14 @@ void llm_api_next_piece(const llm_api_t *a, llm_api_cursor_t *cur);
 
 /*
  * list.c: an answer that is a list and has no text.  item() writes a little of
- * the item cursor.choice and returns LLM_MORE, or LLM_OK behind its end;
- * cursor.opened tells the two apart that begin with nothing written.
+ * the item cursor.choice and returns LLM_MORE, or LLM_OK after its end;
+ * cursor.opened tells item() whether the item has begun.
  */
 
 typedef int (*llm_api_item_pt)(llm_api_t *a, llm_api_cursor_t *cur,
     llm_buf_t *out);
 
-/* {"id":"PREFIX...","object":"list",... up to the items of "MEMBER", to
+/* writes {"id":"PREFIX...","object":"list",... up to the items of "MEMBER" to
    rd->head */
 void llm_api_write_list_head(llm_api_reader_t *rd, const char *prefix,
     const char *member);
@@ -529,7 +542,7 @@ int llm_api_write_list(llm_api_t *a, uint32_t n, llm_api_item_pt item,
     size_t max, llm_buf_t *out);
 void llm_api_add_float(llm_buf_t *out, float v);
 
-/* members that look the same everywhere */
+/* members that look the same in all bodies */
 int llm_api_open_finish(const llm_api_t *a, llm_api_cursor_t *cur,
     llm_buf_t *out);
 int llm_api_open_ids(const llm_api_t *a, llm_api_cursor_t *cur,
@@ -540,7 +553,7 @@ int llm_api_open_prompt_ids(const llm_api_t *a, llm_api_cursor_t *cur,
     llm_buf_t *out);
 int llm_api_write_prompt_id(const llm_api_t *a, llm_api_cursor_t *cur,
     llm_buf_t *out);
-/* parts of an open() and of an item() */
+/* parts that an open() and an item() consist of */
 int llm_api_open_logprobs(const llm_api_t *a, const llm_api_logprobs_t *format,
     llm_buf_t *out);
 int llm_api_write_logprob(const llm_api_t *a, const llm_api_logprobs_t *format,

@@ -1,7 +1,7 @@
 /*
  * POST /chat/completions: messages in, a message for each choice out.
  * chat_messages.c, chat_tools.c and chat_thinking.c check messages, tools and
- * how the model is to think, chat_object.c writes them for the template.
+ * the fields about thinking; chat_object.c writes them for the template.
  */
 
 #include "engine/api/chat.h"
@@ -331,13 +331,13 @@ const llm_api_logprobs_t  llm_api_chat_logprobs = {
 /* ---- the event writer ---- */
 
 /* {"index":0,"id":"call_...","type":"function","function":{"name":"x",
-   "arguments":" without the index for bodies, left open */
+   "arguments":" left open; bodies have no index */
 
 static void
 llm_api_add_call(llm_buf_t *out, const llm_api_t *a, const llm_event_t *ev)
 {
-    /* the id of a call: from the request's id, the choice and the call, the
-       same with and without streaming */
+    /* the id of a call consists of the request's id, the choice and the call,
+       so it is the same with and without streaming */
 
     (void) llm_buf_adds(out, "\"id\":\"call_");
     (void) llm_json_add_text(out, a->id.data, a->id.len);
@@ -348,8 +348,8 @@ llm_api_add_call(llm_buf_t *out, const llm_api_t *a, const llm_event_t *ev)
 }
 
 
-/* the role of every choice, as soon as the request is known to be valid and,
-   where they were asked for, the ids of its prompt are there */
+/* sends the role of every choice, as soon as the request is known to be valid
+   and, if they were asked for, the ids of its prompt have come */
 
 static void
 llm_api_role_frames(llm_api_t *a, llm_buf_t *out)
@@ -484,7 +484,7 @@ llm_api_chat_content(const llm_api_t *a, llm_api_cursor_t *cur,
 }
 
 
-/* under both of the names that clients read */
+/* writes the reasoning under both names that clients read */
 
 static int
 llm_api_chat_named_reasoning(const llm_api_t *a, llm_api_cursor_t *cur,

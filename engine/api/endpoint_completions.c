@@ -1,6 +1,6 @@
 /*
  * POST /completions: prompts in (a string, strings, token ids, or lists of
- * them), the text that goes on from each out.
+ * token ids), for each the text that continues it out.
  */
 
 #include "engine/api/endpoint.h"
@@ -67,7 +67,7 @@ llm_api_completion_suffix(llm_api_reader_t *rd, const llm_api_completion_t *b,
 }
 
 
-/* more choices than are wanted: see best_of.c */
+/* generates more choices than are returned: see best_of.c */
 
 static int
 llm_api_completion_best_of(llm_api_reader_t *rd,
@@ -246,8 +246,8 @@ llm_api_add_pair(llm_buf_t *out, const llm_api_t *a, const llm_event_t *ev,
 }
 
 
-/* the sampled token, then the most likely ones: who wants one takes the
-   first */
+/* the sampled token comes first, then the most likely ones: some clients ask
+   for one and read the first */
 
 static void
 llm_api_add_top(llm_buf_t *out, const llm_api_t *a, const llm_event_t *ev,
@@ -280,7 +280,7 @@ llm_api_add_top(llm_buf_t *out, const llm_api_t *a, const llm_event_t *ev,
 }
 
 
-/* from an offset in bytes to one in characters; the event's text begins at
+/* turns an offset in bytes into one in characters; the event's text begins at
    place */
 
 static uint64_t
@@ -345,7 +345,7 @@ static const char  llm_api_completion_empty[] =
     "\"text_offset\":[]}";
 
 
-/* the ids of a choice's prompt, in its first frame */
+/* adds the ids of a choice's prompt to its first frame */
 
 static void
 llm_api_completion_prompt(llm_api_t *a, uint32_t choice, llm_buf_t *out)

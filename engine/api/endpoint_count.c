@@ -9,7 +9,7 @@
 #include "engine/api/responses.h"
 
 
-/* there is nothing to stream */
+/* reads the request; a count is never streamed */
 
 static int
 llm_api_count_messages(llm_api_reader_t *rd, llm_err_t *err)
@@ -38,7 +38,7 @@ llm_api_count_responses(llm_api_reader_t *rd, llm_err_t *err)
 }
 
 
-/* llama-server's */
+/* llama-server's endpoint */
 
 static int
 llm_api_count_chat(llm_api_reader_t *rd, llm_err_t *err)
@@ -54,7 +54,7 @@ llm_api_count_chat(llm_api_reader_t *rd, llm_err_t *err)
 }
 
 
-/* the tokens themselves come, too, and are not wanted */
+/* keeps nothing: the tokens' events are not needed */
 
 static int
 llm_api_count_keep(llm_api_t *a, const llm_event_t *ev, llm_err_t *err)

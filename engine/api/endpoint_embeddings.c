@@ -8,7 +8,7 @@
 
 #define AT(f)  offsetof(llm_api_embedding_t, f)
 
-/* values that are written at once */
+/* most values that are written at once */
 #define LLM_API_VALUES  96
 
 typedef struct {
@@ -24,7 +24,7 @@ typedef struct {
     int                normalize;
 } llm_api_embedding_t;
 
-/* what the body's writer needs of the request, and keeps between pieces */
+/* what the body's writer needs of the request, and its state between pieces */
 typedef struct {
     int                as_base64;
     llm_base64_t       base64;
@@ -93,7 +93,7 @@ llm_api_embedding_format(llm_api_reader_t *rd, const llm_api_embedding_t *b,
 }
 
 
-/* no vector is that of nothing */
+/* an empty input has no vector */
 
 static int
 llm_api_embedding_nothing(const llm_flat_t *v, const llm_api_at_t *at,
@@ -173,7 +173,7 @@ llm_api_embedding_read(llm_api_reader_t *rd, llm_err_t *err)
 
 /* ---- the body ---- */
 
-/* writes some values of the cursor's piece; LLM_OK: that was the piece */
+/* writes some values of the cursor's piece; LLM_OK: the piece is complete */
 
 static int
 llm_api_embedding_values(const llm_api_t *a, llm_api_cursor_t *cur,
@@ -207,7 +207,8 @@ llm_api_embedding_values(const llm_api_t *a, llm_api_cursor_t *cur,
 }
 
 
-/* writes a little of the vector at the cursor; LLM_OK: that was its end */
+/* writes a little of the vector at the cursor; LLM_OK: the vector is
+   complete */
 
 static int
 llm_api_embedding_step(llm_api_t *a, llm_api_cursor_t *cur, llm_buf_t *out)

@@ -1,13 +1,13 @@
 /*
- * POST /infill, llama.cpp's: a text before a gap and one behind it in, what
- * fills the gap out, streamed or not.
+ * POST /infill, llama.cpp's: the texts before and after a gap in, the text
+ * that fills the gap out, streamed or not.
  */
 
 #include "engine/api/endpoint.h"
 
 #define AT(f)  offsetof(llm_api_infill_t, f)
 
-/* most other texts */
+/* most other texts in "input_extra" */
 #define LLM_API_MAX_EXTRA  256
 
 typedef struct {
@@ -16,8 +16,8 @@ typedef struct {
     const llm_flat_t  *input_prefix;
     const llm_flat_t  *input_suffix;
     const llm_flat_t  *input_extra;
-    llm_str_t          prompt;          /* follows the prefix: what was typed
-                                           last */
+    llm_str_t          prompt;          /* text after the prefix: what was
+                                           typed last */
 } llm_api_infill_t;
 
 
@@ -37,7 +37,7 @@ static const llm_api_fields_t  llm_api_infill_fields = {
 
 /* ---- the reader ---- */
 
-/* {"filename": ..., "text": ...}; the text is needed */
+/* {"filename": ..., "text": ...}; the text is required */
 
 static int
 llm_api_infill_extra(const llm_flat_t *list, llm_buf_t *msg, llm_ref_t *ref,
@@ -188,7 +188,7 @@ llm_api_infill_read(llm_api_reader_t *rd, llm_err_t *err)
 
 /* ---- the writers ---- */
 
-/* what follows the text of the last piece, or of a body */
+/* ends the JSON after the text of the last frame, or of a body */
 
 static void
 llm_api_infill_end(const llm_api_t *a, llm_buf_t *out)

@@ -41,8 +41,8 @@ const llm_api_name_t  llm_api_messages_names[] = {
 };
 
 
-/* with "adaptive" and "between_tools" the model decides itself, as it does
-   without the field */
+/* with "adaptive" and "between_tools" the model decides itself, as without the
+   field */
 
 static int
 llm_api_messages_thinking(const llm_api_messages_t *b, llm_api_draft_t *d,
@@ -98,8 +98,8 @@ llm_api_messages_thinking(const llm_api_messages_t *b, llm_api_draft_t *d,
 }
 
 
-/* output_config: {effort, format}; output_format is the format's older
-   place */
+/* reads output_config: {effort, format}; output_format is the older name of
+   its format */
 
 static int
 llm_api_messages_config(const llm_api_messages_t *b, llm_api_draft_t *d,
@@ -194,7 +194,7 @@ llm_api_messages_draft(llm_api_reader_t *rd, void *body, llm_api_draft_t *d,
 
     llm_api_draft_node(d, "stop", b->stop_sequences);
 
-    /* for the log */
+    /* the log's user */
 
     v = llm_api_member(llm_api_member(rd->root, "metadata"), "user_id");
 
@@ -216,7 +216,7 @@ llm_api_messages_draft(llm_api_reader_t *rd, void *body, llm_api_draft_t *d,
 }
 
 
-/* what a body and message_start begin with, left open */
+/* writes what a body and message_start begin with, left open */
 
 static void
 llm_api_messages_head(llm_api_reader_t *rd)

@@ -1,14 +1,15 @@
 /*
  * GET /models and /models/ID: the models of a location, and one of them.  An
- * alias, a model's or one that follows a rule, is one more, which says what it
- * is of: clients choose from a list by its ids.
+ * alias, a model's or one that follows a rule, is listed like a model, with
+ * the model's name: clients choose from the list by id.
  */
 
 #include "engine/api/endpoint.h"
 
 
-/* how long a sequence may be, under the names that clients look for, and what
-   llama.cpp tells of the file; nothing until the model was loaded */
+/* adds the model's longest sequence, under the names that clients look for,
+   and llama.cpp's figures about the file; nothing until the model has been
+   loaded */
 
 static void
 llm_api_add_sizes(llm_buf_t *out, const llm_api_conf_t *conf, uint32_t model)
@@ -46,7 +47,7 @@ llm_api_add_date(llm_buf_t *out, const char *name, llm_str_t value)
 }
 
 
-/* that it is to go, when, and what comes in its place */
+/* adds the dates of deprecation and sunset, and the successor */
 
 static void
 llm_api_add_dates(llm_buf_t *out, const llm_api_model_t *m)
@@ -64,7 +65,7 @@ llm_api_add_dates(llm_buf_t *out, const llm_api_model_t *m)
 }
 
 
-/* alias: a name that leads to it, or empty */
+/* alias: the name to show, or empty for the model's own */
 
 static void
 llm_api_add_model(llm_buf_t *out, const llm_api_conf_t *conf, uint32_t model,
@@ -172,7 +173,7 @@ llm_api_models_answer(const llm_api_conf_t *conf, llm_str_t name,
 
     } else {
 
-        /* no fallback model when a model is looked up by its name */
+        /* looking up a model by name must not find the fallback model */
 
         alias = llm_str("");
         strict = *conf;

@@ -2,15 +2,15 @@
  * POST /rerank: a query and documents in, the documents' places and scores
  * out, best first; or, as Text Embeddings Inference has it, a query and
  * "texts" in, a plain array out.  POST /score: pairs of texts in, their scores
- * out, in the order of the pairs.  A score is the probability that the
- * document answers the query.
+ * out, in the order of the pairs.  A score is the probability that a document
+ * answers the query.
  */
 
 #include "engine/api/endpoint.h"
 
 #define AT(f)  offsetof(llm_api_rerank_t, f)
 
-/* text of a document that is written at once */
+/* most bytes of a document's text that are written at once */
 #define LLM_API_SLICE  1024
 
 typedef struct {
@@ -21,25 +21,27 @@ typedef struct {
     const llm_flat_t  *texts;
     const llm_flat_t  *first;           /* of /score */
     const llm_flat_t  *second;
-    int64_t            top_n;           /* 0: all */
+    int64_t            top_n;           /* most results; 0: all */
     int                return_documents;
     int                return_text;
 } llm_api_rerank_t;
 
-/* a document, and what became of it */
+/* a document and its score */
 typedef struct {
     float              score;
     uint32_t           index;
-    llm_ref_t          text;            /* in what the writer keeps, if it is to
-                                           be returned */
+    llm_ref_t          text;            /* in the writer's own memory, if the
+                                           text is to be returned */
 } llm_api_ranked_t;
 
-/* what the body's writer needs of a request; texts follow */
+/* what the body's writer needs of a request; the texts follow the struct */
 typedef struct {
     uint32_t           n;               /* results to write */
     uint32_t           sorted;
-    uint32_t           texts;           /* with the documents' texts */
-    uint32_t           plain;           /* an array, not a list */
+    uint32_t           texts;           /* 1: results have the documents'
+                                           texts */
+    uint32_t           plain;           /* 1: the body is an array, not an
+                                           object with a list */
     llm_api_ranked_t   ranked[];        /* of all documents */
 } llm_api_rerank_own_t;
 
@@ -66,7 +68,7 @@ static const llm_api_fields_t  llm_api_rerank_fields = {
     llm_api_rerank_rows, llm_nelems(llm_api_rerank_rows)
 };
 
-/* vLLM has had several names for the two sides of a pair */
+/* vLLM has had several names for either side of a pair */
 
 static const llm_api_field_t  llm_api_score_rows[] = {
     { "cache_prompt", LLM_FIELD_BOOL, AT(body.cache_prompt), 0, 0 },
@@ -92,7 +94,7 @@ static const llm_api_fields_t  llm_api_score_fields = {
 
 /* ---- the readers ---- */
 
-/* a text, or an object that has it as "text": appended to the message */
+/* appends a text, or an object that has it as "text", to the message */
 
 static int
 llm_api_rerank_text(const llm_flat_t *v, const llm_api_at_t *at,
@@ -123,7 +125,7 @@ llm_api_rerank_text(const llm_flat_t *v, const llm_api_at_t *at,
 }
 
 
-/* one text, or several: appends their references to refs */
+/* reads one text or several; appends their references to refs */
 
 static int
 llm_api_rerank_texts(llm_api_reader_t *rd, const llm_flat_t *v,
@@ -167,8 +169,8 @@ llm_api_rerank_texts(llm_api_reader_t *rd, const llm_flat_t *v,
 }
 
 
-/* the message's pairs: each of the second texts with its first one, or with
-   the only one */
+/* writes the message's pairs: each of the second texts with the first text of
+   the same index, or with the only first text */
 
 static int
 llm_api_rerank_pairs(llm_api_reader_t *rd, const llm_buf_t *first,
@@ -213,7 +215,7 @@ llm_api_rerank_pairs(llm_api_reader_t *rd, const llm_buf_t *first,
 }
 
 
-/* what the writer needs; two are the documents, in the message */
+/* keeps what the writer needs; two are the documents, in the message */
 
 static void
 llm_api_rerank_keep(llm_api_reader_t *rd, const llm_api_rerank_t *b,
@@ -353,7 +355,7 @@ llm_api_rerank_read(llm_api_reader_t *rd, llm_err_t *err)
 }
 
 
-/* the name under which the body has this value; otherwise: if it has none */
+/* the name under which the body has this value; `otherwise` if it has none */
 
 static const char *
 llm_api_score_name(const llm_api_reader_t *rd, const llm_flat_t *v,
@@ -432,7 +434,7 @@ llm_api_rerank_scores(const llm_api_t *a, llm_api_rerank_own_t *own)
 }
 
 
-/* a document's text, a slice at a time */
+/* writes a slice of a document's text */
 
 static int
 llm_api_rerank_slice(llm_api_cursor_t *cur, const llm_api_ranked_t *k,

@@ -158,7 +158,8 @@ llm_api_responses_include(llm_api_reader_t *rd, const llm_api_responses_t *b,
 }
 
 
-/* the last items that change settings, which hold from there on */
+/* applies items that change settings: the last one of each setting holds for
+   the answer */
 
 static void
 llm_api_responses_updates(llm_api_responses_t *b)
@@ -216,8 +217,8 @@ llm_api_responses_draft(llm_api_reader_t *rd, void *body, llm_api_draft_t *d,
         llm_flat_add_int(&d->out, b->max_output_tokens);
     }
 
-    /* an assistant's message at the end was said, too: the answer is a new
-       one */
+    /* an assistant's message at the end of the input is complete: the answer
+       is a new message */
 
     llm_api_draft_key(d, "add_generation_prompt");
     llm_flat_add_bool(&d->out, 1);

@@ -1,6 +1,6 @@
 /*
- * What tools of other servers ask of a server: GET /version, /ping and /load,
- * vLLM's; and what there is none of here, so that a client is told why.
+ * Endpoints that tools for other servers use: vLLM's GET /version, /ping and
+ * /load; and endpoints that are not supported, which answer with the reason.
  */
 
 #include "engine/api/endpoint.h"
@@ -63,7 +63,7 @@ llm_api_ping_answer(const llm_api_conf_t *conf, llm_str_t rest,
 }
 
 
-/* requests that wait or run, of all models of the location */
+/* the requests that wait or run, of all models of the location */
 
 static int
 llm_api_load_answer(const llm_api_conf_t *conf, llm_str_t rest,
@@ -90,8 +90,7 @@ llm_api_load_answer(const llm_api_conf_t *conf, llm_str_t rest,
 }
 
 
-/* a client that is told so goes on with its own way of making a conversation
-   shorter */
+/* on this error a client shortens the conversation by its own means */
 
 static int
 llm_api_compact_answer(const llm_api_conf_t *conf, llm_str_t rest,

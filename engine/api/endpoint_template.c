@@ -94,7 +94,7 @@ llm_api_info_read(llm_api_reader_t *rd, llm_err_t *err)
 }
 
 
-/* the kept texts are the pieces of one flat object */
+/* writes the kept texts, which are the pieces of one flat object */
 
 static int
 llm_api_info_write(llm_api_t *a, size_t max, llm_buf_t *out)

@@ -1,7 +1,7 @@
 /*
  * POST /tokenize and /detokenize, in llama.cpp's form ("content", "tokens",
  * "with_pieces") and in vLLM's ("prompt" or "messages", "count",
- * "max_model_len", "token_strs"): an answer has the members of both.
+ * "max_model_len", "token_strs"): every answer has the members of both forms.
  */
 
 #include "engine/api/chat.h"
@@ -11,19 +11,19 @@
 #define CHAT(f)  offsetof(llm_api_tokenize_t, chat.f)
 
 /* options of an answer */
-#define LLM_API_PIECES  1               /* a token is {"id", "piece"} */
-#define LLM_API_STRS    2               /* "token_strs" */
+#define LLM_API_PIECES  1               /* each token is {"id", "piece"} */
+#define LLM_API_STRS    2               /* the answer has "token_strs" */
 
 
 typedef struct {
-    llm_api_chat_t     chat;            /* "messages" and what goes with
-                                           them */
+    llm_api_chat_t     chat;            /* "messages" and the fields of a
+                                           chat */
     const llm_flat_t  *content;
     const llm_flat_t  *prompt;
     const llm_flat_t  *tokens;
 
-    int                add_special;             /* llama.cpp's */
-    int                add_special_tokens;      /* vLLM's; -1: not given */
+    int                add_special;             /* llama.cpp's name */
+    int                add_special_tokens;      /* vLLM's name; -1: not given */
     int                parse_special;
     int                with_pieces;
     int                return_token_strs;
@@ -109,7 +109,7 @@ llm_api_tokenize_chat(llm_api_reader_t *rd, llm_api_chat_t *b,
 }
 
 
-/* the only prompt: text, or ids */
+/* writes the only prompt: text, or ids */
 
 static void
 llm_api_tokenize_prompt(llm_api_reader_t *rd, llm_ref_t ref, int is_ids)
@@ -154,8 +154,8 @@ llm_api_tokenize_text(llm_api_reader_t *rd, const llm_api_tokenize_t *b,
 }
 
 
-/* vLLM adds BOS to a prompt unless it is told not to, llama.cpp to a content if
-   it is told to */
+/* vLLM adds BOS to a prompt unless it is told not to; llama.cpp adds it to a
+   content only if it is told to */
 
 static int
 llm_api_tokenize_read(llm_api_reader_t *rd, llm_err_t *err)
@@ -206,7 +206,7 @@ llm_api_detokenize_read(llm_api_reader_t *rd, llm_err_t *err)
 
 /* ---- the bodies ---- */
 
-/* a token's text; what is not UTF-8, or has a NUL, as a list of bytes */
+/* adds a token's text; as a list of bytes if it is not UTF-8 or has a NUL */
 
 static void
 llm_api_add_piece(llm_buf_t *out, const char *s, size_t len)
@@ -279,7 +279,7 @@ llm_api_add_tokens(llm_api_t *a, llm_buf_t *out)
 }
 
 
-/* member 0 are the tokens, member 1 their texts */
+/* writes member 0, the tokens, or member 1, their texts */
 
 static int
 llm_api_tokenize_write(llm_api_t *a, size_t max, llm_buf_t *out)
@@ -322,7 +322,7 @@ llm_api_tokenize_write(llm_api_t *a, size_t max, llm_buf_t *out)
 }
 
 
-/* the text under both names */
+/* writes the text under both names */
 
 static int
 llm_api_detokenize_write(llm_api_t *a, size_t max, llm_buf_t *out)

@@ -1,6 +1,7 @@
 /*
  * Error bodies and frames: {"error": {message, type, param, code}}, all four
- * always there, type by the status; or in the endpoint's own form.
+ * always there, the type follows from the status; or in the endpoint's own
+ * form.
  */
 
 #include "engine/api/endpoint.h"
@@ -8,7 +9,7 @@
 #include <stdio.h>
 
 
-/* does the name stand at p, and not only its beginning? */
+/* is p at the whole name, not only at something that begins with it? */
 
 static int
 llm_api_is_name(const char *p, const llm_api_name_t *name)
@@ -22,7 +23,7 @@ llm_api_is_name(const char *p, const llm_api_name_t *name)
 }
 
 
-/* replaces the name at p; what does not fit is cut */
+/* replaces the name at p by the endpoint's own; cuts what does not fit */
 
 static void
 llm_api_rename(char *buf, size_t size, char *p, const llm_api_name_t *name)
@@ -34,7 +35,7 @@ llm_api_rename(char *buf, size_t size, char *p, const llm_api_name_t *name)
 }
 
 
-/* LLM_ABSENT: the error is not about it */
+/* LLM_ABSENT: the error is not about this parameter */
 
 static int
 llm_api_own_name(const llm_api_name_t *name, llm_err_t *err)

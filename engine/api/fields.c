@@ -115,8 +115,8 @@ llm_api_read_field(const llm_api_field_t *f, const llm_flat_t *v,
 
     at = llm_api_top(f->name);
 
-    /* fields that are only checked are stored here; large enough for any
-       type */
+    /* fields that are only checked are stored in `unused`, which is large
+       enough for any type */
     to = (f->to == LLM_FIELD_NOWHERE) ? (void *) &unused
                                       : (char *) body + f->to;
     above = 0;
@@ -203,9 +203,10 @@ llm_api_read_field(const llm_api_field_t *f, const llm_flat_t *v,
 
 
 /*
- * The tables of an endpoint: its own, which wins if a name is in two, the
- * shared one, and that of sampling.  If several fields are wrong, the error
- * is about the first in this order, whatever the order in the body.
+ * The tables of an endpoint: its own, which takes precedence if a name is in
+ * two tables, the shared one, and that of sampling.  If several fields are
+ * wrong, the error is about the first in this order, whatever their order in
+ * the body.
  */
 
 typedef struct {

@@ -31,9 +31,9 @@ llm_api_hash(uint64_t h, const char *data, size_t len)
 
 
 /*
- * system_fingerprint: the same as long as the same request has the same
- * answer, as far as it is known here: the model's file, how its weights and
- * its cache are kept, and the engine.
+ * system_fingerprint: the same for answers that would be the same, as far as
+ * the server knows: it is made from the model's file, the formats of its
+ * weights and its cache, and the version of the engine.
  */
 
 static uint64_t
@@ -90,8 +90,8 @@ llm_api_open_frame(const llm_api_t *a, uint32_t index, llm_buf_t *out)
 }
 
 
-/* usage is in the last chunk alone, or in each: a null elsewhere, as OpenAI
-   sends it, breaks clients that look whether there is one */
+/* usage is in the last chunk alone, or in each: OpenAI sends null in the other
+   chunks, but that breaks clients that only check whether the member exists */
 
 void
 llm_api_end_frame(const llm_api_t *a, llm_buf_t *out)

@@ -4,17 +4,17 @@
  *   {"request_id": ..., "endpoint": "chat/completions", "model": "demo",
  *    "tenant": ..., "messages": [...], ...}
  *
- * whose first four members are the server's word and the rest the client's
- * own, all of them: whatever a model may see of a request its guard sees.
- * Each key is there once, with the value that counts, so a guard and the
- * parser cannot read the same bytes in two ways.  The client's members are
- * guard_members.c's.
+ * The first four members are set by the server; all of the client's own
+ * members follow: a guard sees whatever a model may see of a request.  Each
+ * key is there once, with the value that counts, so a guard and the parser
+ * cannot read the same bytes in two ways.  guard_members.c writes the client's
+ * members.
  */
 
 #include "engine/api/endpoint.h"
 
 
-/* the first of its paths, whichever was asked for */
+/* the first path of the endpoint, whichever path was requested */
 
 static const char *
 llm_api_guard_path(const llm_api_endpoint_t *ep)

@@ -1,12 +1,12 @@
 /*
- * The client's part of what a guard is told (guard.c), written while the
- * body is parsed, in whichever thread that is.
+ * Writes the client's part of what a guard is told (guard.c) while the body is
+ * parsed, in the same thread.
  */
 
 #include "engine/api/endpoint.h"
 
 
-/* the client's members of these names are not the server's word */
+/* is this one of the server's members, which a client must not set? */
 
 static int
 llm_api_guard_owns(llm_str_t key)

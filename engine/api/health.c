@@ -1,10 +1,10 @@
 /*
  * The body of /health: the state of each model of the location, and whether
- * requests can be served, by the location's rule.  If one model serves and
- * another one does not, and that is good enough, the status is "degraded".  One
- * that a command has told to drain, or has unloaded, does not serve.  A
- * model that was idle and is being loaded for a request does not count as
- * loading: its requests wait.
+ * requests can be served, by the location's rule.  If some models serve and
+ * others do not, and the rule allows that, the status is "degraded".  A model
+ * that a command has told to drain, or has unloaded, does not serve.  A model
+ * that was idle and is being loaded for a request does not count as loading:
+ * its requests wait.
  */
 
 #include "engine/api/api_internal.h"
@@ -49,7 +49,7 @@ llm_api_health_word(llm_zone_t *z, const llm_model_status_t *st,
         return ill ? "error" : "ok";
 
     default:
-        /* idle: the next request loads it */
+        /* an idle model: the next request loads it */
         return "ok";
     }
 }
@@ -99,14 +99,16 @@ llm_api_add_health(llm_buf_t *out, llm_zone_t *z, const llm_api_model_t *m,
 }
 
 
-/* models by their words */
+/* numbers of models by state */
 typedef struct {
-    uint32_t     n_ok;                  /* also those that are loaded for a
-                                           request */
+    uint32_t     n_ok;                  /* includes models that are being
+                                           loaded for a request */
     uint32_t     n_error;
     uint32_t     n_loading;
-    const char  *out;                   /* what a command has made of one:
-                                           draining, or else stopped; or NULL */
+    const char  *out;                   /* state of a model that a command has
+                                           taken out: "draining" if there is
+                                           one, else "stopped"; NULL: there is
+                                           none */
 } llm_api_health_sum_t;
 
 
@@ -135,7 +137,8 @@ llm_api_health_count(llm_api_health_sum_t *sum, const char *word,
 }
 
 
-/* none can serve, or not all, where all must */
+/* why the location is not healthy: no model can serve, or not all where the
+   rule wants all */
 
 static const char *
 llm_api_health_bad(const llm_api_health_sum_t *sum)
@@ -144,7 +147,7 @@ llm_api_health_bad(const llm_api_health_sum_t *sum)
 }
 
 
-/* the whole in a word */
+/* the state of the whole location in one word */
 
 static const char *
 llm_api_health_all(llm_zone_t *z, const llm_api_health_t *h,
