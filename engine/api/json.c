@@ -1,18 +1,18 @@
 /*
- * JSON text to a flat value.  Three steps: a scan of the tokens that is
- * strict where cJSON is not, cJSON for the grammar and the tree, and a walk
- * that writes the tree as flat nodes.
+ * JSON text to a flat value.  Three steps: a scan of the tokens that is strict
+ * where cJSON is not, cJSON for the grammar and the tree, and a walk over the
+ * tree that writes flat nodes.
  *
- * Invariant: the scan records the numbers in the order of the text, in which
- * the walk comes to them, too; so integers keep all their digits, those beyond
- * 64 bits included, although cJSON has numbers as doubles.
+ * Invariant: the scan records the numbers in the order of the text, and the
+ * walk visits them in the same order.  So integers keep all their digits, also
+ * beyond 64 bits, although cJSON keeps numbers as doubles.
  *
- * Escapes that no text may contain are replaced in a copy of the text, which
- * keeps its length: all places stay what they are.
+ * Escapes that no text may contain are replaced in a copy of the text.  The
+ * copy has the same length, so that all places stay valid.
  *
  * The tree, the copy and the recorded numbers exist during one call only.
- * Several threads may parse: cJSON is thread-safe as long as nobody asks for
- * its last error or changes its hooks, which nobody does.
+ * Several threads may parse: cJSON is thread-safe as long as its last error is
+ * not asked for and its hooks are not changed, which is true here.
  */
 
 #include "engine/api/json.h"
@@ -22,24 +22,24 @@
 #include <cjson/cJSON.h>
 #include <math.h>
 
-/* cJSON copies a number to a buffer of 64 */
+/* cJSON copies a number to a buffer of 64 bytes */
 #define LLM_JSON_MAX_NUMBER   62
 
-/* what some editors and tools write before a text */
+/* byte order mark that some editors and tools write first */
 #define LLM_JSON_BOM          "\xef\xbb\xbf"
 
-/* beside cJSON's own flags: the same key follows later */
+/* used together with cJSON's own flags: the same key follows later */
 #define LLM_JSON_AGAIN        (1 << 16)
 
 
 typedef enum {
     LLM_JSON_DECIMAL = 0,
     LLM_JSON_INT,
-    LLM_JSON_BIG                        /* an integer that does not fit */
+    LLM_JSON_BIG                        /* an integer beyond 64 bits */
 } llm_json_kind_t;
 
 typedef struct {
-    int64_t            value;           /* of an INT; of a BIG its length */
+    int64_t            value;           /* value of an INT; length of a BIG */
     uint32_t           offset;
     uint32_t           kind;            /* llm_json_kind_t */
 } llm_json_number_t;
@@ -48,7 +48,8 @@ typedef struct {
     const char         *text;
     const char         *p;
     const char         *end;
-    char               *mended;         /* the copy; NULL: nothing to mend */
+    char               *mended;         /* the copy; NULL: no escape was
+                                           replaced */
     llm_err_t          *err;
     llm_json_limits_t  *limits;
     int                 once;           /* repeated keys are refused */
@@ -58,11 +59,11 @@ typedef struct {
 
     uint32_t            n_numbers;
     uint32_t            cap_numbers;
-    uint32_t            next_number;    /* the walk's next number */
+    uint32_t            next_number;    /* index of the walk's next number */
     llm_json_number_t  *numbers;
 } llm_json_t;
 
-/* a pair of an object, for the search for repeated keys */
+/* a pair of an object, sorted to find repeated keys */
 typedef struct {
     cJSON              *item;
     uint32_t            pos;
@@ -138,7 +139,7 @@ llm_json_hex4(const char *p, const char *end)
 }
 
 
-/* the escape of six bytes at `at` becomes that of U+FFFD */
+/* replaces the escape of six bytes at `at` by that of U+FFFD */
 
 static int
 llm_json_mend(llm_json_t *j, const char *at, const char *what)
@@ -437,7 +438,7 @@ llm_json_count(llm_json_t *j)
 }
 
 
-/* checks tokens only: cJSON checks their order */
+/* checks tokens only; cJSON checks their order */
 
 static int
 llm_json_scan(llm_json_t *j)
@@ -639,7 +640,8 @@ llm_json_walk_list(llm_json_t *j, cJSON *item, llm_buf_t *out)
         }
 
         if (child->type & LLM_JSON_AGAIN) {
-            /* left out, but walked to skip its numbers */
+            /* a repeated pair is left out, but was walked to skip its
+               numbers */
             out->len = out->failed ? out->len : pos;
             continue;
         }

@@ -111,8 +111,8 @@ llm_json_add_string(llm_buf_t *b, const char *s, size_t len)
 }
 
 
-/* the shortest digits that give the number again; always with a fraction or
-   an exponent, so that it stays a decimal number */
+/* the shortest digits from which the same number is read; always with a
+   fraction or an exponent, so that it stays a decimal number */
 
 static void
 llm_json_add_double(llm_buf_t *b, double d)

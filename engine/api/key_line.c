@@ -1,5 +1,5 @@
 /*
- * From one line of a file of API keys to a key; see keys.h.
+ * Reads one line of a file of API keys to a key; see keys.h.
  */
 
 #include "engine/api/json.h"
@@ -7,7 +7,7 @@
 
 #include <strings.h>
 
-#define LLM_KEY_VALUES  4096            /* of one line */
+#define LLM_KEY_VALUES  4096            /* most values of one line */
 
 
 static const char *const  llm_key_scopes[] = {
@@ -49,7 +49,7 @@ llm_scope_name(uint32_t bit)
 
 /* ---- times ---- */
 
-/* the number in n digits at *p, which is moved behind them */
+/* the number in n digits at *p; moves *p past them */
 
 static int
 llm_key_digits(const char **p, const char *last, int n, int *to)
@@ -72,7 +72,7 @@ llm_key_digits(const char **p, const char *last, int n, int *to)
 }
 
 
-/* the mark and a number in two digits, of at most max */
+/* the mark, and a number of two digits that is at most max */
 
 static int
 llm_key_part(const char **p, const char *last, char mark, int max, int *to)
@@ -87,8 +87,8 @@ llm_key_part(const char **p, const char *last, char mark, int max, int *to)
 }
 
 
-/* days since 1970-01-01 of a date that there is; a year begins in March, so
-   that the day that not all years have is its last one */
+/* days since 1970-01-01 of a date; LLM_ERROR if there is no such date.  Years
+   begin in March here, so that February's 29th is the last day of a year */
 
 static int
 llm_key_days(int year, int month, int day, int64_t *days)
@@ -306,7 +306,7 @@ llm_key_set_digest(llm_key_t *k, const llm_flat_t *v, llm_err_t *err)
 }
 
 
-/* values go to logs and headers */
+/* values go to logs and headers, so they have no control characters */
 
 static int
 llm_key_is_plain(llm_str_t s)
@@ -323,7 +323,7 @@ llm_key_is_plain(llm_str_t s)
 }
 
 
-/* is there a member of this name, in any case, among those that were read? */
+/* has a member of this name, in any case, been read? */
 
 static int
 llm_key_has(const llm_key_reader_t *rd, llm_str_t name)
@@ -381,7 +381,8 @@ llm_key_add_member(llm_key_reader_t *rd, llm_str_t name, const llm_flat_t *v,
 }
 
 
-/* a restriction in another case would be none */
+/* a member whose name is known in another case would be ignored, and its
+   restriction lost: it is refused */
 
 static int
 llm_key_check_case(llm_str_t name, llm_err_t *err)
@@ -407,7 +408,7 @@ llm_key_check_case(llm_str_t name, llm_err_t *err)
 }
 
 
-/* all members but the digest are in the text, too */
+/* sets a member; all but the digest are also kept in the text */
 
 static int
 llm_key_set(llm_key_reader_t *rd, llm_key_t *k, llm_str_t name,
@@ -488,7 +489,7 @@ llm_key_set_all(llm_key_reader_t *rd, llm_key_t *k, const llm_flat_t *object,
 }
 
 
-/* what the reader has written becomes the key's own */
+/* copies what the reader has written to the key's own memory */
 
 static int
 llm_key_keep(llm_key_reader_t *rd, llm_key_t *k, llm_err_t *err)
@@ -517,7 +518,8 @@ llm_key_keep(llm_key_reader_t *rd, llm_key_t *k, llm_err_t *err)
 }
 
 
-/* the reader of JSON knows one line, the caller which one it is */
+/* an error names the line's beginning only; the caller adds the line's
+   number */
 
 static void
 llm_key_place(llm_err_t *err)
@@ -565,7 +567,7 @@ llm_key_read_line(llm_key_reader_t *rd, const char *line, size_t len,
                         LLM_KEY_LINE);
     }
 
-    /* of two "expires" one would count, and nobody would know which */
+    /* with two "expires" it would be unclear which one counts */
 
     if (llm_json_to_flat_once(line, len, &limits, &rd->flat, err) != LLM_OK) {
         llm_key_place(err);

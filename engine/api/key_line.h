@@ -7,12 +7,12 @@
 
 #include "engine/api/keys.h"
 
-/* what reading of lines needs, kept from one to the next */
+/* memory for reading lines, kept from line to line */
 typedef struct {
     llm_buf_t     flat;
     llm_buf_t     text;
     llm_buf_t     models;
-    llm_arena_t  *arena;                /* gets each key's text */
+    llm_arena_t  *arena;                /* owns the text of each key */
 } llm_key_reader_t;
 
 void llm_key_reader_init(llm_key_reader_t *rd, llm_arena_t *arena);

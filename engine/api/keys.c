@@ -1,6 +1,6 @@
 /*
- * The table of API keys; see keys.h.  A digest is hashed with random factors,
- * so that no file can make a slow table.
+ * The table of API keys; see keys.h.  Digests are hashed with random factors,
+ * so that no file of keys can make lookups slow.
  */
 
 #include "engine/api/key_line.h"
@@ -13,13 +13,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* a line with a digest has more bytes */
+/* lines with a digest are longer */
 #define LLM_KEYS_SHORT  64
 
-/* some editors put it before the first line */
+/* byte order mark that some editors write first */
 #define LLM_KEYS_MARK   "\xef\xbb\xbf"
 
-/* what a log is told of keys that have changed: ids, and bytes of each */
+/* bounds of what a log is told about changed keys: ids, and bytes of each id */
 #define LLM_KEYS_TOLD   8
 #define LLM_KEYS_ID     64
 
@@ -29,14 +29,15 @@
 struct llm_keys_s {
     llm_arena_t   arena;
     llm_key_t    *keys;
-    uint32_t     *slots;                /* index + 1; 0: none */
+    uint32_t     *slots;                /* index + 1; 0: free */
     uint32_t      n;
     uint32_t      mask;                 /* slots - 1 */
     uint64_t      factors[LLM_KEYS_WORDS + 1];
 };
 
 
-/* multilinear hashing: two digests meet by chance alone */
+/* multilinear hashing with random factors: only by chance do two digests have
+   one hash */
 
 static uint32_t
 llm_keys_hash(const llm_keys_t *t, const unsigned char *digest)
@@ -56,7 +57,7 @@ llm_keys_hash(const llm_keys_t *t, const unsigned char *digest)
 }
 
 
-/* looks at all bytes, whatever they are */
+/* compares all bytes, so that the time tells nothing */
 
 static int
 llm_keys_same(const unsigned char *a, const unsigned char *b)
@@ -111,7 +112,8 @@ llm_keys_find(const llm_keys_t *t, const char *secret, size_t len)
 
 /* ---- making a table ---- */
 
-/* the number of another key with this digest, or 0 and it has a slot */
+/* returns the number of another key with this digest, or 0 after taking a slot
+   for it */
 
 static uint32_t
 llm_keys_put(llm_keys_t *t, uint32_t *slots, const unsigned char *digests,
@@ -136,7 +138,7 @@ llm_keys_put(llm_keys_t *t, uint32_t *slots, const unsigned char *digests,
 }
 
 
-/* ids are put like digests, into slots of their own */
+/* ids must be unique, too: they are put into slots of their own */
 
 static int
 llm_keys_check_ids(llm_keys_t *t, const uint32_t *lines, uint32_t *line,
@@ -222,7 +224,7 @@ llm_keys_index(llm_keys_t *t, const uint32_t *lines, uint32_t *line,
 }
 
 
-/* the line at p without white space; its end is *end */
+/* the line at p without white space around it; *end: the line's end */
 
 static llm_str_t
 llm_keys_line(const char *p, const char *last, const char **end)
@@ -248,7 +250,7 @@ llm_keys_line(const char *p, const char *last, const char **end)
 }
 
 
-/* lines that may be keys; *blank: no line has anything in it */
+/* the number of lines that may be keys; *blank: all lines are empty */
 
 static uint32_t
 llm_keys_most(const char *data, size_t len, int *blank)
@@ -292,7 +294,7 @@ llm_keys_read_lines(llm_keys_t *t, const char *data, size_t len,
             continue;
         }
 
-        /* a short one is an error, and says so */
+        /* a short line has no valid key; reading it gives the error */
 
         k = (s.len > LLM_KEYS_SHORT) ? &t->keys[t->n] : &short_one;
         rc = llm_key_read_line(&rd, s.data, s.len, k, err);
@@ -401,8 +403,8 @@ llm_keys_which(const char *path, llm_keys_id_t *id)
 }
 
 
-/* it is looked at before it is read: one that is written to meanwhile is
-   another one afterwards */
+/* the file's identity is taken before the file is read: if the file is written
+   meanwhile, it counts as another one the next time */
 
 static int
 llm_keys_text(const char *path, llm_keys_id_t *id, llm_buf_t *b,
@@ -478,7 +480,7 @@ llm_key_age(const llm_key_t *k, int64_t now)
 }
 
 
-/* those keys of one table that the other has not */
+/* lists the keys of one table that the other has not */
 
 static size_t
 llm_keys_list(const llm_keys_t *of, const llm_keys_t *not_in, const char *word,
@@ -575,7 +577,7 @@ llm_key_names_model(const llm_key_t *k, llm_str_t name)
 }
 
 
-/* a short one may be a word that a person knows by its ends */
+/* a short secret may be a word that its ends give away */
 
 void
 llm_key_mask(char *out, size_t size, const char *secret, size_t len)

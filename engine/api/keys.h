@@ -7,18 +7,18 @@
  *    "not_before": "2026-01-01", "expires": "2026-12-31T12:00:00Z",
  *    "plan": "gold", "tpm": 60000}
  *
- * id and sha256 are required, and the file has each of them once.  Without a
- * tenant the key is its own; without models it is for all, without scopes for
- * all but "admin".  Times are seconds since 1970, or dates in UTC unless they
- * say otherwise.  Other members are the operator's own; two names that differ
- * in case alone are refused, because variables are named in any case.  No
- * member may be there twice.  Empty lines and those that begin with "#" are
- * skipped; a file of nothing but empty lines is refused, because somebody may
- * be writing it.
+ * id and sha256 are required, and must be unique in the file.  Without
+ * "tenant" the key is a tenant of its own; without "models" it is valid for
+ * all models, without "scopes" for all scopes but "admin".  Times are seconds
+ * since 1970, or dates, in UTC unless they have an offset.  Other members are
+ * the operator's own.  Two names that differ only in case are refused, because
+ * variables ignore case.  No member may be given twice.  Empty lines and lines
+ * that begin with "#" are skipped; a file that has only empty lines is
+ * refused, because it may be in the middle of being written.
  *
- * A table has no locks: it does not change, and whoever made it frees it.  A
- * key is one struct and one block of text, so that a request keeps a copy and
- * no table has to wait for requests.
+ * A table never changes, so it needs no locks; its creator frees it.  A key is
+ * one struct and one block of text: a request keeps a copy, so a table can be
+ * freed while requests still run.
  */
 
 #ifndef LLM_KEYS_H
@@ -31,13 +31,13 @@
 #define LLM_KEYS_BYTES   (256u << 20)   /* most bytes of a file */
 #define LLM_KEYS_MAX     (1u << 20)
 
-/* what a key may be for; the names are in key_line.c */
+/* what a key may be used for; key_line.c has the names */
 #define LLM_SCOPE_GENERATE   1u
 #define LLM_SCOPE_EMBED      2u
 #define LLM_SCOPE_TOKENIZE   4u
 #define LLM_SCOPE_MODELS     8u
 #define LLM_SCOPE_MONITOR   16u         /* metrics, health */
-#define LLM_SCOPE_OTHER     32u         /* what other modules serve */
+#define LLM_SCOPE_OTHER     32u         /* locations of other modules */
 #define LLM_SCOPE_ADMIN     64u
 #define LLM_SCOPE_USUAL     (LLM_SCOPE_ADMIN - 1)
 
@@ -48,7 +48,7 @@ typedef struct {
                                            valid; INT64_MAX: never */
     uint32_t       scopes;
     uint32_t       any_model;
-    uint32_t       models;              /* where the models begin in text */
+    uint32_t       models;              /* offset of the models in text */
     uint32_t       len;                 /* bytes of text */
     const char    *text;                /* the members' names and values, then
                                            the models; each NUL-terminated */
@@ -64,45 +64,45 @@ typedef struct {
     int64_t        changed[2];
 } llm_keys_id_t;
 
-/* NULL and *err, which names the line */
+/* NULL and *err, which names the line, if the data is wrong */
 llm_keys_t *llm_keys_parse(const char *data, size_t len, llm_err_t *err);
-/* the same of a file; *err names it; *id, unless NULL: which file it was, as
-   before if it could not be opened */
+/* the same for a file; *err names the file.  *id, unless NULL, gets the file's
+   identity, or keeps its value if the file cannot be opened */
 llm_keys_t *llm_keys_read(const char *path, llm_keys_id_t *id,
     llm_err_t *err);
 void llm_keys_free(llm_keys_t *t);
 /* seconds since 1970 of "2026-12-31", "2026-12-31T12:00:00Z" or
    "2026-12-31T12:00:00+01:00"; LLM_ERROR: it is none of these */
 int llm_key_read_time(llm_str_t s, int64_t *to);
-/* which file is at a path now, so that another one can be told from it; zeros
-   if there is none */
+/* the identity of the file at a path, to notice when it is replaced; zeros if
+   there is none */
 void llm_keys_which(const char *path, llm_keys_id_t *id);
 uint32_t llm_keys_count(const llm_keys_t *t);
-/* for a log: "; came: bob, eve; went: ann and 3 more", the ids of the keys that
-   one of two tables has alone (one whose secret changed came and went), or "";
-   old may be NULL, and then all came, which is not told */
+/* for a log: "; came: bob, eve; went: ann and 3 more", the ids of keys that
+   are in only one of the two tables, or "".  A key whose secret has changed is
+   listed as come and gone.  If old is NULL nothing is listed */
 void llm_keys_changes(const llm_keys_t *old, const llm_keys_t *now, char *out,
     size_t size);
 
-/* the key of a secret, or NULL; the time that it takes does not depend on how
-   much of a digest is right */
+/* the key of a secret, or NULL; the time taken does not depend on how much of
+   a digest is right */
 const llm_key_t *llm_keys_find(const llm_keys_t *t, const char *secret,
     size_t len);
 
 /* -1: it is not valid yet; 0: it is valid; 1: it has expired */
 int llm_key_age(const llm_key_t *k, int64_t now);
-/* the value of a member, whatever the case of its name, or NULL; strings as
-   they are, all else as JSON */
+/* the value of a member, ignoring the case of its name, or NULL; strings
+   without quotes, other values as JSON */
 const char *llm_key_member(const llm_key_t *k, const char *name, size_t len);
-/* does one of the key's models, "*" being any rest, match this name? */
+/* does one of the key's models match this name?  "*" matches any rest */
 int llm_key_names_model(const llm_key_t *k, llm_str_t name);
 
-/* a secret so that a person can tell which one was sent, and no more; size is
-   at least LLM_KEY_MASK */
+/* masks a secret so that a person can recognise it; size is at least
+   LLM_KEY_MASK */
 #define LLM_KEY_MASK  24
 void llm_key_mask(char *out, size_t size, const char *secret, size_t len);
 
-/* the bit of a scope, 0: there is none of this name; and back */
+/* the bit of a scope's name, 0 if there is none; and the name of a bit */
 uint32_t llm_scope_bit(const char *name, size_t len);
 const char *llm_scope_name(uint32_t bit);
 

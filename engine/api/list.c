@@ -1,6 +1,7 @@
 /*
- * Answers that are a list of items and no text: vectors, scores.  The endpoint
- * writes an item, a little at a time; the list around it is the same for all.
+ * Answers that are a list of items and have no text: vectors, scores.  The
+ * endpoint writes an item, a little at a time; the list around the items is
+ * the same for all endpoints.
  */
 
 #include "engine/api/endpoint.h"
@@ -111,7 +112,7 @@ llm_api_nine_digits(double d, int *e)
         m = d * pow(10, 8 - *e);
     }
 
-    /* what the exponent was found by is rounded, too */
+    /* the exponent is an estimate and may be off by one */
 
     if (m < 99999999.5) {
         m *= 10;
@@ -127,8 +128,9 @@ llm_api_nine_digits(double d, int *e)
 
 
 /*
- * Nine digits, from which the same float is read back, without zeros at the
- * end.  An answer may have millions of numbers: printf() would take seconds.
+ * Writes nine digits, without zeros at the end: reading them gives the same
+ * float.  An answer may have millions of numbers, for which printf() would
+ * take seconds.
  */
 
 void
@@ -156,7 +158,7 @@ llm_api_add_float(llm_buf_t *out, float v)
 
     for (n = 9; n > 1 && digits[n - 1] == '0'; n--) { /* void */ }
 
-    /* 0.00123 for numbers below 1 that are not too small, else 1.23e-9 */
+    /* 0.00123 for numbers below 1 that are not too small, otherwise 1.23e-9 */
 
     if (e < 0 && e >= -5) {
         (void) llm_buf_add(out, "0.00000", (size_t) (1 - e));

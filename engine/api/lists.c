@@ -138,15 +138,15 @@ llm_api_write_prompts(const llm_flat_t *v, const llm_api_at_t *at,
 }
 
 
-/* most strings in a list, and most bytes of each */
+/* most strings in a list, most bytes of each */
 
 typedef struct {
     uint32_t       strings;
     uint32_t       bytes;
 } llm_api_most_t;
 
-/* a string, or an array of them; empty ones would never match and are left
-   out */
+/* writes a string, or an array of strings; empty ones would never match and
+   are left out */
 
 static int
 llm_api_write_strings(const llm_flat_t *list, const llm_api_at_t *at,
@@ -253,7 +253,7 @@ llm_api_bias_id(llm_str_t s)
 }
 
 
-/* the key as the client wrote it, as far as it fits */
+/* writes the key as the client wrote it, cut to fit */
 
 static void
 llm_api_bias_name(const llm_flat_t *k, char *name, size_t size)
@@ -362,7 +362,7 @@ llm_api_write_bias(const llm_api_body_t *b, llm_buf_t *msg, llm_ref_t *ref,
 }
 
 
-/* tokens that alone may be drawn */
+/* writes the tokens that alone may be drawn */
 
 static int
 llm_api_write_allowed(const llm_api_body_t *b, llm_buf_t *msg,
@@ -382,7 +382,7 @@ llm_api_write_allowed(const llm_api_body_t *b, llm_buf_t *msg,
 }
 
 
-/* DRY's sequence breakers, if it is on: llama.cpp's by default */
+/* writes DRY's sequence breakers, if DRY is on; the defaults are llama.cpp's */
 
 static int
 llm_api_write_breakers(const llm_api_body_t *b, llm_buf_t *msg,

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-/* what OpenAI sends for a probability of 0 */
+/* written for a probability of 0, as OpenAI does */
 #define LLM_API_NEVER  -9999.0
 
 
@@ -49,7 +49,7 @@ llm_api_add_logprob(llm_buf_t *out, float logprob)
 }
 
 
-/* as vLLM names a token by its id */
+/* writes "token_id:5", vLLM's form */
 
 void
 llm_api_add_token_id(llm_buf_t *out, int32_t id)

@@ -19,17 +19,17 @@ typedef struct {
     const llm_flat_t  *tool_choice;
 
     int64_t            max_tokens;      /* or LLM_API_UNSET */
-    float              temperature;     /* -1: not given */
+    float              temperature;     /* not given: -1 */
 } llm_api_messages_t;
 
-/* endpoint_messages.c: reads all of a request but what its answer begins
-   with */
+/* endpoint_messages.c: reads a request, except for the beginning of its
+   answer */
 extern const llm_api_fields_t  llm_api_messages_fields;
 extern const llm_api_name_t    llm_api_messages_names[];
 int llm_api_messages_parse(llm_api_reader_t *rd, llm_err_t *err);
 
-/* messages_input.c: system and messages to the draft's messages, tools to its
-   tools; both check what they read, the messages first */
+/* messages_input.c: write system and messages to the draft's messages, tools
+   to its tools.  Both check what they read; messages come first */
 int llm_api_messages_input(const llm_api_messages_t *b, llm_api_draft_t *d,
     llm_err_t *err);
 int llm_api_messages_tools(const llm_api_messages_t *b, llm_api_draft_t *d,

@@ -2,15 +2,15 @@
  * What a Messages request says to the model: system prompt and messages, in
  * the form of a chat request; messages_tools.c has the tools.
  *
- * A user's message may hold results of tools: they come first, as tools'
- * messages, and what the user says follows.  Thinking comes back as it was
- * sent, its signature needs no check: it is only text for the model.
+ * A user's message may hold results of tools: they are written first, as
+ * tools' messages, and the user's text follows.  Thinking comes back as it was
+ * sent; its signature is not checked, because it is only text for the model.
  */
 
 #include "engine/api/messages.h"
 
 
-/* what may stand in a list of content blocks */
+/* reads a block of a list of content blocks */
 typedef int (*llm_api_mi_block_t)(llm_api_draft_t *d, const llm_flat_t *block,
     const llm_flat_t *type, const llm_api_at_t *at, llm_err_t *err);
 
@@ -45,7 +45,7 @@ llm_api_mi_blocks(llm_api_draft_t *d, const llm_flat_t *blocks,
 }
 
 
-/* texts, and what has text in it */
+/* adds a text block, or the text of another block */
 
 static int
 llm_api_mi_text(llm_api_draft_t *d, const llm_flat_t *block,
@@ -65,7 +65,7 @@ llm_api_mi_text(llm_api_draft_t *d, const llm_flat_t *block,
 }
 
 
-/* a string, or a list of text blocks, for the open message */
+/* adds a string, or a list of text blocks, to the open message */
 
 static int
 llm_api_mi_content(llm_api_draft_t *d, const llm_flat_t *content,
@@ -148,7 +148,7 @@ llm_api_mi_user(llm_api_draft_t *d, const llm_flat_t *content,
     }
 
     if (d->role == NULL && d->n_messages == before) {
-        llm_api_draft_open(d, "user");  /* an empty list */
+        llm_api_draft_open(d, "user");  /* for an empty list */
     }
 
     return LLM_OK;
@@ -190,8 +190,8 @@ llm_api_mi_call(llm_api_draft_t *d, const llm_flat_t *block,
 }
 
 
-/* what a tool of another server has answered: texts, pages that were found, or
-   an object */
+/* adds the result of a tool that runs on another server: texts, pages found,
+   or an object */
 
 static int
 llm_api_mi_served(llm_api_draft_t *d, const llm_flat_t *block,
@@ -251,7 +251,7 @@ llm_api_mi_served(llm_api_draft_t *d, const llm_flat_t *block,
 }
 
 
-/* does the type's name end so? */
+/* does the type's name end with `end`? */
 
 static int
 llm_api_mi_ends(const llm_flat_t *type, const char *end)
@@ -273,7 +273,7 @@ llm_api_mi_answer(llm_api_draft_t *d, const llm_flat_t *block,
     const llm_flat_t   *id, *content;
     llm_api_part_at_t   where;
 
-    /* calls of tools that another server has, and their results */
+    /* calls of tools that run on another server, and their results */
 
     if (llm_api_mi_ends(type, "tool_result")) {
         id = llm_api_need(err, at, block, "tool_use_id", LLM_FLAT_STRING);
@@ -298,7 +298,7 @@ llm_api_mi_answer(llm_api_draft_t *d, const llm_flat_t *block,
         return LLM_ERROR;
     }
 
-    /* the summary of what was said before, as a server has made it */
+    /* a summary of the earlier conversation, made by a server */
 
     if (llm_api_str_is(type, "compaction")) {
         content = llm_api_member(block, "content");
@@ -318,8 +318,8 @@ llm_api_mi_answer(llm_api_draft_t *d, const llm_flat_t *block,
 }
 
 
-/* has the message no call without a result behind it?  Then an answer can go
-   on from it */
+/* has each call in the message a result?  Then an answer can continue the
+   message */
 
 static int
 llm_api_mi_is_open(const llm_flat_t *content)
@@ -394,9 +394,9 @@ llm_api_mi_message(llm_api_draft_t *d, const llm_flat_t *msg,
 
 /*
  * Claude Code's first system block is a header for Anthropic's accounts.  It
- * is nothing for the model, and changes with the client's version and the
- * way that it was started: prompts that are the same but for it would not
- * share the prefix cache.
+ * means nothing to the model, and it changes with the client's version and
+ * with how the client was started.  It is left out: otherwise prompts that
+ * differ only in it would not share the prefix cache.
  */
 
 static int

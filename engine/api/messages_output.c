@@ -1,8 +1,8 @@
 /*
- * Answers of Messages: what the engine says as content blocks, in a body or
- * in the events of a stream, and errors in Anthropic's form.
+ * Answers of Messages: what the engine says as content blocks, in a body or in
+ * the events of a stream, and errors in Anthropic's form.
  *
- * A stream needs nothing of what it has sent, so only a body keeps texts.
+ * A stream does not need what it has sent, so only a body keeps texts.
  */
 
 #include "engine/api/messages.h"
@@ -12,7 +12,7 @@
 
 /* ---- pieces ---- */
 
-/* all that was read of the prompt, less what the cache had */
+/* input_tokens are those of the prompt that were not in the cache */
 
 static void
 llm_api_mo_usage(llm_buf_t *out, const llm_api_t *a)
@@ -22,7 +22,8 @@ llm_api_mo_usage(llm_buf_t *out, const llm_api_t *a)
     cached = a->usage.cached_tokens;
 
     if (cached && cached >= a->usage.prompt_tokens) {
-        cached = a->usage.prompt_tokens - 1;    /* clients expect some input */
+        cached = a->usage.prompt_tokens - 1;    /* clients expect at least one
+                                                   token of input */
     }
 
     (void) llm_buf_addf(out, "\"usage\":{\"input_tokens\":%u,"
@@ -73,7 +74,7 @@ llm_api_mo_stop(llm_buf_t *out, const llm_api_t *a)
 }
 
 
-/* a call up to its input */
+/* writes a call up to its input */
 
 static void
 llm_api_mo_call(llm_buf_t *out, const llm_api_t *a, const llm_api_item_t *it)
@@ -86,7 +87,8 @@ llm_api_mo_call(llm_buf_t *out, const llm_api_t *a, const llm_api_item_t *it)
 }
 
 
-/* what clients send back with the thinking; it is not looked at */
+/* writes the signature that clients send back with the thinking; it is not
+   checked */
 
 static void
 llm_api_mo_signature(llm_buf_t *out, const llm_api_t *a)
@@ -117,7 +119,7 @@ llm_api_mo_is_object(const llm_buf_t *json)
 }
 
 
-/* behind the string that begins at i; 0: it does not end */
+/* the index after the string that begins at i; 0: the string does not end */
 
 static size_t
 llm_api_mo_string(llm_str_t s, size_t i)
@@ -130,8 +132,8 @@ llm_api_mo_string(llm_str_t s, size_t i)
 }
 
 
-/* the bytes of an object up to the end of its last whole member; 0: it is no
-   object.  A number may go on where the text ends */
+/* bytes of an object up to the end of its last complete member; 0: it is no
+   object.  A number at the text's end may be incomplete */
 
 static size_t
 llm_api_mo_members(llm_str_t s)
@@ -187,9 +189,9 @@ llm_api_mo_members(llm_str_t s)
 
 
 /*
- * A call's input is an object.  Of arguments that are none, because the answer
- * was cut or the model has made a mistake, it has the members that are whole,
- * and no other.
+ * A call's input must be an object.  If the arguments are not a valid one,
+ * because the answer was cut or the model has made a mistake, the input has
+ * only those members that are complete.
  */
 
 static int
@@ -506,7 +508,7 @@ llm_api_mo_error_type(int status)
 void
 llm_api_messages_error(const llm_err_t *err, llm_str_t id, llm_buf_t *out)
 {
-    /* agents look for these words, and shorten the conversation */
+    /* on these words agents shorten the conversation */
 
     static const char  words[] = "prompt is too long: ";
 
@@ -516,7 +518,8 @@ llm_api_messages_error(const llm_err_t *err, llm_str_t id, llm_buf_t *out)
                         strcmp(err->code, "context_length_exceeded") == 0
                         ? words : "");
 
-    /* there is no member that names a place in the body */
+    /* names the parameter in the message, since there is no other member for
+       the place */
 
     if (strpbrk(err->param, "[.") && strstr(err->msg, err->param) == NULL) {
         (void) llm_json_add_text(out, err->param, strlen(err->param));

@@ -6,7 +6,7 @@
 
 
 /* a tool with a type of its own runs on Anthropic's servers, or has a schema
-   that only its models know: the model is not told of it */
+   that only Anthropic's models know; the model is not told of it */
 
 static int
 llm_api_mi_tool(llm_api_draft_t *d, const llm_flat_t *tool,

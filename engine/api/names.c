@@ -1,11 +1,11 @@
 /*
- * Names of models, as clients write them.
+ * Finds models by the names that clients send.
  */
 
 #include "engine/api/api_internal.h"
 
-/* characters of a part that may stand for a whole name: fewer are more likely
-   a mistake */
+/* fewest characters of a part that may stand for a whole name: a shorter part
+   is more likely a mistake */
 #define LLM_API_MIN_PART  3
 
 
@@ -16,7 +16,7 @@ llm_api_lower(int c)
 }
 
 
-/* does part occur in s at an offset up to last, ignoring case? */
+/* does part occur in s at an offset of at most last, ignoring case? */
 
 static int
 llm_api_finds(llm_str_t s, llm_str_t part, size_t last)
@@ -106,7 +106,7 @@ llm_api_is_gone(const llm_api_conf_t *conf, uint32_t i)
 }
 
 
-/* the model marked as default, or the only one; else -1 */
+/* the model marked as default, or the only one; -1: none */
 
 static int32_t
 llm_api_default_model(const llm_api_conf_t *conf)
@@ -136,7 +136,8 @@ llm_api_default_model(const llm_api_conf_t *conf)
 }
 
 
-/* the model that has this name, in this way; -1: none, or a part of several */
+/* the model that matches the name in this way; -1: none, or the name is a part
+   of several */
 
 static int32_t
 llm_api_find_one(const llm_api_conf_t *conf, llm_str_t name,
@@ -189,7 +190,7 @@ llm_api_alias_index(const llm_api_conf_t *conf, llm_str_t name)
 }
 
 
-/* one of conf->aliases, or NULL */
+/* the matching one of conf->aliases, or NULL */
 
 static const llm_api_alias_t *
 llm_api_find_alias(const llm_api_conf_t *conf, llm_str_t name,
@@ -210,7 +211,8 @@ llm_api_find_alias(const llm_api_conf_t *conf, llm_str_t name,
 }
 
 
-/* says which of the model's aliases it was, if it was not its name */
+/* stores in *conf->alias which of the model's aliases the name is, unless it
+   is the model's name */
 
 static void
 llm_api_say_alias(const llm_api_conf_t *conf, int32_t model, llm_str_t name,
@@ -236,8 +238,8 @@ llm_api_say_alias(const llm_api_conf_t *conf, int32_t model, llm_str_t name,
 }
 
 
-/* the model by a name that is not empty, and the one of conf->aliases that has
-   led to it; -1, and no alias: there is none */
+/* the model of a name that is not empty, and the one of conf->aliases that it
+   was found by, if any; -1 and NULL: there is no such model */
 
 static int32_t
 llm_api_find_name(const llm_api_conf_t *conf, llm_str_t name,

@@ -12,7 +12,8 @@
 
 /* ---- keeping ---- */
 
-/* the most of s that fits in room bytes and ends with a whole character */
+/* the longest beginning of s that fits in room bytes and ends with a whole
+   character */
 
 static size_t
 llm_api_whole(const char *s, size_t len, size_t room)
@@ -31,7 +32,7 @@ llm_api_whole(const char *s, size_t len, size_t room)
         n--;
     }
 
-    /* no character is as long: this is not UTF-8 */
+    /* no UTF-8 character is that long: cut anywhere */
 
     return (room - n < LLM_UTF8_MAX) ? n : room;
 }

@@ -1,12 +1,12 @@
 /*
- * Answers that are a list of items, each of one kind: a text, reasoning, a
- * call.  Responses calls them output items, Messages content blocks.  An item
- * begins where the engine's events change from one part to another.
+ * Answers that are a list of items: texts, reasoning, calls.  Responses calls
+ * them output items, Messages content blocks.  An item begins where the
+ * engine's events change from one part to another.
  *
  * Items and their texts are kept in the answer's arena, within max_answer, in
  * pieces that end with a whole character.  They are written as JSON a little
- * at a time: the endpoint says what stands before and behind an item's texts,
- * output.c writes the texts.
+ * at a time: the endpoint writes what comes before and after an item's texts,
+ * output.c the texts.
  */
 
 #ifndef LLM_API_OUTPUT_H
@@ -34,21 +34,24 @@ struct llm_api_item_s {
     llm_api_item_t    *next;
     uint32_t           part;            /* llm_part_t: CONTENT, REASONING, or
                                            TOOL_NAME for a call */
-    uint32_t           index;           /* from 0 */
-    uint32_t           call;            /* of a call, from 0 */
-    llm_str_t          name;            /* of the function it calls */
-    llm_api_text_t     text;            /* or the call's arguments */
-    llm_api_text_t     logprobs;        /* JSON, its items */
+    uint32_t           index;           /* place in the answer, from 0 */
+    uint32_t           call;            /* number of a call, from 0 */
+    llm_str_t          name;            /* name of the function that is
+                                           called */
+    llm_api_text_t     text;            /* an item's text, or a call's
+                                           arguments */
+    llm_api_text_t     logprobs;        /* the items of the logprobs, JSON */
 };
 
 /* how a text is written */
 typedef enum {
-    LLM_API_AS_STRING = 0,              /* inside of a JSON string */
-    LLM_API_AS_IS,                      /* it is JSON */
-    LLM_API_AS_SEALED                   /* LLM_API_SEAL and it, in base64 */
+    LLM_API_AS_STRING = 0,              /* as a JSON string without quotes */
+    LLM_API_AS_IS,                      /* unchanged, because it is JSON */
+    LLM_API_AS_SEALED                   /* LLM_API_SEAL and the text, in
+                                           base64 */
 } llm_api_as_t;
 
-/* in front of text that goes to the client and comes back encoded */
+/* prefix of text that clients get encoded and send back */
 #define LLM_API_SEAL  "nginx-llm:"
 
 typedef struct {
@@ -63,7 +66,7 @@ typedef struct {
 typedef int (*llm_api_span_pt)(const llm_api_t *a, const llm_api_item_t *item,
     uint32_t i, llm_api_span_t *span, llm_buf_t *out);
 
-/* how far the items are written; zeros at first */
+/* how far the items have been written; zeros at first */
 typedef struct {
     const llm_api_item_t   *item;
     const llm_api_chunk_t  *chunk;
@@ -76,7 +79,7 @@ typedef struct {
 
 /* options of answers with items */
 #define LLM_API_OUT_SEALED    1         /* reasoning also as a sealed text */
-#define LLM_API_OUT_SUMMARY   2         /* reasoning is called a summary */
+#define LLM_API_OUT_SUMMARY   2         /* reasoning items have a "summary" */
 #define LLM_API_OUT_LOGPROBS  4
 
 /* a part of llm_api_t; zeros at first */
@@ -84,39 +87,39 @@ typedef struct {
     uint32_t           sequence;        /* of a stream's events */
     llm_api_item_t    *first;
     llm_api_item_t    *last;
-    llm_api_item_t    *open;            /* a stream has begun it, and has not
-                                           ended it */
-    llm_str_t          stop;            /* the stop string that has matched */
-    llm_api_walk_t     walk;            /* of the body */
+    llm_api_item_t    *open;            /* item that a stream has begun and not
+                                           ended, or NULL */
+    llm_str_t          stop;            /* stop string that has matched */
+    llm_api_walk_t     walk;            /* how far the body has been written */
 } llm_api_output_t;
 
 /*
- * Adds a TEXT event to the items, or keeps FINISH's stop string.  Without
- * text nothing is kept of a TEXT event but that its item has begun.
- * LLM_ERROR: the answer is too large, or no memory.
+ * Adds a TEXT event to the items, or keeps FINISH's stop string.  With text 0,
+ * a TEXT event only begins its item and its text is not kept.  LLM_ERROR: the
+ * answer is too large, or no memory.
  */
 int llm_api_output_keep(llm_api_t *a, const llm_event_t *ev, int text,
     llm_err_t *err);
-/* adds to an item's text: all of it, or nothing.  LLM_ERROR as above */
+/* adds all of s to an item's text; LLM_ERROR as above, with nothing added */
 int llm_api_text_add(llm_api_t *a, llm_api_text_t *text, const char *s,
     size_t len, llm_err_t *err);
-/* an item of its own, with no text yet; NULL as above */
+/* adds an empty item; NULL as above */
 llm_api_item_t *llm_api_output_begin(llm_api_t *a, uint32_t part,
     llm_err_t *err);
 /* adds ready JSON to an item's logprobs */
 int llm_api_output_logprobs(llm_api_t *a, llm_str_t json, llm_err_t *err);
 
-/* an item, or all of them with commas in between, until out has max bytes or
-   little more: LLM_MORE, LLM_OK, or LLM_ERROR for no memory */
+/* write an item, or all items with commas in between, until out has max bytes
+   or slightly more: LLM_MORE, LLM_OK, or LLM_ERROR for no memory */
 void llm_api_write_item(const llm_api_t *a, const llm_api_item_t *item,
     llm_api_span_pt span, llm_buf_t *out);
 int llm_api_write_items(llm_api_t *a, llm_api_span_pt span, size_t max,
     llm_buf_t *out);
-/* a whole text */
+/* writes a whole text */
 void llm_api_write_text_of(const llm_api_text_t *text, llm_api_as_t as,
     llm_buf_t *out);
-/* appends the text of a sealed one to out; LLM_ABSENT: it is none of ours,
-   and out is as it was */
+/* appends the text of a sealed one to out; LLM_ABSENT: another server has
+   sealed it, and out is unchanged */
 int llm_api_unseal(llm_str_t sealed, llm_buf_t *out);
 
 #endif /* LLM_API_OUTPUT_H */

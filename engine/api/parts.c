@@ -1,31 +1,31 @@
 /*
  * Content parts of all dialects; see parts.h.
  *
- * A type that has its text in a member of its own is a row of a table.  What
- * has text inside, like a document or the result of a search, is told as that
- * text.  The rest are media, and what is newer than this server.
+ * A type with its text in one member is a row of a table.  A document or the
+ * result of a search becomes the text inside it.  The rest are media, and
+ * types that are newer than this server.
  */
 
 #include "engine/api/parts.h"
 
-/* longer names of types say nothing */
+/* longer names of types are not shown */
 #define LLM_API_MAX_TYPE  64
 
-/* what an assistant has thought */
+/* types of an assistant's reasoning */
 static const char *const  llm_api_thoughts[] = {
     "thinking", "reasoning", "reasoning_text", "summary_text",
     "reasoning_content", NULL
 };
 
-/* what is for the server alone that has written it, and calls, which a chat has
-   in a member of their own */
+/* types that only the server that wrote them can read, and calls, which a chat
+   has in another member */
 static const char *const  llm_api_sealed[] = {
     "redacted_thinking", "redacted_reasoning", "encrypted_content",
     "fallback", "mcp_tool_listing", "tool_use", "tool_call", "function_call",
     NULL
 };
 
-/* what these change are the request's tools */
+/* types that change the request's tools */
 static const char *const  llm_api_changes[] = {
     "tool_addition", "tool_removal", NULL
 };
@@ -46,7 +46,7 @@ llm_api_part_free(llm_api_part_t *p)
 }
 
 
-/* a line of a text that is being made */
+/* adds a line to the text that is being made */
 
 static void
 llm_api_part_line(llm_api_part_t *p, const llm_flat_t *v)
@@ -81,7 +81,7 @@ llm_api_part_made(llm_api_part_t *p, llm_err_t *err)
 }
 
 
-/* the texts of a list, or a string; 0: there is something else in it */
+/* adds the texts of a list, or a string; 0: the list has something else */
 
 static int
 llm_api_part_texts(llm_api_part_t *p, const llm_flat_t *v)
@@ -112,8 +112,8 @@ llm_api_part_texts(llm_api_part_t *p, const llm_flat_t *v)
 }
 
 
-/* thinking is a string, or a list of texts as Mistral has it; a summary or a
-   text where it is hidden */
+/* adds thinking: a string, or a list of texts as Mistral has it; if it is
+   hidden, its summary or text */
 
 static int
 llm_api_part_thinking(llm_api_part_t *p, const llm_flat_t *part,
@@ -144,8 +144,8 @@ llm_api_part_thinking(llm_api_part_t *p, const llm_flat_t *part,
 }
 
 
-/* {"title", "context", "source": {"type": "text", "data"}}, or a source of
-   blocks; 0: its text cannot be read */
+/* {"title", "context", "source": {"type": "text", "data"}}, or a source with
+   blocks; 0: it has no text that can be read */
 
 static int
 llm_api_part_document(llm_api_part_t *p, const llm_flat_t *part)
@@ -184,7 +184,7 @@ llm_api_part_found(llm_api_part_t *p, const llm_flat_t *part)
 }
 
 
-/* a tool that a search has found: it is among the request's tools */
+/* a reference to a tool that a search has found; the request has the tool */
 
 static int
 llm_api_part_reference(llm_api_part_t *p, const llm_flat_t *part,
@@ -206,7 +206,7 @@ llm_api_part_reference(llm_api_part_t *p, const llm_flat_t *part,
 }
 
 
-/* what is left of a part that the model cannot read */
+/* writes a placeholder for a part that the model cannot read */
 
 static int
 llm_api_part_placeholder(llm_api_part_t *p, const llm_flat_t *part,
@@ -259,7 +259,7 @@ llm_api_part_placeholder(llm_api_part_t *p, const llm_flat_t *part,
 }
 
 
-/* what of a document or a result cannot be read as text */
+/* refuses a document or a result that has no text */
 
 static int
 llm_api_part_no_texts(const llm_flat_t *object, const char *key,
@@ -337,7 +337,7 @@ llm_api_part_no_document(const llm_flat_t *part, const llm_api_at_t *at,
 }
 
 
-/* a part that nothing can be made of, and where it may not be passed over */
+/* refuses a part that cannot become text, where it may not be left out */
 
 static int
 llm_api_part_refused(const llm_flat_t *part, const llm_flat_t *type,
@@ -369,7 +369,7 @@ llm_api_part_among(const llm_flat_t *type, const char *const *list)
 }
 
 
-/* what has no member of its own for its text */
+/* reads types that are no row of the table */
 
 static int
 llm_api_part_other(llm_api_part_t *p, const llm_flat_t *part,

@@ -9,9 +9,9 @@
 #include <stdint.h>
 
 /*
- * The number of bytes from s on that need no escape in a JSON string: no
- * control character, quote or backslash, and ASCII only unless any is set.
- * Eight at a time; any is a constant.
+ * The number of bytes at s that need no escape in a JSON string: no control
+ * character, quote or backslash, and only ASCII unless any is set.  Compares
+ * eight bytes at a time; any is a constant.
  */
 static inline size_t
 llm_api_plain_run(const char *s, size_t len, int any)
@@ -26,7 +26,8 @@ llm_api_plain_run(const char *s, size_t len, int any)
     for (i = 0; i + 8 <= len; i += 8) {
         __builtin_memcpy(&w, s + i, 8);
 
-        /* bytes whose top bit gets set are the first bad one or follow it */
+        /* the first byte whose top bit is set is bad; a later one may be set
+           wrongly */
 
         q = w ^ (one * '"');
         b = w ^ (one * '\\');

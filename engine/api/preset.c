@@ -1,14 +1,14 @@
 /*
- * Members that requests of a location have where they do not name them
- * (llm_defaults).  They are put into the body before it is read, so they mean
- * and cost what they would if the client had sent them.
+ * Default members for the requests of a location (llm_defaults).  They are
+ * added to the body before it is read, so they mean and cost the same as if
+ * the client had sent them.
  */
 
 #include "engine/api/preset.h"
 
 
-/* members that say the same, or exclude each other: who names one of them
-   wants none of the others */
+/* members that mean the same, or exclude each other: a request that has one of
+   them gets none of the others */
 static const char *const  llm_preset_alike[][10] = {
     { "max_tokens", "max_completion_tokens", "max_output_tokens",
       "n_predict" },
@@ -30,7 +30,7 @@ static const char *const  llm_preset_alike[][10] = {
 };
 
 
-/* does the request have a value for this, null or not? */
+/* has the request this member, with a value other than null? */
 
 static int
 llm_preset_has(const llm_flat_t *root, const char *name)
@@ -39,7 +39,8 @@ llm_preset_has(const llm_flat_t *root, const char *name)
 }
 
 
-/* a member, or another one in its place; the name ends with a zero */
+/* has the request this member, or one that stands for it?  name is
+   NUL-terminated */
 
 static int
 llm_preset_is_named(const llm_flat_t *root, const char *name)
@@ -71,7 +72,7 @@ llm_preset_is_named(const llm_flat_t *root, const char *name)
 }
 
 
-/* options of a stream are nothing to an answer that comes in one piece */
+/* options of a stream have no effect without a stream */
 
 static int
 llm_preset_is_idle(const llm_flat_t *root, const llm_flat_t *preset,
@@ -90,7 +91,7 @@ llm_preset_is_idle(const llm_flat_t *root, const llm_flat_t *preset,
 }
 
 
-/* flat is an object and nothing else: its last pairs are added at its end */
+/* flat holds an object and nothing else, so pairs can be added at its end */
 
 void
 llm_api_preset_merge(const llm_flat_t *preset, uint64_t mask, llm_buf_t *flat)

@@ -1,15 +1,16 @@
 /*
- * Defaults of requests, checked when the configuration is read: they are given
- * to a small request of each endpoint.  An endpoint that has such a member, but
- * not with this value, goes without it: "logprobs" is true for chats and a
- * number for completions.  One that no endpoint takes is an error.
+ * Checks defaults of requests when the configuration is read, by adding them
+ * to a small request of each endpoint.  An endpoint that has a member, but not
+ * with this value, does not get it: "logprobs" is true for chats and a number
+ * for completions.  A member that no endpoint accepts is an error.
  */
 
 #include "engine/api/draft.h"
 #include "engine/api/preset.h"
 
 
-/* what a request must have, and the rest if it has not got it by then */
+/* smallest request of an endpoint, and the members that it gets where the
+   defaults do not have them */
 typedef struct {
     const llm_api_endpoint_t  *endpoint;
     const char                *body;
@@ -36,7 +37,8 @@ static const llm_preset_sample_t  llm_preset_samples[] = {
       "{}" },
 };
 
-/* what is the request itself, and its model, which llm_model and llm_api say */
+/* members that are the request itself, or its model, which llm_model and
+   llm_api set */
 static const char *const  llm_preset_own[] = {
     "content", "data_1", "data_2", "documents", "input", "input_extra",
     "input_prefix", "input_suffix", "items", "messages", "model",
@@ -45,7 +47,7 @@ static const char *const  llm_preset_own[] = {
 };
 
 
-/* a request of this endpoint with these members */
+/* writes a request of this endpoint with the members in the mask */
 
 static int
 llm_preset_text(const llm_api_preset_t *p, const llm_preset_sample_t *sample,
@@ -123,8 +125,9 @@ llm_preset_try(const llm_api_preset_t *p, const llm_preset_sample_t *sample,
 }
 
 
-/* the number of the member that an error is about, found by trying: without it
-   there is none, or it has one of its own; n: it is about none */
+/* the index of the member that an error is about, found by trying: without
+   that member there is no error, or with it alone there is one; n: the error
+   is about no single member */
 
 static uint32_t
 llm_preset_culprit(const llm_api_preset_t *p,
@@ -159,7 +162,8 @@ llm_preset_culprit(const llm_api_preset_t *p,
 }
 
 
-/* which members the endpoint takes, and why it does not take others */
+/* the mask of members that the endpoint accepts, and why it does not accept
+   others */
 
 static uint64_t
 llm_preset_taken(const llm_api_preset_t *p, const llm_preset_sample_t *sample,
@@ -188,8 +192,8 @@ llm_preset_taken(const llm_api_preset_t *p, const llm_preset_sample_t *sample,
 }
 
 
-/* what a member is to the endpoint: what the draft of a chat does not name is
-   a chat's */
+/* how the endpoint treats a member; an endpoint with drafts has the chat's
+   fields, too */
 
 static llm_api_known_t
 llm_preset_knows(const llm_api_endpoint_t *ep, llm_str_t name)
@@ -210,7 +214,7 @@ llm_preset_knows(const llm_api_endpoint_t *ep, llm_str_t name)
 }
 
 
-/* which members the endpoint has, as at least that much */
+/* the mask of members that the endpoint treats as `least` or better */
 
 static uint64_t
 llm_preset_known(const llm_api_preset_t *p, const llm_api_endpoint_t *ep,
@@ -233,8 +237,8 @@ llm_preset_known(const llm_api_preset_t *p, const llm_api_endpoint_t *ep,
 }
 
 
-/* a member that no endpoint has; or none takes with its value, of those to
-   which it means most */
+/* reports a member that no endpoint has, or whose value is accepted by none of
+   the endpoints where it has the most effect */
 
 static int
 llm_preset_judge(const llm_api_preset_t *p, const llm_err_t *why,
@@ -305,7 +309,7 @@ llm_preset_check(llm_api_preset_t *p, llm_err_t *why, llm_err_t *err)
 }
 
 
-/* no client has sent it */
+/* says "it is no JSON" where an error speaks of a request's body */
 
 static int
 llm_preset_no_json(llm_err_t *err)
@@ -320,7 +324,7 @@ llm_preset_no_json(llm_err_t *err)
 }
 
 
-/* an object, of members that may be defaults */
+/* reads the text: an object, of members that may be defaults */
 
 static int
 llm_preset_read(llm_api_preset_t *p, const char *text, size_t len,

@@ -1,5 +1,5 @@
 /*
- * Rates and what is left of them; see quota.h.
+ * Rates, and buckets that are charged at a rate; see quota.h.
  */
 
 #include "engine/api/quota.h"
@@ -7,10 +7,10 @@
 
 #include <stdio.h>
 
-/* an excess beyond this is not remembered: more than two bursts of debt */
+/* largest excess that is stored, more than two full buckets */
 #define LLM_QUOTA_FULL  (2 * LLM_QUOTA_MOST * LLM_QUOTA_UNIT)
 
-/* a time further in the future than this is wrong, in microseconds */
+/* a stored time further in the future is wrong, in microseconds */
 #define LLM_QUOTA_AHEAD  1000000
 
 
@@ -53,7 +53,7 @@ llm_quota_rate(const char *s, size_t len, llm_rate_t *rate)
         len -= 2;
     }
 
-    /* "100m" could be meant to be so many a minute */
+    /* "100m" is refused: it could mean a hundred per minute */
 
     if (len == 0 || s[len - 1] < '0' || s[len - 1] > '9'
         || llm_quota_amount(s, len, &rate->n) != LLM_OK)
@@ -67,8 +67,8 @@ llm_quota_rate(const char *s, size_t len, llm_rate_t *rate)
 }
 
 
-/* the shortest time in which the rate gives a whole number of units: these,
-   and its microseconds */
+/* the shortest time in which whole units leave the bucket; returns the units,
+   *us: the microseconds */
 
 static uint64_t
 llm_bucket_pace(const llm_bucket_t *b, uint64_t *us)
@@ -84,7 +84,7 @@ llm_bucket_run(llm_bucket_t *b, uint64_t step, uint64_t now)
 {
     uint64_t  us, each, units;
 
-    /* two processes may look at the clock at once, but no more than that */
+    /* clocks of two processes may differ slightly, but not by more than this */
 
     if (b->us > now && b->us - now > LLM_QUOTA_AHEAD) {
         b->us = now;

@@ -1,6 +1,6 @@
 /*
- * From a body to a flat request: the steps that the endpoints' readers
- * share.  fields.c reads the fields, lists.c writes lists.
+ * Steps from a body to a flat request that the endpoints' readers share.
+ * fields.c reads the fields, lists.c writes lists.
  */
 
 #include "engine/api/endpoint.h"
@@ -27,8 +27,8 @@ llm_api_stream_options(llm_api_reader_t *rd, const llm_api_body_t *b,
     const llm_flat_t    *v;
     const llm_api_at_t  *at;
 
-    /* obfuscation hides the length of tokens from who watches the network;
-       nothing here pads */
+    /* obfuscation hides the length of tokens from observers of the network;
+       this server does not pad */
 
     static const struct {
         const char  *name;
@@ -116,7 +116,7 @@ llm_api_flags(const llm_api_body_t *b)
 }
 
 
-/* what the log may have of the client's own words */
+/* copies what the log may show of the client's own words */
 
 static void
 llm_api_read_log(llm_api_reader_t *rd, const llm_api_body_t *b)
@@ -197,7 +197,7 @@ llm_api_read_plain(llm_api_reader_t *rd, void *to, const llm_str_t *model,
 }
 
 
-/* the parameters that the body has a value for */
+/* a bit for each sampling parameter that the body has a value for */
 
 static uint32_t
 llm_api_said(const llm_flat_t *root)
@@ -331,7 +331,8 @@ llm_api_read_priority(llm_api_reader_t *rd, const llm_api_body_t *b,
         return LLM_OK;
     }
 
-    /* metadata is the client's own; only these values have a meaning */
+    /* metadata is the client's own; only these values of "priority" have a
+       meaning */
 
     v = llm_flat_get(b->metadata, "priority");
 

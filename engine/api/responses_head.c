@@ -1,8 +1,7 @@
 /*
- * The beginning of an answer of Responses: what the request has asked for,
- * with the value of each setting that it left out.  Clients validate an answer
- * by its schema, in which the members of tools, text and reasoning are all
- * required.
+ * The beginning of an answer of Responses: the request's settings, with
+ * defaults for those that it left out.  Clients validate an answer by its
+ * schema, in which the members of tools, text and reasoning are all required.
  */
 
 #include "engine/api/responses.h"
@@ -11,11 +10,12 @@
 
 typedef struct {
     const char  *key;
-    const char  *otherwise;             /* JSON; NULL: it is left out */
+    const char  *otherwise;             /* default value, JSON; NULL: the
+                                           member is left out */
 } llm_api_echo_t;
 
 
-/* members of v, or their defaults; first: nothing stands before them */
+/* writes members of v, or their defaults; first: no member precedes them */
 
 static void
 llm_api_rh_members(llm_buf_t *out, const llm_flat_t *v,
@@ -44,7 +44,7 @@ llm_api_rh_members(llm_buf_t *out, const llm_flat_t *v,
 }
 
 
-/* all other members of v, behind those */
+/* writes all members of v that are not among these */
 
 static void
 llm_api_rh_others(llm_buf_t *out, const llm_flat_t *v,
@@ -70,7 +70,7 @@ llm_api_rh_others(llm_buf_t *out, const llm_flat_t *v,
 }
 
 
-/* v with the members that it lacks */
+/* writes v, with defaults for missing members */
 
 static void
 llm_api_rh_object(llm_buf_t *out, const llm_flat_t *v,
@@ -150,7 +150,8 @@ llm_api_rh_text(llm_buf_t *out, const llm_flat_t *text)
 }
 
 
-/* the sampling as it will be, by the request and the model's file */
+/* writes the sampling parameters in effect, from the request and the model's
+   file */
 
 static void
 llm_api_rh_sampling(llm_buf_t *out, const llm_api_reader_t *rd)

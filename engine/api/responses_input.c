@@ -2,10 +2,10 @@
  * What a Responses request says to the model: its input, a list of items, in
  * the form of a chat request.
  *
- * Nothing is stored here, so an item that only refers to a stored one is
+ * This server stores nothing, so an item that only refers to a stored one is
  * refused.  Reasoning comes back sealed (output.h), or as text; what another
- * server has sealed is passed over.  What else others have recorded is read by
- * responses_items.c.
+ * server has sealed is skipped.  responses_items.c reads other items that
+ * servers have recorded.
  */
 
 #include "engine/api/responses.h"
@@ -18,8 +18,8 @@ llm_api_ri_message(llm_api_draft_t *d, const llm_flat_t *item,
     size_t             i;
     const llm_flat_t  *role, *content;
 
-    /* a developer's message is a system message in all templates but few,
-       and those that are in a row become one */
+    /* nearly all templates treat a developer's message as a system message;
+       consecutive ones become one */
 
     static const char *const  roles[][2] = {
         { "user", "user" }, { "assistant", "assistant" },
@@ -56,7 +56,7 @@ llm_api_ri_message(llm_api_draft_t *d, const llm_flat_t *item,
 }
 
 
-/* a call of a function, or of a custom tool, whose input is a text */
+/* adds a call of a function, or of a custom tool, whose input is a text */
 
 static int
 llm_api_ri_call(llm_api_draft_t *d, const llm_flat_t *item,
@@ -161,7 +161,7 @@ llm_api_ri_item(llm_api_draft_t *d, const llm_flat_t *item,
 
     if (type == NULL) {
 
-        /* a message needs no type, nor does a reference */
+        /* messages and references may have no type */
 
         if (llm_api_member(item, "role") || !llm_api_member(item, "id")) {
             return llm_api_ri_message(d, item, at, err);
@@ -204,8 +204,8 @@ llm_api_ri_item(llm_api_draft_t *d, const llm_flat_t *item,
                                   "and what other servers have recorded.");
     }
 
-    /* the AI SDK refers to what it need not send, as long as it believes that
-       OpenAI's default is true of this server */
+    /* the AI SDK refers to an item instead of sending it, because it assumes
+       OpenAI's default for this server */
 
     return llm_api_bad_value(err, at, "An item cannot be referred to by its "
                              "id: this server stores nothing. Send the item "

@@ -1,33 +1,39 @@
 /*
  * Items of a Responses request that another server has recorded: calls of
- * tools that OpenAI's clients and servers have beside functions, their
- * outputs, and what only keeps the state of a conversation elsewhere.
+ * tools other than functions that OpenAI's clients and servers have, outputs
+ * of these calls, and items that only hold the state of a conversation on that
+ * server.
  *
  * A conversation is sent again as a whole with each turn, so an item that is
- * refused ends it for good.  What a model can read is told as a call and its
- * result; the rest is passed over.  Their members are as the other server left
- * them: what is missing is empty.
+ * refused ends it for good.  Items that a model can read become a call and its
+ * result; the rest are skipped.  Items are not validated: missing members
+ * count as empty.
  */
 
 #include "engine/api/responses.h"
 
-/* how an item is told */
+/* what an item becomes */
 typedef enum {
     LLM_API_RC_NOTHING = 0,
-    LLM_API_RC_CALL,                    /* its output is another item */
-    LLM_API_RC_BOTH,                    /* a call with its output in it */
+    LLM_API_RC_CALL,                    /* a call, whose output is another
+                                           item */
+    LLM_API_RC_BOTH,                    /* a call that includes its output */
     LLM_API_RC_OUTPUT,
-    LLM_API_RC_TOOLS,                   /* an output: tools that were found */
-    LLM_API_RC_VERDICT,                 /* on a call that asks for it */
-    LLM_API_RC_SUMMARY                  /* of what was said before */
+    LLM_API_RC_TOOLS,                   /* an output: tools that a search has
+                                           found */
+    LLM_API_RC_VERDICT,                 /* a verdict on a call that asks for
+                                           approval */
+    LLM_API_RC_SUMMARY                  /* a summary of the earlier
+                                           conversation */
 } llm_api_rc_way_t;
 
 typedef struct {
     const char        *type;
     llm_api_rc_way_t   way;
-    const char        *name;            /* of the call; NULL: the item's own */
-    const char        *input;           /* the member with its arguments */
-    const char        *output;          /* and with what came of it */
+    const char        *name;            /* name of the call; NULL: the item's
+                                           own */
+    const char        *input;           /* member with its arguments */
+    const char        *output;          /* member with its output */
 } llm_api_recorded_t;
 
 static const llm_api_recorded_t  llm_api_recorded[] = {
@@ -61,13 +67,13 @@ static const llm_api_recorded_t  llm_api_recorded[] = {
     { "tool_search_call", LLM_API_RC_CALL, "tool_search", "arguments", NULL },
     { "tool_search_output", LLM_API_RC_TOOLS, NULL, NULL, NULL },
 
-    /* what it has found is in the message that follows */
+    /* the message that follows has what the search found */
 
     { "web_search_call", LLM_API_RC_NOTHING, NULL, NULL, NULL }
 };
 
 
-/* a member that is a string with something in it */
+/* a member that is a non-empty string, or NULL */
 
 static const llm_flat_t *
 llm_api_rc_string(const llm_flat_t *v, const char *key)
@@ -78,8 +84,8 @@ llm_api_rc_string(const llm_flat_t *v, const char *key)
 }
 
 
-/* by which a call and its output belong together; some outputs have it as
-   their own id */
+/* the id that a call and its output share; some outputs have it as their own
+   id */
 
 static llm_str_t
 llm_api_rc_id(const llm_flat_t *item)
@@ -93,7 +99,8 @@ llm_api_rc_id(const llm_flat_t *item)
 }
 
 
-/* an object as it is, the text of one too; of all else {"member": value} */
+/* writes an object as it is, also one given as text; any other value as
+   {"member": value} */
 
 static void
 llm_api_rc_arguments(const char *member, const llm_flat_t *v, llm_buf_t *out)
@@ -149,7 +156,7 @@ llm_api_rc_call(llm_api_draft_t *d, const llm_api_recorded_t *rec,
         name = v ? llm_flat_str(v) : llm_str("tool");
     }
 
-    /* a computer's actions may be several */
+    /* a computer's call may have several actions */
 
     v = llm_api_member(item, rec->input);
     v = v ? v : llm_api_member(item, "actions");
@@ -166,7 +173,7 @@ llm_api_rc_call(llm_api_draft_t *d, const llm_api_recorded_t *rec,
 }
 
 
-/* parts of a content have a type; what a shell has written has none */
+/* parts of a content have a type; a shell's output has none */
 
 static int
 llm_api_rc_is_content(const llm_flat_t *v)
@@ -184,7 +191,8 @@ llm_api_rc_is_content(const llm_flat_t *v)
 }
 
 
-/* what code has printed, and images: {"type": "logs", "logs": ...} */
+/* adds a code interpreter's output, logs and images: {"type": "logs", "logs":
+   ...} */
 
 static void
 llm_api_rc_outputs(llm_api_draft_t *d, const llm_flat_t *list)
@@ -204,7 +212,8 @@ llm_api_rc_outputs(llm_api_draft_t *d, const llm_flat_t *list)
 }
 
 
-/* a text, parts, or whatever it is as JSON; or how it has ended */
+/* adds an output: a text, parts, or any value as JSON; without these, the
+   call's status */
 
 static int
 llm_api_rc_output(llm_api_draft_t *d, const llm_api_recorded_t *rec,
@@ -256,7 +265,8 @@ llm_api_rc_output(llm_api_draft_t *d, const llm_api_recorded_t *rec,
 }
 
 
-/* the names of tools that a search has found; they are the request's */
+/* adds the names of tools that a search has found; the tools themselves are in
+   the request */
 
 static void
 llm_api_rc_tools(llm_api_draft_t *d, const llm_flat_t *item)
@@ -310,7 +320,7 @@ llm_api_rc_verdict(llm_api_draft_t *d, const llm_flat_t *item)
 }
 
 
-/* one that is sealed is for its own server alone */
+/* a sealed summary can only be read by the server that wrote it */
 
 static void
 llm_api_rc_summary(llm_api_draft_t *d, const llm_flat_t *item)
@@ -375,8 +385,8 @@ llm_api_responses_recorded(llm_api_draft_t *d, const llm_flat_t *item,
 
     if (rec == NULL) {
 
-        /* newer than this server: it is passed over, unless it says something
-           that nobody has answered yet */
+        /* an item of a newer type is skipped, unless it has text that has not
+           been answered yet */
 
         for (i = 0; i < llm_nelems(says) && !d->old; i++) {
             if (llm_api_member(item, says[i])) {
@@ -444,7 +454,7 @@ llm_api_responses_is_said(const llm_flat_t *item)
 }
 
 
-/* the tools of an item, which may be of any type; NULL: it brings none */
+/* the tools of an item, a value of any type; NULL: none */
 
 const llm_flat_t *
 llm_api_responses_brought(const llm_flat_t *item)

@@ -2,9 +2,8 @@
  * Answers of Responses: what the engine says as a response, a list of output
  * items, or as the typed events of its stream.
  *
- * Both are written by the same functions: the request's own settings, which
- * were written once when it was read (a->head), and what the answer has
- * become.
+ * The same functions write both: first the request's settings (a->head,
+ * written when the request was read), then the answer.
  */
 
 #include "engine/api/chat.h"
@@ -17,7 +16,7 @@
 
 /* ---- items ---- */
 
-/* ids are made of the request's, so that they stay the same */
+/* ids are made from the request's id, so that they are the same each time */
 
 static void
 llm_api_responses_id(llm_buf_t *out, const llm_api_t *a,
@@ -54,7 +53,7 @@ llm_api_responses_status(const llm_api_t *a, const llm_api_item_t *it)
 }
 
 
-/* an item up to its content */
+/* writes an item up to its content */
 
 static void
 llm_api_responses_item(llm_buf_t *out, const llm_api_t *a,
@@ -311,7 +310,7 @@ llm_api_responses_keep(llm_api_t *a, const llm_event_t *ev, llm_err_t *err)
         return llm_api_responses_keep_logprobs(a, ev, err);
     }
 
-    /* there is always an item: an answer without text is an empty message */
+    /* there must be an item: an answer without text is an empty message */
 
     if (ev->type == LLM_EV_FINISH && a->output.first == NULL
         && llm_api_output_begin(a, LLM_PART_CONTENT, err) == NULL)
@@ -337,7 +336,7 @@ llm_api_responses_event_of(llm_api_t *a, const char *type, llm_buf_t *out)
 }
 
 
-/* an event with a whole response that has no items yet */
+/* writes an event with a whole response that has no items yet */
 
 static void
 llm_api_responses_bare(llm_api_t *a, const char *type, llm_buf_t *out)
@@ -349,7 +348,7 @@ llm_api_responses_bare(llm_api_t *a, const char *type, llm_buf_t *out)
 }
 
 
-/* an event about an item, up to what is its own */
+/* begins an event about an item; the caller adds the event's own members */
 
 static void
 llm_api_responses_about(llm_api_t *a, const char *type,
@@ -576,7 +575,7 @@ llm_api_responses_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out)
 }
 
 
-/* a stream that fails ends with what there is */
+/* a stream that fails ends with the items so far */
 
 void
 llm_api_responses_fail(llm_api_t *a, const llm_err_t *err, llm_buf_t *out)

@@ -1,21 +1,20 @@
 /*
- * A Responses request's tools, and those that items of its input bring, in
- * the form of a chat request.
+ * A Responses request's tools, and those that items of its input bring, in the
+ * form of a chat request.
  *
- * A tool of the type "namespace" is a list of functions.  Calls of these have
- * the namespace and the function's own name apart, in the request's input and
- * in the answer; a model knows one name, which is both.  So the answer needs
- * to know which names are such: rd->own is a flat array of the two, one pair
- * after another.
+ * A tool of the type "namespace" is a list of functions.  In the request's
+ * input and in the answer, a call has the namespace and the function's own
+ * name as two members; for the model the name is both joined.  The answer must
+ * split such names: rd->own is a flat array of pairs of namespace and name.
  */
 
 #include "engine/api/responses.h"
 
-/* between a namespace and a name; Codex' namespaces may end so themselves */
+/* joins a namespace and a name; Codex' namespaces may end with it */
 #define LLM_API_SPACE  "__"
 
 
-/* what follows a namespace in a model's name of a function */
+/* the text between a namespace and a name in the model's name of a function */
 
 static llm_str_t
 llm_api_rt_gap(llm_str_t space)
@@ -76,7 +75,7 @@ llm_api_responses_name(const llm_flat_t *v, const llm_flat_t *space,
 }
 
 
-/* is this what stands at the beginning?  Then it is taken away */
+/* removes `what` from the beginning of s; returns 1 if it was there */
 
 static int
 llm_api_rt_take(llm_str_t *s, llm_str_t what)
@@ -140,8 +139,8 @@ llm_api_rt_function(llm_api_draft_t *d, const llm_flat_t *tool,
 }
 
 
-/* the functions of a namespace; those that a search is to find
-   ("defer_loading") as well, for there is none */
+/* adds the functions of a namespace, also those with "defer_loading", which a
+   search would find: there is no search here */
 
 static int
 llm_api_rt_namespace(llm_api_draft_t *d, const llm_flat_t *tool,
@@ -183,8 +182,8 @@ llm_api_rt_namespace(llm_api_draft_t *d, const llm_flat_t *tool,
 }
 
 
-/* tools of other types than these run on OpenAI's servers, or are new: the
-   model is not told of them */
+/* other types of tools run on OpenAI's servers, or are new; the model is not
+   told of them */
 
 static int
 llm_api_rt_tool(llm_api_draft_t *d, const llm_flat_t *tool,
@@ -201,8 +200,7 @@ llm_api_rt_tool(llm_api_draft_t *d, const llm_flat_t *tool,
         return llm_api_rt_namespace(d, tool, at, err);
     }
 
-    /* an answer that was to come from the client's own server would be made
-       up */
+    /* without the client's MCP server a model would invent an answer */
 
     if (llm_api_str_is(type, "mcp")) {
         return llm_api_unsupported(err, llm_api_key(at, "type"),
@@ -234,7 +232,7 @@ llm_api_rt_keep_pair(llm_buf_t *own, const llm_flat_t *space,
 }
 
 
-/* the pairs of a tool that was checked: how many strings */
+/* keeps the pairs of names of a checked tool; returns the number of strings */
 
 static uint32_t
 llm_api_rt_keep(llm_buf_t *own, const llm_flat_t *tool)
@@ -276,8 +274,8 @@ llm_api_rt_keep_all(llm_buf_t *own, const llm_flat_t *tools)
 }
 
 
-/* {"type":"allowed_tools","mode":…,"tools":[…]}: in a chat mode and tools are
-   inside of "allowed_tools", and a tool's name inside of "function" */
+/* {"type":"allowed_tools","mode":…,"tools":[…]}; in a chat, mode and tools are
+   inside "allowed_tools", and a tool's name is inside "function" */
 
 static int
 llm_api_rt_allowed(llm_api_draft_t *d, const llm_flat_t *choice,
@@ -366,7 +364,8 @@ llm_api_rt_choice(llm_api_draft_t *d, const llm_flat_t *choice,
 }
 
 
-/* the same of an item, where another server may have left tools of its own */
+/* the same for an item's tools, of which another server may have left some
+   that are skipped here */
 
 static int
 llm_api_rt_brought(llm_api_draft_t *d, const llm_flat_t *tool,
@@ -382,8 +381,8 @@ llm_api_rt_brought(llm_api_draft_t *d, const llm_flat_t *tool,
 }
 
 
-/* those of the request, then those that its items bring; *n: pairs of names
-   that are kept */
+/* reads the request's tools, then those that its items bring; *n: pairs of
+   names kept */
 
 static int
 llm_api_rt_all(llm_api_reader_t *rd, const llm_api_responses_t *b,

@@ -1,6 +1,6 @@
 /*
- * From a path and a method to an endpoint, by the table in endpoints.c, and
- * the table itself for who asks what there is.
+ * Finds the endpoint of a path and a method, by the table in endpoints.c, and
+ * lists that table.
  */
 
 #include "engine/api/endpoint.h"
@@ -25,8 +25,8 @@ llm_api_skip(llm_str_t s, size_t n)
 }
 
 
-/* *rest is what follows a path that ends in a slash: a model's name may have
-   slashes itself */
+/* *rest: what follows a path that ends in a slash, a model's name, which may
+   have slashes itself */
 
 static int
 llm_api_is_at(const llm_api_row_t *row, llm_str_t path, llm_str_t *rest)

@@ -1,7 +1,8 @@
 /*
  * The key of a request for balancers.  One pass over the bytes, in whatever
- * pieces they come, which knows strings, brackets and the members on the way
- * to what counts; the rest is skipped, most of it eight bytes at a time.
+ * pieces they come, which tracks strings, brackets and the members that lead
+ * to the texts of the key; the rest is skipped, most of it eight bytes at a
+ * time.
  *
  *   {"model": ..., "messages": [{"role": ..., "content": [{"text": ...}]}]}
  *   1              2           3                         4 5        levels
@@ -11,17 +12,18 @@
 #include "engine/api/route_key.h"
 #include "engine/base/sha256.h"
 
-/* levels of which it matters whether they are an object or a list */
+/* levels of which it is recorded whether they are objects or lists */
 #define LLM_ROUTE_LEVELS   6
 
-/* more than any member's name has that matters, or any role */
+/* longer than any member's name or role that is looked for */
 #define LLM_ROUTE_NAME     24
 
-/* the most marks (quotes, brackets, escapes, digits) that are looked at, which
-   take some ten times as long as a text's bytes: a matter of milliseconds */
+/* most marks (quotes, brackets, escapes, digits) that are read.  A mark takes
+   about ten times as long as a byte of text, so this is a matter of
+   milliseconds */
 #define LLM_ROUTE_MARKS    (1 << 20)
 
-/* what counts of a name that a client gives to something */
+/* most bytes that count of a name given by a client */
 #define LLM_ROUTE_WORD     256
 
 
@@ -29,18 +31,19 @@ typedef enum {
     LLM_ROUTE_MODEL = 0,
     LLM_ROUTE_CACHE_KEY,
 
-    /* without a key of the client's */
+    /* used if there is no LLM_ROUTE_CACHE_KEY */
 
     LLM_ROUTE_USER,
     LLM_ROUTE_SAFETY,
     LLM_ROUTE_PROMPT,
     LLM_ROUTE_PREFIX,
     LLM_ROUTE_QUERY,
-    LLM_ROUTE_FIRST,                    /* message of a user */
-    LLM_ROUTE_OTHER,                    /* the first one that has a text */
-    LLM_ROUTE_SCRATCH,                  /* the message that is being read */
-    LLM_ROUTE_ROLE,                     /* of it */
-    LLM_ROUTE_MEMBER,                   /* the name of one, as it comes */
+    LLM_ROUTE_FIRST,                    /* first message of a user */
+    LLM_ROUTE_OTHER,                    /* first message that has a text */
+    LLM_ROUTE_SCRATCH,                  /* message that is being read */
+    LLM_ROUTE_ROLE,                     /* role of that message */
+    LLM_ROUTE_MEMBER,                   /* name of a member that is being
+                                           read */
     LLM_ROUTE_TEXTS
 } llm_route_text_e;
 
@@ -48,8 +51,10 @@ typedef enum {
 typedef enum {
     LLM_ROUTE_STRING = 0,
     LLM_ROUTE_RAW,                      /* a value of any kind, as it stands */
-    LLM_ROUTE_STRINGS,                  /* a string, or the first of a list */
-    LLM_ROUTE_TURNS                     /* likewise, or a list of messages */
+    LLM_ROUTE_STRINGS,                  /* a string, or the first string of a
+                                           list */
+    LLM_ROUTE_TURNS                     /* a string, the first string of a
+                                           list, or messages */
 } llm_route_way_e;
 
 typedef struct {
@@ -62,28 +67,35 @@ typedef struct {
     char         *data;
     uint32_t      len;
     uint32_t      cap;
-    uint32_t      set;                  /* what comes later does not count */
+    uint32_t      set;                  /* 1: later text is ignored */
 } llm_route_text_t;
 
 struct llm_route_key_s {
     uint32_t                   depth;
     char                       open[LLM_ROUTE_LEVELS];  /* '{' or '[' */
     uint32_t                   done;
-    uint32_t                   marks;       /* so far; however the body is cut,
-                                               for all must stop at the same
-                                               one */
-    uint32_t                   bom;         /* bytes of a byte order mark */
+    uint32_t                   marks;       /* marks read so far; counted the
+                                               same however the body is cut, so
+                                               that reading always stops at the
+                                               same one */
+    uint32_t                   bom;         /* bytes of a byte order mark
+                                               read */
     uint32_t                   in_string;
     uint32_t                   escaped;     /* the byte before was a
                                                backslash */
-    uint32_t                   naming;      /* a member's name is next, or
+    uint32_t                   naming;      /* a member's name is next, or is
                                                being read */
-    const llm_route_member_t  *member;      /* at level 1; NULL: none of ours */
-    uint32_t                   field;       /* of a message: llm_route_text_e,
-                                               or LLM_ROUTE_TEXTS */
-    uint32_t                   part;        /* the text of a part comes */
-    llm_route_text_t          *string;      /* that a string goes to, or NULL */
-    llm_route_text_t          *raw;         /* that a value goes to, or NULL */
+    const llm_route_member_t  *member;      /* open member at level 1; NULL:
+                                               not one of interest */
+    uint32_t                   field;       /* open member of a message:
+                                               llm_route_text_e, or
+                                               LLM_ROUTE_TEXTS if of no
+                                               interest */
+    uint32_t                   part;        /* the text of a part is next */
+    llm_route_text_t          *string;      /* text that the open string is
+                                               added to, or NULL */
+    llm_route_text_t          *raw;         /* text that the open value is
+                                               added to, or NULL */
     llm_route_text_t           texts[LLM_ROUTE_TEXTS];
     char                       room[];
 };
@@ -178,7 +190,7 @@ llm_route_opens(const llm_route_key_t *k, uint32_t depth, char c)
 }
 
 
-/* is this in a message, or in the text of one? */
+/* is the reader in a message, or in the text of one? */
 
 static int
 llm_route_in_turn(const llm_route_key_t *k)
@@ -211,7 +223,7 @@ llm_route_named_first(llm_route_key_t *k, const llm_route_text_t *name)
 }
 
 
-/* a name has ended, its value comes */
+/* a name has ended: its value is next */
 
 static void
 llm_route_named(llm_route_key_t *k)
@@ -234,7 +246,7 @@ llm_route_named(llm_route_key_t *k)
 }
 
 
-/* of a message, where a string that begins here goes to */
+/* the text that a string beginning here, in a message, is added to, or NULL */
 
 static llm_route_text_t *
 llm_route_turn_text(llm_route_key_t *k)
@@ -254,7 +266,7 @@ llm_route_turn_text(llm_route_key_t *k)
 }
 
 
-/* where a string that begins here goes to */
+/* the text that a string beginning here is added to, or NULL */
 
 static llm_route_text_t *
 llm_route_target(llm_route_key_t *k)
@@ -289,7 +301,8 @@ llm_route_target(llm_route_key_t *k)
 }
 
 
-/* token ids in the place of a text, the first ones of a list or of several */
+/* the text that token ids beginning here are added to: the first ones of a
+   list or of several lists */
 
 static llm_route_text_t *
 llm_route_ids(llm_route_key_t *k)
@@ -318,7 +331,7 @@ llm_route_swap(llm_route_key_t *k, uint32_t text)
 }
 
 
-/* a message has ended: its role may have come behind its text */
+/* a message has ended: its role may have come after its text */
 
 static void
 llm_route_turn(llm_route_key_t *k)
@@ -376,7 +389,7 @@ llm_route_close(llm_route_key_t *k)
 }
 
 
-/* behind a comma a value comes, or a name */
+/* after a comma: a value or a name is next */
 
 static void
 llm_route_next(llm_route_key_t *k)
@@ -390,7 +403,7 @@ llm_route_next(llm_route_key_t *k)
 }
 
 
-/* a byte that is in no string */
+/* reads a byte outside of strings */
 
 static void
 llm_route_byte(llm_route_key_t *k, char c)
@@ -461,7 +474,7 @@ llm_route_byte(llm_route_key_t *k, char c)
 }
 
 
-/* bytes of a string, up to its end, or to one that may be it */
+/* reads bytes of a string, up to its end or a byte that may be its end */
 
 static size_t
 llm_route_in_string(llm_route_key_t *k, const char *p, size_t len)
@@ -519,7 +532,7 @@ llm_route_key_add(llm_route_key_t *k, const char *p, size_t len)
 }
 
 
-/* with its length in front, so that no two lists of texts look the same */
+/* writes the length first, so that no two lists of texts look the same */
 
 static void
 llm_route_part(llm_buf_t *b, const char *p, size_t len)
@@ -545,7 +558,7 @@ llm_route_key_end(llm_route_key_t *k, llm_str_t tenant, llm_str_t secret,
 
     static const char  digits[] = "0123456789abcdef";
 
-    /* the body may be cut in the midst of a long message */
+    /* the body may have been cut within a long message */
 
     if (llm_route_in_turn(k)) {
         llm_route_turn(k);

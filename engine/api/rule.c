@@ -1,9 +1,9 @@
 /*
- * What an answer must look like, in the ways in which clients say it:
+ * The form that an answer must have, in the ways in which clients ask for one:
  * OpenAI's response_format, llama.cpp's grammar and json_schema, vLLM's
- * structured_outputs and the guided_* fields before them.  One rule a
- * request; the engine reads it (engine/grammar), and says what of it is not
- * supported, below the name of the field that it came in.
+ * structured_outputs and the older guided_* fields.  A request has at most one
+ * rule.  The engine reads it (engine/grammar) and reports what it does not
+ * support under the name of the field.
  */
 
 #include "engine/api/endpoint.h"
@@ -11,14 +11,14 @@
 #include <stdio.h>
 
 
-/* a rule on its way to the message; how many fields asked for one */
+/* a rule that is being written to the message; n: fields that asked for one */
 typedef struct {
     llm_api_reader_t  *rd;
     uint32_t           n;
 } llm_api_rule_t;
 
 
-/* the place of a rule that is to be written behind this */
+/* begins the rule at the message's end; the caller appends its bytes */
 
 static int
 llm_api_begin_rule(llm_api_rule_t *u, llm_rule_t kind, const char *name,
@@ -81,7 +81,7 @@ llm_api_rule_text(llm_api_rule_t *u, llm_rule_t kind, const char *name,
 }
 
 
-/* a schema as JSON text, which vLLM takes, too */
+/* writes a schema given as JSON text, which vLLM accepts, too */
 
 static int
 llm_api_rule_schema_text(llm_api_rule_t *u, const char *name, llm_str_t text,
@@ -96,7 +96,8 @@ llm_api_rule_schema_text(llm_api_rule_t *u, const char *name, llm_str_t text,
                           &json);
 
     if (u->rd->msg->failed) {
-        return llm_api_end_rule(u);     /* too large: said later */
+        return llm_api_end_rule(u);     /* the message is too large, which is
+                                           reported later */
     }
 
     if (rc != LLM_OK) {
@@ -207,8 +208,8 @@ llm_api_rule_object(llm_api_rule_t *u, const char *name, llm_err_t *err)
 
 /* ---- OpenAI ---- */
 
-/* {"type":"json_schema","json_schema":{"name":…,"schema":…,"strict":…}}; a
-   schema is kept to in any case, strict or not */
+/* {"type":"json_schema","json_schema":{"name":…,"schema":…,"strict":…}}; the
+   schema is always kept to, strict or not */
 
 static int
 llm_api_format_schema(llm_api_rule_t *u, const llm_flat_t *format,
@@ -219,7 +220,7 @@ llm_api_format_schema(llm_api_rule_t *u, const llm_flat_t *format,
 
     at = llm_api_top("response_format");
 
-    /* llama.cpp's own form has the schema right here */
+    /* llama.cpp's form has the schema as a member of its own */
 
     v = llm_api_member(format, "schema");
     if (v) {
@@ -297,8 +298,8 @@ llm_api_format(llm_api_rule_t *u, const llm_flat_t *format, llm_err_t *err)
 /* ---- vLLM ---- */
 
 /*
- * A member that is not known may be a constraint, or change one, and must not
- * be passed over; false and null ask for nothing.
+ * An unknown member may be a constraint, or change one, so it must not be
+ * ignored; false and null ask for nothing.
  */
 
 static int
@@ -311,7 +312,8 @@ llm_api_structured_members(const llm_flat_t *s, llm_err_t *err)
 
     static const char *const  known[] = {
         "json", "json_object", "regex", "choice", "grammar",
-        "disable_fallback"              /* of backends that are not here */
+        "disable_fallback"              /* option of backends that do not exist
+                                           here */
     };
 
     for (k = llm_flat_first(s); k; k = llm_flat_next(s, v)) {

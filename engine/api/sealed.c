@@ -39,7 +39,7 @@ llm_sealed_end(llm_buf_t *out, const char *what, uint64_t n)
 }
 
 
-/* the line at *pos, which ends before `end`; *pos is moved behind it */
+/* the line at *pos, which ends before `end`; moves *pos past it */
 
 static const llm_flat_t *
 llm_sealed_read(llm_sealed_t *f, size_t *pos, size_t end, llm_err_t *err)
@@ -108,7 +108,7 @@ llm_sealed_number(const llm_flat_t *line, const char *name, uint64_t *to)
 }
 
 
-/* is it the digest of all that is before the last line? */
+/* is s the digest of all bytes before the last line? */
 
 static int
 llm_sealed_digest(llm_sealed_t *f, llm_str_t s, llm_err_t *err)

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <time.h>
 
-/* bytes of a line that are no key's */
+/* most bytes of a line except its key */
 #define LLM_USAGE_REST    512
 
 
@@ -139,7 +139,7 @@ llm_usage_read_key(const llm_flat_t *line, char *room, llm_str_t *key)
 }
 
 
-/* in 1/1000 */
+/* reads tokens, in 1/1000 */
 
 static int
 llm_usage_tokens(const llm_flat_t *v, uint64_t *to)
@@ -195,7 +195,7 @@ llm_usage_read_line(const llm_flat_t *line, char *room, llm_usage_t *u)
 }
 
 
-/* is it this one's, or anybody's where name is NULL? */
+/* is the file named `name`? NULL: any name is right */
 
 static int
 llm_usage_check_name(llm_sealed_t *f, const char *name, llm_err_t *err)
@@ -223,7 +223,7 @@ llm_usage_check_name(llm_sealed_t *f, const char *name, llm_err_t *err)
 }
 
 
-/* room: LLM_USAGE_KEY bytes for a key that is hexadecimal */
+/* room: LLM_USAGE_KEY bytes for a decoded key_hex */
 
 static int
 llm_usage_read_lines(llm_sealed_t *f, const char *name, char *room,

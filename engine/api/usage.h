@@ -6,9 +6,10 @@
  *    "prompt_tokens": 900, "cached_tokens": 64, "completion_tokens": 341}
  *   {"accounts": 1, "sha256": "of all bytes before this line"}
  *
- * A key that is not UTF-8 is "key_hex".  day_tokens are those that counted on
- * that day (UTC), the others those since ever.  "held_tokens" are there while
- * requests are being served, for other processes that have the file.
+ * A key that is not UTF-8 is written in hexadecimal as "key_hex".  day_tokens
+ * are the tokens of that day (UTC), the other figures are totals.
+ * "held_tokens" are written while requests are being served, for other
+ * processes that use the file.
  */
 
 #ifndef LLM_USAGE_H
@@ -21,7 +22,7 @@
 
 typedef struct {
     llm_str_t    key;
-    uint32_t     day;                   /* since 1970 */
+    uint32_t     day;                   /* days since 1970 */
     uint64_t     day_tokens;            /* 1/1000 tokens */
     uint64_t     requests;
     uint64_t     prompt;                /* tokens; cached ones are a part */
@@ -37,16 +38,17 @@ int llm_usage_add(llm_buf_t *out, const llm_usage_t *u);
 int llm_usage_end(llm_buf_t *out, uint64_t n_accounts);
 
 /*
- * Calls take() for each account once the last line was found right; name is
- * NULL, or whose usage it must be.  LLM_ERROR and *err if it is not, or if
- * take() has returned that.
+ * Calls take() for each account, after the last line was found right.  name:
+ * expected name of the file, or NULL for any.  LLM_ERROR and *err if the name
+ * differs, or if take() has returned LLM_ERROR.
  */
 typedef int (*llm_usage_pt)(void *data, const llm_usage_t *u, llm_err_t *err);
 int llm_usage_read(const char *text, size_t len, const char *name,
     llm_usage_pt take, void *data, llm_err_t *err);
-/* the bytes of a file, to be freed; LLM_ERROR and *err: it cannot be read */
+/* reads a file's bytes, which the caller frees; LLM_ERROR and *err: it cannot
+   be read */
 int llm_usage_text(const char *path, llm_buf_t *text, llm_err_t *err);
-/* the same of a file, whosever usage it is */
+/* reads a file's accounts, whatever the file's name */
 int llm_usage_read_file(const char *path, llm_usage_pt take, void *data,
     llm_err_t *err);
 

@@ -6,7 +6,8 @@
 #include "engine/base/file.h"
 
 
-/* the tenant of a line, and whether it is a chat; the text stays in flat */
+/* reads a line's tenant, and whether the line is a chat; the text stays in
+   flat */
 
 static int
 llm_warmup_look(const char *line, size_t len, llm_buf_t *flat,
