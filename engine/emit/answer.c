@@ -1,9 +1,9 @@
 /*
- * What a model's answer means; see answer.h.
+ * Reads a model's answer to its parts; see answer.h.
  *
- * The text is read mark by mark.  Where a call may begin answer_calls.c tries
- * it; the text of those that fail is content, and no call begins in it, so
- * that every byte is looked at a bounded number of times.
+ * The text is read mark by mark.  Where a call may begin, answer_calls.c tries
+ * to read one.  If that fails, the text is content and no call begins inside
+ * it, so that every byte is looked at a bounded number of times.
  */
 
 #include "engine/emit/answer_internal.h"
@@ -99,7 +99,7 @@ llm_answer_decided(const llm_answer_t *a)
 
 /* ---- marks ---- */
 
-/* tries one; *held: it may be there when more has come */
+/* tries one mark; *held: the mark may be complete when more text has come */
 
 static int
 llm_answer_mark(llm_str_t mark, llm_str_t rest,
@@ -118,7 +118,7 @@ llm_answer_mark(llm_str_t mark, llm_str_t rest,
 }
 
 
-/* a mark before a part: 1, and the answer is in the part's state */
+/* looks for a mark that begins a part; returns 1 after changing the state */
 
 static int
 llm_answer_part(llm_answer_t *a, llm_str_t rest, int last, int *held)
@@ -170,8 +170,9 @@ llm_answer_blank(llm_str_t s)
 }
 
 
-/* the end of the turn: behind a call, or content that has an end of its own,
-   whatever follows, else only if nothing does */
+/* looks for the end of the turn: after a call, or after content that has an
+   end mark, the turn is over whatever follows; otherwise only if nothing
+   follows */
 
 static int
 llm_answer_over(llm_answer_t *a, llm_str_t rest, int last, int *held)
@@ -202,8 +203,8 @@ llm_answer_over(llm_answer_t *a, llm_str_t rest, int last, int *held)
 }
 
 
-/* what may stand behind a call, needed or not: the end of its block, or the
-   last or only tag of its own end */
+/* marks that may follow a call without need: the end of its block, or the last
+   or only tag of the call's own end */
 
 static int
 llm_answer_end_mark(const llm_form_t *form, llm_str_t rest, int last,
@@ -216,7 +217,7 @@ llm_answer_end_mark(const llm_form_t *form, llm_str_t rest, int last,
 }
 
 
-/* a mark at a->pos: 1 if there was one */
+/* reads a mark at a->pos: 1 if there was one */
 
 static int
 llm_answer_marks(llm_answer_t *a, llm_str_t rest, int last, int *held)
@@ -276,7 +277,8 @@ llm_answer_marks(llm_answer_t *a, llm_str_t rest, int last, int *held)
 
 /* ---- the text ---- */
 
-/* how much can be no mark, whatever follows */
+/* bytes at the beginning of rest that cannot belong to a mark, whatever
+   follows */
 
 static size_t
 llm_answer_run(const llm_answer_t *a, llm_str_t rest)
@@ -335,8 +337,8 @@ llm_answer_run(const llm_answer_t *a, llm_str_t rest)
 }
 
 
-/* one mark, one call, or a run of text; LLM_MORE when it is too short to
-   tell */
+/* reads one mark, one call, or a run of text; LLM_MORE if the text is too
+   short to tell */
 
 static int
 llm_answer_next(llm_answer_t *a, int last)
@@ -378,7 +380,7 @@ llm_answer_next(llm_answer_t *a, int last)
         return LLM_MORE;
     }
 
-    /* a mark that was cut is none */
+    /* a mark that was cut counts as text */
 
     if (held) {
         a->pos = a->text.len;

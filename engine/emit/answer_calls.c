@@ -1,13 +1,14 @@
 /*
- * Calls in a model's answer; see answer.h.
+ * Reads calls in a model's answer; see answer.h.
  *
- * Where a call may begin it is tried in each of the format's forms, one after
- * the other, and if it is none, once more as one that is almost in its form
- * (loose.h).  It is handed out when it is whole, or, where a grammar sees to
- * it that it becomes whole, piece by piece.
+ * Where a call may begin, each of the format's forms is tried, one after the
+ * other: first strictly, then as a call that is almost in its form (loose.h).
+ * A call is handed out when it is complete, or piece by piece where a grammar
+ * makes sure that it will be.
  *
- * In reasoning it waits, too, until that is closed, for then it was only
- * quoted: a model that calls without closing it ends its turn with the call.
+ * A call inside reasoning is held back until the reasoning is closed: then the
+ * call was only quoted.  If the reasoning is not closed and the turn ends with
+ * the call, it is a real call.
  */
 
 #include "engine/emit/answer_internal.h"
@@ -70,7 +71,7 @@ llm_answer_name(llm_answer_t *a, llm_str_t name)
 }
 
 
-/* hands out what is new of the call; LLM_MORE: not even its name is known */
+/* hands out the new part of the call; LLM_MORE: its name is not complete yet */
 
 static int
 llm_answer_piece(llm_answer_t *a, llm_str_t rest, int whole)
@@ -115,8 +116,8 @@ llm_answer_piece(llm_answer_t *a, llm_str_t rest, int whole)
 }
 
 
-/* one that was handed out in part ends where it stops to be one, too: at the
-   end of an answer that is cut short */
+/* ends a call that was handed out in part, also where its text stops being a
+   call: at the end of an answer that is cut short */
 
 static int
 llm_answer_stands(llm_answer_t *a, llm_str_t rest, int rc, int last)
@@ -133,8 +134,8 @@ llm_answer_stands(llm_answer_t *a, llm_str_t rest, int rc, int last)
 
 /* ---- one in reasoning ---- */
 
-/* where the reasoning is closed from `from` on; SIZE_MAX: not yet; *from is
-   where to look for it when more has come */
+/* the offset, from *from on, of the mark that closes the reasoning; SIZE_MAX:
+   not yet.  Sets *from to where the next search begins */
 
 static size_t
 llm_answer_closed(const llm_answer_t *a, llm_str_t rest, size_t *from)
@@ -172,7 +173,7 @@ llm_answer_closed(const llm_answer_t *a, llm_str_t rest, size_t *from)
 }
 
 
-/* does nothing follow but white space, or a mark of a call? */
+/* does nothing but white space, or the mark of a call, follow? */
 
 static int
 llm_answer_last_words(const llm_answer_t *a, llm_str_t rest, size_t at)
@@ -208,7 +209,7 @@ llm_answer_last_words(const llm_answer_t *a, llm_str_t rest, size_t at)
 }
 
 
-/* LLM_OK: it is a call; LLM_MORE; LLM_ERROR: it is what is thought */
+/* LLM_OK: a call; LLM_MORE; LLM_ERROR: a part of the reasoning */
 
 static int
 llm_answer_unclosed(llm_answer_t *a, llm_str_t rest, int last)
@@ -243,7 +244,8 @@ llm_answer_unclosed(llm_answer_t *a, llm_str_t rest, int last)
         }
     }
 
-    /* the mark that closes it is not in what is passed over */
+    /* the text that is skipped must not include the mark that closes the
+       reasoning */
 
     a->call.at = llm_min(a->call.at, closed);
 
@@ -253,7 +255,7 @@ llm_answer_unclosed(llm_answer_t *a, llm_str_t rest, int last)
 
 /* ---- one that is almost in its form ---- */
 
-/* the mark of a call that begins there: its length, or 0 */
+/* length of a call's mark that begins at s, or 0 */
 
 static size_t
 llm_answer_inner_mark(const llm_form_t *f, llm_str_t s)
@@ -287,8 +289,8 @@ llm_answer_inner_mark(const llm_form_t *f, llm_str_t s)
 }
 
 
-/* what is left of a call that cannot be read, in a->text, without its marks: a
-   space is in the place of each */
+/* stores in a->text what is left of a call that cannot be read: its text, with
+   a space in place of each mark */
 
 static int
 llm_answer_left(llm_answer_t *a, llm_str_t text)
@@ -424,7 +426,7 @@ llm_answer_go(llm_answer_t *a, llm_str_t rest, int last)
         }
     }
 
-    /* what only looked like a call may have marks in it */
+    /* text that only looked like a call may contain marks */
 
     if (!a->call.bare) {
         a->failed = llm_max(a->failed, llm_min(a->call.at, rest.len));

@@ -1,8 +1,8 @@
 /*
  * Where calls may begin in a model's answer; see answer.h.
  *
- * Each way of each form is an entry; they are tried one after the other,
- * strictly and then loosely.
+ * Each way in which a call of a form may begin is an entry.  All entries are
+ * tried one after the other, first strictly, then loosely.
  */
 
 #include "engine/emit/answer_internal.h"
@@ -12,16 +12,17 @@ typedef enum {
     LLM_ENTRY_OPEN,
     LLM_ENTRY_BEGIN,
     LLM_ENTRY_INNER,                    /* with the last tag of the begin; an
-                                           object without any, which then has
-                                           its end */
+                                           object without any mark, if its end
+                                           mark follows */
     LLM_ENTRY_BETWEEN,
-    LLM_ENTRY_NEXT,                     /* behind another one in its block */
+    LLM_ENTRY_NEXT,                     /* after another call in the same
+                                           block */
     LLM_ENTRY_BARE,
     LLM_ENTRIES
 } llm_entry_t;
 
 
-/* can its begin alone be told from text? */
+/* can the mark alone be told from ordinary text? */
 
 static int
 llm_answer_stands_out(llm_str_t mark)
@@ -31,7 +32,7 @@ llm_answer_stands_out(llm_str_t mark)
 }
 
 
-/* is pos where a line begins? */
+/* is pos at the beginning of a line? */
 
 static int
 llm_answer_at_line(const llm_answer_t *a)
@@ -42,7 +43,7 @@ llm_answer_at_line(const llm_answer_t *a)
 }
 
 
-/* is a text quoted here, as `this` is? */
+/* is the text at pos quoted, like `this`? */
 
 static int
 llm_answer_quotes(const llm_answer_t *a)
@@ -51,7 +52,7 @@ llm_answer_quotes(const llm_answer_t *a)
 }
 
 
-/* the mark with which a call of this form may begin here; NULL: none may */
+/* the mark with which a call of this form may begin here; NULL: no call may */
 
 static const llm_str_t *
 llm_answer_entry(const llm_answer_t *a, const llm_form_t *form,
@@ -106,8 +107,8 @@ llm_answer_entry(const llm_answer_t *a, const llm_form_t *form,
 }
 
 
-/* the mark, and before an object behind another one also what separates
-   them */
+/* matches the mark and, before an object that follows another one, their
+   separator */
 
 static llm_mark_t
 llm_answer_entry_match(llm_entry_t entry, llm_form_kind_t kind, llm_str_t mark,
@@ -143,8 +144,8 @@ llm_answer_entry_match(llm_entry_t entry, llm_form_kind_t kind, llm_str_t mark,
 }
 
 
-/* does a separator stand here, and behind it the mark of another call?  That
-   mark is at *len */
+/* is there a separator followed by the mark of another call?  *len: offset of
+   that mark */
 
 static llm_mark_t
 llm_answer_separator(const llm_format_t *f, llm_str_t rest, size_t *len)
@@ -206,7 +207,7 @@ llm_mark_short(llm_str_t mark)
 }
 
 
-/* how many entries there are here: in reasoning calls are read strictly */
+/* number of entries to try here: in reasoning calls are read strictly only */
 
 static uint32_t
 llm_answer_entries(const llm_answer_t *a)
@@ -219,8 +220,8 @@ llm_answer_entries(const llm_answer_t *a)
 }
 
 
-/* the text ends in a mark: a client does not get the beginning of one that
-   was cut, nor its first tag */
+/* does the text end in a mark?  Clients must not get the beginning of a mark
+   that was cut, nor its first tag */
 
 static int
 llm_answer_tagged(llm_entry_t entry, llm_str_t mark, llm_str_t rest, int last)
@@ -240,7 +241,8 @@ llm_answer_tagged(llm_entry_t entry, llm_str_t mark, llm_str_t rest, int last)
 }
 
 
-/* the mark of an entry, as it is tried here, in *mark: 0: it is not tried */
+/* stores the mark of an entry, as it is tried here, in *mark; 0: the entry is
+   not tried */
 
 static int
 llm_answer_tries(const llm_answer_t *a, const llm_form_t *form,
@@ -252,7 +254,7 @@ llm_answer_tries(const llm_answer_t *a, const llm_form_t *form,
     own = loose && entry == LLM_ENTRY_BETWEEN ? NULL
           : llm_answer_entry(a, form, entry, &inner);
 
-    /* without its opening mark a call is one as it stands, or cut */
+    /* without its opening mark, text is a call only as it stands, or cut */
 
     if (own == NULL
         || (loose && entry == LLM_ENTRY_INNER
@@ -267,7 +269,7 @@ llm_answer_tries(const llm_answer_t *a, const llm_form_t *form,
 }
 
 
-/* a call begins with this entry, behind len bytes */
+/* begins a call with this entry, after len bytes */
 
 static void
 llm_answer_start_at(llm_answer_t *a, const llm_form_t *form, llm_entry_t entry,
@@ -286,8 +288,8 @@ llm_answer_start_at(llm_answer_t *a, const llm_form_t *form, llm_entry_t entry,
 }
 
 
-/* one entry: LLM_OK: a call has begun, or marks were passed over, or it is not
-   there; LLM_MORE */
+/* tries one entry: LLM_OK: a call has begun, marks were skipped, or there is
+   no call; LLM_MORE */
 
 static int
 llm_answer_try_entry(llm_answer_t *a, const llm_form_t *form,
@@ -363,7 +365,7 @@ llm_answer_try(llm_answer_t *a, llm_str_t rest, int last)
 }
 
 
-/* the call of an answer in messages: its form has one way to begin */
+/* the call of an answer in messages, whose form has only one way to begin */
 
 static int
 llm_answer_begun_message(const llm_answer_t *a, llm_str_t *rest)
@@ -388,9 +390,9 @@ llm_answer_begun_message(const llm_answer_t *a, llm_str_t *rest)
 
 
 /*
- * Between two pushes all text that waits is at pos 0, and a->entry is the
- * entry whose mark may be there, or the one behind that of the call that is
- * tried.
+ * Between two pushes the waiting text begins at pos 0.  a->entry is the entry
+ * whose mark may be there or, while a call is being tried, the entry after
+ * that of the call.
  */
 
 llm_begun_t

@@ -23,8 +23,8 @@ llm_answer_last(llm_str_t s, llm_str_t mark)
 }
 
 
-/* has a new message begun behind a part that ends at p?  Then it was another
-   answer's */
+/* has a new message begun after a part that ends at p?  Then the part belongs
+   to an earlier answer */
 
 static int
 llm_answer_goes_on(const llm_format_t *f, llm_str_t tail, const char *p)

@@ -1,5 +1,5 @@
 /*
- * The text of an answer that is no mark, as it is handed out; see answer.h.
+ * Hands out the text of an answer that is no mark; see answer.h.
  */
 
 #include "engine/emit/answer_internal.h"
@@ -46,8 +46,8 @@ llm_answer_put(llm_answer_t *a, const char *p, size_t n, size_t at)
 }
 
 
-/* backticks, of which one quotes within a line, and three begin and end a
-   block of code */
+/* counts backticks: one quotes within a line, three begin and end a block of
+   code */
 
 static void
 llm_answer_count_ticks(llm_answer_t *a, const char *p, size_t n)
@@ -116,7 +116,8 @@ llm_answer_plain(llm_answer_t *a, const char *p, size_t n, size_t at)
         }
     }
 
-    /* where no mark can take it the white space need not wait */
+    /* white space is handed out at once where no mark can follow that it might
+       belong to */
 
     if (a->state == LLM_STATE_CONTENT && !(a->o.flags & LLM_ANSWER_TOOLS)
         && a->o.format->n_content_end == 0)

@@ -1,30 +1,30 @@
 /*
- * What a call says: the name of a tool and its arguments, as JSON; see
- * call.h.
+ * What a call says: the name of a tool and its arguments, as JSON; see call.h.
  *
- * A value between marks has no quotes, so that only the tool's schema says
- * whether 5 is a number or a string; without one it is what it looks like.
+ * A value between marks has no quotes, so only the tool's schema tells whether
+ * 5 is a number or a string; without a schema a value has the type that it
+ * looks like.
  */
 
 #include "engine/emit/loose_internal.h"
 #include "engine/emit/types.h"
 
-#define LLM_ARGS_CALLS  256             /* of one list */
+#define LLM_ARGS_CALLS  256             /* most calls of one list */
 
-/* calls in the making: nothing is handed out before all are read */
+/* calls that are being read; none is handed out before all are read */
 typedef struct {
     const llm_call_t  *call;
     llm_str_t          text;
-    llm_buf_t          json;            /* the arguments of all */
+    llm_buf_t          json;            /* arguments of all calls */
     uint32_t           n;
     struct {
-        llm_str_t      name;            /* the tool's */
-        size_t         end;             /* of its arguments in json */
+        llm_str_t      name;            /* the tool's name */
+        size_t         end;             /* end of its arguments in json */
     } calls[LLM_ARGS_CALLS];
 } llm_args_t;
 
 
-/* the call's arguments have been appended to json */
+/* adds a call whose arguments have been appended to json */
 
 static int
 llm_args_done(llm_args_t *a, llm_str_t name)
@@ -115,7 +115,7 @@ llm_args_trim(llm_str_t s)
 }
 
 
-/* a string's text without its quotes; as it is written */
+/* a string's text without its quotes, escapes unchanged */
 
 static llm_str_t
 llm_args_unquote(llm_str_t s)
@@ -126,7 +126,8 @@ llm_args_unquote(llm_str_t s)
 }
 
 
-/* the arguments of an object: an object, nothing, or a string with one */
+/* reads the arguments of an object: an object, nothing, or a string that holds
+   an object */
 
 static int
 llm_args_value(llm_args_t *a, llm_str_t value)
@@ -165,7 +166,8 @@ llm_args_value(llm_args_t *a, llm_str_t value)
 }
 
 
-/* {"function": {...}} is what stands inside, {"f": {...}} a call of f */
+/* reads an object: {"function": {...}} stands for the inner object, {"f":
+   {...}} calls f */
 
 static int
 llm_args_object(llm_args_t *a, llm_str_t text, int depth)
@@ -285,7 +287,7 @@ llm_args_keyword(llm_args_t *a, llm_lit_t *r)
 }
 
 
-/* f(a=1, b='x') at r->p */
+/* reads f(a=1, b='x') at r->p */
 
 static int
 llm_args_python_call(llm_args_t *a, llm_lit_t *r)
@@ -367,7 +369,7 @@ llm_args_python(llm_args_t *a, llm_str_t text)
 
 /* ---- parameters between marks ---- */
 
-/* the marks' own white space, once */
+/* removes the white space that belongs to the marks, once */
 
 static llm_str_t
 llm_args_inside(const llm_form_t *form, llm_str_t s)
@@ -394,7 +396,7 @@ llm_args_inside(const llm_form_t *form, llm_str_t s)
 }
 
 
-/* an object or an array that is almost JSON */
+/* reads an object or an array that is almost JSON */
 
 static int
 llm_args_loose(llm_args_t *a, llm_str_t value, const llm_flat_t *root,
@@ -446,7 +448,7 @@ llm_args_param(llm_args_t *a, const llm_param_t *p, const llm_flat_t *schema)
     {
         type = llm_type_at(a->json.data[start]);
 
-        /* without a schema what stands in quotes is text with quotes */
+        /* without a schema, text in quotes keeps its quotes */
 
         if (types == 0 ? type != LLM_TYPE_STRING
             : (types & type) || !(types & LLM_TYPE_STRING))

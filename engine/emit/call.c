@@ -1,5 +1,5 @@
 /*
- * Where a call begins and ends in a text that still comes; see call.h.
+ * Finds where a call begins and ends while its text still comes; see call.h.
  */
 
 #include "engine/emit/call_internal.h"
@@ -46,7 +46,7 @@ llm_call_start(llm_call_t *c, const llm_form_t *form,
 }
 
 
-/* a mark that must be there */
+/* reads a mark that must be there */
 
 static int
 llm_call_expect(llm_call_t *c, llm_str_t mark, llm_str_t text,
@@ -73,7 +73,7 @@ llm_call_expect(llm_call_t *c, llm_str_t mark, llm_str_t text,
 }
 
 
-/* where the longest text ends that a tool's name begins with */
+/* end of the longest text at which a tool's name begins */
 
 static size_t
 llm_call_longest(const llm_call_t *c, llm_str_t text, size_t at)
@@ -90,8 +90,8 @@ llm_call_longest(const llm_call_t *c, llm_str_t text, size_t at)
 }
 
 
-/* is the name longer than what we have found of it?  A mark that may begin
-   with anything does not tell */
+/* is the name in the text longer than the tool's name found so far?  A mark
+   that may begin with anything cannot tell */
 
 static int
 llm_call_goes_on(const llm_call_t *c, char next)
@@ -102,7 +102,8 @@ llm_call_goes_on(const llm_call_t *c, char next)
 }
 
 
-/* the longest name of a tool, no byte more: a longer word is another name */
+/* reads the longest name of a tool, and no byte more: a longer word is another
+   name */
 
 static int
 llm_call_name(llm_call_t *c, llm_str_t text)
@@ -171,7 +172,7 @@ llm_call_opens(const llm_call_t *c, char ch)
 }
 
 
-/* NAME.call(, as Llama's own tools are called */
+/* is it NAME.call(, the form of Llama's own tools? */
 
 static int
 llm_call_is_llamas(const llm_call_t *c, llm_str_t name, llm_str_t text)
@@ -187,9 +188,9 @@ llm_call_is_llamas(const llm_call_t *c, llm_str_t name, llm_str_t text)
 
 
 /*
- * Where nothing but its own look says that an object is a call, it has one
- * of the keys of calls first, so that other JSON is not held back.  A list
- * in Python's manner begins with the name of a tool.
+ * An object that no mark says is a call must begin with one of the keys of
+ * calls, so that other JSON is not held back.  A list in Python's manner must
+ * begin with the name of a tool.
  */
 
 static int
@@ -317,7 +318,7 @@ llm_call_end(llm_call_t *c, llm_str_t text, int last)
     at = c->at;
     llm_call_skip(c, text);
 
-    /* brackets too many */
+    /* superfluous closing brackets */
 
     while (c->at < text.len && (text.data[c->at] == '}'
                                 || text.data[c->at] == ']'))
@@ -406,7 +407,7 @@ llm_call_run(llm_call_t *c, llm_str_t text, int last)
         rc = LLM_ERROR;
     }
 
-    /* what only looked like a call may have a real one in it */
+    /* text that only looked like a call may contain a real one */
 
     if (rc == LLM_ERROR && c->bare) {
         c->at = 0;

@@ -8,10 +8,10 @@
 #include "engine/emit/call.h"
 
 /* tools.c */
-/* the length of the namespace that p begins with, 0: none; *part: it may be
+/* length of the namespace that p begins with, 0: none; *part: it may become
    one when more has come */
 size_t llm_tools_space(const char *p, size_t n, int *part);
-/* does a tool's name begin so? */
+/* does a tool's name begin with this text? */
 int llm_tools_begin(const llm_tools_t *t, const char *p, size_t n);
 
 /* call_params.c: the steps of PARAMS */

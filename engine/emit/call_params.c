@@ -1,5 +1,5 @@
 /*
- * Where the parameters of a call end, of those that stand between marks; see
+ * Finds where the parameters of a call end that stand between marks; see
  * call.h.
  */
 
@@ -39,7 +39,7 @@ llm_call_key(llm_call_t *c, llm_str_t text)
             return LLM_OK;
         }
 
-        /* a key that is ended is ended, though no value follows */
+        /* a key with its end mark is complete, even if no value follows */
 
         if (end == LLM_MARK_NO && tag.len
             && llm_mark_match(tag, text.data + i, text.len - i, &len[0])
@@ -102,7 +102,7 @@ llm_call_value(llm_call_t *c, llm_str_t text)
 }
 
 
-/* the name of a tool */
+/* does the text at c->at begin with the name of a tool? */
 
 static llm_mark_t
 llm_call_names(llm_call_t *c, llm_str_t text)
@@ -129,8 +129,8 @@ llm_call_names(llm_call_t *c, llm_str_t text)
 
 
 /*
- * The end of a call may lack its last marks if nothing follows, or the next
- * call does.
+ * The end of a call may lack its last marks if nothing follows, or if the next
+ * call follows.
  */
 
 static llm_mark_t
@@ -179,8 +179,8 @@ llm_call_short_end(const llm_call_t *c, llm_str_t text, int last, size_t *len)
 }
 
 
-/* the key of another of the tool's parameters, with its marks, at p: its value
-   begins behind *len bytes */
+/* is the key of another of the tool's parameters, with its marks, at p?  Its
+   value begins after *len bytes */
 
 static int
 llm_call_other_key(const llm_call_t *c, const llm_tool_t *tool, llm_str_t s,
@@ -208,8 +208,8 @@ llm_call_other_key(const llm_call_t *c, const llm_tool_t *tool, llm_str_t s,
 
 
 /*
- * A value that has another parameter in it, up to its end, is two: the first
- * one's end is missing.
+ * A value that contains another parameter, up to that one's end, is two: the
+ * first value's end mark is missing.
  */
 
 static int
@@ -257,8 +257,8 @@ llm_call_split(llm_call_t *c, llm_str_t text)
 
 
 /*
- * Behind a value comes another key or the end of the call; if neither does,
- * what looked like the value's end was part of it.
+ * After a value another key or the end of the call must follow.  Otherwise
+ * what looked like the value's end was part of the value.
  */
 
 int

@@ -122,7 +122,7 @@ llm_emit_calls(const llm_emit_t *e)
 
 
 /* moves all automata on by one byte; returns the longest stop string that ends
-   here, or -1 */
+   with it, or -1 */
 
 static int32_t
 llm_emit_step(llm_emit_t *e, char c)
@@ -155,7 +155,7 @@ llm_emit_step(llm_emit_t *e, char c)
 }
 
 
-/* content; at is where it stands in all that the answer was given */
+/* appends content; at: its offset in all text that was given to the answer */
 
 static int
 llm_emit_append(llm_emit_t *e, size_t at, llm_str_t s)
@@ -228,7 +228,7 @@ llm_emit_run(llm_emit_t *e, llm_part_t part, uint32_t call)
 }
 
 
-/* what the answer hands out */
+/* takes a part from the answer */
 
 static int
 llm_emit_part(void *data, llm_part_t part, uint32_t call, llm_str_t text)
@@ -269,8 +269,8 @@ llm_emit_read(llm_emit_t *e, const llm_answer_opts_t *reads)
 }
 
 
-/* control tokens are no text, but they may be marks; flags is what the token's
-   own bytes have not in the text */
+/* the token's text: control tokens have none, but they may be marks.  flags:
+   how the text differs from the token's own bytes */
 
 static llm_str_t
 llm_emit_text(llm_emit_t *e, int32_t id, uint32_t *flags)

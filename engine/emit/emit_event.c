@@ -1,50 +1,51 @@
 /*
  * TEXT events of a choice; see emit.h.  An event carries text and, if they
- * are wanted, the logprobs of the tokens that make up this text.
+ * were asked for, the logprobs of the tokens that make up this text.
  */
 
 #include "engine/emit/emit_internal.h"
 
 /*
- * Answers that are not streamed are sent in lots of about so many bytes or
- * tokens, so that the usage of one that is cut short is known; the first
- * token is sent alone, for the time to the first token.
+ * Answers that are not streamed are sent in lots of about this many bytes or
+ * tokens, so that the usage of an answer that is cut short is known.  The
+ * first token is sent alone, for the time to the first token.
  */
 #define LLM_EMIT_LOT     2048
 #define LLM_EMIT_TOKENS  16
 
-/* text that an event may carry however small the window is */
+/* bytes of text that an event may carry even if the window is smaller */
 #define LLM_EMIT_LEAST   256
 
-/* ids of a prompt, or of tokens, in one event */
+/* most ids of a prompt, or of tokens, in one event */
 #define LLM_EMIT_IDS_MAX  1024
 
-/* what events are made from: the choice's own text, or the prompt's */
+/* source of events: the choice's own text, or the prompt's */
 typedef struct {
     const char          *text;
-    size_t               len;           /* bytes in all */
-    size_t               ready;         /* bytes that may be sent */
+    size_t               len;           /* bytes of text */
+    size_t               ready;         /* bytes of text that may be sent */
     const char          *probs;
     size_t               probs_len;
     uint32_t             sent;          /* bytes of the answer before text */
-    int                  last;          /* no text will follow */
-    int                  closed;        /* text of another part follows */
-    uint32_t             part;          /* of the text */
+    int                  last;          /* 1: no text will follow */
+    int                  closed;        /* 1: text of another part follows */
+    uint32_t             part;          /* part of the text */
     uint32_t             call;
 } llm_emit_src_t;
 
-/* what one event takes */
+/* contents of one event */
 typedef struct {
-    size_t               text;          /* bytes */
+    size_t               text;          /* bytes of text */
     size_t               probs;         /* bytes of probabilities */
     uint32_t             n_probs;
     size_t               ids;           /* bytes of e->ids */
-    size_t               extra;         /* bytes of the event */
+    size_t               extra;         /* bytes of the event beyond its
+                                           struct */
 } llm_emit_lot_t;
 
 
-/* is there text to send?  With probabilities only once its token is
-   complete */
+/* is there text to send?  With probabilities a token's text is sent only when
+   the token is complete */
 
 static int
 llm_emit_has_text(const llm_emit_t *e)
@@ -167,8 +168,8 @@ llm_emit_source(const llm_emit_t *e, int last, llm_emit_src_t *src)
 
 
 /*
- * Does the token wait for text of another event?  One that has text of two
- * parts goes with the first of them.
+ * Does the token belong to the text of a later event?  A token that has text
+ * of two parts goes with the first part.
  */
 
 static int
@@ -187,7 +188,7 @@ llm_emit_prob_waits(const llm_emit_src_t *src, const llm_emit_lot_t *lot,
 }
 
 
-/* chooses what goes into one event of max bytes: whole characters and
+/* chooses the contents of one event of at most max bytes: whole characters and
    tokens */
 
 static void
@@ -226,7 +227,7 @@ llm_emit_choose(const llm_emit_t *e, const llm_emit_src_t *src, size_t max,
             break;
         }
 
-        /* with the last token all of the text is sent */
+        /* all of the text goes with the last token */
 
         end = (off + size == src->probs_len)
               ? lot->text
@@ -244,7 +245,7 @@ llm_emit_choose(const llm_emit_t *e, const llm_emit_src_t *src, size_t max,
     }
 
     /* the rest of the text waits until its token is complete, unless a token
-       is longer than an event, which only a strange file has */
+       is longer than an event, which happens only with strange vocabularies */
 
     if (off < src->probs_len
         && (lot->n_probs || src->ready <= e->max_text))
@@ -270,8 +271,8 @@ llm_emit_put(const llm_event_t *ev, char *p, llm_ref_t *ref, llm_str_t s)
 }
 
 
-/* the tokens, then the most likely tokens of each, then bytes: the first two
-   aligned */
+/* writes the tokens, then the most likely tokens of each, then bytes; tokens
+   are aligned */
 
 static char *
 llm_emit_put_probs(const llm_emit_t *e, const llm_emit_src_t *src,
@@ -344,8 +345,8 @@ llm_emit_eat(llm_buf_t *b, size_t n)
 }
 
 
-/* takes n bytes from the first run, which goes when it is empty: a stop string
-   that has begun keeps its bytes there */
+/* takes n bytes from the first run.  An empty run is removed; the bytes of a
+   stop string that has begun stay in it */
 
 static void
 llm_emit_eat_run(llm_emit_t *e, size_t n)
@@ -390,7 +391,7 @@ llm_emit_fill(const llm_emit_t *e, const llm_emit_src_t *src,
 }
 
 
-/* what the tokens since the last event are */
+/* sets the counts of tokens since the last event */
 
 static void
 llm_emit_tell(llm_emit_t *e, llm_event_t *ev)
@@ -458,7 +459,7 @@ llm_emit_one(llm_emit_t *e, llm_to_t *to, uint32_t index, int last)
 }
 
 
-/* the ids of the prompt, or as many as an event may have */
+/* sends the ids of the prompt, or as many as fit in an event */
 
 static int
 llm_emit_prompt_ids(llm_emit_t *e, llm_to_t *to, uint32_t index)
@@ -501,7 +502,7 @@ llm_emit_prompt_ids(llm_emit_t *e, llm_to_t *to, uint32_t index)
 }
 
 
-/* an event without text; what the tokens say follows in others */
+/* sends an event without text, to report the number of tokens */
 
 static int
 llm_emit_count(llm_emit_t *e, llm_to_t *to, uint32_t index)

@@ -1,6 +1,6 @@
 /*
- * The tokens of a choice and their probabilities: which of them have given
- * content, and what of it.
+ * The tokens of a choice and their probabilities: which tokens have given
+ * content, and which part of their text.
  */
 
 #include "engine/emit/emit_internal.h"
@@ -86,8 +86,8 @@ llm_emit_settle(llm_emit_t *e, size_t decided)
         prob = (llm_emit_prob_t *) (e->probs.data + off);
         size = llm_emit_prob_size(prob);
 
-        /* one that nothing follows, and that has no bytes, goes on with what
-           there was */
+        /* a token without bytes that nothing follows belongs to the same part
+           as the token before it */
 
         if ((prob->flags & LLM_PROB_MUTE)
             || (decided == SIZE_MAX && prob->from >= e->fed))
@@ -99,7 +99,8 @@ llm_emit_settle(llm_emit_t *e, size_t decided)
                 break;
             }
 
-            /* it does not wait for what may be white space at the end */
+            /* white space at the end, which may never become content, is not
+               waited for */
 
             prob->said_to = e->hit < 0 ? prob->to : prob->said_to;
         }
@@ -167,7 +168,8 @@ llm_emit_prob_text(const llm_emit_t *e, const llm_emit_prob_t *prob,
         s.len--;
     }
 
-    /* bytes of half a character come with the token that has the rest */
+    /* bytes of an incomplete character are reported with the token that
+       completes it */
 
     if (s.len == prob->to - prob->from) {
         s.data += prob->said_from - prob->from;

@@ -1,14 +1,15 @@
 /*
- * How a model's answer is written: what marks its reasoning, its content and
- * its tool calls.  engine/text/chat finds it out from the chat template when
- * the template is loaded; answer.c reads answers by it.
+ * How a model writes its answers: the marks of reasoning, content and tool
+ * calls.  engine/text/chat derives it from the chat template when the template
+ * is loaded; answer.c reads answers by it.
  *
  * A mark is text with two freedoms: white space in it stands for any white
- * space (at least some behind a letter or digit, else also none), and
- * LLM_MARK_ANY for up to LLM_MARK_MOST bytes of anything on the same line.
+ * space (at least one character after a letter or digit, otherwise possibly
+ * none), and LLM_MARK_ANY stands for up to LLM_MARK_MOST bytes of anything on
+ * the same line.
  *
- * A llm_format_t is read-only once it is made and may be used by any number
- * of threads; all its text is in its arena.
+ * A llm_format_t is read-only once it is made and may be used by any number of
+ * threads; all its text is in its arena.
  */
 
 #ifndef LLM_FORMAT_H
@@ -23,7 +24,7 @@
 #define LLM_FORMAT_TEXTS  6
 #define LLM_FORMAT_FORMS  8
 
-/* what stands between a call's begin and its end */
+/* what is between a call's begin and its end */
 typedef enum {
     /* a JSON object with the name and the arguments in it, or an array of
        such: {"name": "f", "arguments": {"a": 1}} */
@@ -40,34 +41,35 @@ typedef enum {
 typedef struct {
     llm_form_kind_t  kind;
 
-    llm_str_t        open;              /* before the first call, and behind
-                                           the last: */
+    llm_str_t        open;              /* marks before the first call and
+                                           after the last */
     llm_str_t        close;
-    llm_str_t        begin;             /* before each call, and behind it */
+    llm_str_t        begin;             /* marks before and after each call */
     llm_str_t        end;
-    llm_str_t        between;           /* from a call to one that has no
-                                           begin */
-    int              chain;             /* there need be nothing between */
+    llm_str_t        between;           /* mark between a call and one that has
+                                           no begin */
+    int              chain;             /* 1: there may be nothing between
+                                           calls */
     int              bare;              /* an answer may begin with a call
                                            that has neither open nor begin */
 
-    llm_str_t        name_end;          /* NAMED, PARAMS: behind the name */
-    llm_str_t        any;               /* what LLM_MARK_ANY in it may begin
-                                           with, besides words */
+    llm_str_t        name_end;          /* NAMED, PARAMS: mark after the name */
+    llm_str_t        any;               /* what LLM_MARK_ANY in name_end may
+                                           begin with, besides words */
 
-    llm_str_t        name_key;          /* OBJECT: "" if it is a usual one */
+    llm_str_t        name_key;          /* OBJECT: keys; "" for the usual
+                                           ones */
     llm_str_t        args_key;
-    int              list;              /* OBJECT: it is written in an array,
-                                           with those of the other calls */
+    int              list;              /* OBJECT: 1: calls are items of an
+                                           array */
 
-    llm_str_t        quote;             /* NAMED: what strings stand in, if it
-                                           is not JSON's quote; keys have
-                                           none then */
+    llm_str_t        quote;             /* NAMED: quote of strings if it is not
+                                           JSON's; keys have no quotes then */
 
-    llm_str_t        key;               /* PARAMS: before a key */
-    llm_str_t        key_end;           /* to the value */
-    llm_str_t        key_end_text;      /* the same before a string, "" if it
-                                           is no other */
+    llm_str_t        key;               /* PARAMS: mark before a key */
+    llm_str_t        key_end;           /* mark between key and value */
+    llm_str_t        key_end_text;      /* the same before a string; "" if it
+                                           does not differ */
     llm_str_t        value_end;
     llm_str_t        value_lead;        /* white space that belongs to the */
     llm_str_t        value_tail;        /* marks, not to the value */
@@ -76,8 +78,8 @@ typedef struct {
 typedef struct {
     llm_str_t        open;
     llm_str_t        close;
-    llm_str_t        ending;            /* what a model writes to end it: the
-                                           close with its white space */
+    llm_str_t        ending;            /* end that a model writes: close with
+                                           its white space */
 } llm_pair_t;
 
 typedef struct {
@@ -86,8 +88,8 @@ typedef struct {
     uint32_t         n_reasoning;
     llm_pair_t       reasoning[LLM_FORMAT_PAIRS];
 
-    /* a content's own begin and end, where it has them, and what an answer
-       may have before its parts */
+    /* begin and end of content, if it has any, and texts that may precede the
+       parts of an answer */
     uint32_t         n_content;
     llm_str_t        content[LLM_FORMAT_TEXTS];
     uint32_t         n_content_end;
@@ -95,35 +97,36 @@ typedef struct {
     uint32_t         n_skipped;
     llm_str_t        skipped[LLM_FORMAT_TEXTS];
 
-    int              harmony;           /* an answer is messages with headers,
-                                           which are read in harmony.c; its
-                                           calls are in the first form */
+    int              harmony;           /* 1: an answer consists of messages
+                                           with headers, see harmony.c; calls
+                                           are in the first form */
 
-    llm_str_t        turn_end;          /* "" if it is not known */
+    llm_str_t        turn_end;          /* "": not known */
 
-    uint32_t         n_forms;           /* in the order they are tried */
+    uint32_t         n_forms;           /* in the order in which they are
+                                           tried */
     llm_form_t       forms[LLM_FORMAT_FORMS];
 } llm_format_t;
 
-/* what a mark is at the beginning of a text */
+/* how a text begins with a mark */
 typedef enum {
     LLM_MARK_NO,
-    LLM_MARK_PART,                      /* the text ends before it does */
+    LLM_MARK_PART,                      /* the text ends within the mark */
     LLM_MARK_WHOLE                      /* *len is its length in the text */
 } llm_mark_t;
 
 llm_mark_t llm_mark_match(llm_str_t mark, const char *p, size_t n,
     size_t *len);
 
-/* the tag that a mark begins with, <...> or [...]; "" if it is none */
+/* the tag that a mark begins with, <...> or [...]; "" if there is none */
 llm_str_t llm_mark_tag(llm_str_t mark);
-/* the tag that it ends with, or what is behind its last bracket */
+/* the tag that a mark ends with, or what follows its last bracket */
 llm_str_t llm_mark_last_tag(llm_str_t mark);
-/* the last tag of a form's begin, if the name stands in it, as in
-   <call><function=NAME>; else "" */
+/* the last tag of a form's begin, if it contains the name, as in
+   <call><function=NAME>; otherwise "" */
 llm_str_t llm_form_inner(const llm_form_t *form);
 
-/* the keys of OBJECT as a grammar writes them */
+/* the keys of OBJECT as a grammar has them */
 static inline llm_str_t
 llm_form_name_key(const llm_form_t *form)
 {

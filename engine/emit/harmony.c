@@ -4,14 +4,15 @@
  *     <|start|>assistant<|channel|>commentary to=functions.f
  *         <|constrain|>json<|message|>{"a": 1}<|call|>
  *
- * A header has a role, a channel, whom the message is to, and what its text
- * is; models leave some of it out, write it in another order or between other
- * marks, or put junk into it.  So it is read as words, up to the mark of the
- * message: a message to one of the tools is a call, another one that is to
- * somebody, or in the channel of analysis, is reasoning, the rest content.
+ * A header has a role, a channel, a recipient and the type of the message's
+ * text.  Models leave some of it out, write it in another order or between
+ * other marks, or put junk into it.  So a header is read as words, up to the
+ * mark of the message.  A message to one of the tools is a call; a message to
+ * any other recipient, or in the analysis channel, is reasoning; the rest is
+ * content.
  *
- * These marks are control tokens: what of them is in no header is dropped,
- * but for those that a text names.
+ * These marks are control tokens: outside of headers they are dropped, except
+ * where a text quotes them.
  */
 
 #include "engine/emit/harmony.h"
@@ -25,7 +26,7 @@ llm_harmony_is_nobody(llm_str_t to)
 }
 
 
-/* the text of a message whose header ends behind len bytes */
+/* begins the text of a message, whose header ends after len bytes */
 
 static int
 llm_harmony_enter(llm_answer_t *a, const llm_harmony_header_t *h,
@@ -44,7 +45,7 @@ llm_harmony_enter(llm_answer_t *a, const llm_harmony_header_t *h,
         return LLM_OK;
     }
 
-    /* who wants reasoning as it is written gets its marks, too */
+    /* clients that want reasoning as it is written get its marks, too */
 
     rc = llm_harmony_is_nobody(h->to)
          ? llm_answer_plain(a, rest.data, h->len,
@@ -57,7 +58,7 @@ llm_harmony_enter(llm_answer_t *a, const llm_harmony_header_t *h,
 }
 
 
-/* where the text of a message ends; SIZE_MAX: that has not come */
+/* offset of the end of a message's text; SIZE_MAX: not yet known */
 
 static size_t
 llm_harmony_end(llm_str_t s, size_t from, int last)
@@ -82,7 +83,7 @@ llm_harmony_end(llm_str_t s, size_t from, int last)
 }
 
 
-/* behind marks of a header at the beginning of a message's text */
+/* skips marks of a header at the beginning of a message's text */
 
 static size_t
 llm_harmony_again(llm_str_t s, size_t at)
@@ -106,8 +107,8 @@ llm_harmony_again(llm_str_t s, size_t at)
 }
 
 
-/* a message to a tool: strictly first, then all of its text loosely; what
-   cannot be read is content */
+/* reads a message to a tool: first strictly, then loosely all of its text;
+   what cannot be read is content */
 
 static int
 llm_harmony_call(llm_answer_t *a, const llm_harmony_header_t *h,
@@ -167,7 +168,7 @@ llm_harmony_tool(const llm_answer_t *a, llm_str_t *to)
 }
 
 
-/* a mark that begins no header: it goes, and the words of headers behind it */
+/* drops a mark that begins no header, and words of a header after it */
 
 static void
 llm_harmony_drop(llm_answer_t *a, llm_str_t rest, llm_harmony_mark_t mark)
@@ -202,8 +203,8 @@ llm_harmony_drop(llm_answer_t *a, llm_str_t rest, llm_harmony_mark_t mark)
 }
 
 
-/* the role alone, before the mark of the channel: LLM_OK: it is passed over;
-   LLM_MORE; LLM_ERROR: it is not alone */
+/* skips a role that stands alone before the mark of the channel: LLM_OK;
+   LLM_MORE; LLM_ERROR: it does not stand alone */
 
 static int
 llm_harmony_role(llm_answer_t *a, llm_str_t rest, int last)
@@ -239,8 +240,8 @@ llm_harmony_role(llm_answer_t *a, llm_str_t rest, int last)
 }
 
 
-/* LLM_OK: it was a header, or marks that were dropped; LLM_MORE; LLM_ERROR: it
-   is text (or there is no memory: a->call.params.failed) */
+/* LLM_OK: a header was read, or marks were dropped; LLM_MORE; LLM_ERROR: the
+   text is no header (or there is no memory: a->call.params.failed) */
 
 static int
 llm_harmony_header(llm_answer_t *a, llm_str_t rest, int last,
@@ -253,7 +254,7 @@ llm_harmony_header(llm_answer_t *a, llm_str_t rest, int last,
     in_text = a->state == LLM_STATE_REASONING || a->state == LLM_STATE_CONTENT;
     rc = llm_harmony_read(rest, &h);
 
-    /* in a text its mark may be named, in a header nothing else is */
+    /* a text may quote the mark; a header has nothing else before it */
 
     if (in_text && !llm_harmony_plain_header((llm_str_t) {
                        llm_min(h.len, rest.len), rest.data }))
@@ -297,7 +298,7 @@ llm_harmony_header(llm_answer_t *a, llm_str_t rest, int last,
 
 /* ---- all ---- */
 
-/* what a mark at rest does, or a header without one; as llm_harmony_header() */
+/* reads a mark at rest, or a header without one; as llm_harmony_header() */
 
 static int
 llm_harmony_at(llm_answer_t *a, llm_str_t rest, int last,

@@ -7,7 +7,7 @@
 
 #include "engine/emit/answer_internal.h"
 
-/* no mark is longer */
+/* longest mark */
 #define LLM_HARMONY_MARK  ((size_t) 13)
 
 typedef enum {
@@ -19,28 +19,30 @@ typedef enum {
     LLM_HARMONY_CALL,
     LLM_HARMONY_RETURN,
     LLM_HARMONY_NONE,
-    LLM_HARMONY_PART                    /* the text ends in one */
+    LLM_HARMONY_PART                    /* the text ends within a mark */
 } llm_harmony_mark_t;
 
 extern const llm_str_t  llm_harmony_marks[];
 
 typedef struct {
-    size_t     len;                     /* with the mark of the message */
+    size_t     len;                     /* bytes, including the mark of the
+                                           message */
     int        analysis;
-    int        channel;                 /* there is one */
-    llm_str_t  to;                      /* "": to nobody */
+    int        channel;                 /* 1: the header has a channel */
+    llm_str_t  to;                      /* recipient; "": none */
 } llm_harmony_header_t;
 
-/* which one begins there */
+/* the mark at the beginning of p */
 llm_harmony_mark_t llm_harmony_mark(const char *p, size_t n);
-/* the first of these words is that of a channel: 1, 2: analysis */
+/* is the first of these words a channel? 2: analysis, 1: another channel, 0:
+   no */
 int llm_harmony_channel(llm_str_t s);
-/* LLM_OK; LLM_MORE: the text ends before the header does; LLM_ERROR: it is
-   none; what was read of it is in *h in any case */
+/* LLM_OK; LLM_MORE: the text ends within the header; LLM_ERROR: it is no
+   header.  *h has what was read in any case */
 int llm_harmony_read(llm_str_t s, llm_harmony_header_t *h);
-/* does a header begin here without a mark?  1; 0: no; -1: it may */
+/* does a header without a mark begin here? 1: yes; 0: no; -1: possibly */
 int llm_harmony_begins(llm_str_t s);
-/* is all that has come of a header what headers have, and nothing else? */
+/* does the header, as far as it has come, contain only what headers have? */
 int llm_harmony_plain_header(llm_str_t s);
 
 #endif /* LLM_HARMONY_H */

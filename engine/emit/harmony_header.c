@@ -4,9 +4,9 @@
 
 #include "engine/emit/harmony.h"
 
-/* a longer header is none */
+/* a longer text is no header */
 #define LLM_HARMONY_HEADER  512
-/* one without a mark before it */
+/* the same for a header without a mark before it */
 #define LLM_HARMONY_WORDS   96
 
 const llm_str_t  llm_harmony_marks[] = {
@@ -56,7 +56,7 @@ llm_harmony_is_role(llm_str_t word)
 }
 
 
-/* a word of a header */
+/* reads a word of a header */
 
 static void
 llm_harmony_word(llm_harmony_header_t *h, llm_str_t word, int is_role)
@@ -64,7 +64,7 @@ llm_harmony_word(llm_harmony_header_t *h, llm_str_t word, int is_role)
     int          channel;
     const char  *to;
 
-    /* who writes as another does not say it to the user */
+    /* a message of another role is not for the user */
 
     if (is_role && llm_harmony_is_role(word)) {
         h->analysis |= !llm_str_is(word, "assistant");

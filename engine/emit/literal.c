@@ -5,10 +5,10 @@
 #include "engine/base/utf8.h"
 #include "engine/emit/literal.h"
 
-/* in JSON, what takes the place of an escape that no text may contain */
+/* what JSON gets in place of an escape that no text may contain */
 #define LLM_LIT_REPLACEMENT  "\\ufffd"
 
-/* an escape of one character, and of a pair of surrogates */
+/* bytes of one escape, and of a pair of surrogates */
 #define LLM_LIT_UNICODE      6
 #define LLM_LIT_PAIR         12
 
@@ -143,9 +143,9 @@ llm_lit_hex(const char *p, const char *end, unsigned *value)
 
 
 /*
- * The escape \uXXXX at p: its length, with the other half of a pair, and the
- * character, U+FFFD for what no text may contain; 0: it is none, or not
- * whole
+ * The escape \uXXXX at p: its length, including the other half of a pair, and
+ * its character, U+FFFD for what no text may contain; 0: it is no escape, or
+ * not complete
  */
 
 static size_t
@@ -174,7 +174,7 @@ llm_lit_unicode(const char *p, const char *end, unsigned *c)
 }
 
 
-/* it again, as JSON */
+/* writes the escape again, as JSON */
 
 static void
 llm_lit_put_unicode(llm_buf_t *out, const char *p, size_t n, unsigned c)
@@ -188,7 +188,7 @@ llm_lit_put_unicode(llm_buf_t *out, const char *p, size_t n, unsigned c)
 }
 
 
-/* may the rest of the text still become one, or a pair? */
+/* may the rest of the text still become an escape, or a pair? */
 
 static int
 llm_lit_unicode_waits(const char *p, const char *end)
@@ -269,8 +269,8 @@ llm_lit_pass(llm_str_t s, int last, llm_buf_t *out)
 }
 
 
-/* a backslash and what follows; an escape that JSON does not have means the
-   backslash itself */
+/* reads a backslash and what follows; in an escape that JSON does not have,
+   the backslash is a character of the text */
 
 static int
 llm_lit_escape(llm_lit_t *r)
@@ -355,7 +355,7 @@ llm_lit_string(llm_lit_t *r)
 }
 
 
-/* between quotes of the format's own, where nothing is escaped */
+/* reads a string in the format's own quotes, which has no escapes */
 
 static int
 llm_lit_quoted(llm_lit_t *r)
@@ -583,7 +583,7 @@ llm_lit_value(llm_lit_t *r)
 }
 
 
-/* the value at r->p, as it is written, and the comma behind it */
+/* finds the value at r->p, as it is written, and skips the comma after it */
 
 static int
 llm_lit_cut(llm_lit_t *r, char close, llm_str_t *value)

@@ -1,11 +1,11 @@
 /*
- * Where a value ends whose text still comes; see literal.h.
+ * Finds the end of a value whose text still comes; see literal.h.
  */
 
 #include "engine/emit/literal.h"
 
 
-/* may it stand outside of strings? */
+/* may the byte stand outside of strings? */
 
 static int
 llm_lit_plain(const llm_lit_scan_t *s, char c)
@@ -19,7 +19,7 @@ llm_lit_plain(const llm_lit_scan_t *s, char c)
 }
 
 
-/* 1: the scan goes on at s->pos; 0: the text ends first */
+/* reads a string: 1: the scan goes on at s->pos; 0: the text ends first */
 
 static int
 llm_lit_scan_string(llm_lit_scan_t *s, llm_str_t text)

@@ -1,8 +1,8 @@
 /*
- * What a call says while its text still comes; see call.h.
+ * Reads what a call says while its text still comes; see call.h.
  *
- * Arguments that are JSON as they stand are handed out byte by byte, those
- * that stand between marks parameter by parameter.
+ * Arguments in JSON are handed out byte by byte, arguments between marks
+ * parameter by parameter.
  */
 
 #include "engine/emit/call.h"
@@ -27,7 +27,7 @@ llm_live_skip(llm_str_t *s)
 }
 
 
-/* takes c from the text: LLM_OK, LLM_MORE, LLM_ERROR: it is another */
+/* takes c from the text: LLM_OK; LLM_MORE; LLM_ERROR: there is another byte */
 
 static int
 llm_live_char(llm_str_t *s, char c)
@@ -49,7 +49,7 @@ llm_live_char(llm_str_t *s, char c)
 }
 
 
-/* takes a string in quotes; what: between them, as it is written */
+/* takes a string in quotes; *what: its text, escapes unchanged */
 
 static int
 llm_live_string(llm_str_t *s, llm_str_t *what)
@@ -80,7 +80,7 @@ llm_live_string(llm_str_t *s, llm_str_t *what)
 }
 
 
-/* the tool of a name as it is written, or NULL */
+/* the tool with this name, escapes unchanged, or NULL */
 
 static const llm_tool_t *
 llm_live_find(const llm_tools_t *tools, llm_str_t name)
@@ -105,7 +105,7 @@ llm_live_find(const llm_tools_t *tools, llm_str_t name)
 }
 
 
-/* this key and its colon */
+/* takes this key and its colon */
 
 static int
 llm_live_key(llm_str_t *s, llm_str_t key)
@@ -127,7 +127,7 @@ llm_live_key(llm_str_t *s, llm_str_t key)
 }
 
 
-/* the text that the call has been found in */
+/* the part of text in which the call's end has been looked for */
 
 static llm_str_t
 llm_live_text(const llm_call_t *c, llm_str_t text, size_t from)
@@ -139,8 +139,8 @@ llm_live_text(const llm_call_t *c, llm_str_t text, size_t from)
 }
 
 
-/* reads to the beginning of the arguments, from the object's own each time: it
-   is short */
+/* reads up to the arguments, each time from the object's beginning, because
+   that is short */
 
 static int
 llm_live_object(llm_live_t *v, const llm_call_t *c, llm_str_t text)

@@ -1,5 +1,5 @@
 /*
- * What calls say that are almost in their form; see loose.h.
+ * Reads calls that are almost in their form; see loose.h.
  *
  * The text may be JSON with mistakes, a name and arguments in brackets, or
  * parameters between marks, whatever the form is.
@@ -62,7 +62,8 @@ llm_loose_named(llm_loose_list_t *l, llm_str_t name)
 
 /* ---- an object that has the name in it ---- */
 
-/* a string, without quotes and escapes; LLM_MORE, LLM_ERROR */
+/* reads a string to its text, without quotes and escapes; LLM_MORE,
+   LLM_ERROR */
 
 static int
 llm_loose_text(llm_loose_list_t *l, llm_buf_t *out)
@@ -114,7 +115,8 @@ llm_loose_nothing(llm_loose_list_t *l)
 }
 
 
-/* arguments: an object, or a string with one; null is an empty one */
+/* reads arguments: an object, or a string that holds one; null is an empty
+   object */
 
 static int
 llm_loose_args(llm_loose_list_t *l)
@@ -210,7 +212,7 @@ llm_loose_member(llm_loose_list_t *l, int depth)
 }
 
 
-/* its brace has been read */
+/* reads an object whose brace has been read */
 
 static int
 llm_loose_object(llm_loose_list_t *l, int depth)
@@ -292,7 +294,7 @@ llm_loose_by_name(llm_loose_list_t *l)
         return LLM_MORE;
     }
 
-    /* what counts calls belongs to the mark behind the name */
+    /* a counter of calls belongs to the mark after the name */
 
     colon = memchr(name.data, ':', name.len);
 
@@ -343,7 +345,7 @@ llm_loose_one(llm_loose_list_t *l)
 }
 
 
-/* brackets that are too many, and what separates calls */
+/* skips superfluous brackets and separators of calls */
 
 static void
 llm_loose_extra(llm_loose_list_t *l)
@@ -357,7 +359,7 @@ llm_loose_extra(llm_loose_list_t *l)
 }
 
 
-/* without a mark of its end a call ends where no other one begins */
+/* does the call, without an end mark, end where no other one begins? */
 
 static int
 llm_loose_stops(llm_loose_list_t *l)
@@ -373,8 +375,8 @@ llm_loose_stops(llm_loose_list_t *l)
 }
 
 
-/* one call or more, in a list or one behind the other, then at most brackets
-   that are too many */
+/* reads one call or more, in a list or one after another, and superfluous
+   brackets */
 
 static int
 llm_loose_list(llm_loose_list_t *l)
@@ -425,7 +427,7 @@ llm_loose_put_all(llm_loose_list_t *l, llm_call_put_pt put, void *data)
 }
 
 
-/* what was read: rc as of llm_loose_list() */
+/* hands out the calls that were read; rc: result of llm_loose_list() */
 
 static int
 llm_loose_hand_out(llm_loose_list_t *l, int rc, int last, llm_call_put_pt put,

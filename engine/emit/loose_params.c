@@ -1,13 +1,13 @@
 /*
- * Parameters between marks of which some are missing; see loose.h.
+ * Reads parameters between marks, some of which are missing; see loose.h.
  */
 
 #include "engine/emit/loose_internal.h"
 #include "engine/emit/types.h"
 
 
-/* the mark between a key and its value may lack its first tag, or its last
-   one, or have something between them */
+/* reads the mark between a key and its value, which may lack its first or its
+   last tag, or have something between its tags */
 
 static int
 llm_loose_key_end(llm_loose_list_t *l, llm_cut_t *key, int *is_text)
@@ -129,7 +129,7 @@ llm_loose_param(llm_loose_list_t *l)
 }
 
 
-/* those that are whole, as an object without its last brace */
+/* writes the complete parameters as an object without its last brace */
 
 static int
 llm_loose_add_params(llm_loose_list_t *l)
@@ -179,7 +179,7 @@ llm_loose_params(llm_loose_list_t *l)
         } else {
             rc = rc == LLM_MARK_PART && !l->r.closes ? LLM_MORE : LLM_ERROR;
 
-            /* without a mark of its end it ends with a value's */
+            /* without an end mark the call ends with a value's */
 
             if (rc == LLM_ERROR && l->c->params.len
                 && l->r.closes == LLM_LOOSE_TURN)

@@ -1,21 +1,21 @@
 /*
- * Where a call begins and ends that is almost in its form; see loose.h.
+ * Finds where a call begins and ends that is almost in its form; see loose.h.
  *
- * It goes from its begin to the mark of its end, or to the next begin, or to
- * the end of the text, if what is behind its begin looks like a call at all.
+ * It extends from its begin to its end mark, or to the next begin, or to the
+ * end of the text, provided that the text after its begin looks like a call.
  */
 
 #include "engine/emit/loose_internal.h"
 #include "engine/emit/types.h"
 
-/* ends that may stand in a string */
+/* most end marks that may be inside strings */
 #define LLM_LOOSE_ENDS  16
 
 
 /* ---- where it ends ---- */
 
-/* the mark that ends it at i, or that of what follows: its length, and
-   whether it belongs to the call */
+/* matches at i a mark that ends the call, or begins what follows: its length,
+   and whether it belongs to the call */
 
 static llm_mark_t
 llm_loose_end_at(const llm_call_t *c, llm_str_t text, size_t i, size_t *len)
@@ -53,7 +53,7 @@ llm_loose_end_at(const llm_call_t *c, llm_str_t text, size_t i, size_t *len)
 }
 
 
-/* the first such mark from c->seen on: LLM_OK, LLM_MORE */
+/* finds the first of these marks from c->seen on: LLM_OK, LLM_MORE */
 
 static int
 llm_loose_find_end(llm_call_t *c, llm_str_t text, int last, size_t *len)
@@ -78,7 +78,7 @@ llm_loose_find_end(llm_call_t *c, llm_str_t text, int last, size_t *len)
 
 /* ---- does it look like a call? ---- */
 
-/* is there a longer text that names a tool? */
+/* does a tool's name begin with this word and go on? */
 
 static int
 llm_loose_may_name(const llm_call_t *c, llm_str_t word)
@@ -121,7 +121,7 @@ llm_loose_may_name(const llm_call_t *c, llm_str_t word)
 }
 
 
-/* is there another word? */
+/* does s have a word? */
 
 static int
 llm_loose_has_words(llm_str_t s)
@@ -140,8 +140,8 @@ llm_loose_has_words(llm_str_t s)
 }
 
 
-/* a name that no tool has, where the form has one, and what follows names:
-   LLM_OK, LLM_MORE, LLM_ERROR */
+/* is there a name, where the form has one, that is no tool's, followed by what
+   follows names?  LLM_OK, LLM_MORE, LLM_ERROR */
 
 static int
 llm_loose_unknown(const llm_call_t *c, llm_str_t text, size_t at, int last)
@@ -200,7 +200,8 @@ llm_loose_unknown(const llm_call_t *c, llm_str_t text, size_t at, int last)
 }
 
 
-/* an object that no mark says is a call: it has the name of a tool first */
+/* an object that no mark says is a call counts as one if its first member has
+   the name of a tool */
 
 int
 llm_loose_object_names(const llm_call_t *c, llm_str_t text, int last)
@@ -245,7 +246,7 @@ llm_loose_object_names(const llm_call_t *c, llm_str_t text, int last)
 }
 
 
-/* the name of a tool, and an object, which no mark says are a call */
+/* is there the name of a tool and then an object, without marks? */
 
 static int
 llm_loose_name_leads(const llm_call_t *c, llm_str_t text, int last)
@@ -283,8 +284,8 @@ llm_loose_name_leads(const llm_call_t *c, llm_str_t text, int last)
 }
 
 
-/* k=v, k: v.  With nothing behind it, and where the answer was not cut, a word
-   counts only if it is one of the tool's parameters */
+/* is there k=v or k: v?  If nothing follows and the answer was not cut, the
+   word counts only if it is one of the tool's parameters */
 
 static int
 llm_loose_pair(const llm_call_t *c, const llm_tool_t *tool, llm_str_t text,
@@ -330,8 +331,8 @@ llm_loose_pair(const llm_call_t *c, const llm_tool_t *tool, llm_str_t text,
 }
 
 
-/* does what follows a tool's name look like arguments?  LLM_OK; LLM_MORE;
-   LLM_ERROR: no */
+/* does the text after a tool's name look like arguments?  LLM_OK: yes;
+   LLM_MORE; LLM_ERROR: no */
 
 static int
 llm_loose_arguments(const llm_call_t *c, const llm_tool_t *tool,
@@ -365,7 +366,8 @@ llm_loose_arguments(const llm_call_t *c, const llm_tool_t *tool,
 }
 
 
-/* a name at text[at], and what follows names; as llm_loose_plausible() */
+/* is there a name at text[at], followed by what follows names?  As
+   llm_loose_plausible() */
 
 static int
 llm_loose_plausible_name(const llm_call_t *c, llm_str_t text, size_t at,
@@ -376,7 +378,7 @@ llm_loose_plausible_name(const llm_call_t *c, llm_str_t text, size_t at,
     llm_str_t          word;
     const llm_tool_t  *tool;
 
-    /* what stands before a name may say that it is one */
+    /* the text before a name may show that it is one */
 
     called = at == c->at && ((c->form->kind == LLM_FORM_NAMED
                               && c->form->name_end.len)
@@ -400,7 +402,7 @@ llm_loose_plausible_name(const llm_call_t *c, llm_str_t text, size_t at,
         return LLM_ERROR;
     }
 
-    /* colons at the end of a word may be in one */
+    /* colons at the end of a word may be part of a name */
 
     for (end = at + word.len; end < text.len && text.data[end] == ':'; end++) {
         /* void */
@@ -426,7 +428,7 @@ llm_loose_plausible_name(const llm_call_t *c, llm_str_t text, size_t at,
 }
 
 
-/* LLM_OK: it may be a call, or one of a tool that there is not; LLM_MORE;
+/* LLM_OK: it may be a call, of a tool or of an unknown one; LLM_MORE;
    LLM_ERROR: it is text */
 
 static int
@@ -467,7 +469,7 @@ llm_loose_plausible(llm_call_t *c, llm_str_t text, int last)
 
 /* ---- the whole ---- */
 
-/* the begin behind the open */
+/* reads the begin after the open */
 
 static int
 llm_loose_begin(llm_call_t *c, llm_str_t text, int last)
@@ -529,7 +531,7 @@ llm_loose_run(llm_call_t *c, llm_str_t text, int last, llm_call_put_pt put,
 
     c->seen = llm_max(c->seen, c->at);
 
-    /* the first few marks alone are tried, so that each byte is looked at a
+    /* only the first few end marks are tried, so that each byte is looked at a
        bounded number of times */
 
     while (c->n_ends < LLM_LOOSE_ENDS
@@ -541,7 +543,7 @@ llm_loose_run(llm_call_t *c, llm_str_t text, int last, llm_call_put_pt put,
 
         rc = llm_loose_read(c, text, c->seen, LLM_LOOSE_MARK, 0, put, data);
 
-        /* it may stand in a string */
+        /* the mark may be inside a string */
 
         if (rc != LLM_MORE) {
             c->at = c->seen + len;

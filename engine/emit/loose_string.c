@@ -1,8 +1,8 @@
 /*
- * Keys and strings that are almost JSON; see loose.h.
+ * Reads keys and strings that are almost JSON; see loose.h.
  *
- * A quote in a string may not be escaped, so that a string ends only where
- * something follows that follows strings.
+ * A quote in a string may be unescaped.  So a string ends only at a quote
+ * after which there is something that can follow a string.
  */
 
 #include "engine/emit/loose_internal.h"
@@ -10,7 +10,7 @@
 
 /* ---- keys ---- */
 
-/* the key at *p, without its quotes, and *p behind it */
+/* reads the key at *p, without its quotes, and moves *p past it */
 
 static int
 llm_loose_name(const llm_loose_t *r, const char **p, llm_str_t *key)
@@ -45,7 +45,7 @@ llm_loose_name(const llm_loose_t *r, const char **p, llm_str_t *key)
 }
 
 
-/* *p behind a colon or what stands for it */
+/* moves *p past a colon, or what stands for one */
 
 static int
 llm_loose_colon(const llm_loose_t *r, const char **p)
@@ -129,7 +129,7 @@ llm_loose_key(llm_loose_t *r, llm_str_t *key)
 
 /* ---- strings ---- */
 
-/* may a string end before p?  What follows must be what follows values */
+/* may a string end before p?  Something that can follow a value must follow */
 
 static int
 llm_loose_ends(const llm_loose_t *r, const char *p)
@@ -160,7 +160,8 @@ llm_loose_ends(const llm_loose_t *r, const char *p)
 }
 
 
-/* "a" "b" in an array: quotes that stand at words, not within a text */
+/* are there several strings, as in an array of "a" "b"?  Their quotes are next
+   to words, not within a text */
 
 static int
 llm_loose_parts(const llm_loose_t *r, const char *quote)
@@ -174,7 +175,7 @@ llm_loose_parts(const llm_loose_t *r, const char *quote)
 }
 
 
-/* a backslash and what belongs to it, as strict reading has it */
+/* reads a backslash and what belongs to it, as strict reading does */
 
 static int
 llm_loose_escape(llm_loose_t *r)
@@ -191,7 +192,7 @@ llm_loose_escape(llm_loose_t *r)
         return LLM_MORE;
     }
 
-    /* it is read as a string of its own */
+    /* reads the escape as a string of its own */
 
     s[0] = '"';
     memcpy(s + 1, r->p, n);
@@ -274,7 +275,7 @@ llm_loose_quoted(llm_loose_t *r)
 
     for ( /* void */ ; r->p < (end ? end : r->end); r->p++) {
 
-        /* the quote may have been cut */
+        /* the quote may be incomplete */
 
         if (end == NULL && (size_t) (r->end - r->p) < r->quote.len
             && memcmp(r->p, r->quote.data, (size_t) (r->end - r->p)) == 0)

@@ -1,7 +1,7 @@
 /*
- * Values that are almost JSON; see loose.h.
+ * Reads values that are almost JSON; see loose.h.
  *
- * What comes out is JSON, or the beginning of it if the text ends too early.
+ * The output is JSON, or the beginning of JSON if the text ends too early.
  */
 
 #include "engine/emit/loose_internal.h"
@@ -15,7 +15,8 @@ llm_loose_space(llm_loose_t *r)
 }
 
 
-/* the end of the line, or where a bracket closes, or what comes next begins */
+/* the end of the line, or the closing bracket, or the beginning of the next
+   value */
 
 static const char *
 llm_loose_word_end(const llm_loose_t *r)
@@ -33,7 +34,7 @@ llm_loose_word_end(const llm_loose_t *r)
             break;
         }
 
-        /* what follows white space is looked at once */
+        /* what follows white space is looked at only once */
 
         if (p >= next && llm_mark_is_space(*p)) {
             next = llm_loose_skip(r, p);
@@ -48,8 +49,8 @@ llm_loose_word_end(const llm_loose_t *r)
 }
 
 
-/* a number, true, false, null, or text without quotes where the schema wants
-   a string */
+/* reads a number, true, false, null, or text without quotes where the schema
+   wants a string */
 
 static int
 llm_loose_word(llm_loose_t *r, const llm_flat_t *schema)
@@ -70,7 +71,7 @@ llm_loose_word(llm_loose_t *r, const llm_flat_t *schema)
 
     s = (llm_str_t) { n, r->p };
 
-    /* what ends with the text may go on */
+    /* a word at the end of the text may continue */
 
     r->more = p == r->end && r->closes != LLM_LOOSE_MARK;
 
@@ -78,7 +79,7 @@ llm_loose_word(llm_loose_t *r, const llm_flat_t *schema)
         return r->more ? LLM_MORE : LLM_ERROR;
     }
 
-    /* a literal ends where it ends */
+    /* a literal's end is found by reading it */
 
     llm_lit_init(&lit, s, llm_str(""), NULL);
 
@@ -116,7 +117,7 @@ llm_loose_word(llm_loose_t *r, const llm_flat_t *schema)
 }
 
 
-/* the end of the text in brackets */
+/* handles the end of the text within brackets */
 
 static int
 llm_loose_short(llm_loose_t *r, const char *close)
@@ -131,7 +132,7 @@ llm_loose_short(llm_loose_t *r, const char *close)
 }
 
 
-/* what is between two values: 1 if there is another one */
+/* reads what is between two values: 1 if there is another value */
 
 int
 llm_loose_next(llm_loose_t *r, char close, uint32_t n)
@@ -192,7 +193,7 @@ llm_loose_members(llm_loose_t *r, const llm_flat_t *schema, char close)
 
         if (llm_loose_key(r, &key) != LLM_OK) {
 
-            /* a key that is cut is not told */
+            /* an incomplete key is not written */
 
             if (r->out) {
                 r->out->len = start;

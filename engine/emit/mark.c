@@ -1,15 +1,15 @@
 /*
- * Marks in a text; see format.h.
+ * Matches marks in a text; see format.h.
  */
 
 #include "engine/emit/format.h"
 
-/* a run of white space longer than this belongs to no mark, so that looking
-   at it again with every byte that comes costs little */
+/* longer white space belongs to no mark, so that it need not be looked at
+   again with every byte that comes */
 #define LLM_MARK_SPACE  64
 
 
-/* white space of the mark at *m, of the text at *t */
+/* matches white space of the mark at *m with that of the text at *t */
 
 static llm_mark_t
 llm_mark_space(llm_str_t mark, size_t *m, const char *p, size_t n, size_t *t)

@@ -1,5 +1,5 @@
 /*
- * The tools of a request by their names; see call.h.
+ * Finds the tools of a request by name; see call.h.
  */
 
 #include "engine/emit/call_internal.h"
@@ -69,7 +69,7 @@ llm_tools_find(const llm_tools_t *t, llm_str_t name)
 }
 
 
-/* what some models write before a name */
+/* namespaces that some models write before a name */
 
 static const llm_str_t  llm_tools_spaces[] = {
     { 10, "functions." }, { 9, "function." }, { 6, "tools." }, { 5, "tool." },

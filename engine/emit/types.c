@@ -1,13 +1,13 @@
 /*
- * Types of schemas; see types.h.
+ * Finds types in schemas; see types.h.
  */
 
 #include "engine/emit/types.h"
 
-/* of references and of schemas in schemas */
+/* most levels of references and of schemas in schemas */
 #define LLM_TYPE_DEPTH  8
-/* schemas that are looked at for one type: lists of references to lists have
-   no end */
+/* most schemas looked at for one type: lists of references to lists could grow
+   without end */
 #define LLM_TYPE_LOOKS  1000
 
 
@@ -75,7 +75,7 @@ llm_type_at(char c)
 }
 
 
-/* a member of an object that has any */
+/* a member of an object, of any type */
 
 static const llm_flat_t *
 llm_type_member(const llm_flat_t *object, llm_str_t key)
@@ -98,8 +98,8 @@ llm_type_member(const llm_flat_t *object, llm_str_t key)
 }
 
 
-/* what a schema that is a reference stands for: "#/$defs/name" and the like;
-   the schema itself if it is none, or another kind of reference */
+/* the schema that a reference ("#/$defs/name" and similar) stands for; the
+   schema itself if it is no reference, or another kind of reference */
 
 static const llm_flat_t *
 llm_type_refers(const llm_flat_t *root, const llm_flat_t *schema)

@@ -15,13 +15,13 @@
 #define LLM_TYPE_OBJECT   16
 #define LLM_TYPE_ARRAY    32
 
-/* what a value of this schema, which stands in root, may be, or-ed; 0: the
-   schema does not say */
+/* types, or-ed, that a value of this schema, which is part of root, may have;
+   0: the schema does not say */
 unsigned llm_types_of(const llm_flat_t *root, const llm_flat_t *schema);
-/* of a value as JSON, by its first byte */
+/* type of a JSON value, by its first byte */
 unsigned llm_type_at(char c);
-/* of a schema that stands in root: that of a property, or what it refers to;
-   NULL: there is none */
+/* schema of a property of this schema, which is part of root, with references
+   resolved; NULL: there is none */
 const llm_flat_t *llm_type_schema(const llm_flat_t *root,
     const llm_flat_t *schema, llm_str_t key);
 
