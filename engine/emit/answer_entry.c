@@ -12,8 +12,8 @@ typedef enum {
     LLM_ENTRY_OPEN,
     LLM_ENTRY_BEGIN,
     LLM_ENTRY_INNER,                    /* with the last tag of the begin; an
-                                           object without any mark, if its end
-                                           mark follows */
+                                           object without any mark before it,
+                                           if its end mark follows */
     LLM_ENTRY_BETWEEN,
     LLM_ENTRY_NEXT,                     /* after another call in the same
                                            block */
@@ -254,7 +254,8 @@ llm_answer_tries(const llm_answer_t *a, const llm_form_t *form,
     own = loose && entry == LLM_ENTRY_BETWEEN ? NULL
           : llm_answer_entry(a, form, entry, &inner);
 
-    /* without its opening mark, text is a call only as it stands, or cut */
+    /* read loosely, a call without its opening mark counts only if the text
+       ends with it and it begins a line */
 
     if (own == NULL
         || (loose && entry == LLM_ENTRY_INNER

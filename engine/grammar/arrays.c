@@ -1,6 +1,6 @@
 /*
- * Arrays of JSON, byte by byte: how many items may come, which of them
- * "contains" has asked for, and that unique ones are.
+ * Arrays of JSON, byte by byte: how many items may follow, which of them
+ * "contains" requires, and that unique items differ.
  */
 
 #include "engine/grammar/run.h"
@@ -13,7 +13,7 @@ llm_array_of(const llm_run_t *r, uint32_t node)
 }
 
 
-/* items that contains still asks for, behind so many */
+/* items that contains still requires after those of frame */
 
 static uint32_t
 llm_array_missing(const llm_array_t *a, const llm_cell_t *frame)
@@ -22,7 +22,7 @@ llm_array_missing(const llm_array_t *a, const llm_cell_t *frame)
 }
 
 
-/* may an item come that contains asks for (1) or does not (0)? */
+/* may an item follow that matches contains (asked 1), or that does not (0)? */
 
 static int
 llm_array_may(const llm_array_t *a, const llm_cell_t *frame, uint32_t asked)
@@ -48,7 +48,7 @@ llm_array_may_close(const llm_array_t *a, const llm_cell_t *frame)
 }
 
 
-/* the frame with one item more */
+/* the frame after one more item */
 
 static uint32_t
 llm_array_frame(llm_run_t *r, const llm_array_t *a, const llm_cell_t *frame,
@@ -71,7 +71,7 @@ llm_array_frame(llm_run_t *r, const llm_array_t *a, const llm_cell_t *frame,
 
 /* ---- unique items ---- */
 
-/* begins those scalars that may come; how many */
+/* begins those scalars that may follow; returns their number */
 
 static uint32_t
 llm_array_scalars(llm_run_t *r, const llm_array_t *a, uint32_t frame,
@@ -186,7 +186,7 @@ llm_array_scalar_byte(llm_run_t *r, const llm_cell_t *c, uint8_t byte)
         return;
     }
 
-    /* the text of a string is what is inside its quotes */
+    /* a string's text is what is inside its quotes */
 
     text = r->lexer.states.data[c->x].mode == LLM_LEX_QUOTE
            ? LLM_TEXT_EMPTY : llm_run_text(r, c->y, byte);
@@ -202,7 +202,8 @@ llm_array_scalar_byte(llm_run_t *r, const llm_cell_t *c, uint8_t byte)
 
 /* ---- items ---- */
 
-/* begins the next item: white space before it, and those that may come */
+/* begins the next item: the white space before it, and the items that may
+   follow */
 
 static void
 llm_array_items(llm_run_t *r, const llm_array_t *a, uint32_t id,

@@ -1,6 +1,6 @@
 /*
- * Making the nodes of a grammar; see grammar.h.  Errors are kept: a builder
- * that has failed gives LLM_GN_NONE, and llm_gram_finish() says why.
+ * Makes the nodes of a grammar; see grammar.h.  Errors are kept: a builder
+ * that has failed returns LLM_GN_NONE, and llm_gram_finish() reports why.
  */
 
 #include "engine/grammar/internal.h"
@@ -107,7 +107,7 @@ llm_gn_new(llm_gram_build_t *b, llm_node_kind_t kind, uint32_t x, uint32_t y,
 }
 
 
-/* copies nodes to the kids; where they begin */
+/* copies nodes to the kids; returns the index of the first */
 
 static uint32_t
 llm_gn_kids(llm_gram_build_t *b, const llm_gn_t *nodes, uint32_t n)
@@ -212,7 +212,7 @@ llm_gn_repeat(llm_gram_build_t *b, llm_gn_t node, uint32_t min, uint32_t max)
 
 /* ---- objects ---- */
 
-/* a key as JSON writes it, in the shortest way, with its colon */
+/* appends a key as JSON writes it in the shortest way, with its colon */
 
 static void
 llm_gn_key(llm_buf_t *b, llm_str_t key)

@@ -14,34 +14,35 @@ struct llm_gram_ref_s {
     llm_gram_t          *gram;
     char                *key;           /* owned */
     size_t               len;
-    _Atomic uint32_t     n_held;        /* references that are out; written
-                                           with the lock, read by who holds
-                                           one without it, relaxed */
-    uint32_t             n_kept;        /* by texts that outlive these */
-    llm_gram_ref_t      *next;          /* the next older one */
+    _Atomic uint32_t     n_held;        /* references held by requests; written
+                                           with the lock, read without it by
+                                           holders, relaxed */
+    uint32_t             n_kept;        /* references held by texts that
+                                           outlive their requests */
+    llm_gram_ref_t      *next;          /* next older entry */
 };
 
 typedef struct {
     unsigned char        bytes[LLM_SHA256_LEN];
 } llm_gram_digest_t;
 
-/* why a key has no grammar */
+/* a key whose grammar cannot be made, and why */
 typedef struct {
     llm_gram_digest_t    key;
     llm_err_t            err;
 } llm_gram_error_t;
 
-/* the lock guards all below but vocab */
+/* the lock guards all members below except vocab */
 
 struct llm_gram_cache_s {
     const llm_vocab_t   *vocab;
     pthread_mutex_t      lock;
-    llm_toktree_t       *tree;          /* made for the first rule */
-    llm_gram_ref_t      *first;         /* used last */
-    llm_gram_error_t    *errors;        /* [LLM_GRAM_CACHE_ERRORS] owned; NULL:
-                                           none yet */
-    uint32_t             n_errors;      /* that there were: the next one's place
-                                           is the oldest one's */
+    llm_toktree_t       *tree;          /* made for the first grammar */
+    llm_gram_ref_t      *first;         /* entry used last */
+    llm_gram_error_t    *errors;        /* [LLM_GRAM_CACHE_ERRORS], owned;
+                                           NULL: no error yet */
+    uint32_t             n_errors;      /* errors so far; the next one replaces
+                                           the oldest */
 };
 
 
@@ -116,9 +117,9 @@ llm_gram_cache_find(llm_gram_cache_t *c, llm_str_t key)
 }
 
 
-/* takes the oldest entries that nobody holds out of the list, but for as many
-   as are kept, and gives each of the others its part of the memory; the caller
-   has the lock and frees them without it */
+/* takes the oldest entries that nobody holds out of the list, except as many
+   as the cache keeps, and gives each remaining entry its share of the memory;
+   the caller has the lock and frees the entries after releasing it */
 
 static llm_gram_ref_t *
 llm_gram_cache_trim(llm_gram_cache_t *c)
@@ -176,7 +177,7 @@ llm_gram_refs_free(llm_gram_ref_t *ref)
 }
 
 
-/* the tree of tokens, which is made for the first rule of a model */
+/* the tree of tokens, which is made for the first grammar of a model */
 
 static const llm_toktree_t *
 llm_gram_cache_tree(llm_gram_cache_t *c, llm_err_t *err)
@@ -253,8 +254,8 @@ llm_gram_cache_error(const llm_gram_cache_t *c, const llm_gram_digest_t *d)
 }
 
 
-/* only what is the client's fault, and would be again; without memory it is not
-   kept */
+/* keeps an error that is the client's fault and would occur again; does
+   nothing without memory */
 
 static void
 llm_gram_cache_refuse(llm_gram_cache_t *c, const llm_gram_digest_t *d,
@@ -365,7 +366,7 @@ llm_gram_cache_get(llm_gram_cache_t *c, llm_str_t key,
         return NULL;
     }
 
-    /* another thread may have been faster */
+    /* another thread may have made the grammar meanwhile */
 
     (void) pthread_mutex_lock(&c->lock);
     ref = llm_gram_cache_find(c, key);
@@ -410,7 +411,7 @@ llm_gram_share(const llm_gram_ref_t *ref)
 }
 
 
-/* counts one user less, of either kind */
+/* drops a reference of either kind */
 
 static void
 llm_gram_let_go(llm_gram_ref_t *ref, int kept)

@@ -1,13 +1,12 @@
 /*
- * Cells, sets and texts, and the list of what is to be done while a set is
- * made; see run.h.
+ * Cells, sets and texts, and the list of work while a set is being made; see
+ * run.h.
  */
 
 #include "engine/grammar/run.h"
 
-/* states of the lexer and their rows of a kilobyte: a character of a text of
-   which the length counts takes one row, and some ten states that it could
-   have led to */
+/* bounds of the lexer's states and of their rows, a kilobyte each.  A
+   character of a text whose length counts takes one row and about ten states */
 #define LLM_RUN_MAX_LEX   (1u << 18)
 #define LLM_RUN_MAX_ROWS  (1u << 15)
 
@@ -141,7 +140,8 @@ llm_run_spell(llm_run_t *r, uint32_t text, llm_buf_t *out)
 uint32_t
 llm_space_next(uint32_t space, uint8_t byte)
 {
-    /* 1: nothing yet, 2: a space, 3 and on: a line feed and so many less 3 */
+    /* 1: nothing yet; 2: a space; 3 and more: a line feed and space - 3
+       characters */
 
     if (space == 1) {
         return byte == ' ' ? 2 : byte == '\n' ? 3 : 0;

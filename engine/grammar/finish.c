@@ -1,8 +1,8 @@
 /*
- * From a builder to a grammar that can run: nodes that have no way to an end
- * are found (a fixed point: a reference into itself alone has none), left
- * recursion and what is too large is refused, objects and arrays get the
- * counts by which the machine knows what may still come.
+ * From a builder to a grammar that can run: finds nodes that have no way to an
+ * end (a fixed point: a reference only into itself has none), refuses left
+ * recursion and grammars that are too large, and gives objects and arrays the
+ * counts from which the machine knows what may still follow.
  */
 
 #include "engine/grammar/finish.h"
@@ -57,8 +57,8 @@ llm_finish_live_object(llm_gram_build_t *b, llm_object_t *o)
 }
 
 
-/* how many items can come: without items of their own kind behind the prefix
-   those that contains asks for, and no more */
+/* how many items can come; without items of their own after the prefix, only
+   those that contains requires */
 
 static uint32_t
 llm_finish_array_max(const llm_gram_build_t *b, const llm_array_t *a)
@@ -191,8 +191,8 @@ llm_finish_nullable(llm_gram_build_t *b, llm_node_t *x)
 }
 
 
-/* until nothing changes; what a node refers to was mostly made before it.
-   Nodes before `from` are known, and refer to none behind it */
+/* repeats until nothing changes; most nodes were made after those that they
+   refer to.  Nodes before `from` are known, and refer to no later ones */
 
 static void
 llm_finish_fix(llm_gram_build_t *b, uint32_t from)
@@ -229,7 +229,8 @@ llm_finish_fix(llm_gram_build_t *b, uint32_t from)
 
 /* ---- left recursion ---- */
 
-/* the i-th node that may begin where node begins; UINT32_MAX: no more */
+/* the i-th node that may begin where `node` begins; UINT32_MAX: there are no
+   more */
 
 static uint32_t
 llm_finish_edge(llm_gram_build_t *b, llm_gn_t node, uint32_t i)
@@ -262,14 +263,14 @@ llm_finish_edge(llm_gram_build_t *b, llm_gn_t node, uint32_t i)
 }
 
 
-/* a place in a walk in depth */
+/* a step of a depth-first walk */
 typedef struct {
     llm_gn_t     node;
     uint32_t     edge;
 } llm_finish_step_t;
 
 
-/* may a node that root may begin with begin with itself?  A node is marked 1
+/* can a node with which root may begin begin with itself?  A node is marked 1
    while the walk is inside it, then 2 */
 
 static int
@@ -369,7 +370,7 @@ llm_finish_object(llm_gram_build_t *b, llm_object_t *o)
     llm_named_t   *n;
     llm_counts_t  *c;
 
-    /* again, now that it is known of every value whether it is live */
+    /* once more, now that all values are known to be live or not */
 
     (void) llm_finish_live_object(b, o);
 
@@ -464,7 +465,8 @@ llm_finish_forget(llm_gram_build_t *b)
 }
 
 
-/* a node that has no way to its end; LLM_ABSENT: that is sure */
+/* returns an error for a node without a way to its end; LLM_ABSENT: that is
+   certain */
 
 static int
 llm_finish_dead(llm_gram_build_t *b, llm_gn_t node, llm_err_t *err)

@@ -1,7 +1,7 @@
 /*
- * GBNF to a grammar.  Rules that never come to themselves are expressions, so
- * that most of a grammar is read by the lexer; what is recursive becomes
- * nodes, with expressions for the parts in between.
+ * Turns GBNF into a grammar.  Rules that never refer to themselves become
+ * expressions, so that the lexer reads most of a grammar; recursive rules
+ * become nodes, with expressions for the parts in between.
  */
 
 #include "engine/grammar/gbnf.h"
@@ -133,7 +133,8 @@ llm_gbnf_rx(llm_gbnf_t *g, uint32_t part)
 }
 
 
-/* until nothing changes: a rule is regular when all that it names are */
+/* repeats until nothing changes: a rule is regular if all rules that it names
+   are */
 
 static void
 llm_gbnf_fix(llm_gbnf_t *g)
@@ -166,8 +167,8 @@ llm_gbnf_fix(llm_gbnf_t *g)
 
 /* ---- left recursion ---- */
 
-/* pushes twice the rules with which a part may begin; 1: what follows it may
-   begin there, too */
+/* pushes twice the rules with which a part may begin; 1: what follows the part
+   may begin there, too */
 
 static int
 llm_gbnf_firsts(llm_gbnf_t *g, uint32_t part)
@@ -207,8 +208,9 @@ llm_gbnf_firsts(llm_gbnf_t *g, uint32_t part)
 
 
 /*
- * A walk in depth over the rules that may begin others.  On the stack are
- * rules that are to be seen, twice their number, or to be left, plus 1.
+ * A depth-first walk over the rules that may begin other rules.  The stack has
+ * twice a rule's number for a rule to visit, and that plus 1 for a rule to
+ * leave.
  */
 
 static int
@@ -254,8 +256,8 @@ llm_gbnf_left(llm_gbnf_t *g, uint32_t root)
 
 /* ---- nodes ---- */
 
-/* neighbours of a sequence, or all of an alternative's, that are regular
-   become one expression */
+/* regular neighbours in a sequence, or all regular alternatives, become one
+   expression */
 
 static llm_gn_t
 llm_gbnf_nodes(llm_gbnf_t *g, llm_gram_build_t *b, const llm_gbnf_part_t *x)

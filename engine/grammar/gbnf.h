@@ -12,10 +12,11 @@
 
 typedef enum {
     LLM_GBNF_CHARS = 0,                 /* an expression */
-    LLM_GBNF_SEQ,                       /* kids from first on, count */
+    LLM_GBNF_SEQ,                       /* kids from first on; count: how
+                                           many */
     LLM_GBNF_ALT,
-    LLM_GBNF_REPEAT,                    /* the part first, min .. max times */
-    LLM_GBNF_RULE                       /* the rule first */
+    LLM_GBNF_REPEAT,                    /* the part `first`, min to max times */
+    LLM_GBNF_RULE                       /* the rule `first` */
 } llm_gbnf_kind_t;
 
 typedef struct {
@@ -29,13 +30,14 @@ typedef struct {
 
 typedef struct {
     llm_str_t    name;
-    uint32_t     line;                  /* where it was defined, else where it
-                                           was first named */
+    uint32_t     line;                  /* line of the definition, or else of
+                                           the first mention */
     uint32_t     part;
     int          defined;
 
     /* gbnf.c */
-    int          regular;               /* it does not come to itself: rx */
+    int          regular;               /* 1: the rule does not refer to
+                                           itself, and rx is its expression */
     llm_rx_t     rx;
     llm_gn_t     ref;
     int          nullable;
@@ -61,25 +63,25 @@ typedef struct {
 
 /* ---- gbnf_text.c: at g->at, which moves behind what was read ---- */
 
-/* the error, with the line; LLM_ERROR */
+/* sets the error, with the line; returns LLM_ERROR */
 int llm_gbnf_fail(llm_gbnf_t *g, const char *what);
-/* the next byte, 0 at the end: a zero byte begins nothing either */
+/* the next byte; 0 at the end: a zero byte in the text begins nothing either */
 char llm_gbnf_peek(const llm_gbnf_t *g);
-/* does the text come next?  Then it is read */
+/* skips the text if it is next; returns 1 if it was */
 int llm_gbnf_skip(llm_gbnf_t *g, const char *text);
-/* white space and comments, over the ends of lines where they may come */
+/* skips white space and comments; lines: also line ends */
 void llm_gbnf_space(llm_gbnf_t *g, int lines);
 int llm_gbnf_is_name(char c);
-/* empty where there is none */
+/* reads a name; empty if there is none */
 llm_str_t llm_gbnf_name(llm_gbnf_t *g);
-/* 0: there is none */
+/* reads a number; 0: there is none */
 int llm_gbnf_number(llm_gbnf_t *g, uint32_t *n);
-/* one character of a literal or a class, escapes read; LLM_ERROR */
+/* reads one character of a literal or a class, escapes decoded; LLM_ERROR */
 int llm_gbnf_char(llm_gbnf_t *g, uint32_t *cp);
 
 /* ---- gbnf_parse.c ---- */
 
-/* fills rules and parts; LLM_ERROR with the line */
+/* fills rules and parts; LLM_ERROR, with the line */
 int llm_gbnf_parse(llm_gbnf_t *g);
 void llm_gbnf_free(llm_gbnf_t *g);
 

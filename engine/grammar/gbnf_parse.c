@@ -139,7 +139,7 @@ llm_gbnf_class(llm_gbnf_t *g)
 }
 
 
-/* the rule of this name, which may be defined later */
+/* the rule of this name, which may be defined later; makes it if needed */
 
 static uint32_t
 llm_gbnf_rule(llm_gbnf_t *g, llm_str_t name)
@@ -248,7 +248,7 @@ llm_gbnf_atom(llm_gbnf_t *g)
 
 /* ---- repetitions ---- */
 
-/* 1: there is an operator; 0; LLM_ERROR */
+/* reads an operator: 1: there is one; 0: none; LLM_ERROR */
 
 static int
 llm_gbnf_times(llm_gbnf_t *g, uint32_t *min, uint32_t *max)
@@ -339,7 +339,7 @@ llm_gbnf_item(llm_gbnf_t *g, int nested)
 typedef llm_vec(uint32_t)  llm_gbnf_list_t;
 
 
-/* the list as a part; takes its memory over */
+/* makes a part of the list; takes over its memory */
 
 static uint32_t
 llm_gbnf_list(llm_gbnf_t *g, llm_gbnf_kind_t kind, llm_gbnf_list_t *list)
@@ -412,7 +412,7 @@ llm_gbnf_seq(llm_gbnf_t *g, int nested)
 }
 
 
-/* a line that begins with | goes on with the alternatives before it */
+/* a line that begins with | continues the alternatives before it */
 
 static int
 llm_gbnf_more(llm_gbnf_t *g, int nested)

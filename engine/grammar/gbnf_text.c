@@ -15,7 +15,7 @@ llm_gbnf_fail(llm_gbnf_t *g, const char *what)
 }
 
 
-/* the next byte, 0 at the end: a zero byte begins nothing either */
+/* the next byte; 0 at the end: a zero byte in the text begins nothing either */
 
 char
 llm_gbnf_peek(const llm_gbnf_t *g)
@@ -41,7 +41,7 @@ llm_gbnf_skip(llm_gbnf_t *g, const char *text)
 }
 
 
-/* white space and comments, over the ends of lines where they may come */
+/* skips white space and comments; lines: also line ends */
 
 void
 llm_gbnf_space(llm_gbnf_t *g, int lines)
@@ -123,7 +123,7 @@ llm_gbnf_hex(llm_gbnf_t *g, uint32_t n, uint32_t *cp)
 }
 
 
-/* one character of a literal or a class, escapes read */
+/* reads one character of a literal or a class, escapes decoded */
 
 int
 llm_gbnf_char(llm_gbnf_t *g, uint32_t *cp)

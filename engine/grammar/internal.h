@@ -1,9 +1,8 @@
 /*
- * A grammar inside: its nodes, which the builder makes and finish.c checks
- * and prunes; afterwards they are read-only.  What a text does to them is in
- * run.h.
+ * The nodes of a grammar.  The builder makes them, finish.c checks and prunes
+ * them; afterwards they are read-only.  run.h has what a text does to them.
  *
- * Everything belongs to the builder, then to the grammar.
+ * Everything belongs to the builder, later to the grammar.
  */
 
 #ifndef LLM_GRAMMAR_INTERNAL_H
@@ -18,27 +17,28 @@ typedef enum {
     LLM_NODE_TEXT,                      /* a: offset in text, b: bytes */
     LLM_NODE_REGEX,                     /* a: expression */
     LLM_NODE_STRING,                    /* a: expression */
-    LLM_NODE_SEQ,                       /* a: first of kids, b: how many */
+    LLM_NODE_SEQ,                       /* a: first of kids, b: number of
+                                           kids */
     LLM_NODE_ALT,                       /* as SEQ */
     LLM_NODE_REPEAT,                    /* a: node, b: min, c: max */
-    LLM_NODE_OBJECT,                    /* a: of objects */
-    LLM_NODE_ARRAY,                     /* a: of arrays */
+    LLM_NODE_OBJECT,                    /* a: index in objects */
+    LLM_NODE_ARRAY,                     /* a: index in arrays */
     LLM_NODE_REF                        /* a: node */
 } llm_node_kind_t;
 
 typedef struct {
     uint8_t      kind;
-    uint8_t      live;                  /* there is a way to its end */
+    uint8_t      live;                  /* 1: the node has a way to its end */
     uint8_t      nullable;
-    uint8_t      mark;                  /* finish.c */
+    uint8_t      mark;                  /* used by finish.c */
     uint32_t     a;
     uint32_t     b;
     uint32_t     c;
 } llm_node_t;
 
 typedef struct {
-    uint32_t     text;                  /* offset of the key as JSON writes
-                                           it, with quotes and colon */
+    uint32_t     text;                  /* offset of the key as JSON writes it,
+                                           with quotes and colon */
     uint32_t     len;
     llm_gn_t     value;
     uint8_t      required;
@@ -46,44 +46,47 @@ typedef struct {
 } llm_named_t;
 
 typedef struct {
-    uint32_t     named;                 /* first */
+    uint32_t     named;                 /* index of the first named property */
     uint32_t     n_named;
-    uint32_t     others;                /* first */
+    uint32_t     others;                /* index of the first of others */
     uint32_t     n_others;
     uint32_t     min;
     uint32_t     max;
 
     /* finish.c */
-    uint32_t     order;                 /* first in by_key */
+    uint32_t     order;                 /* index of the first in by_key */
     uint32_t     n_order;
-    uint32_t     n_keys;                /* keys of others, at most min */
-    uint32_t     counts;                /* first in counts */
+    uint32_t     n_keys;                /* keys that others can have, at most
+                                           min */
+    uint32_t     counts;                /* index of the first in counts */
 } llm_object_t;
 
-/* of the named properties from one on, up to the last */
+/* counts of the named properties from one on, to the last */
 typedef struct {
-    uint32_t     required;              /* how many */
+    uint32_t     required;              /* number of required ones */
     uint32_t     live;
-    uint32_t     next;                  /* the first required one, or the
-                                           number of all */
+    uint32_t     next;                  /* index of the first required one, or
+                                           the number of all */
 } llm_counts_t;
 
 typedef struct {
-    uint32_t     prefix;                /* first of kids */
+    uint32_t     prefix;                /* index of the first of kids */
     uint32_t     n_prefix;
     llm_gn_t     items;
     llm_gn_t     contains;
     uint32_t     min;
-    uint32_t     max;                   /* finish.c: that can come */
+    uint32_t     max;                   /* finish.c: most items that can come */
     uint32_t     min_contains;
     int          unique;
-    int          counted;               /* unique: they can be compared */
-    uint32_t     scalars;               /* unique: first of kids, the items'
-                                           texts, strings and expressions */
+    int          counted;               /* unique: 1: items can be compared */
+    uint32_t     scalars;               /* unique: first of kids: texts,
+                                           strings and expressions of the
+                                           items */
     uint32_t     n_scalars;
-    uint32_t     n_values;              /* different ones, at most min; of two
-                                           and more that must come */
-    int          hopeful;               /* it is not decided whether there are
+    uint32_t     n_values;              /* different values of the items, at
+                                           most min; only if at least two must
+                                           come */
+    int          hopeful;               /* 1: it is undecided whether there are
                                            more */
 } llm_array_t;
 
@@ -101,20 +104,20 @@ struct llm_gram_build_s {
     uint64_t                   spent_us;
 
     /* finish.c */
-    uint32_t                   n_looked;    /* the first of all, whose `live`
-                                               is right */
-    uint32_t                   n_counted;   /* arrays, if they are unique */
-    int                        hopeful; /* what is not decided counts as
-                                           live */
-    int                        failed;  /* memory ended, or too large */
+    uint32_t                   n_looked;    /* number of first nodes whose
+                                               `live` is right */
+    uint32_t                   n_counted;   /* arrays whose uniqueness has been
+                                               looked at */
+    int                        hopeful; /* 1: undecided nodes count as live */
+    int                        failed;  /* 1: out of memory, or too large */
 };
 
 #define LLM_GRAM_MAX_NODES     (1u << 20)
 #define LLM_GRAM_MAX_TEXT      ((size_t) 16 << 20)
-/* expressions of a grammar as it was read, and while it runs */
+/* most expressions of a grammar, as read and while it runs */
 #define LLM_GRAM_MAX_RX        (1u << 21)
 
-/* more repetitions of what may be empty are refused */
+/* most repetitions of a node that may be empty */
 #define LLM_GRAM_MAX_EMPTY     256
 
 #endif /* LLM_GRAMMAR_INTERNAL_H */

@@ -1,5 +1,5 @@
 /*
- * States inside expressions and strings of JSON; see lexer.h.
+ * States in expressions and strings of JSON; see lexer.h.
  */
 
 #include "engine/base/utf8.h"
@@ -77,7 +77,7 @@ llm_lex_start(llm_lexer_t *x, llm_rx_t rx, llm_lex_mode_t mode)
 
 /* ---- characters that escapes stand for ---- */
 
-/* what follows when the character has been read, or LLM_RX_NONE */
+/* what may follow after this character, or LLM_RX_NONE */
 
 static llm_rx_t
 llm_lex_char(llm_lexer_t *x, llm_rx_t rx, uint32_t cp)
@@ -128,7 +128,7 @@ llm_lex_any_bytes(llm_lexer_t *x, llm_rx_t rx, const llm_rx_bytes_t *seq,
 }
 
 
-/* may any character from .. to follow? */
+/* may any of the characters from .. to follow? */
 
 static int
 llm_lex_any(llm_lexer_t *x, llm_rx_t rx, uint32_t from, uint32_t to)
@@ -149,8 +149,8 @@ llm_lex_any(llm_lexer_t *x, llm_rx_t rx, uint32_t from, uint32_t to)
 
 
 /*
- * Is it written as \uXXXX?  Nobody writes the printable characters of ASCII
- * so, and a model that is drawn into it only wastes tokens.
+ * Is the character written as \uXXXX?  Nobody writes ASCII's printable
+ * characters like that, and a model that is led to it wastes tokens.
  */
 
 static int
@@ -160,7 +160,7 @@ llm_lex_is_hex(uint32_t cp)
 }
 
 
-/* may any character from .. to that is written so follow? */
+/* may any of the characters from .. to that are written as \uXXXX follow? */
 
 static int
 llm_lex_any_hex(llm_lexer_t *x, llm_rx_t rx, uint32_t from, uint32_t to)
@@ -170,7 +170,7 @@ llm_lex_any_hex(llm_lexer_t *x, llm_rx_t rx, uint32_t from, uint32_t to)
 }
 
 
-/* the state behind some digits of a \uXXXX */
+/* the state after some digits of a \uXXXX */
 
 static uint32_t
 llm_lex_hex(llm_lexer_t *x, llm_rx_t rx, uint32_t digits, uint32_t value,
@@ -276,7 +276,7 @@ llm_lex_fill_inside(llm_lexer_t *x, llm_rx_t rx, uint32_t *row)
     memset(row, 0, 0x20 * sizeof(uint32_t));
     row['"'] = llm_rx_nullable(x->pool, rx) ? LLM_LEX_FINAL : LLM_LEX_DEAD;
 
-    /* escapes stand between characters */
+    /* escapes come between characters */
 
     row['\\'] = llm_lex_any_hex(x, rx, 0, 0x10ffff)
                 || llm_lex_any(x, rx, '"', '"') || llm_lex_any(x, rx, '/', '/')
@@ -366,7 +366,7 @@ llm_lex_fill(llm_lexer_t *x, const llm_lex_state_t *s, uint32_t *row)
 }
 
 
-/* CPU time, not time: a busy machine must not make a grammar fail */
+/* CPU time, not real time: a busy machine must not make a grammar fail */
 
 uint64_t
 llm_lex_now_us(void)
@@ -379,7 +379,7 @@ llm_lex_now_us(void)
 }
 
 
-/* most texts make no row, so that the clock is not looked at */
+/* most texts make no rows, so the clock is rarely read */
 
 int
 llm_lex_late(llm_lexer_t *x)
@@ -452,7 +452,7 @@ llm_lex_init(llm_lexer_t *x, llm_rx_pool_t *pool, uint32_t max_states,
     x->max_states = max_states;
     x->max_rows = max_rows;
 
-    /* the dead state and the final one have the numbers 0 and 1 */
+    /* numbers 0 and 1 are the dead and the final state */
 
     if (llm_vec_more(&x->states, 2) != LLM_OK) {
         return LLM_ERROR;

@@ -5,7 +5,7 @@
 #include "engine/grammar/run.h"
 
 
-/* what is above the cell has ended */
+/* the node above the cell has ended */
 
 static void
 llm_machine_end(llm_run_t *r, uint32_t id)
@@ -80,7 +80,7 @@ llm_machine_regex(llm_run_t *r, uint32_t parent, uint32_t node, llm_rx_t rx)
 }
 
 
-/* is the node begun above this cell for the first time in this closure? */
+/* is this the first time that this closure begins the node above this cell? */
 
 static int
 llm_machine_enter(llm_run_t *r, uint32_t parent, uint32_t node)

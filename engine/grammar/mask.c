@@ -1,8 +1,8 @@
 /*
- * Masks: which tokens may come.  The tree of tokens is walked along with the
- * sets of the machine; where one lexer's state says all, its rows are
- * followed instead, and inside strings of JSON that may go on with any
- * character the vocabulary's ready sets are taken.
+ * Masks: which tokens may follow.  The tree of tokens is walked along with the
+ * machine's sets.  Where a single state of the lexer decides, its rows are
+ * followed instead; inside strings of JSON that may continue with any
+ * character, precomputed sets of the vocabulary are used.
  */
 
 #include "engine/grammar/mask.h"
@@ -10,9 +10,9 @@
 typedef struct {
     llm_run_t            *r;
     const llm_toktree_t  *t;
-    uint32_t              set;          /* where the tokens begin */
+    uint32_t              set;          /* set at which the tokens begin */
     uint32_t             *mask;
-    int                   begun;        /* is anything in mask? */
+    int                   begun;        /* 1: mask has bits already */
 } llm_mask_t;
 
 static void llm_mask_set(llm_mask_t *m, const llm_tree_t *tree, uint32_t set,
@@ -32,8 +32,8 @@ llm_mask_tokens(llm_mask_t *m, const llm_tree_t *tree, uint32_t node)
 
 
 /*
- * The tokens of a subtree, each byte by byte: where keys or items must not
- * come again, a set that many tokens lead to may not know enough.
+ * Checks the tokens of a subtree, each byte by byte: where keys or items must
+ * not be repeated, a set that many tokens share may not know enough.
  */
 
 static void
@@ -70,7 +70,7 @@ llm_mask_has(const uint64_t *bytes, uint32_t byte)
 
 /* ---- inside a lexer's text ---- */
 
-/* is the cell read by the lexer alone? */
+/* does the lexer alone read this cell? */
 
 static int
 llm_mask_is_lex(const llm_mask_t *m, uint32_t cell)
@@ -85,7 +85,8 @@ llm_mask_is_lex(const llm_mask_t *m, uint32_t cell)
 }
 
 
-/* the nodes from .. to in a lexer's state; after: the set behind its text */
+/* handles the nodes from .. to with a lexer's state; after: the set after its
+   text */
 
 static void
 llm_mask_lex(llm_mask_t *m, uint32_t state, uint32_t after, uint32_t from,
@@ -209,8 +210,8 @@ llm_mask_root(llm_mask_t *m, uint32_t set)
 }
 
 
-/* tokens that end a string and go on with what may come behind it; leaves:
-   those whose text is right */
+/* handles tokens that end a string and continue with what may follow it;
+   leaves: those of which the string's part matches */
 
 static void
 llm_mask_exits(llm_mask_t *m, const llm_tree_t *exits, uint32_t set,
@@ -251,8 +252,8 @@ llm_mask_exits(llm_mask_t *m, const llm_tree_t *exits, uint32_t set,
 }
 
 
-/* most sets have one such cell, so the first is copied, and the rest is added
-   by pieces of a size that compilers make vectors of */
+/* most sets have one such cell, so the first mask is copied and others are
+   or-ed, in pieces of a size that compilers vectorise */
 
 static void
 llm_mask_stays(llm_mask_t *m, const uint32_t *restrict stays)
@@ -280,7 +281,7 @@ llm_mask_stays(llm_mask_t *m, const uint32_t *restrict stays)
 }
 
 
-/* a cell that the lexer reads */
+/* handles a cell that the lexer reads */
 
 static void
 llm_mask_lex_cell(llm_mask_t *m, uint32_t cell)

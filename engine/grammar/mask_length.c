@@ -1,27 +1,30 @@
 /*
- * Strings that match an expression and have a greatest length.  Each
- * character leads to another state, though far from the greatest length the
- * same tokens may come as if there were none.  So the mask of the expression
- * without it is taken, which few states share.
+ * Strings that match an expression and have a greatest length.  Each character
+ * leads to another state; but far from the greatest length, the same tokens
+ * may follow as without one.  So the mask of the expression without the
+ * greatest length is used, which few states share.
  *
- * Invariant: the mask is that of the state itself.  What is left of the
- * length must be enough for the token and for an end behind it: from each
- * state of the expression an end is at most "slack" characters away.
+ * Invariant: the mask equals that of the state itself.  The characters left
+ * must suffice for the token and for an end after it: from each state of the
+ * expression an end is at most "slack" characters away.
  */
 
 #include "engine/grammar/mask.h"
 
-/* expressions that are looked at to find the slack, and what is between them */
+/* most expressions, and transitions between them, that are looked at to find
+   the slack */
 #define LLM_LEN_MAX_STATES  256
 #define LLM_LEN_MAX_EDGES   4096
 
-/* a greater slack is none; marks of expressions: slack + 1, or */
+/* a greater slack counts as none; marks of expressions: slack + 1, or
+   LEN_NONE */
 #define LLM_LEN_MAX_SLACK   32
 #define LLM_LEN_NONE        255
 
 typedef struct {
     llm_rx_t     states[LLM_LEN_MAX_STATES];
-    uint8_t      far[LLM_LEN_MAX_STATES];   /* the end is; or more */
+    uint8_t      far[LLM_LEN_MAX_STATES];   /* upper bound of the distance to
+                                               the end */
     uint32_t     n;
     uint16_t     from[LLM_LEN_MAX_EDGES];
     uint16_t     to[LLM_LEN_MAX_EDGES];
@@ -29,7 +32,8 @@ typedef struct {
 } llm_len_graph_t;
 
 
-/* x and CHAR{min,max} to x and CHAR{min,}: 1, or 0 if it is nothing such */
+/* splits x and CHAR{min,max} into x and CHAR{min,}: 1, or 0 if rx has another
+   form */
 
 static int
 llm_len_split(llm_rx_pool_t *p, llm_rx_t rx, llm_rx_t *base, uint32_t *max)
@@ -61,8 +65,8 @@ llm_len_split(llm_rx_pool_t *p, llm_rx_t rx, llm_rx_t *base, uint32_t *max)
 }
 
 
-/* the place of an expression in the graph, which may be a new one; LLM_ERROR:
-   there is no room */
+/* the index of an expression in the graph, added if needed; LLM_ERROR: there
+   is no room */
 
 static int
 llm_len_place(llm_len_graph_t *g, llm_rx_t rx)
@@ -85,7 +89,7 @@ llm_len_place(llm_len_graph_t *g, llm_rx_t rx)
 }
 
 
-/* LLM_ERROR: too large, or too slow */
+/* LLM_ERROR: the graph would be too large or take too long */
 
 static int
 llm_len_graph(llm_run_t *r, llm_len_graph_t *g)
@@ -127,7 +131,7 @@ llm_len_graph(llm_run_t *r, llm_len_graph_t *g)
 }
 
 
-/* how far the end is, at most; LLM_LEN_NONE: too far */
+/* the greatest distance to an end; LLM_LEN_NONE: too far */
 
 static uint32_t
 llm_len_farthest(llm_len_graph_t *g)
@@ -154,8 +158,8 @@ llm_len_farthest(llm_len_graph_t *g)
 }
 
 
-/* marks the expressions of the graph; a part of a graph has no end that is
-   farther */
+/* marks the expressions of the graph; ends are at most as far away in a part
+   of the graph as in all of it */
 
 static int
 llm_len_mark(llm_run_t *r, const llm_len_graph_t *g, uint32_t mark)
@@ -181,7 +185,8 @@ llm_len_mark(llm_run_t *r, const llm_len_graph_t *g, uint32_t mark)
 }
 
 
-/* bytes, of which a character has at least one; UINT32_MAX: not known */
+/* slack in bytes, which are at least as many as characters; UINT32_MAX: not
+   known */
 
 static uint32_t
 llm_len_slack(llm_run_t *r, llm_rx_t rx)

@@ -1,9 +1,9 @@
 /*
- * What a lexer's state does to all tokens, computed once for a state.  In
- * strings of JSON that may go on with any character the vocabulary's own sets
- * say which tokens stay, by their lengths or all of them, and only those that
- * reach a closing quote are looked at; else the tree is walked along the
- * state's rows.
+ * What a lexer's state does to all tokens, computed once per state.  In
+ * strings of JSON that may continue with any character, the vocabulary's own
+ * sets tell which tokens stay in the string, by length or all of them, and
+ * only tokens that reach a closing quote are looked at.  Otherwise the tree is
+ * walked along the state's rows.
  */
 
 #include "engine/grammar/mask.h"
@@ -13,7 +13,7 @@ typedef struct {
     const llm_toktree_t  *t;
     llm_lex_mask_t       *out;
     const llm_tree_view_t  *view;
-    uint32_t              cap;          /* of ends */
+    uint32_t              cap;          /* capacity of ends */
 } llm_lex_walk_t;
 
 
@@ -44,7 +44,7 @@ llm_lex_add_end(llm_lex_walk_t *w, uint32_t node)
 }
 
 
-/* all tokens below the nodes from .. to */
+/* walks all tokens below the nodes from .. to */
 
 static void
 llm_lex_walk(llm_lex_walk_t *w, uint32_t state, uint32_t from, uint32_t to)
@@ -93,7 +93,7 @@ llm_lex_walk(llm_lex_walk_t *w, uint32_t state, uint32_t from, uint32_t to)
 }
 
 
-/* the tokens that leave a string, along the paths to its quote */
+/* walks the tokens that leave a string, along the paths to its closing quote */
 
 static void
 llm_lex_walk_paths(llm_lex_walk_t *w, uint32_t state, uint32_t from,
@@ -239,7 +239,7 @@ llm_lex_is_counted(const llm_run_t *r, llm_rx_t rx, uint32_t *min,
 }
 
 
-/* in the middle of a character the views say nothing */
+/* within a character the views cannot be used */
 
 const llm_tree_view_t *
 llm_lex_view(const llm_run_t *r, const llm_toktree_t *t, uint32_t state)
@@ -257,7 +257,7 @@ llm_lex_view(const llm_run_t *r, const llm_toktree_t *t, uint32_t state)
 }
 
 
-/* far from the greatest length */
+/* uses the mask of a state that is far from the greatest length */
 
 static void
 llm_lex_copy(llm_lex_walk_t *w, uint32_t state, const llm_lex_bounded_t *b)
@@ -358,7 +358,7 @@ llm_lex_mask(llm_run_t *r, const llm_toktree_t *t, uint32_t state)
         llm_lex_compute(&w, state);
     }
 
-    /* the walk has made states */
+    /* states that the walk has made */
 
     n = r->lexer.states.n - r->lex_masks.n;
 

@@ -14,47 +14,50 @@
 #define LLM_MASKER_SLOW_US  5000
 
 typedef enum {
-    LLM_MASKED_LISTED = 0,              /* for the threads; */
-    LLM_MASKED_TAKEN,                   /* one of them has it; */
-    LLM_MASKED_READY                    /* the owner has it */
+    LLM_MASKED_LISTED = 0,              /* waits for a thread */
+    LLM_MASKED_TAKEN,                   /* a thread works on it */
+    LLM_MASKED_READY                    /* its owner may use it */
 } llm_masked_state_t;
 
 struct llm_masked_s {
     llm_masker_t        *masker;
-    llm_gram_ref_t      *ref;           /* kept */
+    llm_gram_ref_t      *ref;           /* owned reference */
 
-    /* under the masker's lock: */
+    /* guarded by the masker's lock: */
     llm_masked_state_t   state;
-    int                  slow;          /* its grammar was */
-    int                  dropped;       /* by the owner, while TAKEN */
-    llm_masked_t        *next;          /* while LISTED */
+    int                  slow;          /* 1: its grammar was slow */
+    int                  dropped;       /* 1: dropped by the owner while
+                                           TAKEN */
+    llm_masked_t        *next;          /* next in the list while LISTED */
 
-    /* who has it by its state: */
+    /* used by the thread or the owner, as state says: */
     llm_matcher_t       *matcher;
     llm_buf_t            begin;         /* bytes that the matcher has not
-                                           seen, ... */
-    int32_t             *todo;          /* ... and tokens behind them; owned */
+                                           seen */
+    int32_t             *todo;          /* tokens after begin that the matcher
+                                           has not seen; owned */
     uint32_t             n_todo;
     uint32_t            *mask;
-    int                  rc;            /* what llm_masked_get() returns */
+    int                  rc;            /* result for llm_masked_get() */
     llm_err_t            err;
 };
 
 typedef struct {
     llm_masker_t        *masker;
     pthread_t            thread;
-    int                  fast;          /* leaves slow grammars aside */
+    int                  fast;          /* 1: this thread leaves slow grammars
+                                           aside */
 } llm_masker_thread_t;
 
 struct llm_masker_s {
-    uint32_t             words;         /* of a mask */
+    uint32_t             words;         /* words of a mask */
     void               (*done)(void *data);
     void                *data;
 
     llm_masker_thread_t  threads[LLM_MASKER_THREADS];
     uint32_t             n_threads;
 
-    pthread_mutex_t      lock;          /* of all below */
+    pthread_mutex_t      lock;          /* guards all members below */
     pthread_cond_t       work;
     llm_masked_t        *first;
     llm_masked_t       **last;
@@ -76,7 +79,7 @@ llm_masked_free(llm_masked_t *x)
 
 /* ---- the threads ---- */
 
-/* takes a text out of the list; the caller has the lock */
+/* takes a text from the list; the caller has the lock */
 
 static llm_masked_t *
 llm_masker_take(llm_masker_t *m, int fast)
@@ -266,7 +269,7 @@ llm_masked_list(llm_masked_t *x)
     m->last = &x->next;
 
     if (x->slow) {
-        /* not every thread takes it */
+        /* wakes all threads, because not every thread may take the text */
         (void) pthread_cond_broadcast(&m->work);
 
     } else {

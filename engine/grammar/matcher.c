@@ -1,37 +1,37 @@
 /*
  * Grammars and matchers as the rest of the engine sees them; see grammar.h.
- * What is computed for one text stays for the others of the same grammar;
- * when that has become too much it is dropped, and each matcher walks its
- * text again.
+ * States computed for one text are kept for other texts of the grammar.  When
+ * they take too much memory they are dropped, and each matcher walks its text
+ * again.
  */
 
 #include "engine/grammar/finish.h"
 #include "engine/grammar/gram.h"
 #include "engine/grammar/mask.h"
 
-/* not locked: a matcher is used by one thread at a time */
+/* has no lock: a matcher is used by one thread at a time */
 struct llm_matcher_s {
     llm_gram_t           *g;
-    uint32_t              generation;   /* that set belongs to */
+    uint32_t              generation;   /* generation of the grammar that `set`
+                                           belongs to */
     uint32_t              set;
-    llm_buf_t             text;         /* so far */
+    llm_buf_t             text;         /* the text so far */
 };
 
 #define LLM_MATCHER_MAX_TEXT  ((size_t) 256 << 20)
 
-/* Other texts of the grammar wait for a mask, so it is bounded: the CPU time
-   for the lexer's rows, and the machine's steps, which are about ten to a
-   microsecond */
+/* bounds of one mask, because masks of other texts wait meanwhile: CPU time
+   for the lexer's rows, and the machine's steps, about ten per microsecond */
 #define LLM_MATCHER_MAX_US    200000
 #define LLM_MATCHER_MAX_STEPS 2000000
 
-/* what a mask has taken of both so far */
+/* time and steps that a mask has taken so far */
 typedef struct {
     uint64_t              until_us;     /* 0: no row yet */
     uint64_t              steps;
 } llm_matcher_spent_t;
 
-/* of what texts have led to, of a grammar alone */
+/* bytes of computed states of a grammar without a cache */
 #define LLM_MATCHER_MAX_RUN   ((size_t) 64 << 20)
 
 
@@ -170,7 +170,7 @@ llm_matcher_free(llm_matcher_t *m)
 }
 
 
-/* without the lock, which may be taken for long: the first use walks */
+/* takes no lock, which could take long: the next use walks */
 
 void
 llm_matcher_restart(llm_matcher_t *m)
@@ -180,7 +180,7 @@ llm_matcher_restart(llm_matcher_t *m)
 }
 
 
-/* the set behind some bytes, LLM_SET_NONE where they may not come */
+/* the set after these bytes; LLM_SET_NONE if they are not allowed */
 
 static uint32_t
 llm_matcher_walk(llm_run_t *r, uint32_t set, const char *p, size_t len)
@@ -195,7 +195,7 @@ llm_matcher_walk(llm_run_t *r, uint32_t set, const char *p, size_t len)
 }
 
 
-/* is what was computed too much, or has a step of it failed? */
+/* have the computed states become too large, or has a step failed? */
 
 static int
 llm_matcher_full(const llm_gram_t *g)
@@ -207,7 +207,8 @@ llm_matcher_full(const llm_gram_t *g)
 }
 
 
-/* the bounds are those of one grammar, so it is its author's error */
+/* only the grammar's own author can reach these bounds, so the error is the
+   client's */
 
 static int
 llm_matcher_lost(llm_err_t *err)
@@ -219,8 +220,8 @@ llm_matcher_lost(llm_err_t *err)
 
 
 /*
- * Drops what was computed if need be, and walks the text again where that has
- * happened.  LLM_ERROR: the text alone is too much.
+ * Drops the computed states if necessary, and walks the text again if they
+ * have been dropped.  LLM_ERROR: they are too large for this text alone.
  */
 
 static int
@@ -304,7 +305,7 @@ llm_matcher_mask(llm_matcher_t *m, uint32_t *mask, llm_err_t *err)
     rc = llm_matcher_try_mask(m, &spent, mask, err);
 
     if (rc != LLM_OK) {
-        /* what others have left may be the reason */
+        /* states computed for other texts may be the reason */
         rc = llm_matcher_try_mask(m, &spent, mask, err);
     }
 
@@ -317,7 +318,8 @@ llm_matcher_mask(llm_matcher_t *m, uint32_t *mask, llm_err_t *err)
 }
 
 
-/* may the text end here?  must it?  The caller has the lock */
+/* may the text end here, or, with must, may only the end follow?  The caller
+   has the lock */
 
 static int
 llm_matcher_ends(llm_matcher_t *m, int must)
@@ -340,8 +342,7 @@ llm_matcher_ends(llm_matcher_t *m, int must)
 }
 
 
-/* LLM_OK; LLM_ABSENT: not allowed; LLM_ERROR; the caller has the lock, as of
-   the next one */
+/* LLM_OK; LLM_ABSENT: not allowed; LLM_ERROR; the caller has the lock */
 
 static int
 llm_matcher_try_accept(llm_matcher_t *m, llm_str_t s, llm_err_t *err)
@@ -380,7 +381,7 @@ llm_matcher_text(llm_matcher_t *m, llm_str_t s, llm_err_t *err)
     rc = llm_matcher_try_accept(m, s, err);
 
     if (rc == LLM_ERROR) {
-        /* what others have left may be the reason */
+        /* states computed for other texts may be the reason */
         rc = llm_matcher_try_accept(m, s, err);
     }
 
@@ -456,7 +457,7 @@ llm_matcher_accept_now(llm_matcher_t *m, int32_t token, int *ends,
         return LLM_LATER;
     }
 
-    /* the text is not walked again by who must not wait */
+    /* walking the text again could take long, and this caller must not wait */
 
     if (llm_matcher_full(m->g) || m->generation != m->g->generation) {
         llm_gram_leave(m->g);

@@ -1,7 +1,7 @@
 /*
- * How much memory a grammar takes, as it grows with the texts that it sees.
- * Counted from the numbers of things, as arrays keep their room when they are
- * emptied.
+ * The memory of a grammar, which grows with the texts that it sees.  It is
+ * estimated from the numbers of elements, because arrays keep their room when
+ * they are emptied.
  */
 
 #include "engine/grammar/gram.h"

@@ -1,8 +1,9 @@
 /*
- * Objects of JSON, byte by byte: which keys may come, when it may close.
+ * Objects of JSON, byte by byte: which keys may follow, and when the object
+ * may end.
  *
- * What may come is decided by counts, so that each step leaves a way to the
- * end: enough keys for the minimum, room for those that are required.
+ * Counts decide what may follow, so that each step leaves a way to the end:
+ * there must be enough keys for the minimum, and room for the required ones.
  */
 
 #include "engine/grammar/run.h"
@@ -22,7 +23,7 @@ llm_object_counts(const llm_run_t *r, const llm_object_t *o, uint32_t i)
 }
 
 
-/* how many keys the others still have, as far as the minimum asks */
+/* keys that others can still have, counted up to what the minimum needs */
 
 static uint32_t
 llm_object_keys_left(const llm_run_t *r, const llm_object_t *o,
@@ -84,8 +85,8 @@ llm_object_may_close(const llm_run_t *r, const llm_object_t *o,
 }
 
 
-/* the state of the lexer where a key of the k-th others begins, which may be
-   none; without begin, any state where one may */
+/* the state of the lexer where a key of the k-th others begins, or none;
+   without begin, any state if such a key may come */
 
 static uint32_t
 llm_object_other(llm_run_t *r, const llm_object_t *o, const llm_cell_t *frame,
@@ -135,7 +136,8 @@ llm_object_may_go_on(llm_run_t *r, const llm_object_t *o,
 
 /* ---- keys ---- */
 
-/* behind a key and its colon: frame is the object's before it */
+/* begins the value after a key and its colon; frame: the object's frame before
+   the key */
 
 static void
 llm_object_value(llm_run_t *r, const llm_object_t *o, const llm_cell_t *frame,
@@ -210,7 +212,7 @@ llm_object_char(const llm_run_t *r, uint32_t i, uint32_t depth)
 }
 
 
-/* the first of from .. to whose byte at depth is at least byte */
+/* the first index in from .. to whose byte at depth is at least byte */
 
 static uint32_t
 llm_object_bound(const llm_run_t *r, uint32_t from, uint32_t to,
@@ -264,7 +266,7 @@ llm_object_named_byte(llm_run_t *r, const llm_cell_t *c, uint8_t byte)
 }
 
 
-/* the quote of a key */
+/* handles the opening quote of a key */
 
 static void
 llm_object_quote(llm_run_t *r, const llm_cell_t *c, const llm_object_t *o,

@@ -1,6 +1,6 @@
 /*
- * The readers that need no file of their own: any object of JSON, a regular
- * expression, a choice of texts; and grammars that are one rule alone.  See
+ * The readers without a file of their own: any JSON object, a regular
+ * expression, a choice of texts; and grammars that consist of one rule.  See
  * grammar.h.
  */
 
@@ -10,7 +10,7 @@
     "-?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE][+-]?[0-9]+)?"
 
 
-/* an object whose keys and values are any */
+/* an object with any keys and values */
 
 static llm_gn_t
 llm_reader_object(llm_gram_build_t *b, llm_gn_t value)
@@ -100,7 +100,8 @@ llm_gn_choice(llm_gram_build_t *b, const llm_str_t *texts, uint32_t n)
 
 /* ---- with nothing around it ---- */
 
-/* finishes a grammar whose root was read, or frees what there is of it */
+/* finishes a grammar whose root has been read, or frees the builder if reading
+   has failed */
 
 static llm_gram_t *
 llm_reader_finish(llm_gram_build_t *b, int rc, llm_gn_t root,
