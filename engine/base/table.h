@@ -1,9 +1,10 @@
 /*
- * For numbered things: arrays that grow, and a hash table from a hash to the
- * numbers that have it, so that equal things get the same number.
+ * Containers for numbered things: arrays that grow, and a hash table that maps
+ * a hash to the numbers of the things that have it, so that equal things get
+ * the same number.
  *
- * A table holds no things, only numbers and hashes; the caller compares.
- * Arrays and slots belong to the struct that they are in, which frees them.
+ * A table has only numbers and hashes; the caller compares the things.  Arrays
+ * and slots belong to the struct that they are in, which frees them.
  */
 
 #ifndef LLM_TABLE_H
@@ -30,8 +31,8 @@ llm_hash(uint32_t h, uint32_t v)
 
 
 /*
- * The next number with this hash, or UINT32_MAX; *i is where to look and
- * begins as the hash.
+ * Returns the next number with this hash, or UINT32_MAX.  *i is the position
+ * of the search and starts as the hash.
  */
 
 static inline uint32_t
@@ -59,7 +60,7 @@ llm_table_next(const llm_table_t *t, uint32_t hash, uint32_t *i)
 }
 
 
-/* LLM_OK, or LLM_ERROR when memory ends; number < UINT32_MAX */
+/* LLM_OK, or LLM_ERROR if out of memory; number < UINT32_MAX */
 
 static inline int
 llm_table_add(llm_table_t *t, uint32_t hash, uint32_t number)
@@ -110,8 +111,8 @@ llm_table_clear(llm_table_t *t)
 
 
 /*
- * Room for more elements of an array that has n: LLM_OK, or LLM_ERROR when
- * memory ends or it would have more than 2^31 - 1.
+ * Makes room for more elements in an array that has n: LLM_OK; LLM_ERROR if
+ * out of memory, or if it would have more than 2^31 - 1 elements.
  */
 
 static inline int

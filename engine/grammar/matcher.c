@@ -31,7 +31,7 @@ typedef struct {
     uint64_t              steps;
 } llm_matcher_spent_t;
 
-/* bytes of computed states of a grammar without a cache */
+/* most bytes of computed states of one grammar */
 #define LLM_MATCHER_MAX_RUN   ((size_t) 64 << 20)
 
 

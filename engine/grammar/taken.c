@@ -1,5 +1,5 @@
 /*
- * Keys of an object and items of an array that must not come again; see
+ * Keys of an object and items of an array that must not be repeated; see
  * run.h.
  */
 
@@ -99,7 +99,8 @@ llm_taken_rest(llm_run_t *r, uint32_t taken, llm_rx_t rx, int raw)
 llm_rx_t
 llm_taken_some(llm_run_t *r, uint32_t taken, llm_rx_t rx)
 {
-    /* of infinitely many texts a finite number is taken */
+    /* a finite number of texts is removed from infinitely many, so some are
+       left */
 
     return llm_rx_is_open(r->g->pool, rx) ? rx
                                           : llm_taken_rest(r, taken, rx, 0);

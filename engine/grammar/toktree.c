@@ -7,7 +7,7 @@
 
 #define LLM_TREE_MAX_NODES  (1u << 24)
 
-/* a text that is to be in a tree */
+/* a text that is to be added to a tree */
 typedef struct {
     const uint8_t  *p;
     uint32_t        len;
@@ -139,8 +139,9 @@ llm_tree_free(llm_tree_t *t)
 typedef struct {
     int          stays;
     int          leaves;
-    uint32_t     at;                    /* leaves: behind this byte */
-    uint32_t     chars;                 /* that were begun */
+    uint32_t     at;                    /* leaves: index after the byte that
+                                           ends the string */
+    uint32_t     chars;                 /* characters begun by then */
 } llm_tree_walk_t;
 
 
@@ -191,7 +192,7 @@ llm_tree_set(uint32_t *set, uint32_t id)
 }
 
 
-/* a token of so many characters stays or leaves */
+/* notes that a token of this many characters stays or leaves */
 
 static void
 llm_toktree_within(uint32_t **within, uint32_t id, uint32_t chars)
@@ -275,8 +276,9 @@ llm_toktree_view(llm_toktree_t *t, llm_lexer_t *x, llm_tree_item_t *items,
 
 
 /*
- * The paths: a copy of the tree with those subtrees only in which a string
- * ends.  Returns whether it does below the nodes from .. to in this state.
+ * Builds the paths: a copy of the tree with only those subtrees in which a
+ * string ends.  Returns whether a string ends below the nodes from .. to in
+ * this state.
  */
 
 static int
@@ -378,7 +380,7 @@ llm_toktree_strings(llm_toktree_t *t, llm_lexer_t *x, llm_tree_item_t *items)
 
 /* ---- the whole ---- */
 
-/* of each control token, its code */
+/* makes the code of each control token */
 
 static void
 llm_toktree_codes(llm_toktree_t *t)
@@ -494,7 +496,7 @@ llm_toktree_fill(llm_toktree_t *t, llm_tree_item_t *items)
         return LLM_ERROR;
     }
 
-    /* an automaton of any string, for as long as the sets are made */
+    /* an automaton of any string, only used while the sets are made */
 
     pool = llm_rx_create(4096);
     if (pool == NULL) {
@@ -514,8 +516,7 @@ llm_toktree_fill(llm_toktree_t *t, llm_tree_item_t *items)
 }
 
 
-/* the control token that a text begins with, the longest of several; NULL:
-   none */
+/* the longest control token that the text begins with; NULL: none */
 
 static const llm_tree_control_t *
 llm_toktree_control(const llm_toktree_t *t, llm_str_t text, size_t *len)

@@ -1,15 +1,15 @@
 /*
- * Unique items: the machine compares them as they come, and can do that with
- * scalars alone.  They are looked up once for each array, with how many
- * different values they are, since too few leave nothing.
+ * Unique items: the machine compares items as they come, which it can do only
+ * with scalars.  For each array the scalars are looked up once, and the number
+ * of different values, because too few of them leave no way to an end.
  */
 
 #include "engine/grammar/unique.h"
 #include "engine/grammar/values.h"
 
 
-/* appends the scalars that a node stands for to the kids; LLM_ERROR: it may
-   be something else */
+/* appends the scalars that a node stands for to the kids; LLM_ERROR: the node
+   may stand for something else */
 
 static int
 llm_unique_scalars(llm_gram_build_t *b, llm_gn_t node, uint32_t depth)
@@ -112,7 +112,7 @@ llm_unique_count(llm_gram_build_t *b)
 }
 
 
-/* what is not counted is refused in the end */
+/* arrays whose items cannot be counted are refused later */
 
 int
 llm_unique_enough(const llm_gram_build_t *b, const llm_array_t *a)
@@ -124,7 +124,7 @@ llm_unique_enough(const llm_gram_build_t *b, const llm_array_t *a)
 
 /* ---- those that cannot be compared ---- */
 
-/* nodes that a walk has come to, and has still to look into */
+/* nodes that a walk has reached and not looked into yet */
 typedef struct {
     llm_gram_build_t  *b;
     uint8_t           *seen;
@@ -169,7 +169,8 @@ llm_unique_go_object(llm_unique_walk_t *w, const llm_object_t *o)
 }
 
 
-/* what is inside of the node; nonzero: it is such an array */
+/* looks into the node; nonzero: it is an array whose items cannot be
+   compared */
 
 static int
 llm_unique_look(llm_unique_walk_t *w, const llm_node_t *x)

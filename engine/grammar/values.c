@@ -5,7 +5,7 @@
 #include "engine/base/utf8.h"
 #include "engine/grammar/values.h"
 
-/* longer numbers are only the same if they are written alike */
+/* longer numbers are equal only if they are written in the same way */
 #define LLM_VALUE_MAX_DIGITS  300
 
 
@@ -24,7 +24,7 @@ llm_value_hex(const char *p, uint32_t *value)
 }
 
 
-/* one character of the inside of a string, which is well-formed */
+/* one character of the inside of a well-formed string; appends it to out */
 
 static size_t
 llm_value_char(const char *p, size_t len, llm_buf_t *out)
@@ -84,8 +84,7 @@ llm_value_string(llm_rx_pool_t *p, const char *text, size_t len)
 
 /* ---- numbers ---- */
 
-/* 0.digits times 10 to the power of point; digits begin and end with none
-   of 0 */
+/* 0.digits times 10^point; digits neither begin nor end with 0 */
 typedef struct {
     char         digits[LLM_VALUE_MAX_DIGITS];
     int          n;
@@ -177,7 +176,7 @@ llm_value_pattern(llm_rx_pool_t *p, llm_buf_t *b)
 }
 
 
-/* without an exponent */
+/* writings without an exponent */
 
 static void
 llm_value_plain(const llm_value_number_t *v, llm_buf_t *b)
@@ -213,7 +212,7 @@ llm_value_plain(const llm_value_number_t *v, llm_buf_t *b)
 }
 
 
-/* with any exponent: the digits, with a point anywhere */
+/* writings with an exponent: the digits, with a point anywhere */
 
 static void
 llm_value_digits(const llm_value_number_t *v, llm_buf_t *b)
@@ -272,8 +271,8 @@ llm_value_minus(llm_rx_pool_t *p, llm_rx_t from, llm_rx_t what)
 }
 
 
-/* counts values by taking an example of those that are left, again and
-   again; raw: all ways to write it go with it */
+/* counts values by removing examples one after another; raw: an example is
+   removed in all its writings */
 
 static uint32_t
 llm_value_examples(llm_rx_pool_t *p, llm_rx_t rx, int raw, uint32_t limit)

@@ -1,6 +1,6 @@
 /*
- * Values of JSON that must not come twice, as expressions: the texts of
- * strings, and all ways to write another scalar.
+ * JSON values that must not be repeated, as expressions: the texts of strings,
+ * and all ways to write another scalar.
  *
  * Plain functions over a pool.
  */
@@ -11,21 +11,21 @@
 #include "engine/grammar/internal.h"
 
 /*
- * The text of a JSON string's inside, escapes read; LLM_RX_NONE if it is none
- * or memory ends (then the pool has failed).
+ * The text inside of a JSON string, escapes decoded; LLM_RX_NONE if it is
+ * none, or if out of memory (then the pool has failed).
  */
 llm_rx_t llm_value_string(llm_rx_pool_t *p, const char *text, size_t len);
 
 /*
- * What writes the same number, true, false or null.  Where a number has an
- * exponent, all with the same digits: whether the exponents make up for the
- * zeros is no regular question.
+ * All ways to write the same number, true, false or null.  For numbers with an
+ * exponent: all texts with the same digits, because whether exponent and zeros
+ * match is not a regular property.
  */
 llm_rx_t llm_value_raw(llm_rx_pool_t *p, const char *text, size_t len);
 
 /*
- * How many values, at most limit, match any of the nodes (texts, strings,
- * expressions).
+ * The number of values, at most limit, that match any of the nodes (texts,
+ * strings, expressions).
  */
 uint32_t llm_value_count(llm_gram_build_t *b, const llm_gn_t *nodes,
     uint32_t n, uint32_t limit);

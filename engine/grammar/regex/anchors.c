@@ -1,13 +1,13 @@
 /*
- * Anchors and look-aheads.  A pattern's part is compiled together with what
- * follows it, once for each thing that can stand before it (nothing, a
- * character of a word, another one): then "here the text begins", "what
- * follows matches A" and "a word ends here" are intersections with the rest.
+ * Anchors and look-aheads.  A part of a pattern is compiled together with what
+ * follows it, once for each kind of character that can precede it (none, one
+ * of a word, another).  Then "here the text begins", "what follows matches A"
+ * and "a word ends here" are intersections with the rest.
  */
 
 #include "engine/grammar/regex/pattern.h"
 
-/* what stands before a position */
+/* what precedes a position */
 enum { BEFORE_NOTHING = 0, BEFORE_WORD, BEFORE_OTHER, BEFORE_N };
 
 typedef struct {
@@ -16,8 +16,9 @@ typedef struct {
 
 typedef struct {
     llm_rxp_t    *t;
-    llm_rx_t      word;                 /* one character of a word */
-    llm_rx_t      other;                /* another one */
+    llm_rx_t      word;                 /* one character that belongs to
+                                           words */
+    llm_rx_t      other;                /* one character that does not */
     const char   *reason;
 } llm_rxp_compile_t;
 
@@ -38,7 +39,8 @@ llm_rxp_same(llm_rx_t rx)
 }
 
 
-/* an expression, then the rest, which depends on the last character */
+/* an expression, then the rest, which depends on the expression's last
+   character */
 
 static void
 llm_rxp_plain(llm_rxp_compile_t *c, llm_rx_t rx, const llm_rxp_rest_t *rest,
@@ -75,8 +77,8 @@ llm_rxp_plain(llm_rxp_compile_t *c, llm_rx_t rx, const llm_rxp_rest_t *rest,
 }
 
 
-/* is the rest empty, or does it begin with another character than a word's?
-   wanted: with one of a word */
+/* the rest, restricted to texts that begin with a character of a word; or, if
+   word is 0, to those that are empty or begin with another one */
 
 static llm_rx_t
 llm_rxp_next(llm_rxp_compile_t *c, llm_rx_t rest, int word)

@@ -10,8 +10,8 @@ static const uint32_t  llm_rx_last[] = { 0, 0x7f, 0x7ff, 0xffff, 0x10ffff };
 
 
 /*
- * One sequence for from .. to, which have n bytes and differ in such a way
- * that every byte has a range of its own
+ * Writes one sequence for the characters from .. to, which have n bytes and
+ * differ in such a way that every byte has a range of its own.
  */
 
 static void
@@ -31,8 +31,8 @@ llm_rx_utf8_one(uint32_t from, uint32_t to, llm_rx_bytes_t *out)
 
 
 /*
- * The last character of the first such sequence: where the high bits change
- * on the way, the low ones must run from all zeros to all ones
+ * Returns the last character of the first such sequence: where the high bits
+ * change on the way, the low bits must run from all zeros to all ones.
  */
 
 static uint32_t
@@ -172,7 +172,7 @@ llm_rx_literals(llm_rx_pool_t *p, const llm_str_t *texts, size_t n)
 {
     llm_rx_t  a, b;
 
-    /* by halves, so that a text is merged log n times */
+    /* by halves, so that each text is merged log n times */
 
     if (n == 0) {
         return LLM_RX_NONE;

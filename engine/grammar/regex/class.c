@@ -56,7 +56,7 @@ llm_rxs_skip(llm_rxs_t *s, const char *text)
 }
 
 
-/* the next character, which there is */
+/* reads the next character; there must be one */
 
 static int
 llm_rxs_char(llm_rxs_t *s, uint32_t *cp)
@@ -102,7 +102,7 @@ llm_rxs_compare(const void *a, const void *b)
 }
 
 
-/* in order and apart */
+/* puts the ranges in order and joins overlapping ones */
 
 static void
 llm_rxs_sort(llm_rxs_set_t *set)
@@ -130,7 +130,7 @@ llm_rxs_sort(llm_rxs_set_t *set)
 }
 
 
-/* adds the characters of n ranges, or all but those, which are in order */
+/* adds the characters of n ranges, which are in order, or all but those */
 
 static int
 llm_rxs_add_all(llm_rxs_set_t *set, const llm_rx_range_t *r, size_t n,
@@ -164,7 +164,7 @@ llm_rxs_add_all(llm_rxs_set_t *set, const llm_rx_range_t *r, size_t n,
 }
 
 
-/* beyond these no letter has another case */
+/* no character beyond this one has another case */
 #define LLM_RXS_LAST_CASED  0x1e943
 
 static int
@@ -267,7 +267,7 @@ llm_rxs_hex(llm_rxs_t *s, uint32_t n, uint32_t *cp)
 }
 
 
-/* behind \u: XXXX, a pair of them, or {X...} */
+/* reads what follows \u: XXXX, a pair of them, or {X...} */
 
 static int
 llm_rxs_unicode(llm_rxs_t *s, uint32_t *cp)
@@ -309,7 +309,7 @@ llm_rxs_unicode(llm_rxs_t *s, uint32_t *cp)
 }
 
 
-/* behind \p or \P */
+/* reads what follows \p or \P */
 
 static int
 llm_rxs_property(llm_rxs_t *s, int all_but, llm_rxs_set_t *set)
@@ -371,7 +371,7 @@ llm_rxs_property(llm_rxs_t *s, int all_but, llm_rxs_set_t *set)
 }
 
 
-/* \d and its kind; 1: it was one; 0; LLM_ERROR */
+/* reads \d and similar; 1: there was one; 0; LLM_ERROR */
 
 static int
 llm_rxs_shorthand(llm_rxs_t *s, llm_rxs_set_t *set)
@@ -422,7 +422,8 @@ llm_rxs_shorthand(llm_rxs_t *s, llm_rxs_set_t *set)
 }
 
 
-/* an escape that stands for one character, behind the backslash */
+/* reads what follows the backslash of an escape that stands for one
+   character */
 
 static int
 llm_rxs_escaped(llm_rxs_t *s, uint32_t *cp)
@@ -504,7 +505,7 @@ llm_rxs_escape(llm_rxs_t *s, llm_rxs_set_t *set, uint32_t *cp)
 
 /* ---- brackets ---- */
 
-/* one end of a range, or a set of its own: 1; 0: *cp; LLM_ERROR */
+/* reads one end of a range, or a set: 1: a set; 0: *cp; LLM_ERROR */
 
 static int
 llm_rxs_bracket_item(llm_rxs_t *s, llm_rxs_set_t *set, uint32_t *cp)
@@ -545,7 +546,7 @@ llm_rxs_bracket_range(llm_rxs_t *s, llm_rxs_set_t *set)
         }
 
         if (rc == 1) {
-            /* [a-\d]: the dash stands for itself */
+            /* in [a-\d] the dash stands for itself */
 
             to = from;
             rc = llm_rxs_add(set, '-', '-');

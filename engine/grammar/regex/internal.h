@@ -1,8 +1,7 @@
 /*
- * What the files of the expressions share: regex/pool.c owns them,
- * regex/nodes.c numbers nodes, regex.c makes them in their simplest form,
- * regex/chars.c those for characters, regex/walk.c takes
- * derivatives, regex/parse.c reads patterns.
+ * What the files of this folder share: pool.c owns them, nodes.c numbers
+ * nodes, regex.c makes them in their simplest form, chars.c those for
+ * characters, walk.c takes derivatives, parse.c reads patterns.
  *
  * Everything belongs to the pool.
  */
@@ -16,36 +15,39 @@
 typedef enum {
     LLM_RXK_NONE = 0,
     LLM_RXK_EMPTY,
-    LLM_RXK_SWITCH,                     /* what follows by the first byte */
+    LLM_RXK_SWITCH,                     /* arcs: what follows, by the first
+                                           byte */
     LLM_RXK_CAT,
     LLM_RXK_OR,
     LLM_RXK_AND,
-    LLM_RXK_COMPL,                      /* all byte strings but these */
+    LLM_RXK_COMPL,                      /* all byte strings that a does not
+                                           match */
     LLM_RXK_REPEAT,
-    LLM_RXK_RESIDUE                     /* digits behind a number of which
-                                           the residue is known */
+    LLM_RXK_RESIDUE                     /* further digits of a number, after
+                                           digits of known residue */
 } llm_rx_kind_t;
 
 #define LLM_RXF_NULLABLE  1             /* matches the empty text */
-#define LLM_RXF_PLAIN     2             /* neither AND nor COMPL inside:
+#define LLM_RXF_PLAIN     2             /* neither AND nor COMPL inside, so it
                                            matches something */
-#define LLM_RXF_FINITE    4             /* a finite number of texts */
+#define LLM_RXF_FINITE    4             /* matches a finite number of texts */
 
 typedef struct {
     uint8_t      kind;
     uint8_t      flags;
-    int8_t       level;                 /* 0: whole characters; k > 0: the
-                                           last k bytes of one first; -1: not
-                                           known to be UTF-8 */
+    int8_t       level;                 /* 0: whole characters; k > 0: first
+                                           the last k bytes of a character; -1:
+                                           not known to be UTF-8 */
     uint8_t      alive;                 /* llm_rx_alive_t */
     uint32_t     a;                     /* SWITCH: first arc; OR, AND: first
                                            kid; CAT, COMPL, REPEAT: a node;
-                                           RESIDUE: that so far, or the
-                                           modulus if there are no digits */
-    uint32_t     b;                     /* SWITCH, OR, AND: how many; CAT: a
-                                           node; REPEAT: min; RESIDUE: the
-                                           modulus */
-    uint32_t     c;                     /* REPEAT: max; RESIDUE: which */
+                                           RESIDUE: residue so far, or the
+                                           modulus if there are no digits yet */
+    uint32_t     b;                     /* SWITCH, OR, AND: number of arcs or
+                                           kids; CAT: a node; REPEAT: min;
+                                           RESIDUE: modulus */
+    uint32_t     c;                     /* REPEAT: max; RESIDUE: residue
+                                           wanted */
 } llm_rx_node_t;
 
 /* does a node match anything? */
@@ -53,12 +55,13 @@ typedef enum {
     LLM_RX_UNKNOWN = 0,
     LLM_RX_ALIVE,
     LLM_RX_DEAD,
-    LLM_RX_HARD,                        /* not decided within a small budget */
-    LLM_RX_UNDECIDED                    /* nor within the whole: counts as
-                                           dead */
+    LLM_RX_HARD,                        /* not decided within the first, small
+                                           budget */
+    LLM_RX_UNDECIDED                    /* not decided within the full budget
+                                           either: counts as dead */
 } llm_rx_alive_t;
 
-/* bytes from .. to; the arcs of a node are in order and apart */
+/* bytes from .. to; a node's arcs are in order and do not overlap */
 typedef struct {
     uint8_t      from;
     uint8_t      to;
@@ -71,25 +74,26 @@ struct llm_rx_pool_s {
     llm_vec(llm_rx_t)       kids;
     llm_table_t             table;
 
-    /* stacks for lists that are being made */
+    /* stack of lists that are being made */
     llm_vec(llm_rx_t)       tmp;
     llm_vec(llm_rx_arc_t)   tmp_arcs;
 
     uint32_t                max_nodes;
-    uint32_t                depth;      /* of merging switches */
+    uint32_t                depth;      /* depth of nested merges of switches */
     int                     failed;
     llm_rx_t                universe;   /* all byte strings */
 
-    /* called from time to time while expressions are made; nonzero: it is
-       stopped, and the pool has failed.  NULL: never */
+    /* called from time to time while expressions are made; nonzero: work
+       stops, and the pool has failed.  NULL: not called */
     int                   (*pause)(void *data);
     void                   *pause_data;
-    uint32_t                n_since;    /* what was done since */
+    uint32_t                n_since;    /* work since the last call of pause */
 
-    /* regex/walk.c: the derivatives by each byte, by node; NULL: not yet */
+    /* walk.c: a node's derivatives by byte; NULL: not computed yet */
     llm_vec(llm_rx_t *)     rows;
-    uint32_t                n_rows;     /* that are there */
-    llm_vec(uint32_t)       seen;       /* a search's number, by node */
+    uint32_t                n_rows;     /* rows that have been computed */
+    llm_vec(uint32_t)       seen;       /* number of the last search that saw
+                                           the node */
     uint32_t                search;
 };
 
@@ -108,15 +112,15 @@ llm_rx_nullable(const llm_rx_pool_t *p, llm_rx_t a)
 
 /* ---- regex/nodes.c ---- */
 
-/* a bit of work is done, about as much as making a node */
+/* counts a unit of work, about as much as making a node */
 void llm_rx_worked(llm_rx_pool_t *p);
 
-/* the number of a node; the arcs or kids of a new one are the last of their
-   array and are taken off if it is there already */
+/* returns the number of a node.  The arcs or kids of a new node are the last
+   of their array; they are removed if there is an equal node already */
 llm_rx_t llm_rx_intern(llm_rx_pool_t *p, llm_rx_node_t *x);
-/* puts a node into the table of numbers: LLM_OK, LLM_ERROR */
+/* puts a node into the table: LLM_OK, LLM_ERROR */
 int llm_rx_number(llm_rx_pool_t *p, llm_rx_t a);
-/* lists that are being made, from base on */
+/* lists that are being made, from index base on */
 void llm_rx_push(llm_rx_pool_t *p, llm_rx_t a);
 void llm_rx_push_arc(llm_rx_pool_t *p, uint32_t base, uint32_t from,
     uint32_t to, llm_rx_t next);
@@ -124,23 +128,25 @@ void llm_rx_sort(llm_rx_pool_t *p, uint32_t base);
 void llm_rx_flatten(llm_rx_pool_t *p, uint32_t base, llm_rx_kind_t kind);
 llm_rx_t llm_rx_make_list(llm_rx_pool_t *p, uint32_t base,
     llm_rx_kind_t kind);
-/* a node of arcs, in order and apart; the arcs are copied */
+/* a node with these arcs, which are in order and do not overlap; they are
+   copied */
 llm_rx_t llm_rx_switch(llm_rx_pool_t *p, const llm_rx_arc_t *arcs,
     uint32_t n, int nullable);
 llm_rx_t llm_rx_switch_tmp(llm_rx_pool_t *p, uint32_t base, int nullable);
 
 /* ---- regex.c ---- */
 
-/* of what was pushed since base, which is taken off */
+/* a node of what was pushed since base, which is popped */
 llm_rx_t llm_rx_or_list(llm_rx_pool_t *p, uint32_t base);
 llm_rx_t llm_rx_and_list(llm_rx_pool_t *p, uint32_t base);
 llm_rx_t llm_rx_compl(llm_rx_pool_t *p, llm_rx_t a);
-/* the residue so far is now, or there are no digits (now == m) */
+/* digits such that the number is r modulo m, if those so far are `now`; now ==
+   m: there are none yet */
 llm_rx_t llm_rx_residue_at(llm_rx_pool_t *p, uint32_t m, uint32_t r,
     uint32_t now);
 /* ---- regex/chars.c ---- */
 
-/* bytes of a character, first to last */
+/* ranges of a character's bytes, first to last */
 typedef struct {
     uint8_t      from[4];
     uint8_t      to[4];
@@ -155,13 +161,13 @@ uint32_t llm_rx_utf8(uint32_t from, uint32_t to, llm_rx_bytes_t *out);
 /* ---- regex/walk.c ---- */
 
 /*
- * The derivatives by each byte, LLM_RX_NONE where they match nothing; the
- * row is valid as long as the pool.  NULL: the pool has failed.
+ * A node's derivatives by byte; LLM_RX_NONE where nothing matches.  The row is
+ * valid as long as the pool.  NULL: the pool has failed.
  */
 const llm_rx_t *llm_rx_row(llm_rx_pool_t *p, llm_rx_t a);
-/* does a match anything, as far as that is decided? */
+/* does a match anything?  Undecided counts as no */
 int llm_rx_alive(llm_rx_pool_t *p, llm_rx_t a);
-/* was that asked, and not decided? */
+/* has that been asked, without a decision? */
 static inline int
 llm_rx_undecided(const llm_rx_pool_t *p, llm_rx_t a)
 {
@@ -172,7 +178,8 @@ llm_rx_undecided(const llm_rx_pool_t *p, llm_rx_t a)
 /* appends a shortest text that matches; LLM_ERROR: none was found */
 int llm_rx_example(llm_rx_pool_t *p, llm_rx_t a, llm_buf_t *out);
 
-/* is there a text with any beginning, as long as characters are whole? */
+/* can every beginning be continued to a match, as long as characters are
+   whole? */
 int llm_rx_is_open(const llm_rx_pool_t *p, llm_rx_t a);
 
 #endif /* LLM_REGEX_INTERNAL_H */

@@ -1,11 +1,11 @@
 /*
- * The nodes of expressions and their numbers: equal ones have the same; see
- * regex.h.
+ * Nodes of expressions and their numbers: equal nodes have the same number;
+ * see regex.h.
  */
 
 #include "engine/grammar/regex/internal.h"
 
-/* work between two pauses: some microseconds */
+/* units of work between two pauses, which take some microseconds */
 #define LLM_RX_PAUSE  64
 
 
@@ -80,8 +80,7 @@ llm_rx_fail(llm_rx_pool_t *p)
 
 
 /*
- * The number of a node.  The arcs or kids of a new one are the last of their
- * array; they are taken off if the node is there already.
+ * Counts a unit of work, and calls pause() from time to time.
  */
 
 void
@@ -208,7 +207,7 @@ llm_rx_compare(const void *a, const void *b)
 }
 
 
-/* the list from base on without repetitions, in order */
+/* sorts the list from base on and removes duplicates */
 
 void
 llm_rx_sort(llm_rx_pool_t *p, uint32_t base)
@@ -235,7 +234,7 @@ llm_rx_sort(llm_rx_pool_t *p, uint32_t base)
 }
 
 
-/* puts the kids of lists of this kind into the list itself */
+/* replaces lists of this kind in the list by their kids */
 
 void
 llm_rx_flatten(llm_rx_pool_t *p, uint32_t base, llm_rx_kind_t kind)
@@ -305,8 +304,8 @@ llm_rx_make_list(llm_rx_pool_t *p, uint32_t base, llm_rx_kind_t kind)
 
 /* ---- switches ---- */
 
-/* of what is first in a character, its level if this byte is followed by
-   something of level next */
+/* the level of the character that begins with this arc, if something of level
+   `next` follows */
 
 static int
 llm_rx_level(const llm_rx_arc_t *arc, int next)

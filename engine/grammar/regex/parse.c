@@ -1,5 +1,5 @@
 /*
- * Reads patterns; see regex.h for what they are.  A part without anchors and
+ * Reads patterns; see regex.h for their syntax.  A part without anchors and
  * look-aheads becomes an expression at once.
  */
 
@@ -40,7 +40,7 @@ llm_rxs_is_plain(const llm_rxs_t *s, uint32_t node)
 }
 
 
-/* a list of parts: one expression if all are plain */
+/* makes a part of a list: one expression if all parts are plain */
 
 static uint32_t
 llm_rxs_list(llm_rxs_t *s, llm_rxp_kind_t kind, const uint32_t *kids,
@@ -88,7 +88,7 @@ llm_rxs_list(llm_rxs_t *s, llm_rxp_kind_t kind, const uint32_t *kids,
 
 /* ---- quantifiers ---- */
 
-/* digits, at most NO_MAX - 1; LLM_ABSENT: there are none */
+/* reads digits, at most NO_MAX - 1; LLM_ABSENT: there are none */
 
 static int
 llm_rxs_number(llm_rxs_t *s, uint32_t *n)
@@ -109,7 +109,7 @@ llm_rxs_number(llm_rxs_t *s, uint32_t *n)
 }
 
 
-/* {n}, {n,}, {n,m}, {,m}; a brace that begins none of them is a character */
+/* reads {n}, {n,}, {n,m} or {,m}; any other brace is a character */
 
 static int
 llm_rxs_braces(llm_rxs_t *s, uint32_t *min, uint32_t *max)
@@ -194,7 +194,8 @@ llm_rxs_repeat(llm_rxs_t *s, uint32_t *node)
         return 1;
     }
 
-    /* a lazy one matches the same texts, a possessive one fewer */
+    /* a lazy repetition matches the same texts; a possessive one would match
+       fewer */
 
     if (!llm_rxs_skip(s, "?") && llm_rxs_peek(s) == '+') {
         (void) llm_rxs_fail(s, "possessive repetitions are not supported");
@@ -226,7 +227,7 @@ llm_rxs_repeat(llm_rxs_t *s, uint32_t *node)
 
 /* ---- groups ---- */
 
-/* i, s, m, a, u, -; LLM_ERROR */
+/* reads flags: i, s, m, a, u, -; LLM_ERROR */
 
 static int
 llm_rxs_flags(llm_rxs_t *s)
@@ -281,7 +282,7 @@ llm_rxs_name(llm_rxs_t *s)
 }
 
 
-/* what is behind "(?", up to the group's inside; *kind is PLAIN for a usual
+/* reads what follows "(?" up to the group's inside; *kind is PLAIN for a usual
    group.  LLM_END: there is no inside */
 
 static int
@@ -327,7 +328,7 @@ llm_rxs_group_head(llm_rxs_t *s, llm_rxp_kind_t *kind)
 }
 
 
-/* behind a "("; flags that are set in a group end with it, those of "(?i)"
+/* reads what follows "("; flags set in a group end with it, flags of "(?i)"
    with the group around it */
 
 static uint32_t
@@ -379,7 +380,7 @@ llm_rxs_group(llm_rxs_t *s)
 
 /* ---- atoms ---- */
 
-/* one character, in the cases that the flags ask for */
+/* one character, in both cases if the flags ask for that */
 
 static llm_rx_t
 llm_rxs_one(llm_rxs_t *s, uint32_t cp)
@@ -423,7 +424,7 @@ llm_rxs_dot(llm_rxs_t *s)
 }
 
 
-/* behind a backslash */
+/* reads what follows a backslash */
 
 static uint32_t
 llm_rxs_escape_part(llm_rxs_t *s)

@@ -13,9 +13,10 @@
 
 typedef enum {
     LLM_RXP_PLAIN = 0,                  /* an expression */
-    LLM_RXP_CAT,                        /* kids from first on, count */
+    LLM_RXP_CAT,                        /* kids from first on; count: how
+                                           many */
     LLM_RXP_ALT,
-    LLM_RXP_REPEAT,                     /* the kid first, min, max */
+    LLM_RXP_REPEAT,                     /* the kid `first`, min to max times */
     LLM_RXP_START,                      /* ^ */
     LLM_RXP_END,                        /* $ */
     LLM_RXP_WORD,                       /* \b */
@@ -39,13 +40,14 @@ typedef struct {
     llm_vec(uint32_t)        kids;
 } llm_rxp_t;
 
-/* an unrolled repetition of what has anchors inside, at most */
+/* most copies of a repeated part with anchors inside */
 #define LLM_RXP_MAX_UNROLL  64
 
 /* ---- regex/anchors.c ---- */
 
 /*
- * The texts that the pattern matches; NULL, or what cannot be done.
+ * Makes *rx, the texts that the pattern matches; returns NULL, or what is not
+ * supported.
  */
 const char *llm_rxp_compile(llm_rxp_t *t, uint32_t root, int mode,
     llm_rx_t *rx);

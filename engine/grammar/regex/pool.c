@@ -1,13 +1,13 @@
 /*
- * A pool of expressions from its constants to its end; see regex.h.
+ * Makes and frees pools of expressions; see regex.h.
  */
 
 #include "engine/grammar/regex/internal.h"
 
 
 /*
- * The node that was made last gets the number of a constant; its place is
- * free again
+ * Gives the node that was made last the number of a constant; its own number
+ * is free again.
  */
 
 static void

@@ -1,16 +1,16 @@
 /*
- * Expressions in the simplest form that is cheap to find; see regex.h.
- * Alternatives and intersections are sorted lists without lists of their kind
- * inside, and alternatives that are told apart by their next byte are one
- * SWITCH: so the derivatives of an expression are few, and many that mean the
- * same are the same node.
+ * Makes expressions in the simplest form that is cheap to find; see regex.h.
+ * Alternatives and intersections are sorted lists without lists of their own
+ * kind inside, and alternatives that differ in their next byte are one SWITCH.
+ * So an expression has few derivatives, and many with the same meaning are the
+ * same node.
  */
 
 #include "engine/grammar/regex/internal.h"
 
-/* deeper common beginnings of two literals are not merged */
+/* longest common beginning of two literals that is merged */
 #define LLM_RX_MAX_MERGE  512
-/* alternatives among which equal endings are looked for */
+/* most alternatives among which equal endings are looked for */
 #define LLM_RX_MAX_TAILS  160
 
 
@@ -21,7 +21,7 @@ llm_rx_sum(uint32_t a, uint32_t b)
 }
 
 
-/* with or without the empty text */
+/* a, with or without the empty text */
 
 static llm_rx_t
 llm_rx_set_nullable(llm_rx_pool_t *p, llm_rx_t a, int nullable)
@@ -41,7 +41,7 @@ llm_rx_set_nullable(llm_rx_pool_t *p, llm_rx_t a, int nullable)
 }
 
 
-/* the arc at byte or the first behind it: its start, end and what follows;
+/* the arc at byte, or the first one after it: its start, end and what follows;
    a gap is an arc to NONE */
 
 static llm_rx_t
@@ -72,7 +72,8 @@ llm_rx_arc_at(const llm_rx_pool_t *p, const llm_rx_node_t *x, uint32_t *i,
 }
 
 
-/* two switches as one, with what either or both allow */
+/* merges two switches into one, with what either or, if both is set, both
+   allow */
 
 static llm_rx_t
 llm_rx_merge(llm_rx_pool_t *p, llm_rx_t a, llm_rx_t b, int both)
@@ -106,7 +107,7 @@ llm_rx_merge(llm_rx_pool_t *p, llm_rx_t a, llm_rx_t b, int both)
 }
 
 
-/* all switches of the list as one, which is pushed */
+/* merges all switches of the list into one, which is pushed */
 
 static void
 llm_rx_merge_switches(llm_rx_pool_t *p, uint32_t base, int both)
@@ -132,7 +133,7 @@ llm_rx_merge_switches(llm_rx_pool_t *p, uint32_t base, int both)
             all = llm_rx_merge(p, all, p->tmp.data[i], both);
 
             if (all == LLM_RX_NONE) {
-                /* an intersection, and no text is in both */
+                /* an intersection that no text is in */
                 p->tmp.n = base;
                 llm_rx_push(p, LLM_RX_NONE);
                 return;
@@ -150,7 +151,7 @@ llm_rx_merge_switches(llm_rx_pool_t *p, uint32_t base, int both)
 
 /* ---- alternatives ---- */
 
-/* takes off what the rest of the alternatives has anyway */
+/* removes alternatives that the others contain */
 
 static void
 llm_rx_or_drop(llm_rx_pool_t *p, uint32_t base)
@@ -203,7 +204,7 @@ llm_rx_or_drop(llm_rx_pool_t *p, uint32_t base)
         return;
     }
 
-    /* a switch carries the empty text along */
+    /* a switch can take over the empty text */
 
     for (i = base; i < n; i++) {
         if (llm_rx_node(p, p->tmp.data[i])->kind == LLM_RXK_SWITCH) {
@@ -217,7 +218,7 @@ llm_rx_or_drop(llm_rx_pool_t *p, uint32_t base)
 }
 
 
-/* XZ | YZ is (X|Y)Z */
+/* turns XZ | YZ into (X|Y)Z */
 
 static void
 llm_rx_or_tails(llm_rx_pool_t *p, uint32_t base)
@@ -263,8 +264,8 @@ llm_rx_or_tails(llm_rx_pool_t *p, uint32_t base)
 }
 
 
-/* X{a,b} | X{c,d} is X{a,d} where they overlap: counters of a repetition that
-   a text has entered several times do not multiply */
+/* turns X{a,b} | X{c,d} into X{a,d} where they overlap, so that the counters
+   of a repetition that a text can enter in several ways do not multiply */
 
 static void
 llm_rx_or_repeats(llm_rx_pool_t *p, uint32_t base)
@@ -353,7 +354,7 @@ llm_rx_or(llm_rx_pool_t *p, llm_rx_t a, llm_rx_t b)
 
 /* ---- intersections ---- */
 
-/* complements become the complement of an alternative */
+/* turns complements into the complement of an alternative */
 
 static void
 llm_rx_and_compl(llm_rx_pool_t *p, uint32_t base)
@@ -385,7 +386,7 @@ llm_rx_and_compl(llm_rx_pool_t *p, uint32_t base)
 }
 
 
-/* X{a,b} of characters and X{c,d} are X{max(a,c),min(b,d)} */
+/* turns X{a,b} of characters and X{c,d} into X{max(a,c),min(b,d)} */
 
 static void
 llm_rx_and_lengths(llm_rx_pool_t *p, uint32_t base)
@@ -418,7 +419,7 @@ llm_rx_and_lengths(llm_rx_pool_t *p, uint32_t base)
 }
 
 
-/* takes off what says nothing; LLM_RX_NONE alone where nothing is left */
+/* removes what has no effect; leaves LLM_RX_NONE alone if nothing can match */
 
 static void
 llm_rx_and_drop(llm_rx_pool_t *p, uint32_t base)
@@ -549,7 +550,7 @@ llm_rx_not(llm_rx_pool_t *p, llm_rx_t a)
 
     x = llm_rx_node(p, a);
 
-    /* what is "not b" itself becomes b again */
+    /* the complement of "not b" is b */
 
     if (x->kind == LLM_RXK_AND && x->b == 2) {
         b = p->kids.data[x->a] == LLM_RX_TEXT ? p->kids.data[x->a + 1]
@@ -567,8 +568,8 @@ llm_rx_not(llm_rx_pool_t *p, llm_rx_t a)
 /* ---- sequences ---- */
 
 /*
- * Two neighbours as one, if they repeat the same: X{a,b}X{c,d}, X X{c,d} or
- * X{a,b}X; else LLM_RX_NONE
+ * Joins two neighbours that repeat the same: X{a,b}X{c,d}, X X{c,d} or
+ * X{a,b}X; otherwise returns LLM_RX_NONE.
  */
 
 static llm_rx_t
@@ -596,7 +597,7 @@ llm_rx_join(llm_rx_pool_t *p, llm_rx_t a, llm_rx_t b)
 }
 
 
-/* a is no sequence itself */
+/* a is not a sequence */
 
 static llm_rx_t
 llm_rx_cat2(llm_rx_pool_t *p, llm_rx_t a, llm_rx_t b)
@@ -661,7 +662,7 @@ llm_rx_cat(llm_rx_pool_t *p, llm_rx_t a, llm_rx_t b)
 }
 
 
-/* a without the empty text where that is easy: a? repeated is a repeated */
+/* a without the empty text where that is easy: a?  repeated is a repeated */
 
 static llm_rx_t
 llm_rx_strip(llm_rx_pool_t *p, llm_rx_t a)
@@ -723,7 +724,7 @@ llm_rx_repeat(llm_rx_pool_t *p, llm_rx_t a, uint32_t min, uint32_t max)
 
     y = *llm_rx_node(p, a);
 
-    /* X* and X+ repeated are X* and X{min,} */
+    /* X* repeated is X*, X+ repeated is X{min,} */
 
     if (y.kind == LLM_RXK_REPEAT && y.c == LLM_RX_NO_MAX && y.b <= 1) {
         return llm_rx_repeat(p, y.a, min, LLM_RX_NO_MAX);

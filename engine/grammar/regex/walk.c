@@ -1,14 +1,14 @@
 /*
- * Derivatives of expressions: what must follow after a byte, whether
- * anything can follow at all, whether a text matches; see regex.h.
+ * Derivatives of expressions: what must follow a byte, whether anything can
+ * follow at all, whether a text matches; see regex.h.
  */
 
 #include "engine/grammar/regex/internal.h"
 
-/* derivatives for one question of whether an expression matches anything */
+/* most derivatives computed to decide whether an expression matches anything */
 #define LLM_RX_BUDGET  20000
 
-/* a mark for each byte at which what follows may change */
+/* marks the bytes at which what follows may change */
 typedef struct {
     uint8_t      at[257];
 } llm_rx_cuts_t;
@@ -43,7 +43,8 @@ llm_rx_arc(const llm_rx_pool_t *p, const llm_rx_node_t *x, uint8_t byte)
 }
 
 
-/* of XY: what follows X, and where X may be empty what follows Y, and so on */
+/* for XY: what follows in X and, if X may be empty, what follows in Y, and so
+   on */
 
 static llm_rx_t
 llm_rx_derive_cat(llm_rx_pool_t *p, llm_rx_t a, uint8_t byte)
@@ -207,7 +208,7 @@ llm_rx_cut(const llm_rx_pool_t *p, llm_rx_t a, llm_rx_cuts_t *cuts)
 
 /* ---- is there a text that matches? ---- */
 
-/* a node that a search has come to, from where, and by which byte */
+/* a node that a search has reached, from which step, and by which byte */
 typedef struct {
     llm_rx_t     a;
     uint32_t     from;
@@ -252,9 +253,9 @@ llm_rx_step_to(llm_rx_pool_t *p, llm_rx_steps_t *s, llm_rx_t a, uint32_t from,
 
 
 /*
- * Breadth first.  When a text is found, all on the way to it are known to
- * match something: a state that was called alive always has a next one that
- * is called so, too.
+ * Searches breadth first.  When a text is found, all nodes on its way are
+ * known to match something.  So a state that was called alive always has a
+ * next state that is called alive, too.
  */
 
 static llm_rx_alive_t
@@ -438,7 +439,7 @@ llm_rx_matches(llm_rx_pool_t *p, llm_rx_t a, const char *text, size_t len)
 
 /* ---- an example ---- */
 
-/* the bytes on the way to step i */
+/* appends the bytes on the way to step i */
 
 static int
 llm_rx_spell(const llm_rx_steps_t *s, uint32_t i, llm_buf_t *out)
@@ -468,8 +469,8 @@ llm_rx_spell(const llm_rx_steps_t *s, uint32_t i, llm_buf_t *out)
 }
 
 
-/* as llm_rx_step_to(); rows search themselves, so this one needs marks of its
-   own */
+/* as llm_rx_step_to(), but with marks of its own, because computing rows
+   starts searches, too */
 
 static int
 llm_rx_example_step(llm_rx_steps_t *s, llm_table_t *seen, llm_rx_t a,
@@ -548,9 +549,9 @@ llm_rx_example(llm_rx_pool_t *p, llm_rx_t a, llm_buf_t *out)
 /* ---- open expressions ---- */
 
 /*
- * Whatever whole characters a text begins with, it can be continued to one
- * that matches: any text, any text before something, all texts but a finite
- * number.
+ * Can every text of whole characters be continued to one that matches?  That
+ * is certain for any text, for any text before something else, and for all
+ * texts but a finite number.
  */
 
 int
