@@ -1,5 +1,5 @@
 /*
- * Keywords that are made of other schemas, as branches.
+ * Keywords that consist of other schemas, turned into branches.
  */
 
 #include "engine/grammar/schema/internal.h"
@@ -54,9 +54,9 @@ llm_schema_all_of(llm_schema_t *s, llm_schema_branch_t *b,
 
 
 /*
- * Below a schema with unevaluated... it matters which alternatives hold
- * together, so there each choice of several is a branch, too: to hold for
- * more can only allow more.
+ * Below a schema with an unevaluated... keyword it matters which alternatives
+ * hold together, so each combination of several is a branch, too: additional
+ * alternatives can only allow more.
  */
 
 int
@@ -114,8 +114,8 @@ llm_schema_any_of(llm_schema_t *s, llm_schema_branch_t *b,
 }
 
 
-/* one of the schemas and none of the others; those that cannot hold together
-   with it need not be negated */
+/* one of the schemas holds and the others do not; schemas that cannot hold
+   together with the one need not be negated */
 
 int
 llm_schema_one_of(llm_schema_t *s, llm_schema_branch_t *b,
@@ -213,7 +213,7 @@ llm_schema_if(llm_schema_t *s, llm_schema_branch_t *b,
 }
 
 
-/* what key needs: the names of an array, or a schema */
+/* applies what key needs: the names in an array, or a schema */
 
 static int
 llm_schema_need(llm_schema_t *s, llm_schema_branch_t *b, llm_str_t key,
@@ -241,8 +241,8 @@ llm_schema_need(llm_schema_t *s, llm_schema_branch_t *b, llm_str_t key,
 }
 
 
-/* "dependencies", "dependentRequired", "dependentSchemas": one member after
-   the other, the rest waits in t->item */
+/* "dependencies", "dependentRequired", "dependentSchemas": applies one member;
+   the next one is in t->item */
 
 int
 llm_schema_depend(llm_schema_t *s, llm_schema_branch_t *b,

@@ -1,17 +1,20 @@
 /*
- * Arrays: what the atoms of a branch ask of each position, and of some item.
+ * Arrays: what the atoms of a branch require of the item at each position, and
+ * of some item.
  *
- * A plan has a set for each position of a prefix and one for all behind it.
+ * A plan has a set for each position of a prefix, and one for all later
+ * positions.
  */
 
 #include "engine/grammar/schema/internal.h"
 
 
 #define LLM_SCHEMA_MAX_PREFIX  4096
-#define LLM_SCHEMA_BEHIND      UINT32_MAX       /* a position */
+#define LLM_SCHEMA_BEHIND      UINT32_MAX       /* stands for all positions
+                                                   after the prefix */
 
 
-/* how many positions an atom names */
+/* the number of positions that an atom names */
 
 static uint32_t
 llm_schema_prefix(const llm_schema_atom_t *a)
@@ -57,7 +60,7 @@ llm_schema_nth(const llm_flat_t *v, uint32_t n)
 }
 
 
-/* what one atom asks of the item at a position: a schema, or NULL */
+/* what one atom requires of the item at a position: a schema, or NULL */
 
 static const llm_flat_t *
 llm_schema_at(const llm_schema_t *s, const llm_schema_atom_t *a, uint32_t at)
@@ -92,7 +95,7 @@ llm_schema_at(const llm_schema_t *s, const llm_schema_atom_t *a, uint32_t at)
 }
 
 
-/* is the item at a position evaluated by a schema below that of u? */
+/* does a schema below that of u evaluate the item at this position? */
 
 static int
 llm_schema_evaluated(llm_schema_t *s, const llm_schema_branch_t *b,
@@ -180,7 +183,7 @@ llm_schema_array_count(llm_schema_t *s, const llm_schema_atom_t *a,
 }
 
 
-/* "contains": takes the place of p->some where that is needed */
+/* handles "contains"; where an item is required, sets p->some */
 
 static int
 llm_schema_contains(llm_schema_t *s, const llm_schema_atom_t *a,
@@ -342,7 +345,7 @@ llm_schema_array_plan(llm_schema_t *s, const llm_schema_branch_t *b,
 }
 
 
-/* an item that is asked for may be one of the prefix */
+/* the branches in which a required item is one of the prefix */
 
 static int
 llm_schema_array_split(llm_schema_t *s, const llm_schema_branch_t *b,

@@ -1,8 +1,8 @@
 /*
- * Branches: adding an atom, a thing to do, or a copy of a branch.
+ * Branches: adding an atom, a task, or a copy of a branch.
  *
- * Atoms and things to do are lists that are shared between copies and never
- * changed; what is added is in front.
+ * Atoms and tasks (llm_schema_todo_t) are in lists that copies share and that
+ * are never changed; new ones are put in front.
  */
 
 #include "engine/grammar/schema/internal.h"
@@ -27,7 +27,7 @@ llm_schema_atom(llm_schema_t *s, llm_schema_branch_t *b,
 }
 
 
-/* a property that must be there; item, if not NULL, is its value */
+/* a property must exist; item is its value unless NULL */
 
 int
 llm_schema_has(llm_schema_t *s, llm_schema_branch_t *b, llm_str_t key,
@@ -58,7 +58,7 @@ llm_schema_lacks(llm_schema_t *s, llm_schema_branch_t *b, llm_str_t key)
 }
 
 
-/* one of the minimum or maximum keywords of properties or items */
+/* adds a minimum or a maximum of properties or items */
 
 int
 llm_schema_bound(llm_schema_t *s, llm_schema_branch_t *b,
@@ -107,7 +107,7 @@ llm_schema_todo(llm_schema_t *s, llm_schema_branch_t *b,
 }
 
 
-/* leaves only the types that v names, or only the others */
+/* leaves only the types that v names or, negated, only the others */
 
 int
 llm_schema_type(llm_schema_t *s, llm_schema_branch_t *b,
@@ -158,7 +158,7 @@ llm_schema_type(llm_schema_t *s, llm_schema_branch_t *b,
 }
 
 
-/* adds a branch to those that are to be gone on with */
+/* adds a copy of b to the branches that are not fully expanded */
 
 int
 llm_schema_fork(llm_schema_t *s, const llm_schema_branch_t *b,
@@ -196,7 +196,7 @@ llm_schema_keep(llm_schema_t *s, const llm_schema_branch_t *b,
 }
 
 
-/* a copy of b that has to take in one more item */
+/* adds a copy of b with one more item to expand */
 
 int
 llm_schema_fork_item(llm_schema_t *s, const llm_schema_branch_t *b,
@@ -231,7 +231,7 @@ llm_schema_fork_atom(llm_schema_t *s, const llm_schema_branch_t *b,
 }
 
 
-/* is the atom of a schema below the one that the scope is of? */
+/* is the atom's schema below the schema of the scope? */
 
 int
 llm_schema_in_scope(const llm_schema_atom_t *a,

@@ -1,12 +1,12 @@
 /*
- * The node of a set: that of its branches, and those of the sets that these
- * refer to, one after the other, from a list.
+ * Builds the node of a set, which is that of its branches, and then the nodes
+ * of the sets that these refer to, one after another, from a list.
  */
 
 #include "engine/grammar/schema/internal.h"
 
 
-/* what a branch allows: texts and strings are collected over all of them */
+/* what the branches allow; texts and strings of all branches are collected */
 
 typedef struct {
     uint32_t             types;
@@ -61,7 +61,7 @@ llm_schema_branch(llm_schema_t *s, llm_schema_branch_t *b,
 }
 
 
-/* the strings without quotes, those that the end is not in */
+/* the strings without quotes that do not contain the end */
 
 static llm_gn_t
 llm_schema_bare(llm_schema_t *s, const llm_schema_parts_t *p)
@@ -158,7 +158,7 @@ llm_schema_build(llm_schema_t *s, llm_schema_set_t set, llm_str_t end,
 }
 
 
-/* the sets that have a node and are not built */
+/* builds the sets that have a node but are not built yet */
 
 int
 llm_schema_build_all(llm_schema_t *s)

@@ -1,37 +1,41 @@
 /*
- * Schemas as OpenAI's strict mode wants them: an object has no other properties
- * than those that it names.  There a schema must say so itself; where it says
- * nothing, it gets additionalProperties false.
+ * Schemas as OpenAI's strict mode wants them: an object has no other
+ * properties than those that it names.  In strict mode a schema must say so
+ * itself; here additionalProperties false is added if it says nothing about
+ * other properties.
  *
- * What several schemas say of one object together (allOf, not, if ..., a
- * reference or an anyOf beside properties or each other, patterns beside
- * names) cannot be closed one by one: each would forbid what the others name.
- * Strict mode has none of these.  If there is one anywhere, only the outermost
- * object is closed.
+ * If several schemas describe the same object together (allOf, not, if ..., a
+ * reference or an anyOf together with properties or with each other, patterns
+ * together with names), they cannot be closed one by one: each would forbid
+ * what the others name.  Strict mode does not allow such schemas.  If there is
+ * one anywhere, only the outermost object is closed.
  *
- * An object that must have more than the properties that it names says
- * something of others, too.
+ * An object that must have more properties than it names describes other
+ * properties, too, so it stays open.
  */
 
 #include "engine/grammar/grammar.h"
 
-/* what a keyword's value is */
+/* form of a keyword's value */
 typedef enum {
     LLM_CLOSE_OTHER = 0,
-    LLM_CLOSE_SCHEMAS,                  /* a schema, or a list of them */
-    LLM_CLOSE_NAMED,                    /* an object of schemas */
-    LLM_CLOSE_CHOICE,                   /* a list of schemas, of which each says
-                                           all, if there is nothing else */
-    LLM_CLOSE_SHARED,                   /* it says more of the same object */
+    LLM_CLOSE_SCHEMAS,                  /* a schema, or a list of schemas */
+    LLM_CLOSE_NAMED,                    /* an object of schemas by name */
+    LLM_CLOSE_CHOICE,                   /* a list of schemas, each of which
+                                           describes the whole value if there
+                                           are no other keywords */
+    LLM_CLOSE_SHARED,                   /* a further description of the same
+                                           object */
     LLM_CLOSE_ASIDE                     /* the same, but it names no properties
-                                           that an object may have */
+                                           that the object may have */
 } llm_close_kind_t;
 
 typedef struct {
     llm_buf_t                 *out;
     int                        deep;
-    int                        shared;  /* several schemas are of one object */
-    uint32_t                   n;       /* objects closed */
+    int                        shared;  /* 1: several schemas describe one
+                                           object */
+    uint32_t                   n;       /* number of objects closed */
 } llm_close_t;
 
 
@@ -93,7 +97,7 @@ llm_close_compare(const void *a, const void *b)
 }
 
 
-/* are all strings of a list among these names, which are sorted? */
+/* are all strings of a list among these sorted names? */
 
 static int
 llm_close_has_all(const llm_str_t *names, uint32_t n, const llm_flat_t *list)
@@ -123,7 +127,7 @@ llm_close_has_all(const llm_str_t *names, uint32_t n, const llm_flat_t *list)
 }
 
 
-/* must an object have other properties than those that are named? */
+/* must an object have properties other than the named ones? */
 
 static int
 llm_close_asks_more(const llm_flat_t *v, const llm_flat_t *properties)
@@ -170,7 +174,7 @@ llm_close_asks_more(const llm_flat_t *v, const llm_flat_t *properties)
 }
 
 
-/* does it name properties, and say nothing of others? */
+/* does the schema name properties, and say nothing about others? */
 
 static int
 llm_close_is_open(const llm_flat_t *v)
@@ -202,8 +206,9 @@ llm_close_is_open(const llm_flat_t *v)
 }
 
 
-/* several schemas of one object, though each keyword alone is none: choices
-   beside others, and patterns that a name or another one may match, too */
+/* do several schemas describe one object, though none of their keywords does
+   by itself: choices with other keywords, and patterns that may match a name
+   or another pattern's keys? */
 
 static int
 llm_close_is_shared(const llm_flat_t *v)

@@ -1,10 +1,11 @@
 /*
- * The texts of numbers: those that are equal to a decimal, above or below it.
+ * The texts of numbers that are equal to a decimal, above or below it.
  *
- * A number without an exponent is compared exactly, digit by digit.  One with
- * an exponent is accepted where its value does not matter, and beside bounds
- * in its normal form (one digit that is not 0, then the fraction, as Python
- * and JavaScript write it), for which bounds are exact, too.
+ * A number without an exponent is compared exactly, digit by digit.  A number
+ * with an exponent is accepted in any form where its value does not matter.
+ * Where there are bounds it must be in its normal form (one digit that is not
+ * 0, then the fraction, as Python and JavaScript write it), for which bounds
+ * are exact, too.
  */
 
 #include "engine/grammar/schema/decimal.h"
@@ -14,21 +15,22 @@
 #include <stdio.h>
 
 
-/* Exponents end where doubles do: what is beyond would be read as no number,
-   or as 0.  EXP is for any number before it, LONE for one digit and its
-   fraction. */
+/* Exponents are bounded by what doubles hold: a larger one would be read as no
+   number, a smaller one as 0.  EXP is for any number before it, LONE for one
+   digit and its fraction. */
 #define NAT       "(?:0|[1-9][0-9]{0,39})"
 #define LARGE     "(?:0|[1-9][0-9]{0,61})"
 #define FRACTION  "(?:\\.[0-9]{1,20})?"
 #define EXP       "[eE][+-]?0?[0-9]{1,2}"
 #define HUNDREDS  "[12][0-9]{2}|30[0-7]"
 #define LONE      "[1-9]" FRACTION "[eE][+-]?(?:0{0,2}[0-9]{1,2}|" HUNDREDS ")"
-#define SIZE      400                   /* digits of a number written out */
+#define SIZE      400                   /* most digits of a number written
+                                           out */
 
 typedef struct {
     char         whole[SIZE];
-    char         part[SIZE];            /* without zeros at the end */
-    int          exp;                   /* of the normal form */
+    char         part[SIZE];            /* digits without zeros at the end */
+    int          exp;                   /* exponent of the normal form */
     char         lead[2];
     char         rest[64];
 } llm_schema_written_t;
@@ -72,7 +74,7 @@ llm_schema_numbers_rx(llm_schema_t *s, int i)
 }
 
 
-/* text: digits with a point behind the first of them, or whole */
+/* text: digits, with a point after the first one unless whole */
 
 static void
 llm_schema_dec_text(const char *text, int whole, int exp, llm_schema_dec_t *d)
@@ -113,7 +115,7 @@ llm_schema_dec_text(const char *text, int whole, int exp, llm_schema_dec_t *d)
 }
 
 
-/* the shortest decimal that reads as the number */
+/* the shortest decimal that is read as this number */
 
 static void
 llm_schema_dec_double(double v, llm_schema_dec_t *d)
@@ -161,8 +163,9 @@ llm_schema_dec(const llm_flat_t *v, llm_schema_dec_t *d)
 }
 
 
-/* the double next to d, and whether it is below d (-1), the same, or above.
-   Only integers are given with more digits than doubles have */
+/* stores the double nearest to d, and returns whether it is below d (-1),
+   equal or above.  Only integers are given with more digits than doubles
+   have */
 
 static int
 llm_schema_dec_nearest(const llm_schema_dec_t *d, double *v)
@@ -186,9 +189,9 @@ llm_schema_dec_nearest(const llm_schema_dec_t *d, double *v)
 
 
 /*
- * What has a point or an exponent is read as a double, which may be on the
- * other side of a bound.  Moves the bound to one that doubles hold; 0: it is
- * one, or 0.
+ * A number with a point or an exponent is read as a double, which may be on
+ * the other side of a bound.  Moves the bound to one that a double can hold;
+ * returns 0 if it is such a bound already, or 0.
  */
 
 int
@@ -231,7 +234,7 @@ llm_schema_dec_cmp(const llm_schema_dec_t *a, const llm_schema_dec_t *b)
 }
 
 
-/* without the sign */
+/* the ways to write d, without sign */
 
 static void
 llm_schema_write(const llm_schema_dec_t *d, llm_schema_written_t *w)
@@ -294,8 +297,8 @@ llm_schema_text(llm_schema_t *s, const char *text)
 }
 
 
-/* whole numbers of at most so many digits above (most 0: of more than usual
-   only if the digits are), or any below, that of the digits */
+/* whole numbers above `digits` with at most `most` digits (0: the usual
+   number, or as many as `digits` if these are more), or below it */
 
 static llm_rx_t
 llm_schema_whole(llm_schema_t *s, const char *digits, int above, int most)
@@ -329,7 +332,7 @@ llm_schema_whole(llm_schema_t *s, const char *digits, int above, int most)
             return rx;
         }
 
-        /* digits is "0" or does not begin with 0 */
+        /* digits are "0" or do not begin with 0 */
         other = llm_rx_cat(s->pool, llm_schema_digits(s, '1', '9', 1, 1),
                            llm_schema_digits(s, '0', '9', (uint32_t) len,
                                              (uint32_t) most - 1));
@@ -349,7 +352,8 @@ llm_schema_whole(llm_schema_t *s, const char *digits, int above, int most)
 }
 
 
-/* fractions, with their dot or empty, above or below .PART; equal: or it */
+/* fractions above or below .PART, with their dot or empty; equal: .PART is
+   included */
 
 static llm_rx_t
 llm_schema_part(llm_schema_t *s, const char *part, int above, int equal)
@@ -361,7 +365,7 @@ llm_schema_part(llm_schema_t *s, const char *part, int above, int equal)
     any = llm_schema_digits(s, '0', '9', 0, LLM_SCHEMA_PART);
     zeros = llm_schema_digits(s, '0', '0', 0, LLM_SCHEMA_PART);
 
-    /* behind all digits of part; a dot needs at least one */
+    /* after all digits of part; a dot needs at least one digit */
 
     if (above && !equal) {
         rx = llm_schema_cat3(s, zeros, llm_schema_digits(s, '1', '9', 1, 1),
@@ -387,7 +391,7 @@ llm_schema_part(llm_schema_t *s, const char *part, int above, int equal)
 
     rx = llm_rx_cat(s->pool, llm_schema_text(s, "."), rx);
 
-    /* no fraction at all */
+    /* the empty fraction */
 
     if (len == 0 ? equal : !above) {
         rx = llm_rx_or(s->pool, rx, LLM_RX_EMPTY);
@@ -397,7 +401,7 @@ llm_schema_part(llm_schema_t *s, const char *part, int above, int equal)
 }
 
 
-/* exponents, with the e, that are above, equal to or below exp */
+/* exponents, including the e, that are above, equal to or below exp */
 
 llm_rx_t
 llm_schema_exponent(llm_schema_t *s, int exp, int side)
@@ -456,7 +460,7 @@ llm_schema_exponent(llm_schema_t *s, int exp, int side)
 }
 
 
-/* numbers without a sign above or below d, which is above 0 */
+/* unsigned numbers above or below d, which is greater than 0 */
 
 static llm_rx_t
 llm_schema_beyond(llm_schema_t *s, const llm_schema_dec_t *d, int above,
@@ -478,7 +482,7 @@ llm_schema_beyond(llm_schema_t *s, const llm_schema_dec_t *d, int above,
                    llm_rx_cat(s->pool, llm_schema_text(s, w.whole),
                               llm_schema_part(s, w.part, above, equal)));
 
-    /* the normal form with an exponent */
+    /* normal form with an exponent */
 
     lead = above ? llm_schema_digits(s, w.lead[0] + 1, '9', 1, 1)
                  : llm_schema_digits(s, '1', w.lead[0] - 1, 1, 1);
@@ -498,7 +502,7 @@ llm_schema_beyond(llm_schema_t *s, const llm_schema_dec_t *d, int above,
 }
 
 
-/* the texts behind a "+" or "-" whose number is in the range */
+/* texts after the sign of numbers in the range */
 
 llm_rx_t
 llm_schema_side(llm_schema_t *s, const llm_schema_range_t *r)
@@ -536,8 +540,8 @@ llm_schema_side(llm_schema_t *s, const llm_schema_range_t *r)
 }
 
 
-/* the fraction .PART, and zeros; of none, one zero is enough if not all
-   writings are asked for */
+/* the fraction .PART and more zeros; without digits one zero is enough, unless
+   all writings are asked for */
 
 static llm_rx_t
 llm_schema_same_part(llm_schema_t *s, const char *part, int all)
@@ -555,9 +559,9 @@ llm_schema_same_part(llm_schema_t *s, const char *part, int all)
 }
 
 
-/* the writings of a number: all that the other expressions know, or those
-   that people and programs use; of one that doubles do not hold only that
-   without point and exponent */
+/* the writings of a number: all that the other expressions have, or the usual
+   ones.  If a double cannot hold the number, only the writing without point
+   and exponent */
 
 llm_rx_t
 llm_schema_equal(llm_schema_t *s, const llm_schema_dec_t *d, int all)

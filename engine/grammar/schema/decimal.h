@@ -1,5 +1,5 @@
 /*
- * Numbers as decimals, and regular languages of their texts.
+ * Numbers as decimals, and the regular languages of their texts.
  */
 
 #ifndef LLM_SCHEMA_DECIMAL_H
@@ -7,10 +7,10 @@
 
 #include "engine/grammar/schema/internal.h"
 
-/* A number that only its kind bounds must end some time: these are the most
-   digits, in the whole, behind the dot and in an exponent. */
+/* Most digits of a number that is only bounded by its kind: before the dot,
+   after the dot, and in an exponent. */
 #define LLM_SCHEMA_WHOLE     40
-#define LLM_SCHEMA_LARGE     62         /* beside a bound that is as large */
+#define LLM_SCHEMA_LARGE     62         /* with bounds of this size */
 #define LLM_SCHEMA_PART      20
 #define LLM_SCHEMA_EXPONENT  4
 
@@ -19,10 +19,10 @@ typedef struct {
     int          neg;
     int          n;
     int          point;
-    char         digits[64];            /* JSON's numbers have 62 at most */
+    char         digits[64];            /* JSON numbers have at most 62 */
 } llm_schema_dec_t;
 
-/* what is behind the sign: from .. to; NULL: no bound */
+/* range of the number after the sign; NULL: no bound */
 typedef struct {
     const llm_schema_dec_t  *from;
     int                      from_excl;
@@ -30,22 +30,22 @@ typedef struct {
     int                      to_excl;
 } llm_schema_range_t;
 
-/* regular expressions that are made once: indexes of s->numbers */
+/* expressions that are made once: indexes of s->numbers */
 enum {
     LLM_NUM_ANY = 0,                    /* without a sign */
     LLM_NUM_ZERO,
     LLM_NUM_NONZERO,
-    LLM_NUM_INTEGER,                    /* with an exponent: large ones */
+    LLM_NUM_INTEGER,                    /* with an exponent: large ones only */
     LLM_NUM_FRACTION,
     LLM_NUM_NATURAL,
     LLM_NUM_CANONICAL,
     LLM_NUM_PLAIN,                      /* no exponent */
-    LLM_NUM_LARGE,                      /* to be added: with more digits */
-    LLM_NUM_EXPONENT = 2 * LLM_NUM_LARGE    /* with the e, that doubles have */
+    LLM_NUM_LARGE,                      /* added to another: for more digits */
+    LLM_NUM_EXPONENT = 2 * LLM_NUM_LARGE    /* with the e; exponents that
+                                               doubles have */
 };
 
-/* schema/decimal.c; expressions are of texts without a sign unless they say
-   otherwise */
+/* decimal.c; expressions have no sign unless stated */
 llm_rx_t llm_schema_numbers_rx(llm_schema_t *s, int i);
 void llm_schema_dec(const llm_flat_t *v, llm_schema_dec_t *d);
 int llm_schema_dec_hold(llm_schema_dec_t *d, int *excl, int lower);
@@ -55,11 +55,10 @@ llm_rx_t llm_schema_digits(llm_schema_t *s, int from, int to, uint32_t min,
 llm_rx_t llm_schema_cat3(llm_schema_t *s, llm_rx_t a, llm_rx_t b,
     llm_rx_t c);
 llm_rx_t llm_schema_text(llm_schema_t *s, const char *text);
-/* exponents, with the e, that are above (side is 1), equal to (0) or below
-   (-1) exp */
+/* exponents, including the e, above (side 1), equal to (0) or below (-1) exp */
 llm_rx_t llm_schema_exponent(llm_schema_t *s, int exp, int side);
 llm_rx_t llm_schema_side(llm_schema_t *s, const llm_schema_range_t *r);
-/* with its sign; all writings, or those that are usual */
+/* with its sign; in all writings, or in the usual ones */
 llm_rx_t llm_schema_equal(llm_schema_t *s, const llm_schema_dec_t *d,
     int all);
 

@@ -1,9 +1,9 @@
 /*
- * Can anything satisfy a set, or a branch?  Sets that cannot need not be
- * negated against each other, and branches that cannot are left out.
+ * Can anything satisfy a set, or a branch?  Sets that nothing satisfies need
+ * not be negated against each other, and such branches are left out.
  *
- * Invariant: what is called empty is so; the search is bounded, and what it
- * does not find counts as not empty.
+ * Invariant: what is reported as empty is empty.  The search is bounded; if it
+ * finds nothing, the result is "not empty".
  */
 
 #include "engine/grammar/schema/internal.h"
@@ -97,7 +97,7 @@ llm_schema_array_empty(llm_schema_t *s, const llm_schema_branch_t *b,
 }
 
 
-/* the types one after the other, the cheap ones first */
+/* checks the types one after another, cheap ones first */
 
 static int
 llm_schema_types_empty(llm_schema_t *s, const llm_schema_branch_t *b,
@@ -173,8 +173,8 @@ llm_schema_set_empty(llm_schema_t *s, llm_schema_set_t set, uint32_t types,
 }
 
 
-/* runs a search; what fails in it is not an error of the document, or will
-   be found again where it is one */
+/* runs a search.  An error in it is not an error of the document, or will be
+   found again when the document is read */
 
 typedef struct {
     uint32_t     max_work;
@@ -230,8 +230,8 @@ llm_schema_branch_empty(llm_schema_t *s, const llm_schema_branch_t *b,
 
 
 /*
- * Can no value of the types satisfy both schemas?  Remembered for objects,
- * for arrays, and for all types.
+ * Can no value of these types satisfy both schemas?  The result is remembered
+ * for objects, for arrays, and for all types.
  */
 
 int
@@ -249,7 +249,7 @@ llm_schema_apart(llm_schema_t *s, const llm_flat_t *a, const llm_flat_t *b,
         types = LLM_SCHEMA_ANY;
     }
 
-    /* an item is 30 bits and two flags */
+    /* an item has 30 bits and two flags */
 
     items[0] = llm_schema_item(s, a < b ? a : b, 0);
     items[1] = llm_schema_item(s, a < b ? b : a, 0);

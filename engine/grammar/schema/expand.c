@@ -1,15 +1,16 @@
 /*
- * A set of schemas and values to branches: what is made of other schemas
- * ("anyOf", "$ref" ..) is taken apart, what is left are types and atoms.
+ * Expands a set of schemas and values to branches: keywords that consist of
+ * other schemas ("anyOf", "$ref" ...) are resolved; what remains is types and
+ * atoms.
  *
- * A branch keeps a list of what it must take in yet; where there are
- * alternatives it is copied, and each copy goes on by itself.
+ * A branch has a list of tasks, items still to be expanded.  Where there are
+ * alternatives the branch is copied, and each copy is expanded separately.
  */
 
 #include "engine/grammar/schema/internal.h"
 
 
-/* a keyword that is an atom as it is */
+/* adds a keyword that is an atom itself */
 
 static int
 llm_schema_keyword_atom(llm_schema_t *s, llm_schema_branch_t *b,
@@ -28,7 +29,8 @@ llm_schema_keyword_atom(llm_schema_t *s, llm_schema_branch_t *b,
 }
 
 
-/* "enum" and "const": scalars in one branch, each object and array in one */
+/* "enum" and "const": one branch for all scalars, one for each object and
+   array */
 
 static int
 llm_schema_enum(llm_schema_t *s, llm_schema_branch_t *b,
@@ -87,7 +89,7 @@ llm_schema_enum(llm_schema_t *s, llm_schema_branch_t *b,
 }
 
 
-/* to be equal to v */
+/* the value must equal v */
 
 static int
 llm_schema_value(llm_schema_t *s, llm_schema_branch_t *b,
@@ -190,9 +192,10 @@ llm_schema_keyword(llm_schema_t *s, llm_schema_branch_t *b,
 
 
 /*
- * When a keyword is applied: 0: at once, what is not made of others; the rest
- * in this order.  Those that always hold come in the order in which they are
- * written, which makes the order of the properties.
+ * When a keyword is applied. 0: at once, if it does not consist of other
+ * schemas; the others in the order of these numbers.  Keywords that always
+ * hold are applied in the order in which they are written, which determines
+ * the order of the properties.
  */
 
 static unsigned
@@ -217,7 +220,7 @@ llm_schema_turn(llm_schema_kw_t kw)
 }
 
 
-/* the keywords that have a turn, as things to do */
+/* adds the keywords that are applied later as tasks */
 
 static int
 llm_schema_later(llm_schema_t *s, llm_schema_branch_t *b,
@@ -246,7 +249,7 @@ llm_schema_later(llm_schema_t *s, llm_schema_branch_t *b,
         t.value = c;
         t.scope = scope;
 
-        /* the last one is done first */
+        /* the last task of the list is done first */
         for (i = n++; i && llm_schema_turn(list[i - 1].kw) <= turn; i--) {
             list[i] = list[i - 1];
         }
@@ -371,7 +374,7 @@ llm_schema_item_step(llm_schema_t *s, llm_schema_branch_t *b,
 }
 
 
-/* takes in what b has to; what is left of it goes to out */
+/* does the tasks of b; finished branches go to out */
 
 static int
 llm_schema_run(llm_schema_t *s, llm_schema_branch_t *b,
@@ -432,7 +435,7 @@ llm_schema_expand(llm_schema_t *s, llm_schema_set_t set, uint32_t types,
     while (out->n_open) {
         b = out->open[--out->n_open];
 
-        /* many branches of a product are often contradictions */
+        /* many branches of a product contradict themselves */
 
         if (s->negated && !s->loose && out->n + out->n_open >= 16
             && s->contradicts(s, &b))

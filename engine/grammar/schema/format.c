@@ -1,8 +1,8 @@
 /*
- * The formats that JSON Schema names, as regular expressions after the RFCs.
- * Other formats are annotations.
+ * The formats that JSON Schema defines, as regular expressions that follow the
+ * RFCs.  Other formats are annotations.
  *
- * A leap second is accepted where it is the last second of a day in UTC; the
+ * A leap second is accepted only as the last second of a day in UTC; the
  * groups of a "regex" may be nested to a depth of 8.
  */
 
@@ -60,7 +60,7 @@
 #define IDNEMAIL  LOCAL(UTF8) "@(?:" IDNLABEL "(?:\\." IDNLABEL ")*"         \
                   "|" ADDRESS ")"
 
-/* RFC 3986; x are further characters, p those of queries (RFC 3987) */
+/* RFC 3986; x: further characters, p: those of queries (RFC 3987) */
 #define UCS       "\\u{A0}-\\u{D7FF}\\u{F900}-\\u{FDCF}\\u{FDF0}-\\u{FFEF}"  \
                   "\\u{10000}-\\u{1FFFD}\\u{20000}-\\u{2FFFD}"               \
                   "\\u{30000}-\\u{3FFFD}\\u{40000}-\\u{4FFFD}"               \
@@ -99,7 +99,7 @@
 
 static const struct {
     const char  *name;
-    const char  *pattern;               /* NULL: see below */
+    const char  *pattern;               /* NULL: made by a function below */
 } llm_schema_formats[] = {
     { "date-time", DATE "[Tt]" TIME },
     { "date", DATE },
@@ -138,7 +138,8 @@ llm_schema_whole(llm_schema_t *s, const char *pattern)
 }
 
 
-/* regular expressions of ECMA-262: not a regular language but for the depth */
+/* regular expressions of ECMA-262; their language is regular only because
+   depth is bounded */
 
 static llm_rx_t
 llm_schema_regexes(llm_schema_t *s)

@@ -3,15 +3,15 @@
  *
  * What a place in the output must satisfy is a set of items: schemas, and
  * values to be equal to, each as it is or negated.  A set is expanded
- * (schema/expand.c, schema/not.c) into branches; a branch is the types that
- * are left and a list of atoms: single keywords, and what negations make of
- * them.  From the branches the files of the types build nodes; sets of places
- * further inside become references to nodes that are built later, one for
- * each different set (schema.c), so that recursion needs no care.
+ * (expand.c, not.c) into branches.  A branch has the types that are left and a
+ * list of atoms: single keywords, and what negations make of them.  From the
+ * branches the files of the types build nodes.  Sets of inner places become
+ * references to nodes that are built later, one for each different set
+ * (schema.c), so recursion needs no special care.
  *
- * Invariant: a branch holds for exactly the values that satisfy all its
- * atoms; the branches of a set together hold for what the set holds for.  In
- * loose mode (schema/empty.c) they may hold for more.
+ * Invariant: a branch holds for exactly the values that satisfy all its atoms;
+ * the branches of a set together hold for what the set holds for.  In loose
+ * mode (empty.c) they may hold for more.
  *
  * All memory is the arena's; the document is the caller's.
  */
@@ -22,15 +22,16 @@
 #include "engine/grammar/grammar.h"
 #include "engine/grammar/lexer.h"
 
-/* 8-byte units from the document's begin, and two flags */
+/* offset in the document in 8-byte units, and two flags */
 typedef uint32_t  llm_schema_item_t;
 
 #define LLM_SCHEMA_NOT    1
-#define LLM_SCHEMA_VALUE  2             /* a value to be equal to */
+#define LLM_SCHEMA_VALUE  2             /* the item is a value to be equal to */
 #define LLM_SCHEMA_FALSE  UINT32_MAX    /* nothing matches */
 
 typedef struct {
-    const llm_schema_item_t  *items;    /* in the order in which they came */
+    const llm_schema_item_t  *items;    /* in the order in which they were
+                                           added */
     uint32_t                  n;
 } llm_schema_set_t;
 
@@ -87,7 +88,8 @@ typedef enum {
     LLM_KW_MIN_ITEMS,
     LLM_KW_MAX_ITEMS,
     LLM_KW_UNIQUE_ITEMS,
-    /* made of others; in the order in which they are applied */
+    /* keywords that consist of other schemas, in the order in which they are
+       applied */
     LLM_KW_REF,
     LLM_KW_DYNAMIC_REF,
     LLM_KW_RECURSIVE_REF,
@@ -99,20 +101,22 @@ typedef enum {
     LLM_KW_DEPENDENCIES,
     LLM_KW_DEPENDENT_REQUIRED,
     LLM_KW_DEPENDENT_SCHEMAS,
-    /* no keywords: what negations and values make */
-    LLM_KW_HAS,                         /* a property, with a value */
-    LLM_KW_MAY_HAVE,                    /* a value, if it is there */
+    /* no keywords: results of negations and values */
+    LLM_KW_HAS,                         /* a property .key exists, with value
+                                           .item */
+    LLM_KW_MAY_HAVE,                    /* if property .key exists, its value
+                                           is .item */
     LLM_KW_LACKS,
-    LLM_KW_SOME,                        /* some property that .key says, with
-                                           a value */
-    LLM_KW_ITEM,                        /* the item at .n */
-    LLM_KW_SOME_ITEM,                   /* .n items that match */
+    LLM_KW_SOME,                        /* some property with a key of .key's
+                                           kind exists, with value .item */
+    LLM_KW_ITEM,                        /* the item at position .n is .item */
+    LLM_KW_SOME_ITEM,                   /* .n items match .item */
     LLM_KW_EACH_ITEM
 } llm_schema_kw_t;
 
 #define LLM_KW_FIRST_MADE  LLM_KW_REF
 
-/* schemas under one that has an unevaluated... keyword */
+/* schemas below one that has an unevaluated... keyword */
 typedef struct llm_schema_scope_s  llm_schema_scope_t;
 
 struct llm_schema_scope_s {
@@ -125,23 +129,24 @@ struct llm_schema_atom_s {
     const llm_schema_atom_t   *prev;
     llm_schema_kw_t            kw;
     int                        neg;
-    const llm_flat_t          *schema;  /* that the keyword is in */
+    const llm_flat_t          *schema;  /* schema that has the keyword */
     const llm_flat_t          *value;
     const llm_schema_scope_t  *scope;
-    llm_str_t                  key;     /* HAS, MAY_HAVE, LACKS */
-    llm_rx_t                   rx;      /* SOME: keys; if there is a .schema,
-                                           those that it leaves to its
+    llm_str_t                  key;     /* key of HAS, MAY_HAVE, LACKS */
+    llm_rx_t                   rx;      /* SOME: keys; with a .schema, only
+                                           keys that it leaves to its
                                            additionalProperties */
-    const llm_flat_t          *names;   /* SOME: or those that this schema
+    const llm_flat_t          *names;   /* SOME: also keys that this schema
                                            refuses */
-    llm_schema_item_t          item;    /* HAS, SOME, ITEM .. */
-    int                        any;     /* no item */
+    llm_schema_item_t          item;    /* value of HAS, SOME, ITEM ... */
+    int                        any;     /* 1: there is no .item */
     uint32_t                   n;
 };
 
 typedef struct llm_schema_todo_s  llm_schema_todo_t;
 
-/* a keyword, or if schema is NULL an item, that a branch must take in yet */
+/* a task of a branch: a keyword or, if schema is NULL, an item, to be
+   expanded */
 struct llm_schema_todo_s {
     const llm_schema_todo_t   *next;
     const llm_schema_scope_t  *scope;
@@ -154,20 +159,20 @@ struct llm_schema_todo_s {
 
 typedef struct {
     uint32_t                   types;
-    const llm_schema_atom_t   *atoms;   /* the last one first */
+    const llm_schema_atom_t   *atoms;   /* last one first */
     const llm_schema_todo_t   *todo;
 } llm_schema_branch_t;
 
 typedef struct {
-    llm_schema_branch_t       *items;   /* they have nothing to do left */
+    llm_schema_branch_t       *items;   /* fully expanded branches */
     uint32_t                   n;
     uint32_t                   size;
-    llm_schema_branch_t       *open;    /* to be gone on with */
+    llm_schema_branch_t       *open;    /* branches not fully expanded yet */
     uint32_t                   n_open;
     uint32_t                   open_size;
 } llm_schema_branches_t;
 
-/* numbers by a key that is not 0 */
+/* numbers by key; keys are not 0 */
 typedef struct {
     uint64_t                  *keys;
     uint32_t                  *values;
@@ -181,9 +186,9 @@ typedef struct {
     llm_gn_t                   node;
 } llm_schema_state_t;
 
-/* a schema with an address of its own, and anchors */
+/* a schema with an address of its own */
 typedef struct {
-    llm_str_t                  uri;     /* without fragment */
+    llm_str_t                  uri;     /* address without fragment */
     const llm_flat_t          *v;
 } llm_schema_resource_t;
 
@@ -194,7 +199,7 @@ typedef struct {
     int                        dynamic;
 } llm_schema_anchor_t;
 
-/* an array of unique items, and the keyword's value */
+/* an array of unique items, and the value of the keyword */
 typedef struct llm_schema_unique_s  llm_schema_unique_t;
 
 struct llm_schema_unique_s {
@@ -203,7 +208,7 @@ struct llm_schema_unique_s {
     llm_schema_unique_t       *prev;
 };
 
-/* the keys of the last object, and the expression of all others */
+/* cache: the keys of the last object, and the expression of all other keys */
 typedef struct {
     llm_str_t                 *keys;
     uint32_t                   n;
@@ -219,86 +224,90 @@ struct llm_schema_s {
     llm_schema_draft_t         draft;
     llm_arena_t                arena;
     llm_err_t                 *err;
-    const llm_flat_t          *refused; /* the value, or NULL */
-    const llm_flat_t          *without; /* the value of a keyword that is not
-                                           read, or NULL */
+    const llm_flat_t          *refused; /* value that was refused, or NULL */
+    const llm_flat_t          *without; /* value of a keyword to be ignored, or
+                                           NULL */
 
     uint32_t                   work;    /* steps done */
     uint32_t                   max_work;
-    uint64_t                   until_us;    /* of the thread's CPU time */
+    uint64_t                   until_us;    /* end of the thread's CPU time, in
+                                               microseconds */
     uint32_t                   max_branches;
     int                        loose;
-    int                        negated; /* has the expansion negated what
-                                           may contradict the rest? */
+    int                        negated; /* 1: the expansion has negated
+                                           schemas, so branches may contradict
+                                           themselves */
 
-    llm_schema_state_t        *states;  /* [n_built ..) are to be built */
+    llm_schema_state_t        *states;  /* from n_built on: to be built */
     uint32_t                   n_states;
     uint32_t                   n_built;
     uint32_t                   states_size;
-    uint32_t                  *table;   /* of states + 1, by hash */
+    uint32_t                  *table;   /* state + 1, by hash */
     uint32_t                   table_size;
 
-    llm_schema_unique_t       *unique;  /* the last one */
+    llm_schema_unique_t       *unique;  /* last array of unique items */
 
     llm_schema_resource_t     *resources;
     uint32_t                   n_resources;
     llm_schema_anchor_t       *anchors;
     uint32_t                   n_anchors;
 
-    llm_schema_map_t           targets; /* of references */
-    llm_schema_map_t           regexes; /* of patterns and formats */
-    llm_schema_map_t           pairs;   /* pairs of items: 1 if disjoint,
-                                           2 if that is not known */
+    llm_schema_map_t           targets; /* targets of references */
+    llm_schema_map_t           regexes; /* expressions of patterns and
+                                           formats */
+    llm_schema_map_t           pairs;   /* pairs of items: 1: disjoint; 2: not
+                                           known */
     llm_rx_t                   numbers[17];
     llm_schema_names_t         names;
 
-    /* schema/empty.c, which stands above the files that ask: can no value
-       of the types satisfy both schemas, or the branch? */
+    /* set by empty.c, which is above its callers: can no value of the types
+       satisfy both schemas, or the branch? */
     int (*apart)(llm_schema_t *s, const llm_flat_t *a, const llm_flat_t *b,
         uint32_t types);
     int (*contradicts)(llm_schema_t *s, const llm_schema_branch_t *b);
 };
 
 #define LLM_SCHEMA_MAX_WORK      200000
-/* others wait for the thread that reads a schema */
+/* most CPU time to read a schema, because other requests wait meanwhile */
 #define LLM_SCHEMA_MAX_US        500000
-/* so many times that for all schemas of a grammar: each tool has one, or
-   several */
+/* bound for all schemas of a grammar, as a multiple of that for one: each tool
+   has one or more */
 #define LLM_SCHEMA_ALL           4
 #define LLM_SCHEMA_MAX_BRANCHES  4096
 #define LLM_SCHEMA_MAX_STATES    100000
 
-/* schema/read.c: all of the document */
+/* read.c: the document */
 typedef struct {
     const char                *name;
     llm_schema_kw_t            kw;
-    uint8_t                    types;   /* that it says something about */
-    uint8_t                    from;    /* drafts */
+    uint8_t                    types;   /* types that the keyword describes */
+    uint8_t                    from;    /* first draft that has it */
     uint8_t                    to;
 } llm_schema_row_t;
 
-/* NULL: an annotation in this draft */
+/* NULL: the keyword is an annotation in this draft */
 const llm_schema_row_t *llm_schema_row(const llm_schema_t *s, llm_str_t name);
-/* schema.c: as llm_gn_schema_part(); *refused: what it cannot keep to, in the
-   document, or what nothing matches for, or NULL for another reason */
+/* schema.c: as llm_gn_schema_part(); *refused: the value in the document that
+   is not supported, or that nothing can match; NULL: another error */
 int llm_schema_read(llm_gram_build_t *b, const llm_flat_t *document,
     const llm_flat_t *part, llm_str_t end, llm_gn_t *node, llm_err_t *err,
     const llm_flat_t **refused);
 
-/* schema/build.c: the node of a set, once those that it refers to are built,
-   too */
+/* build.c: the node of a set; sets that it refers to are built, too */
 int llm_schema_build(llm_schema_t *s, llm_schema_set_t set, llm_str_t end,
     llm_gn_t *node);
 int llm_schema_build_all(llm_schema_t *s);
 
-/* schema/why.c: refuses what nothing matches the schema for; LLM_ERROR */
+/* why.c: reports the keyword because of which nothing matches the schema;
+   LLM_ERROR */
 int llm_schema_why(llm_schema_t *s, const llm_flat_t *part);
 
-/* refuses a keyword of a schema; value is it or something inside it */
+/* refuses a keyword of a schema; value: the keyword's value or something
+   inside it */
 int llm_schema_refuse(llm_schema_t *s, const llm_flat_t *value,
     const char *fmt, ...) llm_printf_like(3, 4);
 int llm_schema_too_large(llm_schema_t *s);
-/* a count that is not negative, cut at UINT32_MAX - 1 */
+/* a count that is not negative, at most UINT32_MAX - 1 */
 int llm_schema_count(llm_schema_t *s, const llm_flat_t *v, uint32_t *n);
 int llm_schema_is(llm_schema_t *s, const llm_flat_t *v,
     llm_flat_type_t type);
@@ -306,7 +315,7 @@ llm_schema_item_t llm_schema_item(const llm_schema_t *s,
     const llm_flat_t *v, uint32_t flags);
 const llm_flat_t *llm_schema_flat(const llm_schema_t *s,
     llm_schema_item_t item);
-/* 1: matches everything; 0: nothing; -1: neither */
+/* 1: matches everything; 0: matches nothing; -1: neither */
 int llm_schema_trivial(const llm_schema_t *s, const llm_flat_t *v);
 uint32_t llm_schema_type_of(const llm_schema_t *s, const llm_flat_t *v);
 int llm_schema_map_get(const llm_schema_map_t *m, uint64_t key,
@@ -314,7 +323,7 @@ int llm_schema_map_get(const llm_schema_map_t *m, uint64_t key,
 int llm_schema_map_put(llm_schema_t *s, llm_schema_map_t *m, uint64_t key,
     uint32_t value);
 void *llm_schema_alloc(llm_schema_t *s, size_t size);
-/* an array of count elements of size bytes with room for one more */
+/* makes room for one more in an array of count elements of size bytes */
 int llm_schema_grow(llm_schema_t *s, void *array, uint32_t count,
     uint32_t *room, size_t size);
 uint32_t llm_schema_hash(const void *data, size_t len);
@@ -328,14 +337,14 @@ int llm_schema_target(llm_schema_t *s, const llm_flat_t *ref,
 int llm_schema_expand(llm_schema_t *s, llm_schema_set_t set, uint32_t types,
     llm_schema_branches_t *out);
 
-/* schema/branch.c; fork: adds a branch that is to be gone on with */
+/* branch.c; fork: adds a branch that is not fully expanded */
 int llm_schema_fork(llm_schema_t *s, const llm_schema_branch_t *b,
     llm_schema_branches_t *out);
 int llm_schema_todo(llm_schema_t *s, llm_schema_branch_t *b,
     llm_schema_item_t item, const llm_schema_scope_t *scope);
 int llm_schema_todo_kw(llm_schema_t *s, llm_schema_branch_t *b,
     const llm_schema_todo_t *t);
-/* a branch that has nothing to do left */
+/* adds a fully expanded branch */
 int llm_schema_keep(llm_schema_t *s, const llm_schema_branch_t *b,
     llm_schema_branches_t *out);
 int llm_schema_fork_item(llm_schema_t *s, const llm_schema_branch_t *b,
@@ -367,7 +376,7 @@ int llm_schema_if(llm_schema_t *s, llm_schema_branch_t *b,
 int llm_schema_depend(llm_schema_t *s, llm_schema_branch_t *b,
     const llm_schema_todo_t *t, llm_schema_branches_t *out);
 
-/* schema/not.c: LLM_OK: go on with b; LLM_END: out has what became of it */
+/* not.c: LLM_OK: continue with b; LLM_END: out has the resulting branches */
 int llm_schema_not(llm_schema_t *s, llm_schema_branch_t *b,
     const llm_schema_todo_t *t, llm_schema_branches_t *out);
 int llm_schema_not_schema(llm_schema_t *s, llm_schema_branch_t *b,
@@ -396,7 +405,7 @@ int llm_schema_not_scalar(llm_schema_t *s, llm_schema_branch_t *b,
 int llm_schema_not_refuse(llm_schema_t *s, const llm_flat_t *v,
     const char *what);
 
-/* schema/empty.c: 1: surely nothing matches; 0: not known; LLM_ERROR */
+/* empty.c: 1: certainly nothing matches; 0: not known; LLM_ERROR */
 int llm_schema_branch_empty(llm_schema_t *s, const llm_schema_branch_t *b,
     int depth);
 int llm_schema_apart(llm_schema_t *s, const llm_flat_t *a,
@@ -415,12 +424,12 @@ typedef struct {
 int llm_schema_nodes_add(llm_schema_t *s, llm_schema_nodes_t *nodes,
     llm_gn_t node);
 
-/* sets under construction */
+/* a set that is being collected */
 typedef struct {
     llm_schema_item_t         *items;
     uint32_t                   n;
     uint32_t                   size;
-    int                        none;    /* it has what nothing matches */
+    int                        none;    /* 1: nothing can match it */
 } llm_schema_bag_t;
 
 int llm_schema_bag_add(llm_schema_t *s, llm_schema_bag_t *bag,
@@ -433,7 +442,7 @@ llm_schema_set_t llm_schema_bag_set(const llm_schema_bag_t *bag);
 typedef struct llm_schema_key_s  llm_schema_key_t;
 typedef struct llm_schema_link_s  llm_schema_link_t;
 
-/* the keys' value is v in the "properties" of schema */
+/* the value of the key is v in the "properties" of schema */
 struct llm_schema_link_s {
     llm_schema_link_t   *next;
     const llm_flat_t    *schema;
@@ -445,7 +454,7 @@ struct llm_schema_key_s {
     uint32_t                   hash;
     int                        required;
     int                        lacking;
-    llm_schema_link_t         *links;   /* "properties" that have it */
+    llm_schema_link_t         *links;   /* "properties" that have the key */
     llm_schema_bag_t           value;
 };
 
@@ -455,7 +464,7 @@ typedef struct {
 } llm_schema_others_t;
 
 typedef struct {
-    const llm_schema_atom_t  **atoms;   /* of objects, in order */
+    const llm_schema_atom_t  **atoms;   /* atoms about objects, in order */
     uint32_t                   n_atoms;
     llm_schema_key_t          *keys;
     uint32_t                   n_keys;
@@ -466,7 +475,8 @@ typedef struct {
     llm_schema_others_t       *others;
     uint32_t                   n_others;
     uint32_t                   others_size;
-    const llm_schema_atom_t   *some;    /* to be resolved by split() */
+    const llm_schema_atom_t   *some;    /* SOME atom that split() has to
+                                           resolve */
     llm_rx_t                   some_rx;
     uint32_t                   min;
     uint32_t                   max;
@@ -482,7 +492,7 @@ int llm_schema_object_names(llm_schema_t *s, llm_schema_object_t *o);
 /* schema/values.c */
 int llm_schema_object_plan(llm_schema_t *s, const llm_schema_branch_t *b,
     llm_schema_object_t *o);
-/* the branches in which "some" is one of the keys that are known */
+/* the branches in which `some` is one of the known keys */
 int llm_schema_object_split(llm_schema_t *s, const llm_schema_branch_t *b,
     const llm_schema_object_t *o, llm_schema_branches_t *out);
 /* schema/object.c: adds the nodes of a branch's objects */
@@ -496,11 +506,12 @@ typedef struct {
     llm_schema_bag_t           items;
     uint32_t                   min;
     uint32_t                   max;
-    const llm_flat_t          *unique;  /* the keyword that says so */
+    const llm_flat_t          *unique;  /* value of the keyword uniqueItems */
     llm_schema_item_t          contains;
     int                        contains_any;
     uint32_t                   min_contains;
-    const llm_schema_atom_t   *some;    /* to be resolved by split() */
+    const llm_schema_atom_t   *some;    /* SOME_ITEM atom that split() has to
+                                           resolve */
     int                        dead;
 } llm_schema_array_t;
 
@@ -509,7 +520,7 @@ int llm_schema_array_plan(llm_schema_t *s, const llm_schema_branch_t *b,
 int llm_schema_array(llm_schema_t *s, const llm_schema_branch_t *b,
     llm_schema_nodes_t *nodes);
 
-/* schema/string.c, schema/number.c: what a branch allows */
+/* string.c, number.c: texts that a branch allows */
 int llm_schema_string(llm_schema_t *s, const llm_schema_branch_t *b,
     llm_rx_t *rx);
 int llm_schema_pattern(llm_schema_t *s, const llm_flat_t *v, llm_str_t text,
@@ -517,7 +528,7 @@ int llm_schema_pattern(llm_schema_t *s, const llm_flat_t *v, llm_str_t text,
 int llm_schema_number(llm_schema_t *s, const llm_schema_branch_t *b,
     llm_rx_t *rx);
 
-/* schema/format.c: LLM_ABSENT: not an assertion */
+/* format.c: LLM_ABSENT: the format is an annotation */
 int llm_schema_format(llm_schema_t *s, const llm_flat_t *v, llm_rx_t *rx);
 
 #endif /* LLM_SCHEMA_INTERNAL_H */

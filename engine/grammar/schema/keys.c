@@ -1,12 +1,12 @@
 /*
- * The keys of objects: those that a branch's atoms name, in their order, and
- * the expressions of others.
+ * The keys of objects: those that a branch's atoms name, in order, and the
+ * expressions of other keys.
  */
 
 #include "engine/grammar/schema/internal.h"
 
 
-/* the entry of key, or NULL, and where it is to be */
+/* the entry of key, or NULL; *place: where it is to be inserted */
 
 static llm_schema_key_t *
 llm_schema_find_key(const llm_schema_object_t *o, llm_str_t key,
@@ -31,7 +31,7 @@ llm_schema_find_key(const llm_schema_object_t *o, llm_str_t key,
 }
 
 
-/* the entry of key, made where there is none */
+/* the entry of key, which is added if there is none */
 
 static llm_schema_key_t *
 llm_schema_key(llm_schema_t *s, llm_schema_object_t *o, llm_str_t key)
@@ -81,7 +81,7 @@ llm_schema_key(llm_schema_t *s, llm_schema_object_t *o, llm_str_t key)
 }
 
 
-/* known: only the keys that have an entry */
+/* known: only for keys that have an entry already */
 
 static int
 llm_schema_add_properties(llm_schema_t *s, llm_schema_object_t *o,
@@ -190,7 +190,7 @@ llm_schema_strings(llm_schema_t *s, const llm_flat_t *schema, llm_rx_t *rx)
 }
 
 
-/* the keys that "properties" and "patternProperties" of a schema leave */
+/* the keys that a schema's "properties" and "patternProperties" leave */
 
 static int
 llm_schema_additional(llm_schema_t *s, const llm_flat_t *schema,
@@ -246,7 +246,7 @@ llm_schema_additional(llm_schema_t *s, const llm_flat_t *schema,
 }
 
 
-/* the keys of which some property must be */
+/* the keys one of which must exist */
 
 static int
 llm_schema_some_keys(llm_schema_t *s, const llm_schema_atom_t *a,
@@ -270,7 +270,8 @@ llm_schema_some_keys(llm_schema_t *s, const llm_schema_atom_t *a,
 }
 
 
-/* the atoms in their order, and the smallest range of counts */
+/* collects the atoms about objects in order, and the smallest range of
+   counts */
 
 int
 llm_schema_object_atoms(llm_schema_t *s, const llm_schema_branch_t *b,
@@ -329,7 +330,7 @@ llm_schema_object_atoms(llm_schema_t *s, const llm_schema_branch_t *b,
 }
 
 
-/* the keys that must or must not be there */
+/* adds the keys that must exist, or must not */
 
 static int
 llm_schema_object_required(llm_schema_t *s, llm_schema_object_t *o)
@@ -373,8 +374,8 @@ llm_schema_object_required(llm_schema_t *s, llm_schema_object_t *o)
 }
 
 
-/* all keys that are named, those of "properties" first; whether a branch is
-   empty, only those tell that must be there */
+/* adds all named keys, those of "properties" first.  To tell whether a branch
+   is empty, only the required ones matter */
 
 int
 llm_schema_object_keys(llm_schema_t *s, llm_schema_object_t *o)

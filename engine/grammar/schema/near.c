@@ -1,32 +1,38 @@
 /*
- * A schema without what cannot be kept to, or leaves nothing: the keyword that
- * is refused is taken out, and the rest is read again, some times.
+ * Reads a schema without the keywords that are not supported or that nothing
+ * can match: the refused keyword is removed and the rest is read again, up to
+ * LLM_SCHEMA_DROPS times.
  *
  * Invariant: what the schema allows stays allowed.  So a keyword below a
- * negation ("not", "if") goes with all of that; a "oneOf" around it becomes an
- * "anyOf"; and where the keyword has said of which properties or items another
- * one is not, that one goes, too.
+ * negation ("not", "if") is removed together with the whole negation; a
+ * "oneOf" around it becomes an "anyOf"; and if the keyword determines which
+ * properties or items a keyword like unevaluatedProperties covers, that one is
+ * removed, too.
  */
 
 #include "engine/grammar/schema/internal.h"
 
-/* keywords that are taken out of one schema */
+/* most keywords that are removed from one schema */
 #define LLM_SCHEMA_DROPS  8
 
 typedef struct {
-    const llm_flat_t  *cut;             /* the pair's key; or in a map of names
-                                           the name whose schema goes */
-    int                named;           /* the latter */
-    int                applies;         /* it says which properties or items
-                                           are evaluated */
-    const llm_flat_t  *in;              /* the object that it is in */
+    const llm_flat_t  *cut;             /* key of the pair to remove or, in a
+                                           map of names, the name whose schema
+                                           is removed */
+    int                named;           /* 1: cut is such a name */
+    int                applies;         /* 1: the keyword decides which
+                                           properties or items count as
+                                           evaluated */
+    const llm_flat_t  *in;              /* object that has the pair */
 
     const llm_flat_t  *path[LLM_FLAT_MAX_DEPTH + 1];    /* values from the root
                                                            to the cut */
     uint32_t           n;
 
-    const llm_flat_t  *part;            /* is followed ... */
-    size_t             at;              /* ... to its place in out; SIZE_MAX */
+    const llm_flat_t  *part;            /* value whose place in out is
+                                           tracked */
+    size_t             at;              /* its place in out; SIZE_MAX: not
+                                           copied yet */
     llm_buf_t         *out;
 } llm_near_t;
 
@@ -58,7 +64,7 @@ llm_near_holds(const llm_flat_t *v, const llm_flat_t *inner)
 }
 
 
-/* finds what is to go, so that `refused` does */
+/* finds what to remove so that `refused` is gone */
 
 static int
 llm_near_aim(llm_near_t *d, const llm_flat_t *root,
@@ -104,7 +110,7 @@ llm_near_aim(llm_near_t *d, const llm_flat_t *root,
             return LLM_ERROR;
         }
 
-        /* a name that is refused, of patternProperties, goes with all of
+        /* a refused name of patternProperties is removed together with all of
            them */
 
         if (k && !(names && stop)) {
@@ -139,7 +145,7 @@ llm_near_on_path(const llm_near_t *d, const llm_flat_t *v)
 }
 
 
-/* does this pair of an object on the path go? */
+/* is this pair of an object on the path to be removed? */
 
 static int
 llm_near_goes(const llm_near_t *d, const llm_flat_t *object,
@@ -225,7 +231,7 @@ llm_near_copy(llm_near_t *d, const llm_flat_t *v)
 }
 
 
-/* *part moves to the copy */
+/* copies root without what is to be removed; *part is moved to the copy */
 
 static int
 llm_near_drop(const llm_flat_t *root, const llm_flat_t *refused,

@@ -1,14 +1,14 @@
 /*
- * Negations: what it means that a keyword does not hold, as branches.
+ * Negations: a keyword that must not hold, turned into branches.
  *
- * A schema fails if one of its keywords does, so each keyword is a branch of
- * its own; a keyword fails for values of its own type only.
+ * A schema fails if one of its keywords fails, so there is a branch for each
+ * keyword.  A keyword can fail only for values of its own type.
  */
 
 #include "engine/grammar/schema/internal.h"
 
 
-/* a copy of b for which v must not hold */
+/* adds a copy of b in which v must not hold */
 
 static int
 llm_schema_fork_not(llm_schema_t *s, const llm_schema_branch_t *b,
@@ -64,7 +64,7 @@ llm_schema_not_schema(llm_schema_t *s, llm_schema_branch_t *b,
 }
 
 
-/* none of them, or two */
+/* none of the schemas holds, or two do */
 
 static int
 llm_schema_not_one_of(llm_schema_t *s, llm_schema_branch_t *b,
@@ -179,7 +179,7 @@ llm_schema_not_depend(llm_schema_t *s, llm_schema_branch_t *b,
 }
 
 
-/* lists of schemas: all of them fail, or one */
+/* lists of schemas: all of them fail, or one does */
 
 static int
 llm_schema_not_list(llm_schema_t *s, llm_schema_branch_t *b,

@@ -1,11 +1,12 @@
 /*
- * Negations of single keywords: what they refuse, as atoms.
+ * Negations of single keywords: the values that they refuse, as atoms.
  */
 
 #include "engine/grammar/schema/internal.h"
 
 
-/* what cannot be said by a branch; in loose mode anything may hold then */
+/* refuses what no branch can express; in loose mode anything may hold
+   instead */
 
 int
 llm_schema_not_refuse(llm_schema_t *s, const llm_flat_t *v,
@@ -21,7 +22,7 @@ llm_schema_not_refuse(llm_schema_t *s, const llm_flat_t *v,
 }
 
 
-/* not equal to an object: a member lacks or is another, or there are more */
+/* not equal to an object: a member is missing or differs, or there are more */
 
 static int
 llm_schema_not_object(llm_schema_t *s, llm_schema_branch_t *b,
@@ -209,8 +210,8 @@ llm_schema_requires(const llm_flat_t *schema, llm_str_t key)
 }
 
 
-/* a property fails: it is there and is another, or if it is required it may
-   also not be there, which one branch says for both keywords */
+/* a property fails: it exists with another value or, if it is required, it may
+   also be missing, which one branch expresses for both keywords */
 
 int
 llm_schema_not_properties(llm_schema_t *s, llm_schema_branch_t *b,
@@ -258,7 +259,7 @@ llm_schema_not_properties(llm_schema_t *s, llm_schema_branch_t *b,
 }
 
 
-/* some property that is not named otherwise fails, or a name does */
+/* a property that is not named fails, or its name does */
 
 int
 llm_schema_not_others(llm_schema_t *s, llm_schema_branch_t *b,
@@ -287,7 +288,7 @@ llm_schema_not_others(llm_schema_t *s, llm_schema_branch_t *b,
 }
 
 
-/* schema: that the names are the "required" of, or NULL */
+/* schema: the one that has the names as its "required", or NULL */
 
 int
 llm_schema_not_required(llm_schema_t *s, llm_schema_branch_t *b,
@@ -311,7 +312,7 @@ llm_schema_not_required(llm_schema_t *s, llm_schema_branch_t *b,
         v = schema ? llm_schema_property(schema, key) : NULL;
 
         if (v && llm_schema_trivial(s, v) != 1) {
-            /* the negation of "properties" has it */
+            /* covered by the negation of "properties" */
             continue;
         }
 
@@ -328,7 +329,7 @@ llm_schema_not_required(llm_schema_t *s, llm_schema_branch_t *b,
 }
 
 
-/* minimum and maximum numbers of properties or items */
+/* negates minimum and maximum numbers of properties or items */
 
 int
 llm_schema_not_bound(llm_schema_t *s, llm_schema_branch_t *b,
@@ -451,7 +452,7 @@ llm_schema_not_contains(llm_schema_t *s, llm_schema_branch_t *b,
 }
 
 
-/* a number or a string: one that the keyword refuses */
+/* a number or a string that the keyword refuses */
 
 int
 llm_schema_not_scalar(llm_schema_t *s, llm_schema_branch_t *b,
@@ -462,7 +463,7 @@ llm_schema_not_scalar(llm_schema_t *s, llm_schema_branch_t *b,
     llm_schema_atom_t  a;
 
     if (t->value->type == LLM_FLAT_BOOL) {
-        /* draft 4's exclusiveMinimum: it only says how minimum is meant */
+        /* draft 4's exclusiveMinimum only modifies minimum */
         return LLM_END;
     }
 

@@ -1,24 +1,24 @@
 /*
- * Numbers: what the atoms of a branch ask of them.
+ * Numbers: the texts that the atoms of a branch allow.
  *
- * An integer is written without ".0".  With it it is one for JSON Schema from
- * draft 6 on, too, but not for many clients that read it; large ones may have
- * an exponent.  See schema/decimal.c for the writings.
+ * An integer is written without ".0".  With ".0" it would be an integer for
+ * JSON Schema from draft 6 on, but not for many clients.  Large integers may
+ * have an exponent.  See decimal.c for the writings.
  */
 
 #include "engine/grammar/schema/decimal.h"
 
 #include <float.h>
 
-/* no number is written with more before the dot: see schema/decimal.c */
+/* most digits before the dot in any writing, see decimal.c */
 #define LLM_SCHEMA_MOST      308
 
-/* most digits behind the dot of a divisor that is not a power of ten */
+/* most digits after the dot of a divisor that is not a power of ten */
 #define LLM_SCHEMA_DECIMALS  3
 
 
-/* an alternative costs as much as it has parts, so those with equally many are
-   joined: sums[i] is NONE, or has 2^i */
+/* an alternative costs as much as it has parts, so alternatives with the same
+   number of parts are joined: sums[i] is NONE or has 2^i parts */
 
 static int
 llm_schema_number_enum(llm_schema_t *s, const llm_schema_atom_t *a,
@@ -68,8 +68,8 @@ llm_schema_number_enum(llm_schema_t *s, const llm_schema_atom_t *a,
 }
 
 
-/* the digits of i behind the dot, n of them at most LLM_SCHEMA_DECIMALS; zeros
-   at the end need not be written */
+/* writes the n digits of i after the dot, n at most LLM_SCHEMA_DECIMALS; zeros
+   at the end may be left out */
 
 static void
 llm_schema_decimals(char *part, uint32_t i, int n)
@@ -92,8 +92,8 @@ llm_schema_decimals(char *part, uint32_t i, int n)
 
 /*
  * Multiples of a * 10^exp, in writings without exponent; a does not end with
- * 0.  With digits behind the dot the whole number and these digits together
- * are a number of which a must be a divisor.
+ * 0.  If the divisor has digits after the dot, the number's whole part and
+ * these digits together must be a multiple of a.
  */
 
 static llm_rx_t
@@ -147,7 +147,7 @@ llm_schema_multiples(llm_schema_t *s, uint32_t a, int exp)
 
     for (i = 0; i < scale; i++) {
 
-        /* whole numbers n with (n * scale + i) mod a == 0 */
+        /* whole numbers n for which (n * scale + i) mod a == 0 */
 
         whole = LLM_RX_NONE;
 
@@ -180,8 +180,8 @@ llm_schema_multiples(llm_schema_t *s, uint32_t a, int exp)
 }
 
 
-/* multiples in the normal form with an exponent that is large enough for all
-   digits to be before the dot; of a only 2 and 5 are divisors then */
+/* multiples in normal form with an exponent so large that all digits are
+   before the dot; then only factors 2 and 5 of a matter */
 
 static llm_rx_t
 llm_schema_large_multiples(llm_schema_t *s, uint32_t a, int exp)
@@ -257,7 +257,7 @@ llm_schema_multiple_of(llm_schema_t *s, const llm_schema_atom_t *a,
 }
 
 
-/* takes the stronger of two lower, or upper, bounds */
+/* keeps the stronger of two lower, or upper, bounds */
 
 static void
 llm_schema_bound_in(llm_schema_dec_t *best, int *excl, int *have,
@@ -287,11 +287,12 @@ typedef struct {
     int               to_excl;
     int               has_from;
     int               has_to;
-    llm_rx_t          rx;               /* what else is asked for */
-    int               large;            /* something has more digits than
-                                           numbers have that nothing bounds */
-    int               canonical;        /* something is excluded: only the
-                                           writings that are compared */
+    llm_rx_t          rx;               /* further constraint */
+    int               large;            /* 1: a bound or value has more digits
+                                           than unbounded numbers may have */
+    int               canonical;        /* 1: a number is excluded, so only
+                                           writings that are compared exactly
+                                           are allowed */
 } llm_schema_number_t;
 
 
@@ -391,8 +392,8 @@ llm_schema_number_atom(llm_schema_t *s, const llm_schema_atom_t *a,
         one = llm_rx_not(s->pool, one);
 
         if (a->kw == LLM_KW_MULTIPLE_OF) {
-            /* multiples are not known in all writings with an exponent: of
-               these only numbers below the divisor */
+            /* the multiples in writings with an exponent are not all known; of
+               these only numbers below the divisor are allowed */
 
             llm_schema_dec(a->value, &d);
             below.from = NULL;
@@ -410,7 +411,7 @@ llm_schema_number_atom(llm_schema_t *s, const llm_schema_atom_t *a,
 }
 
 
-/* both signs of the range */
+/* numbers of both signs in the range */
 
 static llm_rx_t
 llm_schema_signs(llm_schema_t *s, const llm_schema_number_t *n)
@@ -442,8 +443,8 @@ llm_schema_signs(llm_schema_t *s, const llm_schema_number_t *n)
 }
 
 
-/* an integer's digits are compared as they are, other writings as what they
-   are read as */
+/* digits of integers are compared as they are written; other writings by the
+   double that they are read as */
 
 static llm_rx_t
 llm_schema_range(llm_schema_t *s, uint32_t types,
@@ -456,7 +457,7 @@ llm_schema_range(llm_schema_t *s, uint32_t types,
     held = *n;
     moved = 0;
 
-    /* an integer has other writings only where it is large */
+    /* only large integers have other writings */
 
     if (n->has_from
         && ((types & LLM_SCHEMA_FRACTION) || n->from.point > DBL_DIG))
@@ -485,7 +486,7 @@ llm_schema_range(llm_schema_t *s, uint32_t types,
 }
 
 
-/* the writings of the numbers that are of the types */
+/* the writings of all numbers of the types */
 
 static llm_rx_t
 llm_schema_number_domain(llm_schema_t *s, uint32_t types,

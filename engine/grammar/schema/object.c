@@ -1,5 +1,5 @@
 /*
- * Objects: the nodes of a branch's plan.
+ * Objects: builds the nodes of a branch's plan.
  */
 
 #include "engine/grammar/schema/internal.h"

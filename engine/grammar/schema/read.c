@@ -1,8 +1,8 @@
 /*
- * The document of a schema: keywords, values, places, and the small tables of
- * the reader.
+ * Reads the document of a schema: keywords, values, places; and the reader's
+ * small tables.
  *
- * Messages name a keyword by its path from the schema's root, as in
+ * Messages name a keyword by its path from the schema's root, such as
  * properties.a.not.
  */
 
@@ -88,7 +88,7 @@ llm_schema_row(const llm_schema_t *s, llm_str_t name)
 }
 
 
-/* the path from the root down to v, by the places of the bytes */
+/* the path from the root to v, found by comparing addresses */
 
 static void
 llm_schema_path(const llm_schema_t *s, const llm_flat_t *v, llm_buf_t *path)
@@ -280,7 +280,8 @@ llm_schema_type_of(const llm_schema_t *s, const llm_flat_t *v)
             return LLM_SCHEMA_FRACTION;
         }
 
-        /* in draft 4 it is the writing that makes an integer */
+        /* in draft 4 the way a number is written decides whether it is an
+           integer */
         return s->draft == LLM_DRAFT_4 ? LLM_SCHEMA_NUMBER : LLM_SCHEMA_INT;
 
     case LLM_FLAT_STRING:
@@ -354,7 +355,7 @@ llm_schema_hash(const void *data, size_t len)
 }
 
 
-/* where key is, or would be */
+/* the slot of key, or the one where it would be */
 
 static uint32_t
 llm_schema_map_slot(const llm_schema_map_t *m, uint64_t key)

@@ -1,9 +1,9 @@
 /*
- * Drafts, addresses and references: which schema a "$ref" stands for.
+ * Drafts, addresses and references: finds the schema that a "$ref" refers to.
  *
- * A document is one resource or several, those with an "$id" inside it
- * included; nothing outside it is ever read.  Addresses are resolved as
- * RFC 3986 says.
+ * A document is one resource or, with inner schemas that have an "$id",
+ * several; nothing outside of it is ever read.  Addresses are resolved
+ * according to RFC 3986.
  */
 
 #include "engine/grammar/schema/internal.h"
@@ -12,7 +12,7 @@
 
 
 typedef struct {
-    llm_str_t    scheme;                /* with what separates them */
+    llm_str_t    scheme;                /* including its separator */
     llm_str_t    authority;
     llm_str_t    path;
     llm_str_t    query;
@@ -46,7 +46,7 @@ llm_schema_until(llm_str_t s, const char *stops)
 }
 
 
-/* text has no fragment */
+/* splits an address without fragment */
 
 static llm_schema_uri_t
 llm_schema_uri(llm_str_t text)
@@ -75,7 +75,7 @@ llm_schema_uri(llm_str_t text)
 }
 
 
-/* the segments of path without "." and ".." */
+/* appends the segments of path, with "." and ".." resolved */
 
 static void
 llm_schema_add_path(llm_buf_t *b, llm_str_t path)
@@ -178,7 +178,7 @@ llm_schema_resolve(llm_schema_t *s, llm_str_t base, llm_str_t ref,
 }
 
 
-/* the innermost one that v is in */
+/* the innermost resource that contains v */
 
 static const llm_schema_resource_t *
 llm_schema_resource(const llm_schema_t *s, const llm_flat_t *v)
@@ -219,8 +219,8 @@ llm_schema_add_anchor(llm_schema_t *s, const llm_flat_t *v,
 }
 
 
-/* a schema's own address and anchors; resources come in preorder, so an
-   inner one is behind its outer one */
+/* records a schema's own address and anchors; resources are in preorder, so an
+   inner one comes after its outer one */
 
 static int
 llm_schema_names(llm_schema_t *s, const llm_flat_t *v, uint32_t *rooms)
@@ -306,8 +306,8 @@ llm_schema_among(llm_str_t key, const char *const *names, size_t n)
 }
 
 
-/* finds the addresses and anchors in v; of: its children are schemas, and it
-   is none itself */
+/* finds the addresses and anchors in v; of: v is no schema, but a list or map
+   of schemas */
 
 static int
 llm_schema_walk(llm_schema_t *s, const llm_flat_t *v, int of, uint32_t *rooms)
@@ -353,7 +353,7 @@ llm_schema_walk(llm_schema_t *s, const llm_flat_t *v, int of, uint32_t *rooms)
 }
 
 
-/* a schema that does not say is taken as one of the newest draft */
+/* without "$schema" the newest draft applies */
 
 static int
 llm_schema_draft(llm_schema_t *s)
@@ -425,7 +425,7 @@ llm_schema_open(llm_schema_t *s)
 }
 
 
-/* unescapes one segment of a pointer: %XX, then ~0 and ~1 */
+/* decodes one segment of a pointer: %XX, then ~0 and ~1 */
 
 static size_t
 llm_schema_segment(llm_str_t seg, char *out)
@@ -552,7 +552,7 @@ llm_schema_anchor(const llm_schema_t *s, const llm_schema_resource_t *r,
         }
     }
 
-    /* which of several is meant depends on the way that led here */
+    /* with several anchors, the right one depends on the path of evaluation */
     return n > 1 ? NULL : v;
 }
 

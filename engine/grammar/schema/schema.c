@@ -1,9 +1,9 @@
 /*
- * JSON Schema to a grammar.  See schema/internal.h.
+ * Turns a JSON Schema into a grammar.  See internal.h.
  *
- * A set of items that a place must satisfy is one reference to a node; each
- * is built when its turn comes, from a list, so that neither the depth of a
- * document nor its recursion costs stack.
+ * The set of items that a place must satisfy becomes a reference to a node.
+ * Each set is built when its turn comes, from a list, so neither the depth of
+ * a document nor its recursion needs stack.
  */
 
 #include "engine/grammar/schema/internal.h"
@@ -33,7 +33,7 @@ llm_schema_compile(llm_schema_t *s, const llm_flat_t *part, llm_str_t end,
         return LLM_ERROR;
     }
 
-    /* the outermost place alone has an end of its own */
+    /* only the outermost place has an end of its own */
 
     set = llm_schema_bag_set(&bag);
     rc = end.len ? llm_schema_build(s, set, end, root)
@@ -44,10 +44,10 @@ llm_schema_compile(llm_schema_t *s, const llm_flat_t *part, llm_str_t end,
 
 
 /*
- * What others of the grammar have left: many that are too large must not take
- * many times as long as one.  Work and time are bounds of the same thing, and
- * are counted as one: whichever of them a schema has used up, its share is
- * gone, however fast the machine is.
+ * Sets bounds to what other schemas of the grammar have left: many large
+ * schemas must not take many times as long as one.  Work and time bound the
+ * same thing and are counted together: when a schema has used up one of them,
+ * its share is used up, however fast the machine is.
  */
 
 static void
@@ -76,7 +76,7 @@ llm_schema_spent(const llm_schema_t *s, uint64_t begun)
 }
 
 
-/* what is only known when all of it is built */
+/* checks what is only known when everything is built */
 
 static int
 llm_schema_settle(llm_schema_t *s, const llm_flat_t *part, llm_gn_t root)

@@ -1,6 +1,6 @@
 /*
  * Sets of items, and the nodes that stand for them: one reference for each
- * different set, to be built when its turn comes.
+ * different set, which is built when its turn comes.
  */
 
 #include "engine/grammar/schema/internal.h"
@@ -50,7 +50,7 @@ llm_schema_bag_add(llm_schema_t *s, llm_schema_bag_t *bag,
             return LLM_OK;
         }
 
-        /* a schema and its own negation */
+        /* a schema together with its own negation */
         if (item != LLM_SCHEMA_FALSE
             && bag->items[i] == (item ^ LLM_SCHEMA_NOT))
         {

@@ -1,12 +1,12 @@
 /*
- * Strings: all that is said about them is a regular language, and all of a
- * branch together the intersection.
+ * Strings: each atom allows a regular language, and a branch allows the
+ * intersection of its atoms' languages.
  */
 
 #include "engine/grammar/schema/internal.h"
 
 
-/* v: the keyword, or the key if the pattern is one */
+/* v: the keyword, or the key if the key is the pattern */
 
 int
 llm_schema_pattern(llm_schema_t *s, const llm_flat_t *v, llm_str_t text,
@@ -33,7 +33,7 @@ llm_schema_pattern(llm_schema_t *s, const llm_flat_t *v, llm_str_t text,
 }
 
 
-/* is text a string of the enumeration? */
+/* is text one of the enumeration's strings? */
 
 static int
 llm_schema_string_among(const llm_schema_atom_t *a, llm_str_t text)
@@ -57,7 +57,8 @@ llm_schema_string_among(const llm_schema_atom_t *a, llm_str_t text)
 }
 
 
-/* what one atom allows; LLM_ABSENT: it says nothing about strings */
+/* the strings that one atom allows; LLM_ABSENT: it does not constrain
+   strings */
 
 static int
 llm_schema_string_atom(llm_schema_t *s, const llm_schema_atom_t *a,
@@ -81,7 +82,7 @@ llm_schema_string_atom(llm_schema_t *s, const llm_schema_atom_t *a,
 }
 
 
-/* the range of lengths; those that are excluded are a range, too */
+/* the range of lengths; excluded lengths are a range, too */
 
 static int
 llm_schema_lengths(llm_schema_t *s, const llm_schema_branch_t *b,
@@ -131,7 +132,7 @@ llm_schema_length(llm_str_t text)
 }
 
 
-/* is text, which is one of own's, what the branch asks for? */
+/* does text, which is one of own's strings, satisfy the branch? */
 
 static int
 llm_schema_string_fits(llm_schema_t *s, const llm_schema_branch_t *b,
@@ -172,7 +173,7 @@ llm_schema_string_fits(llm_schema_t *s, const llm_schema_branch_t *b,
 }
 
 
-/* the strings of a's enumeration that the branch asks for */
+/* those strings of a's enumeration that satisfy the branch */
 
 static int
 llm_schema_string_enum(llm_schema_t *s, const llm_schema_branch_t *b,
@@ -221,7 +222,7 @@ llm_schema_string_enum(llm_schema_t *s, const llm_schema_branch_t *b,
 }
 
 
-/* what is not of these texts, as an expression */
+/* all strings except these texts, as an expression */
 
 static llm_rx_t
 llm_schema_string_excluded(llm_schema_t *s, const llm_schema_atom_t *a)

@@ -1,5 +1,5 @@
 /*
- * The values of objects: for each key that is named the set of all that its
+ * The values of objects: for each named key, the set of everything that its
  * value must satisfy.  All other keys are divided by the patterns that match
  * them, so that each kind has one set, too.
  */
@@ -10,7 +10,7 @@
 #define LLM_SCHEMA_MAX_PATTERNS  24
 #define LLM_SCHEMA_MAX_OTHERS    256
 
-/* a pattern of a "patternProperties" */
+/* a pattern of "patternProperties" */
 typedef struct {
     const llm_flat_t    *schema;
     const llm_flat_t    *v;
@@ -18,7 +18,7 @@ typedef struct {
 } llm_schema_match_t;
 
 
-/* the patterns that say something about keys */
+/* collects the patterns that constrain keys */
 
 static int
 llm_schema_object_matches(llm_schema_t *s, const llm_schema_object_t *o,
@@ -66,7 +66,7 @@ llm_schema_object_matches(llm_schema_t *s, const llm_schema_object_t *o,
 }
 
 
-/* does "properties" of schema have the key? */
+/* does schema's "properties" have the key? */
 
 static const llm_schema_link_t *
 llm_schema_linked(const llm_schema_key_t *e, const llm_flat_t *schema)
@@ -84,8 +84,8 @@ llm_schema_linked(const llm_schema_key_t *e, const llm_flat_t *schema)
 
 
 /*
- * What the atoms ask of the value of a key: e, or one of those that are not
- * named (NULL), that matches the patterns of bits.
+ * What the atoms require of the value of a key that matches the patterns in
+ * bits: of key e, or, if e is NULL, of a key that is not named.
  */
 
 static int
@@ -157,7 +157,7 @@ llm_schema_object_value(llm_schema_t *s, const llm_schema_object_t *o,
         }
     }
 
-    /* from the inner ones outwards: these come later */
+    /* from the inner ones outwards, because inner ones come later */
 
     for (i = o->n_atoms; i--; /* void */) {
         a = o->atoms[i];
@@ -235,7 +235,7 @@ llm_schema_object_named(llm_schema_t *s, llm_schema_object_t *o,
 }
 
 
-/* adds one kind of other keys, to that with the same set if there is one */
+/* adds a kind of other keys, joining it with a kind that has the same set */
 
 static int
 llm_schema_add_others(llm_schema_t *s, llm_schema_object_t *o, llm_rx_t rx,
@@ -292,8 +292,8 @@ llm_schema_divide(llm_schema_t *s, llm_schema_object_t *o,
         return llm_schema_too_large(s);
     }
 
-    /* kinds that are found to be empty save those that they would be
-       divided into; it takes long to find, so few are not asked */
+    /* an empty kind need not be divided further; but the test takes long, so
+       it is not done for the first few patterns */
 
     if (rx == LLM_RX_NONE
         || (k > 3 && llm_rx_is_none(s->pool, rx, 200) == 1))
@@ -327,7 +327,7 @@ llm_schema_divide(llm_schema_t *s, llm_schema_object_t *o,
 }
 
 
-/* all keys but the named; the branches of a place mostly have the same */
+/* all keys that are not named; most branches of a place have the same */
 
 static int
 llm_schema_not_named(llm_schema_t *s, const llm_schema_object_t *o,
@@ -370,7 +370,7 @@ llm_schema_not_named(llm_schema_t *s, const llm_schema_object_t *o,
 }
 
 
-/* the others are none of the named */
+/* adds the kinds of keys that are not named */
 
 static int
 llm_schema_object_others(llm_schema_t *s, llm_schema_object_t *o,
@@ -455,7 +455,7 @@ llm_schema_without(llm_schema_t *s, const llm_schema_branch_t *b,
 }
 
 
-/* SOME by each key that is named: branches in which it is that one */
+/* resolves SOME: for each named key, the branches in which it is that key */
 
 int
 llm_schema_object_split(llm_schema_t *s, const llm_schema_branch_t *b,

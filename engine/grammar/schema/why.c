@@ -1,16 +1,19 @@
 /*
- * Why nothing matches a schema: the smallest schema in it that nothing
- * matches on its own, and the keyword of that without which something would.
+ * Finds why nothing matches a schema: the smallest schema in it that nothing
+ * matches by itself, and the keyword of that schema without which something
+ * would match.
  *
- * What this builds is left in the builder, where nothing refers to it.
+ * The nodes that this builds stay in the builder, where nothing refers to
+ * them.
  */
 
 #include "engine/grammar/schema/internal.h"
 
 #include <stdio.h>
 
-#define LLM_SCHEMA_DEPTH     64         /* schemas from the root to it */
-#define LLM_SCHEMA_KEYWORDS  48         /* of one schema */
+#define LLM_SCHEMA_DEPTH     64         /* most schemas from the root to the
+                                           one found */
+#define LLM_SCHEMA_KEYWORDS  48         /* most keywords of one schema */
 
 /* a keyword without which something matches its schema, if node is alive */
 typedef struct {
@@ -25,8 +28,8 @@ typedef struct {
 } llm_schema_guesses_t;
 
 
-/* does nothing match v on its own?  First it is asked of many without looking,
-   so that all are built when it is looked */
+/* does nothing match v by itself?  Many schemas are asked for with look 0
+   first, so that all are built when the first is looked at */
 
 static int
 llm_schema_dead(llm_schema_t *s, const llm_flat_t *v, int look)
@@ -73,7 +76,7 @@ llm_schema_dead_in(llm_schema_t *s, const llm_flat_t *list, uint32_t n,
 }
 
 
-/* the first of a list, if all are dead */
+/* the first schema of a list, if nothing matches any of them */
 
 static const llm_flat_t *
 llm_schema_dead_all(llm_schema_t *s, const llm_flat_t *list, int look)
@@ -194,7 +197,7 @@ llm_schema_may_be(const llm_flat_t *at, const char *type)
 }
 
 
-/* a schema inside that nothing matches, and so nothing matches this one */
+/* an inner schema that nothing matches, so that nothing matches this one */
 
 static const llm_flat_t *
 llm_schema_dead_inner(llm_schema_t *s, const llm_flat_t *at, int look)
@@ -229,7 +232,8 @@ llm_schema_dead_inner(llm_schema_t *s, const llm_flat_t *at, int look)
 }
 
 
-/* the innermost; one that is its own reason stays the one that was come to */
+/* the innermost such schema; where the search comes back to a schema on its
+   path, the last one reached */
 
 static const llm_flat_t *
 llm_schema_dead_deep(llm_schema_t *s, const llm_flat_t *at)
@@ -259,7 +263,7 @@ llm_schema_dead_deep(llm_schema_t *s, const llm_flat_t *at)
 }
 
 
-/* the keywords of a schema that are each to blame */
+/* the keywords of a schema, each of which may be the cause */
 
 static void
 llm_schema_guess(llm_schema_t *s, const llm_flat_t *at,
@@ -341,7 +345,7 @@ llm_schema_number_text(const llm_flat_t *v, char *text, size_t size)
 }
 
 
-/* two bounds; LLM_ABSENT: it is not for them */
+/* two bounds that exclude each other; LLM_ABSENT: they are not the cause */
 
 static int
 llm_schema_why_bounds(llm_schema_t *s, const llm_schema_guesses_t *g)
@@ -380,7 +384,7 @@ llm_schema_why_bounds(llm_schema_t *s, const llm_schema_guesses_t *g)
 }
 
 
-/* too few different items */
+/* there are too few different items */
 
 static int
 llm_schema_why_unique(llm_schema_t *s, const llm_schema_guesses_t *g)
@@ -403,8 +407,8 @@ llm_schema_why_unique(llm_schema_t *s, const llm_schema_guesses_t *g)
 }
 
 
-/* the keyword to name: of those that say what is there one before one that
-   says which type it has, and the last one of these */
+/* the keyword to report: "required" first; then the last one that is neither
+   "type" nor "additionalProperties"; otherwise the first */
 
 static const llm_schema_guess_t *
 llm_schema_blamed(const llm_schema_guesses_t *g)
