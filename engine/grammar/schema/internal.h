@@ -107,8 +107,8 @@ typedef enum {
     LLM_KW_MAY_HAVE,                    /* if property .key exists, its value
                                            is .item */
     LLM_KW_LACKS,
-    LLM_KW_SOME,                        /* some property with a key of .key's
-                                           kind exists, with value .item */
+    LLM_KW_SOME,                        /* some property with a key of .rx
+                                           exists, with value .item */
     LLM_KW_ITEM,                        /* the item at position .n is .item */
     LLM_KW_SOME_ITEM,                   /* .n items match .item */
     LLM_KW_EACH_ITEM
@@ -133,11 +133,11 @@ struct llm_schema_atom_s {
     const llm_flat_t          *value;
     const llm_schema_scope_t  *scope;
     llm_str_t                  key;     /* key of HAS, MAY_HAVE, LACKS */
-    llm_rx_t                   rx;      /* SOME: keys; with a .schema, only
-                                           keys that it leaves to its
+    llm_rx_t                   rx;      /* SOME: keys; with a .schema, those
+                                           that it leaves to its
                                            additionalProperties */
-    const llm_flat_t          *names;   /* SOME: also keys that this schema
-                                           refuses */
+    const llm_flat_t          *names;   /* SOME: if set, keys are those that
+                                           this schema refuses */
     llm_schema_item_t          item;    /* value of HAS, SOME, ITEM ... */
     int                        any;     /* 1: there is no .item */
     uint32_t                   n;
