@@ -1,21 +1,21 @@
 /*
- * From a request to a prompt; see chat.h.
+ * Renders a request to a prompt; see chat.h.
  *
- * A template gets what transformers would give it, evened out by what
- * probe.c found out about it.  If it fails all the same, mend.c evens out
- * more: null contents as "", tool calls as text, and so on.  When nothing
- * helps, the first error is the answer.
+ * A template gets what transformers would give it, adapted to what probe.c has
+ * found out about it.  If it still fails, mend.c adapts more: null contents
+ * become "", tool calls become text, and so on.  If nothing helps, the first
+ * error is reported.
  */
 
 #include "engine/text/chat/format.h"
 
 #include <stdio.h>
 
-/* most of what is known about answers */
+/* most bytes of what is known about answers */
 #define LLM_CHAT_FORMAT_MEMORY  (64 << 10)
 
 
-/* a message that is left open */
+/* cuts the prompt of a message that is left open */
 
 static void
 llm_chat_cut(llm_prompt_t *p, size_t len)
@@ -34,9 +34,9 @@ llm_chat_cut(llm_prompt_t *p, size_t len)
 
 
 /*
- * Cuts behind the content of the last message, where the tag stands.  As
- * transformers does: where the template has trimmed the tag's own space, it
- * would have trimmed the content's, so that goes too.
+ * Cuts after the content of the last message, at the tag.  As in transformers:
+ * if the template has trimmed the tag's own space, it would have trimmed the
+ * content's, so that space is removed, too.
  */
 
 static int
@@ -124,9 +124,9 @@ llm_chat_check(const llm_flat_t *request, int *continues, llm_err_t *err)
 
 
 /*
- * Why a request cannot be rendered.  A template that works for others fails on
- * what this one has, like results of tools: so it is the request that has to
- * change.
+ * Reports why a request cannot be rendered.  The template works for other
+ * requests and fails on something in this one, such as results of tools, so it
+ * is the request that has to change.
  */
 
 static void

@@ -1,12 +1,12 @@
 /*
- * From a chat request to a prompt: the request's messages, tools and
- * template arguments (a flat object as engine/api leaves it) go through the
- * model's chat template.  What templates differ in is evened out here:
- * templates that take strings only, that know no tools, no system role, no
- * thinking.
+ * Renders a chat request to a prompt: the request's messages, tools and
+ * template arguments (a flat object, as engine/api writes it) go through the
+ * model's chat template.  Differences between templates are evened out here:
+ * templates that take only strings, or that support no tools, no system role,
+ * no thinking.
  *
- * An llm_chat_t is made once per model and read-only then; it owns the
- * compiled template and what was found out about it by probing.
+ * An llm_chat_t is made once per model and is then read-only; it owns the
+ * compiled template and what probing has found out about it.
  */
 
 #ifndef LLM_CHAT_H
@@ -17,7 +17,8 @@
 
 typedef struct llm_chat_s  llm_chat_t;
 
-/* src is the template's text; bos and eos are the tokens' texts ("" if none) */
+/* src: the template's text; bos and eos: the tokens' texts, "" if there is
+   none */
 llm_chat_t *llm_chat_create(llm_str_t src, llm_str_t bos, llm_str_t eos,
     llm_err_t *err);
 void llm_chat_free(llm_chat_t *c);
@@ -52,15 +53,15 @@ int llm_chat_render(const llm_chat_t *c, const llm_flat_t *request,
     const llm_jinja_opts_t *opts, llm_prompt_t *out, uint64_t *mended,
     llm_err_t *err);
 
-/* takes a remedy out of the set: what it does, for a log; NULL: there is none
-   that changes what a turn says or how */
+/* removes a remedy from the set and returns what it does, for a log; NULL:
+   none is left that changes what a turn says or how */
 const char *llm_chat_mended(uint64_t *mended);
 
-/* how the model's answers are written, as far as the template tells it */
+/* how the model writes its answers, as far as the template shows it */
 const llm_format_t *llm_chat_format(const llm_chat_t *c);
 
-/* the end of a prompt: what the template wrote behind the last message of a
-   client, and the message that is to be continued */
+/* the end of a prompt: what the template wrote after a client's last message,
+   and the message that is to be continued */
 llm_str_t llm_chat_tail(const llm_prompt_t *p);
 
 #endif /* LLM_CHAT_H */

@@ -1,5 +1,5 @@
 /*
- * What a message says, read from its flat value; see norm.h.
+ * Reads what a message says from its flat value; see norm.h.
  */
 
 #include "engine/text/chat/norm.h"

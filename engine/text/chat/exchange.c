@@ -1,13 +1,15 @@
 /*
- * An exchange: a turn's calls, the results behind it, and which belong to
- * which; see turns.h.
+ * An exchange: a turn's calls, the results after it, and which result belongs
+ * to which call; see turns.h.
  */
 
 #include "engine/text/chat/turns.h"
 
-/* more pairs of calls and results in one exchange are told apart by order */
+/* most pairs of calls and results in one exchange that are compared; beyond
+   it, results belong to calls in order */
 #define LLM_TURNS_PAIRS   (1u << 20)
-/* a result that is in no exchange is looked for in so many calls before it */
+/* calls, before a result that is in no exchange, in which its call is looked
+   for */
 #define LLM_TURNS_BACK    1024
 
 
@@ -69,7 +71,7 @@ llm_turns_name(const llm_flat_t *call)
 }
 
 
-/* the number of functions.NAME:N; -1: it is another id */
+/* the number N of functions.NAME:N; -1: the id has another form */
 
 static int64_t
 llm_turns_id_number(llm_str_t id, llm_str_t name)
@@ -155,7 +157,7 @@ llm_turns_small(const llm_turns_t *t)
 }
 
 
-/* by the id; a second result of a call is its own, too */
+/* by id; a second result of a call belongs to that call, too */
 
 static void
 llm_turns_match_ids(llm_turns_t *t)

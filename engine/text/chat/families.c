@@ -1,7 +1,7 @@
 /*
- * What is known of models by name: families whose templates do not show how
- * the model itself writes calls or reasoning, told by words in the template's
- * source.
+ * Knowledge about models by name: families whose templates do not show how the
+ * model itself writes calls or reasoning.  They are recognised by words in the
+ * template's source.
  */
 
 #include "engine/text/chat/format.h"
@@ -22,7 +22,7 @@ llm_family_has(llm_str_t src, const char *word)
 }
 
 
-/* adds a form that is not there yet */
+/* adds a form unless there is an equal one */
 
 static void
 llm_family_add(llm_format_t *f, const llm_form_t *form)
@@ -51,7 +51,7 @@ llm_family_add(llm_format_t *f, const llm_form_t *form)
 
 /*
  * gpt-oss, the harmony format: each message has a channel, and a call is a
- * message to a function.  The model writes the recipient behind the channel,
+ * message to a function.  The model writes the recipient after the channel,
  * the template before it.
  */
 
@@ -130,7 +130,7 @@ llm_chat_family_reasoning(llm_format_t *f, llm_str_t src)
           S("[BEGIN FINAL RESPONSE]"), S("") }
     };
 
-    /* the end alone is enough: the model may write the begin */
+    /* the end mark alone is enough: the model may write the begin itself */
 
     for (i = 0; i < llm_nelems(pairs); i++) {
         if (llm_family_has(src, pairs[i].close.data)) {
@@ -190,8 +190,8 @@ llm_family_kimi(llm_format_t *f)
 }
 
 
-/* ids without the name's space or number, and the mark of the section without
-   its s, which the models write now and then */
+/* variants that the models write now and then: ids without the name's space or
+   number, and the section's mark without its s */
 
 static void
 llm_family_kimi_near(llm_format_t *f)
@@ -223,7 +223,7 @@ llm_family_mistral(llm_format_t *f)
 }
 
 
-/* Llama's: JSON, with or without the tag, and calls in Python's manner */
+/* Llama: JSON, with or without the tag, and calls in Python's manner */
 
 static void
 llm_family_llama(llm_format_t *f)
@@ -318,7 +318,7 @@ llm_chat_family_told(llm_format_t *f)
 }
 
 
-/* what a model may use that was trained for none of these */
+/* forms that a model may use that was trained for none of the known ones */
 
 static void
 llm_family_any(llm_format_t *f)
@@ -337,8 +337,8 @@ llm_chat_family_calls(llm_format_t *f, llm_str_t src)
     size_t    i;
     uint32_t  n;
 
-    /* always: beside what the template shows, too, for models of several
-       generations have the same marks */
+    /* forms added in any case, also to those that the template shows, because
+       models of several generations have the same marks */
 
     static const struct {
         const char  *word;

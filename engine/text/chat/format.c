@@ -1,7 +1,7 @@
 /*
- * What a model's answers look like, learnt from its template: it is shown
- * answers with words that stand out, and what it writes around these words
- * are the marks; see learn.h.
+ * Learns how a model's answers look from its template: the template renders
+ * answers with distinctive words, and what it writes around these words are
+ * the marks; see learn.h.
  */
 
 #include "engine/text/chat/learn.h"
@@ -10,8 +10,8 @@
 
 /* ---- reasoning ---- */
 
-/* the tag that s ends with, and what the template may write into the line
-   behind it: <think>, <|channel>thought */
+/* the tag at the end of s, with what the template may write on the same line
+   after it: <think>, <|channel>thought */
 
 static llm_str_t
 llm_learn_last_tag(llm_str_t s)
@@ -36,7 +36,7 @@ llm_learn_last_tag(llm_str_t s)
 }
 
 
-/* how reasoning is ended: its close with the white space around it */
+/* stores how reasoning ends: its close with the white space around it */
 
 static void
 llm_learn_ending(llm_format_t *f, llm_str_t close, llm_str_t between)
@@ -74,7 +74,7 @@ llm_learn_reasoning(llm_chat_t *c)
         return;
     }
 
-    /* the prompt may have written the beginning */
+    /* the prompt may contain the beginning already */
 
     all = (llm_str_t) { s.prompt.len + s.text.len, s.prompt.data };
     thought = llm_learn_find(all, LLM_SHOW_THOUGHT, 0);
@@ -99,8 +99,8 @@ llm_learn_reasoning(llm_chat_t *c)
 
 /* ---- content ---- */
 
-/* what stands before content, and what ends a turn; tail, of
-   LLM_LEARN_MARK bytes, gets what stands behind content */
+/* learns what precedes content, and what ends a turn; tail, of LLM_LEARN_MARK
+   bytes, gets what follows content */
 
 static void
 llm_learn_content(llm_chat_t *c, llm_buf_t *tail)
@@ -135,10 +135,11 @@ llm_learn_content(llm_chat_t *c, llm_buf_t *tail)
 }
 
 
-/* what it reads back of what it was learnt from */
+/* reading back the calls that a form was learnt from */
 typedef struct {
     uint32_t     calls;
-    uint32_t     right;                 /* calls with name and arguments */
+    uint32_t     right;                 /* calls read with the right name and
+                                           arguments */
     int          text;
 } llm_learn_check_t;
 
@@ -189,7 +190,7 @@ llm_learn_reads(llm_chat_t *c, const llm_tools_t *tools, uint32_t calls)
     llm_learn_check_t   k;
 
     if (llm_show(c, &show, &s) != LLM_OK) {
-        return calls > 1;               /* some templates allow one alone */
+        return calls > 1;               /* some templates allow only one call */
     }
 
     memset(&k, 0, sizeof(k));
@@ -208,7 +209,7 @@ llm_learn_reads(llm_chat_t *c, const llm_tools_t *tools, uint32_t calls)
 
     llm_answer_free(a);
 
-    /* one that it does not show is not missing */
+    /* a second call that the template does not show need not be read back */
 
     if (calls == 2 && llm_learn_find(s.text, llm_show_calls[1].name, 0)
                       == SIZE_MAX)
@@ -261,7 +262,7 @@ llm_learn_calls(llm_chat_t *c, llm_str_t tail)
 }
 
 
-/* what stands behind content: a tag, or else a word that is none */
+/* what follows content: a tag, or else a word that stands for none */
 
 static llm_str_t
 llm_learn_turn_end(llm_str_t tail)
@@ -285,7 +286,7 @@ llm_learn_turn_end(llm_str_t tail)
         tag = llm_learn_cut(tail, 0, i + 1);
     }
 
-    return tag.len < 3 ? none : tag;    /* a dot is no mark */
+    return tag.len < 3 ? none : tag;    /* a full stop is no mark */
 }
 
 
@@ -311,8 +312,8 @@ llm_chat_learn(llm_chat_t *c, llm_str_t src)
         f->turn_end = llm_chat_mark(f, llm_learn_turn_end(end));
     }
 
-    /* content with a mark before it has one behind it, too, if the turn's
-       end is another */
+    /* content with a mark before it also has a mark after it, if that differs
+       from the end of the turn */
 
     end = llm_learn_tag(llm_learn_trim(end));
 

@@ -1,6 +1,6 @@
 /*
- * How a template's model answers; see engine/emit/format.h for what is found
- * out.  Internal to engine/text/chat/.
+ * Finds out how a template's model answers; see engine/emit/format.h for the
+ * result.  Internal to engine/text/chat/.
  */
 
 #ifndef LLM_CHAT_FORMAT_H
@@ -10,25 +10,26 @@
 #include "engine/text/chat/internal.h"
 
 /*
- * format.c: from what the template writes for given answers.  A form of
- * calls is kept only if it reads back the calls that it was learnt from.
- * What cannot be learnt is left out; c->format is to be empty.
+ * format.c: learns from what the template writes for given answers.  A form of
+ * calls is kept only if the calls that it was learnt from can be read back
+ * with it.  What cannot be learnt is left out; c->format must be empty before.
  */
 void llm_chat_learn(llm_chat_t *c, llm_str_t src);
 
 /* families.c: what the template's source tells by name */
-/* before the template is asked: 1 if all is known by that */
+/* called before the template is probed; returns 1 if nothing remains to be
+   learnt */
 int llm_chat_family(llm_format_t *f, llm_str_t src);
-/* reasoning that the template does not show */
+/* adds reasoning that the template does not show */
 void llm_chat_family_reasoning(llm_format_t *f, llm_str_t src);
-/* forms of calls; and, where none are known, those that any model may use */
+/* adds forms of calls; if none are known, those that any model may use */
 void llm_chat_family_calls(llm_format_t *f, llm_str_t src);
 
-/* the form of calls that this server tells a model of in text */
+/* adds the form of calls that this server describes to a model in text */
 void llm_chat_family_told(llm_format_t *f);
 
-/* a mark: s without the white space around it, but for what must follow a
-   word; copied */
+/* a mark: a copy of s without the white space around it, except for white
+   space that must follow a word */
 llm_str_t llm_chat_mark(llm_format_t *f, llm_str_t s);
 /* these add to a list that is not full */
 void llm_chat_add_pair(llm_format_t *f, llm_str_t open, llm_str_t close);

@@ -1,29 +1,29 @@
 /*
- * How a template writes calls of tools; see learn.h.
+ * Learns how a template writes calls of tools; see learn.h.
  *
- * The name, the keys and the values of a call are found in what it writes for
- * one; how they lie tells the form's kind, and what stands around them its
- * marks.  A second call behind the first tells which of the marks belong to
- * each call and which to all.
+ * The name, the keys and the values of a call are searched in what the
+ * template writes for it.  Their positions tell the kind of the form, and what
+ * is around them its marks.  A second call after the first tells which marks
+ * belong to each call and which to all calls.
  */
 
 #include "engine/text/chat/learn.h"
 #include "engine/text/chat/show.h"
 
 
-/* where the first call is in what the template has written */
+/* position of the first call in what the template has written */
 typedef struct {
     llm_str_t        text;
     size_t           from;              /* the call itself: its object, or */
     size_t           to;                /* from its name to the last value */
-    size_t           second;            /* where the next begins; 0: it is
-                                           in the same array, or missing */
+    size_t           second;            /* where the second call begins; 0: in
+                                           the same array, or there is none */
     llm_form_t       form;
 } llm_learn_t;
 
 
-/* the value in brackets that begins at `at` and holds [from, to): its end,
-   or 0 */
+/* end of the bracketed value that begins at `at` and contains [from, to), or
+   0 */
 
 static size_t
 llm_learn_value(llm_str_t s, size_t at, size_t to, llm_str_t quote)
@@ -36,7 +36,7 @@ llm_learn_value(llm_str_t s, size_t at, size_t to, llm_str_t quote)
         return 0;
     }
 
-    /* the white space behind it is not its own */
+    /* white space after the value does not belong to it */
 
     while (r.p > s.data && llm_mark_is_space(r.p[-1])) {
         r.p--;
@@ -46,7 +46,7 @@ llm_learn_value(llm_str_t s, size_t at, size_t to, llm_str_t quote)
 }
 
 
-/* the outermost value that holds both the name and the arguments */
+/* finds the outermost value that contains both the name and the arguments */
 
 static int
 llm_learn_object(llm_str_t s, size_t name, size_t last, size_t *from,
@@ -105,8 +105,8 @@ llm_learn_name_key(llm_str_t object, const char *word, int depth)
 
 
 /*
- * The key of the arguments is the one whose value has the parameter's key in
- * it, not deeper than needed: the object of the arguments is its value.
+ * Returns the key of the arguments: the key whose value is the innermost
+ * object that has the parameter's key.
  */
 
 static llm_str_t
@@ -133,7 +133,7 @@ llm_learn_args_key(llm_str_t object, const llm_show_call_t *call, int depth)
 
     while (llm_lit_member(&r, &key, &value) == LLM_OK) {
         if (llm_str_is(key, call->key) || llm_str_is(key, call->name)) {
-            return none;                /* these are the arguments */
+            return none;                /* this object is the arguments */
         }
 
         if (llm_learn_find(value, call->key, 0) != SIZE_MAX) {
@@ -147,9 +147,8 @@ llm_learn_args_key(llm_str_t object, const llm_show_call_t *call, int depth)
 
 
 /*
- * Bytes of the mark before each key: those that both keys have before them, as
- * far as they begin with a bracket, as a mark of its own does; 0: there is
- * none.
+ * Returns the length of the mark before each key: what precedes both keys and
+ * begins with a bracket, as a separate mark does; 0: there is none.
  */
 
 static size_t
@@ -174,7 +173,7 @@ llm_learn_key_mark(llm_str_t before_first, llm_str_t before_second)
 }
 
 
-/* the white space between a value and the marks around it */
+/* finds the white space between a value and the marks around it */
 
 static void
 llm_learn_value_space(llm_format_t *f, llm_form_t *form, llm_str_t before,
@@ -204,7 +203,7 @@ llm_learn_value_space(llm_format_t *f, llm_form_t *form, llm_str_t before,
 }
 
 
-/* the marks of keys and values, where the arguments are not in brackets */
+/* finds the marks of keys and values, if the arguments are not in brackets */
 
 static int
 llm_learn_params(llm_format_t *f, llm_learn_t *l, size_t name_end)
@@ -254,7 +253,7 @@ llm_learn_params(llm_format_t *f, llm_learn_t *l, size_t name_end)
 
     l->to = v2 + strlen(call->number);
 
-    /* the rest of what ends a value */
+    /* the rest of a value's end mark */
 
     s = llm_learn_cut(s, l->to, s.len);
 
@@ -271,7 +270,7 @@ llm_learn_params(llm_format_t *f, llm_learn_t *l, size_t name_end)
 }
 
 
-/* arguments in brackets behind the name */
+/* arguments in brackets after the name */
 
 static int
 llm_learn_named(llm_format_t *f, llm_learn_t *l, size_t name_end)
@@ -291,7 +290,7 @@ llm_learn_named(llm_format_t *f, llm_learn_t *l, size_t name_end)
 
     quote = llm_str("");
 
-    /* keys without quotes: the values may have quotes of their own */
+    /* keys without quotes: the values may have quotes of the form's own */
 
     if (key > name_end && s.data[key - 1] == '{') {
         i = key + strlen(call->key);
@@ -401,7 +400,7 @@ llm_learn_call(llm_format_t *f, llm_learn_t *l)
 }
 
 
-/* ids of calls, and numbers that count them, may be anything */
+/* replaces ids of calls, and numbers that count them, which may be anything */
 
 static llm_str_t
 llm_learn_vary(llm_format_t *f, llm_str_t mark, const char *id)
@@ -429,8 +428,8 @@ llm_learn_vary(llm_format_t *f, llm_str_t mark, const char *id)
 }
 
 
-/* what follows the name of the second call is what follows the first's, but
-   for a number */
+/* if the texts after the names of both calls differ only in a number, name_end
+   allows any number there */
 
 static void
 llm_learn_number(llm_format_t *f, llm_form_t *form, llm_str_t s, size_t name)
@@ -462,8 +461,8 @@ llm_learn_number(llm_format_t *f, llm_form_t *form, llm_str_t s, size_t name)
 }
 
 
-/* from what stands before the first call, and between two, the marks before
-   each */
+/* finds the marks before calls, from what precedes the first call and what is
+   between two */
 
 static void
 llm_learn_begin(llm_format_t *f, llm_learn_t *l, llm_str_t before,
@@ -509,7 +508,7 @@ llm_learn_begin(llm_format_t *f, llm_learn_t *l, llm_str_t before,
 }
 
 
-/* and from what stands behind the last call those behind */
+/* finds the marks after calls, from what follows the last call */
 
 static void
 llm_learn_end(llm_format_t *f, llm_learn_t *l, llm_str_t after,
@@ -545,7 +544,8 @@ llm_learn_end(llm_format_t *f, llm_learn_t *l, llm_str_t after,
 }
 
 
-/* where a second call begins, if it is not in the first one's brackets */
+/* finds the beginning of a second call, if it is not inside the first call's
+   brackets */
 
 static int
 llm_learn_second(llm_learn_t *two, llm_str_t s, const llm_learn_t *one)
@@ -597,7 +597,7 @@ llm_learn_form(llm_chat_t *c, llm_str_t tail, llm_form_t *form)
     one.text = s.text;
 
     if (llm_learn_call(f, &one)) {
-        gap = (llm_str_t) { 0, NULL };  /* there is no second one */
+        gap = (llm_str_t) { 0, NULL };  /* there is no second call */
         show.calls = 2;
 
         if (llm_show(c, &show, &t) == LLM_OK) {
@@ -621,7 +621,7 @@ llm_learn_form(llm_chat_t *c, llm_str_t tail, llm_form_t *form)
             f->turn_end = llm_chat_mark(f, turn_end);
         }
 
-        /* the prompt may have written the begin of the first one */
+        /* the prompt may contain the first call's begin already */
 
         if (llm_learn_trim(before).len == 0) {
             one.form.bare = 1;

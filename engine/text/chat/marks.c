@@ -1,15 +1,15 @@
 /*
- * An assistant's message whose text has the marks of channels in it, as
- * gpt-oss writes them: clients send back what a server without a reader of
- * them has answered, and the model's own template refuses that.  What stands
- * in the channel analysis is reasoning, the rest is content.
+ * Removes marks of channels from an assistant's text, in the form of gpt-oss:
+ * a server that does not read them has sent them to the client, which sends
+ * them back, and the model's own template refuses them.  Text in the channel
+ * "analysis" becomes reasoning, other text content.
  */
 
 #include "engine/text/chat/internal.h"
 
 #define S(lit)  { sizeof(lit) - 1, lit }
 
-/* between a channel's mark and that of its message, and of a role */
+/* most bytes between the marks of a channel and of its message, or of a role */
 #define LLM_CM_HEADER  256
 
 static const llm_str_t  llm_cm_channel = S("<|channel|>");
@@ -25,8 +25,10 @@ static const llm_str_t  llm_cm_ends[] = {
 typedef struct {
     llm_buf_t   content;
     llm_buf_t   reasoning;
-    llm_buf_t  *to;                     /* which of them */
-    int         fresh;                  /* its next text is another message */
+    llm_buf_t  *to;                     /* content or reasoning, whichever the
+                                           next text goes to */
+    int         fresh;                  /* 1: its next text is another
+                                           message */
 } llm_cm_t;
 
 
@@ -37,8 +39,8 @@ llm_cm_at(llm_str_t s, llm_str_t mark)
 }
 
 
-/* from the first mark to behind the second one, with no other between them but
-   that of a constraint; 0: it is none */
+/* bytes from the first mark to the end of the second, with at most the mark of
+   a constraint between them; 0: s begins no such header */
 
 static size_t
 llm_cm_header(llm_str_t s, llm_str_t from, llm_str_t to)
@@ -89,7 +91,7 @@ llm_cm_add(llm_cm_t *m, const char *p, size_t n)
 }
 
 
-/* the length of the marks at s, and where the text behind them goes; 0: there
+/* length of the marks at s, and the target of the text after them; 0: there
    are none */
 
 static size_t
@@ -116,7 +118,7 @@ llm_cm_marks(llm_cm_t *m, llm_str_t s, llm_buf_t **to)
         return n;
     }
 
-    /* a role; its channel is read next */
+    /* a role, after which its channel is read */
 
     n = llm_cm_header(s, llm_cm_start, llm_cm_channel);
 
@@ -172,7 +174,7 @@ llm_cm_has(llm_str_t s)
 }
 
 
-/* its content and its reasoning, as they were sent */
+/* adds the message's content and reasoning, as they were sent */
 
 static void
 llm_cm_texts(const llm_flat_t *msg, llm_buf_t *content, llm_str_t *thought)
@@ -229,7 +231,7 @@ llm_cm_write(const llm_cm_t *m, const llm_flat_t *msg, llm_buf_t *out)
 }
 
 
-/* LLM_END: it has no marks, and was copied */
+/* LLM_END: the message has no marks, and was copied */
 
 static int
 llm_cm_message_of(const llm_flat_t *msg, llm_buf_t *out)
@@ -261,8 +263,8 @@ llm_cm_message_of(const llm_flat_t *msg, llm_buf_t *out)
         goto done;
     }
 
-    /* reasoning that stands apart has all its texts, whatever the channel; what
-       a content has beside it is the same again */
+    /* all texts of separate reasoning are reasoning, whatever their channel;
+       reasoning in the content repeats them */
 
     if (thought.len) {
         llm_cm_read(&m, thought);
@@ -292,7 +294,7 @@ done:
 }
 
 
-/* 1: something has changed */
+/* returns 1 if something has changed */
 
 static int
 llm_cm_messages(const llm_flat_t *messages, llm_buf_t *out)

@@ -1,30 +1,30 @@
 /*
- * Conversations that a template refuses.  Which turn it was, and why, no
- * template says so that a program could read it; so remedies are tried, one
- * on top of the other, from those that change the least.  Most of them change
- * only turns of a certain kind.  Where calls have to be told as text, the
- * exchanges (a turn with calls, and the results behind it) that must be are
- * found by halves; all others stay in the template's own form.  What turned
- * out to be needless is taken back.
+ * Mends conversations that a template refuses.  Templates do not report which
+ * turn they refuse, and why, in a way that a program can read.  So remedies
+ * are tried, one added to another, in order of how little they change.  Most
+ * remedies change only turns of a certain kind.  Where calls have to become
+ * text, the exchanges (a turn with calls, and the results after it) that need
+ * it are found by bisection; all others keep the template's own form.
+ * Remedies that turn out to be unnecessary are removed again.
  *
- * Each remedy is tried once, and the search for less of them follows; each of
- * the two has so many steps of renderings together.  When the first has used
- * them up, the rest of the remedies is tried at once.  Between two renderings
- * whoever has called may let others go on.
+ * First each remedy is tried once; then follows the search for the fewest
+ * remedies.  Each of these two phases has a budget of rendering steps.  When
+ * the first phase has used up its budget, all remaining remedies are tried
+ * together.  Between two renderings the caller may let other requests run.
  */
 
 #include "engine/text/chat/internal.h"
 
 #define LLM_MEND_STEPS  30000000u
-/* a rendering counts for so many at least */
+/* steps that a rendering counts for, at least */
 #define LLM_MEND_LEAST  500000u
 
 static const struct {
     uint64_t     what;
-    uint64_t     with;                  /* what that needs */
+    uint64_t     with;                  /* other remedies that this one needs */
     int          lenient;               /* only for lenient requests */
-    const char  *text;                  /* for the log; NULL: it changes no
-                                           turn */
+    const char  *text;                  /* what it does, for the log; NULL: it
+                                           changes no turn */
 } llm_mends[] = {
     { LLM_CN_NO_TOOLS, 0, 0, NULL },
     { LLM_CN_WHOLE_TOOLS, 0, 0, NULL },
@@ -60,19 +60,23 @@ typedef struct {
     const llm_flat_t        *request;
     llm_jinja_opts_t         opts;
     llm_prompt_t            *out;
-    llm_err_t               *err;       /* of the last rendering */
+    llm_err_t               *err;       /* error of the last rendering */
     uint64_t                 what;
     int                      lenient;
-    llm_buf_t                last;      /* the variables that were refused */
-    llm_buf_t                taken;     /* and those that were taken */
-    int                      slow;      /* the template took too many steps */
-    int                      begun;     /* there was a rendering */
-    int                      stopped;   /* nobody needs the prompt any more */
-    uint64_t                 left;      /* steps */
+    llm_buf_t                last;      /* variables that the template refused
+                                           last */
+    llm_buf_t                taken;     /* variables that the template accepted
+                                           last */
+    int                      slow;      /* 1: the template took too many
+                                           steps */
+    int                      begun;     /* 1: there has been a rendering */
+    int                      stopped;   /* 1: nobody needs the prompt any
+                                           more */
+    uint64_t                 left;      /* steps left */
     llm_chat_told_t          told;
-    uint8_t                 *tells;     /* is told.v */
-    uint32_t                *units;     /* first messages of exchanges, and
-                                           the end */
+    uint8_t                 *tells;     /* memory of told.v */
+    uint32_t                *units;     /* index of the first message of each
+                                           exchange, and of the end */
     uint32_t                 n_units;
 } llm_mend_t;
 
@@ -85,7 +89,7 @@ llm_mend_is(const llm_buf_t *vars, const llm_buf_t *other)
 }
 
 
-/* before a rendering, but the first one */
+/* called before each rendering except the first */
 
 static int
 llm_mend_pause(llm_mend_t *m)
@@ -109,8 +113,8 @@ llm_mend_pause(llm_mend_t *m)
 
 
 /*
- * One rendering, which takes the place of the last prompt; none, where the
- * template has just taken or refused the same.
+ * Renders once, replacing the last prompt; skips the rendering if the template
+ * has just accepted or refused the same variables.
  */
 
 static int
@@ -188,7 +192,7 @@ llm_mend_results(const llm_flat_t *msg)
 }
 
 
-/* a result that follows no call is an exchange, too */
+/* finds the exchanges; a result that follows no call is one, too */
 
 static int
 llm_mend_find_units(llm_mend_t *m)
@@ -226,7 +230,7 @@ llm_mend_find_units(llm_mend_t *m)
 }
 
 
-/* exchanges [from, to) in text, or in the template's own form */
+/* switches exchanges [from, to) to text, or to the template's own form */
 
 static void
 llm_mend_tell(llm_mend_t *m, uint32_t from, uint32_t to, uint8_t tell)
@@ -250,8 +254,9 @@ llm_mend_tell(llm_mend_t *m, uint32_t from, uint32_t to, uint8_t tell)
 
 
 /*
- * Which of the exchanges [from, to), all of them in text, have to be; bad:
- * one of them is known to.  Returns how many are left so.
+ * Finds out which of the exchanges [from, to), all of which are text, have to
+ * be text; bad: at least one is known to.  Returns the number that remain
+ * text.
  */
 
 static uint32_t
@@ -279,7 +284,7 @@ llm_mend_narrow(llm_mend_t *m, uint32_t from, uint32_t to, int bad)
 
     middle = from + (to - from) / 2;
 
-    /* the last ones first: they are what the model goes by */
+    /* the later half first: the model depends most on the latest exchanges */
 
     n = llm_mend_narrow(m, middle, to, 0);
 
@@ -299,15 +304,15 @@ llm_mend_may(const llm_mend_t *m, size_t i)
         return 0;
     }
 
-    /* what takes too long is not tried again and again: only without the
-       tools, if it has any */
+    /* a template that takes too long is not tried again and again: only once
+       more without the tools, if there are any */
 
     return !m->slow || (llm_mends[i].what == LLM_CN_TELL_TOOLS
                         && llm_flat_get(m->request, "tools"));
 }
 
 
-/* added: what each remedy has added; *last is the one that helped */
+/* added: what each remedy has added; *last: the remedy that helped */
 
 static int
 llm_mend_search(llm_mend_t *m, uint64_t *added, size_t *last)
@@ -372,7 +377,7 @@ llm_mend_begin(llm_mend_t *m)
     before = m->what;
     m->left = LLM_MEND_STEPS;
 
-    /* what goes wrong now has gone wrong before */
+    /* a failure from here on is one that has occurred before */
 
     err = *m->err;
     m->err = &err;
@@ -390,7 +395,7 @@ llm_mend_begin(llm_mend_t *m)
     {
         n = llm_mend_narrow(m, 0, m->n_units, 1);
 
-        /* a remedy that did not help may stand in the way */
+        /* a remedy that did not help may do harm */
 
         if (n == m->n_units) {
             llm_mend_take_back(m, added, last);

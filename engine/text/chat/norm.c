@@ -1,5 +1,5 @@
 /*
- * Messages made to fit a template, one message at a time; see norm.h.
+ * Adapts messages to a template, one message at a time; see norm.h.
  */
 
 #include "engine/text/chat/norm.h"
@@ -40,7 +40,7 @@ llm_cn_joins(const llm_flat_t *msg, uint64_t what)
 }
 
 
-/* a part with the text; with the tag behind it if tag is set */
+/* adds the text as a string; tag: with LLM_CHAT_TAG after it */
 
 static void
 llm_cn_string(llm_buf_t *out, llm_str_t s, int tag)
@@ -81,7 +81,7 @@ llm_cn_part(llm_buf_t *out, llm_str_t s, int tag)
 }
 
 
-/* the parts as they are, but for the tag behind the last text */
+/* adds the parts unchanged, with the tag after the last text */
 
 static void
 llm_cn_tagged_parts(llm_buf_t *out, const llm_flat_t *content)
@@ -186,7 +186,8 @@ llm_cn_content(const llm_flat_t *msg, const llm_flat_t *content,
 
 /* tool calls */
 
-/* nine letters and digits; others are hashed into nine (FNV-1a, base 62) */
+/* ids of nine letters and digits stay; others are hashed into nine (FNV-1a,
+   base 62) */
 
 static void
 llm_cn_id(const llm_flat_t *v, uint64_t what, llm_buf_t *out)
@@ -226,8 +227,9 @@ llm_cn_id(const llm_flat_t *v, uint64_t what, llm_buf_t *out)
 
 
 /*
- * A call, or the function in it: both may hold arguments, and the object that
- * engine/api read from them, which takes their place where it is wanted.
+ * Adds a call, or the function in it.  Both may have arguments, and the object
+ * that engine/api has read from them, which replaces them if the template
+ * wants that.
  */
 
 static void

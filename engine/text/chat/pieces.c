@@ -1,5 +1,6 @@
 /*
- * Pieces of what templates write, and marks made of them; see learn.h.
+ * Cuts pieces out of what templates write, and makes marks of them; see
+ * learn.h.
  */
 
 #include "engine/text/chat/learn.h"
@@ -107,7 +108,7 @@ llm_chat_mark(llm_format_t *f, llm_str_t s)
 
     mark = llm_learn_trim(s);
 
-    /* LLM_MARK_ANY is ours alone */
+    /* text with LLM_MARK_ANY in it cannot become a mark */
 
     if (mark.len == 0 || mark.len > LLM_LEARN_MARK
         || memchr(mark.data, LLM_MARK_ANY, mark.len))

@@ -1,7 +1,7 @@
 /*
- * What a template needs, found out by showing it small conversations with
- * words in them that stand out, and looking for these words in what it
- * makes of them.
+ * Finds out what a template needs: the template renders small conversations
+ * that contain distinctive words, and these words are looked for in the
+ * result.
  */
 
 #include "engine/text/chat/internal.h"
@@ -14,22 +14,23 @@
 #define LLM_CP_WORD    "zqxword"
 #define LLM_CP_KEY     "zqxkey"
 
-/* what became of the word */
+/* what the template does to the word */
 typedef enum {
-    LLM_CP_FAILED,                      /* no prompt at all */
-    LLM_CP_LOST,                        /* the word is not in it */
-    LLM_CP_QUOTED,                      /* it stands behind a quote */
+    LLM_CP_FAILED,                      /* it fails: there is no prompt */
+    LLM_CP_LOST,                        /* the prompt does not contain the
+                                           word */
+    LLM_CP_QUOTED,                      /* the word follows a quote */
     LLM_CP_PLAIN
 } llm_cp_t;
 
 
-/* messages in the making */
+/* messages that are being written */
 typedef struct {
     llm_buf_t   b;
     uint32_t    count;
 } llm_cp_talk_t;
 
-/* a conversation; it comes in two forms */
+/* writes a conversation, which has two forms */
 typedef void (*llm_cp_write_t)(llm_cp_talk_t *t, int form);
 
 
@@ -48,7 +49,7 @@ llm_cp_pair(llm_buf_t *b, const char *key, const char *value)
 }
 
 
-/* content: null, a string, or that as a list of one part */
+/* adds content: null, a string, or the string as a list of one part */
 
 static void
 llm_cp_add_content(llm_buf_t *b, const char *text, int parts)
@@ -89,7 +90,8 @@ llm_cp_say(llm_cp_talk_t *t, const char *role, const char *text, int parts)
 }
 
 
-/* arguments as text, or as a mapping of this key; none: an empty one */
+/* adds arguments as text, or as a mapping of this key; key NULL: an empty
+   one */
 
 static void
 llm_cp_add_arguments(llm_buf_t *b, const char *text, const char *key)
@@ -113,7 +115,7 @@ llm_cp_add_arguments(llm_buf_t *b, const char *text, const char *key)
 }
 
 
-/* the assistant calls a tool */
+/* adds a tool call of the assistant */
 
 static void
 llm_cp_call(llm_cp_talk_t *t, const char *content, const char *text,
@@ -147,7 +149,7 @@ llm_cp_call(llm_cp_talk_t *t, const char *content, const char *text,
 }
 
 
-/* and the tool answers */
+/* adds the tool's result */
 
 static void
 llm_cp_result(llm_cp_talk_t *t, const char *text, int parts)
@@ -164,7 +166,7 @@ llm_cp_result(llm_cp_talk_t *t, const char *text, int parts)
 }
 
 
-/* the word in what the conversation renders to */
+/* looks for the word in the rendered conversation */
 
 static llm_cp_t
 llm_cp_find(const llm_chat_t *c, const llm_flat_t *request, const char *word,
@@ -224,7 +226,7 @@ llm_cp_look(const llm_chat_t *c, llm_cp_write_t write, int form,
 }
 
 
-/* for every role, a conversation with its content as a string, as parts */
+/* for each role: a conversation with content as a string, and as parts */
 
 static void
 llm_cp_user(llm_cp_talk_t *t, int parts)
@@ -299,9 +301,8 @@ llm_cp_content(llm_chat_t *c)
 
 /*
  * A call's arguments as text and as a mapping.  A template that wants a
- * mapping fails on text, loses it, puts braces of its own around it, or
- * writes it as a JSON string: then a backslash stands before the quote of the
- * key.
+ * mapping fails on text, loses it, puts braces of its own around it, or writes
+ * it as a JSON string, in which a backslash precedes the key's quote.
  */
 
 static void
@@ -337,7 +338,7 @@ llm_cp_arguments(llm_chat_t *c)
     {
         c->norms |= LLM_CN_ARGS;
 
-        /* and so they are, or worse, where they are no object */
+        /* arguments that are no object fare the same or worse */
 
         if (text == LLM_CP_LOST || doubled > LLM_CP_LOST) {
             c->lenient |= LLM_CN_OBJECTS;
@@ -346,7 +347,7 @@ llm_cp_arguments(llm_chat_t *c)
 }
 
 
-/* some templates take it for granted that there are tools, or functions */
+/* some templates require the variable tools, or functions */
 
 static void
 llm_cp_variables(llm_chat_t *c)
@@ -370,7 +371,7 @@ llm_cp_variables(llm_chat_t *c)
 }
 
 
-/* a developer's message that disappears is shown as the system's */
+/* if a developer's message gets lost, it is given as the system's */
 
 static void
 llm_cp_developer_says(llm_cp_talk_t *t, int parts)
@@ -394,8 +395,8 @@ llm_cp_developer(llm_chat_t *c)
 
 
 /*
- * What it does to a call without content, and to the results of tools: the
- * word is in a result, and "None" is what Python writes for null.
+ * What the template does to a call without content, and to results of tools:
+ * the word is in a result, and "None" is what Python writes for null.
  */
 
 static void
@@ -427,7 +428,8 @@ llm_cp_history(llm_chat_t *c)
 }
 
 
-/* tools that it does not show, or that it fails on, are told it */
+/* if the template does not show tools, or fails on them, they are described in
+   text */
 
 static void
 llm_cp_tools(llm_chat_t *c)
@@ -460,7 +462,7 @@ llm_cp_tools(llm_chat_t *c)
 }
 
 
-/* a system message that disappears is said by the user */
+/* if a later system message gets lost, it is given as a user's */
 
 static void
 llm_cp_late_system(llm_cp_talk_t *t, int parts)
@@ -483,7 +485,7 @@ llm_cp_lost_system(llm_chat_t *c, llm_cp_write_t write, uint64_t remedy)
 }
 
 
-/* gpt-oss's refuses an answer that has the marks of channels in it */
+/* gpt-oss's template refuses an answer that contains marks of channels */
 
 static void
 llm_cp_answer(llm_cp_talk_t *t, int marks)

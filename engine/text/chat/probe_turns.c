@@ -1,7 +1,7 @@
 /*
- * What a template makes of turns with calls, found out by showing it some:
- * whether it shows them at all, several in one turn, text before them, and
- * which ids it wants; see probe.c.
+ * Finds out how a template renders turns with calls: whether it shows them at
+ * all, several calls in a turn, text before calls, and which ids it wants; see
+ * probe.c.
  */
 
 #include "engine/text/chat/internal.h"
@@ -13,16 +13,17 @@
 #define LLM_PT_MEMORY  ((size_t) 16 << 20)
 #define LLM_PT_NOW     1700000000
 
-/* a conversation: user, turns with calls, with or without their results */
+/* a conversation: a user's turn, turns with calls, with or without results */
 typedef struct {
-    const char  *content;               /* of the first turn */
-    int          null;                  /* instead of it */
-    int          first;                 /* no user has said anything; there
-                                           are tools */
-    int          turns;                 /* 1 or 2 */
-    int          calls;                 /* in each of them: 1 or 2 */
+    const char  *content;               /* content of the first turn with
+                                           calls */
+    int          null;                  /* 1: the content is null */
+    int          first;                 /* 1: there is no user's turn, but
+                                           there are tools */
+    int          turns;                 /* turns with calls: 1 or 2 */
+    int          calls;                 /* calls in each turn: 1 or 2 */
     int          results;
-    uint64_t     what;                  /* besides c->norms */
+    uint64_t     what;                  /* LLM_CN_... in addition to c->norms */
 } llm_pt_talk_t;
 
 
@@ -110,7 +111,7 @@ llm_pt_request(llm_buf_t *b, const llm_pt_talk_t *talk)
 }
 
 
-/* the prompt; LLM_ERROR: the template fails */
+/* renders the conversation; LLM_ERROR: the template fails */
 
 static int
 llm_pt_render(const llm_chat_t *c, const llm_pt_talk_t *talk, llm_prompt_t *p)
@@ -140,7 +141,7 @@ llm_pt_render(const llm_chat_t *c, const llm_pt_talk_t *talk, llm_prompt_t *p)
 }
 
 
-/* where the word stands in what is made of it; -1: nowhere; -2: it fails */
+/* position of the word in the result; -1: not there; -2: the template fails */
 
 static long
 llm_pt_find(const llm_chat_t *c, const llm_pt_talk_t *talk, const char *word)
@@ -162,9 +163,9 @@ llm_pt_find(const llm_chat_t *c, const llm_pt_talk_t *talk, const char *word)
 
 
 /*
- * Ids.  A template that writes a call's id, but not its name, wants ids that
- * say the name.  One that writes functions.NAME:N of its own accord may write
- * the id with the result: that is to be the same one.
+ * Ids.  A template that writes a call's id but not its name needs ids that
+ * contain the name.  A template that writes functions.NAME:N itself may write
+ * the id with the result: that must then be the same id.
  */
 
 static void
@@ -201,7 +202,7 @@ llm_pt_ids(llm_chat_t *c)
 }
 
 
-/* a second call in the turn that is dropped, or takes the first one's place */
+/* a second call of a turn that is dropped, or replaces the first */
 
 static void
 llm_pt_several(llm_chat_t *c)
@@ -227,7 +228,7 @@ llm_pt_several(llm_chat_t *c)
 }
 
 
-/* text that the model writes before its calls, and the template behind them */
+/* text that the model writes before its calls, but the template after them */
 
 static void
 llm_pt_text(llm_chat_t *c)
@@ -252,7 +253,7 @@ llm_pt_text(llm_chat_t *c)
 }
 
 
-/* how often the word stands there; -1: it fails */
+/* how often the word occurs in the result; -1: the template fails */
 
 static int
 llm_pt_count(const llm_chat_t *c, const llm_pt_talk_t *talk, const char *word)
@@ -275,7 +276,7 @@ llm_pt_count(const llm_chat_t *c, const llm_pt_talk_t *talk, const char *word)
 }
 
 
-/* results that it knows as a part of the turn, with the function's name */
+/* whether it takes results as a part of the turn, with the function's name */
 
 static void
 llm_pt_responses(llm_chat_t *c)
@@ -296,7 +297,7 @@ llm_pt_responses(llm_chat_t *c)
 }
 
 
-/* no content, where it fails on null */
+/* missing content, if the template fails on null */
 
 static void
 llm_pt_null(llm_chat_t *c)
@@ -315,7 +316,7 @@ llm_pt_null(llm_chat_t *c)
 }
 
 
-/* a turn that is dropped for it should have been the user's */
+/* a first turn that is dropped because it is not a user's */
 
 static void
 llm_pt_first(llm_chat_t *c)
@@ -334,7 +335,7 @@ llm_pt_first(llm_chat_t *c)
 }
 
 
-/* calls that it takes and does not show */
+/* calls that the template accepts and does not show */
 
 static void
 llm_pt_dropped(llm_chat_t *c, llm_pt_talk_t *talk)
@@ -351,7 +352,7 @@ llm_pt_dropped(llm_chat_t *c, llm_pt_talk_t *talk)
 }
 
 
-/* calls that it shows where there is no content alone */
+/* calls that the template shows only without content */
 
 static void
 llm_pt_no_content(llm_chat_t *c, llm_pt_talk_t *talk)

@@ -1,11 +1,11 @@
 /*
- * One rendering of a template: the variables that it gets are those that
- * transformers would give it; see internal.h.
+ * Renders a template once, with the variables that transformers would give it;
+ * see internal.h.
  */
 
 #include "engine/text/chat/internal.h"
 
-/* strings of the request that are as good as the template's own */
+/* strings of the request that are trusted like the template's own text */
 static const char *const  llm_chat_trusted_vars[] = {
     "bos_token", "eos_token", NULL
 };
@@ -48,7 +48,7 @@ llm_chat_add_token(llm_buf_t *b, const char *key, const llm_flat_t *v,
 }
 
 
-/* may chat_template_kwargs set it? the rest is not theirs to say */
+/* may chat_template_kwargs set this variable?  Others are the server's */
 
 static int
 llm_chat_is_free(const llm_flat_t *key)
@@ -84,7 +84,7 @@ llm_chat_prompts(const llm_flat_t *request)
 }
 
 
-/* the messages, with the tools told in them */
+/* adds the messages, with the tools described in them */
 
 static int
 llm_chat_add_telling(const llm_flat_t *request, const llm_flat_t *tools,

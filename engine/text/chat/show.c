@@ -1,5 +1,5 @@
 /*
- * Answers as a template writes them; see show.h.
+ * Renders answers with a template; see show.h.
  */
 
 #include "engine/llm.h"
@@ -9,7 +9,7 @@
 #define LLM_SHOW_MEMORY  ((size_t) 16 << 20)
 #define LLM_SHOW_NOW     1700000000
 
-/* a template that writes more for an answer teaches nothing */
+/* a template that writes more than this for an answer teaches nothing */
 #define LLM_SHOW_MOST    (16 << 10)
 
 const llm_show_call_t  llm_show_calls[2] = {
@@ -163,7 +163,7 @@ llm_show_answer(llm_buf_t *b, const llm_show_t *show)
 }
 
 
-/* show: NULL for the prompt before the answer */
+/* show NULL: renders the prompt before the answer */
 
 static int
 llm_show_render(const llm_chat_t *c, const llm_show_t *show,
@@ -220,7 +220,7 @@ llm_show_render(const llm_chat_t *c, const llm_show_t *show,
 }
 
 
-/* how far both are the same, but for a tag that they share a part of */
+/* length of the common beginning, without a tag that is only partly common */
 
 static size_t
 llm_show_common(const llm_prompt_t *prompt, const llm_prompt_t *whole)
@@ -240,7 +240,7 @@ llm_show_common(const llm_prompt_t *prompt, const llm_prompt_t *whole)
         return n;
     }
 
-    /* the tag that the prompt ends with, a little further on */
+    /* the prompt's last tag, which may be a little later in the answer */
 
     for (i = prompt->len; i > n && prompt->text[i - 1] != '<'; i--) {
         /* void */

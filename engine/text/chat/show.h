@@ -1,6 +1,6 @@
 /*
- * Answers of an assistant as a template writes them, to learn from them how
- * it marks what.  Internal to engine/text/chat/.
+ * Answers of an assistant as a template writes them, from which the template's
+ * marks are learnt.  Internal to engine/text/chat/.
  */
 
 #ifndef LLM_CHAT_SHOW_H
@@ -8,14 +8,14 @@
 
 #include "engine/text/chat/internal.h"
 
-/* words that stand out; of two calls, in their order */
+/* distinctive words; those of two calls are in order */
 #define LLM_SHOW_TEXT     "zqxtext"
 #define LLM_SHOW_THOUGHT  "zqxthought"
 
 typedef struct {
     const char  *id;
     const char  *name;
-    const char  *key;                   /* of a string */
+    const char  *key;                   /* key of a string parameter */
     const char  *value;
     const char  *number_key;
     const char  *number;
@@ -25,15 +25,16 @@ extern const llm_show_call_t  llm_show_calls[2];
 
 /* what the assistant says */
 typedef struct {
-    int          text;                  /* LLM_SHOW_TEXT */
-    int          thought;               /* LLM_SHOW_THOUGHT */
-    uint32_t     calls;                 /* the first so many */
+    int          text;                  /* 1: LLM_SHOW_TEXT */
+    int          thought;               /* 1: LLM_SHOW_THOUGHT */
+    uint32_t     calls;                 /* number of calls, the first of
+                                           llm_show_calls */
 } llm_show_t;
 
 /*
- * How the template writes it: what it puts behind its prompt for an answer,
- * and that prompt, as far as the answer leaves it as it is.  LLM_ERROR: the
- * template cannot, or there is no memory.
+ * What the template writes for it: the text after the prompt for an answer,
+ * and that prompt, as far as the answer leaves it unchanged.  LLM_ERROR: the
+ * template cannot render it, or there is no memory.
  */
 typedef struct {
     char        *mem;                   /* owned */
@@ -44,14 +45,14 @@ typedef struct {
 int llm_show(const llm_chat_t *c, const llm_show_t *show, llm_shown_t *out);
 void llm_shown_free(llm_shown_t *s);
 
-/* a string, a key and its string */
+/* add a string; add a key and its string */
 void llm_show_str(llm_buf_t *b, const char *s);
 void llm_show_pair(llm_buf_t *b, const char *key, const char *value);
 
-/* the tools of the calls, as a request has them, appended to b */
+/* appends the tools of the calls in the form of a request */
 void llm_show_tools(llm_buf_t *b);
 
-/* a call as a message of a request has it */
+/* appends a call in the form of a request's message */
 void llm_show_add_call(llm_buf_t *b, const llm_show_call_t *call);
 
 #endif /* LLM_CHAT_SHOW_H */

@@ -1,7 +1,7 @@
 /*
- * A request's tools, made to fit a template: what a client may leave out of a
- * tool, variables that one family of templates has for them, and a text for
- * templates that show none; see norm.h.
+ * Adapts a request's tools to a template: members that clients may leave out,
+ * variables in which one family of templates expects the tools, and a text for
+ * templates that show no tools; see norm.h.
  */
 
 #include "engine/text/chat/norm.h"
@@ -27,7 +27,7 @@ llm_ct_is_missing(const llm_flat_t *object, const char *key)
 }
 
 
-/* the pairs of an object that are not null: how many */
+/* adds the pairs of an object that are not null; returns their number */
 
 static uint32_t
 llm_ct_pairs(const llm_flat_t *object, llm_buf_t *out)
@@ -51,7 +51,7 @@ llm_ct_pairs(const llm_flat_t *object, llm_buf_t *out)
 }
 
 
-/* parameters: an object's schema, with properties; schema may be NULL */
+/* adds parameters: an object's schema, with properties; schema may be NULL */
 
 static void
 llm_ct_parameters(const llm_flat_t *schema, llm_buf_t *out)
@@ -186,8 +186,9 @@ llm_chat_add_tools(const llm_flat_t *tools, uint64_t what, llm_buf_t *out)
 
 
 /*
- * "functions", the tools as JSON, and "datetime": a day, for what changes by
- * the second would keep prompts out of the prefix cache.
+ * Adds "functions", the tools as JSON, and "datetime".  The latter is only a
+ * day: a time that changes every second would keep prompts out of the prefix
+ * cache.
  */
 
 uint32_t
@@ -251,8 +252,7 @@ llm_ct_tell(const llm_flat_t *tools, llm_buf_t *text)
 }
 
 
-/* the system message with the text behind its own; msg: NULL if there is
-   none */
+/* adds the system message, followed by the text; msg: NULL if there is none */
 
 static void
 llm_ct_system(const llm_flat_t *msg, const llm_buf_t *text, llm_buf_t *out)

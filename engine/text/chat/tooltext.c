@@ -1,26 +1,29 @@
 /*
- * What a template has no place for, as text of the two sides that each one
- * has.  Tool calls and their results: a call stands in the assistant's
- * content, results in a user's message.  What a system message says: in a
- * user's message.  A turn that says nothing is left out.  Messages of one side
- * that come to stand side by side by this are made one, for templates that
- * want the sides to alternate; with LLM_CN_SIDES also those that stood so.
+ * Turns what a template does not support into text of the two sides that every
+ * template has.  Tool calls become the assistant's content, results a user's
+ * message, and so do system messages.  Empty turns are left out.  Messages of
+ * one side that become neighbours by this are joined, for templates that want
+ * the sides to alternate; with LLM_CN_SIDES also messages that were neighbours
+ * before.
  */
 
 #include "engine/text/chat/norm.h"
 
-/* a message in the making */
+/* a message that is being written */
 typedef struct {
     uint64_t           what;            /* LLM_CN_... */
-    const llm_chat_told_t  *tell;       /* whose calls; NULL: all */
-    uint32_t           n;               /* messages */
-    uint32_t           index;           /* of the message that is looked at */
-    int                left_out;        /* the one before it */
-    const llm_flat_t  *msg;             /* whose other keys it has; NULL: none
-                                           is open */
-    const char        *role;            /* NULL: the message's own */
+    const llm_chat_told_t  *tell;       /* messages whose calls become text;
+                                           NULL: all */
+    uint32_t           n;               /* messages written */
+    uint32_t           index;           /* index of the message being read */
+    int                left_out;        /* 1: the message before it was left
+                                           out */
+    const llm_flat_t  *msg;             /* source of the open message's other
+                                           members; NULL: no message is open */
+    const char        *role;            /* NULL: the message's own role */
     llm_buf_t          text;
-    int                told;            /* the text is ours, not content */
+    int                told;            /* 1: the text is generated, not
+                                           content */
 } llm_ctt_t;
 
 
@@ -79,7 +82,7 @@ llm_ctt_add_result(llm_buf_t *out, const llm_flat_t *content)
 }
 
 
-/* writes the open message, if there is one: 1 or 0 more */
+/* writes the open message, if any; returns how many were written, 0 or 1 */
 
 static uint32_t
 llm_ctt_flush(llm_ctt_t *t, llm_buf_t *out)
@@ -136,7 +139,7 @@ llm_ctt_is_system(const llm_flat_t *role)
 }
 
 
-/* are the calls and results of the message told in text? */
+/* do the message's calls and results become text? */
 
 static int
 llm_ctt_tells(const llm_ctt_t *t)
@@ -153,7 +156,7 @@ llm_ctt_tells(const llm_ctt_t *t)
 }
 
 
-/* an assistant's turn without text and calls, which is not left open */
+/* is it an assistant's turn without text and calls that is not left open? */
 
 static int
 llm_ctt_is_empty(llm_ctt_t *t, const llm_flat_t *msg)
@@ -186,7 +189,7 @@ llm_ctt_is_empty(llm_ctt_t *t, const llm_flat_t *msg)
 }
 
 
-/* which side a message is of once it is text; NULL: keep it as it is */
+/* the side of a message once it has become text; NULL: it stays unchanged */
 
 static const char *
 llm_ctt_side(const llm_ctt_t *t, const llm_flat_t *msg)
@@ -219,7 +222,7 @@ llm_ctt_side(const llm_ctt_t *t, const llm_flat_t *msg)
 }
 
 
-/* the message's text behind what is there already */
+/* appends the message's text to the open message */
 
 static int
 llm_ctt_append(llm_ctt_t *t, const llm_flat_t *msg)

@@ -1,11 +1,11 @@
 /*
- * Turns with calls, and results, as messages; see turns.h.
+ * Writes turns with calls, and results, as messages; see turns.h.
  */
 
 #include "engine/text/chat/turns.h"
 
 
-/* arguments as an object: what the text says, or the text as its only
+/* adds arguments as an object: the parsed text, or the text as its only
    member */
 
 static void
@@ -136,7 +136,7 @@ llm_turns_reasons(const llm_flat_t *msg)
 }
 
 
-/* content, with the calls [from, from + n) told in it */
+/* adds content, with the calls [from, from + n) told in it */
 
 static void
 llm_turns_add_told(llm_turns_t *t, const llm_flat_t *content, uint32_t from,
@@ -238,7 +238,8 @@ llm_turns_add_turn(llm_turns_t *t, const llm_flat_t *msg,
 }
 
 
-/* the results of a call, or of none, as responses: how many */
+/* adds the results of a call, or those that belong to none, as responses;
+   returns their number */
 
 static uint32_t
 llm_turns_add_responses(llm_turns_t *t, uint32_t call)

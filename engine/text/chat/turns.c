@@ -1,19 +1,21 @@
 /*
- * Turns of an assistant that calls tools, with the results that follow them,
- * in the shape that a template takes; see norm.h.  A turn and its results are
- * an exchange; results belong to calls by their ids, or else by their order.
+ * Brings the turns of an assistant that calls tools, and the results after
+ * them, into the form that a template takes; see norm.h.  A turn and its
+ * results are an exchange.  Results belong to calls by id, or otherwise by
+ * order.
  *
- * Messages that are none of these are copied.
+ * Other messages are copied.
  */
 
 #include "engine/text/chat/turns.h"
 
-/* what is said between two turns that may not follow each other */
+/* said between two turns that must not follow each other */
 #define LLM_TURNS_ASSISTANT  "OK."
 #define LLM_TURNS_USER       "Continue."
 
 
-/* the results of one call; LLM_TURNS_NOBODY: of none */
+/* adds the results of one call; LLM_TURNS_NOBODY: results that belong to
+   none */
 
 static void
 llm_turns_add_results(llm_turns_t *t, uint32_t call)
@@ -131,9 +133,9 @@ llm_turns_say(llm_turns_t *t, const char *role, const char *text)
 
 
 /*
- * Between calls, or their results, and what follows them.  Templates that
- * want user and assistant to alternate count no turns with calls; others want
- * an answer behind each result.
+ * Adds a word between calls, or their results, and what follows them.
+ * Templates that want user and assistant to alternate do not count turns with
+ * calls; others want an answer after each result.
  */
 
 static void
@@ -172,7 +174,7 @@ llm_turns_message(llm_turns_t *t, const llm_flat_t *messages,
     kind = llm_turns_kind(msg);
     llm_turns_fill(t, kind);
 
-    /* a message that is left open stays the last */
+    /* a message that is left open must stay the last */
 
     if (kind == LLM_TURN_CALLS && (next || !(t->what & LLM_CN_TAG))) {
         return llm_turns_exchange(t, messages, msg);

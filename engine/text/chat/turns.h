@@ -1,6 +1,6 @@
 /*
- * Turns with calls, and the results that follow them: what the files that
- * write them anew share; see turns.c.  Internal to engine/text/chat/.
+ * What the files share that rewrite turns with calls and the results after
+ * them; see turns.c.  Internal to engine/text/chat/.
  */
 
 #ifndef LLM_CHAT_TURNS_H
@@ -22,32 +22,35 @@ typedef enum {
 
 typedef struct {
     const llm_flat_t  *call;
-    llm_str_t          id;              /* the request's */
-    size_t             at;              /* the new one, in llm_turns_t.ids */
+    llm_str_t          id;              /* id in the request */
+    size_t             at;              /* offset of the new id in
+                                           llm_turns_t.ids */
     size_t             len;
     int                answered;
 } llm_turn_call_t;
 
 typedef struct {
     const llm_flat_t  *msg;
-    uint32_t           call;            /* whose: its place in the exchange */
+    uint32_t           call;            /* index in the exchange of the call
+                                           that it belongs to */
 } llm_turn_result_t;
 
 typedef struct {
     uint64_t            what;           /* LLM_CN_... */
     llm_buf_t          *out;
     uint32_t            count;          /* messages written */
-    llm_turn_t          last;           /* the last of them */
-    llm_turn_t          side;           /* the last of user and assistant
-                                           without calls */
+    llm_turn_t          last;           /* kind of the last message written */
+    llm_turn_t          side;           /* the last side, user or assistant,
+                                           that spoke without calls */
     llm_buf_t           ids;
-    llm_buf_t           calls;          /* llm_turn_call_t of all */
-    llm_buf_t           results;        /* llm_turn_result_t of an exchange */
-    uint32_t            first;          /* of calls: the exchange's first */
-    uint32_t            number;         /* of the next call's id */
+    llm_buf_t           calls;          /* llm_turn_call_t of all exchanges */
+    llm_buf_t           results;        /* llm_turn_result_t of one exchange */
+    uint32_t            first;          /* index in calls of the exchange's
+                                           first call */
+    uint32_t            number;         /* number in the next call's id */
 } llm_turns_t;
 
-/* which parts of a turn a message has */
+/* parts of a turn that a message has */
 typedef enum {
     LLM_TURNS_ALL,
     LLM_TURNS_TEXT,
@@ -90,7 +93,7 @@ llm_turns_str(llm_buf_t *out, const char *s)
 }
 
 
-/* text, or NULL with a length of 0 */
+/* the text of v; length 0 and NULL if it is none */
 
 static inline llm_str_t
 llm_turns_text(const llm_flat_t *v)
@@ -103,30 +106,31 @@ llm_turns_text(const llm_flat_t *v)
 /* exchange.c */
 
 llm_turn_t llm_turns_kind(const llm_flat_t *msg);
-/* the function of a call, which may be the call itself; NULL: it is none */
+/* the function of a call, or the call itself if it has the function's members;
+   NULL: it is no call */
 const llm_flat_t *llm_turns_function(const llm_flat_t *call);
 llm_str_t llm_turns_name(const llm_flat_t *call);
 
-/* the exchange that begins with msg: its calls, their new ids, its results and
-   whose they are; returns the message behind it */
+/* collects the exchange that begins with msg: its calls, their new ids, its
+   results and their calls; returns the message after it */
 const llm_flat_t *llm_turns_collect(llm_turns_t *t,
     const llm_flat_t *messages, const llm_flat_t *msg);
-/* may calls and results be gone through one by one? */
+/* is the exchange small enough to compare each result with each call? */
 int llm_turns_small(const llm_turns_t *t);
-/* the last call with this id; NULL: there is none */
+/* the last call with this id; NULL: none */
 llm_turn_call_t *llm_turns_find(const llm_turns_t *t, llm_str_t id);
 
 /* turn.c: messages that are written */
 
-/* is it text, or parts? */
+/* is the content a text, or parts? */
 int llm_turns_says(const llm_flat_t *content);
-/* a part of the turn, with the calls [from, from + n) of the exchange */
+/* adds a part of the turn, with the calls [from, from + n) of the exchange */
 void llm_turns_add_turn(llm_turns_t *t, const llm_flat_t *msg,
     llm_turns_part_t part, uint32_t from, uint32_t n);
-/* the turn with its results in it, and the answer, or NULL */
+/* adds the turn with its results in it, and the answer, or NULL */
 void llm_turns_add_whole(llm_turns_t *t, const llm_flat_t *msg,
     const llm_flat_t *answer);
-/* call: whose result it is; NULL: nobody's */
+/* call: the call that the result belongs to; NULL: none */
 void llm_turns_add_result(llm_turns_t *t, const llm_flat_t *msg,
     const llm_turn_call_t *call);
 

@@ -25,7 +25,7 @@ typedef enum {
     LLM_JT_OP
 } llm_jtok_type_t;
 
-/* operators, as tokens and in nodes: the characters of it */
+/* an operator's characters, in tokens and nodes */
 #define LLM_JOP(a, b)    ((a) | (b) << 8)
 #define LLM_JOP_POW      LLM_JOP('*', '*')
 #define LLM_JOP_FDIV     LLM_JOP('/', '/')
@@ -40,7 +40,8 @@ typedef struct {
     llm_jtok_type_t  type;
     int              op;
     uint32_t         line;
-    llm_str_t        text;              /* data, name; string unescaped */
+    llm_str_t        text;              /* DATA and NAME; STRING without
+                                           escapes */
     int64_t          i;
     double           f;
 } llm_jtok_t;
@@ -108,18 +109,19 @@ typedef enum {
 
 #define LLM_J_NO_SLOT  UINT32_MAX
 
-/* what a slot holds when its scope is entered */
+/* value of a slot when its scope is entered */
 typedef enum {
-    LLM_JS_PARAM = 0,                   /* whatever the caller puts there */
+    LLM_JS_PARAM = 0,                   /* set by the caller */
     LLM_JS_UNSET,
-    LLM_JS_ALIAS,                       /* the outer variable's value */
-    LLM_JS_RESOLVE                      /* the context's */
+    LLM_JS_ALIAS,                       /* value of the outer variable */
+    LLM_JS_RESOLVE                      /* value in the context */
 } llm_jslot_init_t;
 
 typedef struct {
     llm_jv_t           name;
     llm_jslot_init_t   init;
-    uint32_t           hops;            /* ALIAS: the outer variable */
+    uint32_t           hops;            /* ALIAS: distance to the outer
+                                           variable's scope */
     uint32_t           slot;
 } llm_jslot_t;
 
@@ -128,12 +130,12 @@ typedef struct llm_jscope_s  llm_jscope_t;
 struct llm_jscope_s {
     llm_jscope_t  *up;
     llm_jslot_t   *v;
-    uint32_t      *index;           /* [cap * 2] slots by their names' hash */
+    uint32_t      *index;           /* [cap * 2] slots by hash of their names */
     uint32_t       n;
     uint32_t       cap;             /* a power of 2, or 0 */
 };
 
-/* the variables that a macro has without naming them as parameters */
+/* variables that a macro has without parameters of these names */
 typedef struct {
     uint32_t     caller;
     uint32_t     varargs;
@@ -144,7 +146,7 @@ struct llm_jnode_s {
     llm_jkind_t         kind;
     int                 op;
     uint32_t            line;
-    uint32_t            height;         /* of an expression's tree */
+    uint32_t            height;         /* height of an expression's tree */
     uint32_t            hops;
     uint32_t            slot;
     llm_jnode_t        *next;
@@ -171,18 +173,21 @@ struct llm_jinja_s {
 
 
 /*
- * One compilation.  The first error is remembered; then the tokens are at
- * their end and nothing more is looked for, so that the parser need not ask
- * after each step whether all is well.  What could not be allocated is one of
- * the spare things.
+ * One compilation.  The first error is kept; from then on the tokens are at
+ * their end and nothing more is looked for, so the parser need not check for
+ * errors after each step.  If memory for a node or a scope runs out, a spare
+ * one is used.
  */
 typedef struct {
     llm_jinja_t  *t;
     llm_err_t    *err;
     int           failed;               /* LLM_ERROR once err is set */
-    uint32_t      depth;                /* of nested expressions and tags */
-    uint32_t      loops;                /* around, in this function */
-    size_t        pos;                  /* of the parser in the tokens */
+    uint32_t      depth;                /* depth of nested expressions and
+                                           tags */
+    uint32_t      loops;                /* loops around the current position,
+                                           in this function */
+    size_t        pos;                  /* the parser's position in the
+                                           tokens */
     llm_jnode_t   spare_node;
     llm_jscope_t  spare_scope;
 } llm_jcomp_t;
@@ -190,13 +195,13 @@ typedef struct {
 #define LLM_J_MAX_NESTING  200
 #define LLM_J_MAX_HEIGHT   400
 
-/* parameters of a macro, arguments of a call */
+/* most parameters of a macro and arguments of a call */
 #define LLM_J_MAX_ARGS     1000
 
-/* line 0: none; always LLM_ERROR */
+/* line 0: unknown; always returns LLM_ERROR */
 int llm_jcomp_fail(llm_jcomp_t *c, uint32_t line, const char *fmt, ...)
     llm_printf_like(3, 4);
-/* NULL is an error that is remembered */
+/* NULL: out of memory, which is kept as the error */
 void *llm_jcomp_alloc(llm_jcomp_t *c, size_t size);
 llm_jnode_t *llm_jcomp_node(llm_jcomp_t *c, llm_jkind_t kind, uint32_t line);
 /* a constant string; data must live as long as the template */
@@ -218,13 +223,14 @@ void llm_jparse_want_op(llm_jcomp_t *c, int op);
 llm_jv_t llm_jparse_want_name(llm_jcomp_t *c);
 void llm_jparse_want(llm_jcomp_t *c, llm_jtok_type_t type, const char *what);
 void llm_jparse_unexpected(llm_jcomp_t *c, const char *wanted);
-/* one more level of nesting, which c->depth-- ends */
+/* adds a level of nesting, which c->depth-- ends */
 void llm_jparse_deeper(llm_jcomp_t *c);
 
 /* a node of the current line, with a and b */
 llm_jnode_t *llm_jparse_node(llm_jcomp_t *c, llm_jkind_t kind,
     llm_jnode_t *a, llm_jnode_t *b);
-/* a node whose children are all there: bounds how deep evaluation goes */
+/* finishes a node whose children are complete: bounds how deep evaluation
+   goes */
 llm_jnode_t *llm_jparse_seal(llm_jcomp_t *c, llm_jnode_t *n);
 
 /* parse_primary.c, parse_expr.c */
@@ -236,9 +242,9 @@ llm_jnode_t *llm_jparse_target(llm_jcomp_t *c, int with_ns, const char *end);
 llm_jnode_t *llm_jparse_primary(llm_jcomp_t *c, int with_ns);
 llm_jnode_t *llm_jparse_postfix(llm_jcomp_t *c, llm_jnode_t *n);
 llm_jnode_t *llm_jparse_call(llm_jcomp_t *c, llm_jnode_t *callee);
-/* the parser stands behind "|" */
+/* the parser is after "|" */
 llm_jnode_t *llm_jparse_filter(llm_jcomp_t *c, llm_jnode_t *subject);
-/* the parser stands at "is" */
+/* the parser is at "is" */
 llm_jnode_t *llm_jparse_test(llm_jcomp_t *c, llm_jnode_t *subject);
 
 /* parse.c */
@@ -252,7 +258,7 @@ int llm_jinja_eval(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
     llm_jv_t *res);
 int llm_jinja_eval_args(llm_jrt_t *rt, llm_jframe_t *f,
     const llm_jnode_t *list, const llm_jmacro_t *caller, llm_jargs_t *args);
-/* filters without a subject of their own: *v goes through */
+/* applies filters that have no subject of their own to *v */
 int llm_jinja_eval_filter_chain(llm_jrt_t *rt, llm_jframe_t *f,
     const llm_jnode_t *n, llm_jv_t *v);
 llm_jv_t *llm_jinja_slot(llm_jframe_t *f, uint32_t hops, uint32_t slot);
@@ -261,15 +267,15 @@ llm_jv_t *llm_jinja_slot(llm_jframe_t *f, uint32_t hops, uint32_t slot);
 #define LLM_JX_BREAK     1
 #define LLM_JX_CONTINUE  2
 int llm_jinja_exec(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *body);
-/* a target: a name, ns.attr, or a tuple of them; export: top-level names go
- * into the context too */
+/* assigns to a target: a name, ns.attr, or a tuple of targets; export:
+   top-level names go into the context, too */
 int llm_jinja_assign(llm_jrt_t *rt, llm_jframe_t *f,
     const llm_jnode_t *target, const llm_jv_t *v, int export);
 /* eval_loop.c */
 int llm_jinja_exec_for(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n);
 int llm_jframe_new(llm_jrt_t *rt, const llm_jscope_t *s, llm_jframe_t *up,
     llm_jframe_t **f);
-/* (re)sets the slots as on entry, parameters aside */
+/* sets all slots except parameters to their value on entry */
 int llm_jframe_enter(llm_jrt_t *rt, const llm_jscope_t *s, llm_jframe_t *f);
 
 #endif /* LLM_JINJA_AST_H */

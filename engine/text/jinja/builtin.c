@@ -1,7 +1,7 @@
 /*
- * The tables of builtins, and looking names up in them.  A row is a name, a
- * function, its parameters, the types it is for and what "how" says to the
- * function; llm_jfunc_t in value.h has the details.
+ * The tables of builtins, and looking names up in them.  A row has a name, a
+ * function, its parameters, the types that it applies to and "how", an option
+ * of the function; llm_jfunc_t in value.h has the details.
  */
 
 #include "engine/text/jinja/ast.h"
@@ -112,7 +112,7 @@ static const llm_jfunc_t  llm_jtable_tests[] = {
 };
 
 
-/* those without a function are refused: no template is known to use them */
+/* methods without a function are refused: no known template uses them */
 
 static const llm_jfunc_t  llm_jtable_methods[] = {
     { "strip", llm_jfn_strip, "/chars:S?", STR, BOTH },
@@ -192,7 +192,7 @@ const llm_jfuncs_t  llm_jinja_methods = llm_jfuncs(llm_jtable_methods);
 const llm_jfuncs_t  llm_jinja_functions = llm_jfuncs(llm_jtable_functions);
 
 
-/* on: one of these types, or 0 where rows are for any */
+/* on: one of these types, or 0 if the table's rows apply to any type */
 
 static const llm_jfunc_t *
 llm_jfuncs_find(const llm_jfuncs_t *t, unsigned on, const llm_js_t *name)

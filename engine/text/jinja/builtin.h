@@ -10,26 +10,27 @@
 #include "engine/text/jinja/value.h"
 
 /*
- * A function may be behind several names.  What it is to do under one of
- * them is in args->f->how:
+ * A function may have several names; args->f->how tells it what to do under
+ * each:
  */
 
 /* strip, partition, find, split: which end, or both */
 #define LLM_JF_LEFT      1
 #define LLM_JF_RIGHT     2
 
-/* find, index: it is an error if there is none */
+/* find, index: it is an error if nothing is found */
 #define LLM_JF_MUST      4
 
-/* select: the first argument is an attribute; the test's opposite */
+/* select: the first argument is an attribute; the test is inverted */
 #define LLM_JF_ATTR      1
 #define LLM_JF_REJECT    2
 
 /* case: what to make of letters */
 #define LLM_JF_UPPER     1
 #define LLM_JF_LOWER     2
-#define LLM_JF_CAPITAL   3              /* the first upper, the rest lower */
-#define LLM_JF_TITLE     4              /* every word so */
+#define LLM_JF_CAPITAL   3              /* first letter upper case, the others
+                                           lower case */
+#define LLM_JF_TITLE     4              /* the same for every word */
 
 /* isclass */
 enum { LLM_JF_ALPHA, LLM_JF_ALNUM, LLM_JF_DIGIT, LLM_JF_SPACE };
@@ -44,13 +45,14 @@ extern const llm_jfuncs_t  llm_jinja_tests;
 extern const llm_jfuncs_t  llm_jinja_methods;
 extern const llm_jfuncs_t  llm_jinja_functions;
 
-/* what an argument is, or else def, NULL, if it was not given */
+/* the value of an argument; def or NULL if it was not given */
 #define llm_jarg_int(args, k, def)                                           \
     (llm_jv_given(&(args)->v[k]) ? (args)->v[k].u.i : (int64_t) (def))
 #define llm_jarg_str(args, k)                                                \
     (llm_jv_given(&(args)->v[k]) ? (args)->v[k].u.s : NULL)
 
-/* the line of s that begins at pos: its end, *next where the next begins */
+/* the end of the line of s that begins at pos; *next: beginning of the next
+   line */
 size_t llm_js_line(const llm_js_t *s, size_t pos, size_t *next);
 
 int llm_js_lower(llm_jrt_t *rt, const llm_js_t *s, llm_jv_t *res);
@@ -100,8 +102,8 @@ llm_jfn_t  llm_jfn_append, llm_jfn_extend, llm_jfn_insert, llm_jfn_pop,
 llm_jfn_t  llm_jfn_range, llm_jfn_dict, llm_jfn_namespace,
     llm_jfn_joiner, llm_jfn_raise, llm_jfn_strftime;
 
-/* item.attribute, where attribute is an index or a "dotted.path", or the item
- * if there is none; lower case if fold */
+/* item.attribute, where attribute is an index or a "dotted.path"; without
+   attribute the item itself; in lower case if fold */
 int llm_jf_key(llm_jrt_t *rt, const llm_jv_t *item,
     const llm_jv_t *attribute, int fold, llm_jv_t *res);
 

@@ -1,15 +1,17 @@
 /*
  * Letters: upper and lower case, and the is...() family.
  *
- * Latin-1 is as in Python.  Of the other scripts, Latin, Greek, Cyrillic and
- * Armenian letters have their case, and the larger blocks of letters are
- * known as such; what Unicode has beyond that, one letter that becomes
- * several, and signs within these blocks, templates do not ask for.
+ * Latin-1 is as in Python.  Of other scripts, Latin, Greek, Cyrillic and
+ * Armenian letters have cases, and the larger blocks of letters are known as
+ * letters.  Other parts of Unicode, letters whose other case is several
+ * letters, and signs within these blocks are left out, because templates do
+ * not need them.
  */
 
 #include "engine/text/jinja/builtin.h"
 
-/* small letters, every one or every second, and how far the capitals are */
+/* ranges of small letters, all or every second, and the distance to their
+   capitals */
 
 static const struct {
     uint32_t     first;
@@ -42,7 +44,7 @@ static const struct {
     { 0x1e01, 0x1e95, 2, -1 },
     { 0x1ea1, 0x1eff, 2, -1 },
 
-    /* a second small letter of a capital above */
+    /* small letters whose capital has another small letter above */
 
     { 0xb5, 0xb5, 1, 743 },
     { 0x3c2, 0x3c2, 1, -31 }
@@ -119,7 +121,7 @@ llm_jc_to_lower(uint32_t c)
 }
 
 
-/* LLM_JF_UPPER, LLM_JF_LOWER, or 0: no letter or one without case */
+/* LLM_JF_UPPER, LLM_JF_LOWER, or 0 for other characters */
 
 static int
 llm_jc_case(uint32_t c)
@@ -222,7 +224,8 @@ llm_jfn_case(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 }
 
 
-/* the filter: words begin behind spaces and - ( { [ <, unlike str.title()'s */
+/* the filter: words begin after white space and - ( { [ <, unlike those of
+   str.title() */
 
 int
 llm_jfn_title(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
@@ -261,7 +264,7 @@ llm_jc_space_char(uint32_t c)
 }
 
 
-/* is...(): every character of a class, and there are some */
+/* is...(): there are characters, and all are of a class */
 
 int
 llm_jfn_isclass(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)

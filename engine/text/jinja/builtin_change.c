@@ -1,11 +1,11 @@
 /*
- * The methods that change a list or a dictionary.  The sandbox of
- * transformers refuses them; templates that were written for other renderers
- * call them all the same (a queue of ids: append and pop).  What they change
- * belongs to the rendering and ends with it.
+ * The methods that change a list or a dictionary.  The sandbox of transformers
+ * refuses them; templates that were written for other renderers call them all
+ * the same (a queue of ids: append and pop).  The changed values belong to the
+ * rendering and end with it.
  *
- * A list never gets less room, so whoever goes through it while it changes
- * reads values that are, or were, in it.
+ * A list's memory never shrinks, so code that iterates over the list while it
+ * changes reads values that are, or were, in it.
  */
 
 #include "engine/text/jinja/builtin.h"
@@ -132,7 +132,7 @@ llm_jfn_reverse_list(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 }
 
 
-/* clear, of either */
+/* clear, of lists and dictionaries */
 
 int
 llm_jfn_clear(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
@@ -151,7 +151,7 @@ llm_jfn_clear(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 }
 
 
-/* copy, of either */
+/* copy, of lists and dictionaries */
 
 int
 llm_jfn_copy(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)

@@ -6,7 +6,7 @@
 #include "engine/text/jinja/builtin.h"
 
 
-/* the arguments start and end in bytes; *end is SIZE_MAX: nothing */
+/* the arguments start and end, in bytes; *end SIZE_MAX: the range is empty */
 
 static int
 llm_jfind_range(llm_jrt_t *rt, const llm_jargs_t *args, size_t *start,
@@ -30,7 +30,7 @@ llm_jfind_range(llm_jrt_t *rt, const llm_jargs_t *args, size_t *start,
 }
 
 
-/* characters in the first bytes of s */
+/* number of characters in the first bytes of s */
 
 static int64_t
 llm_jfind_chars(llm_js_t *s, size_t bytes)
@@ -49,8 +49,8 @@ llm_jfind_chars(llm_js_t *s, size_t bytes)
 }
 
 
-/* a search from the left, or one from the right, which compares at each
- * place */
+/* charges a search from the left, or one from the right, which compares at
+   each position */
 
 static int
 llm_jfind_charge(llm_jrt_t *rt, int how, size_t len, const llm_js_t *sub)
@@ -240,7 +240,7 @@ llm_jfind_split_sep(llm_jrt_t *rt, llm_js_t *s, const llm_js_t *sep,
 }
 
 
-/* from the right; the pieces come in reverse */
+/* splits from the right; the pieces come in reverse order */
 
 static int
 llm_jfind_rsplit_sep(llm_jrt_t *rt, llm_js_t *s, const llm_js_t *sep,

@@ -50,7 +50,7 @@ llm_jfn_range(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 }
 
 
-/* pairs, as a list of lists of two, into d */
+/* adds pairs, a list of lists of two, to d */
 
 static int
 llm_jglobal_pairs(llm_jrt_t *rt, const llm_jv_t *pairs, llm_jdict_t *d)
@@ -166,7 +166,7 @@ llm_jfn_joiner(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 }
 
 
-/* the template's own words go to the client */
+/* the template's own message is shown to the client */
 
 int
 llm_jfn_raise(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
@@ -180,7 +180,8 @@ llm_jfn_raise(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 }
 
 
-/* one conversion of strftime; Python leaves zones of a naive time empty */
+/* adds one conversion of strftime; Python leaves the zone of a naive time
+   empty */
 
 static int
 llm_jglobal_time_part(llm_jb_t *b, const char *spec, const struct tm *tm)

@@ -3,8 +3,7 @@
  * sort_keys) as transformers has it, Python's defaults for separators
  * included.
  *
- * Strings keep their trust; everything else of the output counts as not
- * from the template.
+ * Strings keep their trust; all other output is untrusted.
  */
 
 #include "engine/text/jinja/builtin.h"
@@ -16,7 +15,7 @@ typedef struct {
     llm_jb_t         b;
     int              ascii;
     int              sort;
-    int              lines;             /* indent was given */
+    int              lines;             /* 1: indent was given */
     const llm_js_t  *indent;
     const llm_js_t  *item_sep;
     const llm_js_t  *key_sep;
@@ -239,7 +238,7 @@ llm_jjson_value(llm_jjson_t *j, const llm_jv_t *v, size_t level)
 }
 
 
-/* what one level is indented by: a string, or that many spaces */
+/* the indentation of one level: a string, or a number of spaces */
 
 static int
 llm_jjson_indent(llm_jjson_t *j, const llm_jv_t *v)
@@ -306,7 +305,7 @@ llm_jjson_separators(llm_jjson_t *j, const llm_jv_t *v)
 }
 
 
-/* value; ensure_ascii, indent, separators, sort_keys */
+/* arguments: value; ensure_ascii, indent, separators, sort_keys */
 
 int
 llm_jfn_tojson(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)

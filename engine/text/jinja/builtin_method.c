@@ -35,7 +35,7 @@ llm_jfn_view(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 }
 
 
-/* the place of a value, or how often it is there */
+/* the index of a value, or how often it occurs */
 
 int
 llm_jfn_index(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)

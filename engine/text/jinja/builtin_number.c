@@ -12,8 +12,9 @@
 
 
 /*
- * The number's text without spaces around it and without underscores
- * between digits, NUL-terminated in buf; 0 if it cannot be a number.
+ * Writes the number's text to buf, NUL-terminated, without white space around
+ * it and without underscores between digits; returns 0 if it cannot be a
+ * number.
  */
 
 static int
@@ -65,7 +66,7 @@ llm_jnum_text(const llm_js_t *s, char *buf, size_t size)
 }
 
 
-/* 1, 0 if the text is no integer, LLM_ERROR if it is too large */
+/* 1; 0 if the text is no integer; LLM_ERROR if it is too large */
 
 static int
 llm_jnum_int(llm_jrt_t *rt, const llm_js_t *s, int64_t base, int64_t *res)
@@ -94,7 +95,7 @@ llm_jnum_int(llm_jrt_t *rt, const llm_js_t *s, int64_t base, int64_t *res)
         return 0;
     }
 
-    /* the sign in front again, where a prefix may have been */
+    /* puts the sign in front again, in place of a prefix */
 
     if (negative) {
         *--p = '-';
@@ -111,7 +112,7 @@ llm_jnum_int(llm_jrt_t *rt, const llm_js_t *s, int64_t base, int64_t *res)
 }
 
 
-/* 1, or 0 if the text is no float */
+/* 1; 0 if the text is no float */
 
 static int
 llm_jnum_float(const llm_js_t *s, double *res)
@@ -137,7 +138,7 @@ llm_jnum_float(const llm_js_t *s, double *res)
 }
 
 
-/* int(float): LLM_ERROR only if it is too large for us alone */
+/* int(float): LLM_ERROR if the number is too large for 64 bits */
 
 static int
 llm_jnum_truncate(llm_jrt_t *rt, double f, int64_t *res)
@@ -261,7 +262,7 @@ llm_jfn_abs(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 }
 
 
-/* half to even, exact in decimal, as printf rounds */
+/* rounds half to even, exactly in decimal, as printf does */
 
 static double
 llm_jnum_round(double f, int64_t digits)

@@ -1,5 +1,5 @@
 /*
- * Filters that go item by item: map, select and reject, min, max, sum; and
+ * Filters that work item by item: map, select and reject, min, max, sum; also
  * default and attr.
  */
 
@@ -32,7 +32,7 @@ llm_jf_attribute(llm_jrt_t *rt, const llm_jv_t *item,
 
         llm_jtry(llm_js_slice(rt, s, pos, end, &part));
 
-        /* a number is an index */
+        /* a part that is a number is an index */
 
         for (n = 0, i = pos; i < end && end - pos < 18
              && llm_js_data(s)[i] >= '0' && llm_js_data(s)[i] <= '9'; i++)
@@ -183,8 +183,8 @@ llm_jfn_map(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 
 
 /*
- * select and its kin: an attribute for some, then a test and its arguments,
- * or nothing, which tests for truth.
+ * select and its variants: for some an attribute, then a test with its
+ * arguments; without a test, truth decides.
  */
 
 int
@@ -246,7 +246,7 @@ llm_jfn_select(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 }
 
 
-/* min and max; how is the sign */
+/* min and max; how: sign of the comparison */
 
 int
 llm_jfn_extreme(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)

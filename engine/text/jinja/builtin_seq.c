@@ -187,7 +187,7 @@ llm_jfn_items(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 }
 
 
-/* sorts a list by its items or their attribute */
+/* sorts a list by its items, or by an attribute of them */
 
 static int
 llm_jf_sort_by(llm_jrt_t *rt, llm_jlist_t *l, const llm_jv_t *attribute,

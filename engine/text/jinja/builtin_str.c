@@ -1,14 +1,15 @@
 /*
  * Filters and methods that make strings from strings: strip, replace, join,
- * indent, truncate, escape.  (Letters: builtin_case.c; those that look
- * into strings: builtin_find.c.)  Bytes carry their trust along; what
- * indents is the template's.
+ * indent, truncate, escape. (Letters: builtin_case.c; those that look into
+ * strings: builtin_find.c.) Bytes keep their trust; indentation counts as the
+ * template's.
  */
 
 #include "engine/text/jinja/builtin.h"
 
 
-/* is the character at p, len bytes long, to be stripped? set NULL: space */
+/* should the character at p, len bytes long, be stripped?  set NULL: white
+   space is */
 
 static int
 llm_jstr_strips(const llm_js_t *set, const char *p, size_t len)
@@ -77,7 +78,7 @@ llm_jfn_strip(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 }
 
 
-/* old is empty: new goes before every character and behind the last */
+/* old is empty: puts new before every character and after the last */
 
 static int
 llm_jstr_interleave(llm_jb_t *b, llm_js_t *s, const llm_js_t *new,
@@ -218,7 +219,7 @@ llm_jfn_remove(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 }
 
 
-/* string: the subject, which call.c has made text */
+/* string: returns the subject, which eval_call.c has turned into text */
 
 int
 llm_jfn_self(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
@@ -230,7 +231,7 @@ llm_jfn_self(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 }
 
 
-/* what a line is indented by: a string, or that many spaces */
+/* the indentation of a line: a string, or a number of spaces */
 
 static int
 llm_jstr_indention(llm_jrt_t *rt, const llm_jv_t *v, llm_jv_t *res)
@@ -289,7 +290,8 @@ llm_jfn_indent(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
         (void) llm_jb_add_str(&b, by.u.s);
     }
 
-    /* the filter adds a newline and splits: a last line may be empty */
+    /* the filter adds a newline before splitting, so the last line may be
+       empty */
 
     for (pos = 0, lines = 0; pos < s->len || lines == 0; pos = next, lines++)
     {
@@ -305,7 +307,7 @@ llm_jfn_indent(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 
         llm_jtry(llm_jb_add_range(&b, s, pos, end));
 
-        /* "\r" at the end and the newline added are one line break */
+        /* a "\r" at the end and the added newline are one line break */
 
         if (next == s->len && next > end
             && llm_js_data(s)[s->len - 1] != '\r')
@@ -346,7 +348,7 @@ llm_jfn_truncate(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
         return llm_jrt_fail(rt, "truncate: length or leeway is too small");
     }
 
-    /* anything with a length will do, as long as it is short */
+    /* any value with a length will do, as long as it is short enough */
 
     if (llm_jv_len(&args->v[0]) >= 0
         && llm_jv_len(&args->v[0]) - leeway <= length)
@@ -375,8 +377,8 @@ llm_jfn_truncate(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 
 
 /*
- * Markup.  Chat templates do not escape by themselves; safe only marks text
- * so that joining it to other text escapes that.
+ * Markup.  Chat templates do not escape by themselves; "safe" only marks text,
+ * so that other text is escaped when it is joined to it.
  */
 
 int

@@ -5,7 +5,7 @@
 #include "engine/text/jinja/builtin.h"
 
 
-/* how is the types, as bits */
+/* how: the types, as bits */
 
 int
 llm_jfn_is_type(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
@@ -62,7 +62,7 @@ llm_jfn_escaped(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 }
 
 
-/* odd, even and divisibleby; how is the remainder by the argument or by 2 */
+/* odd, even and divisibleby; how: the remainder, by the argument or by 2 */
 
 int
 llm_jfn_remainder(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
@@ -82,7 +82,7 @@ llm_jfn_remainder(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 }
 
 
-/* how is the operator */
+/* how: the operator */
 
 int
 llm_jfn_relation(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
@@ -96,7 +96,7 @@ llm_jfn_relation(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 }
 
 
-/* Python's "is", as far as values here have an identity */
+/* Python's "is", as far as values have an identity here */
 
 int
 llm_jfn_sameas(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)

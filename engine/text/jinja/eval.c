@@ -1,6 +1,5 @@
 /*
- * Evaluation of expressions.  What a value is made of lives in the
- * rendering's arena.
+ * Evaluation of expressions.  Values are allocated in the rendering's arena.
  */
 
 #include "engine/text/jinja/ast.h"
@@ -102,7 +101,7 @@ llm_jinja_relation(llm_jrt_t *rt, int op, const llm_jv_t *a,
 
     llm_jtry(llm_jv_order(rt, a, b, text, &cmp));
 
-    /* 2: a NaN is neither less nor greater */
+    /* 2: a NaN is neither less nor greater than the other */
 
     if (cmp == 2 && llm_jv_number(a)) {
         return 0;
@@ -290,7 +289,7 @@ llm_jeval_call(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
 }
 
 
-/* a filter or a test, applied to a subject */
+/* applies a filter or a test to a subject */
 
 static int
 llm_jeval_apply(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,

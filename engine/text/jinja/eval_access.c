@@ -6,8 +6,8 @@
 
 
 /*
- * A method, or what else hangs on the object; MISSING if there is none.  A
- * method that is refused gives an undefined value, as the sandbox has it.
+ * A method, or another attribute of the object; MISSING if there is none.  A
+ * method that is refused gives an undefined value, as in the sandbox.
  */
 
 static int
@@ -62,7 +62,7 @@ llm_jacc_attribute(llm_jrt_t *rt, const llm_jv_t *obj, const llm_js_t *name,
 }
 
 
-/* obj[index] proper; MISSING if there is none */
+/* obj[index] without attributes; MISSING if there is no such item */
 
 static int
 llm_jacc_item(llm_jrt_t *rt, const llm_jv_t *obj, const llm_jv_t *index,
@@ -125,7 +125,7 @@ llm_jacc_item(llm_jrt_t *rt, const llm_jv_t *obj, const llm_jv_t *index,
 }
 
 
-/* obj.name: the attribute, else the item */
+/* obj.name: the attribute or else the item */
 
 int
 llm_jinja_getattr(llm_jrt_t *rt, const llm_jv_t *obj, const llm_jv_t *name,
@@ -147,7 +147,7 @@ llm_jinja_getattr(llm_jrt_t *rt, const llm_jv_t *obj, const llm_jv_t *name,
 }
 
 
-/* obj[index]: the item, else the attribute */
+/* obj[index]: the item or else the attribute */
 
 int
 llm_jinja_getitem(llm_jrt_t *rt, const llm_jv_t *obj, const llm_jv_t *index,
@@ -189,7 +189,7 @@ llm_jacc_bound(llm_jrt_t *rt, const llm_jv_t *v, int64_t *res)
 }
 
 
-/* a bound as Python clamps it to a sequence of n */
+/* a bound, clamped to a sequence of n items as in Python */
 
 static int64_t
 llm_jacc_clamp(int64_t i, int64_t n, int64_t step)

@@ -1,6 +1,6 @@
 /*
- * Calls: arguments to parameters, and dispatch on what is called.  What a
- * builtin's parameters look like: llm_jfunc_t.
+ * Calls: binds arguments to parameters, and calls functions of all kinds.  See
+ * llm_jfunc_t for the form of a builtin's parameters.
  */
 
 #include "engine/text/jinja/value.h"
@@ -10,12 +10,12 @@
 typedef struct {
     const char  *name;
     size_t       len;
-    char         type;                  /* 0: any */
+    char         type;                  /* type letter; 0: any */
     int          optional;
 } llm_jparam_t;
 
 
-/* the next word of a list of parameters; 0 at its end */
+/* reads the next parameter of the list; returns 0 at its end */
 
 static int
 llm_jcall_param(const char **list, llm_jparam_t *p)
@@ -39,7 +39,7 @@ llm_jcall_param(const char **list, llm_jparam_t *p)
 }
 
 
-/* an argument as its parameter wants it */
+/* converts an argument to the parameter's type */
 
 static int
 llm_jcall_convert(llm_jrt_t *rt, const llm_jfunc_t *f, char type, llm_jv_t *v)
@@ -75,7 +75,7 @@ llm_jcall_convert(llm_jrt_t *rt, const llm_jfunc_t *f, char type, llm_jv_t *v)
 }
 
 
-/* the place of a parameter's name in the list, or -1 */
+/* the index of a parameter in the list, or -1 */
 
 static int
 llm_jcall_place(const char *list, const llm_js_t *name)
@@ -124,7 +124,7 @@ llm_jcall_keywords(llm_jrt_t *rt, const llm_jfunc_t *f,
 }
 
 
-/* args in the order of the parameters */
+/* puts args in the order of the parameters */
 
 static int
 llm_jcall_bind(llm_jrt_t *rt, const llm_jfunc_t *f, const llm_jargs_t *args,

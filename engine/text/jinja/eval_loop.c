@@ -26,7 +26,7 @@ llm_jloop_passes(llm_jrt_t *rt, llm_jloop_t *loop, const llm_jv_t *item)
 }
 
 
-/* the next item that passes the loop's condition */
+/* gets the next item that satisfies the loop's condition */
 
 static int
 llm_jloop_fetch(llm_jrt_t *rt, llm_jloop_t *loop, llm_jv_t *item)
@@ -112,7 +112,7 @@ llm_jloop_length(llm_jrt_t *rt, llm_jloop_t *loop)
         }
     }
 
-    /* no other way than to read on to the end */
+    /* reads all remaining items: the length cannot be known otherwise */
 
     llm_jtry(llm_jv_list(rt, LLM_J_LIST, 0, &list));
 
@@ -206,7 +206,7 @@ llm_jloop_attr(llm_jrt_t *rt, llm_jloop_t *loop, const llm_js_t *name,
 }
 
 
-/* one run of the loop over an iterable; the output goes to rt->out */
+/* runs the loop once over an iterable; output goes to rt->out */
 
 static int
 llm_jloop_run(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
@@ -229,8 +229,8 @@ llm_jloop_run(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
 
     llm_jtry(llm_jframe_new(rt, n->scope, f, &inner));
 
-    /* an iteration that ends in break or continue does not count as done:
-     * so it is in jinja2, and "else" depends on it */
+    /* as in jinja2, an iteration that ends in break or continue does not
+       count, which matters for "else" */
 
     done = 0;
 
@@ -285,7 +285,7 @@ llm_jinja_exec_for(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n)
 }
 
 
-/* loop(items) in a recursive loop: the loop's output over them */
+/* loop(items) in a recursive loop: the loop's output for these items */
 
 int
 llm_jinja_call_loop(llm_jrt_t *rt, llm_jloop_t *loop, const llm_jargs_t *args,

@@ -1,6 +1,6 @@
 /*
- * Operators, with Python's rules as far as 64-bit integers go: what would be
- * larger is an error.
+ * Operators, with Python's rules for integers of up to 64 bits: larger results
+ * are an error.
  */
 
 #include "engine/text/jinja/ast.h"
@@ -250,7 +250,7 @@ llm_jop_add(llm_jrt_t *rt, const llm_jv_t *a, const llm_jv_t *b,
         x = *a;
         y = *b;
 
-        /* Markup takes in other text escaped, from either side */
+        /* Markup escapes other text that is joined to it, on either side */
 
         if (a->u.s->markup != b->u.s->markup) {
             llm_jtry(llm_jinja_escape(rt, a->u.s->markup ? b : a,

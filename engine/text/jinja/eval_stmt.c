@@ -1,7 +1,6 @@
 /*
- * Execution of statements, macros included (loops: loop.c).  Output
- * goes to rt->out, which blocks that capture their output replace for a
- * while.
+ * Execution of statements, macros included (loops: loop.c).  Output goes to
+ * rt->out; blocks that capture their output replace rt->out meanwhile.
  */
 
 #include "engine/text/jinja/ast.h"
@@ -101,8 +100,8 @@ llm_jinja_assign(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *target,
     slot = llm_jinja_slot(f, target->hops, target->slot);
 
     if (target->kind == LLM_JN_NSREF) {
-        /* jinja2 refuses a dict, too; templates for other renderers keep
-           things in messages so */
+        /* jinja2 refuses dicts, too; but templates for other renderers store
+           values in messages this way */
 
         if (slot->type == LLM_J_DICT) {
             return llm_jdict_set(rt, slot->u.dict, &target->attr, v);
@@ -126,7 +125,7 @@ llm_jinja_assign(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *target,
 }
 
 
-/* a body whose output is kept: rt->out is a builder of our own meanwhile */
+/* runs a body and keeps its output: rt->out is a separate builder meanwhile */
 
 static int
 llm_jexec_capture(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *body,
@@ -146,7 +145,7 @@ llm_jexec_capture(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *body,
 }
 
 
-/* the frame of a block inside f, entered */
+/* makes the frame of a block inside f, and enters it */
 
 static int
 llm_jexec_frame(llm_jrt_t *rt, llm_jframe_t *f, const llm_jscope_t *s,
@@ -261,7 +260,8 @@ llm_jexec_callblock(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n)
 
 /* macros */
 
-/* takes the keyword out of the list: its value, MISSING if there is none */
+/* removes the keyword from the list and returns its value, MISSING if there is
+   none */
 
 static llm_jv_t
 llm_jmacro_take(llm_jdict_t *kw, const char *name, size_t len)
@@ -284,7 +284,7 @@ llm_jmacro_take(llm_jdict_t *kw, const char *name, size_t len)
 }
 
 
-/* what no parameter took: varargs and kwargs, or an error */
+/* handles arguments without a parameter: varargs and kwargs, or an error */
 
 static int
 llm_jmacro_rest(llm_jrt_t *rt, const llm_jnode_t *n, llm_jframe_t *f,

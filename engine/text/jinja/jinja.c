@@ -1,6 +1,5 @@
 /*
- * Templates and renderings as a whole: their memory, limits and errors; see
- * jinja.h.
+ * Templates and renderings: their memory, limits and errors; see jinja.h.
  */
 
 #include "engine/text/jinja/ast.h"
@@ -16,7 +15,7 @@
 #define LLM_J_BYTES_A_STEP     64
 
 
-/* the first error of a compilation or rendering; line 0: none */
+/* keeps the first error of a compilation or rendering; line 0: unknown */
 
 static void
 llm_jinja_fail(llm_err_t *err, int *failed, uint32_t line, const char *code,
@@ -99,7 +98,8 @@ llm_jrt_charge(llm_jrt_t *rt, size_t work)
 }
 
 
-/* memmem() compares up to 256 bytes at each place, and is linear beyond */
+/* memmem() compares up to 256 bytes at each position; for longer ones it is
+   linear */
 
 int
 llm_jrt_charge_search(llm_jrt_t *rt, size_t len, const llm_js_t *sub)
@@ -167,7 +167,8 @@ llm_jcomp_node(llm_jcomp_t *c, llm_jkind_t kind, uint32_t line)
 }
 
 
-/* what a string finds out about itself is found out here: it is shared */
+/* computes what a string usually computes about itself later, because the
+   string is shared */
 
 llm_jv_t
 llm_jcomp_str(llm_jcomp_t *c, llm_str_t s)
@@ -249,7 +250,7 @@ llm_jinja_uses(const llm_jinja_t *t, const char *name)
 }
 
 
-/* the runs of trusted bytes: between the places where trust changes */
+/* stores the runs of trusted bytes, which begin and end where trust changes */
 
 static int
 llm_jinja_spans(const llm_jbytes_t *b, llm_prompt_t *out)
@@ -321,7 +322,7 @@ llm_jinja_run(llm_jrt_t *rt, const llm_jinja_t *t, const llm_flat_t *vars,
         return llm_jrt_fail(rt, "the variables are no object");
     }
 
-    /* the variables lie over the globals */
+    /* variables take precedence over globals of the same name */
 
     llm_jtry(llm_jinja_globals(rt, rt->context));
     llm_jtry(llm_jv_from_pairs(rt, vars, 0,

@@ -1,10 +1,12 @@
 /*
- * Template source to tokens, with trim_blocks, lstrip_blocks and the signs
- * - and + of tags.
+ * Template source to tokens, with trim_blocks, lstrip_blocks and the signs -
+ * and + of tags.
  *
- * The whole source is copied into the template's arena with newlines made
- * "\n" and one newline at the end dropped, as jinja2 does; tokens point into
- * the copy.
+ * The whole source is copied into the template's arena.  In the copy newlines
+ * are "
+ *
+ * " and one newline at the end is dropped, as in jinja2; tokens point into the
+ * copy.
  */
 
 #include "engine/text/jinja/ast.h"
@@ -18,11 +20,11 @@ typedef struct {
     const char   *p;
     const char   *end;
     uint32_t      line;
-    int           line_start;           /* the last tag ended with "\n", or
-                                           nothing was before */
+    int           line_start;           /* 1: the last tag was followed by " ",
+                                           or nothing precedes */
     char          open[LLM_J_MAX_NESTING];
     uint32_t      n_open;
-    llm_jtok_t    spare;                /* for want of memory */
+    llm_jtok_t    spare;                /* used when memory runs out */
 } llm_jlex_t;
 
 
@@ -98,7 +100,7 @@ llm_jlex_at(const llm_jlex_t *lx, const char *p, const char *s)
 }
 
 
-/* text up to q, which is where a tag with this sign begins (0: none) */
+/* adds the text up to q, where a tag with this sign begins (0: none) */
 
 static void
 llm_jlex_data(llm_jlex_t *lx, const char *q, char sign, int lstrip)
@@ -142,7 +144,7 @@ llm_jlex_data(llm_jlex_t *lx, const char *q, char sign, int lstrip)
 
 
 /*
- * The end of a tag at p: its length with what is eaten behind it, or 0.
+ * The end of a tag at p: its length, including what is removed after it, or 0.
  * mark is "%}", "}}" or "#}".
  */
 
@@ -201,7 +203,8 @@ llm_jlex_comment(llm_jlex_t *lx)
 }
 
 
-/* p is behind "{%" and its sign; if this is "raw %}", where its text begins */
+/* p is after "{%" and its sign; if this is "raw %}", returns where its text
+   begins */
 
 static const char *
 llm_jlex_raw(llm_jlex_t *lx, const char *p)
@@ -276,7 +279,7 @@ llm_jlex_hex(const char *p, const char *end, size_t digits, uint32_t *res)
 }
 
 
-/* the escape behind a backslash at p; returns where it ends, or NULL */
+/* reads the escape after a backslash at p; returns its end, or NULL */
 
 static const char *
 llm_jlex_escape(const char *p, const char *end, char **out)
@@ -310,7 +313,8 @@ llm_jlex_escape(const char *p, const char *end, char **out)
         return p + 1 + digits;
     }
 
-    /* by name or in octal: nobody writes so */
+    /* escapes by name or in octal are not supported, because templates do not
+       use them */
 
     if (*p == 'N' || (*p >= '0' && *p <= '7')) {
         return NULL;
@@ -600,7 +604,7 @@ llm_jlex_inside(llm_jlex_t *lx, const char *mark)
 }
 
 
-/* a tag at q, and the text before it */
+/* reads a tag at q, and the text before it */
 
 static void
 llm_jlex_tag(llm_jlex_t *lx, const char *q)
@@ -635,7 +639,7 @@ llm_jlex_tag(llm_jlex_t *lx, const char *q)
 }
 
 
-/* newlines of all kinds to "\n", one at the end dropped */
+/* converts all newlines to " " and drops one at the end */
 
 static int
 llm_jlex_source(llm_jlex_t *lx, const char *src, size_t len)

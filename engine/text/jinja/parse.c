@@ -14,8 +14,8 @@
 static llm_jnode_t *llm_jparse_body(llm_jcomp_t *c, const char *const *ends);
 
 
-/* from behind a tag's name to the body's end; the end tag's name is eaten,
- * and *which is its place in ends */
+/* parses from after a tag's name to the body's end and skips the end tag's
+   name; *which: its index in ends */
 
 static llm_jnode_t *
 llm_jparse_block(llm_jcomp_t *c, const char *const *ends, int *which)
@@ -44,7 +44,8 @@ llm_jparse_block(llm_jcomp_t *c, const char *const *ends, int *which)
 }
 
 
-/* the same with one end, which all but "for" and "if" have */
+/* the same with a single end tag, which all statements but "for" and "if"
+   have */
 
 static void
 llm_jparse_until(llm_jcomp_t *c, llm_jnode_t *n, const char *end)
@@ -175,7 +176,7 @@ llm_jparse_signature(llm_jcomp_t *c, llm_jnode_t *n)
 }
 
 
-/* the body of what becomes a function: loops outside are out of reach */
+/* parses the body of a function, from which loops outside cannot be left */
 
 static void
 llm_jparse_function(llm_jcomp_t *c, llm_jnode_t *n, const char *end)
@@ -344,7 +345,8 @@ llm_jparse_at_end(llm_jcomp_t *c, const char *const *ends)
 }
 
 
-/* up to one of the end tags, whose "{%" is eaten; or to the template's end */
+/* parses up to one of the end tags, and skips its "{%"; or to the template's
+   end */
 
 static llm_jnode_t *
 llm_jparse_body(llm_jcomp_t *c, const char *const *ends)

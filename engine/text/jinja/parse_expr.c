@@ -1,10 +1,10 @@
 /*
- * Expressions: recursive descent with jinja2's precedences, lowest first:
- * x if y else z, or, and, not, comparisons, + -, ~, * / // %, **, unary,
- * postfix and filters (those: parse_primary.c).
+ * Expressions: recursive descent with jinja2's precedences, lowest first: x if
+ * y else z, or, and, not, comparisons, + -, ~, * / // %, **, unary, postfix
+ * and filters (those: parse_primary.c).
  *
- * Nodes belong to the template's arena.  An error is remembered (see
- * llm_jcomp_t); every function returns a node even so.
+ * Nodes belong to the template's arena.  An error is kept (see llm_jcomp_t);
+ * every function returns a node even then.
  */
 
 #include "engine/text/jinja/ast.h"
@@ -51,7 +51,7 @@ llm_jparse_unary(llm_jcomp_t *c, int filters)
 }
 
 
-/* levels of left-associative operators, loosest first */
+/* levels of left-associative operators, lowest precedence first */
 
 static const int  llm_jparse_ops[3][5] = {
     { '+', '-', 0 },
@@ -119,7 +119,8 @@ llm_jparse_concat(llm_jcomp_t *c)
 }
 
 
-/* the comparison operator at hand, eaten; 0 if there is none */
+/* skips the comparison operator at the current token and returns it; 0 if
+   there is none */
 
 static int
 llm_jparse_compare_op(llm_jcomp_t *c)
@@ -187,7 +188,7 @@ llm_jparse_not(llm_jcomp_t *c)
 
     n = llm_jparse_compare(c);
 
-    /* an even number of them still makes a bool */
+    /* an even number of "not" still gives a bool */
 
     for (nots = nots > 2 ? 2 - nots % 2 : nots; nots; nots--) {
         n = llm_jparse_seal(c, llm_jparse_node(c, LLM_JN_NOT, n, NULL));
@@ -243,7 +244,7 @@ llm_jparse_expr(llm_jcomp_t *c, int flags)
 }
 
 
-/* expressions with commas between; end is the name that may follow */
+/* parses expressions separated by commas; end: a name that may follow */
 
 llm_jnode_t *
 llm_jparse_tuple(llm_jcomp_t *c, int flags, const char *end)

@@ -2,14 +2,14 @@
  * Primary expressions and what may follow them: literals, names, attributes,
  * subscripts, calls, filters, tests.
  *
- * Nodes belong to the template's arena.  An error is remembered (see
- * llm_jcomp_t); every function returns a node even so.
+ * Nodes belong to the template's arena.  An error is kept (see llm_jcomp_t);
+ * every function returns a node even then.
  */
 
 #include "engine/text/jinja/ast.h"
 
 
-/* strings side by side are one */
+/* adjacent strings are joined */
 
 static llm_jnode_t *
 llm_jparse_string(llm_jcomp_t *c)
@@ -49,7 +49,7 @@ llm_jparse_string(llm_jcomp_t *c)
 }
 
 
-/* items up to the closing bracket, which is eaten; pairs for a dict */
+/* parses items up to the closing bracket, and skips it; pairs for a dict */
 
 static llm_jnode_t *
 llm_jparse_items(llm_jcomp_t *c, llm_jkind_t kind, int close)
@@ -227,7 +227,8 @@ llm_jparse_attribute(llm_jcomp_t *c, llm_jnode_t *object)
 }
 
 
-/* one argument; *seen is which kinds were before, as bits 1 << kind */
+/* parses one argument; *seen: kinds of arguments before it, as bits 1 <<
+   kind */
 
 static llm_jnode_t *
 llm_jparse_arg(llm_jcomp_t *c, unsigned *seen)
@@ -240,7 +241,8 @@ llm_jparse_arg(llm_jcomp_t *c, unsigned *seen)
     tok = llm_jparse_tok(c);
     look = llm_jparse_look(c);
     kind = LLM_JN_CONST;
-    bad = ~0u;                          /* nothing may be before a plain one */
+    bad = ~0u;                          /* nothing but plain arguments may
+                                           precede a plain one */
 
     if (llm_jparse_is_op(c, '*')) {
         kind = LLM_JN_STAR;

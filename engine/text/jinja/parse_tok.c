@@ -1,6 +1,6 @@
 /*
- * The parser's view of the tokens: what is at hand, what must come, and the
- * nodes that are made of it.
+ * The parser's access to the tokens: what the current token is, what must come
+ * next, and nodes made of tokens.
  */
 
 #include "engine/text/jinja/ast.h"
@@ -86,7 +86,7 @@ llm_jparse_skip_name(llm_jcomp_t *c, const char *name)
 }
 
 
-/* a token in words, for messages */
+/* describes a token, for messages */
 
 static const char *
 llm_jtok_text(const llm_jtok_t *tok, char *buf, size_t size)

@@ -37,7 +37,7 @@ llm_jscope_new(llm_jcomp_t *c, llm_jscope_t *up)
 }
 
 
-/* the place of a name in the index: its slot's, or a free one */
+/* the position of a name in the index: its slot's, or a free one */
 
 static uint32_t *
 llm_jscope_place(const llm_jscope_t *s, llm_js_t *name)
@@ -65,7 +65,7 @@ llm_jscope_find(const llm_jscope_t *s, llm_js_t *name)
 }
 
 
-/* room for one more variable */
+/* makes room for one more variable */
 
 static int
 llm_jscope_grow(llm_jcomp_t *c, llm_jscope_t *s)
@@ -106,7 +106,7 @@ llm_jscope_grow(llm_jcomp_t *c, llm_jscope_t *s)
 }
 
 
-/* the variable as seen from s: 1 and where it is, or 0 */
+/* finds the variable as seen from s: 1 and its position, or 0 */
 
 static int
 llm_jscope_lookup(const llm_jscope_t *s, llm_js_t *name,
@@ -124,7 +124,7 @@ llm_jscope_lookup(const llm_jscope_t *s, llm_js_t *name,
 }
 
 
-/* the slot of a name that lives in s, a new one if need be */
+/* the slot of a name that lives in s; adds one if needed */
 
 static uint32_t
 llm_jscope_add(llm_jcomp_t *c, llm_jscope_t *s, const llm_jv_t *name,
@@ -232,7 +232,7 @@ llm_jscope_visit_list(llm_jcomp_t *c, llm_jscope_t *s, llm_jnode_t *n,
 }
 
 
-/* an "elif" is an IF alone in the c of another */
+/* an "elif" is an IF that is alone in the c of another IF */
 
 static llm_jnode_t *
 llm_jscope_elif(const llm_jnode_t *n)
@@ -242,12 +242,13 @@ llm_jscope_elif(const llm_jnode_t *n)
 
 
 /*
- * Which children of a node are in the scope that the node is in, lists of
- * nodes each; of the other kinds, all are.
+ * Children of a node, each a list of nodes, that are in the scope of the node
+ * itself.  In kinds that are not listed all children are.
  */
 
-#define LLM_JS_INSIDE  1                /* none: the rest is a scope inside */
-#define LLM_JS_B       2                /* b alone */
+#define LLM_JS_INSIDE  1                /* none: the rest is in an inner
+                                           scope */
+#define LLM_JS_B       2                /* only b */
 
 static const uint8_t  llm_jscope_here[LLM_J_N_KINDS] = {
     [LLM_JN_FOR] = LLM_JS_B,
@@ -261,7 +262,7 @@ static const uint8_t  llm_jscope_here[LLM_J_N_KINDS] = {
 };
 
 
-/* notes what the node does to the names of s, inner scopes left out */
+/* records what the node does to the names of s, without inner scopes */
 
 static void
 llm_jscope_visit(llm_jcomp_t *c, llm_jscope_t *s, llm_jnode_t *n, int in_if)
@@ -302,8 +303,8 @@ llm_jscope_visit(llm_jcomp_t *c, llm_jscope_t *s, llm_jnode_t *n, int in_if)
 
 
 /*
- * What comes first in the nodes, inner scopes included: a load of the name
- * (1), a store (-1), or neither (0).
+ * Returns what comes first in the nodes, including inner scopes: a load of the
+ * name (1), a store (-1), or neither (0).
  */
 
 static int
@@ -337,7 +338,7 @@ llm_jscope_first_use(const llm_jnode_t *n, const char *name, int target)
         rc = rc ? rc : llm_jscope_first_use(n->d, name, 0);
         rc = rc ? rc : llm_jscope_first_use(n->e, name, 0);
 
-        /* a chain of elif is walked, not climbed into */
+        /* a chain of elif is followed in a loop, not by recursion */
 
         if (n->kind == LLM_JN_IF && next == NULL) {
             next = n->c;
@@ -365,7 +366,8 @@ llm_jscope_resolve_list(llm_jcomp_t *c, llm_jscope_t *s, llm_jnode_t *n,
 }
 
 
-/* a body in the scope s: what it does to names, then where they are */
+/* handles a body in the scope s: first what it does to names, then where they
+   are */
 
 static void
 llm_jscope_inside(llm_jcomp_t *c, llm_jscope_t *s, llm_jnode_t *body)
@@ -391,7 +393,7 @@ llm_jscope_for(llm_jcomp_t *c, llm_jscope_t *s, llm_jnode_t *n)
         return;
     }
 
-    /* the targets come first in both scopes, so that they share slots */
+    /* targets come first in both scopes, so that they have the same slots */
 
     llm_jscope_params(c, n->scope, n->a);
     llm_jscope_params(c, n->test_scope, n->a);
@@ -408,7 +410,8 @@ llm_jscope_for(llm_jcomp_t *c, llm_jscope_t *s, llm_jnode_t *n)
 }
 
 
-/* the slot of a variable that a macro has if its body uses it undeclared */
+/* the slot of a variable that a macro has only if its body uses it without
+   declaring it */
 
 static uint32_t
 llm_jscope_special(llm_jcomp_t *c, llm_jnode_t *n, const char *name)
@@ -469,7 +472,8 @@ llm_jscope_macro(llm_jcomp_t *c, llm_jscope_t *s, llm_jnode_t *n)
 }
 
 
-/* set, filter and generation blocks, with: a filter (b) and a body inside */
+/* set, filter and generation blocks, and with: a filter (b) and a body in a
+   scope of their own */
 
 static void
 llm_jscope_block(llm_jcomp_t *c, llm_jscope_t *s, llm_jnode_t *n)
@@ -492,8 +496,8 @@ llm_jscope_block(llm_jcomp_t *c, llm_jscope_t *s, llm_jnode_t *n)
 
 
 /*
- * Finds the slots of the node's names and goes into the scopes inside.
- * soft: within an if, where an unknown filter fails only when it is used.
+ * Finds the slots of the node's names and handles inner scopes.  soft: within
+ * an if, where an unknown filter is an error only when it is used.
  */
 
 static void

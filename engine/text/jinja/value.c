@@ -1,6 +1,6 @@
 /*
- * Values: making them, Python's truth, passes over iterables, and values
- * from a request.  See value.h for who owns what.
+ * Values: makes them, tests their truth, iterates over them, and converts
+ * values of a request.  See value.h for ownership.
  */
 
 #include "engine/text/jinja/value.h"
@@ -470,7 +470,7 @@ llm_jv_from_array(llm_jrt_t *rt, const llm_flat_t *f, int trusted,
 }
 
 
-/* is the text one of a NULL-terminated list, which may be NULL? */
+/* is the text in a NULL-terminated list, which may be NULL? */
 
 static int
 llm_jv_listed(llm_str_t s, const char *const *p)
@@ -497,7 +497,7 @@ llm_jv_from_pairs(llm_jrt_t *rt, const llm_flat_t *f, int trusted,
         v = llm_flat_next(f, k);
         llm_jtry(llm_jv_from_flat(rt, k, trusted || trusted_keys, &key));
 
-        /* a role that is told by name: see llm_jinja_opts_t */
+        /* a role that is trusted by name, see llm_jinja_opts_t */
 
         good = trusted || llm_jv_listed(llm_flat_str(k), trusted_keys)
                || (!trusted_keys && v->type == LLM_FLAT_STRING
@@ -512,7 +512,7 @@ llm_jv_from_pairs(llm_jrt_t *rt, const llm_flat_t *f, int trusted,
 }
 
 
-/* digits that a float would lose are kept beside it */
+/* digits that a float would lose are kept separately */
 
 static int
 llm_jv_from_double(llm_jrt_t *rt, const llm_flat_t *f, llm_jv_t *res)

@@ -1,15 +1,16 @@
 /*
- * The values that a template computes with, and the rendering they belong
- * to.  Internal to engine/text/jinja/.
+ * The values that a template computes with, and the rendering they belong to.
+ * Internal to engine/text/jinja/.
  *
- * Invariant: values are immutable, but for lists and dictionaries
- * (builtin_change.c, {% set x.y %}), namespaces, loops, iterators and joiners;
- * all memory comes from the rendering's arena (or, for constants, from the
- * template's, which is read-only by then) and dies with it.  A string is a window on bytes that may be shared by many strings;
- * bytes grow at their end only, so that no window ever changes.
+ * Invariant: values are immutable, except lists and dictionaries
+ * (builtin_change.c, {% set x.y %}), namespaces, loops, iterators and joiners.
+ * All memory comes from the rendering's arena and is freed with it; constants
+ * are in the template's arena, which is read-only by then.  A string is a
+ * window on bytes that many strings may share; bytes only grow at their end,
+ * so no window ever changes.
  *
- * Trust: llm_jbytes_t knows for every byte whether it came from the
- * template.  A number remembers it in its flag "tainted".
+ * Trust: llm_jbytes_t knows for every byte whether it came from the template.
+ * A number has the flag "tainted" for that.
  */
 
 #ifndef LLM_JINJA_VALUE_H
@@ -18,8 +19,8 @@
 #include "engine/text/jinja/jinja.h"
 
 typedef enum {
-    LLM_J_MISSING = 0,                  /* no value at all: an argument that
-                                           was not given, a slot not set */
+    LLM_J_MISSING = 0,                  /* no value: an argument that was not
+                                           given, or a slot that is not set */
     LLM_J_UNDEF,
     LLM_J_NONE,
     LLM_J_BOOL,
@@ -58,11 +59,12 @@ typedef struct llm_jnode_s   llm_jnode_t;
 
 typedef struct {
     uint8_t                type;        /* llm_jtype_t */
-    uint8_t                tainted;     /* a number out of the variables */
-    uint32_t               big;         /* of a FLOAT that is an integer beyond
-                                           64 bits, out of the variables: number
-                                           of its digits in rt->bigs, from 1;
-                                           0: it is none */
+    uint8_t                tainted;     /* 1: a number that comes from the
+                                           variables */
+    uint32_t               big;         /* FLOAT that is an integer beyond 64
+                                           bits, from the variables: index,
+                                           from 1, of its digits in rt->bigs;
+                                           0: other values */
 
     union {
         int64_t            i;           /* BOOL, INT */
@@ -88,11 +90,13 @@ typedef struct {
 typedef struct {
     char        *data;
     size_t       used;
-    size_t       cap;                   /* 0: not ours to grow */
-    size_t      *flips;                 /* ascending; where trust changes */
+    size_t       cap;                   /* capacity; 0: the bytes are not owned
+                                           and cannot grow */
+    size_t      *flips;                 /* ascending offsets at which trust
+                                           changes */
     size_t       n_flips;
     size_t       cap_flips;
-    int          trusted;               /* is byte 0? */
+    int          trusted;               /* trust of byte 0 */
 } llm_jbytes_t;
 
 #define LLM_J_UNCOUNTED  SIZE_MAX
@@ -101,16 +105,19 @@ struct llm_js_s {
     llm_jbytes_t  *bytes;
     size_t         start;
     size_t         len;
-    size_t         chars;               /* or LLM_J_UNCOUNTED */
+    size_t         chars;               /* number of characters, or
+                                           LLM_J_UNCOUNTED */
     uint32_t       hash;                /* 0: not computed */
-    int            markup;              /* escaped HTML: the |safe of jinja */
+    int            markup;              /* 1: escaped HTML, as from jinja's
+                                           |safe */
 };
 
-/* a string in the making */
+/* a string that is being written */
 typedef struct {
     llm_jrt_t     *rt;
     llm_jbytes_t  *bytes;
-    size_t         limit;               /* most bytes; 0: memory's limit */
+    size_t         limit;               /* most bytes; 0: only memory is
+                                           bounded */
 } llm_jb_t;
 
 
@@ -139,7 +146,8 @@ struct llm_jdict_s {
 struct llm_jundef_s {
     const char  *hint;                  /* the whole message, or NULL */
     llm_jv_t     name;
-    llm_jv_t     object;                /* MISSING for a variable */
+    llm_jv_t     object;                /* object without the attribute;
+                                           MISSING for a variable */
 };
 
 typedef enum {
@@ -168,7 +176,7 @@ struct llm_jiter_s {
 
 struct llm_jmacro_s {
     const llm_jnode_t  *node;
-    llm_jframe_t       *frame;          /* where it was defined */
+    llm_jframe_t       *frame;          /* frame in which it was defined */
 };
 
 struct llm_jbound_s {
@@ -178,10 +186,10 @@ struct llm_jbound_s {
 
 struct llm_jjoiner_s {
     llm_jv_t            sep;
-    int                 used;           /* it joins from the second call on */
+    int                 used;           /* 1: called before, so it joins */
 };
 
-/* a pass over an iterable; the value's own position for LLM_J_ITER */
+/* an iteration over an iterable; LLM_J_ITER uses the value's own position */
 typedef struct {
     llm_jv_t            over;
     size_t              pos;
@@ -190,14 +198,16 @@ typedef struct {
 struct llm_jloop_s {
     const llm_jnode_t  *node;
     llm_jframe_t       *outer;          /* frame around the loop */
-    llm_jframe_t       *test;           /* the condition's, once needed */
+    llm_jframe_t       *test;           /* frame of the condition; NULL until
+                                           needed */
     llm_jcur_t          cur;
-    llm_jlist_t        *rest;           /* read ahead for loop.length */
+    llm_jlist_t        *rest;           /* items read ahead for loop.length */
     size_t              rest_pos;
     int64_t             index0;
     int64_t             length;         /* -1: not known yet */
     int64_t             depth0;
-    llm_jv_t            after;          /* peeked; MISSING: not peeked */
+    llm_jv_t            after;          /* next item, read ahead; MISSING: not
+                                           read */
     llm_jv_t            current;
     llm_jv_t            before;
 };
@@ -206,9 +216,10 @@ struct llm_jloop_s {
 /* functions */
 
 typedef struct {
-    llm_jv_t           *v;              /* positional */
+    llm_jv_t           *v;              /* positional arguments */
     size_t              n;
-    llm_jpair_t        *kw;             /* keyword: key is a string */
+    llm_jpair_t        *kw;             /* keyword arguments; keys are
+                                           strings */
     size_t              n_kw;
     const llm_jfunc_t  *f;              /* the builtin that is called */
 } llm_jargs_t;
@@ -216,31 +227,34 @@ typedef struct {
 typedef int llm_jfn_t(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res);
 
 /*
- * A builtin.  With params, args->v has one value for each of them (MISSING if
- * absent and optional) and n_kw is 0; without (NULL), the arguments come as
- * given.  The subject of a filter, a test or a method is v[0] and is not in
- * params.
+ * A builtin.  With params, args->v has one value for each parameter (MISSING
+ * if it is optional and absent) and n_kw is 0; without params (NULL), the
+ * arguments are passed as given.  The subject of a filter, a test or a method
+ * is v[0] and is not in params.
  *
- * "a:i b:S?" are two parameters; "?" means optional, "/" in front of all that
- * none may be given by keyword.  Types: i an integer, s a string, I and S the
- * same or None, which counts as absent, t anything, made text.
+ * "a:i b:S?" are two parameters; "?" means optional, "/" in front of all means
+ * that none may be given by keyword.  Types: i an integer, s a string; I and S
+ * the same or None, which counts as absent; t any value, converted to text.
  */
 struct llm_jfunc_s {
     const char  *name;
-    llm_jfn_t   *fn;                    /* NULL: it is refused */
+    llm_jfn_t   *fn;                    /* NULL: calls are refused */
     const char  *params;
-    unsigned     on;                    /* types of subjects, as 1 << type */
-    int          how;                   /* what fn is to do: its own matter */
+    unsigned     on;                    /* types of subjects, as bits 1 <<
+                                           type */
+    int          how;                   /* option of fn, with a meaning of its
+                                           own */
 };
 
-/* on, for filters and tests: the subject is made text, markup kept or not */
+/* in `on` of filters and tests: the subject is converted to text, keeping
+   markup or not */
 #define LLM_J_TEXT   (1u << 30)
 #define LLM_J_PLAIN  (1u << 31)
 
 #define LLM_J_MAX_PARAMS  8
 
 
-/* one rendering; of one thread */
+/* one rendering, used by one thread */
 
 struct llm_jframe_s {
     llm_jframe_t  *up;
@@ -251,15 +265,15 @@ struct llm_jrt_s {
     llm_arena_t         arena;
     llm_err_t          *err;
     int                 failed;         /* LLM_ERROR once err is set */
-    uint64_t            steps;          /* left */
-    uint32_t            depth;          /* of nested evaluation */
+    uint64_t            steps;          /* steps left */
+    uint32_t            depth;          /* depth of nested evaluation */
     uint32_t            line;
     int64_t             now;
     size_t              max_output;
     const char *const  *trusted_roles;
     llm_jdict_t        *context;        /* variables and globals */
-    llm_jb_t           *out;            /* where output goes just now */
-    llm_str_t          *bigs;           /* digits; the arena's */
+    llm_jb_t           *out;            /* current target of output */
+    llm_str_t          *bigs;           /* digits, in the arena */
     uint32_t            n_bigs;
     uint32_t            cap_bigs;
 };
@@ -277,9 +291,10 @@ int llm_jrt_limit(llm_jrt_t *rt, const char *fmt, ...) llm_printf_like(2, 3);
 void *llm_jrt_alloc(llm_jrt_t *rt, size_t size);
 
 /*
- * Nearly every step may fail, and an error ends the rendering: these return
- * LLM_ERROR from the function they stand in if x is not LLM_OK, or if there
- * is no memory for p.  All memory is the arena's, so nothing is left behind.
+ * Nearly every step may fail, and an error ends the rendering.  These macros
+ * return LLM_ERROR from the calling function if x is not LLM_OK, or if p is
+ * NULL for lack of memory.  All memory is in the arena, so nothing has to be
+ * freed.
  */
 #define llm_jtry(x)                                                          \
     do {                                                                     \
@@ -298,17 +313,19 @@ void *llm_jrt_alloc(llm_jrt_t *rt, size_t size);
     } while (0)
 
 /*
- * Counts work; LLM_ERROR when the budget is used up.  More than one is a
- * number of bytes that are copied or compared; those that are decoded, or
- * mapped and classified, take that many times as long.
+ * Counts work, 1 for a step; LLM_ERROR when the budget is used up.  Bytes that
+ * are copied or compared count 1 each; bytes that are decoded, or mapped and
+ * classified, count as many times as below.
  */
 int llm_jrt_charge(llm_jrt_t *rt, size_t work);
 #define LLM_J_DECODED     8
 #define LLM_J_CLASSIFIED  32
-#define LLM_J_FLOAT_TEXT  16384         /* a float to digits or back */
-/* looking for sub in len bytes, whatever is in both */
+#define LLM_J_FLOAT_TEXT  16384         /* work to convert a float to digits or
+                                           back */
+/* work to look for sub in len bytes, whatever they contain */
 int llm_jrt_charge_search(llm_jrt_t *rt, size_t len, const llm_js_t *sub);
-/* deeper; LLM_ERROR at the limit; every enter that is OK wants a leave */
+/* one level deeper; LLM_ERROR at the limit; every successful enter needs a
+   leave */
 int llm_jrt_enter(llm_jrt_t *rt);
 #define llm_jrt_leave(rt)  ((rt)->depth--)
 
@@ -321,26 +338,26 @@ llm_js_data(const llm_js_t *s)
     return s->bytes->data + s->start;
 }
 
-/* bytes that are not copied: data must outlive the rendering */
+/* a string of bytes that are not copied: data must outlive the rendering */
 llm_js_t *llm_js_wrap(llm_arena_t *a, const char *data, size_t len,
     int trusted);
-/* a window; byte offsets relative to s */
+/* a window on s; byte offsets relative to s */
 int llm_js_slice(llm_jrt_t *rt, const llm_js_t *s, size_t start, size_t end,
     llm_jv_t *res);
 int llm_js_concat(llm_jrt_t *rt, const llm_js_t *a, const llm_js_t *b,
     llm_jv_t *res);
-/* characters; counted once */
+/* number of characters, counted once */
 size_t llm_js_chars(llm_js_t *s);
 /* byte offset of a character */
 size_t llm_js_offset(llm_js_t *s, size_t chars);
 int llm_js_equal(const llm_js_t *a, const llm_js_t *b);
 int llm_js_is(const llm_js_t *s, const char *literal);
 int llm_js_trusted_at(const llm_js_t *s, size_t pos);
-/* first occurrence at or after from, or SIZE_MAX */
+/* first occurrence at or after `from`, or SIZE_MAX */
 size_t llm_js_find(const llm_js_t *s, const llm_js_t *sub, size_t from);
 size_t llm_js_rfind(const llm_js_t *s, const llm_js_t *sub, size_t end);
 
-/* they do nothing but return LLM_ERROR once the rendering has failed */
+/* after the rendering has failed these only return LLM_ERROR */
 void llm_jb_init(llm_jb_t *b, llm_jrt_t *rt, size_t limit);
 int llm_jb_add(llm_jb_t *b, const char *data, size_t len, int trusted);
 int llm_jb_adds(llm_jb_t *b, const char *s, int trusted);
@@ -349,15 +366,15 @@ int llm_jb_add_range(llm_jb_t *b, const llm_js_t *s, size_t start,
 int llm_jb_add_str(llm_jb_t *b, const llm_js_t *s);
 int llm_jb_spaces(llm_jb_t *b, size_t n, int trusted);
 int llm_jb_done(llm_jb_t *b, llm_jv_t *res);
-/* what was made of s is markup if s is */
+/* the result is markup if s is */
 int llm_jb_done_as(llm_jb_t *b, const llm_js_t *s, llm_jv_t *res);
-/* a literal of this source as a value */
+/* a string literal of this source as a value */
 int llm_js_lit(llm_jrt_t *rt, const char *literal, llm_jv_t *res);
 
-/* one character; *len is how many bytes; invalid bytes are one each */
+/* decodes one character; *len: its bytes; each invalid byte counts as one */
 uint32_t llm_jc_decode(const char *p, const char *end, size_t *len);
 size_t llm_jc_encode(uint32_t c, char *out);
-/* length of the space at p, 0 if it is none (Python's str.isspace) */
+/* length of the white space at p, 0 if there is none (Python's str.isspace) */
 size_t llm_jc_space(const char *p, const char *end);
 /* start of the character that ends before p */
 const char *llm_jc_prev(const char *start, const char *p);
@@ -386,69 +403,69 @@ const char *llm_jv_type(const llm_jv_t *v);
 int llm_jv_truth(const llm_jv_t *v);
 int llm_jv_callable(const llm_jv_t *v);
 
-/* an undefined value; the message is made when someone trips over it */
+/* an undefined value; the message is made when the value is used */
 int llm_jv_undef(llm_jrt_t *rt, const char *hint, llm_jv_t *res);
 /* object: NULL for a variable */
 int llm_jv_undef_of(llm_jrt_t *rt, const llm_jv_t *object,
     const llm_jv_t *name, llm_jv_t *res);
 /* a macro's parameter that was not given */
 int llm_jv_undef_param(llm_jrt_t *rt, const llm_jv_t *name, llm_jv_t *res);
-/* the error of using it; always LLM_ERROR */
+/* the error of using an undefined value; always LLM_ERROR */
 int llm_jv_undef_fail(llm_jrt_t *rt, const llm_jv_t *v);
 
 int llm_jv_list(llm_jrt_t *rt, llm_jtype_t type, size_t cap, llm_jv_t *res);
 int llm_jlist_push(llm_jrt_t *rt, llm_jlist_t *list, const llm_jv_t *v);
 void llm_jlist_reverse(llm_jlist_t *list);
-/* an iterator over items that are known already; takes the list's items */
+/* an iterator over known items; takes over the list's items */
 int llm_jv_iter(llm_jrt_t *rt, const llm_jlist_t *list, const char *type,
     llm_jv_t *res);
 
 int llm_jv_dict(llm_jrt_t *rt, llm_jtype_t type, llm_jv_t *res);
-/* *found is NULL if absent; an error if the key cannot be one */
+/* *found: NULL if absent; it is an error if the key has an unsuitable type */
 int llm_jdict_get(llm_jrt_t *rt, const llm_jdict_t *d, const llm_jv_t *key,
     llm_jv_t **found);
 int llm_jdict_set(llm_jrt_t *rt, llm_jdict_t *d, const llm_jv_t *key,
     const llm_jv_t *value);
 llm_jv_t *llm_jdict_gets(const llm_jdict_t *d, const llm_js_t *key);
-/* sets all pairs of another one */
+/* sets all pairs of another dictionary */
 int llm_jdict_update(llm_jrt_t *rt, llm_jdict_t *d, const llm_jdict_t *from);
-/* takes out the pair of a value that llm_jdict_get() has found */
+/* removes the pair of a value that llm_jdict_get() has found */
 int llm_jdict_take(llm_jrt_t *rt, llm_jdict_t *d, const llm_jv_t *found);
 void llm_jdict_clear(llm_jdict_t *d);
 
-/* not 0; the string keeps it */
+/* not 0; the string stores it */
 uint32_t llm_js_hash(llm_js_t *s);
 /* 1, 0 or LLM_ERROR (too deep, out of steps) */
 int llm_jv_equal(llm_jrt_t *rt, const llm_jv_t *a, const llm_jv_t *b);
-/* *res is < 0, 0 or > 0; op ("<") is for the message */
+/* *res: < 0, 0 or > 0; op ("<") is for the message */
 int llm_jv_order(llm_jrt_t *rt, const llm_jv_t *a, const llm_jv_t *b,
     const char *op, int *res);
 /* Python's "item in seq": 1, 0 or LLM_ERROR */
 int llm_jv_contains(llm_jrt_t *rt, const llm_jv_t *seq,
     const llm_jv_t *item);
 
-/* by key, stable, as Python's sorted() */
+/* sorts by key, stably, as Python's sorted() */
 int llm_jpairs_sort(llm_jrt_t *rt, llm_jpair_t *v, size_t n, int reverse);
 
-/* len(): -1 if it has none, without an error */
+/* len(): -1 without an error if the value has none */
 int64_t llm_jv_len(const llm_jv_t *v);
 int llm_jv_iterable(const llm_jv_t *v);
 int llm_jcur_init(llm_jrt_t *rt, llm_jcur_t *c, const llm_jv_t *v);
 int llm_jcur_next(llm_jrt_t *rt, llm_jcur_t *c, llm_jv_t *item);
-/* all items of an iterable, as a new list */
+/* copies all items of an iterable to a new list */
 int llm_jv_items(llm_jrt_t *rt, const llm_jv_t *v, llm_jlist_t *list);
 
-/* the same, counting characters if need be */
+/* the same number, counting characters if necessary */
 int llm_jv_count(llm_jrt_t *rt, const llm_jv_t *v, int64_t *n);
 
-/* from the request; strings point into the flat bytes */
+/* values of a request; strings point into the flat bytes */
 int llm_jv_from_pairs(llm_jrt_t *rt, const llm_flat_t *f, int trusted,
     const char *const *trusted_keys, llm_jdict_t *d);
 
 
 /* text of values (value_text.c) */
 
-/* as Python's repr() has it, or JSON */
+/* in the form of Python's repr(), or of JSON */
 int llm_jb_add_number(llm_jb_t *b, const llm_jv_t *v, int trusted, int json);
 int llm_jb_add_value(llm_jb_t *b, const llm_jv_t *v);       /* str() */
 int llm_jb_add_repr(llm_jb_t *b, const llm_jv_t *v);        /* repr() */
@@ -467,11 +484,11 @@ int llm_jinja_getattr(llm_jrt_t *rt, const llm_jv_t *obj,
     const llm_jv_t *name, llm_jv_t *res);
 int llm_jinja_getitem(llm_jrt_t *rt, const llm_jv_t *obj,
     const llm_jv_t *index, llm_jv_t *res);
-/* a bound given as NONE counts as left out */
+/* a bound that is NONE counts as left out */
 int llm_jinja_slice(llm_jrt_t *rt, const llm_jv_t *obj,
     const llm_jv_t *start, const llm_jv_t *stop, const llm_jv_t *step,
     llm_jv_t *res);
-/* as markup, which v may be already (builtin_str.c) */
+/* v as markup, which it may be already (builtin_str.c) */
 int llm_jinja_escape(llm_jrt_t *rt, const llm_jv_t *v, llm_jv_t *res);
 
 
@@ -479,10 +496,10 @@ int llm_jinja_escape(llm_jrt_t *rt, const llm_jv_t *v, llm_jv_t *res);
 
 const llm_jfunc_t *llm_jinja_filter(const llm_js_t *name);
 const llm_jfunc_t *llm_jinja_test(const llm_js_t *name);
-/* the method of a type, or NULL */
+/* the method of a value's type, or NULL */
 const llm_jfunc_t *llm_jinja_method(const llm_jv_t *obj,
     const llm_js_t *name);
-/* calls with the subject (or NULL) in front */
+/* calls with the subject, unless NULL, as the first argument */
 int llm_jinja_call_func(llm_jrt_t *rt, const llm_jfunc_t *f,
     const llm_jv_t *subject, const llm_jargs_t *args, llm_jv_t *res);
 /* calls anything callable */
@@ -502,7 +519,7 @@ int llm_jinja_call_loop(llm_jrt_t *rt, llm_jloop_t *loop,
     const llm_jargs_t *args, llm_jv_t *res);
 /* LLM_OK, LLM_END at the end, LLM_ERROR */
 int llm_jloop_next(llm_jrt_t *rt, llm_jloop_t *loop, llm_jv_t *item);
-/* loop.index and the like; *res is MISSING where there is no such one */
+/* loop.index and so on; *res: MISSING if there is no such attribute */
 int llm_jloop_attr(llm_jrt_t *rt, llm_jloop_t *loop, const llm_js_t *name,
     llm_jv_t *res);
 

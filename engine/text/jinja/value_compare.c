@@ -55,7 +55,7 @@ llm_jv_equal_dicts(llm_jrt_t *rt, const llm_jdict_t *a, const llm_jdict_t *b)
 }
 
 
-/* -1, 0, 1; 2 if one is not a number */
+/* -1, 0, 1; 2 if one of the numbers is NaN */
 
 static int
 llm_jv_compare_numbers(llm_jrt_t *rt, const llm_jv_t *a, const llm_jv_t *b)

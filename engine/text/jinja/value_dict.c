@@ -1,7 +1,6 @@
 /*
- * Dictionaries: pairs in the order of insertion, and an open-addressing
- * index of them once there are many, which is filled anew where a pair is
- * taken out.
+ * Dictionaries: pairs in the order of insertion, and, once there are many, an
+ * open-addressing index of them, which is rebuilt when a pair is removed.
  */
 
 #include "engine/text/jinja/value.h"
@@ -107,7 +106,7 @@ llm_jdict_hash(llm_jrt_t *rt, const llm_jv_t *v, uint32_t *res)
 }
 
 
-/* may values of these hashes be equal? fast, and exact for two strings */
+/* may values with these hashes be equal?  Fast, and exact for two strings */
 
 static int
 llm_jdict_match(llm_jrt_t *rt, const llm_jpair_t *p, const llm_jv_t *key,
@@ -125,7 +124,7 @@ llm_jdict_match(llm_jrt_t *rt, const llm_jpair_t *p, const llm_jv_t *key,
 }
 
 
-/* rt may be NULL, for strings */
+/* rt may be NULL for strings */
 
 static int
 llm_jdict_find(llm_jrt_t *rt, const llm_jdict_t *d, const llm_jv_t *key,
@@ -182,7 +181,7 @@ llm_jdict_gets(const llm_jdict_t *d, const llm_js_t *key)
 }
 
 
-/* all pairs into an index that is large enough for them */
+/* puts all pairs into an index that is large enough for them */
 
 static void
 llm_jdict_fill(llm_jdict_t *d)

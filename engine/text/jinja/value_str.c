@@ -1,10 +1,9 @@
 /*
- * Strings that know, byte by byte, where they came from; see
- * value.h.
+ * Strings that know for each byte where it came from; see value.h.
  *
- * A string is a window on llm_jbytes_t.  Joining b to a window that ends
- * where its bytes end, in bytes with room left, appends in place: building a
- * text piece by piece costs its length once, whatever the pieces.
+ * A string is a window on llm_jbytes_t.  Joining b to a window that ends where
+ * its bytes end, in bytes with room left, appends in place: building a text
+ * piece by piece costs its length once, whatever the pieces.
  */
 
 #define _GNU_SOURCE                     /* memmem() */
@@ -129,7 +128,7 @@ llm_jbytes_last(const llm_jbytes_t *b)
 }
 
 
-/* what is added at the end from now on has this trust */
+/* sets the trust of what is added at the end from now on */
 
 static int
 llm_jbytes_mark(llm_jrt_t *rt, llm_jbytes_t *b, int trusted)
@@ -166,7 +165,7 @@ llm_jbytes_mark(llm_jrt_t *rt, llm_jbytes_t *b, int trusted)
 }
 
 
-/* appends a part of other bytes (or of these), which there is room for */
+/* appends a part of other bytes, or of these, for which there is room */
 
 static int
 llm_jbytes_append(llm_jrt_t *rt, llm_jbytes_t *b, const llm_jbytes_t *from,
@@ -252,7 +251,7 @@ llm_js_wrap(llm_arena_t *a, const char *data, size_t len, int trusted)
     }
 
     b = (llm_jbytes_t *) (s + 1);
-    b->data = (char *) data;            /* cap is 0: never written to */
+    b->data = (char *) data;            /* cap is 0: data is never written to */
     b->used = len;
     b->trusted = trusted;
 
@@ -459,7 +458,7 @@ llm_jb_init(llm_jb_t *b, llm_jrt_t *rt, size_t limit)
 }
 
 
-/* room for len more bytes; the old bytes stay where they are, as garbage */
+/* makes room for len more bytes; the old bytes stay where they are, unused */
 
 static int
 llm_jb_reserve(llm_jb_t *b, size_t len)

@@ -1,6 +1,6 @@
 /*
- * Python's str() and repr() of values.  Strings keep their trust; quotes,
- * brackets and commas count as the template's, numbers as theirs.
+ * Python's str() and repr() of values.  Strings and numbers keep their trust;
+ * quotes, brackets and commas count as the template's.
  */
 
 #include "engine/text/jinja/ast.h"
@@ -11,8 +11,8 @@
 
 
 /*
- * The shortest digits that read back as the same double, laid out as
- * Python does: positional for exponents from -4 to 15.  out has room for 40
+ * Writes the shortest digits from which the same double is read, laid out as
+ * in Python: positional for exponents from -4 to 15.  out has room for 40
  * bytes.
  */
 
@@ -31,8 +31,8 @@ llm_jtext_float(double f, char *out, int json)
                                 json ? "Infinity" : "inf");
     }
 
-    /* 15 digits tell all numbers apart that can be told with so few; only
-       those below the smallest normal one have less */
+    /* a number with up to 15 digits is found with 15, the last of which may be
+       zeros; only numbers below the smallest normal one need fewer */
 
     for (digits = fabs(f) < DBL_MIN ? 0 : 14; /* void */ ; digits++) {
         snprintf(buf, sizeof(buf), "%.*e", digits, f);
@@ -83,7 +83,8 @@ llm_jb_add_number(llm_jb_t *b, const llm_jv_t *v, int trusted, int json)
 }
 
 
-/* what repr() escapes; of what has no meaning in Unicode yet, little */
+/* characters that repr() escapes; of those unassigned in Unicode only some are
+   known */
 
 static int
 llm_jtext_hidden(uint32_t c)

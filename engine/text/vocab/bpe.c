@@ -1,11 +1,11 @@
 /*
- * Byte-level BPE (Sennrich et al. 2016, Radford et al. 2019): the text is
- * cut into pieces by a pre-tokenizer, inside each the pair of neighbours
- * that was learnt first is merged first.
+ * Byte-level BPE (Sennrich et al. 2016, Radford et al. 2019): a pre-tokenizer
+ * cuts the text into pieces.  Inside each piece pairs of neighbours are
+ * merged, in the order in which the pairs were learnt.
  *
- * Symbols are numbers of v->map.  A file spells bytes in GPT-2's alphabet of
- * 256 printable characters; the merges are read in that spelling, and text
- * goes from byte to symbol through one table.
+ * Symbols are numbers in v->map.  Files write bytes in GPT-2's alphabet of 256
+ * printable characters; merges are read in that spelling, and one table leads
+ * from a byte of text to its symbol.
  */
 
 #include "engine/text/vocab/bpe_merge.h"
@@ -15,7 +15,7 @@
 #define LLM_BPE_BLOCK  64
 
 
-/* merges on their way into the table: left, right, both joined */
+/* merges that are being loaded: left, right, joined */
 
 typedef struct {
     llm_str_t         part[3];
@@ -28,13 +28,13 @@ typedef struct {
     llm_vocab_t        *vocab;
     const char         *file;
     llm_err_t          *err;
-    llm_buf_t           joined;         /* their texts, of one block */
-    uint32_t            rank;           /* of the block's first merge */
+    llm_buf_t           joined;         /* joined texts of one block */
+    uint32_t            rank;           /* rank of the block's first merge */
     llm_bpe_pending_t   pending[LLM_BPE_BLOCK];
 } llm_bpe_load_t;
 
 
-/* bytes that are printable Latin-1 stand for themselves */
+/* bytes that are printable in Latin-1 stand for themselves */
 
 static int
 llm_bpe_is_self(uint32_t c)
@@ -44,7 +44,7 @@ llm_bpe_is_self(uint32_t c)
 }
 
 
-/* the others are U+0100 and on: 0 to 0x20, 0x7f to 0xa0, 0xad */
+/* other characters, from U+0100 on, stand for 0 to 0x20, 0x7f to 0xa0, 0xad */
 
 int
 llm_bpe_byte(uint32_t cp)
@@ -67,7 +67,7 @@ llm_bpe_byte(uint32_t cp)
 }
 
 
-/* the other way: 1 or 2 bytes of UTF-8 to out */
+/* the character of a byte, 1 or 2 bytes of UTF-8 written to out */
 
 static size_t
 llm_bpe_char(char *out, unsigned char byte)
@@ -118,7 +118,7 @@ llm_bpe_slot(const llm_vocab_t *v, uint32_t left, uint32_t right)
 }
 
 
-/* the number of a string, which is new where only merges produce it */
+/* the number of a string; adds it if only merges produce it */
 
 static uint32_t
 llm_bpe_intern(llm_vocab_t *v, llm_str_t s, uint32_t hash)
@@ -136,7 +136,7 @@ llm_bpe_intern(llm_vocab_t *v, llm_str_t s, uint32_t hash)
 }
 
 
-/* "left right"; a first character may itself be a space */
+/* reads "left right"; the first character of left may itself be a space */
 
 static int
 llm_bpe_parse(llm_bpe_load_t *l, llm_str_t s, uint32_t i)
@@ -159,7 +159,7 @@ llm_bpe_parse(llm_bpe_load_t *l, llm_str_t s, uint32_t i)
     part[1].data = space + 1;
     part[1].len = s.len - part[0].len - 1;
 
-    /* the block's buffer was made large enough: it does not move */
+    /* the buffer was made large enough for the block, so it does not move */
 
     joined = l->joined.data + l->joined.len;
     memcpy(joined, part[0].data, part[0].len);
@@ -173,7 +173,8 @@ llm_bpe_parse(llm_bpe_load_t *l, llm_str_t s, uint32_t i)
 }
 
 
-/* gives the n parsed merges their symbols, then their places in the table */
+/* gives the n parsed merges of a block their symbols, then enters them into
+   the table */
 
 static int
 llm_bpe_insert(llm_bpe_load_t *l, uint32_t n)
@@ -233,7 +234,7 @@ llm_bpe_insert(llm_bpe_load_t *l, uint32_t n)
 }
 
 
-/* the next n merges of the file, from *p on */
+/* reads the next n merges of the file, from *p on */
 
 static int
 llm_bpe_read_block(llm_bpe_load_t *l, const char **p, uint32_t n)
@@ -373,7 +374,7 @@ llm_bpe_rank(const llm_vocab_t *v, const char *text,
 }
 
 
-/* is the whole piece a token? */
+/* the token that the whole piece is, or none */
 
 static uint32_t
 llm_bpe_whole(llm_tok_t *t, const char *p, size_t n)
@@ -412,7 +413,7 @@ llm_bpe_whole(llm_tok_t *t, const char *p, size_t n)
 }
 
 
-/* one symbol a byte, or one a character */
+/* makes the nodes: a symbol for each byte, or for each character */
 
 static size_t
 llm_bpe_symbols(const llm_vocab_t *v, llm_merge_node_t *nodes, const char *p,

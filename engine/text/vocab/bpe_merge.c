@@ -1,8 +1,8 @@
 /*
  * Merging; see bpe_merge.h.
  *
- * A heap entry is rank << 32 | node.  An entry whose node has another rank
- * by now is stale and skipped; one that is there twice does no harm.
+ * A heap entry is rank << 32 | node.  An entry is stale, and skipped, if its
+ * node has another rank by now.  Duplicate entries do no harm.
  */
 
 #include "engine/text/vocab/bpe_merge.h"
@@ -44,7 +44,8 @@ llm_merge_rank(llm_merge_t *m, uint32_t i)
 }
 
 
-/* node i takes in the next one; the ranks around it are to be found anew */
+/* joins node i and the next one; the ranks next to it must then be computed
+   again */
 
 static void
 llm_merge_join(llm_merge_t *m, uint32_t i)

@@ -1,5 +1,5 @@
 /*
- * What each token stands for, decoded once when a vocabulary is loaded, so
+ * Decodes what each token stands for, once when a vocabulary is loaded, so
  * that detokenising is a look-up.
  */
 
@@ -37,8 +37,8 @@ llm_vocab_byte(llm_str_t s)
 
 
 /*
- * What a text in GPT-2's alphabet stands for, to out; its length, or -1 when
- * it is not in that alphabet
+ * Writes what a text in GPT-2's alphabet stands for to out; returns its
+ * length, or -1 if the text is not in that alphabet.
  */
 
 static int64_t
@@ -68,7 +68,7 @@ llm_vocab_unalphabet(llm_str_t s, char *out)
 }
 
 
-/* the text with spaces for U+2581, to out; its length */
+/* writes the text to out, with spaces for U+2581; returns its length */
 
 static size_t
 llm_vocab_unescape(llm_str_t s, char *out)
@@ -92,7 +92,7 @@ llm_vocab_unescape(llm_str_t s, char *out)
 }
 
 
-/* decodes one token's text to out, which has room for it; the length */
+/* decodes one token's text to out, which has room for it; returns the length */
 
 static size_t
 llm_vocab_decode(llm_vocab_t *v, uint32_t id, char *out)

@@ -1,15 +1,15 @@
 /*
  * SentencePiece's normalisation, as tokenizer.ggml.precompiled_charsmap has
- * it: which beginnings of a text become what.  The longest that the map has is
- * replaced; a character that begins none stays.
+ * it: a map of strings to replacements.  At each position the longest string
+ * that the map has is replaced; where it has none, a character stays.
  *
- * The map is a length, a trie as a double array of so many bytes, and texts
- * that end with a zero, to whose places the trie leads.  A unit of the array
- * has the byte that leads to it (bits 0 to 7, bit 31 is zero), whether a place
- * follows (bit 8), and the distance to its children (bits 10 to 30, times 256
- * with bit 9); a place is a unit with bit 31 set.
+ * The map consists of a length, a trie as a double array of that many bytes,
+ * and zero-terminated texts, to whose offsets the trie leads.  A unit of the
+ * array has the byte that leads to it (bits 0 to 7, bit 31 is zero), whether
+ * an offset follows (bit 8), and the distance to its children (bits 10 to 30,
+ * times 256 with bit 9).  An offset is a unit with bit 31 set.
  *
- * A map may be written to mislead: every step checks its place.
+ * A map may be malicious: every step checks its position.
  */
 
 #include "engine/base/utf8.h"
@@ -73,7 +73,7 @@ llm_charsmap_load(llm_charsmap_t *m, llm_arena_t *arena, const llm_gguf_t *g,
 }
 
 
-/* how far the children of a unit are from it */
+/* the distance of a unit to its children */
 
 static uint32_t
 llm_charsmap_base(uint32_t unit)
@@ -82,8 +82,8 @@ llm_charsmap_base(uint32_t unit)
 }
 
 
-/* the longest beginning that the map has: its length, and its place in the
-   texts; 0: it has none */
+/* finds the longest beginning that the map has: returns its length, *place:
+   offset of its replacement; 0: it has none */
 
 static size_t
 llm_charsmap_match(const llm_charsmap_t *m, const char *p, size_t n,

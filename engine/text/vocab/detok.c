@@ -1,8 +1,8 @@
 /*
  * Incremental detokenising; see vocab.h.
  *
- * Bytes come in token by token, characters go out: the tail holds the start
- * of one that is not whole yet, 3 bytes at most.
+ * Bytes come in token by token, whole characters go out.  The tail holds the
+ * beginning of an incomplete character, at most 3 bytes.
  */
 
 #include "engine/base/utf8.h"
@@ -16,14 +16,14 @@ llm_detok_init(llm_detok_t *d, const llm_vocab_t *v, int special, int strip)
     d->vocab = v;
     d->special = special;
 
-    /* only a text that had a space put before it loses one */
+    /* only a text that got a space put before it loses one */
 
     d->started = !strip || !(v->space_prefix
                              || v->kind == LLM_VOCAB_WORDPIECE);
 }
 
 
-/* room for n bytes of input, each of which may become U+FFFD */
+/* makes room for n bytes of input, each of which may become U+FFFD */
 
 static int
 llm_detok_reserve(llm_detok_t *d, size_t n)
@@ -51,7 +51,8 @@ llm_detok_reserve(llm_detok_t *d, size_t n)
 }
 
 
-/* what is no character: as it is, or as U+FFFD; the bytes written */
+/* writes bytes that are no character, unchanged or as U+FFFD; returns the
+   number of bytes written */
 
 static size_t
 llm_detok_bad(char *out, const char *p, size_t n, int replace)
@@ -69,8 +70,8 @@ llm_detok_bad(char *out, const char *p, size_t n, int replace)
 
 /*
  * Appends the characters of the tail and p to d->out from *len on.  The tail
- * is less than a character, so the next byte of p decides what becomes of
- * it; it is fed one byte at a time.
+ * is less than a character, so the next byte of p decides whether it
+ * continues; it is fed one byte at a time.
  */
 
 static void

@@ -1,8 +1,8 @@
 /*
  * Loads a vocabulary from GGUF metadata; see vocab.h.
  *
- * The texts of all tokens are copied into one block; what they stand for is
- * bytes.c's.
+ * The texts of all tokens are copied into one block; bytes.c decodes what they
+ * stand for.
  */
 
 #include "engine/text/vocab/pretok.h"
@@ -59,7 +59,7 @@ llm_vocab_set_kind(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
 }
 
 
-/* the flags that only some kinds read */
+/* reads the flags that only some kinds of tokenizers use */
 
 static int
 llm_vocab_set_flags(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
@@ -150,8 +150,8 @@ llm_vocab_begins(llm_str_t s, const char *text)
 }
 
 
-/* does WordPiece go on with "##", as BERT's own files have it, where others
-   begin with U+2581? */
+/* does WordPiece mark continuations by "##", as in BERT's own files?
+   Otherwise beginnings are marked by U+2581 */
 
 static int
 llm_vocab_has_hashes(const llm_vocab_t *v, const llm_gguf_kv_t *kv)
@@ -178,8 +178,8 @@ llm_vocab_has_hashes(const llm_vocab_t *v, const llm_gguf_kv_t *kv)
 }
 
 
-/* copies a token's text to out, in the form with U+2581 if it has the other;
-   "[CLS]" and its kin are no words */
+/* copies a token's text to out, converting "##" to the form with U+2581;
+   "[CLS]" and similar tokens are no words */
 
 static size_t
 llm_vocab_copy(llm_str_t s, int hashes, char *out)
@@ -267,7 +267,7 @@ llm_vocab_set_texts(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
 }
 
 
-/* the array of a key with a number for each token, or NULL in *kv */
+/* *kv: the key's array with a number for each token, or NULL */
 
 static int
 llm_vocab_array(llm_vocab_t *v, const llm_gguf_t *g, const char *key,
@@ -361,7 +361,7 @@ llm_vocab_set_scores(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
 }
 
 
-/* does any token have U+2581 behind other text? */
+/* does any token have U+2581 after other text? */
 
 static int
 llm_vocab_mark_begins(const llm_vocab_t *v)
@@ -460,7 +460,7 @@ llm_vocab_load(const llm_gguf_t *g, llm_err_t *err)
         return NULL;
     }
 
-    /* a file written to make hashes collide can't know this */
+    /* a file written to make hashes collide cannot know this seed */
 
     v->seed = llm_now_us() ^ (uint64_t) (uintptr_t) v;
 

@@ -1,10 +1,10 @@
 /*
  * Runs a pre-tokenizer; see pretok.h.
  *
- * A step hands each piece to the next one before it looks for another, so
+ * A step passes each piece to the next step before it looks for another, so
  * that a text of which enough was seen costs no more.  A regular expression
- * sees one piece at a time: its look-arounds end where the piece does.
- * Compiled code is shared by all threads, the match data belong to one call.
+ * sees one piece at a time: its look-arounds end at the piece's ends.  All
+ * threads share the compiled code; the match data belong to one call.
  */
 
 #define PCRE2_CODE_UNIT_WIDTH  8
@@ -51,7 +51,7 @@ llm_pretok_compile(llm_pretok_t *pt, size_t i, llm_err_t *err)
                         pt->row->names, (char *) text, offset);
     }
 
-    /* where the system forbids it, the interpreter does the same */
+    /* if the system forbids JIT, PCRE2's interpreter gives the same results */
 
     (void) pcre2_jit_compile(pt->code[i], PCRE2_JIT_COMPLETE);
 
@@ -149,8 +149,8 @@ llm_pretok_done(llm_tok_t *t)
 
 
 /*
- * The next match within p[0..n) from start on: 1 and its place, 0 when there
- * is none, LLM_ERROR
+ * Finds the next match in p[0..n) from start on: 1 and its position; 0 if
+ * there is none; LLM_ERROR.
  */
 
 static int
@@ -203,7 +203,8 @@ static int llm_pretok_walk(llm_tok_t *t, size_t step, const char *p,
     size_t n, llm_piece_pt piece);
 
 
-/* the next step over a match in threes of characters, from its end on */
+/* runs the next step over a match cut into groups of three characters, counted
+   from its end */
 
 static int
 llm_pretok_thirds(llm_tok_t *t, size_t step, const char *p, size_t n,
@@ -238,7 +239,7 @@ llm_pretok_thirds(llm_tok_t *t, size_t step, const char *p, size_t n,
 }
 
 
-/* the steps from this one on over well-formed text */
+/* runs this step and the next ones over well-formed text */
 
 static int
 llm_pretok_walk(llm_tok_t *t, size_t step, const char *p, size_t n,
@@ -302,7 +303,7 @@ llm_pretok_split(llm_tok_t *t, const char *p, size_t n, llm_piece_pt piece)
         len = llm_utf8_valid(p + pos, n - pos);
 
         if (len == 0) {
-            len = 1;                    /* a byte that is no UTF-8 */
+            len = 1;                    /* a byte that is not UTF-8 */
 
             if (piece(t, p + pos, len) != LLM_OK) {
                 return LLM_ERROR;

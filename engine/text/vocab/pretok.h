@@ -11,15 +11,17 @@
 
 #define LLM_PRETOK_STEPS     6
 
-#define LLM_PRETOK_MERGES    1          /* whole pieces need no merges */
-#define LLM_PRETOK_BOS       2          /* add_bos unless the file says no */
+#define LLM_PRETOK_MERGES    1          /* a whole piece that is a token needs
+                                           no merges */
+#define LLM_PRETOK_BOS       2          /* add_bos unless the file says
+                                           otherwise */
 #define LLM_PRETOK_RAW       4          /* symbols are characters, a space is
                                            U+2581, bytes are <0xXX> */
 
 /*
- * One step cuts every piece of the step before at the begin and the end of
- * each match.  With thirds, a match is cut into threes from its end, as
- * numbers are written: a look-ahead would say the same in quadratic time.
+ * One step cuts every piece of the step before at the beginning and the end of
+ * each match.  With thirds, a match is cut into groups of three from its end,
+ * as numbers are written; a look-ahead would do the same in quadratic time.
  */
 typedef struct {
     const char               *regex;
@@ -41,14 +43,14 @@ llm_pretok_t *llm_pretok_create(const llm_pretok_row_t *row,
 void llm_pretok_free(llm_pretok_t *pt);
 
 /*
- * Cuts p into pieces and hands each on, in order, before it looks for the
- * next; LLM_ERROR of piece() is the end.  Every byte is in a piece; bytes
- * that are no UTF-8 are pieces of their own.
+ * Cuts p into pieces and passes each on, in order, before it looks for the
+ * next; stops if piece() returns LLM_ERROR.  Every byte is in a piece; bytes
+ * that are not UTF-8 are pieces of their own.
  */
 typedef int (*llm_piece_pt)(llm_tok_t *t, const char *p, size_t n);
 int llm_pretok_split(llm_tok_t *t, const char *p, size_t n,
     llm_piece_pt piece);
-/* frees what split() left in t->match */
+/* frees what llm_pretok_split() left in t->match */
 void llm_pretok_done(llm_tok_t *t);
 
 #endif /* LLM_PRETOK_H */

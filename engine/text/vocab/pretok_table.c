@@ -1,17 +1,17 @@
 /*
  * The table of pre-tokenizers: names that GGUF files use and the regular
- * expressions of the models' tokenizer.json, in the order in which those
+ * expressions of the models' tokenizer.json, in the order in which these files
  * apply them.
  *
- * In the terms of PCRE2: \s is spelled out, since PCRE2 counts U+180E as
- * white space and Unicode no longer does; a script is sc:, since a bare name
- * means its extensions as well; classes with an intersection are written as
- * the complement of what they lack.
+ * In the terms of PCRE2: \s is spelled out, since PCRE2 counts U+180E as white
+ * space and Unicode no longer does; a script is sc:, since a bare name means
+ * its extensions as well; classes with an intersection are written as the
+ * complement of what they lack.
  */
 
 #include "engine/text/vocab/pretok.h"
 
-/* inside a class: Unicode's White_Space; newlines; and their kin */
+/* for classes: Unicode's White_Space; newlines; and variants */
 #define S        "\\t-\\r\\x{85}\\p{Z}"
 #define NL       "\\r\\n"
 #define LN       "\\p{L}\\p{N}"
@@ -25,12 +25,12 @@
 #define GPT2     "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+" \
                  "| ?[^" S LN "]+|" BLANKS
 
-/* cl100k and what was made of it: only how numbers are cut differs */
+/* cl100k and its derivatives, which differ only in how numbers are cut */
 #define CL100K(digits) \
     SHORT "|" PREFIX "\\p{L}+|" digits "| ?[^" S LN "]+[" NL "]*|" LINES "|" \
     BLANKS
 
-/* o200k: words in two kinds, camelCase is cut */
+/* o200k: two kinds of words, so that camelCase is cut */
 #define UPPER    "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
 #define LOWER    "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
 #define O200K(upper, lower, tail, digits, newlines) \
@@ -45,13 +45,13 @@
 #define HAN_KANA "\\x{4e00}-\\x{9fa5}\\x{3040}-\\x{309f}\\x{30a0}-\\x{30ff}"
 #define EAST     "\\x{800}-\\x{9fa5}\\x{ac00}-\\x{d7ff}"
 
-/* deepseek-v3 and its kin, behind numbers and Han */
+/* deepseek-v3 and its derivatives, after numbers and Han */
 #define DEEPSEEK(punct) \
     "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+" \
     "|[^" NL "\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+" punct \
     "|" BLANKS
 
-/* deepseek-llm's list of letters that have case */
+/* deepseek-llm's list of cased letters */
 #define CASED \
     "A-Za-z\\x{b5}\\x{c0}-\\x{d6}\\x{d8}-\\x{f6}\\x{f8}-\\x{1ba}" \
     "\\x{1bc}-\\x{1bf}\\x{1c4}-\\x{293}\\x{295}-\\x{2af}\\x{370}-\\x{373}" \
@@ -84,7 +84,8 @@
 
 static const llm_pretok_row_t  llm_pretok_rows[] = {
 
-    /* what llama.cpp does with a model that names none: first, the fallback */
+    /* llama.cpp's rule for a model that names no pre-tokenizer; first, because
+       it is the fallback */
     { "default", 0,
       { { "[\\p{P}$+<=>^~|]+", 0 }, { GPT2, 0 }, { "\\p{N}+", 0 },
         { "[0-9][0-9][0-9]", 0 } } },
@@ -123,8 +124,8 @@ static const llm_pretok_row_t  llm_pretok_rows[] = {
           "| ?[^" S LN "\\p{M}]+[" NL "]*|" LINES "|" BLANKS, 0 } } },
 
     /*
-     * Behind a blank that a match has ended with there is no newline in the
-     * run any more: the look-behind spares long runs the search for one.
+     * After a blank that ends a match the run has no more newlines: the
+     * look-behind avoids searching long runs for one.
      */
     { "jais-2", 0,
       { { SHORT "|" PREFIX "\\p{L}+|\\p{N}{1,3}| ?[^" S LN "]+[" NL "]*|"
@@ -157,9 +158,9 @@ static const llm_pretok_row_t  llm_pretok_rows[] = {
         { "[0-9][0-9][0-9]", 0 } } },
 
     /*
-     * U+3000 is in the published class of punctuation as well; llama.cpp
-     * takes it for white space alone, and so do its ids.  The look-behind
-     * keeps the last blanks of a piece from quadratic time.
+     * U+3000 is also in the published class of punctuation; llama.cpp treats
+     * it as white space only, and so do its ids.  The look-behind keeps the
+     * last blanks of a piece from taking quadratic time.
      */
     { "deepseek-llm", 0,
       { { "[" NL "]", 0 },

@@ -1,10 +1,10 @@
 /*
- * Which tokens have a meaning of their own: BOS, EOS, the unknown one, all
- * that end an answer, those around a text with a gap, and those that eat the
- * white space beside them.
+ * Tokens with a meaning of their own: BOS, EOS, the unknown token, tokens that
+ * end an answer, those around a text with a gap, and those that remove the
+ * white space next to them.
  *
- * Files name some of them in their metadata and leave others to be known by
- * their text; the lists here are those of published models.
+ * Files name some of them in their metadata; others are recognised by their
+ * text.  The lists here are those of published models.
  */
 
 #include "engine/text/vocab/internal.h"
@@ -14,14 +14,16 @@
 
 typedef struct {
     const char  *text;
-    int          strange;               /* can't be an ordinary word */
+    int          strange;               /* 1: the text cannot be an ordinary
+                                           word */
 } llm_eog_name_t;
 
 
 /*
- * Names that end an answer.  One that is strange is a control token whatever
- * the file says, since files do get types wrong; "</s>" is struck-out text in
- * HTML, so it is one only where the file has it as an added token.
+ * Names of tokens that end an answer.  A strange one is a control token
+ * whatever type the file gives it, since files do get types wrong.  "</s>" is
+ * struck-out text in HTML, so it ends an answer only if the file has it as an
+ * added token.
  */
 
 static const llm_eog_name_t  llm_eog_names[] = {
@@ -63,7 +65,7 @@ static const llm_eog_name_t  llm_eog_names[] = {
 };
 
 
-/* metadata that name a token which ends an answer */
+/* metadata keys of tokens that end an answer */
 
 static const char  *llm_eog_keys[] = {
     "tokenizer.ggml.eos_token_id",
@@ -82,7 +84,8 @@ llm_special_find(const llm_vocab_t *v, const char *text)
 }
 
 
-/* *id of a key, as it was where the key is absent; 2^32 - 1 means none */
+/* reads the id of a key to *id, which stays unchanged if the key is absent;
+   2^32 - 1 means none */
 
 static int
 llm_special_id(const llm_vocab_t *v, const llm_gguf_t *g, const char *key,
@@ -113,8 +116,8 @@ llm_special_id(const llm_vocab_t *v, const llm_gguf_t *g, const char *key,
 
 
 /*
- * The padding is never sent: files have ids of a token that was added behind
- * the vocabulary they have
+ * Padding is never sent, so its id may be wrong: some files have the id of a
+ * token that was added after the end of their vocabulary.
  */
 
 static int
@@ -146,7 +149,7 @@ llm_special_flag(const llm_gguf_t *g, const char *key, int *flag,
 }
 
 
-/* what a kind of tokenizer has where the file says nothing */
+/* sets what a kind of tokenizer has if the file says nothing */
 
 static void
 llm_special_defaults(llm_vocab_t *v)
@@ -205,7 +208,7 @@ llm_special_ids(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
 
     if (v->kind == LLM_VOCAB_WORDPIECE) {
 
-        /* "seperator" is how the key is written */
+        /* "seperator" is how the key is spelt */
 
         if (llm_special_id(v, g, "tokenizer.ggml.cls_token_id", &v->bos, err)
             != LLM_OK
@@ -229,8 +232,8 @@ llm_special_ids(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
 
 
 /*
- * gpt-oss and its kin end a message with <|end|> and go on, an answer with
- * <|return|> or <|call|>
+ * gpt-oss and its derivatives end a message with <|end|> and continue; they
+ * end an answer with <|return|> or <|call|>.
  */
 
 static void
@@ -294,8 +297,8 @@ llm_eog_load(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
 
 
 /*
- * Tokens around a gap: by metadata, of which there are an older and a newer
- * name, and where these say nothing by the texts of published models.
+ * Tokens around a gap: from metadata, which have an older and a newer name, or
+ * else by the texts of published models.
  */
 
 static int
@@ -386,9 +389,9 @@ llm_special_contains(llm_str_t s, const char *word)
 
 
 /*
- * White space beside a token: GGUF has no field for it, so the models that
- * need it are known by name.  Phi-3's tokens eat what follows them; a mask
- * eats what is before it.
+ * White space next to a token: GGUF has no field for it, so the models that
+ * need it are recognised by name.  Phi-3's tokens remove white space after
+ * them; a mask token removes white space before it.
  */
 
 static int

@@ -1,18 +1,18 @@
 /*
  * SentencePiece's BPE (Kudo and Richardson 2018): of all neighbours whose
  * joined text is a token, those with the best score become one, the leftmost
- * of equals first; a character that is no token becomes byte tokens.
+ * first among equal scores; a character that is no token becomes byte tokens.
  *
- * A space is U+2581, and most models put one before the text.  Where no
- * token has that mark behind other text, merging can't cross into a word,
- * and words are merged one by one.
+ * A space is U+2581, and most models put one before the text.  If no token has
+ * that mark after other text, merging cannot cross into the next word, and
+ * words are merged one by one.
  */
 
 #include "engine/text/vocab/bpe_merge.h"
 #include "engine/base/utf8.h"
 
 
-/* the better the score, the smaller the number */
+/* a smaller number for a better score */
 
 static uint32_t
 llm_spm_order(float score)

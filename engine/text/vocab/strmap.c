@@ -90,7 +90,7 @@ llm_strmap_init(llm_strmap_t *m, uint32_t n, uint64_t seed)
 }
 
 
-/* the slot of a string: where it is, or where it would go */
+/* the slot where a string is, or where it would be put */
 
 static llm_strmap_slot_t *
 llm_strmap_slot(const llm_strmap_t *m, const char *p, size_t n, uint32_t hash)
@@ -170,7 +170,8 @@ llm_strmap_find(const llm_strmap_t *m, const char *data, size_t len)
 }
 
 
-/* the slot, the string it names, the bytes of that: one leads to the next */
+/* prefetches the slot, then the string that it names, then that string's
+   bytes */
 
 void
 llm_strmap_prefetch(const llm_strmap_t *m, uint32_t hash, int step)

@@ -1,8 +1,7 @@
 /*
- * Strings with consecutive numbers and the way back from string to number:
- * open addressing over a keyed hash, so that a file can't be made to collide.
- *
- * The map owns its arrays, not the bytes of the strings.
+ * A map of strings to consecutive numbers and back: open addressing with a
+ * keyed hash, so that no file can make strings collide.  The map owns its
+ * arrays, but not the bytes of the strings.
  */
 
 #ifndef LLM_STRMAP_H
@@ -18,7 +17,7 @@ typedef struct {
 } llm_strmap_slot_t;
 
 typedef struct {
-    llm_str_t          *str;            /* by number */
+    llm_str_t          *str;            /* strings by number */
     uint32_t            n;
     uint32_t            cap;
     llm_strmap_slot_t  *slots;
@@ -29,16 +28,16 @@ typedef struct {
 /* room for n strings at first */
 int llm_strmap_init(llm_strmap_t *m, uint32_t n, uint64_t seed);
 /*
- * Gives s the next number; of equal strings only the first one is found.
- * The number, or NONE when memory ends.
+ * Gives s the next number and returns it, or NONE if memory runs out.  Of
+ * equal strings only the first one is found.
  */
 uint32_t llm_strmap_add(llm_strmap_t *m, llm_str_t s);
 uint32_t llm_strmap_find(const llm_strmap_t *m, const char *data, size_t len);
 
 /*
- * Look-ups of many strings spend their time waiting for memory.  Who knows
- * them in advance takes their hashes, has the steps 0, 1 and 2 done for all
- * of them, and finds them then.
+ * Look-ups of many strings spend their time waiting for memory.  A caller that
+ * knows the strings in advance computes their hashes, does the prefetch steps
+ * 0, 1 and 2 for all of them, and then finds them.
  */
 uint32_t llm_strmap_hash(const llm_strmap_t *m, const char *data, size_t len);
 void llm_strmap_prefetch(const llm_strmap_t *m, uint32_t hash, int step);

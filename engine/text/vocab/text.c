@@ -1,10 +1,10 @@
 /*
- * From text to ids: finds the added tokens (control and user-defined ones),
- * the longest of those that begin at the leftmost place, and has what lies
- * between them tokenised.
+ * From text to ids: finds the added tokens (control and user-defined ones), at
+ * the leftmost position the longest one, and has the text between them
+ * tokenised.
  *
- * The added tokens are sorted; while the text is read on, the range of those
- * that still agree with it narrows.
+ * Added tokens are sorted; while the text is read, the range of those that
+ * still agree with it narrows.
  */
 
 #include "engine/base/unicode.h"
@@ -12,15 +12,15 @@
 #include "engine/text/vocab/pretok.h"
 
 
-/* the most bytes that the merging of one piece may take */
+/* most bytes that merging one piece may take */
 #define LLM_NODES_MAX  ((size_t) 8 << 30)
 
 
-/* one call's view of which added tokens may be matched */
+/* which added tokens a call may match */
 
 typedef struct {
     int                 flags;
-    const llm_span_t   *span;           /* the next trusted one */
+    const llm_span_t   *span;           /* the next trusted span */
     const llm_span_t   *last;
 } llm_added_scan_t;
 
@@ -35,7 +35,7 @@ llm_added_is(const llm_vocab_t *v, uint32_t id)
 }
 
 
-/* by text, of equal ones the first token before the others */
+/* by text; among equal texts the first token comes first */
 
 static int
 llm_added_cmp(const void *one, const void *two)
@@ -59,8 +59,8 @@ llm_added_cmp(const void *one, const void *two)
 
 /*
  * Some models add words of a language, runs of spaces, or letters that their
- * merges lack.  An added token that is made of letters and white space, or
- * is one character, can't pass for a special one.
+ * merges lack.  An added token that consists of letters and white space, or of
+ * one character, cannot be mistaken for a special one.
  */
 
 static int
@@ -137,7 +137,7 @@ llm_added_load(llm_vocab_t *v, llm_err_t *err)
 }
 
 
-/* the first of added[low..high) whose byte at depth is at least c */
+/* the first index in added[low..high) whose byte at depth is at least c */
 
 static uint32_t
 llm_added_bound(const llm_vocab_t *v, uint32_t low, uint32_t high,
@@ -160,7 +160,7 @@ llm_added_bound(const llm_vocab_t *v, uint32_t low, uint32_t high,
 }
 
 
-/* may this token be matched in text that goes on to end? */
+/* may this token be matched in text that extends to end? */
 
 static int
 llm_added_allowed(const llm_vocab_t *v, const llm_added_scan_t *scan,

@@ -1,6 +1,6 @@
 /*
- * Ids on their way out of the tokenizers, with the bound on their number, and
- * the text on its way in.
+ * Adds ids that the tokenizers produce, within the bound on their number, and
+ * prepares their text.
  */
 
 #include "engine/text/vocab/internal.h"
@@ -22,7 +22,7 @@ llm_tok_too_many(llm_tok_t *t)
 }
 
 
-/* a token stands for max_len bytes at most, an unknown one for a character */
+/* a token stands for at most max_len bytes, an unknown one for a character */
 
 int
 llm_tok_fits(llm_tok_t *t, size_t n)
@@ -88,7 +88,7 @@ llm_tok_push_bytes(llm_tok_t *t, const char *p, size_t n)
             continue;
         }
 
-        /* without byte tokens the whole character is unknown */
+        /* without byte tokens the whole character becomes the unknown token */
 
         if (t->vocab->unk == -1) {
             return llm_fail_with(t->err, 400, NULL, NULL,

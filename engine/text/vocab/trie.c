@@ -1,6 +1,6 @@
 /*
- * Builds a trie, level by level, from texts in their order: those that begin
- * like a node lie beside each other; see trie.h.
+ * Builds a trie, level by level, from sorted texts, in which those with a
+ * common beginning are adjacent; see trie.h.
  */
 
 #include "engine/text/vocab/trie.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 
 
-/* the texts of a node: [low, high) */
+/* the range of a node's texts: [low, high) */
 typedef struct {
     uint32_t     low;
     uint32_t     high;
@@ -34,8 +34,8 @@ llm_trie_order(const void *a, const void *b)
 }
 
 
-/* how many nodes there are: a text has one for each byte that it does not
-   share with the one before it */
+/* the number of nodes: each text has one for every byte that it does not share
+   with the text before it */
 
 static size_t
 llm_trie_count(const llm_trie_text_t *texts, uint32_t n)
@@ -60,8 +60,8 @@ llm_trie_count(const llm_trie_text_t *texts, uint32_t n)
 }
 
 
-/* a node's children, which have one more byte than its `depth`; the texts that
-   end at the node come first */
+/* adds a node's children, whose texts have one more byte than its `depth`; the
+   texts that end at the node come first */
 
 static void
 llm_trie_grow(llm_trie_t *t, llm_trie_range_t *ranges,

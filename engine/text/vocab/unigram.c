@@ -1,13 +1,14 @@
 /*
  * SentencePiece's unigram model (Kudo 2018): of all ways to cut the text into
- * tokens that with the greatest sum of scores, found by Viterbi's algorithm,
- * the first of equals.  A character that no token covers alone may be the
- * unknown token, at a price; unknown ones beside each other are one.
+ * tokens, the one with the greatest sum of scores, found by Viterbi's
+ * algorithm; the first among equals.  A character that no token covers by
+ * itself may become the unknown token, at a price; adjacent unknown tokens
+ * become one.
  *
- * The text is normalised first (charsmap.c); a space is U+2581, one comes
- * before the text, and of several beside each other one is left, as the file
- * says.  Where no token has that mark behind other text no token can cross
- * into a word, and words are cut one by one.
+ * The text is normalised first (charsmap.c).  A space is U+2581; if the file
+ * says so, one is put before the text, and several adjacent spaces become one.
+ * If no token has that mark after other text, no token can cross into the next
+ * word, and words are cut one by one.
  */
 
 #include "engine/base/utf8.h"
@@ -16,14 +17,14 @@
 #include <float.h>
 #include <math.h>
 
-/* what an unknown character has less than the token of the worst score */
+/* the unknown token's score is that of the worst token less this */
 #define LLM_UNIGRAM_PRICE  10.0
 
-/* the best way to a place in the text */
+/* the best way to a position in the text */
 typedef struct {
     double       score;
-    uint32_t     start;                 /* where its last token begins */
-    int32_t      id;                    /* of that token; -1: unknown */
+    uint32_t     start;                 /* offset where its last token begins */
+    int32_t      id;                    /* id of that token; -1: unknown */
 } llm_unigram_way_t;
 
 
@@ -86,7 +87,8 @@ llm_unigram_add(llm_tok_t *t, const char *p, size_t n)
 }
 
 
-/* a space is kept back until something follows it, if several become one */
+/* adds characters; if several spaces become one, a space is held back until
+   something follows it */
 
 static int
 llm_unigram_chars(llm_tok_t *t, llm_str_t s, int *space)
@@ -134,7 +136,7 @@ llm_unigram_chars(llm_tok_t *t, llm_str_t s, int *space)
 }
 
 
-/* the text as it is cut, in t->text */
+/* the text in the form that is cut, in t->text */
 
 static int
 llm_unigram_normalize(llm_tok_t *t, const char *p, size_t n)
@@ -164,7 +166,7 @@ llm_unigram_normalize(llm_tok_t *t, const char *p, size_t n)
 }
 
 
-/* the ways on from place `at`, whose character has `len` bytes */
+/* adds the ways on from position `at`, whose character has `len` bytes */
 
 static void
 llm_unigram_step(const llm_vocab_t *v, const char *p, size_t n, size_t at,
@@ -209,8 +211,8 @@ llm_unigram_step(const llm_vocab_t *v, const char *p, size_t n, size_t at,
 }
 
 
-/* the tokens of the best way to the end, whose places are chained backwards:
-   they are turned round */
+/* adds the tokens of the best way to the end; its positions are chained
+   backwards, so they are reversed first */
 
 static int
 llm_unigram_take(llm_tok_t *t, const char *p, size_t n,

@@ -1,6 +1,6 @@
 /*
- * What a vocabulary says of its tokens, and of itself for the log; see
- * vocab.h.
+ * Answers questions about a vocabulary's tokens, and describes the vocabulary
+ * for the log; see vocab.h.
  */
 
 #include "engine/text/vocab/internal.h"
@@ -11,7 +11,7 @@
 
 /*
  * Ordinary text never becomes a control token, nor a user-defined one that
- * could pass for one; byte tokens are reached through their bytes.
+ * could be mistaken for one; byte tokens are reached by their bytes.
  */
 
 int

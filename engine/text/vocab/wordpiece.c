@@ -1,16 +1,16 @@
 /*
  * WordPiece (Devlin et al. 2018): the text is cleaned, cut at white space,
- * punctuation and ideographs, and each word is covered from its begin with
- * the longest tokens there are, or is unknown as a whole.
+ * punctuation and ideographs.  From its beginning each word is covered with
+ * the longest tokens possible; if that fails, the whole word is unknown.
  *
- * Accents are stripped as llama.cpp has it, of which GGUF files are made: a
+ * Accents are stripped as in llama.cpp, for which GGUF files are made: a
  * character becomes what its canonical decomposition begins with, and every
- * mark is left out.  For Latin, Greek and Cyrillic that is BERT's own rule;
- * of Hangul only the first consonant is left.
+ * mark is left out.  For Latin, Greek and Cyrillic that is BERT's own rule; of
+ * Hangul only the first consonant is left.
  *
- * In a GGUF file the token that begins a word has U+2581 before it, and one
- * that goes on has not; where a file writes "##" before those, as BERT's own
- * do, load.c makes the first form of it.
+ * In a GGUF file a token that begins a word has U+2581 before it, and a token
+ * that continues a word has nothing.  If a file writes "##" before the latter,
+ * as BERT's own files do, load.c converts it to this form.
  */
 
 #include "engine/base/unicode.h"
@@ -18,8 +18,8 @@
 #include "engine/text/vocab/internal.h"
 
 
-/* a word of more characters is unknown, whatever it has; BERT's own rule, of
-   which files say nothing */
+/* a longer word is unknown, whatever it consists of: BERT's own rule, which
+   files do not mention */
 #define LLM_WORDPIECE_WORD  100
 
 
@@ -35,7 +35,7 @@ llm_wordpiece_unknown(llm_tok_t *t)
 }
 
 
-/* is the word in t->text, behind its mark, of too many characters? */
+/* does the word in t->text, after its mark, have too many characters? */
 
 static int
 llm_wordpiece_is_long(const llm_tok_t *t)
@@ -50,7 +50,8 @@ llm_wordpiece_is_long(const llm_tok_t *t)
 }
 
 
-/* covers the word in t->text, which begins with U+2581, and empties it */
+/* covers the word in t->text, which begins with U+2581, with tokens, and
+   empties t->text */
 
 static int
 llm_wordpiece_word(llm_tok_t *t)
@@ -118,7 +119,8 @@ llm_wordpiece_add(llm_tok_t *t, uint32_t cp)
 }
 
 
-/* a character is a word of its own, or part of the word that is gathered */
+/* adds a character: to the word that is being gathered, or as a word of its
+   own */
 
 static int
 llm_wordpiece_char(llm_tok_t *t, uint32_t cp)
