@@ -19,7 +19,7 @@
 #define LLM_ADMIN_BYTES    (8u << 20)   /* most bytes of a file of states */
 
 
-/* ---- what is asked ---- */
+/* ---- requests ---- */
 
 typedef enum {
     LLM_ADMIN_LIST_MODELS = 0,
@@ -65,7 +65,7 @@ int llm_admin_read_body(llm_admin_body_t *b, const char *text, size_t len,
     const char *name, llm_err_t *err);
 
 
-/* ---- what it leaves behind ---- */
+/* ---- the state ---- */
 
 typedef struct {
     uint32_t           len;
@@ -135,7 +135,7 @@ int llm_admin_read_file(llm_admin_state_t *st, const char *path,
 int llm_admin_text(const char *path, llm_buf_t *text, llm_err_t *err);
 
 
-/* ---- what there is ---- */
+/* ---- listings ---- */
 
 /* what is known of a model besides what the zone has */
 typedef struct {

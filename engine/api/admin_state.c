@@ -285,7 +285,7 @@ llm_admin_set_model(llm_admin_state_t *st, llm_str_t name,
 }
 
 
-/* ---- two that have one file ---- */
+/* ---- merging states that share a file ---- */
 
 static int
 llm_admin_same_alias(const llm_admin_alias_t *a, const llm_admin_alias_t *b)

@@ -17,7 +17,7 @@
 #define LLM_ANSWER_CALL  (8 << 20)
 
 
-/* ---- one that is there ---- */
+/* ---- complete calls ---- */
 
 static int
 llm_answer_call(void *data, llm_str_t name, llm_str_t args)
@@ -51,7 +51,7 @@ llm_answer_called(llm_answer_t *a, size_t len, int rc)
 }
 
 
-/* ---- one that is sure to become whole ---- */
+/* ---- calls that a grammar completes ---- */
 
 static int
 llm_answer_name(llm_answer_t *a, llm_str_t name)
@@ -132,7 +132,7 @@ llm_answer_stands(llm_answer_t *a, llm_str_t rest, int rc, int last)
 }
 
 
-/* ---- one in reasoning ---- */
+/* ---- calls in reasoning ---- */
 
 /* the offset, from *from on, of the mark that closes the reasoning; SIZE_MAX:
    not yet.  Sets *from to where the next search begins */
@@ -253,7 +253,7 @@ llm_answer_unclosed(llm_answer_t *a, llm_str_t rest, int last)
 }
 
 
-/* ---- one that is almost in its form ---- */
+/* ---- calls that are almost in their form ---- */
 
 /* length of a call's mark that begins at s, or 0 */
 
@@ -370,7 +370,7 @@ llm_answer_body(llm_answer_t *a, const llm_tool_t *tool, llm_str_t body,
 }
 
 
-/* ---- any ---- */
+/* ---- all calls ---- */
 
 int
 llm_answer_go(llm_answer_t *a, llm_str_t rest, int last)

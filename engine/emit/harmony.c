@@ -296,7 +296,7 @@ llm_harmony_header(llm_answer_t *a, llm_str_t rest, int last,
 }
 
 
-/* ---- all ---- */
+/* ---- marks and headers ---- */
 
 /* reads a mark at rest, or a header without one; as llm_harmony_header() */
 

@@ -642,7 +642,7 @@ llm_lit_item(llm_lit_t *r, llm_str_t *value)
 }
 
 
-/* ---- what a string says ---- */
+/* ---- the text of a string ---- */
 
 int
 llm_lit_unescape(llm_str_t s, llm_buf_t *out)

@@ -270,7 +270,7 @@ llm_loose_brackets(llm_loose_list_t *l)
 }
 
 
-/* ---- all ways ---- */
+/* ---- all forms ---- */
 
 static int
 llm_loose_by_name(llm_loose_list_t *l)

@@ -12,7 +12,7 @@
 #define LLM_LOOSE_ENDS  16
 
 
-/* ---- where it ends ---- */
+/* ---- the end ---- */
 
 /* matches at i a mark that ends the call, or begins what follows: its length,
    and whether it belongs to the call */
@@ -467,7 +467,7 @@ llm_loose_plausible(llm_call_t *c, llm_str_t text, int last)
 }
 
 
-/* ---- the whole ---- */
+/* ---- the whole call ---- */
 
 /* reads the begin after the open */
 

@@ -283,7 +283,7 @@ llm_gram_cache_refuse(llm_gram_cache_t *c, const llm_gram_digest_t *d,
 }
 
 
-/* ---- what others call ---- */
+/* ---- the interface ---- */
 
 static int
 llm_gram_cache_find_digest(llm_gram_cache_t *c, llm_str_t key,

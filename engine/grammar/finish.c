@@ -10,7 +10,7 @@
 #include "engine/grammar/values.h"
 
 
-/* ---- what has a way to its end ---- */
+/* ---- nodes with a way to their end ---- */
 
 static int
 llm_finish_live_object(llm_gram_build_t *b, llm_object_t *o)

@@ -23,7 +23,7 @@ llm_gbnf_complain(llm_gbnf_t *g, uint32_t rule, const char *what)
 }
 
 
-/* ---- what is regular, what may be empty ---- */
+/* ---- regular rules, rules that may be empty ---- */
 
 static int
 llm_gbnf_is_regular(const llm_gbnf_t *g, uint32_t part)

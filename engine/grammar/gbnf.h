@@ -61,7 +61,7 @@ typedef struct {
 #define LLM_GBNF_MAX_DEPTH  200
 #define LLM_GBNF_MAX_RULES  5000
 
-/* ---- gbnf_text.c: at g->at, which moves behind what was read ---- */
+/* ---- gbnf_text.c: read at g->at, and move it past what was read ---- */
 
 /* sets the error, with the line; returns LLM_ERROR */
 int llm_gbnf_fail(llm_gbnf_t *g, const char *what);

@@ -98,7 +98,7 @@ llm_gn_choice(llm_gram_build_t *b, const llm_str_t *texts, uint32_t n)
 }
 
 
-/* ---- with nothing around it ---- */
+/* ---- grammars of one rule ---- */
 
 /* finishes a grammar whose root has been read, or frees the builder if reading
    has failed */

@@ -23,13 +23,13 @@ typedef enum {
     LLM_CELL_UNSURE,                    /* see LLM_TEXT_ANY */
     LLM_CELL_ENTER,                     /* marks that a node has been seen */
 
-    /* waits for what is above it; x, y, z:
-       SEQ     number of the kid behind it
-       REPEAT  times so far
-       OBJECT  the next named property, how many there are (at most min where
-               there is no max), the keys that must not come again
-       ARRAY   items, those that contains has asked for (both as above), the
-               values that must not come again */
+    /* waits for the end of the cell above it; x, y, z:
+       SEQ     number of the next kid
+       REPEAT  repetitions so far
+       OBJECT  index of the next named property, properties so far (at most
+               min if there is no max), set of keys that must not be repeated
+       ARRAY   items so far, of these the ones that contains requires (both
+               limited as above), set of values that must not be repeated */
     LLM_CELL_FRAME,
 
     /* read bytes; x, y, z: */
@@ -224,7 +224,7 @@ llm_rx_t llm_taken_some(llm_run_t *r, uint32_t taken, llm_rx_t rx);
 int llm_taken_allows(llm_run_t *r, uint32_t taken, const char *text,
     size_t len);
 
-/* ---- objects.c, arrays.c: what happens above their frames ---- */
+/* ---- objects.c, arrays.c: cells above their frames ---- */
 
 void llm_object_byte(llm_run_t *r, const llm_cell_t *c, uint8_t byte);
 void llm_object_bytes(llm_run_t *r, const llm_cell_t *c, uint64_t *bytes);

@@ -122,7 +122,7 @@ llm_unique_enough(const llm_gram_build_t *b, const llm_array_t *a)
 }
 
 
-/* ---- those that cannot be compared ---- */
+/* ---- items that cannot be compared ---- */
 
 /* nodes that a walk has reached and not looked into yet */
 typedef struct {

@@ -262,7 +262,7 @@ llm_value_raw(llm_rx_pool_t *p, const char *text, size_t len)
 }
 
 
-/* ---- how many ---- */
+/* ---- counting values ---- */
 
 static llm_rx_t
 llm_value_minus(llm_rx_pool_t *p, llm_rx_t from, llm_rx_t what)

@@ -115,7 +115,7 @@ llm_turns_exchange(llm_turns_t *t, const llm_flat_t *messages,
 }
 
 
-/* ---- what may not follow each other ---- */
+/* ---- words between turns ---- */
 
 static void
 llm_turns_say(llm_turns_t *t, const char *role, const char *text)

@@ -79,7 +79,7 @@ struct llm_vocab_s {
     float               *score;         /* scores of SentencePiece, or NULL */
     uint8_t             *type;          /* llm_token_type_t */
     uint8_t             *flags;
-    size_t               max_len;       /* most bytes that a token stands for */
+    size_t               max_len;       /* bytes of the longest token's text */
     llm_arena_t          arena;         /* owns the bytes of all texts */
 
     int32_t              bos;
