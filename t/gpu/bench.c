@@ -10,7 +10,9 @@
  * sequence of so many tokens in steps of at most 2048, to its first token,
  * the median of 5.
  *
- * LLM_BENCH_FP8 in the environment: "weights", "kv" or "weights,kv" in fp8.
+ * In the environment: LLM_BENCH_FP8, "weights", "kv" or "weights,kv" in fp8;
+ * LLM_BENCH_TIMES, how often instead of 64 and 5; LLM_BENCH_KV, the cache's
+ * bytes.
  */
 
 #include "engine/model/model.h"
@@ -46,6 +48,7 @@ typedef struct {
     uint32_t        max_pages;
     uint32_t       *pages;              /* [MAX_SEQS][max_pages] */
     uint32_t       *windows;            /* likewise, of layers with windows */
+    uint32_t        times;              /* at most so many measurements */
     step_t          steps[2];
 } bench_t;
 
@@ -166,10 +169,11 @@ static void
 decode(bench_t *b, uint32_t seqs)
 {
     double    t[STEPS], m;
-    uint32_t  i, at;
+    uint32_t  i, at, n;
     uint64_t  start, now;
 
     spread(b, seqs);
+    n = llm_min(b->times, (uint32_t) STEPS);
 
     /* as many cached positions for all, a few rows of each at a time */
 
@@ -186,7 +190,7 @@ decode(bench_t *b, uint32_t seqs)
     submit(b, &b->steps[0], seqs, 1, FIRST, 0);
     start = 0;
 
-    for (i = 0; i <= STEPS; i++) {
+    for (i = 0; i <= n; i++) {
         submit(b, &b->steps[(i + 1) % 2], seqs, 1, FIRST + 1 + i, 1);
         wait_step(b);
         now = llm_now_us();
@@ -200,7 +204,7 @@ decode(bench_t *b, uint32_t seqs)
 
     wait_step(b);
 
-    m = median(t, STEPS);
+    m = median(t, n);
     printf("{\"bench\": \"decode\", \"streams\": %u, \"step_ms\": %.4f, "
            "\"tokens_per_s\": %.1f}\n", seqs, m * 1e3, seqs / m);
     fflush(stdout);
@@ -211,12 +215,13 @@ static void
 prompt(bench_t *b, uint32_t n)
 {
     double    t[PROMPTS];
-    uint32_t  i, at, k;
+    uint32_t  i, at, k, times;
     uint64_t  start;
 
     spread(b, 1);
+    times = llm_min(b->times, (uint32_t) PROMPTS);
 
-    for (i = 0; i < PROMPTS; i++) {
+    for (i = 0; i < times; i++) {
         start = llm_now_us();
 
         for (at = 0; at < n; at += k) {
@@ -229,7 +234,7 @@ prompt(bench_t *b, uint32_t n)
     }
 
     printf("{\"bench\": \"prompt\", \"tokens\": %u, \"ms\": %.3f}\n", n,
-           median(t, PROMPTS) * 1e3);
+           median(t, times) * 1e3);
     fflush(stdout);
 }
 
@@ -241,7 +246,7 @@ each(bench_t *b, const char *list, uint32_t most,
     char  *end;
     long   n;
 
-    for ( ;; ) {
+    while (*list) {
         n = strtol(list, &end, 10);
 
         if (end == list || n < 1 || n > (long) most) {
@@ -250,11 +255,7 @@ each(bench_t *b, const char *list, uint32_t most,
 
         run(b, (uint32_t) n);
 
-        if (*end != ',') {
-            return;
-        }
-
-        list = end + 1;
+        list = end + (*end == ',');
     }
 }
 
@@ -277,6 +278,9 @@ main(int argc, char **argv)
     if (b == NULL) {
         die("no memory");
     }
+
+    b->times = getenv("LLM_BENCH_TIMES") ? (uint32_t)
+               llm_max(atoi(getenv("LLM_BENCH_TIMES")), 1) : STEPS;
 
     memset(&o, 0, sizeof(o));
     o.device = argv[2];

@@ -66,8 +66,8 @@ s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
     : > "$SITE/logs/error.log"
 
     LD_PRELOAD=${LLM_GPU_BREAK:+$WORK/break.so} \
-        LD_LIBRARY_PATH=$GPU/lib:$GPU/../deps/lib "$GPU/nginx" -p "$SITE/" \
-        -c "$SITE/nginx.conf" -e "$SITE/logs/error.log" &
+        LD_LIBRARY_PATH=$GPU/lib:$GPU/../deps/lib:${LD_LIBRARY_PATH:-} \
+        "$GPU/nginx" -p "$SITE/" -c "$SITE/nginx.conf" -e "$SITE/logs/error.log" &
     NGINX_PID=$!
 
     while ! health; do

@@ -45,7 +45,8 @@ def weights(path, s, kind, n_vocab):
     """{name: float64 array}: the file ends with the tensors."""
     data = path.read_bytes()
     places, off = [], 0
-    for name, row, rows in mkmodel.tensors(s, n_vocab):
+    for name, dims, what in mkmodel.tensors(s, n_vocab):
+        row, rows = dims[0], dims[1] if what == "w" else 0
         size = row * rows * 2 if rows else row * 4
         places.append((name, row, rows, off, size))
         off += mkmodel.align(size)
@@ -120,7 +121,7 @@ def main():
         for i in range(args.models):
             s, kind = shape(rng), rng.choice(("f16", "bf16"))
             path = Path(tmp) / "model.gguf"
-            mkmodel.write(path, s, "random", kind,
+            mkmodel.write(path, s, "random", {"w": kind, "e": kind},
                           ROOT / "models" / "demo.gguf")
             n_vocab = mkmodel.tokenizer(ROOT / "models" / "demo.gguf", 0)[1]
             ids = [rng.randrange(n_vocab)

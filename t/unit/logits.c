@@ -338,6 +338,10 @@ check_fixture(const char *dir, fixture_t *f)
             continue;
         }
 
+        if (getenv("LLM_GPU_DEVICE") && strcmp(devices[i].device, "emu") != 0) {
+            continue;
+        }
+
         memset(&o, 0, sizeof(o));
         o.device = devices[i].device;
         o.weights_fp8 = devices[i].weights_fp8;

@@ -1,0 +1,289 @@
+# Read by run.sh: the calls.  Each leaves what it found in results, whatever
+# becomes of the rest, and its exit status says whether it was done.
+
+# where a call's results go; LIMIT seconds are all calls' together
+
+results() { printf '%s/%s-%s' "$RESULTS" "$NAME" "$1"; }
+
+
+# the rest of the time, but no more than $1 seconds
+
+limited() {
+    local most=$1 left=$((LIMIT - (SECONDS - BEGAN)))
+
+    shift
+    [ "$left" -gt 5 ] || { say "no time left for: $*"; return 1; }
+    timeout -k 5 $((left < most ? left : most)) "$@"
+}
+
+
+without() { say "left out: no $1 here"; }
+
+
+bandwidth() {
+    if [ "$DEVICE" = emu ]; then
+        echo '{"device": "emulator"}' > "$(results peak.jsonl)"
+    else
+        limited 60 "$WORK/peak" > "$(results peak.jsonl)"
+    fi && cat "$(results peak.jsonl)"
+}
+
+
+bits() {
+    [ "$DEVICE" != emu ] || { without GPU; return 0; }
+
+    limited 60 "$WORK/bits" "$(results bits.bin)" > "$(results bits.jsonl)"
+    set -- $?
+    grep instruction "$(results bits.jsonl)"
+    grep -v instruction "$(results bits.jsonl)" |
+        sed 's/"candidates": .*\], //'
+
+    return "$1"
+}
+
+
+# the tables at once, each with its TAP; the verdict when the time is over
+
+parity() {
+    local seconds=${1:-30} name log i=0 pid pids=() ends=()
+
+    for name in $TABLES; do
+        LLM_GPU_DEVICE=$DEVICE LLM_OBJS=$WORK timeout -k 5 "$seconds" \
+            "$WORK/t/$name" > "$(results "$name.tap")" 2>&1 &
+        pids+=($!)
+    done
+
+    for pid in "${pids[@]}"; do
+        wait "$pid"
+        ends+=($?)
+    done
+
+    for name in $TABLES; do
+        log=$(results "$name.tap")
+        say "$name: $(grep -c '^ok' "$log") right, $(grep -c '^not ok' \
+            "$log") wrong, $(ended "${ends[i]}" "$log" "$seconds")"
+        grep '^not ok' "$log" | head -n 20
+        i=$((i + 1))
+    done | tee "$(results parity.txt)"
+
+    ! grep -q '^not ok\|ended early' "$(results parity.txt)"
+}
+
+
+# how a table ended: exit status, TAP, seconds that it had
+
+ended() {
+    if [ "$1" = 0 ] || { [ "$1" = 1 ] && grep -q '^1\.\.' "$2"; }; then
+        echo all of it
+    elif [ "$1" = 124 ] || [ "$1" = 137 ]; then
+        echo "cut after $3 s"
+    else
+        echo "ended early, exit status $1"
+    fi
+}
+
+
+against_torch() {
+    if ! python3 -c 'import numpy, torch, transformers' 2> /dev/null; then
+        without 'PyTorch or transformers'
+        return 0
+    fi
+
+    limited "${1:-300}" python3 t/gpu/parity.py "$WORK" --device "$DEVICE" \
+        > "$(results torch.txt)" 2>&1
+    set -- $?
+    cat "$(results torch.txt)"
+
+    return "$1"
+}
+
+
+# A model of this shape and type, made once, in memory where it fits.  Only
+# one call makes it: `first` has it made while other calls are on the GPU.
+
+model() {
+    local dir=$WORK need=${MODEL_GB:-20}
+
+    if [ -w /dev/shm ] && [ "$DEVICE" != emu ] &&
+        [ "$(df -BG --output=avail /dev/shm | tail -n 1 | tr -dc 0-9)" \
+            -gt "$need" ]
+    then
+        dir=/dev/shm
+    fi
+
+    FILE=$dir/$1-$2${LAYERS:+-$LAYERS}.gguf
+    [ -e "$FILE" ] || {
+        limited 200 python3 t/bench/mkmodel.py "$1" "$2" "$FILE.new" \
+            ${LAYERS:+--layers "$LAYERS"} && mv "$FILE.new" "$FILE"
+    }
+}
+
+
+# the plans are written while the model is loaded, then its speed is measured
+
+speed() {
+    local shape=${1:-$SHAPE} type=${2:-$TYPE} fp8=${3:-} to table
+
+    to=$(results "speed-$shape-$type${fp8:+-fp8-${fp8/,/-}}.jsonl")
+    model "$shape" "$type" || return
+
+    table=$(results "plans-$shape-$type.jsonl")
+    rm -f "$table"
+
+    # shellcheck disable=SC2086
+    LLM_BLAS_TABLE=$table LLM_BENCH_FP8=$fp8 limited 400 "$WORK/bench" "$FILE" "$DEVICE" "$WORK" \
+        $BENCH > "$WORK/bench.out"
+    set -- $?
+
+    [ -e "$(results peak.jsonl)" ] || bandwidth > "$WORK/out"
+    python3 t/gpu/shares.py "$(results peak.jsonl)" "$shape" "$type" \
+        < "$WORK/bench.out" > "$to" || cp "$WORK/bench.out" "$to"
+    cat "$to"
+
+    return "$1"
+}
+
+
+over_http() {
+    packed || { say "no pack of these sources"; return 1; }
+    cp "$GPU/nginx/ngx_http_llm_module.so" "$WORK/"
+    model "${1:-$SHAPE}" "${2:-$TYPE}" || return
+
+    limited 400 t/gpu/http.sh "$FILE" "$DEVICE" "$WORK" "$STREAMS" \
+        "$TOKENS" "$PROMPTS" | tee "$(results http.jsonl)"
+    [ -s "$(results http.jsonl)" ]
+}
+
+
+# the time of each kernel, on a model with the shape's widths and few layers
+
+by_kernel() {
+    local LAYERS=2 streams prompts
+
+    if [ "$DEVICE" = emu ] ||
+        ! python3 -c 'import torch.profiler' 2> /dev/null
+    then
+        without 'PyTorch, or no GPU'
+        return 0
+    fi
+
+    model "${1:-$SHAPE}" "${2:-$TYPE}" || return
+    read -r streams prompts <<< "$BENCH"
+    LLM_BENCH_TIMES=8 LLM_BENCH_KV=8589934592 limited 120 \
+        python3 t/gpu/kernels.py "$WORK/bench.so" "$FILE" "$DEVICE" "$WORK" \
+        "$streams" "$prompts" > "$(results kernels.txt)" 2>&1
+    set -- $?
+    cat "$(results kernels.txt)"
+
+    return "$1"
+}
+
+
+# logits of the same prompt by two processes, each right after loading, and
+# twice in each: what is not ordered behind the load shows here
+
+twice() {
+    local i
+
+    for i in 1 2 3 4; do
+        echo 11 12 13 14 15 16 17 18 | limited 60 "$WORK/llm" logits \
+            models/demo.gguf --device "$DEVICE" --ctx 64 \
+            > "$WORK/twice.$i" 2>&1 || { cat "$WORK/twice.$i"; return 1; }
+    done
+
+    cksum "$WORK"/twice.[1-4] | tee "$(results twice.txt)"
+    [ "$(cksum < "$WORK/twice.1")" = "$(cksum < "$WORK/twice.2")" ] &&
+        cmp "$WORK/twice.2" "$WORK/twice.3" &&
+        cmp "$WORK/twice.3" "$WORK/twice.4"
+}
+
+
+sanitize() {
+    local tool=${1:-memcheck} log
+
+    log=$(results "sanitizer-$tool.txt")
+
+    if [ "$DEVICE" = emu ] || ! command -v compute-sanitizer > /dev/null; then
+        without 'compute-sanitizer, or no GPU'
+        return 0
+    fi
+
+    echo 1 2 3 4 5 6 7 8 | limited "${2:-500}" compute-sanitizer \
+        --tool "$tool" "$WORK/llm" logits models/demo.gguf \
+        --device "$DEVICE" --ctx 64 > "$WORK/out" 2> "$log"
+    cat "$WORK/out" >> "$log"
+    grep -a 'ERROR SUMMARY: 0 errors\|RACECHECK SUMMARY: 0 hazards' "$log"
+}
+
+
+# break.so, loaded before nginx, makes a kernel of the worker's write where
+# there is nothing when the file LLM_GPU_BREAK comes to be
+
+sticky() {
+    [ "$DEVICE" != emu ] ||
+        { say "the emulator's way back is t/http/device.t"; return 0; }
+
+    packed || { say "no pack of these sources"; return 1; }
+    cp "$GPU/nginx/ngx_http_llm_module.so" "$WORK/"
+
+    LLM_GPU_BREAK=$WORK/break limited 200 t/gpu/http.sh models/demo.gguf \
+        "$DEVICE" "$WORK" 1 8 "" 2>&1 | tee "$(results sticky.txt)"
+    grep 'context is lost\|is ready\|device_lost' \
+        "$WORK/site/logs/error.log" | tee -a "$(results sticky.txt)"
+    grep -q 'this worker is started again' "$(results sticky.txt)"
+}
+
+
+call() {
+    local rc
+
+    say "$*"
+    "$@"
+    rc=$?
+    say "$1: exit status $rc"
+
+    return "$rc"
+}
+
+
+# calls one after another; a failed one stops no other
+
+calls() {
+    local rc=0 one
+
+    for one; do
+        # shellcheck disable=SC2086
+        call $one || rc=1
+    done
+
+    return "$rc"
+}
+
+
+first() {
+    local rc=0
+
+    (model "$SHAPE" "$TYPE" > "$WORK/model.out" 2>&1) &
+    calls bandwidth bits "parity 60" twice || rc=1
+    wait
+    call speed || rc=1
+
+    return "$rc"
+}
+
+
+rest() {
+    calls against_torch over_http "sanitize memcheck 60" \
+        "sanitize racecheck 60" sticky "speed $SHAPE q4_k" \
+        "speed $SHAPE bf16 weights,kv"
+}
+
+
+# a run's results in one archive, for they may be many
+
+archive() {
+    [ -n "${OUT:-}" ] && compgen -G "$RESULTS/$NAME-*" > /dev/null || return 0
+
+    (cd "$RESULTS" && tar -czf "results-$1.tar.gz" "$NAME"-* &&
+        rm -f "$NAME"-*)
+}
