@@ -88,10 +88,20 @@ llm_att_end(const llm_att_args_t &a, uint32_t pos, uint32_t len)
 }
 
 
+/* of numbers that are not positive; what is below a float's least is 0 */
+
 static __device__ __forceinline__ float
 llm_exp2(float x)
 {
+#ifdef LLM_EMU
     return exp2f(x);
+#else
+    float  y;
+
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+
+    return y;
+#endif
 }
 
 
@@ -113,10 +123,29 @@ llm_att_join(float a, float wa, float b, float wb)
 }
 
 
+/* two of them in f16, a in the low half; no larger than f16's largest */
+
 static __device__ __forceinline__ uint32_t
 llm_att_pack(float a, float b)
 {
     return (uint32_t) llm_store16(a, 0) | (uint32_t) llm_store16(b, 0) << 16;
+}
+
+
+/* the same of weights, which are at most 1 */
+
+static __device__ __forceinline__ uint32_t
+llm_att_pack_weights(float a, float b)
+{
+#ifdef LLM_EMU
+    return llm_att_pack(a, b);
+#else
+    uint32_t  r;
+
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(b), "f"(a));
+
+    return r;
+#endif
 }
 
 
@@ -168,42 +197,108 @@ llm_att_block(const llm_cuda_step_t &st, const uint8_t *cache, uint32_t seq,
 }
 
 
-/* copies one tile of K or V: a row for each position from `first` on, of dim
-   elements those from `skip` on; zeros before `begin`, and beyond `end` and
-   dim */
+/* how a block copies rows: chunks of 16 bytes of a row, rows at once, and how
+   often; EVEN: a thread has the same chunk of each of its rows */
+template<int DH, int N> struct llm_att_copy {
+    enum { CHUNKS = DH / 8,
+           ROWS = LLM_ATT_THREADS / CHUNKS,
+           EVEN = LLM_ATT_THREADS % CHUNKS == 0,
+           EACH = (N * CHUNKS + LLM_ATT_THREADS - 1) / LLM_ATT_THREADS };
+};
 
-template<int DH, int N> static __device__ void
-llm_att_load(const llm_cuda_step_t st, uint16_t *s, const uint8_t *cache,
-    uint32_t seq, uint32_t kv_head, uint32_t n_kv_heads, uint32_t dim,
-    uint32_t skip, uint32_t first, uint32_t begin, uint32_t end)
+
+/* the pages of a tile of N positions from `first` on, a multiple of a page, of
+   which those before `end` are there */
+
+template<int N> static __device__ __forceinline__ void
+llm_att_pages(const llm_cuda_step_t &st, uint32_t seq, uint32_t first,
+    uint32_t end, uint32_t page[N / LLM_KV_PAGE])
 {
-    uint32_t         i, j, p, pos, c;
+    int              i;
+    uint32_t         last;
+    const uint32_t  *pages;
+
+    pages = st.pages + (size_t) seq * st.max_pages;
+    last = (end - 1) / LLM_KV_PAGE;
+
+#pragma unroll
+    for (i = 0; i < N / LLM_KV_PAGE; i++) {
+        page[i] = pages[llm_min(first / LLM_KV_PAGE + i, last)];
+    }
+}
+
+
+/* rows of a number of elements that no chunk of 16 bytes divides */
+
+template<int DH, int N> static __device__ LLM_CALLED void
+llm_att_load_odd(uint16_t *s, const uint8_t *head, size_t stride,
+    const uint32_t *page, uint32_t dim, uint32_t skip, uint32_t first,
+    uint32_t begin, uint32_t end)
+{
+    int              ok;
+    uint32_t         i, p, c;
     const uint16_t  *src;
 
-    enum { TILE = N, STRIDE = llm_att_tile<DH, N>::STRIDE, CHUNKS = DH / 8 };
+    for (i = threadIdx.x; i < N * DH; i += LLM_ATT_THREADS) {
+        p = i / DH;
+        c = i % DH;
+        ok = first + p >= begin && first + p < end && skip + c < dim;
+        src = (const uint16_t *) (head + page[p / LLM_KV_PAGE] * stride)
+              + p % LLM_KV_PAGE * dim + c;
+        s[p * llm_att_tile<DH, N>::STRIDE + c] = ok ? *src : (uint16_t) 0;
+    }
+}
 
-    for (i = threadIdx.x; i < TILE * CHUNKS; i += LLM_ATT_THREADS) {
-        p = i / CHUNKS;
-        c = i % CHUNKS * 8;
-        pos = first + p;
-        src = NULL;
 
-        if (pos >= begin && pos < end && skip + c < dim) {
-            src = (const uint16_t *) llm_att_block(st, cache, seq, kv_head,
-                                                   n_kv_heads, pos,
-                                                   llm_kv_block(dim, 0))
-                  + pos % LLM_KV_PAGE * dim + skip + c;
+/*
+ * Copies one tile of K or V: a row for each position from `first` on, of dim
+ * elements those from `skip` on; zeros before `begin`, and beyond `end` and
+ * dim.  first is a multiple of a page.
+ */
 
-            if (dim % 8 == 0) {
-                llm_cp_async16(s + p * STRIDE + c, src, 1);
-                continue;
-            }
+template<int DH, int N> static __device__ __forceinline__ void
+llm_att_load(uint16_t *s, const uint8_t *cache, const uint32_t *page,
+    uint32_t kv_head, uint32_t n_kv_heads, uint32_t dim, uint32_t skip,
+    uint32_t first, uint32_t begin, uint32_t end)
+{
+    int             j, ok;
+    size_t          stride;
+    uint32_t        i, row, col, pos;
+    const uint8_t  *head, *src;
+
+    enum { STRIDE = llm_att_tile<DH, N>::STRIDE,
+           CHUNKS = llm_att_copy<DH, N>::CHUNKS,
+           ROWS = llm_att_copy<DH, N>::ROWS,
+           EVEN = llm_att_copy<DH, N>::EVEN,
+           EACH = llm_att_copy<DH, N>::EACH };
+
+    head = cache + kv_head * llm_kv_block(dim, 0) + skip * 2;
+    stride = n_kv_heads * llm_kv_block(dim, 0);
+
+    if (dim % 8) {
+        llm_att_load_odd<DH, N>(s, head, stride, page, dim, skip, first,
+                                begin, end);
+        return;
+    }
+
+#pragma unroll
+    for (j = 0; j < EACH; j++) {
+        i = j * LLM_ATT_THREADS + threadIdx.x;
+        row = i / CHUNKS;
+        col = i % CHUNKS * 8;
+
+        if (!EVEN && row >= N) {
+            break;
         }
 
-        for (j = 0; j < 8; j++) {
-            s[p * STRIDE + c + j] = src && skip + c + j < dim ? src[j]
-                                                       : (uint16_t) 0;
-        }
+        pos = first + row;
+        ok = skip + col < dim && pos >= begin && pos < end;
+
+        /* a page is indexed with what the compiler knows */
+        src = head + page[EVEN ? j * ROWS / LLM_KV_PAGE : row / LLM_KV_PAGE]
+                     * stride
+              + (row % LLM_KV_PAGE * dim + col) * 2;
+        llm_cp_async16(s + row * STRIDE + col, src, ok);
     }
 }
 
@@ -300,7 +395,8 @@ llm_att_widen(const uint8_t *raw, uint16_t *s)
  * Shared memory: two stages, each with a tile of K and one of V in f16; or,
  * for fp8, one such stage behind two stages of the cache's bytes.  Then an
  * llm_att_fall_t for each row of the block, which is there if there are
- * slopes.
+ * slopes; then what llm_att_few_step() shares: the weights of 16 rows, and a
+ * maximum and a sum for each warp and row.
  */
 
 template<int DK, int DV, int FP8> struct llm_att_stage_t {
@@ -312,8 +408,10 @@ template<int DK, int DV, int FP8> struct llm_att_stage_t {
            FALLS = 2 * BYTES + (FP8 ? 2 * ((int) llm_att_tile<DK, N>::SIZE
                                            + (int) llm_att_tile<DV, N>::SIZE)
                                     : 0),
-           ALL = FALLS + LLM_ATT_WARPS * LLM_ATT_ROWS
-                         * (int) sizeof(llm_att_fall_t) };
+           FEW = FALLS + LLM_ATT_WARPS * LLM_ATT_ROWS
+                         * (int) sizeof(llm_att_fall_t),
+           ALL = FEW + LLM_ATT_ROWS * (N + 8) * 2
+                 + 2 * LLM_ATT_WARPS * LLM_ATT_ROWS * 4 };
 };
 
 
@@ -325,9 +423,11 @@ llm_att_fetch(const llm_cuda_step_t &cs, const llm_att_args_t &a,
     uint8_t *stage, uint32_t seq, uint32_t kv_head, uint32_t dv0,
     uint32_t first, uint32_t begin, uint32_t end)
 {
-    uint8_t  *v;
+    uint8_t   *v;
 
     enum { N = llm_att_positions<DK>::N };
+
+    uint32_t   page[N / LLM_KV_PAGE];
 
     v = stage + llm_att_stage_t<DK, DV, FP8>::K;
 
@@ -336,13 +436,14 @@ llm_att_fetch(const llm_cuda_step_t &cs, const llm_att_args_t &a,
                                 a.dk, 0, first, begin, end);
         llm_att_load_raw<DV, N>(cs, v, a.vc, seq, kv_head, a.n_kv_heads,
                                 a.dv, dv0, first, begin, end);
-
-    } else {
-        llm_att_load<DK, N>(cs, (uint16_t *) stage, a.kc, seq, kv_head,
-                            a.n_kv_heads, a.dk, 0, first, begin, end);
-        llm_att_load<DV, N>(cs, (uint16_t *) v, a.vc, seq, kv_head,
-                            a.n_kv_heads, a.dv, dv0, first, begin, end);
+        return;
     }
+
+    llm_att_pages<N>(cs, seq, first, end, page);
+    llm_att_load<DK, N>((uint16_t *) stage, a.kc, page, kv_head, a.n_kv_heads,
+                        a.dk, 0, first, begin, end);
+    llm_att_load<DV, N>((uint16_t *) v, a.vc, page, kv_head, a.n_kv_heads,
+                        a.dv, dv0, first, begin, end);
 }
 
 #endif /* LLM_CUDA_ATTENTION_H */

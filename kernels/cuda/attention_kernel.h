@@ -4,18 +4,24 @@
  * the cache, arXiv:2307.08691).
  *
  * The query rows of one sequence and one KV head (tokens times heads of the
- * group) have consecutive numbers; a warp takes 16 of them, a block four
- * times as many.  The cache is walked in splits of LLM_CUDA_KV_SPLIT
- * positions: within a split softmax is online, splits are merged in order.  A
- * sequence with a single row spreads its splits over blocks and a second
- * kernel merges them; a longer one merges as it goes.  A sink is the last that
- * is merged.
+ * group) have consecutive numbers.  A block takes 64 of them, 16 a warp; where
+ * there are 16 at most, its warps share them, and each has some positions of a
+ * tile and some columns of the values.  Which rows there are, and of which
+ * sequence, the host lists (llm_cuda_item_t): no block is without work but for
+ * the padding of a captured step.
+ *
+ * The cache is walked in splits of LLM_CUDA_KV_SPLIT positions: within a split
+ * softmax is online, splits are merged in order.  A sequence with a single row
+ * spreads its splits over blocks and a second kernel merges them; a longer one
+ * merges as it goes.  A sink is the last that is merged.  The sum of a row's
+ * weights is that of a tile's quarters, in their order: those that the warps
+ * have which share rows.
  *
  * Of windows only what the rows of a block see is read; splits and tiles begin
  * where they always do, and what is masked for a row leaves its bits alone.
  * Without a causal mask a block ends with the last position that its rows see.
  *
- * Invariant: both ways do the same arithmetic in the same order for a row,
+ * Invariant: all ways do the same arithmetic in the same order for a row,
  * whatever the other rows of its tile are, so a row's result depends on its
  * own sequence only.
  *
@@ -26,227 +32,23 @@
 #ifndef LLM_CUDA_ATTENTION_KERNEL_H
 #define LLM_CUDA_ATTENTION_KERNEL_H
 
-#include "kernels/cuda/attention.h"
-
-
-/* the state of a warp's 16 rows: lane holds rows lane / 4 and + 8 */
-template<int DH> struct llm_att_state_t {
-    float  max[2];
-    float  sum[2];
-    float  acc[DH / 8][4];
-};
-
-
-template<int DH> static __device__ __forceinline__ void
-llm_att_clear(llm_att_state_t<DH> &s)
-{
-    int  i, j;
-
-    for (i = 0; i < 2; i++) {
-        s.max[i] = -INFINITY;
-        s.sum[i] = 0;
-    }
-
-#pragma unroll
-    for (i = 0; i < DH / 8; i++) {
-#pragma unroll
-        for (j = 0; j < 4; j++) {
-            s.acc[i][j] = 0;
-        }
-    }
-}
-
-
-/* loads the A fragments of a warp's 16 query rows from memory */
-
-template<int DH> static __device__ __forceinline__ void
-llm_att_queries(const llm_att_args_t &a, uint32_t row0, uint32_t kv_head,
-    uint32_t first, uint32_t n_rows, uint32_t q[DH / 16][4])
-{
-    int           i;
-    float         v[2];
-    uint32_t      r, k, j, index, dim;
-    const float  *src;
-
-#pragma unroll
-    for (k = 0; k < DH / 16; k++) {
-#pragma unroll
-        for (i = 0; i < 4; i++) {
-            r = threadIdx.x % 32 / 4 + (i & 1 ? 8 : 0);
-            dim = k * 16 + threadIdx.x % 4 * 2 + (i & 2 ? 8 : 0);
-            index = first + r;
-            src = a.q + ((size_t) (row0 + index / a.group) * a.n_heads
-                         + kv_head * a.group + index % a.group) * a.dk;
-
-            for (j = 0; j < 2; j++) {
-                v[j] = index < n_rows && dim + j < a.dk ? src[dim + j] : 0.0f;
-            }
-
-            q[k][i] = llm_att_pack(v[0], v[1]);
-        }
-    }
-}
-
-
-/* scores of the 16 rows against 8 positions: n-tile nt of the K tile */
-
-template<int DH> static __device__ __forceinline__ void
-llm_att_scores(const uint16_t *ks, int nt, const uint32_t q[DH / 16][4],
-    float s[4])
-{
-    int       k;
-    uint32_t  b[4];
-
-    enum { STRIDE = llm_att_tile<DH, 1>::STRIDE };
-
-    s[0] = s[1] = s[2] = s[3] = 0;
-
-#pragma unroll
-    for (k = 0; k < DH / 16; k += 2) {
-        llm_ldmatrix_x4<0>(b, ks + (nt * 8 + threadIdx.x % 8) * STRIDE
-                              + k * 16 + threadIdx.x % 32 / 8 * 8);
-
-        llm_mma_f16(s, q[k], b);
-        llm_mma_f16(s, q[k + 1], b + 2);
-    }
-}
-
-
-/* acc += P V for 16 positions: k-step kt of the V tile */
-
-template<int DH> static __device__ __forceinline__ void
-llm_att_values(const uint16_t *vs, int kt, const uint32_t p[4],
-    llm_att_state_t<DH> &st)
-{
-    int       n;
-    uint32_t  b[4];
-
-    enum { STRIDE = llm_att_tile<DH, 1>::STRIDE };
-
-#pragma unroll
-    for (n = 0; n < DH / 8; n += 2) {
-        llm_ldmatrix_x4<1>(b, vs + (kt * 16 + threadIdx.x % 16) * STRIDE
-                              + n * 8 + threadIdx.x % 32 / 16 * 8);
-
-        llm_mma_f16(st.acc[n], p, b);
-        llm_mma_f16(st.acc[n + 1], p, b + 2);
-    }
-}
-
-
-/* a row's score against position `at`, times log2(e) */
-
-template<int SLOPES> static __device__ __forceinline__ float
-llm_att_score(const llm_att_args_t &a, const llm_att_fall_t &fall, int at,
-    float s)
-{
-    s *= a.scale;
-    s = a.cap > 0 ? a.cap * tanhf(s) : s;
-
-    return SLOPES ? __fmaf_rn(-fall.slope, (float) abs(at - fall.pos), s) : s;
-}
-
-
-/*
- * One tile of the cache for one warp: scores, mask, online softmax, values.
- * to[i] is the last position that the lane's row i sees, -1 if there is no such
- * row, and from[i] the first; falls are those of the warp's rows.
- */
-
-template<int DK, int DV, int SLOPES> static __device__ __forceinline__ void
-llm_att_step(const llm_att_args_t &a, const uint16_t *ks, const uint16_t *vs,
-    uint32_t first, const llm_att_fall_t *falls, const int to[2],
-    const int from[2], const uint32_t q[DK / 16][4], llm_att_state_t<DV> &st)
-{
-    int             i, j, n, at;
-    float           m, old, part, p[2], sum;
-    uint32_t        pk[4];
-    llm_att_fall_t  fall;
-
-    enum { TILE = llm_att_positions<DK>::N };
-
-    float     s[TILE / 8][4];
-
-#pragma unroll
-    for (n = 0; n < TILE / 8; n++) {
-        llm_att_scores<DK>(ks, n, q, s[n]);
-    }
-
-#pragma unroll
-    for (i = 0; i < 2; i++) {
-        m = -INFINITY;
-        fall = { 0, 0 };
-
-        if (SLOPES) {
-            fall = falls[threadIdx.x % 32 / 4 + 8 * i];
-        }
-
-#pragma unroll
-        for (n = 0; n < TILE / 8; n++) {
-#pragma unroll
-            for (j = 0; j < 2; j++) {
-                at = (int) first + n * 8 + (int) (threadIdx.x % 4) * 2 + j;
-                s[n][2 * i + j] = at <= to[i] && at >= from[i]
-                                  ? llm_att_score<SLOPES>(a, fall, at,
-                                                          s[n][2 * i + j])
-                                  : -INFINITY;
-                m = fmaxf(m, s[n][2 * i + j]);
-            }
-        }
-
-        m = fmaxf(m, __shfl_xor_sync(LLM_FULL_WARP, m, 1));
-        m = fmaxf(m, __shfl_xor_sync(LLM_FULL_WARP, m, 2));
-
-        llm_att_weights(st.max[i], m, &m, &old, &part);
-        st.max[i] = m;
-        sum = 0;
-
-#pragma unroll
-        for (n = 0; n < TILE / 8; n++) {
-#pragma unroll
-            for (j = 0; j < 2; j++) {
-                p[j] = s[n][2 * i + j] == -INFINITY
-                       ? 0.0f : llm_exp2(s[n][2 * i + j] - m);
-                s[n][2 * i + j] = p[j];
-                sum += p[j];
-            }
-        }
-
-        sum += __shfl_xor_sync(LLM_FULL_WARP, sum, 1);
-        sum += __shfl_xor_sync(LLM_FULL_WARP, sum, 2);
-        st.sum[i] = __fmaf_rn(st.sum[i], old, sum);
-
-#pragma unroll
-        for (n = 0; n < DV / 8; n++) {
-            st.acc[n][2 * i] *= old;
-            st.acc[n][2 * i + 1] *= old;
-        }
-    }
-
-#pragma unroll
-    for (n = 0; n < TILE / 16; n++) {
-        pk[0] = llm_att_pack(s[2 * n][0], s[2 * n][1]);
-        pk[1] = llm_att_pack(s[2 * n][2], s[2 * n][3]);
-        pk[2] = llm_att_pack(s[2 * n + 1][0], s[2 * n + 1][1]);
-        pk[3] = llm_att_pack(s[2 * n + 1][2], s[2 * n + 1][3]);
-
-        llm_att_values<DV>(vs, n, pk, st);
-    }
-}
+#include "kernels/cuda/attention_step.h"
 
 
 /* the positions [first, end) of a split of which `begin` is the first that any
-   row of the block sees, tile by tile, while the next tile is being copied */
+   row of the block sees, tile by tile, while the next tile is being copied;
+   FEW: the block's warps share its rows */
 
-template<int DK, int DV, int FP8, int SLOPES> static __device__ void
+template<int DK, int DV, int FP8, int SLOPES, int FEW>
+static __device__ __forceinline__ void
 llm_att_split(const llm_cuda_step_t &cs, const llm_att_args_t &a,
     uint8_t *smem, uint32_t seq, uint32_t kv_head, uint32_t dv0,
     uint32_t first, uint32_t begin, uint32_t end, int active,
-    const int to[2], const int from[2], const uint32_t q[DK / 16][4],
-    llm_att_state_t<DV> &st)
+    const llm_att_rows_t &r, const uint32_t q[DK / 16][4],
+    llm_att_state_t<FEW ? DV / 32 : DV / 8> &st)
 {
-    uint32_t               at;
-    uint8_t               *stage, *next, *turn;
+    int                    k, n;
+    uint8_t               *stage;
     uint16_t              *ks, *vs;
     const llm_att_fall_t  *falls;
 
@@ -255,29 +57,34 @@ llm_att_split(const llm_cuda_step_t &cs, const llm_att_args_t &a,
            K = llm_att_stage_t<DK, DV, FP8>::K,
            BYTES = llm_att_stage_t<DK, DV, FP8>::BYTES };
 
-    llm_att_clear<DV>(st);
-    stage = smem;
-    next = smem + BYTES;
+    llm_att_clear(st);
     falls = (const llm_att_fall_t *) (smem
                                       + llm_att_stage_t<DK, DV, FP8>::FALLS)
-            + threadIdx.x / 32 * LLM_ATT_ROWS;
+            + (FEW ? 0 : threadIdx.x / 32 * LLM_ATT_ROWS);
     first += begin > first ? (begin - first) / TILE * TILE : 0;
+    n = (int) (end - first + TILE - 1) / TILE;
 
-    llm_att_fetch<DK, DV, FP8>(cs, a, stage, seq, kv_head, dv0, first, begin,
-                               end);
-    llm_cp_async_commit();
+    /* the code is long: it is here once, for the instruction cache */
 
-    for (at = first; at < end; at += TILE) {
+#pragma unroll 1
+    for (k = 0; k <= n; k++) {
 
-        if (at + TILE < end) {
-            llm_att_fetch<DK, DV, FP8>(cs, a, next, seq, kv_head, dv0,
-                                       at + TILE, begin, end);
+        if (k < n) {
+            llm_att_fetch<DK, DV, FP8>(cs, a, smem + k % 2 * BYTES, seq,
+                                       kv_head, dv0, first + k * TILE, begin,
+                                       end);
         }
 
         llm_cp_async_commit();
+
+        if (k == 0) {
+            continue;
+        }
+
         llm_cp_async_wait<1>();
         __syncthreads();
 
+        stage = smem + (k - 1) % 2 * BYTES;
         ks = (uint16_t *) (FP8 ? smem + 2 * BYTES : stage);
         vs = ks + SIZE;
 
@@ -287,22 +94,23 @@ llm_att_split(const llm_cuda_step_t &cs, const llm_att_args_t &a,
             __syncthreads();
         }
 
-        if (active) {
-            llm_att_step<DK, DV, SLOPES>(a, ks, vs, at, falls, to, from, q,
-                                         st);
+        if constexpr (FEW) {
+            llm_att_few_step<DK, DV, SLOPES>(a, ks, vs,
+                first + (k - 1) * TILE, falls, r, q,
+                smem + llm_att_stage_t<DK, DV, FP8>::FEW, st);
+
+        } else if (active) {
+            llm_att_step<DK, DV, SLOPES>(a, ks, vs, first + (k - 1) * TILE,
+                                         falls, r, q, st);
         }
 
         __syncthreads();
-
-        turn = stage;
-        stage = next;
-        next = turn;
     }
 }
 
 
-template<int DH> static __device__ __forceinline__ void
-llm_att_merge(llm_att_state_t<DH> &all, const llm_att_state_t<DH> &part)
+template<int N> static __device__ __forceinline__ void
+llm_att_merge(llm_att_state_t<N> &all, const llm_att_state_t<N> &part)
 {
     int    i, n;
     float  m, w0, w1;
@@ -314,7 +122,7 @@ llm_att_merge(llm_att_state_t<DH> &all, const llm_att_state_t<DH> &part)
         all.sum[i] = llm_att_join(all.sum[i], w0, part.sum[i], w1);
 
 #pragma unroll
-        for (n = 0; n < DH / 8; n++) {
+        for (n = 0; n < N; n++) {
             all.acc[n][2 * i] = llm_att_join(all.acc[n][2 * i], w0,
                                              part.acc[n][2 * i], w1);
             all.acc[n][2 * i + 1] = llm_att_join(all.acc[n][2 * i + 1], w0,
@@ -324,55 +132,88 @@ llm_att_merge(llm_att_state_t<DH> &all, const llm_att_state_t<DH> &part)
 }
 
 
+/* where a warp's rows and columns are in the sequence's result */
+typedef struct {
+    uint32_t          row0;             /* the sequence's first row */
+    uint32_t          kv_head;
+    uint32_t          first;            /* number of the warp's first row */
+    uint32_t          end;              /* behind the block's last */
+    uint32_t          dim;              /* the first column */
+} llm_att_place_t;
+
+
+/* a row's elements, two at a time, from column dim on of the a.dv that it has;
+   a head has an even number of elements */
+
+template<int N> static __device__ __forceinline__ void
+llm_att_store_row(const llm_att_args_t &a, const llm_att_state_t<N> &st,
+    int i, uint32_t dim, float factor, void *to, int is16)
+{
+    int     n;
+    float2  v;
+
+#pragma unroll
+    for (n = 0; n < N; n++) {
+        if (dim + n * 8 >= a.dv) {
+            break;
+        }
+
+        v.x = st.acc[n][2 * i] * factor;
+        v.y = st.acc[n][2 * i + 1] * factor;
+
+        if (is16) {
+            *(uint32_t *) ((uint16_t *) to + n * 8)
+                = (uint32_t) llm_store16(v.x, a.bf16)
+                  | (uint32_t) llm_store16(v.y, a.bf16) << 16;
+
+        } else {
+            *(float2 *) ((float *) to + n * 8) = v;
+        }
+    }
+}
+
+
 /* writes a warp's rows to the output, or as a partial result of a split */
 
-template<int DH> static __device__ __forceinline__ void
-llm_att_store(const llm_att_args_t &a, const llm_att_state_t<DH> &st,
-    uint32_t row0, uint32_t kv_head, uint32_t dv0, uint32_t first,
-    uint32_t n_rows, float *partial)
+template<int N> static __device__ __forceinline__ void
+llm_att_store(const llm_att_args_t &a, const llm_att_state_t<N> &st,
+    const llm_att_place_t &at, float *partial)
 {
-    int        i, n, j;
-    float      inv, *dst;
+    int        i;
+    float     *dst;
     size_t     out;
     uint32_t   index, dim, head;
 
+    dim = at.dim + threadIdx.x % 4 * 2;
+
 #pragma unroll
     for (i = 0; i < 2; i++) {
-        index = first + threadIdx.x % 32 / 4 + 8 * (uint32_t) i;
+        index = at.first + threadIdx.x % 32 / 4 + 8 * (uint32_t) i;
 
-        if (index >= n_rows) {
+        if (index >= at.end) {
             continue;
         }
 
-        head = kv_head * a.group + index % a.group;
-        out = ((size_t) (row0 + index / a.group) * a.n_heads + head) * a.dv;
-        dst = partial + (size_t) head * (a.dv + 2);
-        inv = llm_att_factor(a, head, st.max[i], st.sum[i]);
+        head = at.kv_head * a.group + index % a.group;
 
-#pragma unroll
-        for (n = 0; n < DH / 8; n++) {
-#pragma unroll
-            for (j = 0; j < 2; j++) {
-                dim = dv0 + n * 8 + threadIdx.x % 4 * 2 + j;
+        if (partial) {
+            dst = partial + (size_t) head * (a.dv + 2);
 
-                if (dim >= a.dv) {
-                    continue;
-                }
-
-                if (partial) {
-                    dst[2 + dim] = st.acc[n][2 * i + j];
-
-                } else {
-                    llm_store(a.out, out + dim, st.acc[n][2 * i + j] * inv,
-                              a.out16, a.bf16);
-                }
+            if (dim == 0) {
+                dst[0] = st.max[i];
+                dst[1] = st.sum[i];
             }
+
+            llm_att_store_row<N>(a, st, i, dim, 1.0f, dst + 2 + dim, 0);
+            continue;
         }
 
-        if (partial && dv0 == 0 && threadIdx.x % 4 == 0) {
-            dst[0] = st.max[i];
-            dst[1] = st.sum[i];
-        }
+        out = ((size_t) (at.row0 + index / a.group) * a.n_heads + head)
+              * a.dv + dim;
+        llm_att_store_row<N>(a, st, i, dim,
+                             llm_att_factor(a, head, st.max[i], st.sum[i]),
+                             (uint8_t *) a.out + out * (a.out16 ? 2 : 4),
+                             a.out16);
     }
 }
 
@@ -390,8 +231,7 @@ llm_att_falls(const llm_cuda_step_t &cs, const llm_att_args_t &a,
     for (i = threadIdx.x; i < LLM_ATT_WARPS * LLM_ATT_ROWS;
          i += LLM_ATT_THREADS)
     {
-        index = first + i;
-        index = index < n_rows ? index : n_rows - 1;
+        index = llm_min(first + i, n_rows - 1);
         falls[i].pos = (int) cs.pos[row0 + index / a.group];
         falls[i].slope = a.slopes[kv_head * a.group + index % a.group]
                          * LLM_LOG2E;
@@ -399,128 +239,203 @@ llm_att_falls(const llm_cuda_step_t &cs, const llm_att_args_t &a,
 }
 
 
-/* block (tile of query rows; slice of V, KV head and split; sequence) */
+/* the rows of a warp of a block, 16 of them from place.first on, and the
+   positions that they see */
 
-template<int DK, int DV, int FP8, int SLOPES> __global__ void
-__launch_bounds__(LLM_ATT_THREADS, DK > 64 ? 1 : 3)
-llm_k_attention(llm_cuda_step_t cs, llm_att_args_t a)
+static __device__ __forceinline__ void
+llm_att_rows(const llm_cuda_step_t &cs, const llm_att_args_t &a,
+    const llm_att_place_t &at, uint32_t kv_len, llm_att_rows_t &r)
 {
-    int                   i, active, to[2], from[2];
-    uint32_t              seq, kv_head, split, row0, n_rows, first, base;
-    uint32_t              s, n_splits, begin, end, index, last, dv0;
+    int       i;
+    uint32_t  index, pos;
+
+#pragma unroll
+    for (i = 0; i < 2; i++) {
+        index = at.first + threadIdx.x % 32 / 4 + 8 * (uint32_t) i;
+        r.to[i] = -1;
+        r.from[i] = 0;
+
+        if (index < at.end) {
+            pos = cs.pos[at.row0 + index / a.group];
+            r.to[i] = (int) llm_att_end(a, pos, kv_len) - 1;
+            r.from[i] = (int) llm_att_first(a, pos);
+        }
+    }
+}
+
+
+/*
+ * A block's rows, [place.first, place.end) of the sequence: split `split` of
+ * what they see, as a partial result from `base` on, or all of it.
+ */
+
+template<int DK, int DV, int FP8, int SLOPES, int FEW>
+static __device__ __forceinline__ void
+llm_att_block_rows(const llm_cuda_step_t &cs, const llm_att_args_t &a,
+    uint8_t *mem, uint32_t seq, llm_att_place_t at, uint32_t base,
+    uint32_t split)
+{
+    int                   active;
+    float                *partial;
+    uint32_t              s, begin, end, kv_len, dv0;
     uint32_t              q[DK / 16][4];
-    llm_att_state_t<DV>   part, all;
+    llm_att_rows_t        r;
 
-    LLM_SHARED(mem);
+    enum { N = FEW ? DV / 32 : DV / 8 };
 
-    seq = blockIdx.z;
-    dv0 = blockIdx.y % a.slices * DV;
-    kv_head = blockIdx.y / a.slices % a.n_kv_heads;
-    split = blockIdx.y / a.slices / a.n_kv_heads;
-
-    if (seq >= cs.counts[LLM_N_SEQS]) {
-        return;
-    }
-
-    row0 = cs.seq_rows[seq];
-    n_rows = (cs.seq_rows[seq + 1] - row0) * a.group;
-    first = blockIdx.x * LLM_ATT_WARPS * LLM_ATT_ROWS;
-    base = cs.split_base[seq];
-
-    if (first >= n_rows || (base == LLM_CUDA_NO_SPLIT && split > 0)) {
-        return;
-    }
+    llm_att_state_t<N>    part, all;
 
     /* the first and the last position that a row of this block sees */
 
-    begin = llm_att_first(a, cs.pos[row0 + first / a.group]);
-    last = first + LLM_ATT_WARPS * LLM_ATT_ROWS - 1;
-    last = last < n_rows ? last : n_rows - 1;
-    end = llm_att_end(a, cs.pos[row0 + last / a.group], cs.kv_len[seq]);
-    n_splits = (end + LLM_CUDA_KV_SPLIT - 1) / LLM_CUDA_KV_SPLIT;
+    kv_len = cs.kv_len[seq];
+    begin = llm_att_first(a, cs.pos[at.row0 + at.first / a.group]);
+    end = llm_att_end(a, cs.pos[at.row0 + (at.end - 1) / a.group], kv_len);
+    dv0 = at.dim;
 
     if (SLOPES) {
-        llm_att_falls(cs, a, row0, kv_head, first, n_rows,
+        llm_att_falls(cs, a, at.row0, at.kv_head, at.first, at.end,
                       (llm_att_fall_t *) (mem
                                     + llm_att_stage_t<DK, DV, FP8>::FALLS));
     }
 
-    first += threadIdx.x / 32 * LLM_ATT_ROWS;
-    active = first < n_rows;
+    if (FEW) {
+        at.dim += threadIdx.x / 32 * (DV / LLM_ATT_WARPS);
 
-    for (i = 0; i < 2; i++) {
-        index = first + threadIdx.x % 32 / 4 + 8 * (uint32_t) i;
-        to[i] = -1;
-        from[i] = 0;
-
-        if (index < n_rows) {
-            index = cs.pos[row0 + index / a.group];
-            to[i] = (int) llm_att_end(a, index, cs.kv_len[seq]) - 1;
-            from[i] = (int) llm_att_first(a, index);
-        }
+    } else {
+        at.first += threadIdx.x / 32 * LLM_ATT_ROWS;
     }
 
-    llm_att_queries<DK>(a, row0, kv_head, first, n_rows, q);
+    active = at.first < at.end;
+    llm_att_rows(cs, a, at, kv_len, r);
+    llm_att_queries<DK>(a, at.row0, at.kv_head, at.first, at.end, q);
+
+    partial = NULL;
+    s = begin / LLM_CUDA_KV_SPLIT * LLM_CUDA_KV_SPLIT;
 
     if (base != LLM_CUDA_NO_SPLIT) {
-        if (split >= n_splits || split < begin / LLM_CUDA_KV_SPLIT) {
+        s = split * LLM_CUDA_KV_SPLIT;
+
+        if (s >= end || s + LLM_CUDA_KV_SPLIT <= begin) {
             return;
         }
 
-        s = (split + 1) * LLM_CUDA_KV_SPLIT;
-        llm_att_split<DK, DV, FP8, SLOPES>(cs, a, mem, seq, kv_head, dv0,
-                                           split * LLM_CUDA_KV_SPLIT, begin,
-                                           s < end ? s : end, active, to,
-                                           from, q, part);
-
-        if (active) {
-            llm_att_store<DV>(a, part, row0, kv_head, dv0, first, n_rows,
-                              a.partial + (size_t) (base + split) * a.n_heads
-                                          * (a.dv + 2));
-        }
-
-        return;
+        end = llm_min(s + LLM_CUDA_KV_SPLIT, end);
+        partial = a.partial + (size_t) (base + split) * a.n_heads
+                              * (a.dv + 2);
     }
 
-    llm_att_clear<DV>(all);
+    /* what is merged with nothing keeps its bits */
 
-    for (s = begin / LLM_CUDA_KV_SPLIT; s < n_splits; s++) {
-        index = (s + 1) * LLM_CUDA_KV_SPLIT;
-        llm_att_split<DK, DV, FP8, SLOPES>(cs, a, mem, seq, kv_head, dv0,
-                                           s * LLM_CUDA_KV_SPLIT, begin,
-                                           index < end ? index : end, active,
-                                           to, from, q, part);
-        llm_att_merge<DV>(all, part);
+    llm_att_clear(all);
+
+#pragma unroll 1
+    for ( /* void */ ; s < end; s += LLM_CUDA_KV_SPLIT) {
+        llm_att_split<DK, DV, FP8, SLOPES, FEW>(cs, a, mem, seq, at.kv_head,
+            dv0, s, begin, llm_min(s + LLM_CUDA_KV_SPLIT, end), active, r, q,
+            part);
+        llm_att_merge(all, part);
     }
 
     if (active) {
-        llm_att_store<DV>(a, all, row0, kv_head, dv0, first, n_rows, NULL);
+        llm_att_store<N>(a, all, at, partial);
     }
+}
+
+
+/* are there warps enough to share a tile's positions and the columns? */
+template<int DK, int DV> struct llm_att_shares {
+    enum { IT = llm_att_positions<DK>::N >= LLM_ATT_WARPS * 8
+                && DV >= LLM_ATT_WARPS * 16 };
+};
+
+
+/*
+ * Block (64 rows of an item's; slice of V and KV head; item).  FEW: no item has
+ * more than 16 rows.
+ */
+
+template<int DK, int DV, int FP8, int SLOPES, int FEW> __global__ void
+__launch_bounds__(LLM_ATT_THREADS, FEW || DK <= 64 ? 3 : DK <= 128 ? 2 : 1)
+llm_k_attention(llm_cuda_step_t cs, llm_att_args_t a)
+{
+    uint32_t          seq, split, base, n_rows, end;
+    llm_att_place_t   at;
+
+    LLM_SHARED(mem);
+
+    if (blockIdx.z >= cs.counts[LLM_N_ITEMS]) {
+        return;
+    }
+
+    seq = cs.items[blockIdx.z].seq;
+    split = cs.items[blockIdx.z].part;
+    base = cs.split_base[seq];
+
+    at.row0 = cs.seq_rows[seq];
+    at.kv_head = blockIdx.y / a.slices;
+    at.dim = blockIdx.y % a.slices * DV;
+    at.first = (base == LLM_CUDA_NO_SPLIT ? split * LLM_CUDA_ITEM_TOKENS : 0)
+               * a.group;
+    n_rows = (cs.seq_rows[seq + 1] - at.row0) * a.group;
+    end = llm_min(at.first + LLM_CUDA_ITEM_TOKENS * a.group, n_rows);
+    at.first += blockIdx.x * LLM_ATT_WARPS * LLM_ATT_ROWS;
+    at.end = llm_min(at.first + LLM_ATT_WARPS * LLM_ATT_ROWS, end);
+
+    if (at.first >= end) {
+        return;
+    }
+
+    if constexpr (FEW) {
+        llm_att_block_rows<DK, DV, FP8, SLOPES, 1>(cs, a, mem, seq, at, base,
+                                                   split);
+
+    } else {
+        if constexpr (llm_att_shares<DK, DV>::IT) {
+            if (at.end - at.first <= LLM_ATT_ROWS) {
+                llm_att_block_rows<DK, DV, FP8, SLOPES, 1>(cs, a, mem, seq,
+                                                           at, base, split);
+                return;
+            }
+        }
+
+        llm_att_block_rows<DK, DV, FP8, SLOPES, 0>(cs, a, mem, seq, at, base,
+                                                   split);
+    }
+}
+
+
+template<int DK, int DV, int FP8, int SLOPES, int FEW> static void
+llm_att_launch_rows(llm_cuda_t *d, const llm_kv_t *kv,
+    const llm_att_args_t &a, uint32_t rows)
+{
+    size_t  shared = llm_att_stage_t<DK, DV, FP8>::ALL;
+
+    llm_cuda_use_shared<llm_k_attention<DK, DV, FP8, SLOPES, FEW>>(d, shared);
+
+    llm_launch((llm_k_attention<DK, DV, FP8, SLOPES, FEW>),
+               dim3((rows + LLM_ATT_WARPS * LLM_ATT_ROWS - 1)
+                    / (LLM_ATT_WARPS * LLM_ATT_ROWS),
+                    a.slices * a.n_kv_heads, d->items),
+               LLM_ATT_THREADS, shared, d->stream, llm_cuda_step_of(d, kv), a);
 }
 
 
 template<int DK, int DV, int FP8, int SLOPES> static void
 llm_att_launch_as(llm_cuda_t *d, const llm_kv_t *kv, const llm_att_args_t &a)
 {
-    size_t    shared;
-    uint32_t  tiles, splits;
+    uint32_t  rows;
 
-    /* without a causal mask all of a sequence's rows are in the step: a
-       sequence of one row has one split */
+    rows = llm_min(d->max_seq_rows, (uint32_t) LLM_CUDA_ITEM_TOKENS)
+           * a.group;
 
-    splits = a.behind ? 1 : d->splits;
-    shared = llm_att_stage_t<DK, DV, FP8>::ALL;
-    tiles = (d->max_seq_rows * a.group + LLM_ATT_WARPS * LLM_ATT_ROWS - 1)
-            / (LLM_ATT_WARPS * LLM_ATT_ROWS);
+    if constexpr (llm_att_shares<DK, DV>::IT) {
+        if (rows <= LLM_ATT_ROWS) {
+            llm_att_launch_rows<DK, DV, FP8, SLOPES, 1>(d, kv, a, rows);
+            return;
+        }
+    }
 
-    (void) llm_cuda_check(d, cudaFuncSetAttribute(
-                              llm_k_attention<DK, DV, FP8, SLOPES>,
-                              cudaFuncAttributeMaxDynamicSharedMemorySize,
-                              (int) shared), "shared memory of attention");
-
-    llm_launch((llm_k_attention<DK, DV, FP8, SLOPES>),
-               dim3(tiles, a.slices * a.n_kv_heads * splits, d->seqs),
-               LLM_ATT_THREADS, shared, d->stream, llm_cuda_step_of(d, kv), a);
+    llm_att_launch_rows<DK, DV, FP8, SLOPES, 0>(d, kv, a, rows);
 }
 
 

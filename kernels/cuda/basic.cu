@@ -174,6 +174,100 @@ llm_k_norm(llm_norm_args_t a)
 }
 
 
+/*
+ * The same for whole rows of floats, RMS alone: block (row), in which a thread
+ * has up to EACH times four columns in registers, so that all of a row is read
+ * at once.
+ */
+
+template<int EACH> __global__ void
+llm_k_norm_row(llm_norm_args_t a)
+{
+    int        i;
+    float      sum, scale;
+    float4     v[EACH], w[EACH];
+    size_t     base;
+    uint32_t   at, rows;
+
+    LLM_SHARED(mem);
+
+    rows = *a.count;
+    base = (size_t) blockIdx.x * a.cols;
+    sum = 0;
+
+    /* rows of the bucket that are not there are read, for they have memory */
+
+#pragma unroll
+    for (i = 0; i < EACH; i++) {
+        at = (i * LLM_ROW_THREADS + threadIdx.x) * 4;
+        v[i] = w[i] = make_float4(0, 0, 0, 0);
+
+        if (at < a.cols) {
+            v[i] = *(const float4 *) ((const float *) a.x + base + at);
+            w[i] = *(const float4 *) (a.w + at);
+        }
+    }
+
+    if (blockIdx.x >= rows) {
+        return;
+    }
+
+#pragma unroll
+    for (i = 0; i < EACH; i++) {
+        sum += v[i].x * v[i].x + v[i].y * v[i].y + v[i].z * v[i].z
+               + v[i].w * v[i].w;
+    }
+
+    sum = llm_block_sum(sum, (float *) mem);
+    scale = rsqrtf(sum / (float) a.cols + a.eps);
+
+#pragma unroll
+    for (i = 0; i < EACH; i++) {
+        at = (i * LLM_ROW_THREADS + threadIdx.x) * 4;
+
+        if (at < a.cols) {
+            v[i].x *= scale * w[i].x;
+            v[i].y *= scale * w[i].y;
+            v[i].z *= scale * w[i].z;
+            v[i].w *= scale * w[i].w;
+            llm_store_4(a.y, base + at, v[i], a.is16, a.bf16);
+        }
+    }
+}
+
+
+/* nonzero if the norm is another one */
+
+static int
+llm_cuda_norm_row(llm_cuda_t *d, uint32_t rows, const llm_norm_args_t &a)
+{
+    uint32_t  each;
+
+    each = (a.cols + 4 * LLM_ROW_THREADS - 1) / (4 * LLM_ROW_THREADS);
+
+    if (a.layer || a.add || a.bias || a.w == NULL || a.x_is16
+        || a.group != a.cols || a.cols % 4 || each > 8)
+    {
+        return 1;
+    }
+
+    if (each <= 2) {
+        llm_launch(llm_k_norm_row<2>, rows, LLM_ROW_THREADS,
+                   LLM_ROW_THREADS / 32 * sizeof(float), d->stream, a);
+
+    } else if (each <= 4) {
+        llm_launch(llm_k_norm_row<4>, rows, LLM_ROW_THREADS,
+                   LLM_ROW_THREADS / 32 * sizeof(float), d->stream, a);
+
+    } else {
+        llm_launch(llm_k_norm_row<8>, rows, LLM_ROW_THREADS,
+                   LLM_ROW_THREADS / 32 * sizeof(float), d->stream, a);
+    }
+
+    return 0;
+}
+
+
 void
 llm_cuda_norm(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
     const llm_norm_t *n, llm_act_t *y)
@@ -196,11 +290,17 @@ llm_cuda_norm(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
     a.is16 = y->is16;
     a.bf16 = d->bf16;
 
+    if (llm_cuda_norm_row(d, llm_cuda_rows(d, rows), a) == 0) {
+        return;
+    }
+
     llm_launch(llm_k_norm, dim3(llm_cuda_rows(d, rows), a.cols / a.group),
                LLM_ROW_THREADS, 2 * LLM_ROW_THREADS / 32 * sizeof(float),
                d->stream, a);
 }
 
+
+#define LLM_ROPE_WARPS  4
 
 /* arguments of llm_k_rope_kv() */
 typedef struct {
@@ -216,6 +316,7 @@ typedef struct {
     float             mscale;
     uint32_t          n_heads;
     uint32_t          n_kv_heads;
+    uint32_t          all_heads;        /* with those of k, if there is a k */
     uint32_t          dk;
     uint32_t          dv;
     uint32_t          plain;            /* elements of a latent head before
@@ -280,8 +381,9 @@ llm_rope_head(const llm_rope_args_t &a, float *s, const float *norm,
 
         angle = (double) pos * (double) a.inv_freq[i];
         angle -= floor(angle * 0.15915494309189535) * 6.283185307179586;
-        c = cosf((float) angle) * a.mscale;
-        sn = sinf((float) angle) * a.mscale;
+        sincosf((float) angle, &sn, &c);
+        c *= a.mscale;
+        sn *= a.mscale;
 
         x = s[i0];
         y = s[i1];
@@ -358,7 +460,7 @@ llm_kv_write(uint8_t *block, uint32_t slot, uint32_t dim, const float *src,
 }
 
 
-/* block (row, head): a warp for each query head, key head, value head */
+/* block (row, heads): a warp for each query head, each key and value head */
 
 __global__ void
 llm_k_rope_kv(llm_cuda_step_t st, llm_rope_args_t a)
@@ -371,11 +473,11 @@ llm_k_rope_kv(llm_cuda_step_t st, llm_rope_args_t a)
     LLM_SHARED(mem);
 
     row = blockIdx.x;
-    head = blockIdx.y;
-    lane = threadIdx.x;
-    s = (float *) mem;
+    head = blockIdx.y * LLM_ROPE_WARPS + threadIdx.x / 32;
+    lane = threadIdx.x % 32;
+    s = (float *) mem + threadIdx.x / 32 * a.dk;
 
-    if (row >= st.counts[LLM_N_TOKENS]) {
+    if (row >= st.counts[LLM_N_TOKENS] || head >= a.all_heads) {
         return;
     }
 
@@ -462,10 +564,12 @@ llm_cuda_rope_kv(llm_dev_t *dev, const llm_heads_t *h,
     a.temp_floor = h->temp_floor;
     a.temp_offset = h->temp_offset;
 
-    /* without k the blocks of its heads are not there */
+    a.all_heads = h->n_heads + (k ? h->n_kv_heads : 0);
 
     llm_launch(llm_k_rope_kv,
-               dim3(d->rows, h->n_heads + (k ? h->n_kv_heads : 0)), 32,
-               h->head_dim_k * sizeof(float), d->stream,
+               dim3(d->rows, (a.all_heads + LLM_ROPE_WARPS - 1)
+                             / LLM_ROPE_WARPS),
+               LLM_ROPE_WARPS * 32,
+               LLM_ROPE_WARPS * h->head_dim_k * sizeof(float), d->stream,
                llm_cuda_step_of(d, kv), a);
 }

@@ -3,7 +3,8 @@
  *
  * When a weight is created, the candidates of cublasLt's heuristic are run
  * for its shape and each bucket of rows: of those that give the right bits,
- * the fastest becomes the plan.  Products without a plan are refused.
+ * the fastest becomes the plan, unless our kernel is faster.  Products without
+ * a plan are refused.
  *
  * llm_blas_t owns its handle, its workspace and its table of plans.
  */
@@ -27,7 +28,7 @@ typedef struct {
 
 typedef struct {
     llm_blas_key_t           key;
-    int                      none;      /* no candidate gives the right bits */
+    int                      none;      /* no candidate is right and faster */
     cublasLtMatmulAlgo_t     algo;
 } llm_blas_plan_t;
 
@@ -288,10 +289,7 @@ llm_blas_key(const llm_blas_args_t *a)
 
     memset(&key, 0, sizeof(key));
 
-    for (key.bucket = 128; key.bucket < a->rows; key.bucket *= 2) {
-        /* void */
-    }
-
+    key.bucket = llm_blas_bucket(a->rows);
     key.n_out = a->n_out;
     key.n_in = a->n_in;
 
@@ -351,35 +349,58 @@ llm_blas_is_prepared(llm_blas_t *b, const llm_blas_args_t *a)
 }
 
 
+/* the same with the fewest rows that the plan is for */
+
+static int
+llm_blas_same_few(llm_blas_t *b, const llm_blas_args_t *a, uint32_t least,
+    const cublasLtMatmulAlgo_t *algo, const float *want)
+{
+    int               same;
+    llm_blas_args_t   few = *a;
+    llm_blas_desc_t   d;
+
+    few.rows = least;
+
+    same = llm_blas_desc(b, &few, &d) == 0
+           && llm_blas_run(b, &few, &d, algo) == CUBLAS_STATUS_SUCCESS
+           && llm_blas_same(b, &few, want);
+
+    llm_blas_desc_free(&d);
+
+    return same;
+}
+
+
 static float
-llm_blas_choose(llm_blas_t *b, const llm_blas_args_t *a,
+llm_blas_choose(llm_blas_t *b, const llm_blas_args_t *a, uint32_t least,
     const llm_blas_desc_t *d, const float *want, llm_blas_plan_t *p)
 {
     int                              i, n;
-    float                            ms, least;
+    float                            ms, best;
     cublasLtMatmulHeuristicResult_t  r[LLM_BLAS_CANDIDATES];
 
     n = llm_blas_candidates(b, d, r);
-    least = -1;
+    best = -1;
 
     for (i = 0; i < n; i++) {
         ms = llm_blas_time(b, a, d, &r[i].algo);
 
-        if (ms >= 0 && (least < 0 || ms < least)
-            && llm_blas_same(b, a, want))
+        if (ms >= 0 && (best < 0 || ms < best)
+            && llm_blas_same(b, a, want)
+            && llm_blas_same_few(b, a, least, &r[i].algo, want))
         {
-            least = ms;
+            best = ms;
             p->algo = r[i].algo;
-            p->none = 0;
         }
     }
 
-    return least;
+    return best;
 }
 
 
 float
-llm_blas_prepare(llm_blas_t *b, const llm_blas_args_t *a, const float *want)
+llm_blas_prepare(llm_blas_t *b, const llm_blas_args_t *a, uint32_t least,
+    const float *want, float ours)
 {
     float             ms;
     llm_blas_desc_t   d;
@@ -393,12 +414,12 @@ llm_blas_prepare(llm_blas_t *b, const llm_blas_args_t *a, const float *want)
 
     p = &b->plans[b->n_plans++];
     p->key = llm_blas_key(a);
-    p->none = 1;
 
     if (llm_blas_desc(b, a, &d) == 0) {
-        ms = llm_blas_choose(b, a, &d, want, p);
+        ms = llm_blas_choose(b, a, least, &d, want, p);
     }
 
+    p->none = ms < 0 || (ours >= 0 && ms >= ours);
     llm_blas_desc_free(&d);
 
     return ms;

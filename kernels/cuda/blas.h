@@ -1,6 +1,6 @@
 /*
- * Products of 16-bit weights with many rows through cublasLt; in the
- * emulator through the plain loop of t/gpu/emu/blas.cpp.
+ * Products of 16-bit weights through cublasLt; in the emulator, of many rows,
+ * through the plain loop of t/gpu/emu/blas.cpp.
  *
  * Invariant: a product has the bits of llm_linear_16(), or is refused.
  * cublasLt does not promise that, so it is tested: when a weight is loaded, a
@@ -34,16 +34,32 @@ llm_blas_t *llm_blas_create(cudaStream_t stream, int bf16, llm_err_t *err);
 /* alive: does its memory on the GPU still exist?  See error.cu */
 void llm_blas_free(llm_blas_t *b, int alive);
 
+/* numbers of rows that have a plan together: the most of those with `rows` */
+
+static inline uint32_t
+llm_blas_bucket(uint32_t rows)
+{
+    uint32_t  b;
+
+    for (b = 1; b < rows; b = b == 1 ? 8 : b * 2) { /* void */ }
+
+    return b;
+}
+
+
 /* has llm_blas_prepare() been called for products with this many rows? */
 int llm_blas_is_prepared(llm_blas_t *b, const llm_blas_args_t *a);
 
 /*
  * Times cublasLt's candidates for such a product and keeps the fastest that
- * gives the values at want [rows][ldy]; x is read, y overwritten.  Returns
- * its milliseconds, or less than 0 if there is none.  Between steps only.
+ * gives the values at want [rows][ldy], if it takes less than `ours`
+ * milliseconds; x is read, y overwritten.  `least` is the smallest number of
+ * rows that the plan will be used for: it is compared, too.  Returns the
+ * milliseconds of the fastest with the right bits, or less than 0 if there is
+ * none.  Between steps only.
  */
 float llm_blas_prepare(llm_blas_t *b, const llm_blas_args_t *a,
-    const float *want);
+    uint32_t least, const float *want, float ours);
 
 /* y = x w^T (+ y), sums in float32; nonzero if there is no plan for it */
 int llm_blas_linear(llm_blas_t *b, const llm_blas_args_t *a);

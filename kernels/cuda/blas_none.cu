@@ -46,11 +46,14 @@ llm_blas_is_prepared(llm_blas_t *b, const llm_blas_args_t *a)
 
 
 float
-llm_blas_prepare(llm_blas_t *b, const llm_blas_args_t *a, const float *want)
+llm_blas_prepare(llm_blas_t *b, const llm_blas_args_t *a, uint32_t least,
+    const float *want, float ours)
 {
     (void) b;
     (void) a;
+    (void) least;
     (void) want;
+    (void) ours;
 
     return -1;
 }

@@ -20,6 +20,9 @@
 /* dynamic shared memory; static __shared__ is not used anywhere */
 #define LLM_SHARED(name)  uint8_t *name = emu::blk.shared
 
+/* a function that is called, so that its code is there once */
+#define LLM_CALLED        __attribute__((noinline))
+
 template<class K, class... A> static inline void
 llm_launch_as(const char *name, K k, dim3 grid, dim3 block, size_t shared,
     cudaStream_t s, A... a)
@@ -38,6 +41,8 @@ llm_launch_as(const char *name, K k, dim3 grid, dim3 block, size_t shared,
 #include <cuda_fp8.h>
 #include <cuda_runtime.h>
 #include <stdint.h>
+
+#define LLM_CALLED  __noinline__
 
 #define LLM_SHARED(name)                                                     \
     extern __shared__ __align__(128) uint8_t  llm_shared_mem[];              \

@@ -16,6 +16,8 @@
 
 #include "kernels/cuda/device.h"
 
+#include <atomic>
+
 extern "C" {
 #include "kernels/kernels.h"
 }
@@ -41,6 +43,7 @@ extern "C" {
 #define LLM_N_TOKENS  0
 #define LLM_N_SEQS    1
 #define LLM_N_OUT     2
+#define LLM_N_ITEMS   3                  /* of attention */
 #define LLM_N_COUNTS  4
 
 /* llm_draw_t on the device, with indexes instead of pointers */
@@ -107,6 +110,21 @@ typedef struct {
     cudaEvent_t        done;
 } llm_cuda_slot_t;
 
+/*
+ * What a block of attention does: of a sequence split number `part` of its
+ * only row's cache, if it is split, or LLM_CUDA_ITEM_TOKENS of its rows, from
+ * `part` times as many on.
+ */
+typedef struct {
+    uint32_t          seq;
+    uint32_t          part;
+} llm_cuda_item_t;
+
+#define LLM_CUDA_ITEM_TOKENS  64
+
+/* most of a step's splits, beside the items of rows */
+#define LLM_CUDA_SPLITS       4096
+
 /* a step's arrays on the device; passed to kernels by value */
 typedef struct {
     const uint32_t   *counts;           /* [LLM_N_COUNTS] */
@@ -121,6 +139,7 @@ typedef struct {
     const llm_cuda_draw_t  *draws;      /* [max_out] */
     const uint32_t   *split_base;       /* [max_seqs] first partial result of
                                            a sequence, or LLM_CUDA_NO_SPLIT */
+    const llm_cuda_item_t  *items;      /* [max_items] */
     const uint32_t   *pages;            /* [max_seqs][max_pages] */
     uint32_t          max_pages;        /* stride of pages: a row of them for
                                            each kind of caches */
@@ -138,6 +157,7 @@ typedef struct {
     uint32_t          seq_rows;         /* bucket of the rows of the largest
                                            sequence */
     uint32_t          splits;           /* bucket of KV splits */
+    uint32_t          items;            /* bucket of attention's items */
     cudaGraphExec_t   exec;             /* NULL: not captured yet */
 } llm_cuda_graph_t;
 
@@ -169,6 +189,7 @@ typedef struct {
     uint32_t          out_rows;         /* bucket of n_out */
     uint32_t          splits;           /* bucket of the KV splits of the
                                            longest sequence */
+    uint32_t          items;            /* bucket of attention's items */
     uint32_t          max_seq_rows;     /* rows of the largest sequence; in a
                                            decode step their bucket */
     int               follows;          /* it has rows that follow a draw */
@@ -301,6 +322,28 @@ void llm_cuda_void(llm_cuda_t *d);
 int llm_cuda_alloc(void **p, size_t size, const char *what, llm_err_t *err);
 void llm_cuda_free(const llm_cuda_t *d, void *p);
 
+/* lets kernel K have so much shared memory, always the same, on the device */
+template<auto K> static inline void
+llm_cuda_use_shared(llm_cuda_t *d, size_t shared)
+{
+    /* a bit for each GPU; loading and running models may both be here */
+    static std::atomic<uint64_t>  done[(LLM_CUDA_MAX_GPUS + 63) / 64];
+
+    uint64_t  bit = (uint64_t) 1 << d->index % 64;
+
+    if (done[d->index / 64].load(std::memory_order_relaxed) & bit) {
+        return;
+    }
+
+    if (llm_cuda_check(d, cudaFuncSetAttribute(K,
+                           cudaFuncAttributeMaxDynamicSharedMemorySize,
+                           (int) shared), "shared memory of a kernel") == 0)
+    {
+        done[d->index / 64].fetch_or(bit, std::memory_order_relaxed);
+    }
+}
+
+
 /* copies from any host memory, or writes zeros; done when they return */
 void llm_cuda_put(llm_cuda_t *d, void *dst, const void *src, size_t size,
     const char *what);
@@ -394,6 +437,24 @@ llm_store(void *p, size_t i, float v, int is16, int bf16)
 
     } else {
         ((float *) p)[i] = v;
+    }
+}
+
+
+/* four elements from i on, a multiple of four */
+
+static __device__ __forceinline__ void
+llm_store_4(void *p, size_t i, float4 v, int is16, int bf16)
+{
+    if (is16) {
+        *(uint2 *) ((uint16_t *) p + i) = make_uint2(
+            (uint32_t) llm_store16(v.x, bf16)
+                | (uint32_t) llm_store16(v.y, bf16) << 16,
+            (uint32_t) llm_store16(v.z, bf16)
+                | (uint32_t) llm_store16(v.w, bf16) << 16);
+
+    } else {
+        *(float4 *) ((float *) p + i) = v;
     }
 }
 

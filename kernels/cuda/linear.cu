@@ -3,8 +3,8 @@
  * layouts of weights, and which kernel computes a product.
  *
  *                few rows          many rows
- *   16-bit       linear_16.cu      cublasLt where it gives the same bits,
- *                                  else linear_16.cu
+ *   16-bit       cublasLt where it gives the same bits and is faster, else
+ *                linear_few.cu     linear_16.cu
  *   quantised    linear_q.cu       unpacked to 16 bits, a piece of the
  *                                  matrix at a time, then linear_16.cu
  *   fp8          linear_q.cu       linear_16.cu, from fewer rows on
@@ -200,11 +200,9 @@ llm_cuda_time_ours(llm_cuda_t *d, const llm_blas_args_t *a,
  */
 
 static void
-llm_cuda_log_plan(llm_cuda_t *d, const llm_blas_args_t *a,
-    const llm_weight_t *w, const llm_out_t *o, float ms)
+llm_cuda_log_plan(const llm_blas_args_t *a, float ms, float ours)
 {
     FILE        *f;
-    float        ours;
     const char  *name;
 
     name = getenv("LLM_BLAS_TABLE");
@@ -212,8 +210,6 @@ llm_cuda_log_plan(llm_cuda_t *d, const llm_blas_args_t *a,
     if (name == NULL || (f = fopen(name, "a")) == NULL) {
         return;
     }
-
-    ours = llm_cuda_time_ours(d, a, w, o);
 
     fprintf(f, "{\"n_out\": %u, \"n_in\": %u, \"rows\": %u, "
             "\"same_bits\": %s, \"ms\": %.4f, \"ours_ms\": %.4f}\n",
@@ -224,16 +220,17 @@ llm_cuda_log_plan(llm_cuda_t *d, const llm_blas_args_t *a,
 
 
 /*
- * Lets cublasLt look for plans for this shape, compared with our kernel on
- * the same rows; if there is no memory for that, our kernel computes all.
+ * Lets cublasLt look for plans for this shape with up to `most` rows, compared
+ * with our kernel on the same rows; if there is no memory for that, our kernel
+ * computes all.
  */
 
 static void
-llm_cuda_prepare(llm_cuda_t *d, const llm_weight_t *w)
+llm_cuda_prepare(llm_cuda_t *d, const llm_weight_t *w, uint32_t most)
 {
     size_t            size, n;
-    float            *y, ms;
-    uint32_t          rows, count;
+    float            *y, ms, ours;
+    uint32_t          least, count;
     llm_out_t         o;
     llm_blas_args_t   a;
 
@@ -246,9 +243,9 @@ llm_cuda_prepare(llm_cuda_t *d, const llm_weight_t *w)
     a.ldx = a.n_in;
     a.ldw = a.n_in;
     a.ldy = a.n_out;
-    a.rows = d->opts.max_tokens;
+    a.rows = most;
 
-    if (a.rows <= LLM_FEW_ROWS || llm_blas_is_prepared(d->blas, &a)) {
+    if (llm_blas_is_prepared(d->blas, &a)) {
         return;
     }
 
@@ -267,18 +264,20 @@ llm_cuda_prepare(llm_cuda_t *d, const llm_weight_t *w)
     llm_cuda_put(d, d->step_dev, &count, sizeof(count), "a count");
 
     o.count = (const uint32_t *) d->step_dev;
-    o.y = y;
     o.n_out = a.n_out;
     o.n_rows = a.n_out;
     o.bf16 = d->bf16;
-    llm_linear_16(d, a.rows, d->padded, w->w16, a.n_in, &o);
-
     a.y = y + size;
 
-    for (rows = 128; rows < 2 * d->opts.max_tokens; rows *= 2) {
-        a.rows = llm_min(rows, d->opts.max_tokens);
-        ms = llm_blas_prepare(d->blas, &a, y);
-        llm_cuda_log_plan(d, &a, w, &o, ms);
+    for (least = 1; least <= most; least = a.rows + 1) {
+        a.rows = llm_min(llm_blas_bucket(least), most);
+        o.y = a.y;
+        ours = llm_cuda_time_ours(d, &a, w, &o);
+        o.y = y;
+        llm_linear_16(d, a.rows, d->padded, w->w16, a.n_in, &o);
+
+        ms = llm_blas_prepare(d->blas, &a, least, y, ours);
+        llm_cuda_log_plan(&a, ms, ours);
     }
 
     (void) cudaFree(y);
@@ -306,7 +305,8 @@ llm_cuda_make(llm_cuda_t *d, llm_weight_t *w, int usage, llm_err_t *err)
     }
 
     if (w->w16) {
-        llm_cuda_prepare(d, w);
+        llm_cuda_prepare(d, w, usage & LLM_WEIGHT_HEAD ? d->opts.max_out
+                                                       : d->opts.max_tokens);
     }
 
     (void) llm_cuda_check(d, cudaGetLastError(), "packing of a weight");
@@ -585,11 +585,11 @@ llm_cuda_linear(llm_dev_t *dev, llm_rows_t which, const llm_act_t *x,
     const llm_linear_t *out, uint32_t n)
 {
     int              fold;
-    uint32_t         i, rows, stride;
-    llm_out_t        o;
+    uint32_t         i, k, rows, stride;
+    llm_out_t        o, few[LLM_FEW_WEIGHTS];
     llm_cuda_t      *d = (llm_cuda_t *) dev;
     llm_packed_t     p;
-    const uint16_t  *x16, *folded;
+    const uint16_t  *x16, *folded, *w[LLM_FEW_WEIGHTS];
     const uint32_t  *count;
 
     rows = llm_cuda_rows(d, which);
@@ -620,7 +620,7 @@ llm_cuda_linear(llm_dev_t *dev, llm_rows_t which, const llm_act_t *x,
         x16 = d->padded;
     }
 
-    for (i = 0; i < n; i++) {
+    for (i = 0, k = 0; i < n; i++) {
         o.count = count;
         o.scales = NULL;
         o.factor = out[i].w->factors;
@@ -647,10 +647,18 @@ llm_cuda_linear(llm_dev_t *dev, llm_rows_t which, const llm_act_t *x,
                 llm_cuda_pieces(d, rows, x16, &p, &o);
             }
 
-        } else if (rows <= LLM_FEW_ROWS
-                   || llm_cuda_blas(d, rows, x16, out[i].w, &o))
-        {
-            llm_linear_16(d, rows, x16, out[i].w->w16, stride, &o);
+        } else if (llm_cuda_blas(d, rows, x16, out[i].w, &o)) {
+            if (rows > LLM_FEW_ROWS || k == LLM_FEW_WEIGHTS) {
+                llm_linear_16(d, rows, x16, out[i].w->w16, stride, &o);
+                continue;
+            }
+
+            w[k] = out[i].w->w16;
+            few[k++] = o;
         }
+    }
+
+    if (k) {
+        llm_linear_few(d, rows, x16, stride, w, few, k);
     }
 }

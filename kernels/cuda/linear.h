@@ -51,6 +51,13 @@
 #define LLM_FEW_ROWS       64
 #define LLM_FEW_ROWS_FP8   16           /* with more, linear_16.cu shares x */
 
+/* most weights of a launch of linear_few.cu, and most tiles of 16 rows of them
+   that it takes for small ones: with 16 rows of x, and with more, for which a
+   block needs more shared memory */
+#define LLM_FEW_WEIGHTS    4
+#define LLM_FEW_SMALL      528
+#define LLM_FEW_SMALLER    264
+
 /* parts into which the sum over K of a quantised weight is cut: with few rows
    a warp for each */
 #define LLM_K_PARTS        8
@@ -147,6 +154,10 @@ void llm_unpack_rows(llm_cuda_t *d, const llm_packed_t *p, uint32_t first,
 /* few rows of x by a packed weight; llm_k_fold() has folded x */
 void llm_linear_q(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
     const llm_packed_t *p, const llm_out_t *out);
+/* up to LLM_FEW_ROWS rows of x by n weights of 16-bit rows, n_in a multiple of
+   32 */
+void llm_linear_few(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
+    uint32_t n_in, const uint16_t *const *w, const llm_out_t *o, uint32_t n);
 /* x by 16-bit rows, n_in a multiple of 32; any number of rows */
 void llm_linear_16(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
     const uint16_t *w, uint32_t n_in, const llm_out_t *out);

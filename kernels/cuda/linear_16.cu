@@ -1,5 +1,5 @@
 /*
- * Products of 16-bit weights with any number of rows, on tensor cores: tiles
+ * Products of 16-bit weights with many rows, on tensor cores: tiles
  * of both operands go through a ring in shared memory, in which the 16-byte
  * chunks of each row are rotated so that eight rows of a column of chunks are
  * in different banks.
@@ -299,11 +299,8 @@ llm_linear_16_launch(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
     xrows = WN * NT * 8;
     shared = (size_t) (wrows * (FP8 ? 1 : 2) + xrows * 2) * KS * STAGES;
 
-    (void) llm_cuda_check(d, cudaFuncSetAttribute(
-               llm_k_linear_16<WM, WN, MT, NT, KS, STAGES, PARTS, FP8>,
-               cudaFuncAttributeMaxDynamicSharedMemorySize, (int) shared),
-               "shared memory of a product");
-
+    llm_cuda_use_shared<llm_k_linear_16<WM, WN, MT, NT, KS, STAGES, PARTS,
+                                        FP8>>(d, shared);
     llm_launch((llm_k_linear_16<WM, WN, MT, NT, KS, STAGES, PARTS, FP8>),
                dim3((o->n_rows + wrows - 1) / wrows,
                     (rows + xrows - 1) / xrows),
@@ -311,29 +308,14 @@ llm_linear_16_launch(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
 }
 
 
-/* few rows: many small blocks with much in flight; many rows: large tiles */
-
 void
 llm_linear_16(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
     const uint16_t *rows16, uint32_t n_in, const llm_out_t *o)
 {
     llm_w_t<0>  w = { rows16 };
 
-    if (rows <= 8) {
-        llm_linear_16_launch<1, 1, 1, 1, 128, 6, 0, 0>(d, rows, x, w, n_in,
-                                                       o);
-
-    } else if (rows <= 16) {
-        llm_linear_16_launch<1, 1, 1, 2, 128, 6, 0, 0>(d, rows, x, w, n_in,
-                                                       o);
-
-    } else if (rows <= 32) {
-        llm_linear_16_launch<2, 1, 1, 4, 128, 4, 0, 0>(d, rows, x, w, n_in,
-                                                       o);
-
-    } else if (rows <= 64) {
-        llm_linear_16_launch<2, 2, 1, 4, 128, 4, 0, 0>(d, rows, x, w, n_in,
-                                                       o);
+    if (rows <= LLM_FEW_ROWS) {
+        llm_linear_few(d, rows, x, n_in, &rows16, o, 1);
 
     } else {
         llm_linear_16_launch<2, 4, 4, 4, 32, 4, 0, 0>(d, rows, x, w, n_in,

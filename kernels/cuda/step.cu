@@ -25,6 +25,16 @@
 
 /* ---- the step's arrays ---- */
 
+/* each sequence has an item, and another for each so many rows, or its splits */
+
+static size_t
+llm_cuda_max_items(const llm_cuda_t *d)
+{
+    return (size_t) d->opts.max_seqs
+           + d->opts.max_tokens / LLM_CUDA_ITEM_TOKENS + LLM_CUDA_SPLITS;
+}
+
+
 size_t
 llm_cuda_step_layout(llm_cuda_t *d, uint8_t *base, llm_cuda_step_t *st)
 {
@@ -46,6 +56,7 @@ llm_cuda_step_layout(llm_cuda_t *d, uint8_t *base, llm_cuda_step_t *st)
     LLM_STEP_ARRAY(out_rows, uint32_t, d->opts.max_out);
     LLM_STEP_ARRAY(draws, llm_cuda_draw_t, d->opts.max_out);
     LLM_STEP_ARRAY(split_base, uint32_t, d->opts.max_seqs);
+    LLM_STEP_ARRAY(items, llm_cuda_item_t, llm_cuda_max_items(d));
     d->step_size = off;
     st->max_pages = llm_max(d->opts.n_kinds, 1u) * d->opts.max_pages;
     LLM_STEP_ARRAY(pages, uint32_t,
@@ -83,7 +94,9 @@ llm_cuda_split(llm_cuda_t *d, uint32_t *base, uint32_t kv_len, uint32_t rows,
     n = (kv_len + LLM_CUDA_KV_SPLIT - 1) / LLM_CUDA_KV_SPLIT;
     *base = LLM_CUDA_NO_SPLIT;
 
-    if (rows > 1 || n < 2 || n > d->partial_cap - taken) {
+    if (rows > 1 || n < 2 || n > d->partial_cap - taken
+        || taken + n > LLM_CUDA_SPLITS)
+    {
         return taken;
     }
 
@@ -93,13 +106,34 @@ llm_cuda_split(llm_cuda_t *d, uint32_t *base, uint32_t kv_len, uint32_t rows,
 }
 
 
+/* the items of a sequence's rows, the longest first; returns their number */
+
+static uint32_t
+llm_cuda_items(llm_cuda_item_t *item, uint32_t seq, uint32_t base,
+    uint32_t kv_len, uint32_t rows)
+{
+    uint32_t  i, n;
+
+    n = base == LLM_CUDA_NO_SPLIT
+        ? (rows + LLM_CUDA_ITEM_TOKENS - 1) / LLM_CUDA_ITEM_TOKENS
+        : (kv_len + LLM_CUDA_KV_SPLIT - 1) / LLM_CUDA_KV_SPLIT;
+
+    for (i = 0; i < n; i++) {
+        item[i].seq = seq;
+        item[i].part = n - 1 - i;
+    }
+
+    return n;
+}
+
+
 /* fills the host's copy of the arrays; rows of pages have the device's
    stride */
 
 static void
 llm_cuda_step_fill(llm_cuda_t *d, const llm_batch_t *b)
 {
-    uint32_t          i, s, used, longest, taken;
+    uint32_t          i, s, used, longest, taken, items, rows;
     uint32_t         *counts, *follows, *row_seq, *pages, *split_base;
     llm_cuda_step_t   h;
 
@@ -114,7 +148,6 @@ llm_cuda_step_fill(llm_cuda_t *d, const llm_batch_t *b)
     counts[LLM_N_TOKENS] = b->n_tokens;
     counts[LLM_N_SEQS] = b->n_seqs;
     counts[LLM_N_OUT] = b->n_out;
-    counts[3] = 0;
 
     memcpy(h.tokens, b->tokens, b->n_tokens * sizeof(int32_t));
     memcpy((void *) h.pos, b->pos, b->n_tokens * sizeof(uint32_t));
@@ -140,6 +173,7 @@ llm_cuda_step_fill(llm_cuda_t *d, const llm_batch_t *b)
 
     longest = 0;
     taken = 0;
+    items = 0;
     d->max_seq_rows = 0;
 
     for (s = 0; s < b->n_seqs; s++) {
@@ -156,11 +190,14 @@ llm_cuda_step_fill(llm_cuda_t *d, const llm_batch_t *b)
         }
 
         longest = llm_max(longest, b->kv_len[s]);
-        taken = llm_cuda_split(d, split_base + s, b->kv_len[s],
-                               b->seq_rows[s + 1] - b->seq_rows[s], taken);
-        d->max_seq_rows = llm_max(d->max_seq_rows,
-                                  b->seq_rows[s + 1] - b->seq_rows[s]);
+        rows = b->seq_rows[s + 1] - b->seq_rows[s];
+        taken = llm_cuda_split(d, split_base + s, b->kv_len[s], rows, taken);
+        items += llm_cuda_items((llm_cuda_item_t *) h.items + items, s,
+                                split_base[s], b->kv_len[s], rows);
+        d->max_seq_rows = llm_max(d->max_seq_rows, rows);
     }
+
+    counts[LLM_N_ITEMS] = items;
 
     d->n_tokens = b->n_tokens;
     d->n_seqs = b->n_seqs;
@@ -171,6 +208,7 @@ llm_cuda_step_fill(llm_cuda_t *d, const llm_batch_t *b)
     d->replayed = 0;
     d->splits = llm_cuda_bucket((longest + LLM_CUDA_KV_SPLIT - 1)
                                 / LLM_CUDA_KV_SPLIT);
+    d->items = llm_cuda_bucket(items);
 }
 
 
@@ -182,7 +220,8 @@ llm_cuda_find_graph(llm_cuda_t *d)
     for (i = 0; i < d->n_graphs; i++) {
         if (d->graphs[i].rows == d->rows
             && d->graphs[i].seq_rows == d->max_seq_rows
-            && d->graphs[i].splits == d->splits)
+            && d->graphs[i].splits == d->splits
+            && d->graphs[i].items == d->items)
         {
             return &d->graphs[i];
         }
@@ -210,6 +249,7 @@ llm_cuda_graph_of(llm_cuda_t *d, int *again)
         g->rows = d->rows;
         g->seq_rows = d->max_seq_rows;
         g->splits = d->splits;
+        g->items = d->items;
     }
 
     return g;
@@ -316,6 +356,10 @@ llm_cuda_begin(llm_dev_t *dev, const llm_batch_t *b, llm_err_t *err)
                      : b->n_tokens;
     d->seqs = decode ? llm_min(d->rows, d->opts.max_seqs) : b->n_seqs;
     d->out_rows = decode ? llm_min(d->rows, d->opts.max_out) : b->n_out;
+
+    /* sequences of a bucket have one graph, whatever their number */
+
+    d->items = decode ? llm_max(d->items, d->seqs) : d->items;
 
     size = d->step_size + (size_t) b->n_seqs * d->step.max_pages
                           * sizeof(uint32_t);

@@ -45,6 +45,29 @@ llm_k_glu(llm_act_fn_t fn, const float *gate, const float *up, size_t n,
 }
 
 
+/* four values a thread: n of them */
+
+__global__ void
+llm_k_glu_4(llm_act_fn_t fn, const float *gate, const float *up, size_t n,
+    void *y, int is16, int bf16)
+{
+    float4  g, u;
+    size_t  i;
+
+    i = llm_value();
+
+    if (i < n) {
+        g = ((const float4 *) gate)[i];
+        u = up ? ((const float4 *) up)[i] : make_float4(1, 1, 1, 1);
+        g.x = llm_glu_one(fn, g.x, u.x);
+        g.y = llm_glu_one(fn, g.y, u.y);
+        g.z = llm_glu_one(fn, g.z, u.z);
+        g.w = llm_glu_one(fn, g.w, u.w);
+        llm_store_4(y, i * 4, g, is16, bf16);
+    }
+}
+
+
 /* up NULL: act() */
 
 static void
@@ -54,6 +77,14 @@ llm_cuda_activate(llm_cuda_t *d, llm_rows_t rows, const llm_act_fn_t *fn,
     size_t  n;
 
     n = (size_t) llm_cuda_rows(d, rows) * y->cols;
+
+    if (n % 4 == 0) {
+        llm_launch(llm_k_glu_4, llm_value_blocks(n / 4), LLM_VALUE_THREADS, 0,
+                   d->stream, *fn, (const float *) gate->data,
+                   (const float *) (up ? up->data : NULL), n / 4, y->data,
+                   y->is16, d->bf16);
+        return;
+    }
 
     llm_launch(llm_k_glu, llm_value_blocks(n), LLM_VALUE_THREADS, 0,
                d->stream, *fn, (const float *) gate->data,

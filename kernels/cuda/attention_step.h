@@ -1,0 +1,482 @@
+/*
+ * One tile of the cache for 16 rows of queries: scores, mask, online softmax,
+ * values; by a warp for itself, or by a block's warps together.  Both ways have
+ * the same arithmetic in the same order for a row (attention_kernel.h).
+ */
+
+#ifndef LLM_CUDA_ATTENTION_STEP_H
+#define LLM_CUDA_ATTENTION_STEP_H
+
+#include "kernels/cuda/attention.h"
+
+
+/* the state of 16 rows and N times 8 columns of the values in a warp: lane
+   holds rows lane / 4 and + 8 */
+template<int N> struct llm_att_state_t {
+    float  max[2];
+    float  sum[2];
+    float  acc[N][4];
+};
+
+
+template<int N> static __device__ __forceinline__ void
+llm_att_clear(llm_att_state_t<N> &s)
+{
+    int  i, j;
+
+#pragma unroll
+    for (j = 0; j < 2; j++) {
+        s.max[j] = -INFINITY;
+        s.sum[j] = 0;
+    }
+
+#pragma unroll
+    for (i = 0; i < N; i++) {
+#pragma unroll
+        for (j = 0; j < 4; j++) {
+            s.acc[i][j] = 0;
+        }
+    }
+}
+
+
+/* loads the A fragments of a warp's 16 query rows from memory; a head has an
+   even number of elements */
+
+template<int DH> static __device__ __forceinline__ void
+llm_att_queries(const llm_att_args_t &a, uint32_t row0, uint32_t kv_head,
+    uint32_t first, uint32_t n_rows, uint32_t q[DH / 16][4])
+{
+    int           i, k;
+    uint32_t      index, dim;
+    float2        v;
+    const float  *src[2];
+
+    dim = threadIdx.x % 4 * 2;
+
+#pragma unroll
+    for (i = 0; i < 2; i++) {
+        index = first + threadIdx.x % 32 / 4 + 8 * (uint32_t) i;
+        src[i] = a.q + ((size_t) (row0 + index / a.group) * a.n_heads
+                        + kv_head * a.group + index % a.group) * a.dk + dim;
+        src[i] = index < n_rows ? src[i] : NULL;
+    }
+
+#pragma unroll
+    for (k = 0; k < DH / 16; k++) {
+#pragma unroll
+        for (i = 0; i < 4; i++) {
+            v = { 0, 0 };
+
+            if (src[i % 2] && dim + k * 16 + i / 2 * 8 < a.dk) {
+                v = *(const float2 *) (src[i % 2] + k * 16 + i / 2 * 8);
+            }
+
+            q[k][i] = llm_att_pack(v.x, v.y);
+        }
+    }
+}
+
+
+/* scores of the 16 rows against 8 positions: n-tile nt of the K tile */
+
+template<int DH> static __device__ __forceinline__ void
+llm_att_scores(const uint16_t *ks, int nt, const uint32_t q[DH / 16][4],
+    float s[4])
+{
+    int       k;
+    uint32_t  b[4];
+
+    enum { STRIDE = llm_att_tile<DH, 1>::STRIDE };
+
+    s[0] = s[1] = s[2] = s[3] = 0;
+
+#pragma unroll
+    for (k = 0; k < DH / 16; k += 2) {
+        llm_ldmatrix_x4<0>(b, ks + (nt * 8 + threadIdx.x % 8) * STRIDE
+                              + k * 16 + threadIdx.x % 32 / 8 * 8);
+
+        llm_mma_f16(s, q[k], b);
+        llm_mma_f16(s, q[k + 1], b + 2);
+    }
+}
+
+
+/* acc += P V for 16 positions, k-step kt of the V tile, and the columns from
+   n-tile n0 on */
+
+template<int DH, int N> static __device__ __forceinline__ void
+llm_att_values(const uint16_t *vs, int kt, int n0, const uint32_t p[4],
+    llm_att_state_t<N> &st)
+{
+    int       n;
+    uint32_t  b[4];
+
+    enum { STRIDE = llm_att_tile<DH, 1>::STRIDE };
+
+#pragma unroll
+    for (n = 0; n < N; n += 2) {
+        llm_ldmatrix_x4<1>(b, vs + (kt * 16 + threadIdx.x % 16) * STRIDE
+                              + (n0 + n) * 8 + threadIdx.x % 32 / 16 * 8);
+
+        llm_mma_f16(st.acc[n], p, b);
+        llm_mma_f16(st.acc[n + 1], p, b + 2);
+    }
+}
+
+
+/* a capped score; a call, for it is long and there are many */
+
+static __device__ LLM_CALLED float
+llm_att_cap(float cap, float s)
+{
+    return cap * tanhf(s);
+}
+
+
+/* a row's score against position `at`, times log2(e) */
+
+template<int SLOPES> static __device__ __forceinline__ float
+llm_att_score(const llm_att_args_t &a, const llm_att_fall_t &fall, int at,
+    float s)
+{
+    s *= a.scale;
+    s = a.cap > 0 ? llm_att_cap(a.cap, s) : s;
+
+    return SLOPES ? __fmaf_rn(-fall.slope, (float) abs(at - fall.pos), s) : s;
+}
+
+
+/* what a lane needs to know of its two rows: to[i] is the last position that
+   row i sees, -1 if there is no such row, and from[i] the first */
+typedef struct {
+    int               to[2];
+    int               from[2];
+} llm_att_rows_t;
+
+
+/*
+ * Makes of a lane's scores of N times 8 positions from `at` on what the softmax
+ * takes, masks what the rows do not see, and returns the rows' maxima in m.
+ * `whole`: the warp's rows see all of the tile.
+ */
+
+template<int N, int SLOPES> static __device__ __forceinline__ void
+llm_att_mask(const llm_att_args_t &a, const llm_att_fall_t *falls, int at,
+    int whole, const llm_att_rows_t &r, float s[N][4], float m[2])
+{
+    int             i, n;
+    llm_att_fall_t  fall[2];
+
+    at += (int) (threadIdx.x % 4) * 2;
+
+    if (SLOPES || a.cap > 0) {
+        fall[0] = fall[1] = { 0, 0 };
+
+        if (SLOPES) {
+            fall[0] = falls[threadIdx.x % 32 / 4];
+            fall[1] = falls[threadIdx.x % 32 / 4 + 8];
+        }
+
+#pragma unroll
+        for (n = 0; n < N; n++) {
+#pragma unroll
+            for (i = 0; i < 4; i++) {
+                s[n][i] = llm_att_score<SLOPES>(a, fall[i / 2],
+                                                at + n * 8 + i % 2, s[n][i]);
+            }
+        }
+    }
+
+    if (!whole) {
+#pragma unroll
+        for (n = 0; n < N; n++) {
+#pragma unroll
+            for (i = 0; i < 4; i++) {
+                if (at + n * 8 + i % 2 > r.to[i / 2]
+                    || at + n * 8 + i % 2 < r.from[i / 2])
+                {
+                    s[n][i] = -INFINITY;
+                }
+            }
+        }
+    }
+
+    m[0] = m[1] = -INFINITY;
+
+#pragma unroll
+    for (n = 0; n < N; n++) {
+#pragma unroll
+        for (i = 0; i < 4; i++) {
+            m[i / 2] = fmaxf(m[i / 2], s[n][i]);
+        }
+    }
+
+#pragma unroll
+    for (i = 0; i < 2; i++) {
+        m[i] = fmaxf(m[i], __shfl_xor_sync(LLM_FULL_WARP, m[i], 1));
+        m[i] = fmaxf(m[i], __shfl_xor_sync(LLM_FULL_WARP, m[i], 2));
+    }
+}
+
+
+/* the factor of the scores that llm_att_mask() has left: times log2(e) */
+
+template<int SLOPES> static __device__ __forceinline__ float
+llm_att_scale(const llm_att_args_t &a)
+{
+    return SLOPES || a.cap > 0 ? 1.0f : a.scale;
+}
+
+
+/* a row's new maximum, to which m is the tile's: what its weights are relative
+   to; *old is the factor of what it has so far */
+
+static __device__ __forceinline__ float
+llm_att_base(float m, float scale, float *max, float *old)
+{
+    float  base, now;
+
+    now = fmaxf(*max, m * scale);
+    base = now == -INFINITY ? 0.0f : now;
+    *old = llm_exp2(*max - base);
+    *max = now;
+
+    return base;
+}
+
+
+/* the weights of a lane's scores of 8 positions, two of a row together, which
+   are added to the lane's sums */
+
+static __device__ __forceinline__ void
+llm_att_weigh(const float s[4], float scale, const float base[2],
+    uint32_t p[2], float sum[2])
+{
+    int    i;
+    float  w[2];
+
+#pragma unroll
+    for (i = 0; i < 2; i++) {
+        w[0] = llm_exp2(__fmaf_rn(s[2 * i], scale, -base[i]));
+        w[1] = llm_exp2(__fmaf_rn(s[2 * i + 1], scale, -base[i]));
+        sum[i] += w[0] + w[1];
+        p[i] = llm_att_pack_weights(w[0], w[1]);
+    }
+}
+
+
+/* the rows' sums of four lanes */
+
+static __device__ __forceinline__ void
+llm_att_row_sums(float sum[2])
+{
+    int  i;
+
+#pragma unroll
+    for (i = 0; i < 2; i++) {
+        sum[i] += __shfl_xor_sync(LLM_FULL_WARP, sum[i], 1);
+        sum[i] += __shfl_xor_sync(LLM_FULL_WARP, sum[i], 2);
+    }
+}
+
+
+/* what the rows have so far, relative to a new maximum; a factor of 1 changes
+   no bit */
+
+template<int N> static __device__ __forceinline__ void
+llm_att_rescale(llm_att_state_t<N> &st, const float old[2])
+{
+    int  n, j;
+
+    if (__all_sync(LLM_FULL_WARP, old[0] == 1.0f && old[1] == 1.0f)) {
+        return;
+    }
+
+#pragma unroll
+    for (j = 0; j < 2; j++) {
+        st.sum[j] *= old[j];
+    }
+
+#pragma unroll
+    for (n = 0; n < N; n++) {
+#pragma unroll
+        for (j = 0; j < 4; j++) {
+            st.acc[n][j] *= old[j / 2];
+        }
+    }
+}
+
+
+static __device__ __forceinline__ int
+llm_att_whole(const llm_att_rows_t &r, uint32_t first, int positions)
+{
+    return __all_sync(LLM_FULL_WARP,
+                      llm_min(r.to[0], r.to[1]) >= (int) first + positions - 1
+                      && llm_max(r.from[0], r.from[1]) <= (int) first);
+}
+
+
+/* a quarter of a tile's weights is added to the rows' sums */
+
+template<int N> static __device__ __forceinline__ void
+llm_att_end_quarter(llm_att_state_t<N> &st, float sum[2])
+{
+    int  i;
+
+    llm_att_row_sums(sum);
+
+#pragma unroll
+    for (i = 0; i < 2; i++) {
+        st.sum[i] += sum[i];
+        sum[i] = 0;
+    }
+}
+
+
+/* one tile of the cache for a warp's 16 rows: scores, mask, online softmax,
+   values; falls are those of the warp's rows */
+
+template<int DK, int DV, int SLOPES> static __device__ __forceinline__ void
+llm_att_step(const llm_att_args_t &a, const uint16_t *ks, const uint16_t *vs,
+    uint32_t first, const llm_att_fall_t *falls, const llm_att_rows_t &r,
+    const uint32_t q[DK / 16][4], llm_att_state_t<DV / 8> &st)
+{
+    int       i, n, whole;
+    float     m[2], old[2], base[2], sum[2], scale;
+    uint32_t  p[4];
+
+    /* n-tiles of a quarter: 1 or 2; of a tile of 16 positions one half has both */
+    enum { TILE = llm_att_positions<DK>::N,
+           QUARTER = TILE / 8 / LLM_ATT_WARPS };
+
+    float     s[TILE / 8][4];
+
+    whole = llm_att_whole(r, first, TILE);
+    scale = llm_att_scale<SLOPES>(a);
+
+#pragma unroll
+    for (n = 0; n < TILE / 8; n++) {
+        llm_att_scores<DK>(ks, n, q, s[n]);
+    }
+
+    llm_att_mask<TILE / 8, SLOPES>(a, falls, (int) first, whole, r, s, m);
+
+#pragma unroll
+    for (i = 0; i < 2; i++) {
+        base[i] = llm_att_base(m[i], scale, &st.max[i], &old[i]);
+    }
+
+    llm_att_rescale<DV / 8>(st, old);
+
+    sum[0] = sum[1] = 0;
+
+#pragma unroll
+    for (n = 0; n < TILE / 16; n++) {
+        llm_att_weigh(s[2 * n], scale, base, p, sum);
+
+        if (QUARTER == 1) {
+            llm_att_end_quarter(st, sum);
+        }
+
+        llm_att_weigh(s[2 * n + 1], scale, base, p + 2, sum);
+        llm_att_end_quarter(st, sum);
+        llm_att_values<DV, DV / 8>(vs, n, 0, p, st);
+    }
+}
+
+
+/* the same with the block's warps sharing 16 rows: a warp computes the scores
+   of a quarter of the positions and the values of a quarter of the columns */
+
+template<int DK, int DV, int SLOPES> static __device__ __forceinline__ void
+llm_att_few_step(const llm_att_args_t &a, const uint16_t *ks,
+    const uint16_t *vs, uint32_t first, const llm_att_fall_t *falls,
+    const llm_att_rows_t &r, const uint32_t q[DK / 16][4], uint8_t *shared,
+    llm_att_state_t<DV / 32> &st)
+{
+    int        i, n, whole;
+    float      m[2], old[2], base[2], sum[2], scale, *maxima, *sums;
+    uint32_t   p[4], lane, warp;
+    uint16_t  *weights;
+
+    enum { TILE = llm_att_positions<DK>::N, N = TILE / 8 / LLM_ATT_WARPS,
+           STRIDE = TILE + 8 };
+
+    float      s[N][4];
+
+    lane = threadIdx.x % 32;
+    warp = threadIdx.x / 32;
+    weights = (uint16_t *) shared;
+    maxima = (float *) (shared + LLM_ATT_ROWS * STRIDE * 2);
+    sums = maxima + LLM_ATT_WARPS * LLM_ATT_ROWS;
+    whole = llm_att_whole(r, first, TILE);
+    scale = llm_att_scale<SLOPES>(a);
+
+#pragma unroll
+    for (n = 0; n < N; n++) {
+        llm_att_scores<DK>(ks, (int) warp * N + n, q, s[n]);
+    }
+
+    llm_att_mask<N, SLOPES>(a, falls, (int) (first + warp * N * 8), whole, r,
+                            s, m);
+
+#pragma unroll
+    for (i = 0; i < 2; i++) {
+        if (lane % 4 == 0) {
+            maxima[warp * LLM_ATT_ROWS + lane / 4 + 8 * i] = m[i];
+        }
+    }
+
+    __syncthreads();
+
+#pragma unroll
+    for (i = 0; i < 2; i++) {
+#pragma unroll
+        for (n = 0; n < LLM_ATT_WARPS; n++) {
+            m[i] = fmaxf(m[i], maxima[n * LLM_ATT_ROWS + lane / 4 + 8 * i]);
+        }
+
+        base[i] = llm_att_base(m[i], scale, &st.max[i], &old[i]);
+    }
+
+    sum[0] = sum[1] = 0;
+
+#pragma unroll
+    for (n = 0; n < N; n++) {
+        llm_att_weigh(s[n], scale, base, p, sum);
+
+#pragma unroll
+        for (i = 0; i < 2; i++) {
+            *(uint32_t *) (weights + (lane / 4 + 8 * i) * STRIDE
+                           + (warp * N + n) * 8 + lane % 4 * 2) = p[i];
+        }
+    }
+
+    llm_att_row_sums(sum);
+
+    if (lane % 4 == 0) {
+        sums[warp * LLM_ATT_ROWS + lane / 4] = sum[0];
+        sums[warp * LLM_ATT_ROWS + lane / 4 + 8] = sum[1];
+    }
+
+    llm_att_rescale<DV / 32>(st, old);
+    __syncthreads();
+
+#pragma unroll
+    for (n = 0; n < LLM_ATT_WARPS; n++) {
+#pragma unroll
+        for (i = 0; i < 2; i++) {
+            st.sum[i] += sums[n * LLM_ATT_ROWS + lane / 4 + 8 * i];
+        }
+    }
+
+#pragma unroll
+    for (n = 0; n < TILE / 16; n++) {
+        llm_ldmatrix_x4<0>(p, weights + lane % 16 * STRIDE + n * 16
+                              + lane / 16 * 8);
+        llm_att_values<DV, DV / 32>(vs, n, (int) warp * (DV / 32), p, st);
+    }
+}
+
+#endif /* LLM_CUDA_ATTENTION_STEP_H */
