@@ -299,9 +299,10 @@ struct llm_mma_lane {
 };
 
 
-/* D of all lanes; the products of a row are added in the order of K */
+/* D of all lanes; the products of a row are added in the order of K, or as
+   tensor cores add them (mma.cpp) */
 
-template<float (*cvt)(uint16_t)> static void
+template<float (*cvt)(uint16_t), int bf16> static void
 llm_mma_16_warp(uint8_t (*slots)[EMU_MEET_BYTES])
 {
     int            i, k, row, col;
@@ -334,7 +335,11 @@ llm_mma_16_warp(uint8_t (*slots)[EMU_MEET_BYTES])
         }
     }
 
-    for (row = 0; row < 16; row++) {
+    if (emu::mma_rule()) {
+        emu::mma_16(bits, bf16, d);
+    }
+
+    for (row = 0; row < (emu::mma_rule() ? 0 : 16); row++) {
         for (k = 0; k < 16; k++) {
             for (col = 0; col < 8; col++) {
                 d[row][col] += a[row][k] * b[k][col];
@@ -352,7 +357,7 @@ llm_mma_16_warp(uint8_t (*slots)[EMU_MEET_BYTES])
 }
 
 
-template<float (*cvt)(uint16_t)> static inline void
+template<float (*cvt)(uint16_t), int bf16> static inline void
 llm_mma_16_host(float d[4], const uint32_t a[4], const uint32_t b[2])
 {
     llm_mma_lane  mine;
@@ -361,7 +366,7 @@ llm_mma_16_host(float d[4], const uint32_t a[4], const uint32_t b[2])
     memcpy(mine.b, b, sizeof(mine.b));
     memcpy(mine.d, d, sizeof(mine.d));
 
-    emu::meet(LLM_FULL_WARP, &mine, sizeof(mine), llm_mma_16_warp<cvt>);
+    emu::meet(LLM_FULL_WARP, &mine, sizeof(mine), llm_mma_16_warp<cvt, bf16>);
 
     memcpy(&mine, emu::at(emu::cur->lane), sizeof(mine));
     memcpy(d, mine.d, sizeof(mine.d));
@@ -374,7 +379,7 @@ static __device__ __forceinline__ void
 llm_mma_f16(float d[4], const uint32_t a[4], const uint32_t b[2])
 {
 #ifdef LLM_EMU
-    llm_mma_16_host<llm_h2f>(d, a, b);
+    llm_mma_16_host<llm_h2f, 0>(d, a, b);
 #else
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
                  "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
@@ -390,7 +395,7 @@ static __device__ __forceinline__ void
 llm_mma_bf16(float d[4], const uint32_t a[4], const uint32_t b[2])
 {
 #ifdef LLM_EMU
-    llm_mma_16_host<llm_b2f>(d, a, b);
+    llm_mma_16_host<llm_b2f, 1>(d, a, b);
 #else
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
                  "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "

@@ -6,7 +6,7 @@
  * One instruction at a time: mma.sync (m16n8k16 of f16 and bf16, m16n8k32 of
  * e4m3) and, on 9.0, wgmma (m64n8k16, m64n8k32) of the same random operands
  * and sums, and in how many results they differ.  The operands are a hash of
- * their place (bits_value()), so the results alone, which go to RESULTS.bin,
+ * their place (bits.h), so the results alone, which go to RESULTS.bin,
  * are enough to find the rule on a machine without a GPU.
  *
  * Whole products: a chain of mma.sync over K in its order, which is what our
@@ -22,6 +22,8 @@
 #ifndef BITS_NO_BLAS
 #include <cublasLt.h>
 #endif
+#include "bits.h"
+
 #include <cuda_runtime.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -32,11 +34,11 @@
 #define CANDIDATES  16
 #define ROOM        ((size_t) 64 << 20)
 
-enum { BF16, F16, E4M3, TYPES };
+enum { BF16 = BITS_BF16, F16 = BITS_F16, E4M3 = BITS_E4M3 };
 
-static const char *const  names[TYPES] = { "bf16", "f16", "e4m3" };
+static const char *const  names[BITS_TYPES] = { "bf16", "f16", "e4m3" };
 
-/* exponents of operands and sums are uniform in [-spread, 0] */
+/* how far exponents are apart */
 static const int  spreads[] = { 0, 4, 12 };
 
 
@@ -55,65 +57,6 @@ check(cudaError_t e, const char *what)
     if (e != cudaSuccess) {
         die(what);
     }
-}
-
-
-/* ---- operands ---- */
-
-__host__ __device__ static uint32_t
-bits_hash(uint32_t i, uint32_t seed)
-{
-    uint32_t  h;
-
-    h = (i ^ seed * 0x9e3779b9u) * 0x85ebca6bu;
-    h = (h ^ h >> 15) * 0xc2b2ae35u;
-    h = (h ^ h >> 13) * 0x27d4eb2fu;
-
-    return h ^ h >> 16;
-}
-
-
-/*
- * Element i: any sign and mantissa, an exponent of 1.0's less 0 .. spread.
- * An e4m3 has exponents from -6 on.
- */
-
-__host__ __device__ static uint16_t
-bits_value(int type, uint32_t i, uint32_t seed, int spread)
-{
-    uint32_t  h = bits_hash(i, seed), e = (h >> 16) % (spread + 1);
-
-    switch (type) {
-
-    case BF16:
-        return (uint16_t) ((h & 0x8000) | (127 - e) << 7 | (h & 0x7f));
-
-    case F16:
-        return (uint16_t) ((h & 0x8000) | (15 - e) << 10 | (h & 0x3ff));
-
-    default:
-        return (uint16_t) ((h >> 8 & 0x80) | (7 - e % 7) << 3 | (h & 7));
-    }
-}
-
-
-__host__ __device__ static float
-bits_sum(uint32_t i, uint32_t seed, int spread)
-{
-    uint32_t  h, bits;
-
-    h = bits_hash(i, seed);
-    bits = (h & 0x80000000) | (128 - (h >> 23 & 0xff) % (2 * spread + 1)) << 23
-           | (h & 0x7fffff);
-#ifdef __CUDA_ARCH__
-    return __uint_as_float(bits);
-#else
-    float     f;
-
-    memcpy(&f, &bits, sizeof(f));
-
-    return f;
-#endif
 }
 
 
@@ -310,9 +253,9 @@ instruction(FILE *out)
         check(cudaMemset(y[0], 0xff, n * sizeof(float)), "memory");
         check(cudaMemset(y[1], 0xff, n * sizeof(float)), "memory");
 
-        bits_by_mma<TYPE><<<TILES, 128>>>(y[0], 100 * TYPE + 10 * s,
+        bits_by_mma<TYPE><<<TILES, 128>>>(y[0], bits_seed(TYPE, s),
                                           spreads[s]);
-        bits_by_wgmma<TYPE><<<TILES, 128>>>(y[1], 100 * TYPE + 10 * s,
+        bits_by_wgmma<TYPE><<<TILES, 128>>>(y[1], bits_seed(TYPE, s),
                                             spreads[s]);
         check(cudaDeviceSynchronize(), "an instruction");
 

@@ -1,6 +1,7 @@
 /*
  * The products of kernels/cuda/blas.h for the emulator: a plain loop, sums
- * in float32 in the order of K, enqueued on the stream like a kernel.
+ * in float32 in the order of K, or tensor cores' (LLM_EMU_MMA), enqueued on
+ * the stream like a kernel.
  * LLM_EMU_BLAS=0: it refuses, as cublasLt may.
  */
 
@@ -42,11 +43,69 @@ llm_blas_free(llm_blas_t *b, int alive)
 }
 
 
+/* element k of row i of a matrix of `rows` rows, 0 behind them */
+
+static uint16_t
+llm_blas_at(const void *m, size_t ld, size_t rows, size_t i, size_t k,
+    size_t n)
+{
+    return i < rows && k < n ? ((const uint16_t *) m)[i * ld + k]
+                             : (uint16_t) 0;
+}
+
+
+/* 16 columns of the result from o on, for 8 rows from r on, as tensor cores add:
+   one chain over K */
+
+static void
+llm_blas_tile(const llm_blas_args_t &a, int bf16, size_t o, size_t r)
+{
+    float      d[16][8], *y;
+    size_t     i, j, k;
+    uint16_t   rows[16][24];
+
+    memset(d, 0, sizeof(d));
+
+    for (k = 0; k < a.n_in; k += 16) {
+        for (i = 0; i < 16; i++) {
+            for (j = 0; j < 16; j++) {
+                rows[i][j] = llm_blas_at(a.w, a.ldw, a.n_out, o + i, k + j,
+                                         a.n_in);
+            }
+
+            for (j = 0; j < 8; j++) {
+                rows[i][16 + j] = llm_blas_at(a.x, a.ldx, a.rows, r + j,
+                                              k + i, a.n_in);
+            }
+        }
+
+        emu::mma_16(rows, bf16, d);
+    }
+
+    for (i = 0; i < 16 && o + i < a.n_out; i++) {
+        for (j = 0; j < 8 && r + j < a.rows; j++) {
+            y = a.y + (r + j) * a.ldy + o + i;
+            *y = a.add ? *y + d[i][j] : d[i][j];
+        }
+    }
+}
+
+
 static void
 llm_blas_run(const llm_blas_args_t &a, int bf16)
 {
     float      sum, *row, *y;
     size_t     o, r, k;
+
+    if (emu::mma_rule()) {
+        for (o = 0; o < a.n_out; o += 16) {
+            for (r = 0; r < a.rows; r += 8) {
+                llm_blas_tile(a, bf16, o, r);
+            }
+        }
+
+        return;
+    }
 
     row = (float *) malloc(a.n_in * sizeof(float));
 

@@ -30,6 +30,10 @@
  * LLM_EMU_FAIL_GRAPH=n, counted likewise, lets the n-th instantiation or
  * launch of a graph fail, as it does when memory ends, and nothing else.
  *
+ * LLM_EMU_MMA=1: tensor cores add as those of the capability do (mma.cpp),
+ * which takes several times as long; else an instruction's products are added
+ * one by one.
+ *
  * Not emulated: speed, the memory model's weak ordering, warps in lockstep.
  * The fibers' stacks and all queues belong to emu.cpp.
  */
@@ -118,6 +122,11 @@ void sync_block();
 void meet(unsigned mask, const void *mine, size_t size,
     void (*last)(uint8_t (*slots)[EMU_MEET_BYTES]) = nullptr);
 const void *at(unsigned lane);
+
+/* mma.cpp: are products added as tensor cores do, and the products of a row of
+   A and one of B^T: rows[i] is A[i][0 .. 15], then B[i][0 .. 7] */
+bool mma_rule();
+void mma_16(const uint16_t rows[16][24], int bf16, float d[16][8]);
 
 /* a copy that happens at the wait; see cp_async in device.h */
 void copy_async(void *dst, const void *src, size_t size);
