@@ -213,6 +213,7 @@ typedef struct {
     uint16_t         *piece;            /* of an unpacked weight */
     uint8_t          *stage;            /* pinned, two halves for uploads */
     cudaEvent_t       staged[2];        /* each half is free again */
+    int               latent;           /* there are latent layers */
     float            *partial;          /* results of split attention */
     size_t            partial_size;     /* bytes */
     uint32_t          partial_cap;      /* splits of one sequence's row */

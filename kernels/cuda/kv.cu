@@ -167,11 +167,16 @@ llm_kv_t *
 llm_cuda_kv_create(llm_dev_t *dev, const llm_kv_opts_t *o, llm_err_t *err)
 {
     size_t       size, rooms;
+    uint32_t     i;
     llm_kv_t    *kv;
     llm_cuda_t  *d = (llm_cuda_t *) dev;
 
     if (llm_cuda_kv_fits(o, err) != LLM_OK) {
         return NULL;
+    }
+
+    for (i = 0; i < o->n_layers; i++) {
+        d->latent |= llm_cuda_kv_shape(o, i).latent;
     }
 
     rooms = o->n_layers * sizeof(llm_kv_room_t);

@@ -319,6 +319,25 @@ llm_cuda_enter(llm_cuda_t *d, llm_err_t *err)
 
 
 /*
+ * Buckets of a decode step that keep its graphs few, for they are never freed:
+ * items are as many as the bucket's sequences, or twice as many, and so on;
+ * how many splits there are matters to latent attention, to others only
+ * whether there are several.
+ */
+
+static void
+llm_cuda_few_graphs(llm_cuda_t *d)
+{
+    uint32_t  n;
+
+    for (n = d->seqs; n < d->items; n *= 2) { /* void */ }
+
+    d->items = n;
+    d->splits = d->latent ? d->splits : llm_min(d->splits, 2u);
+}
+
+
+/*
  * A step with one row, or a few, for each sequence, all of which need logits
  * and nothing else, is a decode step: padded to its bucket it is captured, or
  * replayed.
@@ -357,9 +376,9 @@ llm_cuda_begin(llm_dev_t *dev, const llm_batch_t *b, llm_err_t *err)
     d->seqs = decode ? llm_min(d->rows, d->opts.max_seqs) : b->n_seqs;
     d->out_rows = decode ? llm_min(d->rows, d->opts.max_out) : b->n_out;
 
-    /* sequences of a bucket have one graph, whatever their number */
-
-    d->items = decode ? llm_max(d->items, d->seqs) : d->items;
+    if (decode) {
+        llm_cuda_few_graphs(d);
+    }
 
     size = d->step_size + (size_t) b->n_seqs * d->step.max_pages
                           * sizeof(uint32_t);
