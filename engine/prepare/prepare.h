@@ -169,6 +169,6 @@ uint32_t llm_rank_write(const llm_rank_text_t *t, llm_str_t query,
 /* must its prompts be computed in one step each? */
 int llm_prep_whole(const llm_prep_env_t *env);
 /* which states of a prompt of n tokens become its vector */
-void llm_prep_pool(const llm_prep_env_t *env, llm_pool_t *pool, uint32_t n);
+void llm_prep_pool(const llm_prep_env_t *env, llm_pooled_t *pool, uint32_t n);
 
 #endif /* LLM_PREPARE_H */

@@ -147,7 +147,7 @@ llm_prep_task(const llm_prep_env_t *env, const llm_request_t *msg,
 
 
 void
-llm_prep_pool(const llm_prep_env_t *env, llm_pool_t *pool, uint32_t n)
+llm_prep_pool(const llm_prep_env_t *env, llm_pooled_t *pool, uint32_t n)
 {
     llm_pooling_t  pooling;
 

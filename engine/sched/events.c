@@ -153,7 +153,7 @@ llm_send_events_of(llm_sched_t *s, llm_req_t *r, int *over)
         ended = q->state == LLM_SEQ_ENDED;
 
         if (llm_emit_write(&q->emit, &r->out.to, q->index, ended) != LLM_OK
-            || llm_pool_write(q, &r->out.to) != LLM_OK)
+            || llm_pooled_write(q, &r->out.to) != LLM_OK)
         {
             return LLM_FULL;
         }

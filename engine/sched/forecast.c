@@ -8,7 +8,7 @@
  * are the times of a step and of a prompt's row, and the length of answers.
  * What nobody can know (how long these answers will be, who comes later and
  * goes first) is in one factor, which follows what comes of predictions; see
- * speed.c.
+ * estimate.c.
  */
 
 #include "engine/sched/sched_internal.h"

@@ -47,7 +47,7 @@ typedef struct {
 } llm_prompt_ids_t;
 
 /* of a sequence that is embedded or scored: the final states of its prompt on
-   their way to a vector; see pool.c */
+   their way to a vector; see pooling.c */
 typedef struct {
     uint32_t             next;          /* the position whose state is pooled
                                            next, ... */
@@ -60,7 +60,7 @@ typedef struct {
     float               *vector;        /* [n] owned; the result */
     uint32_t             n;
     uint32_t             sent;          /* values of it */
-} llm_pool_t;
+} llm_pooled_t;
 
 struct llm_seq_s {
     llm_req_t           *req;
@@ -122,7 +122,7 @@ struct llm_seq_s {
                                            begins with; see trigger.c */
     uint32_t             begun_at;      /* behind so many tokens */
     llm_emit_t           emit;
-    llm_pool_t           pool;
+    llm_pooled_t         pool;
 
     uint32_t             n_ended;       /* tokens of the ending of reasoning
                                            that were forced */

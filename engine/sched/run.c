@@ -1,6 +1,6 @@
 /*
  * Launching a step and waiting for it; with a device that overlaps, the next
- * step is launched before the wait.  See sched.h; take.c handles the results.
+ * step is launched before the wait.  See sched.h; results.c takes its results.
  */
 
 #include "engine/sched/sched_internal.h"

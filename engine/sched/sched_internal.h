@@ -1,12 +1,13 @@
 /*
  * What the scheduler's files share, from the ground up: gauges.c (what is
- * shown), speed.c (what things take), hold.c (the pages of a sequence), state.c
- * (its recurrent state), rows.c (arrays of a step), rule.c (masks), trigger.c
- * (calls that are constrained once they begin), seat.c (samplers), running.c
- * (lists), outbox.c (requests with events), prefix.c (prefix cache), echo.c
- * (echoed prompts), end.c, pool.c (prompts that become vectors), preempt.c (who
- * gives way), admit.c (who runs), forecast.c (and when), step.c (composing a
- * step), take.c (its results), run.c (its launch), events.c, sched.c.
+ * shown), estimate.c (what things take), seq_pages.c (the pages of a
+ * sequence), state.c (its recurrent state), rows.c (arrays of a step),
+ * constraint.c (masks), trigger.c (calls that are constrained once they
+ * begin), sampler_pool.c (samplers), running.c (lists), outbox.c (requests
+ * with events), prefix.c (prefix cache), echo.c (echoed prompts), finish.c,
+ * pooling.c (prompts that become vectors), preempt.c (who gives way), admit.c
+ * (who runs), forecast.c (and when), step.c (composing a step), results.c (its
+ * results), run.c (its launch), events.c, sched.c.
  */
 
 #ifndef LLM_SCHED_INTERNAL_H
@@ -153,7 +154,7 @@ llm_sched_leaving(const llm_sched_t *s)
 }
 
 
-/* hold.c */
+/* seq_pages.c */
 int llm_sched_reserve(llm_sched_t *s, llm_seq_t *q, uint32_t n);
 int llm_sched_add_page(llm_sched_t *s, llm_seq_t *q, uint32_t node);
 uint32_t llm_sched_window(const llm_sched_t *s, uint32_t kind);
@@ -183,7 +184,7 @@ llm_step_share(uint32_t n)
 }
 
 
-/* speed.c: what forecasts begin with, and learn from */
+/* estimate.c: what forecasts begin with, and learn from */
 void llm_speed_init(llm_speed_t *v);
 void llm_speed_step(llm_sched_t *s, const llm_step_t *st, uint64_t now);
 /* a sequence has ended that generated text */
@@ -223,16 +224,16 @@ int llm_sched_next_page(llm_sched_t *s, llm_seq_t *q);
 int llm_sched_room(llm_sched_t *s, llm_seq_t *q, uint32_t *n);
 int llm_sched_fork(llm_sched_t *s, llm_seq_t *leader, llm_seq_t *q);
 
-/* end.c */
+/* finish.c */
 void llm_sched_end_seq(llm_sched_t *s, llm_seq_t *q, llm_finish_t reason);
 void llm_sched_clear(llm_sched_t *s, llm_req_t *r);
 
-/* seat.c */
+/* sampler_pool.c */
 int llm_seat_take(llm_sched_t *s, llm_seq_t *q, llm_err_t *err);
 void llm_seat_give(llm_sched_t *s, llm_seq_t *q);
 void llm_seat_free(llm_sched_t *s);
 
-/* rule.c; LLM_ERROR: no memory, or the grammar has become too large */
+/* constraint.c; LLM_ERROR: no memory, or the grammar has become too large */
 int llm_rule_take(llm_sched_t *s, llm_seq_t *q, llm_err_t *err);
 void llm_rule_give(llm_sched_t *s, llm_seq_t *q);
 /* masks by this grammar, of a text that begins with these bytes and then the
@@ -271,11 +272,11 @@ int llm_sched_score(llm_sched_t *s, llm_seq_t *q, uint32_t pos,
     const float *logits, llm_err_t *err);
 void llm_sched_echo(llm_seq_t *q);
 
-/* pool.c */
-int llm_pool_wants(const llm_seq_t *q, uint32_t pos);
-int llm_pool_take(llm_sched_t *s, llm_seq_t *q, const float *state,
+/* pooling.c */
+int llm_pooled_wants(const llm_seq_t *q, uint32_t pos);
+int llm_pooled_take(llm_sched_t *s, llm_seq_t *q, const float *state,
     llm_err_t *err);
-int llm_pool_write(llm_seq_t *q, llm_to_t *to);
+int llm_pooled_write(llm_seq_t *q, llm_to_t *to);
 
 /* rows.c */
 int llm_step_create(const llm_sched_t *s, llm_step_t *st);
@@ -288,7 +289,7 @@ uint32_t llm_step_n_banned(const llm_seq_t *q);
 void llm_step_fail(llm_sched_t *s, llm_req_t *r, const llm_err_t *err);
 void llm_step_no_memory(llm_sched_t *s, llm_req_t *r);
 
-/* take.c */
+/* results.c */
 void llm_step_take(llm_sched_t *s, llm_step_t *st, uint64_t now);
 /* the next token of a sequence: as the device drew it, or, if drawn is NULL,
    drawn from these logits; or its end */

@@ -123,7 +123,7 @@ llm_step_rows(llm_sched_t *s, llm_seq_t *q, uint32_t n)
             llm_step_out(s, q, row, 0);
         }
 
-        if (llm_pool_wants(q, pos)) {
+        if (llm_pooled_wants(q, pos)) {
             llm_step_state(s, q, row);
         }
     }

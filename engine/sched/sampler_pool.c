@@ -1,6 +1,6 @@
 /*
- * Samplers of running sequences, and what rule.c needs.  Their tables have
- * the size of the vocabulary, so only running sequences have one: when a
+ * Samplers of running sequences, and what constraint.c needs.  Their tables
+ * have the size of the vocabulary, so only running sequences have one: when a
  * sequence is admitted, a free sampler is set up with its parameters, its
  * prompt and its tokens.  They are created when first needed, max_seqs at
  * most, and freed with the scheduler.  A sequence that becomes a vector or a

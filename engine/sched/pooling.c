@@ -22,14 +22,14 @@
 /* is the state of this position still to be pooled? */
 
 int
-llm_pool_wants(const llm_seq_t *q, uint32_t pos)
+llm_pooled_wants(const llm_seq_t *q, uint32_t pos)
 {
     return pos >= q->pool.next && pos < q->pool.end;
 }
 
 
 static int
-llm_pool_add(llm_sched_t *s, llm_pool_t *p, const float *state)
+llm_pooled_add(llm_sched_t *s, llm_pooled_t *p, const float *state)
 {
     uint32_t  i, n;
 
@@ -57,7 +57,7 @@ llm_pool_add(llm_sched_t *s, llm_pool_t *p, const float *state)
 /* what the vector is divided by; 1 if it is nothing but zeros */
 
 static double
-llm_pool_norm(const double *v, uint32_t n, int32_t p)
+llm_pooled_norm(const double *v, uint32_t n, int32_t p)
 {
     double    norm;
     uint32_t  i;
@@ -94,11 +94,11 @@ llm_pool_norm(const double *v, uint32_t n, int32_t p)
 /* all states have come: from their sum to the vector, or the score */
 
 static int
-llm_pool_finish(llm_sched_t *s, llm_seq_t *q)
+llm_pooled_finish(llm_sched_t *s, llm_seq_t *q)
 {
     double                norm;
     uint32_t              i, n;
-    llm_pool_t           *p;
+    llm_pooled_t         *p;
     const llm_request_t  *msg;
 
     p = &q->pool;
@@ -130,7 +130,7 @@ llm_pool_finish(llm_sched_t *s, llm_seq_t *q)
         }
 
         p->n = msg->dimensions ? msg->dimensions : n;
-        norm = llm_pool_norm(p->sum, p->n, msg->normalize);
+        norm = llm_pooled_norm(p->sum, p->n, msg->normalize);
 
         for (i = 0; i < p->n; i++) {
             p->vector[i] = (float) (p->sum[i] / norm);
@@ -148,7 +148,7 @@ llm_pool_finish(llm_sched_t *s, llm_seq_t *q)
 /* are all numbers finite?  JSON has no others */
 
 static int
-llm_pool_is_finite(const llm_pool_t *p)
+llm_pooled_is_finite(const llm_pooled_t *p)
 {
     uint32_t  i;
 
@@ -166,15 +166,15 @@ llm_pool_is_finite(const llm_pool_t *p)
    sequence ends */
 
 int
-llm_pool_take(llm_sched_t *s, llm_seq_t *q, const float *state,
+llm_pooled_take(llm_sched_t *s, llm_seq_t *q, const float *state,
     llm_err_t *err)
 {
-    llm_pool_t  *p;
+    llm_pooled_t  *p;
 
     p = &q->pool;
 
-    if (llm_pool_add(s, p, state) != LLM_OK
-        || (p->next == p->end && llm_pool_finish(s, q) != LLM_OK))
+    if (llm_pooled_add(s, p, state) != LLM_OK
+        || (p->next == p->end && llm_pooled_finish(s, q) != LLM_OK))
     {
         return llm_fail(err, "no memory");
     }
@@ -183,7 +183,7 @@ llm_pool_take(llm_sched_t *s, llm_seq_t *q, const float *state,
         return LLM_OK;
     }
 
-    if (!llm_pool_is_finite(p)) {
+    if (!llm_pooled_is_finite(p)) {
         return llm_fail(err, "the model's result is not a number");
     }
 
@@ -196,11 +196,11 @@ llm_pool_take(llm_sched_t *s, llm_seq_t *q, const float *state,
 /* sends what is not sent yet of the result; LLM_FULL: there is no room */
 
 int
-llm_pool_write(llm_seq_t *q, llm_to_t *to)
+llm_pooled_write(llm_seq_t *q, llm_to_t *to)
 {
-    uint32_t      n;
-    llm_pool_t   *p;
-    llm_event_t  *ev;
+    uint32_t       n;
+    llm_pooled_t  *p;
+    llm_event_t   *ev;
 
     p = &q->pool;
 
