@@ -114,6 +114,19 @@ llm_json_why(llm_err_t *err)
 }
 
 
+int
+llm_json_refuse(llm_err_t *err)
+{
+    llm_err_t    json;
+    const char  *why;
+
+    json = *err;
+    why = llm_json_why(&json);
+
+    return why ? llm_fail(err, "it is no JSON: %s", why) : LLM_ERROR;
+}
+
+
 static int
 llm_json_hex4(const char *p, const char *end)
 {

@@ -20,6 +20,10 @@
    JSON */
 const char *llm_json_why(llm_err_t *err);
 
+/* makes such an error "it is no JSON: ...", leaves others as they are;
+   LLM_ERROR */
+int llm_json_refuse(llm_err_t *err);
+
 /* bounds of a text; one struct can be the bound of several texts together */
 typedef struct {
     uint32_t     depth;                 /* levels of brackets */

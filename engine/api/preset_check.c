@@ -309,21 +309,6 @@ llm_preset_check(llm_api_preset_t *p, llm_err_t *why, llm_err_t *err)
 }
 
 
-/* says "it is no JSON" where an error speaks of a request's body */
-
-static int
-llm_preset_no_json(llm_err_t *err)
-{
-    llm_err_t    json;
-    const char  *why;
-
-    json = *err;
-    why = llm_json_why(&json);
-
-    return why ? llm_fail(err, "it is no JSON: %s", why) : LLM_ERROR;
-}
-
-
 /* reads the text: an object, of members that may be defaults */
 
 static int
@@ -335,7 +320,7 @@ llm_preset_read(llm_api_preset_t *p, const char *text, size_t len,
     const llm_flat_t  *root, *key, *v;
 
     if (llm_json_to_flat(text, len, NULL, &p->flat, err) != LLM_OK) {
-        return llm_preset_no_json(err);
+        return llm_json_refuse(err);
     }
 
     root = (const llm_flat_t *) p->flat.data;

@@ -18,7 +18,7 @@ llm_warmup_look(const char *line, size_t len, llm_buf_t *flat,
     flat->len = 0;
 
     if (llm_json_to_flat(line, len, NULL, flat, err) != LLM_OK) {
-        return LLM_ERROR;
+        return llm_json_refuse(err);
     }
 
     root = (const llm_flat_t *) flat->data;

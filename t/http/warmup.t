@@ -176,7 +176,7 @@ SKIP: {
 # ---- what nginx -t says ----
 
 for (
-    [ "{\n", qr/"[^"]*warm\.jsonl": line 1: .* in .*:\d+/ ],
+    [ "{\n", qr/"[^"]*warm\.jsonl": line 1: it is no JSON: .* in .*:\d+/ ],
     [ "\n# x\n[]\n", qr/line 3: it is not an object/ ],
     [ '{"prompt":"a"}', qr/line 1: it names no "tenant"/ ],
     [ '{"prompt":"a","tenant":""}', qr/line 1: it names no "tenant"/ ],
