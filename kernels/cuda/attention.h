@@ -191,7 +191,7 @@ llm_att_block(const llm_cuda_step_t &st, const uint8_t *cache, uint32_t seq,
 {
     uint32_t  page;
 
-    page = st.pages[(size_t) seq * st.max_pages + pos / LLM_KV_PAGE];
+    page = st.pages[st.page_first[seq] + pos / LLM_KV_PAGE];
 
     return cache + ((size_t) page * n_kv_heads + kv_head) * size;
 }
@@ -218,7 +218,7 @@ llm_att_pages(const llm_cuda_step_t &st, uint32_t seq, uint32_t first,
     uint32_t         last;
     const uint32_t  *pages;
 
-    pages = st.pages + (size_t) seq * st.max_pages;
+    pages = st.pages + st.page_first[seq];
     last = (end - 1) / LLM_KV_PAGE;
 
 #pragma unroll

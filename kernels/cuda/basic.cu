@@ -509,8 +509,7 @@ llm_k_rope_kv(llm_cuda_step_t st, llm_rope_args_t a)
     }
 
     head -= a.n_heads;
-    page = st.pages[(size_t) st.row_seq[row] * st.max_pages
-                    + pos / LLM_KV_PAGE];
+    page = st.pages[st.page_first[st.row_seq[row]] + pos / LLM_KV_PAGE];
     block = (size_t) page * a.n_kv_heads + head;
 
     p = a.k + ((size_t) row * a.n_kv_heads + head) * (a.dk - a.plain);

@@ -140,9 +140,11 @@ typedef struct {
     const uint32_t   *split_base;       /* [max_seqs] first partial result of
                                            a sequence, or LLM_CUDA_NO_SPLIT */
     const llm_cuda_item_t  *items;      /* [max_items] */
-    const uint32_t   *pages;            /* [max_seqs][max_pages] */
-    uint32_t          max_pages;        /* stride of pages: a row of them for
-                                           each kind of caches */
+    const uint32_t   *page_first;       /* [n_kinds][max_seqs] where in pages
+                                           those of a sequence begin, in a
+                                           cache of that kind */
+    const uint32_t   *pages;            /* those that the step needs, one
+                                           sequence's behind another's */
 } llm_cuda_step_t;
 
 #define LLM_CUDA_MAX_GRAPHS  256
@@ -190,6 +192,7 @@ typedef struct {
     uint32_t          splits;           /* bucket of the KV splits of the
                                            longest sequence */
     uint32_t          items;            /* bucket of attention's items */
+    uint32_t          n_pages;          /* in the step's arrays */
     uint32_t          max_seq_rows;     /* rows of the largest sequence; in a
                                            decode step their bucket */
     int               follows;          /* it has rows that follow a draw */
@@ -291,7 +294,7 @@ llm_cuda_step_of(const llm_cuda_t *d, const llm_kv_t *kv)
     llm_cuda_step_t  st;
 
     st = d->step;
-    st.pages += kv->opts.kind * d->opts.max_pages;
+    st.page_first += kv->opts.kind * d->opts.max_seqs;
 
     return st;
 }
@@ -379,7 +382,7 @@ extern "C" const llm_ops_t *llm_backend_table(uint32_t interface,
 #include "kernels/ops.def"
 
 /* step.cu; the arrays of a step follow one another from base, which is of this
-   many bytes, 256-byte aligned, pages last */
+   many bytes, 256-byte aligned, pages last: what there is of them is copied */
 size_t llm_cuda_step_layout(llm_cuda_t *d, uint8_t *base, llm_cuda_step_t *st);
 
 /*

@@ -38,7 +38,8 @@ llm_cuda_max_items(const llm_cuda_t *d)
 size_t
 llm_cuda_step_layout(llm_cuda_t *d, uint8_t *base, llm_cuda_step_t *st)
 {
-    size_t  off;
+    size_t    off;
+    uint32_t  kinds = llm_max(d->opts.n_kinds, 1u);
 
 #define LLM_STEP_ARRAY(field, type, n)                                       \
     st->field = (type *) (base + off);                                       \
@@ -57,10 +58,10 @@ llm_cuda_step_layout(llm_cuda_t *d, uint8_t *base, llm_cuda_step_t *st)
     LLM_STEP_ARRAY(draws, llm_cuda_draw_t, d->opts.max_out);
     LLM_STEP_ARRAY(split_base, uint32_t, d->opts.max_seqs);
     LLM_STEP_ARRAY(items, llm_cuda_item_t, llm_cuda_max_items(d));
+    LLM_STEP_ARRAY(page_first, uint32_t, kinds * d->opts.max_seqs);
     d->step_size = off;
-    st->max_pages = llm_max(d->opts.n_kinds, 1u) * d->opts.max_pages;
     LLM_STEP_ARRAY(pages, uint32_t,
-                   (size_t) d->opts.max_seqs * st->max_pages);
+                   (size_t) kinds * d->opts.max_seqs * d->opts.max_pages);
 
 #undef LLM_STEP_ARRAY
 
@@ -127,14 +128,34 @@ llm_cuda_items(llm_cuda_item_t *item, uint32_t seq, uint32_t base,
 }
 
 
-/* fills the host's copy of the arrays; rows of pages have the device's
-   stride */
+/* a sequence's pages of each kind of caches, behind those of the others */
+
+static void
+llm_cuda_step_pages(llm_cuda_t *d, const llm_batch_t *b,
+    const llm_cuda_step_t *h, uint32_t seq)
+{
+    uint32_t  i, used, *first, *pages;
+
+    used = (b->kv_len[seq] + LLM_KV_PAGE - 1) / LLM_KV_PAGE;
+    first = (uint32_t *) h->page_first + seq;
+    pages = (uint32_t *) h->pages;
+
+    for (i = 0; i < llm_max(d->opts.n_kinds, 1u); i++) {
+        first[i * d->opts.max_seqs] = d->n_pages;
+        memcpy(pages + d->n_pages, b->pages[i] + (size_t) seq * b->max_pages,
+               used * sizeof(uint32_t));
+        d->n_pages += used;
+    }
+}
+
+
+/* fills the host's copy of the arrays */
 
 static void
 llm_cuda_step_fill(llm_cuda_t *d, const llm_batch_t *b)
 {
-    uint32_t          i, s, used, longest, taken, items, rows;
-    uint32_t         *counts, *follows, *row_seq, *pages, *split_base;
+    uint32_t          i, s, longest, taken, items, rows;
+    uint32_t         *counts, *follows, *row_seq, *split_base;
     llm_cuda_step_t   h;
 
     (void) llm_cuda_step_layout(d, d->slot->arrays, &h);
@@ -142,7 +163,6 @@ llm_cuda_step_fill(llm_cuda_t *d, const llm_batch_t *b)
     counts = (uint32_t *) h.counts;
     follows = (uint32_t *) h.follows;
     row_seq = (uint32_t *) h.row_seq;
-    pages = (uint32_t *) h.pages;
     split_base = (uint32_t *) h.split_base;
 
     counts[LLM_N_TOKENS] = b->n_tokens;
@@ -174,6 +194,7 @@ llm_cuda_step_fill(llm_cuda_t *d, const llm_batch_t *b)
     longest = 0;
     taken = 0;
     items = 0;
+    d->n_pages = 0;
     d->max_seq_rows = 0;
 
     for (s = 0; s < b->n_seqs; s++) {
@@ -181,14 +202,7 @@ llm_cuda_step_fill(llm_cuda_t *d, const llm_batch_t *b)
             row_seq[i] = s;
         }
 
-        used = (b->kv_len[s] + LLM_KV_PAGE - 1) / LLM_KV_PAGE;
-
-        for (i = 0; i < llm_max(d->opts.n_kinds, 1u); i++) {
-            memcpy(pages + (size_t) s * h.max_pages + i * d->opts.max_pages,
-                   b->pages[i] + (size_t) s * b->max_pages,
-                   used * sizeof(uint32_t));
-        }
-
+        llm_cuda_step_pages(d, b, &h, s);
         longest = llm_max(longest, b->kv_len[s]);
         rows = b->seq_rows[s + 1] - b->seq_rows[s];
         taken = llm_cuda_split(d, split_base + s, b->kv_len[s], rows, taken);
@@ -380,8 +394,7 @@ llm_cuda_begin(llm_dev_t *dev, const llm_batch_t *b, llm_err_t *err)
         llm_cuda_few_graphs(d);
     }
 
-    size = d->step_size + (size_t) b->n_seqs * d->step.max_pages
-                          * sizeof(uint32_t);
+    size = d->step_size + d->n_pages * sizeof(uint32_t);
 
     if (llm_cuda_check(d, cudaMemcpyAsync(d->step_dev, d->slot->arrays,
                                           size, cudaMemcpyHostToDevice,
