@@ -7,8 +7,8 @@
  * group) have consecutive numbers.  A block takes 64 of them, 16 a warp; where
  * there are 16 at most, its warps share them, and each has some positions of a
  * tile and some columns of the values.  Which rows there are, and of which
- * sequence, the host lists (llm_cuda_item_t): no block is without work but for
- * the padding of a captured step.
+ * sequence, the host lists (llm_cuda_item_t).  Blocks without work are those
+ * that pad a captured step.
  *
  * The cache is walked in splits of LLM_CUDA_KV_SPLIT positions: within a split
  * softmax is online, splits are merged in order.  A sequence with a single row
@@ -358,7 +358,7 @@ template<int DK, int DV, int FP8, int SLOPES, int FEW> __global__ void
 __launch_bounds__(LLM_ATT_THREADS, FEW || DK <= 64 ? 3 : DK <= 128 ? 2 : 1)
 llm_k_attention(llm_cuda_step_t cs, llm_att_args_t a)
 {
-    uint32_t          seq, split, base, n_rows, end;
+    uint32_t          seq, split, base, n_rows, end, tokens;
     llm_att_place_t   at;
 
     LLM_SHARED(mem);
@@ -370,14 +370,14 @@ llm_k_attention(llm_cuda_step_t cs, llm_att_args_t a)
     seq = cs.items[blockIdx.z].seq;
     split = cs.items[blockIdx.z].part;
     base = cs.split_base[seq];
+    tokens = cs.counts[LLM_N_TOKENS_ITEM];
 
     at.row0 = cs.seq_rows[seq];
     at.kv_head = blockIdx.y / a.slices;
     at.dim = blockIdx.y % a.slices * DV;
-    at.first = (base == LLM_CUDA_NO_SPLIT ? split * LLM_CUDA_ITEM_TOKENS : 0)
-               * a.group;
+    at.first = (base == LLM_CUDA_NO_SPLIT ? split * tokens : 0) * a.group;
     n_rows = (cs.seq_rows[seq + 1] - at.row0) * a.group;
-    end = llm_min(at.first + LLM_CUDA_ITEM_TOKENS * a.group, n_rows);
+    end = llm_min(at.first + tokens * a.group, n_rows);
     at.first += blockIdx.x * LLM_ATT_WARPS * LLM_ATT_ROWS;
     at.end = llm_min(at.first + LLM_ATT_WARPS * LLM_ATT_ROWS, end);
 
@@ -425,8 +425,7 @@ llm_att_launch_as(llm_cuda_t *d, const llm_kv_t *kv, const llm_att_args_t &a)
 {
     uint32_t  rows;
 
-    rows = llm_min(d->max_seq_rows, (uint32_t) LLM_CUDA_ITEM_TOKENS)
-           * a.group;
+    rows = llm_min(d->max_seq_rows, d->item_tokens) * a.group;
 
     if constexpr (llm_att_shares<DK, DV>::IT) {
         if (rows <= LLM_ATT_ROWS) {

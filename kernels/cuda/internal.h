@@ -44,7 +44,8 @@ extern "C" {
 #define LLM_N_SEQS    1
 #define LLM_N_OUT     2
 #define LLM_N_ITEMS   3                  /* of attention */
-#define LLM_N_COUNTS  4
+#define LLM_N_TOKENS_ITEM  4             /* tokens of an item */
+#define LLM_N_COUNTS  5
 
 /* llm_draw_t on the device, with indexes instead of pointers */
 typedef struct {
@@ -111,16 +112,19 @@ typedef struct {
 } llm_cuda_slot_t;
 
 /*
- * What a block of attention does: of a sequence split number `part` of its
- * only row's cache, if it is split, or LLM_CUDA_ITEM_TOKENS of its rows, from
- * `part` times as many on.
+ * What blocks of attention do: of a sequence split number `part` of its only
+ * row's cache, if it is split, or so many of its tokens as make the rows of a
+ * block (counts[LLM_N_TOKENS_ITEM]), from `part` times as many on.
  */
 typedef struct {
     uint32_t          seq;
     uint32_t          part;
 } llm_cuda_item_t;
 
-#define LLM_CUDA_ITEM_TOKENS  64
+/* tokens of an item: a block's rows with one query head for each of KV, and
+   the least */
+#define LLM_CUDA_ITEM_MOST    64
+#define LLM_CUDA_ITEM_LEAST   4
 
 /* most of a step's splits, beside the items of rows */
 #define LLM_CUDA_SPLITS       4096
@@ -193,6 +197,8 @@ typedef struct {
                                            longest sequence */
     uint32_t          items;            /* bucket of attention's items */
     uint32_t          n_pages;          /* in the step's arrays */
+    uint32_t          group;            /* most query heads for one of KV */
+    uint32_t          item_tokens;      /* of the step's items */
     uint32_t          max_seq_rows;     /* rows of the largest sequence; in a
                                            decode step their bucket */
     int               follows;          /* it has rows that follow a draw */
@@ -330,12 +336,14 @@ void llm_cuda_free(const llm_cuda_t *d, void *p);
 template<auto K> static inline void
 llm_cuda_use_shared(llm_cuda_t *d, size_t shared)
 {
-    /* a bit for each GPU; loading and running models may both be here */
-    static std::atomic<uint64_t>  done[(LLM_CUDA_MAX_GPUS + 63) / 64];
+    /* a bit for each GPU; written and read by threads that load and that run
+       models, in any order: a second time changes nothing */
+    static std::atomic<uint64_t>  done;
+    static_assert(LLM_CUDA_MAX_GPUS <= 64, "a bit for each GPU");
 
-    uint64_t  bit = (uint64_t) 1 << d->index % 64;
+    uint64_t  bit = (uint64_t) 1 << d->index;
 
-    if (done[d->index / 64].load(std::memory_order_relaxed) & bit) {
+    if (done.load(std::memory_order_relaxed) & bit) {
         return;
     }
 
@@ -343,7 +351,7 @@ llm_cuda_use_shared(llm_cuda_t *d, size_t shared)
                            cudaFuncAttributeMaxDynamicSharedMemorySize,
                            (int) shared), "shared memory of a kernel") == 0)
     {
-        done[d->index / 64].fetch_or(bit, std::memory_order_relaxed);
+        done.fetch_or(bit, std::memory_order_relaxed);
     }
 }
 

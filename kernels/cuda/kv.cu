@@ -153,6 +153,14 @@ llm_cuda_kv_fits(const llm_kv_opts_t *o, llm_err_t *err)
     for (i = 0; i < o->n_layers; i++) {
         l = llm_cuda_kv_shape(o, i);
 
+        /* attention_kernel.h reads and writes elements two at a time */
+
+        if (!l.latent && (l.head_dim_k % 2 || l.head_dim_v % 2)) {
+            return llm_fail(err, "CUDA: heads of %u and %u elements: they are "
+                            "to have even numbers", l.head_dim_k,
+                            l.head_dim_v);
+        }
+
         if (l.latent && l.head_dim_v > LLM_CUDA_MAX_LATENT) {
             return llm_fail(err, "CUDA: a latent of %u dimensions, %u is the "
                             "most", l.head_dim_v, LLM_CUDA_MAX_LATENT);
@@ -166,17 +174,21 @@ llm_cuda_kv_fits(const llm_kv_opts_t *o, llm_err_t *err)
 llm_kv_t *
 llm_cuda_kv_create(llm_dev_t *dev, const llm_kv_opts_t *o, llm_err_t *err)
 {
-    size_t       size, rooms;
-    uint32_t     i;
-    llm_kv_t    *kv;
-    llm_cuda_t  *d = (llm_cuda_t *) dev;
+    size_t           size, rooms;
+    uint32_t         i;
+    llm_kv_t        *kv;
+    llm_cuda_t      *d = (llm_cuda_t *) dev;
+    llm_kv_layer_t   l;
 
     if (llm_cuda_kv_fits(o, err) != LLM_OK) {
         return NULL;
     }
 
     for (i = 0; i < o->n_layers; i++) {
-        d->latent |= llm_cuda_kv_shape(o, i).latent;
+        l = llm_cuda_kv_shape(o, i);
+        d->latent |= l.latent;
+        d->group = llm_max(d->group,
+                           o->n_heads / llm_max(l.n_kv_heads, 1u));
     }
 
     rooms = o->n_layers * sizeof(llm_kv_room_t);

@@ -648,13 +648,18 @@ llm_cuda_linear(llm_dev_t *dev, llm_rows_t which, const llm_act_t *x,
             }
 
         } else if (llm_cuda_blas(d, rows, x16, out[i].w, &o)) {
-            if (rows > LLM_FEW_ROWS || k == LLM_FEW_WEIGHTS) {
+            if (rows > LLM_FEW_ROWS) {
                 llm_linear_16(d, rows, x16, out[i].w->w16, stride, &o);
                 continue;
             }
 
             w[k] = out[i].w->w16;
             few[k++] = o;
+
+            if (k == LLM_FEW_WEIGHTS) {
+                llm_linear_few(d, rows, x16, stride, w, few, k);
+                k = 0;
+            }
         }
     }
 

@@ -31,7 +31,7 @@ static size_t
 llm_cuda_max_items(const llm_cuda_t *d)
 {
     return (size_t) d->opts.max_seqs
-           + d->opts.max_tokens / LLM_CUDA_ITEM_TOKENS + LLM_CUDA_SPLITS;
+           + d->opts.max_tokens / LLM_CUDA_ITEM_LEAST + LLM_CUDA_SPLITS;
 }
 
 
@@ -110,13 +110,13 @@ llm_cuda_split(llm_cuda_t *d, uint32_t *base, uint32_t kv_len, uint32_t rows,
 /* the items of a sequence's rows, the longest first; returns their number */
 
 static uint32_t
-llm_cuda_items(llm_cuda_item_t *item, uint32_t seq, uint32_t base,
-    uint32_t kv_len, uint32_t rows)
+llm_cuda_items(const llm_cuda_t *d, llm_cuda_item_t *item, uint32_t seq,
+    uint32_t base, uint32_t kv_len, uint32_t rows)
 {
     uint32_t  i, n;
 
     n = base == LLM_CUDA_NO_SPLIT
-        ? (rows + LLM_CUDA_ITEM_TOKENS - 1) / LLM_CUDA_ITEM_TOKENS
+        ? (rows + d->item_tokens - 1) / d->item_tokens
         : (kv_len + LLM_CUDA_KV_SPLIT - 1) / LLM_CUDA_KV_SPLIT;
 
     for (i = 0; i < n; i++) {
@@ -196,6 +196,8 @@ llm_cuda_step_fill(llm_cuda_t *d, const llm_batch_t *b)
     items = 0;
     d->n_pages = 0;
     d->max_seq_rows = 0;
+    d->item_tokens = llm_max(LLM_CUDA_ITEM_MOST / llm_max(d->group, 1u),
+                             (uint32_t) LLM_CUDA_ITEM_LEAST);
 
     for (s = 0; s < b->n_seqs; s++) {
         for (i = b->seq_rows[s]; i < b->seq_rows[s + 1]; i++) {
@@ -206,12 +208,13 @@ llm_cuda_step_fill(llm_cuda_t *d, const llm_batch_t *b)
         longest = llm_max(longest, b->kv_len[s]);
         rows = b->seq_rows[s + 1] - b->seq_rows[s];
         taken = llm_cuda_split(d, split_base + s, b->kv_len[s], rows, taken);
-        items += llm_cuda_items((llm_cuda_item_t *) h.items + items, s,
+        items += llm_cuda_items(d, (llm_cuda_item_t *) h.items + items, s,
                                 split_base[s], b->kv_len[s], rows);
         d->max_seq_rows = llm_max(d->max_seq_rows, rows);
     }
 
     counts[LLM_N_ITEMS] = items;
+    counts[LLM_N_TOKENS_ITEM] = d->item_tokens;
 
     d->n_tokens = b->n_tokens;
     d->n_seqs = b->n_seqs;

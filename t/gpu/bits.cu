@@ -23,6 +23,7 @@
 #include <cublasLt.h>
 #endif
 #include "bits.h"
+#include "check.h"
 
 #include <cuda_runtime.h>
 #include <stdint.h>
@@ -40,24 +41,6 @@ static const char *const  names[BITS_TYPES] = { "bf16", "f16", "e4m3" };
 
 /* how far exponents are apart */
 static const int  spreads[] = { 0, 4, 12 };
-
-
-static void
-die(const char *what)
-{
-    fprintf(stderr, "bits: %s: %s\n", what,
-            cudaGetErrorString(cudaGetLastError()));
-    exit(1);
-}
-
-
-static void
-check(cudaError_t e, const char *what)
-{
-    if (e != cudaSuccess) {
-        die(what);
-    }
-}
 
 
 /* ---- one instruction ---- */

@@ -13,6 +13,8 @@
 #ifndef PEAK_COPY_ONLY
 #include <cublasLt.h>
 #endif
+#include "check.h"
+
 #include <cuda_runtime.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -26,24 +28,6 @@
 #define RUNS    10
 
 static cudaEvent_t  from, to;
-
-
-static void
-die(const char *what)
-{
-    fprintf(stderr, "peak: %s: %s\n", what,
-            cudaGetErrorString(cudaGetLastError()));
-    exit(1);
-}
-
-
-static void
-check(cudaError_t e, const char *what)
-{
-    if (e != cudaSuccess) {
-        die(what);
-    }
-}
 
 
 /* milliseconds since from */

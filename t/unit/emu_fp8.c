@@ -403,6 +403,34 @@ test_pages(void)
 }
 
 
+/* heads that attention's kernels do not take, latent ones they do */
+
+static void
+test_odd_heads(void)
+{
+    llm_dev_t       *d;
+    llm_err_t        err;
+    llm_kv_opts_t    o;
+    llm_kv_layer_t   layer = { .n_kv_heads = 1, .head_dim_k = 65,
+                               .head_dim_v = 33 };
+
+    memset(&o, 0, sizeof(o));
+    o.n_layers = 1;
+    o.n_pages = 4;
+    o.n_kv_heads = 1;
+    o.n_heads = 1;
+    o.head_dim_k = 65;
+    o.head_dim_v = 33;
+    o.layers = &layer;
+
+    d = open_emu(LLM_TYPE_F16, 0, 0);
+    ok(d->ops->kv_create(d, &o, &err) == NULL
+       && strstr(err.msg, "heads of 65 and 33 elements: they are to have even "
+                 "numbers") != NULL, "odd heads are refused: %s", err.msg);
+    d->ops->close(d);
+}
+
+
 /* ---- devices without fp8 ---- */
 
 static void
@@ -482,6 +510,7 @@ main(void)
 
     test_attention();
     test_pages();
+    test_odd_heads();
     test_refused();
 
     plain->ops->close(plain);
