@@ -16,7 +16,7 @@
 
 #define LLM_BLAS_WORKSPACE   ((size_t) 32 << 20)
 #define LLM_BLAS_CANDIDATES  8
-#define LLM_BLAS_MAX_PLANS   512
+#define LLM_BLAS_MAX_PLANS   1024        /* 60 shapes and more */
 #define LLM_BLAS_TIMINGS     3
 
 /* what a plan depends on */

@@ -196,7 +196,7 @@ llm_cuda_time_ours(llm_cuda_t *d, const llm_blas_args_t *a,
 
 /*
  * Writes a line that compares cublasLt with our kernel to the file that
- * LLM_BLAS_TABLE names (t/gpu/run.sh plans).
+ * LLM_BLAS_TABLE names (t/gpu/run.sh speed).
  */
 
 static void
@@ -230,7 +230,7 @@ llm_cuda_prepare(llm_cuda_t *d, const llm_weight_t *w, uint32_t most)
 {
     size_t            size, n;
     float            *y, ms, ours;
-    uint32_t          least, count;
+    uint32_t          least;
     llm_out_t         o;
     llm_blas_args_t   a;
 
@@ -260,9 +260,6 @@ llm_cuda_prepare(llm_cuda_t *d, const llm_weight_t *w, uint32_t most)
     llm_launch(llm_k_noise, (unsigned) ((n + 255) / 256), 256, 0, d->stream,
                d->padded, n, d->bf16);
 
-    count = a.rows;
-    llm_cuda_put(d, d->step_dev, &count, sizeof(count), "a count");
-
     o.count = (const uint32_t *) d->step_dev;
     o.n_out = a.n_out;
     o.n_rows = a.n_out;
@@ -271,6 +268,7 @@ llm_cuda_prepare(llm_cuda_t *d, const llm_weight_t *w, uint32_t most)
 
     for (least = 1; least <= most; least = a.rows + 1) {
         a.rows = llm_min(llm_blas_bucket(least), most);
+        llm_cuda_put(d, d->step_dev, &a.rows, sizeof(a.rows), "a count");
         o.y = a.y;
         ours = llm_cuda_time_ours(d, &a, w, &o);
         o.y = y;
