@@ -17,10 +17,16 @@
  *   - No operation allocates; what a step needs was allocated by the
  *     *_create() calls and by open().
  *
- * Ownership: a device owns its threads, streams and scratch memory; what a
- * *_create() returned is the caller's to free before close().  Weights keep a
- * pointer into the mapped file when that layout is used as it is, so the
- * file outlives them.  One thread at a time drives a device.
+ * Ownership: a device owns the threads and the scratch memory of steps, and
+ * outlives what is opened on it.  What a *_create() returned is the caller's to
+ * free before close().  Weights keep a pointer into the mapped file when that
+ * layout is used as it is, so the file outlives them.
+ *
+ * Threads: one thread at a time calls the operations of what open() gave.
+ * Different threads may do so with different models on one device, for instance
+ * to load one while another computes: the device lets them take turns.  Between
+ * begin() and end() on CPUs a thread has the turn, and must not begin a step of
+ * another model.
  */
 
 #ifndef LLM_KERNELS_H
@@ -56,6 +62,8 @@
 #define LLM_MAX_CONV     32
 
 typedef struct llm_ops_s     llm_ops_t;
+typedef struct llm_device_s  llm_device_t;  /* CPUs or a GPU, which models
+                                               share */
 typedef struct llm_act_s     llm_act_t;     /* rows of activations */
 typedef struct llm_weight_s  llm_weight_t;  /* a matrix in the device's
                                                layout */
@@ -86,11 +94,20 @@ typedef enum {
 } llm_kv_kind_t;
 
 /* the beginning of every backend's device */
+struct llm_device_s {
+    const llm_ops_t  *ops;
+};
+
+/* the beginning of what a model has on a device: all operations get it */
 typedef struct {
     const llm_ops_t  *ops;
+    llm_device_t     *device;           /* engine/model/devices.c's: where it
+                                           is; NULL: a device of its own */
 } llm_dev_t;
 
 typedef struct {
+    llm_device_t  *device;              /* of open(): where; NULL: a device of
+                                           its own */
     uint32_t     threads;               /* CPU threads, 0: all that it may
                                            use, see base/machine.h */
     int          index;                 /* which GPU; -1: any */

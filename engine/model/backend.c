@@ -169,10 +169,21 @@ llm_backend_why(const char *path, const char *why, llm_err_t *err)
 }
 
 
+/* on a device of these, or of its own without */
+
+static int
+llm_backend_on(llm_devices_t *devices, const llm_ops_t *ops,
+    const llm_dev_opts_t *opts, llm_dev_t **dev, llm_err_t *err)
+{
+    return devices ? llm_devices_open(devices, ops, opts, dev, err)
+                   : ops->open(dev, opts, err);
+}
+
+
 /* opens a device of the backend in dir/file */
 
 static int
-llm_backend_load(const char *dir, const char *file,
+llm_backend_load(llm_devices_t *devices, const char *dir, const char *file,
     const llm_dev_opts_t *opts, llm_dev_t **dev, llm_err_t *err)
 {
     void             *lib;
@@ -209,7 +220,7 @@ llm_backend_load(const char *dir, const char *file,
                         "it says that it can do needs", path, lacks);
     }
 
-    return ops->open(dev, opts, err);
+    return llm_backend_on(devices, ops, opts, dev, err);
 }
 
 
@@ -231,35 +242,33 @@ llm_backend_no_fp8(const llm_dev_opts_t *opts, const char *not_cuda,
 
 
 static int
-llm_backend_cpu(const llm_dev_opts_t *opts, const char *not_cuda,
-    llm_dev_t **dev, llm_err_t *err)
+llm_backend_cpu(llm_devices_t *devices, const llm_dev_opts_t *opts,
+    const char *not_cuda, llm_dev_t **dev, llm_err_t *err)
 {
     if (llm_backend_no_fp8(opts, not_cuda, err) != LLM_OK) {
         return LLM_ERROR;
     }
 
-    if (opts->isa && strcmp(opts->isa, "reference") == 0) {
-        return llm_ops_reference.open(dev, opts, err);
-    }
-
-    return llm_ops_cpu.open(dev, opts, err);
+    return llm_backend_on(devices, &llm_ops_cpu, opts, dev, err);
 }
 
 
 static int
-llm_backend_auto(const char *dir, const llm_dev_opts_t *opts,
-    llm_dev_t **dev, llm_err_t *err)
+llm_backend_auto(llm_devices_t *devices, const char *dir,
+    const llm_dev_opts_t *opts, llm_dev_t **dev, llm_err_t *err)
 {
     char       name[256];
     llm_err_t  why;
 
-    if (llm_backend_load(dir, "llm_cuda.so", opts, dev, &why) == LLM_OK) {
+    if (llm_backend_load(devices, dir, "llm_cuda.so", opts, dev, &why)
+        == LLM_OK)
+    {
         (*dev)->ops->describe(*dev, name, sizeof(name));
         llm_backend_log(opts, LLM_LOG_NOTICE, "device auto: CUDA: %s", name);
         return LLM_OK;
     }
 
-    if (llm_backend_cpu(opts, why.msg, dev, err) != LLM_OK) {
+    if (llm_backend_cpu(devices, opts, why.msg, dev, err) != LLM_OK) {
         return LLM_ERROR;
     }
 
@@ -432,7 +441,7 @@ llm_backend_gpu_check(const char *device, const char *root, llm_err_t *err)
 
 
 int
-llm_backend_open(const char *device, const char *dir,
+llm_backend_open(const char *device, const char *dir, llm_devices_t *devices,
     const llm_dev_opts_t *opts, llm_dev_t **dev, llm_err_t *err)
 {
     llm_dev_opts_t  o;
@@ -441,20 +450,20 @@ llm_backend_open(const char *device, const char *dir,
     o.index = -1;
 
     if (device == NULL || strcmp(device, "auto") == 0) {
-        return llm_backend_auto(dir, &o, dev, err);
+        return llm_backend_auto(devices, dir, &o, dev, err);
     }
 
     if (strcmp(device, "cpu") == 0) {
-        return llm_backend_cpu(&o, NULL, dev, err);
+        return llm_backend_cpu(devices, &o, NULL, dev, err);
     }
 
     if (strcmp(device, "reference") == 0) {
         o.isa = "reference";
-        return llm_backend_cpu(&o, NULL, dev, err);
+        return llm_backend_cpu(devices, &o, NULL, dev, err);
     }
 
     if (strcmp(device, "emu") == 0) {
-        return llm_backend_load(dir, "llm_emu.so", &o, dev, err);
+        return llm_backend_load(devices, dir, "llm_emu.so", &o, dev, err);
     }
 
     if (llm_backend_is_cuda(device)
@@ -464,7 +473,7 @@ llm_backend_open(const char *device, const char *dir,
             return LLM_ERROR;
         }
 
-        return llm_backend_load(dir, "llm_cuda.so", &o, dev, err);
+        return llm_backend_load(devices, dir, "llm_cuda.so", &o, dev, err);
     }
 
     return llm_fail(err, "device \"%s\" is unknown (auto, cpu, cuda, cuda:N, "

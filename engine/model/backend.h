@@ -3,23 +3,26 @@
  * the emulator's are shared objects that are loaded when needed, so that one
  * engine runs with and without a GPU.
  *
- * A shared object stays loaded until the process ends; the device is the
- * caller's to close.
+ * A shared object stays loaded until the process ends.  What is opened is the
+ * caller's to close, by llm_devices_close() if it is on a device that models
+ * share.
  */
 
 #ifndef LLM_MODEL_BACKEND_H
 #define LLM_MODEL_BACKEND_H
 
-#include "kernels/kernels.h"
+#include "engine/model/devices.h"
 
 /*
  * device: "auto" (or NULL), "cpu", "cuda", "cuda:N", "emu", "reference".
  * auto takes the GPU if there is one, else the CPU, and logs which and why.
  * dir is the folder of the shared objects; NULL: that of this code's own
- * file.  index in opts is set from the name.  The CPU refuses fp8 in opts.
+ * file.  devices: those that it may share; NULL: it gets one of its own.
+ * index in opts is set from the name.  The CPU refuses fp8 in opts.
  */
 int llm_backend_open(const char *device, const char *dir,
-    const llm_dev_opts_t *opts, llm_dev_t **dev, llm_err_t *err);
+    llm_devices_t *devices, const llm_dev_opts_t *opts, llm_dev_t **dev,
+    llm_err_t *err);
 
 /* the folder of the shared objects, dir or this code's own, in buf */
 int llm_backend_folder(const char *dir, char *buf, size_t size);

@@ -291,7 +291,7 @@ llm_load_share(llm_load_t *l, llm_load_share_t *s)
     /* of the machine's it is half */
 
     if (m->promise.listed) {
-        s->bytes -= llm_min(s->bytes, llm_promised(m) / 2);
+        s->bytes -= llm_min(s->bytes, llm_promised(m->devices, m) / 2);
     }
 
     want = llm_load_most(l, s);

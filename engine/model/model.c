@@ -130,11 +130,11 @@ llm_load_device_can(llm_load_t *l, const llm_dev_opts_t *o)
                  "run it: %s: %s", llm_gguf_name(m->gguf), m->ops->name,
                  m->desc.hp.arch, what[i]);
 
-    m->ops->close(m->dev);
+    llm_devices_close(m->devices, m->dev);
     m->dev = NULL;
 
-    if (llm_backend_open("cpu", l->opts->backend_dir, o, &m->dev, l->err)
-        != LLM_OK)
+    if (llm_backend_open("cpu", l->opts->backend_dir, m->devices, o, &m->dev,
+                         l->err) != LLM_OK)
     {
         return LLM_ERROR;
     }
@@ -217,8 +217,8 @@ llm_load_device(llm_load_t *l)
     o.kv_fp8 = opts->kv_fp8;
     o.n_kinds = m->n_kinds;
 
-    if (llm_backend_open(opts->device, opts->backend_dir, &o, &m->dev,
-                         l->err) != LLM_OK)
+    if (llm_backend_open(opts->device, opts->backend_dir, m->devices, &o,
+                         &m->dev, l->err) != LLM_OK)
     {
         return LLM_ERROR;
     }
@@ -241,6 +241,28 @@ llm_load_device(llm_load_t *l)
 }
 
 
+static llm_model_t *
+llm_model_create(const llm_model_opts_t *opts)
+{
+    llm_model_t  *m;
+
+    m = calloc(1, sizeof(llm_model_t));
+    if (m == NULL) {
+        return NULL;
+    }
+
+    m->alone = opts->devices == NULL;
+    m->devices = m->alone ? llm_devices_create() : opts->devices;
+
+    if (m->devices == NULL) {
+        free(m);
+        return NULL;
+    }
+
+    return m;
+}
+
+
 llm_model_t *
 llm_model_load(const char *path, const llm_model_opts_t *opts,
     llm_err_t *err)
@@ -249,7 +271,7 @@ llm_model_load(const char *path, const llm_model_opts_t *opts,
     llm_load_t    l;
     llm_model_t  *m;
 
-    m = calloc(1, sizeof(llm_model_t));
+    m = llm_model_create(opts);
     if (m == NULL) {
         (void) llm_fail(err, "%s: no memory for the model", path);
         return NULL;
@@ -334,7 +356,7 @@ llm_model_fits(const llm_gguf_t *g, const llm_model_opts_t *opts,
     llm_load_t    l;
     llm_model_t  *m;
 
-    m = calloc(1, sizeof(llm_model_t));
+    m = llm_model_create(opts);
     if (m == NULL) {
         return llm_fail(err, "%s: no memory for the model", llm_gguf_name(g));
     }
@@ -431,7 +453,7 @@ llm_model_free_device(llm_model_t *m)
         m->ops->state_free(m->dev, m->state);
     }
 
-    m->ops->close(m->dev);
+    llm_devices_close(m->devices, m->dev);
 }
 
 
@@ -459,6 +481,10 @@ llm_model_free(llm_model_t *m)
 
     for (i = 0; i < LLM_KV_KINDS; i++) {
         free(m->kv_layers[i]);
+    }
+
+    if (m->alone) {
+        llm_devices_free(m->devices);
     }
 
     llm_rank_unload(&m->rank);

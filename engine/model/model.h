@@ -6,14 +6,15 @@
  * of blocks for each layer.  The forward pass reads that and never the
  * architecture's name.
  *
- * A model owns its device, weights, KV pages and the mapping of its file.
- * One thread at a time drives it.
+ * A model owns its weights, KV pages and the mapping of its file; its device
+ * may be shared with other models (devices.h).  One thread at a time drives it.
  */
 
 #ifndef LLM_MODEL_H
 #define LLM_MODEL_H
 
 #include "engine/gguf/gguf.h"
+#include "engine/model/devices.h"
 #include "kernels/kernels.h"
 
 /* how the final states of a prompt become one vector: ARCH.pooling_type of
@@ -70,6 +71,9 @@ typedef struct {
     const char  *backend_dir;           /* folder of llm_cuda.so and
                                            llm_emu.so; NULL: that of this
                                            library */
+    llm_devices_t  *devices;            /* that the model may share with
+                                           others, whose memory it counts;
+                                           NULL: it is alone */
     uint32_t     threads;
     uint32_t     ctx;                   /* longest sequence, 0: trained */
     uint32_t     batch;                 /* rows of a step, 0: 512 */

@@ -8,6 +8,7 @@
 
 #include "engine/model/arch.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 /* buffers of activations, the rows of tensors.def; their rows are tokens */
@@ -48,9 +49,20 @@ typedef struct {
                                            document */
 } llm_rank_t;
 
+typedef struct llm_shared_device_s  llm_shared_device_t;
+
+struct llm_devices_s {
+    pthread_mutex_t       lock;         /* guards the next two */
+    llm_shared_device_t  *open;
+    llm_model_t          *promised;     /* the models that were promised some
+                                           of the machine's memory; see
+                                           promise.c */
+};
+
 /* what a model was promised of the machine's memory; see promise.c */
 typedef struct {
-    llm_model_t        *next;           /* these three under promise.c's lock */
+    llm_model_t        *next;           /* these three under the lock of its
+                                           devices */
     int                 listed;         /* its owner may read it without: it
                                            was promised some */
     int                 loaded;         /* it has its caches */
@@ -67,6 +79,8 @@ struct llm_model_s {
     llm_gguf_t         *gguf;
     llm_desc_t          desc;
 
+    llm_devices_t      *devices;        /* that its own is one of */
+    int                 alone;          /* these are the model's to free */
     llm_dev_t          *dev;
     const llm_ops_t    *ops;
 
@@ -173,13 +187,13 @@ size_t llm_load_weight_bytes(const llm_model_t *m);
 
 /*
  * promise.c: is there memory for it that nobody else was promised?  Then it is
- * promised; until the model has it, or is freed.  promised(): bytes that other
- * models than this one will still take.
+ * promised; until the model has it, or is freed.  promised(): bytes that
+ * models on these devices other than this one will still take.
  */
 int llm_promise(llm_load_t *l);
 void llm_promise_loaded(llm_model_t *m);
 void llm_promise_end(llm_model_t *m);
-size_t llm_promised(const llm_model_t *but);
+size_t llm_promised(llm_devices_t *devices, const llm_model_t *but);
 
 /*
  * Do weights and KV cache fit into the machine's memory, all_bytes of which

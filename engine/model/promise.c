@@ -1,5 +1,5 @@
 /*
- * What models of this process have been promised of the machine's memory and
+ * What the models of some devices have been promised of the machine's memory and
  * do not use yet: weights of loads that go on, and the pages of kv_cache=,
  * which come into use one by one.  Memory that is free by the kernel's count
  * is not there for another model if it was promised before.
@@ -12,11 +12,6 @@
 
 #include "engine/model/model_internal.h"
 #include "engine/base/machine.h"
-
-#include <pthread.h>
-
-static pthread_mutex_t   llm_promise_lock = PTHREAD_MUTEX_INITIALIZER;
-static llm_model_t      *llm_promise_list;      /* under the lock */
 
 
 /* of one model; with the lock */
@@ -47,12 +42,12 @@ llm_promise_left(const llm_model_t *m)
 
 
 static size_t
-llm_promise_sum(const llm_model_t *but)
+llm_promise_sum(const llm_devices_t *devices, const llm_model_t *but)
 {
     size_t        n;
     llm_model_t  *m;
 
-    for (n = 0, m = llm_promise_list; m; m = m->promise.next) {
+    for (n = 0, m = devices->promised; m; m = m->promise.next) {
         n += m != but ? llm_promise_left(m) : 0;
     }
 
@@ -61,13 +56,13 @@ llm_promise_sum(const llm_model_t *but)
 
 
 size_t
-llm_promised(const llm_model_t *but)
+llm_promised(llm_devices_t *devices, const llm_model_t *but)
 {
     size_t  n;
 
-    pthread_mutex_lock(&llm_promise_lock);
-    n = llm_promise_sum(but);
-    pthread_mutex_unlock(&llm_promise_lock);
+    pthread_mutex_lock(&devices->lock);
+    n = llm_promise_sum(devices, but);
+    pthread_mutex_unlock(&devices->lock);
 
     return n;
 }
@@ -81,20 +76,20 @@ llm_promise(llm_load_t *l)
 
     m = l->m;
 
-    pthread_mutex_lock(&llm_promise_lock);
+    pthread_mutex_lock(&m->devices->lock);
 
-    l->promised = llm_promise_sum(m);
+    l->promised = llm_promise_sum(m->devices, m);
     rc = llm_load_fits(l, llm_machine_memory_free(""), llm_machine_memory(""));
 
     if (rc == LLM_OK) {
         m->promise.weights = llm_load_weight_bytes(m);
         m->promise.kv = l->opts->kv_bytes;
         m->promise.listed = 1;
-        m->promise.next = llm_promise_list;
-        llm_promise_list = m;
+        m->promise.next = m->devices->promised;
+        m->devices->promised = m;
     }
 
-    pthread_mutex_unlock(&llm_promise_lock);
+    pthread_mutex_unlock(&m->devices->lock);
 
     return rc;
 }
@@ -103,10 +98,10 @@ llm_promise(llm_load_t *l)
 void
 llm_promise_loaded(llm_model_t *m)
 {
-    pthread_mutex_lock(&llm_promise_lock);
+    pthread_mutex_lock(&m->devices->lock);
     m->promise.loaded = 1;
     m->promise.weights = 0;
-    pthread_mutex_unlock(&llm_promise_lock);
+    pthread_mutex_unlock(&m->devices->lock);
 }
 
 
@@ -115,9 +110,9 @@ llm_promise_end(llm_model_t *m)
 {
     llm_model_t  **p;
 
-    pthread_mutex_lock(&llm_promise_lock);
+    pthread_mutex_lock(&m->devices->lock);
 
-    for (p = &llm_promise_list; m->promise.listed; p = &(*p)->promise.next) {
+    for (p = &m->devices->promised; m->promise.listed; p = &(*p)->promise.next) {
         if (*p == m) {
             *p = m->promise.next;
             m->promise.listed = 0;
@@ -125,5 +120,5 @@ llm_promise_end(llm_model_t *m)
         }
     }
 
-    pthread_mutex_unlock(&llm_promise_lock);
+    pthread_mutex_unlock(&m->devices->lock);
 }

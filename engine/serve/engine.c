@@ -36,6 +36,7 @@ llm_engine_free(llm_engine_t *e)
     free(e->models);
     free(e->running);
     free(e->peers);
+    llm_devices_free(e->devices);
     free((char *) e->backend_dir);
     free(e);
 }
@@ -133,9 +134,10 @@ llm_engine_create(const llm_engine_conf_t *conf)
     e->running = calloc(llm_max(e->n_models, 1u), sizeof(*e->running));
     e->peers = calloc(llm_max(e->n_peers, 1u), sizeof(*e->peers));
     e->backend_dir = conf->backend_dir ? strdup(conf->backend_dir) : NULL;
+    e->devices = llm_devices_create();
 
-    if ((conf->backend_dir && e->backend_dir == NULL) || e->models == NULL
-        || e->running == NULL || e->peers == NULL
+    if ((conf->backend_dir && e->backend_dir == NULL) || e->devices == NULL
+        || e->models == NULL || e->running == NULL || e->peers == NULL
         || llm_engine_copy_models(e, conf) != LLM_OK)
     {
         llm_engine_free(e);

@@ -59,6 +59,7 @@ struct llm_engine_s {
     uint32_t             epoch;
     int                  fd;
     const char          *backend_dir;   /* owned */
+    llm_devices_t       *devices;       /* that its models share; owned */
     llm_log_pt           log;
     void                *log_data;
 

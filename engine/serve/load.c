@@ -198,6 +198,7 @@ llm_instance_opts(llm_instance_t *m, llm_model_opts_t *opts)
        CPU */
     opts->device = m->on_gpu ? "cuda" : m->conf.device;
     opts->backend_dir = e->backend_dir;
+    opts->devices = e->devices;
     opts->threads = llm_instance_threads(m);
     opts->whole = m->crowded;
     opts->weights_fp8 = m->conf.weights_fp8;

@@ -70,9 +70,19 @@ llm_attn_part_floats(size_t dv_pad)
 }
 
 
+/* floats of the table of one rope */
+
+static size_t
+llm_rot_floats(const llm_cpu_t *cpu)
+{
+    return cpu->rot_cap * 2 * cpu->opts.max_tokens;
+}
+
+
 int
 llm_cpu_attn_reserve(llm_cpu_t *cpu, const llm_kv_opts_t *o, llm_err_t *err)
 {
+    int     rc;
     size_t  dv, n, splits;
 
     /* no layer has attention */
@@ -89,38 +99,41 @@ llm_cpu_attn_reserve(llm_cpu_t *cpu, const llm_kv_opts_t *o, llm_err_t *err)
         return LLM_ERROR;
     }
 
-    if (o->head_dim_k > cpu->rot_cap) {
-        llm_cpu_free(cpu->rot, cpu->rot_size);
-
-        cpu->rot_cap = o->head_dim_k;
-        cpu->rot_size = cpu->rot_cap * 2 * sizeof(float)
-                        * cpu->opts.max_tokens * LLM_CPU_ROPES;
-        cpu->rot = llm_cpu_alloc(cpu->rot_size, 1);
-    }
-
     splits = (cpu->opts.max_pages * (size_t) LLM_KV_PAGE + LLM_ATTN_SPLIT - 1)
              / LLM_ATTN_SPLIT;
-    n = llm_pool_threads(cpu->pool) * 2 * splits;
+    n = cpu->threads * 2 * splits;
     n = splits > 1 ? llm_min(n, LLM_MAX_PARTS) : 0;
 
-    if (llm_attn_part_floats(dv) > cpu->part_floats || n > cpu->max_parts) {
-        llm_cpu_free(cpu->parts, cpu->parts_size);
+    cpu->rot_cap = llm_max(cpu->rot_cap, o->head_dim_k);
+    cpu->part_floats = llm_max(cpu->part_floats, llm_attn_part_floats(dv));
+    cpu->max_parts = llm_max(cpu->max_parts, (uint32_t) n);
 
-        cpu->part_floats = llm_max(cpu->part_floats,
-                                   llm_attn_part_floats(dv));
-        cpu->max_parts = llm_max(cpu->max_parts, (uint32_t) n);
-        cpu->parts_size = cpu->max_parts * cpu->part_floats * sizeof(float);
-        cpu->parts = llm_cpu_alloc(cpu->parts_size, 1);
+    llm_cpu_take(cpu->device);
+
+    rc = llm_cpu_reserve(&cpu->device->rot,
+                         llm_rot_floats(cpu) * LLM_CPU_ROPES * sizeof(float));
+
+    if (rc == LLM_OK) {
+        rc = llm_cpu_reserve(&cpu->device->parts, cpu->max_parts
+                             * cpu->part_floats * sizeof(float));
     }
 
-    if (cpu->rot == NULL || cpu->parts == NULL) {
-        cpu->rot_cap = cpu->rot ? cpu->rot_cap : 0;
-        cpu->part_floats = cpu->parts ? cpu->part_floats : 0;
+    llm_cpu_give(cpu->device);
 
+    if (rc != LLM_OK) {
         return llm_fail(err, "cpu: no memory for attention's scratch");
     }
 
     return LLM_OK;
+}
+
+
+void
+llm_cpu_attn_begin(llm_cpu_t *cpu)
+{
+    cpu->rot = cpu->device->rot.data;
+    cpu->parts = cpu->device->parts.data;
+    memset(cpu->rot_of, 0, sizeof(cpu->rot_of));
 }
 
 
@@ -216,8 +229,7 @@ llm_rope_write(const llm_rope_job_t *job, uint32_t row, uint32_t thread)
     page = llm_batch_table(b, &job->kv->opts, seq)[b->pos[row] / LLM_KV_PAGE];
     slot = b->pos[row] % LLM_KV_PAGE;
 
-    whole = (float *) (void *) (job->cpu->scratch
-                                + thread * job->cpu->scratch_size);
+    whole = (float *) (void *) llm_cpu_scratch(job->cpu, thread);
     k = job->k->data + (size_t) row * job->k->cols;
     v = job->v->data + (size_t) row * job->v->cols;
 
@@ -346,14 +358,14 @@ llm_rope_table(llm_rope_job_t *job)
     }
 
     if (i < LLM_CPU_ROPES) {
-        job->rot += i * 2 * cpu->rot_cap * cpu->opts.max_tokens;
+        job->rot += i * llm_rot_floats(cpu);
         return;
     }
 
     i = cpu->rot_next;
     cpu->rot_next = (i + 1) % LLM_CPU_ROPES;
     cpu->rot_of[i] = of;
-    job->rot += i * 2 * cpu->rot_cap * cpu->opts.max_tokens;
+    job->rot += i * llm_rot_floats(cpu);
 
     llm_cpu_run(cpu, llm_rot_item, job, n,
                 (double) n * job->rope->n_dims / LLM_RATE_ROT);
@@ -498,8 +510,7 @@ llm_attn_whole(void *arg, uint32_t item, uint32_t thread)
 
     llm_attn_tile(job, item, &t);
 
-    acc = (float *) (void *) (job->cpu->scratch
-                              + thread * job->cpu->scratch_size);
+    acc = (float *) (void *) llm_cpu_scratch(job->cpu, thread);
     a.acc = acc;
     b.acc = acc + LLM_ATTN_TILE * job->layer->dv_pad;
     a.scores = b.scores = b.acc + LLM_ATTN_TILE * job->layer->dv_pad;
@@ -547,8 +558,7 @@ llm_attn_split(void *arg, uint32_t item, uint32_t thread)
     }
 
     a.acc = llm_attn_part(job, item / job->n_splits, split);
-    a.scores = (float *) (void *) (job->cpu->scratch
-                                   + thread * job->cpu->scratch_size);
+    a.scores = (float *) (void *) llm_cpu_scratch(job->cpu, thread);
 
     llm_attn_setup(job, &t, split, &a);
     job->cpu->kernels.attn(&a);
@@ -632,7 +642,7 @@ llm_cpu_attention(llm_dev_t *dev, const llm_heads_t *h, const llm_act_t *q,
     const llm_batch_t  *b;
 
     b = cpu->batch;
-    threads = llm_pool_threads(cpu->pool);
+    threads = cpu->threads;
     longest = 0;
     work = 0;
 

@@ -6,8 +6,8 @@
  *
  * A CPU without AVX2 gets the reference's device: callers use dev->ops.
  *
- * The device owns the thread pool and all scratch; create calls grow the
- * scratch, a step allocates nothing.
+ * Threads and scratch are those of a device that models share (device.c);
+ * create calls let the scratch grow, a step allocates nothing.
  */
 
 #define _GNU_SOURCE
@@ -22,17 +22,18 @@
 int
 llm_cpu_open(llm_dev_t **dev, const llm_dev_opts_t *opts, llm_err_t *err)
 {
-    llm_cpu_t          *cpu;
-    llm_cpu_kernels_t   kernels;
+    llm_cpu_t     *cpu;
+    llm_device_t  *device;
 
-    if (opts->isa && strcmp(opts->isa, "reference") == 0) {
-        return llm_ops_reference.open(dev, opts, err);
+    device = opts->device;
+
+    if (device == NULL && llm_cpu_device_open(&device, opts, err) != LLM_OK) {
+        return LLM_ERROR;
     }
 
-    if (llm_cpu_select(opts->isa, &kernels, err) != LLM_OK) {
-
-        if (opts->isa) {
-            return LLM_ERROR;
+    if (device->ops != &llm_ops_cpu) {
+        if (opts->device == NULL) {
+            device->ops->device_close(device);
         }
 
         return llm_ops_reference.open(dev, opts, err);
@@ -40,25 +41,31 @@ llm_cpu_open(llm_dev_t **dev, const llm_dev_opts_t *opts, llm_err_t *err)
 
     cpu = calloc(1, sizeof(llm_cpu_t));
     if (cpu == NULL) {
+        if (opts->device == NULL) {
+            llm_cpu_device_close(device);
+        }
+
         return llm_fail(err, "cpu: no memory for a device");
     }
 
     cpu->dev.ops = &llm_ops_cpu;
     cpu->opts = *opts;
-    cpu->kernels = kernels;
+    cpu->device = (llm_cpu_device_t *) device;
+    cpu->owns_device = opts->device == NULL;
+    cpu->kernels = cpu->device->kernels;
+    cpu->threads = llm_pool_wanted(opts->threads);
 
     cpu->first_item = calloc((size_t) opts->max_seqs + 1, sizeof(uint32_t));
-    cpu->pool = llm_pool_create(opts->threads, err);
-
-    if (cpu->pool == NULL) {
-        llm_cpu_close(&cpu->dev);
-        return LLM_ERROR;
-    }
 
     if (cpu->first_item == NULL) {
         llm_cpu_close(&cpu->dev);
         return llm_fail(err, "cpu: no memory for %u sequences",
                         opts->max_seqs);
+    }
+
+    if (llm_cpu_threads_reserve(cpu, err) != LLM_OK) {
+        llm_cpu_close(&cpu->dev);
+        return LLM_ERROR;
     }
 
     *dev = &cpu->dev;
@@ -72,15 +79,10 @@ llm_cpu_close(llm_dev_t *dev)
 {
     llm_cpu_t  *cpu = (llm_cpu_t *) dev;
 
-    if (cpu->pool) {
-        llm_cpu_free(cpu->scratch,
-                     llm_pool_threads(cpu->pool) * cpu->scratch_size);
-        llm_pool_free(cpu->pool);
+    if (cpu->owns_device) {
+        llm_cpu_device_close(&cpu->device->device);
     }
 
-    llm_cpu_free(cpu->stage_memory, cpu->stage_size);
-    llm_cpu_free(cpu->rot, cpu->rot_size);
-    llm_cpu_free(cpu->parts, cpu->parts_size);
     free(cpu->first_item);
     free(cpu);
 }
@@ -89,12 +91,10 @@ llm_cpu_close(llm_dev_t *dev)
 void
 llm_cpu_describe(llm_dev_t *dev, char *buf, size_t size)
 {
-    uint32_t    n;
     llm_cpu_t  *cpu = (llm_cpu_t *) dev;
 
-    n = llm_pool_threads(cpu->pool);
-    snprintf(buf, size, "%s, %u thread%s", cpu->kernels.name, n,
-             n == 1 ? "" : "s");
+    snprintf(buf, size, "%s, %u thread%s", cpu->kernels.name, cpu->threads,
+             cpu->threads == 1 ? "" : "s");
 }
 
 
@@ -302,9 +302,12 @@ llm_cpu_begin(llm_dev_t *dev, const llm_batch_t *batch, llm_err_t *err)
 
     (void) err;
 
+    llm_cpu_take(cpu->device);
+    llm_pool_enter(cpu->device->pool, cpu->threads);
+
     cpu->batch = batch;
-    memset(cpu->rot_of, 0, sizeof(cpu->rot_of));
-    llm_pool_enter(cpu->pool);
+    llm_cpu_stage_begin(cpu);
+    llm_cpu_attn_begin(cpu);
 
     return LLM_OK;
 }
@@ -317,8 +320,10 @@ llm_cpu_end(llm_dev_t *dev, llm_err_t *err)
 
     (void) err;
 
-    llm_pool_leave(cpu->pool);
     cpu->batch = NULL;
+
+    llm_pool_leave(cpu->device->pool);
+    llm_cpu_give(cpu->device);
 
     return LLM_OK;
 }

@@ -27,6 +27,8 @@
 #include "kernels/cpu/pool.h"
 #include "kernels/kernels.h"
 
+#include <pthread.h>
+
 #define LLM_PANEL        16             /* rows */
 #define LLM_BLOCK        32             /* elements that share d_x */
 
@@ -371,29 +373,55 @@ typedef struct {
 } llm_cpu_kernels_t;
 
 
+/* memory that grows, from llm_cpu_alloc() */
+typedef struct {
+    void                *data;
+    size_t               size;          /* bytes */
+} llm_cpu_room_t;
+
+
+/* what all models on the CPUs share; see device.c */
+typedef struct {
+    llm_device_t         device;        /* first */
+    llm_cpu_kernels_t    kernels;
+
+    /* turns: which are given in the order of n_asked */
+    pthread_mutex_t      lock;          /* guards the next three */
+    pthread_cond_t       passed;        /* n_given has changed */
+    uint64_t             n_asked;
+    uint64_t             n_given;       /* this one has the turn */
+
+    /* with the turn */
+    llm_pool_t          *pool;
+    uint8_t             *scratch;       /* one piece a thread, sized by the
+                                           widest weight and the heads */
+    size_t               scratch_size;  /* bytes of one thread */
+    uint32_t             n_scratch;     /* threads */
+    llm_cpu_room_t       stage;
+    llm_cpu_room_t       rot;
+    llm_cpu_room_t       parts;
+} llm_cpu_device_t;
+
+/* a model on the CPUs; from the stage on, memory is the device's, as the step's
+   begin() finds it */
 typedef struct {
     llm_dev_t            dev;           /* first */
     llm_dev_opts_t       opts;
-    llm_pool_t          *pool;
+    llm_cpu_device_t    *device;
+    int                  owns_device;
+    uint32_t             threads;       /* of its steps and its load */
     llm_cpu_kernels_t    kernels;
     const llm_batch_t   *batch;         /* of the step */
     llm_cpu_slab_t      *slab;          /* with room for weights, or NULL */
 
     /* x of the product that runs; sized by the widest weight */
     llm_cpu_stage_t      stage;
-    size_t               stage_cap;     /* elements of a row */
-    void                *stage_memory;
-    size_t               stage_size;    /* bytes */
-
-    /* one piece a thread, sized by the widest weight and the heads */
-    uint8_t             *scratch;
-    size_t               scratch_size;  /* of one thread */
+    uint32_t             stage_cap;     /* elements of a row */
 
     /* cos and sin of every row of the step, once a step for each of the
        last ropes */
     float               *rot;           /* [LLM_CPU_ROPES][max_tokens][2]
                                            [rot_cap] */
-    size_t               rot_size;      /* bytes */
     size_t               rot_cap;
     const llm_vec_t     *rot_of[LLM_CPU_ROPES]; /* NULL: none yet in this
                                                    step */
@@ -401,11 +429,21 @@ typedef struct {
 
     /* results of attention over parts of the keys */
     float               *parts;
-    size_t               parts_size;    /* bytes */
     size_t               part_floats;   /* of one */
     uint32_t             max_parts;
     uint32_t            *first_item;    /* [max_seqs + 1], attention's */
 } llm_cpu_t;
+
+/* a parallel loop of a load, which gives way to steps */
+typedef struct {
+    llm_pool_pt          pack;
+    /* reads what these n items will read from their file, so that pack does
+       not wait for it */
+    void               (*read)(void *arg, uint32_t first, uint32_t n);
+    void                *arg;
+    uint32_t             n;             /* items */
+    size_t               bytes;         /* that an item reads */
+} llm_cpu_load_t;
 
 
 /* the operations: cpu.c (life, memory), linear.c, rows.c (single rows), kv.c,
@@ -425,9 +463,31 @@ llm_cpu_slab_t *llm_cpu_slab_take(llm_cpu_t *cpu, size_t size,
     uint8_t **data);
 void llm_cpu_slab_free(llm_cpu_t *cpu, llm_cpu_slab_t *slab);
 
-/* work.c */
+/* reads size bytes from their file, if they are mapped from one, and lets the
+   kernel begin with as many after them */
+void llm_cpu_read_file(const void *p, size_t size);
+
+/* device.c */
+/* waits for the turn; ends it */
+void llm_cpu_take(llm_cpu_device_t *d);
+void llm_cpu_give(llm_cpu_device_t *d);
+/* with the turn: at least size bytes; after LLM_ERROR it is as it was */
+int llm_cpu_reserve(llm_cpu_room_t *room, size_t size);
 /* at least size bytes of scratch for each thread */
 int llm_cpu_scratch_reserve(llm_cpu_t *cpu, size_t size, llm_err_t *err);
+/* as many threads as the model wants, with scratch */
+int llm_cpu_threads_reserve(llm_cpu_t *cpu, llm_err_t *err);
+void llm_cpu_load(llm_cpu_t *cpu, const llm_cpu_load_t *load);
+
+/* the thread's scratch, during a step */
+static inline uint8_t *
+llm_cpu_scratch(const llm_cpu_t *cpu, uint32_t thread)
+{
+    return cpu->device->scratch + thread * cpu->device->scratch_size;
+}
+
+
+/* work.c */
 /* pool_run, or a loop where `work` (about nanoseconds) does not pay */
 void llm_cpu_run(llm_cpu_t *cpu, llm_pool_pt fn, void *arg, uint32_t n,
     double work);
@@ -448,6 +508,8 @@ llm_weight_scale(const llm_weight_t *w, uint32_t i)
 
 
 int llm_cpu_stage_reserve(llm_cpu_t *cpu, uint32_t n_in, llm_err_t *err);
+/* a step begins: the stage is laid over the device's memory */
+void llm_cpu_stage_begin(llm_cpu_t *cpu);
 /* cuts p into arrays for so many rows; returns their size, p may be NULL */
 size_t llm_cpu_stage_layout(llm_cpu_stage_t *s, char *p, size_t rows,
     uint32_t n_in);
@@ -472,6 +534,8 @@ void llm_cpu_gemm(const llm_cpu_t *cpu, const llm_cpu_gemm_t *g);
 /* attention.c */
 int llm_cpu_attn_reserve(llm_cpu_t *cpu, const llm_kv_opts_t *opts,
     llm_err_t *err);
+/* a step begins: no row has been rotated in it */
+void llm_cpu_attn_begin(llm_cpu_t *cpu);
 
 /* isa.c: the best kernels, or those of a name; "reference" is not one */
 int llm_cpu_select(const char *isa, llm_cpu_kernels_t *k, llm_err_t *err);

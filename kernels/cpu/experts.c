@@ -403,7 +403,7 @@ llm_experts_product(void *arg, uint32_t item, uint32_t thread)
     g.n_rows = c->n_rows[e];
     g.panel = item % columns * step;
     g.n_panels = llm_min(step, w.n_panels - g.panel);
-    g.scratch = job->cpu->scratch + thread * job->cpu->scratch_size;
+    g.scratch = llm_cpu_scratch(job->cpu, thread);
 
     llm_cpu_gemm(job->cpu, &g);
 }

@@ -129,7 +129,7 @@ llm_heads_item(void *arg, uint32_t item, uint32_t thread)
     row = item % job->n_parts * LLM_HEADS_ROWS;
     n = llm_min(LLM_HEADS_ROWS, job->n_rows - row);
 
-    scratch = (char *) job->cpu->scratch + thread * job->cpu->scratch_size;
+    scratch = (char *) llm_cpu_scratch(job->cpu, thread);
     x = (float *) (void *) scratch;
     y = x + LLM_HEADS_ROWS * llm_pad16(job->w->n_in);
 

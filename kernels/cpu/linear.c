@@ -2,7 +2,7 @@
  * Products of activations and weights: rounds x as the weights want it, and
  * cuts the work into pieces of panels and rows for the threads.
  *
- * The stage belongs to the device and holds x of one product at a time.
+ * The stage holds x of one product at a time, in the device's memory.
  */
 
 #include "kernels/cpu/cpu.h"
@@ -74,27 +74,36 @@ llm_cpu_stage_layout(llm_cpu_stage_t *s, char *p, size_t rows,
 int
 llm_cpu_stage_reserve(llm_cpu_t *cpu, uint32_t n_in, llm_err_t *err)
 {
+    int     rc;
+    size_t  size;
+
     if (n_in <= cpu->stage_cap) {
         return LLM_OK;
     }
 
-    llm_cpu_free(cpu->stage_memory, cpu->stage_size);
-    cpu->stage_cap = 0;
+    size = llm_cpu_stage_layout(&cpu->stage, NULL, cpu->opts.max_tokens,
+                                n_in);
 
-    cpu->stage_size = llm_cpu_stage_layout(&cpu->stage, NULL,
-                                           cpu->opts.max_tokens, n_in);
-    cpu->stage_memory = llm_cpu_alloc(cpu->stage_size, 1);
+    llm_cpu_take(cpu->device);
+    rc = llm_cpu_reserve(&cpu->device->stage, size);
+    llm_cpu_give(cpu->device);
 
-    if (cpu->stage_memory == NULL) {
+    if (rc != LLM_OK) {
         return llm_fail(err, "cpu: no memory for %u rows of %u",
                         cpu->opts.max_tokens, n_in);
     }
 
-    (void) llm_cpu_stage_layout(&cpu->stage, cpu->stage_memory,
-                                cpu->opts.max_tokens, n_in);
     cpu->stage_cap = n_in;
 
     return LLM_OK;
+}
+
+
+void
+llm_cpu_stage_begin(llm_cpu_t *cpu)
+{
+    (void) llm_cpu_stage_layout(&cpu->stage, cpu->device->stage.data,
+                                cpu->opts.max_tokens, cpu->stage_cap);
 }
 
 
@@ -159,7 +168,7 @@ double
 llm_cpu_gemm_bytes(const llm_cpu_t *cpu, double bytes)
 {
     return llm_min(LLM_ITEM_BYTES,
-                   bytes / (llm_pool_threads(cpu->pool) * 4));
+                   bytes / (cpu->threads * 4));
 }
 
 
@@ -260,7 +269,7 @@ llm_linear_item(void *arg, uint32_t item, uint32_t thread)
     g.n_panels = llm_min(step, w->n_panels - g.panel);
     g.row = item / columns * job->row_step;
     g.n_rows = llm_min(job->row_step, job->n_rows - g.row);
-    g.scratch = cpu->scratch + thread * cpu->scratch_size;
+    g.scratch = llm_cpu_scratch(cpu, thread);
 
     llm_cpu_gemm(cpu, &g);
 }
@@ -303,7 +312,7 @@ llm_cpu_linear(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
                     (double) job.n_rows * x->cols / LLM_RATE_STAGE);
     }
 
-    threads = llm_pool_threads(cpu->pool);
+    threads = cpu->threads;
     job.bytes = llm_cpu_gemm_bytes(cpu, bytes);
 
     for ( ;; ) {

@@ -25,6 +25,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+/* since Linux 5.14; an older kernel refuses it, and the pages come when they
+   are read */
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ  22
+#endif
+
 #define LLM_HUGE_PAGE    ((size_t) 2 << 20)
 #define LLM_CPU_SLAB     ((size_t) 64 << 20)
 
@@ -121,6 +127,21 @@ llm_cpu_unused(const void *p, size_t size)
     }
 
     return size - llm_min(size, used * page);
+}
+
+
+void
+llm_cpu_read_file(const void *p, size_t size)
+{
+    char       *start;
+    uintptr_t   page;
+
+    page = (uintptr_t) sysconf(_SC_PAGESIZE);
+    start = (char *) ((uintptr_t) p & ~(page - 1));
+    size += (size_t) ((const char *) p - start);
+
+    (void) madvise(start, 2 * size, MADV_WILLNEED);
+    (void) madvise(start, size, MADV_POPULATE_READ);
 }
 
 

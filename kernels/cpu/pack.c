@@ -371,12 +371,42 @@ llm_cpu_weight_size(uint32_t type, uint32_t n_out, uint32_t n_in)
 }
 
 
+/* where the file has the rows of a panel */
+
+static const uint8_t *
+llm_pack_src(const llm_weight_t *w, uint32_t panel)
+{
+    return w->src + panel / w->n_panels * w->stride
+           + (size_t) (panel % w->n_panels) * LLM_PANEL * w->row_size;
+}
+
+
+static void
+llm_pack_read(void *arg, uint32_t first, uint32_t n)
+{
+    uint32_t               last;
+    const uint8_t         *src, *end;
+    const llm_weight_t    *w;
+    const llm_pack_job_t  *job = arg;
+
+    w = job->w;
+    last = llm_min((first + n) * job->step, w->n_panels * w->n_experts) - 1;
+    src = llm_pack_src(w, first * job->step);
+    end = llm_pack_src(w, last)
+          + llm_min(w->n_out - last % w->n_panels * LLM_PANEL,
+                    (uint32_t) LLM_PANEL) * w->row_size;
+
+    llm_cpu_read_file(src, (size_t) (end - src));
+}
+
+
 /* type, sizes and src are set; fills in the rest */
 
 int
 llm_cpu_pack(llm_cpu_t *cpu, llm_weight_t *w, llm_err_t *err)
 {
     size_t          n;
+    llm_cpu_load_t  load;
     llm_pack_job_t  job;
 
     llm_pack_layout(w);
@@ -402,8 +432,13 @@ llm_cpu_pack(llm_cpu_t *cpu, llm_weight_t *w, llm_err_t *err)
     job.w = w;
     job.step = 4;
 
-    llm_pool_run(cpu->pool, llm_pack_item, &job,
-                 ((uint32_t) n + job.step - 1) / job.step);
+    load.pack = llm_pack_item;
+    load.read = llm_pack_read;
+    load.arg = &job;
+    load.n = ((uint32_t) n + job.step - 1) / job.step;
+    load.bytes = (size_t) job.step * LLM_PANEL * w->row_size;
+
+    llm_cpu_load(cpu, &load);
 
     return LLM_OK;
 }

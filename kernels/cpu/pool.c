@@ -5,8 +5,8 @@
  * end) in one word.  A thread claims the items of its own share in order,
  * then those of other shares from their ends; only after a claim it reads
  * fn, arg and n, which stay as they are until the claimed item is counted
- * in `done`.  So a late helper can never run an item of another job, and
- * the caller need not know who helps.
+ * in `done`.  So a late helper never runs an item with another job's fn and
+ * arg, and the caller need not know who helps.
  */
 
 #define _GNU_SOURCE
@@ -56,8 +56,12 @@ struct llm_pool_s {
     void              *arg;
     uint32_t           n;
 
-    uint32_t           n_threads;
+    uint32_t           n_threads;       /* these two: the caller's alone */
     uint32_t           n_helpers;       /* that were started */
+
+    /* threads that take part: the caller stores, helpers read; a futex of
+       those that do not */
+    _Alignas(64) _Atomic uint32_t  limit;
 
     /*
      * done: every thread adds (seq_cst), the caller reads (acquire); a
@@ -76,7 +80,8 @@ struct llm_pool_s {
     _Atomic uint32_t               in_step;
     _Atomic uint32_t               stop;
 
-    llm_pool_thread_t              threads[];   /* the caller's is 0 */
+    llm_pool_thread_t              threads[LLM_POOL_MAX];   /* the caller's is
+                                                               0 */
 };
 
 
@@ -128,14 +133,20 @@ llm_pool_claim(_Atomic uint64_t *share, int own, uint32_t *item)
 static void
 llm_pool_work(llm_pool_t *pool, uint32_t thread)
 {
-    uint32_t  i, n, item, victim;
+    uint32_t  i, n, item, limit, victim;
+
+    limit = atomic_load_explicit(&pool->limit, memory_order_relaxed);
+
+    if (thread >= limit) {
+        return;
+    }
 
     victim = thread;
 
-    for (i = 0; i < pool->n_threads; /* void */) {
+    for (i = 0; i < limit; /* void */) {
 
         if (!llm_pool_claim(&pool->threads[victim].share, i == 0, &item)) {
-            victim = (victim + 1) % pool->n_threads;
+            victim = (victim + 1) % limit;
             i++;
             continue;
         }
@@ -189,7 +200,7 @@ llm_pool_spin(llm_pool_t *pool, uint32_t seq)
 static void *
 llm_pool_thread(void *data)
 {
-    uint32_t            seq;
+    uint32_t            seq, limit;
     llm_pool_t         *pool;
     llm_pool_thread_t  *t;
 
@@ -199,6 +210,14 @@ llm_pool_thread(void *data)
     (void) pthread_setname_np(pthread_self(), "llm-compute");
 
     for ( ;; ) {
+        limit = atomic_load(&pool->limit);
+
+        if (t->index >= limit) {
+            /* returns at once if the limit is another by now */
+            llm_futex_wait(&pool->limit, limit);
+            continue;
+        }
+
         seq = atomic_load(&pool->seq);
 
         llm_pool_work(pool, t->index);
@@ -232,53 +251,85 @@ llm_pool_wake(llm_pool_t *pool)
 }
 
 
+/* so many threads take part from now on */
+
+static void
+llm_pool_limit(llm_pool_t *pool, uint32_t limit)
+{
+    uint32_t  before;
+
+    before = atomic_exchange(&pool->limit, limit);
+
+    if (limit > before) {
+        llm_futex_wake(&pool->limit, LLM_POOL_MAX);
+    }
+}
+
+
+uint32_t
+llm_pool_wanted(uint32_t n_threads)
+{
+    return n_threads ? n_threads
+                     : llm_min(llm_machine_cpus(), (uint32_t) LLM_POOL_MAX);
+}
+
+
 llm_pool_t *
 llm_pool_create(uint32_t n_threads, llm_err_t *err)
 {
-    int                 rc;
-    size_t              size;
-    uint32_t            i;
-    llm_pool_t         *pool;
-    llm_pool_thread_t  *t;
+    llm_pool_t  *pool;
 
-    if (n_threads == 0) {
-        n_threads = llm_min(llm_machine_cpus(), (uint32_t) LLM_POOL_MAX);
-    }
-
-    if (n_threads > LLM_POOL_MAX) {
-        llm_fail(err, "%u threads asked for, the most is %d", n_threads,
-                 LLM_POOL_MAX);
-        return NULL;
-    }
-
-    size = sizeof(llm_pool_t) + n_threads * sizeof(llm_pool_thread_t);
-
-    pool = aligned_alloc(64, llm_align(size, 64));
+    pool = aligned_alloc(64, sizeof(llm_pool_t));
     if (pool == NULL) {
         llm_fail(err, "no memory for %u threads", n_threads);
         return NULL;
     }
 
-    memset(pool, 0, size);
-    pool->n_threads = n_threads;
+    /* the other threads' are cleared when these are started */
+    memset(pool, 0, offsetof(llm_pool_t, threads) + sizeof(pool->threads[0]));
+    pool->n_threads = 1;
 
-    for (i = 1, rc = 0; i < n_threads && rc == 0; i++) {
-        t = &pool->threads[i];
-        t->pool = pool;
-        t->index = i;
-
-        rc = llm_thread_start(&t->id, llm_pool_thread, t);
-        pool->n_helpers += (rc == 0);
-    }
-
-    if (rc != 0) {
+    if (llm_pool_grow(pool, llm_pool_wanted(n_threads), err) != LLM_OK) {
         llm_pool_free(pool);
-        llm_fail(err, "cannot start thread %u of %u: %s", i, n_threads,
-                 strerror(rc));
         return NULL;
     }
 
+    llm_pool_limit(pool, pool->n_threads);
+
     return pool;
+}
+
+
+int
+llm_pool_grow(llm_pool_t *pool, uint32_t n_threads, llm_err_t *err)
+{
+    int                 rc;
+    llm_pool_thread_t  *t;
+
+    if (n_threads > LLM_POOL_MAX) {
+        return llm_fail(err, "%u threads asked for, the most is %d",
+                        n_threads, LLM_POOL_MAX);
+    }
+
+    while (pool->n_threads < n_threads) {
+        t = &pool->threads[pool->n_threads];
+
+        memset(t, 0, sizeof(llm_pool_thread_t));
+        t->pool = pool;
+        t->index = pool->n_threads;
+
+        rc = llm_thread_start(&t->id, llm_pool_thread, t);
+
+        if (rc != 0) {
+            return llm_fail(err, "cannot start thread %u of %u: %s",
+                            t->index + 1, n_threads, strerror(rc));
+        }
+
+        pool->n_helpers++;
+        pool->n_threads++;
+    }
+
+    return LLM_OK;
 }
 
 
@@ -293,6 +344,7 @@ llm_pool_free(llm_pool_t *pool)
 
     atomic_store(&pool->stop, 1);
     atomic_store(&pool->in_step, 0);
+    llm_pool_limit(pool, pool->n_threads);
     llm_pool_wake(pool);
 
     for (i = 1; i <= pool->n_helpers; i++) {
@@ -311,9 +363,14 @@ llm_pool_threads(const llm_pool_t *pool)
 
 
 void
-llm_pool_enter(llm_pool_t *pool)
+llm_pool_enter(llm_pool_t *pool, uint32_t n_threads)
 {
-    if (pool->n_helpers) {
+    if (n_threads != atomic_load_explicit(&pool->limit, memory_order_relaxed))
+    {
+        llm_pool_limit(pool, llm_min(n_threads, pool->n_threads));
+    }
+
+    if (n_threads > 1 && pool->n_helpers) {
         atomic_store(&pool->in_step, 1);
         llm_pool_wake(pool);
     }
@@ -330,10 +387,12 @@ llm_pool_leave(llm_pool_t *pool)
 void
 llm_pool_run(llm_pool_t *pool, llm_pool_pt fn, void *arg, uint32_t n)
 {
-    uint32_t  i, done, next, last;
+    uint32_t  i, done, next, last, limit;
     uint64_t  end;
 
-    if (pool->n_helpers == 0 || n < 2) {
+    limit = atomic_load_explicit(&pool->limit, memory_order_relaxed);
+
+    if (limit < 2 || n < 2) {
         for (i = 0; i < n; i++) {
             fn(arg, i, 0);
         }
@@ -347,8 +406,8 @@ llm_pool_run(llm_pool_t *pool, llm_pool_pt fn, void *arg, uint32_t n)
 
     atomic_store_explicit(&pool->done, 0, memory_order_relaxed);
 
-    for (i = 0, next = 0; i < pool->n_threads; i++, next = last) {
-        last = (uint32_t) ((uint64_t) n * (i + 1) / pool->n_threads);
+    for (i = 0, next = 0; i < limit; i++, next = last) {
+        last = (uint32_t) ((uint64_t) n * (i + 1) / limit);
         atomic_store_explicit(&pool->threads[i].share,
                               llm_pool_share(next, last),
                               memory_order_release);

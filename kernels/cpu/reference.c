@@ -26,6 +26,35 @@ llm_ref_no_memory(llm_err_t *err, const char *what)
 }
 
 
+/* there is nothing to share */
+
+int
+llm_ref_device_open(llm_device_t **device, const llm_dev_opts_t *opts,
+    llm_err_t *err)
+{
+    llm_device_t  *d;
+
+    (void) opts;
+
+    d = calloc(1, sizeof(llm_device_t));
+    if (d == NULL) {
+        return llm_ref_no_memory(err, "the device");
+    }
+
+    d->ops = &llm_ops_reference;
+    *device = d;
+
+    return LLM_OK;
+}
+
+
+void
+llm_ref_device_close(llm_device_t *device)
+{
+    free(device);
+}
+
+
 int
 llm_ref_open(llm_dev_t **dev, const llm_dev_opts_t *opts, llm_err_t *err)
 {

@@ -122,8 +122,7 @@ llm_cpu_embed_pos_item(void *arg, uint32_t item, uint32_t thread)
     llm_rows_job_t  *job = arg;
 
     /* the device's scratch has room for a row of each weight */
-    e = (float *) (void *) (job->cpu->scratch
-                            + thread * job->cpu->scratch_size);
+    e = (float *) (void *) llm_cpu_scratch(job->cpu, thread);
 
     for (row = item * LLM_ROWS_STEP; row < llm_cpu_rows_end(job, item);
          row++)

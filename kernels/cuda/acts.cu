@@ -83,7 +83,7 @@ llm_cuda_act_free(llm_dev_t *dev, llm_act_t *a)
     }
 
     if (a == d->states) {
-        if (llm_cuda_alive(d)) {
+        if (llm_cuda_alive(d->gpu)) {
             (void) cudaFreeHost(d->host_states);
         }
 

@@ -565,7 +565,7 @@ llm_lat_launch(llm_cuda_t *d, const llm_kv_t *kv, const llm_att_args_t &a)
     shared = llm_lat_layout<R, FP8>(&b, NULL, a.dk);
     rows = R > 32 ? 32 : R;
 
-    if (shared > d->shared) {
+    if (shared > d->gpu->shared) {
         return 1;
     }
 

@@ -17,7 +17,7 @@ llm_cuda_describe(llm_dev_t *dev, char *buf, size_t size)
 {
     llm_cuda_t  *d = (llm_cuda_t *) dev;
 
-    snprintf(buf, size, "%s, %s%s%s", d->name, d->bf16 ? "bf16" : "f16",
+    snprintf(buf, size, "%s, %s%s%s", d->gpu->name, d->bf16 ? "bf16" : "f16",
              d->opts.weights_fp8 ? ", fp8 weights" : "",
              d->opts.kv_fp8 ? ", fp8 KV" : "");
 }
@@ -40,17 +40,12 @@ llm_cuda_memory_free(llm_dev_t *dev)
 }
 
 
-void
-llm_cuda_close(llm_dev_t *dev)
-{
-    uint32_t     i;
-    llm_cuda_t  *d = (llm_cuda_t *) dev;
+/* frees what it has on the GPU and of pinned memory */
 
-    if (!llm_cuda_alive(d)) {
-        llm_blas_free(d->blas, 0);
-        free(d);
-        return;
-    }
+static void
+llm_cuda_close_all(llm_cuda_t *d)
+{
+    uint32_t  i;
 
     for (i = 0; i < d->n_graphs; i++) {
         if (d->graphs[i].exec) {
@@ -82,9 +77,30 @@ llm_cuda_close(llm_dev_t *dev)
     if (d->stream) {
         (void) cudaStreamDestroy(d->stream);
     }
+}
+
+
+void
+llm_cuda_close(llm_dev_t *dev)
+{
+    llm_cuda_t  *d = (llm_cuda_t *) dev;
+
+    if (llm_cuda_alive(d->gpu)) {
+        llm_cuda_close_all(d);
+
+    } else {
+        llm_blas_free(d->blas, 0);
+    }
+
+    if (d->owns_gpu) {
+        llm_cuda_device_close(&d->gpu->device);
+    }
 
     free(d);
 }
+
+
+static const llm_ops_t *llm_cuda_ops(void);
 
 
 /* without any driver the runtime's message would be about versions */
@@ -105,35 +121,38 @@ llm_cuda_no_device(cudaError_t e, llm_err_t *err)
 }
 
 
-static int
-llm_cuda_select(llm_cuda_t *d, llm_err_t *err)
+int
+llm_cuda_device_open(llm_device_t **device, const llm_dev_opts_t *opts,
+    llm_err_t *err)
 {
-    int             n, index;
-    cudaError_t     e;
-    cudaDeviceProp  prop;
+    int              n;
+    cudaError_t      e;
+    cudaDeviceProp   prop;
+    llm_cuda_gpu_t  *gpu, found;
 
     e = cudaGetDeviceCount(&n);
-    index = d->opts.index < 0 ? 0 : d->opts.index;
 
     if (e != cudaSuccess) {
         return llm_cuda_no_device(e, err);
     }
 
-    if (index >= llm_min(n, LLM_CUDA_MAX_GPUS)) {
-        return llm_fail(err, "CUDA: there is no device %d, only %d", index,
-                        n);
+    memset(&found, 0, sizeof(found));
+    found.device.ops = llm_cuda_ops();
+    found.index = opts->index < 0 ? 0 : opts->index;
+
+    if (found.index >= llm_min(n, LLM_CUDA_MAX_GPUS)) {
+        return llm_fail(err, "CUDA: there is no device %d, only %d",
+                        found.index, n);
     }
 
-    d->index = index;
-
-    if (!llm_cuda_alive(d)) {
+    if (!llm_cuda_alive(&found)) {
         return llm_cuda_fail_lost(err, "an error before");
     }
 
-    if (cudaSetDevice(index) != cudaSuccess
-        || cudaGetDeviceProperties(&prop, index) != cudaSuccess)
+    if (cudaSetDevice(found.index) != cudaSuccess
+        || cudaGetDeviceProperties(&prop, found.index) != cudaSuccess)
     {
-        return llm_fail(err, "CUDA: device %d does not answer", index);
+        return llm_fail(err, "CUDA: device %d does not answer", found.index);
     }
 
     if (prop.major < 8) {
@@ -142,40 +161,82 @@ llm_cuda_select(llm_cuda_t *d, llm_err_t *err)
                         prop.minor);
     }
 
-    if ((d->opts.weights_fp8 || d->opts.kv_fp8)
-        && prop.major * 10 + prop.minor < 89)
-    {
-        return llm_fail(err, "%s=fp8: %s has compute capability %d.%d, 8.9 "
-                        "(Ada) is the least",
-                        d->opts.weights_fp8 ? "weights" : "kv", prop.name,
-                        prop.major, prop.minor);
+    snprintf(found.name, sizeof(found.name), "%s", prop.name);
+    found.capability = prop.major * 10 + prop.minor;
+    found.shared = prop.sharedMemPerBlockOptin;
+
+    gpu = (llm_cuda_gpu_t *) malloc(sizeof(llm_cuda_gpu_t));
+    if (gpu == NULL) {
+        return llm_fail(err, "no memory for a device");
     }
 
-    snprintf(d->name, sizeof(d->name), "%s", prop.name);
-    d->major = prop.major;
-    d->shared = prop.sharedMemPerBlockOptin;
+    *gpu = found;
+    *device = &gpu->device;
 
     return LLM_OK;
 }
 
 
-static const llm_ops_t *llm_cuda_ops(void);
+void
+llm_cuda_device_close(llm_device_t *device)
+{
+    free(device);
+}
+
+
+/* is the GPU there for this thread, and has it what the model wants? */
+
+static int
+llm_cuda_select(const llm_cuda_t *d, llm_err_t *err)
+{
+    const llm_cuda_gpu_t  *gpu = d->gpu;
+
+    if (!llm_cuda_alive(gpu)) {
+        return llm_cuda_fail_lost(err, "an error before");
+    }
+
+    if (cudaSetDevice(gpu->index) != cudaSuccess) {
+        return llm_fail(err, "CUDA: device %d does not answer", gpu->index);
+    }
+
+    if ((d->opts.weights_fp8 || d->opts.kv_fp8) && gpu->capability < 89) {
+        return llm_fail(err, "%s=fp8: %s has compute capability %d.%d, 8.9 "
+                        "(Ada) is the least",
+                        d->opts.weights_fp8 ? "weights" : "kv", gpu->name,
+                        gpu->capability / 10, gpu->capability % 10);
+    }
+
+    return LLM_OK;
+}
 
 
 int
 llm_cuda_open(llm_dev_t **dev, const llm_dev_opts_t *opts, llm_err_t *err)
 {
-    size_t       size;
-    llm_cuda_t  *d;
+    size_t         size;
+    llm_cuda_t    *d;
+    llm_device_t  *device;
+
+    device = opts->device;
+
+    if (device == NULL && llm_cuda_device_open(&device, opts, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
 
     d = (llm_cuda_t *) calloc(1, sizeof(llm_cuda_t));
     if (d == NULL) {
+        if (opts->device == NULL) {
+            llm_cuda_device_close(device);
+        }
+
         return llm_fail(err, "no memory for a device");
     }
 
     d->dev.ops = llm_cuda_ops();
     d->opts = *opts;
     d->opts.max_out = llm_max(opts->max_out, opts->max_seqs);
+    d->gpu = (llm_cuda_gpu_t *) device;
+    d->owns_gpu = opts->device == NULL;
     d->bf16 = opts->weight_type == LLM_TYPE_BF16;
 
     size = llm_cuda_step_layout(d, NULL, &d->step);

@@ -18,9 +18,9 @@ static int  llm_cuda_lost[LLM_CUDA_MAX_GPUS];
 
 
 int
-llm_cuda_alive(const llm_cuda_t *d)
+llm_cuda_alive(const llm_cuda_gpu_t *gpu)
 {
-    return !__atomic_load_n(&llm_cuda_lost[d->index], __ATOMIC_RELAXED);
+    return !__atomic_load_n(&llm_cuda_lost[gpu->index], __ATOMIC_RELAXED);
 }
 
 
@@ -84,7 +84,7 @@ llm_cuda_report(llm_cuda_t *d, llm_err_t *err)
     llm_cuda_void(d);
 
     if (llm_cuda_sticks()) {
-        __atomic_store_n(&llm_cuda_lost[d->index], 1, __ATOMIC_RELAXED);
+        __atomic_store_n(&llm_cuda_lost[d->gpu->index], 1, __ATOMIC_RELAXED);
         return llm_cuda_fail_lost(err, d->why);
     }
 

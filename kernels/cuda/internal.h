@@ -7,8 +7,9 @@
  * that a captured step can be replayed with other contents.  Kernels read the
  * step's real sizes from counts[].
  *
- * The device owns its stream, its pinned memory and its scratch; buffers are
- * freed by their own *_free().  One thread drives a device.
+ * A model owns its stream, its pinned memory and its scratch; buffers are
+ * freed by their own *_free().  Models on a GPU share nothing but what is known
+ * of it.  One thread at a time drives a model.
  */
 
 #ifndef LLM_CUDA_INTERNAL_H
@@ -167,14 +168,22 @@ typedef struct {
     cudaGraphExec_t   exec;             /* NULL: not captured yet */
 } llm_cuda_graph_t;
 
+/* a GPU, which models share; it does not change */
+typedef struct {
+    llm_device_t      device;           /* first */
+    char              name[256];
+    int               index;
+    int               capability;       /* 10 major + minor */
+    size_t            shared;           /* most bytes of shared memory for a
+                                           block */
+} llm_cuda_gpu_t;
+
 typedef struct {
     llm_dev_t         dev;              /* first */
     llm_dev_opts_t    opts;
+    llm_cuda_gpu_t   *gpu;
+    int               owns_gpu;
     cudaStream_t      stream;
-    char              name[256];
-    int               index;
-    int               major;
-    size_t            shared;           /* most bytes of it for a block */
     int               bf16;             /* VALUE is bf16, else f16 */
 
     llm_cuda_slot_t   slots[2];
@@ -322,7 +331,7 @@ int llm_cuda_check(llm_cuda_t *d, cudaError_t e, const char *what);
 int llm_cuda_report(llm_cuda_t *d, llm_err_t *err);
 
 /* does the device's memory still exist?  See error.cu */
-int llm_cuda_alive(const llm_cuda_t *d);
+int llm_cuda_alive(const llm_cuda_gpu_t *gpu);
 /* the error of a context that is lost */
 int llm_cuda_fail_lost(llm_err_t *err, const char *why);
 /* no step is in flight any more, and none has results */
@@ -341,7 +350,7 @@ llm_cuda_use_shared(llm_cuda_t *d, size_t shared)
     static std::atomic<uint64_t>  done;
     static_assert(LLM_CUDA_MAX_GPUS <= 64, "a bit for each GPU");
 
-    uint64_t  bit = (uint64_t) 1 << d->index;
+    uint64_t  bit = (uint64_t) 1 << d->gpu->index;
 
     if (done.load(std::memory_order_relaxed) & bit) {
         return;

@@ -36,7 +36,7 @@ llm_cuda_alloc(void **p, size_t size, const char *what, llm_err_t *err)
 void
 llm_cuda_free(const llm_cuda_t *d, void *p)
 {
-    if (llm_cuda_alive(d)) {
+    if (llm_cuda_alive(d->gpu)) {
         (void) cudaFree(p);
     }
 }

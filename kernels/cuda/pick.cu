@@ -92,7 +92,7 @@ llm_cuda_pick_free(llm_cuda_t *d)
         slot = &d->slots[i];
         free(slot->wants);
 
-        if (llm_cuda_alive(d)) {
+        if (llm_cuda_alive(d->gpu)) {
             (void) cudaFreeHost(slot->edits);
             (void) cudaFreeHost(slot->masks);
             (void) cudaFreeHost(slot->drawn);
@@ -106,7 +106,7 @@ llm_cuda_pick_free(llm_cuda_t *d)
         slot->top = NULL;
     }
 
-    if (llm_cuda_alive(d)) {
+    if (llm_cuda_alive(d->gpu)) {
         (void) cudaFreeHost(d->host_logits);
     }
 

@@ -324,12 +324,12 @@ llm_cuda_graph_launch(llm_cuda_t *d, llm_cuda_graph_t *g)
 static int
 llm_cuda_enter(llm_cuda_t *d, llm_err_t *err)
 {
-    if (!llm_cuda_alive(d)) {
+    if (!llm_cuda_alive(d->gpu)) {
         llm_cuda_void(d);
         return llm_cuda_fail_lost(err, "another model's error");
     }
 
-    (void) llm_cuda_check(d, cudaSetDevice(d->index), "device");
+    (void) llm_cuda_check(d, cudaSetDevice(d->gpu->index), "device");
 
     return llm_cuda_report(d, err);
 }

@@ -55,7 +55,7 @@ test_refused(const char *source, const char *why, const char *what)
     memset(&o, 0, sizeof(o));
     err.msg[0] = '\0';
 
-    ok(llm_backend_open("emu", dir, &o, &d, &err) == LLM_ERROR
+    ok(llm_backend_open("emu", dir, NULL, &o, &d, &err) == LLM_ERROR
        && strstr(err.msg, why), "%s: %s", what, err.msg);
 }
 
@@ -171,7 +171,7 @@ test_other_objects(void)
         memset(&o, 0, sizeof(o));
         err.msg[0] = '\0';
 
-        ok(llm_backend_open("emu", dir, &o, &d, &err) == LLM_ERROR
+        ok(llm_backend_open("emu", dir, NULL, &o, &d, &err) == LLM_ERROR
            && strstr(err.msg, path) && strstr(err.msg, files[i].what)
            && strstr(err.msg, "./build.sh build"), "%s: %s", files[i].what,
            err.msg);
@@ -259,7 +259,7 @@ main(void)
     test_refused("const void *llm_backend_table(unsigned i, "
                  "unsigned long n)\n"
                  "{ static char table[4096]; (void) i; (void) n; "
-                 "return table; }\n", "has no operation open (life)",
+                 "return table; }\n", "has no operation device_open (life)",
                  "one that lacks operations");
     test_other_objects();
     test_gpus();

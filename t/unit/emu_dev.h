@@ -24,8 +24,8 @@ open_tested(const llm_dev_opts_t *o)
     objs = getenv("LLM_OBJS");
     device = getenv("LLM_GPU_DEVICE");
 
-    if (llm_backend_open(device ? device : "emu", objs ? objs : "objs", o,
-                         &d, &err) != LLM_OK)
+    if (llm_backend_open(device ? device : "emu", objs ? objs : "objs", NULL,
+                         o, &d, &err) != LLM_OK)
     {
         printf("# %s\n", err.msg);
         return NULL;

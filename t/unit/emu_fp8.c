@@ -450,8 +450,8 @@ refused(const char *device, int weights, int kv, const char *why)
     o.kv_fp8 = kv;
 
     ok(llm_backend_open(device, getenv("LLM_OBJS") ? getenv("LLM_OBJS")
-                                                   : "objs", &o, &d, &err)
-       != LLM_OK && strstr(err.msg, why), "%s: %s", device, err.msg);
+                                                   : "objs", NULL, &o, &d,
+                        &err) != LLM_OK && strstr(err.msg, why), "%s: %s", device, err.msg);
 }
 
 

@@ -234,15 +234,17 @@ load_one(void *data)
 static void
 test_promised(void)
 {
-    size_t      unused;
-    uint32_t    i, n;
-    loaded_t    l[2];
-    pthread_t   t[2];
-    llm_kv_t   *kv;
+    size_t          unused;
+    uint32_t        i, n;
+    loaded_t        l[2];
+    pthread_t       t[2];
+    llm_kv_t       *kv;
+    llm_devices_t  *devices;
 
     llm_model_free(load("qwen3", &(llm_model_opts_t) { .device = "cpu",
                         .threads = 1, .batch = 8, .max_seqs = 1, .ctx = 64 }));
 
+    devices = llm_devices_create();
     memset(l, 0, sizeof(l));
     l[0].opts.device = "cpu";
     l[0].opts.threads = 1;
@@ -250,6 +252,7 @@ test_promised(void)
     l[0].opts.max_seqs = 1;
     l[0].opts.ctx = 64;
     l[0].opts.kv_bytes = llm_machine_memory_free("") / 10 * 6;
+    l[0].opts.devices = devices;
     l[1].opts = l[0].opts;
 
     (void) load_one(&l[0]);
@@ -264,14 +267,14 @@ test_promised(void)
     kv = l[0].m->kv[0];
     unused = l[0].m->ops->kv_unused(l[0].m->dev, kv);
     ok(unused > l[0].opts.kv_bytes / 100 * 99, "no page is in use");
-    is_int((int64_t) llm_promised(NULL), (int64_t) unused,
+    is_int((int64_t) llm_promised(devices, NULL), (int64_t) unused,
            "all of them are promised");
-    is_int((int64_t) llm_promised(l[0].m), 0, "to nobody else");
+    is_int((int64_t) llm_promised(devices, l[0].m), 0, "to nobody else");
     l[0].m->ops->kv_copy(l[0].m->dev, kv, 0, 1);
-    ok(llm_promised(NULL) < unused, "what is used is promised no more");
+    ok(llm_promised(devices, NULL) < unused, "what is used is promised no more");
 
     llm_model_free(l[0].m);
-    is_int((int64_t) llm_promised(NULL), 0, "without it nothing is");
+    is_int((int64_t) llm_promised(devices, NULL), 0, "without it nothing is");
     (void) load_one(&l[1]);
     ok(l[1].m != NULL, "and there is memory for the other one");
     llm_model_free(l[1].m);
@@ -293,6 +296,7 @@ test_promised(void)
     is_int(n, 1, "two loads at once: one");
     llm_model_free(l[0].m);
     llm_model_free(l[1].m);
+    llm_devices_free(devices);
 }
 
 

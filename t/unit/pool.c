@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define MAX_ITEMS    1000
-#define MAX_THREADS  8
+#define MAX_THREADS  9                  /* of a pool that has grown */
 
 typedef struct {
     _Atomic uint32_t  runs[MAX_ITEMS];  /* all threads add, the test reads */
@@ -79,7 +79,12 @@ every_item_once(uint32_t threads)
     ok(pool != NULL, "%u threads", threads);
 
     for (step = 0, bad = 0; step < 300; step++) {
-        llm_pool_enter(pool);
+        if (step == 100) {
+            bad += llm_pool_grow(pool, threads + 1, &err) != LLM_OK;
+        }
+
+        /* steps of models that want different numbers of threads */
+        llm_pool_enter(pool, 1 + step / 4 % llm_pool_threads(pool));
 
         for (n = 0; n < 40; n++) {
             run(pool, &l, n, MAX_THREADS);
@@ -112,7 +117,7 @@ slow_thread(void)
     static loop_t   l;
 
     pool = llm_pool_create(2, &err);
-    llm_pool_enter(pool);
+    llm_pool_enter(pool, llm_pool_threads(pool));
 
     run(pool, &l, 200, 0);
     is_int(wrong(&l, 200), 0, "a slow thread: every item once");

@@ -1,0 +1,254 @@
+/*
+ * The CPUs as a device that models share: the threads, the scratch memory of
+ * the step that runs, and whose turn it is.
+ *
+ * A step takes a turn from begin() to end().  A load takes one for each
+ * LLM_CPU_LOAD_BYTES that it packs, which are read from the file before.
+ * Turns are given in the order in which they were asked for, so neither can
+ * starve the other, and a step waits for some milliseconds of each load, but
+ * never for a disk.
+ *
+ * Scratch memory grows when a model is loaded and is freed with the device.
+ * Only the thread that has the turn uses it or lets it grow; nothing in it
+ * outlives a step.
+ */
+
+#include "kernels/cpu/cpu.h"
+
+/* bytes of a file that a load packs in one turn */
+#define LLM_CPU_LOAD_BYTES  ((size_t) 4 << 20)
+
+
+/* a part of a parallel loop, as a loop of its own */
+typedef struct {
+    llm_pool_pt   fn;
+    void         *arg;
+    uint32_t      first;                /* item */
+} llm_cpu_part_t;
+
+
+int
+llm_cpu_device_open(llm_device_t **device, const llm_dev_opts_t *opts,
+    llm_err_t *err)
+{
+    llm_cpu_device_t   *d;
+    llm_cpu_kernels_t   kernels;
+
+    if (opts->isa && strcmp(opts->isa, "reference") == 0) {
+        return llm_ops_reference.device_open(device, opts, err);
+    }
+
+    if (llm_cpu_select(opts->isa, &kernels, err) != LLM_OK) {
+
+        if (opts->isa) {
+            return LLM_ERROR;
+        }
+
+        return llm_ops_reference.device_open(device, opts, err);
+    }
+
+    d = calloc(1, sizeof(llm_cpu_device_t));
+    if (d == NULL) {
+        return llm_fail(err, "cpu: no memory for a device");
+    }
+
+    d->pool = llm_pool_create(opts->threads, err);
+
+    if (d->pool == NULL) {
+        free(d);
+        return LLM_ERROR;
+    }
+
+    d->device.ops = &llm_ops_cpu;
+    d->kernels = kernels;
+    pthread_mutex_init(&d->lock, NULL);
+    pthread_cond_init(&d->passed, NULL);
+
+    *device = &d->device;
+
+    return LLM_OK;
+}
+
+
+void
+llm_cpu_device_close(llm_device_t *device)
+{
+    llm_cpu_device_t  *d = (llm_cpu_device_t *) device;
+
+    llm_cpu_free(d->scratch, d->n_scratch * d->scratch_size);
+    llm_cpu_free(d->stage.data, d->stage.size);
+    llm_cpu_free(d->rot.data, d->rot.size);
+    llm_cpu_free(d->parts.data, d->parts.size);
+    llm_pool_free(d->pool);
+
+    pthread_mutex_destroy(&d->lock);
+    pthread_cond_destroy(&d->passed);
+    free(d);
+}
+
+
+void
+llm_cpu_take(llm_cpu_device_t *d)
+{
+    uint64_t  ticket;
+
+    pthread_mutex_lock(&d->lock);
+
+    ticket = d->n_asked++;
+
+    while (ticket != d->n_given) {
+        pthread_cond_wait(&d->passed, &d->lock);
+    }
+
+    pthread_mutex_unlock(&d->lock);
+}
+
+
+void
+llm_cpu_give(llm_cpu_device_t *d)
+{
+    pthread_mutex_lock(&d->lock);
+
+    d->n_given++;
+
+    if (d->n_asked != d->n_given) {
+        pthread_cond_broadcast(&d->passed);
+    }
+
+    pthread_mutex_unlock(&d->lock);
+}
+
+
+int
+llm_cpu_reserve(llm_cpu_room_t *room, size_t size)
+{
+    void  *p;
+
+    if (size <= room->size) {
+        return LLM_OK;
+    }
+
+    p = llm_cpu_alloc(size, 1);
+    if (p == NULL) {
+        return LLM_ERROR;
+    }
+
+    llm_cpu_free(room->data, room->size);
+    room->data = p;
+    room->size = size;
+
+    return LLM_OK;
+}
+
+
+/* with the turn: scratch for so many threads, of so many bytes each */
+
+static int
+llm_cpu_scratch_grow(llm_cpu_device_t *d, uint32_t n, size_t size,
+    llm_err_t *err)
+{
+    size_t   total;
+    uint8_t  *p;
+
+    n = llm_max(n, d->n_scratch);
+    size = llm_max(size, d->scratch_size);
+
+    if (n == d->n_scratch && size == d->scratch_size) {
+        return LLM_OK;
+    }
+
+    p = NULL;
+
+    if (llm_mul_overflow(n, size, &total)
+        || (p = llm_cpu_alloc(total, 1)) == NULL)
+    {
+        return llm_fail(err, "cpu: no memory for scratch of %u threads", n);
+    }
+
+    llm_cpu_free(d->scratch, d->n_scratch * d->scratch_size);
+    d->scratch = p;
+    d->n_scratch = n;
+    d->scratch_size = size;
+
+    return LLM_OK;
+}
+
+
+int
+llm_cpu_scratch_reserve(llm_cpu_t *cpu, size_t size, llm_err_t *err)
+{
+    int                rc;
+    llm_cpu_device_t  *d;
+
+    d = cpu->device;
+
+    llm_cpu_take(d);
+
+    /* an odd number of lines apart: threads do not share cache sets */
+    rc = llm_cpu_scratch_grow(d, llm_pool_threads(d->pool),
+                              llm_align(size, 128) + 64, err);
+
+    llm_cpu_give(d);
+
+    return rc;
+}
+
+
+int
+llm_cpu_threads_reserve(llm_cpu_t *cpu, llm_err_t *err)
+{
+    int                rc;
+    llm_cpu_device_t  *d;
+
+    d = cpu->device;
+
+    llm_cpu_take(d);
+
+    rc = llm_pool_grow(d->pool, cpu->threads, err);
+
+    if (rc == LLM_OK) {
+        rc = llm_cpu_scratch_grow(d, llm_pool_threads(d->pool), 0, err);
+    }
+
+    llm_cpu_give(d);
+
+    return rc;
+}
+
+
+static void
+llm_cpu_part_item(void *arg, uint32_t item, uint32_t thread)
+{
+    const llm_cpu_part_t  *part = arg;
+
+    part->fn(part->arg, part->first + item, thread);
+}
+
+
+void
+llm_cpu_load(llm_cpu_t *cpu, const llm_cpu_load_t *load)
+{
+    uint32_t           n, most;
+    llm_cpu_part_t     part;
+    llm_cpu_device_t  *d;
+
+    d = cpu->device;
+    part.fn = load->pack;
+    part.arg = load->arg;
+
+    most = (uint32_t) llm_min(LLM_CPU_LOAD_BYTES / llm_max(load->bytes, 1u),
+                              load->n);
+    most = llm_max(most, cpu->threads);
+
+    for (part.first = 0; part.first < load->n; part.first += n) {
+        n = llm_min(most, load->n - part.first);
+
+        load->read(load->arg, part.first, n);
+
+        llm_cpu_take(d);
+        llm_pool_enter(d->pool, cpu->threads);
+        llm_pool_run(d->pool, llm_cpu_part_item, &part, n);
+        llm_pool_leave(d->pool);
+        llm_cpu_give(d);
+    }
+}
