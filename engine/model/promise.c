@@ -112,7 +112,9 @@ llm_promise_end(llm_model_t *m)
 
     pthread_mutex_lock(&m->devices->lock);
 
-    for (p = &m->devices->promised; m->promise.listed; p = &(*p)->promise.next) {
+    for (p = &m->devices->promised; m->promise.listed;
+         p = &(*p)->promise.next)
+    {
         if (*p == m) {
             *p = m->promise.next;
             m->promise.listed = 0;

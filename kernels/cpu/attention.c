@@ -104,6 +104,8 @@ llm_cpu_attn_reserve(llm_cpu_t *cpu, const llm_kv_opts_t *o, llm_err_t *err)
     n = cpu->threads * 2 * splits;
     n = splits > 1 ? llm_min(n, LLM_MAX_PARTS) : 0;
 
+    /* once for each cache, of which there are few */
+
     cpu->rot_cap = llm_max(cpu->rot_cap, o->head_dim_k);
     cpu->part_floats = llm_max(cpu->part_floats, llm_attn_part_floats(dv));
     cpu->max_parts = llm_max(cpu->max_parts, (uint32_t) n);

@@ -410,6 +410,8 @@ typedef struct {
     llm_cpu_device_t    *device;
     int                  owns_device;
     uint32_t             threads;       /* of its steps and its load */
+    size_t               scratch_size;  /* bytes of a thread that it asked
+                                           for */
     llm_cpu_kernels_t    kernels;
     const llm_batch_t   *batch;         /* of the step */
     llm_cpu_slab_t      *slab;          /* with room for weights, or NULL */
@@ -434,7 +436,8 @@ typedef struct {
     uint32_t            *first_item;    /* [max_seqs + 1], attention's */
 } llm_cpu_t;
 
-/* a parallel loop of a load, which gives way to steps */
+/* a loop of a load, which runs on the pool or in the loading thread alone; its
+   items use no scratch */
 typedef struct {
     llm_pool_pt          pack;
     /* reads what these n items will read from their file, so that pack does

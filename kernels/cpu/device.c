@@ -2,11 +2,11 @@
  * The CPUs as a device that models share: the threads, the scratch memory of
  * the step that runs, and whose turn it is.
  *
- * A step takes a turn from begin() to end().  A load takes one for each
- * LLM_CPU_LOAD_BYTES that it packs, which are read from the file before.
- * Turns are given in the order in which they were asked for, so neither can
- * starve the other, and a step waits for some milliseconds of each load, but
- * never for a disk.
+ * A step takes a turn from begin() to end().  A load packs its weights with the
+ * pool while no other thread wants that, in turns of LLM_CPU_LOAD_BYTES, which
+ * are read from the file before; during steps it packs them alone, in its own
+ * thread.  So a load never waits for steps, and a step waits for a few
+ * milliseconds of a load at the most, never for a disk.
  *
  * Scratch memory grows when a model is loaded and is freed with the device.
  * Only the thread that has the turn uses it or lets it grow; nothing in it
@@ -15,7 +15,8 @@
 
 #include "kernels/cpu/cpu.h"
 
-/* bytes of a file that a load packs in one turn */
+/* bytes of a file that a load packs in one turn, or alone between two looks at
+   whose turn it is */
 #define LLM_CPU_LOAD_BYTES  ((size_t) 4 << 20)
 
 
@@ -104,6 +105,24 @@ llm_cpu_take(llm_cpu_device_t *d)
 }
 
 
+/* takes the turn if nobody has it */
+
+static int
+llm_cpu_try(llm_cpu_device_t *d)
+{
+    int  is_free;
+
+    pthread_mutex_lock(&d->lock);
+
+    is_free = d->n_asked == d->n_given;
+    d->n_asked += (unsigned) is_free;
+
+    pthread_mutex_unlock(&d->lock);
+
+    return is_free;
+}
+
+
 void
 llm_cpu_give(llm_cpu_device_t *d)
 {
@@ -182,6 +201,10 @@ llm_cpu_scratch_reserve(llm_cpu_t *cpu, size_t size, llm_err_t *err)
 
     d = cpu->device;
 
+    if (size <= cpu->scratch_size) {
+        return LLM_OK;
+    }
+
     llm_cpu_take(d);
 
     /* an odd number of lines apart: threads do not share cache sets */
@@ -189,6 +212,8 @@ llm_cpu_scratch_reserve(llm_cpu_t *cpu, size_t size, llm_err_t *err)
                               llm_align(size, 128) + 64, err);
 
     llm_cpu_give(d);
+
+    cpu->scratch_size = rc == LLM_OK ? size : cpu->scratch_size;
 
     return rc;
 }
@@ -228,7 +253,7 @@ llm_cpu_part_item(void *arg, uint32_t item, uint32_t thread)
 void
 llm_cpu_load(llm_cpu_t *cpu, const llm_cpu_load_t *load)
 {
-    uint32_t           n, most;
+    uint32_t           i, n, most;
     llm_cpu_part_t     part;
     llm_cpu_device_t  *d;
 
@@ -245,10 +270,18 @@ llm_cpu_load(llm_cpu_t *cpu, const llm_cpu_load_t *load)
 
         load->read(load->arg, part.first, n);
 
-        llm_cpu_take(d);
-        llm_pool_enter(d->pool, cpu->threads);
-        llm_pool_run(d->pool, llm_cpu_part_item, &part, n);
-        llm_pool_leave(d->pool);
-        llm_cpu_give(d);
+        if (llm_cpu_try(d)) {
+            llm_pool_enter(d->pool, cpu->threads);
+            llm_pool_run(d->pool, llm_cpu_part_item, &part, n);
+            llm_pool_leave(d->pool);
+            llm_cpu_give(d);
+            continue;
+        }
+
+        n = llm_min(n, llm_max(most / cpu->threads, 1u));
+
+        for (i = 0; i < n; i++) {
+            llm_cpu_part_item(&part, i, 0);
+        }
     }
 }

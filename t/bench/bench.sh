@@ -13,6 +13,8 @@ usage: ./build.sh bench [NAME [ARGUMENT ...]]
             cache (LLAMA_SERVER=path: beside llama-server)
   mix       long prompts, long answers, and both (LLAMA_SERVER=path)
   overload  three times as many requests as can be served
+  two       two models of one process, and a load of one beside the other
+            (BEFORE=path: beside the objs/ of another build)
   flood     a tenant's expensive schemas, and what another tenant waits
   masks     JSON Schemas: how exact the masks are, and how fast
   shapes    shapes of real models with random weights (LLAMA_BENCH=path: beside

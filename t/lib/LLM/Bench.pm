@@ -26,12 +26,12 @@ use POSIX ();
 my $objs = $LLM::Test::OBJS;
 
 
-# opt: file, ctx (of a request) and parallel, which llama-server gets, too
+# the path of this file, or of the one that is made
 
-sub new {
-    my ($class, %opt) = @_;
+sub file {
+    my ($file) = @_;
 
-    my $file = $opt{file} || "$objs/bench/qwen3-0.6b-q8_0.gguf";
+    $file ||= "$objs/bench/qwen3-0.6b-q8_0.gguf";
 
     if (!-e $file) {
         mkdir "$objs/bench";
@@ -39,9 +39,18 @@ sub new {
                $file) == 0 or die "no $file\n";
     }
 
+    return abs_path($file) // die("no $file\n");
+}
+
+
+# opt: file, ctx (of a request) and parallel, which llama-server gets, too
+
+sub new {
+    my ($class, %opt) = @_;
+
     return bless {
         %opt,
-        file => abs_path($file) // die("no $file\n"),
+        file => file($opt{file}),
         reps => $ENV{LLM_BENCH_REPS} || 3,
         threads => $ENV{LLM_BENCH_THREADS} || (`nproc` + 0),
         llama => $ENV{LLAMA_SERVER},
