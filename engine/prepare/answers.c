@@ -1,8 +1,8 @@
 /*
- * What the vocabulary and the template alone can answer: a preparation thread
- * makes the whole answer, text in prep.answer, or the tokens of the only
- * prompt, and the scheduler's thread sends it.  Such a request has no sequence,
- * no page and no place in the scheduler.
+ * Tasks that need only the vocabulary and the template.  A preparation thread
+ * makes the whole answer: a text or a flat object in prep.answer, or the tokens
+ * of the only prompt.  The scheduler's thread sends it.  These requests have no
+ * sequence, no page and no place in the scheduler.
  */
 
 #include "engine/prepare/prepare.h"

@@ -1,22 +1,21 @@
 /*
- * Calls of tools as a grammar: what a model may write, in the way in which
- * its template shows calls (engine/emit/format.h), with arguments as each
- * tool's schema wants them (calls_tool.c).  What this writes, engine/emit
- * reads.
+ * Tool calls as a grammar: what a model may write, in the form in which its
+ * template shows calls (engine/emit/format.h), with arguments that match each
+ * tool's schema (calls_tool.c).  engine/emit reads what these grammars allow.
  *
- * A call that has to come is the whole of an answer.  One that may come is
- * constrained from where it has begun (engine/sched/trigger.c): its grammar
- * begins with a byte that says how, LLM_BEGUN_..., and goes on behind the sign
- * of its beginning (llm_answer_sign()).
+ * A required call is the whole answer.  An optional call is constrained from
+ * where it has begun (engine/sched/trigger.c): its grammar begins with a byte
+ * that says how it has begun, '0' + LLM_BEGUN_..., and continues after the sign
+ * of the beginning (llm_answer_sign()).
  */
 
 #include "engine/prepare/calls.h"
 
-/* white space where a mark has any */
+/* white space where a mark has some; SOME: after a letter or digit */
 #define LLM_CALLS_GAP   "[ \t\r\n]{0,16}"
 #define LLM_CALLS_SOME  "[ \t\r\n]{1,16}"
 
-/* the end of a line, and what may be around it */
+/* the end of a line, with spaces and newlines around it */
 #define LLM_CALLS_LINE  "[ \n]{0,3}"
 
 
@@ -35,10 +34,12 @@ llm_calls_list(llm_calls_t *c, llm_gn_t call)
 
 
 /*
- * Tools whose arguments cannot be: a strict one is refused.  Of another one the
- * schema is taken as it stands, not closed (it may require what it does not
- * name), then any object is, unless a call must come and it is sure that this
- * tool's cannot; if that is so of all the first one is refused.
+ * Handles tools whose arguments nothing seems to match.  A strict tool is
+ * refused.  For other tools the schema is used without being closed, because it
+ * may require a property that it does not name; if that does not help, any
+ * object is allowed.  Exception: if a call is required and it is certain that
+ * no arguments match, the tool cannot be called; if that holds for all tools,
+ * the first one is refused.
  */
 
 static int
@@ -90,7 +91,7 @@ llm_calls_possible(llm_calls_t *c, llm_gn_t *of)
 }
 
 
-/* one call, of any of the tools that may be called, or a list of such */
+/* one call of any of the tools that may be called, or a list of calls */
 
 static int
 llm_calls_one(llm_calls_t *c, llm_gn_t *node)
@@ -132,8 +133,6 @@ llm_calls_one(llm_calls_t *c, llm_gn_t *node)
 }
 
 
-/* the form to write, or NULL: the first that we can */
-
 const llm_form_t *
 llm_calls_form(const llm_format_t *f)
 {
@@ -155,10 +154,10 @@ llm_calls_form(const llm_format_t *f)
 
 
 /*
- * White space around an object, which a form does not tell: most templates
- * have a line of its own for it, and a model that must not begin that line,
- * or has to close the object with another token than it learnt, says things
- * that it would not say.
+ * White space that is allowed around an object, which a form does not record.
+ * Most templates write the object on a line of its own.  A model that must not
+ * begin that line, or has to close the object with another token than it has
+ * learnt, writes things that it would not write otherwise.
  */
 
 static int
@@ -173,7 +172,7 @@ llm_calls_gap(llm_calls_t *c)
 }
 
 
-/* what follows a first call: others, then the end of all */
+/* what follows the first call: more calls, then the mark after the last */
 
 static llm_gn_t
 llm_calls_rest(llm_calls_t *c, llm_gn_t one)
@@ -198,7 +197,7 @@ llm_calls_rest(llm_calls_t *c, llm_gn_t one)
 }
 
 
-/* a call with its marks; *call: without */
+/* *one: a call with its marks; *call: a call without them */
 
 static int
 llm_calls_marked(llm_calls_t *c, llm_gn_t *call, llm_gn_t *one)
@@ -247,9 +246,9 @@ llm_calls_node(const llm_rule_ctx_t *ctx, llm_gram_build_t *b, llm_gn_t *node,
 }
 
 
-/* ---- behind the beginning ---- */
+/* ---- a call that has begun ---- */
 
-/* a mark behind its sign */
+/* the rest of a mark after its sign, see llm_answer_sign() */
 
 static int
 llm_calls_behind(llm_calls_t *c, llm_str_t mark, llm_gn_t *node)
@@ -284,7 +283,7 @@ llm_calls_behind(llm_calls_t *c, llm_str_t mark, llm_gn_t *node)
 }
 
 
-/* one way to begin: its byte, what is left of its mark, the calls */
+/* one way to begin: its byte, the rest of its mark, the calls */
 
 static llm_gn_t
 llm_calls_way(llm_calls_t *c, llm_begun_t how, llm_gn_t mark, llm_gn_t first,

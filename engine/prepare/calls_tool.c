@@ -1,19 +1,21 @@
 /*
- * A call of one tool: its name and its arguments as its schema wants them, in
- * the form that a template has for them; and marks, of which calls are made.
+ * A call of one tool as a grammar: its name and arguments that match its
+ * schema, in the form that the template uses; and the marks that are parts of
+ * calls.
  *
- * A tool that a client offers is not refused because its schema cannot be kept
- * to exactly, unless it is to be strict: the keywords that cannot are left
- * out, and where that does not help all but the outermost type, an object.
- * Nor because no arguments fit it, unless a call must come.
+ * Unless it is strict, a tool is not refused because its schema cannot be
+ * enforced exactly: the keywords that cannot be enforced are ignored and, if
+ * that does not help, everything except the outermost type, an object.  Nor is
+ * it refused because no arguments match, unless a call is required.
  */
 
 #include "engine/prepare/calls.h"
 
 #include <stdio.h>
 
-/* what a mark's LLM_MARK_ANY may be when we write it; behind a word, as a name
-   before the mark is one, it must not look like more of that */
+/* what a grammar allows for a mark's LLM_MARK_ANY.  APART: after a letter or
+   digit, for instance of a name, so that it does not continue that word; WORD:
+   after the text of llm_form_t.any */
 #define LLM_CALLS_ANY   "[ A-Za-z0-9_:.-]{0,24}"
 #define LLM_CALLS_APART "( [ A-Za-z0-9_:.-]{0,24})?"
 #define LLM_CALLS_WORD  "[A-Za-z0-9_]{0,24}"
@@ -35,7 +37,7 @@ llm_calls_maybe(llm_gram_build_t *b, llm_gn_t a)
 }
 
 
-/* what stands for LLM_MARK_ANY, behind a word if apart */
+/* makes the node for LLM_MARK_ANY; apart: 1 after a letter or digit */
 
 static int
 llm_calls_any(llm_gram_build_t *b, const llm_toktree_t *tree, llm_str_t any,
@@ -114,9 +116,6 @@ llm_calls_of(llm_calls_t *c, llm_str_t mark)
 }
 
 
-/* why a tool that is to be strict cannot be: *err, by the client's path of
-   what is not supported */
-
 int
 llm_calls_refuse(llm_calls_t *c, const llm_tool_t *tool, const llm_err_t *why)
 {
@@ -130,7 +129,8 @@ llm_calls_refuse(llm_calls_t *c, const llm_tool_t *tool, const llm_err_t *why)
 }
 
 
-/* no arguments fit, and a call must come: that would be one of another tool */
+/* is a call required, though no arguments match?  It must then be a call of
+   another tool; the reason is kept for the first tool */
 
 static int
 llm_calls_never(llm_calls_t *c, const llm_tool_t *tool, int rc,
@@ -148,7 +148,7 @@ llm_calls_never(llm_calls_t *c, const llm_tool_t *tool, int rc,
 }
 
 
-/* is nothing said of the arguments? */
+/* has the tool no schema, or an empty one? */
 
 static int
 llm_calls_untyped(const llm_tool_t *tool)
@@ -158,7 +158,7 @@ llm_calls_untyped(const llm_tool_t *tool)
 }
 
 
-/* the arguments of a tool as an object of JSON */
+/* the arguments of a tool as a JSON object */
 
 static int
 llm_calls_args(llm_calls_t *c, const llm_tool_t *tool, llm_gn_t *node)
@@ -167,7 +167,7 @@ llm_calls_args(llm_calls_t *c, const llm_tool_t *tool, llm_gn_t *node)
     llm_err_t          err;
     const llm_flat_t  *type, *schema;
 
-    /* without a type they are an object all the same */
+    /* without a type they are an object, too */
 
     type = llm_calls_untyped(tool) ? NULL : llm_flat_get(tool->schema, "type");
 
@@ -218,7 +218,7 @@ llm_calls_args(llm_calls_t *c, const llm_tool_t *tool, llm_gn_t *node)
 
 /* ---- {"name": "f", "arguments": {...}} ---- */
 
-/* as it is read back: a name without an escape that it does not need */
+/* the name as a JSON string without needless escapes, as it is read back */
 
 static int
 llm_calls_quoted(llm_calls_t *c, llm_str_t name, llm_gn_t *node)
@@ -290,7 +290,7 @@ llm_calls_named(llm_calls_t *c, const llm_tool_t *tool, llm_gn_t *node)
 
 /* ---- the name, then keys and values ---- */
 
-/* text up to what ends a value */
+/* text without the mark that ends a value */
 
 static llm_gn_t
 llm_calls_text(llm_calls_t *c)
@@ -301,7 +301,7 @@ llm_calls_text(llm_calls_t *c)
 
     p = llm_gram_pool(c->b);
 
-    /* the mark must not be in it: not (anything, mark, anything) */
+    /* not (anything, mark, anything) */
 
     end = c->form->value_end;
     rx = llm_rx_literal(p, end.data, end.len);
@@ -332,7 +332,8 @@ llm_calls_required(const llm_flat_t *schema, llm_str_t key)
 }
 
 
-/* one that need not come may be of a kind that nothing is */
+/* the value of a parameter; an optional parameter is left out if no value
+   matches its schema */
 
 static int
 llm_calls_value(llm_calls_t *c, const llm_tool_t *tool,
@@ -398,8 +399,8 @@ llm_calls_param(llm_calls_t *c, const llm_tool_t *tool,
     parts[5] = llm_calls_of(c, f->value_tail);
     parts[6] = llm_calls_of(c, f->value_end);
 
-    /* where the mark before a value says that it is no string, one among
-       others is JSON */
+    /* where strings have a mark of their own before them, a value after the
+       other mark is JSON, even if it is a string among other types */
 
     end = is_text || f->key_end_text.len == 0 ? f->value_end : llm_str("");
 
@@ -472,8 +473,8 @@ llm_calls_in_form(llm_calls_t *c, const llm_tool_t *tool, llm_gn_t *node)
 }
 
 
-/* a function has no other parameters than those that its schema names, and if
-   it is to be strict none of their objects has others */
+/* a function gets only the parameters that its schema names; if it is strict,
+   the same holds for all objects inside them */
 
 int
 llm_calls_tool(llm_calls_t *c, const llm_tool_t *tool, llm_calls_how_t how,

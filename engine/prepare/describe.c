@@ -1,5 +1,5 @@
 /*
- * What a model is, as a flat object: GET /tokenizer_info and /props.
+ * Describes a model as a flat object, for GET /tokenizer_info and /props.
  */
 
 #include "engine/prepare/prepare.h"
@@ -105,7 +105,7 @@ llm_describe_special(const llm_prep_env_t *env, llm_buf_t *out)
 }
 
 
-/* the members have transformers' names */
+/* the members have their names in transformers */
 
 void
 llm_describe_tokenizer(const llm_prep_env_t *env, llm_buf_t *out)
@@ -141,7 +141,8 @@ llm_describe_tokenizer(const llm_prep_env_t *env, llm_buf_t *out)
 }
 
 
-/* as it was written, with no more digits than a float has */
+/* a float in decimal as it was probably written, without digits beyond its
+   precision */
 
 static void
 llm_describe_number(llm_buf_t *out, const char *key, float v, uint32_t *n)
@@ -154,7 +155,7 @@ llm_describe_number(llm_buf_t *out, const char *key, float v, uint32_t *n)
 }
 
 
-/* what counts for requests that do not say it, by all names that it has */
+/* the sampling parameters of requests that set none, also by their aliases */
 
 static void
 llm_describe_sampling(const llm_sampling_t *s, llm_buf_t *out)
@@ -180,8 +181,8 @@ llm_describe_sampling(const llm_sampling_t *s, llm_buf_t *out)
 
 
 /*
- * The members have llama-server's names, and are those that its clients look
- * for.  A path of this machine is not among them, so "model_path" is a name.
+ * The members have their names in llama-server, and are those that its clients
+ * read.  Paths of this machine are not shown, so "model_path" is the name.
  */
 
 void

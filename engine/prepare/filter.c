@@ -1,17 +1,17 @@
 /*
- * What a request says of tokens beside its parameters: those that alone may
- * be drawn, words that may not be written, DRY's sequence breakers; from its
- * message to what the sampler takes.
+ * Filters of tokens, from a request's message to the sampler's form: the only
+ * tokens that may be drawn, words that may not be written, DRY's sequence
+ * breakers.
  *
- * The lists are the request's and are freed with it, whether the functions
+ * The lists belong to the request and are freed with it, whether the functions
  * here fail or not.
  */
 
 #include "engine/prepare/prepare.h"
 
 
-/* a word as tokens, in the list of all; its ids are an offset until all are
-   known */
+/* bad words as tokens; as `ids` may move until all words are in it, the tokens
+   of words[i] are given by their offset, at[i] */
 
 typedef struct {
     llm_ids_t        ids;
@@ -60,7 +60,7 @@ llm_filter_allowed(const llm_prep_env_t *env, llm_req_t *r, llm_err_t *err)
 }
 
 
-/* the tokens of a word, with or without a space before it */
+/* appends the tokens of a word, which may begin with a space */
 
 static int
 llm_filter_word(const llm_prep_env_t *env, llm_str_t s, llm_words_t *w,
@@ -86,8 +86,8 @@ llm_filter_word(const llm_prep_env_t *env, llm_str_t s, llm_words_t *w,
 }
 
 
-/* do the last tokens of the second word make the first one, so that it is
-   never reached? */
+/* does the second word end with the tokens of the first, so that it is never
+   completed anyway? */
 
 static int
 llm_filter_covered(const llm_words_t *w, uint32_t one, uint32_t two)
@@ -102,7 +102,7 @@ llm_filter_covered(const llm_words_t *w, uint32_t one, uint32_t two)
 }
 
 
-/* a word is looked for as it begins a line, and as it follows a space */
+/* adds a word in two forms: as it begins a line, and as it follows a space */
 
 static int
 llm_filter_both(const llm_prep_env_t *env, llm_str_t s, llm_words_t *w,
@@ -148,7 +148,7 @@ llm_filter_both(const llm_prep_env_t *env, llm_str_t s, llm_words_t *w,
 }
 
 
-/* copies words and ids to one block */
+/* copies words and ids to one block, which the request owns */
 
 static int
 llm_filter_keep(llm_req_t *r, const llm_words_t *w, llm_err_t *err)
@@ -222,7 +222,7 @@ llm_filter_bytes(const void *vocab, int32_t id)
 }
 
 
-/* the strings are the message's */
+/* the strings stay in the message */
 
 static int
 llm_filter_breakers(const llm_prep_env_t *env, llm_req_t *r, llm_err_t *err)

@@ -1,8 +1,9 @@
 /*
- * What a request's choices must look like: its own rule, calls of tools where
- * one is required, and before either the reasoning that the model's template
- * has.  Compiled grammars are kept by the bytes that they are made from
- * (engine/grammar/cache.h).
+ * Makes the grammars that constrain a request's choices: the request's own
+ * rule, or tool calls where one is required, each with the reasoning that the
+ * model's template has before an answer; and the grammar of a call that the
+ * model may begin.  Compiled grammars are cached by the bytes that they are
+ * made from (engine/grammar/cache.h).
  */
 
 #include "engine/prepare/prepare.h"
@@ -43,7 +44,8 @@ llm_grammar_choice(llm_gram_build_t *b, const llm_flat_t *list,
 }
 
 
-/* the client's field before the path in its value */
+/* puts the name of the client's field before the path in its value;
+   LLM_ERROR */
 
 static int
 llm_grammar_name_error(const llm_request_t *msg, llm_err_t *err)
@@ -68,7 +70,7 @@ llm_grammar_name_error(const llm_request_t *msg, llm_err_t *err)
 }
 
 
-/* a schema that is to be strict; one that cannot be closed stays open */
+/* a strict schema: its objects are closed; if that fails, they stay open */
 
 static int
 llm_grammar_strict(llm_gram_build_t *b, const llm_flat_t *schema,
@@ -132,9 +134,9 @@ llm_grammar_rule(const llm_request_t *msg, llm_gram_build_t *b,
 }
 
 
-/* ---- what may stand before it ---- */
+/* ---- what may precede the answer ---- */
 
-/* any text that the mark is not in, then the mark */
+/* any text without the mark, then the mark */
 
 static llm_gn_t
 llm_grammar_until(const llm_rule_ctx_t *ctx, llm_gram_build_t *b,
@@ -163,7 +165,7 @@ llm_grammar_gap(llm_gram_build_t *b, llm_gn_t *gap, llm_err_t *err)
 }
 
 
-/* has the client said that the model is not to reason? */
+/* has the client turned reasoning off? */
 
 static int
 llm_grammar_no_thinking(const llm_request_t *msg)
@@ -198,9 +200,10 @@ llm_grammar_marks(const llm_rule_ctx_t *ctx, llm_gram_build_t *b,
 
 
 /*
- * Reasoning, where the template has any: up to its end if the prompt has
- * begun it, none if the prompt has ended it, else whole or none, as the client
- * wants, with what the model says to go on behind it.
+ * The reasoning before an answer, if the template has any, with what the model
+ * may write after it.  If the prompt has begun the reasoning, it must be ended;
+ * if the prompt has ended it, or the client has turned it off, there is none;
+ * otherwise the model may reason or not.
  */
 
 static int
@@ -244,7 +247,7 @@ llm_grammar_before(const llm_rule_ctx_t *ctx, llm_gram_build_t *b,
 }
 
 
-/* ---- the whole ---- */
+/* ---- the whole grammar ---- */
 
 static int
 llm_grammar_calls(const llm_rule_ctx_t *ctx)
@@ -347,8 +350,9 @@ llm_grammar_make(llm_rule_ctx_t *ctx, const llm_toktree_t *tree,
 }
 
 
-/* the same; a grammar that nobody needs any more is no client's error, and none
-   that others may have: its nodes have failed */
+/* the same, for the cache.  If making the grammar was stopped because the
+   request is over, its nodes have failed: other requests must get neither the
+   grammar nor its error, which is then not reported as a client's */
 
 static llm_gram_t *
 llm_grammar_compile(void *data, const llm_toktree_t *tree, llm_err_t *err)
@@ -369,7 +373,8 @@ llm_grammar_compile(void *data, const llm_toktree_t *tree, llm_err_t *err)
 }
 
 
-/* the bytes that the grammar is made from, and what its errors name */
+/* writes the cache's key: all that the grammar is made from, or that its errors
+   name */
 
 static int
 llm_grammar_key(const llm_rule_ctx_t *ctx, llm_buf_t *key)
@@ -415,7 +420,7 @@ llm_grammar_key(const llm_rule_ctx_t *ctx, llm_buf_t *key)
 }
 
 
-/* NULL and *err, or ctx->later */
+/* returns a reference to the grammar; NULL: *err or ctx->later is set */
 
 static llm_gram_ref_t *
 llm_grammar_get(const llm_prep_env_t *env, llm_rule_ctx_t *ctx, llm_err_t *err)
@@ -451,9 +456,10 @@ llm_grammar_get(const llm_prep_env_t *env, llm_rule_ctx_t *ctx, llm_err_t *err)
 
 
 /*
- * What a call must look like that the model may begin.  Tools are not refused
- * for what a grammar cannot say, unless they are to be strict: then any object
- * will do for arguments, and if that is too much, too, calls stay free.
+ * Makes the grammar of a call that the model may begin.  Unless they are
+ * strict, tools are not refused for what a grammar cannot express: arguments
+ * may then be any object, and if that grammar fails, too, calls are not
+ * constrained.
  */
 
 static int

@@ -1,17 +1,17 @@
 /*
  * A text with a gap as tokens: prefix and suffix between the tokens that a
- * model was taught for this, in the order prefix, suffix, middle (Bavarian et
- * al., "Efficient Training of Language Models to Fill in the Middle", 2022).
- * Other texts come before it, as the files of a repository.
+ * model was trained on for this, in the order prefix, suffix, middle (Bavarian
+ * et al., "Efficient Training of Language Models to Fill in the Middle", 2022).
+ * Other texts come before them, as files of a repository.
  *
- * Prefix and suffix are never cut.  Of the other texts those at the front,
- * which matter least, are left out where the context has no room.
+ * Prefix and suffix are never cut.  If the context has no room for all other
+ * texts, the first ones, which matter least, are left out.
  */
 
 #include "engine/prepare/prepare.h"
 
-/* of the context, what is kept for the answer if the request does not say how
-   long that is */
+/* 1/SHARE of the context is kept for the answer if the request does not limit
+   its length */
 #define LLM_INFILL_SHARE  8
 
 
@@ -51,7 +51,7 @@ llm_infill_add(llm_ids_t *out, const int32_t *ids, size_t n, llm_err_t *err)
 }
 
 
-/* a token, if the model has it */
+/* appends a token, if the model has it */
 
 static int
 llm_infill_add_token(llm_ids_t *out, int32_t id, llm_err_t *err)
@@ -60,8 +60,9 @@ llm_infill_add_token(llm_ids_t *out, int32_t id, llm_err_t *err)
 }
 
 
-/* the name of a file and the end of its line; without a token for files a line
-   that looks like nothing in a source stands between texts */
+/* appends what precedes a text: the token for files, the file's name and the
+   end of the line.  For a model without that token it is a line that occurs in
+   no source */
 
 static int
 llm_infill_head(const llm_prep_env_t *env, llm_str_t name, llm_ids_t *out,
@@ -96,8 +97,8 @@ llm_infill_head(const llm_prep_env_t *env, llm_str_t name, llm_ids_t *out,
 }
 
 
-/* the other texts, from the last one back, as long as they fit into room; out
-   has them in their order */
+/* collects the other texts from the last one backwards, as long as they fit
+   into `room` tokens; `out` has them in their original order */
 
 static int
 llm_infill_extra(const llm_prep_env_t *env, const llm_req_t *r,
@@ -144,7 +145,7 @@ llm_infill_extra(const llm_prep_env_t *env, const llm_req_t *r,
 }
 
 
-/* the room beside n tokens, and beside the answer */
+/* tokens of the context that neither n tokens nor the answer need */
 
 static size_t
 llm_infill_room(const llm_prep_env_t *env, const llm_req_t *r, size_t n)
@@ -162,7 +163,7 @@ llm_infill_room(const llm_prep_env_t *env, const llm_req_t *r, size_t n)
 }
 
 
-/* all tokens in their order; the prefix is p's */
+/* appends all tokens in their order to `all`; p holds the prefix */
 
 static int
 llm_infill_join(const llm_prep_env_t *env, const llm_prompt_ids_t *p,
@@ -190,7 +191,8 @@ llm_infill_join(const llm_prep_env_t *env, const llm_prompt_ids_t *p,
 }
 
 
-/* other texts, with what goes before them all and behind them */
+/* the other texts, with the repository's head before them and the head of the
+   text with the gap after them; nothing if no text fits */
 
 static int
 llm_infill_context(const llm_prep_env_t *env, const llm_req_t *r,
@@ -244,8 +246,6 @@ llm_infill_context(const llm_prep_env_t *env, const llm_req_t *r,
     return rc;
 }
 
-
-/* p has the tokens before the gap, and gets them all */
 
 int
 llm_prep_infill(const llm_prep_env_t *env, const llm_req_t *r,

@@ -1,8 +1,8 @@
 /*
- * A request's prompts: their tokens, the room they leave in the model's
- * context, and the text of those that the answer is to begin with.
+ * A request's prompts: their tokens, the room that they leave in the model's
+ * context, and the text of prompts that are echoed.
  *
- * What lies in an llm_prompt_ids_t is freed with its request, whether the
+ * What an llm_prompt_ids_t holds is freed with its request, whether the
  * functions here fail or not.
  */
 
@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 
-/* the request's name for what its prompts came in */
+/* the client's field that has the prompts, for errors */
 
 static const char *
 llm_prep_param(const llm_request_t *msg)
@@ -34,7 +34,7 @@ llm_prep_param(const llm_request_t *msg)
 }
 
 
-/* the most tokens of a prompt */
+/* most tokens that a prompt may have */
 
 static uint32_t
 llm_prep_most(const llm_prep_env_t *env, const llm_req_t *r)
@@ -44,7 +44,7 @@ llm_prep_most(const llm_prep_env_t *env, const llm_req_t *r)
 }
 
 
-/* LLM_PREP_MORE: there are even more tokens than n */
+/* LLM_PREP_MORE: the prompt has more than n tokens */
 
 #define LLM_PREP_MORE  1
 
@@ -75,8 +75,8 @@ llm_prep_too_long(const llm_prep_env_t *env, const llm_req_t *r, uint32_t n,
 }
 
 
-/* refuses a prompt that does not fit, or leaves no room for a token if one is
-   wanted; tokens that are only counted may be many */
+/* refuses a prompt that does not fit, or that leaves no room for a token of the
+   answer if one is wanted; for tasks that need no model there is no limit */
 
 static int
 llm_prep_fits(const llm_prep_env_t *env, const llm_req_t *r,
@@ -97,9 +97,9 @@ llm_prep_fits(const llm_prep_env_t *env, const llm_req_t *r,
 }
 
 
-/* keeps the end of an input, if the request wants that rather than an error;
-   of an encoder's, which was trained so, the beginning and the token that ends
-   it.  Special tokens count like others */
+/* truncates an input, if the request wants that rather than an error: keeps its
+   end; for an encoder, which was trained that way, its beginning and the EOS
+   token after it.  Special tokens count like others */
 
 static void
 llm_prep_truncate(const llm_prep_env_t *env, const llm_req_t *r,
@@ -135,10 +135,10 @@ llm_prep_truncate(const llm_prep_env_t *env, const llm_req_t *r,
 
 
 /*
- * Tokenizes the whole text, never a part of it, but gives up at twice as many
- * tokens as a prompt may have if they are for a model, unless they will be
- * truncated: then the tokens at the end are wanted, and their number has the
- * bound of the text's bytes.
+ * Tokenizes a whole text, never a part of it.  For tasks that need the model it
+ * gives up at twice as many tokens as a prompt may have, unless the prompt will
+ * be truncated: then its last tokens are wanted, and the text's bytes bound
+ * their number.
  */
 
 static int
@@ -197,7 +197,7 @@ llm_prep_put_first(llm_prompt_ids_t *p, int32_t id, llm_err_t *err)
 }
 
 
-/* the tools that may be called */
+/* reads the list of tools and keeps those that may be called */
 
 static int
 llm_prep_tools(llm_req_t *r, const llm_flat_t *list, llm_err_t *err)
@@ -239,7 +239,7 @@ llm_prep_tools(llm_req_t *r, const llm_flat_t *list, llm_err_t *err)
 }
 
 
-/* the tokens that end reasoning, where it has a bound */
+/* tokenizes the ends of reasoning, if its length is limited */
 
 static int
 llm_prep_endings(const llm_prep_env_t *env, llm_req_t *r, llm_err_t *err)
@@ -271,9 +271,9 @@ llm_prep_endings(const llm_prep_env_t *env, llm_req_t *r, llm_err_t *err)
 
 
 /*
- * What was mended for the template's sake is logged once for each model and
- * remedy.  The request's text stays out of the log, and so do the template's
- * own words of why it has refused a conversation, which may quote that text.
+ * Logs what was changed so that the template accepts a conversation, once for
+ * each model and remedy.  Neither the request's text is logged nor the
+ * template's own error message, which may quote that text.
  */
 
 static void
@@ -420,8 +420,8 @@ llm_prep_completion(const llm_prep_env_t *env, llm_req_t *r, llm_err_t *err)
     llm_prompt_ids_t        *p;
     const llm_prompt_ref_t  *ref;
 
-    /* what surrounds a gap is no document, and says nothing to the model but
-       its text */
+    /* the texts around a gap get no BOS or EOS, and names of control tokens in
+       them are text */
 
     flags = r->msg->infill.len ? LLM_TOKENIZE_PLAIN
                                : LLM_TOKENIZE_SPECIAL|LLM_TOKENIZE_ADD;
@@ -462,7 +462,7 @@ llm_prep_completion(const llm_prep_env_t *env, llm_req_t *r, llm_err_t *err)
 }
 
 
-/* a pair's prompt; text is for reuse */
+/* makes the prompt of a pair; `text` is a buffer for reuse */
 
 static int
 llm_prep_pair(const llm_prep_env_t *env, llm_req_t *r, uint32_t i,
@@ -495,8 +495,8 @@ llm_prep_pair(const llm_prep_env_t *env, llm_req_t *r, uint32_t i,
 
 
 /*
- * All pairs of a query, which is in the message once, and its documents: the
- * prompts may be far larger than the message, so they are bounded here.
+ * The prompts of all pairs of a query and its documents may be far larger than
+ * the message, which has the query only once, so their size is limited here.
  */
 
 int
@@ -541,8 +541,8 @@ llm_prep_pairs(const llm_prep_env_t *env, llm_req_t *r, llm_err_t *err)
 
 /*
  * At least one token has to be computed.  A completion of an empty prompt
- * begins like a document, with BOS; a chat whose template wrote nothing is
- * refused.
+ * begins like a document, with BOS, or with EOS if the model has no BOS; a chat
+ * whose template wrote nothing is refused.
  */
 
 int
@@ -572,8 +572,9 @@ llm_prep_empty(const llm_prep_env_t *env, const llm_req_t *r,
 
 
 /*
- * A prompt that leaves no room for a token is refused; a limit beyond the
- * room is cut to it, for agents ask for what the largest models can write.
+ * A prompt that leaves no room for a token is refused.  max_tokens beyond the
+ * room is reduced to it, because agents ask for as much as the largest models
+ * can write.
  */
 
 int
@@ -595,9 +596,8 @@ llm_prep_room(const llm_prep_env_t *env, const llm_req_t *r,
 
 
 /*
- * Where the text of each token ends in the prompt's own text.  BOS, which is
- * not in the text, has an empty text, and so has a token whose text the
- * tokenizer changed.
+ * Finds where each token ends in the prompt's own text.  A token that is not in
+ * this text counts as empty: BOS, and tokens whose text the tokenizer changed.
  */
 
 static int
@@ -649,8 +649,6 @@ llm_prep_ends(const llm_prep_env_t *env, const llm_req_t *r,
     return llm_emit_add_prob(&p->probs, &first, 0, p->ends[0]);
 }
 
-
-/* a prompt that is to be echoed: its text, and where each token ends in it */
 
 int
 llm_prep_echo(const llm_prep_env_t *env, const llm_req_t *r,

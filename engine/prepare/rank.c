@@ -1,21 +1,21 @@
 /*
- * The prompt of a pair of query and document, from the file's text for it,
- * tokenizer.chat_template.rerank: no template with statements, but plain text
- * with the places {query} and {document}.  Where the file has none, that of
- * an encoder is both between BOS and EOS, as its vocabulary has them.
+ * The prompt of a pair of a query and a document, made from the file's
+ * tokenizer.chat_template.rerank: plain text with the places {query} and
+ * {document}, not a template with statements.  For an encoder whose file has
+ * none, query and document are put between the vocabulary's BOS and EOS.
  *
- * What a client sends is put there as it is: a "{document}" in a query, or the
+ * What a client sends is inserted unchanged: a "{document}" in a query, or the
  * name of a control token in either, is text like any other.
  */
 
 #include "engine/prepare/prepare.h"
 
 #define LLM_RANK_KEY    "tokenizer.chat_template.rerank"
-#define LLM_RANK_MAX    ((size_t) 64 << 10)     /* bytes of the text */
+#define LLM_RANK_MAX    ((size_t) 64 << 10)     /* most bytes of the text */
 
 
-/* where the next place is in the text from `at` on, and how long its name; the
-   text's end if there is none */
+/* returns the offset of the next place from `at` on, and its name; t->len and
+   an empty name if there is none */
 
 static size_t
 llm_rank_place(const llm_rank_text_t *t, size_t at, llm_str_t *name)
@@ -44,7 +44,8 @@ llm_rank_place(const llm_rank_text_t *t, size_t at, llm_str_t *name)
 }
 
 
-/* has it both places, and no more of them than there may be spans between? */
+/* has the text both places, and so few that LLM_RANK_SPANS suffices for the
+   text between them? */
 
 static int
 llm_rank_is_whole(const llm_rank_text_t *t)
@@ -67,8 +68,8 @@ llm_rank_is_whole(const llm_rank_text_t *t)
 }
 
 
-/* [CLS]{query}[SEP]{document}[SEP]; those of RoBERTa's family, which are told
-   by their "</s>", have it twice between the two */
+/* writes [CLS]{query}[SEP]{document}[SEP]; models of the RoBERTa family, which
+   are recognised by their "</s>", have [SEP] twice between the two */
 
 static void
 llm_rank_frame(const llm_vocab_t *v, llm_buf_t *text)

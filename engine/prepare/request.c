@@ -1,9 +1,9 @@
 /*
- * Preparation: from a request's message to tokens and stop strings, in
- * threads of their own (preparers.c), so that neither a long prompt nor a
- * slow template holds a step up.  The prompts' part: prompt.c.
+ * Preparation of a request: from its message to prompts, stop strings and
+ * sequences, in threads of its own (engine/serve/preparers.c), so that neither
+ * a long prompt nor a slow template delays a step.  prompt.c makes the prompts.
  *
- * The message came through shared memory: every reference in it is checked
+ * The message comes through shared memory, so every reference in it is checked
  * before it is followed.
  */
 
@@ -29,7 +29,7 @@ llm_prep_ref(const llm_request_t *msg, const llm_ref_t *ref, size_t item,
 }
 
 
-/* and those of a list of strings? */
+/* are a list of strings and the strings themselves inside the message? */
 
 static int
 llm_prep_strings(const llm_request_t *msg, const llm_ref_t *list,
@@ -133,7 +133,7 @@ llm_prep_check(const llm_request_t *msg, llm_err_t *err)
 }
 
 
-/* is the last message to be continued, not answered? */
+/* is the prompt's text to be continued, rather than a message answered? */
 
 static int
 llm_prep_continues(const llm_request_t *msg)
@@ -150,7 +150,8 @@ llm_prep_continues(const llm_request_t *msg)
 }
 
 
-/* how the answer of a chat is read: *reads; 0: all of it is content */
+/* sets *reads: how the answer of a chat is read; returns 0 if all of it is
+   content */
 
 static int
 llm_prep_reads(const llm_prep_env_t *env, const llm_req_t *r,
@@ -321,7 +322,7 @@ llm_prep_bias(const llm_prep_env_t *env, const llm_request_t *msg,
 }
 
 
-/* how many prompts the message has, each with n choices; 0 and *err: too
+/* returns the number of prompts, each with n choices; 0 and *err: none, or too
    many */
 
 static uint32_t
@@ -361,7 +362,7 @@ llm_prep_count(const llm_request_t *msg, llm_err_t *err)
 }
 
 
-/* room for the prompts, and for the sequences if the model is to run */
+/* allocates the prompts and the sequences */
 
 static int
 llm_prep_lists(llm_req_t *r, llm_err_t *err)
@@ -394,7 +395,7 @@ llm_prep_lists(llm_req_t *r, llm_err_t *err)
 }
 
 
-/* all but the grammar */
+/* the first stage: all that is done before the grammar, and once only */
 
 static int
 llm_prep_stage(const llm_prep_env_t *env, llm_req_t *r,

@@ -1,9 +1,9 @@
 /*
- * What a model can be asked for: text, vectors, scores.  A file with a
- * pooling type is that of an embedder or a ranker, and its model is not asked
- * for text, which it was not trained to write; nor is an encoder, which cannot
- * write any.  Every other decoder generates, and embeds by the state of the
- * last token.
+ * Which tasks a model can do: text, vectors, scores.  A model whose file has a
+ * pooling type is an embedder or a ranker.  It does not generate text, which it
+ * was not trained for; nor does an encoder, which cannot.  Every other decoder
+ * generates, and embeds with the state of the last token.  With the pooling
+ * type "none" a decoder generates, but does not embed.
  */
 
 #include "engine/prepare/prepare.h"
