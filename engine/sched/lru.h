@@ -1,6 +1,6 @@
 /*
- * Numbered things in the order of their last use.  A thing is in one of the
- * lists that share its links at most.
+ * Lists of numbered items in the order of their last use.  Several lists may
+ * share the links; an item is in at most one of them.
  */
 
 #ifndef LLM_LRU_H
@@ -12,7 +12,7 @@
 
 #define LLM_LRU_NONE     UINT32_MAX
 
-/* ends of a list, and the neighbours of a thing towards them */
+/* ends of a list, and directions from an item to its neighbours */
 #define LLM_LRU_OLDEST   0
 #define LLM_LRU_NEWEST   1
 
@@ -21,7 +21,7 @@ typedef struct {
 } llm_lru_link_t;
 
 typedef struct {
-    llm_lru_link_t   *links;            /* of all things, not owned */
+    llm_lru_link_t   *links;            /* of all items, not owned */
     uint32_t          end[2];
     uint32_t          n;
 } llm_lru_t;
@@ -37,7 +37,7 @@ llm_lru_init(llm_lru_t *l, llm_lru_link_t *links)
 }
 
 
-/* i, which is in no list, becomes this end */
+/* puts item i, which is in no list, at this end */
 
 static inline void
 llm_lru_add(llm_lru_t *l, uint32_t i, int end)
@@ -86,7 +86,7 @@ llm_lru_use(llm_lru_t *l, uint32_t i)
 }
 
 
-/* asserts that both directions say the same; returns how many there are */
+/* asserts that both directions agree; returns the number of items */
 
 static inline uint32_t
 llm_lru_assert(const llm_lru_t *l)

@@ -1,10 +1,10 @@
 /*
  * A request inside the engine, and its sequences, one for each choice.
  *
- * Ownership: a request owns its message, prompts, sequences and all that
- * hangs on them.  It is touched by one thread at a time: the scheduler's,
- * the preparation thread it was given to, the scheduler's again.  `cancelled`
- * alone is shared.
+ * Ownership: a request owns its message, prompts, sequences and all that they
+ * point to.  One thread at a time uses a request: the scheduler's thread, then
+ * a preparation thread, then the scheduler's thread again.  Only `cancelled` is
+ * shared.
  */
 
 #ifndef LLM_REQUEST_H
@@ -33,33 +33,34 @@ typedef struct {
     int32_t             *ids;           /* owned */
     uint32_t             n;
     uint32_t             is_text;
-    llm_ref_t            text;          /* in the message, if it came as
-                                           text */
-    llm_buf_t            echo;          /* the text, if it came as ids and is
-                                           to be echoed */
+    llm_ref_t            text;          /* the text in the message, if
+                                           is_text */
+    llm_buf_t            echo;          /* the text, if the prompt came as ids
+                                           and is echoed */
 
     /* only for an echo with the probabilities of its tokens */
-    uint32_t            *ends;          /* [n] owned; where each token's text
-                                           ends in the echo */
-    uint32_t             n_scored;      /* tokens whose probability is known;
-                                           the first one has none */
+    uint32_t            *ends;          /* [n] owned; offset in the echo at
+                                           which each token's text ends */
+    uint32_t             n_scored;      /* tokens whose probability is known,
+                                           with the first one, which has none */
     llm_buf_t            probs;         /* of these tokens, as in llm_emit_t */
 } llm_prompt_ids_t;
 
-/* of a sequence that is embedded or scored: the final states of its prompt on
-   their way to a vector; see pooling.c */
+/* for a sequence that is embedded or scored: how the final states of its prompt
+   are pooled to a vector; see pooling.c */
 typedef struct {
-    uint32_t             next;          /* the position whose state is pooled
-                                           next, ... */
-    uint32_t             end;           /* ... and the one behind the last; 0:
-                                           the sequence generates text */
-    uint32_t             count;         /* of positions that are pooled */
-    double              *sum;           /* [n_embd] owned; of the states so
+    uint32_t             next;          /* position whose state is pooled
+                                           next */
+    uint32_t             end;           /* position after the last one that is
+                                           pooled; 0: the sequence generates
+                                           text */
+    uint32_t             count;         /* positions that are pooled */
+    double              *sum;           /* [n_embd] owned; sum of the states so
                                            far */
     size_t               sum_bytes;
     float               *vector;        /* [n] owned; the result */
     uint32_t             n;
-    uint32_t             sent;          /* values of it */
+    uint32_t             sent;          /* values of the vector sent so far */
 } llm_pooled_t;
 
 struct llm_seq_s {
@@ -77,61 +78,68 @@ struct llm_seq_s {
        flight */
     uint32_t             n_kv;
     uint32_t             pending;       /* tokens that the steps in flight draw
-                                           for it, not yet known */
-    uint32_t             draw;          /* number of the draw in the last of
+                                           for the sequence, not known yet */
+    uint32_t             draw;          /* number of its draw in the last of
                                            these steps */
-    uint32_t            *pages;         /* nodes of pages.h; LLM_PAGE_NONE: it
-                                           holds no page of it any more */
-    uint32_t             n_pages[LLM_KV_KINDS];     /* of these, which have a
-                                                       page of this kind, ... */
-    uint32_t             n_gone[LLM_KV_KINDS];      /* ... but the first ones,
-                                                       whose pages have left
-                                                       the window */
+    uint32_t            *pages;         /* owned; nodes of pages.h, as a table;
+                                           LLM_PAGE_NONE: the sequence holds no
+                                           page of the node any more */
+    uint32_t             n_pages[LLM_KV_KINDS];     /* nodes in the table that
+                                                       have got a page of this
+                                                       kind */
+    uint32_t             n_gone[LLM_KV_KINDS];      /* the first of these, whose
+                                                       pages have left the
+                                                       window */
     uint32_t             cap_pages;
     uint32_t             n_tree;        /* nodes that are in the prefix tree */
-    uint32_t             entry;         /* where it went on from the tree */
-    uint32_t             branch;        /* where another sequence goes another
-                                           way, or 0 */
+    uint32_t             entry;         /* position from which it continued
+                                           after pages of the tree */
+    uint32_t             branch;        /* position where another sequence
+                                           leaves this one's path; 0: none
+                                           known */
 
-    /* of a model with recurrent layers: see state.c */
-    uint32_t             has_slot;      /* while it has pages */
-    uint32_t             slot;
-    uint32_t             rolling;       /* where its last snapshot in the text
-                                           that it generates is, or 0 */
+    /* for a model with recurrent layers: see state.c */
+    uint32_t             has_slot;      /* 1 while it has pages */
+    uint32_t             slot;          /* state slot */
+    uint32_t             rolling;       /* position of its last snapshot in
+                                           generated text; 0: none */
 
-    llm_seq_t           *leader;        /* computes the prompt for this one,
-                                           too */
-    uint32_t             in_batch;      /* its rows in this step */
-    uint64_t             waits;         /* number of the step in which another
-                                           sequence computes the page that it
-                                           needs next */
+    llm_seq_t           *leader;        /* choice that also computes the prompt
+                                           for this one; NULL: none */
+    uint32_t             in_batch;      /* its rows in the step that is being
+                                           composed */
+    uint64_t             waits;         /* number of the step in which it gets
+                                           no rows, because others compute what
+                                           it needs, or there is no room */
     uint32_t             admitted;      /* has run before */
     uint32_t             advance;       /* prompt tokens that its tenant was
                                            charged for and that are not
                                            computed yet */
-    uint32_t             todo;          /* those that count in the scheduler's
-                                           todo */
+    uint32_t             todo;          /* its part of the scheduler's todo, in
+                                           tokens */
 
     llm_sampler_t       *sampler;       /* while RUNNING, if it generates */
-    llm_masked_t        *masked;        /* likewise; NULL: not constrained, or
-                                           not yet */
-    float               *held;          /* owned; the logits of its next
-                                           token, while it waits for its
-                                           mask */
-    llm_buf_t            begun;         /* a call has begun: what its grammar
-                                           begins with; see trigger.c */
-    uint32_t             begun_at;      /* behind so many tokens */
+    llm_masked_t        *masked;        /* masks, while RUNNING; NULL: not
+                                           constrained, or not yet */
+    float               *held;          /* owned; logits of its next token,
+                                           while it waits for its mask; NULL: it
+                                           does not wait */
+    llm_buf_t            begun;         /* bytes with which the grammar of a
+                                           call that has begun begins; empty:
+                                           none has; see trigger.c */
+    uint32_t             begun_at;      /* tokens generated until then */
     llm_emit_t           emit;
     llm_pooled_t         pool;
 
-    uint32_t             n_ended;       /* tokens of the ending of reasoning
-                                           that were forced */
-    llm_candidate_t      ended;         /* the last of them */
-    uint64_t             last_us;       /* when the last token came */
+    uint32_t             n_ended;       /* tokens of the end of reasoning that
+                                           were forced */
+    llm_candidate_t      ended;         /* the last of these tokens */
+    uint64_t             last_us;       /* time of the last token */
     llm_finish_t         reason;
-    int32_t              stop_id;
+    int32_t              stop_id;       /* stop token that ended it; -1: none */
     uint32_t             finish_sent;
-    uint32_t             echo_due;      /* the prompt is still to be echoed */
+    uint32_t             echo_due;      /* 1: the prompt has still to be
+                                           echoed */
 
     llm_seq_t           *prev;          /* in its tenant's queue */
     llm_seq_t           *next;
@@ -140,8 +148,7 @@ struct llm_seq_s {
 typedef enum {
     LLM_REQ_NEW = 0,                    /* waits for its model */
     LLM_REQ_PREPARING,                  /* a preparation thread has it */
-    LLM_REQ_ASKING,                     /* its worker is to say whether it may
-                                           run */
+    LLM_REQ_ASKING,                     /* waits for its worker's GRANT */
     LLM_REQ_SCHEDULED,                  /* its model's scheduler has it */
     LLM_REQ_ANSWERED,                   /* its answer was prepared, and waits
                                            for room in the ring */
@@ -149,8 +156,8 @@ typedef enum {
                                            ring */
 } llm_req_state_t;
 
-/* what a preparation thread made of the message; afterwards only the prompts'
-   probabilities change, which the scheduler adds */
+/* what a preparation thread has made from the message.  Afterwards only the
+   probabilities of prompts change, which the scheduler adds */
 typedef struct {
     llm_prompt_ids_t    *prompts;
     uint32_t             n_prompts;
@@ -159,97 +166,104 @@ typedef struct {
     int32_t             *banned;        /* ids not to be drawn before
                                            min_tokens */
     uint32_t             n_banned;
-    llm_gram_ref_t      *gram;          /* what choices must look like, or
-                                           NULL */
-    llm_gram_ref_t      *call_gram;     /* or else what a call must from where
-                                           it has begun, or NULL */
+    llm_gram_ref_t      *gram;          /* grammar of the choices, or NULL */
+    llm_gram_ref_t      *call_gram;     /* grammar of calls from where they have
+                                           begun, if gram is NULL; or NULL */
     llm_filter_t         filter;        /* its lists are owned */
-    size_t               filter_bytes;  /* memory of these */
+    size_t               filter_bytes;  /* memory of these lists */
     llm_salt_t           salt;
-    int                  whole;         /* a prompt is computed in one step,
-                                           none of it is ever shared */
-    llm_tools_t          tools;         /* that may be called */
-    int                  staged;        /* all is prepared but the grammar */
-    int                  open;          /* reasoning in the prompt, as
-                                           llm_answer_open() says */
-    llm_ids_t            endings[LLM_FORMAT_PAIRS];  /* what ends reasoning, if
-                                                        it has a bound */
+    int                  whole;         /* 1: each prompt is computed in a
+                                           single step and never shared */
+    llm_tools_t          tools;         /* tools that may be called */
+    int                  staged;        /* 1: the first stage of preparation is
+                                           done, only the grammar and what
+                                           follows it are missing */
+    int                  open;          /* reasoning that the prompt opens, see
+                                           llm_answer_open() */
+    llm_ids_t            endings[LLM_FORMAT_PAIRS];  /* tokens that end
+                                                        reasoning, if it has a
+                                                        limit */
 
-    /* the answer, where no model is needed for it: text, or the tokens of the
-       first prompt; and how much of it was sent */
+    /* answer of a task that needs no model, unless that is the tokens of the
+       first prompt; and how many bytes, or tokens, of it were sent */
     llm_buf_t            answer;
     size_t               sent;
 } llm_prepared_t;
 
-/* what the scheduler does with it */
+/* the request in the scheduler */
 typedef struct {
     llm_seq_t           *seqs;
     uint32_t             n_seqs;
     uint32_t             n_ended;
     llm_tenant_t        *tenant;
-    uint64_t             start_us;      /* when the first sequence began to
-                                           run */
+    uint64_t             start_us;      /* time when the first sequence began to
+                                           run; 0: none has */
 
-    /* what was predicted for its first token */
-    uint64_t             judged_us;     /* when; 0: it was not */
-    double               wait_us;       /* from then on, as a sum of what is
-                                           known */
-    uint64_t             predicted_us;  /* from its arrival, corrected; 0: not
-                                           known */
+    /* the forecast of its first token */
+    uint64_t             judged_us;     /* time of the forecast; 0: none was
+                                           made */
+    double               wait_us;       /* forecast from judged_us on, not
+                                           corrected */
+    uint64_t             predicted_us;  /* forecast from its arrival on,
+                                           corrected; 0: not known */
 } llm_course_t;
 
-/* what goes out */
+/* the events of a request */
 typedef struct {
     llm_to_t             to;
-    uint32_t             paused;        /* its client reads slowly */
+    uint32_t             paused;        /* 1: its client reads slowly */
     uint32_t             cached_tokens;
     uint32_t             completion_tokens;
     uint32_t             reasoning_tokens;  /* of choices that have ended */
-    uint64_t             first_us;      /* when the first token came */
+    uint64_t             first_us;      /* time of the first token; 0: none */
     uint32_t             start_sent;
-    uint32_t             in_list;       /* it is in the scheduler's list of
+    uint32_t             in_list;       /* 1: it is in the scheduler's list of
                                            requests with events */
-    llm_req_t           *next;          /* in it */
+    llm_req_t           *next;          /* in that list */
 } llm_outgoing_t;
 
 struct llm_req_s {
     llm_request_t       *msg;           /* owned */
     uint32_t             model;
-    llm_instance_t      *instance;      /* engine/serve's: the model's file that
-                                           it is for, from end to end */
+    llm_instance_t      *instance;      /* engine/serve's: the instance of the
+                                           model, with one file, that serves all
+                                           of the request */
     uint64_t             serial;        /* order of arrival in the engine */
     llm_req_state_t      state;
-    int                  own;           /* the engine's: no worker has counted
-                                           it */
+    int                  own;           /* 1: the engine's own request, for a
+                                           warm-up; no worker has counted it */
 
     /* set by the scheduler's thread; a preparation thread reads it to skip
        work that nobody needs; relaxed */
     _Atomic uint32_t     cancelled;
 
-    /* status != 0: it has failed; the thread that has the request uses it */
+    /* why the request has failed, if status is not 0; used by the thread that
+       has the request */
     llm_err_t            err;
-    uint32_t             retry_after;
+    uint32_t             retry_after;   /* seconds; 0: none */
 
-    /* the same, for the scheduler while a preparation thread has the request:
-       only the scheduler writes and reads it */
+    /* the same, set while a preparation thread has the request: only the
+       scheduler's thread writes and reads it */
     llm_err_t            late;
     uint32_t             late_retry;
 
-    uint64_t             entered_us;    /* when it came to the engine */
-    llm_period_t           prepared;      /* when a thread did it, which writes
-                                           this before it hands it on */
+    uint64_t             entered_us;    /* time when it came to the engine */
+    llm_period_t           prepared;      /* time of its preparation; the
+                                           preparation thread writes it before
+                                           it hands the request on */
 
-    size_t               bytes;         /* as last counted by the scheduler */
+    size_t               bytes;         /* memory, as last counted by the
+                                           scheduler */
 
     llm_prepared_t       prep;
     llm_course_t         run;
     llm_outgoing_t       out;
 
-    llm_req_t           *prev;          /* among all of the engine */
+    llm_req_t           *prev;          /* among all requests of the engine */
     llm_req_t           *next;
     llm_req_t           *job_next;      /* in a queue between threads */
 
-    /* engine/serve/turns.h's, under the engine's lock */
+    /* used by engine/serve/turns.h, under the engine's lock */
     llm_payer_t         *payer;         /* NULL: it is not being prepared */
     uint32_t             turn;          /* llm_turn_t: the list that it is in;
                                            LLM_TURN_N: in none */
@@ -260,12 +274,12 @@ llm_req_t *llm_req_create(llm_request_t *msg);
 void llm_req_free(llm_req_t *r);
 
 /*
- * The memory that a request takes now, without the samplers of its
- * sequences.  For one that is not prepared yet: an estimate from its message.
+ * Bytes of memory that a request takes now, without the samplers of its
+ * sequences; an estimate from its message if it is not prepared yet.
  */
 size_t llm_req_bytes(const llm_req_t *r);
 
-/* marks it failed, the first reason stays */
+/* marks a request as failed; the first reason stays */
 void llm_req_fail(llm_req_t *r, const llm_err_t *err, uint32_t retry_after);
 
 /* tokens known so far: the prompt's and the generated ones */
@@ -276,7 +290,7 @@ llm_seq_known(const llm_seq_t *s)
 }
 
 
-/* and those that steps in flight draw */
+/* the same with the tokens that steps in flight draw */
 static inline uint32_t
 llm_seq_due(const llm_seq_t *s)
 {
@@ -299,8 +313,8 @@ llm_seq_unscored(const llm_seq_t *s)
 }
 
 
-/* does it share pages with others?  Those of a prompt that must be whole are
-   of no use to any other */
+/* does it share pages with other sequences?  The pages of a prompt that is
+   computed in a single step are of no use to others */
 static inline int
 llm_seq_caches(const llm_seq_t *s)
 {
@@ -308,7 +322,7 @@ llm_seq_caches(const llm_seq_t *s)
 }
 
 
-/* is it embedded or scored, and generates nothing? */
+/* is it embedded or scored, so that it generates nothing? */
 static inline int
 llm_seq_pools(const llm_seq_t *s)
 {
@@ -318,8 +332,9 @@ llm_seq_pools(const llm_seq_t *s)
 
 /*
  * How many of its first positions need not be computed if their keys and
- * values are in the prefix cache: not those that give the next token, or the
- * probability of a prompt token, or a state that is pooled.
+ * values are in the prefix cache: those before the first one whose result is
+ * wanted, which is the next token, the probability of a prompt token, or a
+ * state that is pooled.
  */
 static inline uint32_t
 llm_seq_sharable(const llm_seq_t *s)
@@ -333,10 +348,10 @@ llm_seq_sharable(const llm_seq_t *s)
 }
 
 
-/* the prompt's text, as an answer with echo begins */
+/* the prompt's text, with which an answer with echo begins */
 llm_str_t llm_req_echo(const llm_req_t *r, const llm_prompt_ids_t *p);
 
-/* does a go before b: priority, arrival, choice */
+/* does a go before b, by priority, arrival, choice? */
 int llm_seq_before(const llm_seq_t *a, const llm_seq_t *b);
 
 /* appends a token; LLM_ERROR: no memory */

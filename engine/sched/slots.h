@@ -1,19 +1,20 @@
 /*
- * Slots of recurrent state: who has which.
+ * Slots of recurrent state, and what each is used for.
  *
  * A slot is free, held by a sequence that computes in it or by a step that
  * has copied a state into it, or a snapshot: the state after the last token
- * of a page of the prefix tree, from where any sequence with the same
- * beginning may go on.  A page is known here by its node (pages.h).
+ * of a page of the prefix tree, from which any sequence with the same
+ * beginning may continue.  A page is identified here by its node (pages.h).
  *
  * Invariants
- *   - A page has one snapshot at most.  One that is evicted must be forgotten:
- *     there is nothing to go on from, and its node comes again for others.
- *   - Snapshots are in a list by their last use; they give way to whoever
- *     takes a slot, the one that was used least recently first.
+ *   - A page has at most one snapshot.  If the page is evicted, its snapshot
+ *     must be forgotten: without keys and values it is of no use, and the node
+ *     will be used for another block.
+ *   - Snapshots are in a list by their last use.  When a slot is taken and none
+ *     is free, the snapshot that was used least recently is dropped.
  *
- * Everything is allocated by create(); one thread uses it.  It knows numbers
- * only, not the states in the slots.
+ * Everything is allocated by create(); one thread uses it.  Only numbers of
+ * slots are known here, not the states in them.
  */
 
 #ifndef LLM_SLOTS_H
@@ -31,21 +32,22 @@ void llm_slots_free(llm_slots_t *s);
 
 uint32_t llm_slots_n_snapshots(const llm_slots_t *s);
 
-/* a slot to hold, if need be a snapshot's; LLM_SLOT_NONE: all are held */
+/* returns a slot, which is held from now on, if need be that of a snapshot;
+   LLM_SLOT_NONE: all are held */
 uint32_t llm_slots_take(llm_slots_t *s);
-/* a slot that was held is free */
+/* frees a held slot */
 void llm_slots_give(llm_slots_t *s, uint32_t slot);
 
-/* a slot that was held becomes the snapshot of a page of the tree; if the page
-   has one already, that counts as used, and the slot is free */
+/* makes a held slot the snapshot of a page of the tree; if the page has one
+   already, that one is marked as used, and the slot is freed */
 void llm_slots_keep(llm_slots_t *s, uint32_t slot, uint32_t page);
 
-/* the slot of the page's snapshot, or LLM_SLOT_NONE; it counts as used, and
-   then is the last to give way */
+/* the slot of the page's snapshot, or LLM_SLOT_NONE */
 uint32_t llm_slots_find(const llm_slots_t *s, uint32_t page);
+/* marks a snapshot as just used: it is then dropped last */
 void llm_slots_use(llm_slots_t *s, uint32_t slot);
 
-/* the page's snapshot, if any, is free */
+/* frees the page's snapshot, if it has one */
 void llm_slots_forget(llm_slots_t *s, uint32_t page);
 
 /* asserts the invariants above; returns the number of slots held */
