@@ -1,13 +1,13 @@
 /*
- * Who runs: sequences are admitted from the queue while places and pages are
- * free, or are held by sequences of a lower priority; see preempt.c.
+ * Admission: sequences from the queue run as long as there are places and
+ * pages for them, free or held by sequences of a lower priority; see preempt.c.
  */
 
 #include "engine/sched/sched_internal.h"
 
 
-/* one more page of a kind at the end of a sequence's table; LLM_FULL: all are
-   held; LLM_ERROR: no memory */
+/* adds a page of a kind at the end of a sequence's table; LLM_FULL: all pages
+   are held; LLM_ERROR: no memory */
 
 static int
 llm_sched_new_page(llm_sched_t *s, llm_seq_t *q, uint32_t kind)
@@ -62,9 +62,10 @@ llm_sched_next_page_of(llm_sched_t *s, llm_seq_t *q, uint32_t kind)
             continue;
         }
 
-        victim = llm_sched_last(s);     /* this one has pages */
+        victim = llm_sched_last(s);     /* not NULL: q has pages */
 
-        /* those that its rows in flight leave behind come back with them */
+        /* pages that its window leaves are freed when the results of its rows
+           in flight are taken */
 
         if (victim == q && s->in_flight && llm_sched_window(s, kind)) {
             return LLM_LATER;
@@ -83,10 +84,10 @@ llm_sched_next_page_of(llm_sched_t *s, llm_seq_t *q, uint32_t kind)
 
 
 /*
- * Makes sure of a page of each kind for the next token of a running sequence.
- * When there is none, the last of running[] is preempted, which may be this
- * one: LLM_PREEMPTED.  LLM_LATER: it waits for the step in flight.  LLM_ERROR:
- * no memory.
+ * Ensures that a running sequence has a page of each kind for its next token.
+ * If no page is free, the last sequence of running[] is preempted, which may be
+ * this one: LLM_PREEMPTED.  LLM_LATER: it must wait for the step in flight.
+ * LLM_ERROR: no memory.
  */
 
 int
@@ -104,9 +105,10 @@ llm_sched_next_page(llm_sched_t *s, llm_seq_t *q)
 
 
 /*
- * Of the next *n rows of a prompt those that there are pages for; the first one
- * is worth preempting a sequence that comes after this one.  0: it waits until
- * others have given pages back.  LLM_ERROR: no memory.
+ * Gets pages for the next *n rows of a prompt, and reduces *n to the rows that
+ * there are pages for.  For the first row a sequence that comes after this one
+ * is preempted if necessary.  *n 0: it must wait until others have given pages
+ * back.  LLM_ERROR: no memory.
  */
 
 int
@@ -116,7 +118,7 @@ llm_sched_room(llm_sched_t *s, llm_seq_t *q, uint32_t *n)
     uint32_t    kind;
     llm_seq_t  *victim;
 
-    /* of the other kind it has had all since it was admitted */
+    /* it got all pages of the other kind, if there is one, on admission */
     kind = llm_sched_leaving(s);
 
     while (q->n_pages[kind] * LLM_KV_PAGE < q->n_kv + *n) {
@@ -152,8 +154,8 @@ llm_sched_room(llm_sched_t *s, llm_seq_t *q, uint32_t *n)
 }
 
 
-/* pages of a kind that a sequence needs before it runs: of all its tokens, or,
-   with a window, of its first rows */
+/* pages of a kind that a sequence needs before it runs: for all its tokens or,
+   with a window, for its first rows */
 
 uint32_t
 llm_sched_first_pages(const llm_sched_t *s, const llm_seq_t *q, uint32_t kind)
@@ -171,8 +173,8 @@ llm_sched_first_pages(const llm_sched_t *s, const llm_seq_t *q, uint32_t kind)
 }
 
 
-/* new pages of a kind for a sequence that is not running yet; LLM_FULL: others
-   hold them */
+/* gets new pages of a kind for a sequence that is not running yet; LLM_FULL:
+   others hold too many */
 
 static int
 llm_sched_fill_kind(llm_sched_t *s, llm_seq_t *q, uint32_t kind)
@@ -183,14 +185,14 @@ llm_sched_fill_kind(llm_sched_t *s, llm_seq_t *q, uint32_t kind)
         need = llm_sched_first_pages(s, q, kind) - q->n_pages[kind];
         available = llm_pages_available(s->pages, kind);
 
-        /* alone it goes on with what its window leaves */
+        /* a sequence that is alone can run with pages that its window leaves */
 
         if (s->n_running == 0 && llm_sched_window(s, kind)) {
             need = llm_min(need, llm_max(available, 1u));
         }
 
-        /* running sequences will need more pages, too: leave some, or this one
-           is preempted at once */
+        /* running sequences will need more pages: leave some for them, or this
+           sequence would be preempted at once */
 
         spare = llm_min(s->n_running, llm_pages_total(s->pages, kind) / 16);
 
@@ -216,8 +218,8 @@ llm_sched_fill_kind(llm_sched_t *s, llm_seq_t *q, uint32_t kind)
 }
 
 
-/* pages for all tokens of a sequence, or the first of them: those in the prefix
-   tree, then new ones; and a slot */
+/* gets a sequence's first pages, from the prefix tree, then new ones, and a
+   state slot */
 
 static int
 llm_sched_fill(llm_sched_t *s, llm_seq_t *q)
@@ -226,7 +228,7 @@ llm_sched_fill(llm_sched_t *s, llm_seq_t *q)
     uint32_t  k;
 
     if (q->n_pages[0]) {
-        return LLM_OK;                  /* it was parked and kept its pages */
+        return LLM_OK;                  /* it has kept its pages */
     }
 
     rc = llm_sched_lookup(s, q);
@@ -251,7 +253,7 @@ llm_sched_fill(llm_sched_t *s, llm_seq_t *q)
 }
 
 
-/* a running choice of the same prompt that has not sampled yet */
+/* a running choice of the same prompt that has no token yet, or NULL */
 
 static llm_seq_t *
 llm_sched_leader(const llm_seq_t *q)
@@ -279,7 +281,7 @@ llm_sched_leader(const llm_seq_t *q)
 }
 
 
-/* the first time that a sequence runs */
+/* counts and charges a sequence that runs for the first time */
 
 static void
 llm_sched_started(llm_sched_t *s, llm_seq_t *q)
@@ -323,7 +325,7 @@ llm_sched_started(llm_sched_t *s, llm_seq_t *q)
 }
 
 
-/* parked sequences whose client has caught up return to the queue */
+/* returns parked sequences whose client has caught up to the queue */
 
 static void
 llm_sched_return(llm_sched_t *s)
@@ -392,10 +394,10 @@ llm_sched_admit(llm_sched_t *s)
 
 
 /*
- * The leader has computed the whole prompt: a follower shares its full pages
- * and gets a copy of the last one if that is not full, and one of the state.
- * LLM_PREEMPTED: there was no page for the copy, or no slot, and the follower
- * is in the queue again.
+ * The leader has computed the whole prompt: a follower shares its full pages,
+ * and gets copies of the last page, if that is not full, and of the state.
+ * LLM_PREEMPTED: there was no page or no state slot for the copies, or no
+ * memory, and the follower is in the queue again.
  */
 
 int

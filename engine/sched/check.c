@@ -1,7 +1,7 @@
 /*
- * What is always true of a scheduler between two calls; tests check it after
- * each step.  It walks over all sequences and pages, so the engine itself
- * does not call it.
+ * Asserts what must hold for a scheduler between two calls; tests call it after
+ * each step.  It walks over all sequences and pages, so the engine itself does
+ * not call it.
  */
 
 #include "engine/sched/sched_internal.h"
@@ -9,7 +9,7 @@
 #include <assert.h>
 
 
-/* checks one sequence; returns how many pages it holds */
+/* checks a sequence; returns how many pages it holds */
 
 static uint64_t
 llm_check_seq(const llm_sched_t *s, const llm_seq_t *q,
@@ -38,14 +38,14 @@ llm_check_seq(const llm_sched_t *s, const llm_seq_t *q,
 
     assert(q->has_slot == (s->slots && q->n_pages[0]));
 
-    /* running sequences have a sampler if they generate, others have none */
+    /* only running sequences have a sampler, if they generate */
 
     assert((q->sampler != NULL)
            == (state == LLM_SEQ_RUNNING && !llm_seq_pools(q)));
     assert(q->pool.next <= q->pool.end && q->pool.end <= q->prompt->n);
     assert(q->pending == 0 || state == LLM_SEQ_RUNNING);
 
-    /* what waits for its mask has nothing to compute */
+    /* a sequence that waits for its mask has nothing to compute */
 
     assert(q->held == NULL
            || (q->masked && state == LLM_SEQ_RUNNING && q->leader == NULL
@@ -144,7 +144,7 @@ llm_check_seq_slots(const llm_sched_t *s)
 }
 
 
-/* each slot that is held is a sequence's or a step's; snapshots are of pages of
+/* each held slot belongs to a sequence or a step; snapshots belong to pages of
    the tree */
 
 static void
@@ -173,7 +173,7 @@ llm_check_slots(const llm_sched_t *s)
 }
 
 
-/* the prompt tokens to be computed are those of the sequences */
+/* the scheduler's todo is the sum of the sequences' */
 
 static void
 llm_check_todo(const llm_sched_t *s)

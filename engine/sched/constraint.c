@@ -1,9 +1,9 @@
 /*
- * What a constrained sequence may draw next.  While it runs, a sequence whose
- * request has a grammar has a mask of the tokens that may follow, which other
- * threads make (engine/grammar/masker.h) while the device computes the logits
- * that it is for.  A sequence whose mask is not there yet keeps its logits,
- * has no rows, and draws later (run.c); the others go on.
+ * Masks of constrained sequences.  While it runs, a sequence whose request has
+ * a grammar has a mask of the tokens that may follow.  Other threads make it
+ * (engine/grammar/masker.h) while the device computes the logits to which it
+ * will be applied.  A sequence whose mask is not ready by then keeps its
+ * logits, has no rows, and draws later (run.c); other sequences continue.
  */
 
 #include "engine/sched/sched_internal.h"
@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 
-/* the threads are started for the first sequence that needs them */
+/* starts the masker's threads for the first sequence that needs them */
 
 static int
 llm_rule_masker(llm_sched_t *s, llm_err_t *err)
@@ -72,7 +72,7 @@ llm_rule_give(llm_sched_t *s, llm_seq_t *q)
 }
 
 
-/* which field of the client's has the grammar that is too ambiguous */
+/* adds the client's field to the error of a grammar that is too ambiguous */
 
 static int
 llm_rule_named(const llm_seq_t *q, int rc, llm_err_t *err)
@@ -126,7 +126,7 @@ llm_rule_hold(llm_sched_t *s, llm_seq_t *q, const float *logits,
     size_t  n;
 
     if (q->held) {
-        return LLM_OK;                  /* they are these */
+        return LLM_OK;                  /* logits are q->held itself */
     }
 
     n = s->conf.runner.n_vocab * sizeof(*logits);

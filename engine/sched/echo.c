@@ -2,16 +2,16 @@
  * Echoed prompts: a completion with echo and logprobs begins with the
  * probabilities of the prompt's tokens.
  *
- * The logits of a token's row give the probability of the next token, so all
- * rows of the prompt need logits, as many in a step as the device has room
- * for.  The probabilities are kept with the prompt: its choices share them,
- * and a preemption does not lose them.
+ * The logits of a row give the probability of the token after it, so all rows
+ * of the prompt need logits; a step has as many of these rows as the device has
+ * room for results.  The probabilities are kept with the prompt: its choices
+ * share them, and a preemption does not lose them.
  */
 
 #include "engine/sched/sched_internal.h"
 
 
-/* does the row at pos give a token's probability that is still unknown? */
+/* does the row at pos give the probability of a token that is still unknown? */
 
 int
 llm_sched_wants_score(const llm_seq_t *q, uint32_t pos)
@@ -54,8 +54,8 @@ llm_sched_score(llm_sched_t *s, llm_seq_t *q, uint32_t pos,
 
 
 /*
- * The prompt becomes the beginning of the answer, unless it is already.  An
- * answer that is not streamed gets it once for all of the prompt's choices.
+ * Puts the prompt at the beginning of the answer, once.  If the answer is not
+ * streamed, it is sent only for the first of the prompt's choices.
  */
 
 void

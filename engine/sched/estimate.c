@@ -1,21 +1,21 @@
 /*
- * What forecasts are made of: the times of steps and rows, the length of
- * answers, the prompts that are to be computed, and how good the last forecasts
+ * What forecasts are made from: the times of steps and rows, the length of
+ * answers, the prompt tokens to be computed, and how good the last forecasts
  * were.
  */
 
 #include "engine/sched/sched_internal.h"
 
-/* of a new measurement, in what is kept */
+/* weight of a new measurement in an average */
 #define LLM_SPEED_STEP     0.2
 #define LLM_SPEED_ANSWER   0.05
 
-/* tokens of an answer, as long as few have ended: the first that end are the
-   shortest */
+/* length of an answer, in tokens, that is assumed at first, and how many
+   answers this counts as: the first answers that end are the shortest */
 #define LLM_SPEED_TOKENS   256
 #define LLM_SPEED_WEIGHT   2
 
-/* the factor: what it grows and shrinks by, where it begins, its bounds */
+/* the factor: its growth and decay, its initial value, its bounds */
 #define LLM_SLIP_UP        1.25
 #define LLM_SLIP_DOWN      0.9992
 #define LLM_SLIP_BEGIN     1.5
@@ -31,9 +31,9 @@ llm_speed_learn(double *mean, double value, double share)
 
 
 /*
- * A step's results have come, now.  As long as there is something to do the
- * time counts from one step to the next, with all that the engine does in
- * between, steps of other models, too.
+ * Learns from a step whose results came at time `now`.  While there is work,
+ * the time of a step counts from the step before, so it includes all that the
+ * engine does in between, steps of other models, too.
  */
 
 void
@@ -75,7 +75,7 @@ llm_speed_init(llm_speed_t *v)
 }
 
 
-/* what the engine asks for itself is short, whatever clients ask for */
+/* warm-ups and probes do not count: they are short, whatever clients ask for */
 
 void
 llm_speed_answer(llm_sched_t *s, const llm_seq_t *q)
@@ -95,11 +95,11 @@ llm_speed_answer(llm_sched_t *s, const llm_seq_t *q)
 
 
 /*
- * What was predicted for the request has come.  If it was too late the factor
- * grows, and nearly three hundred that are in time take that back, so less than
- * one in a hundred is late.  Only what is not much sooner than the bound says
- * something of it, and those that were judged before the factor grew say what
- * is known already.
+ * Compares the forecast of a request with what came.  If it took longer, the
+ * factor grows; nearly 300 requests that are in time take that back, so fewer
+ * than one in a hundred is late.  Requests far below the limit of llm_queue
+ * ttft= do not count, because they say little about times near it; nor do late
+ * requests whose forecast was made before the factor last grew.
  */
 
 void

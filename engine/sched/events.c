@@ -1,6 +1,6 @@
 /*
- * The events that requests have to send: START, TEXT or VECTOR, FINISH, DONE,
- * ERROR, in this order, as far as there is room; see sched.h.
+ * Sends the events of requests: START, TEXT or VECTOR, FINISH and DONE, in this
+ * order, or ERROR, as far as there is room; see sched.h.
  */
 
 #include "engine/sched/sched_internal.h"
@@ -100,8 +100,8 @@ llm_send_done(llm_sched_t *s, llm_req_t *r)
 }
 
 
-/* LLM_OK: all events were sent, *over if the last one was among them;
-   LLM_FULL: there is no room, or the client's stream is paused */
+/* sends the events of a request.  LLM_OK: all were sent, *over: with the last
+   one; LLM_FULL: there is no room, or the client reads slowly */
 
 static int
 llm_send_events_of(llm_sched_t *s, llm_req_t *r, int *over)

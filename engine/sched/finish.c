@@ -1,6 +1,6 @@
 /*
- * The end of a sequence, and of all sequences of a request: the only place
- * that frees what they hold.
+ * Ends a sequence, or all sequences of a request, and frees what they hold; no
+ * other file does.
  */
 
 #include "engine/sched/sched_internal.h"
@@ -17,7 +17,8 @@ llm_sched_settle(llm_sched_t *s, llm_seq_t *q)
 }
 
 
-/* the end of the text may hold a stop string, or the end of a call */
+/* the reason to report: the last part of the text may contain a stop string, or
+   the end of a call */
 
 static llm_finish_t
 llm_sched_reason(const llm_seq_t *q, llm_finish_t reason)

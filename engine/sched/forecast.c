@@ -1,30 +1,30 @@
 /*
- * How long a request would wait for its first token: for a place among the
- * sequences that run, for pages, and for the prompts that are computed before
- * its own.
+ * Forecasts how long a request would wait for its first token: for a place
+ * among the running sequences, for pages, and for the prompts that are computed
+ * before its own.
  *
- * Known are the rows that are to be computed, without what the prefix cache
- * has, who goes before whom, and how far those that run have come.  Measured
- * are the times of a step and of a prompt's row, and the length of answers.
- * What nobody can know (how long these answers will be, who comes later and
- * goes first) is in one factor, which follows what comes of predictions; see
+ * Known are the rows to be computed, without those in the prefix cache, the
+ * order of the sequences, and the progress of the running ones.  Measured are
+ * the times of a step and of a prompt row, and the length of answers.  What
+ * cannot be known (the length of these answers, later requests that go first)
+ * is in one factor, which follows the outcome of earlier forecasts; see
  * estimate.c.
  */
 
 #include "engine/sched/sched_internal.h"
 
-/* so many are looked at: who comes behind them waits too long anyway */
+/* queue entries examined; later ones wait too long anyway */
 #define LLM_FORECAST_MOST  4096
 
-/* what goes before a request */
+/* waiting sequences that go before a request */
 typedef struct {
-    uint32_t     seqs;                  /* that wait for a place */
-    uint64_t     rows;                  /* of prompts, to be computed */
+    uint32_t     seqs;
+    uint64_t     rows;                  /* of their prompts, to be computed */
     uint64_t     pages;                 /* that they need */
 } llm_ahead_t;
 
 
-/* of a prompt, what the prefix cache has not */
+/* tokens of a prompt that are not in the prefix cache */
 
 uint32_t
 llm_sched_fresh(const llm_sched_t *s, const llm_seq_t *q)
@@ -35,8 +35,8 @@ llm_sched_fresh(const llm_sched_t *s, const llm_seq_t *q)
 }
 
 
-/* rows of its prompt that a sequence still needs; those of choices that wait
-   for another one's are that one's */
+/* rows of its prompt that a sequence still has to compute; 0 for a choice whose
+   leader computes them */
 
 static uint32_t
 llm_forecast_rows(const llm_seq_t *q)
@@ -62,7 +62,7 @@ llm_forecast_row_us(const llm_sched_t *s, int beside)
     v = &s->speed;
     us = v->row_us[beside] > 0 ? v->row_us[beside] : v->row_us[!beside];
 
-    /* a prompt of one token is but a step */
+    /* a prompt of one token counts as a step in these averages */
 
     return us > 0 ? us : v->beside_us / LLM_STEP_ROWS;
 }
@@ -94,8 +94,8 @@ llm_forecast_pages(const llm_sched_t *s, const llm_seq_t *q, uint32_t rows)
 }
 
 
-/* a sequence that runs, or takes a place that is free: when it will be over.
-   An answer that has become longer than most goes on for an eighth of that */
+/* adds the expected end of a sequence that runs or will take a free place.  An
+   answer is expected to go on for at least an eighth of the average length */
 
 static void
 llm_forecast_release(llm_sched_t *s, const llm_seq_t *q)
@@ -118,8 +118,9 @@ llm_forecast_release(llm_sched_t *s, const llm_seq_t *q)
 }
 
 
-/* the sequences of a tenant that go before those of this priority and virtual
-   time; as they are admitted, the tenant's own time goes on, and is returned */
+/* adds a tenant's waiting sequences that go before a request of this priority
+   and virtual time.  Their admission advances the tenant's virtual time, which
+   is returned */
 
 static uint64_t
 llm_forecast_tenant(llm_sched_t *s, const llm_tenant_t *t,
@@ -155,7 +156,8 @@ llm_forecast_tenant(llm_sched_t *s, const llm_tenant_t *t,
 }
 
 
-/* who waits and goes before r; for NULL all of priority 0 or more */
+/* adds up the waiting sequences that go before r; r NULL: all of priority 0 or
+   more */
 
 static void
 llm_forecast_queue(llm_sched_t *s, const llm_req_t *r, llm_ahead_t *a)
@@ -188,13 +190,14 @@ llm_forecast_queue(llm_sched_t *s, const llm_req_t *r, llm_ahead_t *a)
 }
 
 
-/* those that run and that one of this priority waits for; the others give way
-   to it, for a place or for pages */
+/* running sequences that a request of some priority waits for; the others give
+   way to it */
 
 typedef struct {
     uint32_t     seqs;
-    uint64_t     rows;                  /* of their prompts, to be computed */
-    uint64_t     pages;                 /* of those that give way */
+    uint64_t     rows;                  /* of their prompts, to be computed
+                                           before the request's */
+    uint64_t     pages;                 /* of the sequences that give way */
 } llm_swap_t;
 
 
@@ -223,8 +226,8 @@ llm_forecast_running(llm_sched_t *s, int32_t priority, llm_swap_t *b)
 }
 
 
-/* the time of so many rows of prompts, `own` of which, of a prompt of n tokens,
-   are the last; beside: sequences generate meanwhile */
+/* microseconds to compute `rows` prompt rows, of which the last `own` are of a
+   prompt of n tokens; beside: 1 if sequences generate meanwhile */
 
 static double
 llm_forecast_compute(const llm_sched_t *s, uint64_t rows, uint32_t own,
@@ -257,8 +260,8 @@ llm_forecast_sooner(const void *a, const void *b)
 }
 
 
-/* the time until so many of those that run are over, and of those that take
-   places before, and so many pages have come back */
+/* microseconds until `seqs` sequences have ended, running ones or those that
+   take their places, and `pages` pages are free */
 
 static double
 llm_forecast_place(llm_sched_t *s, int64_t seqs, int64_t pages)
@@ -293,9 +296,9 @@ llm_forecast_place(llm_sched_t *s, int64_t seqs, int64_t pages)
 }
 
 
-/* the prompts of a request: what is to be computed of all, and of those that
-   its first result needs, whose length is returned; of an embedding that is
-   all of them */
+/* sets f->tokens: tokens to be computed for all prompts of a request; *rows:
+   for the prompts that its first result needs, whose length is returned.  An
+   embedding needs all its prompts */
 
 static uint32_t
 llm_forecast_own(const llm_sched_t *s, const llm_req_t *r, llm_forecast_t *f,

@@ -1,13 +1,10 @@
 /*
- * What a scheduler shows in the zone of its model: gauges, which are sums, as
- * two schedulers may serve one model while a file takes another's place.
+ * The gauges of a model in the zone.  Two schedulers may serve one model while
+ * one file takes another's place, so a gauge is the sum of their parts.
  */
 
 #include "engine/sched/sched_internal.h"
 
-
-/* a model may have two schedulers while one file takes another's place: each
-   adds its part to the model's gauges.  NULL: nothing any more */
 
 void
 llm_sched_tell(llm_sched_t *s, const uint32_t *values)
@@ -31,7 +28,7 @@ llm_sched_tell(llm_sched_t *s, const uint32_t *values)
 }
 
 
-/* those that run and have no token yet */
+/* running sequences that have no token yet */
 
 static uint32_t
 llm_sched_prefilling(const llm_sched_t *s)

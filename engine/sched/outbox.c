@@ -5,8 +5,6 @@
 #include "engine/sched/sched_internal.h"
 
 
-/* the request has events to send */
-
 void
 llm_sched_queue_events(llm_sched_t *s, llm_req_t *r)
 {

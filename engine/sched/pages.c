@@ -169,7 +169,7 @@ llm_pages_hash(uint64_t behind, const llm_salt_t *salt,
 }
 
 
-/* the node has no pages and no holders, and is in no list */
+/* frees a node that has no pages and no holders, and is in no list */
 
 static void
 llm_pages_push_free(llm_pages_t *p, uint32_t i)
@@ -189,7 +189,7 @@ llm_pages_push_page(llm_pages_t *p, uint32_t i, uint32_t kind)
 }
 
 
-/* frees a page that nobody holds */
+/* evicts a page that nobody holds */
 
 static void
 llm_pages_take_idle(llm_pages_t *p, uint32_t i, uint32_t kind)
@@ -202,8 +202,8 @@ llm_pages_take_idle(llm_pages_t *p, uint32_t i, uint32_t kind)
 }
 
 
-/* takes a node without a page out of the tree; its parent goes with it if that
-   is bare and nothing else is behind it */
+/* removes a node without a page from the tree, and then its parent, if that is
+   bare and has no other children */
 
 static void
 llm_pages_remove(llm_pages_t *p, uint32_t i)
@@ -406,8 +406,8 @@ llm_pages_stay(llm_pages_t *p, uint32_t i, uint32_t kind)
 }
 
 
-/* removes a holder; nonzero: the page is one of the tree and idle, but not yet
-   in its list */
+/* removes a holder; nonzero: the page is in the tree and now idle, and the
+   caller must put it into the list */
 
 static int
 llm_pages_unhold(llm_pages_t *p, uint32_t i, uint32_t kind)
@@ -456,8 +456,9 @@ llm_pages_pass(llm_pages_t *p, uint32_t i, uint32_t kind)
 }
 
 
-/* a page of the caller's private node i, if it has one, is one of node `other`
-   of the tree, in the place of that one's own, if it has one */
+/* turns the caller's hold on a page of its private node i, if it has one, into
+   a hold on the same kind of page of the tree's node `other`: on the page that
+   `other` has (that of i is freed), or else on that of i, which moves there */
 
 static void
 llm_pages_merge(llm_pages_t *p, uint32_t i, uint32_t other, uint32_t kind)

@@ -1,5 +1,5 @@
 /*
- * What is always true of pages and the prefix tree, for tests and for
+ * Asserts the invariants of pages and the prefix tree, for tests and for
  * check.c; see pages.h.
  */
 
@@ -8,8 +8,7 @@
 #include <assert.h>
 
 
-/* asserts what is true of a list, and of each of its nodes; returns how many
-   they are */
+/* checks a list and each of its nodes; returns their number */
 
 static uint32_t
 llm_pages_assert_list(const llm_pages_t *p, const llm_lru_t *list,
@@ -31,8 +30,8 @@ llm_pages_assert_list(const llm_pages_t *p, const llm_lru_t *list,
 }
 
 
-/* asserts that each page of a kind is free, idle or held; returns how many
-   nodes are held by it, and adds their holders */
+/* asserts that each page of a kind is free, idle or held; returns the number of
+   held pages, and adds their holders to *holds */
 
 static uint32_t
 llm_pages_assert_kind(const llm_pages_t *p, uint32_t kind, uint64_t *holds)
@@ -63,8 +62,6 @@ llm_pages_assert_kind(const llm_pages_t *p, uint32_t kind, uint64_t *holds)
     return n_held;
 }
 
-
-/* asserts what is true of the tree */
 
 static void
 llm_pages_assert_tree(const llm_pages_t *p)

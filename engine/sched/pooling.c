@@ -1,21 +1,20 @@
 /*
- * Prompts that become a vector, or a score: the final states of their
- * positions are pooled as the steps bring them, and the result is sent as
- * VECTOR events.
+ * Prompts that become a vector or a score: the final states of their positions
+ * are pooled as steps compute them, and the result is sent as VECTOR events.
  *
  * Invariant: the states of positions [next, end) are still to come, each once
- * and in order, whatever steps they come in; so a preemption loses no sum, and
- * the sum has the same bits in any batch.
+ * and in order, in whatever steps they are computed.  So a preemption does not
+ * lose the sum, and the sum has the same bits in any batch.
  *
- * A sequence owns the sum until its result is known, and the result until it
- * was sent.
+ * A sequence owns the sum until the result is known, and the result until it
+ * has been sent.
  */
 
 #include "engine/sched/sched_internal.h"
 
 #include <math.h>
 
-/* values of an event */
+/* most values of an event */
 #define LLM_POOL_PART  ((LLM_EVENT_MAX - sizeof(llm_event_t)) / sizeof(float))
 
 
@@ -54,7 +53,7 @@ llm_pooled_add(llm_sched_t *s, llm_pooled_t *p, const float *state)
 }
 
 
-/* what the vector is divided by; 1 if it is nothing but zeros */
+/* the number that the vector is divided by; 1 if all its values are 0 */
 
 static double
 llm_pooled_norm(const double *v, uint32_t n, int32_t p)
@@ -91,7 +90,7 @@ llm_pooled_norm(const double *v, uint32_t n, int32_t p)
 }
 
 
-/* all states have come: from their sum to the vector, or the score */
+/* computes the vector, or the score, from the sum of all states */
 
 static int
 llm_pooled_finish(llm_sched_t *s, llm_seq_t *q)
@@ -162,8 +161,8 @@ llm_pooled_is_finite(const llm_pooled_t *p)
 }
 
 
-/* takes the state of the next position that is wanted; behind the last one the
-   sequence ends */
+/* takes the state of the next position that is pooled; ends the sequence after
+   the last one */
 
 int
 llm_pooled_take(llm_sched_t *s, llm_seq_t *q, const float *state,
@@ -193,7 +192,8 @@ llm_pooled_take(llm_sched_t *s, llm_seq_t *q, const float *state,
 }
 
 
-/* sends what is not sent yet of the result; LLM_FULL: there is no room */
+/* sends the part of the result that is not sent yet; LLM_FULL: there is no
+   room */
 
 int
 llm_pooled_write(llm_seq_t *q, llm_to_t *to)

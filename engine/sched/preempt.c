@@ -1,20 +1,21 @@
 /*
- * Who gives way.  A sequence that runs loses its pages when one that goes
- * before it needs them, and its place or its pages when one that waits has a
- * higher priority.  It returns to the queue with the tokens that it has and
- * goes on from there, with the same text.
+ * Preemption.  A running sequence loses its pages when a running sequence that
+ * goes before it needs them, and its place or its pages when a waiting sequence
+ * has a higher priority.  It returns to the queue with the tokens that it has
+ * and continues from there, with the same text.
  *
- * Against thrashing: among sequences of the same priority nobody loses anything
- * to one that waits, whatever the tenants' shares; and nobody is preempted for
- * pages if all that can be had in this way are too few, or the others' enough.
+ * To prevent thrashing, a waiting sequence takes nothing from sequences of the
+ * same priority, whatever the tenants' shares; and a sequence is not preempted
+ * for pages if preempting all candidates would not free enough pages, or if the
+ * others free enough.
  */
 
 #include "engine/sched/sched_internal.h"
 
 
 /*
- * Preemption: the sequence frees its pages and returns to the queue with the
- * tokens it has; sequences for which it computes the prompt return with it.
+ * Frees the pages of a sequence and returns it to the queue with its tokens;
+ * its followers return with it.
  */
 
 void
@@ -44,9 +45,9 @@ llm_sched_preempt(llm_sched_t *s, llm_seq_t *q)
 
 
 /*
- * Frees the pages of one sequence that is not running: the last in order of
- * those that are parked, which stays parked; if no parked one has pages, one
- * in the queue that was parked before.
+ * Frees the pages of one sequence that is not running: of the parked ones, the
+ * last in order, which stays parked; if none of them has pages, of one in the
+ * queue that has kept its pages.
  */
 
 int
@@ -86,7 +87,8 @@ llm_sched_reclaim(llm_sched_t *s, const llm_seq_t *but)
 }
 
 
-/* the last running sequence that has pages, and no rows in this step */
+/* the last running sequence that has pages and no rows in this step yet; NULL:
+   none */
 
 llm_seq_t *
 llm_sched_last(const llm_sched_t *s)
@@ -106,8 +108,8 @@ llm_sched_last(const llm_sched_t *s)
 }
 
 
-/* does a running sequence give way to one of this priority?  Not before its
-   first token if that is due at some time: it was let in by that */
+/* does a running sequence give way to one of this priority?  With llm_queue
+   ttft= not before its first token, whose time was promised on admission */
 
 int
 llm_preempt_yields(const llm_sched_t *s, const llm_seq_t *q, int32_t priority)
@@ -117,7 +119,8 @@ llm_preempt_yields(const llm_sched_t *s, const llm_seq_t *q, int32_t priority)
 }
 
 
-/* the last running sequence that gives way to one that waits */
+/* the last running sequence that gives way to the waiting sequence q, or
+   NULL */
 
 static llm_seq_t *
 llm_preempt_victim(const llm_sched_t *s, const llm_seq_t *q)
@@ -134,7 +137,7 @@ llm_preempt_victim(const llm_sched_t *s, const llm_seq_t *q)
 }
 
 
-/* is there a place for one that waits, free or to be had? */
+/* is there a place for the waiting sequence q, free or by preemption? */
 
 int
 llm_preempt_has_place(const llm_sched_t *s, const llm_seq_t *q)
@@ -144,8 +147,9 @@ llm_preempt_has_place(const llm_sched_t *s, const llm_seq_t *q)
 }
 
 
-/* would it lose something that it need not, if it kept its pages?  What is in
-   flight for it would be missed, what it waits for be forgotten */
+/* must the sequence return to the queue without its pages?  True if it has
+   none, waits for a leader or a mask, is a leader, or has rows in flight, whose
+   results would be missing */
 
 static int
 llm_preempt_is_busy(const llm_sched_t *s, const llm_seq_t *q)
@@ -173,9 +177,9 @@ llm_preempt_is_busy(const llm_sched_t *s, const llm_seq_t *q)
 
 
 /*
- * Makes a place for a sequence that is about to run.  The one that gives way
- * keeps its pages, as one that is parked does, so that nothing is computed
- * again unless somebody needs them meanwhile.
+ * Makes a place for a sequence that is about to run.  The sequence that gives
+ * way keeps its pages if it can, as a parked sequence does, so that nothing is
+ * computed again unless other sequences need the pages meanwhile.
  */
 
 void
@@ -201,7 +205,8 @@ llm_preempt_for_place(llm_sched_t *s, const llm_seq_t *q)
 }
 
 
-/* pages that come free if it leaves, too, or no longer do if it stays */
+/* how many more pages become free if q leaves, too; or no longer become free if
+   it stays */
 
 static uint32_t
 llm_preempt_leave(llm_sched_t *s, const llm_seq_t *q, uint32_t kind)
@@ -230,10 +235,11 @@ llm_preempt_stay(llm_sched_t *s, const llm_seq_t *q, uint32_t kind)
 
 
 /*
- * Who gives its pages to one of this priority: the last ones that run, but none
- * that the others are enough without.  A page that several share comes free
- * when all of them are among these.  Returns how many, in s->victims, the last
- * one first; 0: all would not be enough.
+ * Chooses the sequences that give their pages to one of this priority: the last
+ * running ones, except those without which the others free enough pages.  A
+ * page that several sequences share becomes free when all of them are chosen.
+ * Returns how many are in s->victims, the last in order first; 0: all of them
+ * would not free enough.
  */
 
 static uint32_t
@@ -282,8 +288,9 @@ llm_preempt_choose(llm_sched_t *s, int32_t priority, uint32_t kind,
 
 
 /*
- * So many pages of a kind are missing for a sequence that waits.  Preempts the
- * last one of those that give them; the caller looks again what is missing.
+ * For a waiting sequence that lacks `missing` pages of a kind: preempts the
+ * last of the sequences that would free them.  The caller then checks again
+ * what is missing.  LLM_FULL: preemption would not free enough.
  */
 
 int

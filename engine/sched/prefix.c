@@ -2,12 +2,12 @@
  * The prefix cache: sequences that begin with the same tokens share the pages
  * of these tokens, which they find in the prefix tree; see pages.h.
  *
- * Pages of the tree have keys and values, but no results.  So a prompt shares
- * only pages before the first position whose result is wanted:
- * llm_seq_sharable().  And they do not have the state of recurrent layers: of
- * a model that has some, sequences go on only behind a page with a snapshot of
- * it, see state.c.  Where pages leave windows, they go on only behind a whole
- * window of them.
+ * Pages of the tree have keys and values, but no results, so a prompt shares
+ * only pages before the first position whose result is wanted
+ * (llm_seq_sharable()).  Nor do they have the state of recurrent layers: for a
+ * model with such layers, a sequence continues only after a page with a
+ * snapshot (state.c).  If layers have a window, it continues only where the
+ * pages of the whole window before are present.
  */
 
 #include "engine/sched/sched_internal.h"
@@ -25,8 +25,9 @@ llm_sched_block(const llm_seq_t *q, uint32_t i, int32_t *tokens)
 
 
 /*
- * Can a sequence go on behind the first n pages of a path in the tree?  `page`
- * is the last of them, and so many of them, up to that one, have not lost any.
+ * Can a sequence continue after the first n nodes of a path in the tree?
+ * page: the last of them; present: how many of them, up to the last, have all
+ * their pages.
  */
 
 static int
@@ -40,8 +41,8 @@ llm_sched_is_entry(const llm_sched_t *s, uint32_t n, uint32_t page,
 }
 
 
-/* the path of a sequence's tokens in the tree, not held: at least so much of it
-   as the sequence can go on from, which is *n pages */
+/* writes the path of a sequence's tokens in the tree to its table, not held;
+   sets *n: the nodes after which the sequence can continue */
 
 static int
 llm_sched_path(llm_sched_t *s, llm_seq_t *q, uint32_t *n)
@@ -85,8 +86,8 @@ llm_sched_path(llm_sched_t *s, llm_seq_t *q, uint32_t *n)
         parent = page;
     }
 
-    /* what is behind *n is a beginning that others have, too, if they went on
-       another way; else it is the end of an answer */
+    /* nodes after *n are a beginning that several sequences have if the last
+       node has children; otherwise they are the end of an answer */
 
     q->branch = i > *n && !llm_pages_is_leaf(s->pages, parent)
                 ? i * LLM_KV_PAGE : 0;
@@ -95,8 +96,8 @@ llm_sched_path(llm_sched_t *s, llm_seq_t *q, uint32_t *n)
 }
 
 
-/* takes the pages of the longest prefix that is in the tree, and that it can
-   go on from */
+/* takes the pages of the longest prefix in the tree after which the sequence
+   can continue; LLM_ERROR: no memory */
 
 int
 llm_sched_lookup(llm_sched_t *s, llm_seq_t *q)
@@ -135,9 +136,6 @@ llm_sched_lookup(llm_sched_t *s, llm_seq_t *q)
 }
 
 
-/* the pages of the tree behind those of this sequence, up to the last that it
-   can go on from: how many */
-
 uint32_t
 llm_sched_ahead(const llm_sched_t *s, const llm_seq_t *q)
 {
@@ -166,8 +164,8 @@ llm_sched_ahead(const llm_sched_t *s, const llm_seq_t *q)
 }
 
 
-/* takes the next page of the tree, in the place of its own if it has one; there
-   is room in its table */
+/* takes the next node of the tree into the sequence's table, which has room for
+   it, and drops the sequence's own node in its place, if there is one */
 
 static void
 llm_sched_exchange(llm_sched_t *s, llm_seq_t *q)
@@ -201,8 +199,8 @@ llm_sched_exchange(llm_sched_t *s, llm_seq_t *q)
 
 /*
  * Takes pages that other sequences have put into the tree since this one was
- * admitted: of prompts with the same beginning that arrive together only one
- * computes it.
+ * admitted: if several prompts with the same beginning arrive together, only
+ * one of them computes the beginning.
  */
 
 void
@@ -249,8 +247,7 @@ llm_sched_extend(llm_sched_t *s, llm_seq_t *q)
 }
 
 
-/* puts the full pages below position n_kv, which are computed, into the
-   tree */
+/* puts the full pages below position n_kv into the tree; they are computed */
 
 void
 llm_sched_commit(llm_sched_t *s, llm_seq_t *q, uint32_t n_kv)

@@ -64,7 +64,7 @@ llm_queue_add(llm_queue_t *q, llm_seq_t *s)
         q->waiting = t;
     }
 
-    /* its place is nearly always the end */
+    /* the right place is nearly always the end */
 
     for (after = t->last;
          after && llm_seq_before(s, after);

@@ -1,7 +1,7 @@
 /*
- * Taking the results of a step: the next token of each sequence whose last
- * row was in it, the end of sequences, probabilities of echoed prompts, states
- * to be pooled; see sched.h.
+ * Takes the results of a step: the next token of each sequence whose last row
+ * was in it, the end of sequences, probabilities of echoed prompts, states to
+ * be pooled; see sched.h.
  */
 
 #include "engine/sched/sched_internal.h"
@@ -27,7 +27,7 @@ llm_step_is_stop(const llm_seq_t *q, int32_t id)
 }
 
 
-/* a time that the request's account has, too */
+/* adds a time to a histogram of the model and of the request's account */
 
 static void
 llm_step_time(llm_sched_t *s, const llm_req_t *r, llm_zone_hist_id_t h,
@@ -66,7 +66,7 @@ llm_step_observe(llm_sched_t *s, llm_seq_t *q, uint64_t now)
 }
 
 
-/* LLM_OK and the token; LLM_LATER: its mask is not there yet; LLM_STOPPED: the
+/* draws the next token.  LLM_LATER: its mask is not ready; LLM_STOPPED: the
    text is complete */
 
 static int
@@ -92,7 +92,7 @@ llm_step_draw(llm_sched_t *s, llm_seq_t *q, const float *logits,
 }
 
 
-/* adds a token to a sequence, and ends the sequence if it is the last */
+/* adds a token to a sequence, and ends the sequence if this is its last one */
 
 static void
 llm_step_add(llm_sched_t *s, llm_seq_t *q, llm_sampled_t *token, uint64_t now)
@@ -201,7 +201,7 @@ llm_step_next(llm_sched_t *s, llm_seq_t *q, const float *logits,
 }
 
 
-/* the next token from result `out` of the step */
+/* adds the next token, from result `out` of the step */
 
 static void
 llm_step_token(llm_sched_t *s, const llm_step_t *st, llm_seq_t *q,
@@ -222,7 +222,7 @@ llm_step_token(llm_sched_t *s, const llm_step_t *st, llm_seq_t *q,
 }
 
 
-/* the choices that waited for this prompt draw from the same logits */
+/* the followers of a sequence draw from the same logits */
 
 static void
 llm_step_followers(llm_sched_t *s, const llm_step_t *st, llm_seq_t *leader,
@@ -247,9 +247,9 @@ llm_step_followers(llm_sched_t *s, const llm_step_t *st, llm_seq_t *leader,
 
 
 /*
- * Takes result `out`, which is of a row of `owner`: a state, the probability
- * of a prompt token, or the next token, the latter of `owner` or of a choice
- * that waited for it.
+ * Takes result `out`, which comes from a row of `owner`: a state, the
+ * probability of a prompt token, or the next token, of `owner` or of one of its
+ * followers.
  */
 
 static void
@@ -264,7 +264,7 @@ llm_step_result(llm_sched_t *s, const llm_step_t *st, llm_seq_t *owner,
     q = st->out_seqs[out];
 
     if (owner == NULL || q == NULL) {
-        return;                         /* dropped: see llm_step_forget() */
+        return;                         /* dropped by llm_step_forget() */
     }
 
     pos = st->pos[st->out_rows[out]];
@@ -311,7 +311,7 @@ llm_step_result(llm_sched_t *s, const llm_step_t *st, llm_seq_t *owner,
 }
 
 
-/* positions [from, to) are computed: counts prompt tokens, shares full
+/* after positions [from, to) were computed: counts prompt tokens, shares full
    pages */
 
 static void
@@ -330,7 +330,7 @@ llm_step_computed(llm_sched_t *s, llm_seq_t *q, uint32_t from, uint32_t to)
 }
 
 
-/* takes all results of a step that has ended; now is when */
+/* takes all results of a step, which ended at time `now` */
 
 void
 llm_step_take(llm_sched_t *s, llm_step_t *st, uint64_t now)

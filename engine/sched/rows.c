@@ -1,5 +1,5 @@
 /*
- * The arrays of a step, allocated once; see sched_internal.h.
+ * The arrays of a step, allocated once per scheduler; see sched_internal.h.
  */
 
 #include "engine/sched/sched_internal.h"
@@ -86,7 +86,7 @@ llm_step_free(llm_step_t *st)
 }
 
 
-/* drops what the steps in flight compute for this sequence */
+/* drops the results of a sequence in all steps in flight */
 
 void
 llm_step_forget(llm_sched_t *s, llm_seq_t *q)

@@ -1,24 +1,25 @@
 /*
- * Launching a step and waiting for it; with a device that overlaps, the next
- * step is launched before the wait.  See sched.h; results.c takes its results.
+ * Launches a step and waits for it; with a device that overlaps, the next step
+ * is launched before the wait.  See sched.h; results.c takes the results.
  */
 
 #include "engine/sched/sched_internal.h"
 
 /*
- * How long a step may take.  A chunk of a prompt must not make running
- * streams wait; without any it still has to end soon, because cancels and new
- * requests take effect between steps.
+ * How long a step with prompt rows may take.  A chunk of a prompt must not make
+ * running streams wait.  If there are none, the step still has to end soon,
+ * because cancels and new requests take effect between steps.
  */
 #define LLM_STEP_ALONE_US   120000
 #define LLM_STEP_SHARED_US  70000
 
-/* behind a step that takes longer none is launched ahead: a new request would
-   wait for both, and the gap that is saved is small beside such a step */
+/* after a step that takes longer, none is launched ahead: a new request would
+   have to wait for both steps, and the gap that is saved is small compared with
+   the step */
 #define LLM_STEP_AHEAD_US   20000
 
-/* a shorter wait found the step already complete, so the time is only a
-   bound */
+/* if the wait was shorter, the step was complete before, so the time measured
+   is only an upper bound */
 #define LLM_STEP_WAITED_US  50
 
 
@@ -46,7 +47,7 @@ llm_step_sweep(llm_sched_t *s)
 
 /*
  * Adapts the number of prompt rows of the next step to the time that this one
- * took.  If exact is 0, it took no longer than that, maybe less.
+ * took.  exact 0: `us` is only an upper bound of that time.
  */
 
 static void
@@ -87,7 +88,7 @@ llm_step_learn(llm_sched_t *s, const llm_step_t *st, uint64_t us, int exact)
 }
 
 
-/* what was launched counts as computed, and its draws as known tokens */
+/* rows that were launched count as computed, their draws as pending tokens */
 
 static void
 llm_step_launched(llm_step_t *st)
@@ -135,7 +136,7 @@ llm_step_lost(llm_sched_t *s, llm_step_t *st, const llm_err_t *err)
 }
 
 
-/* composes the next step and launches it; 0 when it has no rows */
+/* composes the next step and launches it; 0: it has no rows */
 
 static int
 llm_step_launch(llm_sched_t *s, llm_err_t *err)
@@ -170,10 +171,11 @@ llm_step_launch(llm_sched_t *s, llm_err_t *err)
 
 
 /*
- * May the next step be launched before this one has ended?  Only if the
- * device draws all its tokens, and not if it computes the first tokens of
- * several choices: their pages are shared when its results are known.  Nor if
- * its results may make rows behind it void and the state with them.
+ * May the next step be launched before this one has ended?  Only if the device
+ * draws all tokens of this step, and not if this step computes the first tokens
+ * of several choices, whose pages are shared when the results are known.  Nor
+ * if its results may make later rows invalid, and the state with them
+ * (llm_state_is_unsure()).
  */
 
 static int
@@ -203,8 +205,8 @@ llm_step_may_overlap(const llm_sched_t *s, const llm_step_t *st)
 }
 
 
-/* waits for the step in flight; after that the next one, if launched, is the
-   one in flight */
+/* waits for the step in flight and takes its results; afterwards the next step,
+   if launched, is the one in flight */
 
 static int
 llm_step_wait(llm_sched_t *s, llm_step_t *st, int launched, llm_err_t *err)
@@ -241,9 +243,9 @@ llm_step_wait(llm_sched_t *s, llm_step_t *st, int launched, llm_err_t *err)
 }
 
 
-/* the next tokens of sequences that have waited for their masks; their text is
-   sent at once, as what is not sent when a step is composed means a slow
-   reader */
+/* draws the next tokens of sequences that have waited for their masks.  Their
+   text is sent at once, because text that is not sent when a step is composed
+   means that the client reads slowly */
 
 static void
 llm_step_held(llm_sched_t *s)

@@ -5,8 +5,6 @@
 #include "engine/sched/sched_internal.h"
 
 
-/* takes a sequence out of running[] and frees its sampler for others */
-
 void
 llm_sched_clear_running(llm_sched_t *s, llm_seq_t *q)
 {
@@ -52,11 +50,6 @@ llm_sched_unpark(llm_sched_t *s, llm_seq_t *q)
     s->parked[i] = s->parked[--s->n_parked];
 }
 
-
-/*
- * A sequence whose client reads slowly leaves running[] and keeps its pages
- * until another one needs them.  LLM_ERROR: no memory, it goes on running.
- */
 
 int
 llm_sched_park(llm_sched_t *s, llm_seq_t *q)

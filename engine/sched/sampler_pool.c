@@ -1,10 +1,9 @@
 /*
- * Samplers of running sequences, and what constraint.c needs.  Their tables
- * have the size of the vocabulary, so only running sequences have one: when a
- * sequence is admitted, a free sampler is set up with its parameters, its
- * prompt and its tokens.  They are created when first needed, max_seqs at
- * most, and freed with the scheduler.  A sequence that becomes a vector or a
- * score needs none.
+ * Samplers and masks of running sequences.  A sampler has tables of the
+ * vocabulary's size, so only running sequences have one: when a sequence is
+ * admitted, a free sampler is set up with its parameters, its prompt and its
+ * tokens.  Samplers are created when first needed, at most max_seqs, and freed
+ * with the scheduler.  A sequence that is embedded or scored needs none.
  */
 
 #include "engine/sched/sched_internal.h"

@@ -60,7 +60,8 @@ llm_sched_find_eog(llm_sched_t *s)
 }
 
 
-/* where pages leave windows, room for the paths to those that are left */
+/* nodes of the tree; more than pages if all layers have a window, for the paths
+   to pages that are left */
 
 static uint32_t
 llm_sched_n_nodes(const llm_runner_t *run)
@@ -72,8 +73,8 @@ llm_sched_n_nodes(const llm_runner_t *run)
 }
 
 
-/* are there pages that a sequence needs to go on: of all its tokens, or of a
-   window of them, the page that comes and the one before the window? */
+/* are there enough pages for one sequence: for all its tokens or, with a
+   window, for the window, the next page and the page before the window? */
 
 static int
 llm_sched_has_least(const llm_runner_t *run)

@@ -1,13 +1,13 @@
 /*
- * What a sequence holds: the pages of its table, in order, and its slot.
+ * What a sequence holds: the pages of its table, in order, and its state slot.
  */
 
 #include "engine/sched/sched_internal.h"
 
 
 /*
- * Frees the pages of a sequence, the last one first, as the prefix tree needs
- * it, and its state; results of steps in flight for it are dropped.
+ * Frees the pages of a sequence, the last one first, as pages.h requires, and
+ * its state slot; its results in steps in flight are dropped.
  */
 
 void
@@ -44,8 +44,9 @@ llm_sched_window(const llm_sched_t *s, uint32_t kind)
 
 
 /*
- * The first page that a sequence with n_kv positions needs: rows from there on
- * see it, or the page that comes into the prefix tree next is behind it.
+ * The first page of a kind that a sequence needs when n_kv positions are
+ * computed: the first in the window of later rows, but at least the page before
+ * the one that is put into the prefix tree next, as its parent.
  */
 
 uint32_t
@@ -65,10 +66,10 @@ llm_sched_first_page(const llm_sched_t *s, uint32_t kind, uint32_t n_kv)
 
 
 /*
- * Page i has left the window: will another sequence want it?  Those do that go
- * on where this one has, or where others have left it, or that have the same
- * prompt.  Of a long prompt the other pages would push out of the cache what
- * many sequences share.
+ * Page i has left the window: will another sequence want it?  A sequence does
+ * that continues where this one has, or where others have left its path, or
+ * that has the same prompt.  All other pages of a long prompt would push out of
+ * the cache what many sequences share.
  */
 
 static int
@@ -93,8 +94,8 @@ llm_sched_is_wanted(const llm_sched_t *s, const llm_seq_t *q, uint32_t kind,
 }
 
 
-/* positions up to n_kv are computed: frees the pages that are not needed any
-   more */
+/* frees the pages that are not needed any more when the positions below n_kv
+   are computed */
 
 void
 llm_sched_leave(llm_sched_t *s, llm_seq_t *q, uint32_t n_kv)
@@ -121,7 +122,7 @@ llm_sched_leave(llm_sched_t *s, llm_seq_t *q, uint32_t n_kv)
 }
 
 
-/* room for n pages in a sequence's table; LLM_ERROR: no memory */
+/* makes room for n pages in a sequence's table; LLM_ERROR: no memory */
 
 int
 llm_sched_reserve(llm_sched_t *s, llm_seq_t *q, uint32_t n)
@@ -146,8 +147,8 @@ llm_sched_reserve(llm_sched_t *s, llm_seq_t *q, uint32_t n)
 }
 
 
-/* one more node at the end of a sequence's table, of which it has the page of
-   the first kind */
+/* adds a node at the end of a sequence's table; the sequence holds its page of
+   the first kind.  LLM_ERROR: no memory */
 
 int
 llm_sched_add_page(llm_sched_t *s, llm_seq_t *q, uint32_t node)

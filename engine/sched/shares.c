@@ -30,7 +30,7 @@ llm_shares_free(llm_shares_t *s)
 }
 
 
-/* the least virtual time of tenants that have requests; if none has, the time
+/* the least virtual time of tenants with requests; if there are none, the time
    at which the last one stopped */
 
 static uint64_t

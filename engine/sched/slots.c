@@ -14,18 +14,19 @@ typedef enum {
 typedef struct {
     llm_slot_state_t  state;
     uint32_t          page;             /* of a snapshot */
-    uint32_t          next;             /* of a free slot: the next one */
+    uint32_t          next;             /* of a free slot: the next free one */
 } llm_slot_t;
 
 struct llm_slots_s {
     llm_slot_t       *slot;
     uint32_t          n;
 
-    uint32_t          free;             /* a stack */
+    uint32_t          free;             /* stack of free slots, by next */
     llm_lru_t         snapshots;
     llm_lru_link_t   *links;            /* [n] */
 
-    uint32_t         *of_page;          /* [n_pages] its snapshot */
+    uint32_t         *of_page;          /* [n_pages] slot of the page's
+                                           snapshot, or LLM_SLOT_NONE */
     uint32_t          n_pages;
 };
 

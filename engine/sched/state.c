@@ -1,7 +1,7 @@
 /*
- * Recurrent state of sequences, for models that have it: a slot for each
- * sequence that has pages, and snapshots, which the prefix cache needs as the
- * keys and values of a beginning alone do not say how to go on behind it.
+ * Recurrent state of sequences, for models that have it: a state slot for each
+ * sequence that has pages, and snapshots.  The prefix cache needs snapshots,
+ * because keys and values of a beginning do not suffice to continue after it.
  *
  * Invariants
  *   - A slot holds the state after position n_kv - 1 of its sequence, once the
@@ -9,26 +9,27 @@
  *   - A snapshot can be taken only where a step's rows of the sequence end.
  *     So a step ends a prompt's rows where one is due.
  *
- * Snapshots are due at ends of pages only, and there
+ * Snapshots are due at the end of a page only, and only
  *   - where the next prompt with the same beginning can use them best: at the
  *     last page before the first position whose result is wanted;
- *   - where another prompt goes another way: the tokens before are a
- *     beginning that several have, like a system prompt;
- *   - at multiples of LLM_STATE_PROMPT, for whoever goes another way later;
- *   - at multiples of LLM_STATE_ANSWER in a text that is generated, for the
- *     next turn of a conversation; each takes the place of the one before.
+ *   - where another prompt leaves this one's path: several prompts have the
+ *     tokens before, such as a system prompt;
+ *   - at multiples of LLM_STATE_PROMPT, for prompts that leave the path later;
+ *   - at multiples of LLM_STATE_ANSWER in generated text, for the next turn of
+ *     a conversation; each replaces the one before.
  */
 
 #include "engine/sched/sched_internal.h"
 
 #include <assert.h>
 
-/* the rows of a usual step: cuts there cost nothing, and what is computed
-   again is no more than a step */
+/* the rows of a usual step: ending a step there costs nothing, and at most one
+   step has to be computed again */
 #define LLM_STATE_PROMPT    512
 
-/* a copy reads and writes what a token's computing does; one in 64 tokens is
-   not felt, and a next turn computes no more than 63 again */
+/* a copy reads and writes as much state as computing a token does, which does
+   not matter once in 64 tokens; the next turn computes at most 63 tokens
+   again */
 #define LLM_STATE_ANSWER    64
 
 
@@ -40,10 +41,10 @@ llm_state_page_end(uint32_t pos)
 
 
 /*
- * The slot of a sequence that has got its pages: with the snapshot of the last
- * page that is computed, if there is one.  Taking a slot may end that very
- * snapshot, if there is no other: then the slot is that one, and right as it
- * is.  LLM_FULL: all slots are held.
+ * Gives a sequence that has got its pages a slot, with a copy of the snapshot
+ * of its last computed page, if it has one.  If there is no other slot, the
+ * slot of that same snapshot is taken, which then needs no copy.  LLM_FULL: all
+ * slots are held.
  */
 
 int
@@ -80,8 +81,8 @@ llm_state_take(llm_sched_t *s, llm_seq_t *q)
 }
 
 
-/* the sequence goes on behind its first n_kv positions, whose last page has a
-   snapshot */
+/* loads the snapshot of the page that ends at position n_kv into the sequence's
+   slot */
 
 void
 llm_state_load(llm_sched_t *s, llm_seq_t *q)
@@ -95,7 +96,8 @@ llm_state_load(llm_sched_t *s, llm_seq_t *q)
 }
 
 
-/* a follower goes on where its leader is */
+/* gives a follower a slot with a copy of its leader's state; LLM_FULL: all are
+   held */
 
 int
 llm_state_fork(llm_sched_t *s, const llm_seq_t *leader, llm_seq_t *q)
@@ -129,7 +131,7 @@ llm_state_drop(llm_sched_t *s, llm_seq_t *q)
 }
 
 
-/* is a snapshot due when the first n positions are computed? */
+/* is a snapshot due after the first n positions? */
 
 static int
 llm_state_is_due(const llm_seq_t *q, uint32_t n)
@@ -165,10 +167,10 @@ llm_state_same_page(const llm_seq_t *a, const llm_seq_t *b, uint32_t from)
 
 
 /*
- * How many positions from q->n_kv on it has in common with another one, which
- * has as many pages of the tree at least: up to the end of a page, or 0 if
- * there is no page more.  What is behind `most` is not looked at, as this is
- * asked about all pairs in each step.
+ * Returns the position up to which q has the same tokens as `other`, whose path
+ * in the tree must begin with q's: the end of a page after q->n_kv; 0: they do
+ * not share even the next page.  Positions from `most` on are not compared,
+ * because this is called for all pairs in each step.
  */
 
 static uint32_t
@@ -197,9 +199,9 @@ llm_state_common(const llm_seq_t *q, const llm_seq_t *other, uint32_t most)
 
 
 /*
- * Will a sequence of this step leave a snapshot that q can go on from?  Then q
- * waits for it.  One that has not got there yet will: llm_state_rows() cuts
- * its rows for q.
+ * Will a sequence of this step leave a snapshot from which q can continue?
+ * Then q waits for it.  A sequence that has not got to the shared position yet
+ * will leave one, because llm_state_rows() ends its rows there for q.
  */
 
 int
@@ -228,8 +230,8 @@ llm_state_is_shared(const llm_step_t *st, const llm_seq_t *q)
 }
 
 
-/* the other prompts that wait to be computed: where one of them leaves this
-   one, at `end` or before, a snapshot is due */
+/* sets q->branch to the first position, at `end` or before, where another
+   prompt that waits to be computed leaves q's path */
 
 static void
 llm_state_branches(const llm_sched_t *s, llm_seq_t *q, uint32_t end)
@@ -257,7 +259,8 @@ llm_state_branches(const llm_sched_t *s, llm_seq_t *q, uint32_t end)
 }
 
 
-/* of n rows of a prompt, those before the next snapshot */
+/* the number of the next n rows of a prompt that come before the next
+   snapshot */
 
 uint32_t
 llm_state_rows(const llm_sched_t *s, llm_seq_t *q, uint32_t n)
@@ -280,8 +283,8 @@ llm_state_rows(const llm_sched_t *s, llm_seq_t *q, uint32_t n)
 }
 
 
-/* a step was launched: copies of the states that its rows end with, where
-   snapshots are due; they are the step's until its results are taken */
+/* after a step was launched: copies the states that its rows end with, where
+   snapshots are due.  The step holds the copies until its results are taken */
 
 void
 llm_state_launched(llm_sched_t *s, llm_step_t *st)
@@ -305,7 +308,7 @@ llm_state_launched(llm_sched_t *s, llm_step_t *st)
 }
 
 
-/* drops the snapshots of a step whose results are not taken, or have been */
+/* frees the copies that a step still holds */
 
 void
 llm_state_release(llm_sched_t *s, llm_step_t *st)
@@ -321,8 +324,8 @@ llm_state_release(llm_sched_t *s, llm_step_t *st)
 }
 
 
-/* sequence i of the step has put its pages into the tree: the last one gets
-   its snapshot */
+/* after sequence i of the step has put its pages into the tree: the copy of its
+   state becomes the snapshot of the last page */
 
 void
 llm_state_taken(llm_sched_t *s, llm_step_t *st, uint32_t i)
@@ -353,8 +356,9 @@ llm_state_taken(llm_sched_t *s, llm_step_t *st, uint32_t i)
 
 
 /*
- * May a row of this sequence be computed twice, see trigger.c?  Its state would
- * be, too, so no step is launched behind one that draws for it.
+ * May a row of this sequence be computed again (trigger.c)?  It would then be
+ * in the state twice, so no step is launched ahead after one that draws for the
+ * sequence.
  */
 
 int

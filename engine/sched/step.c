@@ -1,5 +1,5 @@
 /*
- * Composing a step: which rows it has; see sched.h.  run.c launches it.
+ * Composes a step, that is, chooses its rows; see sched.h.  run.c launches it.
  */
 
 #include "engine/sched/sched_internal.h"
@@ -7,7 +7,7 @@
 #include <assert.h>
 
 
-/* how many ids are banned: end tokens, before min_tokens */
+/* number of banned ids, which are end tokens before min_tokens */
 
 uint32_t
 llm_step_n_banned(const llm_seq_t *q)
@@ -17,7 +17,7 @@ llm_step_n_banned(const llm_seq_t *q)
 }
 
 
-/* adds a result of this row to the step: q's next token, or all logits */
+/* adds a result of this row to the step: q's next token (draws), or logits */
 
 static void
 llm_step_out(llm_sched_t *s, llm_seq_t *q, uint32_t row, int draws)
@@ -57,10 +57,10 @@ llm_step_state(llm_sched_t *s, llm_seq_t *q, uint32_t row)
 
 
 /*
- * The row of the last token.  The choices that wait for this prompt draw from
- * the same row: the device once for each of them, because their random
- * numbers differ, the host from one copy.  They come first, because they take
- * over their leader's pages before it goes on.
+ * Adds the results of the row of the last token.  The sequence's followers draw
+ * from the same row: on the device once for each of them, because their random
+ * numbers differ, on the host from one copy of the logits.  Their results come
+ * first, because they share their leader's pages before it continues.
  */
 
 static void
@@ -91,7 +91,7 @@ llm_step_last(llm_sched_t *s, llm_seq_t *q, uint32_t row)
 }
 
 
-/* rows [q->n_kv, q->n_kv + n) of a sequence */
+/* adds the rows of positions [q->n_kv, q->n_kv + n) of a sequence */
 
 static void
 llm_step_rows(llm_sched_t *s, llm_seq_t *q, uint32_t n)
@@ -142,9 +142,10 @@ llm_step_rows(llm_sched_t *s, llm_seq_t *q, uint32_t n)
 
 
 /*
- * A request that fails while a step is composed or taken is only marked,
- * because its sequences may have rows in it; sweep() ends the marked ones.
- * It looks at running sequences only, as others have no rows.
+ * A request that fails while a step is composed, or while its results are
+ * taken, is only marked, because its sequences may have rows in the step;
+ * llm_step_sweep() ends marked requests.  It looks at running sequences only,
+ * because others have no rows.
  */
 
 void
@@ -165,7 +166,8 @@ llm_step_no_memory(llm_sched_t *s, llm_req_t *r)
 }
 
 
-/* one row for each sequence whose last token alone is to be computed */
+/* adds one row for each sequence of which only the last token is not computed
+   yet */
 
 static void
 llm_step_decode(llm_sched_t *s)
@@ -184,7 +186,7 @@ llm_step_decode(llm_sched_t *s)
             continue;
         }
 
-        /* not before its first token: other choices may wait for it */
+        /* not parked before its first token: other choices may wait for it */
 
         if (q->n_gen
             && (q->req->out.paused || llm_emit_pending(&q->emit, 0)))
@@ -238,9 +240,9 @@ llm_step_best_prompt(const llm_sched_t *s)
 
 
 /*
- * Does a sequence of this step compute the page that q needs next?  That is so
- * if both have the same page of the tree before it and the same tokens in it;
- * then q waits for a step and finds the page in the tree.
+ * Does a sequence of this step compute the page that q needs next?  It does if
+ * both have the same page of the tree before it and the same tokens in it; q
+ * then waits for a step and finds the page in the tree.
  */
 
 static int
@@ -291,7 +293,7 @@ llm_step_is_page_shared(const llm_step_t *st, const llm_seq_t *q)
 
 
 /* does a sequence of this step, or of the one in flight, compute what q needs
-   next and will find? */
+   next, so that q will find it in the tree? */
 
 static int
 llm_step_is_shared(const llm_sched_t *s, const llm_seq_t *q)
@@ -306,7 +308,7 @@ llm_step_is_shared(const llm_sched_t *s, const llm_seq_t *q)
 }
 
 
-/* does a chunk of this prompt give more results than that of its last row? */
+/* do more rows of this prompt than the last one give results? */
 
 static int
 llm_step_gives_more(const llm_seq_t *q)
@@ -318,8 +320,8 @@ llm_step_gives_more(const llm_seq_t *q)
 
 /*
  * How many rows of a prompt the step takes; 0: the prompt waits for the next
- * one.  A prompt that must be whole takes a step for itself if the time of one
- * does not suffice for it.
+ * step.  A prompt that must be computed in a single step gets one without other
+ * prompts if it does not fit the time of a step.
  */
 
 static uint32_t
@@ -412,8 +414,8 @@ llm_step_table(const llm_sched_t *s, const llm_seq_t *q, uint32_t kind,
 }
 
 
-/* the page tables of the step, as wide as its longest sequence; kernels do not
-   read entries that are in no row's window */
+/* fills the page tables of the step, as wide as that of its longest sequence;
+   kernels do not read entries that are in no row's window */
 
 static void
 llm_step_tables(const llm_sched_t *s, llm_step_t *st)
@@ -439,7 +441,7 @@ llm_step_tables(const llm_sched_t *s, llm_step_t *st)
 }
 
 
-/* composes the next step; 0 when there are no rows */
+/* composes the next step; 0: it has no rows */
 
 int
 llm_step_compose(llm_sched_t *s)

@@ -1,13 +1,13 @@
 /*
- * A bound of reasoning: behind so many tokens what ends it takes the place of
- * what the model draws.  The draws from then on are the host's, so that no
+ * The limit of reasoning: after think_tokens, the tokens that end reasoning
+ * replace those that the model draws.  The host draws from then on, so that no
  * step is launched before the token is known.
  */
 
 #include "engine/sched/sched_internal.h"
 
 
-/* is the next draw, behind those in flight, beyond the bound? */
+/* is the next draw, after those in flight, beyond the limit? */
 
 int
 llm_think_is_over(const llm_seq_t *q)
@@ -22,7 +22,8 @@ llm_think_is_over(const llm_seq_t *q)
 }
 
 
-/* puts what has to come in the place of a token that was drawn */
+/* beyond the limit, replaces a token that was drawn by the next token of the
+   end of reasoning */
 
 void
 llm_think_end(llm_seq_t *q, llm_sampled_t *token)
@@ -38,7 +39,7 @@ llm_think_end(llm_seq_t *q, llm_sampled_t *token)
 
     if (q->n_ended < ids->len) {
         q->ended.id = ids->data[q->n_ended++];
-        q->ended.logprob = 0;           /* nothing else could come */
+        q->ended.logprob = 0;           /* no other token was possible */
 
         token->id = q->ended.id;
         token->logprob = q->ended.logprob;

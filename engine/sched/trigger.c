@@ -1,21 +1,22 @@
 /*
- * Calls of tools that the model may begin: its text is free until it begins
- * one, and constrained from there on.
+ * Tool calls that the model may begin: its text is free until a call begins,
+ * and constrained from there on.
  *
- * Invariant: until then the sequence has no masks, and its
- * tokens are drawn like any other's.  The token that begins a call may have
- * some of the call in it, which the grammar must allow: if it does not, this
- * is text that only looks like a call, and stays free.  That is known when the
- * first mask has come.
+ * Invariant: until a call begins the sequence has no masks, and its tokens are
+ * drawn like those of any other sequence.  The token that begins a call may
+ * already have a part of the call in it.  If the grammar does not allow that
+ * part, this is text that only looks like a call, and it stays free.  That is
+ * known when the first mask is ready.
  *
- * What its grammar begins with (q->begun) is kept: a sequence that loses its
- * seat gets the same masks again from it and from the tokens behind it.
+ * The bytes with which the grammar begins (q->begun) are kept: if the sequence
+ * gives its sampler and masks back, it gets the same masks again from these
+ * bytes and the tokens after them.
  */
 
 #include "engine/sched/sched_internal.h"
 
 
-/* masks for what has begun and the tokens behind it */
+/* constrains a call that has begun, with the tokens after its beginning */
 
 static int
 llm_trigger_open(llm_sched_t *s, llm_seq_t *q, llm_err_t *err)
@@ -60,8 +61,8 @@ llm_trigger_mask(llm_seq_t *q, const uint32_t **mask, llm_err_t *err)
 }
 
 
-/* the step in flight, if any, has drawn a token for it that is not
-   constrained: only the row before that counts, and is computed again */
+/* drops a token that the step in flight draws for the sequence without a
+   constraint; the row of its last known token is then computed again */
 
 static void
 llm_trigger_discard(llm_sched_t *s, llm_seq_t *q)
@@ -90,8 +91,8 @@ llm_trigger_token(llm_sched_t *s, llm_seq_t *q, llm_err_t *err)
         return LLM_OK;
     }
 
-    /* how it has begun, what has come of it, and the bytes of a character that
-       is not whole yet */
+    /* how the call has begun, its text so far, and the first bytes of a
+       character that is not complete yet */
 
     byte = (char) ('0' + how);
     llm_buf_free(&q->begun);
