@@ -105,7 +105,7 @@ llm_describe_special(const llm_prep_env_t *env, llm_buf_t *out)
 }
 
 
-/* the members have their names in transformers */
+/* the members are named as in transformers */
 
 void
 llm_describe_tokenizer(const llm_prep_env_t *env, llm_buf_t *out)
@@ -181,8 +181,8 @@ llm_describe_sampling(const llm_sampling_t *s, llm_buf_t *out)
 
 
 /*
- * The members have their names in llama-server, and are those that its clients
- * read.  Paths of this machine are not shown, so "model_path" is the name.
+ * The members are named as in llama-server, and are those that its clients
+ * read.  No path of this machine is shown, so "model_path" is the model's name.
  */
 
 void

@@ -115,7 +115,8 @@ llm_step_add(llm_sched_t *s, llm_seq_t *q, llm_sampled_t *token, uint64_t now)
 
     llm_step_observe(s, q, now);
 
-    /* a constrained text is complete where the end is allowed */
+    /* a constrained text may end only where it is complete, so its end counts
+       even with ignore_eos */
 
     q->stop_id = llm_step_is_stop(q, token->id) ? token->id : -1;
 

@@ -197,7 +197,7 @@ void llm_speed_step(llm_sched_t *s, const llm_step_t *st, uint64_t now);
 void llm_speed_answer(llm_sched_t *s, const llm_seq_t *q);
 /* to be called when a request has its first token, or its vectors */
 void llm_speed_first(llm_sched_t *s, const llm_req_t *r, uint64_t now);
-/* sets the time until which requests must have come to be overtaken no more */
+/* updates queue.aged_us */
 void llm_sched_age(llm_sched_t *s);
 /* sets the tokens of a sequence's prompt that are still to be computed */
 void llm_sched_set_todo(llm_sched_t *s, llm_seq_t *q, uint32_t n);

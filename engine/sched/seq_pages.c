@@ -45,8 +45,8 @@ llm_sched_window(const llm_sched_t *s, uint32_t kind)
 
 /*
  * The first page of a kind that a sequence needs when n_kv positions are
- * computed: the first in the window of later rows, but at least the page before
- * the one that is put into the prefix tree next, as its parent.
+ * computed: the first in the window of later rows, or the parent of the page
+ * that is put into the prefix tree next, whichever comes first.
  */
 
 uint32_t

@@ -259,8 +259,7 @@ llm_state_branches(const llm_sched_t *s, llm_seq_t *q, uint32_t end)
 }
 
 
-/* the number of the next n rows of a prompt that come before the next
-   snapshot */
+/* how many of the next n rows of a prompt come before the next snapshot */
 
 uint32_t
 llm_state_rows(const llm_sched_t *s, llm_seq_t *q, uint32_t n)
