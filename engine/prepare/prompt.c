@@ -287,7 +287,7 @@ llm_prep_tell_mended(const llm_prep_env_t *env, uint64_t mended)
 
     while ((text = llm_chat_mended(&mended)) != NULL) {
         snprintf(msg, sizeof(msg), "model \"%s\": its chat template refuses a "
-                 "conversation: %s (said once)", env->name, text);
+                 "conversation: %s (logged once)", env->name, text);
 
         if (env->log) {
             env->log(env->log_data, LLM_LOG_WARN, msg);
@@ -525,9 +525,9 @@ llm_prep_pairs(const llm_prep_env_t *env, llm_req_t *r, llm_err_t *err)
         if (rc == LLM_OK && bytes > env->max_bytes) {
             rc = llm_fail_with(err, 400, "request_too_large", "documents",
                                "The query and %u of the %u documents take "
-                               "%zu bytes of tokens, and all requests have "
-                               "%zu (llm_queue memory=). Please send fewer "
-                               "documents, or a shorter query.", i + 1,
+                               "%zu bytes as tokens; all requests together "
+                               "may take %zu (llm_queue memory=). Please send "
+                               "fewer documents, or a shorter query.", i + 1,
                                r->prep.n_prompts, bytes,
                                env->max_bytes);
         }

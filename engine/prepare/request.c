@@ -423,7 +423,7 @@ llm_prep_stage(const llm_prep_env_t *env, llm_req_t *r,
         && getrandom(&msg->sampling.seed, sizeof(msg->sampling.seed), 0)
            != sizeof(msg->sampling.seed))
     {
-        return llm_fail(err, "no random numbers");
+        return llm_fail(err, "no random numbers for the seed");
     }
 
     if (llm_prep_stops(env, r, err) != LLM_OK

@@ -93,8 +93,8 @@ llm_task_embed(const llm_prep_env_t *env, const llm_request_t *msg,
     }
 
     if (pooling == LLM_POOLING_NONE) {
-        return llm_task_refused("give a vector for an input", pooling,
-                                "one for each token", err);
+        return llm_task_refused("give one vector per input", pooling,
+                                "one vector per token", err);
     }
 
     if (pooling == LLM_POOLING_RANK) {
