@@ -1,14 +1,14 @@
 /*
- * The nginx module that serves large language models: models, the API, and
- * what all subjects share.
+ * The nginx module that serves large language models: the directives for
+ * models and the API, and the configuration that all subjects share.
  *
  * The subjects (keys, quotas, metrics, ...) are modules of their own, in the
- * rooms of http/; `config` has the list.  This one comes first: it says what a
- * location serves before they merge theirs.  ngx_llm_module comes last.  It is
- * of the core type because the number of workers, and with it the size of the
- * shared memory, is not known before the whole configuration is read; and it
- * starts the engine once all modules of a worker have begun, and ends it when
- * they have ended.
+ * folders of http/; `config` lists them.  ngx_http_llm_module is the first: it
+ * sets what a location serves before the others merge their configurations of
+ * that location.  ngx_llm_module is the last.  It is a core module because the
+ * size of the shared memory depends on the number of workers, which is known
+ * only when the whole configuration is read.  It starts the engine after all
+ * other modules of a worker have begun, and stops it after they have ended.
  */
 
 #include "http/conf/ngx_http_llm_alias.h"
@@ -260,7 +260,7 @@ ngx_http_llm_init_main_conf(ngx_conf_t *cf, void *conf)
     ngx_conf_init_size_value(mcf->queue_memory, 256 * 1024 * 1024);
     ngx_conf_init_size_value(mcf->shared_memory, 8 * 1024 * 1024);
 
-    /* the last one: all modules have added theirs */
+    /* the last stage: all modules have added theirs */
 
     if (ngx_http_llm_add_stage(cf, &ngx_http_llm_leaving_stage) != NGX_OK) {
         return NGX_CONF_ERROR;
@@ -292,7 +292,8 @@ ngx_http_llm_init_main_conf(ngx_conf_t *cf, void *conf)
 }
 
 
-/* the zone is added once those of all modules are: they are there first */
+/* other modules have added their zones by now, so nginx initializes those
+   first */
 
 static ngx_int_t
 ngx_http_llm_postconfiguration(ngx_conf_t *cf)

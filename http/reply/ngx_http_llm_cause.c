@@ -1,8 +1,8 @@
 /*
  * Why a request failed, for logs: in a word ($llm_error), and as a line of the
- * error log.  What a client has sent is in neither: messages of errors name
- * values, keys of objects and places in texts, so those below 500 are for the
- * client alone.
+ * error log.  Neither contains text from the client.  The messages of errors
+ * below 500 may quote values, keys of objects and places in texts, so only the
+ * client gets them.
  */
 
 #include "http/reply/ngx_http_llm_reply.h"
@@ -58,19 +58,19 @@ ngx_http_llm_find_reply(ngx_http_request_t *r, ngx_pool_cleanup_pt handler)
 static void
 ngx_http_llm_reply_cleanup(void *data)
 {
-    /* nothing to be done: the pool frees it */
+    /* the pool frees the record, which is found by this handler */
 }
 
 
 static void
 ngx_http_llm_cause_cleanup(void *data)
 {
-    /* likewise */
+    /* the same for a record that has nothing but the cause */
 }
 
 
-/* a request that is refused before it comes to its handler has a record of
-   that alone */
+/* a request that is refused before it reaches its handler gets a record with
+   nothing but the cause */
 
 void
 ngx_http_llm_set_cause(ngx_http_request_t *r, const llm_err_t *err)
@@ -120,8 +120,9 @@ ngx_http_llm_cause(ngx_http_request_t *r)
 }
 
 
-/* of a parameter its first name alone: what follows may be a key of the
-   client's; a chat template may say what it likes */
+/* only the first name of a parameter is logged, because what follows may be a
+   key from the client.  A 500 with a code comes from a chat template, whose
+   message may quote the client, so only the code is logged. */
 
 void
 ngx_http_llm_log_error(ngx_http_request_t *r, const llm_err_t *err)

@@ -1,14 +1,15 @@
 /*
- * x-request-id, which every answer of a location with a handler of ours has:
- * also nginx's own, as the refusals of auth_basic or limit_req.  So has a page
- * that error_page sends, with an error, for a request that came to a llm_api
- * location; an id that such an answer has already, because another server or
- * "add_header" made it, stays.
+ * Adds x-request-id to every answer of a location with a content handler of
+ * ours, also to nginx's own answers, for instance when auth_basic or limit_req
+ * refuses a request.  An error that error_page sends from another location
+ * gets the header, too, if the request has been in a llm_api location.  An
+ * x-request-id that an answer already has, from another server or from
+ * "add_header", stays.
  *
- * This is a module of its own, as it has to be called after
- * ngx_http_headers_filter_module, the one with "add_header": it comes before
- * that in the list of modules (../config), and later filters of the list are
- * called first.
+ * This is a module of its own because it must be called after
+ * ngx_http_headers_filter_module, which has "add_header".  nginx calls the
+ * filters at the end of its list of modules first, so `config` puts this one
+ * before that module.
  */
 
 #include "http/reply/ngx_http_llm_reply.h"

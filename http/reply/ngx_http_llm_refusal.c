@@ -1,8 +1,8 @@
 /*
  * Errors that nginx itself answers in an llm_api location (a body larger than
- * client_max_body_size, "deny", auth_basic, limit_req, ...): its HTML page
- * becomes a JSON error in the endpoint's shape.  An error_page goes first, as
- * it leads to another location.
+ * client_max_body_size, "deny", auth_basic, limit_req, ...): the HTML page is
+ * replaced by a JSON error in the endpoint's form.  An error_page takes
+ * precedence, because another location then serves the error.
  */
 
 #include "http/reply/ngx_http_llm_reply.h"
@@ -95,7 +95,7 @@ ngx_http_llm_refusal_header(ngx_http_request_t *r)
     r->headers_out.content_type_len = r->headers_out.content_type.len;
     r->headers_out.content_type_lowcase = NULL;
 
-    /* an "add_header" may have said it */
+    /* "add_header" may have set it already */
 
     return (err.status == 429 || err.status == 503)
            && !ngx_http_llm_has_header(r, "Retry-After")
@@ -103,7 +103,8 @@ ngx_http_llm_refusal_header(ngx_http_request_t *r)
 }
 
 
-/* nothing else in such a location is HTML */
+/* is the answer an error page of nginx?  Nothing else in a llm_api location is
+   HTML. */
 
 static ngx_uint_t
 ngx_http_llm_is_page(ngx_http_request_t *r)
@@ -214,5 +215,5 @@ ngx_http_llm_find_refusal(ngx_http_request_t *r)
 static void
 ngx_http_llm_refusal_cleanup(void *data)
 {
-    /* nothing to be done: the pool frees it */
+    /* the pool frees the record, which is found by this handler */
 }

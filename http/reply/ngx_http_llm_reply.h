@@ -1,7 +1,7 @@
 /*
- * Replies: headers, bodies, errors, in the API's form.  The ground floor of the
- * glue: nothing here knows how a request is served.  What it needs to know of
- * one is told by the record below and by hooks.
+ * Replies: headers, bodies and errors in the API's form.  The lowest layer of
+ * the glue: nothing here knows how a request is served.  What replies need to
+ * know of a request is in the record below, or comes from hooks.
  *
  *   ngx_http_llm_response.c  answers that go out in one piece
  *   ngx_http_llm_cause.c     why a request failed
@@ -26,43 +26,44 @@
 
 
 /*
- * What is known of a request for its replies: the filter module's context, and
- * in r->pool, because an internal redirect clears contexts.
+ * What replies need to know of a request.  It is the filter module's context,
+ * and the data of a cleanup of r->pool, where it can still be found after an
+ * internal redirect has cleared the contexts.
  */
 
 typedef struct {
-    const llm_api_endpoint_t    *endpoint;      /* whose form errors have;
-                                                   NULL: OpenAI's */
-    ngx_str_t                    cause;         /* why it failed, in a word;
-                                                   len 0: it has not */
-    uint64_t                     retry_ms;      /* when it may be tried again;
-                                                   0: not known */
-    ngx_uint_t                   hopeless;      /* it need not be tried again */
+    const llm_api_endpoint_t    *endpoint;      /* endpoint whose form errors
+                                                   have; NULL: OpenAI's form */
+    ngx_str_t                    cause;         /* why the request failed, in a
+                                                   word; len 0: it has not */
+    uint64_t                     retry_ms;      /* milliseconds until a retry
+                                                   may succeed; 0: unknown */
+    ngx_uint_t                   hopeless;      /* 1: no retry can succeed */
 } ngx_http_llm_reply_t;
 
 
-/* set once the configuration is read */
+/* set when the whole configuration is read */
 
 typedef struct {
-    ngx_uint_t                   on;            /* there are models */
+    ngx_uint_t                   on;            /* 1: models are configured */
     ngx_int_t                    request_id;    /* index of $request_id */
     ngx_int_t                    client_id;     /* $http_x_request_id */
 
     /* has the request been in a location with llm_api? */
     ngx_uint_t                 (*came)(ngx_http_request_t *r);
-    /* it gets an error instead of an answer */
+    /* called before an error is sent instead of an answer */
     void                       (*failed)(ngx_http_request_t *r);
-    /* adds headers to whatever is answered; NGX_ERROR: no memory */
+    /* adds headers to an answer of any location; NGX_ERROR: no memory */
     ngx_int_t                  (*headers)(ngx_http_request_t *r);
 } ngx_http_llm_reply_main_conf_t;
 
 
 typedef struct {
     ngx_flag_t                   intercept_errors;
-    ngx_uint_t                   ours;          /* it has a content handler of
+    ngx_uint_t                   ours;          /* 1: the content handler is
                                                    ours */
-    /* the endpoint, or else its form, of a request to llm_api, whatever it
-       is refused by; NULL: it is no llm_api */
+    /* the endpoint whose form errors have, by the request's path, even if the
+       request was refused before routing; NULL: not a llm_api location */
     const llm_api_endpoint_t  *(*form)(ngx_http_request_t *r);
 } ngx_http_llm_reply_loc_conf_t;
 
@@ -74,46 +75,48 @@ extern ngx_module_t  ngx_http_llm_filter_module;
 
 ngx_int_t ngx_http_llm_add_header(ngx_http_request_t *r, const char *name,
     const char *value, size_t len);
-/* in any case of its letters */
+/* ignores case */
 ngx_uint_t ngx_http_llm_has_header(ngx_http_request_t *r, const char *name);
 ngx_int_t ngx_http_llm_add_number(ngx_http_request_t *r, const char *name,
     uint64_t n);
 /* the client's x-request-id if it is sane, else $request_id */
 ngx_int_t ngx_http_llm_request_id(ngx_http_request_t *r, ngx_str_t *id);
-/* x-request-id, and where the endpoint's clients look for it; for the filter,
-   by which all answers have it */
+/* adds the request's id as x-request-id, and in the header where the endpoint's
+   clients expect it; called by the header filter */
 ngx_int_t ngx_http_llm_add_id(ngx_http_request_t *r);
-/* a whole answer; frees body, r->pool gets a copy */
+/* sends a whole answer; copies body to r->pool and frees it */
 ngx_int_t ngx_http_llm_send_body(ngx_http_request_t *r, ngx_uint_t status,
     const char *type, llm_buf_t *body);
-/* an error in the endpoint's form, or the error_page of its status; the result
-   goes to ngx_http_finalize_request() */
+/* sends an error in the endpoint's form, or leaves it to the error_page of its
+   status; the result goes to ngx_http_finalize_request().  retry_after:
+   seconds; 0: no Retry-After header */
 ngx_int_t ngx_http_llm_send_error(ngx_http_request_t *r, llm_err_t *err,
     uint32_t retry_after);
 /* may a later error be handled by an error_page, which needs the body? */
 ngx_uint_t ngx_http_llm_may_hand_on(ngx_http_request_t *r);
-/* NGX_DECLINED: it is a GET or HEAD, its body was discarded; else the answer's
-   code */
+/* NGX_DECLINED: the method is GET or HEAD, and the body was discarded;
+   otherwise the handler returns the result, because an error was sent */
 ngx_int_t ngx_http_llm_get_only(ngx_http_request_t *r);
 /* the beginning of a client's text for a log, escaped by llm_clean() */
 u_char *ngx_http_llm_clean(ngx_http_request_t *r, ngx_str_t *value);
 
 /* ngx_http_llm_cause.c */
 
-/* a new record, of a request that comes to its handler; NULL: no memory */
+/* creates the record when the request reaches its handler; NULL: no memory */
 ngx_http_llm_reply_t *ngx_http_llm_create_reply(ngx_http_request_t *r);
-/* the request's, or NULL: it has not come to its handler */
+/* NULL: the request has not reached its handler */
 ngx_http_llm_reply_t *ngx_http_llm_get_reply(ngx_http_request_t *r);
 void ngx_http_llm_set_cause(ngx_http_request_t *r, const llm_err_t *err);
-/* in a word; empty: it has not failed, or nginx or the client ended it */
+/* why the request failed, in a word; empty: it has not failed, or nginx or the
+   client ended it */
 ngx_str_t ngx_http_llm_cause(ngx_http_request_t *r);
-/* a line in the error log, without any text of the client's */
+/* writes a line to the error log, without any text from the client */
 void ngx_http_llm_log_error(ngx_http_request_t *r, const llm_err_t *err);
 
 /* ngx_http_llm_refusal.c */
 
-/* for the filters: the header of a page that nginx itself sends for an error
-   becomes that of a JSON error; then its body does */
+/* for the filters: turn the error page that nginx itself sends into a JSON
+   error, first its header, then its body */
 ngx_int_t ngx_http_llm_refusal_header(ngx_http_request_t *r);
 ngx_chain_t *ngx_http_llm_refusal_body(ngx_http_request_t *r, ngx_chain_t *in);
 

@@ -1,8 +1,8 @@
 /*
- * Answers that go out in one piece: JSON bodies and errors.
+ * Answers that are sent whole: JSON bodies and errors.
  *
- * If an error_page is to handle an error, the request's body is kept, read or
- * not: the error_page's handler may need it.
+ * If an error_page handles an error, the request's body is kept, whether it was
+ * read or not: the error_page's handler may need it.
  */
 
 #include "http/reply/ngx_http_llm_reply.h"
@@ -83,8 +83,8 @@ ngx_http_llm_add_number(ngx_http_request_t *r, const char *name, uint64_t n)
 }
 
 
-/* a client's id goes to headers and logs: letters, digits, and marks that mean
-   nothing there */
+/* a client's id goes to headers and logs, so it may have only letters, digits,
+   and marks without a meaning there */
 
 static ngx_uint_t
 ngx_http_llm_is_sane_id(u_char *p, size_t len)
@@ -245,7 +245,7 @@ ngx_http_llm_send_error(ngx_http_request_t *r, llm_err_t *err,
     rlcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_filter_module);
 
     if (rlcf->intercept_errors
-        && !r->discard_body     /* the body is being discarded */
+        && !r->discard_body     /* the body is still there */
         && ngx_http_llm_has_error_page(r, err->status))
     {
         return err->status;
@@ -332,8 +332,8 @@ ngx_http_llm_drop_body(ngx_http_request_t *r)
 }
 
 
-/* the clients of OpenAI and Anthropic heed all but the first, which is for
-   llm_upstream and for logs of proxies */
+/* x-llm-error is for llm_upstream and for logs of proxies; OpenAI's and
+   Anthropic's clients obey the other headers */
 
 static ngx_int_t
 ngx_http_llm_error_headers(ngx_http_request_t *r, const llm_err_t *err,
@@ -345,7 +345,7 @@ ngx_http_llm_error_headers(ngx_http_request_t *r, const llm_err_t *err,
 
     reply = ngx_http_llm_get_reply(r);
 
-    /* the error need not live as long as the answer */
+    /* err may be freed before the header is sent */
 
     word.data = (u_char *) llm_api_error_word(err);
     word.len = ngx_strlen(word.data);
