@@ -1,12 +1,12 @@
 /*
- * Models that llm_admin adds while nginx runs: places for them, behind the
- * models of the configuration, and what this process knows of their names.
+ * Models that llm_admin adds while nginx runs: places for them after the models
+ * of the configuration, and this process's copy of their names.
  *
- * A name is given in one process and taken by the engine; the zone has it
- * (llm_zone_give_name()).  Each process has a copy, which it looks after when
- * a request begins that may name a model, and before a probe: so nothing
- * changes under what goes on in the event loop.  Threads and requests that
- * wait have copies of their own.
+ * The zone has the names: one process gives a name (llm_zone_give_name()), and
+ * the engine takes it away.  Each process updates its copy only when a request
+ * begins that may name a model, and before a probe, so names do not change in
+ * the middle of an event.  Threads and waiting requests have copies of their
+ * own.
  */
 
 #include "http/conf/ngx_http_llm_conf.h"
@@ -19,7 +19,8 @@ static void ngx_http_llm_set_added(ngx_http_llm_main_conf_t *mcf,
 
 /* ---- the configuration ---- */
 
-/* the parameters of `like=`, but for what is about that model alone */
+/* the parameters of the `like=` model, without its names, file, dates,
+   successor, `default` and `required` */
 
 static ngx_int_t
 ngx_http_llm_added_like(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
@@ -78,7 +79,7 @@ ngx_http_llm_add_places(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
 
     places = &mcf->places;
 
-    /* check_uses() says that there is no model at all */
+    /* without any model, check_uses() reports the error */
 
     if (places->n == 0 || mcf->models.nelts == 0) {
         return NGX_CONF_OK;
@@ -115,7 +116,7 @@ ngx_http_llm_add_places(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
 }
 
 
-/* warm-ups are read behind it: an added model has those of its like */
+/* called when the warm-ups of the configuration have been read */
 
 void
 ngx_http_llm_added_warmup(ngx_http_llm_main_conf_t *mcf)
@@ -170,7 +171,8 @@ ngx_http_llm_refresh_models(ngx_http_llm_main_conf_t *mcf)
         }
     }
 
-    /* what is no model's any more is known now */
+    /* after all names are set, because the hooks reuse the counters of names
+       that no model has any more */
 
     for (i = mcf->models.nelts - mcf->nadded; i < mcf->models.nelts; i++) {
         if (news & ((uint64_t) 1 << i)) {

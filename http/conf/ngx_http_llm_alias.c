@@ -1,6 +1,6 @@
 /*
- * llm_alias: names that lead to a model by a rule.  What they lead to is looked
- * at anew for each request (ngx_http_llm_names.c).
+ * llm_alias: names whose model is chosen by a rule.  The rule is evaluated for
+ * each request (ngx_http_llm_names.c).
  */
 
 #include "http/conf/ngx_http_llm_alias.h"
@@ -111,7 +111,8 @@ ngx_http_llm_find_alias(ngx_array_t *aliases, ngx_str_t *name)
 }
 
 
-/* a level has its own, and those of the level above that have other names */
+/* a level inherits the aliases of the level above whose names it does not
+   define itself */
 
 char *
 ngx_http_llm_merge_aliases(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *prev,
@@ -149,7 +150,8 @@ ngx_http_llm_merge_aliases(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *prev,
 }
 
 
-/* a model's own names are its own, and a value without variables is one */
+/* an alias must not have the name of a model, and a value without variables
+   must be the name of a model */
 
 char *
 ngx_http_llm_check_aliases(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
@@ -189,7 +191,7 @@ ngx_http_llm_check_aliases(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
 }
 
 
-/* of a location with llm_api, which has not inherited others yet */
+/* for a location with llm_api, before it inherits aliases */
 
 char *
 ngx_http_llm_check_own_aliases(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
@@ -226,8 +228,6 @@ ngx_http_llm_check_own_aliases(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
     return NGX_CONF_OK;
 }
 
-
-/* the model that has this name or alias, in any case; -1: none */
 
 ngx_int_t
 ngx_http_llm_pinned(ngx_http_llm_main_conf_t *mcf, ngx_str_t *name)

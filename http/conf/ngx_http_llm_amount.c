@@ -2,16 +2,13 @@
  * Numbers of the configuration that may be variables, and llm_max_tokens,
  * which has two of them.
  *
- * A value that is empty is no limit; one that is not a number is logged, and
- * the request is refused: it may be a mistake in what was to limit it.
+ * An empty value means no limit.  A value that is not a number is logged, and
+ * the request is refused, because its limit is unknown.
  */
 
 #include "http/conf/ngx_http_llm_conf.h"
 #include "http/conf/ngx_http_llm_param.h"
 #include "http/reply/ngx_http_llm_reply.h"
-
-
-/* of an answer, and of a prompt */
 
 
 char *

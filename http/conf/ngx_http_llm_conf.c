@@ -1,7 +1,7 @@
 /*
- * llm_queue; what directives with a content handler
- * have in common, and the checks of that which need the whole configuration.
- * Errors are reported with file and line.
+ * llm_queue, and what all directives with a content handler have in common,
+ * with those checks that need the whole configuration.  Errors are reported
+ * with file and line.
  */
 
 #include "http/conf/ngx_http_llm_conf.h"
@@ -126,7 +126,7 @@ ngx_http_llm_queue_tokens(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
 }
 
 
-/* check_uses() looks whether there are any models */
+/* check_uses() checks that there are models */
 
 char *
 ngx_http_llm_use(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *llcf,

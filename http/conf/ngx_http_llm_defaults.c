@@ -1,7 +1,6 @@
 /*
- * llm_defaults: members that requests of a location get where they do not
- * name them.  What may be one, and what is done with it, is the engine's
- * affair (engine/api/preset.c).
+ * llm_defaults: values of members that requests of a location do not have.
+ * engine/api/preset.c checks the members and applies them.
  */
 
 #include "http/conf/ngx_http_llm_conf.h"

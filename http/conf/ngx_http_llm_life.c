@@ -1,6 +1,6 @@
 /*
- * Calls the subjects when models, zones and workers begin, change or end; see
- * ngx_http_llm_life_t.
+ * Calls the hooks of the subjects when models, zones and workers begin, change
+ * or end; see ngx_http_llm_life_t.
  */
 
 #include "http/conf/ngx_http_llm_conf.h"

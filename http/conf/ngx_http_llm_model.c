@@ -1,6 +1,6 @@
 /*
- * llm_model: a model and its parameters.  A wrong one fails here with file
- * and line; what is wrong with a model's file: ngx_http_llm_models.c.
+ * llm_model: a model and its parameters.  A wrong parameter is an error with
+ * file and line.  The model's file is checked in ngx_http_llm_model_check.c.
  */
 
 #include "http/conf/ngx_http_llm_conf.h"
@@ -46,8 +46,8 @@ static char *ngx_http_llm_unique(ngx_conf_t *cf,
 
 
 /*
- * A parameter of an existing kind needs only a row here; members of `engine`
- * are passed to the engine as they are.
+ * A parameter of an existing kind needs only a row here.  The engine gets the
+ * members of `engine` unchanged.
  */
 
 #define at(field)  offsetof(ngx_http_llm_model_t, field)
@@ -216,7 +216,7 @@ ngx_http_llm_model(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
-/* seen has a bit for each parameter: each may be there only once */
+/* seen has a bit for each parameter, because each may be given only once */
 
 static char *
 ngx_http_llm_model_param(ngx_conf_t *cf, ngx_http_llm_model_t *model,
@@ -238,7 +238,7 @@ ngx_http_llm_model_param(ngx_conf_t *cf, ngx_http_llm_model_t *model,
         v.data = value->data + param->name.len;
         v.len = value->len - param->name.len;
 
-        /* nothing follows a flag */
+        /* a flag must be the whole word */
 
         if (v.len && param->name.data[param->name.len - 1] != '=') {
             continue;
@@ -266,7 +266,7 @@ ngx_http_llm_model_param(ngx_conf_t *cf, ngx_http_llm_model_t *model,
 }
 
 
-/* a uint32_t, or an int32_t */
+/* sets a uint32_t, or an int32_t */
 
 static char *
 ngx_http_llm_model_num(ngx_conf_t *cf, ngx_http_llm_model_t *model,
@@ -275,7 +275,7 @@ ngx_http_llm_model_num(ngx_conf_t *cf, ngx_http_llm_model_t *model,
     int64_t   got;
     uint64_t  n;
 
-    /* one may be 0 */
+    /* -1, not 0, if the value is wrong: some parameters may be 0 */
 
     got = llm_count((char *) value->data, value->len, param->max, &n) == LLM_OK
           ? (int64_t) n : -1;
@@ -288,7 +288,7 @@ ngx_http_llm_model_num(ngx_conf_t *cf, ngx_http_llm_model_t *model,
 }
 
 
-/* a size_t */
+/* sets a size_t */
 
 static char *
 ngx_http_llm_model_size(ngx_conf_t *cf, ngx_http_llm_model_t *model,
@@ -306,7 +306,7 @@ ngx_http_llm_model_size(ngx_conf_t *cf, ngx_http_llm_model_t *model,
 }
 
 
-/* seconds, a uint32_t */
+/* sets a uint32_t, in seconds */
 
 static char *
 ngx_http_llm_model_time(ngx_conf_t *cf, ngx_http_llm_model_t *model,
@@ -324,7 +324,7 @@ ngx_http_llm_model_time(ngx_conf_t *cf, ngx_http_llm_model_t *model,
 }
 
 
-/* the same, or "off": 0 */
+/* sets a uint32_t, in seconds; 0 for "off" */
 
 static char *
 ngx_http_llm_model_retry(ngx_conf_t *cf, ngx_http_llm_model_t *model,
@@ -339,7 +339,7 @@ ngx_http_llm_model_retry(ngx_conf_t *cf, ngx_http_llm_model_t *model,
 }
 
 
-/* a ngx_str_t */
+/* sets a ngx_str_t */
 
 static char *
 ngx_http_llm_model_text(ngx_conf_t *cf, ngx_http_llm_model_t *model,
@@ -386,7 +386,7 @@ ngx_http_llm_model_date(ngx_conf_t *cf, ngx_http_llm_model_t *model,
 }
 
 
-/* a value that could not be parsed is NGX_ERROR, below every minimum */
+/* n is NGX_ERROR, below every minimum, if the value could not be parsed */
 
 static char *
 ngx_http_llm_model_range(ngx_conf_t *cf, ngx_http_llm_model_t *model,
@@ -407,7 +407,7 @@ ngx_http_llm_model_range(ngx_conf_t *cf, ngx_http_llm_model_t *model,
 }
 
 
-/* an int */
+/* sets an int */
 
 static char *
 ngx_http_llm_model_flag(ngx_conf_t *cf, ngx_http_llm_model_t *model,
@@ -419,7 +419,7 @@ ngx_http_llm_model_flag(ngx_conf_t *cf, ngx_http_llm_model_t *model,
 }
 
 
-/* an int; "fp8" is the only value */
+/* sets an int; "fp8" is the only value */
 
 static char *
 ngx_http_llm_model_fp8(ngx_conf_t *cf, ngx_http_llm_model_t *model,
@@ -484,7 +484,7 @@ ngx_http_llm_model_aliases(ngx_conf_t *cf, ngx_http_llm_model_t *model,
 }
 
 
-/* names and aliases must be unique, and one model the default */
+/* names and aliases must be unique, and only one model may be the default */
 
 static char *
 ngx_http_llm_unique(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
@@ -498,8 +498,8 @@ ngx_http_llm_unique(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
     alias = model->aliases.elts;
     models = mcf->models.elts;
 
-    /* find_model() must search this model's aliases, too, but only those
-       before the alias in question */
+    /* find_model() must also search this model's aliases, but only those
+       before the alias that is being checked */
 
     n = model->aliases.nelts;
     model->aliases.nelts = 0;

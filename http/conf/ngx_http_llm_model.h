@@ -1,13 +1,13 @@
 /*
- * llm_model: the models of the configuration, and those that come and go.
+ * llm_model: the models of the configuration, and those that llm_admin adds.
  *
- *   ngx_http_llm_model.c    llm_model
- *   ngx_http_llm_model_file.c   its files and devices
- *   ngx_http_llm_models.c   the models by name
- *   ngx_http_llm_model_check.c  their files checked
- *   ngx_http_llm_added.c    those that come and go
- *   ngx_http_llm_sunset.c   models that are to go
- *   ngx_http_llm_warmup.c   what a model runs before it is ready
+ *   ngx_http_llm_model.c        llm_model
+ *   ngx_http_llm_model_file.c   parameters that name files and devices
+ *   ngx_http_llm_models.c       models by name
+ *   ngx_http_llm_model_check.c  checks of files, dates and warm-ups
+ *   ngx_http_llm_added.c        models that llm_admin adds
+ *   ngx_http_llm_sunset.c       deprecated=, sunset=, successor=
+ *   ngx_http_llm_warmup.c       warmup=FILE
  */
 
 #ifndef NGX_HTTP_LLM_MODEL_H
@@ -25,43 +25,47 @@
 typedef struct ngx_http_llm_main_conf_s  ngx_http_llm_main_conf_t;
 
 
-/* a date of the configuration, as it is written; len 0: none */
+/* a date of the configuration */
 
 typedef struct {
-    ngx_str_t                    text;
+    ngx_str_t                    text;          /* as written; len 0: none */
     int64_t                      time;          /* seconds since 1970 */
 } ngx_http_llm_date_t;
 
 
-/* a llm_model directive; memory is the cycle's pool */
+/* a llm_model directive, in the cycle's pool */
 
 typedef struct {
     ngx_str_t                    name;
     ngx_str_t                    path;          /* full, NUL-terminated */
-    ngx_str_t                    template_path; /* likewise, may be empty */
+    ngx_str_t                    template_path; /* full, NUL-terminated; len 0:
+                                                   no file */
     ngx_array_t                  aliases;       /* ngx_str_t */
 
-    int32_t                      max_tokens;    /* -1: what is left */
-    int32_t                      queue;         /* requests that may wait for
-                                                   it; -1: llm_queue */
+    int32_t                      max_tokens;    /* default of requests; -1:
+                                                   what the context leaves */
+    int32_t                      queue;         /* most requests that wait for
+                                                   the model; -1: llm_queue */
     int                          is_default;
-    int                          required;      /* nginx does not start with a
-                                                   file that is unusable */
-    ngx_uint_t                   replaced;      /* llm_admin has put another
-                                                   file into its place */
+    int                          required;      /* 1: nginx does not start if
+                                                   the file is unusable */
+    ngx_uint_t                   replaced;      /* 1: llm_admin has set another
+                                                   file */
 
-    ngx_msec_t                   probe;         /* how often; 0: never */
-    ngx_uint_t                   probe_prompt;  /* tokens of its prompt, about;
-                                                   0: one */
+    ngx_msec_t                   probe;         /* milliseconds between two
+                                                   probes; 0: no probes */
+    ngx_uint_t                   probe_prompt;  /* approximate tokens of the
+                                                   probe's prompt; 0: one */
 
     ngx_str_t                    warmup;        /* full, NUL-terminated; len 0:
                                                    no file */
     ngx_str_t                    owner;
     ngx_http_llm_date_t          deprecated;
-    ngx_http_llm_date_t          sunset;        /* from then on it is a 404 */
+    ngx_http_llm_date_t          sunset;        /* from then on requests get
+                                                   404 */
     ngx_str_t                    successor;     /* name of a model */
 
-    ngx_str_t                    file;          /* of the directive */
+    ngx_str_t                    file;          /* where the directive is */
     ngx_uint_t                   line;
 
     llm_engine_model_t           engine;        /* what the engine gets */
@@ -71,16 +75,18 @@ typedef struct {
 /* ngx_http_llm_model.c */
 
 char *ngx_http_llm_model(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
-/* of one that has no parameters */
+/* sets the values of a model without parameters */
 void ngx_http_llm_model_defaults(ngx_http_llm_model_t *model);
 
 
 /* ngx_http_llm_added.c */
 
-/* places for models that llm_admin adds, behind those of the configuration */
+/* appends places for models that llm_admin adds to the models of the
+   configuration */
 char *ngx_http_llm_add_places(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf);
+/* gives added models the warm-up of their `like=` model */
 void ngx_http_llm_added_warmup(ngx_http_llm_main_conf_t *mcf);
-/* looks whether names have come or gone; in the event loop */
+/* reads the names of added models if they have changed; in the event loop */
 void ngx_http_llm_refresh_models(ngx_http_llm_main_conf_t *mcf);
 /* the models as they are now, for one request; NULL: no memory */
 const llm_api_model_t *ngx_http_llm_models_now(ngx_http_llm_main_conf_t *mcf,
@@ -92,37 +98,37 @@ const llm_api_model_t *ngx_http_llm_models_now(ngx_http_llm_main_conf_t *mcf,
 /* index of the model with this name or alias, or -1 */
 ngx_int_t ngx_http_llm_find_model(ngx_http_llm_main_conf_t *mcf,
     ngx_str_t *name);
-/* of the configuration that a reload replaces; NULL: there is none */
+/* the main configuration that a reload replaces; NULL: none */
 ngx_http_llm_main_conf_t *ngx_http_llm_old_conf(ngx_cycle_t *cycle);
 /* ngx_str_t and llm_str_t differ only in the sign of char */
 llm_str_t ngx_http_llm_text(ngx_str_t *s);
-/* logs why a model is not usable; NGX_ERROR: the configuration must not be
-   taken, because the model is required or the running one serves it */
+/* logs why a model is not usable; NGX_ERROR: the configuration is refused,
+   because the model is required or the running configuration serves it */
 ngx_int_t ngx_http_llm_unusable(ngx_cycle_t *cycle,
     ngx_http_llm_model_t *model, const char *why);
-/* llm_model with its name and its path swapped is an error; path is as it was
-   written */
+/* error if the name and the path of llm_model are swapped; path: as written */
 char *ngx_http_llm_check_swapped(ngx_conf_t *cf, ngx_http_llm_model_t *model,
     ngx_str_t *path);
 /* ngx_http_llm_model_check.c */
 
-/* fills mcf->api_models; broken files are named in the log */
+/* fills mcf->api_models, and logs models that are not usable */
 char *ngx_http_llm_check_models(ngx_conf_t *cf,
     ngx_http_llm_main_conf_t *mcf);
 
 /* ngx_http_llm_warmup.c */
 
-/* the file of the i'th model's warm-up, if it has one */
+/* reads the file of warmup= of models[i], if it has one */
 char *ngx_http_llm_read_warmup(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
     ngx_uint_t i);
 
 
 /* ngx_http_llm_sunset.c */
 
-/* a value of deprecated= or sunset=; NGX_ERROR: it is no date */
+/* reads the value of deprecated= or sunset=; NGX_ERROR: not a date */
 ngx_int_t ngx_http_llm_read_date(ngx_str_t *value, ngx_http_llm_date_t *date);
-/* warns of what is over, or soon will be, and of successors that there are
-   not; NGX_CONF_ERROR if dates contradict each other */
+/* warns about models whose sunset is near or over, and about successors that
+   do not exist; NGX_CONF_ERROR if a model succeeds itself, or its sunset is
+   before its deprecation */
 char *ngx_http_llm_check_sunset(ngx_conf_t *cf,
     ngx_http_llm_main_conf_t *mcf);
 

@@ -1,13 +1,11 @@
 /*
- * All models of the configuration once they are known: their files, dates and
- * warm-ups.
+ * Checks the files, dates and warm-ups of all models, when the whole
+ * configuration is read.
  */
 
 #include "http/conf/ngx_http_llm_conf.h"
 #include "http/conf/ngx_http_llm_model.h"
 
-
-/* fills mcf->api_models; broken files are named in the log */
 
 char *
 ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)

@@ -1,11 +1,11 @@
 /*
- * The models of a configuration: finding them by name, checking them once the
- * whole configuration is read, and what the API shows of them.
+ * Finds the models of a configuration by name, and decides what happens if a
+ * model cannot be used.
  *
- * A model file that is missing or broken is not an error of the
- * configuration, unless the model is `required`: it is logged, nginx goes on
- * without it, and requests for the model get 503 with the reason.  But a
- * reload fails if the running configuration is serving this model.
+ * A model file that is missing or broken is not an error of the configuration,
+ * unless the model is `required`: the reason is logged, nginx serves the other
+ * models, and requests for this one get 503 with the reason.  But a reload
+ * fails if the running configuration serves the model.
  */
 
 #include "http/conf/ngx_http_llm_conf.h"
@@ -15,8 +15,6 @@
 static ngx_uint_t ngx_http_llm_served_now(ngx_cycle_t *cycle,
     ngx_http_llm_model_t *model, ngx_uint_t *same);
 
-
-/* index of the model with this name or alias, or -1 */
 
 ngx_int_t
 ngx_http_llm_find_model(ngx_http_llm_main_conf_t *mcf, ngx_str_t *name)
@@ -135,7 +133,7 @@ ngx_http_llm_old_conf(ngx_cycle_t *cycle)
         return NULL;
     }
 
-    /* that configuration may not have had this module */
+    /* the old configuration may not have loaded this module */
 
     for (i = 0; old->modules[i] != &ngx_http_llm_module; i++) {
         if (old->modules[i] == NULL) {
@@ -148,9 +146,10 @@ ngx_http_llm_old_conf(ngx_cycle_t *cycle)
 
 
 /*
- * Is the model ready in the configuration that a reload would replace, or about
- * to be, because that has just replaced another one?  By its name, which is
- * what clients ask for: with another file, too, or the same.
+ * Is the model ready in the configuration that a reload would replace, or still
+ * loading there without an error, for instance soon after another reload?  The
+ * models are compared by name, which is what clients ask for; same: both have
+ * the same file.
  */
 
 static ngx_uint_t

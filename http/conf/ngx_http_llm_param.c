@@ -1,14 +1,14 @@
 /*
- * What directives ask of their parameters, whatever they mean: that each is
- * there once, and that sizes and times are such as can be reckoned with.
- * Errors name the parameter and the directive; nginx adds file and line.
+ * Checks of parameters of any directive: that each is given only once, and that
+ * sizes and times are within bounds.  Errors name the parameter and the
+ * directive; nginx adds file and line.
  */
 
 #include "http/conf/ngx_http_llm_param.h"
 
 
-/* two are the same if they have the same name before their "=", or are the
-   same word */
+/* two parameters are the same if they have the same name before "=", or are
+   the same word */
 
 char *
 ngx_http_llm_once(ngx_conf_t *cf, ngx_uint_t first)
@@ -41,7 +41,7 @@ ngx_http_llm_once(ngx_conf_t *cf, ngx_uint_t first)
 }
 
 
-/* s is all of a parameter, or what stands behind its "=" */
+/* s is a whole parameter, or the part after its "=" */
 
 ngx_str_t *
 ngx_http_llm_whole(ngx_conf_t *cf, ngx_str_t *s)
@@ -61,7 +61,8 @@ ngx_http_llm_whole(ngx_conf_t *cf, ngx_str_t *s)
 }
 
 
-/* UTF-8 without control characters: it is shown in JSON, headers and logs */
+/* UTF-8 without control characters, because names are shown in JSON, headers
+   and logs */
 
 ngx_uint_t
 ngx_http_llm_is_text(ngx_str_t *s)
@@ -146,7 +147,7 @@ ngx_http_llm_param_time(ngx_conf_t *cf, ngx_str_t *value, size_t name,
 }
 
 
-/* as nginx reads it; a part of a unit does not count */
+/* in the form that nginx reads, rounded down to a unit */
 
 static u_char *
 ngx_http_llm_put_size(u_char *p, size_t size)
@@ -185,9 +186,9 @@ ngx_http_llm_param_size(ngx_conf_t *cf, ngx_str_t *value, size_t name,
 }
 
 
-/* ---- of nginx's own kinds of directives ---- */
+/* ---- directives that nginx itself parses ---- */
 
-/* nginx has parsed the only value */
+/* checks the only value, which nginx has parsed */
 
 char *
 ngx_http_llm_check_size(ngx_conf_t *cf, void *post, void *data)
@@ -203,7 +204,7 @@ ngx_http_llm_check_size(ngx_conf_t *cf, void *post, void *data)
 }
 
 
-/* 0 is one of them */
+/* the time may be 0 */
 
 char *
 ngx_http_llm_check_time(ngx_conf_t *cf, void *post, void *data)

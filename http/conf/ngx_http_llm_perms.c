@@ -1,7 +1,7 @@
 /*
  * Files of the configuration that the master can use and its workers cannot.
- * A model that they cannot read is not usable, as if its file were missing;
- * other files are warned of before anything is served.
+ * A model that workers cannot read is not usable, as if its file were missing.
+ * Other files cause a warning when the configuration is loaded.
  */
 
 #include "http/conf/ngx_http_llm_conf.h"
@@ -65,14 +65,14 @@ ngx_http_llm_who_writes(ngx_http_llm_main_conf_t *mcf, ngx_str_t *path)
 
 
 /*
- * Worker 0 reads the models, each worker the files of keys, and writes those of
- * states, and not as root: they may be unable to do what this process can.  So
- * this process checks with the workers' identity for files (setfsuid), without
- * root's privileges.  The kernel so judges by modes, groups, access lists and
- * whatever else it knows, on the whole path; to judge by modes alone would
- * refuse what an access list allows.  A child process could do it, too, but
- * for the master's handler of SIGCHLD.  If root may not change identities
- * nothing is checked.
+ * Worker 0 reads the models; each worker reads the files of keys and writes the
+ * files of states.  Workers do not run as root, so they may be unable to do
+ * what the master can.  The master therefore tries with the workers' identity
+ * for files (setfsuid), without root's privileges.  The kernel then applies
+ * modes, groups, access lists and all other rules to the whole path; a check of
+ * the modes alone would refuse what an access list allows.  A child process
+ * cannot check instead, because the master handles SIGCHLD itself.  Nothing is
+ * checked if root may not change its identity.
  */
 
 ngx_int_t
@@ -229,7 +229,8 @@ ngx_http_llm_is_closed(char *user, ngx_str_t *path, llm_err_t *why)
 }
 
 
-/* may a file be created beside this one?  One without a name leaves nothing */
+/* can workers create a file in the folder of this path?  O_TMPFILE creates one
+   without a name, which is gone when it is closed. */
 
 static void
 ngx_http_llm_check_folder(ngx_cycle_t *cycle, char *user, const char *kind,
@@ -263,8 +264,7 @@ ngx_http_llm_check_folder(ngx_cycle_t *cycle, char *user, const char *kind,
 }
 
 
-/* the length of the first folder of the path that may not be searched; 0: all
-   folders may be */
+/* length of the path of the first folder that may not be entered; 0: none */
 
 static size_t
 ngx_http_llm_closed_folder(ngx_str_t *path)

@@ -1,13 +1,13 @@
 /*
- * deprecated=, sunset= and successor= of llm_model: what nginx -t says of a
- * model that is to go.  What clients are told of it: ngx_http_llm_leaving.c.
+ * deprecated=, sunset= and successor= of llm_model: values and warnings of
+ * nginx -t.  The headers for clients are in ngx_http_llm_leaving.c.
  */
 
 #include "http/conf/ngx_http_llm_conf.h"
 #include "http/conf/ngx_http_llm_model.h"
 
 
-/* how long before its sunset nginx -t begins to warn */
+/* seconds before a sunset when nginx -t begins to warn */
 #define NGX_HTTP_LLM_SUNSET_SOON  (30 * 86400)
 
 

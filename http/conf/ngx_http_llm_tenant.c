@@ -1,5 +1,5 @@
 /*
- * llm_tenant and llm_priority: for whom a request counts, and how urgent it is.
+ * llm_tenant and llm_priority: whom a request counts for, and how urgent it is.
  */
 
 #include "http/conf/ngx_http_llm_conf.h"
@@ -121,8 +121,6 @@ ngx_http_llm_priority(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     return NGX_CONF_OK;
 }
 
-
-/* empty: 0 */
 
 ngx_int_t
 ngx_http_llm_read_priority(ngx_str_t *value, ngx_int_t *priority)

@@ -1,17 +1,17 @@
 /*
- * Where URIs of the configuration lead: nginx -t warns about those that no
- * location serves, and about "mirror" to a location of ours that serves no
- * subrequests.
+ * Finds the location that serves a URI of the configuration: nginx -t warns
+ * about URIs that no location serves, and about "mirror" to a location of ours
+ * that refuses subrequests.
  *
- * What the rewrite module may change cannot be told.  Where its directives are
- * ("rewrite", "return", "set", "if") nothing is said.
+ * There is no warning where directives of the rewrite module ("rewrite",
+ * "return", "set", "if") may change the URI, because the result is unknown.
  */
 
 #include "http/conf/ngx_http_llm_conf.h"
 
 
-/* Angie has a list of places for each block "location": since 1.3.0 it may have
-   several names */
+/* since Angie 1.3.0 a "location" block may have several names, and has a list
+   of ngx_http_core_loc_t, one for each name */
 
 #if (angie_version >= 1003000)
 
@@ -35,10 +35,10 @@ static ngx_http_core_loc_conf_t *ngx_http_llm_find_location(
 
 
 /*
- * The first pointer in the configuration of a module of nginx that shows it to
- * nobody: what the rewrite module's directives are compiled to, or the URIs of
- * "mirror".  Both have been there since these modules exist; if that is
- * something else one day, there is a warning more, or less.
+ * The first pointer in the private configuration of an nginx module: the
+ * compiled directives of the rewrite module, or the URIs of "mirror".  It has
+ * been the first member since these modules exist; if that ever changes, a
+ * warning may be missing or wrong.
  */
 
 static void *
@@ -69,7 +69,7 @@ ngx_http_llm_rewrites(ngx_conf_t *cf, void **loc_conf)
 }
 
 
-/* each "mirror" where it is written, not where it is inherited */
+/* warns where "mirror" is written, not where it is inherited */
 
 void
 ngx_http_llm_check_mirror(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *prev,
@@ -124,7 +124,7 @@ ngx_http_llm_leads(ngx_conf_t *cf, ngx_http_core_srv_conf_t *cscf,
     path.data = uri->data;
     path.len = strcspn((char *) uri->data, "?#");
 
-    /* what nginx makes of these is its affair */
+    /* nginx decodes, merges or rewrites these, so the final URI is unknown */
 
     if (strcspn((char *) uri->data, "%") < path.len
         || ngx_strnstr(path.data, "//", path.len)
@@ -162,8 +162,8 @@ ngx_http_llm_leads(ngx_conf_t *cf, ngx_http_core_srv_conf_t *cscf,
 }
 
 
-/* the one with the path, or else with its longest beginning; NULL: none.  Where
-   a regex might take the path *regex is set */
+/* the location with exactly this path, or else with the longest prefix; NULL:
+   none.  *regex is set if a regex location might match the path. */
 
 static ngx_http_core_loc_conf_t *
 ngx_http_llm_find_location(ngx_http_core_loc_conf_t *clcf, ngx_str_t *uri,

@@ -1,7 +1,7 @@
 /*
  * warmup=FILE of llm_model: requests that the engine runs before the model
  * counts as ready.  They are read with the configuration, into its pool, so
- * that nginx -t says what is wrong with them.
+ * that nginx -t reports their errors.
  */
 
 #include "http/conf/ngx_http_llm_conf.h"
@@ -29,7 +29,7 @@ ngx_http_llm_read_warmup(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
 
     model = (ngx_http_llm_model_t *) mcf->models.elts + i;
 
-    /* those that are added have what they were told to be like */
+    /* added models get the warm-up of their `like=` model */
 
     if (model->warmup.len == 0 || model->engine.added
         || ngx_process == NGX_PROCESS_SIGNALLER)
