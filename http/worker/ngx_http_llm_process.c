@@ -1,6 +1,6 @@
 /*
- * Processes: the engine in worker 0, its client in every worker, the eventfds
- * by which they wake each other, and how they begin and end.
+ * The engine in worker 0, its client in every worker, the eventfds by which
+ * they wake each other, and the start and end of workers.
  *
  * The eventfd's connection is marked idle, so nginx calls its handler when a
  * graceful shutdown begins (ngx_http_llm_shutdown.c).
@@ -13,13 +13,15 @@
 #include <sched.h>
 
 
-/* most events handed out before output is sent and the event loop goes on */
+/* most events taken before output is sent and the event loop continues */
 #define NGX_HTTP_LLM_EVENTS  2048
 
-/* time for other workers to read the last events when worker 0 ends */
+/* milliseconds for other workers to read the last events before worker 0 ends
+   because of a lost GPU context */
 #define NGX_HTTP_LLM_LOST    200
 
-/* pauses between tries to start the engine if its threads cannot be started */
+/* first and longest pause, in milliseconds, before the engine is started again
+   if its threads could not be started */
 #define NGX_HTTP_LLM_START      1000
 #define NGX_HTTP_LLM_START_MAX  60000
 
@@ -52,7 +54,7 @@ ngx_http_llm_serves(void)
 }
 
 
-/* this process, among all that have or had its pid */
+/* cached; a forked process computes its own */
 
 uint64_t
 ngx_http_llm_born(void)
@@ -131,7 +133,7 @@ ngx_http_llm_exit_process(ngx_cycle_t *cycle)
         return;
     }
 
-    /* there are live requests if nginx was told to end at once */
+    /* requests are still live if nginx was told to stop at once */
 
     ngx_http_llm_on_quit(mcf);
     mcf->requests->end(mcf->worker);
@@ -149,8 +151,8 @@ ngx_http_llm_exit_engine(ngx_cycle_t *cycle)
 }
 
 
-/* fails only for lack of memory: nginx does not restart a worker that failed
-   in init_process */
+/* fails only for lack of memory or connections: nginx does not restart a worker
+   that failed in init_process */
 
 static ngx_int_t
 ngx_http_llm_start(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
@@ -168,7 +170,8 @@ ngx_http_llm_start(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
 
     w->n = n;
     w->counters = &ngx_http_llm_counters(mcf)[n];
-    w->counters->unsent = 0;            /* left by a dead predecessor */
+    w->counters->unsent = 0;            /* a crashed predecessor may have
+                                           left it */
 
     llm_buf_init(&w->scratch, 0);
 
@@ -355,7 +358,7 @@ ngx_http_llm_start_handler(ngx_event_t *ev)
 }
 
 
-/* malloc(): the engine copies it */
+/* from malloc(); the caller frees it, because the engine makes a copy */
 
 static llm_engine_model_t *
 ngx_http_llm_engine_models(ngx_http_llm_main_conf_t *mcf)
@@ -381,9 +384,9 @@ ngx_http_llm_engine_models(ngx_http_llm_main_conf_t *mcf)
 
 
 /*
- * Called by the engine's threads, as nginx's thread pools log, too.  The time
- * of a line is that of the event loop's last turn, which may be long ago: it
- * is updated here, which nginx allows in any thread.
+ * Called by the engine's threads; nginx's thread pools log in the same way.  A
+ * line has the time of the event loop's last iteration, which may be long ago,
+ * so the time is updated here; nginx allows that in any thread.
  */
 
 static void
@@ -400,9 +403,10 @@ ngx_http_llm_log(void *data, int level, const char *msg)
 
 
 /*
- * Like ngx_add_channel_event(), which does not return its connection:
- * "channel" exempts it from the sweep at shutdown, with "idle" nginx calls
- * its handler when a graceful shutdown begins.
+ * Does the same as ngx_add_channel_event(), which does not return its
+ * connection.  With "channel" nginx does not report the connection as left open
+ * at shutdown; with "idle" nginx calls its handler when a graceful shutdown
+ * begins.
  */
 
 static ngx_int_t
@@ -431,7 +435,7 @@ ngx_http_llm_add_event(ngx_http_llm_main_conf_t *mcf, int fd, ngx_log_t *log)
 
     w->conn = c;
 
-    /* the debug log shows the connection of timers */
+    /* the debug log shows the fd of a timer's connection */
 
     w->watch.data = c;
     w->watch.log = log;
@@ -477,7 +481,7 @@ ngx_http_llm_event_handler(ngx_event_t *ev)
         ngx_http_llm_begin_shutdown(mcf);
     }
 
-    /* EAGAIN: the handler was posted, for the rest of a large drain */
+    /* EAGAIN: the handler was posted to continue a large drain */
 
     n = ngx_read_fd(c->fd, &count, sizeof(uint64_t));
 
@@ -520,8 +524,8 @@ ngx_http_llm_drain(ngx_http_llm_main_conf_t *mcf)
 
 /*
  * The GPU's context is lost, and by now other workers, too, have read the
- * errors of the requests that were on it.  nginx's master starts another
- * process, which can use the GPU again.
+ * errors of the requests that used it.  This process ends; the master starts
+ * another one, which can use the GPU again.
  */
 
 static void
@@ -541,7 +545,8 @@ ngx_http_llm_lost_handler(ngx_event_t *ev)
 }
 
 
-/* a dead engine does not write the eventfd; drain() notices a new one */
+/* a dead engine does not write the eventfd, so this timer drains the ring;
+   llm_client_drain() notices that the engine is dead or replaced */
 
 static void
 ngx_http_llm_watch_handler(ngx_event_t *ev)

@@ -12,11 +12,11 @@
 #include "http/worker/ngx_http_llm_worker.h"
 
 
-/* how often worker 0, while draining, checks for live requests */
+/* milliseconds between worker 0's checks for live requests at shutdown */
 #define NGX_HTTP_LLM_HOLD    50
 
-/* how long a connection that was accepted before the shutdown may wait with
-   its first request and still find the engine */
+/* milliseconds after QUIT in which a connection that was accepted before may
+   send its first request and still find the engine */
 #define NGX_HTTP_LLM_LATE    5000
 
 
@@ -84,8 +84,9 @@ ngx_http_llm_hold_handler(ngx_event_t *ev)
 
 /*
  * May another worker of this cycle still have a request for the engine?  A
- * worker that has not got its QUIT yet may accept new ones; after that its
- * open requests count, and for a while the connections that it has accepted.
+ * worker that has not got its QUIT yet may accept new requests.  After QUIT it
+ * has its open requests, and for NGX_HTTP_LLM_LATE may get more from
+ * connections that it has accepted.
  */
 
 static ngx_uint_t

@@ -1,15 +1,15 @@
 /*
- * Threads of a worker, for work that would block its event loop: megabytes of
- * JSON.  There are up to two, each started when there is work and the others
- * are busy, so a worker without large requests has none.
+ * Threads of a worker, for work that would block its event loop, such as
+ * parsing megabytes of JSON.  There are up to two, each started when there is
+ * work and the others are busy, so a worker without large requests has none.
  *
- * - They are not one of nginx's thread pools: those start all their threads
- *   with the worker (32 by default), and a worker whose pool cannot start is
- *   not restarted.  Here only the request fails that needed the thread.
+ * - nginx's thread pools are not used: a pool starts all its threads with the
+ *   worker (32 by default), and nginx does not restart a worker whose pool
+ *   cannot start.  Here only the request that needs the thread fails.
  * - A task is in its owner's memory; the threads use it from ..._run_task()
  *   until the event loop has called its done().  Tasks begin in order.
- * - A thread that is done writes the worker's eventfd, as the engine does
- *   when there are events.
+ * - When a task is done, its thread writes the worker's eventfd, as the engine
+ *   does when there are events.
  */
 
 #include "http/worker/ngx_http_llm_worker.h"
@@ -147,7 +147,7 @@ ngx_http_llm_thread(void *data)
 }
 
 
-/* called in the event loop, whatever woke it */
+/* called in the event loop after each wake-up, whatever its reason */
 
 void
 ngx_http_llm_finish_tasks(ngx_http_llm_tasks_t *t)
@@ -176,7 +176,8 @@ ngx_http_llm_finish_tasks(ngx_http_llm_tasks_t *t)
 }
 
 
-/* the process ends: running tasks are completed, waiting ones not begun */
+/* when the process ends: running tasks are completed, waiting ones are not
+   begun */
 
 void
 ngx_http_llm_stop_tasks(ngx_http_llm_tasks_t *t)

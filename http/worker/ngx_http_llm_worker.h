@@ -1,9 +1,9 @@
 /*
- * A process from its start to its end.
+ * Worker processes, from their start to their end.
  *
  *   ngx_http_llm_zone.c      the shared zone, eventfds
  *   ngx_http_llm_process.c   engine and client, worker start and end
- *   ngx_http_llm_shutdown.c  graceful ends
+ *   ngx_http_llm_shutdown.c  graceful shutdown
  *   ngx_http_llm_task.c      threads that work for the event loop
  */
 
@@ -26,7 +26,8 @@ typedef struct ngx_http_llm_ctx_s  ngx_http_llm_ctx_t;
 
 #define NGX_HTTP_LLM_NO_SLOT     ((uint32_t) -1)
 
-/* how often a worker with live requests checks that its engine is alive */
+/* milliseconds between checks of a worker with live requests that the engine is
+   alive */
 #define NGX_HTTP_LLM_WATCH       500
 
 
@@ -50,13 +51,14 @@ typedef struct {
 
 typedef struct {
     pthread_mutex_t              lock;
-    pthread_cond_t               work;          /* waiting, or stop */
+    pthread_cond_t               work;          /* signals a task in waiting, or
+                                                   stop */
 
     /* used by the event loop and the threads, under the lock */
 
     ngx_queue_t                  waiting;       /* task->queue */
     ngx_queue_t                  done;
-    ngx_uint_t                   nidle;         /* threads */
+    ngx_uint_t                   nidle;         /* threads without a task */
     ngx_uint_t                   stop;
 
     /* used by the event loop only; fd does not change */
@@ -67,87 +69,95 @@ typedef struct {
 } ngx_http_llm_tasks_t;
 
 
-/* what workers know of each other: each writes its own, any worker reads, in
-   any order; a cache line for each */
+/* a worker's counters in shared memory, a cache line for each worker: only the
+   worker writes them, any worker reads them, in any order */
 
 typedef struct {
-    ngx_atomic_t                 unsent;        /* bytes kept for clients */
-    ngx_atomic_t                 pid;           /* 0: no process; else it is
-                                                   alive and the rest is its
-                                                   own */
-    ngx_atomic_t                 open;          /* requests that came to a
-                                                   llm_api location */
-    ngx_atomic_t                 quitting;      /* it got QUIT ... */
-    ngx_atomic_t                 quit;          /* ... at ngx_current_msec;
-                                                   written before */
-    ngx_atomic_t                 streams;       /* answers whose header went
-                                                   out, and that go on */
-    ngx_atomic_t                 born;          /* of pid, which may be used
-                                                   again; before it */
+    ngx_atomic_t                 unsent;        /* bytes of memory for output
+                                                   that clients have not got */
+    ngx_atomic_t                 pid;           /* 0: no process; a worker that
+                                                   crashed leaves its pid, see
+                                                   llm_process_lives() */
+    ngx_atomic_t                 open;          /* requests, not freed yet, that
+                                                   were in a llm_api location */
+    ngx_atomic_t                 quitting;      /* 1: the worker got QUIT */
+    ngx_atomic_t                 quit;          /* ngx_current_msec of QUIT;
+                                                   written before quitting */
+    ngx_atomic_t                 streams;       /* streams whose header was
+                                                   sent, and that continue */
+    ngx_atomic_t                 born;          /* start of the process, because
+                                                   pids are reused; written
+                                                   before pid */
     u_char                       unused[64 - 7 * sizeof(ngx_atomic_t)];
 } ngx_http_llm_counters_t;
 
 
-/* a worker's side; lives from init_process to exit_process */
+/* this worker, from init_process to exit_process; in the cycle's pool */
 
 struct ngx_http_llm_worker_s {
-    ngx_uint_t                   n;             /* 0: the one with the
+    ngx_uint_t                   n;             /* number; worker 0 has the
                                                    engine */
     llm_client_t                *client;
-    llm_engine_t                *engine;        /* worker 0 only */
-    ngx_connection_t            *conn;          /* of the eventfd */
+    llm_engine_t                *engine;        /* NULL: not worker 0, or not
+                                                   started */
+    ngx_connection_t            *conn;          /* connection of the eventfd */
     ngx_http_llm_counters_t     *counters;      /* this worker's */
-    ngx_atomic_t                *writes;        /* pieces of answers written;
-                                                   its successor's, too */
+    ngx_atomic_t                *writes;        /* pieces of answers written, by
+                                                   all workers that have had
+                                                   this number */
 
-    ngx_http_llm_slot_t         *slots;         /* malloc() */
+    ngx_http_llm_slot_t         *slots;         /* [nslots], by malloc() */
     uint32_t                     nslots;
-    uint32_t                     free;
+    uint32_t                     free;          /* first free slot, or
+                                                   NGX_HTTP_LLM_NO_SLOT */
 
-    ngx_http_llm_tasks_t         tasks;         /* bodies to be parsed */
+    ngx_http_llm_tasks_t         tasks;
 
     ngx_queue_t                  live;          /* ctx->live */
     ngx_queue_t                  dirty;         /* ctx->dirty */
     ngx_uint_t                   nlive;
 
-    size_t                       held;          /* body->held of all */
+    size_t                       held;          /* sum of body->held */
 
     llm_buf_t                    scratch;       /* output of one event */
 
     ngx_event_t                  watch;         /* checks for a dead engine */
-    ngx_event_t                  hold;          /* worker 0 while draining */
-    ngx_event_t                  cutoff;        /* before the shutdown timer */
-    ngx_event_t                  lost;          /* before this process ends */
+    ngx_event_t                  hold;          /* keeps worker 0 alive while
+                                                   others need the engine */
+    ngx_event_t                  cutoff;        /* ends requests shortly before
+                                                   worker_shutdown_timeout */
+    ngx_event_t                  lost;          /* ends this process when the
+                                                   GPU's context is lost */
     ngx_event_t                  start;         /* starts the engine again */
-    ngx_msec_t                   start_pause;
+    ngx_msec_t                   start_pause;   /* until the next start */
 };
 
 
-/* of all workers, by their numbers */
+/* array of the counters of all workers, by their numbers */
 #define ngx_http_llm_counters(mcf)                                            \
     ((ngx_http_llm_counters_t *) (mcf)->counters)
 
 
-/* does a process with this configuration serve requests? */
+/* does this process serve requests? */
 #define ngx_http_llm_is_worker()                                              \
     (ngx_process == NGX_PROCESS_SINGLE || ngx_process == NGX_PROCESS_WORKER)
 
 
-/* who serves requests: a constant of http/request */
+/* what a worker calls for its requests: a constant of http/request */
 
 struct ngx_http_llm_requests_s {
     void                       (*init)(void);
     /* takes an event of the engine; data: the main configuration */
     void                       (*event)(void *data, const llm_event_t *ev);
-    /* events were taken: sends what they have left */
+    /* sends the output of the events that were taken */
     void                       (*send)(ngx_http_llm_worker_t *w);
     /* live requests get an error and end */
     void                       (*end)(ngx_http_llm_worker_t *w);
 };
 
 
-/* the configuration of an event: of the worker's connection, or of a timer
-   that has it as its data */
+/* the main configuration, from a timer whose data is the worker's connection,
+   or from an event of that connection */
 #define ngx_http_llm_event_conf(ev)                                           \
     ((ngx_http_llm_main_conf_t *) ((ngx_connection_t *) (ev)->data)->data)
 
@@ -164,8 +174,8 @@ char *ngx_http_llm_size_zone(ngx_cycle_t *cycle);
 /* ngx_http_llm_process.c */
 
 ngx_int_t ngx_http_llm_init_module(ngx_cycle_t *cycle);
-/* a worker begins: all but the engine, which is started once all modules have
-   begun; ends: requests and threads first, the engine after all modules */
+/* a worker begins: everything but the engine, which starts after all modules.
+   A worker ends: requests and threads first, the engine after all modules. */
 ngx_int_t ngx_http_llm_init_process(ngx_cycle_t *cycle);
 ngx_int_t ngx_http_llm_init_engine(ngx_cycle_t *cycle);
 void ngx_http_llm_exit_process(ngx_cycle_t *cycle);

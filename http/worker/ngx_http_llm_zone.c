@@ -6,8 +6,8 @@
  *   back: in init_conf and in the zone's init.  The master never starts a
  *   thread.
  * - Without a master process a reload would build a new cycle in the process
- *   that serves, and unmap the zone that the engine's threads use (nginx
- *   itself does not support it well): it is refused, the old cycle goes on.
+ *   that serves, and unmap the zone that the engine's threads use.  The reload
+ *   is refused, and the old cycle continues.
  */
 
 #include "http/conf/ngx_http_llm_conf.h"
@@ -26,7 +26,7 @@ static ngx_int_t ngx_http_llm_open_fds(ngx_http_llm_main_conf_t *mcf);
 static void ngx_http_llm_close_fds(void *data);
 
 
-/* the zone, but for its size: see ngx_http_llm_size_zone() */
+/* the zone's size is set later, by ngx_http_llm_size_zone() */
 
 char *
 ngx_http_llm_add_zone(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
@@ -60,10 +60,10 @@ ngx_http_llm_add_zone(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
 
 
 /*
- * This zone is kept over reloads, and so is the mapping of the file beside the
- * pid file, which the masters before and after a binary upgrade share.  Where
- * there can be no such file the table is in the zone, and a new binary does
- * not see the engine of the old one.
+ * This zone is kept over reloads, and so is the mapping of a file in the folder
+ * of the pid file, which the masters before and after a binary upgrade share.
+ * If the file cannot be used, the table of engines is in the zone, and a new
+ * binary does not see the engine of the old one.
  */
 
 static ngx_int_t
@@ -124,7 +124,8 @@ ngx_http_llm_map_engines(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
 }
 
 
-/* now the number of workers is known, and the memory is not allocated yet */
+/* called when the number of workers is known, and the memory is not allocated
+   yet */
 
 char *
 ngx_http_llm_size_zone(ngx_cycle_t *cycle)
@@ -162,7 +163,7 @@ ngx_http_llm_size_zone(ngx_cycle_t *cycle)
 
     size += mcf->models.nelts * ngx_http_llm_lives_each(mcf);
 
-    /* for the slab allocator itself: an entry for each page, and its header */
+    /* the slab allocator itself needs an entry for each page, and a header */
 
     mcf->shm_zone->shm.size = ngx_align(size + size / 64 + 16 * ngx_pagesize,
                                         ngx_pagesize);
@@ -225,7 +226,8 @@ ngx_http_llm_init_zone(ngx_shm_zone_t *shm_zone, void *data)
 }
 
 
-/* created in the master, so that workers started later have the same ones */
+/* opens the eventfds in the master, so that workers started later have the same
+   ones */
 
 static ngx_int_t
 ngx_http_llm_open_fds(ngx_http_llm_main_conf_t *mcf)
@@ -265,7 +267,7 @@ ngx_http_llm_open_fds(ngx_http_llm_main_conf_t *mcf)
 }
 
 
-/* the cycle is freed, its log is already closed */
+/* errors are not logged, because the cycle's log is already closed */
 
 static void
 ngx_http_llm_close_fds(void *data)
