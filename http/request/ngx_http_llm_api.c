@@ -1,5 +1,5 @@
 /*
- * llm_api: a location of the API, and what nginx -t says of it.  Its handler:
+ * The directive llm_api, and its checks by nginx -t.  The content handler is in
  * ngx_http_llm_handler.c.
  */
 
@@ -85,7 +85,7 @@ ngx_http_llm_api(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
-/* what nginx refuses has not been routed */
+/* finds the endpoint, because a request that nginx refuses was not routed */
 
 static const llm_api_endpoint_t *
 ngx_http_llm_form(ngx_http_request_t *r)
@@ -102,9 +102,9 @@ ngx_http_llm_form(ngx_http_request_t *r)
 
 
 /*
- * Bytes of the URI in front of the API's path: the location's prefix, or its
- * part up to "/v1/" if it has that, as in "/v1/chat".  0 for exact, regex and
- * named locations: there the path is looked for in each URI.
+ * Bytes of the URI before the API's path: the location's prefix, or only the
+ * part up to "/v1/" of a prefix such as "/v1/chat".  0 for exact, regex and
+ * named locations, where the path is found in each URI.
  */
 
 static size_t

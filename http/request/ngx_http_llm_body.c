@@ -1,15 +1,15 @@
 /*
- * Makes a message for the engine from the request's body, which nginx has
- * left in memory and files.
+ * Parses the request's body, which nginx has left in memory and files, to a
+ * message for the engine.
  *
  * - Parsing megabytes of JSON takes a while, so bodies above a small size, and
  *   those that are compressed, are read and parsed by threads
  *   (ngx_http_llm_task.c), in order.
- * - While a thread has the request it is `blocked`: its pool, its body and
- *   its configuration stay, whatever happens to the client.  The thread uses
+ * - While a thread uses a request, the request is `blocked`: its pool, its body
+ *   and its configuration stay, even if the client leaves.  The thread uses
  *   only those and the ngx_http_llm_body_t.
- * - The copy of the body is freed as soon as it is parsed; so is nginx's own
- *   buffer of it, unless something else may need it.
+ * - Our copy of the body is freed as soon as the body is parsed, and so is
+ *   nginx's own buffer, unless something else may need it.
  */
 
 #include "http/conf/ngx_http_llm_conf.h"
@@ -22,15 +22,16 @@
 #include <malloc.h>
 
 
-/* blocks of this size go back to the system when they are freed */
+/* bytes; malloc() returns freed blocks of this size to the system */
 #define NGX_HTTP_LLM_MMAP        (1024 * 1024)
 
-/* parsing a larger body leaves megabytes of small free blocks */
+/* bytes; parsing a larger body leaves megabytes of small free blocks */
 #define NGX_HTTP_LLM_TRIM        (256 * 1024)
 
-/* parsed at once, in about a millisecond */
+/* most bytes of a body that is parsed at once, in about a millisecond */
 #define NGX_HTTP_LLM_SMALL_BODY  16384
 
+/* milliseconds; period of a timer that keeps the worker alive */
 #define NGX_HTTP_LLM_BODY_HOLD   60000
 
 
@@ -52,7 +53,7 @@ static void ngx_http_llm_release(void *data);
 
 /*
  * Each thread has a heap of its own, in which malloc() by default may keep
- * freed blocks of up to 32 MB: megabytes of bodies would stay in each.
+ * freed blocks of up to 32 MB: the memory of large bodies would stay in each.
  */
 
 void
@@ -228,7 +229,7 @@ done:
 
 #ifdef __GLIBC__
 
-    /* blocks as small as a tree's nodes are never merged by malloc() itself */
+    /* malloc() itself never merges blocks as small as the nodes of a tree */
 
     if (size > NGX_HTTP_LLM_TRIM) {
         (void) malloc_trim(0);
@@ -326,7 +327,8 @@ ngx_http_llm_parse_later(ngx_http_llm_body_t *body)
 
     body->parsing = 1;
 
-    /* with this handler a terminated request waits for the thread */
+    /* nginx lets a terminated request wait for the thread only if it has a
+       write handler */
 
     r->read_event_handler = ngx_http_block_reading;
     r->write_event_handler = ngx_http_request_empty_handler;
@@ -345,7 +347,7 @@ ngx_http_llm_parse_later(ngx_http_llm_body_t *body)
 }
 
 
-/* back in the event loop */
+/* called in the event loop after the thread's work */
 
 static void
 ngx_http_llm_parse_done(void *data)
@@ -396,7 +398,7 @@ ngx_http_llm_body_hold(ngx_event_t *ev)
 }
 
 
-/* the request was terminated while a thread has it, and waits for that */
+/* cleanup of a request that may be terminated while a thread uses it */
 
 static void
 ngx_http_llm_body_gone(void *data)
@@ -410,8 +412,8 @@ ngx_http_llm_body_gone(void *data)
 
 
 /*
- * A stream may go on for minutes: it need not keep megabytes that are not
- * read again.  They are kept for an error_page, a log with $request_body, and
+ * A stream may take minutes, so a body that is not read again is freed.  It is
+ * kept for an error_page, for $request_body and $llm_route_key, and for
  * subrequests (mirror), which have the same body.
  */
 
@@ -438,9 +440,9 @@ ngx_http_llm_body_free(ngx_http_request_t *r)
 
 
 /*
- * A message that waits for something else than the engine is in memory that
- * the engine does not know of: all of a worker's together have at most its
- * part of llm_queue's memory=.
+ * A message that waits for something other than the engine takes memory that
+ * the engine does not count.  Together, what is held in a worker takes at most
+ * llm_queue's memory= divided by the number of workers.
  */
 
 ngx_int_t

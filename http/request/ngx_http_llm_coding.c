@@ -1,7 +1,7 @@
 /*
  * Request bodies that are compressed (Content-Encoding: gzip).  They are
- * unpacked by the thread that parses them, never by the event loop, and no
- * larger than client_max_body_size, however small they came.
+ * decompressed by the thread that parses them, never by the event loop.
+ * client_max_body_size limits the body before and after decompression.
  */
 
 #include "http/reply/ngx_http_llm_reply.h"
@@ -13,10 +13,10 @@
 
 #define NGX_HTTP_LLM_GUNZIP_CHUNK  16384
 
-/* a llm_buf_t holds no more */
+/* most bytes of a llm_buf_t */
 #define NGX_HTTP_LLM_GUNZIP_MOST   (1024 * 1024 * 1024)
 
-/* a gzip header, not zlib's, and the largest window */
+/* a gzip header, not one of zlib, and the largest window */
 #define NGX_HTTP_LLM_GUNZIP_BITS   (16 + MAX_WBITS)
 
 
@@ -25,8 +25,6 @@ static ngx_int_t ngx_http_llm_coding_large(size_t max, llm_err_t *err);
 static ngx_int_t ngx_http_llm_inflate(z_stream *zs, size_t max, llm_buf_t *out,
     llm_err_t *err);
 
-
-/* the body's coding, as the request's headers name it */
 
 ngx_int_t
 ngx_http_llm_coding(ngx_http_request_t *r, ngx_uint_t *gzip, llm_err_t *err)
@@ -83,7 +81,8 @@ ngx_http_llm_coding(ngx_http_request_t *r, ngx_uint_t *gzip, llm_err_t *err)
 }
 
 
-/* how many codings a header names; the last one of them to *coding */
+/* returns the number of codings in a header, without "identity"; *coding gets
+   the last one */
 
 static ngx_int_t
 ngx_http_llm_coding_add(ngx_str_t *value, ngx_str_t *coding)
@@ -133,7 +132,7 @@ ngx_http_llm_unpacked(ngx_http_llm_ctx_t *ctx)
 
     clcf = ngx_http_get_module_loc_conf(ctx->request, ngx_http_core_module);
 
-    /* without a limit, what the requests of the queue may have together */
+    /* without a limit: as many bytes as all queued requests may have */
 
     max = clcf->client_max_body_size ? (size_t) clcf->client_max_body_size
                                      : ctx->main->queue_memory;
@@ -182,7 +181,7 @@ ngx_http_llm_coding_large(size_t max, llm_err_t *err)
 }
 
 
-/* all of its members, of which there may be several */
+/* decompresses all members of the gzip file */
 
 static ngx_int_t
 ngx_http_llm_inflate(z_stream *zs, size_t max, llm_buf_t *out, llm_err_t *err)

@@ -1,6 +1,6 @@
 /*
- * Requests that have come to a llm_api location, counted for the end of a
- * worker (ngx_http_llm_shutdown.c).
+ * Counts the requests that have been in a llm_api location: worker 0 does not
+ * end before them (ngx_http_llm_shutdown.c).
  */
 
 #include "http/conf/ngx_http_llm_conf.h"
@@ -28,9 +28,10 @@ ngx_http_llm_is_counted(ngx_http_request_t *r)
 
 /*
  * In the rewrite phase the location is known, except for "if" blocks; in the
- * preaccess phase, where limit_req delays requests, it is final.  Handlers of
- * modules that are loaded last are called first.  Another location may answer
- * the request: it is counted until its pool goes, after it was logged.
+ * preaccess phase, where limit_req delays requests, it is final.  This handler
+ * is called before limit_req's, because handlers of modules that are loaded
+ * last are called first.  Even if another location answers the request, it is
+ * counted until its pool is freed, after it was logged.
  */
 
 ngx_int_t

@@ -1,21 +1,21 @@
 /*
  * The engine's events: what each adds to the output of its request, and what
- * the engine is sent in return (pause, resume, cancel).  How the output gets
- * to the client: ngx_http_llm_stream.c.
+ * is sent to the engine in return (pause, resume, cancel).
+ * ngx_http_llm_stream.c sends the output to the client.
  *
  * - Events only append bytes (ngx_http_llm_output.c) and mark their request
- *   dirty.  Once the ring is drained each dirty request is served once,
+ *   dirty.  When the ring is drained, each dirty request is served once,
  *   however many events it got: one write for each request and step.
- * - What a stream holds stays within llm_stream_buffer.  At half of it the
- *   engine gets a PAUSE, at a quarter a RESUME.  The PAUSE is sent while the
- *   event is read, and the engine leaves no more than a window (a sixteenth)
- *   of events unread, so two windows may come after it: the one in the ring,
- *   and one that the engine writes before it reads the PAUSE.  An event is
- *   several times as long in JSON; if twice the longest one so far is more
- *   than the other half, the PAUSE is sent that much earlier.  Only the end of
- *   a stream of Responses, which says the whole answer again, may be more.
- * - A request gives its place in the engine back with the last event, or in
- *   its cleanup.
+ * - The output that a stream holds stays within llm_stream_buffer.  At half of
+ *   it the engine gets a PAUSE, at a quarter a RESUME.  The PAUSE is sent while
+ *   an event is read.  The engine leaves at most one window (a sixteenth of the
+ *   buffer) of events unread, so two windows may follow the PAUSE: the one in
+ *   the ring, and one that the engine writes before it reads the PAUSE.  The
+ *   JSON of an event is several times as long as the event.  If twice the
+ *   longest output of an event so far is more than half of the buffer, the
+ *   PAUSE is sent earlier, to leave room for that.  Only the end of a Responses
+ *   stream, which repeats the whole answer, may exceed the buffer.
+ * - A request frees its slot with the last event, or in its cleanup.
  */
 
 #include "http/conf/ngx_http_llm_conf.h"
@@ -25,7 +25,7 @@
 #include "http/worker/ngx_http_llm_worker.h"
 
 
-/* a larger scratch buffer of the worker is freed */
+/* bytes; a larger scratch buffer of the worker is freed after use */
 #define NGX_HTTP_LLM_KEEP      65536
 
 
@@ -130,7 +130,7 @@ ngx_http_llm_event(void *data, const llm_event_t *ev)
         ngx_http_llm_mark_dirty(ctx);
     }
 
-    /* before the event's room in the ring is released */
+    /* sent before the event's space in the ring is released */
 
     if (!ctx->paused && ctx->slot != NGX_HTTP_LLM_NO_SLOT
         && ctx->held > ngx_http_llm_high_water(ctx))
@@ -141,7 +141,7 @@ ngx_http_llm_event(void *data, const llm_event_t *ev)
 }
 
 
-/* in a stream that has begun the rest is the endpoint's affair */
+/* records an ERROR event for logs; llm_api_event() makes the client's error */
 
 static void
 ngx_http_llm_failed(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev)
@@ -163,7 +163,7 @@ ngx_http_llm_failed(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev)
 }
 
 
-/* may it run? */
+/* asks the subjects whether a prepared request may run */
 
 static void
 ngx_http_llm_prepared(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev)
@@ -180,8 +180,6 @@ ngx_http_llm_prepared(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev)
     ngx_http_llm_mark_dirty(ctx);
 }
 
-
-/* moves the contents of the worker's scratch buffer to the request */
 
 void
 ngx_http_llm_take_scratch(ngx_http_llm_ctx_t *ctx)
@@ -231,7 +229,7 @@ ngx_http_llm_fail(ngx_http_llm_ctx_t *ctx, int status, const char *code,
 }
 
 
-/* the request is over; a stream that has begun gets an error event */
+/* ends the request with an error: an error event in a stream that has begun */
 
 static void
 ngx_http_llm_set_error(ngx_http_llm_ctx_t *ctx, llm_err_t *err,
@@ -253,7 +251,8 @@ ngx_http_llm_set_error(ngx_http_llm_ctx_t *ctx, llm_err_t *err,
 
     if (ctx->request->header_sent) {
         if (!ctx->stream) {
-            ctx->broken = 1;            /* half a body: all that can be done */
+            ctx->broken = 1;            /* half of the body was sent, so the
+                                           connection is closed */
             return;
         }
 
@@ -286,7 +285,7 @@ ngx_http_llm_cancel(ngx_http_llm_ctx_t *ctx)
 }
 
 
-/* held bytes that pause a stream; see the head of this file */
+/* held bytes at which a stream pauses; see the head of this file */
 
 static size_t
 ngx_http_llm_high_water(ngx_http_llm_ctx_t *ctx)
@@ -315,7 +314,7 @@ ngx_http_llm_set_pace(ngx_http_llm_ctx_t *ctx)
 }
 
 
-/* the client has everything, or is gone */
+/* called when the client has received everything, or is gone */
 
 void
 ngx_http_llm_cleanup(void *data)

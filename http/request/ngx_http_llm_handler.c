@@ -36,7 +36,7 @@ ngx_http_llm_api_handler(ngx_http_request_t *r)
 
     rc = ngx_http_llm_route(r, llcf, &to);
 
-    ctx->reply->endpoint = to.path;            /* whose form errors have */
+    ctx->reply->endpoint = to.path;            /* errors have its form */
     ctx->path = to.name;
 
     if (rc != NGX_OK) {
@@ -132,7 +132,7 @@ ngx_http_llm_create_ctx(ngx_http_request_t *r)
         return NULL;
     }
 
-    /* from $request_id, so that all logs of a request agree */
+    /* the id is $request_id, so that all logs of a request agree */
 
     rmcf = ngx_http_get_module_main_conf(r, ngx_http_llm_filter_module);
     id = ngx_http_get_indexed_variable(r, rmcf->request_id);
@@ -148,7 +148,7 @@ ngx_http_llm_create_ctx(ngx_http_request_t *r)
 }
 
 
-/* an endpoint that needs neither a body nor the engine */
+/* sends the answer of an endpoint that needs neither a body nor the engine */
 
 static ngx_int_t
 ngx_http_llm_send_answer(ngx_http_llm_ctx_t *ctx, llm_str_t rest)
@@ -188,8 +188,9 @@ ngx_http_llm_send_answer(ngx_http_llm_ctx_t *ctx, llm_str_t rest)
 
 
 /*
- * Before the body is read: has any of the location's models room for it?  Where
- * none has, but they do not all say the same, the body tells whose error it is.
+ * Before the body is read: does any of the location's models admit the request?
+ * If all refuse it with the same error, that is the answer.  If their errors
+ * differ, the body is read first, because it names the model.
  */
 
 static ngx_int_t
@@ -231,7 +232,7 @@ ngx_http_llm_admit(ngx_http_llm_ctx_t *ctx, llm_err_t *err)
 }
 
 
-/* an error is about to be sent instead of an answer */
+/* called before an error is sent instead of an answer */
 
 void
 ngx_http_llm_failed_reply(ngx_http_request_t *r)
@@ -247,7 +248,7 @@ ngx_http_llm_failed_reply(ngx_http_request_t *r)
     ngx_http_llm_on_whole(ctx, 0);
     ngx_http_llm_on_end(ctx);
 
-    /* for logs and figures, if it failed before it was needed */
+    /* logs and figures need the tenant, even if the request failed early */
 
     if (ctx->tenant.len == 0) {
         (void) ngx_http_llm_find_tenant(ctx);

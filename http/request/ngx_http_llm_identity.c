@@ -1,6 +1,6 @@
 /*
- * What a request is to the server: its model, the tenant that it counts for,
- * its priority, its deadlines, and what the log may say of it.
+ * Model, tenant, priority, deadlines and token limits of a request, and its
+ * line in the error log.
  */
 
 #include "http/conf/ngx_http_llm_conf.h"
@@ -56,7 +56,8 @@ ngx_http_llm_identify(ngx_http_llm_body_t *body)
 }
 
 
-/* what hangs, or ends the process, has no line in the access log */
+/* logged on arrival: a request that hangs, or during which the process dies,
+   has no line in the access log */
 
 static void
 ngx_http_llm_log_arrival(ngx_http_llm_ctx_t *ctx, const llm_request_t *msg)
@@ -101,7 +102,8 @@ ngx_http_llm_copy(ngx_http_request_t *r, ngx_str_t *to, llm_str_t from)
 }
 
 
-/* what it is made of may not be known before the body is */
+/* variables of llm_tenant may depend on the body, and be empty before it is
+   read */
 
 ngx_int_t
 ngx_http_llm_find_tenant(ngx_http_llm_ctx_t *ctx)
@@ -123,7 +125,7 @@ ngx_http_llm_find_tenant(ngx_http_llm_ctx_t *ctx)
 }
 
 
-/* the tenant that the request counts for, and the tenant's weight */
+/* sets the tenant that the request counts for, and the tenant's weight */
 
 static ngx_int_t
 ngx_http_llm_set_tenant(ngx_http_llm_ctx_t *ctx, llm_request_t *msg)
@@ -171,9 +173,9 @@ ngx_http_llm_set_tenant(ngx_http_llm_ctx_t *ctx, llm_request_t *msg)
 
 /*
  * A request without a tenant counts for its client: the address together with
- * the user name of auth_basic.  Not the name alone: if nothing has checked
- * it, a client may send any name.  A zero byte in front, which no value of
- * llm_tenant from a header can have, keeps clients apart from tenants.
+ * the user name of auth_basic.  The name alone is not enough: if nothing has
+ * checked it, a client may send any name.  A leading zero byte, which no value
+ * of llm_tenant from a header can have, keeps clients apart from tenants.
  */
 
 static uint64_t

@@ -1,6 +1,6 @@
 /*
- * What clients are told of a model that is to go (deprecated=, sunset= and
- * successor= of llm_model), in headers: RFC 9745, RFC 8594, RFC 5829.
+ * Headers that announce the end of a model (deprecated=, sunset= and successor=
+ * of llm_model): Deprecation (RFC 9745), Sunset (RFC 8594), Link (RFC 5829).
  */
 
 #include "http/conf/ngx_http_llm_conf.h"
@@ -64,7 +64,7 @@ ngx_http_llm_sunset_headers(ngx_http_request_t *r)
 }
 
 
-/* where the API's clients find the successor: GET models/NAME */
+/* a link to the successor in the API: GET models/NAME */
 
 static ngx_int_t
 ngx_http_llm_add_link(ngx_http_request_t *r, ngx_str_t *name)

@@ -1,5 +1,5 @@
 /*
- * What a worker does with its live requests, see ngx_http_llm_requests_t.
+ * What a worker calls for its live requests, see ngx_http_llm_requests_t.
  */
 
 #include "http/request/ngx_http_llm_body.h"

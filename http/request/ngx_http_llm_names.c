@@ -1,11 +1,11 @@
 /*
- * Names of models in a request: where the location's aliases lead for it.
+ * Evaluates the aliases of a request's location.
  *
- * The values are made before the body is parsed, because a thread may parse
- * it, and variables are the event loop's; so all those of a location are made.
- * What an alias leads to is found by the engine (llm_api_resolve()), which
- * also says which name was asked for.  What llm_admin has set comes before what
- * a rule says (ngx_http_llm_admin_alias.c).
+ * A thread may parse the body, and only the event loop may evaluate variables,
+ * so the values of all the location's aliases are evaluated before the body is
+ * parsed.  llm_api_resolve() finds the model of an alias, and returns the name
+ * that was asked for.  A model set by llm_admin (ngx_http_llm_admin_alias.c)
+ * takes precedence over the rule.
  */
 
 #include "http/conf/ngx_http_llm_alias.h"
@@ -15,7 +15,7 @@
 #include "http/request/ngx_http_llm_request.h"
 
 
-/* what llm_admin has set, of a request */
+/* the aliases that llm_admin has set, as a request sees them */
 
 typedef struct {
     llm_admin_alias_t           *aliases;
@@ -31,7 +31,8 @@ static ngx_uint_t ngx_http_llm_set_alone(ngx_http_llm_ctx_t *ctx,
     ngx_http_llm_set_t *set, llm_api_alias_t *made);
 
 
-/* for the parser, in r->pool; what the values are made of may be the tenant */
+/* result in r->pool; the tenant is found first, because values may depend on
+   it */
 
 ngx_int_t
 ngx_http_llm_make_aliases(ngx_http_llm_ctx_t *ctx, llm_api_conf_t *conf)
@@ -92,7 +93,7 @@ ngx_http_llm_make_aliases(ngx_http_llm_ctx_t *ctx, llm_api_conf_t *conf)
 }
 
 
-/* is its model one of this location? */
+/* is the model of an alias of llm_admin one of this location? */
 
 static ngx_uint_t
 ngx_http_llm_set_leads(ngx_http_llm_ctx_t *ctx, llm_admin_alias_t *set)
@@ -116,7 +117,7 @@ ngx_http_llm_alias_value(ngx_http_llm_ctx_t *ctx, ngx_http_llm_alias_t *alias,
     ngx_str_t   s;
     ngx_uint_t  i;
 
-    /* one that is taken away here is not there, whatever is set */
+    /* an empty value removes the alias here, even if llm_admin has set it */
 
     for (i = 0; i < set->n && (alias->value.lengths || alias->text.len); i++) {
         s.data = (u_char *) set->aliases[i].name.data;
@@ -140,8 +141,8 @@ ngx_http_llm_alias_value(ngx_http_llm_ctx_t *ctx, ngx_http_llm_alias_t *alias,
 }
 
 
-/* those that the location does not name itself; a reload may have brought a
-   model of this name */
+/* adds the aliases of llm_admin that the location does not define itself; the
+   name may be a model's since a reload, and is left out then */
 
 static ngx_uint_t
 ngx_http_llm_set_alone(ngx_http_llm_ctx_t *ctx, ngx_http_llm_set_t *set,
@@ -172,8 +173,8 @@ ngx_http_llm_set_alone(ngx_http_llm_ctx_t *ctx, ngx_http_llm_set_t *set,
 }
 
 
-/* one that leads nowhere is a mistake of the configuration, for llm_admin's
-   lead somewhere: each worker says so once */
+/* an alias without a model is a mistake of the configuration, because those of
+   llm_admin always have one of the location's; each worker logs it once */
 
 void
 ngx_http_llm_asked(ngx_http_llm_ctx_t *ctx, const llm_api_conf_t *conf,

@@ -1,6 +1,6 @@
 /*
- * Requests that no endpoint is for.  A GET of the location's prefix lists the
- * endpoints; there and elsewhere errors say what would be right.
+ * Requests that match no endpoint.  A GET of the location's prefix lists the
+ * endpoints; the errors of other requests name that path, or the right methods.
  */
 
 #include "http/conf/ngx_http_llm_conf.h"
@@ -100,7 +100,7 @@ ngx_http_llm_send_nothing(ngx_http_request_t *r)
         uri.len--;
     }
 
-    /* otherwise requests of the prefix do not come here */
+    /* endpoints are listed only in a location whose prefix is the API's */
 
     if (llcf->prefix == 0 || llcf->prefix != clcf->name.len) {
         llm_fail_with(&err, 404, "not_found", NULL, "There is nothing at %.*s.",
@@ -123,7 +123,7 @@ ngx_http_llm_send_nothing(ngx_http_request_t *r)
 }
 
 
-/* uri: without a slash at its end */
+/* uri: without a trailing slash */
 
 static ngx_int_t
 ngx_http_llm_send_index(ngx_http_request_t *r, ngx_str_t *uri)

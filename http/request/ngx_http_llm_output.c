@@ -2,15 +2,15 @@
  * Output to a client: bytes are gathered in blocks, all blocks are handed to
  * nginx at once, and each is freed as soon as nginx has sent its bytes.
  *
- * - ctx->blocks is the oldest block.  Blocks before ctx->gather were handed
- *   over, from there on they gather.
+ * - ctx->blocks is the oldest block.  Blocks before ctx->gather were handed to
+ *   nginx; the others gather output.
  * - A block is malloc()ed.  A filter or an HTTP/2 frame may point to its
  *   bytes until its buf is empty, so it is not freed before; blocks that are
- *   never emptied are freed with r->pool.  The bufs are the pool's and used
- *   again, because a filter may look at one after it is empty.
- * - A block is no larger than 8 KB, or an eighth of what is held, or the
- *   bytes it is made for, but at least 1 KB: so little more memory is held
- *   than bytes.
+ *   never emptied are freed with r->pool.  The bufs belong to the pool and are
+ *   reused, because a filter may look at one after it is empty.
+ * - A block has the size of the output it is made for, or an eighth of what is
+ *   held if that is more, but at least 1 KB and at most 8 KB.  So blocks take
+ *   little more memory than their output.
  */
 
 #include "http/conf/ngx_http_llm_conf.h"
@@ -23,8 +23,8 @@
 
 struct ngx_http_llm_block_s {
     ngx_http_llm_block_t  *next;
-    ngx_chain_t           *link;        /* with its buf, r->pool's */
-    size_t                 size;        /* of the whole block */
+    ngx_chain_t           *link;        /* with its buf, from r->pool */
+    size_t                 size;        /* bytes of the whole block */
     u_char                 data[];
 };
 

@@ -1,5 +1,5 @@
 /*
- * The path of the API in a URI, and the endpoint that it names.
+ * The path of the API in a URI, and the endpoint that matches it.
  */
 
 #include "http/conf/ngx_http_llm_conf.h"

@@ -1,6 +1,6 @@
 /*
- * post_action: nginx sends a request that has ended, or whose client has left,
- * on to another location, and runs its cleanups when it has ended there, too.
+ * post_action: nginx passes a request that has ended, or whose client has left,
+ * to another location, and runs the request's cleanups only at its end there.
  * Pending events of the engine, timers and threads would reach a request that
  * post_action has moved on, so they are detached here.
  */
@@ -8,8 +8,8 @@
 #include "http/request/ngx_http_llm_request.h"
 
 
-/* in the rewrite phase: the handler of a module that is loaded last is called
-   first, so before the location may answer by "return" */
+/* called in the rewrite phase before the location may answer by "return",
+   because handlers of modules that are loaded last are called first */
 
 ngx_int_t
 ngx_http_llm_post_action_handler(ngx_http_request_t *r)

@@ -1,21 +1,21 @@
 /*
- * A request on its way: from its location through the body and the engine to
+ * A request of llm_api: from its location through the body and the engine to
  * the bytes that its client gets.
  *
- *   ngx_http_llm_api.c          llm_api, what nginx -t says of it
- *   ngx_http_llm_handler.c      its handler
+ *   ngx_http_llm_api.c          llm_api, and its checks by nginx -t
+ *   ngx_http_llm_handler.c      content handler
  *   ngx_http_llm_path.c         routing
- *   ngx_http_llm_submit.c       submission
- *   ngx_http_llm_no_route.c     where there is no endpoint; the list of them
- *   ngx_http_llm_names.c        where aliases lead
+ *   ngx_http_llm_submit.c       submission to the engine
+ *   ngx_http_llm_no_route.c     requests that match no endpoint
+ *   ngx_http_llm_names.c        aliases of models
  *   ngx_http_llm_identity.c     model, tenant, priority of a request
- *   ngx_http_llm_stage.c        the subjects that take part
- *   ngx_http_llm_slot.c         a worker's live requests
- *   ngx_http_llm_live.c         what a worker does with them
- *   ngx_http_llm_event.c        the engine's events, errors, the pace
- *   ngx_http_llm_stream.c       answers on their way, disconnects, timers
- *   ngx_http_llm_output.c       bytes on their way to a client
- *   ngx_http_llm_leaving.c      headers of models that are to go
+ *   ngx_http_llm_stage.c        calls the hooks of the subjects
+ *   ngx_http_llm_slot.c         table of a worker's live requests
+ *   ngx_http_llm_live.c         what a worker calls for its requests
+ *   ngx_http_llm_event.c        the engine's events, errors, pause and resume
+ *   ngx_http_llm_stream.c       sending, disconnects, timers
+ *   ngx_http_llm_output.c       memory of output
+ *   ngx_http_llm_leaving.c      headers of models with a sunset
  *   ngx_http_llm_count.c        requests counted for the end of a worker
  *   ngx_http_llm_post_action.c  post_action
  *
@@ -35,17 +35,16 @@ typedef struct ngx_http_llm_block_s  ngx_http_llm_block_t;
 typedef struct ngx_http_llm_body_s  ngx_http_llm_body_t;
 
 
-/* the most of an answer that is kept, because it is not streamed or because
-   its stream ends with all of it, in units of llm_stream_buffer */
+/* most bytes, in units of llm_stream_buffer, of an answer that is kept because
+   it is not streamed, or because its stream repeats it at the end */
 #define NGX_HTTP_LLM_MAX_ANSWER  64
 
 
 /*
- * A request.  It is allocated from r->pool, so that the log phase has its
- * figures.  Its API object and its place in the engine are freed in the
- * request's cleanup, that is, as soon as the client is gone; the bytes that
- * it sends are freed with the pool, because HTTP/2 frames may point to them
- * until then.
+ * A request.  It is allocated from r->pool, so that the log phase can read its
+ * figures.  Its API object and its slot are freed in the request's cleanup,
+ * that is, as soon as the client is gone; output that is not sent by then is
+ * freed with the pool, because HTTP/2 frames may point to it until then.
  */
 
 struct ngx_http_llm_ctx_s {
@@ -54,16 +53,18 @@ struct ngx_http_llm_ctx_s {
     ngx_http_llm_loc_conf_t     *conf;
 
     llm_api_t                   *api;
-    ngx_http_llm_reply_t        *reply;         /* its endpoint is known once
-                                                   it is routed; NULL: a
+    ngx_http_llm_reply_t        *reply;         /* its endpoint is set when the
+                                                   request is routed; NULL: a
                                                    probe */
-    llm_str_t                    path;          /* of the endpoint, behind
+    llm_str_t                    path;          /* of the endpoint, without
                                                    "v1/" */
     uint64_t                     arrival_us;
-    uint64_t                     deadline_us;
+    uint64_t                     deadline_us;   /* 0: none */
 
-    uint32_t                     slot;
-    uint64_t                     ticket;
+    uint32_t                     slot;          /* index in the worker's slots,
+                                                   or NGX_HTTP_LLM_NO_SLOT */
+    uint64_t                     ticket;        /* tells requests that had this
+                                                   slot apart */
     ngx_queue_t                  live;
     ngx_queue_t                  dirty;
 
@@ -71,15 +72,16 @@ struct ngx_http_llm_ctx_s {
     ngx_http_llm_block_t        *gather;
     ngx_http_llm_block_t        *newest;
     ngx_chain_t                 *free;
-    size_t                       held;          /* bytes in blocks */
-    size_t                       largest;       /* most output of one event so
-                                                   far */
+    size_t                       held;          /* bytes of memory of blocks */
+    size_t                       largest;       /* most bytes of output of one
+                                                   event so far */
 
-    llm_err_t                   *err;           /* why it failed, if there was
-                                                   memory for it */
-    uint32_t                     retry_after;
+    llm_err_t                   *err;           /* error to be sent if failed;
+                                                   NULL: no memory for it */
+    uint32_t                     retry_after;   /* seconds, sent with err; 0:
+                                                   not sent */
 
-    void                       **data;          /* of each subject, see
+    void                       **data;          /* data of each subject, see
                                                    ngx_http_llm_stage.h */
 
     ngx_event_t                  timer;
@@ -89,49 +91,62 @@ struct ngx_http_llm_ctx_s {
     void                       (*event)(ngx_http_llm_ctx_t *ctx,
                                         const llm_event_t *ev);
 
-    ngx_str_t                    id;            /* of the answer */
-    ngx_str_t                    request_id;    /* the client's, or id */
+    ngx_str_t                    id;            /* id of the answer:
+                                                   $request_id */
+    ngx_str_t                    request_id;    /* the client's x-request-id, or
+                                                   id */
     ngx_str_t                    user;
     ngx_str_t                    metadata;      /* JSON */
     ngx_str_t                    tenant;
-    ngx_str_t                    alias;         /* that was asked for */
+    ngx_str_t                    alias;         /* alias that was asked for;
+                                                   len 0: none */
     ngx_int_t                    most_tokens;   /* llm_max_tokens; -1: none */
-    ngx_int_t                    most_prompt;   /* likewise */
+    ngx_int_t                    most_prompt;   /* prompt= of llm_max_tokens;
+                                                   -1: none */
     int32_t                      max_tokens;    /* of the message; -1: what
                                                    the context leaves */
     ngx_int_t                    model;         /* -1: not resolved yet */
-    ngx_str_t                    name;          /* of it, then */
-    ngx_int_t                    place;         /* of its figures; -1: they
-                                                   are gone */
-    llm_api_usage_t              usage;         /* once api is freed */
-    uint64_t                     first_us;      /* the first token came */
-    uint64_t                     latest_us;     /* the latest one */
-    uint64_t                     ended_us;      /* no event comes any more */
+    ngx_str_t                    name;          /* name of the model, when it is
+                                                   resolved */
+    ngx_int_t                    place;         /* index of the figures of the
+                                                   model; -1: unknown, or the
+                                                   model is gone */
+    llm_api_usage_t              usage;         /* set when api is freed */
+    uint64_t                     first_us;      /* time of the first token; 0:
+                                                   none has come */
+    uint64_t                     latest_us;     /* time of the latest token */
+    uint64_t                     ended_us;      /* time after which no event
+                                                   comes; 0: not known yet */
     uint64_t                     predicted_us;  /* see START of llm_event_t */
     llm_period_t                 prepared;      /* see llm_event_t */
 
     unsigned                     stream:1;
-    unsigned                     streaming:1;   /* it counts in the worker's
+    unsigned                     streaming:1;   /* counted in the worker's
                                                    streams */
     unsigned                     started:1;     /* START has come */
     unsigned                     ended:1;       /* no event will come */
-    unsigned                     done:1;        /* the last one was DONE */
+    unsigned                     done:1;        /* the last event was DONE */
     unsigned                     complete:1;    /* all output is gathered */
-    unsigned                     broken:1;      /* a part is missing for lack
-                                                   of memory */
-    unsigned                     failed:1;      /* before its header went out */
-    unsigned                     submitted:1;   /* the engine has had it */
-    unsigned                     computed:1;    /* and runs its model for it */
-    unsigned                     is_dirty:1;
-    unsigned                     paused:1;
-    unsigned                     gzip:1;        /* its body is compressed so */
+    unsigned                     broken:1;      /* a part of the output is
+                                                   missing */
+    unsigned                     failed:1;      /* the request failed before its
+                                                   header was sent */
+    unsigned                     submitted:1;   /* the engine has accepted the
+                                                   request */
+    unsigned                     computed:1;    /* the request needs the model,
+                                                   not only its vocabulary or
+                                                   template */
+    unsigned                     is_dirty:1;    /* in the queue dirty */
+    unsigned                     paused:1;      /* the engine got a PAUSE */
+    unsigned                     gzip:1;        /* the request's body is
+                                                   compressed with gzip */
 };
 
 
 /* ngx_http_llm_count.c */
 
-/* a handler of the rewrite and the preaccess phase, which counts requests as
-   soon as they are in a llm_api location */
+/* handler of the rewrite and the preaccess phase: counts requests as soon as
+   they are in a llm_api location */
 ngx_int_t ngx_http_llm_count_handler(ngx_http_request_t *r);
 /* has it been in a llm_api location? */
 ngx_uint_t ngx_http_llm_is_counted(ngx_http_request_t *r);
@@ -139,16 +154,18 @@ ngx_uint_t ngx_http_llm_is_counted(ngx_http_request_t *r);
 
 /* ngx_http_llm_names.c */
 
-/* where the location's aliases lead for this request; NGX_ERROR: no memory */
+/* evaluates the location's aliases for this request, for the parser;
+   NGX_ERROR: no memory */
 ngx_int_t ngx_http_llm_make_aliases(ngx_http_llm_ctx_t *ctx,
     llm_api_conf_t *conf);
-/* the request asked for this alias, or for none */
+/* records the alias that the request asked for; name.len 0: none */
 void ngx_http_llm_asked(ngx_http_llm_ctx_t *ctx, const llm_api_conf_t *conf,
     llm_str_t name);
 
 
 /* ngx_http_llm_slot.c */
 
+/* NGX_ERROR: no memory, or too many requests */
 ngx_int_t ngx_http_llm_take_slot(ngx_http_llm_ctx_t *ctx);
 void ngx_http_llm_free_slot(ngx_http_llm_ctx_t *ctx);
 
@@ -175,21 +192,21 @@ ngx_int_t ngx_http_llm_route(ngx_http_request_t *r,
 
 /* ngx_http_llm_submit.c */
 
-/* fills conf with what the request may use, for the parser, which leaves in
-   alias what was asked for; NGX_ERROR: no memory */
+/* fills conf with what the request may use, for the parser, which sets *alias
+   to the alias that was asked for; NGX_ERROR: no memory */
 ngx_int_t ngx_http_llm_api_conf(ngx_http_llm_ctx_t *ctx, llm_api_conf_t *conf,
     llm_str_t *alias);
-/* the body was parsed: submits the request, or answers why not */
+/* called when the body was parsed: submits the request, or sends an error */
 void ngx_http_llm_parsed(ngx_http_llm_body_t *body);
-/* a subject that has taken the request over at the stage `parsed` gives it
-   back: the next ones are asked, then it is submitted; NGX_ERROR: it is
-   refused, see body->err and body->retry_after */
+/* continues a request that a subject has taken over at the stage `parsed`.
+   rc NGX_OK: calls the next subjects, then submits the request; NGX_ERROR:
+   refuses it with body->err and body->retry_after */
 void ngx_http_llm_go_on(ngx_http_llm_body_t *body, ngx_int_t rc);
 
 /* ngx_http_llm_handler.c */
 
 ngx_int_t ngx_http_llm_api_handler(ngx_http_request_t *r);
-/* a request's state, from here to its end */
+/* creates a request's state, in r->pool; NULL: no memory */
 ngx_http_llm_ctx_t *ngx_http_llm_create_ctx(ngx_http_request_t *r);
 /* see ngx_http_llm_reply_main_conf_t */
 void ngx_http_llm_failed_reply(ngx_http_request_t *r);
@@ -197,22 +214,23 @@ void ngx_http_llm_failed_reply(ngx_http_request_t *r);
 
 /* ngx_http_llm_no_route.c */
 
-/* there is no such endpoint, or, if allow is not empty, it has these methods */
+/* answers a request that matches no endpoint; allow: the methods of the
+   endpoints at its path, or an empty string */
 ngx_int_t ngx_http_llm_send_no_route(ngx_http_request_t *r, const char *allow);
 
 
 /* ngx_http_llm_identity.c */
 
-/* the tenant that the request counts for, as far as it is known by now;
+/* sets the tenant that the request counts for, as far as it is known by now;
    NGX_ERROR: no memory */
 ngx_int_t ngx_http_llm_find_tenant(ngx_http_llm_ctx_t *ctx);
-/* model, tenant and priority of a request that was parsed; NGX_ERROR: no
+/* sets model, tenant and priority of a request that was parsed; NGX_ERROR: no
    memory, see body->err */
 ngx_int_t ngx_http_llm_identify(ngx_http_llm_body_t *body);
-/* the highest that a location's request may turn out to have: variables are not
-   looked at before the body is there, as they may depend on it */
+/* the highest priority that a request of the location may have: variables are
+   not evaluated, because they may depend on the body, which is not read yet */
 ngx_int_t ngx_http_llm_highest_priority(ngx_http_llm_loc_conf_t *conf);
-/* llm_max_tokens; NGX_ERROR: see err */
+/* evaluates llm_max_tokens; NGX_ERROR: see err */
 ngx_int_t ngx_http_llm_find_most(ngx_http_llm_ctx_t *ctx, llm_err_t *err);
 void ngx_http_llm_set_deadlines(ngx_http_llm_ctx_t *ctx, llm_request_t *msg);
 
@@ -221,16 +239,18 @@ void ngx_http_llm_set_deadlines(ngx_http_llm_ctx_t *ctx, llm_request_t *msg);
 
 /* sets how many bytes of a stream may be unread in the ring */
 void ngx_http_llm_set_window(ngx_http_llm_ctx_t *ctx, llm_request_t *msg);
-/* takes an event of the engine; it only gathers output and never finalizes */
+/* takes an event of the engine: only gathers output, never finalizes the
+   request */
 void ngx_http_llm_event(void *data, const llm_event_t *ev);
-/* gathers what was written into the worker's scratch */
+/* moves the contents of the worker's scratch buffer to the request's output */
 void ngx_http_llm_take_scratch(ngx_http_llm_ctx_t *ctx);
-/* the request has something to send, or ends */
+/* queues a request that has output to send, or ends */
 void ngx_http_llm_mark_dirty(ngx_http_llm_ctx_t *ctx);
-/* ends the request with an error of our own; it is marked dirty */
+/* ends the request with this error, and marks it dirty */
 void ngx_http_llm_fail(ngx_http_llm_ctx_t *ctx, int status,
     const char *code, const char *msg);
-/* after each output: a paused sequence goes on if its client caught up */
+/* called after each output: resumes a paused sequence if its client has caught
+   up */
 void ngx_http_llm_set_pace(ngx_http_llm_ctx_t *ctx);
 void ngx_http_llm_cleanup(void *data);
 void ngx_http_llm_pool_cleanup(void *data);
@@ -238,19 +258,19 @@ void ngx_http_llm_pool_cleanup(void *data);
 
 /* ngx_http_llm_post_action.c */
 
-/* a handler of the rewrite phase */
+/* handler of the rewrite phase */
 ngx_int_t ngx_http_llm_post_action_handler(ngx_http_request_t *r);
-/* if nginx has moved the request on by post_action: runs this cleanup of it */
+/* runs this cleanup of the request if post_action has moved the request on */
 void ngx_http_llm_detach(ngx_http_request_t *r, ngx_http_cleanup_pt cleanup);
 
 
 /* ngx_http_llm_stream.c */
 
-/* a request waits: for its client to leave, and for its timer, which the
-   caller sets */
+/* lets a request wait: watches whether the client leaves, and sets the timer's
+   handler; the caller starts the timer */
 void ngx_http_llm_watch(ngx_http_llm_ctx_t *ctx, char *action,
     ngx_event_handler_pt handler, void *data);
-/* the request is submitted: wait for events, watch the client */
+/* lets a submitted request wait for events, and watches its client */
 void ngx_http_llm_wait(ngx_http_llm_ctx_t *ctx);
 /* sends the output that events have left in each dirty request */
 void ngx_http_llm_send_dirty(ngx_http_llm_worker_t *w);
@@ -263,7 +283,7 @@ ngx_int_t ngx_http_llm_gather(ngx_http_llm_ctx_t *ctx, const char *data,
     size_t len);
 /* bytes gathered and not handed over yet */
 off_t ngx_http_llm_gathered(ngx_http_llm_ctx_t *ctx);
-/* passes all that was gathered to nginx; last: it is the answer's end */
+/* passes all gathered output to nginx; last: it ends the answer */
 ngx_int_t ngx_http_llm_hand_over(ngx_http_llm_ctx_t *ctx, ngx_uint_t last);
 /* frees what nginx has sent; called after each output */
 void ngx_http_llm_free_sent(ngx_http_llm_ctx_t *ctx);

@@ -1,6 +1,6 @@
 /*
  * A worker's table of live requests: messages and events name a request by
- * its slot here and its ticket.
+ * its slot, an index in the table, and its ticket.
  */
 
 #include "http/request/ngx_http_llm_request.h"

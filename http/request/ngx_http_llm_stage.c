@@ -1,5 +1,5 @@
 /*
- * Calls the subjects at each stage of a request's life; see
+ * Calls the hooks of the subjects at each stage of a request's life; see
  * ngx_http_llm_stage.h.
  */
 
@@ -9,7 +9,7 @@
 #include "http/request/ngx_http_llm_stage.h"
 
 
-/* it ends with NULL */
+/* array of pointers that ends with NULL */
 
 #define ngx_http_llm_stages(mcf)  ((mcf)->stages.elts)
 

@@ -1,14 +1,15 @@
 /*
- * Sends to the client what events have added (ngx_http_llm_event.c): headers,
- * slow clients, clients that go away, timeouts.
+ * Sends the output of events (ngx_http_llm_event.c) to the client: headers,
+ * slow clients, clients that leave, timeouts.
  *
- * - While earlier output is not sent completely, new output gathers.  An
- *   answer that is not streamed is written when it is complete, a piece of
- *   llm_stream_buffer at a time: the next one is made when the client has
- *   taken the last.
- * - A request is finalized once, and never inside the drain.
+ * - While earlier output is not sent completely, new output is gathered.  An
+ *   answer that is not streamed is written when it is complete, in pieces of
+ *   llm_stream_buffer: the next piece is made when the client has received the
+ *   one before.
+ * - A request is finalized once, and never while events are drained.
  * - Each live request has a timer, never cancelable: it keeps a worker that
- *   shuts down alive, sends heartbeats, and ends what the engine forgot.
+ *   shuts down alive, sends heartbeats, and ends a request if the engine has
+ *   missed its deadline.
  */
 
 #include "http/conf/ngx_http_llm_conf.h"
@@ -18,7 +19,8 @@
 #include "http/worker/ngx_http_llm_worker.h"
 
 
-/* after its deadline a request waits this long for the engine's error */
+/* microseconds that a request waits after its deadline for the engine's
+   error */
 #define NGX_HTTP_LLM_GRACE_US  (3 * 1000000)
 
 
@@ -141,7 +143,7 @@ ngx_http_llm_serve(ngx_http_llm_ctx_t *ctx)
 }
 
 
-/* from here on nginx alone looks after the request */
+/* after this, only nginx handles the request */
 
 static void
 ngx_http_llm_finalize(ngx_http_llm_ctx_t *ctx, ngx_int_t rc)
@@ -155,8 +157,8 @@ ngx_http_llm_finalize(ngx_http_llm_ctx_t *ctx, ngx_int_t rc)
 
 
 /*
- * Sends the header of a stream, or of a whole answer; the latter has a length
- * if it is complete in its first piece.
+ * Sends the header of an answer.  One that is not streamed has a Content-Length
+ * if its first piece is all of it.
  */
 
 static ngx_int_t
@@ -243,7 +245,7 @@ ngx_http_llm_stream_headers(ngx_http_llm_ctx_t *ctx)
 }
 
 
-/* makes the next piece of a whole answer */
+/* makes the next piece of an answer that is not streamed */
 
 static void
 ngx_http_llm_fill(ngx_http_llm_ctx_t *ctx)
@@ -264,8 +266,8 @@ ngx_http_llm_fill(ngx_http_llm_ctx_t *ctx)
 
 
 /*
- * Sends the gathered output.  writable: the socket can take more, so output
- * that was held back is tried again.  May finalize the request.
+ * Sends the gathered output.  writable: the socket can take more, so unsent
+ * output is tried again.  May finalize the request.
  */
 
 static void
@@ -276,8 +278,8 @@ ngx_http_llm_flush(ngx_http_llm_ctx_t *ctx, ngx_uint_t writable)
 
     r = ctx->request;
 
-    /* output held back behind another request's (an addition) is in no buf of
-       ours */
+    /* output postponed after a subrequest's (of the addition module) is not in
+       our buffers */
 
     if (writable && (ngx_http_llm_is_busy(ctx) || r->postponed)) {
 
@@ -287,8 +289,8 @@ ngx_http_llm_flush(ngx_http_llm_ctx_t *ctx, ngx_uint_t writable)
         }
     }
 
-    /* the end is handed over even if the connection is busy: then nginx's own
-       writer sends it */
+    /* the end is handed over even if the connection is busy: nginx's own writer
+       sends it then */
 
     while (ctx->complete || !ngx_http_llm_is_busy(ctx)) {
 
@@ -312,8 +314,8 @@ ngx_http_llm_flush(ngx_http_llm_ctx_t *ctx, ngx_uint_t writable)
             return;
         }
 
-        /* one piece of a whole answer at a time, so that other requests are
-           served in between */
+        /* one piece of an answer that is not streamed at a time, so that other
+           requests are served in between */
 
         if (!ctx->stream && !ngx_http_llm_is_busy(ctx)) {
             ngx_post_event(r->connection->write, &ngx_posted_next_events);

@@ -1,6 +1,6 @@
 /*
- * From a body that was parsed to the engine, by way of the subjects' stage
- * `parsed`; and what a request may use, for whoever parses.
+ * Submits a parsed request to the engine, after the subjects' stage `parsed`;
+ * and tells the parser what the request may use.
  */
 
 #include "http/conf/ngx_http_llm_model.h"
@@ -50,7 +50,7 @@ ngx_http_llm_api_conf(ngx_http_llm_ctx_t *ctx, llm_api_conf_t *conf,
 }
 
 
-/* the body has become a message for the engine, or has an error */
+/* body->api is NULL if the body has an error */
 
 void
 ngx_http_llm_parsed(ngx_http_llm_body_t *body)
