@@ -1,6 +1,6 @@
 /*
- * Model, tenant, priority, deadlines and token limits of a request, and its
- * line in the error log.
+ * Model, tenant, priority, deadlines and token limits of a request, and what
+ * logs get of it.
  */
 
 #include "http/conf/ngx_http_llm_conf.h"

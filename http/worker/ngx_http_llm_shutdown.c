@@ -3,8 +3,8 @@
  * others, and the last error to clients at worker_shutdown_timeout.
  *
  * Worker 0 stays alive by a timer as long as any worker of its cycle has a
- * request for the engine, even one that is still sending its body or is
- * delayed by limit_req: requests are counted as soon as they are in a llm_api
+ * request for the engine, even if the request's body is still arriving, or
+ * limit_req delays it: requests are counted as soon as they are in a llm_api
  * location.  Other workers stay alive by the timers of their own requests.
  */
 

@@ -6,8 +6,9 @@
  *   back: in init_conf and in the zone's init.  The master never starts a
  *   thread.
  * - Without a master process a reload would build a new cycle in the process
- *   that serves, and unmap the zone that the engine's threads use.  The reload
- *   is refused, and the old cycle continues.
+ *   that serves, and unmap the zone that the engine's threads use (nginx
+ *   itself hardly supports this case).  The reload is refused, and the old
+ *   cycle continues.
  */
 
 #include "http/conf/ngx_http_llm_conf.h"
