@@ -39,8 +39,8 @@ ngx_http_llm_added_like(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
 
         if (i < 0) {
             ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
-                          "there is no \"llm_model\" \"%V\", which models "
-                          "that \"llm_admin\" adds are to be like, in %V:%ui",
+                          "\"like=\" of \"llm_admin\" names \"%V\", but there "
+                          "is no such \"llm_model\" in %V:%ui",
                           &places->like, &places->file, places->line);
             return NGX_ERROR;
         }
@@ -87,7 +87,7 @@ ngx_http_llm_add_places(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
 
     if (mcf->models.nelts + places->n > LLM_MAX_MODELS) {
         ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
-                      "\"new=%ui\" beside %ui \"llm_model\" are more than %d "
+                      "\"new=%ui\" and %ui \"llm_model\" make more than %d "
                       "models in %V:%ui", places->n, mcf->models.nelts,
                       LLM_MAX_MODELS, &places->file, places->line);
         return NGX_CONF_ERROR;

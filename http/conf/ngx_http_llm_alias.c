@@ -28,7 +28,7 @@ ngx_http_llm_alias(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     if (!ngx_http_llm_is_text(&value[1])) {
-        return "has a name that is no text";
+        return "has a name with control characters or invalid UTF-8";
     }
 
     if (llcf->aliases && ngx_http_llm_find_alias(llcf->aliases, &value[1])) {

@@ -173,7 +173,7 @@ ngx_http_llm_model(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     if (!ngx_http_llm_is_text(&value[1])) {
-        return "has a name that is no text";
+        return "has a name with control characters or invalid UTF-8";
     }
 
     model->name = value[1];
@@ -354,8 +354,8 @@ ngx_http_llm_model_text(ngx_conf_t *cf, ngx_http_llm_model_t *model,
 
     if (!ngx_http_llm_is_text(value)) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "\"%V\" of model \"%V\" is no text", &param->name,
-                           &model->name);
+                           "\"%V\" of model \"%V\" has control characters or "
+                           "invalid UTF-8", &param->name, &model->name);
         return NGX_CONF_ERROR;
     }
 
@@ -447,8 +447,8 @@ ngx_http_llm_model_aliases(ngx_conf_t *cf, ngx_http_llm_model_t *model,
 
     if (!ngx_http_llm_is_text(value)) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "an alias of model \"%V\" is no text",
-                           &model->name);
+                           "an alias of model \"%V\" has control characters "
+                           "or invalid UTF-8", &model->name);
         return NGX_CONF_ERROR;
     }
 

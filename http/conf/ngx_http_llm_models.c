@@ -84,7 +84,7 @@ ngx_http_llm_check_swapped(ngx_conf_t *cf, ngx_http_llm_model_t *model,
 
     ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                        "a model's name comes before its path, and there is no "
-                       "file \"%V\": \"llm_model %V %V\"?",
+                       "file \"%V\": did you mean \"llm_model %V %V\"?",
                        &model->path, path, &model->name);
 
     return NGX_CONF_ERROR;

@@ -104,8 +104,8 @@ ngx_http_llm_check_mirror(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *prev,
         if (ngx_http_llm_leads(cf, cscf, &uri[i]) == NGX_HTTP_LLM_LEADS_MAIN)
         {
             ngx_log_error(NGX_LOG_WARN, cf->log, 0,
-                          "\"mirror %V\" leads to a location whose engine "
-                          "serves no subrequests: nothing will be generated",
+                          "\"mirror %V\" leads to a location that serves no "
+                          "subrequests: the mirrored requests will fail",
                           &uri[i]);
         }
     }

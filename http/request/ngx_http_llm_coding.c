@@ -75,8 +75,8 @@ ngx_http_llm_coding(ngx_http_request_t *r, ngx_uint_t *gzip, llm_err_t *err)
 
     return llm_fail_with(err, 415, "unsupported_content_encoding", NULL,
                          "The request's body has a Content-Encoding that is "
-                         "not supported, '%.*s'%s: send it by gzip, or as it "
-                         "is.", (int) ngx_min(coding.len, 64),
+                         "not supported, '%.*s'%s: compress it with gzip, or "
+                         "not at all.", (int) ngx_min(coding.len, 64),
                          coding.data, n > 1 ? " among others" : "");
 }
 
@@ -175,9 +175,8 @@ static ngx_int_t
 ngx_http_llm_coding_large(size_t max, llm_err_t *err)
 {
     return llm_fail_with(err, 413, "request_too_large", NULL,
-                         "The request's body is larger than %zu bytes, the "
-                         "most that this server takes, once it is unpacked.",
-                         max);
+                         "The request's body is too large: this server takes "
+                         "at most %zu bytes after decompression.", max);
 }
 
 
@@ -221,7 +220,7 @@ ngx_http_llm_inflate(z_stream *zs, size_t max, llm_buf_t *out, llm_err_t *err)
     }
 
     return llm_fail_with(err, 400, "invalid_encoding", NULL,
-                         "The request's body is not what its "
-                         "Content-Encoding says, gzip: %s.",
+                         "The request's body is not valid gzip, although its "
+                         "Content-Encoding is gzip: %s.",
                          zs->msg ? zs->msg : "it ends too early");
 }

@@ -57,8 +57,8 @@ ngx_http_llm_api_handler(ngx_http_request_t *r)
                       "\"llm_api\" does not serve subrequests that need the "
                       "engine");
         llm_fail_with(&err, 501, "subrequest_not_supported", NULL,
-                      "What needs the engine cannot be had by a subrequest of "
-                      "nginx (SSI, addition, mirror).");
+                      "Subrequests of nginx (SSI, addition, mirror) cannot use "
+                      "endpoints that need the engine.");
         return ngx_http_llm_send_error(r, &err, 0);
     }
 

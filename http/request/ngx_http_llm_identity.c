@@ -293,7 +293,7 @@ ngx_http_llm_most(ngx_http_llm_ctx_t *ctx, ngx_http_llm_amount_t *a,
 
     if (rc == NGX_ERROR || (rc == NGX_OK && v.n == 0)) {
         llm_fail_with(err, 503, "limit_unavailable", NULL,
-                      "How many tokens this request may have cannot be told "
+                      "The limit of this request's tokens is not available "
                       "now.");
         return NGX_ERROR;
     }

@@ -53,7 +53,7 @@ ngx_http_llm_send_no_route(ngx_http_request_t *r, const char *allow)
         }
 
         llm_fail_with(&err, 426, "websocket_not_supported", NULL,
-                      "There are no WebSockets here: send the request with "
+                      "WebSockets are not supported: send the request with "
                       "%s, and \"stream\": true for events.", allow);
         return ngx_http_llm_send_error(r, &err, 0);
     }

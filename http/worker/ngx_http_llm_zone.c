@@ -116,9 +116,9 @@ ngx_http_llm_map_engines(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
 
     if (engines == NULL) {
         ngx_log_error(NGX_LOG_WARN, log, 0,
-                      "a binary upgrade will not wait for the memory of the "
-                      "old engine: \"%s\" cannot be used: %s",
-                      path, err.msg);
+                      "a binary upgrade will not wait until the old engine "
+                      "has freed its memory, because \"%s\" cannot be used: "
+                      "%s", path, err.msg);
     }
 
     return engines;

@@ -617,7 +617,7 @@ for my $case ([ 'new=2', 'needs a folder', qr/"new=" without "models="/ ],
               [ 'models=models new=32', 'too many',
                 qr/"new=32", it must be between 0 and 31/ ],
               [ 'models=models new=1 like=x', 'like nothing',
-                qr/no "llm_model" "x"/ ],
+                qr/"like=" of "llm_admin" names "x", but there is no such/ ],
               [ 'models=models like=demo', 'like without new',
                 qr/"like=" without "new="/ ])
 {

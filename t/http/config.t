@@ -80,7 +80,7 @@ check('counts with suffixes', 'llm_model m %%ROOT%%/models/demo.gguf ctx=1k'
       . ' batch=1K parallel=4 max_tokens=1m; llm_queue 1k tokens=8k;'
       . ' llm_max_tokens 8k prompt=128k;', $api, undef);
 check('name and path swapped', 'llm_model /m/demo.gguf demo;', '',
-      qr{a model's name comes before its path, and there is no file "\S+/demo": "llm_model demo /m/demo\.gguf"\?});
+      qr{a model's name comes before its path, and there is no file "\S+/demo": did you mean "llm_model demo /m/demo\.gguf"\?});
 check('swapped, a relative path', 'llm_model m/demo.gguf demo ctx=8k;', '',
       qr/a model's name comes before its path/);
 check('bad size', 'llm_model demo /x kv_cache=12q;', '',
@@ -185,13 +185,13 @@ check('a size beyond machines', "$model llm_stream_buffer 1048577m;", '',
 check('more shared memory than there is', "$model llm_shared_memory 1048576m;",
       '', qr/invalid size "1048576m" of "llm_shared_memory", it must be between 256k and \d+m/);
 check('a name with a control character', "llm_model \"a\tb\" /x;", '',
-      qr/"llm_model" directive has a name that is no text/);
+      qr/"llm_model" directive has a name with control characters or invalid UTF-8/);
 check('one that is not UTF-8', "llm_model a\xff /x;", '',
-      qr/"llm_model" directive has a name that is no text/);
+      qr/"llm_model" directive has a name with control characters or invalid UTF-8/);
 check('an alias that is not', "llm_model a /x alias=b,\xc3;", '',
-      qr/an alias of model "a" is no text/);
+      qr/an alias of model "a" has control characters or invalid UTF-8/);
 check('an owner that is not', "llm_model a /x owner=\xed\xa0;", '',
-      qr/"owner=" of model "a" is no text/);
+      qr/"owner=" of model "a" has control characters or invalid UTF-8/);
 check('names beyond ASCII', "llm_model m\xc3\xbcller \%\%ROOT\%\%/models/demo.gguf"
       . " owner=\xe2\x82\xac;", '', undef);
 check('a priority that is none', "$model llm_priority high;", '',
