@@ -1,6 +1,7 @@
 /*
- * Attention over the paged cache: what a call's kernel gets, which kernel it is,
- * and the merge of split sequences.  The kernels: attention_kernel.h.
+ * Attention over the paged cache: chooses a call's kernel, sets its arguments,
+ * and merges the splits of split sequences.  The kernels: attention_kernel.h
+ * and attention_latent.cu.
  */
 
 #include "kernels/cuda/attention.h"
@@ -52,7 +53,7 @@ llm_k_attention_merge(llm_cuda_step_t cs, llm_att_args_t a)
 }
 
 
-/* what a row sees beside its own position */
+/* the positions that a row sees before and after its own */
 
 static void
 llm_att_sight(llm_att_args_t *a, const llm_heads_t *h)

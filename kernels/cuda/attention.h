@@ -1,7 +1,7 @@
 /*
- * Attention's arguments, what a row sees, and copying tiles of the paged cache
- * to shared memory: f16, or e4m3 as it is in the cache, which the block
- * converts to f16, exactly, before it works on a tile.
+ * Attention's arguments, the positions that a row sees, and copying tiles of
+ * the paged cache to shared memory: f16, or the cache's bytes of e4m3, which
+ * the block converts to f16, without loss, before it uses a tile.
  */
 
 #ifndef LLM_CUDA_ATTENTION_H
@@ -12,14 +12,14 @@
 #define LLM_ATT_WARPS    4
 #define LLM_ATT_THREADS  (LLM_ATT_WARPS * 32)
 #define LLM_ATT_ROWS     16             /* of a warp */
-#define LLM_ATT_SLICE    128            /* elements of V that a block has, if a
-                                           head is wider than 256 */
-#define LLM_ATT_PAD      8              /* elements, so that rows are in
-                                           different banks */
+#define LLM_ATT_SLICE    128            /* elements of V of a block of
+                                           attention_wide.cu */
+#define LLM_ATT_PAD      8              /* elements after a row, which put rows
+                                           in different banks */
 #define LLM_LOG2E        1.4426950408889634f
 
-/* is there a kernel with slopes for such heads?  None that has them is wider
-   than 128, so others go to the kernel of the widest */
+/* does the kernel for heads of DK elements exist with slopes?  No known model
+   with slopes has heads wider than 128; wider ones take attention_wide.cu */
 #define LLM_ATT_SLOPES(DK)  ((DK) != 256)
 
 
@@ -31,42 +31,44 @@ typedef struct {
     float            *partial;          /* [split][n_heads][dv + 2] */
     const float      *sinks;            /* [n_heads] or NULL */
     const float      *slopes;           /* [n_heads] or NULL */
-    float             scale;            /* times log2(e), or with a cap divided
-                                           by it */
-    float             cap;              /* times log2(e), or 0 */
-    uint32_t          before;           /* positions before its own that a row
-                                           sees, and ... */
-    uint32_t          behind;           /* ... behind it */
-    uint32_t          chunk;            /* 0: what it sees slides with it */
+    float             scale;            /* of scores, times log2(e); with a cap
+                                           divided by the cap instead */
+    float             cap;              /* times log2(e); 0: no cap */
+    uint32_t          before;           /* most positions before its own that a
+                                           row sees */
+    uint32_t          behind;           /* most positions after its own */
+    uint32_t          chunk;            /* positions of a chunk; 0: a sliding
+                                           window, or none */
     uint32_t          n_heads;
     uint32_t          n_kv_heads;
-    uint32_t          group;
-    uint32_t          dk;
+    uint32_t          group;            /* query heads of a KV head */
+    uint32_t          dk;               /* elements of a head of K, and of V */
     uint32_t          dv;
-    uint32_t          slices;           /* of V, a block for each: 1, unless a
-                                           head is wide */
-    int               out16;            /* out is 16 bits wide, else float */
-    int               bf16;             /* type of out; K, V and P are f16 */
+    uint32_t          slices;           /* of V, a block for each; 1 except in
+                                           attention_wide.cu */
+    int               out16;            /* elements of out are 16-bit, else
+                                           float */
+    int               bf16;             /* a 16-bit out is bf16; K, V and P are
+                                           f16 */
 } llm_att_args_t;
 
-/* attention_N.cu: heads of at most DK and DV elements */
+/* attention_N.cu: heads of at most DK elements, blocks of DV elements of V */
 template<int DK, int DV> void llm_att_launch(llm_cuda_t *d,
     const llm_kv_t *kv, const llm_att_args_t &a);
 
-/* attention_latent.cu: attention of heads that are latent, but for the merging
-   of splits */
+/* attention_latent.cu: latent attention, without the merge of splits */
 void llm_cuda_latent(llm_cuda_t *d, const llm_kv_t *kv,
     const llm_att_args_t &a);
 
 
-/* how the scores of a row of queries fall with the distance */
+/* ALiBi of a query row: score -= slope * distance from pos */
 typedef struct {
     int               pos;
     float             slope;            /* times log2(e) */
 } llm_att_fall_t;
 
 
-/* the first position that the one at pos sees: llm_heads_first() */
+/* the first position that position pos sees, as llm_heads_first() */
 
 static __device__ __forceinline__ uint32_t
 llm_att_first(const llm_att_args_t &a, uint32_t pos)
@@ -79,7 +81,7 @@ llm_att_first(const llm_att_args_t &a, uint32_t pos)
 }
 
 
-/* the position behind the last that it sees: llm_heads_end() */
+/* one more than the last position that position pos sees, as llm_heads_end() */
 
 static __device__ __forceinline__ uint32_t
 llm_att_end(const llm_att_args_t &a, uint32_t pos, uint32_t len)
@@ -88,7 +90,7 @@ llm_att_end(const llm_att_args_t &a, uint32_t pos, uint32_t len)
 }
 
 
-/* of numbers that are not positive; what is below a float's least is 0 */
+/* 2^x for x <= 0; results below the least normal float are 0 */
 
 static __device__ __forceinline__ float
 llm_exp2(float x)
@@ -105,7 +107,8 @@ llm_exp2(float x)
 }
 
 
-/* the weights of two partial results, given their common maximum */
+/* the common maximum of two partial results, and the factors that make them
+   relative to it */
 
 static __device__ __forceinline__ void
 llm_att_weights(float m0, float m1, float *m, float *w0, float *w1)
@@ -123,7 +126,8 @@ llm_att_join(float a, float wa, float b, float wb)
 }
 
 
-/* two of them in f16, a in the low half; no larger than f16's largest */
+/* packs two floats to f16, a in the low half; values beyond f16's range become
+   its largest */
 
 static __device__ __forceinline__ uint32_t
 llm_att_pack(float a, float b)
@@ -132,7 +136,7 @@ llm_att_pack(float a, float b)
 }
 
 
-/* the same of weights, which are at most 1 */
+/* the same for weights, which are at most 1 */
 
 static __device__ __forceinline__ uint32_t
 llm_att_pack_weights(float a, float b)
@@ -150,8 +154,8 @@ llm_att_pack_weights(float a, float b)
 
 
 /*
- * The factor from the sum of values to a row's result, and the sink's share,
- * if there is one: a key of that score without a value.
+ * The factor from a row's sum of values to its result.  A sink adds its weight
+ * to the row's sum: it is a key with that score and without a value.
  */
 
 static __device__ __forceinline__ float
@@ -169,7 +173,7 @@ llm_att_factor(const llm_att_args_t &a, uint32_t head, float max, float sum)
 }
 
 
-/* positions of a tile, by the elements of a head of K */
+/* positions of a tile, for heads of up to DK elements of K */
 template<int DK> struct llm_att_positions {
     enum { N = DK > 256 ? 16 : DK > 128 ? 32 : 64 };
 };
@@ -178,12 +182,12 @@ template<int DK> struct llm_att_positions {
 template<int DH, int N> struct llm_att_tile {
     enum { STRIDE = DH + LLM_ATT_PAD,
            SIZE = N * STRIDE,
-           RAW = N * (DH + 1)           /* bytes: fp8, then scales */
+           RAW = N * (DH + 1)           /* bytes of fp8, with the scales */
     };
 };
 
 
-/* the block of one KV head in the page that position pos lies in */
+/* address of a KV head's block in the page of position pos; size: its bytes */
 
 static __device__ __forceinline__ const uint8_t *
 llm_att_block(const llm_cuda_step_t &st, const uint8_t *cache, uint32_t seq,
@@ -197,8 +201,9 @@ llm_att_block(const llm_cuda_step_t &st, const uint8_t *cache, uint32_t seq,
 }
 
 
-/* how a block copies rows: chunks of 16 bytes of a row, rows at once, and how
-   often; EVEN: a thread has the same chunk of each of its rows */
+/* how a block copies N rows: chunks of 16 bytes of a row, rows that all threads
+   copy at once, chunks of a thread; EVEN: a thread has the same chunk of each
+   of its rows */
 template<int DH, int N> struct llm_att_copy {
     enum { CHUNKS = DH / 8,
            ROWS = LLM_ATT_THREADS / CHUNKS,
@@ -207,8 +212,8 @@ template<int DH, int N> struct llm_att_copy {
 };
 
 
-/* the pages of a tile of N positions from `first` on, a multiple of a page, of
-   which those before `end` are there */
+/* the pages of a tile of N positions from `first` on, the start of a page;
+   positions from `end` on get the last page that exists */
 
 template<int N> static __device__ __forceinline__ void
 llm_att_pages(const llm_cuda_step_t &st, uint32_t seq, uint32_t first,
@@ -228,7 +233,7 @@ llm_att_pages(const llm_cuda_step_t &st, uint32_t seq, uint32_t first,
 }
 
 
-/* rows of a number of elements that no chunk of 16 bytes divides */
+/* llm_att_load() for heads whose size is no multiple of 16 bytes */
 
 template<int DH, int N> static __device__ LLM_CALLED void
 llm_att_load_odd(uint16_t *s, const uint8_t *head, size_t stride,
@@ -251,9 +256,9 @@ llm_att_load_odd(uint16_t *s, const uint8_t *head, size_t stride,
 
 
 /*
- * Copies one tile of K or V: a row for each position from `first` on, of dim
- * elements those from `skip` on; zeros before `begin`, and beyond `end` and
- * dim.  first is a multiple of a page.
+ * Starts copying a tile of K or V: a row for each position from `first` on, the
+ * start of a page, with the elements of the head from `skip` on.  Positions
+ * outside [begin, end), and elements beyond dim, become zeros.
  */
 
 template<int DH, int N> static __device__ __forceinline__ void
@@ -294,7 +299,7 @@ llm_att_load(uint16_t *s, const uint8_t *cache, const uint32_t *page,
         pos = first + row;
         ok = skip + col < dim && pos >= begin && pos < end;
 
-        /* a page is indexed with what the compiler knows */
+        /* if EVEN, the index is a constant, so page[] stays in registers */
         src = head + page[EVEN ? j * ROWS / LLM_KV_PAGE : row / LLM_KV_PAGE]
                      * stride
               + (row % LLM_KV_PAGE * dim + col) * 2;
@@ -303,8 +308,8 @@ llm_att_load(uint16_t *s, const uint8_t *cache, const uint32_t *page,
 }
 
 
-/* the same for an fp8 cache, not converted: DH bytes for each position, then
-   scales; first is a multiple of a page */
+/* the same for an fp8 cache, without conversion: DH bytes for each position,
+   then the scales of all positions */
 
 template<int DH, int N> static __device__ void
 llm_att_load_raw(const llm_cuda_step_t &st, uint8_t *s, const uint8_t *cache,
@@ -355,7 +360,7 @@ llm_att_load_raw(const llm_cuda_step_t &st, uint8_t *s, const uint8_t *cache,
 }
 
 
-/* converts it to f16; a scale's byte is the exponent of an f16 */
+/* converts such a tile to f16; a scale's byte is the exponent of an f16 */
 
 template<int DH, int N> static __device__ void
 llm_att_widen(const uint8_t *raw, uint16_t *s)
@@ -392,11 +397,11 @@ llm_att_widen(const uint8_t *raw, uint16_t *s)
 
 
 /*
- * Shared memory: two stages, each with a tile of K and one of V in f16; or,
- * for fp8, one such stage behind two stages of the cache's bytes.  Then an
- * llm_att_fall_t for each row of the block, which is there if there are
- * slopes; then what llm_att_few_step() shares: the weights of 16 rows, and a
- * maximum and a sum for each warp and row.
+ * A block's shared memory: two stages, each with a tile of K and one of V in
+ * f16; for fp8, two stages of the cache's bytes and then one such stage in f16.
+ * Next an llm_att_fall_t for each row of the block, used only with slopes, and
+ * what llm_att_few_step() shares: the weights of 16 rows, and a maximum and a
+ * sum for each warp and row.
  */
 
 template<int DK, int DV, int FP8> struct llm_att_stage_t {
@@ -415,8 +420,8 @@ template<int DK, int DV, int FP8> struct llm_att_stage_t {
 };
 
 
-/* starts copying K and V of the positions from `first` on to a stage, of V the
-   elements from `dv0` on */
+/* starts copying the tiles of K and V from position `first` on to a stage, of V
+   the elements from `dv0` on */
 
 template<int DK, int DV, int FP8> static __device__ __forceinline__ void
 llm_att_fetch(const llm_cuda_step_t &cs, const llm_att_args_t &a,

@@ -3,30 +3,31 @@
  * prompt rows and decode rows (online softmax, arXiv:2205.14135; split over
  * the cache, arXiv:2307.08691).
  *
- * The query rows of one sequence and one KV head (tokens times heads of the
- * group) have consecutive numbers.  A block takes 64 of them, 16 a warp; where
- * there are 16 at most, its warps share them, and each has some positions of a
- * tile and some columns of the values.  Which rows there are, and of which
- * sequence, the host lists (llm_cuda_item_t).  Blocks without work are those
- * that pad a captured step.
+ * The query rows of one sequence and one KV head (tokens times query heads of
+ * the group) have consecutive numbers.  A block takes 64 of them, 16 a warp.  A
+ * block of at most 16 rows shares them among its warps: each warp takes a
+ * quarter of a tile's positions and of the columns of the values.  The host
+ * lists the rows and their sequences (llm_cuda_item_t); in a captured step some
+ * blocks have no item.
  *
- * The cache is walked in splits of LLM_CUDA_KV_SPLIT positions: within a split
- * softmax is online, splits are merged in order.  A sequence with a single row
- * spreads its splits over blocks and a second kernel merges them; a longer one
- * merges as it goes.  A sink is the last that is merged.  The sum of a row's
- * weights is that of a tile's quarters, in their order: those that the warps
- * have which share rows.
+ * A block reads the cache in splits of LLM_CUDA_KV_SPLIT positions: softmax is
+ * online within a split, and splits are merged in order.  A sequence with a
+ * single row spreads its splits over blocks, and a second kernel merges them;
+ * other blocks merge after each split.  A sink is merged last.  A row's weights
+ * are summed by quarters of a tile, in order, so that the sum is the same when
+ * warps share the rows.
  *
- * Of windows only what the rows of a block see is read; splits and tiles begin
- * where they always do, and what is masked for a row leaves its bits alone.
- * Without a causal mask a block ends with the last position that its rows see.
+ * With windows a block reads only the positions that its rows see.  Splits and
+ * tiles still begin at the same positions, and masked positions do not change
+ * a row's bits.  Without a causal mask a block ends with the last position that
+ * its rows see.
  *
- * Invariant: all ways do the same arithmetic in the same order for a row,
- * whatever the other rows of its tile are, so a row's result depends on its
- * own sequence only.
+ * Invariant: every kernel does the same arithmetic in the same order for a row,
+ * whatever the other rows of its tile are, so a row's result depends only on
+ * its own sequence.
  *
- * A file attention_N.cu has the kernels of one size of heads: nvcc takes long
- * for each, and compiles them side by side.
+ * Each file attention_N.cu has the kernels of one size of heads, because nvcc
+ * takes long for each and files are compiled in parallel.
  */
 
 #ifndef LLM_CUDA_ATTENTION_KERNEL_H
@@ -35,9 +36,9 @@
 #include "kernels/cuda/attention_step.h"
 
 
-/* the positions [first, end) of a split of which `begin` is the first that any
-   row of the block sees, tile by tile, while the next tile is being copied;
-   FEW: the block's warps share its rows */
+/* computes the positions [first, end) of a split, tile by tile, while the next
+   tile is being copied; `begin` is the first position that a row of the block
+   sees; FEW: the block's warps share its rows */
 
 template<int DK, int DV, int FP8, int SLOPES, int FEW>
 static __device__ __forceinline__ void
@@ -64,7 +65,7 @@ llm_att_split(const llm_cuda_step_t &cs, const llm_att_args_t &a,
     first += begin > first ? (begin - first) / TILE * TILE : 0;
     n = (int) (end - first + TILE - 1) / TILE;
 
-    /* the code is long: it is here once, for the instruction cache */
+    /* not unrolled: the code is long, and has to fit the instruction cache */
 
 #pragma unroll 1
     for (k = 0; k <= n; k++) {
@@ -132,18 +133,19 @@ llm_att_merge(llm_att_state_t<N> &all, const llm_att_state_t<N> &part)
 }
 
 
-/* where a warp's rows and columns are in the sequence's result */
+/* the rows and columns of a block, or of a warp of it */
 typedef struct {
-    uint32_t          row0;             /* the sequence's first row */
+    uint32_t          row0;             /* the sequence's first row in the
+                                           step */
     uint32_t          kv_head;
-    uint32_t          first;            /* number of the warp's first row */
-    uint32_t          end;              /* behind the block's last */
-    uint32_t          dim;              /* the first column */
+    uint32_t          first;            /* number of the first query row */
+    uint32_t          end;              /* one more than the block's last */
+    uint32_t          dim;              /* first column of V */
 } llm_att_place_t;
 
 
-/* a row's elements, two at a time, from column dim on of the a.dv that it has;
-   a head has an even number of elements */
+/* stores a row from column dim on, up to a.dv, two elements at a time, because
+   heads have an even number of elements */
 
 template<int N> static __device__ __forceinline__ void
 llm_att_store_row(const llm_att_args_t &a, const llm_att_state_t<N> &st,
@@ -218,8 +220,8 @@ llm_att_store(const llm_att_args_t &a, const llm_att_state_t<N> &st,
 }
 
 
-/* how the scores of the block's rows fall, from number `first` of the
-   sequence on; read behind the next barrier */
+/* the slopes and positions of the block's query rows from number `first` on;
+   they may be read after the next barrier */
 
 static __device__ __forceinline__ void
 llm_att_falls(const llm_cuda_step_t &cs, const llm_att_args_t &a,
@@ -239,8 +241,8 @@ llm_att_falls(const llm_cuda_step_t &cs, const llm_att_args_t &a,
 }
 
 
-/* the rows of a warp of a block, 16 of them from place.first on, and the
-   positions that they see */
+/* the positions that the lane's two rows see, of the warp's 16 from at.first
+   on */
 
 static __device__ __forceinline__ void
 llm_att_rows(const llm_cuda_step_t &cs, const llm_att_args_t &a,
@@ -265,8 +267,9 @@ llm_att_rows(const llm_cuda_step_t &cs, const llm_att_args_t &a,
 
 
 /*
- * A block's rows, [place.first, place.end) of the sequence: split `split` of
- * what they see, as a partial result from `base` on, or all of it.
+ * Computes a block's query rows [at.first, at.end) of the sequence: all that
+ * they see, if base is LLM_CUDA_NO_SPLIT, or split number `split`, as partial
+ * result base + split.
  */
 
 template<int DK, int DV, int FP8, int SLOPES, int FEW>
@@ -324,7 +327,7 @@ llm_att_block_rows(const llm_cuda_step_t &cs, const llm_att_args_t &a,
                               * (a.dv + 2);
     }
 
-    /* what is merged with nothing keeps its bits */
+    /* merging the first split with an empty result does not change its bits */
 
     llm_att_clear(all);
 
@@ -342,7 +345,7 @@ llm_att_block_rows(const llm_cuda_step_t &cs, const llm_att_args_t &a,
 }
 
 
-/* are there warps enough to share a tile's positions and the columns? */
+/* are a tile's positions and columns enough for all warps of a block? */
 template<int DK, int DV> struct llm_att_shares {
     enum { IT = llm_att_positions<DK>::N >= LLM_ATT_WARPS * 8
                 && DV >= LLM_ATT_WARPS * 16 };
@@ -350,7 +353,7 @@ template<int DK, int DV> struct llm_att_shares {
 
 
 /*
- * Block (64 rows of an item's; slice of V and KV head; item).  FEW: no item has
+ * Block (64 of an item's rows; slice of V and KV head; item).  FEW: no item has
  * more than 16 rows.
  */
 

@@ -1,7 +1,7 @@
 /*
- * One tile of the cache for 16 rows of queries: scores, mask, online softmax,
- * values; by a warp for itself, or by a block's warps together.  Both ways have
- * the same arithmetic in the same order for a row (attention_kernel.h).
+ * One tile of the cache for 16 query rows: scores, mask, online softmax,
+ * values; by one warp, or by a block's warps together.  Both do the same
+ * arithmetic in the same order for a row (attention_kernel.h).
  */
 
 #ifndef LLM_CUDA_ATTENTION_STEP_H
@@ -10,8 +10,8 @@
 #include "kernels/cuda/attention.h"
 
 
-/* the state of 16 rows and N times 8 columns of the values in a warp: lane
-   holds rows lane / 4 and + 8 */
+/* a warp's state of 16 rows and N * 8 columns of the values: a lane holds rows
+   lane / 4 and lane / 4 + 8 */
 template<int N> struct llm_att_state_t {
     float  max[2];
     float  sum[2];
@@ -40,8 +40,8 @@ llm_att_clear(llm_att_state_t<N> &s)
 }
 
 
-/* loads the A fragments of a warp's 16 query rows from memory; a head has an
-   even number of elements */
+/* loads the A fragments of a warp's 16 query rows from memory, two elements at
+   a time, because heads have an even number of elements */
 
 template<int DH> static __device__ __forceinline__ void
 llm_att_queries(const llm_att_args_t &a, uint32_t row0, uint32_t kv_head,
@@ -78,7 +78,7 @@ llm_att_queries(const llm_att_args_t &a, uint32_t row0, uint32_t kv_head,
 }
 
 
-/* scores of the 16 rows against 8 positions: n-tile nt of the K tile */
+/* scores of the 16 rows for 8 positions: n-tile nt of the K tile */
 
 template<int DH> static __device__ __forceinline__ void
 llm_att_scores(const uint16_t *ks, int nt, const uint32_t q[DH / 16][4],
@@ -102,7 +102,7 @@ llm_att_scores(const uint16_t *ks, int nt, const uint32_t q[DH / 16][4],
 }
 
 
-/* acc += P V for 16 positions, k-step kt of the V tile, and the columns from
+/* acc += P V for 16 positions (k-step kt of the V tile) and the columns from
    n-tile n0 on */
 
 template<int DH, int N> static __device__ __forceinline__ void
@@ -125,7 +125,7 @@ llm_att_values(const uint16_t *vs, int kt, int n0, const uint32_t p[4],
 }
 
 
-/* a capped score; a call, for it is long and there are many */
+/* a capped score; not inlined, because the code is long and used many times */
 
 static __device__ LLM_CALLED float
 llm_att_cap(float cap, float s)
@@ -134,7 +134,7 @@ llm_att_cap(float cap, float s)
 }
 
 
-/* a row's score against position `at`, times log2(e) */
+/* a row's score for position `at`, times log2(e) */
 
 template<int SLOPES> static __device__ __forceinline__ float
 llm_att_score(const llm_att_args_t &a, const llm_att_fall_t &fall, int at,
@@ -147,8 +147,8 @@ llm_att_score(const llm_att_args_t &a, const llm_att_fall_t &fall, int at,
 }
 
 
-/* what a lane needs to know of its two rows: to[i] is the last position that
-   row i sees, -1 if there is no such row, and from[i] the first */
+/* the last and first position that each of a lane's two rows sees; to[i] is -1
+   if there is no such row */
 typedef struct {
     int               to[2];
     int               from[2];
@@ -156,9 +156,10 @@ typedef struct {
 
 
 /*
- * Makes of a lane's scores of N times 8 positions from `at` on what the softmax
- * takes, masks what the rows do not see, and returns the rows' maxima in m.
- * `whole`: the warp's rows see all of the tile.
+ * Applies cap and slopes to a lane's scores of N * 8 positions from `at` on,
+ * masks the positions that the rows do not see, and returns the rows' maxima in
+ * m.  Scores with neither still lack the scale: llm_att_scale().  `whole`: the
+ * warp's rows see all of the tile.
  */
 
 template<int N, int SLOPES> static __device__ __forceinline__ void
@@ -220,7 +221,7 @@ llm_att_mask(const llm_att_args_t &a, const llm_att_fall_t *falls, int at,
 }
 
 
-/* the factor of the scores that llm_att_mask() has left: times log2(e) */
+/* the factor, with log2(e), that scores still need after llm_att_mask() */
 
 template<int SLOPES> static __device__ __forceinline__ float
 llm_att_scale(const llm_att_args_t &a)
@@ -229,8 +230,8 @@ llm_att_scale(const llm_att_args_t &a)
 }
 
 
-/* a row's new maximum, to which m is the tile's: what its weights are relative
-   to; *old is the factor of what it has so far */
+/* updates a row's maximum with m, the tile's; returns the base that the tile's
+   weights are relative to; *old: the factor for the row's sums so far */
 
 static __device__ __forceinline__ float
 llm_att_base(float m, float scale, float *max, float *old)
@@ -246,8 +247,8 @@ llm_att_base(float m, float scale, float *max, float *old)
 }
 
 
-/* the weights of a lane's scores of 8 positions, two of a row together, which
-   are added to the lane's sums */
+/* the weights of a lane's scores of 8 positions, packed two of a row; adds them
+   to the lane's sums */
 
 static __device__ __forceinline__ void
 llm_att_weigh(const float s[4], float scale, const float base[2],
@@ -266,7 +267,7 @@ llm_att_weigh(const float s[4], float scale, const float base[2],
 }
 
 
-/* the rows' sums of four lanes */
+/* adds up the rows' sums of four lanes */
 
 static __device__ __forceinline__ void
 llm_att_row_sums(float sum[2])
@@ -281,8 +282,8 @@ llm_att_row_sums(float sum[2])
 }
 
 
-/* what the rows have so far, relative to a new maximum; a factor of 1 changes
-   no bit */
+/* multiplies the rows' sums so far by old[], the factors for a new maximum; a
+   factor of 1 changes no bit */
 
 template<int N> static __device__ __forceinline__ void
 llm_att_rescale(llm_att_state_t<N> &st, const float old[2])
@@ -317,7 +318,7 @@ llm_att_whole(const llm_att_rows_t &r, uint32_t first, int positions)
 }
 
 
-/* a quarter of a tile's weights is added to the rows' sums */
+/* adds the weights of a quarter of a tile to the rows' sums */
 
 template<int N> static __device__ __forceinline__ void
 llm_att_end_quarter(llm_att_state_t<N> &st, float sum[2])
@@ -334,8 +335,8 @@ llm_att_end_quarter(llm_att_state_t<N> &st, float sum[2])
 }
 
 
-/* one tile of the cache for a warp's 16 rows: scores, mask, online softmax,
-   values; falls are those of the warp's rows */
+/* one tile of the cache for a warp's 16 rows; falls are those of the warp's
+   rows */
 
 template<int DK, int DV, int SLOPES> static __device__ __forceinline__ void
 llm_att_step(const llm_att_args_t &a, const uint16_t *ks, const uint16_t *vs,
@@ -346,7 +347,8 @@ llm_att_step(const llm_att_args_t &a, const uint16_t *ks, const uint16_t *vs,
     float     m[2], old[2], base[2], sum[2], scale;
     uint32_t  p[4];
 
-    /* n-tiles of a quarter: 1 or 2; of a tile of 16 positions one half has both */
+    /* n-tiles of a quarter: 1 or 2; 0 for a tile of 16 positions, whose two
+       n-tiles are summed together */
     enum { TILE = llm_att_positions<DK>::N,
            QUARTER = TILE / 8 / LLM_ATT_WARPS };
 
@@ -386,8 +388,9 @@ llm_att_step(const llm_att_args_t &a, const uint16_t *ks, const uint16_t *vs,
 }
 
 
-/* the same with the block's warps sharing 16 rows: a warp computes the scores
-   of a quarter of the positions and the values of a quarter of the columns */
+/* the same with 16 rows that the block's warps share: a warp computes the
+   scores of a quarter of the positions and the values of a quarter of the
+   columns */
 
 template<int DK, int DV, int SLOPES> static __device__ __forceinline__ void
 llm_att_few_step(const llm_att_args_t &a, const uint16_t *ks,

@@ -1,5 +1,6 @@
 /*
- * Attention of heads of wider ones, in slices of V; see attention_kernel.h.
+ * Attention of heads of more than 256 elements, and of more than 128 with
+ * slopes, in slices of V; see attention_kernel.h.
  */
 
 #include "kernels/cuda/attention_kernel.h"

@@ -1,13 +1,13 @@
 /*
  * What every source of the CUDA backend includes: the toolkit's headers, or
  * the emulator's when LLM_EMU is defined, and small wrappers around what
- * differs between the two: launches, dynamic shared memory, 16-bit floats,
- * asynchronous copies, tensor-core instructions.
+ * differs between the two: launches, dynamic shared memory, 16-bit and 8-bit
+ * floats, asynchronous copies, tensor-core instructions.
  *
- * Invariant: everything outside this header and blas.* is the same source
- * for nvcc and for the host compiler.  A wrapper's host twin keeps the
- * instruction's fragment layout (PTX ISA, "Matrix fragments for mma"), so
- * that a wrong layout is wrong on the host too.
+ * Invariant: all code outside this header and blas.* is the same for nvcc and
+ * for the host's compiler.  A wrapper's host version keeps the instruction's
+ * fragment layout (PTX ISA, "Matrix fragments for mma"), so a wrong layout
+ * gives wrong results on the host, too.
  */
 
 #ifndef LLM_CUDA_DEVICE_H
@@ -17,10 +17,10 @@
 
 #include "t/gpu/emu/emu.h"
 
-/* dynamic shared memory; static __shared__ is not used anywhere */
+/* dynamic shared memory; static __shared__ is never used */
 #define LLM_SHARED(name)  uint8_t *name = emu::blk.shared
 
-/* a function that is called, so that its code is there once */
+/* a function that is not inlined, so that its code exists once */
 #define LLM_CALLED        __attribute__((noinline))
 
 template<class K, class... A> static inline void
@@ -73,8 +73,8 @@ uint16_t llm_f32_to_f16(float f);
 uint16_t llm_f32_to_bf16(float f);
 }
 
-/* the emulator spends much of its time here: without branches a loop of them
-   becomes vectors */
+/* the emulator spends much of its time here: without branches the compiler
+   vectorizes loops over it */
 
 static inline float
 llm_h2f(uint16_t h)
@@ -86,7 +86,7 @@ llm_h2f(uint16_t h)
     special = u >= 0x7c00u << 13 ? 0x7f800000 : 0;
 
     memcpy(&f, &u, 4);
-    f *= 0x1p112f;                      /* exact, denormals too */
+    f *= 0x1p112f;                      /* exact, also for denormals */
     memcpy(&u, &f, 4);
 
     u |= special | (uint32_t) (h & 0x8000) << 16;
@@ -163,7 +163,7 @@ uint8_t llm_f32_to_e4m3(float f);
 static inline uint8_t llm_f2e(float f) { return llm_f32_to_e4m3(f); }
 
 
-/* converts two of them, the low one first, to two 16-bit floats */
+/* converts two e4m3, the low byte first, to two 16-bit floats */
 
 static inline uint32_t
 llm_e2x16(uint32_t two, int bf16)
@@ -233,8 +233,8 @@ llm_mul_f16x2(uint32_t a, uint32_t b)
 
 /* ---- asynchronous copies, global to shared (Ampere's cp.async) ---- */
 
-/* 16 bytes, both addresses 16-byte aligned; with ok == 0 zeros are written
-   and src is not read */
+/* starts copying 16 bytes, both addresses 16-byte aligned; with ok == 0 zeros
+   are written and src is not read */
 
 static __device__ __forceinline__ void
 llm_cp_async16(void *shared, const void *global, int ok = 1)
@@ -284,13 +284,14 @@ llm_cp_async_wait(void)
 #ifdef LLM_EMU
 
 /*
- * Fragments of m16n8k16 with 16-bit elements: with g = lane / 4, t = lane % 4
- * a[0] holds A[g][2t, 2t+1], a[1] A[g+8][..], a[2] A[g][2t+8, ..],
- * a[3] A[g+8][2t+8, ..]; b[0] B[2t, 2t+1][g], b[1] B[2t+8, ..][g];
- * d[0], d[1] are D[g][2t, 2t+1], d[2], d[3] D[g+8][..].
+ * Fragments of m16n8k16 with 16-bit elements; g = lane / 4, t = lane % 4:
+ * a[0] holds A[g][2t, 2t+1], a[1] A[g+8][2t, 2t+1], a[2] A[g][2t+8, 2t+9],
+ * a[3] A[g+8][2t+8, 2t+9]; b[0] holds B[2t, 2t+1][g], b[1] B[2t+8, 2t+9][g];
+ * d[0], d[1] are D[g][2t, 2t+1], d[2], d[3] are D[g+8][2t, 2t+1].
  */
 
-/* element j of register i is a[2 i + j]; d is read and written */
+/* a lane's fragments: element j of register i is a[2 i + j]; d is read and
+   written */
 
 struct llm_mma_lane {
     uint16_t  a[8];
@@ -299,8 +300,8 @@ struct llm_mma_lane {
 };
 
 
-/* D of all lanes; the products of a row are added in the order of K, or as
-   tensor cores add them (mma.cpp) */
+/* computes D of all lanes; products are added in the order of K, or as tensor
+   cores add them (mma.cpp) */
 
 template<float (*cvt)(uint16_t), int bf16> static void
 llm_mma_16_warp(uint8_t (*slots)[EMU_MEET_BYTES])
@@ -425,7 +426,8 @@ llm_zero(float acc[MT][NT][4])
 }
 
 
-/* acc += MT tiles of 16 rows by NT of 8 columns, over 32 of K */
+/* acc += A B: MT tiles of 16 rows of A, NT tiles of 8 columns of B, over 32
+   elements of K */
 
 template<int MT, int NT> static __device__ __forceinline__ void
 llm_mma_tiles(float acc[MT][NT][4], const uint32_t a[MT][2][4],
@@ -452,10 +454,10 @@ llm_mma_tiles(float acc[MT][NT][4], const uint32_t a[MT][2][4],
 
 
 /*
- * Four 8 x 8 matrices of 16-bit elements from shared memory: lane i gives the
- * address of a row of 16 bytes (lanes 0-7 the first matrix, and so on);
- * r[m] holds row lane / 4, elements 2 (lane % 4) and the next, of matrix m.
- * transposed: column instead of row.
+ * Loads four 8 x 8 matrices of 16-bit elements from shared memory: lane i
+ * passes the address of a row of 16 bytes (lanes 0 to 7: the first matrix, and
+ * so on); r[m] becomes elements 2 (lane % 4) and the next of row lane / 4 of
+ * matrix m, or with `transposed` of column lane / 4.
  */
 
 template<int transposed> static __device__ __forceinline__ void
@@ -504,7 +506,7 @@ llm_ldmatrix_x4(uint32_t r[4], const void *row)
 }
 
 
-/* ---- sums over a warp, every lane gets the result ---- */
+/* ---- sum and maximum over a warp; every lane gets the result ---- */
 
 static __device__ __forceinline__ float
 llm_warp_sum(float v)

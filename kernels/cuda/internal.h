@@ -2,9 +2,9 @@
  * The CUDA device, its buffers and the arrays of a step; shared by the
  * sources of kernels/cuda.
  *
- * Invariant: all addresses that kernels get are fixed when the device and the
- * model's buffers are created, and grids depend on the step's bucket only, so
- * that a captured step can be replayed with other contents.  Kernels read the
+ * Invariant: the addresses that kernels get are fixed when the device and the
+ * model's buffers are created, and grids depend only on the step's bucket, so
+ * a captured step can be replayed with other contents.  Kernels read the
  * step's real sizes from counts[].
  *
  * A model owns its stream, its pinned memory and its scratch; buffers are
@@ -25,8 +25,8 @@ extern "C" {
 
 #define LLM_CUDA_MAX_GPUS  64
 
-/* positions of one split of the KV cache in decode attention; results do not
-   depend on the number of splits, only on this size */
+/* positions of one split of the KV cache; results depend on this size, not on
+   the number of splits */
 #define LLM_CUDA_KV_SPLIT  256
 
 #define LLM_CUDA_NO_SPLIT  0xffffffffu
@@ -34,7 +34,7 @@ extern "C" {
 /* most elements of a head of K or V */
 #define LLM_CUDA_MAX_HEAD  576
 
-/* of a head of V that is the beginning of its K */
+/* most elements of V in latent attention, where V is the first part of K */
 #define LLM_CUDA_MAX_LATENT  512
 
 /* bytes of one half of the pinned memory for uploads */
@@ -44,8 +44,8 @@ extern "C" {
 #define LLM_N_TOKENS  0
 #define LLM_N_SEQS    1
 #define LLM_N_OUT     2
-#define LLM_N_ITEMS   3                  /* of attention */
-#define LLM_N_TOKENS_ITEM  4             /* tokens of an item */
+#define LLM_N_ITEMS   3                  /* attention items */
+#define LLM_N_TOKENS_ITEM  4             /* tokens of an attention item */
 #define LLM_N_COUNTS  5
 
 /* llm_draw_t on the device, with indexes instead of pointers */
@@ -60,7 +60,7 @@ typedef struct {
     float             frequency;
     float             presence;
     int32_t           n_top;
-    uint32_t          edit;             /* index of its first edit; the bans
+    uint32_t          edit;             /* index of the first edit; the bans
                                            follow the edits */
     uint32_t          n_edits;
     uint32_t          n_banned;
@@ -77,57 +77,59 @@ typedef struct {
     uint32_t          n_top;
 } llm_cuda_drawn_t;
 
-/* the arrays of draws on the device that do not belong to a step */
+/* the arrays of draws on the device that outlive a step */
 typedef struct {
     llm_edit_t        *edits;           /* [max_seqs][LLM_DRAW_EDITS], those of
-                                           all draws one after the other */
+                                           all draws without gaps */
     float             *before;          /* the logit before each edit */
     uint32_t          *masks;           /* [max_seqs][mask_words] */
     uint32_t           mask_words;
-    uint64_t          *parts;           /* [max_rows][n_parts] the best of each
-                                           part of a row */
+    uint64_t          *parts;           /* [max_rows][n_parts] best rank of
+                                           each part of a row */
     uint32_t           n_parts;
     llm_cuda_drawn_t  *drawn;           /* [max_rows] kept for rows of the next
                                            step that follow a draw */
     llm_candidate_t   *top;             /* [max_rows][LLM_DRAW_TOP] */
     uint32_t           n_edits;         /* of the current step */
     uint32_t           n_masks;
-    uint32_t           n_top;           /* rows of it with probabilities of
-                                           likely tokens */
+    uint32_t           n_top;           /* rows of the step whose top[] is
+                                           copied to the host: up to the last
+                                           that wants probabilities */
 } llm_cuda_draws_t;
 
 /*
- * The host's buffers of a step: those of the next step are filled while the
- * device reads this one's.  Pinned, except wants.
+ * The host's buffers of a step.  There are two: the next step's buffers are
+ * filled while the device reads the current step's.  Pinned, except wants.
  */
 typedef struct {
-    uint8_t           *arrays;          /* as llm_cuda_step_t has them */
+    uint8_t           *arrays;          /* laid out as in llm_cuda_step_t */
     llm_edit_t        *edits;
     uint32_t          *masks;
     llm_cuda_drawn_t  *drawn;
     llm_candidate_t   *top;
-    uint8_t           *wants;           /* [max_rows] will map() read the
-                                           row's logits? */
+    uint8_t           *wants;           /* [max_rows] 1: map() will read the
+                                           row's logits */
     uint32_t           n_out;
-    cudaEvent_t        done;
+    cudaEvent_t        done;            /* recorded at the end of the step */
 } llm_cuda_slot_t;
 
 /*
- * What blocks of attention do: of a sequence split number `part` of its only
- * row's cache, if it is split, or so many of its tokens as make the rows of a
- * block (counts[LLM_N_TOKENS_ITEM]), from `part` times as many on.
+ * An item: the work of some blocks of attention in one sequence.  If the cache
+ * is split, because the sequence has a single row: split number `part`.
+ * Otherwise, with n = counts[LLM_N_TOKENS_ITEM]: n tokens (or what is left)
+ * from token part * n of the sequence on.
  */
 typedef struct {
     uint32_t          seq;
     uint32_t          part;
 } llm_cuda_item_t;
 
-/* tokens of an item: a block's rows with one query head for each of KV, and
-   the least */
+/* most and fewest tokens of an item; with one query head for each KV head the
+   most are a block's rows */
 #define LLM_CUDA_ITEM_MOST    64
 #define LLM_CUDA_ITEM_LEAST   4
 
-/* most of a step's splits, beside the items of rows */
+/* most splits of a step; they are items, too */
 #define LLM_CUDA_SPLITS       4096
 
 /* a step's arrays on the device; passed to kernels by value */
@@ -145,26 +147,26 @@ typedef struct {
     const uint32_t   *split_base;       /* [max_seqs] first partial result of
                                            a sequence, or LLM_CUDA_NO_SPLIT */
     const llm_cuda_item_t  *items;      /* [max_items] */
-    const uint32_t   *page_first;       /* [n_kinds][max_seqs] where in pages
-                                           those of a sequence begin, in a
-                                           cache of that kind */
-    const uint32_t   *pages;            /* those that the step needs, one
-                                           sequence's behind another's */
+    const uint32_t   *page_first;       /* [n_kinds][max_seqs] index in pages
+                                           of a sequence's first page in the
+                                           cache of a kind */
+    const uint32_t   *pages;            /* page numbers that the step needs,
+                                           sequence after sequence */
 } llm_cuda_step_t;
 
 #define LLM_CUDA_MAX_GRAPHS  256
 
 /*
- * A captured step: only decode rows, padded to a bucket.  The first step of a
+ * A captured step: decode rows only, padded to a bucket.  The first step of a
  * bucket is launched normally and the second one captured, because the first
- * launch of a kernel loads it, which is not allowed in a capture.
+ * launch of a kernel loads the kernel, which is not allowed in a capture.
  */
 typedef struct {
     uint32_t          rows;             /* bucket of rows */
-    uint32_t          seq_rows;         /* bucket of the rows of the largest
-                                           sequence */
+    uint32_t          seq_rows;         /* bucket of the largest number of rows
+                                           of a sequence */
     uint32_t          splits;           /* bucket of KV splits */
-    uint32_t          items;            /* bucket of attention's items */
+    uint32_t          items;            /* bucket of attention items */
     cudaGraphExec_t   exec;             /* NULL: not captured yet */
 } llm_cuda_graph_t;
 
@@ -184,13 +186,14 @@ typedef struct {
     llm_cuda_gpu_t   *gpu;
     int               owns_gpu;
     cudaStream_t      stream;
-    int               bf16;             /* VALUE is bf16, else f16 */
+    int               bf16;             /* LLM_ACT_VALUE is bf16, else f16 */
 
     llm_cuda_slot_t   slots[2];
     llm_cuda_slot_t  *slot;             /* of the step that began last */
     llm_cuda_slot_t  *ended;            /* of the step whose results map() and
-                                           drawn() give */
-    uint32_t          n_begun;          /* steps */
+                                           drawn() return; NULL: there are
+                                           none */
+    uint32_t          n_begun;          /* steps begun, submitted and ended */
     uint32_t          n_submitted;
     uint32_t          n_ended;
 
@@ -204,19 +207,19 @@ typedef struct {
     uint32_t          out_rows;         /* bucket of n_out */
     uint32_t          splits;           /* bucket of the KV splits of the
                                            longest sequence */
-    uint32_t          items;            /* bucket of attention's items */
-    uint32_t          n_pages;          /* in the step's arrays */
-    uint32_t          group;            /* most query heads for one of KV */
-    uint32_t          item_tokens;      /* of the step's items */
-    uint32_t          max_seq_rows;     /* rows of the largest sequence; in a
-                                           decode step their bucket */
-    int               follows;          /* it has rows that follow a draw */
+    uint32_t          items;            /* bucket of attention items */
+    uint32_t          n_pages;          /* page numbers in the step's arrays */
+    uint32_t          group;            /* most query heads for a KV head */
+    uint32_t          item_tokens;      /* most tokens of an item */
+    uint32_t          max_seq_rows;     /* most rows of a sequence; in a decode
+                                           step the bucket of that number */
+    int               follows;          /* some rows follow a draw */
     llm_gives_t       gives;
     llm_cuda_graph_t *capturing;        /* NULL: the step is launched */
     int               replayed;         /* the step is replayed */
-    int               failed;           /* a launch failed: see end() */
-    char              why[256];
-    int               no_memory;        /* that was why */
+    int               failed;           /* a call failed: see end() */
+    char              why[256];         /* the first failed call's error */
+    int               no_memory;        /* that error was a lack of memory */
 
     uint8_t          *step_dev;
     size_t            step_size;        /* without pages */
@@ -225,25 +228,29 @@ typedef struct {
     uint32_t          n_graphs;
     int               no_graphs;        /* a graph failed: no more are made */
 
-    uint16_t         *padded;           /* x of one linear(): rows of a
-                                           multiple of 32 columns, or folded */
+    uint16_t         *padded;           /* x of one linear(): padded to a
+                                           multiple of 32 columns, or folded
+                                           (linear.h) */
     size_t            padded_cap;       /* bytes */
     uint16_t         *piece;            /* of an unpacked weight */
     uint8_t          *stage;            /* pinned, two halves for uploads */
-    cudaEvent_t       staged[2];        /* each half is free again */
-    int               latent;           /* there are latent layers */
-    float            *partial;          /* results of split attention */
+    cudaEvent_t       staged[2];        /* recorded after the upload of each
+                                           half: it is free again */
+    int               latent;           /* the model has latent layers */
+    float            *partial;          /* partial results of split attention */
     size_t            partial_size;     /* bytes */
-    uint32_t          partial_cap;      /* splits of one sequence's row */
-    const llm_act_t  *logits;           /* the model's; end() copies them */
+    uint32_t          partial_cap;      /* splits that partial has room for */
+    const llm_act_t  *logits;           /* the model's; submit() enqueues the
+                                           copy to host_logits */
     float            *host_logits;      /* pinned */
-    const llm_act_t  *states;           /* likewise, with host_states */
-    float            *host_states;
+    const llm_act_t  *states;           /* the same with host_states */
+    float            *host_states;      /* pinned */
     llm_cuda_draws_t  draws;
-    float            *host_rows;        /* for map() of other buffers:
-                                           pinned */
+    float            *host_rows;        /* pinned; for map() of other buffers,
+                                           and write() */
     size_t            host_rows_cap;    /* bytes */
-    float            *dev_rows;         /* for map(): 16-bit rows as float32 */
+    float            *dev_rows;         /* float32 copies of 16-bit rows, for
+                                           map() and write() */
     size_t            dev_rows_cap;     /* bytes */
     struct llm_blas_s *blas;            /* blas.h */
 } llm_cuda_t;
@@ -251,7 +258,8 @@ typedef struct {
 struct llm_act_s {
     uint32_t          cols;
     llm_act_kind_t    kind;
-    int               is16;             /* VALUE: f16 or bf16, else float */
+    int               is16;             /* LLM_ACT_VALUE: f16 or bf16, else
+                                           float */
     void             *data;
 };
 
@@ -262,7 +270,7 @@ struct llm_vec_s {
 
 /*
  * raw: rows in GGUF's layout, for embeddings; w16: padded 16-bit rows;
- * packed: the layout of linear.h.  Those that are not needed are NULL.
+ * packed: the layout of linear.h.  Layouts that are not needed are NULL.
  */
 struct llm_weight_s {
     uint32_t          type;             /* as the file has it */
@@ -273,24 +281,25 @@ struct llm_weight_s {
     uint16_t         *w16;
     uint8_t          *packed;
     int               cls;              /* class of packed: see linear.h */
-    uint32_t          n_experts;        /* of experts_create(), or heads, whose
-                                           matrices are packed one by one */
-    size_t            stride;           /* bytes from one to the next */
-    float            *factors;          /* on products, one for each matrix; or
-                                           NULL */
+    uint32_t          n_experts;        /* matrices of experts or heads, packed
+                                           one by one; 0: a single matrix */
+    size_t            stride;           /* bytes from one matrix to the next */
+    float            *factors;          /* a factor on the products of each
+                                           matrix; or NULL */
 };
 
 /*
- * A layer's [page][kv head] is a block of [slot][head_dim_k], V likewise: f16,
- * or e4m3 followed by a byte for each slot, the exponent of its scale 2^(byte
- * - 15).  Scaling by a power of two loses no precision, and an e4m3 scaled by
- * it is exact in f16.
+ * K of a layer is [page][kv head], each a block of [slot][head_dim_k]; V is the
+ * same with head_dim_v.  Elements are f16, or e4m3; a block of e4m3 is followed
+ * by a byte for each slot, whose scale is 2^(byte - 15).  Scaling by a power of
+ * two loses no precision, and an e4m3 times its scale is exact in f16.
  */
 typedef struct {
-    size_t            k;                /* where in data the layer's pages
-                                           begin */
+    size_t            k;                /* offset of the layer's pages of K in
+                                           data, bytes */
     size_t            v;
-    size_t            k_page;           /* bytes of a page, 0: nothing */
+    size_t            k_page;           /* bytes of a page; 0: the layer keeps
+                                           none */
     size_t            v_page;
 } llm_kv_room_t;
 
@@ -301,7 +310,7 @@ struct llm_kv_s {
     uint8_t          *data;             /* on the device */
 };
 
-/* the step's arrays for kernels over this cache: with its table of pages */
+/* the step's arrays with the page tables of this cache */
 
 static inline llm_cuda_step_t
 llm_cuda_step_of(const llm_cuda_t *d, const llm_kv_t *kv)
@@ -324,29 +333,33 @@ llm_kv_block(uint32_t dim, int fp8)
     return (size_t) LLM_KV_PAGE * (fp8 ? dim + 1 : 2 * dim);
 }
 
-/* remembers the first error of a step; returns nonzero if e is an error */
+/* remembers the first error; returns nonzero if e is an error */
 int llm_cuda_check(llm_cuda_t *d, cudaError_t e, const char *what);
 
-/* LLM_ERROR if there was an error, and clears it */
+/* returns LLM_ERROR and clears the error if one was remembered */
 int llm_cuda_report(llm_cuda_t *d, llm_err_t *err);
 
-/* does the device's memory still exist?  See error.cu */
+/* 0 if the context on the device's GPU is lost, and its memory with it; see
+   error.cu */
 int llm_cuda_alive(const llm_cuda_gpu_t *gpu);
-/* the error of a context that is lost */
+/* makes the error of a lost context; returns LLM_ERROR */
 int llm_cuda_fail_lost(llm_err_t *err, const char *why);
-/* no step is in flight any more, and none has results */
+/* forgets all steps: none is in flight any more, and none has results */
 void llm_cuda_void(llm_cuda_t *d);
 
-/* makes *p hold at least size bytes; LLM_ERROR with a message */
+/* allocates size bytes (at least 1) on the device at *p; on failure *p is NULL
+   and err says what the memory was for */
 int llm_cuda_alloc(void **p, size_t size, const char *what, llm_err_t *err);
+/* does nothing if the context is lost; p may be NULL */
 void llm_cuda_free(const llm_cuda_t *d, void *p);
 
-/* lets kernel K have so much shared memory, always the same, on the device */
+/* lets kernel K have `shared` bytes of shared memory on the device; a kernel
+   is always called with the same number */
 template<auto K> static inline void
 llm_cuda_use_shared(llm_cuda_t *d, size_t shared)
 {
-    /* a bit for each GPU; written and read by threads that load and that run
-       models, in any order: a second time changes nothing */
+    /* a bit for each GPU where this is done; threads that load and threads
+       that run models share it: doing it twice is harmless */
     static std::atomic<uint64_t>  done;
     static_assert(LLM_CUDA_MAX_GPUS <= 64, "a bit for each GPU");
 
@@ -365,13 +378,13 @@ llm_cuda_use_shared(llm_cuda_t *d, size_t shared)
 }
 
 
-/* copies from any host memory, or writes zeros; done when they return */
+/* copy from any host memory, and write zeros; they wait until that is done */
 void llm_cuda_put(llm_cuda_t *d, void *dst, const void *src, size_t size,
     const char *what);
 int llm_cuda_clear(llm_cuda_t *d, void *p, size_t size, const char *what,
     llm_err_t *err);
 
-/* rows of the bucket for an operation on these rows */
+/* number of rows for the grid of an operation: the step's bucket of them */
 static inline uint32_t
 llm_cuda_rows(const llm_cuda_t *d, llm_rows_t rows)
 {
@@ -379,7 +392,7 @@ llm_cuda_rows(const llm_cuda_t *d, llm_rows_t rows)
 }
 
 
-/* where the device has their number */
+/* address on the device of the step's real number of rows */
 static inline const uint32_t *
 llm_cuda_count(const llm_cuda_t *d, llm_rows_t rows)
 {
@@ -387,25 +400,26 @@ llm_cuda_count(const llm_cuda_t *d, llm_rows_t rows)
 }
 
 
-/* the table, under LLM_BACKEND_SYMBOL */
+/* exported under LLM_BACKEND_SYMBOL: see kernels.h */
 extern "C" const llm_ops_t *llm_backend_table(uint32_t interface,
     size_t size);
 
-/* the operations: backend.cu (life), acts.cu, memory.cu, step.cu, kv.cu,
-   basic.cu, values.cu, attention.cu, linear.cu, heads.cu, route.cu, experts.cu,
-   state.cu, pick.cu (drawn) */
+/* the operations: backend.cu (open, close, describe), acts.cu, memory.cu,
+   step.cu, kv.cu, basic.cu, values.cu, attention.cu, linear.cu, heads.cu,
+   route.cu, experts.cu, state.cu, pick.cu (drawn) */
 #define LLM_OP(group, needs, result, name, parameters)                       \
     result llm_cuda_##name parameters;
 #include "kernels/ops.def"
 
-/* step.cu; the arrays of a step follow one another from base, which is of this
-   many bytes, 256-byte aligned, pages last: what there is of them is copied */
+/* step.cu: sets the pointers of st to the arrays of a step, which follow one
+   another from base on, 256-byte aligned, pages last, because only the used
+   part of them is copied; returns the bytes of all */
 size_t llm_cuda_step_layout(llm_cuda_t *d, uint8_t *base, llm_cuda_step_t *st);
 
 /*
- * pick.cu: memory for draws of max_rows rows of n logits; copying a step's
- * draws to pinned memory and from there to the device; copying results back
- * for map() and drawn().
+ * pick.cu: allocates memory for draws from max_rows rows of n logits; copies a
+ * step's draws to pinned memory and from there to the device; copies results
+ * back for map() and drawn().
  */
 int llm_cuda_pick_room(llm_cuda_t *d, uint32_t max_rows, uint32_t n,
     llm_err_t *err);
@@ -415,15 +429,16 @@ void llm_cuda_pick_fill(llm_cuda_t *d, const llm_batch_t *b,
 void llm_cuda_pick_upload(llm_cuda_t *d);
 void llm_cuda_pick_read(llm_cuda_t *d);
 
-/* fills in the tokens of rows that follow a draw of the step before */
+/* sets the tokens of rows that follow a draw of the previous step */
 void llm_cuda_follow(llm_cuda_t *d);
 
-/* sample.cu: the draws themselves, part of a captured step */
+/* sample.cu: the number of parts of a row of n logits, and the draws, which are
+   part of a captured step */
 #define LLM_DRAW_PARTS  64              /* most parts of a row */
 uint32_t llm_cuda_draw_parts(uint32_t n);
 void llm_cuda_draw(llm_cuda_t *d);
 
-/* a row of 16-bit values <-> float, on the device */
+/* 16-bit elements of activations to and from float */
 static __device__ __forceinline__ float
 llm_load16(const uint16_t *p, int bf16)
 {
@@ -431,7 +446,7 @@ llm_load16(const uint16_t *p, int bf16)
 }
 
 
-/* f16 saturates instead of becoming infinite */
+/* values beyond f16's range become its largest, not infinity */
 
 static __device__ __forceinline__ uint16_t
 llm_store16(float f, int bf16)
@@ -440,7 +455,7 @@ llm_store16(float f, int bf16)
 }
 
 
-/* element i of a buffer, be it 16 bits wide or a float */
+/* element i of a buffer of 16-bit elements (is16) or floats */
 
 static __device__ __forceinline__ float
 llm_load(const void *p, size_t i, int is16, int bf16)
@@ -462,7 +477,7 @@ llm_store(void *p, size_t i, float v, int is16, int bf16)
 }
 
 
-/* four elements from i on, a multiple of four */
+/* stores four elements from i on; i is a multiple of four */
 
 static __device__ __forceinline__ void
 llm_store_4(void *p, size_t i, float4 v, int is16, int bf16)
@@ -480,9 +495,9 @@ llm_store_4(void *p, size_t i, float4 v, int is16, int bf16)
 }
 
 
-/* A number that the compiler knows nothing of.  Where it can relate the rows of
-   a tile to each other it follows every way through the tests before the
-   stores of all elements, which takes it minutes and gains nothing. */
+/* Returns v, but hides from the compiler where it comes from.  If nvcc can
+   relate the rows of a tile to each other, it follows every path through the
+   bounds tests of all stores, which takes minutes and gains nothing. */
 
 static __device__ __forceinline__ uint32_t
 llm_unrelated(uint32_t v)
