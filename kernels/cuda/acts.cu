@@ -1,6 +1,6 @@
 /*
- * Buffers of activations.  One for logits comes with memory for draws, one
- * for states with memory of the host for them.
+ * Buffers of activations.  The first one for logits comes with memory for
+ * draws, the first one for states with pinned memory for its copy on the host.
  */
 
 #include "kernels/cuda/internal.h"
@@ -31,7 +31,7 @@ llm_cuda_act_create(llm_dev_t *dev, uint32_t max_rows, uint32_t cols,
         return NULL;
     }
 
-    /* operations also compute the rows of a bucket beyond the step's own */
+    /* operations also compute the bucket's rows beyond those of the step */
 
     if (llm_cuda_clear(d, a->data, size, "clearing of activations", err)
         != LLM_OK)

@@ -1,24 +1,25 @@
 /*
- * Latent attention over the paged cache on tensor cores: many query heads on
- * a head of K whose first elements are V, so a tile of the cache is read once,
- * for the scores and for the values, and by all query rows of a block.
+ * Latent attention over the paged cache on tensor cores.  Many query heads
+ * share a head of K whose first elements are V, so a block reads a tile of the
+ * cache once, for the scores and for the values of all its query rows.
  *
- * The query rows of one sequence and one KV head (tokens times heads) have
- * consecutive numbers.  A block of eight warps takes 64, 32 or 16 of them; Q
- * and two tiles of the cache lie in shared memory.  Of a tile, a warp computes
- * some of the scores over one half of a head's elements; four neighbouring
- * threads make a row of them, the sums of both halves, to weights; then each
- * warp adds its columns of V to what it keeps of the rows.  Splits and their
- * merging are attention.cu's.
+ * The query rows of one sequence and one KV head (tokens times query heads)
+ * have consecutive numbers.  A block of eight warps takes 64, 32 or 16 of them;
+ * Q and two tiles of the cache are in shared memory.  For each tile, a warp
+ * computes some of the scores over one half of a head's elements; four
+ * neighbouring threads add both halves of a row's scores and turn them into
+ * weights; then each warp adds its columns of V to its sums.  Splits, and the
+ * kernel that merges them, are the same as in attention.cu.
  *
- * Invariant: a row's arithmetic depends on its own sequence only, not on how
- * many rows a block has nor on which of them it is.
+ * Invariant: a row's arithmetic depends only on its own sequence, not on the
+ * number of rows of a block nor on the row's place among them.
  */
 
 #include "kernels/cuda/attention_latent.h"
 
 
-/* sums of a warp's part of V, and of the thread's row of scores */
+/* the warp's sums of its part of V; maximum and sum of the thread's row of
+   scores */
 template<int R> struct llm_lat_state_t {
     float  max;
     float  sum;
@@ -37,7 +38,8 @@ llm_lat_clear(llm_lat_state_t<R> &st)
 
 /* ---- a tile ---- */
 
-/* scores of the block's rows, each half of a head's elements by itself */
+/* scores of the block's rows for a tile, over each half of a head's elements
+   separately */
 
 template<int R> static __device__ __forceinline__ void
 llm_lat_scores(const llm_lat_block_t &b, const uint16_t *ks)
@@ -98,7 +100,7 @@ llm_lat_scores(const llm_lat_block_t &b, const uint16_t *ks)
 }
 
 
-/* the largest, or the sum, of four neighbouring lanes */
+/* maximum and sum over four neighbouring lanes */
 
 static __device__ __forceinline__ float
 llm_lat_max(float v)
@@ -119,8 +121,8 @@ llm_lat_sum(float v)
 
 
 /*
- * Scores become weights, 16-bit, in their place; what a row's sums so far must
- * be multiplied by comes to f[].  Whole warps have no rows.
+ * Turns scores into 16-bit weights, in the same place; f[] gets the factors for
+ * the rows' sums so far.  With fewer than 64 rows, whole warps have none.
  */
 
 template<int R> static __device__ __forceinline__ void
@@ -172,7 +174,7 @@ llm_lat_softmax(const llm_att_args_t &a, const llm_lat_block_t &b,
         sum += v[j];
     }
 
-    /* the others have read their scores by now */
+    /* after this shuffle the other lanes have read their scores */
     sum = llm_lat_sum(sum);
     st.sum = __fmaf_rn(st.sum, old, sum);
     __syncwarp();
@@ -187,7 +189,7 @@ llm_lat_softmax(const llm_att_args_t &a, const llm_lat_block_t &b,
 }
 
 
-/* the warp's rows, and columns of V */
+/* the warp's first row and first column of V */
 
 template<int R> static __device__ __forceinline__ void
 llm_lat_place(uint32_t *row, uint32_t *col)
@@ -202,7 +204,7 @@ llm_lat_place(uint32_t *row, uint32_t *col)
 }
 
 
-/* the sums so far are multiplied by f[], and the tile's values added */
+/* multiplies the sums so far by f[] and adds the tile's values */
 
 template<int R> static __device__ __forceinline__ void
 llm_lat_values(const llm_att_args_t &a, const llm_lat_block_t &b,
@@ -265,8 +267,8 @@ llm_lat_values(const llm_att_args_t &a, const llm_lat_block_t &b,
 }
 
 
-/* the positions of a split, tile by tile, while the next one is being copied;
-   the block's first split loads the queries, too */
+/* computes a split, tile by tile, while the next tile is being copied; the
+   block's first split loads the queries, too */
 
 template<int R, int FP8> static __device__ __forceinline__ void
 llm_lat_split(const llm_cuda_step_t &cs, const llm_att_args_t &a,
@@ -320,7 +322,7 @@ llm_lat_split(const llm_cuda_step_t &cs, const llm_att_args_t &a,
 
 /* ---- results ---- */
 
-/* all = all and then part */
+/* merges part into all; part comes after all in the sequence */
 
 template<int R> static __device__ __forceinline__ void
 llm_lat_merge(const llm_lat_block_t &b, llm_lat_state_t<R> &all,
@@ -445,7 +447,7 @@ llm_lat_store(const llm_att_args_t &a, const llm_lat_block_t &b,
 
 /* ---- blocks ---- */
 
-/* what the block works on; 0: nothing */
+/* sets the block's work; returns 0 if it has none */
 
 template<int R, int FP8> static __device__ int
 llm_lat_begin(const llm_cuda_step_t &cs, const llm_att_args_t &a,
@@ -526,8 +528,8 @@ llm_lat_all(const llm_cuda_step_t &cs, const llm_att_args_t &a, uint8_t *mem)
 
 
 /*
- * Block (tile of query rows; KV head and split; sequence).  Where splits are
- * merged a block holds two sums: then 64 rows would not fit the registers.
+ * Block (tile of query rows; KV head and split; sequence).  A block that merges
+ * splits has two states, and with 64 rows they would not fit the registers.
  */
 
 template<int R, int FP8> __global__ void
@@ -553,7 +555,8 @@ llm_k_latent(llm_cuda_step_t cs, llm_att_args_t a)
 }
 
 
-/* nonzero if the GPU has not so much shared memory */
+/* returns nonzero, without a launch, if a block would need more shared memory
+   than the GPU has */
 
 template<int R, int FP8> static int
 llm_lat_launch(llm_cuda_t *d, const llm_kv_t *kv, const llm_att_args_t &a)
@@ -582,7 +585,8 @@ llm_lat_launch(llm_cuda_t *d, const llm_kv_t *kv, const llm_att_args_t &a)
 }
 
 
-/* blocks of no more rows than a sequence can have, and than fit */
+/* blocks with as many rows as a sequence of the step can fill and as fit the
+   GPU's shared memory */
 
 template<int FP8> static void
 llm_lat_choose(llm_cuda_t *d, const llm_kv_t *kv, const llm_att_args_t &a)

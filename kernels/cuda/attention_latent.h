@@ -1,7 +1,7 @@
 /*
- * Latent attention's blocks: which part of the work each warp has, and their
- * queries and tiles of the paged cache in shared memory, in f16, or e4m3 as it
- * is in the cache, which the block converts to f16, exactly.
+ * Blocks of latent attention: each warp's part of the work, and the queries and
+ * tiles of the paged cache in shared memory: f16, or the cache's bytes of e4m3,
+ * which the block converts to f16, without loss.
  */
 
 #ifndef LLM_CUDA_ATTENTION_LATENT_H
@@ -12,21 +12,21 @@
 #define LLM_LAT_WARPS    8
 #define LLM_LAT_THREADS  (LLM_LAT_WARPS * 32)
 #define LLM_LAT_TILE     32             /* positions */
-#define LLM_LAT_SCORES   (LLM_LAT_TILE + 4)     /* stride of a row of them */
+#define LLM_LAT_SCORES   (LLM_LAT_TILE + 4)     /* stride of a row of scores */
 
 
 /* how the warps of a block share R query rows */
 
 template<int R> struct llm_lat_shape {
     enum {
-        /* scores: tiles of 16 rows and of 8 positions that a warp has, and
-           how many warps there are beside each other */
+        /* scores: a warp's tiles of 16 rows and of 8 positions, and warps that
+           share the same rows */
         SM = R == 64 ? 2 : 1,
         SN = R == 16 ? 1 : 2,
         SG = LLM_LAT_TILE / 8 / SN,
 
-        /* values: tiles of 16 rows, warps beside each other, tiles of 8
-           columns */
+        /* values: a warp's tiles of 16 rows, warps that share the same rows, a
+           warp's tiles of 8 columns */
         VM = R == 16 ? 1 : 2,
         VG = LLM_LAT_WARPS * VM * 16 / R,
         VN = LLM_CUDA_MAX_LATENT / 8 / VG
@@ -39,27 +39,29 @@ typedef struct {
     uint32_t   kv_head;
     uint32_t   row0;                    /* first row of the sequence */
     uint32_t   n_rows;                  /* query rows of the sequence */
-    uint32_t   first;                   /* of the block */
-    uint32_t   begin;                   /* positions that any of them sees */
-    uint32_t   end;
+    uint32_t   first;                   /* number of the block's first query
+                                           row */
+    uint32_t   begin;                   /* first position that a row of the
+                                           block sees */
+    uint32_t   end;                     /* one more than the last */
     uint32_t   steps;                   /* of 32 elements of a head of K */
-    uint32_t   stride;                  /* of rows of Q and K */
+    uint32_t   stride;                  /* of rows of Q and K, elements */
 
     /* a thread's row of scores */
-    int        pos;                     /* its position, -1: there is none */
-    int        from;                    /* the first that it sees */
+    int        pos;                     /* position; -1: there is no such row */
+    int        from;                    /* first position that the row sees */
 
     /* shared memory */
     uint16_t  *q;                       /* [R][stride] */
-    uint16_t  *k;                       /* [2][TILE][stride], of fp8 [1] */
+    uint16_t  *k;                       /* [2][TILE][stride]; with fp8 [1] */
     uint8_t   *raw;                     /* [2] tiles of fp8, not converted */
-    float     *s;                       /* [2][R][SCORES], then weights in the
-                                           place of the first half */
+    float     *s;                       /* [2][R][SCORES] scores; weights take
+                                           the place of s[0] */
     float     *f;                       /* [2][R] factors of rows */
 } llm_lat_block_t;
 
 
-/* bytes of a tile of fp8: elements, then a scale for each position */
+/* bytes of a tile of fp8: elements, then a byte of scale for each position */
 
 static __device__ __host__ __forceinline__ size_t
 llm_lat_raw(uint32_t steps)
@@ -68,7 +70,8 @@ llm_lat_raw(uint32_t steps)
 }
 
 
-/* its bytes; sets the block's pointers and strides */
+/* sets the block's pointers, steps and stride; returns the bytes of its shared
+   memory */
 
 template<int R, int FP8> static __device__ __host__ __forceinline__ size_t
 llm_lat_layout(llm_lat_block_t *b, uint8_t *mem, uint32_t dk)
@@ -97,7 +100,7 @@ llm_lat_layout(llm_lat_block_t *b, uint8_t *mem, uint32_t dk)
 }
 
 
-/* the block's queries, 16-bit; zeros where there is none */
+/* loads the block's queries, in f16; zeros where there is no row or element */
 
 template<int R> static __device__ __forceinline__ void
 llm_lat_queries(const llm_att_args_t &a, const llm_lat_block_t &b)
@@ -139,8 +142,8 @@ llm_lat_queries(const llm_att_args_t &a, const llm_lat_block_t &b)
 }
 
 
-/* starts copying the tile at position `at`, a warp for each; zeros where no
-   row of the block sees anything */
+/* starts copying the tile at position `at`, a warp for each position; zeros for
+   positions that no row of the block sees */
 
 static __device__ void
 llm_lat_load(const llm_cuda_step_t &cs, const llm_att_args_t &a,
@@ -179,7 +182,7 @@ llm_lat_load(const llm_cuda_step_t &cs, const llm_att_args_t &a,
 }
 
 
-/* the same for an fp8 cache, not converted; `at` is a multiple of a page */
+/* the same for an fp8 cache, without conversion; `at` is the start of a page */
 
 static __device__ void
 llm_lat_load_raw(const llm_cuda_step_t &cs, const llm_att_args_t &a,
@@ -232,7 +235,7 @@ llm_lat_load_raw(const llm_cuda_step_t &cs, const llm_att_args_t &a,
 }
 
 
-/* converts it to f16; a scale's byte is the exponent of an f16 */
+/* converts such a tile to f16; a scale's byte is the exponent of an f16 */
 
 static __device__ void
 llm_lat_widen(const llm_lat_block_t &b, const uint8_t *raw, uint16_t *s)

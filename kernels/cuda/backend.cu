@@ -6,8 +6,8 @@
 
 #include <stdio.h>
 
-/* what the KV cache leaves free on a GPU for the driver and cublasLt: a share,
-   but no more than so much */
+/* memory of a GPU that the KV cache leaves to the driver and cublasLt: one part
+   in LLM_CUDA_MARGIN_PART, but at most LLM_CUDA_MARGIN bytes */
 #define LLM_CUDA_MARGIN      ((size_t) 1 << 30)
 #define LLM_CUDA_MARGIN_PART 20
 
@@ -103,7 +103,7 @@ llm_cuda_close(llm_dev_t *dev)
 static const llm_ops_t *llm_cuda_ops(void);
 
 
-/* without any driver the runtime's message would be about versions */
+/* without a driver, the runtime's own message would be about versions */
 
 static int
 llm_cuda_no_device(cudaError_t e, llm_err_t *err)
@@ -291,7 +291,8 @@ failed:
 }
 
 
-/* matrices of heads are packed as those of experts are; and what it lacks */
+/* matrices of heads are packed like those of experts; the operations that are
+   NULL do not exist here */
 #define llm_cuda_heads_create  llm_cuda_experts_create
 #define llm_cuda_kv_unused     NULL
 #define llm_cuda_weight_size   NULL

@@ -1,10 +1,10 @@
 /*
  * Errors of a GPU: the first one of a step is remembered and reported once.
  *
- * Most errors are sticky: from then on every call of the process on that GPU
- * fails, even a reset, so its context is lost to all devices on it until the
- * process ends (LLM_DEVICE_LOST).  After other errors the device is closed
- * and opened again.
+ * Most errors are sticky: every later call of the process on that GPU fails,
+ * even a reset.  The context is then lost to all devices on the GPU until the
+ * process ends (LLM_DEVICE_LOST).  After other errors the device is closed and
+ * opened again.
  */
 
 #include "kernels/cuda/internal.h"
@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 
-/* GPUs whose context is lost; any thread reads and sets it, and it is never
+/* 1 for each GPU whose context is lost; set and read by any thread, never
    cleared */
 static int  llm_cuda_lost[LLM_CUDA_MAX_GPUS];
 
@@ -42,8 +42,6 @@ llm_cuda_check(llm_cuda_t *d, cudaError_t e, const char *what)
 }
 
 
-/* no step is in flight any more, and none has results */
-
 void
 llm_cuda_void(llm_cuda_t *d)
 {
@@ -61,7 +59,7 @@ llm_cuda_fail_lost(llm_err_t *err, const char *why)
 }
 
 
-/* is the error sticky: does every call fail from now on? */
+/* does every call fail from now on? */
 
 static int
 llm_cuda_sticks(void)

@@ -1,10 +1,11 @@
 /*
- * The pages of keys and values on the device, and the room for the partial
- * results of attention that is split over them.
+ * The pages of keys and values on the device, and the memory for partial
+ * results of split attention.
  *
- * Invariant: the layers lie one behind the other, each with its pages of K
- * and then those of V, as large as the layer needs; a latent layer has none of
- * V.  Pages are multiples of 16 bytes.  llm_kv_t owns all of it.
+ * Invariant: the layers follow one another, each with its pages of K and then
+ * its pages of V, in the size that the layer needs; a latent layer has no pages
+ * of V.  Pages are multiples of 16 bytes.  llm_kv_t owns the pages; the device
+ * owns the partial results.
  */
 
 #include "kernels/cuda/internal.h"
@@ -75,9 +76,9 @@ llm_cuda_kv_free(llm_dev_t *dev, llm_kv_t *kv)
 
 
 /*
- * Partial results of split attention: enough for every page to be in a split
- * of one sequence; sequences that share pages may need more, and those that
- * find no room are not split.  All caches share it, one layer after another.
+ * Allocates partial results of split attention: enough if every page belongs to
+ * one sequence.  Sequences that share pages may need more; those that find no
+ * room are not split.  All layers of all caches use the same memory in turn.
  */
 
 static int
@@ -112,7 +113,7 @@ llm_cuda_partial(llm_cuda_t *d, const llm_kv_opts_t *o, llm_err_t *err)
 }
 
 
-/* where the layers lie; returns their bytes */
+/* sets where the pages of each layer begin; returns the bytes of all */
 
 static size_t
 llm_cuda_kv_place(llm_cuda_t *d, llm_kv_t *kv)
@@ -136,7 +137,7 @@ llm_cuda_kv_place(llm_cuda_t *d, llm_kv_t *kv)
 }
 
 
-/* are the heads as attention can have them? */
+/* does attention support the heads of all layers? */
 
 static int
 llm_cuda_kv_fits(const llm_kv_opts_t *o, llm_err_t *err)
@@ -219,8 +220,8 @@ llm_cuda_kv_create(llm_dev_t *dev, const llm_kv_opts_t *o, llm_err_t *err)
 
     llm_cuda_put(d, kv->dev_rooms, kv->rooms, rooms, "the KV cache");
 
-    /* slots that were never written are masked, but NaN times zero is NaN:
-       clear them */
+    /* clear slots that were never written: they are masked, but NaN times zero
+       is NaN */
 
     if (llm_cuda_clear(d, kv->data, size, "clearing of the KV cache", err)
         != LLM_OK)
@@ -234,8 +235,8 @@ llm_cuda_kv_create(llm_dev_t *dev, const llm_kv_opts_t *o, llm_err_t *err)
 
 
 /*
- * Blocks of 2 l copy one page of K of layer l, those of 2 l + 1 one of V.
- * cudaMemcpy2D() has a limit on the pitch that larger caches exceed.
+ * Blocks with y = 2 l copy a page of K of layer l, those with y = 2 l + 1 its
+ * page of V.  cudaMemcpy2D() limits the pitch, and larger caches exceed it.
  */
 
 __global__ void

@@ -1,12 +1,12 @@
 /*
  * The device's memory: vectors, and copies of rows to and from the host.
  *
- * All copies are in the device's stream: the legacy stream, which
+ * All copies go through the device's stream: the legacy stream, which
  * cudaMemcpy() and cudaMemset() use, does not wait for a non-blocking stream,
  * nor the other way round.
  *
- * Memory of a lost context cannot be freed: llm_cuda_free(), through which
- * all is freed, checks that.
+ * Memory of a lost context cannot be freed: llm_cuda_free(), which frees all
+ * buffers, checks that.
  */
 
 #include "kernels/cuda/internal.h"
@@ -23,8 +23,7 @@ llm_cuda_alloc(void **p, size_t size, const char *what, llm_err_t *err)
 
     if (e != cudaSuccess) {
         *p = NULL;
-        (void) cudaGetLastError();      /* or the next launch would report
-                                           it */
+        (void) cudaGetLastError();      /* or the next launch would report e */
         return llm_fail(err, "CUDA: %zu bytes for %s: %s", size, what,
                         cudaGetErrorString(e));
     }
@@ -174,9 +173,8 @@ llm_cuda_rows_room(llm_cuda_t *d, size_t size)
 
 
 /*
- * end() has copied the logits and states.  Other rows are for tests: NULL if
- * there is no memory, and llm_cuda_check() keeps the reason for the next
- * end().
+ * Logits and states were copied by end().  Other buffers are read for tests
+ * only; without memory map() returns NULL, and the next end() reports why.
  */
 
 const float *

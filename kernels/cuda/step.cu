@@ -1,12 +1,12 @@
 /*
- * A step's begin(), submit() and end(): its arrays are copied to the GPU in
- * one piece from pinned memory, decode steps are captured once for each bucket
- * and replayed from then on, then the results are copied back.  All of this is
- * in the order of one stream, so the next step may be enqueued while this one
- * runs: only the host's buffers exist twice.
+ * A step's begin(), submit() and end().  The step's arrays are copied to the
+ * GPU in one piece from pinned memory; a decode step is captured once for each
+ * bucket and replayed afterwards; then the results are copied back.  All of
+ * this goes through one stream in order, so the next step may be enqueued while
+ * this one runs; only the host's buffers exist twice.
  *
- * A failed launch or copy is remembered (error.cu) and reported by end(); in
- * between nothing waits for the device.
+ * A failed launch or copy is remembered (error.cu) and reported by end();
+ * nothing waits for the device before that.
  *
  * Graphs only save time: if one fails, for instance for lack of memory, the
  * step is launched kernel by kernel.
@@ -17,15 +17,15 @@
 #include <assert.h>
 #include <stdio.h>
 
-/* decode steps with up to so many rows are captured, and with so many rows of
-   a sequence: one, or those of a draft to be verified */
+/* a decode step is captured if it has at most this many rows, and rows of a
+   sequence: one, or those of a draft to be verified */
 #define LLM_CUDA_GRAPH_ROWS      512
 #define LLM_CUDA_GRAPH_SEQ_ROWS  8
 
 
 /* ---- the step's arrays ---- */
 
-/* each sequence has an item, and another for each so many rows, or its splits */
+/* each sequence has one item, and more if it has many rows or is split */
 
 static size_t
 llm_cuda_max_items(const llm_cuda_t *d)
@@ -128,7 +128,7 @@ llm_cuda_items(const llm_cuda_t *d, llm_cuda_item_t *item, uint32_t seq,
 }
 
 
-/* a sequence's pages of each kind of caches, behind those of the others */
+/* appends the page numbers that a sequence uses in each kind of cache */
 
 static void
 llm_cuda_step_pages(llm_cuda_t *d, const llm_batch_t *b,
@@ -249,8 +249,8 @@ llm_cuda_find_graph(llm_cuda_t *d)
 
 
 /*
- * The step's graph, or a place for a new one; NULL if there is no place.
- * *again: its kernels were launched before.
+ * The step's graph, or an entry for a new one; NULL if there is no entry left.
+ * *again: the kernels of this bucket were launched before.
  */
 
 static llm_cuda_graph_t *
@@ -280,8 +280,7 @@ llm_cuda_no_graphs(llm_cuda_t *d, cudaError_t e)
 {
     char  msg[256];
 
-    (void) cudaGetLastError();          /* or the next launch would report
-                                           it */
+    (void) cudaGetLastError();          /* or the next launch would report e */
 
     if (d->opts.log && !d->no_graphs) {
         snprintf(msg, sizeof(msg), "CUDA: graph of a step: %s; no more of "
@@ -294,7 +293,7 @@ llm_cuda_no_graphs(llm_cuda_t *d, cudaError_t e)
 }
 
 
-/* nonzero if the launch failed: then the graph is freed */
+/* returns nonzero and frees the graph if the launch failed */
 
 static int
 llm_cuda_graph_launch(llm_cuda_t *d, llm_cuda_graph_t *g)
@@ -316,9 +315,9 @@ llm_cuda_graph_launch(llm_cuda_t *d, llm_cuda_graph_t *g)
 
 
 /*
- * Called before the device is used: another device may have lost the GPU's
- * context, this thread may have used another GPU, and one thread loads a
- * model that another one runs.
+ * Called before the device is used.  The context may have been lost through
+ * another device on this GPU; this thread may have used another GPU; and the
+ * thread that loads a model is not the one that runs it.
  */
 
 static int
@@ -336,10 +335,10 @@ llm_cuda_enter(llm_cuda_t *d, llm_err_t *err)
 
 
 /*
- * Buckets of a decode step that keep its graphs few, for they are never freed:
- * items are as many as the bucket's sequences, or twice as many, and so on;
- * how many splits there are matters to latent attention, to others only
- * whether there are several.
+ * Coarser buckets for a decode step, because graphs are kept until the device
+ * is closed: items become the bucket's sequences times a power of two.  Latent
+ * attention needs the number of splits; for other kernels it only matters
+ * whether there is more than one.
  */
 
 static void
@@ -355,8 +354,8 @@ llm_cuda_few_graphs(llm_cuda_t *d)
 
 
 /*
- * A step with one row, or a few, for each sequence, all of which need logits
- * and nothing else, is a decode step: padded to its bucket it is captured, or
+ * A decode step has one row, or a few, for each sequence, and every row needs
+ * logits and nothing else.  It is padded to its bucket, and captured or
  * replayed.
  */
 
@@ -442,7 +441,8 @@ llm_cuda_begin(llm_dev_t *dev, const llm_batch_t *b, llm_err_t *err)
 }
 
 
-/* nonzero if no graph was made; then nothing of the step has been launched */
+/* returns nonzero if the graph could not be made or launched; then no kernel of
+   the step has been launched */
 
 static int
 llm_cuda_end_capture(llm_cuda_t *d)
