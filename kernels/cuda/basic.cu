@@ -1,10 +1,9 @@
 /*
- * The operations on single rows that need more than their elements one by
- * one: embeddings, norms, rotary embedding with the write to the KV cache.
+ * Operations on whole rows: embeddings, norms, rotary embedding with the write
+ * to the KV cache.
  *
- * Invariant: a block works on one row, or a part of it, and sums have an
- * order that only depends on their length.  Rows beyond the step's count are
- * not touched.
+ * Invariant: a block works on one row, or a part of it, and the order of a sum
+ * depends only on its length.  Rows beyond the step's count are not written.
  */
 
 #include "kernels/cuda/linear.h"
@@ -12,7 +11,7 @@
 #define LLM_ROW_THREADS  256
 
 
-/* the row at[row] of w: becomes the row of x, or is added to it */
+/* x[row] = w[at[row]], or += */
 
 __global__ void
 llm_k_embed(const uint32_t *count, const uint32_t *at, uint32_t type,
@@ -109,8 +108,9 @@ typedef struct {
     float             eps;
     uint32_t          cols;
     uint32_t          group;
-    int               wide;             /* w is as wide as the row */
-    int               layer;            /* the mean is taken off */
+    int               wide;             /* w is as wide as a row, else as a
+                                           group */
+    int               layer;            /* the mean is subtracted */
     int               add;
     int               x_is16;
     int               is16;
@@ -118,7 +118,7 @@ typedef struct {
 } llm_norm_args_t;
 
 
-/* column i of the block's group, which begins at `base` */
+/* element i of the block's group, which begins at element `base` of x */
 
 static __device__ __forceinline__ float
 llm_norm_in(const llm_norm_args_t &a, size_t base, uint32_t i)
@@ -175,9 +175,9 @@ llm_k_norm(llm_norm_args_t a)
 
 
 /*
- * The same for whole rows of floats, RMS alone: block (row), in which a thread
- * has up to EACH times four columns in registers, so that all of a row is read
- * at once.
+ * RMS norm of whole rows of floats.  Block (row): a thread holds up to EACH
+ * times four columns in registers, so that all loads of a row are in flight
+ * together.
  */
 
 template<int EACH> __global__ void
@@ -195,7 +195,8 @@ llm_k_norm_row(llm_norm_args_t a)
     base = (size_t) blockIdx.x * a.cols;
     sum = 0;
 
-    /* rows of the bucket that are not there are read, for they have memory */
+    /* rows of the bucket that the step does not have are read, too: they have
+       memory */
 
 #pragma unroll
     for (i = 0; i < EACH; i++) {
@@ -236,7 +237,7 @@ llm_k_norm_row(llm_norm_args_t a)
 }
 
 
-/* nonzero if the norm is another one */
+/* launches llm_k_norm_row(); returns nonzero if that kernel cannot do it */
 
 static int
 llm_cuda_norm_row(llm_cuda_t *d, uint32_t rows, const llm_norm_args_t &a)
@@ -316,12 +317,13 @@ typedef struct {
     float             mscale;
     uint32_t          n_heads;
     uint32_t          n_kv_heads;
-    uint32_t          all_heads;        /* with those of k, if there is a k */
+    uint32_t          all_heads;        /* query heads, and KV heads unless k is
+                                           NULL */
     uint32_t          dk;
     uint32_t          dv;
-    uint32_t          plain;            /* elements of a latent head before
-                                           those that are rotated; else 0 */
-    uint32_t          n_dims;           /* 0: no rotation */
+    uint32_t          plain;            /* elements of a latent head before the
+                                           rotated ones; 0: not latent */
+    uint32_t          n_dims;           /* rotated elements; 0: no rotation */
     int               neox;
     int               norm_last;
     int               kv_fp8;
@@ -331,7 +333,7 @@ typedef struct {
 } llm_rope_args_t;
 
 
-/* the RMS norm of one head, in shared memory, by one warp */
+/* a warp computes the RMS norm of a head in shared memory */
 
 static __device__ void
 llm_rope_norm(const llm_rope_args_t &a, float *s, const float *norm)
@@ -355,7 +357,7 @@ llm_rope_norm(const llm_rope_args_t &a, float *s, const float *norm)
 }
 
 
-/* norm and rotation of one head, likewise */
+/* a warp computes norm and rotation of a head in shared memory */
 
 static __device__ void
 llm_rope_head(const llm_rope_args_t &a, float *s, const float *norm,
@@ -377,7 +379,7 @@ llm_rope_head(const llm_rope_args_t &a, float *s, const float *norm,
         i0 = a.neox ? i : 2 * i;
         i1 = a.neox ? i + half : 2 * i + 1;
 
-        /* at far positions the angle needs more digits than a float has */
+        /* far positions need more digits of the angle than a float has */
 
         angle = (double) pos * (double) a.inv_freq[i];
         angle -= floor(angle * 0.15915494309189535) * 6.283185307179586;
@@ -399,7 +401,8 @@ llm_rope_head(const llm_rope_args_t &a, float *s, const float *norm,
 }
 
 
-/* the least exponent e for which max / 2^e is in the range of e4m3 */
+/* the least exponent e for which max / 2^e is in the range of e4m3, between
+   LLM_KV_SCALE_MIN and LLM_KV_SCALE_MAX */
 
 static __device__ __forceinline__ int
 llm_kv_scale(float max)
@@ -460,7 +463,7 @@ llm_kv_write(uint8_t *block, uint32_t slot, uint32_t dim, const float *src,
 }
 
 
-/* block (row, heads): a warp for each query head, each key and value head */
+/* block (row, heads): a warp for each query head and each KV head */
 
 __global__ void
 llm_k_rope_kv(llm_cuda_step_t st, llm_rope_args_t a)

@@ -2,9 +2,9 @@
  * The products of blas.h through cublasLt.
  *
  * When a weight is created, the candidates of cublasLt's heuristic are run
- * for its shape and each bucket of rows: of those that give the right bits,
- * the fastest becomes the plan, unless our kernel is faster.  Products without
- * a plan are refused.
+ * for its shape and each bucket of rows.  The fastest candidate with the right
+ * bits becomes the plan, unless our kernel is faster.  Products without a plan
+ * are refused.
  *
  * llm_blas_t owns its handle, its workspace and its table of plans.
  */
@@ -16,7 +16,7 @@
 
 #define LLM_BLAS_WORKSPACE   ((size_t) 32 << 20)
 #define LLM_BLAS_CANDIDATES  8
-#define LLM_BLAS_MAX_PLANS   1024        /* 60 shapes and more */
+#define LLM_BLAS_MAX_PLANS   1024        /* enough for 60 shapes */
 #define LLM_BLAS_TIMINGS     3
 
 /* what a plan depends on */
@@ -28,7 +28,8 @@ typedef struct {
 
 typedef struct {
     llm_blas_key_t           key;
-    int                      none;      /* no candidate is right and faster */
+    int                      none;      /* no candidate has the right bits and
+                                           is faster than our kernel */
     cublasLtMatmulAlgo_t     algo;
 } llm_blas_plan_t;
 
@@ -37,7 +38,8 @@ struct llm_blas_s {
     cudaStream_t             stream;
     cudaDataType_t           type;      /* of x and w */
     void                    *workspace;
-    uint32_t                *differ;    /* on the device */
+    uint32_t                *differ;    /* on the device: result of a
+                                           comparison */
     llm_blas_plan_t          plans[LLM_BLAS_MAX_PLANS];
     uint32_t                 n_plans;
 };
@@ -126,7 +128,8 @@ llm_blas_desc_free(llm_blas_desc_t *d)
 }
 
 
-/* cublasLt counts in columns: Y^T [n_out, rows] = W [n_out, n_in] X^T */
+/* cublasLt's matrices are column-major: Y^T [n_out, rows] = W [n_out, n_in]
+   X^T; returns nonzero on failure */
 
 static int
 llm_blas_desc(llm_blas_t *b, const llm_blas_args_t *a, llm_blas_desc_t *d)
@@ -153,7 +156,8 @@ llm_blas_desc(llm_blas_t *b, const llm_blas_args_t *a, llm_blas_desc_t *d)
 }
 
 
-/* the heuristic's candidates that do not split K, in its order */
+/* fills r[] with the heuristic's candidates that do not split K, in its order;
+   returns their number */
 
 static int
 llm_blas_candidates(llm_blas_t *b, const llm_blas_desc_t *d,
@@ -215,7 +219,7 @@ llm_blas_run(llm_blas_t *b, const llm_blas_args_t *a,
 }
 
 
-/* milliseconds of the fastest of a few runs, negative if it fails */
+/* milliseconds of the fastest of a few runs; negative if one fails */
 
 static float
 llm_blas_time(llm_blas_t *b, const llm_blas_args_t *a,
@@ -349,7 +353,7 @@ llm_blas_is_prepared(llm_blas_t *b, const llm_blas_args_t *a)
 }
 
 
-/* the same with the fewest rows that the plan is for */
+/* does the candidate have the right bits with the fewest rows of the plan? */
 
 static int
 llm_blas_same_few(llm_blas_t *b, const llm_blas_args_t *a, uint32_t least,

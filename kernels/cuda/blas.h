@@ -1,11 +1,11 @@
 /*
- * Products of 16-bit weights through cublasLt; in the emulator, of many rows,
- * through the plain loop of t/gpu/emu/blas.cpp.
+ * Products of 16-bit weights through cublasLt; the emulator computes those with
+ * many rows in the loop of t/gpu/emu/blas.cpp.
  *
  * Invariant: a product has the bits of llm_linear_16(), or is refused.
- * cublasLt does not promise that, so it is tested: when a weight is loaded, a
+ * cublasLt does not promise that, so it is tested when a weight is loaded: a
  * candidate must give the bits of our kernel.  Candidates that split K are
- * not even tried.
+ * not tried.
  *
  * llm_blas_t is owned by its device; calls enqueue on the device's stream.
  */
@@ -31,10 +31,10 @@ typedef struct {
 } llm_blas_args_t;
 
 llm_blas_t *llm_blas_create(cudaStream_t stream, int bf16, llm_err_t *err);
-/* alive: does its memory on the GPU still exist?  See error.cu */
+/* alive: llm_cuda_alive(); b may be NULL */
 void llm_blas_free(llm_blas_t *b, int alive);
 
-/* numbers of rows that have a plan together: the most of those with `rows` */
+/* the largest number of rows with the same plan as `rows` */
 
 static inline uint32_t
 llm_blas_bucket(uint32_t rows)
@@ -51,17 +51,18 @@ llm_blas_bucket(uint32_t rows)
 int llm_blas_is_prepared(llm_blas_t *b, const llm_blas_args_t *a);
 
 /*
- * Times cublasLt's candidates for such a product and keeps the fastest that
+ * Times cublasLt's candidates for such a product and keeps the fastest one that
  * gives the values at want [rows][ldy], if it takes less than `ours`
- * milliseconds; x is read, y overwritten.  `least` is the smallest number of
- * rows that the plan will be used for: it is compared, too.  Returns the
- * milliseconds of the fastest with the right bits, or less than 0 if there is
- * none.  Between steps only.
+ * milliseconds (negative: unknown).  `least` is the smallest number of rows
+ * that the plan is for; its results are compared, too.  y is overwritten.
+ * Returns the milliseconds of the fastest candidate with the right bits, or a
+ * negative number if there is none.  Between steps only.
  */
 float llm_blas_prepare(llm_blas_t *b, const llm_blas_args_t *a,
     uint32_t least, const float *want, float ours);
 
-/* y = x w^T (+ y), sums in float32; nonzero if there is no plan for it */
+/* y = x w^T (+ y), sums in float32; returns nonzero if there is no plan for the
+   product, or if it could not be enqueued */
 int llm_blas_linear(llm_blas_t *b, const llm_blas_args_t *a);
 
 #endif /* LLM_CUDA_BLAS_H */

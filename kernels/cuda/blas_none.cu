@@ -1,6 +1,6 @@
 /*
- * blas.h in a build without cuBLAS: it has no products, our own kernels
- * compute all.
+ * blas.h in a build without cuBLAS: all products are refused, and our own
+ * kernels compute them.
  */
 
 #include "kernels/cuda/blas.h"

@@ -1,7 +1,7 @@
 /*
- * Coded types on the device: rows of an embedding, and packing into the
- * tiles of linear.h.  Blocks are read by the functions of coded.h, 32
- * elements at a time; no kernel here knows a type.
+ * Coded types on the device: rows of an embedding, and packing into the tiles
+ * of linear.h.  The functions of coded.h read blocks, 32 elements at a time; no
+ * kernel here depends on a type's format.
  */
 
 #include "kernels/cuda/linear.h"
@@ -10,7 +10,8 @@
 #define LLM_EMBED_THREADS  64
 
 
-/* elements 32 i to 32 i + 31 of a row; the type's scales and book */
+/* reads elements 32 i to 32 i + 31 of a row, and the type's kind of scales and
+   its book, the values of its codes */
 
 static __device__ void
 llm_read_coded(uint32_t type, const uint8_t *row, uint32_t i, llm_coded_t *b,
@@ -34,7 +35,8 @@ llm_read_coded(uint32_t type, const uint8_t *row, uint32_t i, llm_coded_t *b,
 }
 
 
-/* the scales of those elements and what is added, each for both halves */
+/* the scales d of those elements and the minima m that are added, for each half
+   of them */
 
 static __device__ void
 llm_scale_coded(const llm_coded_t *b, llm_scales_t scales,
@@ -89,7 +91,7 @@ llm_embed_coded(llm_cuda_t *d, const llm_weight_t *w, const uint32_t *at,
 }
 
 
-/* two of a row's numbers as binary16 */
+/* packs two numbers to f16, the first in the low half */
 
 static __device__ uint32_t
 llm_coded_pair(const float v[2], float unit)
@@ -100,8 +102,8 @@ llm_coded_pair(const float v[2], float unit)
 
 
 /*
- * A warp packs a tile: each of 16 threads reads a row of it, then each lane
- * takes its codes, see linear.h; a row behind the last is zeros.
+ * A warp packs a tile: 16 threads read a row each, then each lane writes its
+ * codes (linear.h); rows after the last are zeros.
  */
 
 __global__ void

@@ -1,17 +1,18 @@
 /*
  * Mixtures of experts: their weights, and the products of the pairs that
- * route.cu has put beside each other.
+ * route.cu has ordered by expert.
  *
- * A block multiplies 16 rows of an expert's matrix by the pairs of a segment,
- * as linear_q.cu does with few rows; only weights of chosen experts are read.
- * What comes of a row is added up in the order in which the row chose.
+ * A block multiplies 16 rows of an expert's matrix by the pairs of a segment
+ * (route.h), as linear_q.cu does with few rows; only weights of chosen experts
+ * are read.  A row's results are added up in the order of its choices.
  *
- * Invariant: an element is LLM_K_PARTS chains over K, cut by the weight's
- * shape and added in order, whichever segment its pair is in and whatever the
- * segment's size: a row's bits do not depend on the others.
+ * Invariant: an element is LLM_K_PARTS chains over K, cut by the weight's shape
+ * and added in order, whatever the pair's segment and its size, so a row's bits
+ * do not depend on other rows.
  *
- * Grids are for the most segments of the step's bucket, and buffers, which the
- * choice owns, for the most pairs: nothing waits for the host.
+ * Grids have blocks for the most segments of the step's bucket, and buffers,
+ * which llm_choice_t owns, have room for the most pairs: nothing waits for the
+ * host.
  */
 
 #include "kernels/cuda/route.h"
@@ -76,7 +77,7 @@ llm_expert_pack(llm_cuda_t *d, const llm_weight_t *w, uint32_t e,
 }
 
 
-/* one expert after the other through the same memory, in the stream's order */
+/* uploads and packs the experts one after another, through the same memory */
 
 static int
 llm_experts_load(llm_cuda_t *d, llm_weight_t *w, const uint8_t *src,
@@ -149,9 +150,10 @@ llm_cuda_experts_create(llm_dev_t *dev, uint32_t type, uint32_t n_experts,
 }
 
 
-/* ---- what is multiplied ---- */
+/* ---- inputs and results of the products ---- */
 
-/* rows of x, or pairs of them with their weights, to folded 16-bit rows */
+/* converts rows of x to folded 16-bit rows; with `weight` each pair gets a row,
+   times the pair's weight */
 
 __global__ void
 llm_k_expert_in(const uint32_t *count, const void *x, int is16,
@@ -210,7 +212,8 @@ llm_k_expert_act(const uint32_t *count, uint32_t n_used, llm_act_fn_t fn,
 }
 
 
-/* the pairs of a row, in their order; weight NULL: each counts as it is */
+/* adds up the results of a row's pairs in order, times their weights; weight
+   NULL: times 1 */
 
 __global__ void
 llm_k_expert_add(const uint32_t *count, uint32_t n_used, const float *weight,
@@ -244,7 +247,7 @@ llm_k_expert_add(const uint32_t *count, uint32_t n_used, const float *weight,
 
 typedef struct {
     llm_packed_t          w;            /* of expert 0 */
-    size_t                stride;       /* bytes from expert to expert */
+    size_t                stride;       /* bytes from one expert to the next */
     const float          *factors;      /* [n_experts] or NULL */
     const float          *bias;         /* [n_experts][n_out] or NULL */
     float                *y;            /* [pairs][n_out] */
@@ -327,7 +330,7 @@ llm_k_experts(llm_expert_args_t a)
 }
 
 
-/* n products whose weights are of this class, and of the same shape */
+/* launches n products with weights of class CLS and of the same shape */
 
 template<int CLS> static void
 llm_experts_launch(llm_cuda_t *d, const llm_choice_t *c,
@@ -375,7 +378,7 @@ llm_expert_product(llm_expert_product_t *p, const llm_weight_t *w,
 }
 
 
-/* gate and up, at once if their weights are of one class */
+/* gate and up, in one launch if their weights have the same class */
 
 static void
 llm_experts_up(llm_cuda_t *d, const llm_experts_t *e, llm_choice_t *c,

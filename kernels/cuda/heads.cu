@@ -1,9 +1,9 @@
 /*
- * Products of heads with a matrix each, for latent attention.
+ * Products of heads, each with a matrix of its own, for latent attention.
  *
- * The matrices are packed as those of experts are.  A block takes some tiles
- * of one head's matrix, unpacked in registers, and some rows of activations,
- * which go through shared memory piece by piece.
+ * The matrices are packed like those of experts.  A block takes some tiles of
+ * one head's matrix, unpacked in registers, and some rows of activations, which
+ * go through shared memory piece by piece.
  *
  * Invariant: an element is one chain of instructions over K in its natural
  * order, whatever the tile.
@@ -15,13 +15,14 @@
 
 #define LLM_HEADS_WARPS  4
 #define LLM_HEADS_COLS   128            /* of a piece of x */
-#define LLM_HEADS_STRIDE (LLM_HEADS_COLS + 8)   /* of its rows, so that they
-                                                   are in different banks */
+#define LLM_HEADS_STRIDE (LLM_HEADS_COLS + 8)   /* of the piece's rows: puts
+                                                   them in different banks */
 
 typedef struct {
     const uint32_t   *count;            /* number of rows */
     llm_packed_t      w;                /* of head 0 */
-    size_t            stride;           /* bytes from head to head */
+    size_t            stride;           /* bytes from one head's matrix to the
+                                           next */
     const float      *factors;          /* [n_heads] or NULL */
     const void       *x;
     void             *y;
@@ -36,7 +37,7 @@ typedef struct {
 } llm_heads_args_t;
 
 
-/* eight elements of x from `at` on, 16-bit; of them only n are there */
+/* eight elements of x from `at` on, as 16-bit; from the n-th on zeros */
 
 static __device__ __forceinline__ uint4
 llm_heads_eight(const llm_heads_args_t &a, size_t at, int n)
@@ -77,8 +78,8 @@ llm_heads_eight(const llm_heads_args_t &a, size_t at, int n)
 }
 
 
-/* a head's columns from `col` on of rows [row0, row0 + ROWS) of x: zeros where
-   there are none */
+/* copies a head's columns from `col` on of rows [row0, row0 + ROWS) of x to
+   shared memory; zeros where there is no row or column */
 
 template<int ROWS> static __device__ __forceinline__ void
 llm_heads_stage(const llm_heads_args_t &a, uint32_t head, uint32_t row0,
@@ -115,7 +116,7 @@ llm_heads_block(const llm_packed_t &p, uint32_t tile, uint32_t block,
 
 #pragma unroll
     for (m = 0; m < MT; m++) {
-        /* those behind the last are not stored */
+        /* tiles after the last are not stored */
         t = llm_min(tile + (uint32_t) m, p.row_tiles - 1);
         llm_unpack<CLS>(p, (size_t) t * p.blocks + block, lane, bf16, w[m]);
     }
@@ -166,7 +167,7 @@ llm_heads_put(const llm_heads_args_t &a, const llm_packed_t &p, uint32_t head,
 }
 
 
-/* what is behind the elements that are multiplied */
+/* copies the elements of a head after those that are multiplied */
 
 static __device__ __forceinline__ void
 llm_heads_copy(const llm_heads_args_t &a, uint32_t head, uint32_t row,
