@@ -1,15 +1,15 @@
 /*
- * The linear operation and its weights: uploading through pinned memory, the
- * layouts of weights, and which kernel computes a product.
+ * The linear operation and its weights: upload through pinned memory, layouts
+ * of weights, and the choice of the kernel for a product.
  *
  *                few rows          many rows
  *   16-bit       cublasLt where it gives the same bits and is faster, else
  *                linear_few.cu     linear_16.cu
- *   quantised    linear_q.cu       unpacked to 16 bits, a piece of the
- *                                  matrix at a time, then linear_16.cu
+ *   quantised    linear_q.cu       linear_16.cu, after a piece of the matrix
+ *                                  at a time is unpacked to 16 bits
  *   fp8          linear_q.cu       linear_16.cu, from fewer rows on
  *
- * Invariant: both columns give the same bits; see linear_16.cu.
+ * Invariant: both columns of the table give the same bits; see linear_16.cu.
  *
  * A weight owns its device memory.  Rows of 16-bit matrices are padded with
  * zeros to a multiple of 32 columns.
@@ -35,8 +35,8 @@ llm_cuda_upload(llm_cuda_t *d, uint8_t *dst, const uint8_t *src, size_t size)
     int     i;
     size_t  n;
 
-    /* while one half of the pinned memory is being copied the other is
-       filled */
+    /* one half of the pinned memory is filled while the other one is being
+       copied */
 
     for (i = 0; size > 0 && !d->failed; i ^= 1) {
         n = llm_min(size, (size_t) LLM_CUDA_STAGE);
@@ -84,7 +84,7 @@ llm_cuda_stride(uint32_t n)
 }
 
 
-/* converts raw rows on the device to 16 bits, in *out */
+/* allocates w->w16 and enqueues the conversion of raw rows on the device */
 
 static int
 llm_cuda_make_16(llm_cuda_t *d, llm_weight_t *w, const uint8_t *raw,
@@ -134,7 +134,7 @@ llm_cuda_make_packed(llm_cuda_t *d, llm_weight_t *w, const uint8_t *raw,
 }
 
 
-/* fills rows of activations with noise, so that each order of a sum gives
+/* fills rows of activations with noise, so that sums in another order have
    other bits */
 
 __global__ void
@@ -153,7 +153,8 @@ llm_k_noise(uint16_t *x, size_t n, int bf16)
 }
 
 
-/* milliseconds of our kernel, the best of three runs after a first one */
+/* milliseconds of our kernel: the best of three runs after a first one;
+   negative: not known */
 
 static float
 llm_cuda_time_ours(llm_cuda_t *d, const llm_blas_args_t *a,
@@ -195,8 +196,8 @@ llm_cuda_time_ours(llm_cuda_t *d, const llm_blas_args_t *a,
 
 
 /*
- * Writes a line that compares cublasLt with our kernel to the file that
- * LLM_BLAS_TABLE names (t/gpu/run.sh speed).
+ * Appends a line that compares cublasLt with our kernel to the file that the
+ * environment variable LLM_BLAS_TABLE names (t/gpu/run.sh speed).
  */
 
 static void
@@ -220,9 +221,9 @@ llm_cuda_log_plan(const llm_blas_args_t *a, float ms, float ours)
 
 
 /*
- * Lets cublasLt look for plans for this shape with up to `most` rows, compared
- * with our kernel on the same rows; if there is no memory for that, our kernel
- * computes all.
+ * Lets cublasLt look for plans for this shape with up to `most` rows, each
+ * compared with our kernel on the same rows.  Without memory for that there are
+ * no plans, and our kernel computes all products.
  */
 
 static void
@@ -415,8 +416,8 @@ llm_cuda_grow(llm_cuda_t *d, void **p, size_t size, llm_err_t *err)
 
 
 /*
- * Allocates scratch for products with n_in columns: padded rows if n_in is
- * odd, folded ones for linear_q.cu's few rows, and pieces of a weight.
+ * Allocates scratch for products with n_in columns: rows that are padded to a
+ * multiple of 32 columns or folded for linear_q.cu, and a piece of a weight.
  */
 
 static int
@@ -448,7 +449,7 @@ llm_cuda_linear_room(llm_cuda_t *d, uint32_t n_in, llm_err_t *err)
 }
 
 
-/* for linear_q.cu */
+/* folds rows of x for linear_q.cu: see llm_fold() */
 
 __global__ void
 llm_k_fold(const uint32_t *count, const uint16_t *x, uint32_t n_in,
@@ -503,7 +504,7 @@ llm_k_bias(const uint32_t *count, const float *bias, uint32_t n_out,
 }
 
 
-/* nonzero if cublasLt has no plan for it */
+/* returns nonzero if cublasLt does not compute the product */
 
 static int
 llm_cuda_blas(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
@@ -511,7 +512,7 @@ llm_cuda_blas(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
 {
     llm_blas_args_t  a;
 
-    /* a factor is not among what the plans' bits were compared for */
+    /* the plans' bits were compared for float results without a factor */
 
     if (o->y_is16 || o->factor) {
         return 1;
@@ -541,7 +542,7 @@ llm_cuda_blas(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
 }
 
 
-/* many rows of x by a quantised weight, piece by piece */
+/* many rows of x by a quantised weight, which is unpacked piece by piece */
 
 static void
 llm_cuda_pieces(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
@@ -568,7 +569,7 @@ llm_cuda_pieces(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
 }
 
 
-/* does linear_q.cu compute that many rows with this weight? */
+/* does linear_q.cu compute this many rows with this weight? */
 
 static int
 llm_cuda_few(const llm_weight_t *w, uint32_t rows)
@@ -605,8 +606,8 @@ llm_cuda_linear(llm_dev_t *dev, llm_rows_t which, const llm_act_t *x,
         fold |= llm_cuda_few(out[i].w, rows);
     }
 
-    /* x is never both folded and padded: if the columns are not a multiple of
-       32, no weight is quantised, and all are fp8 or none */
+    /* x is never needed both folded and padded: if its columns are not a
+       multiple of 32, no weight is quantised, and either all are fp8 or none */
 
     if (fold) {
         llm_launch(llm_k_fold, rows, 256, 0, d->stream, count, x16, x->cols,

@@ -1,19 +1,19 @@
 /*
- * Products of 16-bit weights with many rows, on tensor cores: tiles
- * of both operands go through a ring in shared memory, in which the 16-byte
- * chunks of each row are rotated so that eight rows of a column of chunks are
- * in different banks.
+ * Products of 16-bit and fp8 weights with many rows, on tensor cores.  Tiles of
+ * both operands go through a ring of stages in shared memory, where the 16-byte
+ * chunks of a row are permuted so that the same chunk of eight rows is in
+ * different banks.
  *
- * Invariant: with any tile, an element of the result is one chain of
+ * Invariant: whatever the tile, an element of the result is one chain of
  * instructions over K in its natural order, 16 columns each, as in a product
- * of cublasLt that does not split K.  With `parts` K is cut into LLM_K_PARTS,
- * depending on the weight's shape only, and the sums of the parts are added
+ * of cublasLt that does not split K.  With PARTS, K is cut into LLM_K_PARTS
+ * that depend only on the weight's shape, and the sums of the parts are added
  * in their order, as in linear_q.cu.
  */
 
 #include "kernels/cuda/linear.h"
 
-/* KS is the number of columns of a stage: 32 or 128 */
+/* byte offset of a row's chunk in a stage; KS: columns of a stage, 32 or 128 */
 
 template<int KS> static __device__ __forceinline__ uint32_t
 llm_turned(uint32_t row, uint32_t chunk)
@@ -67,8 +67,8 @@ llm_fetch_w(uint8_t *stage, const llm_w_t<0> &w, uint32_t n_in,
 }
 
 
-/* the same for packed tiles: those of a row of tiles follow one another, 512
-   bytes each */
+/* the same for packed tiles: tiles of a row follow one another, 512 bytes
+   each */
 
 template<int ROWS, int KS, int THREADS> static __device__ __forceinline__ void
 llm_fetch_w(uint8_t *stage, const llm_w_t<1> &w, uint32_t n_in,
@@ -95,7 +95,7 @@ llm_fetch_w(uint8_t *stage, const llm_w_t<1> &w, uint32_t n_in,
 }
 
 
-/* 32 columns, at chunk c of the stage: acc += W X^T */
+/* acc += W X^T over 32 columns, from chunk c of the stage on */
 
 template<int MT, int NT, int KS, int FP8> static __device__ __forceinline__
 void
@@ -153,7 +153,7 @@ llm_end_part(float acc[MT][NT][4], float total[MT][NT][4])
 }
 
 
-/* a stage's rows of the weight and of x: columns from step s on */
+/* copies the columns of step s to a stage: rows of the weight, then of x */
 
 template<int WROWS, int XROWS, int KS, int THREADS, int WSIZE, int FP8>
 static __device__ __forceinline__ void
@@ -167,7 +167,8 @@ llm_fetch_step(uint8_t *stage, const llm_w_t<FP8> &w, const uint16_t *x,
 }
 
 
-/* the sums of a warp's tiles, whose first is at wm, wn of the block's */
+/* writes the sums of a warp's tiles; the first is at row wm of the block's rows
+   of the weight and row wn of its rows of x */
 
 template<int WROWS, int XROWS, int MT, int NT>
 static __device__ __forceinline__ void
@@ -341,8 +342,8 @@ llm_linear_parts_fp8(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
     uint32_t    n_in = p->blocks * LLM_TILE_COLS;
     llm_w_t<1>  w = { p->bytes, p->row_tiles };
 
-    /* x is read once for 64 rows of the weight, which have half as many bytes
-       as 64 rows of x */
+    /* x is read once for each 64 rows of the weight, which have half as many
+       bytes as 64 rows of x */
 
     if (rows <= 32) {
         llm_linear_16_launch<4, 1, 1, 4, 128, 4, 1, 1>(d, rows, x, w, n_in,

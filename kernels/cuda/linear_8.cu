@@ -1,8 +1,8 @@
 /*
- * Weights in fp8, converted when they are loaded: a row's scale is its
- * largest magnitude divided by 448, its elements are e4m3, rounded to
- * nearest, in the tiles of linear.h.  Products: linear_q.cu for few rows,
- * linear_16.cu for many.
+ * Converts weights to fp8 when they are loaded: a row's scale is its largest
+ * magnitude divided by 448; elements are divided by the scale and rounded to
+ * the nearest e4m3, in the tiles of linear.h.  Products: linear_q.cu for few
+ * rows, linear_16.cu for many.
  */
 
 #include "kernels/cuda/linear.h"
@@ -10,7 +10,7 @@
 #define LLM_SCALE_THREADS  256
 
 
-/* a block for each row; rows that only fill up a tile get a scale of 0 */
+/* a block for each row; rows that only pad a tile get a scale of 0 */
 
 __global__ void
 llm_k_fp8_scale(uint32_t type, uint32_t n_out, uint32_t n_in,
@@ -90,7 +90,7 @@ llm_pack_fp8(llm_cuda_t *d, const llm_packed_t *p, uint32_t type,
                d->stream, type, p->n_out, n_in, raw, row_size,
                (float *) p->scales);
 
-    /* 65535 is the most of a grid's second dimension */
+    /* a grid's second dimension is at most 65535 */
 
     for (at = 0; at < p->row_tiles; at += n) {
         n = llm_min(p->row_tiles - at, 65535u);

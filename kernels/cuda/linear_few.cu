@@ -1,9 +1,9 @@
 /*
- * Products of 16-bit weights with few rows, in which reading the weights is
- * what takes the time: a warp has 16 rows of a weight and up to 16 rows of x,
- * with more rows of x several warps share those of the weight, and the block's
- * ring in shared memory keeps enough of the weight on its way.  All weights of
- * a call, q, k and v for instance, are one launch, so that small ones do not
+ * Products of 16-bit weights with few rows, whose time is spent reading the
+ * weights.  A warp has 16 rows of a weight and up to 16 rows of x; with more
+ * rows of x, several warps share the rows of the weight.  A ring of stages in
+ * shared memory keeps enough loads of the weight in flight.  All weights of a
+ * call, for instance q, k and v, are one launch, so that small ones do not
  * leave most of the GPU idle.
  *
  * Invariant: an element of the result is one chain of instructions over K in
@@ -12,7 +12,7 @@
 
 #include "kernels/cuda/linear.h"
 
-/* columns of a stage, and bytes of its rows */
+/* columns of a stage, and bytes of a row of it */
 #define LLM_FEW_COLS  128
 #define LLM_FEW_ROW   (LLM_FEW_COLS * 2)
 
@@ -20,12 +20,13 @@
 typedef struct {
     const uint16_t   *w[LLM_FEW_WEIGHTS];
     llm_out_t         o[LLM_FEW_WEIGHTS];
-    uint32_t          end[LLM_FEW_WEIGHTS];     /* of its blocks */
+    uint32_t          end[LLM_FEW_WEIGHTS];     /* one more than the weight's
+                                                   last block */
 } llm_few_t;
 
 
-/* the place of a chunk of 16 bytes: those of eight rows are in different
-   banks */
+/* byte offset of a chunk of 16 bytes: the same chunk of eight rows is in
+   different banks */
 
 static __device__ __forceinline__ uint32_t
 llm_few_at(uint32_t row, uint32_t chunk)
@@ -46,7 +47,7 @@ llm_few_mma(float d[4], const uint32_t a[4], const uint32_t b[2])
 }
 
 
-/* 32 columns from chunk c of a stage on */
+/* acc += W X^T over 32 columns, from chunk c of a stage on */
 
 template<int NT, int BF16> static __device__ __forceinline__ void
 llm_few_step(const uint8_t *w, const uint8_t *x, uint32_t c, uint32_t lane,
@@ -78,8 +79,8 @@ llm_few_step(const uint8_t *w, const uint8_t *x, uint32_t c, uint32_t lane,
 
 
 /*
- * What a thread copies of each stage.  A block is WM by WN warps: WM times 16
- * rows of the weight, WN times NT times 8 rows of x.
+ * What a thread copies of each stage.  A block is WM by WN warps, for WM * 16
+ * rows of the weight and WN * NT * 8 rows of x.
  */
 template<int WM, int WN, int NT> struct llm_few_copy_t {
     enum { W_CHUNKS = 8 / WN,           /* of 16 bytes */
@@ -89,12 +90,12 @@ template<int WM, int WN, int NT> struct llm_few_copy_t {
     const uint16_t   *x;
     uint32_t          w_off[W_CHUNKS];
     uint32_t          x_off[X_CHUNKS];
-    uint32_t          x_rows;           /* bit i: there is such a row */
+    uint32_t          x_rows;           /* bit i: the row of chunk i exists */
 };
 
 
-/* a thread's row of chunk i: of its warp's 16 rows of the weight, and of all
-   rows of x */
+/* the row of a thread's chunk i: among the 16 rows of the weight of its warps,
+   and among the block's rows of x */
 
 template<int WN> static __device__ __forceinline__ uint32_t
 llm_few_w_row(int i)
@@ -110,7 +111,8 @@ llm_few_x_row(int i)
 }
 
 
-/* rows of the weight behind the last are read as the last, and not written */
+/* sets what the thread copies; instead of rows after the weight's last one the
+   last is read, and their results are not written */
 
 template<int WM, int WN, int NT> static __device__ __forceinline__ void
 llm_few_copy_of(llm_few_copy_t<WM, WN, NT> &t, uint32_t row0,
@@ -138,8 +140,8 @@ llm_few_copy_of(llm_few_copy_t<WM, WN, NT> &t, uint32_t row0,
 }
 
 
-/* copies a step's columns of the warp's rows of w, and the block's share of x;
-   TAIL: not all of them are there */
+/* starts the thread's copies of a step's columns, of w and of x; TAIL: the step
+   has fewer columns than a stage */
 
 template<int WM, int WN, int NT, int TAIL> static __device__ __forceinline__
 void
@@ -186,8 +188,8 @@ llm_k_linear_few(llm_few_t f, const uint16_t *x, uint32_t n_in)
     llm_few_copy_t<WM, WN, NT>  t;
 
     enum {
-        WSIZE = 16 * LLM_FEW_ROW,               /* of 16 rows */
-        XSIZE = NT * 8 * LLM_FEW_ROW,           /* of a warp's rows */
+        WSIZE = 16 * LLM_FEW_ROW,               /* a warp's rows of w */
+        XSIZE = NT * 8 * LLM_FEW_ROW,           /* a warp's rows of x */
         SIZE = WM * WSIZE + WN * XSIZE
     };
 
@@ -267,7 +269,8 @@ llm_k_linear_few(llm_few_t f, const uint16_t *x, uint32_t n_in)
 }
 
 
-/* the blocks of the weights, each of so many warps; returns all of them */
+/* sets the ends of the weights' blocks, each with 16 rows for each of `warps`
+   warps; returns the number of blocks */
 
 static uint32_t
 llm_few_blocks(llm_few_t *f, uint32_t n, uint32_t warps)
@@ -293,7 +296,7 @@ llm_few_launch(llm_cuda_t *d, llm_few_t *f, uint32_t n, const uint16_t *x,
     size_t    shared;
     uint32_t  blocks;
 
-    /* a block of an Ada has 99 KiB at most */
+    /* on Ada a block has at most 99 KiB */
     static_assert((WM * 16 + WN * NT * 8) * LLM_FEW_ROW * STAGES <= 99 << 10,
                   "too much shared memory");
 
@@ -307,7 +310,7 @@ llm_few_launch(llm_cuda_t *d, llm_few_t *f, uint32_t n, const uint16_t *x,
 }
 
 
-/* small weights: blocks of 16 of their rows, so that every SM has some */
+/* small weights get blocks of 16 rows, so that every SM has work */
 
 template<int BF16> static void
 llm_few_rows(llm_cuda_t *d, uint32_t rows, llm_few_t *f, uint32_t n,

@@ -1,10 +1,10 @@
 /*
  * Quantised weights: packing, unpacking, and products with few rows, which
- * unpack in registers on the way to the tensor cores.
+ * unpack in registers just before the tensor cores.
  *
- * Invariant: how the sum over K is cut among the warps of a block depends on
- * the weight's shape only, and the warps' sums are added in order;
- * linear_16.cu does the same for many rows.
+ * Invariant: how the sum over K is divided among a block's warps depends only
+ * on the weight's shape, and the warps' sums are added in order; linear_16.cu
+ * does the same for many rows.
  */
 
 #include "kernels/cuda/unpack.h"
@@ -26,7 +26,7 @@ llm_packed_class(uint32_t type)
 }
 
 
-/* bytes of a tile in the first two planes */
+/* bytes of a tile in the first plane, and in the second */
 
 static size_t
 llm_packed_bytes(int cls)
@@ -43,7 +43,7 @@ llm_packed_bits(int cls)
 }
 
 
-/* what the codes of a coded type stand for */
+/* the values of a coded type's codes, a byte each, plus 128 */
 
 static void
 llm_packed_book(uint32_t type, uint32_t words[4])
@@ -99,7 +99,8 @@ llm_packed_size(int cls, uint32_t n_out, uint32_t n_in)
 
 /* ---- packing ---- */
 
-/* the quantum of element i (unsigned, except Q8_0's), its scale and minimum */
+/* the quantum of element i (unsigned except for Q8_0), its scale and minimum:
+   the value is scale * q + min, for Q6_K scale * (q - 32) */
 
 static __device__ uint32_t
 llm_quantum(uint32_t type, const uint8_t *row, uint32_t i, float *scale,
@@ -107,9 +108,6 @@ llm_quantum(uint32_t type, const uint8_t *row, uint32_t i, float *scale,
 {
     float     zero, one;
     uint32_t  q;
-
-    /* the value is scale * q + min; both are found by evaluating the block's
-       format for given quanta */
 
     const uint8_t  *b;
     uint32_t        s, m, r;
@@ -184,7 +182,7 @@ llm_quantum(uint32_t type, const uint8_t *row, uint32_t i, float *scale,
 }
 
 
-/* a warp packs a tile: see linear.h; register a, byte j of it */
+/* a warp packs a tile: see linear.h; v[4 a + j] are the lane's quanta */
 
 __global__ void
 llm_k_pack(llm_packed_t p, uint32_t type, const uint8_t *raw,
@@ -275,7 +273,7 @@ llm_pack(llm_cuda_t *d, const llm_packed_t *p, uint32_t type,
     uint32_t      at, n;
     llm_packed_t  part;
 
-    /* 65535 is the most of a grid's second dimension */
+    /* a grid's second dimension is at most 65535 */
 
     for (at = 0; at < p->row_tiles; at += n) {
         n = llm_min(p->row_tiles - at, 65535u);
@@ -302,7 +300,7 @@ llm_pack(llm_cuda_t *d, const llm_packed_t *p, uint32_t type,
 
 /* ---- unpacking ---- */
 
-/* a warp unpacks a tile to rows of blocks * 32 columns */
+/* a warp unpacks a tile to 16-bit rows of blocks * 32 columns */
 
 template<int CLS> __global__ void
 llm_k_unpack(llm_packed_t p, uint32_t tile_row, uint16_t *y, int bf16)

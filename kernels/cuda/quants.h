@@ -1,7 +1,7 @@
 /*
- * De-quantising on the device: one element of a row in GGUF's layout
- * (ggml's block formats, see kernels/types.h).  Used where a few elements
- * are wanted (embedding rows); the products have layouts of their own.
+ * Dequantising on the device: one element of a row in GGUF's layout (ggml's
+ * block formats, see kernels/types.h).  Used for embedding rows and to pack
+ * weights; the products read layouts of their own.
  */
 
 #ifndef LLM_CUDA_QUANTS_H
@@ -104,7 +104,8 @@ llm_deq_k(uint32_t type, const uint8_t *row, uint32_t i)
         b = row + i / 256 * LLM_BYTES_Q6_K;
         d = llm_h2f(llm_load_u16(b + 208));
 
-        /* halves of 128: four quarters of 32 share 64 low and 32 high bytes */
+        /* in each half of 128, four quarters of 32 share 64 bytes of low and 32
+           bytes of high bits */
 
         j = r / 128;
         s = r % 128 / 32;
@@ -135,7 +136,7 @@ llm_deq_k(uint32_t type, const uint8_t *row, uint32_t i)
 }
 
 
-/* element i of a row; rows of F32 matrices are float */
+/* element i of a row of any type but the coded ones */
 
 static __device__ __forceinline__ float
 llm_deq(uint32_t type, const uint8_t *row, uint32_t i)

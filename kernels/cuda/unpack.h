@@ -1,5 +1,5 @@
 /*
- * Packed weights in registers: a tile of linear.h becomes the operands of two
+ * Unpacking in registers: a tile of linear.h becomes the A operands of two
  * instructions, and is multiplied by rows of activations.
  */
 
@@ -10,8 +10,9 @@
 
 
 /*
- * The low four nibbles of w as bytes: through the book, whose first or second
- * half the highest bit of each chooses, or as they are.
+ * The low four nibbles of w as bytes: for class 2 the nibbles themselves, for
+ * class 3 their values in the book; a nibble's highest bit chooses the half of
+ * the book.
  */
 
 template<int CLS> static __device__ __forceinline__ uint32_t
@@ -31,8 +32,8 @@ llm_coded_bytes(const llm_packed_t &p, uint32_t w)
 }
 
 
-/* a lane's quanta of a tile, unsigned bytes: word i is registers 2 i % 4 and
-   the next of instruction i / 2 */
+/* a lane's quanta of a tile, as unsigned bytes: word i is for registers 2 i % 4
+   and the next of instruction i / 2 */
 
 template<int CLS> static __device__ __forceinline__ void
 llm_quanta(const llm_packed_t &p, size_t tile, uint32_t lane, uint32_t a[4])
@@ -69,7 +70,7 @@ llm_quanta(const llm_packed_t &p, size_t tile, uint32_t lane, uint32_t a[4])
     if (CLS == 5) {
         h = ((const uint16_t *) p.bits)[tile * 32 + lane];
 
-        /* spreads four bits to the fifth bit of four bytes */
+        /* each of four bits becomes the fifth bit of a byte */
 
 #pragma unroll
         for (i = 0; i < 4; i++) {
@@ -88,7 +89,8 @@ llm_quanta(const llm_packed_t &p, size_t tile, uint32_t lane, uint32_t a[4])
 }
 
 
-/* byte i of w as a float: as the low end of the mantissa of 2^23 */
+/* byte i of w, less zero, as a float: the byte becomes the end of the mantissa
+   of 2^23, and 2^23 is subtracted */
 
 static __device__ __forceinline__ float
 llm_byte(uint32_t w, int i, float zero)
@@ -98,7 +100,7 @@ llm_byte(uint32_t w, int i, float zero)
 }
 
 
-/* the same of class 16, which is in their order */
+/* a lane's operands of class 16, which is stored in their order */
 
 static __device__ __forceinline__ void
 llm_16_operands(const uint4 *v, uint32_t a[2][4])
@@ -117,7 +119,7 @@ llm_16_operands(const uint4 *v, uint32_t a[2][4])
 }
 
 
-/* the operands of a tile's two instructions, 16-bit */
+/* a lane's operands of a tile's two instructions, 16-bit */
 
 template<int CLS> static __device__ __forceinline__ void
 llm_unpack(const llm_packed_t &p, size_t tile, uint32_t lane, int bf16,
@@ -146,7 +148,7 @@ llm_unpack(const llm_packed_t &p, size_t tile, uint32_t lane, int bf16,
 
     llm_quanta<CLS>(p, tile, lane, q);
 
-    /* pairs of rows lane / 4 and lane / 4 + 8 */
+    /* the pairs of rows lane / 4 and lane / 4 + 8 */
 
     pair[0] = p.pairs[tile * LLM_TILE_ROWS + lane / 4];
     pair[1] = p.pairs[tile * LLM_TILE_ROWS + lane / 4 + 8];
@@ -182,7 +184,7 @@ llm_unpack(const llm_packed_t &p, size_t tile, uint32_t lane, int bf16,
 }
 
 
-/* acc += one block of 32 columns: a tile by NT * 8 rows of activations */
+/* acc += a tile by NT * 8 rows of activations, over its block of 32 columns */
 
 template<int CLS, int NT> static __device__ __forceinline__ void
 llm_block_product(const llm_packed_t &p, const uint16_t *x, size_t tile,
