@@ -1,17 +1,17 @@
 /*
- * Data of draws: what a step takes to the GPU for drawing from its logits,
- * and what comes back: the tokens drawn, the probabilities asked for, and the
- * rows that the host needs.
+ * Data of draws: what a step copies to the GPU for drawing from its logits, and
+ * what is copied back: drawn tokens, requested probabilities, and the rows of
+ * logits that the host reads.
  *
- * Invariant: addresses are fixed when the logits are created, so that draws
- * are part of a captured step; every array has room for the most that a step
- * may need, so that a row's result does not depend on its neighbours.
+ * Invariant: addresses are fixed when the logits are created, so draws can be
+ * part of a captured step; every array has room for the most that a step may
+ * need, so a row's result does not depend on its neighbours.
  */
 
 #include "kernels/cuda/internal.h"
 
 
-/* d was zeroed: after a failure here what was allocated is freed with it */
+/* on failure all is freed again; pointers that are not set yet are NULL */
 
 int
 llm_cuda_pick_room(llm_cuda_t *d, uint32_t max_rows, uint32_t n,
@@ -114,7 +114,7 @@ llm_cuda_pick_free(llm_cuda_t *d)
 }
 
 
-/* a draw's edits, behind them its bans, and its mask */
+/* appends a draw's edits, then its bans, and its mask to the step's */
 
 static void
 llm_cuda_pick_lists(llm_cuda_t *d, const llm_draw_t *from,

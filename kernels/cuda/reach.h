@@ -1,21 +1,21 @@
 /*
- * Finding the cut in a row.  Every cut of the sampler's chain keeps the best
- * tokens of the row, in one order: the larger logit first, of equal ones the
- * lower id.
+ * Finding a cut of a row.  Every cut of the sampler's chain keeps the best
+ * tokens of the row in one order: larger logits first, and of equal logits the
+ * lower id first.
  *
- * A token's place in that order is a number, its rank: in the upper half the
- * logit as an integer that grows with it, in the lower half the id's
- * complement.  So a cut is a search for the highest rank that enough tokens,
- * or enough of the mass, reach.  It halves an interval of ranks by passes
- * over the row until the undecided tokens fit in shared memory.
+ * A token's place in that order is its rank, a 64-bit number: the upper half is
+ * the logit as an integer that grows with it, the lower half the id's
+ * complement.  A cut is a search for the highest rank such that the tokens of
+ * this rank or better are enough, by number or by mass.  Passes over the row
+ * halve an interval of ranks until the undecided tokens fit in shared memory.
  *
  * Invariant: weights have the same bits as on the host (no product is fused
- * with a sum) and are added as integers, multiples of 2^-44 of the largest;
- * so the result does not depend on which thread adds what, the batch, the
+ * with a sum) and are added as integers, multiples of 2^-44 of the largest, so
+ * the result does not depend on which thread adds what, on the batch, the
  * number of threads or the order of blocks.
  *
- * All threads of a block call these together, with the same arguments, and
- * all get the result.
+ * Functions with an llm_draw_shared_t are called by all threads of a block
+ * together, with the same arguments, and every thread gets the result.
  */
 
 #ifndef LLM_CUDA_REACH_H
@@ -25,19 +25,20 @@
 
 #include <float.h>
 
-/* undecided tokens that are compared with each other */
+/* most undecided tokens that are compared with each other */
 #define LLM_DRAW_LIST     1024
 
-/* so often values are halved before ranks are */
+/* passes that halve the interval of values; later ones halve that of ranks */
 #define LLM_DRAW_SMOOTH   24
 
+/* the rank of a logit that is NaN or plus infinity */
 #define LLM_DRAW_BAD      (~(uint64_t) 0)
 
 #define LLM_MASS_ONE      17592186044416.0f         /* 2^44 */
 
 typedef unsigned long long  llm_u64;    /* the type for atomics */
 
-/* number and mass of the tokens of some rank or better */
+/* number and mass of the tokens of a rank or better */
 typedef struct {
     uint64_t           mass;
     uint32_t           count;
@@ -45,7 +46,8 @@ typedef struct {
 
 /* in a block's shared memory */
 typedef struct {
-    uint64_t           best[32];        /* of each warp; must be first */
+    uint64_t           best[32];        /* of each warp; first: in
+                                           llm_k_draw_parts() all there is */
     llm_tally_t        tally[32];
     llm_tally_t        at;              /* the result of a search */
     llm_u64            rank;
@@ -55,11 +57,11 @@ typedef struct {
     int32_t            id;
     float              raw;             /* the token's logit before edits */
     int32_t            fresh;           /* a token that was edited but is not
-                                           in the list of edits; or -1 */
-    float              fresh_raw;
+                                           in the list of edits; -1: none */
+    float              fresh_raw;       /* that token's logit before edits */
 } llm_draw_shared_t;
 
-/* a row; its weights are exp((logit - max) * scale) */
+/* a row; a token's weight is exp((logit - max) * scale); scale 0: no weights */
 typedef struct {
     const float            *row;
     uint32_t                n;
@@ -75,7 +77,7 @@ llm_key(float v)
 {
     uint32_t  u;
 
-    u = __float_as_uint(v + 0.0f);      /* both zeros are equal */
+    u = __float_as_uint(v + 0.0f);      /* -0 becomes 0 */
 
     return u & 0x80000000u ? ~u : u | 0x80000000u;
 }
@@ -147,7 +149,7 @@ llm_mass(const llm_row_t *v, float logit)
 }
 
 
-/* ---- results of a block's threads together; every thread gets them ---- */
+/* ---- results over all threads of a block ---- */
 
 static __device__ uint64_t
 llm_block_best(llm_draw_shared_t *sh, uint64_t best)
@@ -206,7 +208,7 @@ llm_block_tally(llm_draw_shared_t *sh, llm_tally_t t)
 }
 
 
-/* number and mass of the tokens from a rank on; the mass only if the row has a
+/* number and mass of the tokens of a rank or better; mass 0 if the row has no
    scale */
 
 static __device__ llm_tally_t
@@ -230,7 +232,7 @@ llm_tally(llm_draw_shared_t *sh, const llm_row_t *v, uint64_t rank)
 }
 
 
-/* puts the ranks in [lo, hi) into the list, in any order */
+/* lists the ranks in [lo, hi), at most LLM_DRAW_LIST of them, in any order */
 
 static __device__ void
 llm_list(llm_draw_shared_t *sh, const llm_row_t *v, uint64_t lo, uint64_t hi)
@@ -271,9 +273,9 @@ llm_amount(llm_tally_t t, int by_mass)
 
 
 /*
- * The next rank to try between two ranks: first from the largest on in
- * strides that double, because the cut is usually near it; then half way
- * between the values, and at last between the ranks, so that the search
+ * The next rank to try between two ranks.  First strides from the largest value
+ * on that double, because the cut is usually near the largest; then the middle
+ * between the values; at last the middle between the ranks, so that the search
  * always ends.
  */
 
@@ -306,9 +308,9 @@ llm_halfway(const llm_row_t *v, uint64_t lo, uint64_t hi, uint32_t turn,
 
 
 /*
- * The highest rank for which the tokens from it on have at least so much; *at
- * becomes their tally.  On entry `lo` is a rank that has enough, with the
- * tally *at.
+ * The highest rank for which the tokens of this rank or better are at least
+ * `need`, by mass or by number; *at becomes their tally.  On entry `lo` is a
+ * rank with enough tokens, and *at their tally.
  */
 
 static __device__ uint64_t
@@ -347,7 +349,7 @@ llm_reach(llm_draw_shared_t *sh, const llm_row_t *v, uint64_t lo,
 
     __syncthreads();
 
-    /* compares each of the undecided with all */
+    /* compares each undecided token with all of them */
 
     mid = lo;
 
@@ -374,7 +376,7 @@ llm_reach(llm_draw_shared_t *sh, const llm_row_t *v, uint64_t lo,
     __syncthreads();
 
     if (mid > lo && mid == sh->rank) {
-        sh->at = *at;                   /* ranks differ: only one thread */
+        sh->at = *at;                   /* one thread: no two ranks are equal */
     }
 
     __syncthreads();

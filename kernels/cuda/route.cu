@@ -1,24 +1,24 @@
 /*
- * A row's choice of experts, as kernels/cpu/route.c makes it, and the order of
+ * A row's choice of experts, the same as in kernels/cpu/route.c, and sorting
  * all pairs by expert.
  *
  * Invariant: sums and comparisons are of doubles, and a tie goes to the lower
- * number, so the choice is the CPU's; whatever the logits are, the experts of
- * a row are different ones.  The order of the pairs of an expert is any: no
- * result depends on it.
+ * number, so the choice is the CPU's.  Whatever the logits are, a row's experts
+ * differ from each other.  The pairs of an expert are in any order: no result
+ * depends on it.
  */
 
 #include "kernels/cuda/route.h"
 
 #include <assert.h>
 
-/* blocks of a grid's second dimension */
+/* most blocks of a grid's second dimension */
 #define LLM_MOST_SEGMENTS  65535
 
 #define LLM_GROUP_THREADS  256
 
 
-/* segments of at most `size`, in the worst case */
+/* number of segments of at most `size` pairs, in the worst case */
 
 static uint32_t
 llm_route_segments(size_t pairs, uint32_t n_experts, uint32_t size)
@@ -29,7 +29,7 @@ llm_route_segments(size_t pairs, uint32_t n_experts, uint32_t size)
 }
 
 
-/* cuts the choice's memory up; returns its size */
+/* sets the pointers to the choice's arrays; returns the bytes of all */
 
 static size_t
 llm_choice_layout(llm_choice_t *c, uint8_t *base)
@@ -111,8 +111,8 @@ llm_cuda_choice_create(llm_dev_t *dev, const llm_choice_opts_t *opts,
 
     (void) llm_choice_layout(c, c->memory);
 
-    /* columns that fill up folded rows are zeros, of rows that no step has
-       had as well */
+    /* columns that pad folded rows must be zeros, also in rows that no step has
+       written yet */
 
     if (llm_cuda_clear(d, c->memory, llm_choice_layout(c, c->memory),
                        "clearing of the experts' rows", err)
@@ -156,9 +156,10 @@ typedef struct {
 /* a warp's shared memory: doubles first */
 typedef struct {
     double            *s;               /* [n_experts] scores */
-    double            *p;               /* [n_experts] what is compared */
+    double            *p;               /* [n_experts] what experts are chosen
+                                           by */
     double            *groups;          /* [n_groups] */
-    uint32_t          *open;            /* a bit for each group */
+    uint32_t          *open;            /* a bit for each group: it is chosen */
     uint32_t          *chosen;          /* [n_used] */
 } llm_route_shared_t;
 
@@ -173,7 +174,7 @@ llm_route_shared_size(const llm_route_args_t *r)
 }
 
 
-/* NaN is as small as there is */
+/* NaN counts as the smallest value */
 
 static __device__ __forceinline__ double
 llm_route_order(double v)
@@ -183,8 +184,8 @@ llm_route_order(double v)
 
 
 /*
- * The largest of n values that is not yet taken, of equal ones the first; it
- * is taken then.  Bit k of a lane's `taken` is that of value lane + 32 k.
+ * Takes the largest of n values that is not taken yet, the first of equal ones;
+ * returns its index.  Bit k of a lane's `taken` is for value lane + 32 k.
  */
 
 static __device__ uint32_t
@@ -225,7 +226,7 @@ llm_route_take(const double *p, uint32_t n, uint32_t *taken)
 }
 
 
-/* s of all experts: each lane has some of them */
+/* the scores s of all experts; each lane computes some of them */
 
 static __device__ void
 llm_route_scores(const llm_route_args_t &r, const float *logits, double *s)
@@ -292,7 +293,7 @@ llm_route_group(const llm_route_args_t &r, const double *p, uint32_t size)
 }
 
 
-/* takes the experts of the groups that are not chosen */
+/* chooses groups, and marks the experts of all other groups as taken */
 
 static __device__ void
 llm_route_groups(const llm_route_args_t &r, const llm_route_shared_t &sh,
@@ -329,7 +330,8 @@ llm_route_groups(const llm_route_args_t &r, const llm_route_shared_t &sh,
 }
 
 
-/* one lane: the weights of the chosen experts, in the order of the choice */
+/* one lane: computes the weights of the chosen experts, in the order of
+   choice */
 
 static __device__ void
 llm_route_weigh(const llm_route_args_t &r, const llm_route_shared_t &sh,
@@ -423,8 +425,8 @@ llm_k_route(const uint32_t *count, llm_route_args_t r, const float *logits,
 
 
 /*
- * One block, with a thread for each expert: counts the pairs of each, gives
- * each its place among all, and each segment its pairs.
+ * One block, with a thread for each expert: counts an expert's pairs, finds its
+ * place in order[], and makes its segments; then the threads write order[].
  */
 
 __global__ void

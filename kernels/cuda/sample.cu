@@ -1,15 +1,14 @@
 /*
- * From rows of logits to tokens: the chain of engine/sample, with a block for
- * each row.
+ * From rows of logits to tokens: the sampler's chain of engine/sample.
  *
- * First many blocks find the largest logit of each part of a row; then one
- * block for each row does the rest: probabilities of the unchanged row,
- * edits, cuts (reach.h), the draw.
+ * First, many blocks find the largest logit of each part of a row.  Then one
+ * block for each row does the rest: probabilities before edits, edits, cuts
+ * (reach.h), the draw.
  */
 
 #include "kernels/cuda/reach.h"
 
-/* elements of a part, unless there would be more than LLM_DRAW_PARTS */
+/* elements of a part; more if there would be more than LLM_DRAW_PARTS parts */
 #define LLM_DRAW_PART     4096
 #define LLM_PART_THREADS  128
 
@@ -33,7 +32,8 @@ typedef struct {
 
 /* ---- the steps of a draw ---- */
 
-/* the probabilities of the unchanged row; returns the logarithm of its sum */
+/* writes the n_top most likely tokens before edits; returns the logarithm of
+   the row's sum of weights */
 
 static __device__ double
 llm_draw_top(llm_draw_shared_t *sh, const llm_draw_args_t *a,
@@ -82,8 +82,8 @@ llm_draw_top(llm_draw_shared_t *sh, const llm_draw_args_t *a,
 
 
 /*
- * The row's input token, if the step before drew it, so that the host did not
- * know it for the edits, and if generated tokens matter; else -1.
+ * The row's input token, if the previous step drew it, so that the host's edits
+ * do not count it, and if there are penalties; else -1.
  */
 
 static __device__ int32_t
@@ -125,7 +125,8 @@ llm_draw_edited(const llm_cuda_draw_t *d, float l, float bias, uint32_t seen)
 }
 
 
-/* bias, penalties and bans; the logits before are kept for the probability */
+/* applies bias, penalties and bans; keeps the logits before edits for the
+   token's probability */
 
 static __device__ void
 llm_draw_edit(llm_draw_shared_t *sh, const llm_draw_args_t *a,
@@ -138,8 +139,7 @@ llm_draw_edit(llm_draw_shared_t *sh, const llm_draw_args_t *a,
     fresh = llm_draw_fresh(a, d);
 
     if (threadIdx.x == 0) {
-        sh->fresh = fresh;              /* unless it turns out to be among the
-                                           edits */
+        sh->fresh = fresh;              /* until it is found among the edits */
         sh->fresh_raw = fresh < 0 ? 0 : row[fresh];
     }
 
@@ -179,7 +179,7 @@ llm_draw_edit(llm_draw_shared_t *sh, const llm_draw_args_t *a,
 }
 
 
-/* a token's rank; LLM_DRAW_BAD, the highest, if its logit is NaN or plus
+/* a token's rank; LLM_DRAW_BAD, the highest rank, if the logit is NaN or plus
    infinity */
 
 static __device__ __forceinline__ uint64_t
@@ -190,8 +190,8 @@ llm_draw_rank(float v, uint32_t id)
 
 
 /*
- * Applies the mask and finds the best token left; edits may have turned
- * finite logits into infinities or NaN.
+ * Applies the mask; returns the best rank that is left, or LLM_DRAW_BAD: edits
+ * may have turned finite logits into infinities or NaN.
  */
 
 static __device__ uint64_t
@@ -221,9 +221,8 @@ llm_draw_mask(llm_draw_shared_t *sh, const llm_draw_args_t *a,
 
 
 /*
- * min-p, top-k, top-p: the lowest rank of the tokens that stay, and their
- * mass, which is 0 only if the scale leaves the largest logit without a
- * weight.
+ * Applies min-p, top-k and top-p; returns the lowest rank of the tokens that
+ * stay, and their mass, which is 0 only if the scale is infinite.
  */
 
 static __device__ uint64_t
@@ -260,9 +259,9 @@ llm_draw_cut(llm_draw_shared_t *sh, const llm_cuda_draw_t *d,
 
 
 /*
- * The token at the share u of the mass of those that stay, which is more than
- * 0, in the order of ids.  Each warp adds up its part of the row; then the
- * block goes through the part in which the mass is reached, a few tokens for
+ * The token at share u of `total`, the mass (not 0) of the tokens of this rank
+ * or better, in the order of ids.  Each warp adds up its part of the row; then
+ * the block goes through the part where that share is reached, a few tokens for
  * each thread.
  */
 
@@ -305,7 +304,7 @@ llm_draw_at(llm_draw_shared_t *sh, const llm_row_t *v, uint64_t rank,
         own += llm_rank(v->row[i], i) >= rank ? llm_mass(v, v->row[i]) : 0;
     }
 
-    /* the mass in front of this thread's tokens */
+    /* the mass before this thread's tokens */
 
     for (sum = own, i = 1; i < 32; i *= 2) {
         other = __shfl_up_sync(LLM_FULL_WARP, sum, i);
@@ -337,7 +336,7 @@ llm_draw_at(llm_draw_shared_t *sh, const llm_row_t *v, uint64_t rank,
 }
 
 
-/* the token's logit in the unchanged row */
+/* the token's logit before edits */
 
 static __device__ float
 llm_draw_raw(llm_draw_shared_t *sh, const llm_draw_args_t *a,
@@ -369,7 +368,7 @@ llm_draw_raw(llm_draw_shared_t *sh, const llm_draw_args_t *a,
 
 /* ---- the kernels ---- */
 
-/* a failed draw has no token: its request ends, so any will do */
+/* a failed draw has no token: its request ends, so any token will do */
 
 __global__ void
 llm_k_follow(llm_cuda_step_t st, const llm_cuda_drawn_t *drawn)
@@ -397,7 +396,8 @@ llm_cuda_follow(llm_cuda_t *d)
 }
 
 
-/* the best of each part of a row, or that something is not finite */
+/* the best rank of each part of a row; LLM_DRAW_BAD: a logit is NaN or plus
+   infinity */
 
 __global__ void
 llm_k_draw_parts(llm_draw_args_t a)
@@ -434,7 +434,7 @@ llm_k_draw_parts(llm_draw_args_t a)
 }
 
 
-/* the whole draw; returns what thread 0 writes down */
+/* a row's draw */
 
 static __device__ llm_cuda_drawn_t
 llm_draw_row(llm_draw_shared_t *sh, const llm_draw_args_t *a,
@@ -576,7 +576,7 @@ llm_cuda_draw(llm_cuda_t *d)
     a.drawn = w->drawn;
     a.top = w->top;
 
-    /* small vocabularies have no work for many threads */
+    /* small vocabularies have too little work for many threads */
 
     threads = llm_align(a.n / 64, 32);
     threads = llm_min(llm_max(threads, 64u), 1024u);

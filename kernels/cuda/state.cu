@@ -3,10 +3,11 @@
  * delta rule and the selective scan; see kernels.h for what they compute.
  *
  * Invariant: a column of a head goes through the rows of its sequence one by
- * one; sums are cut by the head's size alone, and what is kept from row to row
- * is float32.  So a sequence has the same bits however it is cut into steps.
+ * one; how a sum is divided among warps depends only on the head's size, and
+ * what is kept from row to row is float32.  So a sequence has the same bits
+ * however it is divided into steps.
  *
- * A slot has the layers in order, of each the last inputs of its convolution
+ * A slot has the layers in order, each with the last inputs of its convolution
  * and then the matrices of its heads.  llm_state_t owns all slots.
  */
 
@@ -14,28 +15,28 @@
 
 #define LLM_CONV_THREADS  256
 
-/* columns of a head that a block takes, a lane each, and the warps that share
-   its rows out */
+/* columns of a head that a block takes, one a lane, and the warps that divide
+   its rows among them */
 #define LLM_STATE_COLS    32
 #define LLM_STATE_WARPS   8
 #define LLM_STATE_THREADS (LLM_STATE_COLS * LLM_STATE_WARPS)
 
-/* most rows of a head's matrix: its columns and a row's q and k are in shared
-   memory, of which every GPU has 99 KB */
+/* most rows of a head's matrix: a block's columns of it, and q and k, are in
+   shared memory, of which every GPU has 99 KB */
 #define LLM_STATE_ROWS    640
 
 struct llm_state_s {
     llm_state_opts_t   opts;
-    size_t             slot;            /* floats of one */
-    size_t            *first;           /* [n_layers] where a layer begins in
-                                           it */
+    size_t             slot;            /* floats of a slot */
+    size_t            *first;           /* [n_layers] where each layer begins in
+                                           a slot, floats */
     float             *data;            /* on the device: [n_slots][slot] */
 };
 
 /* a layer's states, for kernels */
 typedef struct {
     float             *data;            /* the layer in slot 0 */
-    size_t             slot;            /* floats from slot to slot */
+    size_t             slot;            /* floats from one slot to the next */
 } llm_state_view_t;
 
 
@@ -49,7 +50,7 @@ llm_state_conv(const llm_state_layer_t *l)
 }
 
 
-/* floats of a slot, SIZE_MAX: too many; unless it is NULL, `first` gets where
+/* floats of a slot; SIZE_MAX: too many.  first[], unless NULL, becomes where
    each layer begins */
 
 static size_t
@@ -205,7 +206,7 @@ typedef struct {
 } llm_conv_args_t;
 
 
-/* block (row, channels): reads what was kept before the step */
+/* block (row, channels); the state is still that before the step */
 
 __global__ void
 llm_k_conv(llm_cuda_step_t cs, llm_conv_args_t a)
@@ -227,7 +228,7 @@ llm_k_conv(llm_cuda_step_t cs, llm_conv_args_t a)
     v = a.bias ? a.bias[c] : 0.0f;
 
     for (k = 0; k < a.width; k++) {
-        /* input t, of which the first width - 1 are the kept ones */
+        /* input t; the first width - 1 inputs are the kept ones */
         t = row - row0 + k;
 
         if (t + 1 >= a.width) {
@@ -244,7 +245,7 @@ llm_k_conv(llm_cuda_step_t cs, llm_conv_args_t a)
 }
 
 
-/* block (sequence, channels): the last inputs are kept, the oldest first */
+/* block (sequence, channels): keeps the last inputs, the oldest first */
 
 __global__ void
 llm_k_conv_keep(llm_cuda_step_t cs, llm_conv_args_t a)
@@ -309,26 +310,29 @@ llm_cuda_conv(llm_dev_t *dev, const llm_conv_t *c, const llm_act_t *x,
 /* ---- matrices of heads ---- */
 
 /*
- * What the delta rule and the scan have in common: of row t with its q, k
- * and v
+ * What the delta rule and the scan have in common, for a row with q, k and v:
  *
- *   d = weight v, or if it is the delta rule
- *   d = weight (v - g S^T k')        k', q': divided by their lengths
- *   S = g S + k d^T,  y = S^T q + skip v
+ *   the scan:        d = weight v,  S = g S + k d^T,  y = S^T q + skip v
+ *   the delta rule:  d = weight (v - g S^T k'),  S = g S + k' d^T,  y = S^T q'
+ *
+ * k' and q' are divided by their lengths, as in kernels.h.
  */
 typedef struct {
     llm_state_view_t   st;              /* of the layer's heads */
     const float       *x;
     uint32_t           x_cols;
-    uint32_t           q;               /* columns of x where the q, k and v */
-    uint32_t           k;               /* of the first head begin */
+    uint32_t           q;               /* first column of q of head 0 in x, as
+                                           the next two of k and v */
+    uint32_t           k;
     uint32_t           v;
-    const float       *dt;              /* [rows][n_heads] or alpha */
-    const float       *beta;            /* of the delta rule, else NULL */
+    const float       *dt;              /* [rows][n_heads]; the delta rule's
+                                           alpha */
+    const float       *beta;            /* NULL: the scan */
     float             *y;
     uint32_t           n_heads;
     uint32_t           n_groups;        /* heads of q and k */
-    int                tiled;           /* head h's is h % n_groups */
+    int                tiled;           /* head h has group h % n_groups, not
+                                           h / (n_heads / n_groups) */
     uint32_t           n_rows;
     uint32_t           n_cols;
     const float       *a;               /* [n_heads], as the next two */
@@ -363,7 +367,7 @@ llm_softplus(float x)
 }
 
 
-/* the sum of the warps' parts of a column */
+/* adds up the warps' parts of a column */
 
 static __device__ __forceinline__ float
 llm_state_sum(const float *parts)
@@ -383,8 +387,8 @@ llm_state_sum(const float *parts)
 
 
 /*
- * Copies q and k of a row to shared memory, and if it is the delta rule sums
- * their squares; all threads meet behind that.
+ * Copies q and k of a row to shared memory, for the delta rule with the warps'
+ * sums of their squares, and waits for all threads.
  */
 
 static __device__ void
@@ -422,7 +426,7 @@ llm_state_fetch(const llm_state_args_t &a, const llm_state_shared_t &sh,
 }
 
 
-/* 1 / sqrt(|x|^2 + 1e-6) by the warps' sums */
+/* 1 / sqrt(|x|^2 + 1e-6), from the warps' sums of squares */
 
 static __device__ __forceinline__ float
 llm_state_scale(const float *sums)
@@ -438,7 +442,7 @@ llm_state_scale(const float *sums)
 }
 
 
-/* one row: v is the lane's element, the result is that of y */
+/* takes one row: v is the lane's element of it; returns the element of y */
 
 static __device__ float
 llm_state_row(const llm_state_args_t &a, const llm_state_shared_t &sh,

@@ -1,7 +1,8 @@
-# Where the CUDA toolkit is, and cuBLAS, read by build.sh and t/setup.sh.
+# Finds the CUDA toolkit and cuBLAS, for build.sh, t/setup.sh and t/gpu/run.sh.
 
-# Where cuBLAS is: where CUBLAS_HOME says, or in the toolkit, or where the
-# tests' set-up put it.  Headers and shared objects may lie apart.
+# cublas NVCC: sets CUBLAS_INC and CUBLAS_LIB from CUBLAS_HOME if it is set,
+# else from the toolkit, /usr or .deps, where t/setup.sh installs it.  Fails if
+# there is no cuBLAS.  Headers and shared objects may be in different folders.
 
 cublas() {
     local nvcc=$1 home lib places

@@ -1,10 +1,10 @@
 /*
- * The operations on values one by one: activations, scales, caps, columns,
- * gathering of rows.
+ * Operations on single values: activations, scales, caps, columns, gathering of
+ * rows.
  *
- * Invariant: an element depends on its own row alone.  Except gathering, they
- * work on all rows of the bucket: what they write beyond the step's count is
- * not used.
+ * Invariant: an element depends only on its own row.  All operations but
+ * gathering work on all rows of the bucket; what they write beyond the step's
+ * count is not used.
  */
 
 #include "kernels/cuda/values.h"
@@ -21,7 +21,7 @@ llm_value_blocks(size_t n)
 }
 
 
-/* the value of this thread; beyond the last one: not below n */
+/* index of this thread's value; threads after the last one get n or more */
 
 static __device__ __forceinline__ size_t
 llm_value(void)
@@ -45,7 +45,7 @@ llm_k_glu(llm_act_fn_t fn, const float *gate, const float *up, size_t n,
 }
 
 
-/* four values a thread: n of them */
+/* four values a thread; n is the number of such fours */
 
 __global__ void
 llm_k_glu_4(llm_act_fn_t fn, const float *gate, const float *up, size_t n,
@@ -68,7 +68,7 @@ llm_k_glu_4(llm_act_fn_t fn, const float *gate, const float *up, size_t n,
 }
 
 
-/* up NULL: act() */
+/* up NULL: act(), else glu() */
 
 static void
 llm_cuda_activate(llm_cuda_t *d, llm_rows_t rows, const llm_act_fn_t *fn,
@@ -217,7 +217,7 @@ llm_k_pieces(const float *x, uint32_t x_cols, uint32_t first, uint32_t width,
 }
 
 
-/* of float32 buffers */
+/* x and y are float32 buffers */
 
 void
 llm_cuda_pieces(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
@@ -273,7 +273,7 @@ llm_cuda_gate_rows(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *gate,
 }
 
 
-/* rows are copied as they are, of 16-bit or 32-bit elements */
+/* copies rows of 16-bit or 32-bit elements; halves: 16-bit units of a row */
 
 __global__ void
 llm_k_gather(llm_cuda_step_t st, const uint16_t *x, uint16_t *y,

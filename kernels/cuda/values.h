@@ -58,7 +58,8 @@ llm_act_one(const llm_act_fn_t &fn, float x)
 }
 
 
-/* act(gate) * up; without a gate that is act(gate), up is 1 */
+/* act(gate) * up; an activation without a gate passes its input as gate, and 1
+   as up */
 
 static __device__ __forceinline__ float
 llm_glu_one(const llm_act_fn_t &fn, float gate, float up)
