@@ -1,13 +1,13 @@
 /*
- * The products of kernels/cuda/blas.h for the emulator: a plain loop, sums
- * in float32 in the order of K, or tensor cores' (LLM_EMU_MMA), enqueued on
- * the stream like a kernel.
- * LLM_EMU_BLAS=0: it refuses, as cublasLt may.
+ * The products of kernels/cuda/blas.h for the emulator, enqueued on the stream
+ * like a kernel: a plain loop with sums in float32 in the order of K, or with
+ * LLM_EMU_MMA the sums of tensor cores.  LLM_EMU_BLAS=0: all are refused, as
+ * cublasLt may refuse some.
  */
 
 #include "kernels/cuda/blas.h"
 
-/* products of so many rows are left to our kernels */
+/* most rows of products that are left to our kernels */
 #define BLAS_FEW  64
 
 struct llm_blas_s {
@@ -43,7 +43,7 @@ llm_blas_free(llm_blas_t *b, int alive)
 }
 
 
-/* element k of row i of a matrix of `rows` rows, 0 behind them */
+/* element k of row i of a matrix [rows][n]; 0 outside it */
 
 static uint16_t
 llm_blas_at(const void *m, size_t ld, size_t rows, size_t i, size_t k,
@@ -54,8 +54,8 @@ llm_blas_at(const void *m, size_t ld, size_t rows, size_t i, size_t k,
 }
 
 
-/* 16 columns of the result from o on, for 8 rows from r on, as tensor cores add:
-   one chain over K */
+/* 16 columns of the result from o on, for 8 rows from r on, each one chain over
+   K in the arithmetic of tensor cores */
 
 static void
 llm_blas_tile(const llm_blas_args_t &a, int bf16, size_t o, size_t r)
@@ -136,7 +136,8 @@ llm_blas_is_prepared(llm_blas_t *b, const llm_blas_args_t *a)
     (void) b;
     (void) a;
 
-    /* there is one way only, but a table may be asked for */
+    /* there are no plans to choose from, but LLM_BLAS_TABLE may ask for a
+       table */
     return getenv("LLM_BLAS_TABLE") == nullptr;
 }
 
@@ -164,7 +165,7 @@ llm_blas_linear(llm_blas_t *b, const llm_blas_args_t *a)
 
     set = getenv("LLM_EMU_BLAS");
 
-    /* our kernels for few rows are what is tested here */
+    /* few rows: our kernels are what the tests are about */
 
     if (a->rows <= BLAS_FEW || (set && strcmp(set, "0") == 0)) {
         return 1;

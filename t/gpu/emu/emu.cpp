@@ -1,13 +1,14 @@
 /*
- * The emulator behind emu.h: fibers, barriers, warp meetings, blocks and
- * grids, the queue of work.  The runtime's functions are in runtime.cpp.
+ * The emulator of emu.h: fibers, barriers, warp-wide operations (meetings),
+ * blocks and grids, the queue of work.  The runtime's functions are in
+ * runtime.cpp.
  *
- * One queue holds all work in the order it was issued, whatever stream it
- * was issued to: a legal order, since work only ever waits for work issued
- * before.  It runs when the host waits, never sooner.
+ * One queue holds the work of all streams in the order of issue, a legal order,
+ * since work only waits for work issued earlier.  The queue runs when the host
+ * waits, never sooner, unless LLM_EMU_EAGER is set.
  *
- * Everything runs in the thread that waits; a device is driven by one
- * thread at a time, several devices are kept apart by a lock.
+ * Everything runs in the thread that waits.  A device is driven by one thread
+ * at a time; a lock keeps several devices apart.
  */
 
 #include "t/gpu/emu/internal.h"
@@ -19,7 +20,8 @@
 #include <ucontext.h>
 #endif
 
-/* an odd number of lines more: their ends are in different sets of a cache */
+/* an odd number of cache lines, so that the ends of stacks are in different
+   sets of a cache */
 #define EMU_STACK       (128 * 1024 + 11 * 64)
 #define EMU_MAX_THREADS 1024
 
@@ -36,18 +38,19 @@ struct Copy {
 struct Fiber {
     Thread                          thread;
     State                           state;
-    unsigned                        phase;      /* of the warp's meetings */
+    unsigned                        phase;      /* slots of the last meeting */
     void                           *sp;
     uint8_t                        *stack;
-    std::vector<std::vector<Copy>>  groups;     /* committed, oldest first */
-    std::vector<Copy>               open;
+    std::vector<std::vector<Copy>>  groups;     /* committed copies, oldest
+                                                   first */
+    std::vector<Copy>               open;       /* copies not committed yet */
 #if !defined(__x86_64__)
     ucontext_t                      uc;
 #endif
 };
 
-/* meetings alternate between two sets of slots: a lane is never more than
-   one meeting ahead of the slowest */
+/* meetings alternate between two sets of slots, which is enough: a lane is
+   never more than one meeting ahead of the slowest */
 
 struct Warp {
     unsigned  arrived[2];
@@ -65,9 +68,9 @@ static unsigned                             n_threads;
 static unsigned                             n_waiting;
 static unsigned                             n_done;
 static Fiber                               *running;
-static std::vector<Fiber *>                 turns;      /* of a round */
-static size_t                               turn;       /* the next of them */
-static std::vector<Fiber *>                 coming;     /* in the round after */
+static std::vector<Fiber *>                 turns;      /* of this round */
+static size_t                               turn;       /* next of turns */
+static std::vector<Fiber *>                 coming;     /* of the next round */
 static const std::function<void()>         *body;
 static const char                          *kernel;
 static uint8_t                             *shared_mem;
@@ -76,7 +79,7 @@ std::deque<std::function<void()>>           queue;
 cudaError_t                                 last_error;
 cudaError_t                                 broken;
 static Fault                                launch_fault("LLM_EMU_FAIL_LAUNCH");
-static std::set<const void *>               loaded;     /* kernels */
+static std::set<const void *>               loaded;     /* launched kernels */
 
 
 static void
@@ -119,7 +122,7 @@ shared_most()
 }
 
 
-/* for the n-th call since the variable was set to n */
+/* true for the n-th call since the variable was set to n */
 
 bool
 Fault::now()
@@ -158,7 +161,7 @@ static void  *main_sp;
 
 extern "C" void emu_switch(void **from, void *to);
 
-/* saves what the ABI says a call keeps, and swaps stacks */
+/* saves the registers that the ABI says a call preserves, and swaps stacks */
 
 asm(".text\n"
     ".globl emu_switch\n"
@@ -188,8 +191,8 @@ fiber_prepare(Fiber *f)
 {
     void  **sp;
 
-    /* what emu_switch pops, then the address it returns to; 16-byte
-       alignment as behind a call */
+    /* what emu_switch pops, then the address that it returns to; the stack is
+       aligned as after a call */
 
     sp = (void **) (f->stack + EMU_STACK - 64);
     *--sp = nullptr;
@@ -280,7 +283,8 @@ next_round()
 }
 
 
-/* on to the next thread of the block; once all are done, to run_block() */
+/* switches to the next thread of the block, or, once all are done, back to
+   run_block() */
 
 static void
 fiber_yield()
@@ -330,7 +334,7 @@ sync_block()
     running->state = AT_BARRIER;
     n_waiting++;
 
-    /* threads that have returned count as arrived, as on the device */
+    /* threads that have returned count as arrived, as on a GPU */
 
     if (n_waiting + n_done == n_threads) {
         release_barrier();
@@ -548,7 +552,7 @@ enqueue(cudaStream_t s, std::function<void()> work)
 }
 
 
-/* all of it, or until an event's last record */
+/* runs all of the queue, or until an event's last record is done */
 
 void
 run_queue(const EmuEvent *until)

@@ -6,33 +6,34 @@
  * What is emulated: a grid of blocks, one after another; the threads of a
  * block as fibers of one host thread, switched at barriers and warp-wide
  * operations; dynamic shared memory; atomics; asynchronous copies; streams,
- * events and graphs.  Two threads of a block never run at the same time,
- * but in any order between two barriers: with LLM_EMU_SEED set to other
- * than 0 the order of threads and of blocks is drawn at random, so that a
- * missing barrier shows.
+ * events and graphs.  Only one thread of a block runs at a time.  With
+ * LLM_EMU_SEED set to a number other than 0, the order of blocks, and of
+ * threads between two barriers, is random, which shows missing barriers.
  *
- * Invariant: what a program may not rely on is made to hurt.  Fresh device
- * memory and every block's shared memory are filled with 0xff (NaN), a
- * buffer ends at a guard page, work is done no sooner than somebody waits
- * for it (LLM_EMU_EAGER=1: at once, which is as allowed), the target of an
- * asynchronous copy is poisoned until then.  Work on the legacy stream breaks
- * the device, and so does the capture of a kernel that was never launched: it
+ * Invariant: a program that relies on what CUDA does not guarantee fails.
+ * Fresh device memory and every block's shared memory are filled with 0xff
+ * (NaN); a buffer ends at a guard page; work is done only when somebody waits
+ * for it (LLM_EMU_EAGER=1: at once, which CUDA also allows); the target of an
+ * asynchronous copy is filled with 0xff until then.  Work on the legacy stream
+ * breaks the device, and so does capturing a kernel that was never launched: it
  * might not be loaded yet.
  *
- * Faults, by the environment: LLM_EMU_MEMORY is the device's memory in
- * bytes; LLM_EMU_CAPABILITY=80 makes it an Ampere (89, Ada, without), 90 a
- * Hopper, each with the shared memory that its blocks have;
- * LLM_EMU_FAIL_ALLOC=n lets the n-th allocation, of the device's or of
- * pinned memory, fail, counted from when devices were counted last;
- * LLM_EMU_FAIL_LAUNCH=n lets the n-th kernel fail, counted from when the
- * variable was set to n, with LLM_EMU_STICKY=1 as most errors of a GPU do:
- * every call from then on fails, until the process ends;
- * LLM_EMU_FAIL_GRAPH=n, counted likewise, lets the n-th instantiation or
- * launch of a graph fail, as it does when memory ends, and nothing else.
+ * Environment variables, for the device and its faults:
  *
- * LLM_EMU_MMA=1: tensor cores add as those of the capability do (mma.cpp),
- * which takes several times as long; else an instruction's products are added
- * one by one.
+ *   LLM_EMU_MEMORY         the device's memory, bytes (4 GiB)
+ *   LLM_EMU_CAPABILITY     80: Ampere; 89: Ada, the default; 90: Hopper; each
+ *                          with the shared memory that its blocks have
+ *   LLM_EMU_FAIL_ALLOC=n   the n-th allocation of device or pinned memory
+ *                          after the last cudaGetDeviceCount() fails
+ *   LLM_EMU_FAIL_LAUNCH=n  the n-th kernel after the variable was set to n
+ *                          fails
+ *   LLM_EMU_STICKY=1       a failed kernel is a sticky error, as most errors of
+ *                          a GPU: all calls fail until the process ends
+ *   LLM_EMU_FAIL_GRAPH=n   the n-th instantiation or launch of a graph after
+ *                          the variable was set to n fails for lack of memory
+ *   LLM_EMU_MMA=1          tensor cores add as those of the capability do
+ *                          (mma.cpp), which takes several times as long; else
+ *                          an instruction's products are added one by one
  *
  * Not emulated: speed, the memory model's weak ordering, warps in lockstep.
  * The fibers' stacks and all queues belong to emu.cpp.
@@ -114,26 +115,27 @@ void sync_block();
 #define EMU_MEET_BYTES  64
 
 /*
- * All lanes of mask meet; each brings `size` bytes (at most EMU_MEET_BYTES)
- * and gets what the lanes brought: at(lane) until its next meeting.  `last`,
- * if there is one, is called once before they part, with what all brought,
- * and may change it.
+ * A warp-wide operation: waits until all lanes of mask have called this, each
+ * with `size` bytes (at most EMU_MEET_BYTES).  at(lane) returns a lane's bytes,
+ * until the caller's next meeting.  `last`, unless NULL, is called once when
+ * all have arrived; it may change the lanes' bytes.
  */
 void meet(unsigned mask, const void *mine, size_t size,
     void (*last)(uint8_t (*slots)[EMU_MEET_BYTES]) = nullptr);
 const void *at(unsigned lane);
 
-/* mma.cpp: are products added as tensor cores do, and the products of a row of
-   A and one of B^T: rows[i] is A[i][0 .. 15], then B[i][0 .. 7] */
+/* mma.cpp: are products added as tensor cores do; and d += A B in their
+   arithmetic: rows[i] is A[i][0 .. 15], then B[i][0 .. 7] */
 bool mma_rule();
 void mma_16(const uint16_t rows[16][24], int bf16, float d[16][8]);
 
-/* a copy that happens at the wait; see cp_async in device.h */
+/* copies that happen at the wait; see llm_cp_async16() in device.h */
 void copy_async(void *dst, const void *src, size_t size);
 void copy_commit();
 void copy_wait(unsigned groups_left);
 
-/* entry is the kernel's address: what is captured was launched before */
+/* entry: the kernel's address, by which captures find out whether the kernel
+   was launched before */
 void launch(void *stream, const char *name, const void *entry, dim3 grid,
     dim3 block, size_t shared, std::function<void()> body);
 
@@ -255,7 +257,8 @@ static inline unsigned __brev(unsigned x)
     return r;
 }
 
-/* bytes of y:x, one for each low nibble of s; bit 3 repeats the sign */
+/* four bytes of y:x, chosen by the low four nibbles of s; bit 3 of a nibble
+   repeats the byte's sign bit */
 static inline unsigned
 __byte_perm(unsigned x, unsigned y, unsigned s)
 {
@@ -456,9 +459,9 @@ cudaHostAlloc(T **p, size_t size, unsigned flags)
 
 
 /*
- * There is no cudaMemcpy() and no cudaMemset(): they are the legacy stream's,
- * which does not wait for a non-blocking one.  Nor is there a copy of rows of
- * some pitch, which is limited.
+ * There is no cudaMemcpy() and no cudaMemset(): they use the legacy stream,
+ * which does not wait for a non-blocking one.  There is no cudaMemcpy2D(),
+ * because CUDA limits the pitch of its rows.
  */
 cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t size,
     cudaMemcpyKind kind, cudaStream_t s);
@@ -492,7 +495,7 @@ cudaFuncSetAttribute(F *, cudaFuncAttribute, int)
     return cudaSuccess;
 }
 
-/* enqueues host work on a stream as if it were a kernel (emu_blas.cpp) */
+/* enqueues host work on a stream as if it were a kernel (blas.cpp) */
 void emu_enqueue(cudaStream_t s, std::function<void()> work);
 
 #endif /* LLM_EMU_H */

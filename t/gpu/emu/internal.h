@@ -1,6 +1,6 @@
 /*
- * What emu.cpp, which runs kernels, and runtime.cpp, which is the CUDA
- * runtime to the backend, share.
+ * Shared by emu.cpp, which runs kernels, and runtime.cpp, which has the CUDA
+ * runtime's functions for the backend.
  */
 
 #ifndef LLM_EMU_INTERNAL_H
@@ -26,13 +26,13 @@ struct EmuStream {
 
 struct EmuEvent {
     std::chrono::steady_clock::time_point  when;
-    size_t                                 issued;      /* records asked for */
-    size_t                                 done;        /* and come by */
+    size_t                                 issued;      /* records enqueued */
+    size_t                                 done;        /* records done */
 };
 
 namespace emu {
 
-/* a fault that the environment asks for */
+/* a fault that an environment variable requests */
 struct Fault {
     const char  *name;
     size_t       at;
@@ -46,21 +46,21 @@ struct Fault {
     bool now();
 };
 
-extern std::recursive_mutex               lock;         /* of all below */
+extern std::recursive_mutex               lock;         /* of the next three */
 extern std::deque<std::function<void()>>  queue;
 extern cudaError_t                        last_error;
-extern cudaError_t                        broken;       /* for ever */
+extern cudaError_t                        broken;       /* never cleared */
 
 void enqueue(cudaStream_t s, std::function<void()> work);
 void run_queue(const EmuEvent *until = nullptr);
 
-/* a number of the environment */
+/* the number in an environment variable, or `otherwise` */
 size_t setting(const char *name, size_t otherwise);
 
-/* bytes of shared memory that a block of the GPU may have */
+/* most bytes of shared memory of a block */
 size_t shared_most();
 
-/* memory that ends at a guard page, nullptr when there is none */
+/* memory that ends at a guard page; nullptr: no memory */
 uint8_t *guarded(size_t size);
 
 }  /* namespace emu */

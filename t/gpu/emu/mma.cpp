@@ -1,14 +1,14 @@
 /*
- * The arithmetic of the tensor cores for D = A B + D of 16-bit floats, where
- * LLM_EMU_MMA=1 asks for it (emu.h); a plain sum in float32 is much faster.
+ * The arithmetic of tensor cores for D = A B + D of 16-bit floats, used with
+ * LLM_EMU_MMA=1 (emu.h); a plain sum in float32 is much faster.
  *
- * An instruction adds the products of a row and the sum so far at once: all
- * are aligned to the largest exponent, those of products being the sums of
- * their factors', cut to so many bits behind the point, added exactly, and the
- * sum is cut to a float.  Hopper: 16 products, 25 bits.  Ampere and Ada: 8
- * products and then 8 more, 24 bits.  Hopper's rule is what an H100 computed,
- * also with wgmma (t/unit/emu_mma.c), the other one is published
- * ("MMA-Sim: Bit-Accurate Reference Model of Tensor Cores", arXiv:2511.10909).
+ * An instruction adds the products of an element and the sum so far at once.
+ * All are aligned to the largest exponent (a product's exponent is the sum of
+ * its factors'), truncated to a number of bits after the point and added
+ * exactly; the sum is truncated to a float.  Hopper: 16 products, 25 bits.
+ * Ampere and Ada: 8 products, then 8 more, 24 bits.  Hopper's rule agrees with
+ * an H100's results, also of wgmma (t/unit/emu_mma.c); the other is from
+ * "MMA-Sim: Bit-Accurate Reference Model of Tensor Cores", arXiv:2511.10909.
  */
 
 #include "t/gpu/emu/internal.h"
@@ -17,10 +17,10 @@
 
 namespace emu {
 
-/* a 16-bit float: its value, and its exponent, INT_MIN if it is 0 */
+/* a 16-bit float */
 struct Factor {
-    double  value;                      /* infinite or NaN: as it is */
-    int     exponent;
+    double  value;
+    int     exponent;                   /* INT_MIN: the value is 0 */
     bool    finite;
 };
 
@@ -48,7 +48,7 @@ factor(uint16_t bits, int bf16)
 }
 
 
-/* the sum of n products and d, if all of them are finite */
+/* the sum of n products and d, all finite; bits: those after the point */
 
 static float
 sum(const Factor *a, const Factor *b, int n, float d, int bits)
@@ -69,7 +69,7 @@ sum(const Factor *a, const Factor *b, int n, float d, int bits)
         return d;
     }
 
-    /* fewer than 32 bits each: a double has room for the sum */
+    /* the terms have fewer than 32 bits each, so a double holds the sum */
 
     total = std::trunc(std::ldexp((double) d, bits - most));
 
@@ -98,7 +98,7 @@ mma_rule()
 }
 
 
-/* rows: 16 elements of A, then 8 of B: B[k][0 .. 7] */
+/* rows[k]: A[k][0 .. 15], then B[k][0 .. 7] */
 
 void
 mma_16(const uint16_t rows[16][24], int bf16, float d[16][8])
@@ -129,7 +129,7 @@ mma_16(const uint16_t rows[16][24], int bf16, float d[16][8])
                 finite = finite && a[row][k].finite && b[col][k].finite;
             }
 
-            /* infinite, or no number, whatever the order */
+            /* infinite or NaN in any order */
 
             for (k = 0; !finite && k < 16; k++) {
                 d[row][col] += (float) (a[row][k].value * b[col][k].value);

@@ -1,7 +1,7 @@
 /*
  * The functions of CUDA's runtime that the backend uses: the device, memory
- * that begins poisoned and ends at a guard page, streams, events, graphs;
- * and the faults that the environment asks for (emu.h).
+ * that begins as 0xff and ends at a guard page, streams, events, graphs; and
+ * the faults that the environment requests (emu.h).
  */
 
 #include "t/gpu/emu/internal.h"
@@ -39,7 +39,8 @@ guarded(size_t size)
 }
 
 
-/* where the device's memory ends: behind a guard page */
+/* unmaps the memory of guarded(size), for size 0 of guarded(256), and its guard
+   page */
 
 static void
 unmap(void *p, size_t size)
@@ -65,7 +66,7 @@ alloc_fails(size_t size, size_t most)
 }
 
 
-/* what the last call says: that of a broken device says it for ever */
+/* the error that calls report; on a broken device always the same */
 
 static cudaError_t
 verdict()
@@ -311,7 +312,7 @@ cudaMemcpyAsync(void *dst, const void *src, size_t size, cudaMemcpyKind kind,
     cudaStream_t s)
 {
     if (kind == cudaMemcpyDeviceToHost && s && !s->capture && !broken) {
-        memset(dst, 0xff, size);        /* nobody reads it before the wait */
+        memset(dst, 0xff, size);        /* not to be read before the wait */
     }
 
     enqueue(s, [=]() { memmove(dst, src, size); });
