@@ -3,16 +3,16 @@
  *
  *   bench FILE DEVICE LIBDIR [STREAMS,... [PROMPT,...]]
  *
- * Decoding: steps of one token for each of so many streams, at 128 to 192
- * cached positions, as the scheduler has them: the device draws, and each
- * step is launched behind the one whose tokens it goes on with; the median
- * of 64 times from one step's results to the next one's.  Prompts: one
- * sequence of so many tokens in steps of at most 2048, to its first token,
- * the median of 5.
+ * Decoding, for each number of STREAMS: steps with one token of each stream, at
+ * 128 to 192 cached positions, as the scheduler makes them: the device draws,
+ * and a step is launched before the tokens that it continues are known.  The
+ * result is the median of 64 times from one step's results to the next one's.
+ * Prompts, for each PROMPT: time to the first token of a sequence of that many
+ * tokens, in steps of at most 2048; the median of 5.
  *
- * In the environment: LLM_BENCH_FP8, "weights", "kv" or "weights,kv" in fp8;
- * LLM_BENCH_TIMES, how often instead of 64 and 5; LLM_BENCH_KV, the cache's
- * bytes.
+ * Environment variables: LLM_BENCH_FP8: "weights", "kv" or "weights,kv" are
+ * fp8; LLM_BENCH_TIMES: most measurements, instead of 64 and 5; LLM_BENCH_KV:
+ * bytes of the cache.
  */
 
 #include "engine/model/model.h"
@@ -43,12 +43,13 @@ typedef struct {
 
 typedef struct {
     llm_model_t    *model;
-    llm_sampler_t  *largest;            /* all sequences draw so */
+    llm_sampler_t  *largest;            /* draws the largest logit, for all
+                                           sequences */
     uint32_t        n_vocab;
     uint32_t        max_pages;
     uint32_t       *pages;              /* [MAX_SEQS][max_pages] */
-    uint32_t       *windows;            /* likewise, of layers with windows */
-    uint32_t        times;              /* at most so many measurements */
+    uint32_t       *windows;            /* the same for layers with windows */
+    uint32_t        times;              /* most measurements */
     step_t          steps[2];
 } bench_t;
 
@@ -80,8 +81,9 @@ median(double *v, uint32_t n)
 
 
 /*
- * seqs sequences of `rows` rows each from pos on, the last of which draw the
- * largest; with `behind` the step's rows are what the one before has drawn.
+ * Submits a step with `rows` rows from pos on of each of `seqs` sequences; a
+ * sequence's last row draws.  With `behind`, the rows' tokens are those that
+ * the previous step draws.
  */
 
 static void
@@ -175,7 +177,7 @@ decode(bench_t *b, uint32_t seqs)
     spread(b, seqs);
     n = llm_min(b->times, (uint32_t) STEPS);
 
-    /* as many cached positions for all, a few rows of each at a time */
+    /* fills the cache to FIRST positions of each, a few rows at a time */
 
     for (at = 0; at < FIRST; at += i) {
         i = llm_min(llm_max(BATCH / seqs, 1u), FIRST - at);
@@ -183,7 +185,8 @@ decode(bench_t *b, uint32_t seqs)
         wait_step(b);
     }
 
-    /* the first is captured, the second begins the queue */
+    /* the first step is launched, the second one captured; the second is still
+       in flight when the next one is submitted */
 
     submit(b, &b->steps[0], seqs, 1, FIRST, 0);
     wait_step(b);

@@ -1,17 +1,17 @@
 /*
- * How this GPU's tensor cores add, as JSON lines; see README.md beside this.
+ * How this GPU's tensor cores add, as JSON lines; see t/gpu/README.md.
  *
  *   bits RESULTS.bin
  *
- * One instruction at a time: mma.sync (m16n8k16 of f16 and bf16, m16n8k32 of
- * e4m3) and, on 9.0, wgmma (m64n8k16, m64n8k32) of the same random operands
- * and sums, and in how many results they differ.  The operands are a hash of
- * their place (bits.h), so the results alone, which go to RESULTS.bin,
- * are enough to find the rule on a machine without a GPU.
+ * Single instructions: mma.sync (m16n8k16 of f16 and bf16, m16n8k32 of e4m3)
+ * and, on compute capability 9.0, wgmma (m64n8k16, m64n8k32) of the same random
+ * operands and sums, and the number of results that differ.  Operands are
+ * hashes of their places (bits.h), so the results, written to RESULTS.bin, are
+ * enough to find the rule of addition on a machine without a GPU.
  *
- * Whole products: a chain of mma.sync over K in its order, which is what our
- * kernels compute, against each candidate of cublasLt's heuristic, for the
- * shapes of Qwen3-8B and several numbers of rows.
+ * Whole products: a chain of mma.sync over K in order, as our kernels compute
+ * it, against each candidate of cublasLt's heuristic, for the shapes of
+ * Qwen3-8B and several numbers of rows.
  *
  *   nvcc -gencode arch=compute_90a,code=sm_90a -o bits t/gpu/bits.cu \
  *        -lcublasLt
@@ -31,7 +31,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TILES       128                 /* of 64 x 8 results, a kind of test */
+#define TILES       128                 /* of 64 x 8 results, in each test */
 #define CANDIDATES  16
 #define ROOM        ((size_t) 64 << 20)
 
@@ -39,13 +39,13 @@ enum { BF16 = BITS_BF16, F16 = BITS_F16, E4M3 = BITS_E4M3 };
 
 static const char *const  names[BITS_TYPES] = { "bf16", "f16", "e4m3" };
 
-/* how far exponents are apart */
+/* ranges of exponents: see bits_value() */
 static const int  spreads[] = { 0, 4, 12 };
 
 
 /* ---- one instruction ---- */
 
-/* element i of a row of bytes, two of them for 16-bit types */
+/* packs elements from `first` on: four of e4m3, two of 16-bit types */
 
 __device__ static uint32_t
 bits_pack(int type, uint32_t first, uint32_t seed, int spread)
@@ -88,9 +88,9 @@ bits_mma(float d[4], const uint32_t a[4], const uint32_t b[2])
 
 
 /*
- * Block: a tile of 64 x 8; its operands are rows of 32 bytes, those of A from
- * element tile * 64 * K on, those of B from tile * 8 * K on, sums and results
- * from tile * 512 on, all by rows (of B: by columns).
+ * Block: a tile of 64 x 8.  Operands are rows of 32 bytes: of A by rows, from
+ * element tile * 64 * K on, of B by columns, from tile * 8 * K on; sums and
+ * results are by rows, from tile * 512 on.
  */
 
 template<int TYPE> __global__ void
@@ -133,9 +133,9 @@ bits_by_mma(float *y, uint32_t seed, int spread)
 
 
 /*
- * The same by wgmma: in shared memory, without a swizzle, 8 rows of 16 bytes
- * follow one another; two such blocks have the 32 bytes of 8 rows, `lead` and
- * `stride` bytes apart along K and along the rows.
+ * The same by wgmma.  In shared memory, without a swizzle, 8 rows of 16 bytes
+ * follow one another as a block; blocks are LEAD bytes apart along K and STRIDE
+ * bytes along the rows.
  */
 
 template<int TYPE> __global__ void
@@ -288,7 +288,7 @@ bits_fill(uint16_t *p, size_t n, uint32_t seed)
 }
 
 
-/* y[row][col] of 16 columns (rows of w) by 8 rows of x: a warp, one chain */
+/* y = x w^T: a warp has 16 columns (rows of w) by 8 rows of x, in one chain */
 
 __global__ void
 bits_chain(const uint16_t *w, const uint16_t *x, uint32_t n_out,
@@ -362,7 +362,8 @@ attribute(const cublasLtMatmulAlgo_t *algo,
 }
 
 
-/* milliseconds of the best of three runs, and how many results differ */
+/* milliseconds of the best of three runs (-1: it fails), and the number of
+   results that differ */
 
 static void
 candidate(product_t *p, cublasLtMatmulDesc_t op,

@@ -1,6 +1,6 @@
 /*
- * The operands of bits.cu: hashes of their places, so that what a GPU made of
- * them is enough to compare with (t/unit/emu_mma.c).
+ * The operands of bits.cu: hashes of their places, so that a GPU's results
+ * alone, without the operands, can be compared with (t/unit/emu_mma.c).
  */
 
 #ifndef LLM_GPU_BITS_H
@@ -17,7 +17,7 @@
 
 enum { BITS_BF16, BITS_F16, BITS_E4M3, BITS_TYPES };
 
-/* a tile: A of 64 rows, B of 8 columns, 64 x 8 sums */
+/* results of a tile: A has 64 rows, B 8 columns */
 #define BITS_TILE  512
 
 
@@ -34,7 +34,7 @@ bits_hash(uint32_t i, uint32_t seed)
 }
 
 
-/* of A; B's is one more, the sums' two more; s: which of the spreads it is */
+/* seed of A; B's is one more, the sums' two more; s: index in spreads[] */
 
 BITS_BOTH uint32_t
 bits_seed(int type, uint32_t s)
@@ -44,8 +44,8 @@ bits_seed(int type, uint32_t s)
 
 
 /*
- * Element i: any sign and mantissa, an exponent of 1.0's less 0 .. spread.
- * An e4m3 has exponents from -6 on.
+ * Element i: any sign and mantissa, and an exponent of -spread .. 0; of e4m3
+ * -6 .. 0 at most.
  */
 
 BITS_BOTH uint16_t
@@ -67,7 +67,7 @@ bits_value(int type, uint32_t i, uint32_t seed, uint32_t spread)
 }
 
 
-/* a float: its exponent is up to twice as far from 1.0's */
+/* sum i, a float: any sign and mantissa, an exponent of 1 - 2 spread .. 1 */
 
 BITS_BOTH float
 bits_sum(uint32_t i, uint32_t seed, uint32_t spread)

@@ -1,7 +1,7 @@
 /*
- * Loaded before nginx (LD_PRELOAD), it breaks the GPU's context of a worker
- * when the file that LLM_GPU_BREAK names comes to be: a kernel writes where
- * there is nothing, an error that sticks.  See run.sh, sticky.
+ * Loaded with LD_PRELOAD into nginx, this library breaks a worker's context on
+ * the GPU when the file that LLM_GPU_BREAK names is created: a kernel writes to
+ * an invalid address, which is a sticky error.  See `run.sh sticky`.
  */
 
 #include <pthread.h>
@@ -31,7 +31,8 @@ break_watch(void *name)
 }
 
 
-/* in the worker: the master has no CUDA, and a thread does not survive fork */
+/* starts the thread in the worker: nginx's master does not use CUDA, and
+   threads do not survive a fork */
 
 static void
 break_child(void)

@@ -1,17 +1,17 @@
-# Read by run.sh: what a call needs, built where the distribution's packages are
-# (pack) and carried, or built on the machine with the GPU.
+# Read by run.sh: builds what calls need, either where the distribution's
+# packages are (pack, then carried) or on the machine with the GPU.
 #
 # objs/gpu.tar.xz holds objs/gpu: deps (headers and libraries that the other
-# machine can lack), nginx (with the module), fixtures, and work: everything
+# machine may lack), nginx (with the module), fixtures, and work: everything
 # compiled for CUDA_ARCH (90a), with the sources' checksum in `built`.  What was
-# compiled of other sources, or does not load there, is compiled there.
+# compiled from other sources, or does not load there, is compiled there.
 
 NEEDED="libcjson.so.1 libpcre2-8.so.0 libcrypto.so.3"
 TABLES="emu emu_fp8 emu_sample emu_broken emu_ahead emu_dense emu_encode
     emu_experts emu_latent recurrent logits archs"
 
 
-# what the module and the backends agree on is in these
+# checksum of the sources that the module and the backends share
 
 sources() {
     find engine kernels -name '*.[ch]' | LC_ALL=C sort | xargs cat | cksum
@@ -19,7 +19,7 @@ sources() {
 
 packed() { [ "$(cat "$GPU/nginx/sources" 2> /dev/null)" = "$(sources)" ]; }
 
-# and what is compiled for a call in these
+# checksum of all sources that are compiled for calls
 
 all_sources() {
     find engine kernels t/unit t/gpu t/bench -type f ! -name '*.pyc' \
@@ -29,9 +29,9 @@ all_sources() {
 built() { [ "$(cat "$1/built" 2> /dev/null)" = "$(all_sources)" ]; }
 
 
-# ---- here ----
+# ---- on this machine ----
 
-# nginx, and of its libraries those that are not the C library's
+# copies nginx, the module, and nginx's libraries except the C library's
 
 pack_nginx() {
     local nginx lib
@@ -67,8 +67,8 @@ pack_deps() {
 }
 
 
-# Answers to compare with: all of logits, and of the architectures those whose
-# layers differ most, for what is carried has to be small (LLM_GPU_ARCHS)
+# Fixtures: all of logits, and the architectures whose layers differ most, to
+# keep the archive small (LLM_GPU_ARCHS: others)
 
 ARCHS="bert-f16 cohere2-f16 deepseek2-lite-f16 falconh1-f16 gemma2-f16
     glm4moe-f16 gptoss-f16 gpt2-f16 lfm2-f16 mamba2-f16 minimaxm2-f16
@@ -87,7 +87,7 @@ pack_fixtures() {
 }
 
 
-# with nvcc here, so that the time there is for the GPU alone
+# compiles here if there is an nvcc, so that no time is spent on it there
 
 pack_work() {
     nvcc_path > /dev/null ||
@@ -123,9 +123,9 @@ pack() {
 }
 
 
-# ---- there ----
+# ---- on the machine with the GPU ----
 
-# what was carried, and is newer than what was unpacked before
+# unpacks the archive, if it is newer than what was unpacked before
 
 unpack() {
     [ -e "$GPU.tar.xz" ] || return 0
@@ -141,7 +141,7 @@ tarfile.open(sys.argv[1]).extractall(sys.argv[2])' \
 }
 
 
-# where cuBLAS is, for the linker and for what was linked elsewhere
+# finds cuBLAS, for the linker and for programs that were linked elsewhere
 
 blas_there() {
     NVCC=$(nvcc_path) || NVCC=
@@ -178,7 +178,7 @@ find_cublas() {
 }
 
 
-# what is the same for a GPU and for the emulator
+# compiles the tests and benches, then the backend of the GPU or the emulator
 
 compile() {
     local libs="-lcjson -lpcre2-8 -lcrypto" flags="-O2 -g" tables='' name
@@ -244,7 +244,8 @@ compile_cuda() {
 }
 
 
-# what was built of these sources stays, here or in the pack, if it loads
+# builds unless the archive, or WORK, was built from these sources; what was
+# carried must load, too
 
 build() {
     if [ "$DEVICE" != emu ] && built "$GPU/work"; then

@@ -1,12 +1,13 @@
-# Read by run.sh: the calls.  Each leaves what it found in results, whatever
-# becomes of the rest, and its exit status says whether it was done.
+# Read by run.sh: the calls.  Each writes its results as it goes, and its exit
+# status says whether it succeeded.
 
-# where a call's results go; LIMIT seconds are all calls' together
+# prints the path of a file of results
 
 results() { printf '%s/%s-%s' "$RESULTS" "$NAME" "$1"; }
 
 
-# the rest of the time, but no more than $1 seconds
+# limited SECONDS COMMAND: runs a command for at most SECONDS, and at most for
+# what is left of LIMIT, the seconds of all calls together
 
 limited() {
     local most=$1 left=$((LIMIT - (SECONDS - BEGAN)))
@@ -42,7 +43,8 @@ bits() {
 }
 
 
-# the tables at once, each with its TAP; the verdict when the time is over
+# runs the unit tests in TABLES at once, each with a TAP file of its own; prints
+# their results when all have ended or the time is over
 
 parity() {
     local seconds=${1:-30} name log i=0 pid pids=() ends=()
@@ -70,7 +72,7 @@ parity() {
 }
 
 
-# how a table ended: exit status, TAP, seconds that it had
+# ended STATUS TAP SECONDS: prints how a unit test ended, which had SECONDS
 
 ended() {
     if [ "$1" = 0 ] || { [ "$1" = 1 ] && grep -q '^1\.\.' "$2"; }; then
@@ -98,8 +100,9 @@ against_torch() {
 }
 
 
-# A model of this shape and type, made once, in memory where it fits.  Only
-# one call makes it: `first` has it made while other calls are on the GPU.
+# model SHAPE TYPE: sets FILE to a model, made at the first call, in memory if
+# it fits.  `first` makes it while other calls use the GPU; two calls must not
+# make it at the same time.
 
 model() {
     local dir=$WORK need=${MODEL_GB:-20}
@@ -119,7 +122,7 @@ model() {
 }
 
 
-# the plans are written while the model is loaded, then its speed is measured
+# plans are written while the model is loaded; then its speed is measured
 
 speed() {
     local shape=${1:-$SHAPE} type=${2:-$TYPE} fp8=${3:-} to table
@@ -155,7 +158,7 @@ over_http() {
 }
 
 
-# the time of each kernel, on a model with the shape's widths and few layers
+# the time of each kernel, on a model with the shape's widths and two layers
 
 by_kernel() {
     local LAYERS=2 streams prompts
@@ -179,8 +182,8 @@ by_kernel() {
 }
 
 
-# logits of the same prompt by two processes, each right after loading, and
-# twice in each: what is not ordered behind the load shows here
+# logits of the same prompt by four processes, each right after loading: they
+# would differ if work did not wait for the load
 
 twice() {
     local i
@@ -216,8 +219,8 @@ sanitize() {
 }
 
 
-# break.so, loaded before nginx, makes a kernel of the worker's write where
-# there is nothing when the file LLM_GPU_BREAK comes to be
+# break.so makes a kernel of the worker write to an invalid address when the
+# file LLM_GPU_BREAK is created
 
 sticky() {
     [ "$DEVICE" != emu ] ||
@@ -246,7 +249,7 @@ call() {
 }
 
 
-# calls one after another; a failed one stops no other
+# several calls; after a failed one the others go on
 
 calls() {
     local rc=0 one
@@ -279,7 +282,7 @@ rest() {
 }
 
 
-# a run's results in one archive, for they may be many
+# packs a run's results in one archive in OUT, because there may be many
 
 archive() {
     [ -n "${OUT:-}" ] && compgen -G "$RESULTS/$NAME-*" > /dev/null || return 0

@@ -1,5 +1,5 @@
 /*
- * What the programs of this folder do with an error of CUDA's: they end.
+ * Errors of CUDA in the programs of this folder: they end with a message.
  */
 
 #ifndef LLM_GPU_CHECK_H

@@ -4,17 +4,17 @@
 #
 #   t/gpu/http.sh FILE.gguf DEVICE WORK STREAMS TOKENS PROMPTS
 #
-# WORK holds the module, the device's shared object beside it, and load
-# (t/bench/load.c).  nginx is that of objs/gpu (run.sh pack), with the
-# libraries carried beside it.
+# WORK holds the module, the device's shared object, and load (t/bench/load.c).
+# nginx and its libraries are those of objs/gpu (run.sh pack).
 #
-# For each number in STREAMS ("1 8 64"), so many requests at once, each a
-# prompt of 128 tokens (PROMPT) and TOKENS generated; for each in PROMPTS, the
-# first token of five prompts of so many, one after another.  No prompt begins
-# like another, so none is found in the cache.  LLM_GPU_KV is kv_cache=.
+# For each number in STREAMS ("1 8 64"), that many requests at once, each with a
+# prompt of 128 tokens (PROMPT) and TOKENS generated; for each number in
+# PROMPTS, the first token of five prompts of that many tokens, one after
+# another.  All prompts begin differently, so none is found in the cache.
+# LLM_GPU_KV is kv_cache=.
 #
-# LLM_GPU_BREAK=NAME: break.so in WORK breaks the GPU's context when that file
-# comes to be; then once more, when the model is served again.
+# LLM_GPU_BREAK=NAME: creates the file NAME, on which break.so in WORK breaks
+# the GPU's context, and measures again when the model is served again.
 
 set -u
 
@@ -39,7 +39,7 @@ die() { printf 'http.sh: %s\n' "$*" >&2; exit 1; }
 largest() { printf '%s\n' "$@" | sort -n | tail -n 1; }
 
 
-# the status of /health: bash alone, as curl may not be there
+# succeeds if /health answers 200; bash only, as there may be no curl
 
 health() {
     local line=''
@@ -84,7 +84,8 @@ s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 }
 
 
-# a body with a prompt of $1 tokens: the run's number, the request's, others
+# makes a body with a prompt of $1 tokens: the run's number, the request's
+# number (filled in by load), and others
 
 RUN=0
 
@@ -101,7 +102,7 @@ body() {
 }
 
 
-# load's line, with what was asked for in front
+# prints load's line, with the name and the prompt's length added in front
 
 load() {
     local name=$1 prompt=$2

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""The time of each kernel, by PyTorch's profiler (CUPTI).
+"""Prints the time of each kernel, by PyTorch's profiler (CUPTI).
 
-usage: kernels.py BENCH.so MODEL DEVICE LIBDIR [STREAMS,... [PROMPT,...]]
+usage: kernels.py BENCH.so MODEL DEVICE LIBDIR STREAMS,... PROMPT,...
 
-BENCH.so is bench.c with its main(), which runs here once for each number of
-streams and each prompt; the profiler sees all that the process launches, also
-from graphs.  For each kernel and size of its grid: launches, microseconds (the
-median), registers, and blocks an SM; the costliest first, as a share of the
-time of all.
+BENCH.so is bench.c, whose main() runs here once for each number of streams and
+each prompt; the profiler sees all that the process launches, also from graphs.
+For each kernel and size of its grid: share of the time of all kernels, number
+of launches, median microseconds, registers, blocks per SM; largest share first.
 """
 
 import ctypes
@@ -76,7 +75,7 @@ def main():
         with tempfile.NamedTemporaryFile(suffix=".json") as f:
             prof.export_chrome_trace(f.name)
             events = list(launches(json.load(open(f.name))))
-        # behind the load, which tries cublasLt's candidates
+        # only after the load, which tries cublasLt's candidates
         loaded = max((e[4] for e in events if e[0] in LOADING), default=0)
         table(what, [e for e in events if e[4] > loaded])
 

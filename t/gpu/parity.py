@@ -3,11 +3,11 @@
 
 usage: parity.py FOLDER [--device cuda] [--models 8] [--seed N]
 
-FOLDER has llm and the backends' shared objects.  Each model is a GGUF file of
-random shape that t/bench/mkmodel.py writes, Qwen3 or Llama, F16 or BF16; its
-weights are read back, given to transformers, and both get the same tokens.
-Exit status 1 if one is further off than the bound: a root mean square of
-0.0015 (F16) or 0.0045 (BF16) of the logits' deviation.
+FOLDER has llm and the backends' shared objects.  t/bench/mkmodel.py writes each
+model, a GGUF file of random shape, Qwen3 or Llama, F16 or BF16; transformers
+gets the weights of that file, and both get the same tokens.  The exit status is
+1 if the root mean square of a model's errors is more than 0.0015 (F16) or
+0.0045 (BF16) of the logits' standard deviation.
 """
 
 import argparse
@@ -42,7 +42,7 @@ def shape(rng):
 
 
 def weights(path, s, kind, n_vocab):
-    """{name: float64 array}: the file ends with the tensors."""
+    """{name: float64 array}, read from the end of the file, its tensors."""
     data = path.read_bytes()
     places, off = [], 0
     for name, dims, what in mkmodel.tensors(s, n_vocab):
@@ -66,7 +66,7 @@ def weights(path, s, kind, n_vocab):
 
 
 def turned(w, head):
-    """GGUF's order of llama's rotated pairs to transformers'."""
+    """Converts the order of rotated pairs from GGUF's to transformers'."""
     rows, cols = w.shape
     return (w.reshape(rows // head, head // 2, 2, cols).swapaxes(1, 2)
             .reshape(rows, cols))
@@ -103,7 +103,7 @@ def reference(s, w, n_vocab, ids):
             state[f"model.layers.{i}.{layer[what]}.weight"] = v
     model.load_state_dict({k: torch.from_numpy(np.ascontiguousarray(v))
                            for k, v in state.items()}, strict=True)
-    # the frequencies are float32 in transformers
+    # transformers computes the rotary frequencies in float32
     with torch.no_grad():
         return model(torch.tensor([ids])).logits[0].numpy()
 

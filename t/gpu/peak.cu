@@ -1,13 +1,13 @@
 /*
- * What the GPU can do, as JSON lines: its name; the bandwidth of copies of
- * 4 GiB within its memory (bytes read and written), the best of ten; and the
- * rate of a product of two 8192 x 8192 bf16 matrices of random numbers by
- * cublasLt, the mean of ten after three (zeros would be faster: the GPU's
- * clock depends on the power that the numbers take).
+ * The GPU's rates, as a JSON line: its name and number of SMs; the bandwidth of
+ * copies of 4 GiB within its memory (bytes read and written), the best of ten;
+ * and the rate of cublasLt's product of two 8192 x 8192 bf16 matrices of random
+ * numbers, the mean of ten after three (zeros take less power, so the GPU's
+ * clock, and the rate, would be higher).
  *
  *   nvcc -o peak t/gpu/peak.cu -lcublasLt && ./peak
  *
- * -DPEAK_COPY_ONLY: without cuBLAS, copies alone; the matrix rate is 0.
+ * -DPEAK_COPY_ONLY: without cuBLAS, only copies; the matrix rate is 0.
  */
 
 #ifndef PEAK_COPY_ONLY
@@ -30,7 +30,7 @@
 static cudaEvent_t  from, to;
 
 
-/* milliseconds since from */
+/* milliseconds since `from` was recorded */
 
 static float
 elapsed(void)
@@ -73,7 +73,7 @@ copy_gb_s(void)
 }
 
 
-/* bf16 from -1 to 1, of any n: the bits of a hash of the place */
+/* n elements of bf16 from -1 to 1: hashes of their places */
 
 __global__ void
 fill(uint16_t *p, uint32_t n, uint32_t seed)
@@ -99,7 +99,7 @@ fill(uint16_t *p, uint32_t n, uint32_t seed)
 static double
 matrix_tflops(void)
 {
-    return 0;                           /* without cuBLAS: not known */
+    return 0;                           /* not known without cuBLAS */
 }
 
 #else

@@ -1,46 +1,47 @@
 #!/bin/bash
 #
-# What a GPU has to show, in short calls, each of use alone: a machine with a
-# GPU may be there for minutes only.
+# Tests and measurements on a GPU, in short calls, each useful alone: a machine
+# with a GPU may be available for minutes only.
 #
-#   t/gpu/run.sh pack       here: what the machine with the GPU may lack, to
-#                           objs/gpu.tar.xz (carry it with the tree)
+#   t/gpu/run.sh pack       here: collects what the machine with the GPU may
+#                           lack in objs/gpu.tar.xz (carry it with the tree)
 #
-# there, three runs, and what each is made of:
+# on the machine with the GPU, three runs, and the calls that they consist of:
 #
 #   t/gpu/run.sh first      bandwidth bits parity twice speed
 #   t/gpu/run.sh kernels    time by kernel (PyTorch's profiler)
 #   t/gpu/run.sh rest       torch http sanitize sticky; speed of Q4_K and fp8
 #
-#   t/gpu/run.sh build      all that the others take; each of them does it
-#                           where it was not done
-#   t/gpu/run.sh bandwidth  copies, and matrix products where cuBLAS is
+#   t/gpu/run.sh build      builds what the others need; they call it
+#                           themselves
+#   t/gpu/run.sh bandwidth  copies, and with cuBLAS matrix products
 #   t/gpu/run.sh bits       how tensor cores add; cublasLt's products by shape
-#   t/gpu/run.sh parity [S] the tables of t/unit side by side, and what they
-#                           have said after S seconds (30)
+#   t/gpu/run.sh parity [S] unit tests of t/unit in parallel, and their results
+#                           after at most S seconds (30)
 #   t/gpu/run.sh torch      small models against PyTorch
 #   t/gpu/run.sh speed [SHAPE TYPE [FP8]]
-#                           what cublasLt offers the engine (shape, rows, the
-#                           same bits or not, milliseconds, and ours), then
-#                           tokens a second at 1, 64 and 512 streams, first
-#                           tokens of 128, 2048 and 8192
+#                           cublasLt against our kernels (shape, rows, the same
+#                           bits or not, milliseconds of both), then tokens a
+#                           second at 1, 64 and 512 streams, and first tokens
+#                           of prompts of 128, 2048 and 8192
 #   t/gpu/run.sh http [SHAPE TYPE]
 #                           the same, served by nginx
-#   t/gpu/run.sh twice      the same prompt twice, right after loading
+#   t/gpu/run.sh twice      the same prompt by four processes, right after
+#                           loading
 #   t/gpu/run.sh sanitize [TOOL]
 #                           compute-sanitizer: memcheck (racecheck, ...)
-#   t/gpu/run.sh sticky     an error that sticks, and the way back
+#   t/gpu/run.sh sticky     a sticky error under a served model, and recovery
 #   t/gpu/run.sh CALL ARGUMENT -- CALL -- ...
-#                           one after another; a failed one stops no other
+#                           several calls; after a failed one the others go on
 #
-# Each writes a file of its own to $OUT, in one archive a run, or to
-# t/gpu/results, and its exit status says whether it was done.
-# LLM_GPU_DEVICE=emu: on the emulator, with small numbers, where there is no
-# GPU.  LLM_GPU_SECONDS: what all calls together may take (420).
+# Each call writes files of its own to $OUT, in one archive a run, or to
+# t/gpu/results, and its exit status says whether it succeeded.
+# LLM_GPU_DEVICE=emu: on the emulator, with small numbers, without a GPU.
+# LLM_GPU_SECONDS: most seconds of all calls together (420).
 #
-# Without cuBLAS our own kernels do all products.  Python, PyTorch and
-# compute-sanitizer are taken where they are; what is left out for want
-# of one of them says so.  README.md beside this file tells what results mean.
+# Without cuBLAS our own kernels compute all products.  Python, PyTorch and
+# compute-sanitizer are used if they are installed; a call that lacks one says
+# what it leaves out.  t/gpu/README.md explains the results.
 
 set -u
 
@@ -88,7 +89,7 @@ begin() {
 }
 
 
-# a call's function and its arguments
+# prints the function of a call, and its arguments
 
 function_of() {
     local name=${1:-}

@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""Adds to a results file what share of the GPU's rates a step reached.
+"""Adds to the results of bench.c the shares of the GPU's rates they reached.
 
 usage: shares.py RESULTS.jsonl SHAPE TYPE < BENCH.jsonl
 
-Standard input is what t/gpu/bench.c printed for a model of t/bench/mkmodel.py;
-it is copied to standard output, each line with its share: decoding's of the
-copy bandwidth (of_copy), a prompt's of the matrix rate (of_matrix).  The rates
-are those of the first line of RESULTS.jsonl (t/gpu/peak.cu); without them
-nothing is added.
+Standard input is what t/gpu/bench.c printed for a model of t/bench/mkmodel.py.
+It is copied to standard output; lines of decoding get their share of the copy
+bandwidth (of_copy), lines of prompts their share of the matrix rate
+(of_matrix).  The rates are those of the first line of RESULTS.jsonl
+(t/gpu/peak.cu); without them nothing is added.
 
-A step of one token for each of n streams reads every matrix once, the
-embedding only if it is the head too, and the keys and values of all cached
-positions; the first line that bench.c printed says what of it is fp8, a byte
-an element and some for scales.  A prompt takes two operations for each weight
-and token, the head for the last token alone, and four for each dimension of a
-query and each position that it sees.
+A step of one token for each of n streams reads every matrix once (the embedding
+only if it is also the head) and the keys and values of all cached positions.
+The first line of bench.c says whether weights and KV are fp8, which is a byte
+for each element, and some more for scales.  A prompt takes two operations for
+each weight and token (for the head, only for the last token), and four for each
+dimension of a query and each position that it sees.
 """
 
 import argparse
@@ -29,7 +29,7 @@ sys.path.insert(0, str(ROOT / "t" / "bench"))
 
 import mkmodel  # noqa: E402
 
-# bench.c: positions cached while it decodes, 128 to 192
+# mean of the positions cached while bench.c decodes, 128 to 192
 CACHED = 160
 
 
