@@ -141,12 +141,12 @@ llm_cuda_device_open(llm_device_t **device, const llm_dev_opts_t *opts,
     found.index = opts->index < 0 ? 0 : opts->index;
 
     if (found.index >= llm_min(n, LLM_CUDA_MAX_GPUS)) {
-        return llm_fail(err, "CUDA: there is no device %d, only %d",
-                        found.index, n);
+        return llm_fail(err, "CUDA: there is no device %d: this machine has "
+                        "%d, numbered from 0", found.index, n);
     }
 
     if (!llm_cuda_alive(&found)) {
-        return llm_cuda_fail_lost(err, "an error before");
+        return llm_cuda_fail_lost(err, "an earlier error");
     }
 
     if (cudaSetDevice(found.index) != cudaSuccess
@@ -156,8 +156,8 @@ llm_cuda_device_open(llm_device_t **device, const llm_dev_opts_t *opts,
     }
 
     if (prop.major < 8) {
-        return llm_fail(err, "CUDA: %s has compute capability %d.%d, 8.0 "
-                        "(Ampere) is the least", prop.name, prop.major,
+        return llm_fail(err, "CUDA: %s has compute capability %d.%d; 8.0 "
+                        "(Ampere) or later is needed", prop.name, prop.major,
                         prop.minor);
     }
 
@@ -192,7 +192,7 @@ llm_cuda_select(const llm_cuda_t *d, llm_err_t *err)
     const llm_cuda_gpu_t  *gpu = d->gpu;
 
     if (!llm_cuda_alive(gpu)) {
-        return llm_cuda_fail_lost(err, "an error before");
+        return llm_cuda_fail_lost(err, "an earlier error");
     }
 
     if (cudaSetDevice(gpu->index) != cudaSuccess) {
@@ -200,8 +200,8 @@ llm_cuda_select(const llm_cuda_t *d, llm_err_t *err)
     }
 
     if ((d->opts.weights_fp8 || d->opts.kv_fp8) && gpu->capability < 89) {
-        return llm_fail(err, "%s=fp8: %s has compute capability %d.%d, 8.9 "
-                        "(Ada) is the least",
+        return llm_fail(err, "%s=fp8: %s has compute capability %d.%d; 8.9 "
+                        "(Ada) or later is needed",
                         d->opts.weights_fp8 ? "weights" : "kv", gpu->name,
                         gpu->capability / 10, gpu->capability % 10);
     }

@@ -146,8 +146,8 @@ llm_cuda_kv_fits(const llm_kv_opts_t *o, llm_err_t *err)
     llm_kv_layer_t  l;
 
     if (llm_max(o->head_dim_k, o->head_dim_v) > LLM_CUDA_MAX_HEAD) {
-        return llm_fail(err, "CUDA: heads of %u and %u dimensions, %u is "
-                        "the most", o->head_dim_k, o->head_dim_v,
+        return llm_fail(err, "CUDA: heads of %u and %u dimensions: at most %u "
+                        "are supported", o->head_dim_k, o->head_dim_v,
                         LLM_CUDA_MAX_HEAD);
     }
 
@@ -157,14 +157,15 @@ llm_cuda_kv_fits(const llm_kv_opts_t *o, llm_err_t *err)
         /* attention_kernel.h reads and writes elements two at a time */
 
         if (!l.latent && (l.head_dim_k % 2 || l.head_dim_v % 2)) {
-            return llm_fail(err, "CUDA: heads of %u and %u elements: they are "
-                            "to have even numbers", l.head_dim_k,
+            return llm_fail(err, "CUDA: heads of %u and %u dimensions: odd "
+                            "numbers are not supported", l.head_dim_k,
                             l.head_dim_v);
         }
 
         if (l.latent && l.head_dim_v > LLM_CUDA_MAX_LATENT) {
-            return llm_fail(err, "CUDA: a latent of %u dimensions, %u is the "
-                            "most", l.head_dim_v, LLM_CUDA_MAX_LATENT);
+            return llm_fail(err, "CUDA: a latent of %u dimensions: at most %u "
+                            "are supported", l.head_dim_v,
+                            LLM_CUDA_MAX_LATENT);
         }
     }
 

@@ -75,8 +75,8 @@ llm_cuda_choice_create(llm_dev_t *dev, const llm_choice_opts_t *opts,
     if (opts->n_used == 0 || opts->n_used > opts->n_experts
         || opts->n_experts > LLM_MAX_EXPERTS)
     {
-        (void) llm_fail(err, "CUDA: no layer uses %u of %u experts, %u are "
-                        "the most", opts->n_used, opts->n_experts,
+        (void) llm_fail(err, "CUDA: a layer cannot use %u of %u experts (at "
+                        "most %u experts)", opts->n_used, opts->n_experts,
                         LLM_MAX_EXPERTS);
         return NULL;
     }
@@ -87,9 +87,9 @@ llm_cuda_choice_create(llm_dev_t *dev, const llm_choice_opts_t *opts,
         || llm_route_segments(pairs, opts->n_experts, LLM_SEGMENT_FEW)
            > LLM_MOST_SEGMENTS)
     {
-        (void) llm_fail(err, "CUDA: %u rows of a step that choose %u experts "
-                        "each are too many: a smaller batch= is needed",
-                        opts->max_rows, opts->n_used);
+        (void) llm_fail(err, "CUDA: a step of %u rows with %u experts each is "
+                        "too large: set a smaller batch=", opts->max_rows,
+                        opts->n_used);
         return NULL;
     }
 

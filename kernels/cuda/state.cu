@@ -115,8 +115,9 @@ llm_state_fits(const llm_state_opts_t *o, llm_err_t *err)
 
     for (i = 0; i < o->n_layers; i++) {
         if (o->layers[i].n_rows > LLM_STATE_ROWS) {
-            return llm_fail(err, "CUDA: recurrent states of %u rows, %u are "
-                            "the most", o->layers[i].n_rows, LLM_STATE_ROWS);
+            return llm_fail(err, "CUDA: recurrent states of %u rows: at most "
+                            "%u are supported", o->layers[i].n_rows,
+                            LLM_STATE_ROWS);
         }
     }
 

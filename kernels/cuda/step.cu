@@ -283,8 +283,8 @@ llm_cuda_no_graphs(llm_cuda_t *d, cudaError_t e)
     (void) cudaGetLastError();          /* or the next launch would report e */
 
     if (d->opts.log && !d->no_graphs) {
-        snprintf(msg, sizeof(msg), "CUDA: graph of a step: %s; no more of "
-                 "them are made, steps are launched kernel by kernel",
+        snprintf(msg, sizeof(msg), "CUDA: graph of a step: %s; no more graphs "
+                 "are made, steps are launched kernel by kernel",
                  cudaGetErrorString(e));
         d->opts.log(d->opts.log_data, LLM_LOG_WARN, msg);
     }
@@ -503,7 +503,8 @@ llm_cuda_end(llm_dev_t *dev, llm_err_t *err)
 
     if (d->n_submitted < d->n_begun && llm_cuda_submit(dev) == LLM_REDO) {
         llm_cuda_void(d);
-        return llm_fail(err, "CUDA: a step that is to be done again");
+        return llm_fail(err, "CUDA: a step's graph failed, and the step was "
+                        "not repeated");
     }
 
     if (llm_cuda_enter(d, err) != LLM_OK) {

@@ -425,8 +425,8 @@ test_odd_heads(void)
 
     d = open_emu(LLM_TYPE_F16, 0, 0);
     ok(d->ops->kv_create(d, &o, &err) == NULL
-       && strstr(err.msg, "heads of 65 and 33 elements: they are to have even "
-                 "numbers") != NULL, "odd heads are refused: %s", err.msg);
+       && strstr(err.msg, "heads of 65 and 33 dimensions: odd numbers are not "
+                 "supported") != NULL, "odd heads are refused: %s", err.msg);
     d->ops->close(d);
 }
 

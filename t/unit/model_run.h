@@ -224,7 +224,7 @@ run_lacks(const llm_err_t *err)
     return strstr(err->msg, " on this machine")
            || strncmp(err->msg, "there is no ", 12) == 0
            || strstr(err->msg, "there is no device ")
-           || strstr(err->msg, " is the least");
+           || strstr(err->msg, " or later is needed");
 }
 
 #endif /* LLM_T_MODEL_RUN_H */
