@@ -144,7 +144,7 @@ wait_step(bench_t *b)
     llm_model_drawn(b->model, 0, &drawn);
 
     if (drawn.status != LLM_DRAWN_TOKEN) {
-        die("a draw found nothing");
+        die("a draw gave no token");
     }
 }
 
@@ -253,7 +253,7 @@ each(bench_t *b, const char *list, uint32_t most,
         n = strtol(list, &end, 10);
 
         if (end == list || n < 1 || n > (long) most) {
-            die("a list of numbers is wrong");
+            die("STREAMS or PROMPT: a number is out of range");
         }
 
         run(b, (uint32_t) n);

@@ -91,10 +91,11 @@ pack_fixtures() {
 
 pack_work() {
     nvcc_path > /dev/null ||
-        { say "no nvcc here: everything will be compiled there"; return 0; }
+        { say "no nvcc here: the other machine will compile everything"
+          return 0; }
 
     CUDA_ARCH=${CUDA_ARCH:-90a}
-    compile || die "it does not build"
+    compile || die "the CUDA backend, tests or benches do not build"
 
     mkdir -p "$GPU/work/t"
     cp "$WORK"/{llm,load,bench,bench.so,peak,bits,break.so,llm_cuda.so} \
@@ -135,7 +136,8 @@ unpack() {
         python3 -c 'import sys, tarfile
 tarfile.open(sys.argv[1]).extractall(sys.argv[2])' \
             "$GPU.tar.xz" "${GPU%/*}" 2> /dev/null ||
-            tar -C "${GPU%/*}" -xJf "$GPU.tar.xz" || die "$GPU.tar.xz"
+            tar -C "${GPU%/*}" -xJf "$GPU.tar.xz" ||
+            die "$GPU.tar.xz cannot be unpacked"
         touch "$GPU/unpacked"
     fi
 }
@@ -151,7 +153,7 @@ blas_there() {
         -print -quit 2> /dev/null)
 
     [ -n "$CUBLAS_LIB" ] ||
-        say "no cuBLAS (CUBLAS_HOME says where it is): our own kernels alone"
+        say "no cuBLAS was found (set CUBLAS_HOME): our own kernels only"
 
     if [ -n "$CUBLAS_LIB" ]; then
         export LD_LIBRARY_PATH=${CUBLAS_LIB%/*}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
@@ -254,14 +256,14 @@ build() {
             return
         fi
 
-        say "what was carried does not load here"
+        say "the carried programs do not load here"
     fi
 
     ! built "$WORK" || return 0
 
     say "building"
     compile > "$(results build.txt)" 2>&1 ||
-        { tail -n 20 "$(results build.txt)"; die "it does not build"; }
+        { tail -n 20 "$(results build.txt)"; die "the build failed"; }
     all_sources > "$WORK/built"
     say "built"
 }

@@ -148,7 +148,7 @@ speed() {
 
 
 over_http() {
-    packed || { say "no pack of these sources"; return 1; }
+    packed || { say "no objs/gpu.tar.xz of these sources"; return 1; }
     cp "$GPU/nginx/ngx_http_llm_module.so" "$WORK/"
     model "${1:-$SHAPE}" "${2:-$TYPE}" || return
 
@@ -224,9 +224,9 @@ sanitize() {
 
 sticky() {
     [ "$DEVICE" != emu ] ||
-        { say "the emulator's way back is t/http/device.t"; return 0; }
+        { say "left out: t/http/device.t tests it on the emulator"; return 0; }
 
-    packed || { say "no pack of these sources"; return 1; }
+    packed || { say "no objs/gpu.tar.xz of these sources"; return 1; }
     cp "$GPU/nginx/ngx_http_llm_module.so" "$WORK/"
 
     LLM_GPU_BREAK=$WORK/break limited 200 t/gpu/http.sh models/demo.gguf \

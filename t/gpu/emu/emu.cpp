@@ -322,7 +322,7 @@ fiber_main()
 
     n_done++;
     fiber_yield();
-    die("a finished thread ran on");
+    die("a finished thread continued");
 }
 
 
@@ -587,7 +587,7 @@ launch(void *stream, const char *name, const void *entry, dim3 grid,
         loaded.insert(entry);
 
     } else if (loaded.count(entry) == 0) {
-        fprintf(stderr, "emu: kernel %s is captured and was never launched\n",
+        fprintf(stderr, "emu: kernel %s is captured before its first launch\n",
                 name);
         broken = cudaErrorInvalidValue;
     }
@@ -598,9 +598,10 @@ launch(void *stream, const char *name, const void *entry, dim3 grid,
         || grid.z == 0 || grid.y > 65535 || grid.z > 65535
         || shared > shared_most())
     {
-        fprintf(stderr, "emu: kernel %s: a launch of (%u,%u,%u) blocks of "
-                "(%u,%u,%u) threads with %zu bytes\n", name, grid.x, grid.y,
-                grid.z, block.x, block.y, block.z, shared);
+        fprintf(stderr, "emu: kernel %s: a launch that this GPU does not "
+                "allow: (%u,%u,%u) blocks of (%u,%u,%u) threads with %zu bytes "
+                "of shared memory\n", name, grid.x, grid.y, grid.z, block.x,
+                block.y, block.z, shared);
         last_error = cudaErrorInvalidValue;
         return;
     }
