@@ -1,16 +1,16 @@
 /*
- * May a prepared request wait for its turn?  Its prompt is tokenised by now,
- * so it is known what is to be computed for it and what before it.  One that
- * nothing waits before is never refused, however long its prompt is: no
- * retry would find it sooner.
+ * Decides whether a prepared request may wait in the queue.  Its prompt is
+ * tokenised by now, so what must be computed for it, and before it, is known.
+ * A request with nothing before it is never refused, however long its prompt
+ * is: a retry would not be served sooner.
  */
 
 #include "engine/serve/requests.h"
 
-/* how often the time that a request would wait is shown in the zone */
+/* microseconds between two forecasts that are written to the zone */
 #define LLM_JUDGE_SHOW_US   10000
 
-/* the most that a client is told to wait */
+/* longest Retry-After, in seconds */
 #define LLM_JUDGE_RETRY_S   600
 
 
@@ -23,7 +23,7 @@ llm_judge_seconds(uint64_t us)
 }
 
 
-/* prompt tokens to be computed, by all models */
+/* prompt tokens to be computed, over all models */
 
 static uint64_t
 llm_judge_todo(const llm_engine_t *e)
@@ -67,8 +67,8 @@ llm_judge_tokens(llm_engine_t *e, const llm_req_t *r,
 }
 
 
-/* the time counts from when the request came to the engine, or else from when
-   its model had been loaded */
+/* the time to the first token counts from when the request came to the engine,
+   or from when its model was ready, if that was later */
 
 static int
 llm_judge_ttft(const llm_instance_t *m, llm_req_t *r, const llm_forecast_t *f,
@@ -137,7 +137,8 @@ llm_engine_may_wait(llm_engine_t *e, llm_req_t *r, uint32_t *retry_after,
 }
 
 
-/* what a request that comes now may expect, for $llm_predicted_ttft */
+/* writes what a request that comes now may expect into the zone, for
+   $llm_predicted_ttft */
 
 void
 llm_engine_show_forecast(llm_instance_t *m, uint64_t now)

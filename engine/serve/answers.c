@@ -1,13 +1,13 @@
 /*
- * Sends the answers that needed no model (engine/prepare/answers.c made them),
- * as far as there is room in the ring.  Their requests are admitted, counted
- * and bounded like all others.  prep.sent is how many bytes of the text, or
- * tokens, have been sent.
+ * Sends the answers of requests that need no model, as far as there is room in
+ * the ring; engine/prepare/answers.c has made them.  These requests are
+ * admitted, counted and bounded like all others.  prep.sent counts the bytes
+ * of text, or the tokens, that have been sent.
  */
 
 #include "engine/serve/requests.h"
 
-/* most text, and most tokens, of one event */
+/* most bytes of text, and most tokens, of one event */
 #define LLM_ANSWER_TEXT    8192
 #define LLM_ANSWER_TOKENS  1024
 
@@ -39,7 +39,7 @@ llm_answer_send_start(const llm_instance_t *m, llm_req_t *r)
 }
 
 
-/* a piece of the text, in whole characters */
+/* sends a piece of the text, in whole characters */
 
 static int
 llm_answer_send_text(llm_req_t *r)
@@ -100,7 +100,7 @@ llm_answer_send_ids(llm_req_t *r, const llm_prompt_ids_t *p)
 }
 
 
-/* tokens with their bytes, as many as fit into an event, at least one */
+/* sends tokens with their bytes, as many as fit into an event, at least one */
 
 static int
 llm_answer_send_pieces(const llm_instance_t *m, llm_req_t *r,
@@ -183,7 +183,8 @@ llm_answer_send_done(llm_req_t *r)
 }
 
 
-/* LLM_FULL: the ring has no room for the rest */
+/* sends the answer from prep.sent on; LLM_FULL: the ring has no room for the
+   rest */
 
 static int
 llm_answer_send(const llm_instance_t *m, llm_req_t *r)

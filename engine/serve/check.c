@@ -1,7 +1,6 @@
 /*
- * Checks of files and of a configuration against the machine, before an engine
- * runs; see check.h.  They do not touch a GPU, so that nginx's master may call
- * them.
+ * Checks files, and a configuration against the machine, before an engine
+ * runs; see check.h.  No check touches a GPU, so nginx's master may call them.
  */
 
 #include "engine/serve/check.h"

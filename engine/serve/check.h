@@ -1,7 +1,6 @@
 /*
- * What is checked of a file and of a model's configuration before anything is
- * loaded: the same for `nginx -t`, for a reload, for llm_admin and for
- * objs/llm info.
+ * Checks of a model's file and configuration before anything is loaded.
+ * `nginx -t`, a reload, llm_admin and objs/llm info make the same checks.
  */
 
 #ifndef LLM_SERVE_CHECK_H
@@ -13,13 +12,13 @@
 #define LLM_TEMPLATE_MAX  (4u << 20)    /* bytes of a template file */
 
 /*
- * Can a file of this header be served?  It can, unless memory is short or
- * pages of the file are unreadable: whatever else loading would refuse of it
- * is refused here.
+ * Can the file with this header be served?  LLM_ERROR and err: no.  Refuses
+ * all that loading would refuse, except lack of memory and unreadable pages of
+ * the file.  *hp is filled in.
  */
 int llm_file_usable(const llm_gguf_t *g, llm_hparams_t *hp, llm_err_t *err);
 
-/* load.c: the sizes that a configuration asks for */
+/* load.c: the sizes that the configuration asks for */
 void llm_instance_sizes(const llm_engine_model_t *conf, llm_model_opts_t *opts);
 
 #endif /* LLM_SERVE_CHECK_H */

@@ -1,8 +1,7 @@
 /*
- * What the workers' commands do to a model; its file beside the present one is
- * swap.c's.  Of each model one command runs at a time, the one that the zone
- * has: another one that follows takes its place, and the outcome of the first
- * is not told.
+ * Carries out the workers' commands for models; swap.c loads other files.  One
+ * command runs at a time for each model, the one in the zone.  A command that
+ * may follow replaces it, and the result of the replaced one is not reported.
  */
 
 #include "engine/serve/engine.h"
@@ -35,14 +34,14 @@ llm_order_done(llm_engine_t *e, uint32_t model)
 
 /* ---- load ---- */
 
-/* the present file is to be loaded */
+/* loads the present file */
 
 static void
 llm_order_load(llm_instance_t *m, llm_running_t *o)
 {
     if (m->state == LLM_MODEL_FAILED) {
 
-        /* the requests that failed with it have not all been told */
+        /* some of the requests that failed with it have not got their error */
 
         if (m->n_reqs || m->lost) {
             return;
@@ -108,7 +107,8 @@ llm_order_begin_load(llm_instance_t *m, const char *file)
         return;
     }
 
-    /* a failed model may just be tried again: that may go on beside it */
+    /* a retry of a failed model, which the zone shows as FAILED, may go on
+       meanwhile */
 
     if (m->beside || llm_zone_get(e->zone->models[m->index].state)
                      == LLM_MODEL_LOADING)
@@ -127,7 +127,7 @@ llm_order_begin_load(llm_instance_t *m, const char *file)
 
 /* ---- unload ---- */
 
-/* new requests are refused from now on; those that wait for a load, or for
+/* new requests are refused from now on; requests that wait for a load, or for
    another file, never run */
 
 static void
@@ -210,7 +210,8 @@ llm_order_unload_step(llm_engine_t *e, uint32_t model)
     llm_instance_unload(m, LLM_MODEL_STOPPED);
     llm_order_done(e, model);
 
-    /* who gives it another name begins with no command under way */
+    /* the command has ended before the name is taken back, so a new name begins
+       without one */
 
     if (remove) {
         llm_engine_log(e, LLM_LOG_NOTICE, "model \"%s\" is removed by a "
@@ -232,7 +233,7 @@ llm_order_begin_drain(llm_instance_t *m, uint32_t timeout_ms)
     us = llm_now_us() + (uint64_t) timeout_ms * 1000;
     old = atomic_load(&z->refuse_us);
 
-    /* one that refuses already does not begin anew */
+    /* a model that drains already does not get more time */
 
     atomic_store(&z->refuse_us, old ? llm_min(old, us) : us);
 }
@@ -257,10 +258,10 @@ llm_order_resume(llm_instance_t *m)
 }
 
 
-/* ---- all ---- */
+/* ---- all commands ---- */
 
-/* the model has another name, and another file, since it had one the last
-   time: nothing is left of that */
+/* if the model was given another name, takes over the name and the file, and
+   forgets what was known of the model before; LLM_ERROR: no memory */
 
 static int
 llm_order_adopt(llm_instance_t *m)
@@ -306,7 +307,8 @@ llm_order_adopt(llm_instance_t *m)
 }
 
 
-/* is it for the model that has the place now? */
+/* is the command for the model that has this index now, and can it be carried
+   out?  LLM_ERROR and err: no */
 
 static int
 llm_order_check(llm_instance_t *m, const llm_command_msg_t *msg, llm_err_t *err)
@@ -330,7 +332,7 @@ llm_order_check(llm_instance_t *m, const llm_command_msg_t *msg, llm_err_t *err)
 }
 
 
-/* copies the file's name, which has a zero behind it; LLM_ERROR: malformed */
+/* copies the file's name with its final zero; LLM_ERROR: malformed message */
 
 static int
 llm_order_file(const llm_command_msg_t *msg, const void *rec,

@@ -1,7 +1,7 @@
 /*
- * Commands of the workers (llm_admin): load, unload, replace.  One runs at a
- * time for each model of the configuration.  Only the scheduler's thread calls
- * these functions.
+ * Commands that workers send for llm_admin: load, unload, remove, drain,
+ * resume.  At most one runs for each model of the configuration.  Only the
+ * scheduler's thread calls these functions.
  */
 
 #ifndef LLM_COMMANDS_H
@@ -12,26 +12,28 @@
 
 /* the command that runs for a model of the configuration */
 typedef struct {
-    uint64_t             number;        /* 0: none does */
+    uint64_t             number;        /* 0: no command runs */
     llm_command_kind_t   kind;
-    int                  begun;         /* LOAD: it is in the loader's hands */
-    int                  over;          /* LOAD of another file: it has ended,
-                                           with result */
+    int                  begun;         /* LOAD: the loader was started */
+    int                  over;          /* LOAD of another file: has ended with
+                                           result */
     llm_err_t            result;
-    uint64_t             end_us;        /* UNLOAD: when running requests get an
-                                           error; 0: they have got it */
+    uint64_t             end_us;        /* UNLOAD, REMOVE: when requests still
+                                           running get an error, llm_now_us();
+                                           0: they have got it */
 } llm_running_t;
 
 
-/* commands.c: what the workers' commands do */
-/* msg is a copy of what rec, in a ring, begins with; its size was checked */
+/* commands.c */
+/* begins a command.  rec: the message in its ring; msg: a copy of the fixed
+   part, whose size was checked. */
 void llm_engine_command(llm_engine_t *e, const llm_command_msg_t *msg,
     const void *rec);
-/* goes on with those that run */
+/* takes running commands further */
 void llm_engine_commands(llm_engine_t *e);
-/* is one waiting for a time, and for nothing else? */
+/* does a command run?  Some end at a time, without a wake-up */
 int llm_engine_commands_wait(const llm_engine_t *e);
-/* the engine stops: they end with err */
+/* the engine stops: running commands end with err */
 void llm_engine_drop_commands(llm_engine_t *e, const llm_err_t *err);
 
 #endif /* LLM_COMMANDS_H */

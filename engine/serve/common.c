@@ -1,6 +1,6 @@
 /*
- * What all files of the engine call: its log, its wake-ups, and the notice
- * that the process has to end.
+ * What all files of this folder call: the log, wake-ups, and the notice that
+ * the process must exit.
  */
 
 #include "engine/serve/engine.h"

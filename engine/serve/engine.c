@@ -42,7 +42,8 @@ llm_engine_free(llm_engine_t *e)
 }
 
 
-/* models as the configuration says, and as commands have left them */
+/* makes the models of the configuration, with the names, files and states that
+   commands have left in the zone; LLM_ERROR: no memory */
 
 static int
 llm_engine_copy_models(llm_engine_t *e, const llm_engine_conf_t *conf)
@@ -54,7 +55,7 @@ llm_engine_copy_models(llm_engine_t *e, const llm_engine_conf_t *conf)
     llm_engine_model_t   m;
 
     for (i = 0; i < e->n_models; i++) {
-        /* in this order: who gives a name has written the file before */
+        /* in this order: the file was written before the name */
 
         llm_zone_name(e->zone, i, &given);
         llm_zone_override(e->zone, i, &left);
@@ -149,8 +150,9 @@ llm_engine_create(const llm_engine_conf_t *conf)
 
 
 /*
- * Begins a new epoch, except for the first engine, which serves the requests
- * that were sent before it was there.
+ * Attaches the engine to the zone and begins a new epoch.  The first engine
+ * keeps the zone's epoch, so it serves requests that were sent before it
+ * attached.
  */
 
 static void

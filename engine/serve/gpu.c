@@ -1,12 +1,12 @@
 /*
- * Figures of the machine's GPUs, by NVML, NVIDIA's management library, which
- * comes with the driver: a thread asks it every two seconds and leaves what it
- * says in the zone.  It is loaded when a model runs on a GPU, and not before:
- * it starts the driver.  Without it there are no such figures.
+ * Metrics of the machine's GPUs, from NVML, NVIDIA's management library, which
+ * comes with the driver: a thread queries it every two seconds and writes the
+ * results into the zone.  The library is loaded when a model first runs on a
+ * GPU, not earlier, as it starts the driver.  Without it there are no metrics.
  *
- * A call may hang with a GPU that does.  So the thread shares nothing with the
- * engine but the zone, and if it does not end in time it is left behind, with
- * its code and what it uses.
+ * A call can hang when its GPU hangs.  So the thread shares only the zone with
+ * the engine, and if it does not end in time it is left running, with its code
+ * and memory.
  */
 
 #define _GNU_SOURCE
@@ -17,10 +17,12 @@
 #include <stdio.h>
 #include <time.h>
 
-#define LLM_GPU_EACH   2                /* seconds between two looks */
-#define LLM_GPU_GRACE  2                /* and until it is left behind */
+#define LLM_GPU_EACH   2                /* seconds between queries */
+#define LLM_GPU_GRACE  2                /* seconds until a thread that does not
+                                           end is left running */
 
-/* NVML's interface, as far as it is used here; all return 0 or an error */
+/* the part of NVML's interface that is used here; functions return 0 or an
+   error */
 
 typedef struct llm_nvml_gpu_s  llm_nvml_gpu_t;      /* a handle */
 
@@ -57,19 +59,20 @@ struct llm_gpu_s {
 
     void                *lib;
     llm_nvml_t           nvml;
-    llm_nvml_gpu_t      *handle[LLM_ZONE_GPUS];     /* or NULL */
+    llm_nvml_gpu_t      *handle[LLM_ZONE_GPUS];     /* NULL: no answer */
     uint32_t             n;
 
     pthread_mutex_t      lock;
     pthread_cond_t       wake;
-    int                  quit;          /* under the lock */
+    int                  quit;          /* guarded by lock */
 };
 
 
 static const struct {
     const char          *name;
     size_t               offset;        /* in llm_nvml_t */
-    int                  needed;        /* else a figure is missing */
+    int                  needed;        /* 0: only a metric is missing without
+                                           it */
 } llm_nvml_names[] = {
     { "nvmlInit_v2", offsetof(llm_nvml_t, init), 1 },
     { "nvmlShutdown", offsetof(llm_nvml_t, shutdown), 1 },
@@ -137,7 +140,7 @@ llm_gpu_open(llm_gpu_t *g)
 }
 
 
-/* a name that a label takes as it is */
+/* copies a name; what a metric's label would have to escape becomes _ */
 
 static void
 llm_gpu_plain(char *to, size_t size, const char *from)
@@ -153,8 +156,8 @@ llm_gpu_plain(char *to, size_t size, const char *from)
 }
 
 
-/* the GPUs that there are, in NVML's order; one that does not answer has no
-   figures, and keeps its place */
+/* lists the GPUs in NVML's order; one that does not answer keeps its index,
+   without metrics */
 
 static void
 llm_gpu_list(llm_gpu_t *g)
@@ -231,7 +234,7 @@ llm_gpu_look(llm_gpu_t *g, uint32_t i)
 }
 
 
-/* sleeps until it is time to look again; 0: it is time to end */
+/* sleeps until the next query; 0: the thread is to end */
 
 static int
 llm_gpu_sleep(llm_gpu_t *g)
@@ -286,9 +289,9 @@ llm_gpu_main(void *data)
 }
 
 
-/* ---- its beginning and end ---- */
+/* ---- start and stop ---- */
 
-/* this code stays where it is, even if nginx unloads the module */
+/* keeps this code mapped, even if nginx unloads the module */
 
 static void
 llm_gpu_stay(void)

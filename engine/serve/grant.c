@@ -1,8 +1,8 @@
 /*
- * Metered requests: once one is prepared its worker is told how many tokens
- * it has and may get (PREPARED), and it waits for its turn only when the
- * worker has found that somebody pays for them (GRANT).  One that is refused
- * was tokenised, and costs no step.
+ * Metered requests: when a request is prepared, its worker is told how many
+ * tokens its prompts have and its answers may have (PREPARED).  The request is
+ * queued after the worker has charged an account for them (GRANT).  A request
+ * that gets no grant was tokenised, but costs no step.
  */
 
 #include "engine/serve/requests.h"

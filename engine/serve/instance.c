@@ -1,5 +1,5 @@
 /*
- * A model with one of its files: made, placed, freed; see load.h.
+ * Instances are made, placed and freed; see load.h.
  */
 
 #include "engine/serve/engine.h"

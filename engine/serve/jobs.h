@@ -16,8 +16,9 @@ typedef struct {
 
 void llm_jobs_init(llm_jobs_t *j);
 void llm_jobs_add(llm_jobs_t *j, llm_req_t *r);
+/* removes the first request; NULL: the list is empty */
 llm_req_t *llm_jobs_take(llm_jobs_t *j);
-/* appends all of from to to */
+/* appends all requests of `from` to `to`; `from` is empty afterwards */
 void llm_jobs_move(llm_jobs_t *to, llm_jobs_t *from);
 void llm_jobs_remove(llm_jobs_t *j, llm_req_t *r);
 

@@ -11,11 +11,13 @@
 #include <limits.h>
 #include <stdio.h>
 
-#define LLM_DEFAULT_CHUNK 512           /* prompt rows of a step */
+#define LLM_DEFAULT_CHUNK 512           /* most prompt rows of a step, without
+                                           batch= */
 #define LLM_SCORE_ROWS    128           /* rows of a step that score echoed
                                            prompts */
-#define LLM_RETRY_MAX     60u           /* seconds between tries of a load,
-                                           unless the first pause is longer */
+#define LLM_RETRY_MAX     60u           /* longest pause before a load is tried
+                                           again, in seconds, unless the first
+                                           pause is longer */
 
 
 static int
@@ -106,8 +108,8 @@ llm_instance_path(const llm_instance_t *m)
 }
 
 
-/* without a template the model still completes text; chat_err says why there
-   is none */
+/* loads the chat template; without one the model still completes text, and
+   chat_err says why there is none */
 
 static void
 llm_instance_template(llm_instance_t *m, const llm_gguf_t *g)
@@ -161,7 +163,8 @@ llm_instance_template(llm_instance_t *m, const llm_gguf_t *g)
 }
 
 
-/* more threads than CPUs only wait for each other, in each operation */
+/* threads of the CPU device, 0: its default; not more than there are CPUs:
+   others would only be waited for, in each operation */
 
 static uint32_t
 llm_instance_threads(const llm_instance_t *m)
@@ -240,7 +243,7 @@ llm_instance_model(llm_instance_t *m, llm_err_t *err)
 }
 
 
-/* what the scheduler has of the model: its sizes and what it calls */
+/* the model's sizes and functions, as the scheduler uses them */
 
 static void
 llm_instance_runner(llm_instance_t *m)
@@ -339,8 +342,8 @@ llm_instance_load_main(void *data)
                         llm_instance_path(m));
     }
 
-    /* the vocabulary, too, was read from the mapped file, so check that once
-       more */
+    /* check the file once more, as the vocabulary was read from its mapping,
+       too */
 
     if (m->model) {
         (void) llm_gguf_intact(llm_model_gguf(m->model), &m->load_err);
@@ -370,8 +373,7 @@ llm_instance_hide(llm_instance_t *m, llm_err_t *err)
 }
 
 
-/* an older engine, of before a reload or a binary upgrade, holds the memory:
-   the load begins when that has ended */
+/* an older engine is that of the time before a reload or a binary upgrade */
 
 void
 llm_instance_wait(llm_instance_t *m)
@@ -388,9 +390,9 @@ llm_instance_wait(llm_instance_t *m)
 
 
 /*
- * The reason is in load_err; each reason is logged once.  If the GPU's
- * context was lost, only another process can try again.  That process knows
- * of no failure before, so the zone counts how often this happened.
+ * The reason is in load_err; each reason is logged once.  If the GPU's context
+ * was lost, only another process can try again.  That process does not know of
+ * earlier losses, so the zone counts them, for the pause.
  */
 
 void
@@ -499,7 +501,8 @@ llm_instance_count_memory(llm_instance_t *m, uint64_t weights, uint64_t kv)
 void
 llm_instance_close(llm_instance_t *m)
 {
-    /* the scheduler looks at it while a thread frees what is below */
+    /* not written when it is NULL: the scheduler's thread reads it while
+       another thread frees the rest */
 
     if (m->sched) {
         llm_sched_free(m->sched);

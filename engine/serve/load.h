@@ -1,10 +1,10 @@
 /*
  * Instances: a model of the configuration with one of its files, from loading
- * to the end.
+ * to freeing.
  *
- * A loader thread fills an instance, or empties it, and then sets `loaded`; no
- * other thread touches those fields meanwhile.  Everything else here belongs to
- * the scheduler's thread.
+ * A loader thread fills or frees an instance and then sets `loaded`; no other
+ * thread touches those fields meanwhile.  Everything else here belongs to the
+ * scheduler's thread.
  */
 
 #ifndef LLM_LOAD_H
@@ -14,194 +14,215 @@
 #include "engine/prepare/prepare.h"
 #include "engine/serve/jobs.h"
 
-/* synthetic.c; never there without LLM_TEST */
+/* synthetic.c; only with LLM_TEST */
 typedef struct llm_synthetic_s  llm_synthetic_t;
 
 /* warm.c: requests that the model runs before it is ready, one after another;
-   its state is LOADING meanwhile */
+   the model's state is LOADING meanwhile */
 typedef struct {
     int                  running;
-    uint32_t             next;          /* the next one's number */
-    uint32_t             n_live;
+    uint32_t             next;          /* number of the next request */
+    uint32_t             n_live;        /* live warm-up requests */
     uint64_t             start_us;
 } llm_warm_t;
 
 typedef enum {
-    LLM_INSTANCE_MODEL = 0,             /* e->models[] has it, the zone shows
-                                           it */
-    LLM_INSTANCE_BESIDE,                /* another file of a model, which takes
-                                           the model's place once it is loaded */
-    LLM_INSTANCE_REPLACED               /* it lost its place, or never got one;
-                                           it ends with its requests */
+    LLM_INSTANCE_MODEL = 0,             /* in e->models[]; the zone shows its
+                                           state */
+    LLM_INSTANCE_BESIDE,                /* another file of the model; replaces
+                                           that instance once it is loaded */
+    LLM_INSTANCE_REPLACED               /* replaced, or its load was given up;
+                                           freed after its last request */
 } llm_instance_role_t;
 
 /* a model of the configuration with one file */
 struct llm_instance_s {
     llm_engine_t        *engine;
     llm_instance_t      *next;          /* in e->instances */
-    uint32_t             index;
+    uint32_t             index;         /* of the model in the configuration */
     llm_instance_role_t  role;
-    llm_instance_t      *beside;        /* the other file that is loaded */
+    llm_instance_t      *beside;        /* instance that is being loaded to
+                                           replace this one, or NULL */
     llm_engine_model_t   conf;          /* strings owned */
-    const char          *file;          /* owned; instead of the
-                                           configuration's, or NULL */
-    uint32_t             naming;        /* of its name; 0: it is the
-                                           configuration's, or there is none */
+    const char          *file;          /* owned; path used instead of
+                                           conf.path, or NULL */
+    uint32_t             naming;        /* number of its name, see
+                                           llm_zone_give_name(); 0: the name is
+                                           the configuration's, or there is
+                                           none */
     llm_model_state_t    state;
-    int                  ends;          /* it is unloaded by a command, and
-                                           takes no requests */
+    int                  ends;          /* a command unloads it; it takes no
+                                           requests */
 
     pthread_t            loader;
-    int                  loading;       /* the loader runs, or has ended and is
-                                           to be joined; or who frees it */
-    int                  closed;        /* REPLACED: it is freed, or was */
-    /* where the loader says how far it is, the second may be NULL; set before
-       it starts */
+    int                  loading;       /* `loader` was started and not joined
+                                           yet; it loads, or frees a replaced
+                                           instance */
+    int                  closed;        /* REPLACED: freeing has begun */
+    /* where the loader writes its progress, in 1/1000; the second may be NULL;
+       set before the loader starts */
     _Atomic uint32_t    *permille[2];
-    /* the loader sets it, with release, when all below is filled in */
+    /* the loader sets it, with release, when all fields below are filled in */
     _Atomic int          loaded;
-    int                  cancel;        /* atomic: scheduler sets, loader and
-                                           llm_model_load() read; relaxed */
+    int                  cancel;        /* atomic, relaxed: the scheduler sets
+                                           it, the loader and llm_model_load()
+                                           read it */
 
     llm_model_t         *model;
     llm_synthetic_t     *synthetic;     /* instead of a model */
-    llm_prep_env_t       env;           /* what preparation threads see of it */
-    _Atomic uint64_t     mended;        /* env.mended */
-    llm_err_t            load_err;      /* status 0: it is loaded */
+    llm_prep_env_t       env;           /* what preparation threads see of the
+                                           model */
+    _Atomic uint64_t     mended;        /* env.mended points here */
+    llm_err_t            load_err;      /* status 0: the load has not failed */
     llm_runner_t         runner;
 
     llm_sched_t         *sched;
     llm_jobs_t           held;          /* requests that wait for the load */
-    uint32_t             n_reqs;
-    uint64_t             weight_bytes;  /* its parts of the figures */
+    uint32_t             n_reqs;        /* live requests */
+    uint64_t             weight_bytes;  /* its part of the model's gauges of
+                                           the same names */
     uint64_t             kv_bytes;
-    uint32_t             n_failed_steps;    /* in a row, over rebuilds */
-    int                  rebuild;       /* state LOADING, but it is loaded only
+    uint32_t             n_failed_steps;    /* in a row, across rebuilds */
+    int                  rebuild;       /* state LOADING, but the load begins
                                            after its requests have ended */
-    int                  lost;          /* its GPU is lost: only another
-                                           process can load it */
-    int                  on_gpu;        /* device=auto found one */
-    uint32_t             n_older;       /* older engines, when the load
+    int                  lost;          /* its GPU's context is lost: only
+                                           another process can load it */
+    int                  on_gpu;        /* device=auto chose a GPU */
+    uint32_t             n_older;       /* older engines alive when the load
                                            began */
-    int                  crowded;       /* then they, or the file that it is
-                                           loaded beside, had memory that will
-                                           be free */
-    int                  waits;         /* state LOADING, but it is loaded only
+    int                  crowded;       /* when the load began, older engines or
+                                           the instance to be replaced held
+                                           memory that will become free */
+    int                  waits;         /* state LOADING, but the load begins
                                            after an older engine has ended */
     int                  cramped;       /* state READY, with fewer pages than
-                                           configured because of that */
-    uint64_t             retry_us;      /* FAILED: when it is loaded again */
-    uint32_t             retry_s;       /* the pause before that; 0: no failure
+                                           configured, as it was crowded */
+    uint64_t             retry_us;      /* FAILED: when it is loaded again,
+                                           llm_now_us() */
+    uint32_t             retry_s;       /* pause before that; 0: no failure
                                            since the last step */
-    char                 logged[512];   /* the reason that was logged last */
-    int                  unsent;        /* events wait for room */
+    char                 logged[512];   /* reason of a failure that was logged
+                                           last */
+    int                  unsent;        /* events wait for room in a ring */
     llm_warm_t           warm;
-    uint64_t             used_us;       /* when the last request ended */
-    double               request_us;    /* average time of a request, about */
-    uint64_t             ready_us;      /* since when its state is READY */
-    uint64_t             shown_us;      /* when its forecast was */
+    uint64_t             used_us;       /* when it became ready, or when its
+                                           last request ended, probes aside */
+    double               request_us;    /* moving average of the time that a
+                                           request runs */
+    uint64_t             ready_us;      /* when its state became READY */
+    uint64_t             shown_us;      /* when its forecast was last written
+                                           to the zone */
 };
 
 
 /* load.c */
-/* the file that it serves */
+/* the path of the file that it serves */
 const char *llm_instance_path(const llm_instance_t *m);
-/* says how much of it is loaded; from the scheduler, or the loader */
+/* writes the load's progress to the zone; from the scheduler or the loader */
 void llm_instance_permille(llm_instance_t *m, uint32_t permille);
-/* begins the load, state LOADING; LLM_ERROR and load_err: no thread could be
-   started */
+/* begins the load: state LOADING, which the zone does not show.  LLM_ERROR and
+   load_err: no thread could be started. */
 int llm_instance_begin(llm_instance_t *m);
-/* the same, and the zone shows it; or state FAILED */
+/* the same, but the zone shows LOADING; after an error the state is FAILED */
 int llm_instance_load(llm_instance_t *m);
-/* the same, but the zone goes on showing the previous state */
+/* llm_instance_begin(); after an error the state is FAILED */
 int llm_instance_start(llm_instance_t *m);
-/* an older engine holds the memory: the load begins when that has ended */
+/* state LOADING; the load begins when an older engine, which holds the memory,
+   has ended */
 void llm_instance_wait(llm_instance_t *m);
 /* state FAILED, because of load_err; sets when the load is tried again */
 void llm_instance_failed(llm_instance_t *m);
+/* frees what the load has made, and the scheduler */
 void llm_instance_close(llm_instance_t *m);
 /* removes names of folders from a message */
 void llm_instance_hide(llm_instance_t *m, llm_err_t *err);
 
 /* instance.c */
-/* one more in e->instances, role MODEL; NULL: no memory */
+/* adds an instance to e->instances, role MODEL; copies all strings; file may be
+   NULL.  NULL: no memory */
 llm_instance_t *llm_instance_create(llm_engine_t *e, uint32_t index,
     const llm_engine_model_t *conf, const char *file);
-/* takes it out of e->instances; it was unloaded */
+/* removes it from e->instances; it must be unloaded */
 void llm_instance_free(llm_instance_t *m);
-/* it is the model's present file, or another one that is loaded; shown: the
-   zone shows how far that is as the model's state */
+/* sets the role, and where the load's progress goes: for MODEL to the model's
+   own in the zone, else to the command's, and with `shown` to both */
 void llm_instance_place(llm_instance_t *m, llm_instance_role_t role, int shown);
 
 /* models.c */
 /*
- * Loads a failed model again, if it is time; the zone shows it as failed
- * until it is ready.  It also loads one that waited for an older engine's
- * memory; the zone shows that as loading.
+ * Loads a failed model again, if it is time; the zone shows it as failed until
+ * it is ready.  Also loads a model that waited for an older engine's memory,
+ * which the zone shows as loading, and reloads a cramped one, once the memory
+ * is free and it has no requests.
  */
 void llm_instance_retry(llm_instance_t *m, uint64_t now);
-/* the loader has ended: LLM_OK, or LLM_ERROR and load_err, and the model is
-   closed */
+/* joins the loader and makes the scheduler; LLM_ERROR and load_err: that
+   failed, and the model is closed */
 int llm_instance_join(llm_instance_t *m);
 /* takes over the loader's result: state READY or FAILED, or LOADING while the
-   model warms up */
+   model warms up or waits for an older engine's memory */
 void llm_instance_loaded(llm_instance_t *m);
-/* a loaded model, which has warmed up: state READY */
+/* a model that is loaded and warmed up becomes READY */
 void llm_instance_open(llm_instance_t *m);
-/* waits for the loader, if any, and frees the model; state IDLE, or another */
+/* waits for the loader, if any, frees the model and sets its state */
 void llm_instance_unload(llm_instance_t *m, llm_model_state_t state);
-/* fails its requests that are live */
+/* fails its live requests; new ones wait in `held` or are refused */
 void llm_instance_fail_live(llm_instance_t *m, const llm_err_t *err,
     uint32_t retry_after);
 /* the device is broken: all requests fail with load_err, state FAILED */
 void llm_instance_break(llm_instance_t *m);
-/* the device failed a step: all requests fail with err, then, once they are
-   gone, llm_instance_rebuilt() loads the model again */
+/* the device or the file failed a step: all requests fail with err; once they
+   are gone, llm_instance_rebuilt() loads the model again */
 void llm_instance_rebuild(llm_instance_t *m, const llm_err_t *err);
-/* what it takes from now on of its model's weight_bytes and kv_bytes, which are
-   sums */
+/* sets its part of the model's gauges weight_bytes and kv_bytes */
 void llm_instance_count_memory(llm_instance_t *m, uint64_t weights, uint64_t kv);
-/* counts an error that is the device's */
+/* counts err if it is the device's or says that memory is missing */
 void llm_instance_count_error(llm_instance_t *m, const llm_err_t *err);
 /* must the model's device be closed and opened again? */
 int llm_instance_device_failed(const llm_err_t *err);
+/* loads the model again, or, if its GPU is lost, ends worker 0; does nothing
+   while requests use it */
 void llm_instance_rebuilt(llm_instance_t *m);
 
-/* sampling_defaults.c: what the file says of sampling; what is out of range is left out,
-   and logged */
+/* sampling_defaults.c: reads the sampling parameters that the file recommends;
+   those out of range are logged and not used */
 void llm_instance_sampling(llm_instance_t *m, const llm_gguf_t *g);
 
-/* swap.c: another file for a model */
-/* begins to load it beside m; LLM_ERROR and err: it cannot */
+/* swap.c: replaces a model's file; m is the present instance, b the new one */
+/* begins to load the file; LLM_ERROR and err: it cannot be loaded */
 int llm_swap_load(llm_instance_t *m, const char *file, llm_err_t *err);
-/* the loader has ended: it warms up, takes m's place, or fails */
+/* the loader has ended: b warms up, replaces m, or fails */
 void llm_swap_loaded(llm_instance_t *b);
+/* b replaces m */
 void llm_swap_open(llm_instance_t *b);
-/* it is given up; requests that waited for it are m's again */
+/* gives b up; requests that waited for it go back to m */
 void llm_swap_fail(llm_instance_t *b, const llm_err_t *err);
-/* the device failed a step of one that is not a model's present file */
+/* the device failed a step of an instance that is not in e->models[], or that
+   a command unloads */
 void llm_swap_broken(llm_instance_t *m, const llm_err_t *err);
-/* frees one that was replaced, once it is not in use */
+/* frees a replaced instance, once it is not in use */
 void llm_swap_free_replaced(llm_instance_t *m);
 
 /* warm.c */
-/* a loaded model begins */
+/* begins to warm up a loaded model */
 void llm_warm_begin(llm_instance_t *m);
-/* goes on; was there anything to do?  *over: that was the end of it */
+/* sends the next request, if none is live; nonzero if there was anything to do;
+   *over: the warm-up has ended */
 int llm_warm_step(llm_instance_t *m, int *over);
-/* it is broken off, or over; its requests end */
+/* ends the warm-up, if one runs, and fails its live requests */
 void llm_warm_stop(llm_instance_t *m);
 
 #ifdef LLM_TEST
 
 /* synthetic.c */
 int llm_synthetic_is(const char *device);
-/* fills m->vocab and m->runner */
+/* fills m->synthetic, m->env.vocab and m->runner */
 int llm_synthetic_open(llm_instance_t *m, llm_err_t *err);
 void llm_synthetic_close(llm_synthetic_t *s);
 const llm_gguf_t *llm_synthetic_gguf(const llm_synthetic_t *s);
-/* is it time for a step?  When is the next? */
+/* is it time for a step?  If so, sets when the next one is due */
 int llm_synthetic_due(llm_synthetic_t *s, uint64_t now);
+/* when the next step is due, llm_now_us() */
 uint64_t llm_synthetic_next(const llm_synthetic_t *s);
 
 #endif

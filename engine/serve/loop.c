@@ -9,9 +9,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define LLM_ENGINE_CHECK_US   50000     /* between checks of deadlines and
+#define LLM_ENGINE_CHECK_US   50000     /* time between checks of deadlines and
                                            workers */
-#define LLM_ENGINE_BAD_STEPS  3         /* in a row: the device is broken */
+#define LLM_ENGINE_BAD_STEPS  3         /* failed steps in a row that mean that
+                                           the device is broken */
 
 
 static void
@@ -32,7 +33,8 @@ llm_engine_take_prepared(llm_engine_t *e)
 }
 
 
-/* it has not run, or all that is left of it was preempted */
+/* has the request not run yet, or were all its remaining sequences
+   preempted? */
 
 static int
 llm_engine_is_waiting(const llm_req_t *r)
@@ -59,7 +61,6 @@ llm_engine_is_waiting(const llm_req_t *r)
 
     return waits;
 }
-
 
 
 static void
@@ -187,7 +188,7 @@ llm_engine_step(llm_engine_t *e, llm_instance_t *m)
 }
 
 
-/* a model's loader has ended */
+/* an instance's loader has ended */
 
 static void
 llm_engine_loaded(llm_instance_t *m)
@@ -201,8 +202,8 @@ llm_engine_loaded(llm_instance_t *m)
 }
 
 
-/* loads that go on behind the steps: rebuilt models, warm-ups, what was
-   replaced, commands; was there anything to do? */
+/* takes further what goes on between steps: rebuilds, warm-ups, freeing of
+   replaced instances, commands; nonzero if a warm-up had anything to do */
 
 static int
 llm_engine_loads(llm_engine_t *e)
@@ -239,7 +240,8 @@ llm_engine_loads(llm_engine_t *e)
 }
 
 
-/* one round; was there anything to do? */
+/* one round of the loop; nonzero if there was anything to do; *unsent: events
+   wait for room in a ring */
 
 static int
 llm_engine_round(llm_engine_t *e, int *unsent)
@@ -300,7 +302,7 @@ llm_engine_round(llm_engine_t *e, int *unsent)
 }
 
 
-/* checked after engine_armed was set: did something arrive in between? */
+/* called after engine_armed was set: has anything arrived in between? */
 
 static int
 llm_engine_has_work(llm_engine_t *e)
@@ -339,7 +341,7 @@ llm_engine_has_work(llm_engine_t *e)
 
 #ifdef LLM_TEST
 
-/* the next step of a synthetic model; UINT64_MAX: there is none */
+/* when the next step of a synthetic model is due; UINT64_MAX: there is none */
 
 static uint64_t
 llm_engine_next_step(const llm_engine_t *e)
@@ -360,6 +362,8 @@ llm_engine_next_step(const llm_engine_t *e)
 
 #endif
 
+
+/* milliseconds for poll(); -1: no timeout */
 
 static int
 llm_engine_timeout(const llm_engine_t *e, int unsent)
@@ -417,8 +421,9 @@ llm_engine_sleep(llm_engine_t *e, int unsent)
     atomic_store(&e->zone->woken_us, 0);
 
     if (!llm_engine_has_work(e)) {
-        /* with requests it comes awake by itself, soon: whoever prepares them,
-           or stands still, may never wake it */
+        /* with live requests poll() has a timeout, as a stuck preparation
+           thread would never wake the engine; busy_since_us shows workers an
+           engine that does not come back from it */
 
         atomic_store(&e->zone->busy_since_us, e->n_live ? llm_now_us() : 0);
 
@@ -437,7 +442,7 @@ llm_engine_sleep(llm_engine_t *e, int unsent)
 }
 
 
-/* ends live requests with an error, then all threads but this one */
+/* ends live requests with an error, then ends all other threads */
 
 static void
 llm_engine_shutdown(llm_engine_t *e)

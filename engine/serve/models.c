@@ -61,7 +61,7 @@ llm_instance_fail_held(llm_instance_t *m)
 }
 
 
-/* what /models tells of a model */
+/* writes what /models shows of a model into the zone */
 
 static void
 llm_instance_show(const llm_instance_t *m)
@@ -271,8 +271,6 @@ llm_instance_unload(llm_instance_t *m, llm_model_state_t state)
 }
 
 
-/* new ones wait in held or are refused */
-
 void
 llm_instance_fail_live(llm_instance_t *m, const llm_err_t *err,
     uint32_t retry_after)
@@ -330,7 +328,8 @@ llm_instance_rebuild(llm_instance_t *m, const llm_err_t *err)
 }
 
 
-/* requests in preparation use the vocabulary, ending requests the scheduler */
+/* requests in preparation use the vocabulary, ending ones the scheduler; those
+   in state NEW use nothing of the instance */
 
 static int
 llm_instance_in_use(const llm_instance_t *m)
@@ -410,7 +409,7 @@ llm_instance_retry(llm_instance_t *m, uint64_t now)
 
     if (m->lost) {
 
-        /* this process will end: not before the requests of other models have
+        /* this process will exit, after the requests of all models have
            ended */
 
         if (e->live == NULL) {

@@ -1,24 +1,23 @@
 /*
- * The threads that prepare requests: each takes a job from the engine's turns
- * and puts the request into a list, both under the engine's lock.  How a
- * request is prepared: engine/prepare; who is next: turns.c.
+ * The threads that prepare requests: each takes a request from the engine's
+ * turns and puts it into e->prepared, both under the engine's lock.
+ * engine/prepare says how a request is prepared, turns.c which one is next.
  *
- * The first thread takes small messages and compiles no grammar, as a small
- * message can ask for one that takes long.  A request whose grammar is not
- * known yet goes on in another thread.
+ * The first thread takes small messages and compiles no grammars, as a small
+ * message can ask for a grammar that takes long.  A request whose grammar was
+ * not compiled before goes on in another thread.
  *
- * Of those one runs at a time.  While it compiles, and between the renderings
- * of a prompt that its template refuses, it looks up from time to time
- * (llm_preparer_pause()): when it has had its slice, and somebody goes before
- * its tenant, it waits, in its thread, until its tenant is next again.  So a
- * compilation that takes long delays others by a slice, and all of them have
- * the CPU that one thread has.
+ * The other threads run one at a time.  While a thread compiles a grammar, and
+ * between renderings of a prompt that its template refuses, it calls
+ * llm_preparer_pause(): when its slice is over and another request is next, it
+ * waits, with its job, until that is next again.  So a long compilation delays
+ * others by one slice, and all these threads together use one CPU.
  */
 
 #include "engine/grammar/lexer.h"
 #include "engine/serve/requests.h"
 
-/* of CPU time; a usual schema takes less */
+/* CPU time of a slice; a usual schema takes less */
 #define LLM_PREPARER_SLICE_US  10000
 
 
@@ -29,7 +28,7 @@ llm_preparer_is_cancelled(const llm_req_t *r)
 }
 
 
-/* the next one; what is new only where there is a thread for it */
+/* the next request; a new one only while a thread is idle */
 
 static llm_req_t *
 llm_preparer_next(const llm_engine_t *e)
@@ -55,7 +54,7 @@ llm_preparer_take(llm_preparer_t *p)
         r = e->runs ? NULL : llm_preparer_next(e);
 
         if (r && r->turn == LLM_TURN_PAUSED) {
-            r = NULL;                   /* the thread that has it goes on */
+            r = NULL;                   /* its own thread goes on */
         }
     }
 
@@ -74,7 +73,8 @@ llm_preparer_take(llm_preparer_t *p)
 }
 
 
-/* the caller has the lock */
+/* charges the CPU time since the last charge, and begins a slice; the caller
+   holds the lock */
 
 static void
 llm_preparer_charge(llm_preparer_t *p)
@@ -88,8 +88,8 @@ llm_preparer_charge(llm_preparer_t *p)
 }
 
 
-/* its job is to go on: nonzero if nobody needs it any more.
-   If somebody else is next, that one goes on first */
+/* called while a job runs: when the slice is over, lets the requests that are
+   next go first; nonzero: the job is not needed any more */
 
 static int
 llm_preparer_pause(void *data)
@@ -138,7 +138,7 @@ llm_preparer_pause(void *data)
 }
 
 
-/* prepares it and notes when */
+/* prepares a request and writes when it did into r->prepared */
 
 static int
 llm_prepare(llm_preparer_t *p, llm_req_t *r)
@@ -177,7 +177,7 @@ llm_prepare(llm_preparer_t *p, llm_req_t *r)
 }
 
 
-/* one job; the caller has the lock, which is given back meanwhile */
+/* runs a job; the caller holds the lock, which is released meanwhile */
 
 static void
 llm_preparer_run(llm_preparer_t *p, llm_req_t *r)

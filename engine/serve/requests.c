@@ -2,15 +2,14 @@
  * The life of a request in the engine: from a message in a worker's ring to
  * its last event.  The scheduler's thread alone runs this.
  *
- *   NEW        its model is not loaded yet: in m->held
- *   PREPARING  a preparation thread has it, and it is not touched, only
- *              `cancelled` and `late` are set; or it waits for one, and is
- *              taken away where it is over
- *   ASKING     metered: its size is known, its worker is to say whether it
- *              may run; in e->asking until there was room for the question
+ *   NEW        in `held` of its instance, which is not loaded yet
+ *   PREPARING  in e->turns, from where it is removed if it ends; or in a
+ *              preparation thread: then only `cancelled` and `late` are set
+ *   ASKING     metered: its size is known, its worker must grant it; in
+ *              e->asking until there is room in the ring for PREPARED
  *   SCHEDULED  in its model's scheduler
- *   ANSWERED   in e->answered, its answer waits for room in the ring
- *   DOOMED     in e->doomed, its error waits for room in the ring
+ *   ANSWERED   in e->answered: its answer waits for room in the ring
+ *   DOOMED     in e->doomed: its ERROR waits for room in the ring
  */
 
 #include "engine/serve/requests.h"
@@ -30,7 +29,7 @@ llm_engine_count(llm_engine_t *e, llm_req_t *r, size_t bytes)
 }
 
 
-/* has the model, with whatever file, requests of clients? */
+/* has the model, in any of its instances, requests of clients? */
 
 static int
 llm_engine_is_asked(const llm_engine_t *e, uint32_t model)
@@ -47,8 +46,8 @@ llm_engine_is_asked(const llm_engine_t *e, uint32_t model)
 }
 
 
-/* what the end of a client's request says of its model; that of a probe says
-   nothing of other requests */
+/* notes the end of a client's request for the model's idle time and average
+   time; a probe counts for neither */
 
 static void
 llm_engine_ends(llm_engine_t *e, const llm_req_t *r)
@@ -60,8 +59,8 @@ llm_engine_ends(llm_engine_t *e, const llm_req_t *r)
     now = llm_now_us();
 
     if (r->msg->flags & LLM_REQ_PROBE) {
-        e->check_us = 0;                /* it may have hidden that nothing else
-                                           is live */
+        e->check_us = 0;                /* a live probe hides that nothing
+                                           else is live */
         return;
     }
 
@@ -74,7 +73,7 @@ llm_engine_ends(llm_engine_t *e, const llm_req_t *r)
 }
 
 
-/* a warm-up's */
+/* the end of a warm-up's request */
 
 static void
 llm_engine_own_ends(llm_engine_t *e, const llm_req_t *r)
@@ -151,7 +150,7 @@ llm_engine_full(const llm_engine_t *e, llm_err_t *err)
 }
 
 
-/* a guess how long it takes until a place is free, in seconds */
+/* estimate of the seconds until a place is free */
 
 uint32_t
 llm_engine_retry_after(const llm_instance_t *m)
@@ -225,7 +224,8 @@ llm_engine_prepare(llm_engine_t *e, llm_req_t *r)
 
     pthread_mutex_lock(&e->lock);
     rc = llm_turns_enter(&e->turns, r);
-    pthread_cond_broadcast(&e->work);   /* all: each takes jobs of its own */
+    pthread_cond_broadcast(&e->work);   /* to all: not every thread may take
+                                           it */
     pthread_mutex_unlock(&e->lock);
 
     if (rc != LLM_OK) {
@@ -245,7 +245,7 @@ llm_engine_move(llm_req_t *r, llm_instance_t *to)
 }
 
 
-/* another file is loaded, and there is none that serves */
+/* is another file being loaded while the present one does not serve? */
 
 static int
 llm_engine_waits_beside(const llm_instance_t *m)
@@ -369,8 +369,8 @@ llm_engine_send_refusal(llm_engine_t *e, llm_peer_t *p)
 
 
 /*
- * Refuses a request before it is in e->live.  Its error needs no memory and
- * is never lost: further messages of the worker wait until it was sent.
+ * Refuses a request before it is in e->live.  Its error needs no memory and is
+ * never lost: the worker's further messages wait until it has been sent.
  */
 
 typedef enum {
@@ -442,7 +442,7 @@ llm_engine_accept(llm_engine_t *e, llm_peer_t *p, const llm_request_t *msg,
         return;
     }
 
-    /* it was on its way when its model was removed */
+    /* the model was removed while the message was in the ring */
 
     if (msg->naming != llm_zone_naming(e->zone, msg->model)) {
         llm_engine_refuse(e, p, msg, LLM_REFUSE_REMOVED);
@@ -502,8 +502,8 @@ llm_engine_late(llm_err_t *err)
 
 
 /*
- * A request comes back from a preparation thread.  It may be larger than was
- * counted for its message, so the bound on memory is checked again.
+ * A request comes back from a preparation thread.  It may take more memory
+ * than was counted for its message, so the bound is checked again.
  */
 
 void
@@ -559,7 +559,7 @@ llm_engine_admit(llm_engine_t *e, llm_req_t *r)
     if (r->state == LLM_REQ_ANSWERED) {
         r->run.start_us = llm_now_us();
 
-        /* it goes out at once, so that nobody looks at its deadline later */
+        /* it is sent at once, so its deadline is not checked later */
 
         if (r->msg->deadline_us && r->run.start_us >= r->msg->deadline_us) {
             (void) llm_engine_late(&err);
@@ -580,8 +580,8 @@ llm_engine_admit(llm_engine_t *e, llm_req_t *r)
 }
 
 
-/* tells a preparation thread that it is over: 1: none has it, and none will; 0:
-   it comes back soon */
+/* ends the preparation of a request.  1: no thread has it, it was removed from
+   e->turns; 0: a thread has it and will give it back soon */
 
 static int
 llm_engine_call_off(llm_engine_t *e, llm_req_t *r)
@@ -598,8 +598,7 @@ llm_engine_call_off(llm_engine_t *e, llm_req_t *r)
     }
 
     atomic_store_explicit(&r->cancelled, 1, memory_order_relaxed);
-    pthread_cond_broadcast(&e->work);   /* whose compilation was put aside
-                                           waits there */
+    pthread_cond_broadcast(&e->work);   /* its thread may be paused */
     pthread_mutex_unlock(&e->lock);
 
     return waits;
@@ -663,7 +662,7 @@ llm_engine_cancel(llm_engine_t *e, llm_req_t *r)
 }
 
 
-/* ends it with an ERROR event */
+/* ends a request with an ERROR event */
 
 void
 llm_engine_fail(llm_engine_t *e, llm_req_t *r, const llm_err_t *err,

@@ -1,7 +1,7 @@
 /*
  * Requests in the engine: from the ring through preparation and admission to
  * the scheduler of their model, and to their end.  The scheduler's thread calls
- * these functions, but for those of preparers.c, which preparation threads run.
+ * these functions; preparation threads run the first two of preparers.c.
  */
 
 #ifndef LLM_REQUESTS_H
@@ -10,53 +10,57 @@
 #include "engine/serve/engine.h"
 
 /* requests.c */
-/* msg is a copy of the fixed part of what lies in the ring, rec, and was
-   checked: only this says how large it is, and whose */
+/* takes a request in, or refuses it.  rec: the message in its ring; msg: a
+   checked copy of its fixed part, which alone says its size and owner. */
 void llm_engine_accept(llm_engine_t *e, llm_peer_t *p,
     const llm_request_t *msg, const void *rec);
-/* a request becomes live */
+/* adds a request to e->live and to the counts */
 void llm_engine_enter(llm_engine_t *e, llm_peer_t *p, llm_req_t *r);
 /* sends the error of a refused request; 1: there is still no room for it */
 int llm_engine_send_refusal(llm_engine_t *e, llm_peer_t *p);
-/* replaces the memory that is counted for a request */
+/* sets the bytes of memory that are counted for a request */
 void llm_engine_count(llm_engine_t *e, llm_req_t *r, size_t bytes);
+/* queues a request for the preparation threads */
 void llm_engine_prepare(llm_engine_t *e, llm_req_t *r);
-/* hands it on: to preparation, to those that wait for the model, or it is
-   refused */
+/* by the model's state: prepares the request, holds it until the model is
+   loaded, or refuses it */
 void llm_engine_route(llm_engine_t *e, llm_req_t *r);
-/* one that waits for its model's load goes to another file's */
+/* a request that waits for a load belongs to another instance from now on */
 void llm_engine_move(llm_req_t *r, llm_instance_t *to);
 void llm_engine_prepared(llm_engine_t *e, llm_req_t *r);
-/* a prepared request is answered, or waits for its turn */
+/* a prepared request goes to the scheduler, or its answer is sent */
 void llm_engine_admit(llm_engine_t *e, llm_req_t *r);
+/* frees a request that has ended; engine: llm_engine_t */
 void llm_engine_ended(void *engine, llm_req_t *r);
 void llm_engine_cancel(llm_engine_t *e, llm_req_t *r);
 void llm_engine_fail(llm_engine_t *e, llm_req_t *r, const llm_err_t *err,
     uint32_t retry_after);
+/* sends the ERROR events there is room for; nonzero if some are left */
 int llm_engine_send_errors(llm_engine_t *e);
 uint32_t llm_engine_retry_after(const llm_instance_t *m);
-/* the error of a request whose deadline has passed; LLM_ERROR */
+/* makes the error of a request whose deadline has passed; returns LLM_ERROR */
 int llm_engine_late(llm_err_t *err);
 
 /* admission.c */
-/* may it wait?  LLM_ERROR: no, and when it should be tried again, in seconds */
+/* may a prepared request wait in the queue?  LLM_ERROR: no; then *retry_after
+   has the seconds after which the client may try again */
 int llm_engine_may_wait(llm_engine_t *e, llm_req_t *r, uint32_t *retry_after,
     llm_err_t *err);
 void llm_engine_show_forecast(llm_instance_t *m, uint64_t now);
 
-/* grant.c: requests that run only when their worker agrees */
+/* grant.c: requests that run only after their worker has granted it */
 void llm_engine_ask_grant(llm_engine_t *e, llm_req_t *r);
-/* sends what there is room for; nonzero if something is left */
+/* sends the PREPARED events there is room for; nonzero if some are left */
 int llm_engine_send_grants(llm_engine_t *e);
 
 /* answers.c */
-/* sends what there is room for; nonzero if something is left */
+/* sends the answers there is room for; nonzero if some are left */
 int llm_engine_send_answers(llm_engine_t *e);
 
 /* preparers.c */
 void *llm_engine_prepare_main(void *preparer);
-/* takes the next job for a thread; NULL: there is none.  The caller has the
-   lock */
+/* takes the next job for a thread; NULL: there is none.  The caller holds the
+   lock. */
 llm_req_t *llm_preparer_take(llm_preparer_t *p);
 /* ends the preparation threads */
 void llm_engine_quit(llm_engine_t *e);

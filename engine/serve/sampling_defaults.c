@@ -1,7 +1,7 @@
 /*
- * How a model's makers advise to sample from it, as its file says:
- * general.sampling.* of GGUF, which converters take from a repository's
- * generation_config.json.  It counts for what a request does not say itself.
+ * Sampling parameters that a model's file recommends: general.sampling.* of
+ * GGUF, which converters take from a repository's generation_config.json.
+ * They are the defaults of parameters that a request omits.
  *
  * Names of the fields: github.com/ggml-org/llama.cpp, gguf-py.
  */
@@ -13,7 +13,7 @@
 
 
 typedef struct {
-    const char      *key;               /* behind "general.sampling." */
+    const char      *key;               /* after "general.sampling." */
     llm_param_id_t   id;
 } llm_advice_t;
 
@@ -29,7 +29,7 @@ static const llm_advice_t  llm_advice[] = {
 };
 
 
-/* LLM_ERROR: it is not within the parameter's range */
+/* sets a parameter; LLM_ERROR: v is not within its range */
 
 static int
 llm_advice_set(llm_sampling_t *s, llm_param_id_t id, float v)

@@ -1,11 +1,11 @@
 /*
- * Another file for a model: it is loaded beside the present one, warms up, and
- * takes its place; the present one goes on until then, and afterwards with the
- * requests that it has.  If the other file is broken, or there is no memory
- * for both, nothing has happened.
+ * Replaces a model's file: the new file is loaded while the present one serves,
+ * warms up, and takes its place; requests that began with the old file end with
+ * it.  If the new file is broken, or there is no memory for both, nothing
+ * changes.
  *
- * Requests that come while no file serves wait for the other one; if it fails
- * they are the present one's again.
+ * Requests that come while the present file does not serve wait for the new
+ * one; if that fails they go back to the present one.
  */
 
 #include "engine/serve/requests.h"
@@ -13,7 +13,7 @@
 #include <stdio.h>
 
 
-/* does the model serve, or will it, with its present file? */
+/* does the present file serve, or is it being loaded? */
 
 static int
 llm_swap_serves(const llm_instance_t *m)
@@ -63,7 +63,7 @@ llm_swap_load(llm_instance_t *m, const char *file, llm_err_t *err)
 }
 
 
-/* requests of the list go on, with this file */
+/* moves the requests of a list to the instance `to`, where they wait */
 
 static void
 llm_swap_take(llm_instance_t *to, llm_jobs_t *from)
@@ -77,7 +77,7 @@ llm_swap_take(llm_instance_t *to, llm_jobs_t *from)
 }
 
 
-/* it is not in use any more, once its requests have ended */
+/* the instance is freed once its requests have ended */
 
 static void
 llm_swap_replaced(llm_instance_t *m)
@@ -253,8 +253,8 @@ llm_replaced_main(void *data)
 }
 
 
-/* to give large memory back takes time, in which others have their steps: what
-   only the scheduler may do first, the rest in a thread */
+/* freeing much memory takes time, and other models' steps must not wait for it:
+   the scheduler's thread frees what only it may, another thread the rest */
 
 static void
 llm_replaced_close(llm_instance_t *m)
@@ -275,9 +275,9 @@ llm_replaced_close(llm_instance_t *m)
 
 
 /*
- * If its GPU's context was lost only another process can load anything there:
- * this one ends when nothing is served, unless the model's present file has
- * found that out before.
+ * If its GPU's context was lost, only another process can load anything there:
+ * this process exits once no request is live, unless the model's present
+ * instance has found the loss before.
  */
 
 void

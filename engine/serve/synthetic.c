@@ -1,10 +1,10 @@
 /*
- * device=synthetic[:N], in builds with LLM_TEST only: instead of a model a
+ * device=synthetic[:N], in builds with LLM_TEST only: instead of a model, a
  * generator of N tokens per second and stream (20 by default), to measure
  * everything around the model with thousands of streams.  Vocabulary and
- * template are the file's; the tokens are its first printable ones in turn.
+ * template are the file's; the tokens are its first 64 in turn.
  *
- * The pages are numbers without memory behind them.
+ * The pages are numbers only, without memory.
  */
 
 #ifdef LLM_TEST

@@ -1,5 +1,5 @@
 /*
- * Who is prepared next; see turns.h.
+ * Which request is prepared next; see turns.h.
  */
 
 #include "engine/serve/turns.h"
@@ -30,7 +30,7 @@ llm_turns_leave(llm_turns_t *q, llm_req_t *r)
 }
 
 
-/* of one tenant */
+/* does a go before b, of the same tenant? */
 
 static int
 llm_turns_precedes(const llm_req_t *a, const llm_req_t *b)
@@ -53,7 +53,7 @@ llm_turns_before(const llm_req_t *a, const llm_req_t *b)
 }
 
 
-/* its place is nearly always the end */
+/* in the order of llm_turns_precedes(), nearly always at the end */
 
 static void
 llm_turns_insert(llm_jobs_t *j, llm_req_t *r)
@@ -101,8 +101,8 @@ llm_turns_put(llm_turns_t *q, llm_req_t *r, llm_turn_t list)
 }
 
 
-/* is there much to read?  A query is read once for each of its documents; the
-   message has not been checked yet, so this is a bound */
+/* is there much to tokenise?  A query is tokenised again with each document; as
+   the message has not been checked yet, its size times the pairs is a bound */
 
 static int
 llm_turns_is_large(const llm_request_t *msg)

@@ -1,17 +1,17 @@
 /*
- * Who is prepared next: by priority, then by the tenants' shares
- * (engine/sched/shares.h) of the CPU time that preparation takes, then by
- * arrival.  What is refused in the end has been paid for like all else.  A
- * model's share is counted apart, in tokens: what a tenant has done to these
- * threads says nothing of what it has had of the model.
+ * Which request is prepared next: by priority, then by the tenants' fair
+ * shares (engine/sched/shares.h) of the preparation threads' CPU time, then by
+ * arrival.  Requests that are refused in the end are charged, too.  Shares of a
+ * model are counted separately, in tokens: the CPU time that a tenant has used
+ * here says nothing about its use of the model.
  *
  * A request is in one of three lists of its tenant:
- *   QUICK    a small message that nothing was done for yet
- *   SLOW     a large one, or one whose grammar is still to be compiled
- *   PAUSED   its compilation was put aside; the thread that has it waits
+ *   QUICK    small message, nothing done yet
+ *   SLOW     large message, or one whose grammar is still to be compiled
+ *   PAUSED   its thread waits until its tenant is next again
  * or, while a thread works on it, in none.
  *
- * The engine's lock guards all of it.
+ * The engine's lock guards all of this.
  */
 
 #ifndef LLM_TURNS_H
@@ -32,41 +32,43 @@ typedef enum {
                           | llm_turn_bit(LLM_TURN_SLOW))
 #define LLM_TURNS_ALL    (LLM_TURNS_NEW | llm_turn_bit(LLM_TURN_PAUSED))
 
+/* a tenant of the preparation threads */
 struct llm_payer_s {
-    llm_share_t          share;         /* n_reqs: those that are here, or that
-                                           a thread has */
+    llm_share_t          share;         /* n_reqs: requests in the lists or in a
+                                           thread */
     llm_jobs_t           jobs[LLM_TURN_N];  /* by priority, then arrival */
-    uint32_t             n_jobs;        /* in these */
-    llm_payer_t         *prev;          /* among those that have jobs */
+    uint32_t             n_jobs;        /* requests in the lists */
+    llm_payer_t         *prev;          /* in `waiting` */
     llm_payer_t         *next;
 };
 
 typedef struct {
     llm_shares_t         shares;        /* of llm_payer_t */
-    llm_payer_t         *waiting;
+    llm_payer_t         *waiting;       /* list of tenants with jobs */
 } llm_turns_t;
 
 void llm_turns_init(llm_turns_t *q);
 /* no request may be left */
 void llm_turns_free(llm_turns_t *q);
 
-/* messages up to this size are quick: large ones, however many, never delay
-   them */
+/* bytes of a message up to which it is quick: large ones, however many, never
+   delay quick ones */
 #define LLM_TURNS_SMALL  ((size_t) 64 << 10)
 
-/* a request comes into a list, and goes when it is prepared; LLM_ERROR: no
-   memory */
+/* begins to count a request for its tenant, and puts it into a list; LLM_ERROR:
+   no memory */
 int llm_turns_enter(llm_turns_t *q, llm_req_t *r);
+/* the request, in no list, is not counted any more */
 void llm_turns_leave(llm_turns_t *q, llm_req_t *r);
 
-/* into another list, and out of it */
+/* puts a request that is in no list into one; takes it out of its list */
 void llm_turns_put(llm_turns_t *q, llm_req_t *r, llm_turn_t list);
 void llm_turns_take(llm_turns_t *q, llm_req_t *r);
-/* the next one of these lists (bits), which stays there; NULL: they are
-   empty */
+/* the next request of these lists (llm_turn_bit()), which stays there; NULL:
+   they are empty */
 llm_req_t *llm_turns_next(const llm_turns_t *q, uint32_t lists);
 
-/* so many microseconds were spent on it */
+/* charges the request's tenant for CPU time */
 void llm_turns_charge(llm_req_t *r, uint64_t us);
 
 #endif /* LLM_TURNS_H */

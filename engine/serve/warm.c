@@ -1,12 +1,13 @@
 /*
- * Warm-up: before a model counts as ready it runs requests of the engine's
- * own, one after another: a prompt that fills a step; on a device with graphs
- * a few tokens at each width of a step and each length of a context, so that
- * all graphs are made; and the prompts of the configuration, which are in the
- * prefix cache from then on.
+ * Warm-up: before a model is ready it runs requests of the engine, one after
+ * another:
+ *   - a prompt that fills a step
+ *   - on a device with graphs, a few tokens for each number of choices and
+ *     each length of context, so that all graphs are made
+ *   - the configuration's prompts, which stay in the prefix cache
  *
- * Their events go to a zone of memory of our own that has one worker, nobody,
- * and so do their figures: a warm-up is in no metric.
+ * Their events and metrics go to a zone in the engine's memory, with one
+ * pseudo-worker: a warm-up is in no metric.
  */
 
 #include "engine/serve/requests.h"
@@ -14,13 +15,14 @@
 #include <stdio.h>
 
 #define LLM_WARM_RING    (256u << 10)
-#define LLM_WARM_TOKENS  4              /* of an answer: a graph is made when
-                                           its step comes again */
-#define LLM_WARM_SHORT   64u            /* the shortest context */
-#define LLM_WARM_FIT     8              /* what is left of the longest */
+#define LLM_WARM_TOKENS  4              /* tokens of an answer: a graph is made
+                                           when its step comes again */
+#define LLM_WARM_SHORT   64u            /* tokens of the shortest context */
+#define LLM_WARM_FIT     8              /* tokens of the context that the
+                                           longest prompt leaves free */
 
 
-/* ---- nobody ---- */
+/* ---- the pseudo-worker ---- */
 
 int
 llm_internal_open(llm_internal_client_t *n, uint32_t n_models)
@@ -78,7 +80,7 @@ llm_internal_drain(llm_internal_client_t *n)
 }
 
 
-/* ---- what is run ---- */
+/* ---- the requests ---- */
 
 static uint32_t
 llm_warm_longest(const llm_instance_t *m)
@@ -87,8 +89,8 @@ llm_warm_longest(const llm_instance_t *m)
 }
 
 
-/* a request whose prompt is n tokens, any that there are: longer ones begin as
-   shorter ones do; NULL: no memory */
+/* a request for `width` choices with a prompt of n arbitrary tokens; longer
+   prompts begin as shorter ones do.  NULL: no memory */
 
 static llm_request_t *
 llm_warm_make(const llm_instance_t *m, uint32_t n, uint32_t width,
@@ -117,7 +119,7 @@ llm_warm_make(const llm_instance_t *m, uint32_t n, uint32_t width,
     msg->max_tokens = LLM_WARM_TOKENS;
     msg->weight = 1000;
     msg->arrival_us = llm_now_us();
-    msg->salt = 1;                      /* of no tenant's */
+    msg->salt = 1;                      /* shares pages with no client */
     llm_sampling_default(&msg->sampling);
     msg->sampling.n_logprobs = -1;
 
@@ -138,7 +140,7 @@ llm_warm_make(const llm_instance_t *m, uint32_t n, uint32_t width,
 }
 
 
-/* what the model does with a prompt */
+/* the task that the model can do: GENERATE, EMBED, or else TOKENIZE */
 
 static uint32_t
 llm_warm_task(const llm_instance_t *m, llm_request_t *msg)
@@ -174,7 +176,8 @@ llm_warm_fill(const llm_instance_t *m)
 }
 
 
-/* lengths double, and the last one is the longest; widths likewise */
+/* how many lengths or widths there are: each is twice the one before, but the
+   last one is `to` */
 
 static uint32_t
 llm_warm_doublings(uint32_t from, uint32_t to)
@@ -189,7 +192,7 @@ llm_warm_doublings(uint32_t from, uint32_t to)
 }
 
 
-/* the number'th request; NULL: that was the last, or there is no memory */
+/* the request with this number; NULL: there are no more, or no memory */
 
 static llm_request_t *
 llm_warm_request(const llm_instance_t *m, uint32_t number)
@@ -209,7 +212,7 @@ llm_warm_request(const llm_instance_t *m, uint32_t number)
     lengths = llm_warm_doublings(LLM_WARM_SHORT, longest);
     widths = llm_warm_doublings(1, widest);
 
-    /* a device with graphs overlaps steps */
+    /* only devices that overlap steps have graphs */
 
     memset(&some, 0, sizeof(some));
 
@@ -241,7 +244,7 @@ llm_warm_request(const llm_instance_t *m, uint32_t number)
 }
 
 
-/* ---- running it ---- */
+/* ---- the warm-up ---- */
 
 static void
 llm_warm_show(llm_instance_t *m, uint32_t warming)
@@ -315,7 +318,8 @@ llm_warm_step(llm_instance_t *m, int *over)
 }
 
 
-/* before its figures are clients' again */
+/* fails live warm-up requests, before the model's metrics go to clients'
+   zone again */
 
 static void
 llm_warm_break(llm_instance_t *m)

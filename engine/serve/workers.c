@@ -1,6 +1,6 @@
 /*
- * The workers, as the scheduler's thread sees them: their messages, those
- * that died or were replaced, and the counts that such a one left behind.
+ * Reads the workers' messages, cancels the requests of workers that died or
+ * were replaced, and clears the admission counts that those have left.
  */
 
 #include "engine/serve/requests.h"
@@ -29,8 +29,8 @@ llm_engine_cancel_peer(llm_engine_t *e, llm_peer_t *p)
 }
 
 
-/* another client has taken the worker's place: the old one's requests are
-   cancelled */
+/* if another client has taken the worker's place, cancels the requests of the
+   old one */
 
 static void
 llm_engine_new_client(llm_engine_t *e, llm_peer_t *p)
@@ -46,7 +46,7 @@ llm_engine_new_client(llm_engine_t *e, llm_peer_t *p)
 }
 
 
-/* all but REQUEST and COMMAND */
+/* handles all messages but REQUEST and COMMAND */
 
 static void
 llm_engine_control(llm_engine_t *e, llm_peer_t *p, const llm_msg_t *msg)
@@ -90,8 +90,8 @@ llm_engine_control(llm_engine_t *e, llm_peer_t *p, const llm_msg_t *msg)
 }
 
 
-/* what comes before a request, or what it is; head is a copy of its fixed part,
-   which is what was checked */
+/* accepts a request, unless it was sent to an older engine or by a client that
+   was replaced; head: a copy of its fixed part, whose size was checked */
 
 static void
 llm_engine_request(llm_engine_t *e, llm_peer_t *p, llm_request_t *head,
@@ -120,8 +120,8 @@ llm_engine_request(llm_engine_t *e, llm_peer_t *p, llm_request_t *head,
 
 
 /*
- * A message that lies in the ring, so its worker may change it meanwhile: the
- * fixed part of it is copied before it is looked at.
+ * Handles a message.  Its worker may change it in the ring meanwhile, so its
+ * fixed part is copied before it is read.
  */
 
 static void
@@ -197,8 +197,6 @@ llm_engine_messages(llm_engine_t *e)
 }
 
 
-/* from time to time: workers that died or were replaced, deadlines */
-
 void
 llm_engine_check_peers(llm_engine_t *e)
 {
@@ -221,8 +219,8 @@ llm_engine_check_peers(llm_engine_t *e)
 
         pid = atomic_load(&w->pid);
 
-        /* to know when a process was born takes a file to be read: each time
-           one worker is looked at so */
+        /* a process's start time must be read from a file, so that of only one
+           worker is checked in a call */
 
         born = i == e->n_checks % e->n_peers ? atomic_load(&w->born) : 0;
 
@@ -242,10 +240,9 @@ llm_engine_check_peers(llm_engine_t *e)
 
 
 /*
- * A worker that was killed between counting a request and publishing it
- * leaves a count behind.  When no request is in the engine or in a ring, and
- * no worker is about to publish one, all counts are such leftovers and are
- * cleared.
+ * A worker that is killed between counting a request and publishing it leaves
+ * its count.  When no request is in the engine or in a ring, and no worker is
+ * about to publish one, all counts are left by dead workers and are cleared.
  */
 
 void
