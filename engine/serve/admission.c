@@ -59,9 +59,9 @@ llm_judge_tokens(llm_engine_t *e, const llm_req_t *r,
     *retry_after = llm_judge_seconds(us);
 
     return llm_fail_with(err, 429, "queue_full", NULL,
-                         "too many requests: %llu tokens of prompts wait to "
-                         "be computed, and with %u of this one they are more "
-                         "than %llu (llm_queue tokens=)",
+                         "too many requests: %llu prompt tokens wait to be "
+                         "computed, and the %u of this request would make it "
+                         "more than %llu (llm_queue tokens=)",
                          (unsigned long long) todo, f->tokens,
                          (unsigned long long) most);
 }

@@ -165,8 +165,8 @@ llm_order_begin_unload(llm_instance_t *m, uint32_t timeout_ms)
     __atomic_store_n(&m->cancel, 1, __ATOMIC_RELAXED);
     llm_zone_set_state(e->zone, m->index, LLM_MODEL_STOPPED);
 
-    llm_engine_log(e, LLM_LOG_NOTICE, "model \"%s\" is unloaded by a "
-                   "command: %u requests", m->conf.name, m->n_reqs);
+    llm_engine_log(e, LLM_LOG_NOTICE, "model \"%s\" is being unloaded by a "
+                   "command; %u requests are live", m->conf.name, m->n_reqs);
 }
 
 
@@ -325,7 +325,8 @@ llm_order_check(llm_instance_t *m, const llm_command_msg_t *msg, llm_err_t *err)
 
     if (msg->kind == LLM_COMMAND_REMOVE && !m->conf.added) {
         return llm_fail_with(err, 409, "model_is_configured", NULL,
-                             "the model is the configuration's");
+                             "the model is in the configuration, so it cannot "
+                             "be removed");
     }
 
     return LLM_OK;

@@ -94,7 +94,7 @@ llm_gpu_say(llm_gpu_t *g, const char *what, const char *why)
 {
     char  msg[256];
 
-    snprintf(msg, sizeof(msg), "no figures of GPUs: %s%s", what, why);
+    snprintf(msg, sizeof(msg), "no metrics of GPUs: %s%s", what, why);
 
     pthread_mutex_lock(&g->lock);
 

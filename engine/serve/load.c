@@ -231,8 +231,9 @@ llm_instance_model(llm_instance_t *m, llm_err_t *err)
 
     if (opts.threads < m->conf.threads && !llm_model_on_gpu(m->model)) {
         llm_engine_log(m->engine, LLM_LOG_WARN, "model \"%s\": threads=%u "
-                       "is more than the CPUs that it may use: it has %u",
-                       m->conf.name, m->conf.threads, opts.threads);
+                       "is more than the CPUs of this process; %u threads "
+                       "are used", m->conf.name, m->conf.threads,
+                       opts.threads);
     }
 
     m->on_gpu = (opts.device == NULL || strcmp(opts.device, "auto") == 0
@@ -444,7 +445,8 @@ llm_instance_begin(llm_instance_t *m)
     llm_instance_permille(m, 0);
 
     if (llm_thread_start(&m->loader, llm_instance_load_main, m) != 0) {
-        return llm_fail(&m->load_err, "no thread to load the model with");
+        return llm_fail(&m->load_err,
+                        "no thread could be started to load the model");
     }
 
     m->loading = 1;

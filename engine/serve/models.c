@@ -209,8 +209,8 @@ llm_instance_open(llm_instance_t *m)
     if (m->cramped) {
         llm_engine_log(e, LLM_LOG_WARN, "model \"%s\": %s leaves memory for "
                        "only %u pages of the KV cache; the model is loaded "
-                       "again, with all of them, when that has ended and no "
-                       "request is live", m->conf.name,
+                       "again, with all pages, when that memory is free and "
+                       "no request is live", m->conf.name,
                        m->n_older ? "the engine of an older configuration or "
                                     "binary"
                                   : "the file that it replaces",

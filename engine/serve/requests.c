@@ -143,8 +143,8 @@ static int
 llm_engine_full(const llm_engine_t *e, llm_err_t *err)
 {
     return llm_fail_with(err, 429, "queue_full", NULL,
-                         "no memory is left for another request: those that "
-                         "wait and run take %zu of %zu bytes (llm_queue "
+                         "no memory is left for another request: waiting and "
+                         "running requests take %zu of %zu bytes (llm_queue "
                          "memory=)",
                          llm_min(e->n_bytes, e->max_bytes), e->max_bytes);
 }
@@ -299,7 +299,8 @@ llm_engine_route(llm_engine_t *e, llm_req_t *r)
 
         if (llm_instance_load(m) != LLM_OK) {
             (void) llm_fail_with(&err, 503, "model_loading", NULL,
-                                 "no thread to load the model with");
+                                 "no thread could be started to load the "
+                                 "model");
             llm_engine_doom(e, r, &err, 1);
             return;
         }

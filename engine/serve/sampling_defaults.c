@@ -98,7 +98,7 @@ llm_instance_sampling(llm_instance_t *m, const llm_gguf_t *g)
 
         if (rc == LLM_ERROR) {
             llm_engine_log(m->engine, LLM_LOG_WARN, "model \"%s\": %s; it "
-                           "is not followed", m->conf.name, err.msg);
+                           "is not used", m->conf.name, err.msg);
         }
     }
 }

@@ -48,8 +48,8 @@ llm_swap_load(llm_instance_t *m, const char *file, llm_err_t *err)
         return LLM_ERROR;
     }
 
-    llm_engine_log(e, LLM_LOG_NOTICE, "model \"%s\": %s is loaded, to take "
-                   "the place of %s", m->conf.name, llm_instance_path(b),
+    llm_engine_log(e, LLM_LOG_NOTICE, "model \"%s\": %s is being loaded to "
+                   "replace %s", m->conf.name, llm_instance_path(b),
                    llm_instance_path(m));
 
     m->beside = b;
@@ -112,13 +112,13 @@ llm_swap_fail(llm_instance_t *b, const llm_err_t *err)
     o->result = *err;
 
     if (strcmp(err->code, "model_stopped") == 0) {
-        llm_engine_log(e, LLM_LOG_NOTICE, "model \"%s\": %s is not loaded any "
-                       "more: %s", b->conf.name, llm_instance_path(b),
+        llm_engine_log(e, LLM_LOG_NOTICE, "model \"%s\": the load of %s was "
+                       "stopped: %s", b->conf.name, llm_instance_path(b),
                        err->msg);
 
     } else {
-        llm_engine_log(e, LLM_LOG_ERR, "model \"%s\": %s does not take the "
-                       "place of %s: %s", b->conf.name, llm_instance_path(b),
+        llm_engine_log(e, LLM_LOG_ERR, "model \"%s\": %s does not replace "
+                       "%s: %s", b->conf.name, llm_instance_path(b),
                        llm_instance_path(m), err->msg);
     }
 
@@ -206,8 +206,8 @@ llm_swap_open(llm_instance_t *b)
     e->running[b->index].over = 1;
     memset(&e->running[b->index].result, 0, sizeof(llm_err_t));
 
-    llm_engine_log(e, LLM_LOG_NOTICE, "model \"%s\": %s takes the place of "
-                   "%s, with which %u requests end", b->conf.name,
+    llm_engine_log(e, LLM_LOG_NOTICE, "model \"%s\": %s has replaced %s, "
+                   "which %u requests still use", b->conf.name,
                    llm_instance_path(b), llm_instance_path(m), m->n_reqs);
 
     llm_instance_open(b);

@@ -327,7 +327,7 @@ llm_warm_break(llm_instance_t *m)
     llm_err_t   err;
     llm_req_t  *r, *next;
 
-    (void) llm_fail_with(&err, 503, NULL, NULL, "the warm-up was broken off");
+    (void) llm_fail_with(&err, 503, NULL, NULL, "the warm-up was stopped");
 
     for (r = m->engine->live; r; r = next) {
         next = r->next;

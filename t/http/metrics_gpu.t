@@ -87,9 +87,9 @@ $t->stop(signal => 'QUIT', name => 'it hangs');
 
 for my $case (
     [ 'one that does not begin', [ numbers => { init => 1 } ],
-      qr/no figures of GPUs: nvmlInit_v2\(\) failed/ ],
+      qr/no metrics of GPUs: nvmlInit_v2\(\) failed/ ],
     [ 'one that lacks something', [ define => '#define NO_SHUTDOWN' ],
-      qr/no figures of GPUs: libnvidia-ml\.so\.1 has no nvmlShutdown/ ]
+      qr/no metrics of GPUs: libnvidia-ml\.so\.1 has no nvmlShutdown/ ]
 ) {
     my ($name, $options, $log) = @$case;
 
@@ -118,7 +118,7 @@ SKIP: {
         if `ldconfig -p 2> /dev/null` =~ /libnvidia-ml\.so\.1/;
 
     $t = server(lib => 0);
-    ok($t->wait_log(qr/no figures of GPUs: there is no libnvidia-ml\.so\.1/),
+    ok($t->wait_log(qr/no metrics of GPUs: there is no libnvidia-ml\.so\.1/),
        'no library: the log says so');
     is(scalar(shown()), 0, 'there are no figures');
     $t->stop(name => 'no library');

@@ -297,7 +297,7 @@ test_stopped(void)
     llm_command_status_t  st;
 
     rig_errors = 0;
-    rig_look = "is not loaded any more: the model has been unloaded";
+    rig_look = "was stopped: the model has been unloaded";
     rig_seen = 0;
 
     open_rig(1024, 4, 0, 0, 8);
