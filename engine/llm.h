@@ -8,10 +8,9 @@
  * cancels), the engine sends llm_event_t; each worker has a ring for each
  * direction.
  *
- * Ownership: the caller owns the zone's memory and the eventfds.  One engine
- * per zone at a time, one client per worker; a client is used by its
- * worker's event loop only.  Functions that may be called from other
- * threads say so.
+ * Ownership: the caller owns the zone's memory and the eventfds.  A zone has
+ * one engine at a time, a worker has one client; only the worker's event loop
+ * uses the client.  Functions that may be called from other threads say so.
  */
 
 #ifndef LLM_LLM_H
@@ -25,13 +24,14 @@
 #define LLM_MAX_MODELS     32
 #define LLM_MAX_NAME       256         /* bytes of a name that is given to a
                                            model */
-#define LLM_NAME_TEXT      264         /* its zero, and a multiple of 8 */
+#define LLM_NAME_TEXT      264         /* bytes of such a name with its zero, a
+                                           multiple of 8 */
 #define LLM_MAX_WORKERS    256
 #define LLM_MAX_CHOICES    128          /* n times prompts of one request */
 #define LLM_MAX_INPUTS     2048         /* inputs to embed, or pairs to
                                            score */
 #define LLM_MAX_STOPS      16
-#define LLM_MAX_PRIORITY   100          /* and as far below 0 */
+#define LLM_MAX_PRIORITY   100          /* the lowest is -LLM_MAX_PRIORITY */
 #define LLM_MAX_BAD_WORDS  256
 #define LLM_MAX_SLOTS      (1 << 20)    /* live requests of one worker */
 #define LLM_MAX_FILE       1024         /* bytes of a model's path that a
@@ -51,50 +51,51 @@ typedef enum {
     LLM_MSG_CANCEL,                     /* the client has gone */
     LLM_MSG_PAUSE,                      /* the client reads slowly: park it */
     LLM_MSG_RESUME,
-    LLM_MSG_GRANT,                      /* to PREPARED: it may run */
-    LLM_MSG_COMMAND                     /* a model is to be loaded, ... */
+    LLM_MSG_GRANT,                      /* answer to PREPARED: the request may
+                                           run */
+    LLM_MSG_COMMAND                     /* load, unload, ... a model */
 } llm_msg_type_t;
 
 /* what the model is to do with each prompt */
 typedef enum {
     LLM_TASK_GENERATE = 0,
-    LLM_TASK_EMBED,                     /* one vector of it */
-    LLM_TASK_SCORE,                     /* one number: prompts are pairs, a
-                                           query and a document in turn */
+    LLM_TASK_EMBED,                     /* one vector for each prompt */
+    LLM_TASK_SCORE,                     /* one number for each pair of prompts,
+                                           a query and a document */
 
-    /* what the vocabulary and the template alone can answer */
+    /* tasks for which the vocabulary and the template suffice */
 
     LLM_TASK_TOKENIZE,                  /* a prompt to ids */
     LLM_TASK_DETOKENIZE,                /* ids to text */
     LLM_TASK_RENDER,                    /* a chat to the prompt's text */
     LLM_TASK_DESCRIBE,                  /* the tokenizer, as a flat object */
-    LLM_TASK_PROPS                      /* the model, as another */
+    LLM_TASK_PROPS                      /* the model, as a flat object */
 } llm_task_t;
 
 /* where the prompts of a request are: in chat, or in prompts */
 typedef enum {
-    LLM_KIND_NONE = 0,                  /* there is none, to describe only */
+    LLM_KIND_NONE = 0,                  /* no prompt: DESCRIBE and PROPS */
     LLM_KIND_CHAT,
     LLM_KIND_COMPLETION
 } llm_kind_t;
 
-/* how an answer's constraint is written; base of the reference in brackets */
+/* how an answer's constraint is written; in brackets what `rule` refers to */
 typedef enum {
     LLM_RULE_NONE = 0,
     LLM_RULE_OBJECT,                    /* any object of JSON [nothing] */
     LLM_RULE_SCHEMA,                    /* JSON Schema [a flat value] */
-    LLM_RULE_STRICT,                    /* the same; its objects have no other
-                                           properties than they name */
+    LLM_RULE_STRICT,                    /* the same; objects have no properties
+                                           that the schema does not name */
     LLM_RULE_GBNF,                      /* [text] */
     LLM_RULE_REGEX,                     /* [text] */
-    LLM_RULE_CHOICE                     /* one of these [a flat array of
+    LLM_RULE_CHOICE                     /* one of some texts [a flat array of
                                            strings] */
 } llm_rule_t;
 
 /* what a chat's answer may do with its tools */
 typedef enum {
-    LLM_TOOLS_AUTO = 0,                 /* call them or not */
-    LLM_TOOLS_NONE,                     /* call none; the prompt has none */
+    LLM_TOOLS_AUTO = 0,                 /* call any number, or none */
+    LLM_TOOLS_NONE,                     /* call none; the prompt shows none */
     LLM_TOOLS_REQUIRED                  /* call at least one */
 } llm_tool_choice_t;
 
@@ -108,8 +109,7 @@ typedef struct {
     uint64_t     ticket;                /* never used twice in a zone */
 } llm_msg_t;
 
-#define LLM_REQ_STREAM       1          /* send text as soon as there is
-                                           some */
+#define LLM_REQ_STREAM       1          /* send text as it is generated */
 #define LLM_REQ_ECHO         2          /* completions: the answer begins with
                                            the prompt */
 #define LLM_REQ_IGNORE_EOS   4
@@ -121,22 +121,23 @@ typedef struct {
 #define LLM_REQ_THINK_TEXT 128          /* reasoning is left in the content, as
                                            the model marks it */
 #define LLM_REQ_THINK_HIDE 256          /* reasoning is not sent */
-#define LLM_REQ_ADD        512          /* to tokenize: with BOS and EOS, if the
+#define LLM_REQ_ADD        512          /* TOKENIZE: with BOS and EOS, if the
                                            model has them */
-#define LLM_REQ_PLAIN     1024          /* to tokenize: control tokens in the
-                                           text are text */
-#define LLM_REQ_PIECES    2048          /* to tokenize: events carry the bytes
-                                           of each token, as logprobs */
+#define LLM_REQ_PLAIN     1024          /* TOKENIZE: control tokens in the text
+                                           are text */
+#define LLM_REQ_PIECES    2048          /* TOKENIZE: events carry the bytes of
+                                           each token, as logprobs */
 #define LLM_REQ_THINK_MOST 4096         /* reasoning ends after think_tokens */
-#define LLM_REQ_METERED   8192          /* once its size is known it waits for
-                                           GRANT, and each token is told of at
-                                           once */
-#define LLM_REQ_PROBE    16384          /* it does not count as a use of the
-                                           model: one that is idle refuses it,
-                                           and becomes idle all the same */
+#define LLM_REQ_METERED   8192          /* after PREPARED it waits for GRANT;
+                                           events report each token at once,
+                                           even if it has no text yet */
+#define LLM_REQ_PROBE    16384          /* not a use of the model: an idle model
+                                           refuses it, and it does not keep a
+                                           model from becoming idle */
 
 #define LLM_NORMALIZE_NONE  (-1)
-#define LLM_NORMALIZE_MAX   0           /* the largest becomes 32760 */
+#define LLM_NORMALIZE_MAX   0           /* the largest absolute value becomes
+                                           32760 */
 #define LLM_NORMALIZE_L2    2
 
 typedef struct {
@@ -147,8 +148,8 @@ typedef struct {
     uint32_t         kind;              /* llm_kind_t */
     uint32_t         flags;             /* LLM_REQ_... */
     uint32_t         n;                 /* choices for each prompt */
-    int32_t          max_tokens;        /* of a choice; what the context
-                                           leaves is the most, and -1 */
+    int32_t          max_tokens;        /* of a choice, within what the context
+                                           leaves; -1: as many as it leaves */
     int32_t          min_tokens;
     int32_t          priority;          /* higher is served first */
     uint32_t         weight;            /* tenant's share in 1/1000, from 1 */
@@ -158,17 +159,19 @@ typedef struct {
                                            cache */
     uint64_t         salt;              /* hash of cache_salt, 0: none */
     uint64_t         arrival_us;        /* llm_now_us() */
-    uint64_t         queue_deadline_us; /* must run by then; 0: none */
-    uint64_t         deadline_us;       /* must be done by then; 0: none */
+    uint64_t         queue_deadline_us; /* when it must have begun to run; 0:
+                                           none */
+    uint64_t         deadline_us;       /* when it must have ended; 0: none */
 
     /* EMBED only */
     uint32_t         dimensions;        /* numbers of a vector, the first ones;
                                            0: all */
     int32_t          normalize;         /* LLM_NORMALIZE_..., or the p of the
                                            p-norm that becomes 1 */
-    int32_t          truncate;          /* the last so many tokens; -1: as many
-                                           as fit; 0: longer inputs are
-                                           refused */
+    int32_t          truncate;          /* tokens that are kept of a longer
+                                           input: the last, of an encoder's the
+                                           first; -1: as many as fit; 0: longer
+                                           inputs are refused */
 
     llm_sampling_t   sampling;
 
@@ -182,32 +185,31 @@ typedef struct {
     llm_ref_t        breakers;          /* llm_ref_t[len]: strings, for DRY */
     llm_ref_t        infill;            /* llm_infill_t[len], none or one */
 
-    uint32_t         rule_kind;         /* llm_rule_t: what each choice must
-                                           look like */
-    llm_ref_t        rule;              /* as its kind says; bytes */
+    uint32_t         rule_kind;         /* llm_rule_t: constraint of each
+                                           choice */
+    llm_ref_t        rule;              /* bytes; see llm_rule_t */
     llm_ref_t        rule_name;         /* text: the field that it came in */
     uint32_t         tool_choice;       /* llm_tool_choice_t */
     uint32_t         tool_single;       /* one call at most */
     uint32_t         think_tokens;      /* see LLM_REQ_THINK_MOST */
-    uint32_t         most_prompt;       /* tokens of a prompt; 0: what the
+    uint32_t         most_prompt;       /* most tokens of a prompt; 0: what the
                                            context holds */
-    llm_ref_t        tool_names;        /* llm_ref_t[len]: those of the chat's
-                                           tools that may be called; empty:
-                                           all of them */
-    uint32_t         account;           /* whose times its tokens' are: number
-                                           in llm_kept_t's, from 1; 0:
-                                           nobody's */
-    uint32_t         naming;            /* of the model, see
-                                           llm_zone_give_name(); 0: its name
-                                           is the configuration's */
+    llm_ref_t        tool_names;        /* llm_ref_t[len]: the tools of the
+                                           chat that may be called; empty: all
+                                           of them */
+    uint32_t         account;           /* account that its tokens' times count
+                                           for: number in `times` of
+                                           llm_kept_t, from 1; 0: none */
+    uint32_t         naming;            /* number of the model's name, see
+                                           llm_zone_give_name(); 0: the name is
+                                           the configuration's */
 } llm_request_t;
 
-/* text is to be put between each prompt and what follows it */
+/* infill: the model writes the text between a prompt and the suffix */
 typedef struct {
     llm_ref_t        suffix;
-    llm_ref_t        extra;             /* llm_extra_t[len]: other texts that
-                                           the model may look at, the most
-                                           important last */
+    llm_ref_t        extra;             /* llm_extra_t[len]: other texts for the
+                                           prompt, the most important last */
 } llm_infill_t;
 
 typedef struct {
@@ -216,9 +218,9 @@ typedef struct {
 } llm_extra_t;
 
 /*
- * In a message's tool call, or in the function of one: the object that the
- * JSON text of "arguments" says, beside that text.  Only engine/api writes
- * this key, which no client can set, and no template sees it.
+ * A key in a tool call of a chat, or in the call's function: its value is the
+ * JSON text of "arguments" as an object; the text is there, too.  Only
+ * engine/api writes this key; clients cannot set it, templates do not see it.
  */
 #define LLM_CHAT_ARGS  "arguments, read"
 
@@ -233,16 +235,16 @@ typedef struct {
 /* ---- events: what the engine sends ---- */
 
 typedef enum {
-    LLM_EV_PREPARED = 1,/* a metered request is valid, its size is known; it
-                           does not wait for its turn before GRANT has come */
+    LLM_EV_PREPARED = 1,/* a metered request is valid, its size is known; it is
+                           queued when GRANT has come */
     LLM_EV_START,       /* the request begins to run; its counts are known;
                            nothing was generated yet */
     LLM_EV_TEXT,        /* text of a choice, in whole UTF-8 characters */
     LLM_EV_FINISH,      /* a choice has ended */
     LLM_EV_DONE,        /* the request has ended; last event of its ticket */
     LLM_EV_ERROR,       /* the request failed; last event of its ticket */
-    LLM_EV_VECTOR       /* a part of an input's vector, or a pair's score; parts
-                           come in order */
+    LLM_EV_VECTOR       /* a part of an input's vector, or a pair's score;
+                           parts come in order */
 } llm_event_type_t;
 
 typedef enum {
@@ -258,13 +260,13 @@ typedef enum {
     LLM_PART_CONTENT = 0,
     LLM_PART_REASONING,
     LLM_PART_TOOL_NAME,                 /* a new call: call, its id, name */
-    LLM_PART_TOOL_ARGS                  /* more of its arguments */
+    LLM_PART_TOOL_ARGS                  /* more of the call's arguments */
 } llm_part_t;
 
-/* a part of a request's time; it begins so long after the request's arrival */
+/* a period of a request's time */
 typedef struct {
-    uint32_t     at_us;
-    uint32_t     us;                    /* 0: there is none */
+    uint32_t     at_us;                 /* begin, after the request's arrival */
+    uint32_t     us;                    /* 0: there was none */
 } llm_period_t;
 
 typedef struct {
@@ -277,8 +279,8 @@ typedef struct {
     union {
         struct {                        /* PREPARED */
             uint32_t     prompt_tokens; /* of all prompts */
-            uint64_t     answer_tokens; /* the most that all choices together
-                                           may have */
+            uint64_t     answer_tokens; /* most tokens of all choices
+                                           together */
         } prepared;
 
         struct {                        /* START */
@@ -287,9 +289,8 @@ typedef struct {
             uint64_t     queue_us;      /* arrival to running */
             uint32_t     ctx;           /* tokens that the model can hold */
             llm_period_t   prepared;      /* template, tokenizer, grammar */
-            uint64_t     predicted_us;  /* arrival to the first token, as it
-                                           seemed when it was admitted; 0: not
-                                           known */
+            uint64_t     predicted_us;  /* arrival to the first token, predicted
+                                           at admission; 0: not known */
         } start;
 
         struct {                        /* TEXT */
@@ -297,19 +298,19 @@ typedef struct {
             uint16_t     echo;          /* the text is the prompt's: without
                                            streaming it comes once, for the
                                            first choice of a prompt, and is
-                                           part of all of them */
-            uint32_t     call;          /* of the tool call, from 0; of the
-                                           prompt's ids: so many follow in
-                                           other events */
-            uint32_t     n_tokens;      /* tokens of this event ... */
-            uint32_t     n_reasoning;   /* ... and of these, reasoning */
+                                           part of each of its choices */
+            uint32_t     call;          /* index of the tool call, from 0; with
+                                           ids of a prompt, how many more
+                                           follow in other events */
+            uint32_t     n_tokens;      /* tokens of this event */
+            uint32_t     n_reasoning;   /* of n_tokens, those of reasoning */
             llm_ref_t    text;          /* offsets from the event's start */
             llm_ref_t    logprobs;      /* llm_token_logprob_t[len] */
             llm_ref_t    ids;           /* int32_t[len]: the tokens, if they
-                                           were asked for; those of a prompt,
-                                           in events with echo and without
-                                           text, come before all else of its
-                                           first choice */
+                                           were asked for.  A prompt's come in
+                                           events with echo and without text,
+                                           before all other events of its first
+                                           choice. */
         } text;
 
         struct {                        /* VECTOR */
@@ -339,8 +340,8 @@ typedef struct {
         struct {                        /* ERROR */
             uint16_t     status;
             uint16_t     retry_after;   /* seconds, 0: none */
-            uint32_t     completion_tokens;  /* generated until then, in all
-                                                choices */
+            uint32_t     completion_tokens;  /* generated before the error, in
+                                                all choices */
             llm_period_t   prepared;      /* as in START */
             llm_ref_t    msg;
             llm_ref_t    code;          /* may be empty */
@@ -349,12 +350,12 @@ typedef struct {
     } u;
 } llm_event_t;
 
-/* a token and the most likely ones; in TEXT events if logprobs were asked
-   for */
+/* a token and the most likely ones at its position; in TEXT events if logprobs
+   were asked for */
 typedef struct {
     int32_t      id;
     float        logprob;
-    uint32_t     text_offset;           /* in the choice's text, bytes */
+    uint32_t     text_offset;           /* bytes, in the choice's text */
     llm_ref_t    bytes;                 /* from the event's start */
     llm_ref_t    top;                   /* llm_top_logprob_t[len] */
 } llm_token_logprob_t;
@@ -381,49 +382,52 @@ typedef enum {
     LLM_MODEL_READY,
     LLM_MODEL_FAILED,
     LLM_MODEL_STOPPED                   /* unloaded by a command: requests do
-                                           not load it, they get 503
+                                           not load it but get a 503
                                            model_stopped */
 } llm_model_state_t;
 
 /* a snapshot for /health and /v1/models */
 typedef struct {
     llm_model_state_t  state;
-    uint32_t           permille;        /* progress of loading */
-    uint32_t           warming;         /* loading, and loaded: it warms up */
-    uint32_t           wanted;          /* loading because of a request; it was
-                                           idle */
-    uint32_t           draining;        /* by a command: health says 503, new
-                                           requests get 503 model_draining,
-                                           from refuse_us on */
+    uint32_t           permille;        /* progress of loading, in 1/1000 */
+    uint32_t           warming;         /* LOADING: the file is loaded, and the
+                                           model warms up */
+    uint32_t           wanted;          /* LOADING: it was idle and a request
+                                           has begun the load */
+    uint32_t           draining;        /* by a command: health says 503; from
+                                           refuse_us on new requests get a 503
+                                           model_draining */
     uint64_t           refuse_us;       /* llm_now_us() */
     uint32_t           running;         /* sequences */
     uint32_t           waiting;         /* requests */
-    uint32_t           requests;        /* that wait or run ... */
-    uint32_t           replaced;        /* ... and of these, those that end
-                                           with a file that another one has
-                                           taken the place of */
-    uint32_t           ctx;             /* 0 until it is known; then, too: */
+    uint32_t           requests;        /* requests that wait or run */
+    uint32_t           replaced;        /* of `requests`, those that still use
+                                           a file that was replaced */
+    uint32_t           ctx;             /* like the next five, 0 until the model
+                                           was loaded */
     uint32_t           ctx_train;
     uint32_t           n_vocab;
     uint32_t           n_embd;
     uint64_t           n_params;
     uint64_t           n_bytes;         /* of the weights */
-    llm_sampling_t     advised;         /* temperature and top_p alone, if the
-                                           file says them */
+    llm_sampling_t     advised;         /* temperature and top_p only, as far
+                                           as the file recommends them */
     char               error[512];      /* why it has failed */
     char               device[128];
-    char               file[LLM_MAX_FILE];  /* what serves, or is to serve;
-                                               empty: the configuration's */
+    char               file[LLM_MAX_FILE];  /* file that serves, or is to
+                                               serve; empty: the
+                                               configuration's */
 } llm_model_status_t;
 
 /* what the zone needs to know of a model before there is an engine */
 typedef struct {
     uint32_t     parallel;              /* sequences that run at once */
-    uint32_t     places;                /* requests that run or wait; 0: what
-                                           the queue of all models allows */
+    uint32_t     places;                /* most requests that run or wait; 0: as
+                                           many as the queue of all models
+                                           allows */
 } llm_zone_model_t;
 
-/* the size of a zone in bytes; ring_size is for both rings of one worker */
+/* the size of a zone in bytes; ring_size: bytes of both rings of one worker */
 size_t llm_zone_size(uint32_t n_workers, uint32_t n_models,
     size_t ring_size);
 /*
@@ -435,26 +439,26 @@ llm_zone_t *llm_zone_init(void *mem, uint32_t n_workers,
     const llm_zone_model_t *models, uint32_t n_models, size_t ring_size,
     uint32_t queue);
 /*
- * Bounds beside the number of requests.  With one of the first two, requests
- * of a priority below 0 get half of each bound, that of the number included.
- * Called once, behind init().
+ * Bounds of the queue other than the number of requests.  If tokens or ttft_us
+ * is set, requests of a priority below 0 get half of each bound, and of the
+ * number of requests.  Called once, after init().
  */
 typedef struct {
-    uint64_t     tokens;                /* of prompts, still to be computed, of
-                                           all models; 0: no bound */
+    uint64_t     tokens;                /* prompt tokens still to be computed,
+                                           over all models; 0: no bound */
     uint64_t     ttft_us;               /* predicted time to the first token;
                                            0: no bound */
-    int          forecast;              /* that time is predicted, bound or
-                                           not */
+    int          forecast;              /* predict this time even if it has no
+                                           bound */
 } llm_zone_bounds_t;
 
 void llm_zone_set_bounds(llm_zone_t *z, const llm_zone_bounds_t *b);
 
 /* how busy a model is now; cheap */
 typedef struct {
-    uint32_t     load;                  /* in per cent of the sequences, or of
-                                           the KV pages, that there are: from
-                                           100 on requests wait */
+    uint32_t     load;                  /* percent of `parallel` or of the KV
+                                           pages that are in use, the larger;
+                                           from 100 on requests wait */
     uint32_t     waiting;               /* requests */
     uint64_t     ttft_us;               /* predicted for a short prompt of
                                            priority 0; 0: not known */
@@ -465,7 +469,7 @@ void llm_zone_status(llm_zone_t *z, uint32_t model, llm_model_status_t *st);
 /* the state in a word: idle, loading, warming, ready, draining, stopped,
    failed */
 const char *llm_model_state_word(const llm_model_status_t *st);
-/* changes whenever an engine attaches; 0: there has been none yet */
+/* changes whenever an engine attaches; 0: none has attached yet */
 uint32_t llm_zone_epoch(llm_zone_t *z);
 
 
@@ -473,45 +477,46 @@ uint32_t llm_zone_epoch(llm_zone_t *z);
 
 typedef enum {
     LLM_COMMAND_NONE = 0,
-    LLM_COMMAND_LOAD,                   /* as it is, if that is not ready; or
-                                           another file beside it, which takes
-                                           over when it is ready */
-    LLM_COMMAND_UNLOAD,                 /* new requests get 503 model_stopped;
-                                           running ones may end, for timeout_ms,
-                                           then they get this, too */
-    LLM_COMMAND_DRAIN,                  /* new requests get 503 model_draining,
-                                           once timeout_ms have passed, running
-                                           ones end as they are; health says
-                                           503 at once */
-    LLM_COMMAND_RESUME,                 /* it does not drain any more */
-    LLM_COMMAND_REMOVE                  /* of a model that was given its name:
-                                           UNLOAD, and the name is taken */
+    LLM_COMMAND_LOAD,                   /* loads the present file, if it is not
+                                           ready; or another file, which
+                                           replaces it when it is ready */
+    LLM_COMMAND_UNLOAD,                 /* new requests get a 503 model_stopped;
+                                           running ones get it, too, if they
+                                           have not ended after timeout_ms */
+    LLM_COMMAND_DRAIN,                  /* health says 503 at once; after
+                                           timeout_ms new requests get a 503
+                                           model_draining; running ones end
+                                           normally */
+    LLM_COMMAND_RESUME,                 /* ends DRAIN */
+    LLM_COMMAND_REMOVE                  /* UNLOAD of a model that was given its
+                                           name; the name is taken back */
 } llm_command_kind_t;
 
 typedef enum {
     LLM_COMMAND_SENT = 1,               /* the engine has not seen it yet */
     LLM_COMMAND_RUNNING,
-    LLM_COMMAND_DONE,                   /* LOAD: it is ready; UNLOAD: its memory
-                                           is free; DRAIN: no request is left */
-    LLM_COMMAND_FAILED                  /* status, code and reason say why; what
-                                           served goes on to do so */
+    LLM_COMMAND_DONE,                   /* LOAD: the model is ready; UNLOAD: its
+                                           memory is free; DRAIN: no request is
+                                           left */
+    LLM_COMMAND_FAILED                  /* status, code and reason say why; the
+                                           file that served goes on serving */
 } llm_command_state_t;
 
 /* the last command that was taken for a model */
 typedef struct {
-    uint64_t             number;        /* 0: there was none; a command has the
-                                           number of the last one and 1 */
+    uint64_t             number;        /* one more than that of the command
+                                           before; 0: there was none */
     llm_command_kind_t   kind;
     llm_command_state_t  state;
-    uint32_t             permille;      /* of LOAD */
-    uint32_t             warming;       /* loaded: it warms up */
-    uint32_t             status;        /* of FAILED, as in HTTP */
+    uint32_t             permille;      /* LOAD: progress, in 1/1000 */
+    uint32_t             warming;       /* LOAD: loaded, the model warms up */
+    uint32_t             status;        /* FAILED: HTTP status */
     char                 code[48];
     char                 reason[512];   /* of FAILED; of DONE, if there is
-                                           something to be said */
+                                           something to say */
     char                 file[LLM_MAX_FILE];  /* of LOAD; empty: none named */
-    char                 name[LLM_NAME_TEXT];  /* of the model, if it was given
-                                                  it; else empty */
+    char                 name[LLM_NAME_TEXT];  /* the model's, if it was given
+                                                  to it; else empty */
 } llm_command_status_t;
 
 /* from any process and thread */
@@ -519,63 +524,60 @@ void llm_zone_command(llm_zone_t *z, uint32_t model,
     llm_command_status_t *st);
 
 /*
- * What commands have made of a model.  It is kept in the zone, so that an
- * engine that takes the place of a dead one begins with it.  A new zone has
- * what override() is given before its first engine starts: what the one
- * before it had, or a file of states.
+ * What commands have changed of a model.  The zone keeps it, so an engine that
+ * replaces a dead one begins with it.  In a new zone it is set before the first
+ * engine starts, from the zone before or from a state file.
  */
 typedef struct {
-    char                 file[LLM_MAX_FILE];  /* instead of the
-                                                 configuration's; empty:
-                                                 that */
+    char                 file[LLM_MAX_FILE];  /* empty: the configuration's */
     uint32_t             stopped;
     uint32_t             draining;
-    uint32_t             added;         /* its name, too, was given to it */
+    uint32_t             added;         /* the model's name was given to it,
+                                           too */
     uint64_t             number;        /* of the last command */
 } llm_override_t;
 
-/* added is not set by it */
+/* does not use o->added */
 void llm_zone_set_override(llm_zone_t *z, uint32_t model,
     const llm_override_t *o);
 void llm_zone_override(llm_zone_t *z, uint32_t model, llm_override_t *o);
 
 /*
- * Models that come and go: some have neither a name nor a file, and are
- * stopped, until they are given both, which a LOAD then uses; REMOVE makes
- * them so again.  Each time is another naming, with a number: what is meant
- * for one of them (requests, commands) never reaches another one.
+ * Models that are added and removed: some models have no name and no file, and
+ * are stopped, until both are given to them; a LOAD then uses the file, and
+ * REMOVE takes both back.  Each name that is given has a number, its naming, so
+ * that requests and commands for one never reach a later one.
  */
 typedef struct {
-    uint32_t             naming;        /* 0: it has no name */
+    uint32_t             naming;        /* 0: no name */
     int64_t              since;         /* seconds since 1970 */
     char                 name[LLM_NAME_TEXT];
 } llm_naming_t;
 
-/* a model without a name, which it then is one with; callers see to it that
-   one of them at a time does this */
+/* gives a name and a file to a model that has no name; the caller keeps others
+   from doing it at the same time */
 void llm_zone_give_name(llm_zone_t *z, uint32_t model, const char *name,
     const char *file);
-/* for the engine, or before there is one: the name is gone */
+/* takes the name back; called by the engine, or before there is one */
 void llm_zone_take_name(llm_zone_t *z, uint32_t model);
 void llm_zone_name(llm_zone_t *z, uint32_t model, llm_naming_t *n);
-/* 0: it has none; cheap */
+/* 0: the model has no name; cheap */
 uint32_t llm_zone_naming(llm_zone_t *z, uint32_t model);
-/* changes with any of them */
+/* changes whenever any model gets or loses a name */
 uint32_t llm_zone_names(llm_zone_t *z);
 
 /*
- * Where counters are that outlive zones: memory of zeros, at first, that all
- * processes have at the same address, aligned to 64 bytes.  Engines of several
- * zones may count there at the same time.  The table is each process's own, as
- * it was before the fork.  NULL in place of it: counters are in the zone, and
- * end with it.
+ * Counters that outlive zones, in memory that all processes map at the same
+ * address: aligned to 64 bytes, zeros at first.  Engines of several zones may
+ * count there at the same time.  The table itself is copied to each process by
+ * fork().  Without a table (NULL) counters are in the zone, and end with it.
  */
 typedef struct {
     void        *models[LLM_MAX_MODELS];    /* llm_counters_size() each;
-                                               NULL: they are in the zone */
+                                               NULL: counters in the zone */
     void        *workers;               /* llm_sent_size() for each */
     void        *times;                 /* llm_times_size() for each account;
-                                           NULL: there are none */
+                                           NULL: no accounts */
     uint32_t     n_times;
 } llm_kept_t;
 
@@ -584,12 +586,12 @@ size_t llm_sent_size(void);
 size_t llm_times_size(void);
 
 /*
- * Figures for metrics.  Counters only grow, also over a new engine; any
- * process may read them at any time.
+ * Metrics.  Counters only grow, also when a new engine starts; any process may
+ * read them at any time.
  */
 #define LLM_HIST_MAX  24
 
-/* bounds in seconds (or rows), cumulative counts; the last bucket, +Inf, is count */
+/* bounds in seconds (or rows), counts cumulative; the bucket +Inf is count */
 typedef struct {
     uint32_t       n;
     const double  *bounds;              /* [n] static */
@@ -599,45 +601,49 @@ typedef struct {
 } llm_hist_t;
 
 typedef struct {
-    uint32_t     running;               /* sequences; gauges */
-    uint32_t     parked;
+    /* gauges */
+    uint32_t     running;               /* sequences */
+    uint32_t     parked;                /* sequences */
     uint32_t     waiting;               /* requests */
-    uint32_t     prefilling;            /* of the running, those without a
-                                           token yet */
+    uint32_t     prefilling;            /* running sequences without a token
+                                           yet */
     uint32_t     prompt_left;           /* prompt tokens that running and
-                                           waiting ones have to compute */
+                                           waiting sequences have to compute */
     uint32_t     kv_pages;
     uint32_t     kv_used;               /* pages held by sequences */
     uint32_t     kv_cached;             /* pages kept for the prefix cache
                                            only */
-    uint32_t     window_pages;          /* the same of the pages of layers with
+    uint32_t     window_pages;          /* like kv_..., for pages of layers with
                                            a window, if others have none */
     uint32_t     window_used;
     uint32_t     window_cached;
-    uint32_t     snapshots;             /* recurrent states kept for it */
+    uint32_t     snapshots;             /* recurrent states kept for the prefix
+                                           cache */
     uint64_t     request_memory;        /* bytes that live requests take */
-    uint64_t     weight_bytes;          /* of the loaded model's weights, in
-                                           the file; 0: it is not loaded */
-    uint64_t     kv_bytes;              /* of its KV pages and states */
+    uint64_t     weight_bytes;          /* of the weights, in the file; 0: the
+                                           model is not loaded */
+    uint64_t     kv_bytes;              /* of the KV pages and states */
     uint64_t     answered;              /* tokens generated and requests ended
-                                           by engines of this zone alone: does
-                                           the model move? */
+                                           by engines of this zone alone; shows
+                                           whether the model makes progress */
 
-    uint64_t     prompt_tokens;         /* counters */
+    /* counters */
+    uint64_t     prompt_tokens;
     uint64_t     prompt_computed;       /* prompt tokens computed */
     uint64_t     generation_tokens;
     uint64_t     prefix_queries;        /* prompt tokens looked up */
-    uint64_t     prefix_hits;           /* of these, found */
+    uint64_t     prefix_hits;           /* prompt tokens found there */
     uint64_t     evictions;             /* pages that left the prefix cache */
     uint64_t     preemptions;
     uint64_t     steps;
-    uint64_t     steps_behind;          /* launched while another ran */
+    uint64_t     steps_behind;          /* launched while another step ran */
     uint64_t     finished[5];           /* choices, by llm_finish_t */
-    uint64_t     errors;                /* requests that ended in an error */
-    uint64_t     device_errors;         /* steps and loads that the device
-                                           failed */
-    uint64_t     memory_errors;         /* steps and loads for which there was
-                                           no memory */
+    uint64_t     errors;                /* requests that ended with an error of
+                                           the server, 5xx */
+    uint64_t     device_errors;         /* steps and loads that failed by an
+                                           error of the device */
+    uint64_t     memory_errors;         /* steps and loads that failed for lack
+                                           of memory */
 
     llm_hist_t   ttft;
     llm_hist_t   itl;
@@ -650,8 +656,8 @@ typedef struct {
 
 typedef struct {
     uint64_t     events;                /* events sent to the worker */
-    uint64_t     token_events;          /* of these, with text */
-    uint64_t     wakeups;               /* writes to its eventfd */
+    uint64_t     token_events;          /* TEXT events among these */
+    uint64_t     wakeups;               /* writes to the worker's eventfd */
 } llm_worker_stats_t;
 
 void llm_zone_model_stats(llm_zone_t *z, const llm_kept_t *kept,
@@ -664,7 +670,7 @@ void llm_zone_worker_stats(llm_zone_t *z, const llm_kept_t *kept,
 void llm_times_stats(const void *times, uint32_t i, llm_hist_t *ttft,
     llm_hist_t *itl);
 
-/* which figures of a GPU are known */
+/* which metrics of a GPU are known */
 #define LLM_GPU_BUSY     1
 #define LLM_GPU_MEMORY   2
 #define LLM_GPU_POWER    4
@@ -673,26 +679,25 @@ void llm_times_stats(const void *times, uint32_t i, llm_hist_t *ttft,
 typedef struct {
     char         name[64];              /* printable ASCII without quotes */
     char         uuid[64];
-    uint32_t     has;                   /* bits of these: */
+    uint32_t     has;                   /* LLM_GPU_..., those known below */
     uint64_t     busy;                  /* percent of time */
     uint64_t     memory_busy;           /* percent of time in which its memory
                                            was read or written */
     uint64_t     memory_used;           /* bytes */
-    uint64_t     memory_total;
+    uint64_t     memory_total;          /* bytes */
     uint64_t     power_mw;
     uint64_t     celsius;
 } llm_gpu_stats_t;
 
-/* the machine's GPUs, by NVML, where a model runs on one: their number, up to
-   n; 0: there are none, or no library says anything of them */
+/* writes the metrics of up to n of the machine's GPUs, from NVML, if a model
+   runs on one; returns their number; 0: no GPU, or no NVML */
 uint32_t llm_zone_gpus(llm_zone_t *z, llm_gpu_stats_t *gpus, uint32_t n);
 
-/* when the engine that is attached began, or the last one, in seconds since
-   1970; 0: there was none */
+/* when the present or the last engine attached, in seconds since 1970; 0: there
+   was none */
 uint64_t llm_zone_started(llm_zone_t *z);
 
-/* is the engine alive and making progress (its process exists, no step
-   hangs)? */
+/* does the engine's process live, and does it make progress (no step hangs)? */
 int llm_zone_alive(llm_zone_t *z);
 
 
@@ -707,67 +712,69 @@ typedef struct {
 } llm_client_conf_t;
 
 /*
- * Takes over the worker's rings, whatever a dead predecessor left in them.
- * The engine cancels the predecessor's requests.  NULL: no memory.
+ * Takes over the worker's rings with what a dead predecessor left in them; the
+ * engine cancels the predecessor's requests.  NULL: no memory, or no such
+ * worker in the zone.
  */
 llm_client_t *llm_client_attach(const llm_client_conf_t *conf);
-/* cancels what is live and gives the rings back; the process may exit */
+/* cancels live requests, gives the rings back and frees c */
 void llm_client_detach(llm_client_t *c);
 
-/* wakes the engine, so that llm_zone_alive() finds out in three seconds
-   whether one that has nothing to do still runs */
+/* wakes the engine: llm_zone_alive() knows three seconds later whether an idle
+   engine still runs */
 void llm_client_wake(llm_client_t *c);
 
 /*
- * Is there room for one more request of this model and priority?  A check
- * before a body is read; submit() decides.  LLM_OK, or LLM_ERROR with err as in
- * submit().
+ * Is there room for one more request of this model and priority?  For a check
+ * before a body is read; submit() decides.  LLM_ERROR and err as in submit().
  */
 int llm_client_admits(llm_client_t *c, uint32_t model, int32_t priority,
     llm_err_t *err);
 
 /*
- * Sends a request; msg is llm_request_t followed by its bytes; the caller
- * sets head.size, slot and type, head.ticket is set here.  LLM_ERROR and err:
- * 429 queue full, 503 model failed, loading with a full queue or ring full,
- * 413 too large for the ring.  Then no event comes.  *retry_after, in
- * seconds, is for 429 and 503.
+ * Sends a request; msg is llm_request_t followed by its bytes.  The caller sets
+ * head.size, slot and type; head.ticket is set here.  LLM_ERROR and err: 429
+ * queue full; 503 model failed, stopped, draining or loading with a full queue,
+ * ring full, no engine, no memory; 413 too large for the ring; 404 model
+ * removed.  Then no event comes.  *retry_after, in seconds, is for 429 and 503.
  */
 int llm_client_submit(llm_client_t *c, llm_request_t *msg,
     uint32_t *retry_after, llm_err_t *err);
-/* sends CANCEL, PAUSE, RESUME or GRANT; never fails (if the ring is full it is
-   sent later); after CANCEL no event of the ticket is handed out any more */
+/* sends CANCEL, PAUSE, RESUME or GRANT; never fails: if the ring is full it is
+   sent later.  After CANCEL no event of the ticket is handed out. */
 void llm_client_signal(llm_client_t *c, llm_msg_type_t type, uint32_t slot,
     uint64_t ticket);
 
 /*
- * Gives the engine a command; *number is the command's.  LLM_ERROR and err, at
- * once: 400 file too long, 409 model_loading, model_unloading or
- * model_stopped (RESUME of an unloaded one), command_pending (another one is
- * on its way), 503 engine_restarting or queue_full.  What comes of it is in
- * llm_zone_command(): a larger number there says that another command has
- * followed, which any may do on DRAIN, and UNLOAD on all; an engine that has
- * died ends it with 503 engine_restarting.
+ * Sends a command to the engine and sets its *number.  LLM_ERROR and err, at
+ * once: 400 file too long; 409 model_loading, model_unloading, model_stopped
+ * (RESUME of an unloaded model), command_pending (another command is on its
+ * way); 503 engine_restarting or queue_full.
+ *
+ * llm_zone_command() tells the result.  A larger number there means that
+ * another command has followed: any may follow DRAIN, UNLOAD all but REMOVE,
+ * and REMOVE all.  If the engine dies the command ends with a 503
+ * engine_restarting.
  */
 typedef struct {
     uint32_t             model;
     llm_command_kind_t   kind;
-    const char          *file;          /* of LOAD; NULL: the one that it has;
-                                           the configuration's by its name */
+    const char          *file;          /* of LOAD; NULL: the present file; the
+                                           configuration's path: that file */
     uint32_t             timeout_ms;    /* of UNLOAD, REMOVE and DRAIN */
-    uint32_t             naming;        /* as of requests */
+    uint32_t             naming;        /* as in llm_request_t */
 } llm_command_t;
 
 int llm_client_command(llm_client_t *c, const llm_command_t *cmd,
     uint64_t *number, llm_err_t *err);
 
 /*
- * Calls the handler for each event in the ring, at most max (0: all); an
- * event is valid during the call only.  The caller has read its eventfd
- * before.  Returns the number of events.  If it is less than max the client
- * is armed: the engine will write to the worker's eventfd for the next
- * event.  If max was reached call again.  Also notices a new engine: live
- * tickets of the old one get an LLM_EV_ERROR (503).
+ * Calls the handler for each event in the ring, for at most max (0: all), and
+ * returns their number; an event is valid during the call only.  The caller
+ * has read its eventfd before.  If the number is less than max, the client is
+ * armed: the engine will write to the worker's eventfd for the next event.
+ * Otherwise call again.  Also notices a new engine: live tickets of the old one
+ * get an LLM_EV_ERROR (503).
  */
 typedef void (*llm_event_pt)(void *data, const llm_event_t *ev);
 uint32_t llm_client_drain(llm_client_t *c, llm_event_pt handler, void *data,
@@ -784,7 +791,7 @@ typedef struct {
                                            "synthetic:N" with LLM_TEST */
     uint32_t     ctx;                   /* 0: the model's */
     uint32_t     parallel;
-    uint32_t     threads;
+    uint32_t     threads;               /* of device cpu; 0: default */
     uint32_t     batch;                 /* tokens in a step, 0: default */
     size_t       kv_cache;              /* bytes, 0: default */
     int          weights_fp8;           /* convert wider matrices to fp8 */
@@ -792,41 +799,42 @@ typedef struct {
     uint32_t     idle_s;                /* unload after this idle time; 0:
                                            never */
     int          lazy;                  /* load at the first request */
-    int          added;                 /* its name and its file come with
-                                           llm_zone_give_name() */
-    uint32_t     retry_s;               /* a failed load is tried again after
-                                           this time, then after twice as long,
-                                           and so on; 0: it is not */
+    int          added;                 /* llm_zone_give_name() gives it its
+                                           name and file */
+    uint32_t     retry_s;               /* seconds before a failed load is tried
+                                           again, doubled each time; 0: never */
     int          warmup;                /* it is ready only when it has run a
-                                           prompt and steps of all widths */
-    /* and these, whose prompts so come into the prefix cache; kept by the
-       caller while the engine lives */
+                                           prompt, steps of all widths, and
+                                           `prompts` */
+    /* requests whose prompts the warm-up brings into the prefix cache; the
+       caller's, kept while the engine lives */
     const llm_request_t *const  *prompts;
     uint32_t     n_prompts;
 } llm_engine_model_t;
 
 /*
- * The table of the engines of one nginx, over its reloads, in
- * llm_engines_size() bytes of shared memory, zeros at first: a model for
- * which an older engine leaves no memory waits until that has ended.
+ * The table of the engines of one nginx, across reloads, in llm_engines_size()
+ * bytes of shared memory, zeros at first.  A model that lacks memory because of
+ * an older engine in it waits until that engine has ended.
  */
 typedef struct llm_engines_s  llm_engines_t;
 
 size_t llm_engines_size(void);
 /*
- * The table in a file of its own, so that it outlives this process, too: the
- * masters before and after a binary upgrade share it.  The file is created if
- * it is missing, is mapped until the process ends, and must belong to this
- * process's user.  NULL: it cannot be used, err says why.
+ * The table in a file, which outlives this process: the masters before and
+ * after a binary upgrade share it.  The file is created if it is missing, is
+ * mapped until the process ends, and must belong to this process's user.
+ * NULL: it cannot be used, err says why.
  */
 llm_engines_t *llm_engines_map(const char *path, llm_err_t *err);
-/* has a later configuration an engine beside the one of this zone? */
+/* has a later configuration started an engine, while this zone's engine has not
+   ended? */
 int llm_zone_replaced(llm_zone_t *z, llm_engines_t *t);
 
 typedef struct {
     llm_zone_t                *zone;
     const llm_kept_t          *kept;    /* or NULL; outlives the engine */
-    llm_engines_t             *engines; /* NULL: there are no others */
+    llm_engines_t             *engines; /* NULL: no other engines */
     const llm_engine_model_t  *models;  /* copied */
     uint32_t                   n_models;
     int                        engine_fd;
@@ -851,27 +859,28 @@ llm_engine_t *llm_engine_start(const llm_engine_conf_t *conf,
 uint32_t llm_engine_live(llm_engine_t *e);
 /*
  * Has this process lost a GPU's context?  Then the errors of the requests on
- * it are in the rings, worker 0's eventfd was written, and that GPU serves
- * nothing before another process is worker 0.  From any thread.
+ * that GPU are in the rings, worker 0's eventfd was written, and the GPU serves
+ * nothing until another process is worker 0.  From any thread.
  */
 int llm_engine_lost(llm_engine_t *e);
-/* stops within one step; live requests get an error event; joins all */
+/* stops within one step; live requests get an ERROR event; joins all threads
+   and frees e */
 void llm_engine_stop(llm_engine_t *e);
 
 /*
- * A check of a model file for `nginx -t`: it can be opened, and its header is
- * that of a model that can be loaded, vocabulary included.
+ * Checks a model file for `nginx -t`: it can be opened, and its header is that
+ * of a model that can be loaded, vocabulary included.
  */
 int llm_model_file_check(const char *path, llm_err_t *err);
-/* the same for template=: the file can be read and is not too long */
+/* the same for template=: the file can be read, is text and not too long */
 int llm_template_file_check(const char *path, llm_err_t *err);
-/* is a CUDA device's backend there?  If not, err says how to get it */
+/* is a CUDA device's backend installed?  If not, err says how to get it */
 int llm_device_check(const char *device, llm_err_t *err);
-/* for devices that use the machine's memory: has it so much in all? */
+/* for devices that use the machine's memory: is kv_cache at most all of it? */
 int llm_kv_cache_check(const char *device, size_t kv_cache, llm_err_t *err);
-/* has this machine what the model, whose file is good, will need: a GPU where
-   it must be one, memory for ctx?  It may come later, so an error here is one
-   to warn of */
+/* has this machine what the model, whose file is good, will need: a GPU if the
+   device must be one, memory for ctx?  It may get that later, so an error here
+   is only a warning */
 int llm_machine_check(const llm_engine_model_t *conf, llm_err_t *err);
 
 #endif /* LLM_LLM_H */
