@@ -4,8 +4,8 @@
  *
  * Events for a ticket that is not live in its slot are dropped.  Messages that
  * must not get lost (CANCEL, PAUSE, RESUME, GRANT) wait in `pending` while the
- * ring is full; its memory is allocated when a request is submitted, so sending
- * one never fails.
+ * ring is full.  Memory for them is allocated when a request is submitted, so
+ * sending them never fails.
  */
 
 #include "engine/ipc/client.h"
@@ -149,7 +149,7 @@ llm_client_grow(llm_client_t *c, uint32_t slot)
         c->n_slots = n;
     }
 
-    /* of each ticket a GRANT waits at most, and one of the others */
+    /* at most two messages wait for each ticket: a GRANT and another one */
 
     n = c->n_pending + 2 * (c->n_live + 1);
 
@@ -304,8 +304,8 @@ llm_client_send(llm_client_t *c, const llm_request_t *msg, llm_err_t *err)
         rc = llm_zone_admit(c->zone, msg->model, epoch, msg->priority);
     } while (rc == LLM_STALE);
 
-    /* it may drain by now, and who waits for the last request to end has seen
-       this one, or it is refused */
+    /* the model may drain by now: either the drain has seen this request in the
+       count, and waits for its end, or the request is refused here */
 
     drains = rc == LLM_OK && llm_zone_drains(c->zone, msg->model);
 
@@ -419,8 +419,8 @@ llm_client_forget(llm_client_t *c, uint32_t slot, uint64_t ticket)
 }
 
 
-/* does a message take the place of one of its ticket that waits?  The last one
-   counts, but what a request may and its pace are two things */
+/* does a message replace one of its ticket that waits?  The last one counts,
+   but GRANT is independent of PAUSE and RESUME; CANCEL replaces all */
 
 static int
 llm_client_replaces(llm_msg_type_t type, uint32_t waits)
@@ -468,7 +468,7 @@ llm_client_signal(llm_client_t *c, llm_msg_type_t type, uint32_t slot,
 }
 
 
-/* the engine of this ticket is gone: makes its last event here */
+/* makes the last event of a ticket whose engine is gone */
 
 static void
 llm_client_fail(llm_client_t *c, uint32_t slot, llm_event_pt handler,
@@ -506,9 +506,9 @@ llm_client_fail(llm_client_t *c, uint32_t slot, llm_event_pt handler,
 
 
 /*
- * Is the engine gone that these tickets were sent to?  Then there is a new
- * epoch, or its process is dead; the latter costs a system call and is
- * checked no more than four times a second.
+ * Begins a sweep if the engine that live tickets were sent to is gone: there is
+ * a new epoch, or the engine's process is dead.  The latter costs a system call
+ * and is checked at most four times a second.
  */
 
 static void
@@ -541,6 +541,8 @@ llm_client_check_engine(llm_client_t *c)
     }
 }
 
+
+/* fails live tickets of an engine that is gone, at most max in a call */
 
 static uint32_t
 llm_client_sweep(llm_client_t *c, llm_event_pt handler, void *data,
@@ -637,8 +639,7 @@ llm_client_drain(llm_client_t *c, llm_event_pt handler, void *data,
             return n;
         }
 
-        /* only now: the last event of a finished ticket may have been in the
-           ring */
+        /* only now, as the ring may have had the last event of a ticket */
 
         llm_client_check_engine(c);
 
@@ -650,7 +651,7 @@ llm_client_drain(llm_client_t *c, llm_event_pt handler, void *data,
             }
         }
 
-        /* first armed, then checked again, so that no event is missed in
+        /* arm first, then check again, so that no event is missed in
            between */
 
         atomic_store(&c->worker->armed, 1);

@@ -2,7 +2,7 @@
  * A worker's end of the connection to the engine; see llm.h.  Requests and
  * events are in client.c, commands in client_command.c.
  *
- * The client owns its table; one thread uses it.
+ * The client owns its tables; one thread uses it.
  */
 
 #ifndef LLM_CLIENT_H
@@ -10,11 +10,12 @@
 
 #include "engine/ipc/zone.h"
 
-#define LLM_CLIENT_SEQ_BITS  40         /* of a ticket; above: generation */
+#define LLM_CLIENT_SEQ_BITS  40         /* low bits of a ticket, a sequence
+                                           number; above: generation */
 
 typedef struct {
     uint64_t             ticket;        /* 0: the slot is free */
-    uint32_t             epoch;         /* under which it was sent */
+    uint32_t             epoch;         /* the zone's when it was sent */
     uint32_t             model;
 } llm_live_t;
 
@@ -29,21 +30,22 @@ struct llm_client_s {
     uint64_t             next_ticket;
     uint32_t             epoch;         /* of the last sweep */
 
-    llm_live_t          *live;          /* by slot: the ticket that is live
-                                           there */
+    llm_live_t          *live;          /* [n_slots] live tickets, by slot */
     uint32_t             n_slots;
     uint32_t             n_live;
 
-    llm_msg_t           *pending;       /* in order */
+    llm_msg_t           *pending;       /* messages that wait for room in the
+                                           ring, in order */
     uint32_t             n_pending;
     uint32_t             cap_pending;
 
     uint64_t             checked_us;    /* when the engine's pid was checked */
     uint32_t             sweep;         /* slots below it have been swept */
-    int                  sweeping;
+    int                  sweeping;      /* tickets of an older engine are being
+                                           failed */
 };
 
-/* the error of a request for which there is no engine; LLM_ERROR */
+/* makes the error of a request that finds no engine; returns LLM_ERROR */
 int llm_client_no_engine(llm_err_t *err);
 
 #endif /* LLM_CLIENT_H */

@@ -1,12 +1,12 @@
 /*
- * A worker's commands for models: each goes down its ring and leaves its
- * outcome in the zone; see command.h.
+ * Sends a worker's commands for models through its ring; their results are in
+ * the zone, see command.h.
  */
 
 #include "engine/ipc/client.h"
 
 
-/* is it of no use, whatever command was before it? */
+/* LLM_ERROR and err: the command is useless, whichever command was before it */
 
 static int
 llm_client_check(llm_client_t *c, const llm_command_t *cmd, llm_err_t *err)
@@ -72,7 +72,7 @@ llm_client_write(llm_client_t *c, llm_command_msg_t *p, size_t size,
 }
 
 
-/* there is room in the ring before the command is that of the model */
+/* room in the ring is reserved first, so a command that is claimed is sent */
 
 int
 llm_client_command(llm_client_t *c, const llm_command_t *cmd,

@@ -1,5 +1,5 @@
 /*
- * Commands for models: their place in the zone; see command.h.
+ * Commands for models, in the zone; see command.h.
  */
 
 #include "engine/ipc/command.h"
@@ -10,7 +10,7 @@
 
 #define LLM_COMMAND_READS  1000
 
-#define LLM_COMMAND_TAG    0xffffffu    /* of a number, beside a birth */
+#define LLM_COMMAND_TAG    0xffffffu    /* the bits of a number in `born` */
 
 #define llm_word_number(w)  ((w) >> 32)
 #define llm_word_pid(w)     ((pid_t) ((w) >> 8 & 0xffffff))
@@ -22,7 +22,7 @@
      | (uint64_t) (kind) << 4 | (uint64_t) (state))
 
 
-/* one that was sent by a worker that has died may never come */
+/* is the command on its way?  If its worker has died it may never arrive */
 
 static int
 llm_command_in_flight(llm_zone_command_t *c, uint64_t w)
@@ -42,6 +42,8 @@ llm_command_in_flight(llm_zone_command_t *c, uint64_t w)
     return llm_process_lives(llm_word_pid(w), born >> 24);
 }
 
+
+/* may a command of this kind follow the one in w?  LLM_ERROR and err: no */
 
 static int
 llm_command_follows(llm_zone_command_t *c, uint64_t w,
@@ -107,7 +109,9 @@ llm_command_claim(llm_zone_command_t *c, llm_command_kind_t kind,
 }
 
 
-/* the texts are the engine's: one that it has not taken has none */
+/* writes the texts and the status; with a file the command begins, otherwise
+   its file and name stay.  A command that the engine has not taken has no
+   texts. */
 
 static void
 llm_command_say(llm_zone_command_t *c, const llm_err_t *err, const char *file,
@@ -132,7 +136,7 @@ llm_command_say(llm_zone_command_t *c, const llm_err_t *err, const char *file,
 }
 
 
-/* from one state to the next, unless another command has come */
+/* moves a command to its next state; LLM_STALE: another command has come */
 
 static int
 llm_command_step(llm_zone_command_t *c, uint64_t number,
@@ -185,7 +189,7 @@ llm_command_end(llm_zone_command_t *c, uint64_t number, const llm_err_t *err)
 }
 
 
-/* in any state but an end */
+/* fails a command that is SENT or RUNNING */
 
 static void
 llm_command_lose(llm_zone_command_t *c, uint64_t w)
@@ -231,8 +235,8 @@ llm_command_missed(llm_zone_command_t *c, uint64_t number)
 
 
 /*
- * The word is the same before and after: then the texts are of its state,
- * except that the engine may just write those of the next one.
+ * Reads until the word is the same before and after: then the texts belong to
+ * its state, or, if the engine is about to change the state, to the next one.
  */
 
 void

@@ -1,11 +1,11 @@
 /*
- * The last command for a model, and what commands have left behind, in the
+ * The last command for a model, and what commands have changed of it, in the
  * zone.
  *
- * Invariant: one word says which command it is, who sent it and how far it
- * is.  A worker makes it that of its own command, if that may follow the one
- * that is there; the engine alone takes a command further, and only while the
- * word is still that command's.  Texts are the engine's.
+ * Invariant: one word has the command's number, sender, kind and state.  A
+ * worker replaces it by that of its own command, if that may follow; the engine
+ * alone moves a command to its next states, and only while the word is still
+ * that command's.  Only the engine writes the texts.
  */
 
 #ifndef LLM_COMMAND_H
@@ -25,25 +25,25 @@ typedef struct {
     /* number << 32 | pid of the worker << 8 | kind << 4 | state: workers and
        the engine exchange it, sequentially consistent */
     _Alignas(64) _Atomic uint64_t  word;
-    /* when that process was born << 24 | number, its low bits; the worker
-       writes it behind the word: of another number it says nothing */
+    /* start time of that process << 24 | low bits of number; the worker writes
+       it after the word, so bits of another number mean that it is not known */
     _Atomic uint64_t             born;
 
-    /* engine writes, relaxed: of LOAD with a file */
+    /* engine writes, relaxed: progress of LOAD with a file */
     _Atomic uint32_t             permille;
     _Atomic uint32_t             warming;
     /* engine writes, before the word says FAILED */
     _Atomic uint32_t             status;
     llm_words(sizeof(llm_command_text_t))  text;
 
-    /* the next four: whoever made the zone writes them, then the engine; of a
-       model without a name, who gives it one */
+    /* the next four: written by the process that makes the zone, then by the
+       engine; of a model without a name, by the process that gives it one */
     _Atomic uint32_t             stopped;
-    /* when requests are refused, llm_now_us(); 0: it does not drain.  Against
-       inflight, sequentially consistent */
+    /* when requests begin to be refused, llm_now_us(); 0: the model does not
+       drain.  Sequentially consistent with inflight */
     _Atomic uint64_t             refuse_us;
-    _Atomic uint32_t             replaced;  /* requests with a file that has
-                                               lost its place */
+    _Atomic uint32_t             replaced;  /* requests that use a replaced
+                                               file */
     llm_words(LLM_MAX_FILE)      file;
 } llm_zone_command_t;
 
@@ -58,28 +58,28 @@ typedef struct {
     llm_ref_t            file;          /* empty: none */
 } llm_command_msg_t;
 
-/* for a worker: its command takes the place of the last one.  LLM_ERROR and
-   err: that one must end first */
+/* called by a worker: replaces the last command by a new one, SENT.  LLM_ERROR
+   and err: the last one must end first */
 int llm_command_claim(llm_zone_command_t *c, llm_command_kind_t kind,
     uint64_t *number, llm_err_t *err);
 
-/* for the engine; name: the model's, if it was given to it, else empty;
-   LLM_STALE: another command has taken its place */
+/* called by the engine: a command is RUNNING.  name: the model's, if it was
+   given to it, else empty.  LLM_STALE: another command has replaced it */
 int llm_command_take(llm_zone_command_t *c, uint64_t number,
     const char *file, const char *name);
-/* err's status is 0: DONE; its text may say something all the same */
+/* FAILED, or DONE if err's status is 0; err's message is kept in both cases */
 void llm_command_end(llm_zone_command_t *c, uint64_t number,
     const llm_err_t *err);
-/* what an engine before this one has left undone */
+/* fails a command that an engine before this one has not ended */
 void llm_command_sweep(llm_zone_command_t *c);
-/* a command of another engine's time, if it is still waited for */
+/* fails a command that was sent to another engine, if it is still SENT */
 void llm_command_missed(llm_zone_command_t *c, uint64_t number);
 
-/* the error of a request for a model that a command has unloaded;
+/* makes the error of a request for a model that a command has unloaded; returns
    LLM_ERROR */
 int llm_command_stopped(llm_err_t *err);
 
-/* likewise if it was removed, after it was named */
+/* the same if the model was removed after the request had named it */
 int llm_command_removed(llm_err_t *err);
 
 void llm_command_set_file(llm_zone_command_t *c, const char *file);

@@ -14,21 +14,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* says which struct llm_engines_s a file holds: another layout, another
-   number */
+/* number of the layout of struct llm_engines_s in a file; changes with it */
 #define LLM_ENGINES_LAYOUT  0x6c6c6d656e670001ull
 
 /* an engine takes an entry by setting pid (compare and exchange), then sets
-   the others; any process reads */
+   the other fields; any process reads */
 typedef struct {
     _Atomic int32_t    pid;             /* 0: free */
-    _Atomic uint32_t   serial;          /* 0: not known yet */
-    _Atomic uint64_t   born;            /* of pid: pids are used again */
+    _Atomic uint32_t   serial;          /* order of the engines; 0: not known
+                                           yet */
+    _Atomic uint64_t   born;            /* start time of that process, as pids
+                                           are used again */
 } llm_engines_place_t;
 
 struct llm_engines_s {
-    _Atomic uint64_t     layout;        /* LLM_ENGINES_LAYOUT in a file, whoever
-                                           maps it first writes it; else 0 */
+    _Atomic uint64_t     layout;        /* in a file LLM_ENGINES_LAYOUT, written
+                                           by the process that maps it first;
+                                           else 0 */
     _Atomic uint32_t     serial;        /* the last one given out */
     llm_engines_place_t  places[LLM_ENGINES_MAX];
 };
@@ -43,7 +45,7 @@ llm_engines_size(void)
 
 /*
  * The file is never truncated or removed: another process may have mapped it,
- * and would be killed by SIGBUS or count on a table that nobody else sees.
+ * and would be killed by SIGBUS or use a table that no other process sees.
  */
 
 static int
@@ -137,7 +139,7 @@ llm_engines_enter(llm_engines_t *t)
             continue;
         }
 
-        /* or the new one would be taken for the dead one, by its birth */
+        /* otherwise the new engine would seem dead, by the old start time */
         atomic_store(&e->born, 0);
 
         if (!atomic_compare_exchange_strong(&e->pid, &pid, getpid())) {

@@ -1,7 +1,7 @@
 /*
- * The engines of one nginx, over its reloads and binary upgrades: which of
- * them are alive and older than another one, and so hold memory that will
- * become free.
+ * The engines of one nginx, across reloads and binary upgrades.  The table
+ * tells which live engines are older than another one: they hold memory that
+ * will become free.
  *
  * The table is in shared memory that outlives configurations, or in a file
  * that the masters of one pid file map (llm_engines_map()).  An engine adds
@@ -16,13 +16,15 @@
 
 #define LLM_ENGINES_MAX  64
 
-/* from any process; UINT32_MAX: the table is full, other engines do not see
-   this one */
+/* adds this process's engine and returns its index; UINT32_MAX: the table is
+   full, other engines do not see this one */
 uint32_t llm_engines_enter(llm_engines_t *t);
+/* t may be NULL, place UINT32_MAX */
 void llm_engines_leave(llm_engines_t *t, uint32_t place);
-/* how many engines live that entered before this one; t may be NULL */
+/* number of live engines that entered before this one; t may be NULL */
 uint32_t llm_engines_older(llm_engines_t *t, uint32_t place);
-/* how many live that entered after the one of a process; 0 if that has none */
+/* number of live engines that entered after that of a process; 0 if the process
+   has none */
 uint32_t llm_engines_newer(llm_engines_t *t, int32_t pid);
 
 #endif /* LLM_ENGINES_H */

@@ -58,8 +58,8 @@ llm_event_open(const llm_to_t *to, llm_event_type_t type, uint32_t index,
 
     if (ev == NULL) {
 
-        /* asks to be woken, then tries again: the reader checks want_room
-           after it has made room */
+        /* asks to be woken, then tries again: the worker checks want_room after
+           it has made room */
 
         atomic_store(&port->worker->want_room, 1);
 

@@ -1,10 +1,11 @@
 /*
- * Names of models that come and go; see llm.h.
+ * Names of models that are added and removed; see llm.h.
  *
- * The number of a naming is the last that is written, and the first that is
- * taken back: who has read it before and after the name has all of it.  Each
- * change is counted twice, so that who reads the count first, and then the
- * names, sees it change once more if he has come too early.
+ * A name's number, `naming`, is written last and cleared first: a reader that
+ * finds the same number before and after it has read the name has all of it.
+ * The zone's `names` grows before and after a name is given, and after one is
+ * taken back: a reader that reads `names` first, and then the names, sees it
+ * change again if it has read a name too early.
  */
 
 #include "engine/ipc/zone.h"
@@ -15,7 +16,7 @@
 #define LLM_NAMING_READS  1000
 
 
-/* never 0 */
+/* the number of a new name, never 0 */
 
 static uint32_t
 llm_zone_next_naming(llm_zone_t *z)

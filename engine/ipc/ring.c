@@ -72,7 +72,7 @@ llm_ring_reserve(llm_ring_t *r, size_t size)
 
     if (skip) {
         marker = (llm_record_t *) (r->data + off);
-        marker->size = 0;               /* it reaches to the end of the data */
+        marker->size = 0;               /* reaches to the end of the data */
         marker->type = LLM_RING_SKIP;
         r->pos += skip;
         off = 0;
@@ -128,7 +128,7 @@ llm_ring_next(llm_ring_t *r)
             break;
         }
 
-        /* each is read once: what was checked is what is used */
+        /* each is read once, so the values that are checked are used */
 
         type = *(volatile uint32_t *) &rec->type;
         size = *(volatile uint32_t *) &rec->size;

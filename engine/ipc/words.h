@@ -1,6 +1,6 @@
 /*
- * Text in shared memory that one thread writes and any process reads, whole:
- * a sequence lock over words.
+ * Text in shared memory that one thread writes and any process reads, never in
+ * part: a sequence lock over words.
  */
 
 #ifndef LLM_WORDS_H
@@ -19,7 +19,7 @@
 
 #define llm_words_set(w, text)                                               \
     llm_words_write(&(w)->seq, (w)->word, llm_nelems((w)->word), text)
-/* zeros if a writer died while it wrote */
+/* zeros if the writer died while it wrote */
 #define llm_words_get(w, text)                                               \
     llm_words_read(&(w)->seq, (w)->word, llm_nelems((w)->word), text)
 

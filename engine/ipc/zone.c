@@ -1,6 +1,6 @@
 /*
- * The zone: formatting, the models' states; see zone.h.  Requests are counted
- * in zone_admit.c, the figures are read in zone_stats.c.
+ * The zone: its format, the models' states, waking the engine; see zone.h.
+ * Requests are counted in zone_admit.c, metrics are read in zone_stats.c.
  */
 
 #include "engine/ipc/zone.h"
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 
-/* both rings of a worker, each a multiple of a cache line */
+/* bytes of one of a worker's two rings, a multiple of a cache line */
 
 static size_t
 llm_zone_ring_bytes(size_t ring_size)

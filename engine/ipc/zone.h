@@ -4,19 +4,18 @@
  *
  * Invariant of admission: the number of requests that wait is the sum over the
  * models of max(0, inflight - parallel).  A request that would wait is counted
- * only if that does not exceed `queue`, nor `queue_low` if its priority is low,
- * and its model then has no more in flight than `places`.  One that need not
- * wait, as fewer than `parallel` of its own or a higher priority are in flight,
- * is counted whatever these say, and the one that gives way to it waits; so
- * there may be `parallel` more for each priority.  Workers count a request
- * before they send it, the engine removes it from the count when it ends.
- * Counters have the engine's epoch in their upper half, so that requests
- * counted under a dead engine do not count.
+ * only if that sum does not exceed `queue`, or `queue_low` for a priority below
+ * 0, and its model has no more than `places` in flight.  A request that need
+ * not wait, because fewer than `parallel` of its own or a higher priority are
+ * in flight, is counted in any case, and the request that gives way to it
+ * waits; so `parallel` more may wait for each priority.  Workers count a
+ * request before they send it, the engine removes it from the count when it
+ * ends.  Counters have the engine's epoch in their upper half, so requests
+ * that were counted for a dead engine do not count.
  *
- * The memory is the caller's; places are kept as offsets from its start, and no
- * pointer is in it: a worker that is broken could have the engine follow it
- * anywhere.  Where counters are that outlive the zone each process knows by
- * itself (llm_kept_t).
+ * The memory is the caller's.  It has offsets from its start and no pointers,
+ * by which a broken worker could lead the engine to any address.  For counters
+ * that outlive the zone each process has its own table (llm_kept_t).
  */
 
 #ifndef LLM_ZONE_H
@@ -29,17 +28,17 @@
 #define LLM_ZONE_ERROR       512        /* bytes of the texts of a model */
 #define LLM_ZONE_DEVICE      128
 
-/* a step that takes longer than this is a hanging engine */
+/* an engine whose step takes longer than this hangs */
 #define LLM_ZONE_STALL_US    15000000
 
-/* the priorities of requests, counted from the lowest */
+/* number of priorities; level 0 is the lowest */
 #define LLM_ZONE_LEVELS      (2 * LLM_MAX_PRIORITY + 1)
 
-/* an engine that was woken and does not run after this time is stopped */
+/* an engine that was woken and has not run after this time is stopped */
 #define LLM_ZONE_WAKE_US     3000000
 
-/* written by schedulers only, of one engine or, where counters are kept, of
-   one that ends and one that has begun; any process reads; all relaxed */
+/* written by schedulers only: of one engine or, for counters that outlive the
+   zone, of an ending and a new one; any process reads; all relaxed */
 typedef struct {
     _Atomic uint64_t             count;
     _Atomic uint64_t             sum;        /* microseconds, or rows */
@@ -57,7 +56,7 @@ typedef enum {
     LLM_HIST_N
 } llm_zone_hist_id_t;
 
-/* what a model has counted; writers and order as above */
+/* counters of a model; writers, readers and order as above */
 typedef struct {
     _Alignas(64) _Atomic uint64_t  prompt_tokens;
     _Atomic uint64_t             prompt_computed;
@@ -75,7 +74,7 @@ typedef struct {
     llm_zone_hist_t              hist[LLM_HIST_N];
 } llm_zone_counters_t;
 
-/* what the engine has counted for a worker; likewise */
+/* counters of a worker; writers, readers and order as above */
 typedef struct {
     _Alignas(64) _Atomic uint64_t  events;
     _Atomic uint64_t             token_events;
@@ -91,8 +90,8 @@ typedef struct {
 
 #define LLM_ZONE_GPUS  16
 
-/* a GPU; a thread of the engine writes the texts before it is counted, and the
-   rest relaxed, as often as it looks */
+/* a GPU; the thread of serve/gpu.c writes the texts before n_gpus counts the
+   GPU, and the rest with each query, relaxed */
 typedef struct {
     char                         name[64];
     char                         uuid[64];
@@ -128,36 +127,40 @@ typedef struct {
 } llm_zone_figures_t;
 
 typedef struct {
-    uint32_t                     parallel;   /* set once by init, as this: */
-    uint32_t                     places;     /* the most requests in flight */
+    uint32_t                     parallel;   /* set once by init() */
+    uint32_t                     places;     /* most requests in flight; set
+                                                once by init() */
     _Atomic uint32_t             state;      /* engine writes, release */
-    _Atomic uint32_t             ctx;        /* engine writes, as these: */
+    _Atomic uint32_t             ctx;        /* engine writes this and the next
+                                                eight, relaxed */
     _Atomic uint32_t             ctx_train;
     _Atomic uint32_t             n_vocab;
     _Atomic uint32_t             n_embd;
     _Atomic uint64_t             n_params;
     _Atomic uint64_t             n_bytes;
-    _Atomic uint32_t             advised;    /* bits of llm_param_id_t, then
-                                                floats by their bits: */
-    _Atomic uint32_t             temperature;
-    _Atomic uint32_t             top_p;
+    _Atomic uint32_t             advised;    /* bits by llm_param_id_t: which
+                                                of the next two are known */
+    _Atomic uint32_t             temperature;  /* bits of a float */
+    _Atomic uint32_t             top_p;      /* bits of a float */
     _Atomic uint32_t             permille;   /* engine writes, relaxed */
-    /* engine writes, relaxed: it is loaded, and warms up */
+    /* engine writes, relaxed: the model is loaded, and warms up */
     _Atomic uint32_t             warming;
-    /* engine writes, relaxed: it was idle and a request waits for its load */
+    /* engine writes, relaxed: the model was idle, a request waits for its
+       load */
     _Atomic uint32_t             wanted;
-    _Atomic uint32_t             retry_after;  /* engine's guess, seconds */
+    _Atomic uint32_t             retry_after;  /* engine's estimate, seconds */
     /* engines write, one after another: how many loads in a row have lost the
-       GPU's context, which ends their process */
+       GPU's context, which ends the engine's process */
     _Atomic uint32_t             losses;
     _Atomic uint64_t             ttft_us;    /* engine writes, relaxed:
                                                 predicted, 0: not known */
 
-    /* engine writes: why it has failed, its device */
+    /* engine writes: why the model has failed, its device */
     llm_words(LLM_ZONE_ERROR + LLM_ZONE_DEVICE)  text;
 
-    /* which naming it is, 0: none.  Who gives the name writes the rest, while
-       it is 0, and then this, release; the engine sets it to 0 */
+    /* number of the model's name, 0: none.  The process that gives a name
+       writes the other fields while this is 0, and then this, release; the
+       engine sets it to 0 */
     _Atomic uint32_t             naming;
     _Atomic int64_t              named;      /* when, seconds since 1970 */
     llm_words(LLM_NAME_TEXT)     name;
@@ -166,81 +169,81 @@ typedef struct {
 
     /* epoch << 32 | requests; workers add, the engine subtracts */
     _Alignas(64) _Atomic uint64_t  inflight;
-    /* the same by priority; added to before inflight, taken from after it */
+    /* the same by priority; incremented before inflight, decremented after */
     _Atomic uint64_t             levels[LLM_ZONE_LEVELS];
 
     _Alignas(64) llm_zone_figures_t  figures;
 
-    llm_zone_counters_t          own;        /* llm_zone_counters(); from 0 on
-                                                with each name that is given */
+    llm_zone_counters_t          own;        /* see llm_zone_counters(); zeroed
+                                                when a name is given */
 } llm_zone_model_state_t;
 
 typedef struct {
     _Atomic uint32_t             pid;        /* worker; 0: detached */
-    _Atomic uint64_t             born;       /* worker, before pid: when that
-                                                process was born */
+    _Atomic uint64_t             born;       /* worker, before pid: start time
+                                                of that process */
     _Atomic uint32_t             generation; /* worker, at attach; 0: none */
     /* worker: nonzero between counting a request and publishing it, so that
-       the engine knows whether a dead worker may have left a count behind */
+       the engine knows whether a dead worker may have left a count */
     _Atomic uint32_t             intent;
-    /* engine sets it when the event ring was full; the worker that has made
-       room takes it and wakes the engine */
+    /* the engine sets it when the event ring was full; the worker, when it has
+       made room, clears it and wakes the engine */
     _Atomic uint32_t             want_room;
 
     uint64_t                     down;       /* offset of the request ring */
     uint64_t                     up;         /* offset of the event ring */
 
-    /* worker sets it before it sleeps; the engine takes it and writes the
-       eventfd.  Both sequentially consistent, against the ring's tail */
+    /* the worker sets it before it sleeps; the engine clears it and writes the
+       eventfd.  Sequentially consistent with the ring's tail */
     _Alignas(64) _Atomic uint32_t  armed;
 
-    llm_zone_sent_t              own;        /* llm_zone_sent() */
+    llm_zone_sent_t              own;        /* see llm_zone_sent() */
 } llm_zone_worker_t;
 
 struct llm_zone_s {
     uint64_t                     size;
     uint32_t                     n_workers;
     uint32_t                     n_models;
-    uint32_t                     queue;
-    uint32_t                     queue_low;  /* of it, for requests of a
-                                                priority below 0 */
+    uint32_t                     queue;      /* most requests that wait */
+    uint32_t                     queue_low;  /* the same when a request of a
+                                                priority below 0 comes */
     llm_zone_bounds_t            bounds;     /* set before there is a client or
                                                 an engine */
     uint64_t                     workers;    /* offset */
 
-    _Atomic uint32_t             names;      /* grows before and after a name
-                                                comes or goes */
+    _Atomic uint32_t             names;      /* see naming.c */
     _Atomic uint32_t             generation; /* last one given out */
     _Atomic uint32_t             epoch;      /* of the engine, from 1 */
     _Atomic uint32_t             attached;   /* there has been an engine */
     _Atomic int32_t              engine_pid; /* 0: none now */
-    _Atomic uint64_t             engine_born;    /* of that pid; written
-                                                    while it is 0 */
-    _Atomic uint64_t             started;    /* when it attached, seconds since
-                                                1970; relaxed */
+    _Atomic uint64_t             engine_born;    /* start time of that process;
+                                                    written while engine_pid
+                                                    is 0 */
+    _Atomic uint64_t             started;    /* when the engine attached,
+                                                seconds since 1970; relaxed */
     /* a worker died between counting and publishing: the counts may be too
-       large.  Whoever notices sets it, the engine's audit clears it */
+       large.  Set by any process that notices, cleared by the engine's audit */
     _Atomic uint32_t             suspect;
-    /* engine: when it last woke up to work, or went to sleep with requests;
-       0 while it sleeps without any */
+    /* engine: when it last woke up to work, or went to sleep with live
+       requests; 0 while it sleeps without any */
     _Atomic uint64_t             busy_since_us;
     /*
-     * Since when something may wait for a sleeping engine: set by whoever has
-     * sent it something, if it is 0; the engine sets it to 0 when it is about
-     * to sleep, before it looks for the last time whether there is anything.
-     * Whatever the engine is stopped in, it has busy_since_us, or this is set
-     * by the next message.
+     * Since when a sleeping engine may have work: set, if it is 0, by every
+     * sender; the engine sets it to 0 when it is about to sleep, before it
+     * looks for work for the last time.  So wherever an engine is stopped,
+     * busy_since_us is set, or the next message sets this.
      */
     _Atomic uint64_t             woken_us;
 
-    /* engine sets it before it sleeps; workers take it and write engine_fd */
+    /* the engine sets it before it sleeps; workers clear it and write
+       engine_fd */
     _Alignas(64) _Atomic uint32_t  engine_armed;
 
     /* epoch << 32 | requests that wait, over all models */
     _Alignas(64) _Atomic uint64_t  waiting;
 
-    /* release; the engine's thread counts them, an engine that attaches
-       begins with none */
+    /* GPUs in gpus[]; written by the thread of serve/gpu.c, release, and set
+       to 0 by an engine that attaches */
     _Atomic uint32_t             n_gpus;
     llm_zone_gpu_t               gpus[LLM_ZONE_GPUS];
 
@@ -259,14 +262,14 @@ typedef struct {
 #define llm_zone_at(z, off)  ((void *) ((char *) (z) + (off)))
 
 /*
- * Counts one request.  LLM_OK; LLM_ERROR when it would have to wait and the
- * queue is full; LLM_STALE when epoch is no longer the zone's.
+ * Counts one request.  LLM_ERROR: it would have to wait and the queue is full;
+ * LLM_STALE: epoch is no longer the zone's.
  */
 int llm_zone_admit(llm_zone_t *z, uint32_t model, uint32_t epoch,
     int32_t priority);
-/* how many may wait when one of this priority begins to */
+/* most requests that wait when one of this priority comes */
 uint32_t llm_zone_queue(const llm_zone_t *z, int32_t priority);
-/* does it drain, so that new requests are refused? */
+/* does the model drain, so that new requests are refused by now? */
 int llm_zone_drains(llm_zone_t *z, uint32_t model);
 /* is a request of this epoch counted? */
 int llm_zone_in_use(llm_zone_t *z, uint32_t model, uint32_t epoch);
@@ -278,30 +281,32 @@ int llm_zone_has_room(llm_zone_t *z, uint32_t model, int32_t priority);
 void llm_zone_release(llm_zone_t *z, uint32_t model, uint32_t epoch,
     int32_t priority);
 /*
- * All counts.  clear() sets them to 0 if they are still as seen, else
- * LLM_STALE; for the engine, when no request is on its way.
+ * Reads all counts.  clear() sets each to 0 that is still as seen, and stops
+ * with LLM_STALE at the first that is not; for the engine, when no request is
+ * on its way.
  */
 void llm_zone_counts(llm_zone_t *z, llm_zone_counts_t *seen);
 int llm_zone_clear_counts(llm_zone_t *z, const llm_zone_counts_t *seen);
 
-/* does the process live that has the engine? */
+/* does the engine's process live? */
 int llm_zone_engine_lives(llm_zone_t *z);
-/* the same for less: another process may have got its pid */
+/* the same, but cheaper: true also if another process has got the pid */
 int llm_zone_engine_there(llm_zone_t *z);
 /* wakes the engine if it sleeps; from any process and thread */
 void llm_zone_wake(llm_zone_t *z, int engine_fd);
-/* wakes it even if somebody else is about to: who may have died before */
+/* writes engine_fd even if another process has cleared engine_armed, as that
+   process may have died before it wrote */
 void llm_zone_wake_surely(llm_zone_t *z, int engine_fd);
 
-/* the engine's side of a model's status; NULL leaves a text as it is */
+/* write a model's status, for the engine; a text that is NULL is not changed */
 void llm_zone_advise(llm_zone_t *z, uint32_t model, const llm_sampling_t *s);
 void llm_zone_set_text(llm_zone_t *z, uint32_t model, const char *error,
     const char *device);
 void llm_zone_set_state(llm_zone_t *z, uint32_t model,
     llm_model_state_t state);
 
-/* where a model's counters are, and those of what a worker was sent; with kept
-   NULL, or none of the model, in the zone */
+/* the counters of a model, and of a worker: those of kept; in the zone if kept
+   is NULL or has none of the model */
 static inline llm_zone_counters_t *
 llm_zone_counters(llm_zone_t *z, const llm_kept_t *kept, uint32_t model)
 {
@@ -318,14 +323,15 @@ llm_zone_sent(llm_zone_t *z, const llm_kept_t *kept, uint32_t worker)
 }
 
 
-/* n: microseconds, or rows */
+/* adds a value to a histogram; n: microseconds, or rows */
 void llm_zone_observe(llm_zone_counters_t *c, llm_zone_hist_id_t h,
     uint64_t n);
-/* the same for the account of a request, which a worker has written */
+/* the same for the account of a request; account was written by a worker and
+   may be invalid: then nothing is done */
 void llm_zone_observe_for(const llm_kept_t *kept, uint32_t account,
     llm_zone_hist_id_t h, uint64_t us);
 
-/* is it predicted when requests get their first token? */
+/* is the time to the first token predicted? */
 static inline int
 llm_zone_forecasts(const llm_zone_t *z)
 {
@@ -342,8 +348,8 @@ llm_zone_forecasts(const llm_zone_t *z)
     atomic_load_explicit(&(field), memory_order_relaxed)
 
 
-/* a request has ended with an error of this status; a client's is none of the
-   server's */
+/* counts the error of a request by its status: only the server's, 5xx, not the
+   client's */
 static inline void
 llm_zone_count_error(llm_zone_counters_t *c, int status)
 {

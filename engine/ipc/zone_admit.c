@@ -11,8 +11,8 @@
 
 
 /*
- * Adds one to a counter with an epoch if it is below limit.  LLM_STALE if its
- * epoch is newer than the caller's.
+ * Adds one to a counter with an epoch; *old is the count before.  LLM_ERROR:
+ * it has reached the limit; LLM_STALE: its epoch is newer than the caller's.
  */
 
 static int
@@ -43,6 +43,8 @@ llm_count_in(_Atomic uint64_t *c, uint32_t epoch, uint32_t limit,
 }
 
 
+/* subtracts one; LLM_ERROR: it is 0, or of another epoch */
+
 static int
 llm_count_out(_Atomic uint64_t *c, uint32_t epoch, uint32_t *old)
 {
@@ -63,7 +65,7 @@ llm_count_out(_Atomic uint64_t *c, uint32_t epoch, uint32_t *old)
 }
 
 
-/* a broken worker may have sent any priority */
+/* the level of a priority, which a broken worker may have sent out of range */
 
 static uint32_t
 llm_zone_level(int32_t priority)
@@ -91,7 +93,7 @@ llm_zone_between(const llm_zone_model_state_t *m, uint32_t epoch,
 }
 
 
-/* and of all from `level` on */
+/* the same for all levels from `level` on */
 
 static uint64_t
 llm_zone_from(const llm_zone_model_state_t *m, uint32_t epoch, uint32_t level)
@@ -108,14 +110,14 @@ llm_zone_queue(const llm_zone_t *z, int32_t priority)
 
 
 /*
- * A call that raises inflight from n to n + 1 with n >= parallel takes a
- * place in the queue; one that lowers it across that border returns a place.
- * The place is taken first, so `waiting` is never too small.
+ * A call that raises inflight from n to n + 1 with n >= parallel takes a place
+ * in the queue; a call that lowers it again returns the place.  The place is
+ * taken first, so `waiting` is never too small.
  *
- * It is in its level already, with `same` before it: of those that come at the
- * same time to one place that a less urgent request can be made to give up, one
- * gets it.  Without a less urgent request nobody gives way: a call that is late
- * finds the places taken by equals that came after it, and waits.
+ * The request is counted in its level already, after `same` others: if several
+ * come at the same time and one less urgent request can give way, only one of
+ * them counts on that.  Without a less urgent request none gives way: a request
+ * that is late finds the places taken by equals that came after it, and waits.
  */
 
 static int

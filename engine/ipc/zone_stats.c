@@ -1,12 +1,12 @@
 /*
- * The figures in the zone: histograms and reading of all figures; see llm.h.
- * Schedulers write them, any process reads them; a reader may see a count
- * that is one observation ahead of its sum.
+ * Metrics in the zone: histograms, and reading of all metrics; see llm.h.
+ * Schedulers write them, any process reads them; a reader may see the count of
+ * a histogram an observation ahead of the sum.
  */
 
 #include "engine/ipc/zone.h"
 
-/* the bounds of vLLM's histograms, so that its dashboards work */
+/* the bounds of vLLM's histograms, so that dashboards for vLLM work */
 
 static const double  llm_bounds_ttft[] = {
     0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.0,
@@ -23,7 +23,7 @@ static const double  llm_bounds_request[] = {
     50.0, 60.0, 120.0, 240.0, 480.0, 960.0, 1920.0, 7680.0
 };
 
-/* those of vLLM's tokens of an iteration */
+/* the bounds of vLLM's histogram of tokens in an iteration */
 static const double  llm_bounds_rows[] = {
     1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384
 };
@@ -31,8 +31,8 @@ static const double  llm_bounds_rows[] = {
 typedef struct {
     const double  *bounds;
     uint32_t       n;
-    double         unit;                /* of what is observed, in that of the
-                                           bounds */
+    double         unit;                /* factor from an observed value to the
+                                           bounds' unit */
 } llm_bounds_t;
 
 #define llm_bounds(b)  { (b), llm_nelems(b), 1e-6 }
