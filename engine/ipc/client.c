@@ -255,7 +255,7 @@ llm_client_full(llm_client_t *c, uint32_t model, int32_t priority,
     return llm_fail_with(err, 429, "queue_full", NULL,
                          "too many requests: %u wait already%s", queue,
                          queue < c->zone->queue
-                         ? ", as many as one of a low priority may find" : "");
+                         ? ", the limit for a low priority" : "");
 }
 
 
@@ -354,7 +354,7 @@ llm_client_submit(llm_client_t *c, llm_request_t *msg, uint32_t *retry_after,
     if (msg->head.size > llm_ring_max(&c->down)) {
         return llm_fail_with(err, 413, "request_too_large", NULL,
                              "the request takes %u bytes, more than the %u "
-                             "that the shared memory passes on",
+                             "that fit into shared memory (llm_shared_memory)",
                              msg->head.size, llm_ring_max(&c->down));
     }
 
