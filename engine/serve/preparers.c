@@ -10,8 +10,8 @@
  * The other threads run one at a time.  While a thread compiles a grammar, and
  * between renderings of a prompt that its template refuses, it calls
  * llm_preparer_pause(): when its slice is over and another request is next, it
- * waits, with its job, until that is next again.  So a long compilation delays
- * others by one slice, and all these threads together use one CPU.
+ * waits, with its job, until its job is next again.  So a long compilation
+ * delays others by one slice, and all these threads together use one CPU.
  */
 
 #include "engine/grammar/lexer.h"

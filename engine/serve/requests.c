@@ -3,8 +3,9 @@
  * its last event.  The scheduler's thread alone runs this.
  *
  *   NEW        in `held` of its instance, which is not loaded yet
- *   PREPARING  in e->turns, from where it is removed if it ends; or in a
- *              preparation thread: then only `cancelled` and `late` are set
+ *   PREPARING  queued in e->turns, and removed from it if it ends; or in a
+ *              preparation thread, paused or not: then only `cancelled` and
+ *              `late` are set
  *   ASKING     metered: its size is known, its worker must grant it; in
  *              e->asking until there is room in the ring for PREPARED
  *   SCHEDULED  in its model's scheduler
@@ -46,8 +47,8 @@ llm_engine_is_asked(const llm_engine_t *e, uint32_t model)
 }
 
 
-/* notes the end of a client's request for the model's idle time and average
-   time; a probe counts for neither */
+/* notes the end of a client's request, for the model's idle time and the
+   average time of its requests; a probe counts for neither */
 
 static void
 llm_engine_ends(llm_engine_t *e, const llm_req_t *r)
