@@ -34,7 +34,7 @@ llm_vfail(llm_err_t *err, int status, const char *code, const char *param,
     snprintf(err->code, sizeof(err->code), "%s", code ? code : "");
     snprintf(err->param, sizeof(err->param), "%s", param ? param : "");
 
-    /* it may quote text of a client or a file */
+    /* the message may quote text of a client or of a file */
 
     (void) llm_clean(err->msg, sizeof(err->msg), msg,
                      llm_min((size_t) n, sizeof(msg) - 1));
@@ -192,7 +192,7 @@ llm_buf_reserve(llm_buf_t *b, size_t len)
         return NULL;
     }
 
-    /* one more byte than asked for: the NUL */
+    /* one byte more than asked for, for the NUL */
 
     if (b->cap - b->len <= len) {
         cap = llm_max(b->cap * 2, b->len + len + 1);

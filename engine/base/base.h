@@ -1,10 +1,10 @@
 /*
  * What every file of the engine uses: return codes, errors with a message for
- * people, strings with a length, an arena and a growing byte buffer, both
- * with a bound.
+ * people, strings with a length, a memory arena and a growing byte buffer,
+ * both with a size limit.
  *
- * Nothing here knows nginx, JSON, tensors or threads.  An arena owns all
- * that was allocated from it; a buffer owns its bytes.
+ * Nothing here depends on nginx, JSON, tensors or threads.  An arena owns all
+ * memory that was allocated from it; a buffer owns its bytes.
  */
 
 #ifndef LLM_BASE_H
@@ -17,21 +17,19 @@
 #include <string.h>
 
 #define LLM_OK           0
-#define LLM_ERROR       -1              /* and an llm_err_t says why */
+#define LLM_ERROR       -1              /* failed; llm_err_t says why */
 
-/* other results of some functions, as their headers say */
-#define LLM_END         -2              /* there are no more items */
-#define LLM_ABSENT      -3              /* what was looked for is not there */
-#define LLM_FULL        -4              /* there is no room now */
-#define LLM_STALE       -5              /* what the caller saw has changed
-                                           since */
-#define LLM_STOPPED     -6              /* it is complete: nothing is to
-                                           follow */
+/* other results, of functions whose headers list them */
+#define LLM_END         -2              /* no more items */
+#define LLM_ABSENT      -3              /* not found */
+#define LLM_FULL        -4              /* no room at the moment */
+#define LLM_STALE       -5              /* changed since the caller read it */
+#define LLM_STOPPED     -6              /* complete: nothing may follow */
 #define LLM_MORE        -7              /* there is more to write */
 #define LLM_SHORT       -8              /* more bytes of the file are needed */
-#define LLM_LATER       -9              /* another thread has it now */
+#define LLM_LATER       -9              /* another thread works on it now */
 
-/* a folder's own results count down from here, in its header */
+/* results of one folder only, defined in its header, count down from here */
 #define LLM_OTHER      -20
 
 #define llm_align(n, a)  (((n) + ((a) - 1)) & ~((size_t) (a) - 1))
@@ -40,7 +38,7 @@
 #define llm_nelems(x)    (sizeof(x) / sizeof((x)[0]))
 #define llm_printf_like(f, a)  __attribute__((format(printf, f, a)))
 
-/* marks what the module exports to nginx, and backends to dlopen() */
+/* symbols that the module exports to nginx, and backends to dlsym() */
 #define LLM_EXPORT       __attribute__((visibility("default")))
 
 
@@ -51,7 +49,6 @@ typedef struct {
 
 #define llm_str(lit)     ((llm_str_t) { sizeof(lit) - 1, (lit) })
 
-/* the same bytes; s is this text */
 static inline int
 llm_str_eq(llm_str_t a, llm_str_t b)
 {
@@ -67,7 +64,7 @@ llm_str_is(llm_str_t s, const char *text)
 }
 
 
-/* the value of a hexadecimal digit, or -1 */
+/* the value of a hexadecimal digit; -1: not a hexadecimal digit */
 static inline int
 llm_hex_digit(int c)
 {
@@ -82,9 +79,9 @@ llm_hex_digit(int c)
 
 
 /*
- * An error.  status is the HTTP status for the client (400 its fault, 500
- * ours, 503 not now); param and code are OpenAI's, empty strings if there is
- * none.
+ * An error.  status is the HTTP status for the client (400: a bad request,
+ * 500: a failure of the server, 503: temporarily unavailable); param and code
+ * are those of OpenAI's errors, empty strings if there are none.
  */
 
 typedef struct {
@@ -97,21 +94,22 @@ typedef struct {
 /* sets msg and status 500; err may be NULL; always returns LLM_ERROR */
 int llm_fail(llm_err_t *err, const char *fmt, ...) llm_printf_like(2, 3);
 
-/* the same with status, code and param (both may be NULL) */
+/* as llm_fail(), with status, code and param; code and param may be NULL */
 int llm_fail_with(llm_err_t *err, int status, const char *code,
     const char *param, const char *fmt, ...) llm_printf_like(5, 6);
 
 
 /*
  * Copies text from outside so that it is safe in a message or a log: bytes
- * that are not UTF-8, control characters and those that break lines or change
- * their direction become \xHH.  Writes less than size bytes, whole
- * characters, and a NUL; returns their number.  All error messages go through
- * it.
+ * that are not UTF-8, control characters, and characters that break lines or
+ * change their direction are written as \xHH.  Writes whole characters, fewer
+ * than size bytes, and a NUL; returns the number of bytes without the NUL.
+ * All error messages are cleaned by this function.
  */
 size_t llm_clean(char *out, size_t size, const char *s, size_t len);
 
-/* removes the folders of path wherever they are in msg */
+/* removes the folder part of path wherever it occurs in msg: "/srv/a.gguf"
+   becomes "a.gguf" */
 void llm_hide_folder(char *msg, const char *path);
 
 
@@ -125,21 +123,21 @@ void llm_hide_folder(char *msg, const char *path);
 typedef void (*llm_log_pt)(void *data, int level, const char *msg);
 
 
-/* a bump allocator; not thread-safe; all memory is freed with it */
+/* a bump allocator; not thread-safe; llm_arena_free() frees all its memory */
 
 typedef struct llm_arena_block_s  llm_arena_block_t;
 
 typedef struct {
     llm_arena_block_t  *last;
-    size_t              used;           /* bytes asked of malloc so far */
-    size_t              limit;          /* never more than this */
+    size_t              used;           /* bytes taken from malloc so far */
+    size_t              limit;          /* upper bound of used */
 } llm_arena_t;
 
 void llm_arena_init(llm_arena_t *a, size_t limit);
-/* 16-byte aligned; NULL beyond the limit or if malloc fails */
+/* 16-byte aligned; NULL if the limit is exceeded or malloc fails */
 void *llm_arena_alloc(llm_arena_t *a, size_t size);
 void *llm_arena_calloc(llm_arena_t *a, size_t size);
-/* a NUL-terminated copy */
+/* a NUL-terminated copy of len bytes; NULL as above */
 char *llm_arena_dup(llm_arena_t *a, const void *data, size_t len);
 void llm_arena_free(llm_arena_t *a);
 
@@ -150,25 +148,27 @@ typedef struct {
     char        *data;
     size_t       len;
     size_t       cap;
-    size_t       limit;                 /* most bytes; 0 = 1 GiB */
-    int          failed;                /* beyond the limit, or malloc failed;
-                                           it stays set */
+    size_t       limit;                 /* most bytes of len */
+    int          failed;                /* the limit was exceeded, or malloc
+                                           failed; never cleared */
 } llm_buf_t;
 
+/* limit: most bytes; 0: 1 GiB */
 void llm_buf_init(llm_buf_t *b, size_t limit);
-/* all return LLM_OK or LLM_ERROR, and do nothing once failed */
+/* these return LLM_OK or LLM_ERROR, and do nothing after b->failed was set */
 int llm_buf_add(llm_buf_t *b, const void *data, size_t len);
 int llm_buf_addc(llm_buf_t *b, char c);
 int llm_buf_adds(llm_buf_t *b, const char *s);
 int llm_buf_addf(llm_buf_t *b, const char *fmt, ...) llm_printf_like(2, 3);
-/* adds zeros until the length is a multiple of 8, as flat values need it */
+/* adds zero bytes up to a multiple of 8, the alignment of flat values */
 int llm_buf_pad(llm_buf_t *b);
-/* room for len more bytes at b->data + b->len, or NULL */
+/* makes room for len more bytes and a NUL; returns b->data + b->len; NULL:
+   failed */
 char *llm_buf_reserve(llm_buf_t *b, size_t len);
 void llm_buf_free(llm_buf_t *b);
 
 
-/* checked arithmetic on sizes: nonzero when the result does not fit */
+/* checked arithmetic: nonzero if the result does not fit into size_t */
 static inline int
 llm_mul_overflow(size_t a, size_t b, size_t *res)
 {

@@ -1,6 +1,6 @@
 /*
- * Base64 (RFC 4648, section 4).  Bytes may come in pieces, which are encoded
- * as if they were one.
+ * Base64 (RFC 4648, section 4).  The encoder takes the bytes in pieces; the
+ * result is the same as for all bytes at once.
  */
 
 #ifndef LLM_BASE64_H
@@ -8,19 +8,20 @@
 
 #include "engine/base/base.h"
 
-/* zeros at first */
+/* initialised with zeros */
 typedef struct {
-    uint32_t       n;                   /* bytes that wait for a third */
+    uint32_t       n;                   /* bytes in left, 0 to 2: not encoded
+                                           yet, a group needs 3 */
     unsigned char  left[2];
 } llm_base64_t;
 
 void llm_base64_add(llm_base64_t *b, llm_buf_t *out, const void *data,
     size_t len);
-/* what waits, with its padding; b is as at first again */
+/* writes the last group with its padding, and resets b */
 void llm_base64_end(llm_base64_t *b, llm_buf_t *out);
 
-/* LLM_ERROR: it is not base64, and out has got a part of the bytes, or
-   out has failed */
+/* LLM_ERROR: s is not base64, and out has a part of the bytes; or out has
+   failed */
 int llm_base64_decode(llm_buf_t *out, const char *s, size_t len);
 
 #endif /* LLM_BASE64_H */

@@ -6,7 +6,7 @@
 #include "engine/base/utf8.h"
 
 
-/* a control character, or one that breaks the line or changes its direction */
+/* control characters, and those that break a line or change its direction */
 
 static int
 llm_is_control(uint32_t c)

@@ -1,5 +1,5 @@
 /*
- * Counts as people write them; see count.h.
+ * Parsing of counts with suffixes; see count.h.
  */
 
 #include "engine/base/count.h"

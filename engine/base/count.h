@@ -1,7 +1,6 @@
 /*
- * Counts as people write them, in a configuration or on a command line:
- * "8192", "8k" or "2m", which are nginx's suffixes of sizes, 1024 and 1024 *
- * 1024.
+ * Counts in a configuration or on a command line: "8192", "8k" or "2m".  The
+ * suffixes are those of nginx's sizes, 1024 and 1024 * 1024.
  */
 
 #ifndef LLM_COUNT_H
@@ -9,7 +8,7 @@
 
 #include "engine/base/base.h"
 
-/* LLM_ERROR: it is no count, or one above `most` */
+/* LLM_ERROR: s is not a count, or is above `most` */
 int llm_count(const char *s, size_t len, uint64_t most, uint64_t *n);
 
 #endif /* LLM_COUNT_H */

@@ -34,7 +34,7 @@ llm_file_open(const char *path, llm_err_t *err)
 
     if (fd == -1) {
 
-        /* a socket: its errno would not explain it */
+        /* for a socket; the text of ENXIO would not explain the error */
 
         if (errno == ENXIO) {
             return llm_fail(err, "%s: a socket or a device, not a regular "

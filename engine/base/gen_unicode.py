@@ -8,7 +8,7 @@ ALL = [c for c in range(0x110000) if not 0xD800 <= c <= 0xDFFF]
 
 
 def runs():
-    """Where the general category changes: code point, category."""
+    """Code points where the general category changes, with the new one."""
     found = []
     for c in range(0x110000):
         if not found or found[-1][1] != category(c):
@@ -17,7 +17,7 @@ def runs():
 
 
 def lines(head, items):
-    """A table, as many items on a line as fit."""
+    """Prints a table, filling lines with items."""
     print("\n\n" + head)
     line = "   "
     for i, item in enumerate(items):
@@ -34,14 +34,14 @@ def category(c):
 
 
 def bases():
-    """What canonical decompositions begin with, Hangul left out."""
+    """First characters of canonical decompositions, without Hangul."""
     found = [(c, ord(u.normalize("NFD", chr(c))[0])) for c in ALL
              if not 0xAC00 <= c <= 0xD7A3]
     return [(c, base) for c, base in found if c != base]
 
 
 def lowers():
-    """Runs of code points whose lower case is at a fixed distance."""
+    """Runs of code points with a constant distance to their lower case."""
     found = []
     for c in ALL:
         low = chr(c).lower()
@@ -62,19 +62,19 @@ def lowers():
 def main():
     print(f"""\
 /*
- * Unicode {u.unidata_version}, made by gen_unicode.py: not to be edited.
+ * Unicode {u.unidata_version}; written by gen_unicode.py, do not edit.
  */""")
-    lines("/* from this code point on, up to the next row's */\n"
+    lines("/* first code point, category; a run ends before the next row */\n"
           "static const llm_unicode_run_t  llm_unicode_runs[] = {",
           ["{ 0x%x, LLM_UC_%s }" % (c, name.upper()) for c, name in runs()])
-    lines("/* the first of them */\n"
+    lines("/* categories of ASCII, for a faster lookup */\n"
           "static const uint8_t  llm_unicode_ascii[128] = {",
           ["LLM_UC_" + category(c).upper() for c in range(128)])
 
-    lines("/* a character, and the first of its canonical decomposition */\n"
+    lines("/* character, first character of its canonical decomposition */\n"
           "static const llm_unicode_base_t  llm_unicode_bases[] = {",
           ["{ 0x%x, 0x%x }" % b for b in bases()])
-    lines("/* from, to, every so many, distance to the lower case */\n"
+    lines("/* from, to, step, distance to the lower case */\n"
           "static const llm_unicode_lower_t  llm_unicode_lowers[] = {",
           ["{ 0x%x, 0x%x, %d, %d }" % tuple(r) for r in lowers()])
 

@@ -1,8 +1,8 @@
 /*
  * Formats of files by their first bytes; see kind.h.
  *
- * A format with a fixed mark is a row of a table, the others have a function
- * each.  The order counts: what is certain comes before what is likely, and
+ * A format with a fixed signature is a row of a table, each other format has a
+ * function.  The order matters: certain formats come before likely ones, and
  * plain text is last.
  */
 
@@ -13,8 +13,8 @@
 #include <strings.h>
 
 #define LLM_KIND_HEAD   ((size_t) 64 << 10)
-#define LLM_KIND_SHORT  4096            /* bytes of what may be an error
-                                           message of a server */
+#define LLM_KIND_SHORT  4096            /* most bytes of a file that may be an
+                                           error message of a server */
 
 static const char  llm_advice_again[] = "download it again";
 
@@ -173,7 +173,7 @@ llm_kind_u32(llm_str_t s, size_t at)
 }
 
 
-/* without a byte order mark and white space at its beginning */
+/* removes a byte order mark and white space at the beginning */
 
 static llm_str_t
 llm_kind_trim(llm_str_t s)
@@ -206,7 +206,7 @@ llm_kind_line(llm_str_t s, char *out, size_t size)
 }
 
 
-/* ---- pointers in the place of a file ---- */
+/* ---- pointer files: Git LFS, Xet, git-annex ---- */
 
 static int
 llm_kind_pointer(llm_str_t s, llm_file_kind_t *k)
@@ -249,7 +249,7 @@ llm_kind_pointer(llm_str_t s, llm_file_kind_t *k)
 
 /* ---- models of other programs ---- */
 
-/* a ZIP file, which PyTorch's checkpoints are, too */
+/* ZIP files; PyTorch checkpoints are ZIP files, too */
 
 static int
 llm_kind_zip(llm_str_t s, llm_file_kind_t *k)
@@ -275,7 +275,7 @@ llm_kind_zip(llm_str_t s, llm_file_kind_t *k)
 }
 
 
-/* a length of 8 bytes, then that much JSON */
+/* safetensors: 8 bytes with the length of a header, then the header in JSON */
 
 static int
 llm_kind_safetensors(llm_str_t s, uint64_t len, llm_file_kind_t *k)
@@ -321,8 +321,8 @@ llm_kind_pickle(llm_str_t s, llm_file_kind_t *k)
 }
 
 
-/* GGML of before GGUF; whisper.cpp's models have the same mark, and the number
-   of mel bands as their tenth number */
+/* GGML, the format before GGUF; models of whisper.cpp have the same signature,
+   and the number of mel bands as the tenth 32-bit number after it */
 
 static int
 llm_kind_ggml(llm_str_t s, llm_file_kind_t *k)
@@ -345,8 +345,8 @@ llm_kind_ggml(llm_str_t s, llm_file_kind_t *k)
 }
 
 
-/* llama.cpp's importance matrix of before GGUF: how many entries, the length
-   of a name, the name of a tensor */
+/* an importance matrix of llama.cpp in its format before GGUF: the number of
+   entries, the length of the first tensor's name, the name */
 
 static int
 llm_kind_imatrix(llm_str_t s, llm_file_kind_t *k)
@@ -373,7 +373,8 @@ llm_kind_imatrix(llm_str_t s, llm_file_kind_t *k)
 }
 
 
-/* protocol buffers: a tag and a value; what is in them is likely, not sure */
+/* protocol buffers: tags and values, so that the format is likely, not
+   certain */
 
 static int
 llm_kind_protobuf(llm_str_t s, llm_file_kind_t *k)
@@ -597,7 +598,8 @@ llm_file_kind(const char *data, size_t n, uint64_t len,
         return;
     }
 
-    /* its version is no text, unless the file ends before it */
+    /* the version after "GGUF" is binary; a file that was cut before the
+       version would pass for text */
 
     k->text = llm_kind_is_text(s) && (s.len < 4 || memcmp(s.data, "GGUF", 4));
 

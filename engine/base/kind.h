@@ -1,7 +1,7 @@
 /*
- * What a file is, by its first bytes, for messages about files that are not
- * what they were taken for: other formats of models, archives, web pages,
- * pointers in the place of large files, and so on.
+ * Recognises the format of a file by its first bytes, for messages about files
+ * that are not GGUF models: models in other formats, archives, web pages, Git
+ * LFS pointers, and so on.
  */
 
 #ifndef LLM_KIND_H
@@ -10,23 +10,22 @@
 #include "engine/base/base.h"
 
 typedef struct {
-    char         what[200];             /* "a ZIP archive": a noun phrase, safe
-                                           for a message */
+    char         what[200];             /* noun phrase, safe for a message:
+                                           "a ZIP archive" */
     const char  *advice;                /* what to do: "unpack it ..." */
-    int          text;                  /* it may as well be text that somebody
-                                           has written, or bytes of any kind:
-                                           no certain format */
+    int          text;                  /* 1: no certain format: plain text, or
+                                           unknown bytes */
 } llm_file_kind_t;
 
-/* data: the first n of the file's len bytes; more than 64 KiB are not looked
-   at */
+/* data: the first n of the file's len bytes; at most 64 KiB are examined */
 void llm_file_kind(const char *data, size_t n, uint64_t len,
     llm_file_kind_t *k);
 
 /*
- * kind_object.c: a shared object that could not be loaded: is it one of
- * another system or another processor, or none at all?  LLM_OK and the reason
- * in *k, LLM_ABSENT: its first bytes are those of an object of this machine.
+ * kind_object.c: for a shared object that could not be loaded: is the file no
+ * shared object, or one for another system or processor?  LLM_OK: yes, *k
+ * says which; LLM_ABSENT: its first bytes are those of a shared object for
+ * this machine.
  */
 int llm_file_kind_object(const char *data, size_t n, uint64_t len,
     llm_file_kind_t *k);

@@ -32,7 +32,7 @@ static const struct {
 #elif defined(__powerpc64__)
 #define LLM_KIND_MACHINE  21
 #else
-#define LLM_KIND_MACHINE  0             /* not known: none is refused */
+#define LLM_KIND_MACHINE  0             /* unknown: accept any */
 #endif
 
 
@@ -66,7 +66,7 @@ llm_file_kind_object(const char *data, size_t n, uint64_t len,
     memset(k, 0, sizeof(llm_file_kind_t));
     memcpy(&machine, data + 18, sizeof(machine));
 
-    /* the order of bytes: the file's, 1 is little-endian */
+    /* EI_DATA: 1 is little-endian */
 
     if (data[5] != 1) {
         machine = (uint16_t) (machine << 8 | machine >> 8);

@@ -1,10 +1,11 @@
 /*
  * CPUs and memory of the machine; see machine.h.
  *
- * /proc/self/cgroup names our group in each hierarchy, as the kernel sees
- * it.  In a container the path may be one of the host's that is not there:
- * then the container's own group is what is mounted, so that the way up from
- * the path to the root always finds what counts.
+ * /proc/self/cgroup has the path of this process' group in each hierarchy.  In
+ * a container this may be a path of the host that does not exist inside; the
+ * container's group is then the root of the mounted hierarchy.  So the limits
+ * are read from all folders of the path, up to the root; folders that do not
+ * exist are skipped.
  */
 
 #define _GNU_SOURCE
@@ -18,18 +19,19 @@
 #include <string.h>
 #include <unistd.h>
 
-/* more CPUs than a cpu_set_t has */
+/* larger than the 1024 CPUs of cpu_set_t */
 #define LLM_MACHINE_CPUS  8192
 
-/* a limit of a control group and how to read it; 0: the group has none */
+/* a limit of control groups; v1() and v2() read it from the folder of a group
+   of cgroup version 1 or 2; 0: the group has no limit */
 typedef struct {
-    const char  *controller;            /* as version 1 names it */
+    const char  *controller;            /* its name in version 1 */
     uint64_t   (*v1)(const char *dir);
     uint64_t   (*v2)(const char *dir);
 } llm_machine_limit_t;
 
 
-/* one line of a small file; 0: there is none */
+/* reads the first line of dir/name; 0: no such file, or empty */
 
 static int
 llm_machine_line(char *buf, size_t size, const char *dir, const char *name)
@@ -55,7 +57,8 @@ llm_machine_line(char *buf, size_t size, const char *dir, const char *name)
 }
 
 
-/* quota and period of one group in us; a quota below 1 is none */
+/* CPUs, rounded up, from quota and period in microseconds; 0: no limit, as for
+   a quota below 1 */
 
 static uint64_t
 llm_machine_of(long long quota, long long period)
@@ -74,7 +77,7 @@ llm_machine_cpu_v2(const char *dir)
     char       line[128];
     long long  quota, period;
 
-    /* "max 100000", or quota and period */
+    /* quota and period, or "max 100000": no limit */
 
     if (!llm_machine_line(line, sizeof(line), dir, "cpu.max")
         || sscanf(line, "%lld %lld", &quota, &period) != 2)
@@ -101,7 +104,7 @@ llm_machine_cpu_v1(const char *dir)
 }
 
 
-/* a number alone in a file; 0: it is none ("max"), or there is no file */
+/* the number in dir/name; 0: no such file, or not a number ("max") */
 
 static uint64_t
 llm_machine_number(const char *dir, const char *name)
@@ -119,7 +122,8 @@ llm_machine_number(const char *dir, const char *name)
 }
 
 
-/* the number behind a key at the beginning of a line, or 0 */
+/* the number after key in the line of dir/name that begins with key; 0: there
+   is none */
 
 static uint64_t
 llm_machine_keyed(const char *dir, const char *name, const char *key)
@@ -169,8 +173,8 @@ llm_machine_memory_v1(const char *dir)
 }
 
 
-/* what is left of a limit, at least 1; pages of files that can be read again
-   make room */
+/* bytes left of a limit, at least 1, as 0 means no limit; cache: bytes of used
+   that are pages of files, which the kernel can drop */
 
 static uint64_t
 llm_machine_left(uint64_t limit, uint64_t used, uint64_t cache)
@@ -233,7 +237,8 @@ static const llm_machine_limit_t  llm_machine_free_limit = {
 };
 
 
-/* the least of a group and all around it, up to where it is mounted */
+/* the lowest limit of the group at path and its parents, up to the mount point
+   of the hierarchy; 0: no limit */
 
 static uint64_t
 llm_machine_way_up(const char *root, const char *mount, const char *path,
@@ -285,7 +290,7 @@ llm_machine_least(uint64_t a, uint64_t b)
 }
 
 
-/* is the controller one of "a,b,c"? */
+/* is the controller in a list like "cpu,cpuacct"? */
 
 static int
 llm_machine_has(const char *list, const char *controller)
@@ -308,7 +313,8 @@ llm_machine_has(const char *list, const char *controller)
 }
 
 
-/* a line "ID:CONTROLLERS:PATH"; version 2 has no controllers */
+/* the lowest limit of a hierarchy, given as a line of /proc/self/cgroup:
+   "ID:CONTROLLERS:PATH"; CONTROLLERS is empty for version 2 */
 
 static uint64_t
 llm_machine_hierarchy(const char *root, char *line,
@@ -329,7 +335,8 @@ llm_machine_hierarchy(const char *root, char *line,
     list++;
     *path++ = '\0';
 
-    /* outside of our namespace: only its root can be seen */
+    /* a group outside our cgroup namespace, of which only the root is
+       visible */
 
     if (strncmp(path, "/..", 3) == 0) {
         path = "";
@@ -356,7 +363,7 @@ llm_machine_hierarchy(const char *root, char *line,
 }
 
 
-/* the least that our control groups say of a limit; 0: they have none */
+/* the lowest limit of our groups in all hierarchies; 0: no limit */
 
 static uint64_t
 llm_machine_groups(const char *root, const llm_machine_limit_t *limit)

@@ -1,13 +1,12 @@
 /*
- * What there is of the machine.
+ * CPUs and memory that this process may use.
  *
- * How many CPUs this thread may use: its affinity (taskset, a cpuset, what
- * systemd's CPUAffinity= gave), and the share of time that its control group
- * and those around it allow (systemd's CPUQuota=, docker's --cpus).  How much
- * memory: the machine's, or what the same groups allow (MemoryMax=,
- * --memory).
+ * CPUs are limited by the thread's affinity (taskset, a cpuset, systemd's
+ * CPUAffinity=) and by the CPU time of its control group and the group's
+ * parents (systemd's CPUQuota=, docker's --cpus).  Memory is the machine's,
+ * or the limit of the same groups (MemoryMax=, --memory).
  *
- * root goes before "/proc" and "/sys": "", or a test's folder.
+ * root: prefix of "/proc" and "/sys": "", or the folder of a test.
  */
 
 #ifndef LLM_MACHINE_H
@@ -16,16 +15,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* at least 1 */
+/* CPUs that this thread may use, at least 1 */
 uint32_t llm_machine_cpus(void);
-/* CPUs' worth of time that the control groups allow, rounded up; 0: as much
-   as there is */
+/* CPU time that the control groups allow, in CPUs, rounded up; 0: no limit */
 uint32_t llm_machine_quota(const char *root);
 
-/* bytes of memory, in use or not */
+/* bytes of memory, used or free */
 size_t llm_machine_memory(const char *root);
-/* bytes that this process may still take; pages of files that can be dropped
-   count as free */
+/* bytes that this process may still allocate; cached pages of files count as
+   free */
 size_t llm_machine_memory_free(const char *root);
 
 #endif /* LLM_MACHINE_H */

@@ -1,5 +1,5 @@
 /*
- * Births of processes, from Linux' /proc; see process.h.
+ * Start times of processes, from Linux' /proc; see process.h.
  */
 
 #include "engine/base/process.h"
@@ -30,7 +30,8 @@ llm_process_born(int32_t pid)
     fclose(f);
     buf[len] = '\0';
 
-    /* the name may have spaces; the start is the 20th field behind it */
+    /* "PID (NAME) ...": NAME may have spaces and parentheses; the start time
+       is the 20th field after it */
 
     p = strrchr(buf, ')');
 

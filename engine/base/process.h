@@ -1,5 +1,5 @@
 /*
- * Which process it is that has a pid: pids are used again.
+ * Identifies processes by pid and start time, because the kernel reuses pids.
  */
 
 #ifndef LLM_PROCESS_H
@@ -7,10 +7,10 @@
 
 #include <stdint.h>
 
-/* when a process started, in ticks of this boot; 0: not known */
+/* start time of a process, in clock ticks since boot; 0: unknown */
 uint64_t llm_process_born(int32_t pid);
-/* is the process still there that had this pid and was born then?  If its
-   birth is not known (0) any process with this pid counts */
+/* does the process with this pid and start time still exist?  If either start
+   time is unknown, any process with this pid is taken for it */
 int llm_process_lives(int32_t pid, uint64_t born);
 
 #endif /* LLM_PROCESS_H */

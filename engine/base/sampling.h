@@ -1,6 +1,7 @@
 /*
- * The sampling parameters of a request, as they are in its message: the API
- * reads them, the sampler (engine/sample) uses them.
+ * The sampling parameters of a request, a plain struct in the message from the
+ * worker to the engine: engine/api fills it, the sampler (engine/sample) reads
+ * it.
  */
 
 #ifndef LLM_SAMPLING_H
@@ -8,9 +9,9 @@
 
 #include <stdint.h>
 
-/* sequence breakers of DRY */
+/* most sequence breakers of DRY, and most bytes of one */
 #define LLM_MAX_BREAKERS      16
-#define LLM_MAX_BREAKER_LEN   64        /* bytes */
+#define LLM_MAX_BREAKER_LEN   64
 
 typedef struct {
     int32_t      id;
@@ -27,7 +28,7 @@ _Static_assert(LLM_PARAM_N <= 32, "parameters are bits of 32");
 
 typedef struct {
 
-    /* the parameters of the stages, by their names */
+    /* the parameters in sampling.def */
 
 #define LLM_PARAM_NUMBER  float
 #define LLM_PARAM_ABOVE   float
@@ -40,16 +41,18 @@ typedef struct {
 #undef LLM_PARAM_ABOVE
 #undef LLM_PARAM_INT
 
-    uint32_t     said;                  /* parameters that somebody has named:
-                                           bits of llm_param_id_t */
-    int32_t      n_logprobs;            /* -1: none; 0: the token's own */
+    uint32_t     said;                  /* parameters set explicitly, bits of
+                                           llm_param_id_t */
+    int32_t      n_logprobs;            /* alternatives to return with the
+                                           token's own logprob; -1: no
+                                           logprobs */
     uint32_t     has_seed;
     uint64_t     seed;
 } llm_sampling_t;
 
-/* the defaults: temperature 1, all else off */
+/* the defaults of sampling.def, no logprobs, no seed */
 void llm_sampling_default(llm_sampling_t *s);
-/* takes the parameters that `of` names and s does not */
+/* copies the parameters that are set explicitly in `of` but not in s */
 void llm_sampling_adopt(llm_sampling_t *s, const llm_sampling_t *of);
 
 #endif /* LLM_SAMPLING_H */

@@ -1,6 +1,6 @@
 /*
- * SHA-256 by libcrypto; see sha256.h.  The algorithm is looked up once: that
- * takes longer than a short digest.
+ * SHA-256 by libcrypto; see sha256.h.  The algorithm is looked up only once,
+ * because the lookup takes longer than a short digest.
  */
 
 #include "engine/base/sha256.h"
@@ -8,7 +8,7 @@
 #include <openssl/evp.h>
 #include <pthread.h>
 
-/* written once, under `once`; kept until the process ends */
+/* set once, by llm_sha256_once; never freed */
 static EVP_MD          *llm_sha256_md;
 static pthread_once_t   llm_sha256_once = PTHREAD_ONCE_INIT;
 

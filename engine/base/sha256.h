@@ -1,6 +1,6 @@
 /*
- * SHA-256 (FIPS 180-4) of bytes that are in memory as a whole.  It is for
- * digests of random secrets: nothing here makes passwords hard to guess.
+ * SHA-256 (FIPS 180-4) of bytes in memory.  For digests of random secrets only,
+ * not of passwords: a fast hash does not make guessing hard.
  */
 
 #ifndef LLM_SHA256_H
@@ -10,7 +10,7 @@
 
 #define LLM_SHA256_LEN  32
 
-/* LLM_ERROR: libcrypto lacks it, or has no memory */
+/* LLM_ERROR: libcrypto has no SHA-256, or no memory */
 int llm_sha256(const void *data, size_t len,
     unsigned char digest[LLM_SHA256_LEN]);
 

@@ -1,10 +1,9 @@
 /*
- * Containers for numbered things: arrays that grow, and a hash table that maps
- * a hash to the numbers of the things that have it, so that equal things get
- * the same number.
+ * Containers for numbered items: growing arrays, and a hash table from hashes
+ * to the numbers of items, for giving equal items the same number.
  *
- * A table has only numbers and hashes; the caller compares the things.  Arrays
- * and slots belong to the struct that they are in, which frees them.
+ * A table stores only numbers and hashes; the caller compares the items.  The
+ * struct that has a table or an array owns its memory and frees it.
  */
 
 #ifndef LLM_TABLE_H
@@ -31,8 +30,8 @@ llm_hash(uint32_t h, uint32_t v)
 
 
 /*
- * Returns the next number with this hash, or UINT32_MAX.  *i is the position
- * of the search and starts as the hash.
+ * Returns the next number with this hash; UINT32_MAX: no more.  *i is the
+ * position of the search; the caller sets it to the hash at first.
  */
 
 static inline uint32_t
@@ -111,8 +110,8 @@ llm_table_clear(llm_table_t *t)
 
 
 /*
- * Makes room for more elements in an array that has n: LLM_OK; LLM_ERROR if
- * out of memory, or if it would have more than 2^31 - 1 elements.
+ * Makes room for `more` elements after the n of an array; size: bytes of one.
+ * LLM_ERROR: out of memory, or beyond 2^31 - 1 elements.
  */
 
 static inline int
@@ -144,7 +143,6 @@ llm_vec_room(void **data, uint32_t n, uint32_t *cap, uint32_t more,
     return LLM_OK;
 }
 
-/* v has the members data, n and cap */
 #define llm_vec(type)  struct { type *data; uint32_t n; uint32_t cap; }
 #define llm_vec_more(v, more)                                                \
     llm_vec_room((void **) &(v)->data, (v)->n, &(v)->cap, (more),            \

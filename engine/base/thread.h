@@ -1,7 +1,7 @@
 /*
- * Starting a thread of the engine.  Signals are the host process's: none may
- * land on such a thread, except SIGBUS, which pages of a mapped file may
- * raise (gguf/map.h).
+ * Starts threads of the engine.  They block all signals, which are for the
+ * threads of the host process, except SIGBUS: reading a mapped file may raise
+ * it in any thread (gguf/map.h).
  */
 
 #ifndef LLM_THREAD_H

@@ -1,5 +1,5 @@
 /*
- * Classes and mappings of characters; see unicode.h.
+ * Lookups in the tables of characters; see unicode.h.
  */
 
 #include "engine/base/unicode.h"
@@ -28,7 +28,7 @@ typedef struct {
 
 #define HANGUL_FIRST   0xac00u
 #define HANGUL_LAST    0xd7a3u
-#define HANGUL_BLOCK   (21u * 28u)      /* syllables of one consonant */
+#define HANGUL_BLOCK   (21u * 28u)      /* syllables per leading consonant */
 
 
 #define M   (LLM_UC(LLM_UC_MN) | LLM_UC(LLM_UC_MC) | LLM_UC(LLM_UC_ME))
@@ -88,7 +88,7 @@ static const struct {
 };
 
 
-/* the run that a code point is in */
+/* index of the row of llm_unicode_runs that cp is in */
 
 static size_t
 llm_unicode_run(uint32_t cp)
@@ -241,7 +241,7 @@ llm_unicode_base(uint32_t cp)
     size_t                     low, mid, high;
     const llm_unicode_base_t  *b;
 
-    /* a Hangul syllable begins with one of 19 consonants */
+    /* the first of a Hangul syllable is one of 19 consonants, U+1100 on */
 
     if (cp >= HANGUL_FIRST && cp <= HANGUL_LAST) {
         return 0x1100 + (cp - HANGUL_FIRST) / HANGUL_BLOCK;

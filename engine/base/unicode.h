@@ -1,10 +1,10 @@
 /*
- * Unicode's characters: general categories, the base of an accented letter,
- * simple lower case.  WordPiece and regular expressions ask here; BPE's
- * patterns ask PCRE2, which has tables of its own.
+ * Properties of Unicode characters: general category, base of an accented
+ * letter, simple lower case.  Used by WordPiece and by regular expressions of
+ * grammars; the patterns of BPE use PCRE2, which has its own tables.
  *
- * Plain functions over tables that gen_unicode.py writes.  Surrogates have a
- * category (Cs) that no name includes.
+ * Pure functions over tables that gen_unicode.py writes.  The category of
+ * surrogates (Cs) is in no named set, so that no pattern matches them.
  */
 
 #ifndef LLM_UNICODE_H
@@ -12,7 +12,7 @@
 
 #include "engine/base/base.h"
 
-/* general categories; sets of them are bits, see LLM_UC() */
+/* general categories; a set of categories has a bit for each, see LLM_UC() */
 typedef enum {
     LLM_UC_LU = 0, LLM_UC_LL, LLM_UC_LT, LLM_UC_LM, LLM_UC_LO,
     LLM_UC_MN, LLM_UC_MC, LLM_UC_ME,
@@ -27,12 +27,13 @@ typedef enum {
 
 #define LLM_UC(category)  (1u << (category))
 
-/* the set that \p{NAME} names, as "Lu", "L" or "Uppercase_Letter"; 0: there is
-   no such name */
+/* the set that \p{NAME} stands for, such as "Lu", "L" or "Uppercase_Letter";
+   0: unknown name */
 uint32_t llm_unicode_named(const char *name, size_t len);
 
-/* the first range of characters of these categories that ends at *from or
-   behind it, whole; 0: there is none */
+/* finds the first maximal range of characters in these categories that ends at
+   *from or after it; *from becomes its first character, which may be lower, *to
+   its last one; 0: there is none */
 int llm_unicode_range(uint32_t categories, uint32_t *from, uint32_t *to);
 
 int llm_unicode_is_mark(uint32_t cp);           /* M */
@@ -40,10 +41,12 @@ int llm_unicode_is_punct(uint32_t cp);          /* P */
 int llm_unicode_is_word(uint32_t cp);           /* L, M, N */
 int llm_unicode_is_control(uint32_t cp);        /* Cc, Cf, Co */
 int llm_unicode_is_space(uint32_t cp);          /* White_Space */
-int llm_unicode_is_han(uint32_t cp);            /* CJK ideographs, as BERT */
+int llm_unicode_is_han(uint32_t cp);            /* CJK ideographs of BERT */
 
-/* what the canonical decomposition of cp begins with */
+/* the first character of the canonical decomposition of cp; cp if it has
+   none */
 uint32_t llm_unicode_base(uint32_t cp);
+/* the simple lower case of cp; cp if it has none */
 uint32_t llm_unicode_lower(uint32_t cp);
 
 #endif /* LLM_UNICODE_H */

@@ -1,9 +1,9 @@
 /*
- * Unicode 14.0.0, made by gen_unicode.py: not to be edited.
+ * Unicode 14.0.0; written by gen_unicode.py, do not edit.
  */
 
 
-/* from this code point on, up to the next row's */
+/* first code point, category; a run ends before the next row */
 static const llm_unicode_run_t  llm_unicode_runs[] = {
     { 0x0, LLM_UC_CC }, { 0x20, LLM_UC_ZS }, { 0x21, LLM_UC_PO },
     { 0x24, LLM_UC_SC }, { 0x25, LLM_UC_PO }, { 0x28, LLM_UC_PS },
@@ -1331,7 +1331,7 @@ static const llm_unicode_run_t  llm_unicode_runs[] = {
 };
 
 
-/* the first of them */
+/* categories of ASCII, for a faster lookup */
 static const uint8_t  llm_unicode_ascii[128] = {
     LLM_UC_CC, LLM_UC_CC, LLM_UC_CC, LLM_UC_CC, LLM_UC_CC, LLM_UC_CC,
     LLM_UC_CC, LLM_UC_CC, LLM_UC_CC, LLM_UC_CC, LLM_UC_CC, LLM_UC_CC,
@@ -1358,7 +1358,7 @@ static const uint8_t  llm_unicode_ascii[128] = {
 };
 
 
-/* a character, and the first of its canonical decomposition */
+/* character, first character of its canonical decomposition */
 static const llm_unicode_base_t  llm_unicode_bases[] = {
     { 0xc0, 0x41 }, { 0xc1, 0x41 }, { 0xc2, 0x41 }, { 0xc3, 0x41 },
     { 0xc4, 0x41 }, { 0xc5, 0x41 }, { 0xc7, 0x43 }, { 0xc8, 0x45 },
@@ -1995,7 +1995,7 @@ static const llm_unicode_base_t  llm_unicode_bases[] = {
 };
 
 
-/* from, to, every so many, distance to the lower case */
+/* from, to, step, distance to the lower case */
 static const llm_unicode_lower_t  llm_unicode_lowers[] = {
     { 0x41, 0x5a, 1, 32 }, { 0xc0, 0xd6, 1, 32 }, { 0xd8, 0xde, 1, 32 },
     { 0x100, 0x12e, 2, 1 }, { 0x132, 0x136, 2, 1 }, { 0x139, 0x147, 2, 1 },

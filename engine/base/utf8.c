@@ -6,9 +6,9 @@
 
 
 /*
- * The length of a character that begins with c, 0 if none does, and the range
- * of its second byte, which excludes overlong forms, surrogates and values
- * above U+10FFFF.
+ * The length of a character with the first byte c; 0: no character begins with
+ * c.  *low and *high: range of its second byte, which excludes overlong forms,
+ * surrogates and values above U+10FFFF.
  */
 
 static size_t
@@ -43,8 +43,8 @@ llm_utf8_lead(unsigned char c, unsigned char *low, unsigned char *high)
 
 
 /*
- * How many bytes from p on belong to the same character, which has *want
- * bytes; 0 if the first byte begins none
+ * Bytes from p on that belong to the first character, whose full length is
+ * *want; 0: no character begins with p[0]
  */
 
 static size_t

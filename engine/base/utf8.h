@@ -1,6 +1,6 @@
 /*
- * UTF-8 as RFC 3629 has it: no overlong forms, no surrogates, nothing above
- * U+10FFFF.  Plain functions over bytes, without state.
+ * UTF-8 of RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF.
+ * Pure functions over bytes.
  */
 
 #ifndef LLM_UTF8_H
@@ -12,23 +12,23 @@
 #define LLM_UTF8_REPLACEMENT  "\xef\xbf\xbd"    /* U+FFFD */
 
 /*
- * The character at p, where n bytes are: its length, 1 to 4, and *cp (may be
- * NULL); 0 if the bytes do not begin with a whole character.
+ * Decodes the first character of n bytes: returns its length, 1 to 4, and sets
+ * *cp (cp may be NULL); 0: the bytes do not begin with a complete character.
  */
 size_t llm_utf8_decode(const char *p, size_t n, uint32_t *cp);
 
 /*
- * If decode() gives 0 and n > 0: how many bytes are the longest beginning of
- * a character, at least 1; one U+FFFD replaces them.  *partial (may be NULL)
- * is set if all n bytes are such a beginning, so that more bytes may complete
- * it.
+ * For bytes of which llm_utf8_decode() returned 0, n > 0: returns the number
+ * of bytes, at least 1, that one U+FFFD replaces: the longest valid beginning
+ * of a character.  *partial (partial may be NULL) is set if this is all n
+ * bytes, so that more bytes may complete the character.
  */
 size_t llm_utf8_bad(const char *p, size_t n, int *partial);
 
-/* 1 to 4 bytes to out; cp is a scalar value */
+/* writes 1 to 4 bytes, returns their number; cp must be a scalar value */
 size_t llm_utf8_encode(char *out, uint32_t cp);
 
-/* how many bytes from p on are whole characters; n when all of them are */
+/* bytes from p on that are complete characters; n: all are */
 size_t llm_utf8_valid(const char *p, size_t n);
 
 #endif /* LLM_UTF8_H */

@@ -1,6 +1,6 @@
 /*
- * The version of nginx-llm: here and nowhere else.  CHANGELOG.md begins with
- * it, which t/http/readme.t checks.
+ * The version of nginx-llm, defined only here.  CHANGELOG.md must begin with
+ * it, as t/http/readme.t checks.
  */
 
 #ifndef LLM_VERSION_H
