@@ -1,8 +1,8 @@
 /*
- * The command bench: prompt processing and generation in llama-bench's terms
- * (pp512, tg128), and the read bandwidth of this machine's memory, which
- * bounds generation on a CPU: every token reads every weight once, and the
- * keys and values of the tokens before it.
+ * The command bench: speed of prompt processing and generation, named as by
+ * llama-bench (pp512, tg128), and the read bandwidth of this machine's memory,
+ * which limits generation on a CPU: each token reads all weights, and the keys
+ * and values of the tokens before it.
  */
 
 #include "engine/cli/cli.h"
@@ -15,25 +15,27 @@
 #define LLM_BENCH_PP       512
 #define LLM_BENCH_TG       128
 #define LLM_BENCH_REPS     5
-#define LLM_BENCH_TURNS    2            /* least steps beside reads */
-/* larger than any cache */
+#define LLM_BENCH_TURNS    2            /* least number of steps that take
+                                           turns with reads */
+/* bytes; larger than the CPU's caches */
 #define LLM_BENCH_BUFFER   ((size_t) 1 << 30)
-/* vectors that are prefetched ahead: the hardware's own prefetching is not
-   enough for the full bandwidth */
+/* distance of prefetches, in vectors: on some machines the prefetching of the
+   hardware does not reach the full bandwidth */
 #define LLM_BENCH_AHEAD    8
 
 
-/* 64 bytes at a time, in registers of whatever size there is */
+/* 64 bytes; the compiler splits them into registers of the target's size */
 typedef uint64_t  llm_bench_vec_t __attribute__((vector_size(64)));
 
 /* the slice of the buffer that one thread reads */
 typedef struct {
     pthread_t               thread;
     int                     started;
-    int                     ahead;      /* with prefetches */
+    int                     ahead;      /* 1: with prefetches */
     const llm_bench_vec_t  *data;
     size_t                  n;
-    uint64_t                sum;        /* so that nothing is optimised out */
+    uint64_t                sum;        /* stored, so that the compiler keeps
+                                           the reads */
 } llm_bench_reader_t;
 
 typedef struct {
@@ -71,8 +73,9 @@ llm_bench_read(void *arg)
 
 
 /*
- * The time to read all slices once, in seconds: this thread reads the first
- * one, and those for which no thread could be started.
+ * Returns the seconds that reading all slices once takes, a thread for each.
+ * The calling thread reads the first slice, and each slice whose thread could
+ * not be started.
  */
 
 static double
@@ -104,7 +107,7 @@ llm_bench_pass(llm_bench_reader_t *r, uint32_t n)
 }
 
 
-/* NULL: no memory */
+/* n: threads; NULL: no memory */
 
 static llm_bench_memory_t *
 llm_bench_memory_create(uint32_t n)
@@ -147,7 +150,7 @@ llm_bench_memory_free(llm_bench_memory_t *m)
 }
 
 
-/* seconds to read the buffer once */
+/* seconds that reading the buffer once takes; ahead: with prefetches */
 
 static double
 llm_bench_memory_read(llm_bench_memory_t *m, int ahead)
@@ -163,9 +166,9 @@ llm_bench_memory_read(llm_bench_memory_t *m, int ahead)
 
 
 /*
- * The bytes that a step of one token reads: the weights, and the keys and
- * values (two bytes a number) of half the test's tokens, which is the
- * average.
+ * Average bytes that a step of one token reads or writes: the weights, the
+ * recurrent states, and the keys and values, of 2 bytes each, of half the
+ * tokens of the test.
  */
 
 static double
@@ -175,7 +178,7 @@ llm_bench_bytes(const llm_model_t *m, uint32_t n_tg)
 
     hp = llm_model_hparams(m);
 
-    /* a state is read and written */
+    /* recurrent states are read and written */
 
     return (double) hp->n_bytes_step + 2.0 * (double) hp->n_bytes_state
            + (double) hp->n_layers * hp->n_kv_heads
@@ -193,8 +196,9 @@ llm_bench_cmp(const void *one, const void *two)
 
 
 /*
- * Tokens per second for n tokens in steps of batch: the median of the
- * repetitions, without the first one.
+ * Tokens per second for n tokens in steps of batch tokens: the median of the
+ * repetitions, and half of the difference of fastest and slowest.  A first
+ * repetition, to warm up, is not counted.
  */
 
 static int
@@ -243,9 +247,10 @@ llm_bench_test(const llm_cli_t *c, llm_cli_seq_t *s, const int32_t *ids,
 
 
 /*
- * Steps of one token and reads of all memory in turns, as other programs, and
- * other machines on the same host, use the memory now more, now less: bytes
- * per second of each, by their medians.  0: there is no memory for it.
+ * Steps of one token take turns with reads of the whole buffer, so that both
+ * are measured under the same load by other programs and by other machines on
+ * the host.  *steps, *reads: bytes per second, from the medians; 0: no memory
+ * for the buffer.
  */
 
 static int
@@ -253,8 +258,8 @@ llm_bench_turns(const llm_cli_t *c, llm_cli_seq_t *s, const int32_t *ids,
     uint32_t n, double *steps, double *reads, llm_err_t *err)
 {
     int                  rc;
-    double              *t[3];          /* steps; reads, without and with
-                                           prefetches */
+    double              *t[3];          /* seconds of steps, of reads without
+                                           and of reads with prefetches */
     uint32_t             i, k, take, len[3];
     uint64_t             start;
     llm_bench_memory_t  *m;
@@ -339,7 +344,7 @@ llm_bench_run(const llm_cli_t *c, llm_cli_seq_t *s, llm_err_t *err)
         return llm_fail(err, "no memory for %u ids", n);
     }
 
-    /* any tokens will do, but not always the same one */
+    /* any tokens, but not always the same one */
 
     for (i = 0, x = 1; i < n; i++) {
         x = x * 1664525 + 1013904223;

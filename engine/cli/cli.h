@@ -1,11 +1,11 @@
 /*
- * objs/llm, the engine on the command line, for people and for checks: a
- * table of commands (main.c), one file for each group of them, and what
- * they share.  Results go to standard output, everything else to standard
- * error; the exit status is 0 or 1.
+ * objs/llm, the engine on the command line, for users and tests: a table of
+ * commands (main.c), a file for each group of commands, and what they share.
+ * Results go to standard output, everything else to standard error; the exit
+ * status is 0 or 1.
  *
- * One thread, one model, one process: a command frees what it allocates, and
- * nothing here is part of the library.
+ * A process runs one command, in one thread, with at most one model.  A
+ * command frees what it allocates.  Nothing here is part of the library.
  */
 
 #ifndef LLM_CLI_H
@@ -16,7 +16,7 @@
 #include "engine/text/chat/chat.h"
 #include "engine/text/vocab/vocab.h"
 
-/* options that a command takes (or-ed in llm_cli_cmd_t) */
+/* groups of options that a command takes: bits of llm_cli_cmd_t.options */
 #define LLM_CLI_RUN       1             /* --device --threads --isa --ctx
                                            --weights --kv */
 #define LLM_CLI_SPECIAL   2
@@ -29,15 +29,16 @@
 #define LLM_CLI_KEY      256             /* --id --tenant --models ... */
 #define LLM_CLI_NO_FILE  512
 
-/* the command line, read */
+/* the parsed command line; strings are those of argv; NULL or 0: not given */
 typedef struct {
     const char      *file;
     const char      *device;
     const char      *isa;
     const char      *weights;           /* "fp8" or NULL */
-    const char      *kv;
+    const char      *kv;                /* "fp8" or NULL */
     const char      *pooling;
-    const char      *id;                /* of a key, as all below */
+    const char      *id;                /* this and the next 5: of a new API
+                                           key */
     const char      *tenant;
     const char      *models;
     const char      *scopes;
@@ -59,10 +60,10 @@ typedef struct {
 
 typedef struct {
     const char  *name;
-    const char  *usage;                 /* what follows the name */
+    const char  *usage;                 /* arguments after the name */
     const char  *what;
     unsigned     options;
-    /* LLM_OK, or LLM_ERROR with the reason in err */
+    /* LLM_OK; LLM_ERROR and *err */
     int        (*run)(const llm_cli_t *c, llm_err_t *err);
 } llm_cli_cmd_t;
 
@@ -70,11 +71,13 @@ typedef struct {
 int llm_cli_tokenize(const llm_cli_t *c, llm_err_t *err);
 int llm_cli_detokenize(const llm_cli_t *c, llm_err_t *err);
 int llm_cli_render(const llm_cli_t *c, llm_err_t *err);
-/* the chat template of a GGUF file, or of a file with a template */
+/* loads the chat template of a GGUF file, or a template file; NULL and *err:
+   failed */
 llm_chat_t *llm_cli_chat(const char *file, llm_err_t *err);
 /* parse.c */
 int llm_cli_parse(const llm_cli_t *c, llm_err_t *err);
-/* a file's vocabulary, its warning on standard error; NULL and *err */
+/* text.c: loads the vocabulary of a GGUF file, and prints its warning to
+   standard error; NULL and *err: failed */
 llm_vocab_t *llm_cli_vocab(const char *file, llm_err_t *err);
 /* match.c */
 int llm_cli_match(const llm_cli_t *c, llm_err_t *err);
@@ -94,23 +97,25 @@ int llm_cli_bench(const llm_cli_t *c, llm_err_t *err);
 
 /* ---- io.c ---- */
 
-/* the vocabulary's size, before the model is loaded */
+/* run.c: the number of tokens in the file's vocabulary, without loading the
+   model */
 int llm_cli_n_vocab(const char *file, uint32_t *n_vocab, llm_err_t *err);
-/* all of standard input */
+/* adds all of standard input to b */
 int llm_cli_read(llm_buf_t *b, llm_err_t *err);
-/* the ids on standard input, each below n_vocab, separated by white space */
+/* reads token ids from standard input, separated by white space; an id must be
+   less than n_vocab; the caller frees ids->data */
 int llm_cli_read_ids(uint32_t n_vocab, llm_ids_t *ids, llm_err_t *err);
 int llm_cli_write(const void *data, size_t len, llm_err_t *err);
 int llm_cli_flush(llm_err_t *err);
 
 
-/* ---- seq.c: a model and one sequence in it ---- */
+/* ---- seq.c: a model with one sequence ---- */
 
 typedef struct {
     llm_model_t  *model;
-    llm_gives_t   gives;                /* what a step gives; logits unless
-                                           changed */
-    uint32_t      len;                  /* positions in the cache */
+    llm_gives_t   gives;                /* output of a step; the default is
+                                           logits */
+    uint32_t      len;                  /* positions in the KV cache */
     uint32_t      max_pages;
     uint32_t     *pages[LLM_KV_KINDS];  /* [max_pages] */
     uint32_t     *pos;                  /* [batch] */
@@ -118,17 +123,19 @@ typedef struct {
 } llm_cli_seq_t;
 
 /*
- * Loads c->file for sequences of ctx (0: the model's, or --ctx) and steps
- * of at most batch rows, max_out of which give logits.
+ * Loads c->file for a sequence of at most ctx tokens (0: --ctx, or the model's
+ * context length) and steps of at most batch rows, with output for at most
+ * max_out rows.
  */
 int llm_cli_seq_open(llm_cli_seq_t *s, const llm_cli_t *c, uint32_t ctx,
     uint32_t batch, uint32_t max_out, llm_err_t *err);
 void llm_cli_seq_close(llm_cli_seq_t *s);
 
-/* one step of n ids; logits for the last n_out of its rows, or states */
+/* runs one step of n ids; the output (logits or states) is of its last n_out
+   rows */
 int llm_cli_seq_step(llm_cli_seq_t *s, const int32_t *ids, uint32_t n,
     uint32_t n_out, llm_err_t *err);
-/* as many steps as it takes; logits for the last row */
+/* runs n ids in as many steps as needed; the output is of the last row */
 int llm_cli_seq_feed(llm_cli_seq_t *s, const int32_t *ids, size_t n,
     llm_err_t *err);
 

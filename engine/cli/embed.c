@@ -1,6 +1,6 @@
 /*
- * The command embed: the final states of a sequence of ids, or what they are
- * pooled to; not normalised.
+ * The command embed: the final hidden states of a sequence of ids, or their
+ * pooled vector; not normalised.
  */
 
 #include "engine/cli/cli.h"
@@ -8,7 +8,8 @@
 #define LLM_CLI_EMBED_BATCH  512
 
 
-/* *pooling stays if neither the command line nor the file says */
+/* sets *pooling by the command line, or else by the file; unchanged if neither
+   has one */
 
 static int
 llm_cli_pooling(const llm_cli_t *c, const llm_model_t *m,
@@ -44,7 +45,8 @@ llm_cli_pooling(const llm_cli_t *c, const llm_model_t *m,
 }
 
 
-/* the states of positions [at, at + n): written, or added to the sum */
+/* writes the states of positions [at, at + n), or adds those that the pooling
+   takes to sum[n_embd]; all: length of the sequence */
 
 static int
 llm_cli_embed_states(llm_cli_seq_t *s, uint32_t at, uint32_t n, uint32_t all,
@@ -103,7 +105,7 @@ llm_cli_embed_ids(llm_cli_seq_t *s, const llm_ids_t *ids, uint32_t batch,
         return llm_fail(err, "no memory for a vector");
     }
 
-    /* all of an encoder's rows are in one step */
+    /* an encoder needs all rows in one step */
     batch = llm_model_hparams(s->model)->encoder ? n : batch;
 
     rc = LLM_OK;

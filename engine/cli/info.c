@@ -1,6 +1,6 @@
 /*
- * The command info: what a GGUF file says of itself, whether the engine can
- * run it, its metadata, and with --all its tensors.
+ * The command info: a GGUF file's format and model, whether the engine can run
+ * it, its metadata, and with --all its tensors.
  */
 
 #include "engine/cli/cli.h"
@@ -8,11 +8,11 @@
 
 #include <stdio.h>
 
-#define LLM_CLI_MAX_VALUE  100          /* bytes of a string that are shown */
-#define LLM_CLI_MAX_ITEMS  6            /* items of an array */
+#define LLM_CLI_MAX_VALUE  100          /* most bytes shown of a string */
+#define LLM_CLI_MAX_ITEMS  6            /* most items shown of an array */
 
 
-/* the beginning of a string, in quotes, without control characters */
+/* adds the beginning of a string in quotes, control characters as \n or ? */
 
 static void
 llm_cli_add_text(llm_buf_t *b, llm_str_t s)
@@ -217,7 +217,7 @@ llm_cli_add_file(llm_buf_t *b, const llm_gguf_t *g, int all)
 }
 
 
-/* a file without tensors is a vocabulary, and nothing is wrong with that */
+/* a file without tensors has only a vocabulary, which is not an error */
 
 int
 llm_cli_info(const llm_cli_t *c, llm_err_t *err)

@@ -1,5 +1,5 @@
 /*
- * Pieces of JSON's text; see json_span.h.
+ * Spans of JSON text; see json_span.h.
  */
 
 #include "engine/cli/json_span.h"
@@ -22,7 +22,7 @@ llm_span_space(llm_str_t s, size_t i)
 }
 
 
-/* behind the string that begins at i; 0: it has no end */
+/* the index after the string that begins at i; 0: the string is not closed */
 
 static size_t
 llm_span_string(llm_str_t s, size_t i)
@@ -35,7 +35,7 @@ llm_span_string(llm_str_t s, size_t i)
 }
 
 
-/* behind the value that begins at i; 0: there is none */
+/* the index after the value that begins at i; 0: not a value */
 
 static size_t
 llm_span_value(llm_str_t s, size_t i, int depth)
@@ -118,8 +118,8 @@ llm_span_check(llm_str_t text)
 }
 
 
-/* the value at *at of an object or array, and behind it; for an object its
-   key before it */
+/* finds the next value of an object or array, and for an object its key; *at
+   is 0 at first, and becomes the index after the value; 0: no more */
 
 static int
 llm_span_next(llm_str_t s, size_t *at, llm_str_t *key, llm_str_t *value)
@@ -218,7 +218,7 @@ llm_span_add_char(llm_buf_t *out, uint32_t cp)
 }
 
 
-/* the escape at i, which is written again; behind it */
+/* writes the character of the escape at i; returns the index after it */
 
 static size_t
 llm_span_dump_escape(llm_str_t s, size_t i, llm_buf_t *out)
@@ -279,7 +279,7 @@ llm_span_dump_string(llm_str_t s, llm_buf_t *out)
 }
 
 
-/* a number with a fraction or an exponent, as Python's repr() has it */
+/* writes a number with a fraction or an exponent, as Python's repr() does */
 
 static void
 llm_span_dump_float(const char *text, llm_buf_t *out)

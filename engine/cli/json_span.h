@@ -1,10 +1,9 @@
 /*
- * Pieces of a JSON text where they stand, and a value written again as
- * Python's json.dumps(ensure_ascii=False) writes it: what a model would see
- * is the text, which a tree of values no longer has (1.0, 1e3, large
- * integers).
+ * Values of a JSON text as spans of the text, and their output in the format
+ * of Python's json.dumps(ensure_ascii=False).  A tree of values would lose the
+ * form of numbers (1.0, 1e3, large integers), which a model sees.
  *
- * Spans point into the text; llm_span_check() comes first.
+ * Spans point into the text, which llm_span_check() must have accepted.
  */
 
 #ifndef LLM_JSON_SPAN_H
@@ -12,13 +11,15 @@
 
 #include "engine/base/base.h"
 
-/* is it one object of JSON? */
+/* is the text one JSON object? */
 int llm_span_check(llm_str_t text);
-/* the value of a key (without escapes) of an object: 1, or 0 */
+/* finds the value of a key in an object; key is compared with the text, in
+   which it must have no escapes; 0: no such key, or not an object */
 int llm_span_member(llm_str_t object, const char *key, llm_str_t *value);
-/* the next item of an array; *at is 0 at first.  1, or 0 at the end */
+/* finds the next item of an array; *at is 0 at first; 0: no more items, or
+   not an array */
 int llm_span_item(llm_str_t array, size_t *at, llm_str_t *item);
-/* LLM_ERROR: no memory */
+/* adds the value as json.dumps() writes it; LLM_ERROR: no memory */
 int llm_span_dump(llm_str_t value, llm_buf_t *out);
 
 #endif /* LLM_JSON_SPAN_H */

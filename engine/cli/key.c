@@ -1,6 +1,7 @@
 /*
- * llm key: a new API key, as 32 random bytes.  What a file of llm_api_keys
- * gets has the secret's digest alone, so that the file gives no key away.
+ * The command key: makes an API key from 32 random bytes.  The line for a file
+ * of llm_api_keys has only the SHA-256 of the secret, so that a reader of the
+ * file learns no keys.
  */
 
 #include "engine/api/json.h"
@@ -12,8 +13,9 @@
 #include <stdio.h>
 #include <sys/random.h>
 
-#define LLM_CLI_SECRET  32              /* bytes */
-#define LLM_CLI_ID      6               /* bytes of an id that is not given */
+#define LLM_CLI_SECRET  32              /* random bytes of the secret */
+#define LLM_CLI_ID      6               /* random bytes of an id, without
+                                           --id */
 
 
 /* base64url without padding (RFC 4648, section 5) */
@@ -58,7 +60,7 @@ llm_cli_add_member(llm_buf_t *b, const char *name, const char *value)
 }
 
 
-/* "a,b" as an array */
+/* adds "a,b" as an array of strings */
 
 static void
 llm_cli_add_list(llm_buf_t *b, const char *name, const char *value)
@@ -98,7 +100,8 @@ llm_cli_add_hex(llm_buf_t *b, const unsigned char *p, size_t len)
 }
 
 
-/* random: the secret's bytes, then those of an id */
+/* makes the secret and the line; random: LLM_CLI_SECRET bytes for the secret,
+   then LLM_CLI_ID bytes for an id */
 
 static int
 llm_cli_make_key(const llm_cli_t *c, const unsigned char *random,
@@ -165,7 +168,7 @@ llm_cli_key(const llm_cli_t *c, llm_err_t *err)
 
     } else {
 
-        /* as nginx will read it: a scope or a time may be none */
+        /* parsed as nginx will parse it, to find wrong scopes and times */
 
         t = llm_keys_parse(line.data, line.len, err);
         rc = t ? LLM_OK : LLM_ERROR;
@@ -176,7 +179,7 @@ llm_cli_key(const llm_cli_t *c, llm_err_t *err)
         }
     }
 
-    /* a key whose line was not written is not shown */
+    /* the secret is shown only after its line was written */
 
     if (rc == LLM_OK) {
         rc = llm_cli_write(line.data, line.len, err);

@@ -81,7 +81,7 @@ typedef enum {
 typedef struct {
     const char      *name;
     llm_cli_type_t   type;
-    unsigned         options;           /* the commands that take it */
+    unsigned         options;           /* group of options, a bit */
     size_t           offset;            /* in llm_cli_t */
     const char      *what;
 } llm_cli_opt_t;
@@ -176,7 +176,7 @@ static const llm_cli_opt_t  llm_cli_opts[] = {
 };
 
 
-/* the architectures, in lines of at most 79 characters */
+/* prints the supported architectures, in lines of at most 79 characters */
 
 static void
 llm_cli_archs(FILE *f)
@@ -296,7 +296,8 @@ llm_cli_set(llm_cli_t *c, const llm_cli_opt_t *o, const char *v,
 }
 
 
-/* one option, its value after "=" or in the next argument */
+/* reads the option argv[*i]; its value is after "=" or in the next argument,
+   which *i is moved to */
 
 static int
 llm_cli_option(llm_cli_t *c, const llm_cli_cmd_t *cmd, char **argv, int *i,

@@ -1,9 +1,9 @@
 /*
- * "llm match": texts through the masks of grammars, for checks and
- * measurements.  A line of standard input is a case: a schema, a grammar, a
- * regular expression or json_object, and instances that are tokenised and
- * walked through the masks; a line of standard output says what came of it,
- * and how long each step took.
+ * The command match: checks texts against grammars token by token, for tests
+ * and measurements.  A line of standard input is a case: a schema, a grammar,
+ * a regular expression or json_object, and texts.  Each text is tokenised, and
+ * its tokens are looked up in the masks.  A line of standard output has the
+ * results, and the time of each step.
  */
 
 #include "engine/api/json.h"
@@ -14,25 +14,24 @@
 #include <stdio.h>
 #include <time.h>
 
-/* what stays the same over the cases */
+/* shared by all cases; mask: a bit for each token */
 typedef struct {
     llm_vocab_t    *vocab;
     llm_toktree_t  *tree;
     uint32_t       *mask;
 } llm_match_t;
 
-/* of one case */
 typedef struct {
     llm_gram_t     *gram;
     llm_matcher_t  *matcher;
-    llm_buf_t       accepted;           /* of JSON's text */
-    llm_buf_t       times;
+    llm_buf_t       accepted;           /* JSON: true or false of each text */
+    llm_buf_t       times;              /* JSON: microseconds of each token */
 } llm_match_case_t;
 
 
 /* ---- reading the grammar ---- */
 
-/* a string of JSON, escapes read; the bytes belong to flat */
+/* decodes a JSON string; *s points into flat */
 
 static int
 llm_match_string(llm_str_t json, llm_buf_t *flat, llm_str_t *s,
@@ -96,7 +95,7 @@ llm_match_gram(llm_match_t *m, llm_str_t line, llm_err_t *err)
 }
 
 
-/* ---- instances ---- */
+/* ---- texts ---- */
 
 static uint64_t
 llm_match_now(void)
@@ -116,7 +115,8 @@ llm_match_allowed(const llm_match_t *m, uint32_t id)
 }
 
 
-/* 1: accepted; 0; LLM_ERROR */
+/* 1: the grammar accepts the ids as a whole; 0: it does not; LLM_ERROR and
+   *err */
 
 static int
 llm_match_ids(llm_match_t *m, llm_match_case_t *c, const llm_ids_t *ids,
@@ -150,7 +150,7 @@ llm_match_ids(llm_match_t *m, llm_match_case_t *c, const llm_ids_t *ids,
                             (double) (llm_match_now() - start) / 1000);
     }
 
-    /* the end is a token, too */
+    /* at the end, all end-of-generation tokens must be allowed, too */
 
     end = llm_matcher_may_end(c->matcher);
     n = llm_vocab_size(m->vocab);
@@ -230,7 +230,8 @@ llm_match_test(llm_match_t *m, llm_match_case_t *c, llm_str_t test,
 
 /* ---- cases ---- */
 
-/* the grammar and its first mask, then the tests */
+/* compiles the grammar, with its first mask, and runs the tests; *compile:
+   microseconds of both */
 
 static int
 llm_match_run(llm_match_t *m, llm_match_case_t *c, llm_str_t line,

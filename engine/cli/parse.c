@@ -1,21 +1,23 @@
 /*
- * `llm parse`: what a model's answers mean, by its template, as the server
- * reads them.  A line of the input is an object with "request", as `llm
- * render` takes it, and "raw", the answer's text; a line of the output has
- * "content", "reasoning_content" and "tool_calls".
+ * The command parse: parses a model's answers by the formats of its template,
+ * as the server does.  A line of the input is an object with "request", in the
+ * form that `llm render` takes, and "raw", the answer's text; a line of the
+ * output has "content", "reasoning_content" and "tool_calls".
  */
 
 #include "engine/api/arguments.h"
 #include "engine/cli/cli.h"
 #include "engine/emit/answer.h"
 
-/* what has been handed out of an answer */
+/* the parts of an answer so far */
 typedef struct {
     llm_buf_t    content;
     llm_buf_t    reasoning;
-    llm_buf_t    calls;                 /* JSON, without the last bracket */
-    llm_buf_t    args;                  /* of the last call */
-    int          open;                  /* there is a last call */
+    llm_buf_t    calls;                 /* items of a JSON array; the last call
+                                           is not closed while open is 1 */
+    llm_buf_t    args;                  /* arguments of the last call */
+    int          open;                  /* 1: the last call lacks its
+                                           arguments in calls */
 } llm_cli_parsed_t;
 
 
@@ -128,8 +130,7 @@ llm_cli_answer(const llm_answer_opts_t *o, llm_str_t raw, int stream,
 }
 
 
-/* the pair of marks that the request's prompt leaves open; one that the
-   template cannot make opens none */
+/* see llm_answer_open(); -1, none, if the template cannot render the request */
 
 static int
 llm_cli_open(const llm_chat_t *chat, const llm_flat_t *request)

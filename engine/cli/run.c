@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <time.h>
 
-#define LLM_CLI_BATCH_SIZE   512
-#define LLM_CLI_WINDOW       512
+#define LLM_CLI_BATCH_SIZE   512        /* tokens per step by default */
+#define LLM_CLI_WINDOW       512        /* tokens; perplexity without --ctx */
 
 
 int
@@ -121,7 +121,7 @@ llm_cli_logits(const llm_cli_t *c, llm_err_t *err)
 }
 
 
-/* what a completion uses; llm_cli_complete_free() frees all of it */
+/* owns all that a completion uses; see llm_cli_complete_free() */
 typedef struct {
     llm_cli_seq_t           seq;
     llm_vocab_t            *vocab;
@@ -153,7 +153,8 @@ llm_cli_complete_free(llm_cli_complete_t *k)
 }
 
 
-/* the prompt on standard input, as ids */
+/* reads the text on standard input and tokenizes it; the caller frees
+   ids->data */
 
 static int
 llm_cli_prompt(const llm_vocab_t *v, int flags, llm_ids_t *ids,
@@ -313,7 +314,7 @@ llm_cli_complete(const llm_cli_t *c, llm_err_t *err)
 }
 
 
-/* -log p of a token, in double */
+/* -log(p) of token id, from n logits */
 
 static double
 llm_cli_surprise(const float *logits, uint32_t n, int32_t id)
@@ -339,8 +340,9 @@ llm_cli_surprise(const float *logits, uint32_t n, int32_t id)
 
 
 /*
- * One window: every token after the first `skip` is predicted from those
- * before it in the window.
+ * Adds -log(p) of each token of a window, except the first `skip` ones, given
+ * the tokens before it in the window; the window's first token is never
+ * counted.
  */
 
 static int
@@ -375,8 +377,8 @@ llm_cli_window(llm_cli_seq_t *s, const int32_t *ids, uint32_t n,
 
 
 /*
- * The text in windows of ctx tokens; each window after the first begins with
- * the second half of the one before, which is context only.
+ * The text is read in windows of ctx tokens.  Each window after the first
+ * begins with the second half of the previous window, as context only.
  */
 
 int

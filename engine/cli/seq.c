@@ -1,7 +1,7 @@
 /*
- * One sequence in a model of its own, for the commands that run one; see
- * cli.h.  Its pages are the cache's pages in order, from the first one again
- * where windows need no more of them.
+ * A model with one sequence; see cli.h.  The sequence has all pages of the KV
+ * cache, in order.  Layers with sliding windows have fewer pages than the
+ * sequence: they are used again from the first one.
  */
 
 #include "engine/cli/cli.h"

@@ -1,6 +1,6 @@
 /*
- * Commands on text: tokenize, detokenize, render.  They need a vocabulary
- * or a template, and no weights.
+ * Commands on text: tokenize, detokenize, render.  They need a vocabulary or a
+ * chat template, but no weights.
  */
 
 #include "engine/cli/cli.h"
@@ -101,8 +101,8 @@ llm_cli_tokenize(const llm_cli_t *c, llm_err_t *err)
 }
 
 
-/* special tokens become their text, so that text which was tokenized comes
-   back unchanged */
+/* special tokens are written as their text, so that the output is exactly the
+   text that was tokenized */
 
 int
 llm_cli_detokenize(const llm_cli_t *c, llm_err_t *err)
@@ -146,7 +146,8 @@ llm_cli_detokenize(const llm_cli_t *c, llm_err_t *err)
 }
 
 
-/* may the file be a template, which is text?  An empty one is */
+/* *yes: may the file be a template?  Text and unknown bytes may, and an empty
+   file is one */
 
 static int
 llm_cli_is_template(const char *file, int *yes, llm_err_t *err)
@@ -225,7 +226,7 @@ llm_cli_chat_gguf(const char *file, llm_err_t *err)
 }
 
 
-/* puts the place of an error before its message */
+/* prefixes the message of *err with where */
 
 static int
 llm_cli_fail_in(llm_err_t *err, const char *where)
@@ -273,7 +274,7 @@ llm_cli_chat(const char *file, llm_err_t *err)
 }
 
 
-/* JSON text to what llm_chat_render() takes */
+/* converts a JSON request to the flat form that llm_chat_render() takes */
 
 static int
 llm_cli_request(const llm_buf_t *text, llm_buf_t *out, llm_err_t *err)
