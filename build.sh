@@ -1,8 +1,8 @@
 #!/bin/bash
 #
-# Everything that is done with a clone: serve, build, test, measure, install.
-# Nothing is written outside the clone but distribution packages (and what
-# "install" is for); nothing is downloaded when nothing is missing.
+# The commands for a clone: run, build, test, bench, install, clean.  Outside
+# the clone, only missing packages of the distribution are installed, and what
+# "install" is for.  Nothing is downloaded if nothing is missing.
 
 set -eu
 
@@ -20,7 +20,7 @@ OBJS=$ROOT/objs
 CC=${CC:-cc}
 JOBS=${JOBS:-$(nproc)}
 
-# package, and the file or command that shows it is there
+# lines of a package, and a file or command that shows that it is installed
 BUILD_NEEDS='
 gcc               gcc
 g++               g++
@@ -32,7 +32,7 @@ libssl-dev        /usr/include/openssl/evp.h
 zlib1g-dev        /usr/include/zlib.h
 '
 
-# another nginx may be where it likes
+# with NGINX_SRC, the distribution's nginx is not needed
 
 if [ -z "${NGINX_SRC:-}" ]; then
     BUILD_NEEDS="$BUILD_NEEDS
@@ -67,7 +67,7 @@ say() { printf '%s\n' "build.sh: $*"; }
 die() { printf '%s\n' "build.sh: $*" >&2; exit 1; }
 
 
-# ---- what has to be there ----
+# ---- requirements ----
 
 has() {
     case $1 in
@@ -104,7 +104,7 @@ need() {
 
     [ -n "$missing" ] || return 0
 
-    # a test must not install anything
+    # set by tests, which must not install anything
     [ -z "${LLM_NO_INSTALL:-}" ] || die "not installed:$missing"
 
     command -v apt-get > /dev/null || die "please install:$missing"
@@ -123,7 +123,7 @@ need() {
 }
 
 
-# One message instead of one for each file.
+# Dies with one message, instead of one per file, if a folder cannot be written.
 
 writable() {
     local dir bad
@@ -147,9 +147,9 @@ writable() {
 }
 
 
-# What compilers and installers put aside is hundreds of megabytes, and /tmp may
-# be a small disk: in the clone, unless the caller says where.  What tests make
-# stays in /tmp, as the names of sockets have to be short.
+# Runs a command with temporary files in the clone, unless the caller has set
+# TMPDIR: compilers and installers write hundreds of megabytes, and /tmp may be
+# small.  Tests use /tmp, as the paths of sockets have to be short.
 
 aside() {
     local TMPDIR=${TMPDIR:-$OBJS/tmp}
@@ -165,8 +165,8 @@ aside() {
 
 # ---- build ----
 
-# Compiling takes minutes: how many of the files it has come to.  Each command
-# of make's begins with a line that has " -c ".
+# Runs make, with a progress report, as compiling takes minutes.  A line of its
+# output with " -c " is the start of a file.
 
 compile() {
     local what=$1 total
@@ -183,7 +183,8 @@ compile() {
 }
 
 
-# On a terminal one line that changes; otherwise a line for every tenth.
+# On a terminal, one line that is updated; otherwise a line per tenth of the
+# files.
 
 progress() {
     local what=$1 total=$2 n=0 line text
@@ -219,8 +220,8 @@ library() {
 }
 
 
-# The CUDA backend is a shared object of its own: without it the module is
-# the same, and runs on the CPU.  The emulator's twin needs no GPU.
+# The CUDA backend is a separate shared object: the module does not change with
+# it, and runs on the CPU without it.  The emulated backend needs no GPU.
 
 backends() {
     local nvcc
@@ -262,8 +263,8 @@ build() {
 }
 
 
-# The CUDA backend takes minutes to compile: who only wants to see an answer
-# waits for it where there is a GPU that will use it (/dev/dxg: under WSL).
+# The CUDA backend takes minutes to compile, so "run" builds it only if there is
+# a GPU (/dev/dxg: under WSL).
 
 build_to_run() {
     module_and_command
@@ -276,7 +277,7 @@ build_to_run() {
 
 # ---- run ----
 
-# is somebody listening there?
+# Does a process listen on this port?
 
 taken() { (exec 3<> "/dev/tcp/127.0.0.1/$1") 2> /dev/null; }
 
@@ -295,8 +296,8 @@ check_port() {
 }
 
 
-# Once /health says that the model is there: how to ask it.  Until then, or
-# until nginx is gone.
+# Waits until /health reports that the model is ready, then prints a request to
+# try; returns without it if nginx ends before.
 
 say_serving() {
     local pid=$1 port=$2 line
@@ -340,11 +341,11 @@ run() {
     command -v nginx > /dev/null ||
         die "there is no nginx in PATH: put the one of $NGINX_SRC there"
 
-    # minutes may have gone by
+    # again, as the build may have taken minutes
     check_port "$port"
 
-    # each port has its logs, its pid file and its configuration, which names
-    # the model by ../models
+    # each port has a folder with its logs, pid file and configuration; the
+    # configuration refers to the model as ../models/demo.gguf
 
     dir=$OBJS/run/$port
     mkdir -p "$dir/logs" "$dir/temp"
@@ -353,18 +354,19 @@ run() {
     sed "s/127\.0\.0\.1:8080/127.0.0.1:$port/" conf/nginx.conf \
         > "$dir/nginx.conf"
 
-    # as root nginx gives its workers to another user, who may not be able to
-    # read this folder
+    # started by root, nginx would run its workers as another user, which may
+    # not be able to read this folder
     [ "$(id -u)" != 0 ] || user="user $(id -un);"
 
-    # no child of nginx's, which has this process' id
+    # in the background of a subshell, so that it is not a child of nginx, which
+    # takes over this process by exec
     (say_serving $$ "$port" &)
 
     exec nginx -p "$dir/" -c "$dir/nginx.conf" -g "daemon off; $user"
 }
 
 
-# ---- the rest, by subject ----
+# ---- other commands, by subject ----
 
 . http/nginx.sh
 . kernels/cuda/toolkit.sh

@@ -1,5 +1,5 @@
-# Appended to nginx's Makefile: the engine's library, with the flags given to
-# nginx's configure.  build.sh, which sets LLM_OBJS, has built it already.
+# Adds the engine's library to nginx's Makefile, with the flags given to nginx's
+# configure; not if LLM_OBJS is set: then build.sh has built the library.
 
 if [ -z "$LLM_OBJS" ]; then
 

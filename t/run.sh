@@ -1,7 +1,6 @@
-# How the tests are built and run, read by build.sh, whose functions are used
-# here.
+# Builds and runs the tests.  Sourced by build.sh, whose functions it uses.
 
-# The fuzz targets need clang whatever the rest is built with.
+# The fuzz targets need clang, whatever compiler builds the rest.
 
 test_build() {
     local objs=$1
@@ -15,8 +14,8 @@ test_build() {
 }
 
 
-# What the tests use is fetched while the compiler runs; CUDA comes last, as it
-# may need the cuBLAS among it.
+# Installs the tests' tools while the compiler runs.  CUDA is built last, as it
+# may need the cuBLAS that is installed with the tools.
 
 build_beside_tools() {
     local tools
@@ -70,8 +69,7 @@ run_tests() {
     export LLM_ROOT=$ROOT
     export PATH=$PATH:/usr/sbin
 
-    # four at a time, as many of them wait more than they compute; the longest
-    # first
+    # four at a time, as many tests mostly wait; the longest ones come first
 
     prove -It/lib --timer -j4 "${tests[@]}"
 }

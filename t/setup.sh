@@ -1,7 +1,8 @@
-# What the tests need beside the compiler, read by build.sh, whose functions are
-# used here: packages of the distribution (need), and pinned programs and
-# libraries in .deps, which git ignores.  Nothing is downloaded when nothing is
-# missing; what cannot be had is said, and skipped by its test.
+# Installs what the tests need in addition to the compiler: packages of the
+# distribution, and pinned programs and libraries in .deps, which git ignores.
+# Sourced by build.sh, whose functions are used here.  Nothing is downloaded if
+# nothing is missing.  If something cannot be installed, a message says so, and
+# its tests are skipped.
 
 TEST_NEEDS='
 perl              prove
@@ -16,8 +17,8 @@ openssl           openssl
 '
 
 
-# What a lock file names; no package gets to run a script.  "npm ci" asks for
-# more: that optional packages of other systems are there, too.
+# Installs the packages of a lock file, without running scripts of packages.
+# Not by "npm ci", which also wants the optional packages of other systems.
 
 node_packages() {
     local from=$1 to=$2
@@ -35,8 +36,8 @@ node_packages() {
 }
 
 
-# The oldest and the newest gcc-N and clang-N of the distribution, which
-# t/portable compiles with.  CI asks for them; others wait minutes less.
+# Installs the oldest and the newest gcc-N and clang-N of the distribution, for
+# t/portable.  Only with LLM_COMPILERS, as in CI, because they take minutes.
 
 test_compilers() {
     local name of
@@ -53,7 +54,7 @@ test_compilers() {
 test_tools() {
     need "$TEST_NEEDS"
     [ -z "${LLM_COMPILERS:-}" ] || test_compilers
-    # neither uv nor npm writes to the home directory
+    # uv must not write to the home directory; npm has --cache for that
     export UV_NO_CACHE=1 UV_NO_CONFIG=1 UV_PYTHON_DOWNLOADS=never
 
     if [ ! -e .deps/agents ] || [ ! -e .deps/clients ]; then
@@ -71,7 +72,7 @@ test_tools() {
 
     node_packages t/sdk .deps/node
 
-    # a gigabyte that one test needs
+    # 1 GB, needed by one test only
     node_packages t/agents .deps/agents ||
         say "without the agents: npm could not install them"
 
@@ -81,9 +82,9 @@ test_tools() {
 }
 
 
-# The Python clients of t/sdk/clients: each list is an environment of its own,
-# because the lists pin other versions of the same packages.  uv, because pip
-# takes minutes.  What cannot be had is skipped by its test.
+# Installs the Python clients of t/sdk/clients, each list into an environment of
+# its own, because the lists pin different versions of the same packages.  With
+# uv, because pip takes minutes.  A list that cannot be installed is not tested.
 
 test_clients() {
     local list name
@@ -109,8 +110,8 @@ test_clients() {
 }
 
 
-# A toolkit without cuBLAS gets one, so that the CUDA backend is built and
-# linked wherever there is an nvcc.
+# Installs cuBLAS if the CUDA toolkit has none, so that the CUDA backend is
+# built with it wherever there is an nvcc.
 
 test_cublas() {
     local nvcc
@@ -135,8 +136,9 @@ test_cublas() {
 }
 
 
-# Prometheus' tool that reads metrics and rules, out of the distribution's
-# package, which in Debian 12 is the server's: that would be started here.
+# Unpacks promtool, Prometheus' checker of metrics and rules, from a package of
+# the distribution without installing it: in Debian 12 it is in the package of
+# the server, which would be started.
 
 test_promtool() {
     local to=.deps/promtool package=promtool
