@@ -4,18 +4,18 @@
 
     h3.py PORT WINDOW
 
-Commands and what comes of them are JSON, one object a line.  On standard
+Commands and results are JSON, one object per line.  Commands, on standard
 input, each with the number of a request in "id" (0, 1, ...):
 
     {"do": "request", "method", "path", "body", "send", "hold"}
-    {"do": "reset"}     the client wants no more of it
-    {"do": "release"}   it reads on what it has held
+    {"do": "reset"}     resets the request's stream
+    {"do": "release"}   ends "hold"
 
-"send" is how much of the body is sent; if it is less than all, the request
-does not end.  A request that is held reads no more than WINDOW bytes.  On
-standard output: "status" and "headers", "data", "done", "rst" (an error
-code) of a request, "closed" of the connection.  The end of standard input
-closes the connection.
+"send" is the number of bytes of the body that are sent; if it is less than
+all, the request does not end.  With "hold", no more than WINDOW bytes of the
+answer are received.  Results, on standard output: "status" and "headers",
+"data", "done", "rst" (an error code) of a request, "closed" of the connection.
+The end of standard input closes the connection.
 """
 
 import json
@@ -36,8 +36,8 @@ from aioquic.quic.connection import QuicConnection
 class Connection(QuicConnection):
     """A QUIC connection whose streams can be held.
 
-    aioquic widens a stream's window by itself when half of it was used, and
-    has no other way to make it wait.
+    aioquic enlarges a stream's window automatically when half of it is used,
+    and has no option to stop that.
     """
 
     def __init__(self, **options):
@@ -66,7 +66,7 @@ class Client:
         self.input = b""
         self.output = b""
 
-        # who reads may be doing something else; the connection goes on
+        # the connection must go on while the test does not read the output
         os.set_blocking(sys.stdout.fileno(), False)
 
     def run(self):
@@ -78,7 +78,7 @@ class Client:
             if timer is None:
                 break
 
-            # commands wait for the handshake
+            # commands are read only after the handshake
 
             sources = [self.socket] + [sys.stdin] * self.ready
             sinks = [sys.stdout] if self.output else []
@@ -118,7 +118,7 @@ class Client:
             try:
                 self.socket.send(data)
             except (BlockingIOError, ConnectionRefusedError):
-                pass        # as if it was lost on its way
+                pass        # the same as a lost packet
 
     def receive(self, now):
         while True:
@@ -143,7 +143,7 @@ class Client:
             command = json.loads(line)
             getattr(self, "do_" + command.pop("do"))(**command)
 
-    # requests are numbered as the streams of a client, which are every fourth
+    # request N is stream 4 * N, as client-initiated bidirectional streams are
 
     def do_request(self, id, method, path, body, send, hold):
         stream = self.quic.get_next_available_stream_id()

@@ -1,4 +1,4 @@
-"""Conversations for chat templates: every kind that real ones tell apart,
+"""Conversations for chat templates: all kinds that real templates distinguish,
 with the variables that transformers passes."""
 
 import copy

@@ -1,4 +1,4 @@
-"""Small templates, one for each thing that a chat template may do."""
+"""Small templates, one for each feature that chat templates may use."""
 
 VARS = {
     'user': {'name': 'Ann', 'age': 41, 'tags': ['a', 'B', 'c'],
@@ -393,5 +393,5 @@ STATEMENTS = r'''
 
 CASES = SPACE + ['{{ %s }}' % e.strip() for e in EXPRESSIONS
                  if e.strip()] + STATEMENTS
-# every expression of a line alone as well: an error in one hides the rest
+# each expression of a line also alone, as an error in one hides the others
 CASES += ['{{ [%s] }}' % e for e in EXPRESSIONS]

@@ -1,5 +1,5 @@
-"""Random small templates: expressions of a wanted type, mostly valid ones,
-and statements around them."""
+"""Random small templates: expressions of a given type, most of them valid,
+within statements."""
 
 import random
 
@@ -9,8 +9,8 @@ STRINGS = ['', 'a', 'abc', ' ', ', ', 'l', 'o', 'Hello', '<|im_start|>',
            '\\n', 'é', 'A b', 'n', ' x ', 'a,b,c', '42', '1.5', "it's",
            'ß', '日本', '<b>&', 'aXbX']
 
-# by the type they give; S, I, L, D, B, A stand for an expression of a type
-# (string, integer, list, dict, bool, any)
+# patterns by the type of their result; S, I, L, D, B, A stand for expressions
+# of a type (string, integer, list, dict, bool, any)
 RULES = {
     'S': ['"%s"', '"%s"', 'text', 'lines', 'uni', 'blank', 'html', 'quote',
           'num', 'user.name', '(S + S)', '(S ~ A)', '(A ~ A)', '(S * 2)',

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Cases for the template interpreter, with what Python's jinja2 makes of
-them, set up as Hugging Face transformers does.  One JSON object a line:
+"""Cases for the template interpreter, with the results of Python's jinja2,
+configured as in Hugging Face transformers.  Prints one JSON object per line:
 name, template, vars, and out, or error (and raised, if raise_exception was
 called).  Exit status 77: jinja2 is missing.
 
@@ -101,7 +101,7 @@ class Generator(jinja2.compiler.CodeGenerator):
 
 
 class Sandbox(jinja2.sandbox.ImmutableSandboxedEnvironment):
-    """transformers', but methods may change lists and dictionaries"""
+    """as in transformers, but methods may change lists and dictionaries"""
     code_generator_class = Generator
     REFUSED = ('popitem', 'sort')
 
@@ -138,7 +138,7 @@ def render(template, variables):
         return {'out': out}
     except Raised as e:
         return {'error': str(e), 'raised': str(e)}
-    except Exception as e:                      # whatever a template may do
+    except Exception as e:                      # templates may raise any
         return {'error': '%s: %s' % (type(e).__name__, e)}
 
 
@@ -161,12 +161,12 @@ def random_cases(seed, count):
     i = 0
     while i < count:
         template, variables = g.case()
-        # slices of constants are folded into something undefined
+        # jinja2 folds slices of constants into undefined values
         if re.search(r'(\d|none|true|false)\)*\[', template):
             continue
         COMPILED.clear()
         out = render(template, variables).get('out', '')
-        # addresses and integers of any size are Python's alone
+        # addresses and large integers only exist in Python
         if re.search(r' at 0x|[0-9]{17}', out):
             continue
         emit('random %d/%d' % (seed, i), template, variables)
@@ -188,14 +188,14 @@ def templates(folder):
             emit('%s: %s' % (name, title), source, variables)
 
 
-# what a request is evened out in on purpose
+# conversations that llm_chat_render() normalises, so that results differ
 UNEVEN = re.compile(r'parts|no tokens|, text|null|no content|developer|image|mapping|'
                     r'^call, |^call and|^parallel|^calls in')
 
 
 def chats(folder):
-    """Requests, as llm_chat_render() takes them, that the reference renders
-    as they are."""
+    """Requests, in the form that llm_chat_render() takes, that it renders as
+    the reference does, without normalising them."""
     from jinja_chats import conversations
     for name in sorted(os.listdir(folder)):
         if not name.endswith('.jinja'):
@@ -220,7 +220,8 @@ def chats(folder):
 
 
 def day_of(prompt):
-    """Some templates write the date: the day when the prompt was made."""
+    """The time for strftime_now(): noon of the date in the prompt, as some
+    templates write the date, or NOW."""
     m = re.search(r"Today's Date: (\w+ \d+, \d+)", prompt)
     if m is None:
         return NOW

@@ -1,7 +1,7 @@
 /*
- * Stands in for NVML, NVIDIA's management library: two GPUs, the second of
- * which does not know its power.  Numbers are read each time, from the file
- * "gpu" in the folder DIR.
+ * Replaces NVML, NVIDIA's management library, in tests: two GPUs, the second
+ * of which cannot report its power.  Numbers are read at each call, from lines
+ * "NAME NUMBER" of the file "gpu" in the folder DIR.
  */
 
 #include <stdio.h>

@@ -1,18 +1,18 @@
 package LLM::Agent;
 
-# Agents as programs: each is run as its user would run it in a script, in a
-# bare folder, with nothing but its settings for this server in a home of its
-# own.  They are pinned in t/agents/package.json; "./build.sh test" installs
-# them into .deps/agents.
+# Runs coding agents as programs, as a user would run them in a script: in an
+# empty folder, with a home folder that has only the settings for this server.
+# They are pinned in t/agents/package.json; "./build.sh test" installs them into
+# .deps/agents.
 #
 #   my $agent = LLM::Agent->new('codex', url => ..., model => ...);
 #   my $run = $agent->ask('Read note.txt.');      # { status, out, err }
-#   $run = $agent->go_on('And now?');             # the same talk
+#   $run = $agent->go_on('And now?');             # the same conversation
 #
-# With more => TEXT that stands behind its settings.
+# more => TEXT is appended to the settings.
 #
-# The folders are gone with the object.  An agent that has not ended after
-# LIMIT seconds is killed with all that it has started: status is then undef.
+# The folders are removed with the object.  An agent that runs longer than LIMIT
+# seconds is killed with all its child processes; status is then undef.
 
 use strict;
 use warnings;
@@ -29,10 +29,11 @@ use constant LIMIT => 300;
 
 my $modules = "$LLM::Test::ROOT/.deps/agents/node_modules";
 
-# For each: the program, the request that it makes, the arguments before a
-# question, and those before the next one of the same talk.  Its settings are
-# what docs/clients.md says that it takes, as a file or in the environment; "quiet"
-# is what keeps it from asking its makers, or the model, for more.
+# Of each agent: the program, the path of its requests, the arguments before a
+# question (ask), and those before the next question of the same conversation
+# (go_on).  Its settings are those in docs/clients.md, in a file or in the
+# environment; "quiet" and "quiet_env" stop requests to its vendor, and requests
+# to the model other than the questions.
 
 my %agents = (
     codex => {
@@ -108,7 +109,7 @@ END
             privacy => { usageStatisticsEnabled => JSON::PP::false },
             general => { enableAutoUpdate => JSON::PP::false },
 
-            # it asks the model about the talk when that is over
+            # requests to the model after the conversation
             memory => { map { $_ => JSON::PP::false }
                         qw(enableManagedAutoMemory enableManagedAutoDream
                            enableAutoSkill) },
@@ -156,7 +157,7 @@ sub new {
 }
 
 
-# what a user sets: the text of a file or undef, and the environment
+# a user's settings: the text of a file or undef, and a hash of the environment
 
 sub settings {
     my ($name, $url, $model) = @_;
@@ -189,8 +190,8 @@ sub read_file {
 sub path { $_[0]{path} }
 
 
-# a file of the folder that the agent works in: its text, after it was set to
-# the second argument if there is one
+# the text of a file in the folder that the agent works in; writes $text first,
+# if it is given
 
 sub file {
     my ($self, $name, $text) = @_;
@@ -201,7 +202,7 @@ sub file {
 }
 
 
-# "", or why it cannot be run
+# the reason why the agent cannot run here; "": it can
 
 my %missing;
 

@@ -1,18 +1,18 @@
 package LLM::Alone;
 
-# A test that runs in a network of its own: "use LLM::Alone" starts the script
-# again in a new network namespace that has 127.0.0.1 and nothing else, so
-# that no program it runs can reach another machine, whatever it wants to
-# tell its makers.  A skip, with the reason, where no namespace can be made.
+# Runs a test without access to other machines: "use LLM::Alone" starts the
+# script again in a new network namespace that has only 127.0.0.1, so that the
+# programs that it runs cannot reach their vendors.  The test is skipped, with
+# the reason, where a namespace cannot be made.
 #
-# Comes before any other module that opens a socket or plans a test.
+# Must come before modules that open a socket or plan a test.
 
 use strict;
 use warnings;
 
 use Socket qw(AF_INET SOCK_DGRAM);
 
-# of linux/sockios.h and linux/if.h
+# from linux/sockios.h and linux/if.h
 use constant { SIOCSIFFLAGS => 0x8914, IFF_UP => 1, IFF_RUNNING => 0x40 };
 
 
@@ -22,7 +22,7 @@ sub import {
         return;
     }
 
-    # root may; others may as the root of a namespace of users
+    # other users than root need a user namespace, in which they are root
 
     my @unshare = ('unshare', $> == 0 ? '--net' : ('--net', '--map-root-user'));
     my $why = `@unshare true 2>&1`;
@@ -34,7 +34,7 @@ sub import {
         exit 0;
     }
 
-    # the pid stays the same over both calls
+    # both execs keep the pid
 
     $ENV{LLM_ALONE} = $$;
     exec @unshare, $^X, (map { "-I$_" } @INC), $0, @ARGV

@@ -1,9 +1,9 @@
 package LLM::Bench;
 
-# What benches over HTTP have in common: one file, served by this module and,
-# where LLAMA_SERVER says so, by llama-server behind the same nginx, so that
-# the same load generator asks both.  Kinds of load take turns within each
-# round, so that a change of the machine's mood meets all of them; figures are
+# Shared by benches over HTTP: one file, served by this module and, with
+# LLAMA_SERVER, by llama-server through a proxy_pass of the same nginx, so that
+# the same load generator measures both.  Kinds of load take turns within each
+# round, so that changes of the machine's speed affect all of them; results are
 # medians of the rounds.
 #
 #   LLM_BENCH_REPS      rounds (3)
@@ -11,8 +11,8 @@ package LLM::Bench;
 #   LLAMA_SERVER        the path of llama-server
 #   LLAMA_ARGS          more arguments for it
 #
-# Without a file that of t/bench/run.sh is taken, or made: Qwen3-0.6B's shape
-# with random weights.
+# The default file is that of t/bench/run.sh, which is made if it is missing:
+# the shape of Qwen3-0.6B with random weights.
 
 use strict;
 use warnings;
@@ -43,7 +43,7 @@ sub file {
 }
 
 
-# opt: file, ctx (of a request) and parallel, which llama-server gets, too
+# opt: file; ctx (tokens of a request) and parallel, of both servers
 
 sub new {
     my ($class, %opt) = @_;
@@ -59,7 +59,7 @@ sub new {
 }
 
 
-# the tokens of a text
+# the number of tokens of a text
 
 sub count {
     my ($self, $text) = @_;
@@ -95,7 +95,7 @@ sub start {
         }
 END
 
-    # whatever happens, nothing is left running
+    # so that a signal, too, stops the servers
 
     $SIG{INT} = $SIG{TERM} = sub { die "stopped\n" };
 
@@ -147,9 +147,9 @@ sub stop {
 }
 
 
-# A run of the load generator: n streams at once, each of them a POST of the
-# body to path; its figures.  In the body 777 is the number of tokens of an
-# answer, 888 the number of the request.
+# Runs the load generator with n concurrent streams, each a POST of the body to
+# path; returns its results.  In the body, 777 stands for the number of tokens
+# of an answer, 888 for the number of the request.
 
 sub load {
     my ($self, $path, $body, %opt) = @_;
@@ -175,9 +175,9 @@ sub load {
 }
 
 
-# calls once(KIND, ROW) for each kind in each round of each row, and before
-# that, uncounted, warm(KIND); what it returned, by row and kind's name.
-# Servers are stopped, come what may.
+# Calls warm(KIND) for each kind, then once(KIND, ROW) for each kind in each
+# round of each row.  Returns the results of once() by row and name of the kind.
+# Stops the servers, also after an error.
 
 sub rounds {
     my ($self, %opt) = @_;
@@ -211,7 +211,7 @@ sub median {
 }
 
 
-# a table of what rounds() gave; the number of errors
+# prints the results of rounds() as a table; returns the number of errors
 
 sub print_rows {
     my ($self, $got, %opt) = @_;

@@ -1,10 +1,10 @@
 package LLM::Cli;
 
-# What objs/llm says of a model, to compare a server's answers with.
+# Results of objs/llm for a model, to compare a server's answers with.
 #
 #   my @ids = ids($file, $text, '--special');
 #   my @rows = states($file, @ids);             a list of numbers for each id
-#   my $out = llm($input, 'info', $file);       what any command writes
+#   my $out = llm($input, 'info', $file);       the output of any command
 
 use strict;
 use warnings;
@@ -46,7 +46,7 @@ sub states {
 }
 
 
-# of length 1
+# the vector scaled to length 1
 
 sub unit {
     my (@v) = @_;

@@ -1,8 +1,8 @@
 package LLM::Client;
 
-# One HTTP/1.1 request over a socket of its own (or one that is handed on),
-# with an eye on every byte: status, headers, body, and for event streams
-# each event as it comes.  Core modules only.
+# One HTTP/1.1 request over a socket of its own (or a given one), checked byte
+# by byte: status, headers, body, and for event streams each event as it comes.
+# Uses core modules only.
 #
 #   LLM::Client->open(port => 8080, method => 'POST', path => '/',
 #                     body => { ... })->response
@@ -20,15 +20,15 @@ use Time::HiRes qw(time);
 
 my $JSON = JSON::PP->new->utf8->canonical->allow_nonref;
 
-# a chunk of a completion in which only the text is of interest: JSON::PP is
-# slow, and with the option "light" long streams are not parsed
+# a chunk of a completion: with the option "light", only the text is taken from
+# it, because JSON::PP is slow
 my $LIGHT = qr/"text":"([^"\\]*)".*"finish_reason":null/;
 
 
 # Options: port, method, path, headers {}, body (a string or a structure),
-# http ("1.0"), socket (kept alive from before), timeout (seconds of
-# silence), rcvbuf, light, raw (bytes sent instead of a request), from (an
-# address of this machine).
+# http ("1.0"), keepalive, socket (kept alive by an earlier request), timeout
+# (seconds without bytes), rcvbuf, light, raw (bytes sent instead of a request),
+# from (source address).
 
 sub open {
     my ($class, %o) = @_;
@@ -95,13 +95,13 @@ sub write {
 
     while ($off < length $text) {
         my $n = syswrite($self->{socket}, $text, 65536, $off);
-        last unless $n;      # the server's answer says why
+        last unless $n;      # the server's answer has the reason
         $off += $n;
     }
 }
 
 
-# more bytes into the buffer; false at the end
+# reads more bytes into the buffer; false at the end
 
 sub fill {
     my ($self) = @_;
@@ -121,7 +121,7 @@ sub fill {
 }
 
 
-# those of these (LLM::H2, too) for which something comes within the seconds
+# those of the clients (also LLM::H2) that have bytes to read within the seconds
 
 sub ready {
     my ($seconds, @open) = @_;
@@ -133,9 +133,9 @@ sub ready {
 }
 
 
-# Reads all of these at once until the server has closed each: what is read one
-# after the other fills the sockets of those that wait, and then the server has
-# no way to say a last word.
+# Reads all of these concurrently until the server has closed each.  If they
+# were read one by one, the sockets of the others would fill up, and the server
+# could not send their last bytes.
 
 sub read_all {
     my @open = @_;
@@ -149,8 +149,8 @@ sub read_all {
 }
 
 
-# what has come for these by now: a stream that nobody reads is parked when its
-# sockets are full, and another has its place
+# Reads what has come so far.  A stream that is not read is parked when its
+# sockets are full, and another request takes its place.
 
 sub read_ready {
     $_->fill for ready(0, @_);
@@ -288,7 +288,7 @@ sub response {
         $res->{json} = eval { $JSON->decode($body) };
     }
 
-    # nginx may linger, and log the request only when the client is gone
+    # nginx may linger, and log the request only after the client has closed
     CORE::close(delete $res->{socket}) unless $self->{keepalive};
 
     return $res;
@@ -296,8 +296,8 @@ sub response {
 
 
 # The next event of a stream: { name, data, json, comment, time }; undef at
-# its end.  Bytes that are no event make it die.  {text} gathers the first
-# choice's.
+# its end.  Dies on bytes that are not an event.  Appends the text of the first
+# choice to {text} of the client.
 
 sub event {
     my ($self) = @_;
@@ -347,7 +347,7 @@ sub event {
 }
 
 
-# all events that are still to come
+# the remaining events
 
 sub events {
     my ($self) = @_;
@@ -376,7 +376,7 @@ sub text_of {
 }
 
 
-# gone without a word: a reset if there is something unread
+# closes the socket; with reset, or if there are unread bytes, by a TCP reset
 
 sub close {
     my ($self, %opt) = @_;

@@ -1,8 +1,8 @@
 package LLM::GGUF;
 
-# A GGUF file made from another one: metadata and tensors that a test wants
-# more, or otherwise, so that the demo model can stand for an embedder or a
-# ranker.
+# Makes a GGUF file from another one, with metadata and tensors added or
+# replaced, so that a test can turn the demo model into an embedding model or a
+# reranker.
 #
 #   LLM::GGUF::make("$root/models/demo.gguf", "$dir/mean.gguf",
 #       kv => { 'qwen3.pooling_type' => [ u32 => 1 ] },
@@ -13,12 +13,12 @@ package LLM::GGUF;
 # writes the same model in three files, $dir/demo-00001-of-00003.gguf and so
 # on, and returns their names.
 #
-# Without a file to begin with (undef) it has what is given and no more.
+# If the first file is undef, the new one has only the given keys and tensors.
 #
 # Values: [ u32 => N ], [ f32 => X ], [ bool => 0 or 1 ], [ str => TEXT ],
 # [ strs => TEXT, ... ], [ u32s => N, ... ], [ f32s => X, ... ]; undef: the key
-# is left out.  Tensors are float32; with keep => qr/.../ only such tensors of
-# the other file stay.
+# is left out.  Tensors are float32; keep => qr/.../ keeps only those tensors of
+# the first file whose names match.
 
 use strict;
 use warnings;
@@ -35,7 +35,7 @@ sub string {
 }
 
 
-# where the value of this type ends that begins at $at
+# the end of a value of this type that begins at $at
 
 sub value_end {
     my ($data, $type, $at) = @_;
@@ -69,9 +69,9 @@ sub value {
 }
 
 
-# what a file has: keys in order, each with its bytes; tensors in order, each
-# with its name, its bytes but for the offset, and that; and where the first
-# tensor begins.  Without a file there is nothing.
+# The parts of a file: kv: keys in order, each with its bytes; tensors, in
+# order: name, info (the bytes of its description without the offset), at (the
+# offset); start: where the first tensor begins.  All empty if $from is undef.
 
 sub parts {
     my ($from) = @_;
@@ -114,7 +114,7 @@ sub parts {
 }
 
 
-# writes a file of these keys, tensors' descriptions, and their bytes
+# writes a file of keys, descriptions of tensors, and bytes of tensors
 
 sub put {
     my ($to, $version, $kv, $info, $bytes) = @_;
@@ -158,10 +158,10 @@ sub make {
 }
 
 
-# A small model with recurrent layers (qwen35: a gated delta net, then attention)
-# and the vocabulary of the other file, whose embeddings have 256 columns.  Its
-# weights are random, the same each time; it forgets slowly, so that all of a
-# prompt shows in what it says.
+# Makes a small model with recurrent layers (qwen35: a gated delta net, then
+# attention) and the vocabulary of $from, whose embeddings must have 256
+# columns.  Its weights are random, but the same each time.  Its state decays
+# slowly, so that the output depends on the whole prompt.
 
 sub recurrent {
     my ($from, $to) = @_;
@@ -244,8 +244,8 @@ sub recurrent {
 }
 
 
-# as many tensors to each part, the first one's to the last: the embedding,
-# which is read where it is mapped, is not in the first
+# Splits a model into parts with equal numbers of tensors, in reverse order: so
+# the embedding, which is used in the mapped file, is not in the first part.
 
 sub split {
     my ($from, $to, $n) = @_;

@@ -1,17 +1,17 @@
 package LLM::H2;
 
-# One HTTP/2 connection in clear text (RFC 9113, with prior knowledge) and
-# its streams, frame by frame: what curl cannot do, such as a reset of one
-# stream on a connection that goes on, or a window that stays closed.
+# One HTTP/2 connection in clear text (RFC 9113, with prior knowledge) and its
+# streams, frame by frame, for tests that curl cannot do, such as a reset of one
+# stream of a connection, or a window that stays closed.
 #
 #   my $c = LLM::H2->new(port => 8080);
 #   my $id = $c->post('/v1/completions', { ... });
 #   $c->wait(sub { $c->{streams}{$id}{data} =~ /data: / });
 #   $c->rst($id);
 #
-# A stream is { status, data, done, rst }.  Header blocks are written
-# without Huffman codes and tables (RFC 7541, section 6.2.2); of those that
-# come only :status is read, which nginx puts first.
+# A stream is { status, data, done, rst }.  Header blocks are sent without
+# Huffman codes and tables (RFC 7541, section 6.2.2); of received ones only
+# :status is read, which nginx puts first.
 
 use strict;
 use warnings;
@@ -29,11 +29,11 @@ use constant { END_STREAM => 1, ACK => 1, END_HEADERS => 4 };
 
 my $JSON = JSON::PP->new->utf8->canonical;
 
-# static table, 8 to 14
+# entries 8 to 14 of the static table
 my @STATUS = (200, 204, 206, 304, 400, 404, 500);
 
 
-# Options: port, window (of each stream at its start; default: no limit)
+# Options: port, window (initial window of streams, in bytes; default: no limit)
 
 sub new {
     my ($class, %o) = @_;
@@ -115,7 +115,7 @@ sub rst {
 }
 
 
-# so many bytes more are welcome
+# lets the server send $n more bytes in the stream
 
 sub open_window {
     my ($self, $id, $n) = @_;
@@ -124,7 +124,8 @@ sub open_window {
 }
 
 
-# reads until the code returns something true; false at the connection's end
+# reads until the code returns a true value, and returns that; false if the
+# connection ends first
 
 sub wait {
     my ($self, $code, $timeout) = @_;
@@ -145,7 +146,7 @@ sub wait {
 }
 
 
-# more frames; false at the end
+# reads more frames; false at the end
 
 sub fill {
     my ($self) = @_;
@@ -170,7 +171,7 @@ sub wait_done {
 }
 
 
-# the stream's event that was asked for, from 1, is there
+# waits for the stream's event number $n, counted from 1, or its end
 
 sub wait_event {
     my ($self, $id, $n) = @_;
@@ -229,7 +230,7 @@ sub parse {
 }
 
 
-# a new initial window holds for the streams that are there, too
+# a new initial window also changes the windows of open streams
 
 sub settings {
     my ($self, $payload) = @_;
@@ -248,7 +249,7 @@ sub settings {
 sub status {
     my ($block) = @_;
 
-    $block =~ s/^\x20//;                # the table's new size
+    $block =~ s/^\x20//;                # a new size of the dynamic table: 0
 
     my $first = ord $block;
 
@@ -259,7 +260,7 @@ sub status {
 }
 
 
-# a stream's events, decoded; its text; its end
+# the data of a stream's events; the text of a stream's first choice
 
 sub events {
     my ($s) = @_;

@@ -1,7 +1,7 @@
 package LLM::H3;
 
-# One HTTP/3 connection and its requests, spoken by a client in Python
-# (../h3.py, on aioquic) and used as LLM::H2 is:
+# One HTTP/3 connection and its requests, by a client in Python (../h3.py, on
+# aioquic), with the interface of LLM::H2:
 #
 #   my $c = LLM::H3->new(port => 8443);
 #   my $id = $c->post('/v1/completions', { ... });
@@ -24,7 +24,7 @@ my $JSON = JSON::PP->new->ascii->canonical;
 my $PYTHON = "$LLM::Test::ROOT/.deps/venv/bin/python";
 
 
-# why there can be no such connection here, if so
+# the reason why HTTP/3 cannot be tested here; undef: it can
 
 sub missing {
     return 'nginx without HTTP/3 (--with-http_v3_module)'
@@ -37,7 +37,8 @@ sub missing {
 }
 
 
-# Options: port, window (of each stream; one that is held stays at it)
+# Options: port, window (of each stream, in bytes; a held stream's window is not
+# enlarged)
 
 sub new {
     my ($class, %o) = @_;
@@ -63,7 +64,8 @@ sub command {
 }
 
 
-# Options: send (so many bytes of the body only), hold
+# Options: send (send only this number of bytes of the body), hold (do not
+# enlarge the stream's window)
 
 sub request {
     my ($self, $method, $path, $body, %o) = @_;
@@ -91,8 +93,8 @@ sub rst     { $_[0]->command('reset', $_[1]) }
 sub release { $_[0]->command('release', $_[1]) }
 
 
-# more of what the client says; false at the end, which comes before that of
-# a request only if it is asked for
+# reads more output of the client; false at its end; dies if it ends before a
+# request does, except in close()
 
 sub fill {
     my ($self) = @_;
@@ -125,7 +127,7 @@ sub fill {
 }
 
 
-# the whole answer to a request
+# sends a request; returns its stream when it has ended
 
 sub response {
     my ($self, $method, $path, $body) = @_;

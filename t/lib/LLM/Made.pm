@@ -1,7 +1,7 @@
 package LLM::Made;
 
-# What tests make for a server in its folder: a certificate, a model that says
-# what a script has, a model with other weights; see LLM::Test.
+# Files that tests make in a server's folder: a certificate, a model that
+# answers by a script, a model with other weights; see LLM::Test.
 
 use strict;
 use warnings;
@@ -13,7 +13,7 @@ use LLM::Test;
 our @EXPORT_OK = qw(certificate other_weights script);
 
 
-# cert.pem and key.pem, for localhost; false: there is no openssl
+# makes cert.pem and key.pem for localhost; false: no openssl
 
 sub certificate {
     my ($dir) = @_;
@@ -24,7 +24,7 @@ sub certificate {
 }
 
 
-# DIR/script.gguf, of DIR/script.json or of another script
+# makes DIR/script.gguf from DIR/script.json or another script
 
 sub script {
     my ($dir, $json) = @_;
@@ -35,8 +35,8 @@ sub script {
 }
 
 
-# the bytes of a model, all of whose weights but the embedding and a layer or
-# two are zero: it says other things
+# the bytes of a model with the second half set to zero: all weights except the
+# embedding and a layer or two, so that it gives other answers
 
 sub other_weights {
     my ($model) = @_;

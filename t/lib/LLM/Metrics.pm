@@ -1,8 +1,8 @@
 package LLM::Metrics;
 
-# What llm_metrics says, read strictly: each line is a HELP, a TYPE or a
-# sample; a family has one of the former two, its samples stand behind them and
-# nowhere else, and none comes twice; histograms are cumulative and whole.
+# A strict parser of llm_metrics: each line is a HELP, a TYPE or a sample; a
+# family has one HELP and one TYPE, directly followed by all its samples; no
+# sample comes twice; histograms are cumulative and complete.
 #
 #   my $m = LLM::Metrics->scrape($t);
 #   $m->sum('llm_requests_total', code => 200);
@@ -118,7 +118,7 @@ sub histograms {
 }
 
 
-# those with all of these labels, which may be regexes
+# the samples with all of these labels; values may be regexes
 
 sub samples {
     my ($self, $name, %labels) = @_;
@@ -146,7 +146,8 @@ sub sum {
 }
 
 
-# { 'value of a|value of b' => sum } of those that are not 0
+# sums by the values of labels, as { 'value of a|value of b' => sum }, without
+# samples that are 0
 
 sub by {
     my ($self, $name, @labels) = @_;
@@ -162,7 +163,8 @@ sub by {
 }
 
 
-# a library that stands in for NVML in a server's folder, and its numbers
+# builds a library that replaces NVML, in a server's folder; gpus() sets its
+# numbers
 
 sub nvml {
     my ($class, $t, $define) = @_;

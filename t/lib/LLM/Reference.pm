@@ -1,14 +1,15 @@
 package LLM::Reference;
 
-# docs/directives.md, taken apart, and what the sources say of the same things.
+# Parses docs/directives.md, and the directives and parameters in the sources,
+# so that tests can compare them.
 #
-#   my %page = LLM::Reference::pages();     a directive's name to its page
+#   my %page = LLM::Reference::pages();     the pages, by directive
 #
 # A page is { lines, default, contexts, items, words, says, examples }: the
-# lines of its syntax; the default, undef if there is none; where it may stand;
-# the parameters of all lines, each once ("zone=NAME:SIZE", "MODEL", "open");
-# the words that are written as they stand ("zone=", "open"); what is said of a
-# parameter (of the page as a whole under ""); configurations.
+# lines of its syntax; the default, undef if there is none; the contexts; the
+# parameters of all lines, each once ("zone=NAME:SIZE", "MODEL", "open"); the
+# literal words of the syntax ("zone=", "open"); the text about each parameter
+# (the text of the whole page under ""); the sample configurations.
 #
 #   my %command = LLM::Reference::commands();
 #
@@ -16,7 +17,8 @@ package LLM::Reference;
 #
 #   my @words = LLM::Reference::words($handler);
 #
-# The words that a directive's handler, and what it calls, compares with.
+# The words that the handler of a directive and the functions that it calls
+# compare arguments with.
 
 use strict;
 use utf8;
@@ -40,7 +42,7 @@ sub slurp {
 sub text { return slurp('docs/directives.md') }
 
 
-# the part of a chapter ("##"), and its sections ("###"): names and texts
+# the text of a chapter ("##")
 
 sub chapter {
     my ($name) = @_;
@@ -94,7 +96,7 @@ sub page {
 }
 
 
-# brackets and alternatives of the syntax are gone
+# the parameters in a line of the syntax, without brackets and "|"
 
 sub items {
     my ($args) = @_;
@@ -118,13 +120,13 @@ sub words_of {
                            map { s/\[.*//r } split /\|/, $value;
     }
 
-    # a directive may name others, and itself
+    # names of directives are not parameters
 
     return grep { !/^llm_/ } sort keys %words;
 }
 
 
-# what a list says of each thing that it is about
+# the texts of a list, by the names (in backticks) that an item begins with
 
 sub bullets {
     my ($text) = @_;
@@ -148,8 +150,8 @@ sub bullets {
 sub variables { return bullets(chapter('Variables')) }
 
 
-# A configuration as statements: [ words, block ], the block undef or again
-# statements; text is what a statement looks like.
+# Parses a configuration into statements: [ words, block ], the block undef or a
+# list of statements.  written() makes text of a statement.
 
 sub statements {
     my ($text) = @_;
@@ -210,7 +212,7 @@ sub find {
 }
 
 
-# ports and places become ours
+# replaces ports and paths by those of a test
 
 sub ours {
     my ($text) = @_;
@@ -221,8 +223,8 @@ sub ours {
 }
 
 
-# A page's directive as its example has it, and what else of the example
-# stands in http, with a model if there is none.
+# The words of a page's directive in its first example, and the text of the
+# example's other statements at http level, with a model if there is none.
 
 sub sample {
     my ($name, $page) = @_;
@@ -239,8 +241,8 @@ sub sample {
 }
 
 
-# The whole file: http has this text, a server is added where there is none;
-# %opt has the texts of main, server and location.
+# A whole nginx.conf with the text $http at http level; a server is added if the
+# text has none.  %opt has texts for main, server and location.
 
 sub configuration {
     my ($http, %opt) = @_;
@@ -271,7 +273,7 @@ END
 }
 
 
-# a server of such a configuration, with the files that examples name
+# a server with a configuration, and with the files that examples name
 
 sub server {
     my ($conf) = @_;
@@ -307,7 +309,7 @@ sub read_sources {
         my $text = slurp($file) =~ s{/\*.*?\*/}{}gsr
                                 =~ s{^#ifdef LLM_TEST\n.*?^#endif\n}{}gmsr;
 
-        # the names of zones
+        # without the names of zones
 
         $text =~ s/^    ngx_str_t +name = ngx_string\("llm_\w+"\);$//gm;
 
@@ -367,7 +369,7 @@ sub words {
 
         next unless defined $code;
 
-        # what is said, and what is set, is compared with nothing
+        # without strings in messages and assignments, which are not compared
 
         $code =~ s/\b\w*_differs\([^()]*\)//gs;
         $code =~ s/\b\w*(?:log_error|_invalid|PARAM_ERROR|str_set|_differs)\(.*?\);//gs;
@@ -378,7 +380,7 @@ sub words {
                     grep { $tables{$_} } $code =~ /\b(ngx_http_llm_\w+)\b/g;
     }
 
-    # a directive may name others, and itself
+    # names of directives are not parameters
 
     return grep { !/^llm_/ } sort keys %words;
 }

@@ -1,7 +1,7 @@
 package LLM::Tap;
 
-# A program in another language that prints TAP, shown as a subtest: its plan
-# has to come, so that one that dies half-way fails.
+# Runs a program in another language that prints TAP, as a subtest.  It must
+# print its plan, so that a program that ends early fails.
 
 use strict;
 use warnings;

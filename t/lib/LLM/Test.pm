@@ -1,9 +1,9 @@
 package LLM::Test;
 
-# A real nginx with a real configuration on a free port, in a folder of its
-# own; a small HTTP client beside it (LLM::Client).  A test makes one, talks
-# to it, and calls stop(), which checks that all processes are gone, that the
-# error log has nothing grave in it, and that nobody dumped a core.
+# Runs a real nginx on a free port, in a folder of its own, and has a small HTTP
+# client for it (LLM::Client).  A test makes one, sends requests to it, and
+# calls stop(), which checks that all processes have ended, that the error log
+# has no alert or worse, and that there is no core dump.
 #
 #   my $t = LLM::Test->new(location => 'llm_max_tokens 8;')->start;
 #   my $res = $t->post('/v1/chat/completions', { messages => [ ... ] });
@@ -11,7 +11,7 @@ package LLM::Test;
 #   done_testing();
 #
 # Environment: LLM_OBJS (the build folder), LLM_SAN=asan (nginx runs with the
-# sanitizer's library), LLM_KEEP=1 (the folder stays for a look).
+# sanitizer's library), LLM_KEEP=1 (the folder is kept).
 
 use strict;
 use warnings;
@@ -33,11 +33,11 @@ our @EXPORT_OK = qw(slurp);
 our $ROOT = abs_path(dirname(abs_path(__FILE__)) . '/../../..');
 our $OBJS = $ENV{LLM_OBJS} || "$ROOT/objs";
 
-# sanitizers are slow: every time limit of a test is multiplied by this
+# factor of all time limits of tests, as sanitizers are slow
 our $SLOW = $ENV{LLM_SAN} ? 5 : 1;
 
-# and others may want the machine, too: wait_for() waits so much longer than
-# it is told, which costs nothing where what it waits for comes
+# another factor of wait_for()'s limits, as other programs may use the machine;
+# it costs no time when the condition becomes true
 my $BUSY = 6;
 
 $ENV{PATH} .= ':/usr/sbin';
@@ -45,13 +45,14 @@ $ENV{PATH} .= ':/usr/sbin';
 
 # Options: main, http, server, location (text at that level), model (the
 # llm_model lines), locations (instead of the standard ones), listen (more
-# parameters), workers, connections, daemon (nginx is nobody's child), conf
-# (the whole file; %%PORT%% and the like are replaced in every text), pace.
+# parameters), workers, connections, daemon (nginx runs as a daemon), conf (the
+# whole file), pace.  %%PORT%% and the other names of expand() are replaced in
+# all texts.
 #
-# What is to run until a test is done with it must not depend on who is faster,
-# the test or the engine.  pace => N: each time that the thread which schedules
-# looks at the clock, some five times in a step, or the one that loads, for each
-# tensor, takes N ms.
+# pace => N slows down the engine, for tests that need a request to be running,
+# or a model to be loading, until they are done with it: each call of
+# clock_gettime() takes N ms in the scheduler's thread, which makes about five
+# in a step, and in the loader's, which makes one for each tensor.
 
 sub new {
     my ($class, %opt) = @_;
@@ -103,7 +104,7 @@ sub conf {
         location = /figures { llm_metrics json; }
 END
 
-    # a new binary (USR2) is given these variables only
+    # nginx gives a new binary (USR2) only the variables that are named
 
     my $preload = $ENV{LLM_SAN} ? 'env LD_PRELOAD; env ASAN_OPTIONS;' : '';
 
@@ -124,7 +125,7 @@ http {
     uwsgi_temp_path temp/uwsgi;
     scgi_temp_path temp/scgi;
     access_log logs/access.log;
-    # a reader that a test leaves for long, on a slow machine longer
+    # tests may stop reading for long, on a slow machine for longer
     send_timeout 30m;
     $v{model}
     $v{http}
@@ -144,8 +145,8 @@ sub default_model {
 }
 
 
-# A file with random weights of the shape "tiny" (t/bench/mkmodel.py), kept
-# in the build folder: for a long context, or steps that take a while.
+# A model with random weights in the shape "tiny" (t/bench/mkmodel.py), for
+# tests that need a long context or slow steps; kept in the build folder.
 
 sub random_model {
     my ($layers, $ctx) = @_;
@@ -212,7 +213,7 @@ sub sanitized {
 }
 
 
-# a library for LD_PRELOAD from C, in the server's folder
+# compiles C code to a library for LD_PRELOAD, in the server's folder
 
 sub preload {
     my ($self, $name, $code) = @_;
@@ -259,7 +260,7 @@ END
 }
 
 
-# the bytes of a file, which is below the project's folder if it is relative
+# the bytes of a file; a relative path is below the root of the project
 
 sub slurp {
     my ($name) = @_;
@@ -273,8 +274,8 @@ sub slurp {
 }
 
 
-# nginx -t, for tests of configurations: its exit status and what it said; a
-# file of another name is relative to the server's folder
+# runs nginx -t; returns its exit status and output.  $file: a configuration
+# instead of nginx.conf, relative to the server's folder
 
 sub check {
     my ($self, $file) = @_;
@@ -312,8 +313,9 @@ sub start {
 }
 
 
-# As a daemon, which is nobody's child: nginx takes USR2 as such alone.  The
-# master's pid, or false.  From here on conf() says "daemon on".
+# Starts nginx as a daemon, as it handles USR2 only if it is not the child of
+# the process that started it.  Returns the master's pid, or false.  conf() has
+# "daemon on" from now on.
 
 sub start_daemon {
     my ($self) = @_;
@@ -325,7 +327,7 @@ sub start_daemon {
     local @ENV{keys %env} = values %env;
     my (undef, @args) = $self->command;
 
-    # it executes itself by this very name
+    # with an absolute path, by which it executes the new binary
     my ($nginx) = grep { -x } map { "$_/nginx" } split /:/, $ENV{PATH};
 
     return system($nginx, @args) == 0
@@ -333,7 +335,7 @@ sub start_daemon {
 }
 
 
-# the master's pid, as its file has it
+# the master's pid, from its pid file
 
 sub master {
     my ($self) = @_;
@@ -391,7 +393,8 @@ sub wait_ready {
 }
 
 
-# polls until the code returns something true or the seconds are over
+# polls until the code returns a true value, and returns that; false after the
+# time limit
 
 sub wait_for {
     my ($seconds, $code) = @_;
@@ -456,9 +459,9 @@ sub kill {
 }
 
 
-# Stops the master, or the process named, and returns when all its threads
-# stand still: where the machine is busy the others run on until the one that
-# takes the signal gets to run.
+# Suspends the master, or another process, by SIGSTOP, and returns when all its
+# threads have stopped: on a busy machine, threads run on until the one that
+# handles the signal is scheduled.
 
 sub pause {
     my ($self, $pid) = @_;
@@ -472,8 +475,8 @@ sub pause {
 }
 
 
-# the state of the thread or process that a folder in /proc stands for: R, S
-# ..., or nothing if it has ended
+# the state of a thread or process by its folder in /proc: R, S ...; "": it has
+# ended
 
 sub thread_state {
     my ($dir) = @_;
@@ -485,8 +488,8 @@ sub thread_state {
 }
 
 
-# have all threads of a process ended?  The first one of a process that is
-# killed may be gone before others, which still hold its sockets
+# have all threads of a process ended?  The main thread of a killed process may
+# end before other threads, which still hold the sockets
 
 sub gone {
     my ($pid) = @_;
@@ -495,7 +498,7 @@ sub gone {
 }
 
 
-# the workers' pids, from what /proc says of the master's children
+# the workers' pids: the master's children in /proc
 
 sub workers {
     my ($self) = @_;
@@ -524,7 +527,8 @@ sub workers {
 }
 
 
-# where the engine's threads run
+# the pid of the worker that runs the engine's threads: the one with most
+# threads
 
 sub engine_worker {
     my ($self) = @_;
@@ -540,8 +544,8 @@ sub engine_worker {
 }
 
 
-# what a process holds: descriptors, kB of memory (of that its own: not
-# shared, not of files), mapped zones
+# what a process holds: file descriptors, kB of memory (own: without shared
+# memory and files), mapped zones
 
 sub holds {
     my ($pid) = @_;
@@ -580,9 +584,8 @@ sub reload {
 }
 
 
-# The master is terminated.  It would kill workers that take more than 1.5 s to
-# end, which a busy machine may well make them: it stands still until they have
-# ended.
+# Terminates the workers while the master is suspended, then the master: it
+# would kill workers that take longer than 1.5 s to end, as on a busy machine.
 
 sub terminate {
     my ($self) = @_;
@@ -597,7 +600,7 @@ sub terminate {
 }
 
 
-# ends nginx (TERM, or the signal named) and checks what it left behind
+# ends nginx, by TERM or another signal, and checks its log and core dumps
 
 sub stop {
     my ($self, %opt) = @_;
@@ -655,7 +658,7 @@ sub post {
 }
 
 
-# llm_metrics json: the only model's figures, and the workers' as {workers}
+# values of llm_metrics json: of the only model, and {workers}
 
 sub figures {
     my ($self) = @_;
@@ -673,7 +676,7 @@ sub request {
 }
 
 
-# a request whose answer is read event by event, see LLM::Client
+# sends a request whose answer is read event by event, see LLM::Client
 
 sub open {
     my ($self, $path, $body, %opt) = @_;
@@ -683,8 +686,8 @@ sub open {
 }
 
 
-# a figure of /metrics, by its name with or without labels; those of several
-# labels are added up
+# a value of /metrics, by name with or without labels; the sum, if several
+# samples have the name
 
 sub figure {
     my ($self, $name) = @_;
@@ -705,7 +708,7 @@ sub figure {
 }
 
 
-# waits until so many requests are in the queue
+# waits until $n requests are in the queue
 
 sub wait_queued {
     my ($self, $n) = @_;
@@ -733,7 +736,7 @@ sub open_chat {
 }
 
 
-# a stream that goes on until somebody ends it, or for max_tokens
+# a stream of max_tokens tokens, for tests that end it before
 
 sub open_long {
     my ($self, %fields) = @_;

@@ -1,7 +1,7 @@
-# Unit tests: programs that the build makes of t/unit/*.c, whose TAP is shown
-# as a subtest each.  Two files run them, so that they run side by side:
-# emulator.t those that take the longest, on the emulated backend, unit.t all
-# others.  Arguments, or LLM_UNIT="a b", name some of them.
+# Runs the unit tests: programs built from t/unit/*.c that print TAP, each as a
+# subtest.  Two files run them, in parallel: emulator.t the longest ones, on the
+# emulated backend, unit.t all others.  Arguments, or LLM_UNIT="a b", choose
+# some.
 
 package LLM::Unit;
 
@@ -15,21 +15,22 @@ use Test::More;
 my $ROOT = abs_path(dirname(abs_path(__FILE__)) . '/../../..');
 my $OBJS = $ENV{LLM_OBJS} || "$ROOT/objs";
 
-# seconds, for what hangs: a busy machine may take long, a sanitizer longer
+# seconds until a program is killed as hanging; a busy machine is slow, and
+# sanitizers are slower
 my $PATIENCE = $ENV{LLM_SAN} ? 7200 : 1800;
 
 
 our $EMULATED = qr/^(?:archs|logits|cuda_faults|emu(?:_.*)?)$/;
 
 
-# all whose names the code accepts, in $_
+# runs all tests for whose name, in $_, the code returns true
 
 sub run_all {
     my ($code) = @_;
 
     chdir $ROOT or die "$ROOT: $!";
 
-    # what asks for more memory than there is shall see that it gets none
+    # too large allocations must fail, not abort
     $ENV{ASAN_OPTIONS} //= 'detect_leaks=1:allocator_may_return_null=1';
     $ENV{UBSAN_OPTIONS} //= 'print_stacktrace=1';
     $ENV{TSAN_OPTIONS} //= 'halt_on_error=1 second_deadlock_stack=1'
