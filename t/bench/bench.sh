@@ -1,5 +1,5 @@
-# The benches by name, read by build.sh, whose functions are used here: each is
-# a file t/bench/NAME.pl or NAME.py, which gets the arguments after its name.
+# Runs a bench by its name: the file t/bench/NAME.pl or NAME.py, with the
+# arguments after the name.  Sourced by build.sh, whose functions are used here.
 
 bench_usage() {
     cat << END
@@ -46,7 +46,7 @@ bench() {
     fi
 
     if [ "$name" = streams ]; then
-        # with a generator of tokens in the place of a model
+        # built with a generator of tokens instead of a model
         export LLM_OBJS=$OBJS/synthetic
 
         LLM_TEST=1 aside library "$LLM_OBJS" lib load

@@ -1,8 +1,8 @@
 #!/usr/bin/perl
 
-# How long /health takes while four clients post bodies of 3 to 7 MB to one
-# worker, each of another shape, one after the other: what the event loop is
-# held up by.  LLM_BENCH_SECONDS is for how long (15).
+# Response time of /health while four clients post bodies of 3 to 7 MB to one
+# worker, each client a different kind of body, again and again: shows how long
+# bodies block the event loop.  LLM_BENCH_SECONDS: duration (15).
 
 use strict;
 use warnings;

@@ -1,19 +1,18 @@
 #!/usr/bin/perl
 
 # Chats that share a system prompt, 1, 4, 16 and 64 at once: with the prefix
-# cache, without it, and beside llama-server behind the same nginx.
+# cache, without it, and by llama-server through the same nginx.
 #
 #   [LLAMA_SERVER=path] ./build.sh bench chats [FILE.gguf]
 #
 #   LLM_BENCH_TOKENS    tokens of an answer (32)
 #   LLM_BENCH_RULES     sentences of the system prompt (30)
-#   LLM_BENCH_CHATS     how many at once ("1 4 16 64")
+#   LLM_BENCH_CHATS     numbers of concurrent chats ("1 4 16 64")
 #
-# and what t/lib/LLM/Bench.pm names.
+# and the variables of t/lib/LLM/Bench.pm.
 #
-# Each chat's question is new, also to the next round: what can be cached is
-# the system prompt alone.  A request of each kind comes before the first
-# round and is not counted.
+# Each question is new, in each round, so that only the system prompt can be
+# cached.  One request of each kind before the first round is not counted.
 
 use strict;
 use warnings;
@@ -33,7 +32,7 @@ my $system = join ' ', map {
 my $b = LLM::Bench->new(file => shift, parallel => $most);
 my $length = $b->count($system);
 
-# room for each chat and no more: there are many, and the memory is taken
+# no more than a chat needs: there are many, and their memory is allocated
 
 $b->{ctx} = 256 * (int(($length + $tokens) / 256) + 2);
 $b->start;

@@ -1,13 +1,13 @@
 #!/usr/bin/perl
 
-# One tenant asks for schemas that take long to compile, and are refused; how
-# long does another one wait for its first token?
+# Time to the first token of a tenant while another tenant sends schemas that
+# take long to compile and are then refused.
 #
 #   ./build.sh bench flood [CONNECTIONS [REQUESTS]]
 #
-# CONNECTIONS (16) clients of the one post such a schema again and again, each
-# time another one; REQUESTS (20) of each kind are the other's: a plain one, one
-# with a schema of its own, and one with a tool.
+# CONNECTIONS (16) clients of one tenant post expensive schemas, each a new one.
+# The other tenant sends REQUESTS (20) of each kind: plain ones, ones with a new
+# schema, and ones with a new tool.
 
 use strict;
 use warnings;
@@ -32,7 +32,7 @@ my $t = LLM::Test->new(
 END
 
 
-# refused after it has taken all the time that a schema may take
+# a schema that is refused when it has taken the time limit of compiling
 
 sub heavy {
     my $n = shift;
@@ -69,7 +69,7 @@ sub fresh {
 }
 
 
-# [ name, what is asked ]
+# [ name, function that returns fields of the request ]
 my $serial = 0;
 my @kinds = (
     [ plain => sub { return () } ],

@@ -1,14 +1,14 @@
 /*
- * Speed of the CPU backend's operations, one by one: products of every type
- * for one row and many, attention for decode and prefill, mixtures of experts
- * of the shapes of Qwen3-30B-A3B and gpt-oss-20b, recurrent layers of those of
- * Qwen3.5-4B and Granite 4.
+ * Speed of the CPU backend's operations, one by one, in one thread: matrix
+ * products of each type with one row and with many, attention in decode and
+ * prefill, mixtures of experts in the shapes of Qwen3-30B-A3B and gpt-oss-20b,
+ * recurrent layers in those of Qwen3.5-4B and Granite 4.
  *
- * usage: kernels [isa] [type|experts|recurrent]      one thread
+ * usage: kernels [isa] [type|experts|recurrent]
  *
- * Times are the thread's CPU time, the best of several, so that other
- * processes on the same cores disturb little.  GB/s are of the file's weights
- * (or keys and values), GMAC/s of multiplications and additions.
+ * Times are CPU times of the thread, the least of several, so that other
+ * processes on the same cores have little effect.  GB/s: bytes of weights, as
+ * in the file, or of keys and values; GMAC/s: multiply-accumulate operations.
  */
 
 #define _GNU_SOURCE
@@ -21,7 +21,7 @@
 
 #define MAX_ROWS   512
 #define MAX_CTX    8192
-#define SPEND      0.2                  /* seconds for one number */
+#define SPEND      0.2                  /* seconds per measurement */
 
 
 static double
@@ -77,7 +77,7 @@ open_device(const char *isa)
 }
 
 
-/* rows of one sequence whose last position is len - 1 */
+/* a batch with the last rows of one sequence of len tokens */
 
 static void
 set_batch(llm_batch_t *b, uint32_t rows, uint32_t len)
@@ -129,7 +129,7 @@ random_rows(llm_dev_t *dev, llm_act_t *a, uint32_t rows, uint32_t cols,
 }
 
 
-/* between -1 and 0 */
+/* n values between -1 and 0 */
 
 static llm_vec_t *
 random_vec(llm_dev_t *dev, uint32_t n)
@@ -152,7 +152,8 @@ random_vec(llm_dev_t *dev, uint32_t n)
 }
 
 
-/* any bytes, with small exponents: finite numbers */
+/* bytes of at most 0x3f, so that floats in them have small exponents and are
+   finite */
 
 static uint8_t *
 random_bytes(size_t size)
@@ -197,7 +198,8 @@ bench_linear(llm_dev_t *dev, uint32_t type, uint32_t n_out, uint32_t n_in,
         blocks_scale(type, m + i, 0.01f, 0.01f);
     }
 
-    /* copies in turn: read from memory, not from the cache */
+    /* copies take turns, so that weights are read from memory, not from the
+       CPU's cache */
     for (n = 0; n < llm_nelems(w) && (n == 0 || n * size < 64 << 20); n++) {
         w[n] = o->weight_create(dev, type, n_out, n_in, m,
                                 LLM_WEIGHT_LINEAR, NULL);
@@ -286,7 +288,7 @@ bench_attention(llm_dev_t *dev, uint32_t heads, uint32_t kv_heads,
         best = llm_min(best, t);
     }
 
-    /* of the causal triangle */
+    /* pairs of query and key under the causal mask */
     pairs = (double) rows * (len - (rows - 1) / 2.0);
 
     printf("attention %u/%u heads of %u, %u rows, %u keys: %.3f ms, "
@@ -311,7 +313,7 @@ typedef struct {
 } mixture_t;
 
 
-/* all experts are the same one, or a plain matrix if there are none */
+/* experts with the same weights; n_experts 0: a plain matrix */
 
 static llm_weight_t *
 random_weight(llm_dev_t *dev, uint32_t type, uint32_t n_experts,
@@ -334,9 +336,9 @@ random_weight(llm_dev_t *dev, uint32_t type, uint32_t n_experts,
 
 
 /*
- * Decoding reads the chosen experts: GB/s of those, and of one matrix as
- * large as half of all gates, which linear() reads from its first byte to its
- * last, in turn.
+ * For one row, decoding, prints the GB/s of the chosen experts, and for
+ * comparison those of linear() with a plain matrix as large as half of all
+ * gate matrices.
  */
 
 static void
@@ -392,7 +394,8 @@ bench_experts(llm_dev_t *dev, const mixture_t *m)
         best = best_plain = 1e9;
 
         for (spent = 0; spent < SPEND * 2; spent += t) {
-            /* others every time: from memory, not from the cache */
+            /* other experts each time, so that they are read from memory, not
+               from the CPU's cache */
             random_rows(dev, logits, rows, m->n_experts,
                         (uint32_t) (spent * 1e9));
             set_batch(&b, rows, rows);
@@ -438,7 +441,8 @@ bench_experts(llm_dev_t *dev, const mixture_t *m)
 }
 
 
-/* a layer's convolution and its matrices; n_groups: heads of K */
+/* a recurrent layer: n_heads states of n_rows x n_cols, n_groups heads of keys
+   (delta net) or groups (scan) */
 typedef struct {
     const char         *name;
     int                 is_delta;
@@ -449,7 +453,8 @@ typedef struct {
 } recurrent_t;
 
 
-/* ns of a row; GB/s of the state, as if each row read and wrote it */
+/* prints ns per row, and the GB/s that reading and writing the state once for
+   each row would take */
 
 static void
 bench_recurrent(llm_dev_t *dev, const recurrent_t *m)

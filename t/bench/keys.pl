@@ -1,13 +1,13 @@
 #!/usr/bin/perl
 
-# Files of 100,000 API keys: how much memory a worker has for one, how long a
-# look-up takes, and how long its event loop stands still when files are
-# replaced again and again.  A client asks for one thing after the other, first
-# while the file stays, then while it changes.  What the client sees has the
-# rest of the machine in it; the CPU time of the worker's first thread, which
-# runs the event loop, has not: what it took for one change, in all turns of the
-# loop together, is more than the longest turn.
-# LLM_BENCH_SECONDS is for how long each (10), LLM_BENCH_KEYS how many keys.
+# Files of 100,000 API keys: a worker's memory for one, the time of a look-up,
+# and how long the event loop is blocked when the file is replaced.  A client
+# sends one request after another, first while the file stays the same, then
+# while it changes.  The client's times depend on the load of the machine; the
+# CPU time of the worker's first thread, which runs the event loop, does not.
+# The CPU time of a change, over all turns of the loop, is an upper bound of the
+# longest turn.
+# LLM_BENCH_SECONDS: duration of each measurement (10); LLM_BENCH_KEYS: keys.
 
 use strict;
 use warnings;
@@ -60,7 +60,7 @@ system("$LLM::Test::OBJS/lookup", "$dir/good", $n) == 0
     or die 'no look-ups';
 
 
-# nanoseconds of the event loop's thread
+# CPU time of the event loop's thread, in nanoseconds
 
 sub cpu {
     open my $f, '<', "/proc/$worker/task/$worker/schedstat" or die "proc: $!";
@@ -69,7 +69,7 @@ sub cpu {
 }
 
 
-# one request behind the other for a while: milliseconds of each, sorted
+# sends one request after another; returns the milliseconds of each, sorted
 
 sub ask {
     my ($tick) = @_;
@@ -99,8 +99,8 @@ sub ask {
 }
 
 
-# a change every second, where there are any: the file lies ready, so that
-# nothing but a rename is done meanwhile
+# Replaces the file once per second.  The copies are made before, so that the
+# measurement includes only a rename.
 
 my $changes = 0;
 my @ready = map { copy("$dir/good", "$dir/new-$_") && "$dir/new-$_" }
@@ -130,7 +130,7 @@ $last = 0;
 report('file changes:', ask(\&change));
 printf "%d changes of %d keys\n", $changes, $n;
 
-# without requests: what the loop does for changes alone
+# milliseconds of the event loop's CPU time without requests
 
 sub idle {
     my ($each) = @_;

@@ -1,21 +1,20 @@
 /*
- * A load generator for the HTTP API: N streams at once from one thread with
+ * A load generator for the HTTP API: N concurrent streams from one thread with
  * epoll, each a POST to /v1/chat/completions (or /completions) with
  * "stream": true; reports TTFT, inter-token latency, end-to-end latency and
- * tokens per second.  Works with any OpenAI-compatible server, so that peers
- * are measured with the very same program.
+ * tokens per second.  Works with any OpenAI-compatible server, so that other
+ * servers are measured by the same program.
  *
  *   load [-u 127.0.0.1:8080] [-p PATH] [-c STREAMS] [-n REQUESTS]
  *        [-o TOKENS] [-b BODY-FILE] [-t SECONDS] [-r RATE] [-H HEADER] [-j]
  *
- * With -r the first STREAMS are opened at RATE a second, not all at once.
- * The body file may hold %d, replaced by the request's number, and %o,
- * replaced by TOKENS.  A token is a `data:` frame with text in it; the
- * figure is checked against usage where the server sends it.  Traffic goes
- * to 127.0.0.1 unless told otherwise.
+ * With -r, the first STREAMS are opened at RATE per second, not all at once.
+ * In the body file, %d is replaced by the request's number, and %o by TOKENS.
+ * A `data:` frame with text is counted as a token; if the server sends usage,
+ * its completion_tokens are used instead, except for latencies.
  *
- * Memory: everything is allocated at the start and freed at exit by the
- * system; a stream's buffer is fixed, frames longer than it are an error.
+ * Memory is freed only by the exit.  A stream's buffer has a fixed size; a
+ * frame that is longer is an error.
  */
 
 #include <arpa/inet.h>
@@ -49,13 +48,13 @@ typedef struct {
     load_state_t   state;
     int            status;
     uint32_t       number;              /* of the request */
-    uint32_t       tokens;
+    uint32_t       tokens;              /* frames with text */
     uint32_t       usage;               /* completion_tokens, 0: not sent */
-    int            done;                /* [DONE] was seen */
-    int            failed;              /* an error frame was seen */
-    uint64_t       start;
-    uint64_t       first;
-    uint64_t       last;
+    int            done;                /* [DONE] was received */
+    int            failed;              /* an error frame was received */
+    uint64_t       start;               /* times in ns: of connect() */
+    uint64_t       first;               /* first token; 0: none yet */
+    uint64_t       last;                /* latest token */
     size_t         sent;
     size_t         len;
     size_t         request_len;
@@ -79,7 +78,8 @@ typedef struct {
     uint32_t             n_requests;
     uint32_t             n_tokens;
     double               seconds;
-    double               rate;          /* opened a second, 0: at once */
+    double               rate;          /* streams opened per second; 0: all
+                                           at once */
     int                  json;
 
     int                  ep;
@@ -279,7 +279,8 @@ load_end(load_t *l, load_conn_t *c)
 }
 
 
-/* where a frame's text begins: an answer's, a thought's or a completion's */
+/* the beginning of a frame's text: content, reasoning or completion; NULL: the
+   frame has no text */
 
 static char *
 load_text(char *line)
@@ -303,7 +304,7 @@ load_text(char *line)
 }
 
 
-/* does the frame carry text, and at last the usage? */
+/* counts a frame's token, and reads its usage, error or [DONE] */
 
 static void
 load_frame(load_t *l, load_conn_t *c, char *line, uint64_t now)
@@ -372,7 +373,7 @@ load_parse(load_t *l, load_conn_t *c, uint64_t now)
         p = eol + 4;
     }
 
-    /* chunk sizes stand on lines of their own and are no frames */
+    /* chunk sizes are on lines of their own, which load_frame() ignores */
 
     while ((eol = memchr(p, '\n', (size_t) (end - p))) != NULL) {
         *eol = '\0';
@@ -435,7 +436,8 @@ load_event(load_t *l, load_conn_t *c)
 }
 
 
-/* opens what is due of the first streams; how many were opened by now */
+/* opens those of the first streams that are due; returns how many have been
+   opened */
 
 static uint32_t
 load_ramp(load_t *l, load_conn_t *conns, uint32_t opened, uint64_t start)

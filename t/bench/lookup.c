@@ -1,11 +1,11 @@
 /*
- * How long a look-up in a table of API keys takes, for t/bench/keys.pl:
+ * Measures the time of a look-up in a table of API keys, for t/bench/keys.pl:
  *
  *   lookup FILE COUNT
  *
- * FILE has the keys of secret-1 to secret-COUNT.  They are looked up in an
- * order in which no cache helps, and as many secrets that nobody has; each
- * time of a line is the median of several runs.
+ * FILE has the keys of secret-1 to secret-COUNT.  These are looked up, and as
+ * many unknown secrets, in an order that makes CPU caches useless.  Prints the
+ * median, the least and the largest time of several runs.
  */
 
 #include "engine/api/keys.h"
@@ -35,7 +35,7 @@ secrets(const char *prefix, uint32_t n)
 }
 
 
-/* microseconds of one; *found grows by those that are there */
+/* returns microseconds per look-up; adds the number of keys found to *found */
 
 static double
 run(const llm_keys_t *keys, const char *p, uint32_t n, uint32_t *found)

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""What JSON Schemas cost, and how many are kept to exactly.
+"""Time of JSON Schemas, and how many are enforced exactly.
 
 usage: masks.py [--llm objs/llm] [--vocab FILE.gguf] [--schemas FILE.jsonl]
                 [--runs N]
 
 Each line of the schemas is {"name", "schema", "tests": [{"valid", "data"}]};
-`llm match` compiles each, walks every instance through the masks and says what
-was accepted, and how long each step took.  A schema has passed if all valid
-instances were accepted and no other one.  Times are by the wall clock: of
-several runs each time's smallest counts, which a busy machine disturbs least.
+`llm match` compiles each schema, checks each instance token by token with the
+masks, and prints which were accepted and the time of each step.  A schema has
+passed if exactly the valid instances were accepted.  Times are wall clock
+times, each the smallest of several runs, as a busy machine affects that least.
 
-MaskBench's schemas, the measure of LLGuidance, are one such file
+The schemas of MaskBench, which LLGuidance is measured by, are in this format
 (github.com/guidance-ai/jsonschemabench).
 """
 
@@ -25,7 +25,7 @@ FIXTURES = ROOT.parent / "shared" / "fixtures"
 
 
 def run(args):
-    """What llm match says of each case."""
+    """The results of llm match, one per case."""
     with open(args.schemas, "rb") as cases:
         out = subprocess.run([args.llm, "match", args.vocab], stdin=cases,
                              stdout=subprocess.PIPE, check=True).stdout
@@ -33,7 +33,7 @@ def run(args):
 
 
 def fastest(runs):
-    """The cases of the first run, each time the smallest of all runs."""
+    """The cases of the first run, with the smallest times of all runs."""
     for case, *others in zip(*runs):
         if case["status"] == "ok":
             same = [case, *others]
@@ -44,7 +44,8 @@ def fastest(runs):
 
 
 def verdict(case, said):
-    """refused, passed, loose (accepted what is invalid), or tight."""
+    """refused, passed, loose (an invalid instance was accepted), or tight (a
+    valid one was not)."""
     if said["status"] != "ok":
         return "refused"
     wrong = [t["valid"] for t, accepted in zip(case["tests"],

@@ -1,16 +1,15 @@
 #!/usr/bin/perl
 
-# Loads of different shapes: prompts that are long and answers that are short,
-# the other way around, and both alike; beside llama-server behind the same
-# nginx.
+# Loads of different kinds: long prompts with short answers, short prompts with
+# long answers, and both equal; also by llama-server through the same nginx.
 #
 #   [LLAMA_SERVER=path] ./build.sh bench mix [FILE.gguf]
 #
 #   LLM_BENCH_MIX       "PROMPT/ANSWER ..." in tokens ("1024/8 128/128 16/256")
-#   LLM_BENCH_CHATS     how many at once (8)
+#   LLM_BENCH_CHATS     number of concurrent requests (8)
 #
-# and what t/lib/LLM/Bench.pm names.  No two prompts begin alike, so that a
-# prefix cache is of no use.
+# and the variables of t/lib/LLM/Bench.pm.  Each prompt begins differently, so
+# that a prefix cache does not help.
 
 use strict;
 use warnings;
@@ -32,7 +31,7 @@ my $b = LLM::Bench->new(file => shift, parallel => $n,
 my $runs = 0;
 
 
-# the number of the request comes first, then words of a token each
+# the prompt: the number of the request, then words of one token each
 
 sub load {
     my ($kind, $mix) = @_;

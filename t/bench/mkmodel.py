@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""Writes a GGUF file of a real model's shape with random weights.
+"""Writes a GGUF file with random weights in the shape of a real model.
 
 usage: mkmodel.py SHAPE TYPE OUT.gguf [--rest TYPE] [--vocab FILE.gguf]
                   [--layers N] [--ctx N] [--hole]
 
-TYPE is that of a mixture's experts, and of all other matrices unless --rest
-names another.  With --hole random weights are a hole of the file, zeros that
-take no place: a model may be larger than any disk.
+TYPE is the type of a mixture's experts, and of all other matrices unless
+--rest gives theirs.  With --hole, weights are holes of a sparse file, zeros
+without disk space: the model may be larger than the disk.
 
-What such a file says makes no sense, but it takes the time and the memory
-that the real model would, and it can be served: the tokenizer is copied from
---vocab (the demo model), padded to the real number with words that no merge
-makes: random weights choose them, and every server shows them.
+The model's output makes no sense, but it takes the time and memory of the
+real model, and it can be served: the tokenizer is copied from --vocab (the
+demo model), and padded to the real number of tokens with words that no merge
+makes; random weights do choose them, and every server can show them.
 
-Needs nothing but Python.  Weights are drawn from a pool of a mebibyte of
-random blocks, each tensor from another place, so 8 GB take seconds.
+Needs only Python.  The weights of each tensor are read from another place of
+1 MiB of random blocks, so that 8 GB take seconds.
 
 Formats: github.com/ggml-org/ggml, docs/gguf.md and src/ggml-common.h.
 """
@@ -58,7 +58,7 @@ SHAPES = {
                         window=512, interval=6, input=256, shared=18),
 }
 
-STD = 0.02                              # of the weights
+STD = 0.02                              # standard deviation of the weights
 POOL = 1 << 20                          # bytes of random blocks
 ALIGN = 32
 
@@ -68,7 +68,7 @@ SCALAR = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?",
           10: "Q", 11: "q", 12: "d"}
 
 
-# ---- blocks of each type: one with random content ----
+# ---- a random block of each type ----
 
 def half(x):
     return struct.pack("<e", x)
@@ -87,7 +87,8 @@ def block_bf16(rng):
 
 
 def uniform_step(levels):
-    """The step with which `levels` equal steps have the deviation STD."""
+    """The step for which `levels` equally likely values have the standard
+    deviation STD."""
     return STD / math.sqrt((levels * levels - 1) / 12)
 
 
@@ -115,7 +116,7 @@ def block_q5_1(rng):
 
 
 def k_scales(rng):
-    """Eight scales and the same eight minimums, 6 bits each, in 12 bytes."""
+    """Eight scales, and eight equal minimums, of 6 bits, in 12 bytes."""
     s = [rng.randrange(32, 64) for _ in range(8)]
     low = [s[i] | (s[i + 4] >> 4) << 6 for i in range(4)]
     high = [s[i + 4] & 15 | (s[i + 4] & 15) << 4 for i in range(4)]
@@ -138,7 +139,7 @@ def block_q6_k(rng):
 
 
 def block_mxfp4(rng):
-    # the values of a code have a deviation of 2.8, as halves
+    # in halves, the 16 values of a code have a standard deviation of 2.8
     return bytes([127 + round(math.log2(STD / 2.8)) + 1]) + rng.randbytes(16)
 
 
@@ -147,7 +148,8 @@ def block_iq4_nl(rng):
 
 
 def block_iq4_xs(rng):
-    # eight scales of 6 bits, 32 is none; the values have a deviation of 68
+    # eight scales of 6 bits, of which 32 means 0; the values of a code have a
+    # standard deviation of 68
     high, low = 0, [rng.randrange(16) for _ in range(8)]
     for i in range(8):
         high |= 3 << 2 * i
@@ -156,7 +158,7 @@ def block_iq4_xs(rng):
             + rng.randbytes(128))
 
 
-# type: its number, elements of a block, a random block
+# type: number in GGUF, elements of a block, function that makes a random block
 TYPES = {
     "f32": (0, 1, block_f32), "f16": (1, 1, block_f16),
     "bf16": (30, 1, block_bf16), "q8_0": (8, 32, block_q8_0),
@@ -169,7 +171,7 @@ TYPES = {
 
 
 class Pool:
-    """Random blocks of one type, given out from ever other places."""
+    """Random blocks of one type; each tensor begins at a random one."""
 
     def __init__(self, name, rng):
         self.number, self.elements, make = TYPES[name]
@@ -249,7 +251,8 @@ class Reader:
 
 
 def tokenizer(path, n_vocab):
-    """The pairs of a file's tokenizer, padded; and how many tokens."""
+    """The key-value pairs of a file's tokenizer, padded to n_vocab tokens (0:
+    not padded), and the number of tokens."""
     kv = {k: v for k, v in Reader(path).kv.items()
           if k.startswith("tokenizer.")}
     tokens = kv["tokenizer.ggml.tokens"][1][1]
@@ -267,12 +270,12 @@ def tokenizer(path, n_vocab):
 
 
 def is_full(s, i):
-    """Does layer i see everything, where only each n-th does?"""
+    """Has layer i full attention?  Each layer number `interval` has."""
     return (i + 1) % s["interval"] == 0
 
 
 def own_fields(s):
-    """Fields of the architecture's own: (name, type, value)."""
+    """Fields that only this architecture has: (name, type, value)."""
     if "experts" in s:
         yield "expert_count", U32, s["experts"]
         yield "expert_used_count", U32, s["used"]
@@ -323,8 +326,8 @@ def config(s, name, n_vocab):
                pair(f"{a}.attention.layer_norm_rms_epsilon", F32, s["eps"])])
 
 
-# Tensors: (name, dimensions, what is in it): "w" weights, "e" weights of
-# experts, "r" random float32; a number, which is all of it.
+# Tensors: (name, dimensions, contents).  Contents: "w" weights, "e" weights of
+# experts, "r" random float32, a number: all elements.
 
 def attention(s, i):
     embd, head = s["embd"], s["head"]
@@ -332,7 +335,7 @@ def attention(s, i):
         head = s["head_swa"]
     q, kv = s["heads"] * head, s["kv"] * head
     has_kv = i < s["layers"] - s.get("shared", 0)
-    twice = 2 if s["arch"] == "qwen35" else 1   # a gate beside each head
+    twice = 2 if s["arch"] == "qwen35" else 1   # with a gate of each head
     yield "attn_norm.weight", (embd,), 1
     yield "attn_q.weight", (embd, q * twice), "w"
     if has_kv:
@@ -418,7 +421,7 @@ def align(n):
 
 
 def write(path, shape, name, kinds, vocab, hole=False):
-    """kinds: the types of "w" and "e"."""
+    """Writes the file; kinds: the types of "w" and "e"."""
     rng = random.Random(1)
     pools = {k: Pool(v, rng) for k, v in kinds.items()}
     pools["r"] = Pool("f32", rng)
@@ -451,10 +454,11 @@ def write(path, shape, name, kinds, vocab, hole=False):
 
 
 def shared(whole, layers):
-    """Of so many layers as many share keys and values as of the whole model's.
+    """The number of `layers` that share keys and values, in the same proportion
+    as in the whole model.
 
-    The last two that do not must be one with a window and one without, as
-    in the real one: llama.cpp asserts that.
+    The last two layers that do not share must be one with and one without a
+    sliding window, as in the real model: llama.cpp asserts that.
     """
     own = 1 - whole["shared"] / whole["layers"]
     interval = whole["interval"]

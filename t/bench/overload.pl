@@ -4,11 +4,11 @@
 #
 #   ./build.sh bench overload [TTFT [SECONDS [TIMES]]]
 #
-# First as many clients as there may be requests, one after another each, say
-# what the machine can serve; then requests come at random, TIMES (3) as many
-# a second, each with a prompt and an answer of random length.  Told are how
-# many were let in, and how many of these had their first token in time, by
-# the access log.
+# First, as many clients as parallel= allows, each with one request after
+# another, measure how many requests per second the machine can serve.  Then
+# requests arrive at random times, at TIMES (3) that rate, with prompts and
+# answers of random length.  Reports how many were admitted, and how many of
+# these had their first token in time, by the access log.
 
 use strict;
 use warnings;
@@ -35,7 +35,7 @@ my $t = LLM::Test->new(
            . " llm_queue 1000 ttft=${ttft}s;")->start;
 
 
-# a request like no other
+# a random request
 
 sub body {
     my $words = 10 + int rand 600;
@@ -46,7 +46,7 @@ sub body {
 }
 
 
-# ---- what it can do ----
+# ---- capacity ----
 
 my $begin = time;
 my $n = 0;
@@ -66,7 +66,7 @@ my $capacity = $n / (time - $begin);
 $_->close for @busy;
 LLM::Test::wait_for(60, sub { $t->figures->{running} == 0 });
 
-# ---- and more than that ----
+# ---- overload ----
 
 my @open;
 

@@ -1,15 +1,15 @@
 #!/bin/bash
 #
-# The engine's speed alone and over HTTP, beside what the machine can do:
+# The engine's speed alone and over HTTP, and the machine's read bandwidth:
 #
 #   t/bench/run.sh [FILE.gguf] [SHAPE TYPE]
 #
-# Without a file one of SHAPE and TYPE (qwen3-0.6b q8_0) is made with random
-# weights in objs/bench.  objs/llm bench gives the measured read bandwidth,
-# pp512 and tg128; then nginx serves the file on a free port, and objs/load
-# asks for LLM_BENCH_TOKENS tokens in 1, 4 and 16 streams at once, the median
-# of LLM_BENCH_REPS runs of each.  LLAMA_BENCH=path puts llama.cpp's
-# llama-bench beside it.
+# The default file has the shape SHAPE, the type TYPE (qwen3-0.6b q8_0) and
+# random weights; it is made in objs/bench.  objs/llm bench measures the read
+# bandwidth, pp512 and tg128; then nginx serves the file on a free port, and
+# objs/load asks for LLM_BENCH_TOKENS tokens in 1, 4 and 16 concurrent streams,
+# the median of LLM_BENCH_REPS runs each.  LLAMA_BENCH=path also runs
+# llama.cpp's llama-bench.
 
 set -eu
 
@@ -67,7 +67,7 @@ serve() {
 }
 
 
-# the run with the median of tokens a second
+# prints the run with the median of tokens per second
 
 median() {
     sort -t= -k2 -g | sed -n "$(( (REPS + 1) / 2 ))p" | cut -d' ' -f2-

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""The engine's speed on random weights of real shapes, beside llama.cpp.
+"""The engine's speed with random weights in the shapes of real models.
 
 usage: shapes.py [SHAPE ...]
 
-For each shape a file is made in objs/bench, with fewer layers than the real
-model has, so that it fits (CASES).  Then objs/llm bench and, if LLAMA_BENCH
-names it, llama.cpp's llama-bench read a prompt of 512 tokens and write 128,
-in turns, REPS times (5): the medians, their ratio, and what share
-of the bandwidth that the machine has just then the weights of a token take.
-BEFORE names the objs/llm of another build, which then takes its turns, too.
+For each shape, makes a file in objs/bench, with fewer layers than the real
+model, so that it fits into memory (CASES).  Then objs/llm bench and, if
+LLAMA_BENCH is its path, llama.cpp's llama-bench process a prompt of 512 tokens
+and generate 128 tokens, in turns, REPS times (5).  Prints the medians, their
+ratios, and the share of the machine's read bandwidth that generation uses.
+BEFORE is the objs/llm of another build, which then takes turns, too.
 """
 
 import json
@@ -26,7 +26,7 @@ BEFORE = os.environ.get("BEFORE")
 REPS = int(os.environ.get("REPS", 5))
 THREADS = str(os.cpu_count())
 
-# name: shape, type, more for mkmodel.py
+# name: shape, type, more arguments of mkmodel.py
 CASES = {
     "qwen3-30b-a3b": ("qwen3-30b-a3b", "q4_k", "--layers", "4"),
     "gpt-oss-20b": ("gpt-oss-20b", "mxfp4", "--rest", "q8_0", "--layers",
@@ -51,8 +51,8 @@ def made(name):
 
 
 def ours(path, llm):
-    """Tokens a second of pp512 and tg128; the share of the bandwidth, which
-    older builds do not say."""
+    """Tokens per second of pp512 and tg128; the share of the bandwidth in %,
+    None from older builds, which do not print it."""
     out = subprocess.run([llm, "bench", path, "--reps", "1"],
                          check=True, capture_output=True, text=True).stdout
     rates = re.findall(r"\| (?:pp512|tg128) \| ([0-9.]+) ", out)
@@ -68,7 +68,8 @@ def theirs(path):
 
 
 def row(name):
-    """All in turns: the first of a round is the last of the next."""
+    """Prints a row of the table.  Programs take turns; each round has the
+    reverse order of the round before."""
     path = made(name)
     shares = []
 

@@ -1,10 +1,10 @@
-# Read by the benches that serve a model: the configuration of a site with one
-# model, and its end.  NGINX_PID is the server's, and empty without one.
+# Sourced by benches that serve a model: the configuration of an nginx with one
+# model, and a trap that stops it.  NGINX_PID: its pid; empty: not running.
 
 NGINX_PID=
 
 
-# the configuration: MODULE PORT PARAMETERS-OF-LLM_MODEL
+# prints the configuration; arguments: MODULE PORT PARAMETERS-OF-LLM_MODEL
 
 site_conf() {
     cat << END

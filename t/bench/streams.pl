@@ -1,15 +1,14 @@
 #!/usr/bin/perl
 
-# Thousands of streams at once on one worker, from a generator in the place
-# of a model (device=synthetic, built with LLM_TEST=1):
+# Thousands of concurrent streams on one worker, with a generator of tokens
+# instead of a model (device=synthetic, built with LLM_TEST=1):
 #
 #   ./build.sh bench streams [STREAMS [SECONDS]]
 #
-# Once all streams run the figures are taken for SECONDS: what a stream adds
-# to the worker's memory, the worker's CPU time for each token event (its
-# event loop alone, and the whole process with the engine's threads),
-# wake-ups and writes beside the engine's steps, and how long /health takes
-# meanwhile.
+# When all streams run, measures for SECONDS: the worker's memory per stream,
+# its CPU time per token event (of the event loop, and of the whole process with
+# the engine's threads), its wake-ups and writes compared with the engine's
+# steps, and the response time of /health.
 
 use strict;
 use warnings;
@@ -24,15 +23,15 @@ my ($streams, $seconds) = (@ARGV, undef, undef);
 $streams ||= 10_000;
 $seconds ||= 20;
 
-my $RATE = 2;                           # tokens a second and stream
-my $OPEN = 1000;                        # streams opened a second
+my $RATE = 2;                           # tokens per second of a stream
+my $OPEN = 1000;                        # streams opened per second
 my $TICKS = POSIX::sysconf(&POSIX::_SC_CLK_TCK);
 
-# a stream is to outlive the opening of all, and the measurement
+# enough for each stream to run until all are opened and the measurement ends
 my $tokens = $RATE * (ceil($streams / $OPEN) * 3 + $seconds + 10);
 
 
-# seconds of CPU time: the process, and its first thread
+# seconds of CPU time of the process, and of its first thread
 
 sub cpu {
     my ($pid) = @_;
@@ -79,7 +78,7 @@ $t->start;
 my ($pid) = $t->workers;
 my $before = LLM::Test::holds($pid)->{own};
 
-# ---- open them all
+# ---- open all streams
 
 my @load = ("$LLM::Test::OBJS/load", '-u', '127.0.0.1:' . $t->port, '-j',
             '-c', $streams, '-o', $tokens, '-r', $OPEN);
@@ -97,7 +96,7 @@ LLM::Test::wait_for(120 + $streams / 100, sub {
     $f->{time_to_first_token}{count} >= $streams || !kill 0, $load;
 });
 
-# ---- while they run
+# ---- measure
 
 my ($from, @health) = (sample($t, $pid));
 my $end = time + $seconds;
@@ -114,7 +113,7 @@ my $to = sample($t, $pid);
 my $kb = LLM::Test::holds($pid)->{own} - $before;
 my %d = map { $_ => $to->{$_} - $from->{$_} } keys %$to;
 
-# ---- to the end
+# ---- wait for the end
 
 my $json = decode_json(join('', <$out>) || '{}');
 

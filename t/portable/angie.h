@@ -1,7 +1,7 @@
 /*
- * Angie's list of locations, whose entries are not nginx's, for a test that
- * what walks it compiles with either: included before a source, with the
- * headers of a nginx that says it were Angie 1.3.
+ * Angie's list of locations, whose entries differ from nginx's: included before
+ * a source that walks the list, to test that it compiles for Angie, too.  The
+ * other headers are nginx's; angie_version is that of Angie 1.3.
  */
 
 #include <ngx_config.h>

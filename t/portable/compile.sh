@@ -1,10 +1,11 @@
 #!/bin/bash
 #
-# t/portable/compile.sh CC [angie]: all of the C with this compiler, warnings as
-# errors, without making anything of it.  gcc finds some of its warnings only
-# while it optimises; the vector kernels take minutes then, and tests are not
-# worth it.  The module needs a configured nginx: LLM_OBJS, or objs, has one
-# after a build.  "angie": only what is not the same there, see angie.h.
+# t/portable/compile.sh CC [angie]: compiles all C sources with the compiler CC,
+# with warnings as errors, without output files.  gcc has some warnings only
+# when it optimises; but the vector kernels take minutes then, and so they and
+# the tests are checked without.  The module needs a configured nginx: LLM_OBJS,
+# or objs, has one after a build.  "angie": only the source that differs for
+# Angie, see angie.h.
 
 set -eu
 
@@ -25,8 +26,8 @@ esac
 
 
 # compile FLAGS < FILES.  clang takes longer to start than to check a file, and
-# its driver starts it for each: behind the driver's back (-Xclang) it takes as
-# many as there are.  What is in front has to be a file, too.
+# its driver starts it once per file.  With -Xclang, files are passed to one
+# clang without the driver, which itself needs a file, too: /dev/null.
 
 compile() {
     if [ -n "$CLANG" ]; then
@@ -38,7 +39,7 @@ compile() {
 }
 
 
-# in nginx's folder, as its Makefile does
+# compiles in nginx's folder, as nginx's Makefile does
 
 compile_module() {
     local dir incs=()
@@ -69,7 +70,7 @@ fi
 
 find engine kernels/*.c t/bench -name '*.c' | compile "${ALL[@]}"
 
-# the table of rows has definitions of its own, see engine/Makefile
+# without rows.c, which needs definitions of engine/Makefile
 find kernels/cpu t/unit t/fuzz -name '*.c' ! -name rows.c |
     compile -fsyntax-only
 

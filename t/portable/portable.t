@@ -1,10 +1,10 @@
 #!/usr/bin/perl
 
-# The sources with other compilers than the one that builds them: the oldest and
-# the newest gcc-N and clang-N that are installed, with warnings as errors.  CI
-# installs those that the distribution has (LLM_COMPILERS, see build.sh); newer
-# distributions' are run.sh's.  And against Angie, whose locations are not kept
-# as nginx's are.
+# Compiles the sources with other compilers than the one that builds them: the
+# oldest and the newest gcc-N and clang-N that are installed, with warnings as
+# errors.  CI installs those of the distribution (LLM_COMPILERS, see build.sh);
+# run.sh tests the compilers of newer distributions.  Also compiles for Angie,
+# whose list of locations differs from nginx's.
 
 use strict;
 use warnings;

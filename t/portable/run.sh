@@ -1,13 +1,14 @@
 #!/bin/bash
 #
-# t/portable/run.sh [SUITE ...]: a clone of this commit in fresh Debian systems
-# (bookworm, trixie, sid), as a newcomer has it: "./build.sh run" and a request,
-# then all of the C with the system's gcc and clang, warnings as errors.  By
-# hand, as root, with debootstrap; it takes ten minutes for each and 2 GB.
+# t/portable/run.sh [SUITE ...]: tests a clone of this commit in fresh Debian
+# systems (bookworm, trixie, sid), as a new user would: "./build.sh run" and a
+# request, then all C sources with the system's gcc and clang, with warnings as
+# errors.  Run by hand, as root, with debootstrap; each system takes ten minutes
+# and 2 GB.
 #
-# TEST=1: "./build.sh test" there, too, which takes another 4 GB and an hour.
-# MIRROR: where packages are (http://deb.debian.org/debian).  The systems are
-# made in WORK (objs/portable), and used again if they are there.
+# TEST=1: also "./build.sh test", which takes another 4 GB and an hour.
+# MIRROR: server of packages (http://deb.debian.org/debian).  The systems are
+# made in WORK (objs/portable), and reused if they exist.
 
 set -eu
 
@@ -37,16 +38,16 @@ make_system() {
 }
 
 
-# a command in it, without what this machine's environment says
+# runs a command in a system, without the environment of this machine
 
 inside() {
     local dir=$WORK/$1
 
-    # the name server and the certificates are this machine's
+    # name server and certificates of this machine
     cp /etc/resolv.conf "$dir/etc/resolv.conf"
     cp /etc/ssl/certs/ca-certificates.crt "$dir/etc/ssl/certs/"
 
-    # gone with the command
+    # in a mount namespace, so that the mounts end with the command
     unshare --mount --fork --kill-child bash -eu -c '
         mount -t proc proc "$1/proc"
         mount --rbind /dev "$1/dev"
@@ -59,7 +60,7 @@ inside() {
 }
 
 
-# "run" until its curl line is answered, then it is told to end
+# starts "run", runs the curl command that it prints, then stops it
 
 SERVE='
 cd /root/clone
