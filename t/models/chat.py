@@ -1,7 +1,7 @@
-"""The chat template as Hugging Face transformers would render it.
+"""Renders the chat template as Hugging Face transformers does.
 
-Used by training (conversations to text) and by eval.py when it runs without
-a server.  The template itself is template.jinja; the GGUF carries a copy.
+Used by train.py, and by eval.py when it runs without a server.  The template is
+template.jinja; the GGUF file has a copy.
 """
 
 import json
@@ -23,7 +23,7 @@ def _raise(message):
 
 
 def compile_template(source=None):
-    """The template (template.jinja unless a source is given), compiled."""
+    """The compiled template: template.jinja, or source if it is given."""
     env = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True,
                                         extensions=[loopcontrols])
     env.filters["tojson"] = _tojson
@@ -32,7 +32,8 @@ def compile_template(source=None):
 
 
 def render(template, messages, tools=None, thinking=None, prompt=True):
-    """The prompt of a conversation; thinking None leaves the variable out."""
+    """The prompt of a conversation; thinking None: enable_thinking is not
+    set."""
     extra = {} if thinking is None else {"enable_thinking": thinking}
     return template.render(messages=messages, tools=tools or None,
                            add_generation_prompt=prompt, **extra)

@@ -4,8 +4,8 @@
     eval.py http://127.0.0.1:8080/v1          a running server
     eval.py ../../models/demo.gguf            the file itself, in torch
 
-The first way needs nothing but Python's standard library.  --fail-below 0.9
-exits with 1 when the total is lower.
+The first form needs only Python's standard library.  With --fail-below 0.9 the
+exit status is 1 if the total is lower.
 """
 
 import argparse
@@ -24,10 +24,10 @@ THOUGHT = re.compile(r"^\s*<think>(.*?)</think>\s*", re.S)
 CALL = re.compile(r"<tool_call>\s*(.*?)\s*</tool_call>", re.S)
 
 
-# -- who answers: each gives text with <think> and <tool_call> in it -----------
+# -- targets: each returns text with <think> and <tool_call> ------------------
 
 class Server:
-    """A server that speaks the OpenAI API below a URL."""
+    """A server with the OpenAI API below a URL."""
 
     def __init__(self, url, args):
         self.url = url.rstrip("/") + "/chat/completions"
@@ -63,7 +63,7 @@ class Server:
 
 
 class File:
-    """The GGUF's weights in torch, with the template that it carries."""
+    """The weights of a GGUF file in torch, with its chat template."""
 
     def __init__(self, path, args):
         import torch
@@ -127,7 +127,8 @@ def _ask(who, q):
 
 
 def run(who, questions, args):
-    """Prints wrong answers as they come; gives right and asked by skill."""
+    """Prints wrong answers as they come; returns the numbers of right answers
+    and of questions by skill."""
     right, asked = collections.Counter(), collections.Counter()
     with ThreadPoolExecutor(args.parallel) as pool:
         answers = pool.map(lambda q: _ask(who, q), questions)
@@ -143,7 +144,7 @@ def run(who, questions, args):
 
 
 def report(right, asked):
-    """Prints the scores; gives the total's share."""
+    """Prints the scores; returns the share of right answers."""
     for skill in asked:
         print(f"{skill:16} {right[skill]:4} / {asked[skill]:4}  "
               f"{100 * right[skill] / asked[skill]:5.1f} %")

@@ -1,6 +1,6 @@
 """Small general knowledge for the demo model: tables, no code."""
 
-# questions that mean the same, answer
+# wordings of a question, answer
 FACTS = [
     (["How many days are in a week?", "How many days does a week have?"],
      "A week has 7 days."),

@@ -1,4 +1,4 @@
-"""The demo model to and from a GGUF file (Q8_0 matrices, F32 norms).
+"""Writes and reads the demo model as a GGUF file (Q8_0 matrices, F32 norms).
 
 Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 """
@@ -22,7 +22,7 @@ BLOCK_NAMES = {
 
 
 def tensor_name(name):
-    """GGUF's name of one of the model's parameters."""
+    """The name in GGUF of a parameter of the model."""
     if name == "embed.weight":
         return "token_embd.weight"
     if name == "norm.weight":

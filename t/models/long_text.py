@@ -1,8 +1,8 @@
-"""Long text that the demo model shall not lose its way in.
+"""Long texts for training, similar to the prompts of agents.
 
 Agents put thousands of words before a question: rules, descriptions of tools,
-examples, files.  Here are such texts, made up, mixed with this repository's
-own documents and sources.
+examples, files.  This makes texts of that kind, mixed with documents and
+sources of this repository.
 """
 
 import json
@@ -76,14 +76,14 @@ def _section(rng):
 
 
 def _tool_texts(rng):
-    """Tools as JSON, as some agents write them into their prompt."""
+    """Tools in JSON, as in the prompts of some agents."""
     indent = rng.choice([None, None, 2])
     return "".join(json.dumps(t, indent=indent) + "\n"
                    for t in offer(rng)[1][:6]) + "\n"
 
 
 def sources():
-    """The repository's own texts."""
+    """Texts of files in this repository."""
     out = []
     for pattern in SOURCES:
         for path in sorted(ROOT.glob(pattern)):
@@ -92,7 +92,8 @@ def sources():
 
 
 def long_text(rng, texts, chars):
-    """At least that many characters; texts is what sources() gave."""
+    """A text of at least `chars` characters; texts: the result of
+    sources()."""
     parts, size = [rng.choice(ROLES) + "\n\n"], 0
     while size < chars:
         r = rng.random()

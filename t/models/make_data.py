@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Writes the text that the demo model is trained on, one JSON a line.
+"""Writes the training text of the demo model, one JSON object per line.
 
     make_data.py --count 600000 --seed 1 --out data.jsonl
 
-A line is {"skill", "messages", "answer"} with "tools" and "thinking" where
+A line is {"skill", "messages", "answer"}, with "tools" and "thinking" where
 they apply, or {"skill", "prompt", "answer"} for plain text.  The same seed
-gives the same bytes.  questions() makes the held-back ones, for eval.py: their
-wordings, and where a skill can generalise their operands, words, names and
-cities too, never occur in the training text.
+gives the same bytes.  questions() makes the held-out questions, for eval.py:
+their wordings never occur in the training text, and for skills that can
+generalise, neither do their operands, words, names and cities.
 """
 
 import argparse
@@ -22,7 +22,7 @@ import skills_tools as tools
 import skills_words as words
 from phrasing import Item
 
-# what stands between other turns; train.py learns these answers too
+# makers of the turns before a question; their answers have a loss, too
 SHORT = ([numbers.arithmetic] * 9 + [numbers.larger_or_smaller] * 2 + [
     numbers.neighbour, numbers.word_problem, numbers.word_problem,
     numbers.word_problem, numbers.comparing, numbers.counting,
@@ -35,7 +35,7 @@ SHORT = ([numbers.arithmetic] * 9 + [numbers.larger_or_smaller] * 2 + [
 
 
 def filler(rng):
-    """A turn and its answer, to stand between others."""
+    """An unrelated question and its answer, as turns."""
     while True:
         item = rng.choice(SHORT)(rng, False)
         if item.system is None and len(item.answer) < 160:
@@ -55,7 +55,7 @@ def _said(rng, held):
     return talk.said(rng, held, filler)
 
 
-# skill: weight in the training text, and the functions that make it
+# skill: weight in the training text, and functions that make its questions
 SKILLS = {
     "arithmetic": (24, [numbers.arithmetic] * 9 + [
         numbers.long_sum, numbers.follow_up_sum, numbers.divide_by_zero]),
@@ -86,7 +86,7 @@ AGENT_SKILLS = {
     "agent calls": (10, [agents.agent_call]),
     "agent answers": (7, [agents.agent_answer]),
 }
-# the same for the training text alone: what eval.py does not ask
+# the same, only for training: eval.py does not ask these
 MORE = {
     "any spelling": (14, [words.spelling_of_joined]),
     "any numbers": (6, [numbers.larger_or_smaller, numbers.larger_or_smaller,
@@ -95,8 +95,8 @@ MORE = {
                        tools.tool_talk]),
     "agent talks": (4, [agents.agent_talk]),
 }
-# the weights with --tune, for a model that has learned all but the agents'
-# ways: the other skills keep a share of theirs
+# weights with --tune, for a model that was trained without the agents' skills;
+# weights of other skills are multiplied by the argument of --tune
 TUNE = {"agent calls": 34, "agent answers": 24, "agent talks": 8,
         "tool calls": 10, "tool results": 7, "tool talks": 4}
 RAW_SHARE = 0.02
@@ -139,7 +139,7 @@ def _system_of(rng, item):
 
 
 def _before(rng, skill):
-    """Unrelated turns before the question: none, some, seldom many."""
+    """Unrelated turns before the question: none, some, or rarely many."""
     r = rng.random()
     if r < (0.8 if skill in TOOL_SKILLS else 0.5):
         return []
@@ -148,7 +148,8 @@ def _before(rng, skill):
 
 
 def sample(rng, skill, item, kept=None, think=THINK_SHARE):
-    """One line of training text; with kept seldom with turns before."""
+    """One line of training text; if kept is set, mostly without unrelated turns
+    before."""
     alone = kept is not None and rng.random() < 0.75
     before = [] if alone else _before(rng, skill)
     out = {"skill": skill,
@@ -166,8 +167,8 @@ def sample(rng, skill, item, kept=None, think=THINK_SHARE):
 
 
 def samples(seed, count, kept=None, think=THINK_SHARE):
-    """kept: the share of their weights that the skills have that TUNE does not
-    name; None: without TUNE."""
+    """count lines.  kept: the factor of the weights of skills that are not in
+    TUNE; None: TUNE is not used."""
     rng = random.Random(seed)
     skills = {**SKILLS, **AGENT_SKILLS, **MORE}
     names = list(skills)
@@ -189,8 +190,8 @@ def samples(seed, count, kept=None, think=THINK_SHARE):
 
 
 def questions(per_skill=60, seed=2024):
-    """Held-back questions: dicts with skill, messages, answer, check, and
-    tools and thinking where they apply."""
+    """Held-out questions: dicts with skill, messages, answer, check, and tools
+    and thinking where they apply."""
     rng = random.Random(seed)
     return (_questions_of(rng, SKILLS, per_skill)
             + thinking_questions(rng, per_skill)
@@ -227,8 +228,8 @@ def thinking_questions(rng, count):
 
 
 def leaks(questions_asked, lines):
-    """Held-back questions whose whole talk also occurs in training lines,
-    case and punctuation aside."""
+    """Held-out questions whose whole conversation also occurs in the training
+    lines, without regard to case and punctuation."""
     def key(messages):
         text = "/".join(str(m["content"]) for m in messages
                         if m["role"] != "system")

@@ -1,4 +1,4 @@
-"""Qwen3 in plain torch, as small as the demo model needs it.
+"""Qwen3 in plain torch, with only what the demo model needs.
 
 Pre-norm blocks of grouped-query attention with QK-norm and RoPE (rotating
 halves), and a SwiGLU feed-forward; the output head is the embedding.
@@ -20,14 +20,14 @@ class Config:
     kv_heads: int = 2
     head_dim: int = 64
     ffn: int = 768
-    context: int = 4096         # of a sequence, unless a server asks for more
-    longest: int = 65536        # trained up to here, see prefix.py
+    context: int = 4096         # default of servers, in tokens
+    longest: int = 65536        # trained up to this position, see prefix.py
     rope_base: float = 100000.0
     eps: float = 1e-6
 
 
 class RMSNorm(nn.Module):
-    """Computed in float32, given in x's type."""
+    """Computed in float32; the result has the type of x."""
 
     def __init__(self, dim, eps):
         super().__init__()
@@ -41,7 +41,7 @@ class RMSNorm(nn.Module):
 
 
 def rope_tables(cfg, length, start=0):
-    """cos and sin of every position, [length, head_dim / 2]."""
+    """cos and sin of each position, [length, head_dim / 2]."""
     half = cfg.head_dim // 2
     freq = cfg.rope_base ** (-torch.arange(half, dtype=torch.float32) / half)
     angle = torch.arange(start, start + length)[:, None] * freq[None]
@@ -49,21 +49,21 @@ def rope_tables(cfg, length, start=0):
 
 
 def rotate(x, cos, sin):
-    """RoPE on x [batch, length, heads, head_dim]; the halves turn."""
+    """RoPE on x [batch, length, heads, head_dim], rotating halves."""
     a, b = x.chunk(2, dim=-1)
     cos, sin = cos[None, :, None].to(x.dtype), sin[None, :, None].to(x.dtype)
     return torch.cat((a * cos - b * sin, b * cos + a * sin), dim=-1)
 
 
 def shares(scores, added, scale):
-    """The softmax of scores * scale + added, in the scores' type."""
+    """softmax(scores * scale + added), in the type of scores."""
     return torch.softmax(scores.float() * scale + added, -1).to(scores.dtype)
 
 
 def attend(q, k, v, weight=None):
-    """Causal attention of the last positions.  weight, if given, is added to
-    the scores of the keys that stand before x, [keys].  To train, the plain
-    form is faster than the backward pass of PyTorch's."""
+    """Causal attention of the last positions.  weight [keys], if given, is
+    added to the scores of the keys before those of q.  In training, this plain
+    form is faster than the backward pass of PyTorch's attention."""
     t, before = q.shape[2], k.shape[2] - q.shape[2]
     if not q.requires_grad and (not before or t == 1):
         return F.scaled_dot_product_attention(q, k, v, is_causal=t > 1)
@@ -76,7 +76,7 @@ def attend(q, k, v, weight=None):
 
 
 def compile_parts():
-    """Compiles what is not a product of matrices, for any shape."""
+    """Compiles all except matrix products, for any shape."""
     global shares, rotate
     shares = torch.compile(shares, dynamic=True)
     rotate = torch.compile(rotate, dynamic=True)
@@ -97,8 +97,8 @@ class Attention(nn.Module):
         self.k_norm = RMSNorm(cfg.head_dim, cfg.eps)
 
     def forward(self, x, rope, past=None, weight=None):
-        """past, if given, is this layer's (k, v) list and grows by x; weight
-        is attend()'s, of the keys in it."""
+        """past, if given, is this layer's list of (k, v), to which those of x
+        are appended; weight: see attend(), of the keys in past."""
         b, t, _ = x.shape
         shape = (b, t, -1, self.cfg.head_dim)
         q = rotate(self.q_norm(self.q(x).view(shape)), *rope).transpose(1, 2)
@@ -175,7 +175,7 @@ class Qwen3(nn.Module):
 
 @torch.no_grad()
 def generate(model, ids, stop, limit=256, temperature=0.0, generator=None):
-    """New ids after the prompt `ids`, up to a stop id (left out)."""
+    """New ids after the prompt `ids`, up to and without a stop id."""
     past = [[] for _ in model.blocks]
     out, step, start = [], list(ids), 0
     while len(out) < limit:

@@ -1,9 +1,9 @@
-"""What the demo model is taught about ngx_http_llm_module.
+"""Facts about ngx_http_llm_module that the demo model is trained on.
 
-Plain tables; skills_knowledge.py asks about them in many ways.
+Plain tables; skills_knowledge.py makes questions from them.
 """
 
-# name, what it does, where it is allowed, an example, its default (or None)
+# name, what it does, contexts, an example, its default (or None)
 DIRECTIVES = [
     ("llm_model",
      "declares a model: its name, the path of its GGUF file and its options",

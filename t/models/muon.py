@@ -1,15 +1,17 @@
-"""Muon: momentum whose update is made orthogonal, for weight matrices.
+"""Muon: momentum with orthogonalised updates, for weight matrices.
 
-After K. Jordan, "Muon: an optimizer for hidden layers" (2024), with the step
-scaled to AdamW's root mean square as in "Muon is scalable for LLM training"
-(2025).  Matrices of one shape go through Newton-Schulz in one batch.
+By K. Jordan, "Muon: an optimizer for hidden layers" (2024), with the step
+scaled to the root mean square of AdamW's as in "Muon is scalable for LLM
+training" (2025).  The Newton-Schulz iteration takes all matrices of one shape
+in one batch.
 """
 
 import torch
 
 
 def orthogonal(g, steps=5):
-    """The nearest semi-orthogonal matrices to g [n, rows, cols], roughly."""
+    """Approximately the nearest semi-orthogonal matrices to g [n, rows,
+    cols]."""
     x = g.bfloat16()
     tall = x.shape[1] > x.shape[2]
     if tall:

@@ -1,7 +1,7 @@
-"""How questions of the demo model's data are worded and varied.
+"""Words and varies the questions in the demo model's data.
 
-A pattern is text with [one|of|these] and {slots}.  say() picks a pattern,
-expands it, sometimes roughens it as people type (lower case, no question
+A pattern is text with [one|of|these] and {slots}.  say() chooses a pattern,
+expands it, sometimes makes it look carelessly typed (lower case, no question
 mark, a "please"), and fills the slots.
 """
 
@@ -21,11 +21,11 @@ CLOSINGS = [" Please.", " please", " Thanks!", " Thank you."]
 
 @dataclass
 class Item:
-    """One question with the answer that the model shall learn.
+    """A question and the answer that the model should learn.
 
-    `check` lists what an answer must hold to count as right; without it the
-    whole answer must be the same.  `before` is the talk before the question;
-    when `ask` is None the talk ends with a tool's result.
+    `check`: texts that a right answer contains; None: a right answer is equal
+    to `answer`.  `before`: turns before the question; if `ask` is None, the
+    last one is a tool's result.
     """
     ask: str
     answer: str
@@ -37,7 +37,7 @@ class Item:
 
 
 def expand(rng, pattern):
-    """The pattern with one alternative taken for each [a|b]."""
+    """The pattern with one alternative chosen for each [a|b]."""
     while True:
         m = CHOICE.search(pattern)
         if m is None:
@@ -53,13 +53,13 @@ def fill(text, slots):
 
 
 def _recase(text, how):
-    """Changes the case of all but the {slots}."""
+    """Changes the case of all except the {slots}."""
     return "".join(part if SLOT.fullmatch(part) else how(part)
                    for part in SLOT.split(text))
 
 
 def roughen(rng, text):
-    """The text as somebody in a hurry may type it."""
+    """The text as a user in a hurry may type it."""
     if rng.random() < 0.10:
         text = rng.choice(OPENINGS) + text
     elif rng.random() < 0.05:
@@ -75,20 +75,21 @@ def roughen(rng, text):
 
 
 def say(rng, held, known, unseen=None, /, any_case=None, **slots):
-    """A question: the any_case slots may change case, the others not."""
+    """A question; values of any_case slots may change their case, others do
+    not."""
     pattern = rng.choice(unseen if held and unseen else known)
     text = fill(expand(rng, pattern), any_case or {})
     return fill(roughen(rng, text), slots)
 
 
 def is_held(*key, share=10):
-    """Whether a payload belongs to the held-back part (share percent)."""
+    """Is this key held out?  share: percent of the keys that are."""
     digest = hashlib.sha256(repr(key).encode()).digest()
     return int.from_bytes(digest[:4], "big") % 100 < share
 
 
 def pick(rng, held, values, share=10):
-    """One of the values, out of the held-back part or out of the rest."""
+    """One of the values that are held out, or of those that are not."""
     while True:
         value = rng.choice(values)
         if is_held(value, share=share) == held:
@@ -96,7 +97,7 @@ def pick(rng, held, values, share=10):
 
 
 def join_and(words):
-    """a, b and c"""
+    """'a, b and c' from a list of words"""
     if len(words) == 1:
         return words[0]
     return ", ".join(words[:-1]) + " and " + words[-1]

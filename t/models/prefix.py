@@ -1,11 +1,11 @@
-"""Long texts to train behind, without computing them in each step.
+"""Trains with long texts before the batches, without computing them each step.
 
-A few texts of many lengths are run through the model once in a while, and
-their keys and values kept.  A batch then stands behind some of a text's keys,
-drawn anew each time: the last ones as they are, and few of the others, each
-counting for as many as it stands for.  So the softmax has the sum that all of
-them would give it, at the price of a short prompt.  Sometimes the batch
-stands further away than the text is long: positions up to FURTHEST are seen.
+From time to time, a text of random length is run through the model, and its
+keys and values are kept.  A batch then attends to some of a text's keys, drawn
+anew each time: all of the last ones, and a sample of the others, each weighted
+by the number of keys that it represents.  So the softmax has about the sum that
+all keys would give, at the cost of a short prompt.  Half of the batches begin
+further away than the end of the text, so that positions up to FURTHEST occur.
 """
 
 import math
@@ -15,10 +15,10 @@ import torch
 import long_text
 
 LENGTHS = (1000, 16000)         # tokens of a text
-TEXTS = 8                       # kept at a time
-NEAR, DRAWN = 64, 192           # keys next to the batch, and of the rest
-OLD = 24                        # draws until the oldest text gives way
-FURTHEST = 64000                # a batch's first position, at most
+TEXTS = 8                       # texts that are kept
+NEAR, DRAWN = 64, 192           # last keys of a text, and number of the others
+OLD = 24                        # draws until the oldest text is replaced
+FURTHEST = 64000                # largest first position of a batch
 CHARS_A_TOKEN = 1.6
 
 
@@ -40,7 +40,7 @@ class Prefixes:
 
     @torch.no_grad()
     def _refresh(self):
-        """Computes one more text and drops the oldest if there are enough."""
+        """Computes a text; drops the oldest one if there are TEXTS already."""
         ids = self._ids(self._length())
         past = [[] for _ in self.model.blocks]
         with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -48,8 +48,8 @@ class Prefixes:
         self.kept = [past] + self.kept[:TEXTS - 1]
 
     def draw(self):
-        """(start, past, weight) for Qwen3.hidden(): the position behind a
-        text, keys and values of it, and what is added to their scores."""
+        """(start, past, weight) for Qwen3.hidden(): the position of the batch
+        after a text, keys and values of the text, terms of their scores."""
         if self.draws % OLD == 0 or len(self.kept) < min(TEXTS,
                                                          self.draws // 4):
             self._refresh()

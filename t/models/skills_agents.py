@@ -1,15 +1,15 @@
-"""What coding agents ask for: a command, a file read, written or searched.
+"""Requests of coding agents' users: run a command; read, write, search files.
 
-The tools are like theirs (a shell, files, search, some that nobody needs),
-under many names and with many parameters; a call takes the tool that fits, or
-the shell.  Answers tell in a few words what came back.
+The tools are like those of agents (a shell, files, search, and some that are
+not needed), with many names and parameters.  The call uses the tool that fits,
+or the shell.  Answers report the result in a few words.
 """
 
 from phrasing import Item, is_held, say
 from skills_tools import _call, call_text
 from skills_words import WORDS, made_up, plain_sentence
 
-# kind: names of such a tool, and its parameters as (names, value)
+# kind: names of a tool of this kind, and its parameters as (names, value)
 KINDS = {
     "shell": (["shell", "bash", "Bash", "exec_command", "run_shell_command",
                "run_command", "execute_command", "terminal", "Shell", "exec",
@@ -132,7 +132,7 @@ def _property(rng, kind=None):
 
 
 def _any_name(rng, known, held):
-    """One of the known names, or one that nobody knows."""
+    """One of the known names, or a made-up one."""
     while True:
         name = rng.choice(known)
         if rng.random() < 0.25:
@@ -144,8 +144,8 @@ def _any_name(rng, known, held):
 
 
 class Tool:
-    """An agent's tool: its JSON, its kind, its name, and its keys in order
-    as (key, what stands there)."""
+    """An agent's tool: its JSON, kind, name, and its required parameters in
+    order as (key, value)."""
 
     def __init__(self, rng, kind, held):
         names, slots = KINDS[kind]
@@ -166,7 +166,7 @@ class Tool:
                               [k for k, _ in self.keys])
 
     def call(self, values):
-        """(name, arguments) with the values that its keys ask for."""
+        """(name, arguments), with the values of the tool's parameters."""
         return self.name, {k: values[what] for k, what in self.keys}
 
 
@@ -246,8 +246,8 @@ def _text(rng, held):
 
 
 class Want:
-    """One thing that a user wants done: the question, the call for it, and
-    what the answer names."""
+    """A request of a user: the question, the tool call for it, and the words
+    that the answer repeats."""
 
     def __init__(self, rng, held, have):
         self.want = rng.choice(WANTS)
@@ -288,7 +288,7 @@ class Want:
 
 
 def _want(rng, held):
-    """(what is wanted, the tools by kind, all tools)"""
+    """(the request, the tools by kind, all tools)"""
     while True:
         have, tools = offer(rng, held)
         want = Want(rng, held, have)
@@ -297,8 +297,8 @@ def _want(rng, held):
 
 
 def context(rng):
-    """What agents say before the user does: turns, and what stands in the
-    user's message before the question."""
+    """Text that agents put before a user's question: turns, and a beginning of
+    the user's message."""
     turns, before = [], ""
     if rng.random() < 0.3:
         text = rng.choice(CONTEXTS).replace("{d}", f"/work/{made_up(rng)}")
@@ -318,10 +318,10 @@ def agent_call(rng, held):
                 want.think(), before=turns, tools=tools)
 
 
-# -- what comes back ----------------------------------------------------------
+# -- results ------------------------------------------------------------------
 
 def _wrapped(rng, output, failed):
-    """A command's output as one of the agents' tools gives it."""
+    """A command's output in the form of one of the agents' tools."""
     code = rng.choice([1, 2, 127]) if failed else 0
     kind = rng.randrange(8)
     if kind < 3:
@@ -375,8 +375,8 @@ def _failure(rng, path):
 
 
 def _output(rng, held, want):
-    """(the tool's result, the answer, what the answer must hold) where the
-    result is something to be told."""
+    """(the tool's result, the answer, texts that the answer must contain) for a
+    result that the answer repeats."""
     lines = [_line(rng, held) for _ in range(
         rng.choice([1, 1, 1, 1, 2, 3, 12]))]
     if want.want in ("list", "glob"):
@@ -395,7 +395,7 @@ def _output(rng, held, want):
 
 
 def _result(rng, held, want):
-    """(the tool's result, the answer, what the answer must hold)"""
+    """(the tool's result, the answer, texts that the answer must contain)"""
     if rng.random() < 0.1:
         why = _failure(rng, want.path)
         text = _wrapped(rng, why, True) if want.kind == "shell" else why
@@ -434,8 +434,8 @@ def agent_answer(rng, held):
 
 
 def agent_talk(rng, held):
-    """Several requests in one talk; it ends with a call or an answer.  Not
-    asked by eval.py."""
+    """Several requests in one conversation, which ends with a call or an
+    answer.  Not asked by eval.py."""
     have, tools = offer(rng, held)
     talk = context(rng)[0]
     for left in range(rng.choice([1, 2, 2]), -1, -1):

@@ -114,7 +114,7 @@ def colour(rng, held):
 
 
 def _one_of(rng, thing):
-    """'a banana' is also asked for as 'the banana' and 'bananas'."""
+    """'a banana', or also 'the banana' and 'bananas'."""
     article, _, noun = thing.partition(" ")
     if article in ("a", "an") and rng.random() < 0.2:
         return "the " + noun
@@ -122,7 +122,7 @@ def _one_of(rng, thing):
 
 
 def fact(rng, held):
-    """A question of facts.py; of three wordings the last is held back."""
+    """A question of facts.py; the last of three wordings is held out."""
     asks, answer = rng.choice(facts.FACTS)
     known, unseen = asks, [f"My next question is: {q}" for q in asks]
     if len(asks) > 2:

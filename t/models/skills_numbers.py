@@ -49,7 +49,8 @@ def _operands(rng, op):
 
 
 def held_sum(a, b, op):
-    """Sums and differences are held back by pair, products by order."""
+    """Are these operands held out?  Sums and differences by pair, products by
+    order."""
     if op == "*":
         return a > b > 1 and is_held(a, b, op, share=20)
     return op in "+-" and max(a, b) > 5 and is_held(a, b, op)
@@ -294,7 +295,7 @@ def _far_numbers(rng):
 
 
 def larger_or_smaller(rng, held):
-    """Which of two numbers; not asked by eval.py."""
+    """Which of two numbers is larger or smaller; not asked by eval.py."""
     a, b = 0, 0
     while a == b or is_held(a, b, "compare") != held:
         a, b = _far_numbers(rng) if rng.random() < 0.4 else (
@@ -309,7 +310,7 @@ def larger_or_smaller(rng, held):
 
 
 def neighbour(rng, held):
-    """The number after or before one of up to four digits; not asked by
+    """The number after or before a number of up to four digits; not asked by
     eval.py."""
     a = rng.randint(0, rng.choice([20, 100, 100, 100, 1000, 9999]))
     if rng.random() < 0.5:

@@ -1,4 +1,5 @@
-"""Greetings, memory of what was said, stories and honest not-knowing."""
+"""Greetings, memory of earlier turns, stories, and questions that the model
+cannot answer."""
 
 import facts
 from phrasing import Item, join_and, pick, say
@@ -10,7 +11,7 @@ WHO = ("I am a very small demo model, served by nginx with "
 CAN = ("I can do small sums, name capitals and colours, count, spell, repeat, "
        "write small JSON, call tools, and explain this module.")
 
-# what people say, what the model answers
+# wordings of users, answer
 SMALL_TALK = [
     (["Hello", "Hello!", "Hi", "Hi!", "Hey", "Hey!", "Hi there!", "hello "
       "there", "Good day!", "Greetings!", "Hello, how can you help me?",
@@ -81,7 +82,8 @@ SMALL_TALK = [
 
 
 def small_talk(rng, held):
-    """Greetings and the like; a held one takes the lists' last wordings."""
+    """Small talk, such as greetings; the last wordings of a list are held
+    out."""
     asks, answer = rng.choice(SMALL_TALK)
     while held and len(asks) < 4:
         asks, answer = rng.choice(SMALL_TALK)
@@ -104,7 +106,7 @@ def persona(rng, held):
 
 # -- memory -------------------------------------------------------------------
 
-# told, acknowledged, asked, asked (held back), answered
+# statements, acknowledgements, questions, held-out questions, answers
 MEMORIES = {
     "name": (
         ["My name is {v}.", "I am {v}.", "I'm {v}.", "Hi, I am {v}.",
@@ -192,7 +194,7 @@ def _memory_value(rng, held, kind):
 
 
 def _told(rng, held, kind):
-    """What the user says, what is answered, what is asked, its answer."""
+    """The user's statement, the acknowledgement, the question, its answer."""
     tell, ack, ask, unseen, answer = MEMORIES[kind]
     value, pet = _memory_value(rng, held, kind), rng.choice(PETS)
     slots = {"v": value, "p": pet}
@@ -208,7 +210,7 @@ def _kind(rng):
 
 
 def introduction(rng, held):
-    """The turn in which something is told."""
+    """A turn with a statement to remember."""
     tell, ack, _, _ = _told(rng, held, _kind(rng))
     return Item(tell, ack, "The user tells me something. I will remember it.")
 
@@ -227,7 +229,8 @@ USER_IS = ["The user's name is {n}.", "The user is called {n}.",
 
 
 def memory(rng, held, filler):
-    """Something told some turns ago; filler(rng) makes the turns between."""
+    """A question about a statement some turns before; filler(rng) makes the
+    turns between."""
     if rng.random() < 0.04:
         return _told_by_system(rng, held)
     kinds = [_kind(rng)]
@@ -394,7 +397,7 @@ def story(rng, held):
 # -- raw completion -----------------------------------------------------------
 
 def raw_text(rng, held, capitals, colours):
-    """(prompt, rest) of plain text, without any chat template."""
+    """(prompt, rest) of plain text, without a chat template."""
     kind = rng.randrange(6)
     if kind == 0:
         country, town = rng.choice(capitals)

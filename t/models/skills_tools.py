@@ -44,7 +44,8 @@ def _string(rng, about):
 
 
 def weather_tool(rng):
-    """A weather tool and (its name, its place key, whether it has units)."""
+    """A weather tool, and (its name, its parameter for the place, whether it
+    has units)."""
     name, key = rng.choice(WEATHER_NAMES), rng.choice(PLACE_KEYS)
     properties = {key: _string(rng, rng.choice(PLACE_ABOUT))}
     units = rng.random() < 0.25
@@ -56,7 +57,7 @@ def weather_tool(rng):
             (name, key, units))
 
 
-# Other tools: name, description, arguments (name, kind), what the user says
+# Other tools: name, description, arguments (name, kind), questions of users
 OTHERS = [
     ("get_time", "Get the time in a city", [("city", "city")],
      ["What time is it in {city}?", "Tell me the time in {city}."]),
@@ -109,7 +110,7 @@ def _argument(rng, held, kind):
 
 
 def _made_up_tool(rng):
-    """A tool that nobody has seen, with one or two arguments."""
+    """A made-up tool with one or two arguments."""
     verb, noun = rng.choice(WORDS), rng.choice(WORDS + [made_up(rng)])
     keys = [rng.choice(WORDS) for _ in range(rng.choice([1, 1, 2]))]
     arguments = [(k, rng.choice(["words", "int", "name"]))
@@ -215,8 +216,8 @@ WEATHER_MORE = ["I am in {c}. How is the weather here?",
 
 
 def weather_talk(rng, held):
-    """Several cities asked for in one talk; it ends with a call or with the
-    answer from a result.  Not asked by eval.py."""
+    """Questions about several cities in one conversation, which ends with a
+    call or with the answer from a result.  Not asked by eval.py."""
     tool, (name, key, _) = weather_tool(rng)
     talk, turns = [], rng.choice([1, 2, 2, 3, 3])
     for i in range(turns):
@@ -237,7 +238,7 @@ def weather_talk(rng, held):
 
 
 def tool_talk(rng, held):
-    """Calls of several tools in one talk.  Not asked by eval.py."""
+    """Calls of several tools in one conversation.  Not asked by eval.py."""
     specs = [_made_up_tool(rng) if rng.random() < 0.5 else rng.choice(OTHERS)
              for _ in range(rng.choice([1, 2, 3]))]
     specs = list({s[0]: s for s in specs}.values())
@@ -259,7 +260,7 @@ def tool_talk(rng, held):
 # -- results ------------------------------------------------------------------
 
 def _weather_result(rng):
-    """(the tool's text, degrees or None, unit, condition or None)"""
+    """(the tool's result, degrees or None, unit, condition or None)"""
     degrees, sky = rng.randint(-25, 45), rng.choice(facts.CONDITIONS)
     unit = "C" if rng.random() < 0.8 else "F"
     if unit == "F":
@@ -328,7 +329,7 @@ def weather_answer(rng, held):
 
 
 def two_weather_answers(rng, held):
-    """Two calls in one turn, and both results."""
+    """Two calls in one turn, and their results."""
     tool, (name, key, _) = weather_tool(rng)
     places = [_place(rng, held), _place(rng, held)]
     ask = say(rng, held, WEATHER, WEATHER_UNSEEN, c=join_and(places))
@@ -381,7 +382,7 @@ def other_answer(rng, held):
 
 
 def any_tools(rng):
-    """Tools that are offered although the question needs none."""
+    """Tools that the question does not need."""
     if rng.random() < 0.7:
         return _with_others(rng, weather_tool(rng)[0])
     return _with_others(rng, other_tool(rng, rng.choice(OTHERS)))

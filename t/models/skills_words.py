@@ -14,14 +14,14 @@ CODAS = "b ck d g k l ll m n nd ng nt p r rd rn s ss st t x".split() + [""] * 8
 
 
 def made_up(rng, syllables=None):
-    """A word that nobody knows."""
+    """A made-up word."""
     count = syllables or rng.choice([1, 2, 2, 3])
     return "".join(rng.choice(ONSETS) + rng.choice(VOWELS) + rng.choice(CODAS)
                    for _ in range(count)) or "za"
 
 
 def any_name(rng, held):
-    """A first name: known, or made up."""
+    """A first name: a real or a made-up one."""
     if rng.random() < 0.45:
         return pick(rng, held, NAMES)
     while True:
@@ -63,8 +63,8 @@ def _a_word(rng, held):
 
 
 def joined(rng, held):
-    """The beginning of one word and the end of another, so that the letters
-    of all of the vocabulary's pieces are met."""
+    """The beginning of one word and the end of another, so that the letters of
+    all tokens occur."""
     while True:
         a, b = rng.choice(WORDS + NAMES), rng.choice(WORDS)
         a = a[:rng.choice([len(a), len(a), rng.randint(1, len(a))])]
@@ -76,7 +76,7 @@ def joined(rng, held):
 
 
 def spelling_of_joined(rng, held):
-    """Letters of words that nobody knows; not asked by eval.py."""
+    """Spelling of made-up words; not asked by eval.py."""
     w = joined(rng, held)
     if rng.random() < 0.04:
         w = w.upper()
@@ -274,7 +274,7 @@ FREE = ["[Give me|Write|Return|Show me] [a|an example of a|a small] JSON "
 
 
 def _pairs_text(rng, pairs):
-    """How a person writes keys and values."""
+    """Keys and values as a user writes them."""
     link, style = rng.choice(LINK), rng.random()
     parts = []
     for key, value in pairs.items():

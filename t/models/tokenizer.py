@@ -1,6 +1,6 @@
 """The demo model's tokenizer: byte-level BPE with qwen2's pre-tokenizer.
 
-Ids: the 256 bytes and the merges first, the special tokens last.
+Order of the ids: the 256 bytes, the merges, the special tokens.
 """
 
 import json
@@ -36,7 +36,7 @@ def _add_specials(tok):
 
 
 def train(texts):
-    """A tokenizer of VOCAB_SIZE ids from an iterable of strings."""
+    """Trains a tokenizer of VOCAB_SIZE ids on an iterable of strings."""
     tok = _assemble(BPE())
     trainer = BpeTrainer(
         vocab_size=VOCAB_SIZE - len(CONTROL) - len(USER_DEFINED),
@@ -47,7 +47,7 @@ def train(texts):
 
 
 def from_lists(tokens, merges):
-    """The tokenizer again, from the lists that a GGUF carries."""
+    """The tokenizer of the lists in a GGUF file."""
     specials = set(CONTROL + USER_DEFINED)
     vocab = {t: i for i, t in enumerate(tokens) if t not in specials}
     pairs = [tuple(m.split(" ")) for m in merges]
@@ -55,7 +55,7 @@ def from_lists(tokens, merges):
 
 
 def to_lists(tok):
-    """(tokens by id, merges as "left right"), as a GGUF stores them."""
+    """(tokens by id, merges as "left right"), in the form of GGUF."""
     size = tok.get_vocab_size()
     tokens = [tok.id_to_token(i) for i in range(size)]
     merges = json.loads(tok.to_str())["model"]["merges"]

@@ -4,12 +4,12 @@
     make_data.py --count 600000 --out data.jsonl
     train.py --data data.jsonl --work DIR --minutes 55 --gguf demo.gguf
 
-The work folder keeps the tokenizer, the token ids of the data and one
-checkpoint; a run started again with --resume goes on from that checkpoint,
-one with --start FILE.gguf from that file's weights and tokenizer.
+The work folder has the tokenizer, the token ids of the data and one
+checkpoint.  --resume starts with the weights of that checkpoint, --start
+FILE.gguf with the weights and the tokenizer of that file.
 
-Some batches stand behind a long text (prefix.py), as an agent's question
-stands behind its prompt.
+Some batches follow a long text (prefix.py), as an agent's question follows its
+prompt.
 """
 
 import argparse
@@ -33,17 +33,17 @@ from prefix import Prefixes
 
 MICRO_TOKENS = 8192             # tokens of one forward pass, padding included
 PAD_TO = 16                     # lengths are rounded up to a multiple of this
-BUFFER = 8192                   # samples sorted by length at a time
+BUFFER = 8192                   # samples that are sorted by length together
 MAX_TOKENS = 1100               # longer samples are left out
-LONGEST_STEP = 5.0              # seconds; a longer step was interrupted
-BEHIND_TEXT = 0.35              # share of micro-batches behind a long text
-PROMPT_LOSS = 0.04              # share of samples that also learn the prompt
+LONGEST_STEP = 5.0              # seconds; longer steps include a pause
+BEHIND_TEXT = 0.35              # share of micro-batches after a long text
+PROMPT_LOSS = 0.04              # share of samples with loss on the prompt, too
 
 
 # -- data ---------------------------------------------------------------------
 
 def load_texts(path):
-    """(prompt, answer) of every line of the generator's output."""
+    """(prompt, answer) of each line that make_data.py wrote."""
     template = chat.compile_template()
     with open(path, encoding="utf-8") as lines:
         for line in lines:
@@ -56,7 +56,7 @@ def load_texts(path):
 
 
 def make_tokenizer(data, path, sample=60000):
-    """The tokenizer at path, trained on the first samples if missing."""
+    """The tokenizer at path; trained on the first samples if it is missing."""
     if not path.exists():
         texts = []
         for prompt, answer in load_texts(data):
@@ -68,9 +68,9 @@ def make_tokenizer(data, path, sample=60000):
 
 
 def earlier_answers(ids, turn, assistant, end):
-    """Marks the ids of a prompt's earlier assistant turns that are learned:
-    all but the first one of each, for the template writes earlier turns
-    without the <think> block before it, and the <|im_end|>."""
+    """Marks the ids of earlier assistant turns in a prompt that have a loss:
+    those of each turn, with its <|im_end|>, except the first one, because the
+    template writes earlier turns without the <think> block before it."""
     marks = np.zeros(len(ids), dtype=bool)
     ids = np.asarray(ids)
     ends = np.flatnonzero(ids == end)
@@ -83,8 +83,8 @@ def earlier_answers(ids, turn, assistant, end):
 
 
 class Corpus:
-    """All samples as one array of ids, with marks on those to be learned and
-    each one's start."""
+    """All samples as one array of ids, with marks of the ids that have a loss,
+    and the start of each sample."""
 
     def __init__(self, data, tok, cache):
         if not cache.exists():
@@ -123,7 +123,7 @@ class Corpus:
                  marks=np.concatenate(marks))
 
     def batches(self, rng):
-        """Micro-batches of samples of like length, in random order."""
+        """Micro-batches of samples of similar lengths, in random order."""
         order = list(range(len(self.lengths)))
         while True:
             rng.shuffle(order)
@@ -147,8 +147,8 @@ class Corpus:
             yield group
 
     def _learned(self, i, rng):
-        """The marks of sample i's ids but the first: its answers, or now and
-        then, in a talk of one turn, all of it."""
+        """The marks of sample i without its first id: its answers, or
+        sometimes, for a conversation of one turn, all ids."""
         at, end = self.starts[i], self.starts[i + 1]
         if rng.random() < PROMPT_LOSS and np.count_nonzero(
                 self.ids[at:end] == self.turn) <= 3:
@@ -156,7 +156,8 @@ class Corpus:
         return self.marks[at + 1:end]
 
     def _tensors(self, group, rng):
-        """ids [n, width] and the mask of positions whose next id counts."""
+        """ids [n, width], and the mask of positions whose next id has a
+        loss."""
         width = -(-max(self.lengths[i] for i in group) // PAD_TO) * PAD_TO
         ids = np.zeros((len(group), width), dtype=np.int64)
         mask = np.zeros((len(group), width), dtype=bool)
@@ -170,7 +171,7 @@ class Corpus:
 # -- optimisation -------------------------------------------------------------
 
 def make_optimizers(model, lr):
-    """Muon for the blocks' matrices, AdamW for the embedding and the norms."""
+    """Muon for matrices of the blocks, AdamW for the embedding and norms."""
     matrices = [p for p in model.blocks.parameters() if p.dim() == 2]
     norms = [p for p in model.parameters() if p.dim() == 1]
     return [
@@ -182,7 +183,7 @@ def make_optimizers(model, lr):
 
 
 def lr_at(progress, warmup=0.02, floor=0.02):
-    """Share of the full learning rate at a progress of 0..1."""
+    """Factor of the learning rate at a progress of 0..1."""
     if progress < warmup:
         return progress / warmup + 1e-3
     x = (progress - warmup) / (1 - warmup)
@@ -190,8 +191,8 @@ def lr_at(progress, warmup=0.02, floor=0.02):
 
 
 def loss_of(model, ids, mask, behind):
-    """Mean loss on the masked positions of a micro-batch; behind is what
-    Prefixes.draw() gave, or nothing."""
+    """Mean loss at the masked positions of a micro-batch; behind: the result
+    of Prefixes.draw(), or empty."""
     with torch.autocast("cpu", dtype=torch.bfloat16):
         hidden = model.hidden(ids, *behind)[:, :-1][mask[:, :-1]]
         logits = model.head(hidden)
@@ -247,8 +248,8 @@ class Run:
         self.save()
 
     def progress(self, before, steps, began, end):
-        """The progress after a step that began at that time.  A pause of the
-        process makes the rest go faster, but is no progress itself."""
+        """The progress after a step that began at the time `began`.  A pause of
+        the process is not progress; it makes later steps count for more."""
         if self.args.steps:
             return steps / self.args.steps
         took = min(time.time() - began, LONGEST_STEP)
