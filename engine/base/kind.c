@@ -538,8 +538,8 @@ llm_kind_zeros(llm_str_t s, llm_file_kind_t *k)
         return 0;
     }
 
-    return llm_kind_is(k, llm_advice_again, "a file of zeros, as it is left "
-                       "by a download that did not end");
+    return llm_kind_is(k, llm_advice_again, "a file of zeros, perhaps an "
+                       "unfinished download");
 }
 
 

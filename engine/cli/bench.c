@@ -374,8 +374,8 @@ llm_bench_run(const llm_cli_t *c, llm_cli_seq_t *s, llm_err_t *err)
     free(ids);
 
     printf("\nread bandwidth of this machine, %u threads: %.2f GB/s\n"
-           "in turns with that, tg%u reads %.3f GB a token (weights and "
-           "cache), %.2f GB/s: %.0f %% of it\n",
+           "tg%u reads %.3f GB per token (weights and cache), %.2f GB/s: "
+           "%.0f %% of the bandwidth\n",
            c->threads ? c->threads : llm_machine_cpus(), reads / 1e9, n_tg,
            llm_bench_bytes(s->model, n_tg) / 1e9, steps / 1e9,
            reads > 0 ? 100 * steps / reads : 0);

@@ -8,6 +8,7 @@
 #include "engine/model/arch.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -31,20 +32,21 @@ static const llm_cli_cmd_t  llm_cli_cmds[] = {
       0, llm_cli_render },
 
     { "parse", "FILE-or-TEMPLATE.jinja [--stream] < LINES.jsonl",
-      "what a model's answers mean: content, reasoning, tool calls",
+      "a model's answers, split into content, reasoning and tool calls",
       LLM_CLI_STREAM, llm_cli_parse },
 
     { "match", "FILE < CASES.jsonl",
-      "texts through the masks of schemas and grammars, with times",
+      "which texts schemas and grammars allow, token by token, with times",
       0, llm_cli_match },
 
     { "logits", "FILE [--all] [--batch N] < IDS",
-      "the logits after the last id, or after each: float32, little-endian",
+      "the logits after the last id (--all: after each), float32, "
+      "little-endian",
       LLM_CLI_RUN | LLM_CLI_ALL | LLM_CLI_BATCH, llm_cli_logits },
 
     { "embed", "FILE [--pooling none|mean|cls|last] [--batch N] < IDS",
-      "the vector of the ids, or of each: float32, little-endian, not "
-      "normalised",
+      "the embedding of the ids (--pooling none: of each id), float32,\n"
+      "      little-endian, not normalised",
       LLM_CLI_RUN | LLM_CLI_BATCH | LLM_CLI_POOLING, llm_cli_embed },
 
     { "complete", "FILE [--max-tokens N] [--temp T] [--seed N] < PROMPT",
@@ -57,13 +59,14 @@ static const llm_cli_cmd_t  llm_cli_cmds[] = {
       LLM_CLI_RUN | LLM_CLI_BENCH, llm_cli_bench },
 
     { "perplexity", "FILE < TEXT",
-      "how well the model predicts a text",
+      "the model's perplexity on a text",
       LLM_CLI_RUN | LLM_CLI_BATCH, llm_cli_perplexity },
 
     { "key", "[--id ID] [--tenant T] [--models A,B] [--scopes A,B] "
       "[--expires TIME] >> KEYS",
-      "makes an API key: the line for a file of llm_api_keys on standard "
-      "output,\n      the secret, which is nowhere else, on standard error",
+      "makes an API key: prints the line for a file of llm_api_keys to "
+      "standard\n      output, and the secret, which is stored nowhere, to "
+      "standard error",
       LLM_CLI_KEY | LLM_CLI_NO_FILE, llm_cli_key }
 };
 
@@ -92,13 +95,13 @@ static const llm_cli_opt_t  llm_cli_opts[] = {
       "auto, cpu, cuda, cuda:N, emu or reference" },
 
     { "threads", LLM_CLI_UINT, LLM_CLI_RUN, offsetof(llm_cli_t, threads),
-      "CPU threads (as many as it may use)" },
+      "CPU threads (one per CPU that may be used)" },
 
     { "isa", LLM_CLI_STR, LLM_CLI_RUN, offsetof(llm_cli_t, isa),
-      "CPU instructions: reference, avx2, avx512, amx (the best)" },
+      "CPU instructions: reference, avx2, avx512, amx (best available)" },
 
     { "ctx", LLM_CLI_UINT, LLM_CLI_RUN, offsetof(llm_cli_t, ctx),
-      "longest sequence (the model's)" },
+      "context length (complete: the model's; perplexity: 512)" },
 
     { "weights", LLM_CLI_FP8, LLM_CLI_RUN, offsetof(llm_cli_t, weights),
       "fp8: convert wider matrices to e4m3 (as in the file)" },
@@ -107,40 +110,42 @@ static const llm_cli_opt_t  llm_cli_opts[] = {
       "fp8: keep the KV cache in e4m3 (16 bits)" },
 
     { "batch", LLM_CLI_UINT, LLM_CLI_BATCH, offsetof(llm_cli_t, batch),
-      "tokens in a step (512)" },
+      "most tokens per step (512)" },
 
     { "pooling", LLM_CLI_STR, LLM_CLI_POOLING, offsetof(llm_cli_t, pooling),
-      "none, mean, cls or last (as the file says; last)" },
+      "none, mean, cls or last (the file's, or else last)" },
 
     { "all", LLM_CLI_FLAG, LLM_CLI_ALL, offsetof(llm_cli_t, all),
       "logits of all positions; info on all tensors" },
 
     { "special", LLM_CLI_FLAG, LLM_CLI_SPECIAL, offsetof(llm_cli_t, special),
-      "read special tokens in the text as such" },
+      "parse special tokens in the text" },
 
     { "stream", LLM_CLI_FLAG, LLM_CLI_STREAM, offsetof(llm_cli_t, stream),
-      "read the answers byte by byte" },
+      "parse the answers byte by byte" },
 
     { "max-tokens", LLM_CLI_UINT, LLM_CLI_SAMPLE,
-      offsetof(llm_cli_t, max_tokens), "most tokens to generate (what fits)" },
+      offsetof(llm_cli_t, max_tokens),
+      "most tokens to generate (as many as fit into ctx)" },
 
     { "temp", LLM_CLI_FLOAT, LLM_CLI_SAMPLE,
       offsetof(llm_cli_t, sampling.temperature), "temperature (0: greedy)" },
 
     { "top-k", LLM_CLI_UINT, LLM_CLI_SAMPLE,
       offsetof(llm_cli_t, sampling.top_k),
-      "draw from the k likeliest tokens" },
+      "sample from the k most likely tokens" },
 
     { "top-p", LLM_CLI_SHARE, LLM_CLI_SAMPLE,
       offsetof(llm_cli_t, sampling.top_p),
-      "draw from the likeliest tokens, in all of probability p" },
+      "sample from the most likely tokens with a total probability p" },
 
     { "min-p", LLM_CLI_SHARE, LLM_CLI_SAMPLE,
       offsetof(llm_cli_t, sampling.min_p),
-      "draw from tokens at least p times as likely as the best" },
+      "sample from tokens at least p times as likely as the likeliest" },
 
     { "seed", LLM_CLI_SEED, LLM_CLI_SAMPLE,
-      offsetof(llm_cli_t, sampling.seed), "seed of the random numbers" },
+      offsetof(llm_cli_t, sampling.seed),
+      "seed of the random numbers (from the time)" },
 
     { "pp", LLM_CLI_UINT, LLM_CLI_BENCH, offsetof(llm_cli_t, pp),
       "tokens of the prompt (512)" },
@@ -152,13 +157,13 @@ static const llm_cli_opt_t  llm_cli_opts[] = {
       "repetitions (5)" },
 
     { "id", LLM_CLI_STR, LLM_CLI_KEY, offsetof(llm_cli_t, id),
-      "what the key is called in logs and limits (random)" },
+      "name of the key in logs and limits (random)" },
 
     { "tenant", LLM_CLI_STR, LLM_CLI_KEY, offsetof(llm_cli_t, tenant),
-      "whose key it is (its id)" },
+      "tenant that the key belongs to (the id)" },
 
     { "models", LLM_CLI_STR, LLM_CLI_KEY, offsetof(llm_cli_t, models),
-      "models that it is for, as demo,gpt-* (all)" },
+      "models that the key may use, such as demo,gpt-* (all)" },
 
     { "scopes", LLM_CLI_STR, LLM_CLI_KEY, offsetof(llm_cli_t, scopes),
       "generate, embed, tokenize, models, monitor, other, admin (all but "
@@ -166,10 +171,10 @@ static const llm_cli_opt_t  llm_cli_opts[] = {
 
     { "not-before", LLM_CLI_STR, LLM_CLI_KEY,
       offsetof(llm_cli_t, not_before),
-      "when it begins to be valid, as 2026-12-31 or 2026-12-31T12:00:00Z" },
+      "start of validity, as 2026-12-31 or 2026-12-31T12:00:00Z (none)" },
 
     { "expires", LLM_CLI_STR, LLM_CLI_KEY, offsetof(llm_cli_t, expires),
-      "when it is valid no more (never)" },
+      "end of validity, in the same form (none)" },
 
     { "verbose", LLM_CLI_FLAG, LLM_CLI_RUN, offsetof(llm_cli_t, verbose),
       "show which device was chosen, and why" }
@@ -250,8 +255,8 @@ llm_cli_set(llm_cli_t *c, const llm_cli_opt_t *o, const char *v,
 
     case LLM_CLI_FP8:
         if (strcmp(v, "fp8") != 0) {
-            return llm_fail(err, "--%s: \"%s\" is unknown, fp8 is known",
-                            o->name, v);
+            return llm_fail(err, "--%s: \"%s\" is unknown; the only value is "
+                            "fp8", o->name, v);
         }
 
         *(const char **) field = v;
@@ -283,8 +288,8 @@ llm_cli_set(llm_cli_t *c, const llm_cli_opt_t *o, const char *v,
         n = strtoull(v, &end, 10);
 
         if (end == v || *end || errno || *v == '-') {
-            return llm_fail(err, "--%s: \"%s\" is not a number of 64 bits",
-                            o->name, v);
+            return llm_fail(err, "--%s: \"%s\" is not a number from 0 to %llu",
+                            o->name, v, ULLONG_MAX);
         }
 
         *(uint64_t *) field = n;
@@ -351,7 +356,7 @@ llm_cli_read_line(llm_cli_t *c, const llm_cli_cmd_t *cmd, char **argv,
             }
 
         } else if (cmd->options & LLM_CLI_NO_FILE) {
-            return llm_fail(err, "%s takes no file, such as \"%s\"",
+            return llm_fail(err, "%s takes no file: \"%s\"",
                             cmd->name, argv[i]);
 
         } else if (c->file) {

@@ -46,7 +46,7 @@ llm_match_string(llm_str_t json, llm_buf_t *flat, llm_str_t *s,
     v = (const llm_flat_t *) flat->data;
 
     if (v->type != LLM_FLAT_STRING) {
-        return llm_fail(err, "it is no string");
+        return llm_fail(err, "a grammar, regex or text is not a string");
     }
 
     *s = llm_flat_str(v);
@@ -85,7 +85,7 @@ llm_match_gram(llm_match_t *m, llm_str_t line, llm_err_t *err)
         g = llm_gram_json_object(m->tree, err);
 
     } else {
-        (void) llm_fail(err, "it has none of schema, grammar, regex and "
+        (void) llm_fail(err, "the case has no schema, grammar, regex or "
                         "json_object");
     }
 
@@ -369,8 +369,8 @@ llm_match_lines(llm_match_t *m, const llm_buf_t *in, llm_err_t *err)
         }
 
         if (!llm_span_check(line)) {
-            return llm_fail(err, "standard input: line %u is no object of "
-                            "JSON", n);
+            return llm_fail(err, "standard input: line %u is not a JSON "
+                            "object", n);
         }
 
         if (llm_match_line(m, line, err) != LLM_OK) {

@@ -397,7 +397,7 @@ llm_cli_perplexity(const llm_cli_t *c, llm_err_t *err)
     n = llm_min(ctx, c->batch ? c->batch : LLM_CLI_BATCH_SIZE);
 
     if (ctx < 2) {
-        return llm_fail(err, "--ctx: a window of one token tells nothing");
+        return llm_fail(err, "--ctx: perplexity needs at least 2 tokens");
     }
 
     if (llm_cli_seq_open(&s, c, ctx, n, n, err) != LLM_OK) {
@@ -430,7 +430,8 @@ llm_cli_perplexity(const llm_cli_t *c, llm_err_t *err)
     }
 
     if (rc == LLM_OK && count == 0) {
-        rc = llm_fail(err, "standard input: one token tells nothing");
+        rc = llm_fail(err, "standard input: perplexity needs at least 2 "
+                      "tokens");
     }
 
     if (rc == LLM_OK) {

@@ -106,8 +106,8 @@ llm_cli_seq_step(llm_cli_seq_t *s, const int32_t *ids, uint32_t n,
     if (llm_model_hparams(s->model)->encoder
         && s->gives != LLM_GIVES_STATES)
     {
-        return llm_fail(err, "%s is an encoder: it has no logits; its states "
-                        "are what \"embed\" gives",
+        return llm_fail(err, "%s is an encoder, which has no logits; use "
+                        "\"embed\" for its states",
                         llm_model_hparams(s->model)->arch);
     }
 

@@ -56,7 +56,7 @@ def ours(path, llm):
     out = subprocess.run([llm, "bench", path, "--reps", "1"],
                          check=True, capture_output=True, text=True).stdout
     rates = re.findall(r"\| (?:pp512|tg128) \| ([0-9.]+) ", out)
-    share = re.search(r"(\d+) % of it", out)
+    share = re.search(r"(\d+) % of the bandwidth", out)
     return list(map(float, rates)), share and float(share.group(1))
 
 
