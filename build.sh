@@ -10,7 +10,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 
 case $PWD in
     *[[:space:]]*)
-        echo "build.sh: neither make nor nginx's configure works in a folder" \
+        echo "build.sh: make and nginx's configure do not work in a folder" \
              "whose path has a space: $PWD" >&2
         exit 1 ;;
 esac
@@ -47,17 +47,18 @@ usage() {
 usage: ./build.sh COMMAND
 
   run      build, then serve the demo model on 127.0.0.1:8080 (LLM_PORT)
-  build    objs/ngx_http_llm_module.so, objs/llm and the CUDA backend (which
-           "run" builds where there is a GPU)
+  build    objs/ngx_http_llm_module.so, objs/llm and the CUDA backend ("run"
+           builds the CUDA backend only if there is a GPU)
   test     all tests; "test asan", "test tsan" under a sanitizer
   bench    the engine's speed alone and over HTTP; "bench help" lists the others
   install  the module into the system's nginx, objs/llm as nginx-llm
            (DESTDIR is honoured)
   clean    remove what was built
 
-NGINX_SRC=dir builds against that nginx source tree, CC=clang with clang,
-CUDA_HOME and CUBLAS_HOME say where the CUDA toolkit is.  CPPFLAGS, CFLAGS,
-CXXFLAGS and LDFLAGS are used; WERROR=1 makes the compiler's warnings errors.
+NGINX_SRC=dir builds for the nginx of that source tree, CC=clang with clang.
+CUDA_HOME and CUBLAS_HOME are the folders of the CUDA toolkit and of cuBLAS.
+CPPFLAGS, CFLAGS, CXXFLAGS and LDFLAGS are used; with WERROR=1 the compiler's
+warnings are errors.
 END
 }
 
@@ -229,15 +230,17 @@ backends() {
     compile "the GPU's emulator" -f kernels/cuda/Makefile OBJS="$OBJS" emu
 
     if ! nvcc=$(nvcc_path); then
-        say "without CUDA: no nvcc ${CUDA_HOME:+in $CUDA_HOME/bin; }(it is" \
-            "in NVIDIA's CUDA Toolkit; CUDA_HOME says where that is)"
+        say "built without CUDA: no nvcc${CUDA_HOME:+ in $CUDA_HOME/bin};" \
+            "nvcc is part of NVIDIA's CUDA Toolkit, set CUDA_HOME to the" \
+            "toolkit's folder"
         return
     fi
 
     if ! cublas "$nvcc"; then
-        say "CUDA without cuBLAS, with our own kernels alone: none" \
-            "${CUBLAS_HOME:+in $CUBLAS_HOME }(pip install --target DIR -r" \
-            "t/gpu/requirements.txt, then CUBLAS_HOME=DIR/nvidia/cu13)"
+        say "building CUDA without cuBLAS, with our own kernels only: no" \
+            "cuBLAS found${CUBLAS_HOME:+ in $CUBLAS_HOME}; to install it:" \
+            "pip install --target DIR -r t/gpu/requirements.txt, then set" \
+            "CUBLAS_HOME=DIR/nvidia/cu13"
         CUBLAS_INC='' CUBLAS_LIB=''
     fi
 
@@ -284,11 +287,11 @@ taken() { (exec 3<> "/dev/tcp/127.0.0.1/$1") 2> /dev/null; }
 
 check_port() {
     case $1 in
-        ''|*[!0-9]*|??????*) die "LLM_PORT is not a number of a port: $1" ;;
+        ''|*[!0-9]*|??????*) die "LLM_PORT is not a port number: $1" ;;
     esac
 
     [ "$1" -ge 1 ] && [ "$1" -le 65535 ] ||
-        die "LLM_PORT is not a number of a port: $1"
+        die "LLM_PORT is not a port number: $1"
 
     ! taken "$1" ||
         die "port $1 is in use, perhaps by another run: choose another one" \
@@ -339,7 +342,7 @@ run() {
     export PATH=$PATH:/usr/sbin
 
     command -v nginx > /dev/null ||
-        die "there is no nginx in PATH: put the one of $NGINX_SRC there"
+        die "no nginx in PATH: add the folder of the nginx of $NGINX_SRC"
 
     # again, as the build may have taken minutes
     check_port "$port"

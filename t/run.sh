@@ -62,7 +62,7 @@ run_tests() {
             tests=(t/unit)
             ;;
         *)
-            die "unknown kind of test: $1"
+            die "unknown kind of test: $1 (asan and tsan are known)"
             ;;
     esac
 

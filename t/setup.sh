@@ -58,8 +58,8 @@ test_tools() {
     export UV_NO_CACHE=1 UV_NO_CONFIG=1 UV_PYTHON_DOWNLOADS=never
 
     if [ ! -e .deps/agents ] || [ ! -e .deps/clients ]; then
-        say "fetching what the tests need into .deps: agents and clients as" \
-            "programs, 3.5 GB (./build.sh clean removes them)"
+        say "fetching the tests' agents and clients into .deps, 3.5 GB" \
+            "(./build.sh clean removes them)"
     fi
 
     if ! cmp -s t/requirements.txt .deps/requirements.txt; then
@@ -74,7 +74,7 @@ test_tools() {
 
     # 1 GB, needed by one test only
     node_packages t/agents .deps/agents ||
-        say "without the agents: npm could not install them"
+        say "npm could not install the agents: their tests are skipped"
 
     test_clients
     test_cublas
@@ -161,6 +161,6 @@ test_promtool() {
         mv "$to.new" "$to"
     else
         rm -rf "$to.new"
-        say "without promtool: its checks of the metrics are skipped"
+        say "promtool could not be downloaded: its checks are skipped"
     fi
 }

@@ -6,19 +6,19 @@ bench_usage() {
 usage: ./build.sh bench [NAME [ARGUMENT ...]]
 
   (none)    the engine's speed alone and over HTTP
-  streams   10,000 streams at once on one worker
-  bodies    /health beside clients that post large bodies
-  keys      /health while files of 100,000 API keys are read
+  streams   10,000 concurrent streams on one worker
+  bodies    times of /health while clients post large bodies
+  keys      memory and times with files of 100,000 API keys
   chats     1 to 64 chats with one system prompt, with and without the prefix
-            cache (LLAMA_SERVER=path: beside llama-server)
+            cache (LLAMA_SERVER=path: also llama-server)
   mix       long prompts, long answers, and both (LLAMA_SERVER=path)
   overload  three times as many requests as can be served
-  two       two models of one process, and a load of one beside the other
-            (BEFORE=path: beside the objs/ of another build)
-  flood     a tenant's expensive schemas, and what another tenant waits
+  two       two models of one process, and a load of one during an answer of
+            the other (BEFORE=path: compared with the objs/ of another build)
+  flood     waiting time of a tenant while another one sends expensive schemas
   masks     JSON Schemas: how exact the masks are, and how fast
-  shapes    shapes of real models with random weights (LLAMA_BENCH=path: beside
-            llama-bench; BEFORE=path: beside the objs/llm of another build)
+  shapes    shapes of real models with random weights (LLAMA_BENCH=path: also
+            llama-bench; BEFORE=path: also the objs/llm of another build)
 END
 }
 

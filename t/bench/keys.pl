@@ -156,7 +156,7 @@ my $without = idle(sub { });
 my $with = idle(\&change);
 
 printf "event loop's CPU time in %d s: %.1f ms without changes, %.1f ms with "
-       . "%d: %.2f ms a change, in all turns\n", $seconds, $without, $with,
+       . "%d: %.2f ms per change\n", $seconds, $without, $with,
        $changes, ($with - $without) / ($changes || 1);
 
 cmp_ok($changes, '>', 0, 'the file has changed');

@@ -269,7 +269,7 @@ load_end(load_t *l, load_conn_t *c)
 
         if (l->errors <= 3) {
             fprintf(stderr, "load: request %u: status %d, %s\n", c->number,
-                    c->status, c->failed ? "error event" : "cut short");
+                    c->status, c->failed ? "error event" : "truncated");
         }
 
     } else {
@@ -595,7 +595,7 @@ main(int argc, char **argv)
     port = strchr(host, ':');
 
     if (port == NULL) {
-        fprintf(stderr, "load: -u wants HOST:PORT\n");
+        fprintf(stderr, "load: -u needs HOST:PORT\n");
         return 1;
     }
 
@@ -604,7 +604,7 @@ main(int argc, char **argv)
     l.addr.sin_port = htons((uint16_t) atoi(port));
 
     if (inet_pton(AF_INET, host, &l.addr.sin_addr) != 1) {
-        fprintf(stderr, "load: -u wants a numeric address\n");
+        fprintf(stderr, "load: -u needs a numeric address\n");
         return 1;
     }
 

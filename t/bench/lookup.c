@@ -87,8 +87,8 @@ report(const llm_keys_t *keys, const char *prefix, uint32_t n, uint32_t want)
     free(p);
 
     if (found != want * RUNS) {
-        fprintf(stderr, "%u of %u \"%s-...\" are there\n", found / RUNS, n,
-                prefix);
+        fprintf(stderr, "%u of %u keys of \"%s-...\" were found\n",
+                found / RUNS, n, prefix);
         return LLM_ERROR;
     }
 

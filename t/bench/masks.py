@@ -74,7 +74,7 @@ def main():
 
     for path in args.vocab, args.schemas:
         if not Path(path).exists():
-            sys.exit(f"masks.py: {path}: there is no such file")
+            sys.exit(f"masks.py: {path}: no such file")
 
     with open(args.schemas, encoding="utf-8") as lines:
         cases = [json.loads(line) for line in lines]

@@ -53,7 +53,7 @@ my $got = $b->rounds(kinds => \@kinds, rows => \@mix,
 
 (my $base = $b->{file}) =~ s{.*/}{};
 
-printf "== %s, %d at once, prompts and answers of so many tokens,"
+printf "== %s, %d concurrent requests, lengths in tokens,"
      . " %d threads, median of %d rounds\n", $base, $n, $b->{threads},
        $b->{reps};
 

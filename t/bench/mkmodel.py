@@ -259,7 +259,8 @@ def tokenizer(path, n_vocab):
     n = len(tokens)
     n_vocab = n_vocab or n
     if n > n_vocab:
-        raise SystemExit(f"{path}: {n} tokens, the shape has {n_vocab}")
+        raise SystemExit(f"{path}: {n} tokens are more than the shape's "
+                         f"{n_vocab}")
     pad = {"tokenizer.ggml.tokens": lambda i: b"\xc4\xa0word%d" % i,
            "tokenizer.ggml.token_type": lambda i: 1,
            "tokenizer.ggml.scores": lambda i: 0.0}
@@ -432,8 +433,8 @@ def write(path, shape, name, kinds, vocab, hole=False):
     for tensor, dims, what in plan:
         pool = pools.get(what, pools["r"])
         if dims[0] % pool.elements:
-            raise SystemExit(f"{tensor}: rows of {dims[0]} are no whole "
-                             "blocks of its type")
+            raise SystemExit(f"{tensor}: a row of {dims[0]} elements is not a "
+                             "multiple of its type's block")
         table.append(string(tensor) + struct.pack(
             f"<I{len(dims)}QIQ", len(dims), *dims, pool.number, off))
         off += align(pool.bytes_of(math.prod(dims)))

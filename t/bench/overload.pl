@@ -95,11 +95,11 @@ my @in = grep { /^200/ } @log;
 my @late = grep { (split)[2] > $ttft } @in;
 my $refused = grep { /^429 overloaded/ } @log;
 
-printf "== %.1f requests a second can be served; %.1f come, for %d s\n",
+printf "== capacity %.1f requests per second; load %.1f per second, for %d s\n",
        $capacity, $came / $took, $took;
-printf "%d come, %d are let in (%.1f a second), %d refused, %d else\n",
+printf "%d requests: %d admitted (%.1f per second), %d refused, %d other\n",
        $came, scalar @in, @in / $took, $refused, @log - @in - $refused;
-printf "first token within %s s: %.2f %% of those let in; the latest %.2f s\n",
+printf "first token within %s s: %.2f %% of admitted ones; the latest %.2f s\n",
        $ttft, 100 * (1 - @late / (@in || 1)),
        (sort { $b <=> $a } map { (split)[2] } @in)[0] // 0;
 

@@ -84,7 +84,7 @@ my @load = ("$LLM::Test::OBJS/load", '-u', '127.0.0.1:' . $t->port, '-j',
             '-c', $streams, '-o', $tokens, '-r', $OPEN);
 my $load = open(my $out, '-|', @load) or die "$load[0]: $!";
 
-printf "== %d streams on one worker, %d tokens a second each\n", $streams,
+printf "== %d streams on one worker, %d tokens per second each\n", $streams,
        $RATE;
 
 my $running = 0;
@@ -124,12 +124,12 @@ close $out;
 printf "streams running  %d of %d\n", $running, $streams;
 printf "errors           %d of %d requests\n", $json->{errors} // -1,
        $json->{requests} // 0;
-printf "memory           %.2f kB a stream (%.1f MB in all, beside the rings)\n",
+printf "memory           %.2f kB per stream (%.1f MB, without the rings)\n",
        $kb / $streams, $kb / 1024;
-printf "token events     %.0f a second\n", $d{token_events} / $d{time};
+printf "token events     %.0f per second\n", $d{token_events} / $d{time};
 
 if ($d{token_events}) {
-    printf "CPU time         %.2f us a token event in the event loop,"
+    printf "CPU time         %.2f us per token event in the event loop,"
          . " %.2f us with the engine's threads\n",
            map { 1e6 * $d{$_} / $d{token_events} } qw(loop all);
 }

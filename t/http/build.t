@@ -96,12 +96,12 @@ like($out, qr{no nginx source in /no/such/tree}, 'is named');
 ($out, $status) = build_sh($root, args => ['run'], LLM_PORT => '80x');
 
 is($status, 1, 'a port that is no number');
-like($out, qr/LLM_PORT is not a number of a port: 80x/, 'is named');
+like($out, qr/LLM_PORT is not a port number: 80x/, 'is named');
 
 ($out, $status) = build_sh($root, args => ['run'], LLM_PORT => '65536');
 
 is($status, 1, 'a number that no port has');
-like($out, qr/LLM_PORT is not a number of a port: 65536/, 'is named');
+like($out, qr/LLM_PORT is not a port number: 65536/, 'is named');
 
 
 # ---- what it asks for, and where it may not write ----

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Asks the demo model the held-back questions and prints its score.
+"""Asks the demo model the held-out questions and prints its score.
 
     eval.py http://127.0.0.1:8080/v1          a running server
     eval.py ../../models/demo.gguf            the file itself, in torch

@@ -246,12 +246,12 @@ def main():
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--out")
     p.add_argument("--tune", type=float, metavar="KEPT",
-                   help="more of what agents ask, for a trained model; the "
-                   "other skills keep this share of their weights")
+                   help="more of the agents' skills, for a trained model; "
+                   "weights of the other skills are multiplied by KEPT")
     p.add_argument("--think", type=float, default=THINK_SHARE,
-                   help="share of the answers that are thought about")
+                   help="share of the answers with a <think> block")
     p.add_argument("--leaks", action="store_true",
-                   help="list held-back questions that the text has")
+                   help="list held-out questions that occur in the text")
     args = p.parse_args()
     if args.leaks:
         for q in leaks(questions(),

@@ -45,7 +45,7 @@ compile_module() {
     local dir incs=()
 
     if [ ! -e "$OBJS/nginx/ngx_auto_config.h" ]; then
-        echo "without the module: no nginx is configured in $OBJS"
+        echo "the module is not compiled: no nginx is configured in $OBJS"
         return
     fi
 
