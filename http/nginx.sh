@@ -1,13 +1,13 @@
-# The module and nginx, read by build.sh, whose functions are used here: a source
-# tree is configured, the module is built against it, and installed into the
-# system's nginx.
+# Configures an nginx source tree, builds the module for it, and installs it in
+# the system's nginx.  Sourced by build.sh, whose functions are used here.
 
-# Debian's nginx is built with a patched connection structure: a module for
-# it must be built from its own source package's headers.
+# Debian's nginx has a patched connection structure: a module for it must be
+# built with the headers of Debian's source package.
 DEBIAN_SRC=/usr/share/nginx/src
 
 
-# Debian's flags for Debian's nginx; otherwise only what a module needs.
+# Sets NGX_CONF_FLAGS: Debian's flags for Debian's nginx, or else only the flags
+# that a module needs.
 
 nginx_flags() {
     local san='' flags
@@ -38,8 +38,8 @@ nginx_flags() {
 }
 
 
-# nginx's configure writes a Makefile to where it runs: a folder of links to
-# the source tree, so that the tree stays as it is.
+# Runs nginx's configure in a folder of links to the source tree, as it writes a
+# Makefile to its folder, and the tree must not change.
 
 configure() {
     local objs=$1 links=$1/nginx-src entry stamp
@@ -70,7 +70,7 @@ configure() {
         entry=auto/configure
     fi
 
-    # nginx's would take these a second time
+    # they are in NGX_CONF_FLAGS; nginx's configure would add them again
 
     if ! (unset CPPFLAGS CFLAGS LDFLAGS
           cd "$links" && LLM_OBJS=$objs $entry "${NGX_CONF_FLAGS[@]}") \
@@ -101,7 +101,7 @@ module() {
 }
 
 
-# where the system's nginx has something: modules, conf
+# prints a path of the system's nginx; argument: modules or conf
 
 nginx_place() {
     PATH=$PATH:/usr/sbin nginx -V 2>&1 |
@@ -109,7 +109,7 @@ nginx_place() {
 }
 
 
-# "llm" is another tool's name: outside of the clone it is nginx-llm
+# installs objs/llm as nginx-llm, as another tool is called llm
 
 install_all() {
     local dest=${DESTDIR:-} modules conf
@@ -118,8 +118,8 @@ install_all() {
 
     modules=$(nginx_place modules)
     conf=$(nginx_place conf)
-    [ -n "$modules" ] || die "this nginx has no folder for modules"
-    [ -n "$conf" ] || die "this nginx has no place for its nginx.conf"
+    [ -n "$modules" ] || die "nginx -V has no --modules-path"
+    [ -n "$conf" ] || die "nginx -V has no --conf-path"
     conf=${conf%/*}
 
     install -d "$dest$modules" "$dest$conf" "$dest/usr/local/bin"
@@ -144,12 +144,12 @@ install_all() {
 }
 
 
-# what somebody has changed stays
+# installs a file, unless the existing one was changed
 
 install_conf() {
     if [ ! -e "$2" ]; then
         install -m 644 "$1" "$2"
     elif ! cmp -s "$1" "$2"; then
-        say "$2 stays as it is; $1 is not the same"
+        say "$2 stays as it is; it differs from $1"
     fi
 }
