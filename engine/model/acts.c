@@ -1,8 +1,8 @@
 /*
- * The buffers of a step that a model needs: those of the model itself and those
- * that the blocks of its layers list, each as wide as the layer that makes most
- * of it.  Before a block runs its buffers get the width that its layer has
- * (llm_pass_buffers()).
+ * Creates the activation buffers of a step: those of the model itself and those
+ * that the blocks of its layers list.  A buffer is as wide as the widest layer
+ * needs; before a block runs, its buffers get the width of its layer
+ * (llm_pass_buffers()).  The model owns them.
  */
 
 #include "engine/model/blocks.h"
@@ -10,7 +10,7 @@
 
 static const struct {
     llm_act_kind_t  kind;
-    int             out;                /* it has max_out rows, not batch */
+    int             out;                /* max_out rows instead of batch */
 } llm_acts[LLM_MA_N] = {
 #define LLM_BUFFER(ID, kind, rows)                                           \
     { LLM_ACT_##kind, LLM_ROWS_##rows == LLM_ROWS_OUT },
@@ -64,7 +64,7 @@ llm_load_acts(llm_load_t *l)
 }
 
 
-/* one choice of experts for all layers: as much as the largest needs */
+/* one choice of experts for all layers, as large as the largest needs */
 
 int
 llm_load_choice(llm_load_t *l)

@@ -18,8 +18,8 @@ static const llm_arch_t  *const llm_archs[] = {
 };
 
 
-/* supported architectures of the same family: those whose names begin as this
-   one does, up to its first digit, dot or dash */
+/* lists the supported architectures of the same family: those whose names
+   begin with the lower-case letters that s begins with, at least three */
 
 static void
 llm_desc_arch_kin(llm_str_t s, char *out, size_t size)
@@ -101,8 +101,8 @@ llm_desc_arch(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
 
     snprintf(d->hp.arch, sizeof(d->hp.arch), "%s", d->arch->name);
 
-    /* what an architecture that is not supported has of types does not
-       matter */
+    /* after the architecture: if that is not supported, the types of tensors
+       do not matter */
 
     return llm_gguf_types_known(g, err);
 }
@@ -144,7 +144,8 @@ llm_desc_facts(llm_desc_t *d)
 }
 
 
-/* as float32; within what ssm.c lets through */
+/* bytes of a layer's state in float32; the limits in ssm.c rule out an
+   overflow */
 
 static uint64_t
 llm_desc_state_bytes(const llm_state_layer_t *s)
@@ -161,7 +162,8 @@ llm_desc_state_bytes(const llm_state_layer_t *s)
 }
 
 
-/* what each layer keeps of a token, and sizes for people */
+/* what each layer keeps of a token and of a sequence, and the sums and maxima
+   of llm_hparams_t */
 
 static int
 llm_desc_summary(llm_reader_t *r)

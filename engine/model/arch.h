@@ -1,19 +1,18 @@
 /*
- * What a file says of its model, read and checked: the sizes, the RoPE, for
- * each layer its chain of blocks and their parameters, and where each tensor
+ * The description of a file's model, read and checked: the sizes, the RoPE,
+ * each layer's chain of blocks with their parameters, and where each tensor
  * lies.
  *
- * An architecture is an llm_arch_t, in a file engine/model/arch_NAME.c (or
- * with its relatives in one), and a row of archs.def.  What all have in
- * common is read by sizes.c; the architecture's reader adds or changes what
- * it has of its own.
+ * An architecture is an llm_arch_t in a file engine/model/arch_NAME.c, which
+ * similar architectures share, and a row of archs.def.  sizes.c reads what all
+ * have in common; the architecture's reader adds or changes the rest.
  *
  * Invariant: after llm_desc_read() every tensor that the forward pass uses is
  * there with the right shape, and the file has no tensor and no field that
  * changes the result but is not used.
  *
- * A description owns its layers; the tensors are the GGUF's, which must
- * outlive it.
+ * A description owns its layers; the tensors belong to the llm_gguf_t, which
+ * must outlive the description.
  */
 
 #ifndef LLM_MODEL_ARCH_H
@@ -38,14 +37,14 @@ typedef enum {
     LLM_LT_N
 } llm_layer_tensor_t;
 
-/* tensors of the whole model, likewise */
+/* tensors of the whole model, rows of tensors.def, too */
 typedef enum {
 #define LLM_GLOBAL(ID, name, in, out)  LLM_GT_##ID,
 #include "engine/model/tensors.def"
     LLM_GT_N
 } llm_global_tensor_t;
 
-/* dimensions of tensors and buffers, likewise */
+/* dimensions of tensors and buffers, rows of tensors.def, too */
 typedef enum {
 #define LLM_DIM(ID, value)  LLM_DIM_##ID,
 #include "engine/model/tensors.def"
@@ -53,21 +52,21 @@ typedef enum {
 } llm_dim_t;
 
 typedef struct {
-    const char  *name;                  /* behind "blk.N.", if of a layer */
+    const char  *name;                  /* of a layer: what follows "blk.N." */
     llm_dim_t    in;
     llm_dim_t    out;
     llm_dim_t    stack;                 /* N_EXPERTS, N_HEADS: a matrix for
-                                           each; NONE: one */
+                                           each; NONE: a single one */
 } llm_tensor_fact_t;
 
-/* does a layer, or a model, have a tensor? */
+/* whether a layer, or a model, has a tensor */
 typedef enum {
     LLM_WANT_NONE = 0,                  /* no: a file that has it is refused */
     LLM_WANT_OPTIONAL,
     LLM_WANT_REQUIRED
 } llm_want_t;
 
-/* lists end with an id of LLM_LT_N, or LLM_GT_N */
+/* a list ends with the id LLM_LT_N or LLM_GT_N */
 typedef struct {
     uint32_t     id;
     llm_want_t   want;
@@ -78,8 +77,8 @@ typedef struct {
     const llm_gguf_tensor_t  *t;        /* NULL: the file does not have it */
     uint32_t                  first;
     uint32_t                  n;
-    const llm_gguf_tensor_t  *scale;    /* of products, one for each of its
-                                           matrices; or NULL */
+    const llm_gguf_tensor_t  *scale;    /* factor on products, one number for
+                                           each matrix of t; or NULL */
 } llm_tensor_part_t;
 
 typedef struct llm_block_s   llm_block_t;   /* blocks.h */
@@ -87,7 +86,7 @@ typedef struct llm_reader_s  llm_reader_t;  /* reader.h */
 
 /* one layer */
 typedef struct {
-    const llm_block_t  *blocks[LLM_MAX_BLOCKS + 1];     /* NULL ends them */
+    const llm_block_t  *blocks[LLM_MAX_BLOCKS + 1];     /* ends with NULL */
     uint8_t             want[LLM_LT_N]; /* llm_want_t */
     llm_tensor_part_t   tensors[LLM_LT_N];
 
@@ -96,64 +95,67 @@ typedef struct {
     uint32_t            n_kv_heads;     /* 0: the layer has no attention */
     uint32_t            head_dim_k;
     uint32_t            head_dim_v;
-    uint32_t            kv_layer;       /* whose keys and values it reads: its
-                                           own, or an earlier layer's */
-    uint32_t            rope;           /* of the model's ropes, or
+    uint32_t            kv_layer;       /* layer whose keys and values it
+                                           reads: itself or an earlier one */
+    uint32_t            rope;           /* index in the model's ropes, or
                                            LLM_NO_ROPE */
-    uint32_t            window;         /* as in llm_heads_t */
+    uint32_t            window;         /* as in llm_heads_t, like chunks,
+                                           softcap and temp_* */
     int                 chunks;
-    int                 leaves;         /* what it keeps is not read once it
-                                           has left a window: see
-                                           llm_desc_window() */
-    uint32_t            kind;           /* llm_kv_kind_t: of the cache that it
-                                           keeps it in */
+    int                 leaves;         /* its keys and values are not read any
+                                           more once they have left a window:
+                                           see llm_desc_window() */
+    uint32_t            kind;           /* cache of its keys and values,
+                                           llm_kv_kind_t */
     float               scale;          /* of the scores */
     float               softcap;
-    float               bound;          /* of the products that are Q, K and
-                                           V; 0: none */
+    float               bound;          /* elements of Q, K and V are clamped
+                                           to -bound ... bound; 0: not */
     float               temp_scale;
     uint32_t            temp_floor;
     uint32_t            temp_offset;
-    int                 norm_last;      /* Q and K: after RoPE */
-    int                 norm_v;         /* of each head, without weights */
-    int                 norm_qk;        /* likewise; before RoPE, which does
-                                           not change it */
-    int                 gated;          /* each head of Q has a gate of its
-                                           size behind it: the head's result
-                                           is times its sigmoid; as with gates
-                                           of a matrix of their own,
-                                           ATTN_GATE */
+    int                 norm_last;      /* norms of Q and K come after RoPE */
+    int                 norm_v;         /* each head of V is normalised,
+                                           without weights */
+    int                 norm_qk;        /* so is each head of Q and K, before
+                                           RoPE, which does not change that */
+    int                 gated;          /* the product Q has, after each head,
+                                           a gate of the head's size: sigmoid
+                                           (gate) multiplies the head's result.
+                                           The matrix ATTN_GATE makes such
+                                           gates, too */
 
-    /* recurrent; a width of 0: the layer is not */
+    /* recurrent layers; state.conv_width is 0 in others */
     llm_state_layer_t   state;
-    uint32_t            n_ssm_groups;   /* heads of K, or groups of B and C */
+    uint32_t            n_ssm_groups;   /* delta net: heads of K; Mamba-2:
+                                           groups of B and C */
     int                 tiled;          /* as in llm_delta_t */
     float               dt_min;         /* as in llm_scan_t */
 
     /*
      * Latent attention, block_latent.c: head_dim_v is the width of the
-     * latent, and head_dim_k adds the rotated elements
+     * latent, and head_dim_k is that and the rotated elements
      */
     int                 latent;
-    uint32_t            q_rank;         /* width of Q's factors; 0: Q is one
-                                           matrix */
-    uint32_t            head_plain;     /* elements of Q's heads that are not
+    uint32_t            q_rank;         /* width between Q's two matrices; 0: Q
+                                           has one */
+    uint32_t            head_plain;     /* elements of a head of Q that are not
                                            rotated */
-    uint32_t            head_out;       /* of a head of the result */
+    uint32_t            head_out;       /* width of a head of the result */
 
     /* feed-forward */
     uint32_t            n_ff;
     llm_act_fn_t        act;
 
-    /* mixture of experts; 0 experts: the layer has none.  The file's vectors
-       are not in it */
+    /* mixture of experts; route.n_experts is 0 without one.  The block sets
+       route.bias and route.factor, the file's vectors */
     llm_route_t         route;
     uint32_t            n_ff_expert;
     uint32_t            n_ff_shared;    /* 0: no shared experts */
 
-    /* how results are added to the residual stream */
-    int                 parallel;       /* the feed-forward network reads what
-                                           attention reads */
+    /* residual stream */
+    int                 parallel;       /* the feed-forward network reads the
+                                           input that attention reads */
     float               residual_scale;
 } llm_layer_desc_t;
 
@@ -161,27 +163,27 @@ typedef struct {
 typedef struct {
     llm_rope_conf_t     conf;
     uint32_t            n_rot;
-    int                 plain;          /* the factors of the file's tensors
-                                           are not for it */
+    int                 plain;          /* without the factors in the file's
+                                           tensors */
 } llm_rope_desc_t;
 
-/* an architecture's mixtures of experts; what a file says goes before it */
+/* an architecture's mixtures of experts: defaults for what a file can say */
 typedef struct {
     llm_route_score_t         score;
     int                       normalize;
     llm_want_t                shared;   /* shared experts, a network that all
                                            rows go through */
     int                       weigh_input;  /* as in llm_experts_t */
-    int                       biased_sigmoid;   /* with a bias of the choice
+    int                       biased_sigmoid;   /* in layers with PROBS_BIAS
                                                    the score is SIGMOID */
 } llm_arch_experts_t;
 
-/* has an architecture RoPE? */
+/* whether an architecture has RoPE */
 typedef enum {
     LLM_ROPE_USED = 0,
-    LLM_ROPE_UNUSED,                    /* whatever a file says of it */
-    LLM_ROPE_FINETUNED                  /* unless rope.scaling.finetuned is
-                                           false */
+    LLM_ROPE_UNUSED,                    /* a file's rope.* are ignored */
+    LLM_ROPE_FINETUNED                  /* used unless rope.scaling.finetuned
+                                           is false */
 } llm_rope_use_t;
 
 /* an architecture */
@@ -192,108 +194,112 @@ typedef struct {
     llm_norm_kind_t           norm;
     llm_glu_t                 act;
     int                       encoder;  /* attention is not causal */
-    uint32_t                  window;   /* of files that do not say one; 0:
-                                           there is none */
-    int                       yarn_scores;  /* what files take from YaRN's
-                                           factor on cos and sin is all of it:
-                                           the scores have one instead, which
-                                           read() gives them */
+    uint32_t                  window;   /* default for files without
+                                           attention.sliding_window; 0: none */
+    int                       yarn_scores;  /* with yarn_log_multiplier, YaRN's
+                                           factor is not on cos and sin: read()
+                                           puts one on the scores instead */
     int                       bare;     /* norms have no weights */
-    /* a layer's chain; none: attention, then a feed-forward network */
+    /* a layer's chain; empty: attention, then a feed-forward network */
     const llm_block_t        *blocks[LLM_MAX_BLOCKS + 1];
-    /* instead of llm_block_attention, or NULL */
+    /* replaces llm_block_attention; or NULL */
     const llm_block_t        *attention;
-    /* instead of attention, in layers that have none; NULL: all have it.  A
-       layer of such an architecture may have no network either */
+    /* replaces attention in layers without it; NULL: all layers have it.  With
+       this, a layer may lack a feed-forward network, too */
     const llm_block_t        *recurrent;
-    /* instead of such a network, in files that have experts; NULL: never */
+    /* mixtures, which replace the feed-forward network in layers with experts;
+       NULL: the architecture has no experts */
     const llm_arch_experts_t *experts;
-    /* what a layer with attention, or the model, has other than its blocks
-       say; NULL: no more */
+    /* changes to the lists of tensors: what blocks want in layers with
+       attention; what every model wants.  NULL: no change */
     const llm_tensor_want_t  *tensors;
     const llm_tensor_want_t  *globals;
-    /* reads fields of its own, changes the description; NULL: has none */
+    /* reads the architecture's own fields, changes the description; or NULL */
     int                     (*read)(llm_reader_t *r);
 } llm_arch_t;
 
 typedef struct {
     const llm_arch_t          *arch;
     llm_hparams_t              hp;
-    uint32_t                   n_skipped;   /* layers behind the last that are
-                                               not run: those that predict
-                                               more tokens */
+    uint32_t                   n_skipped;   /* blocks after these layers that
+                                               are not run: multi-token
+                                               prediction */
     llm_rope_desc_t            ropes[LLM_MAX_ROPES];
     uint32_t                   n_ropes;     /* 0: the model has no RoPE */
-    llm_rope_kind_t            rope_kind;   /* the architecture's, unless the
-                                               file's is another */
-    uint32_t                   long_ctx;    /* beyond this ctx the long factors
-                                               of RoPE are taken */
+    llm_rope_kind_t            rope_kind;   /* the architecture's, unless its
+                                               reader changes it */
+    uint32_t                   long_ctx;    /* RoPE takes the long factors if
+                                               ctx is larger */
     uint32_t                   n_input;     /* width of a layer's own input,
-                                               0: there is none */
+                                               block_input.c; 0: none */
     float                      embd_scale;
     float                      logit_scale;
     float                      logit_cap;   /* 0: none */
-    float                      max_slope;   /* of ALiBi; 0: there is none */
+    float                      max_slope;   /* ALiBi's max_alibi_bias; 0: no
+                                               ALiBi */
 
     llm_layer_desc_t          *layers;      /* [hp.n_layers] */
-    llm_kv_layer_t            *kv;          /* [hp.n_layers] what each keeps */
-    int                        kv_differs;  /* they are not all the same */
-    llm_state_layer_t         *states;      /* [hp.n_layers] likewise, of a
-                                               sequence */
+    llm_kv_layer_t            *kv;          /* [hp.n_layers] what each keeps
+                                               of a token */
+    int                        kv_differs;  /* kv differs between layers, or is
+                                               latent */
+    llm_state_layer_t         *states;      /* [hp.n_layers] what each keeps
+                                               of a sequence */
 
     int                        up_first;    /* in a tensor that holds both, up
                                                comes before its gate */
-    llm_tensor_fact_t          facts[LLM_LT_N];     /* of tensors.def, as the
-                                                       architecture has them */
-    uint8_t                    global_want[LLM_GT_N];
+    llm_tensor_fact_t          facts[LLM_LT_N];     /* of tensors.def, with the
+                                                       architecture's changes */
+    uint8_t                    global_want[LLM_GT_N];   /* llm_want_t */
     const llm_gguf_tensor_t   *global[LLM_GT_N];
-    const llm_gguf_tensor_t   *output_scale;    /* as llm_tensor_part_t's */
+    const llm_gguf_tensor_t   *output_scale;    /* as in llm_tensor_part_t */
     const llm_gguf_tensor_t   *unused;  /* the first unknown tensor outside the
                                            layers, or NULL */
 } llm_desc_t;
 
-/* the names of all architectures, one after another; NULL behind the last */
+/* name of architecture i; NULL after the last */
 const char *llm_desc_arch_name(size_t i);
-/* other.c: an error if the file is known to be no language model */
+/* other.c: an error if the file is known not to be a language model */
 int llm_other_check(const llm_gguf_t *g, llm_err_t *err);
 
 /* on LLM_ERROR there is nothing to free */
 int llm_desc_read(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err);
 void llm_desc_free(llm_desc_t *d);
 
-/* what a device must be able to do for it (llm_can_t), for sequences of
-   ctx */
+/* what a device must be able to do to run sequences of ctx, llm_can_t
+   (or-ed) */
 uint32_t llm_desc_needs(const llm_desc_t *d, uint32_t ctx);
 /*
- * Finds the layers whose keys and values are read in windows alone, by
- * themselves or by other layers (`leaves`).  The most positions that a row
- * sees there, its own included; 0: no layer is such, for sequences of ctx.
- * *mixed: others are not.
+ * Sets `leaves` of each layer whose keys and values are read in windows alone,
+ * by itself and by other layers.  Returns the most positions that a row sees
+ * in these layers, its own included; 0: with sequences of ctx there are no
+ * such layers.  *mixed: there are layers of both sorts.
  */
 uint32_t llm_desc_window(llm_desc_t *d, uint32_t ctx, int *mixed);
 
-/* dims.c: is the tensor a matrix for linear(), and not a vector? */
+/* dims.c: whether the tensor is a matrix for linear(), not a vector */
 int llm_layer_tensor_is_matrix(const llm_desc_t *d, llm_layer_tensor_t t);
-/* a dimension of a layer */
+/* a dimension's value in a layer; 0 if the layer has none */
 uint32_t llm_desc_dim(const llm_desc_t *d, const llm_layer_desc_t *l,
     llm_dim_t dim);
 
-/* experts.c: the layer's mixture, if the architecture has some */
+/* experts.c: the layer's mixture, if the architecture has mixtures */
 int llm_read_experts(llm_reader_t *r, uint32_t layer);
 
-/* ssm.c: what layers keep that have a recurrent block: ARCH.ssm.*, or
-   ARCH.shortconv.*; and is the layer without attention? */
+/* ssm.c: the states of recurrent blocks, from ARCH.ssm.* or ARCH.shortconv.*;
+   whether the layer has a recurrent block instead of attention */
 int llm_read_ssm(llm_reader_t *r);
 int llm_read_shortconv(llm_reader_t *r);
 int llm_read_recurrent(llm_reader_t *r, uint32_t layer, int *recurrent);
 
-/* sizes.c: what all architectures have in common */
+/* sizes.c: the fields that all architectures have in common */
 int llm_desc_sizes(llm_reader_t *r);
 
 /* tensors.c: finds and checks all tensors */
 int llm_desc_tensors(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err);
 
-/* rank.c and dense.c: do the tensors of a head on the host fit each other? */
+/* rank.c, dense.c: an error if the tensors of a head that runs on the host do
+   not fit each other */
 int llm_desc_rank(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err);
 int llm_desc_dense(const llm_gguf_t *g, const llm_desc_t *d, llm_err_t *err);
 

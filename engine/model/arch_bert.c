@@ -1,10 +1,10 @@
 /*
- * Encoders with BERT's layers, whose norms come behind attention and the
+ * Encoders with BERT's layers, whose norms come after attention and after the
  * feed-forward network: BERT itself (and what is converted to it: RoBERTa,
- * XLM-RoBERTa, bge, e5, MiniLM), Nomic's with and without experts, Jina's
- * second, also the one for code, and third.
+ * XLM-RoBERTa, bge, e5, MiniLM), Nomic's with and without experts, Jina's v2
+ * (also the one for code) and v3.
  *
- * Positions are embeddings, RoPE, or slopes of attention's scores.
+ * Positions are embeddings, RoPE or ALiBi.
  */
 
 #include "engine/model/blocks.h"
@@ -93,8 +93,8 @@ llm_mixed_bert_read(llm_reader_t *r)
 }
 
 
-/* Jina's for code: Q and K are normalised as whole rows, and what attention
-   has made is normalised twice */
+/* Jina's for code: Q and K are normalised as whole rows, and attention's
+   result is normalised twice */
 
 static void
 llm_code_bert(llm_desc_t *d)
@@ -118,8 +118,7 @@ llm_code_bert(llm_desc_t *d)
 }
 
 
-/* scores fall with the distance; the gate may be the first half of the "up"
-   matrix, or be missing */
+/* ALiBi; the gate may be the first half of the "up" matrix, or be missing */
 
 static int
 llm_sloped_bert_read(llm_reader_t *r)

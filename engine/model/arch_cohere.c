@@ -1,7 +1,7 @@
 /*
- * Cohere's Command R and Command A, as command-r and cohere2: LayerNorm
- * without a bias, attention and the feed-forward network read the same norm,
- * logits are scaled.
+ * Cohere's Command R and Command A (command-r and cohere2): LayerNorm without
+ * a bias; attention and the feed-forward network read the same norm; logits
+ * are scaled.
  */
 
 #include "engine/model/reader.h"
@@ -18,7 +18,7 @@ llm_command_r_read(llm_reader_t *r)
 {
     int  rc;
 
-    /* the largest has them */
+    /* only the largest model has these norms */
     llm_desc_head_norms(r->d, LLM_WANT_OPTIONAL);
     llm_desc_parallel(r->d);
 
@@ -28,7 +28,7 @@ llm_command_r_read(llm_reader_t *r)
 }
 
 
-/* of four layers three have windows, and only those have RoPE */
+/* three of every four layers have windows, and only those have RoPE */
 
 static int
 llm_cohere2_read(llm_reader_t *r)

@@ -1,6 +1,6 @@
 /*
- * What readers of several architectures say: lists of tensors, and changes to
- * all layers of a description; see reader.h.
+ * What the readers of several architectures use: lists of tensors, and changes
+ * to all layers of a description; see reader.h.
  */
 
 #include "engine/model/blocks.h"

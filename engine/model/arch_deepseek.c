@@ -1,7 +1,8 @@
 /*
- * DeepSeek V2, V3 and R1, and what has their architecture: Kimi K2, GLM 4.7
- * Flash, Mistral Large 3 and Small 4.  Attention is latent, the first layers
- * have no experts.  MiniCPM 3 and PLM have such attention, and no experts.
+ * DeepSeek V2, V3 and R1, and models of the same architecture: Kimi K2, GLM
+ * 4.7 Flash, Mistral Large 3 and Small 4.  Attention is latent, the first
+ * layers have no experts.  MiniCPM 3 and PLM have latent attention and no
+ * experts.
  */
 
 #include "engine/model/blocks.h"
@@ -10,8 +11,8 @@
 #include <math.h>
 
 
-/* V2 scores its experts by a softmax, V3 and those after it by a sigmoid;
-   files do not always say so, but V3's have a bias of the choice */
+/* V2 scores its experts by a softmax, V3 and later models by a sigmoid; files
+   do not always say which, but only the later ones have PROBS_BIAS */
 static const llm_arch_experts_t  llm_deepseek_experts = {
     .score = LLM_ROUTE_SOFTMAX,
     .shared = LLM_WANT_OPTIONAL,
@@ -20,9 +21,9 @@ static const llm_arch_experts_t  llm_deepseek_experts = {
 
 
 /*
- * The sizes of a head before K and V become latent: with its rotated part,
- * and of a result.  In older files they are those of attention's heads, and
- * the matrices of keys and values are in one.
+ * Widths of a head of K, with its rotated part, and of V, before they become
+ * latent.  In older files these are attention.key_length and .value_length,
+ * and the matrices of keys and values are one tensor.
  */
 
 static int
@@ -61,7 +62,8 @@ llm_latent_heads(llm_reader_t *r, uint32_t *k, uint32_t *v)
 }
 
 
-/* width of Q's factors; a file without them may say one all the same */
+/* width between Q's two matrices; a file where Q has one matrix may have the
+   field, too */
 
 static int
 llm_latent_rank(llm_reader_t *r, uint32_t *rank)
@@ -125,8 +127,8 @@ llm_latent_sizes(llm_reader_t *r, uint32_t k, uint32_t v, uint32_t q_rank)
 
 /*
  * YaRN's factor is on the scores, squared, and not on cos and sin
- * (.yarn_scores): files have a tenth of transformers' mscale_all_dim, which
- * mscale is always equal to.
+ * (.yarn_scores).  Files have a tenth of transformers' mscale_all_dim; mscale
+ * always has the same value, so the factor on cos and sin is 1.
  */
 
 static int
@@ -157,7 +159,7 @@ llm_deepseek_scale(llm_reader_t *r, uint32_t k)
 }
 
 
-/* queries of far positions may be sharper: Mistral Large 3 */
+/* Mistral Large 3 scales up the queries of far positions */
 
 static int
 llm_deepseek_temper(llm_reader_t *r)
@@ -188,7 +190,7 @@ llm_deepseek_temper(llm_reader_t *r)
 }
 
 
-/* files without experts have fields of some all the same: Youtu */
+/* files without experts may still have fields of experts: Youtu */
 
 static void
 llm_deepseek_dense(llm_reader_t *r)

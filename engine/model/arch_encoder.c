@@ -1,7 +1,7 @@
 /*
  * Encoders whose norms come before their blocks: ModernBERT, NeoBERT,
  * EuroBERT, EmbeddingGemma; and what all encoders have in common: attention
- * without a causal mask, no head.
+ * without a causal mask, no logits.
  */
 
 #include "engine/model/blocks.h"
@@ -89,8 +89,8 @@ llm_read_encoder(llm_reader_t *r)
     d->global_want[LLM_GT_CLS_NORM] = LLM_WANT_OPTIONAL;
     d->global_want[LLM_GT_RANK_BIAS] = LLM_WANT_OPTIONAL;
 
-    /* a sequence's keys and values are needed within its layer alone: all take
-       the same pages, one after the other */
+    /* keys and values are needed only while their layer is computed: all
+       layers use the same pages, one after the other */
 
     for (i = 0; i < d->hp.n_layers; i++) {
         l = &d->layers[i];
@@ -116,9 +116,9 @@ llm_read_encoder(llm_reader_t *r)
 }
 
 
-/* the first of every few layers sees all, the others have windows and a RoPE
-   of their own; the first layer reads what the norm of the embeddings has
-   made */
+/* the first of every few layers sees all positions, the others have windows
+   and another RoPE; the first layer may lack a norm, as the embeddings have
+   one */
 
 static int
 llm_modern_bert_read(llm_reader_t *r)
@@ -144,8 +144,8 @@ llm_modern_bert_read(llm_reader_t *r)
 }
 
 
-/* as Gemma 3, of whose windows a row sees either side; the last layer sees
-   all, as in every Gemma, if the file does not say which ones do */
+/* as Gemma 3, but windows reach to both sides of a row; if the file does not
+   say which layers have windows, the last one has none */
 
 static int
 llm_gemma_embedding_read(llm_reader_t *r)

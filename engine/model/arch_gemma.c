@@ -1,6 +1,7 @@
 /*
- * Gemma 1 to 3: scaled embeddings, GELU, from the second on norms after the
- * blocks and windows in most layers.  Gemma 4 is in arch_gemma4.c.
+ * Gemma 1 to 3: scaled embeddings, GELU; Gemma 2 and 3 also have norms after
+ * the blocks, and windows in half or most of the layers.  Gemma 4 is in
+ * arch_gemma4.c.
  */
 
 #include "engine/model/reader.h"
@@ -18,8 +19,8 @@ llm_gemma_read(llm_reader_t *r)
 }
 
 
-/* the 27B models, which files tell only by their number of layers, divide by
-   the width that a head would have by n_embd */
+/* the 27B models, known by their number of layers alone, scale the scores by
+   1 / sqrt(n_embd / n_heads) */
 
 static void
 llm_gemma_scale(llm_desc_t *d, uint32_t layers_27b)
@@ -33,7 +34,8 @@ llm_gemma_scale(llm_desc_t *d, uint32_t layers_27b)
 }
 
 
-/* the first files do not say what all models of this kind have */
+/* the first files lack fields whose values are the same in all models: the
+   soft caps and the window */
 
 static int
 llm_gemma2_read(llm_reader_t *r)
@@ -60,7 +62,7 @@ llm_gemma2_read(llm_reader_t *r)
 }
 
 
-/* layers with windows have a RoPE of their own, which is never scaled */
+/* layers with windows have another RoPE, which is never scaled */
 
 static int
 llm_gemma3_read(llm_reader_t *r)

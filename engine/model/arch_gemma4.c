@@ -1,8 +1,7 @@
 /*
- * Gemma 4: layers with windows have smaller heads and a RoPE of their own,
- * the last layers read the keys and values of earlier ones, values are
- * normalised, and each layer may have an input of its own, made from the
- * token.
+ * Gemma 4: layers with windows have smaller heads and another RoPE, the last
+ * layers read the keys and values of earlier ones, values are normalised, and
+ * each layer may have an input of its own, made from the token.
  */
 
 #include "engine/model/blocks.h"
@@ -14,7 +13,7 @@
 static const llm_tensor_want_t  llm_gemma4_tensors[] = {
     { LLM_LT_Q_NORM, LLM_WANT_REQUIRED },
     { LLM_LT_K_NORM, LLM_WANT_REQUIRED },
-    { LLM_LT_V, LLM_WANT_OPTIONAL },    /* without: it is K's */
+    { LLM_LT_V, LLM_WANT_OPTIONAL },    /* without it, V is K's product */
     { LLM_LT_ATTN_POST, LLM_WANT_REQUIRED },
     { LLM_LT_FFN_POST, LLM_WANT_REQUIRED },
     { LLM_LT_N, LLM_WANT_NONE }
@@ -72,7 +71,8 @@ llm_gemma4_windows(llm_reader_t *r)
 }
 
 
-/* the last layers read what the last layer of their kind before them keeps */
+/* each of the last layers reads the keys and values of the nearest layer before
+   them with the same sizes, either both with windows or both without */
 
 static int
 llm_gemma4_share(llm_reader_t *r)
@@ -119,7 +119,7 @@ llm_gemma4_share(llm_reader_t *r)
 }
 
 
-/* with experts there is a mixture beside the feed-forward network */
+/* layers with experts have a feed-forward network and a mixture */
 
 static void
 llm_gemma4_chain(const llm_desc_t *d, llm_layer_desc_t *l)

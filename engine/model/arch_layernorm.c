@@ -1,6 +1,6 @@
 /*
  * Architectures with LayerNorm and its bias: GPT-2, Falcon, StarCoder and
- * StarCoder 2, StableLM, Nemotron, GPT-NeoX, Orion, CodeShell, Jais 2; the
+ * StarCoder 2, StableLM, Nemotron, GPT-NeoX, Orion, CodeShell, Jais 2; and the
  * first OLMo, whose norms have no weights at all.
  */
 
@@ -54,7 +54,8 @@ static const llm_tensor_want_t  llm_gpt2_globals[] = {
 };
 
 
-/* the large ones have a second norm, which is attention's */
+/* large models have a second norm, attn_norm_2, which is attention's; the
+   network then reads attn_norm */
 
 static int
 llm_falcon_read(llm_reader_t *r)
@@ -77,9 +78,9 @@ llm_falcon_read(llm_reader_t *r)
 
 
 /*
- * The parallel ones have no second norm, and norms on Q and K.  The field
- * use_parallel_residual is not to be believed: files of models that do not
- * say it have it.
+ * Models with parallel layers have no second norm, and have norms on Q and K.
+ * The field use_parallel_residual is wrong in some files: the converter writes
+ * it even for models whose config.json does not have it.
  */
 
 static int
@@ -98,8 +99,8 @@ llm_stablelm_read(llm_reader_t *r)
 }
 
 
-/* attention and the feed-forward network may read the same, by norms of their
-   own */
+/* attention and the feed-forward network may read the same input, each through
+   its own norm */
 
 static int
 llm_gptneox_read(llm_reader_t *r)

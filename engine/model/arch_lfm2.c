@@ -1,6 +1,6 @@
 /*
- * LFM2: short convolutions, and some layers of attention; a feed-forward
- * network or a mixture behind each.
+ * LFM2: layers of short convolutions, and some of attention; each is followed
+ * by a feed-forward network or a mixture of experts.
  */
 
 #include "engine/model/blocks.h"

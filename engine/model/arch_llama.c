@@ -1,8 +1,8 @@
 /*
- * Llama and its relatives, whose RoPE turns neighbours: mistral3, ernie4_5,
- * smollm3, arcee, granite, MiniCPM, InternLM 2, ChatGLM 3 and GLM 4 9B, and
- * others that are the same by another name; their mixtures of experts, and
- * granite's hybrid with Mamba-2.
+ * Llama and similar architectures, whose RoPE rotates pairs of neighbours:
+ * mistral3, ernie4_5, smollm3, arcee, granite, MiniCPM, InternLM 2, ChatGLM 3
+ * and GLM 4 9B, and others that differ only in name; their mixtures of
+ * experts, and granite's hybrid with Mamba-2.
  */
 
 #include "engine/model/blocks.h"
@@ -11,8 +11,8 @@
 #include <math.h>
 
 
-/* queries of far positions are sharper than those within the context of the
-   first training, which YaRN, too, begins with */
+/* queries beyond the original training context, which is also YaRN's, are
+   scaled up */
 
 static int
 llm_mistral3_read(llm_reader_t *r)
@@ -107,7 +107,7 @@ llm_minicpm_read(llm_reader_t *r)
 }
 
 
-/* the 13B, known by its 40 layers, has ALiBi */
+/* the 13B model, known by its 40 layers, has ALiBi */
 
 static int
 llm_baichuan_read(llm_reader_t *r)
@@ -122,7 +122,8 @@ llm_baichuan_read(llm_reader_t *r)
 }
 
 
-/* a file without experts has the width of its network twice */
+/* a file without experts has the width of its network in the field of shared
+   experts, too */
 
 static int
 llm_granitehybrid_read(llm_reader_t *r)

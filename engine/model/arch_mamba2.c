@@ -1,13 +1,13 @@
 /*
- * Mamba-2 alone, beside attention in each layer (Falcon-H1), and in layers of
- * its own (Nemotron-H).
+ * Mamba-2 alone, together with attention in each layer (Falcon-H1), or in
+ * layers of its own (Nemotron-H).
  */
 
 #include "engine/model/blocks.h"
 #include "engine/model/reader.h"
 
 
-/* the shortest step of time, which files do not say */
+/* the smallest time step, which files do not have */
 #define LLM_NEMOTRON_DT_MIN  0.001f
 
 
@@ -18,8 +18,8 @@ static const llm_arch_experts_t  llm_nemotron_h_experts = {
 };
 
 
-/* the norm of what is gated is not in all files, and the one before the
-   network has a name of its own */
+/* the norm of the gated result is optional, and the norm before the network
+   has another name */
 
 static int
 llm_falcon_h1_read(llm_reader_t *r)
@@ -31,7 +31,7 @@ llm_falcon_h1_read(llm_reader_t *r)
 }
 
 
-/* a layer of the block alone */
+/* makes a layer of this block alone */
 
 static void
 llm_nemotron_h_layer(llm_layer_desc_t *l, const llm_block_t *block)
@@ -64,9 +64,9 @@ llm_nemotron_h_layer(llm_layer_desc_t *l, const llm_block_t *block)
 
 
 /*
- * A layer is one of four blocks: what has a width is a network, or a mixture;
- * of the others, what has heads for K is attention.  There is no RoPE, and no
- * network has a gate.
+ * A layer is one of four blocks: with a feed_forward_length it is a network or
+ * a mixture, else attention if it has heads for K, else Mamba-2.  There is no
+ * RoPE, and no network has a gate.
  */
 
 static int

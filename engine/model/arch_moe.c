@@ -1,5 +1,5 @@
 /*
- * Architectures that are known as mixtures of experts alone: gpt-oss, OLMoE,
+ * Architectures that exist only as mixtures of experts: gpt-oss, OLMoE,
  * GLM 4.5, MiniMax M2, Llama 4, dots.llm1, Ling 2, K-EXAONE, Trinity, DBRX.
  */
 
@@ -71,7 +71,8 @@ static const llm_arch_experts_t  llm_dots_experts = {
 /*
  * The first of every two layers has a window.  The models that were published
  * do not round where YaRN's ramp begins and ends ("truncate": false in their
- * config.json).  No key of a file says so: their original context does.
+ * config.json).  No key of a file says so; they are known by their original
+ * context.
  */
 
 static int
@@ -97,14 +98,14 @@ llm_glm4moe_read(llm_reader_t *r)
 {
     llm_desc_rename_ffn_norm(r->d);
 
-    /* positions of images; those of text are the same in all parts */
+    /* positions of images have parts, which are the same for text */
     llm_read_ignore(r, "rope.dimension_sections");
 
     return LLM_OK;
 }
 
 
-/* another name for the norm before the mixture */
+/* the norm before the mixture has another name */
 
 static int
 llm_dbrx_read(llm_reader_t *r)
@@ -125,10 +126,11 @@ llm_olmoe_read(llm_reader_t *r)
 
 
 /*
- * Three of four layers have RoPE and see chunks of positions, the fourth has
- * no RoPE and sharper queries for far positions.  A file without chunks says
- * so by a window of 0; then all layers have RoPE.  Files do not say whether Q
- * and K are normalised: Maverick, the one of 128 experts, does not.
+ * Three of every four layers have RoPE and see chunks of positions, the fourth
+ * has no RoPE and scales up the queries of far positions.  A window of 0 means
+ * no chunks; then all layers have RoPE.  Files do not say whether Q and K are
+ * normalised: in layers with RoPE they are, except in Maverick, known by its
+ * 128 experts.
  */
 
 static int
@@ -169,7 +171,7 @@ llm_llama4_read(llm_reader_t *r)
 }
 
 
-/* of every four layers three have windows, and they alone have RoPE */
+/* three of every four layers have windows, and only those have RoPE */
 
 static int
 llm_exaone_moe_read(llm_reader_t *r)
@@ -187,8 +189,8 @@ llm_exaone_moe_read(llm_reader_t *r)
 }
 
 
-/* of every four layers three have windows and RoPE, the fourth has neither,
-   whether the file has windows or not */
+/* three of every four layers have windows and RoPE, the fourth has neither; it
+   has no RoPE even if the file has no windows */
 
 static int
 llm_afmoe_read(llm_reader_t *r)

@@ -1,7 +1,7 @@
 /*
  * Phi 2, whose attention and feed-forward network read the same norm, and
- * Phi 3 with its long RoPE: factors of their own for contexts beyond the
- * first training's.
+ * Phi 3 with its long RoPE: other factors if the context is longer than that
+ * of the original training.
  */
 
 #include "engine/model/reader.h"

@@ -1,6 +1,6 @@
 /*
- * Architectures with norms after the blocks: GLM 4, which has them before,
- * too, OLMo 2 and 3, and EXAONE 4.
+ * Architectures with norms after the blocks: GLM 4 (which also has norms
+ * before them), OLMo 2 and 3, and EXAONE 4.
  */
 
 #include "engine/model/reader.h"
@@ -18,9 +18,9 @@ static const llm_tensor_want_t  llm_post_tensors[] = {
 
 
 /*
- * A file of a model that sees images has Q and K in the order in which the
- * halves of a head turn; its positions have three parts, which are the same
- * for text.
+ * Files of vision models, known by their rope.dimension_sections, have Q and K
+ * in the order for LLM_ROPE_NEOX.  Their positions have three parts, which are
+ * the same for text.
  */
 
 static int
@@ -48,8 +48,8 @@ llm_glm4_read(llm_reader_t *r)
 }
 
 
-/* Q and K are normalised as whole rows; of OLMo 3's layers three of four have
-   windows, whose RoPE is not scaled */
+/* Q and K are normalised as whole rows; in OLMo 3, three of every four layers
+   have windows and a RoPE that is not scaled */
 
 static int
 llm_olmo2_read(llm_reader_t *r)
@@ -60,7 +60,7 @@ llm_olmo2_read(llm_reader_t *r)
 }
 
 
-/* where there are windows, the layers without them have no RoPE */
+/* if some layers have windows, the layers without have no RoPE */
 
 static int
 llm_exaone4_read(llm_reader_t *r)

@@ -1,7 +1,7 @@
 /*
- * Qwen 2 and 3 and what is made like them: RoPE turns the halves of a head,
- * and Qwen 3 has norms on each head of Q and K.  Of those that see images it
- * is the part that reads text.
+ * Qwen 2 and 3 and similar architectures: RoPE rotates the halves of a head,
+ * and Qwen 3 has norms on each head of Q and K.  Of vision models, only the
+ * part that reads text is run.
  */
 
 #include "engine/model/reader.h"
@@ -68,8 +68,8 @@ llm_hunyuan_read(llm_reader_t *r)
 }
 
 
-/* images have positions of three parts, text the same in all of them, and
-   nothing that comes to the first layers from beside */
+/* positions have three parts, which are the same for text; the inputs that the
+   first layers get from an image (deepstack) do not exist for text */
 
 static int
 llm_qwenvl_read(llm_reader_t *r)
@@ -81,7 +81,7 @@ llm_qwenvl_read(llm_reader_t *r)
 }
 
 
-/* windows in three of four layers, whose RoPE is not scaled */
+/* three of every four layers have windows and a RoPE that is not scaled */
 
 static int
 llm_mellum_read(llm_reader_t *r)
@@ -97,7 +97,8 @@ llm_softplus(float x)
 }
 
 
-/* xIELU has numbers of its own in each layer, kept as they were trained */
+/* xIELU has parameters for each layer; files have the trained alphas, to which
+   softplus is applied here */
 
 static int
 llm_apertus_read(llm_reader_t *r)

@@ -1,6 +1,7 @@
 /*
- * Qwen3-Next and Qwen 3.5: gated delta nets, and every few layers attention
- * whose heads are gated; a feed-forward network or a mixture behind each.
+ * Qwen3-Next and Qwen 3.5: layers of gated delta nets, and every few layers
+ * attention whose heads are gated; each is followed by a feed-forward network
+ * or a mixture of experts.
  */
 
 #include "engine/model/blocks.h"
@@ -16,8 +17,8 @@ static const llm_arch_experts_t  llm_qwen35_experts = {
 };
 
 
-/* what the three have in common; heads of V are tiled over those of K in
-   some files */
+/* what the three architectures have in common; tiled: in the files, heads of V
+   are tiled over those of K */
 
 static int
 llm_delta_read(llm_reader_t *r, int tiled)
@@ -52,7 +53,7 @@ llm_delta_read(llm_reader_t *r, int tiled)
 }
 
 
-/* positions of a text are the same in all sections of RoPE */
+/* a text's positions are the same in all sections of RoPE */
 
 static int
 llm_qwen35_read(llm_reader_t *r)
@@ -63,8 +64,8 @@ llm_qwen35_read(llm_reader_t *r)
 }
 
 
-/* alpha and beta are one tensor; in older files Q, K, V and the gate are, too
-   */
+/* alpha and beta are one tensor; in older files, Q, K, V and the gate are one,
+   too */
 
 static int
 llm_qwen3next_read(llm_reader_t *r)
