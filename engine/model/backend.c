@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LLM_BACKEND_GPUS  1024          /* more are not counted */
+#define LLM_BACKEND_GPUS  1024          /* counting stops here */
 
 
 static void
@@ -126,8 +126,9 @@ llm_backend_find(const char *dir, const char *file, char *path, size_t size,
 }
 
 
-/* why an object could not be loaded, which dlerror() says of one that is for
-   this machine, and what helps */
+/* makes the error for a shared object that could not be loaded, with advice;
+   why: what dlerror() says, which is of use if the file is an object for this
+   machine */
 
 static int
 llm_backend_why(const char *path, const char *why, llm_err_t *err)
@@ -224,7 +225,7 @@ llm_backend_load(llm_devices_t *devices, const char *dir, const char *file,
 }
 
 
-/* fails if fp8 is asked for; not_cuda: why no GPU is used, or NULL */
+/* an error if fp8 is configured; not_cuda: why no GPU is used, or NULL */
 
 static int
 llm_backend_no_fp8(const llm_dev_opts_t *opts, const char *not_cuda,
@@ -336,7 +337,8 @@ llm_backend_check(const char *device, const char *dir, llm_err_t *err)
 }
 
 
-/* how many entries of the folder begin with the prefix, a digit behind it */
+/* number of entries of the folder whose names are the prefix, a digit and
+   more */
 
 static int
 llm_backend_entries(const char *root, const char *folder, const char *prefix)
@@ -368,8 +370,8 @@ llm_backend_entries(const char *root, const char *folder, const char *prefix)
 }
 
 
-/* the GPUs that the kernel shows, without asking their driver: their number, or
-   -1 if there is a driver that does not show how many */
+/* number of GPUs that the kernel's files show, without asking the driver; -1:
+   there is a driver, but its files do not show how many */
 
 static int
 llm_backend_gpus(const char *root)
@@ -378,7 +380,7 @@ llm_backend_gpus(const char *root)
     char    path[PATH_MAX];
     size_t  i;
 
-    /* of WSL, of the driver without a GPU's own file yet, of Jetson */
+    /* of WSL; of the driver, before a GPU has its own file; of Jetson */
     static const char  *const files[] = {
         "/dev/dxg", "/dev/nvidiactl", "/dev/nvhost-gpu", "/dev/nvgpu"
     };

@@ -1,16 +1,17 @@
 /*
- * A block: grouped attention over paged keys and values, with a norm before
- * it, after it, or both, and perhaps a gate on its result.
+ * A block: grouped-query attention over paged keys and values, with a norm
+ * before it, after it, or both, and optionally a gate on its result.
  *
  * rope_kv() and attention() work on all rows of a step, so this block comes
- * before blocks that work on some of them.
+ * before blocks that work on some of the rows.
  */
 
 #include "engine/model/blocks.h"
 
 
-/* Q or K as a whole row, or each head with weights of its own; one vector of
-   weights for all heads is rope_kv()'s to apply */
+/* normalises Q or K as a whole row, or each head with its own weights, and
+   sets *w to NULL; if all heads share one vector of weights, rope_kv() does
+   it */
 
 static void
 llm_attend_norm(const llm_pass_t *p, llm_layer_tensor_t t,
@@ -36,7 +37,7 @@ llm_attend_norm(const llm_pass_t *p, llm_layer_tensor_t t,
 }
 
 
-/* the norms that rope_kv() does not do */
+/* norms that rope_kv() does not compute */
 
 static void
 llm_attend_norms(const llm_pass_t *p, llm_heads_t *h)
@@ -65,7 +66,7 @@ llm_attend_norms(const llm_pass_t *p, llm_heads_t *h)
 }
 
 
-/* Q and its gates, which a product has given head by head, apart */
+/* splits Q_GATE, in which each head of Q is followed by its gate */
 
 static void
 llm_attend_ungate(const llm_pass_t *p)
@@ -81,7 +82,7 @@ llm_attend_ungate(const llm_pass_t *p)
 }
 
 
-/* what a layer reads of its rows: Q; K and V, if they are its own; gates */
+/* the products: Q; K and V if the layer has its own; gates */
 
 static void
 llm_attend_products(const llm_pass_t *p, int own)
@@ -101,7 +102,7 @@ llm_attend_products(const llm_pass_t *p, int own)
         out[n++] = (llm_linear_t) { l->w[LLM_LT_K], l->v[LLM_LT_K_BIAS],
                                     a[LLM_MA_K], 0 };
 
-        /* a layer without a weight for V takes K's, before its norm */
+        /* without a matrix for V, V is the product of K's, without K's norm */
 
         out[n++] = (llm_linear_t) { l->w[l->w[LLM_LT_V] ? LLM_LT_V
                                                         : LLM_LT_K],
@@ -121,7 +122,7 @@ llm_attend_products(const llm_pass_t *p, int own)
 }
 
 
-/* Q, and K and V if they are the layer's own, within bounds */
+/* clamps Q, and K and V if the layer has its own */
 
 static void
 llm_attend_bound(const llm_pass_t *p, int own)
@@ -202,7 +203,7 @@ llm_block_attend(const llm_pass_t *p)
                     out, a[LLM_MA_ATTN]);
     }
 
-    /* what the feed-forward network reads, before x changes */
+    /* the input of a parallel feed-forward network, before x changes */
 
     if (d->parallel && l->v[LLM_LT_FFN_NORM]) {
         llm_pass_norm(p, p->x, LLM_LT_FFN_NORM, LLM_LT_FFN_NORM_BIAS,

@@ -1,15 +1,15 @@
 /*
- * A block: a gated delta net (arXiv:2412.06464), in the place of attention.
+ * A block: a gated delta net (arXiv:2412.06464), instead of attention.
  *
- * It works on all rows of a step, in their order, and so comes before blocks
- * that work on some of them.
+ * It works on all rows of a step, in their order, so it comes before blocks
+ * that work on some of the rows.
  */
 
 #include "engine/model/blocks.h"
 
 
-/* Q, K and V; what their result is multiplied by; alpha and beta, which a
-   file may have together: those of one head of K beside each other */
+/* Q, K and V; the result's gate; alpha and beta, which may be one tensor: for
+   each head of K the betas, then the alphas of its heads of V */
 
 static void
 llm_delta_products(const llm_pass_t *p)

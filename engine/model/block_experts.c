@@ -1,8 +1,8 @@
 /*
  * A mixture of experts: see block_experts.h.
  *
- * The shared network's result is multiplied by its switch inside, before
- * down, which is the same and narrower, so that down can add to y.
+ * The switch of the shared network multiplies the input of `down` instead of
+ * its result: that is the same, and down can then add to y.
  */
 
 #include "engine/model/block_experts.h"

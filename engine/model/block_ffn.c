@@ -1,6 +1,6 @@
 /*
- * A block: a feed-forward network, gated if the layer has the gate's matrix,
- * with a norm before it, after it, or both.
+ * A block: a feed-forward network, gated if the layer has the matrix GATE, with
+ * a norm before it, after it, or both.
  */
 
 #include "engine/model/blocks.h"

@@ -1,6 +1,6 @@
 /*
- * Two blocks: an input that each layer has of its own, made from the tokens
- * and their embeddings before the first layer, and a factor on the residual
+ * Two blocks: a layer's own input, which is made for all layers from the tokens
+ * and their embeddings before the first layer; and a factor on the residual
  * stream at the end of a layer.
  */
 
@@ -9,8 +9,8 @@
 #include <math.h>
 
 
-/* (sqrt(width) E[token] + norm(W x / sqrt(n_embd))) / sqrt(2), all layers'
-   inputs beside each other */
+/* (sqrt(width) E[token] + norm(W x / sqrt(n_embd))) / sqrt(2); a row has the
+   inputs of all layers, one after the other */
 
 void
 llm_forward_inputs(llm_model_t *m)

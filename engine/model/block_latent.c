@@ -1,19 +1,19 @@
 /*
  * A block: latent attention (MLA, arXiv:2405.04434).
  *
- * What is kept of a token is one vector for all heads, the latent, from which
- * each head's keys and values would follow by a matrix, and beside it a
- * rotated key that all heads share.  The keys' matrices are applied to the
- * queries instead, and the values' to what attention gives, so that keys and
- * values of heads are never computed: attention is that of many heads on one
- * head of K, [latent, rotated key], whose V is the latent.
+ * The cache keeps of a token the latent, a vector for all heads from which a
+ * matrix would make each head's keys and values, and a rotated key that all
+ * heads share.  Keys and values of single heads are never computed: the
+ * matrices of keys are applied to the queries, and those of values to
+ * attention's result.  So attention has many heads of Q and one head of K,
+ * [latent, rotated key], whose V is the latent.
  */
 
 #include "engine/model/blocks.h"
 
 
-/* Q of all heads, by one matrix or by two with a norm between them; and what
-   is kept of the token */
+/* Q of all heads, by one matrix or by two with a norm between them; the latent
+   and the key before its rotation */
 
 static void
 llm_latent_products(const llm_pass_t *p)

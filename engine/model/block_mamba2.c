@@ -1,15 +1,15 @@
 /*
- * Two blocks: Mamba-2 (arXiv:2405.21060) in the place of attention, and
- * beside it, reading what attention has read.
+ * Two blocks: Mamba-2 (arXiv:2405.21060) instead of attention, and in addition
+ * to attention, with the same input.
  *
- * They work on all rows of a step, in their order, and so come before blocks
- * that work on some of them.
+ * They work on all rows of a step, in their order, so they come before blocks
+ * that work on some of the rows.
  */
 
 #include "engine/model/blocks.h"
 
 
-/* of the rows in H */
+/* Mamba-2 of the rows in H */
 
 static void
 llm_mamba2_forward(const llm_pass_t *p)
@@ -116,7 +116,7 @@ const llm_block_t  llm_block_mamba2 = {
     .buffers = llm_mamba2_buffers
 };
 
-/* behind attention, which has left its input in H */
+/* comes after attention, which has left its input in H */
 const llm_block_t  llm_block_mamba2_beside = {
     .forward = llm_mamba2_forward,
     .mixes = 1,

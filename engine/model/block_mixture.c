@@ -1,9 +1,8 @@
 /*
- * Two blocks: a mixture of experts in the place of a feed-forward network,
- * and one beside such a network, each with norms of its own.
+ * Two blocks: a mixture of experts instead of a feed-forward network, and a
+ * mixture in addition to such a network, each of the two with its own norms.
  *
- * The mixture itself is block_experts.c; here are its weights, and what is
- * around it.
+ * block_experts.c computes the mixture itself; here are its weights and norms.
  */
 
 #include "engine/model/block_experts.h"
@@ -80,7 +79,7 @@ llm_block_mix(const llm_pass_t *p)
 }
 
 
-/* y = the feed-forward network of x, normalised */
+/* y = norm(the feed-forward network of h) */
 
 static void
 llm_swap_feed(const llm_pass_t *p, const llm_act_t *h, llm_act_t *y)
@@ -92,7 +91,7 @@ llm_swap_feed(const llm_pass_t *p, const llm_act_t *h, llm_act_t *y)
 }
 
 
-/* the router reads x by a norm of its own, and 1 / sqrt(n_embd) of it */
+/* the router reads norm(x) / sqrt(n_embd), with weights of its own */
 
 static void
 llm_block_mix_beside(const llm_pass_t *p)

@@ -1,8 +1,8 @@
 /*
- * Norms of the residual stream itself, as encoders of BERT's family have them
- * in the place of norms before their blocks: behind attention and at the end
- * of a layer.  A second one behind attention takes the layer's input once
- * more, which another block keeps for it.
+ * Blocks that normalise the residual stream itself, in encoders of BERT's
+ * family, which have no norms before attention and the feed-forward network:
+ * after attention, and at the end of a layer.  A second norm after attention
+ * adds the layer's input once more; another block keeps this input for it.
  */
 
 #include "engine/model/blocks.h"

@@ -1,9 +1,9 @@
 /*
- * A block: a short convolution between two gates, in the place of attention:
- * W_out (c * conv(b * x)), with b, c and x of one product.
+ * A block: a short convolution between two gates, instead of attention:
+ * W_out (c * conv(b * x)), with b, c and x from one product.
  *
- * It works on all rows of a step, in their order, and so comes before blocks
- * that work on some of them.
+ * It works on all rows of a step, in their order, so it comes before blocks
+ * that work on some of the rows.
  */
 
 #include "engine/model/blocks.h"
@@ -16,7 +16,7 @@ llm_block_short(const llm_pass_t *p)
     llm_act_t                *const *a = m->act;
     const llm_model_layer_t  *l = p->l;
 
-    /* x lies where the convolution's result will */
+    /* x is in the buffer that the convolution's result overwrites */
 
     llm_linear_t  in[] = {
         { l->w[LLM_LT_SHORTCONV_B], NULL, a[LLM_MA_SSM], 0 },

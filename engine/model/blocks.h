@@ -1,13 +1,13 @@
 /*
- * The blocks that layers are chains of: what a block does to the residual
- * stream, and which of the layer's tensors it uses.  A block reads the
- * layer's description and never the architecture's name.
+ * Blocks: a layer is a chain of them.  A block changes the residual stream,
+ * with tensors of the layer.  It reads the layer's description and never the
+ * architecture's name.  Nothing is owned here.
  *
  * To add a block: a section of tensors.def with the dimensions, tensors and
- * buffers that no other has; a file block_NAME.c with its forward(), its lists
- * of tensors and buffers and its llm_block_t; its name below.  What of it
- * differs from layer to layer is a field of llm_layer_desc_t.  An architecture
- * puts it into its layers' chains (.blocks of llm_arch_t, or
+ * buffers that no other block has; a file block_NAME.c with its forward(), its
+ * lists of tensors and buffers and its llm_block_t; its name below.  A setting
+ * that differs between layers is a field of llm_layer_desc_t.  An architecture
+ * puts the block into the chains of its layers (.blocks of llm_arch_t, or
  * llm_desc_chain()).  t/unit/rows.c adds one.
  */
 
@@ -24,22 +24,22 @@ typedef struct {
     const llm_model_layer_t  *l;
     llm_rows_t                rows;     /* the rows that are still computed */
     llm_act_t                *x;        /* residual stream of these rows */
-    llm_act_t                *h;        /* what the next block reads of them,
-                                           in parallel layers */
-    int                       ends;     /* no row is needed after this block:
-                                           only its keys and values are */
+    llm_act_t                *h;        /* in parallel layers: what the next
+                                           block reads, of these rows */
+    int                       ends;     /* the step needs no row after this
+                                           block, only the keys and values or
+                                           the state that it keeps */
 } llm_pass_t;
 
 struct llm_block_s {
     void                    (*forward)(const llm_pass_t *p);
     int                       mixes;    /* rows depend on each other, or leave
-                                           keys and values for later ones */
-    uint32_t                  needs;    /* what the device must be able to do
-                                           for it, whatever the layer says:
-                                           llm_can_t (or-ed) */
-    const llm_tensor_want_t  *tensors;  /* NULL: none, as the next */
-    const llm_buffer_want_t  *buffers;  /* which have their width when
-                                           forward() runs */
+                                           keys and values for later rows */
+    uint32_t                  needs;    /* what the block needs of a device in
+                                           any layer, llm_can_t (or-ed) */
+    const llm_tensor_want_t  *tensors;  /* NULL: none */
+    const llm_buffer_want_t  *buffers;  /* have the layer's width when forward()
+                                           runs; NULL: none */
 };
 
 extern const llm_block_t  llm_block_attention;
@@ -60,34 +60,33 @@ extern const llm_block_t  llm_block_out_scale;
 
 /* pass.c: what blocks have in common */
 
-/* the buffers are as wide from now on as the list says of the layer */
+/* sets the widths of the buffers in the list to those of the layer */
 void llm_pass_buffers(const llm_pass_t *p, const llm_buffer_want_t *b);
-/* y = the model's kind of norm of x; without the tensor y = x, unless its
-   norms have no weights */
+/* y = norm(x), of the model's kind; y = x if the file lacks the tensor w,
+   unless the model's norms have no weights */
 void llm_pass_norm(const llm_pass_t *p, const llm_act_t *x,
     llm_layer_tensor_t w, llm_layer_tensor_t bias, llm_act_t *y);
-/* the cache that its keys and values lie in */
+/* the cache with the keys and values that the layer reads */
 llm_kv_t *llm_pass_kv(const llm_pass_t *p);
-/* the layer's RoPE, as rope_kv() wants it */
+/* the layer's RoPE, for rope_kv() */
 llm_rope_t llm_pass_rope(const llm_pass_t *p);
-/* the layer's window, as attention() wants it; 0: the rows of every sequence
-   see all */
+/* the layer's window, for attention(); 0: none, or as long as any sequence */
 uint32_t llm_pass_window(const llm_pass_t *p);
-/* x += the layer's scale * norm(W h + bias), the norm if it has that tensor;
-   bias and norm may be LLM_LT_N */
+/* x += residual_scale * norm(W h + bias); no norm if the layer lacks that
+   tensor; bias and norm may be LLM_LT_N: none */
 void llm_pass_add(const llm_pass_t *p, const llm_act_t *h,
     llm_layer_tensor_t w, llm_layer_tensor_t bias, llm_layer_tensor_t norm);
 
-/* x += the layer's scale * norm(y), the norm if it has that tensor; y, which
-   changes, is a buffer as wide as x */
+/* x += residual_scale * norm(y); no norm if the layer lacks that tensor; y is
+   a buffer as wide as x, and changes */
 void llm_pass_join(const llm_pass_t *p, llm_act_t *y,
     llm_layer_tensor_t norm);
 
-/* block_ffn.c: the inner rows of the feed-forward network that reads h, which
-   its last matrix reads */
+/* block_ffn.c: the feed-forward network of h without its last matrix; returns
+   what that matrix reads, rows of n_ff */
 llm_act_t *llm_pass_feed(const llm_pass_t *p, const llm_act_t *h);
 
-/* block_input.c: before the layers, if they have inputs of their own */
+/* block_input.c: computes the layers' own inputs, before the first layer */
 void llm_forward_inputs(llm_model_t *m);
 
 #endif /* LLM_MODEL_BLOCKS_H */

@@ -1,20 +1,20 @@
 /*
- * The caches of a model: pages of keys and values, recurrent states, and how
- * they share the memory that there is.
+ * Creates the caches of a model, pages of keys and values and recurrent states,
+ * and divides the available memory between them.
  *
- * Where some layers have windows and others see everything there are two
- * caches of pages, LLM_KV_FULL and LLM_KV_WINDOW.  A sequence of ctx needs
- * pages for all its tokens in the first and for a window in the second.
+ * If some layers have windows and others see everything there are two caches
+ * of pages, LLM_KV_FULL and LLM_KV_WINDOW.  A sequence of ctx needs pages for
+ * all its tokens in the first and for a window in the second.
  */
 
 #include "engine/model/model_internal.h"
 
-/* pages of windows that the prefix cache may keep: one for so many others.  A
-   window is kept for each place where sequences go on */
+/* pages of LLM_KV_FULL for each page of LLM_KV_WINDOW that the prefix cache may
+   keep: it keeps a window only at positions where sequences continue */
 #define LLM_CACHES_SPARSE   8
 
 
-/* what each layer keeps in which cache */
+/* sets which layer keeps what in which cache */
 
 static int
 llm_load_split_layers(llm_load_t *l)
@@ -45,7 +45,7 @@ llm_load_split_layers(llm_load_t *l)
 }
 
 
-/* two caches only where the second one would be smaller */
+/* two caches only if the second one would be smaller */
 
 int
 llm_load_kinds(llm_load_t *l)
@@ -72,31 +72,34 @@ llm_load_kinds(llm_load_t *l)
 }
 
 
-/* how the memory for pages and states is shared out */
+/* division of the memory between pages and states: pages of one kind */
 
 typedef struct {
-    size_t           page;              /* bytes of one */
-    uint32_t         need;              /* pages for a sequence of ctx, ... */
-    uint64_t         want;              /* ... and for max_seqs; there are no
-                                           more if a page takes no memory */
-    uint64_t         most;              /* with what the prefix cache may have,
-                                           unless memory was configured */
-    uint64_t         pages;
+    size_t           page;              /* bytes of a page */
+    uint32_t         need;              /* pages for a sequence of ctx */
+    uint64_t         want;              /* pages for max_seqs of these; also
+                                           the number of pages if they take no
+                                           memory */
+    uint64_t         most;              /* pages that can be of use: want and
+                                           those for the prefix cache; no limit
+                                           if memory was configured */
+    uint64_t         pages;             /* pages that the kind gets */
 } llm_load_kind_t;
 
 typedef struct {
     llm_load_kind_t  kind[LLM_KV_KINDS];
-    size_t           slot;              /* bytes of one, 0: there are no
+    size_t           slot;              /* bytes of a slot; 0: there are no
                                            states */
-    size_t           bytes;             /* of all */
+    size_t           bytes;             /* bytes for pages and slots */
     uint64_t         slots;
 } llm_load_share_t;
 
 
 /*
- * Pages of both kinds.  One sequence of ctx comes first; then windows for the
- * other sequences that may run, from half of the rest, or as much as they
- * take of sequences of ctx; then eight pages for each one of windows.
+ * Divides the memory between two kinds of pages.  One sequence of ctx comes
+ * first.  Then windows for the other sequences that may run, from half of the
+ * rest, or from the share of windows in a sequence of ctx if that is larger.
+ * Then eight full pages for each page of windows.
  */
 
 static void
@@ -127,7 +130,7 @@ llm_load_split(const llm_load_t *l, llm_load_share_t *s, size_t bytes)
     rest -= n * win->page;
     win->pages += rest / (LLM_CACHES_SPARSE * full->page + win->page);
 
-    /* what one of them has no use for is the other's */
+    /* pages that one kind has no use for go to the other */
 
     n = (bytes - win->pages * win->page) / full->page;
 
@@ -157,8 +160,9 @@ llm_load_pages(const llm_load_t *l, llm_load_share_t *s, size_t bytes)
 
 
 /*
- * A slot for each running sequence; then slots for snapshots, of at most a
- * third of the memory; then pages.
+ * Divides the memory between slots and pages.  A slot for each running sequence
+ * comes first, then slots for snapshots, at most a third of the memory, then
+ * pages.
  */
 
 static int
@@ -198,7 +202,7 @@ llm_load_slots(llm_load_t *l, llm_load_share_t *s, size_t bytes)
 }
 
 
-/* bytes of n pages more, of a kind; SIZE_MAX: more than can be counted */
+/* bytes, and n pages of a kind; SIZE_MAX: the sum overflows */
 
 static size_t
 llm_load_add_pages(size_t bytes, const llm_load_kind_t *k, uint64_t n)
@@ -215,7 +219,7 @@ llm_load_add_pages(size_t bytes, const llm_load_kind_t *k, uint64_t n)
 }
 
 
-/* are there fewer pages than so many sequences need, of any kind? */
+/* whether a kind has fewer pages than this many sequences of ctx need */
 
 static int
 llm_load_is_short(const llm_load_share_t *s, uint64_t seqs)
@@ -232,7 +236,8 @@ llm_load_is_short(const llm_load_share_t *s, uint64_t seqs)
 }
 
 
-/* the most that the caches have a use for, in bytes */
+/* bytes that can be of use; with recurrent states, for one sequence more than
+   max_seqs, and half as much again for snapshots.  SIZE_MAX: it overflows */
 
 static size_t
 llm_load_most(const llm_load_t *l, llm_load_share_t *s)
@@ -264,8 +269,8 @@ llm_load_most(const llm_load_t *l, llm_load_share_t *s)
 }
 
 
-/* max_seqs sequences of ctx, and half as much again for snapshots; or as much
-   as there is memory for */
+/* takes the memory that was configured; or enough for max_seqs sequences of ctx
+   and the prefix cache, or as much as is free */
 
 static int
 llm_load_share(llm_load_t *l, llm_load_share_t *s)
@@ -288,7 +293,7 @@ llm_load_share(llm_load_t *l, llm_load_share_t *s)
 
     s->bytes = m->ops->memory_free(m->dev);
 
-    /* of the machine's it is half */
+    /* of the machine's memory, memory_free() is half of what is free */
 
     if (m->promise.listed) {
         s->bytes -= llm_min(s->bytes, llm_promised(m->devices, m) / 2);
@@ -328,8 +333,8 @@ llm_load_states(llm_load_t *l, uint64_t slots)
 }
 
 
-/* less than a sequence of ctx needs: then ctx is less, unless it was
-   configured */
+/* reduces ctx to the pages that there are; an error if ctx was configured, or
+   may not be reduced */
 
 static int
 llm_load_less(llm_load_t *l, const llm_load_share_t *s)
@@ -368,7 +373,7 @@ llm_load_less(llm_load_t *l, const llm_load_share_t *s)
 }
 
 
-/* what is asked for when memory is shared out */
+/* sizes of pages and slots, and how many pages are needed */
 
 static void
 llm_load_wants(llm_load_t *l, llm_load_share_t *s)
@@ -394,8 +399,8 @@ llm_load_wants(llm_load_t *l, llm_load_share_t *s)
 
 /*
  * Pages and states for max_seqs sequences of ctx, or as many as there is
- * memory for; at least one such sequence must fit.  If ctx was not configured
- * it is reduced.
+ * memory for.  At least one sequence of ctx must fit; if ctx was not
+ * configured it is reduced until one does.
  */
 
 int

@@ -1,11 +1,11 @@
 /*
- * Matrices that work on one vector a sequence, on the host: those that turn a
- * pooled state into the model's embedding (dense_2 and dense_3, of models
- * converted with their sentence-transformers modules).
+ * The matrices that turn a pooled state into the model's embedding: dense_2
+ * and dense_3, in models that were converted with their sentence-transformers
+ * modules.  They run on the host: one vector for each sequence is too little
+ * work for a device.
  *
  * Invariant: a result depends on the vector alone.  The model owns the
- * matrices, as float32; they are read once for each sequence, which is no work
- * for a device.
+ * matrices, as float32.
  */
 
 #include "engine/model/model_internal.h"

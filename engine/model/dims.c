@@ -1,5 +1,5 @@
 /*
- * The dimensions of tensors.def, as numbers of a layer and of the model.
+ * Values of the dimensions of tensors.def in a layer.
  */
 
 #include "engine/model/arch.h"

@@ -1,10 +1,9 @@
 /*
- * What a file says of its mixtures of experts: how many there are, which
- * layers have them, how they are chosen; part of reading a description
- * (arch.h).
+ * Reads a file's mixtures of experts into the description (arch.h): the number
+ * of experts, which layers have them, how they are chosen.
  *
- * Invariant: what kernels.h asks of an llm_route_t holds for every layer
- * after llm_read_experts(), whatever the file says.
+ * Invariant: after llm_read_experts(), what kernels.h requires of an
+ * llm_route_t holds for every layer, whatever is in the file.
  */
 
 #include "engine/model/blocks.h"
@@ -12,11 +11,11 @@
 
 #include <stdio.h>
 
-/* expert_gating_func of a file */
+/* numbers of expert_gating_func in files; UNSAID: the file has no such field */
 enum { GATING_UNSAID = 0, GATING_SOFTMAX, GATING_SIGMOID, GATING_CHOSEN };
 
 
-/* dense layers are the first ones, or lie between mixtures */
+/* dense layers are the first ones, or alternate with mixtures */
 
 static int
 llm_experts_has(llm_reader_t *r, uint32_t layer, int *has)
@@ -41,7 +40,7 @@ llm_experts_has(llm_reader_t *r, uint32_t layer, int *has)
 }
 
 
-/* how a logit becomes a weight */
+/* how the router's logit becomes a weight */
 
 static int
 llm_experts_weights(llm_reader_t *r, uint32_t layer, llm_route_t *route)
@@ -60,7 +59,7 @@ llm_experts_weights(llm_reader_t *r, uint32_t layer, llm_route_t *route)
         return LLM_ERROR;
     }
 
-    /* files that do not scale have 0 */
+    /* 0 in files means no scale */
     route->scale = route->scale == 0 ? 1 : route->scale;
 
     switch (gating) {
@@ -100,7 +99,7 @@ llm_experts_weights(llm_reader_t *r, uint32_t layer, llm_route_t *route)
 }
 
 
-/* one group is none */
+/* a single group means no groups */
 
 static int
 llm_experts_groups(llm_reader_t *r, llm_route_t *route)
@@ -147,7 +146,7 @@ llm_experts_groups(llm_reader_t *r, llm_route_t *route)
 }
 
 
-/* a width that no field says: that of the rows of its last matrix */
+/* a width without a field: that of the last matrix's rows */
 
 static void
 llm_experts_found(llm_reader_t *r, uint32_t layer, llm_layer_tensor_t down,
@@ -165,7 +164,7 @@ llm_experts_found(llm_reader_t *r, uint32_t layer, llm_layer_tensor_t down,
 }
 
 
-/* of each expert, and of the shared ones, which are one network */
+/* widths of an expert, and of the shared experts, which are one network */
 
 static int
 llm_experts_widths(llm_reader_t *r, uint32_t layer)

@@ -1,13 +1,13 @@
 /*
- * The forward pass of one step: the embedding, the layers, each a chain of
- * blocks that its description names, and the head.  Blocks call the
- * table of operations; differences between architectures come from the
- * description and from the tensors that the file has.
+ * The forward pass of one step: the embedding, the layers, each with the chain
+ * of blocks in its description, and the head.  Blocks call the table of
+ * operations; architectures differ only in the description and in the tensors
+ * that the file has.
  *
- * In the last layer, after the last block whose rows depend on each other,
- * which is attention, only the rows that need results are computed: the others
- * have left their keys and values.  A row's result is its logits, or its
- * final state, which is what the head reads, or both.
+ * After the last layer's last block whose rows depend on each other, which is
+ * attention, only the rows that need results are computed: keys and values of
+ * the others are in the cache.  A row's result is its logits, its final state
+ * (which the head reads), or both.
  */
 
 #include "engine/model/blocks.h"
@@ -27,7 +27,7 @@ const llm_buffer_want_t  llm_forward_buffers[] = {
 };
 
 
-/* the last block of the layer whose rows depend on each other */
+/* index of the layer's last block whose rows depend on each other */
 
 static uint32_t
 llm_forward_last_mix(const llm_layer_desc_t *l)
@@ -251,7 +251,7 @@ llm_model_wait(llm_model_t *m, llm_err_t *err)
         return LLM_ERROR;
     }
 
-    /* a device may read its weights from the mapped file */
+    /* the device may have read weights from the mapped file during the step */
 
     if (llm_gguf_intact(m->gguf, err) != LLM_OK) {
         m->n_in_flight = 0;

@@ -1,14 +1,14 @@
 /*
- * Tensors as float32 on the host, for what is done there: by rank.c and
- * dense.c for each sequence, and on the way to a device.
+ * Tensors as float32 on the host: for rank.c and dense.c, which compute there,
+ * and for tensors that are converted on their way to the device.
  *
- * Invariant: a product's sums are added in one order, so it depends on its
- * vectors alone.
+ * Invariant: a product's sums are always added in the same order, so it
+ * depends on its vectors alone.
  */
 
 #include "engine/model/model_internal.h"
 
-/* sums side by side */
+/* partial sums of a product, for SIMD */
 #define LLM_HOST_LANES  8
 
 

@@ -1,11 +1,11 @@
 /*
- * Will a model fit into the machine's memory?  Asked before anything of it is
- * allocated: the kernel gives out more memory than there is and later kills
- * who uses it.  A GPU's memory is the device's own to check.
+ * Checks, before anything is allocated, that a model fits into the machine's
+ * memory: the kernel grants more memory than there is, and later kills the
+ * process that uses it.  A GPU's memory is checked by the device.
  *
- * What counts is what the device packs for itself, and the KV cache.  Weights
- * that are used where the file is mapped do not count: the kernel can drop
- * their pages and read them again.  Activations are small beside both.
+ * What counts are the device's own copies of weights, and the KV cache.
+ * Weights that are read from the mapped file do not count: the kernel can drop
+ * their pages and read them again.  Activations are small in comparison.
  */
 
 #include "engine/model/model_internal.h"
@@ -14,7 +14,7 @@
 #include <stdio.h>
 
 
-/* SIZE_MAX: more than can be counted */
+/* a + b; SIZE_MAX: it overflows */
 
 static size_t
 llm_load_add(size_t a, size_t b)
@@ -22,8 +22,6 @@ llm_load_add(size_t a, size_t b)
     return a > SIZE_MAX - b ? SIZE_MAX : a + b;
 }
 
-
-/* "12 MiB", or KiB or bytes of what is less than one */
 
 const char *
 llm_load_size(char *text, size_t bytes, int up)
@@ -62,9 +60,10 @@ llm_load_kv_opts(const llm_load_t *l, uint32_t kind, llm_kv_opts_t *o)
 }
 
 
-/* the pages that a sequence of ctx holds at once: all, or those of a window, of
-   two steps, and the broken ones at both ends.  The only cache's leave windows
-   if the model has some */
+/* pages that a sequence of ctx holds at once: all; or, in a cache that is read
+   in windows alone, those of a window and of the rows of two steps, and the
+   partial ones at both ends.  m->window is 0 if the only cache is not read in
+   windows */
 
 uint32_t
 llm_load_seq_pages(const llm_model_t *m, uint32_t kind)
@@ -81,8 +80,6 @@ llm_load_seq_pages(const llm_model_t *m, uint32_t kind)
 }
 
 
-/* bytes of a slot, 0: the model has no states */
-
 size_t
 llm_load_slot_size(const llm_load_t *l)
 {
@@ -97,7 +94,7 @@ llm_load_slot_size(const llm_load_t *l)
 }
 
 
-/* likewise */
+/* a * b; SIZE_MAX: it overflows */
 
 static size_t
 llm_load_times(size_t a, size_t b)
@@ -108,7 +105,7 @@ llm_load_times(size_t a, size_t b)
 }
 
 
-/* a tensor that is not one of a layer, if products read it */
+/* bytes of a matrix of the whole model, 0: the file does not have it */
 
 static size_t
 llm_load_global_bytes(const llm_model_t *m, llm_global_tensor_t i)
@@ -152,7 +149,7 @@ llm_load_weight_bytes(const llm_model_t *m)
                                        (uint32_t) p->t->ne[0]);
             n = llm_load_add(n, llm_load_times(size, p->t->ne[2]));
 
-            /* a copy of its rows is kept */
+            /* a copy of the rows of DELTA_MIXED is kept */
             n = llm_load_add(n, k == LLM_LT_DELTA_MIXED ? p->t->size : 0);
         }
     }
@@ -161,7 +158,8 @@ llm_load_weight_bytes(const llm_model_t *m)
 }
 
 
-/* bytes of the pages of a sequence of ctx, or of one page of each cache */
+/* bytes of the pages for one sequence: of ctx if `whole`, else one page of each
+   cache */
 
 static size_t
 llm_load_kv_bytes(const llm_load_t *l, int whole)
@@ -184,10 +182,10 @@ llm_load_kv_bytes(const llm_load_t *l, int whole)
 
 
 /*
- * How much memory the model needs: with kv_cache= that much is taken, else
- * half of what the weights leave, and one sequence of ctx must fit; a page,
- * where ctx may be reduced; and the recurrent states of all sequences and a
- * copy.  what gets the words for it.
+ * Bytes of memory that the model needs.  With kv_cache= the caches take that
+ * size.  Else they take half of what the weights leave, in which must fit one
+ * sequence of ctx (one page if ctx may be reduced) and the recurrent states of
+ * all sequences and one copy.  Writes the explanation into `what`.
  */
 
 static size_t

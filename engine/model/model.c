@@ -1,7 +1,7 @@
 /*
- * Loading a model: checks the file, opens a device, gives it the weights; see
- * model.h.  All memory that a step needs is allocated then, buffers by acts.c,
- * KV pages and states by caches.c.
+ * Loads a model: checks the file, opens a device, gives it the weights; see
+ * model.h.  All memory that a step needs is allocated during the load: buffers
+ * by acts.c, KV pages and states by caches.c.
  */
 
 #include "engine/model/backend.h"
@@ -13,8 +13,7 @@
 #define LLM_MODEL_BATCH     512
 #define LLM_MODEL_MAX_SEQS  16
 
-/* of an encoder that was trained for longer sequences, unless more is asked
-   for */
+/* default ctx of encoders that were trained for longer sequences */
 #define LLM_ENCODER_CTX     8192
 
 
@@ -34,8 +33,7 @@ llm_model_check(const llm_gguf_t *g, llm_hparams_t *hp, llm_err_t *err)
 }
 
 
-/* the longest sequence: as configured, or as trained, within what is
-   possible */
+/* sets the longest sequence: as configured, or as trained */
 
 static int
 llm_load_ctx(llm_load_t *l)
@@ -93,8 +91,8 @@ llm_load_weight_type(const llm_gguf_t *g)
 
 
 /*
- * Can the device do all that the model needs?  If not, device=auto takes the
- * CPU.
+ * Checks that the device can do all that the model needs.  If it cannot,
+ * device=auto takes the CPU; with other devices this is an error.
  */
 
 static int
@@ -145,7 +143,8 @@ llm_load_device_can(llm_load_t *l, const llm_dev_opts_t *o)
 }
 
 
-/* the rows of a sequence need each other's keys: a step takes all of them */
+/* sizes of an encoder's step: rows of a sequence see each other's keys, so all
+   are in one step */
 
 static void
 llm_load_whole(llm_load_t *l)
@@ -170,7 +169,7 @@ llm_load_whole(llm_load_t *l)
 }
 
 
-/* of a step, and of the caches */
+/* sizes of a step, kinds of caches */
 
 static int
 llm_load_sizes(llm_load_t *l)
@@ -304,8 +303,8 @@ llm_model_load(const char *path, const llm_model_opts_t *opts,
             snprintf(err->code, sizeof(err->code), "%s", LLM_MEMORY_ERROR);
         }
 
-        /* unreadable pages of the file, which read as zeros, may be the
-           reason */
+        /* the reason may be pages of the file that cannot be read, which are
+           zeros in the mapping: then err says that instead */
 
         if (m->gguf) {
             (void) llm_gguf_intact(m->gguf, err);

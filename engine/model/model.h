@@ -2,8 +2,8 @@
  * A model: a GGUF file's weights on a device, and the forward pass of one
  * step over them.
  *
- * What a file says of its model is read into a description (arch.h), a chain
- * of blocks for each layer.  The forward pass reads that and never the
+ * The file's metadata is read into a description (arch.h), with a chain of
+ * blocks for each layer.  The forward pass reads the description and never the
  * architecture's name.
  *
  * A model owns its weights, KV pages and the mapping of its file; its device
@@ -17,15 +17,15 @@
 #include "engine/model/devices.h"
 #include "kernels/kernels.h"
 
-/* how the final states of a prompt become one vector: ARCH.pooling_type of
-   the file, and its numbers */
+/* how the final states of a prompt become one vector, with the numbers of
+   ARCH.pooling_type in files */
 typedef enum {
-    LLM_POOLING_NONE = 0,               /* they do not */
+    LLM_POOLING_NONE = 0,               /* states are not pooled */
     LLM_POOLING_MEAN,
-    LLM_POOLING_CLS,                    /* that of the first token */
+    LLM_POOLING_CLS,                    /* state of the first token */
     LLM_POOLING_LAST,
-    LLM_POOLING_RANK,                   /* as rank_from says, and a score of
-                                           it */
+    LLM_POOLING_RANK,                   /* as in rank_from; the vector then
+                                           becomes a score */
     LLM_POOLING_UNSAID                  /* the file has no such field: its
                                            model generates text */
 } llm_pooling_t;
@@ -35,9 +35,9 @@ typedef struct {
     char         name[128];             /* general.name, or the file's name */
     uint32_t     n_layers;
     uint32_t     n_embd;
-    uint32_t     n_ff;                  /* the most of any layer, as the
-                                           heads, experts and their widths
-                                           below; 0: all are mixtures */
+    uint32_t     n_ff;                  /* maximum of all layers, as are the
+                                           heads, experts and widths below; 0:
+                                           all layers are mixtures */
     uint32_t     n_recurrent;           /* layers that keep a state */
     uint32_t     n_experts;             /* 0: no mixtures */
     uint32_t     n_experts_used;
@@ -48,20 +48,22 @@ typedef struct {
     uint32_t     head_dim_v;
     uint32_t     n_vocab;
     uint32_t     n_ctx_train;
-    uint32_t     n_ctx_orig;            /* where trained on longer sequences
-                                           than that: their length */
-    llm_pooling_t  pooling;             /* an encoder that does not say:
+    uint32_t     n_ctx_orig;            /* longest training sequence:
+                                           n_ctx_train, or rope.scaling.
+                                           original_context_length if longer */
+    llm_pooling_t  pooling;             /* of encoders without the field:
                                            MEAN */
     llm_pooling_t  rank_from;           /* with RANK: MEAN, CLS or LAST */
-    int          encoder;               /* rows see those behind theirs: no
-                                           text comes of it, and a sequence is
-                                           computed in one step */
+    int          encoder;               /* rows see later rows: the model
+                                           generates no text, and computes a
+                                           sequence in one step */
     float        norm_eps;
     uint64_t     n_params;
     uint64_t     n_bytes;               /* bytes of all tensors */
-    uint64_t     n_bytes_step;          /* of these, what a step of one token
-                                           reads */
-    uint64_t     n_bytes_state;         /* of a sequence's recurrent state */
+    uint64_t     n_bytes_step;          /* bytes of these that a step of one
+                                           token reads */
+    uint64_t     n_bytes_state;         /* bytes of a sequence's recurrent
+                                           state */
 } llm_hparams_t;
 
 typedef struct {
@@ -75,18 +77,19 @@ typedef struct {
                                            others, whose memory it counts;
                                            NULL: it is alone */
     uint32_t     threads;
-    uint32_t     ctx;                   /* longest sequence, 0: trained */
-    uint32_t     batch;                 /* rows of a step, 0: 512 */
-    uint32_t     max_seqs;              /* sequences of a step, 0: 16 */
-    uint32_t     max_out;               /* rows of a step that need results, 0:
+    uint32_t     ctx;                   /* longest sequence, tokens; 0: as
+                                           trained */
+    uint32_t     batch;                 /* rows of a step; 0: 512 */
+    uint32_t     max_seqs;              /* sequences of a step; 0: 16 */
+    uint32_t     max_out;               /* rows of a step that need results; 0:
                                            batch */
     int          whole;                 /* if memory is short, fail rather than
                                            use a smaller ctx */
     size_t       kv_bytes;              /* memory for pages and recurrent
-                                           states, 0: max_seqs sequences of
-                                           ctx, of llm_model_window() where
-                                           that suffices, as far as the
-                                           device's memory goes */
+                                           states; 0: for max_seqs sequences of
+                                           ctx (of llm_model_window() tokens
+                                           where that suffices), or as much as
+                                           the device has */
     int          weights_fp8;           /* as in llm_dev_opts_t */
     int          kv_fp8;
     llm_log_pt   log;
@@ -100,16 +103,16 @@ typedef struct {
 
 typedef struct llm_model_s  llm_model_t;
 
-/* reads and checks the header alone: architecture, shapes, all tensors */
+/* reads and checks the header only: architecture, fields, shapes of tensors */
 int llm_model_check(const llm_gguf_t *g, llm_hparams_t *hp, llm_err_t *err);
 
 /* err.code of a load that failed because memory was short */
 #define LLM_MEMORY_ERROR  "no_memory"
 
 /*
- * Can a model of this header be loaded on a CPU with this machine's memory, if
- * all of it were free?  Not what others use of it: a model that does not fit
- * now may do so later.
+ * An error if a model with this header cannot be loaded on a CPU with this
+ * machine's memory, even if all of it were free.  Memory that is in use does
+ * not count: a model that does not fit now may fit later.
  */
 int llm_model_fits(const llm_gguf_t *g, const llm_model_opts_t *opts,
     llm_err_t *err);
@@ -124,27 +127,28 @@ uint32_t llm_model_ctx(const llm_model_t *m);
 uint32_t llm_model_batch(const llm_model_t *m);
 uint32_t llm_model_max_seqs(const llm_model_t *m);
 uint32_t llm_model_max_out(const llm_model_t *m);
-/* pages of the cache of this kind (llm_kv_kind_t): batch.pages[kind] has
-   numbers below this one; 0: there is no such cache */
+/* pages of the cache of this kind (llm_kv_kind_t), the numbers below this in
+   batch.pages[kind]; 0: there is no such cache */
 uint32_t llm_model_n_pages(const llm_model_t *m, uint32_t kind);
 /*
- * Slots for recurrent states (batch.slots of kernels.h), 0: the model has no
- * recurrent layers.  They are made with the pages, from the same memory: one
- * for each of max_seqs running sequences, and others for snapshots, which
- * take at most a third of that memory; there is at least 1 and are at most as
- * many as pages of LLM_KV_FULL.
+ * Slots for recurrent states (batch.slots of kernels.h); 0: the model has no
+ * recurrent layers.  They share their memory with the pages: one slot for each
+ * of max_seqs running sequences, and others for snapshots, which take at most a
+ * third of the memory.  There is at least one snapshot, and there are at most
+ * as many as pages of LLM_KV_FULL.
  */
 uint32_t llm_model_n_slots(const llm_model_t *m);
 /*
- * The positions that a row sees in every layer, or in those that have a cache
- * of their own: its own and those before it; 0: all.  Pages before them are
- * not read, so a sequence of ctx needs only pages for a window and the rows of
- * two steps, and there may be fewer of these pages than ctx fills.
+ * The most positions that a row sees, its own and those before it, in the
+ * layers with windows; 0: all.  It is not 0 if all layers have windows, or if
+ * those that do have a cache of their own.  Earlier pages are not read, so a
+ * sequence of ctx needs only pages for a window and the rows of two steps, and
+ * there may be fewer of these pages than ctx fills.
  */
 uint32_t llm_model_window(const llm_model_t *m);
-/* memory of pages and slots */
+/* bytes of pages and slots */
 uint64_t llm_model_kv_bytes(const llm_model_t *m);
-/* was there too little memory for the pages of max_seqs sequences of ctx? */
+/* whether memory was too short for the pages of max_seqs sequences of ctx */
 int llm_model_short_kv(const llm_model_t *m);
 /* "AVX-512 VNNI, 2 threads": the device, for the log and for info */
 void llm_model_device(const llm_model_t *m, char *buf, size_t size);
@@ -153,38 +157,40 @@ int llm_model_on_gpu(const llm_model_t *m);
 /*
  * One step (kernels.h).  n_tokens <= batch, n_seqs <= max_seqs, n_out <=
  * max_out, every kv_len <= ctx, and slots below n_slots if the model has
- * some; asserted.  Then llm_model_logits(m, i) is
- * the row of out_rows[i], n_vocab floats, valid until the next step.
+ * slots; asserted.  Then llm_model_logits(m, i) is the row of out_rows[i],
+ * n_vocab floats, valid until the next step.
  */
 int llm_model_forward(llm_model_t *m, const llm_batch_t *b, llm_err_t *err);
 const float *llm_model_logits(llm_model_t *m, uint32_t i);
-/* likewise its final state, n_embd floats, if batch.gives it */
+/* the row's final state, n_embd floats, if batch.gives asks for states; valid
+   until the next step */
 const float *llm_model_state(llm_model_t *m, uint32_t i);
 
 /*
- * The same in two calls: wait() waits for the step that was submitted first;
- * its results are valid until the next of any of these calls.  With
- * overlaps(), a step whose tokens are all drawn by the device may be followed
- * by another submit() before its wait(); batch.follows is for that.  After an
- * error no step is in flight.
+ * llm_model_forward() in two calls.  wait() waits for the oldest submitted
+ * step; its results are valid until the next submit(), wait() or forward().
+ * If llm_model_overlaps(), a step whose tokens are all drawn by the device may
+ * be followed by another submit() before its wait(), see batch.follows.  After
+ * an error no step is in flight.
  */
 int llm_model_overlaps(const llm_model_t *m);
 int llm_model_submit(llm_model_t *m, const llm_batch_t *b, llm_err_t *err);
 int llm_model_wait(llm_model_t *m, llm_err_t *err);
 
-/* does the device draw?  If so, drawn() gives what it drew from a row that
-   batch.draws describes, valid until the next of the calls above: kernels.h */
+/* whether the device draws tokens; if so, llm_model_drawn() gives the token of
+   draw i in batch.draws (kernels.h), until the next submit(), wait() or
+   forward() */
 int llm_model_draws(const llm_model_t *m);
 void llm_model_drawn(llm_model_t *m, uint32_t i, llm_drawn_t *out);
 
-/* dense.c: a pooled state becomes the model's embedding, in place; 0: it stays
-   as it is, because the file has no matrices for it */
+/* dense.c: turns a pooled state, n_embd floats, into the model's embedding, in
+   place; 0: v is unchanged, because the file has no matrices for this */
 int llm_model_project(const llm_model_t *m, float *v);
 
 /*
- * rank.c: from the pooled state of a pair to the probability that its
- * document answers its query.  Can the model do that?  If not, err says
- * what the file lacks.
+ * rank.c: the probability that a document answers a query, from the pooled
+ * state of the pair.  can_rank(): LLM_ERROR if the model cannot, err says what
+ * its file lacks.
  */
 int llm_model_can_rank(const llm_model_t *m, llm_err_t *err);
 double llm_model_rank(const llm_model_t *m, const float *state);
@@ -193,7 +199,8 @@ double llm_model_rank(const llm_model_t *m, const float *state);
    the steps submitted so far */
 void llm_model_copy_page(llm_model_t *m, uint32_t kind, uint32_t src,
     uint32_t dst);
-/* likewise one slot to another, of a model that has slots */
+/* copies one slot to another, after the steps submitted so far; the model must
+   have slots */
 void llm_model_copy_slot(llm_model_t *m, uint32_t src, uint32_t dst);
 
 #endif /* LLM_MODEL_H */

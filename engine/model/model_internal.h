@@ -1,6 +1,7 @@
 /*
- * What the files that load a model (model.c, memory.c, weights.c, acts.c,
- * caches.c ...) and those that run it (forward.c and the blocks) share.
+ * Shared by the files that load a model (model.c, memory.c, weights.c, acts.c,
+ * caches.c ...) and those that run it (forward.c and the blocks).  The model
+ * owns all that its struct points to, but for ops, logits and states.
  */
 
 #ifndef LLM_MODEL_INTERNAL_H
@@ -18,25 +19,26 @@ typedef enum {
     LLM_MA_N
 } llm_model_act_t;
 
-/* how wide a buffer is in a layer; lists end with LLM_MA_N */
+/* width of a buffer in a layer; a list ends with LLM_MA_N */
 typedef struct {
     llm_model_act_t    buffer;
-    llm_dim_t          cols;            /* 0: the layer does not use it */
+    llm_dim_t          cols;            /* a value of 0: the layer does not use
+                                           the buffer */
 } llm_buffer_want_t;
 
-/* w for a matrix, v for a vector; both are NULL if the file does not have
-   it */
+/* a layer's tensors: w for a matrix, v for a vector; both are NULL if the file
+   lacks the tensor */
 typedef struct {
     llm_weight_t      *w[LLM_LT_N];
     llm_vec_t         *v[LLM_LT_N];
     float              out_scale;       /* LLM_LT_OUT_SCALE */
-    float             *k_b;             /* K_B of files that have KV_B, or
+    float             *k_b;             /* rows of K_B, made from KV_B; or
                                            NULL */
     char              *mixed;           /* rows of DELTA_MIXED, those of
                                            DELTA_QKV first; or NULL */
 } llm_model_layer_t;
 
-/* rank.c: a head on the host; pointers are NULL where there is no tensor */
+/* rank.c: the head, on the host; a pointer is NULL without its tensor */
 typedef struct {
     float      *cls;                    /* [n_embd][n_embd] */
     float      *cls_bias;
@@ -45,33 +47,33 @@ typedef struct {
     float      *out_bias;
     float      *row;                    /* [n_embd] of one call */
     uint32_t    n_out;                  /* 1 or 2 */
-    uint32_t    yes;                    /* which row speaks for the
-                                           document */
+    uint32_t    yes;                    /* the row whose probability is the
+                                           score */
 } llm_rank_t;
 
 typedef struct llm_shared_device_s  llm_shared_device_t;
 
 struct llm_devices_s {
-    pthread_mutex_t       lock;         /* guards the next two */
+    pthread_mutex_t       lock;         /* for the next two */
     llm_shared_device_t  *open;
-    llm_model_t          *promised;     /* the models that were promised some
-                                           of the machine's memory; see
-                                           promise.c */
+    llm_model_t          *promised;     /* list of the models that were promised
+                                           memory of the machine: promise.c */
 };
 
-/* what a model was promised of the machine's memory; see promise.c */
+/* the machine's memory that a model was promised; see promise.c */
 typedef struct {
-    llm_model_t        *next;           /* these three under the lock of its
-                                           devices */
-    int                 listed;         /* its owner may read it without: it
-                                           was promised some */
-    int                 loaded;         /* it has its caches */
+    llm_model_t        *next;           /* the fields up to kv: under the lock
+                                           of the model's devices */
+    int                 listed;         /* in the list: memory was promised;
+                                           the model's owner may read this
+                                           without the lock */
+    int                 loaded;         /* the model has its caches */
 
-    size_t              weights;        /* bytes; likewise */
-    size_t              kv;             /* of kv_cache=, or 0 */
+    size_t              weights;        /* bytes; 0 once loaded */
+    size_t              kv;             /* bytes of kv_cache=, or 0 */
 
-    /* bytes of the file that were loaded: the thread that loads adds, others
-       read, relaxed, as they were a moment ago */
+    /* bytes of the file that were loaded: the loading thread adds, others read
+       (relaxed, so the number may be slightly old) */
     _Atomic size_t      taken;
 } llm_promise_t;
 
@@ -85,7 +87,7 @@ struct llm_model_s {
     const llm_ops_t    *ops;
 
     llm_weight_t       *token_embd;
-    llm_weight_t       *output;         /* token_embd, if it is tied */
+    llm_weight_t       *output;         /* token_embd if it is tied */
     llm_vec_t          *output_norm;
     llm_vec_t          *output_norm_bias;
     llm_vec_t          *output_bias;
@@ -94,54 +96,55 @@ struct llm_model_s {
     llm_vec_t          *embd_norm;      /* of the sum of a token's
                                            embeddings */
     llm_vec_t          *embd_norm_bias;
-    llm_vec_t          *slopes;         /* ALiBi's, of the heads */
-    llm_weight_t       *input_embd;     /* of the layers' own inputs */
+    llm_vec_t          *slopes;         /* [n_heads] ALiBi's */
+    llm_weight_t       *input_embd;     /* of the layers' own inputs, as the
+                                           next two */
     llm_weight_t       *input_proj;
     llm_vec_t          *input_norm;
     llm_vec_t          *inv_freq[LLM_MAX_ROPES];
     llm_rank_t          rank;
-    float              *dense[2];       /* dense.c */
-    float              *dense_row;      /* [n_dense] of one call */
-    uint32_t            n_dense;        /* 0: there is no such layer */
-    llm_model_layer_t  *layers;
+    float              *dense[2];       /* dense_2 and dense_3: dense.c */
+    float              *dense_row;      /* [n_dense] scratch of one call */
+    uint32_t            n_dense;        /* rows of dense_2; 0: there are no
+                                           dense layers */
+    llm_model_layer_t  *layers;         /* [n_layers] */
 
     llm_act_t          *act[LLM_MA_N];
-    uint32_t            n_kinds;        /* of caches */
+    uint32_t            n_kinds;        /* kinds of caches */
     llm_kv_t           *kv[LLM_KV_KINDS];
-    llm_kv_layer_t     *kv_layers[LLM_KV_KINDS];    /* what each layer keeps
-                                           there; NULL: as the description
-                                           says */
-    llm_state_t        *state;          /* of recurrent layers, or NULL */
-    llm_choice_t       *choice;         /* of experts, or NULL */
+    llm_kv_layer_t     *kv_layers[LLM_KV_KINDS];    /* [n_layers] what each
+                                           layer keeps in that cache; NULL:
+                                           desc.kv */
+    llm_state_t        *state;          /* recurrent states, or NULL */
+    llm_choice_t       *choice;         /* choice of experts, or NULL */
 
     uint32_t            ctx;
     uint32_t            batch;
     uint32_t            max_seqs;
     uint32_t            max_out;
-    uint32_t            max_pages;      /* of one sequence, the length of its
-                                           table */
+    uint32_t            max_pages;      /* pages of one sequence, the length of
+                                           its table */
     uint32_t            window;         /* llm_model_window() */
     uint32_t            n_pages[LLM_KV_KINDS];
-    uint32_t            n_slots;        /* of state, 0: there is none */
-    uint64_t            kv_bytes;       /* of pages and slots */
-    int                 short_kv;       /* there was memory for fewer than
-                                           configured */
+    uint32_t            n_slots;        /* of state; 0: there is none */
+    uint64_t            kv_bytes;       /* bytes of pages and slots */
+    int                 short_kv;       /* llm_model_short_kv() */
     llm_promise_t       promise;
 
     uint32_t            n_out;          /* of the step that began last */
-    llm_gives_t         gives;
+    llm_gives_t         gives;          /* of that step */
     uint32_t            in_flight[2];   /* n_out of the steps submitted, oldest
                                            first */
     uint32_t            n_in_flight;
     uint32_t            n_results;      /* n_out of the step that ended last */
-    const float        *logits;         /* of that step, once asked for */
+    const float        *logits;         /* of that step, once mapped; or NULL */
     const float        *states;
 };
 
-/* of a load, for its lines in the log */
+/* times of a load, for its log lines */
 typedef struct {
-    uint64_t                 began_us;  /* llm_now_us() */
-    uint64_t                 said_us;   /* of the last line, or as above */
+    uint64_t                 began_us;  /* llm_now_us() at the beginning */
+    uint64_t                 said_us;   /* of the last line, or began_us */
 } llm_progress_t;
 
 /* the state of one load */
@@ -150,45 +153,47 @@ typedef struct {
     const llm_model_opts_t  *opts;
     uint64_t                 done;      /* bytes of tensors loaded */
     llm_progress_t           progress;
-    int                      memory;    /* a failure now is for lack of
-                                           memory */
-    size_t                   promised;  /* bytes of the machine's memory, to
-                                           other models */
+    int                      memory;    /* if the load fails now, it is for
+                                           lack of memory */
+    size_t                   promised;  /* bytes of the machine's memory that
+                                           other models were promised */
     llm_err_t               *err;
 } llm_load_t;
 
-/* memory.c: a size for a message, rounded up or down; its text has room for
-   LLM_LOAD_SIZE */
+/* memory.c: writes "12 MiB" (KiB or bytes if less than one), rounded up or
+   down, into text, which has room for LLM_LOAD_SIZE; returns text */
 #define LLM_LOAD_SIZE  32
 const char *llm_load_size(char *text, size_t bytes, int up);
 
-/* likewise: all but n_pages, of the cache of a kind */
+/* memory.c: options of the cache of a kind, all but n_pages */
 void llm_load_kv_opts(const llm_load_t *l, uint32_t kind, llm_kv_opts_t *o);
 
-/* likewise: pages there that one sequence of ctx needs; bytes of its
-   states */
+/* memory.c: pages of the cache of a kind that one sequence of ctx needs; bytes
+   of a slot, 0: the model has no states */
 uint32_t llm_load_seq_pages(const llm_model_t *m, uint32_t kind);
 size_t llm_load_slot_size(const llm_load_t *l);
 
-/* forward.c: the buffers of the model itself, beside those of its blocks */
+/* forward.c: the buffers of the model itself; blocks have lists of theirs */
 extern const llm_buffer_want_t  llm_forward_buffers[];
 
 /* acts.c: buffers; the choice of experts, which all layers share */
 int llm_load_acts(llm_load_t *l);
 int llm_load_choice(llm_load_t *l);
 
-/* caches.c: which kinds of caches there are, and which layers keep what in
-   which; then, with a device, the caches and states */
+/* caches.c: kinds() finds the kinds of caches and what each layer keeps in
+   which; caches() creates the caches and states, once there is a device */
 int llm_load_kinds(llm_load_t *l);
 int llm_load_caches(llm_load_t *l);
 
-/* likewise: of the device's layout of all weights */
+/* memory.c: bytes of the machine's memory that the device's own layout of all
+   weights takes */
 size_t llm_load_weight_bytes(const llm_model_t *m);
 
 /*
- * promise.c: is there memory for it that nobody else was promised?  Then it is
- * promised; until the model has it, or is freed.  promised(): bytes that
- * models on these devices other than this one will still take.
+ * promise.c: promises the model the memory that it needs, until the model has
+ * it or is freed; an error if there is not enough that was not promised to
+ * others.  promised(): bytes that models on these devices other than `but` will
+ * still take.
  */
 int llm_promise(llm_load_t *l);
 void llm_promise_loaded(llm_model_t *m);
@@ -196,16 +201,17 @@ void llm_promise_end(llm_model_t *m);
 size_t llm_promised(llm_devices_t *devices, const llm_model_t *but);
 
 /*
- * Do weights and KV cache fit into the machine's memory, all_bytes of which
- * free_bytes may be had, but for l->promised?  l->memory: they would if it
- * were free.
+ * memory.c: an error if weights and KV cache do not fit into the machine's
+ * memory: all_bytes, of which free_bytes are free, less l->promised.  Sets
+ * l->memory if they would fit into all_bytes.
  */
 int llm_load_fits(llm_load_t *l, size_t free_bytes, size_t all_bytes);
-/* would they if all of it were free? */
+/* an error if they do not fit even into all_bytes */
 int llm_load_fits_at_all(llm_load_t *l, size_t all_bytes);
 
-/* progress.c: a line in the log; how far a load is, LLM_OK and a line, or
-   LLM_ABSENT; MiB a second */
+/* progress.c: log() writes a line to the log; speed() is in MiB/s; line()
+   writes how far a load is into buf, or returns LLM_ABSENT if the last line is
+   less than ten seconds old */
 void llm_load_log(llm_load_t *l, int level, const char *fmt, ...)
     llm_printf_like(3, 4);
 double llm_progress_speed(const llm_progress_t *p, uint64_t now_us,
@@ -213,22 +219,23 @@ double llm_progress_speed(const llm_progress_t *p, uint64_t now_us,
 int llm_progress_line(llm_progress_t *p, uint64_t now_us, uint64_t done,
     uint64_t total, char *buf, size_t size);
 
-/* likewise: so many bytes more are loaded; LLM_ERROR: the load was given up */
+/* progress.c: adds to the bytes that were loaded; LLM_ERROR: the caller has
+   cancelled the load */
 int llm_load_progress(llm_load_t *l, uint64_t bytes);
 
-/* host.c: a tensor's numbers, NULL: there is no memory; the same of a tensor
-   that the file may lack, counted, and the caller frees *w after an error,
-   too */
+/* host.c: a tensor as floats, which the caller frees; NULL: no memory.
+   llm_load_host() is for a global tensor: *w is not changed if the file lacks
+   it, its bytes count as loaded, and *w is to be freed even after an error */
 float *llm_load_floats(llm_load_t *l, const llm_gguf_tensor_t *t);
 int llm_load_host(llm_load_t *l, llm_global_tensor_t id, float **w);
 double llm_host_dot(const float *a, const float *b, uint32_t n);
 
 /* weights.c: gives all tensors of the description to the device */
 int llm_load_weights(llm_load_t *l);
-/* rank.c: the head that ranks, if the file has one */
+/* rank.c: the ranking head, if the file has one */
 int llm_load_rank(llm_load_t *l);
 void llm_rank_unload(llm_rank_t *r);
-/* dense.c: what projects a pooled state, if the file has it */
+/* dense.c: the matrices that project a pooled state, if the file has them */
 int llm_load_dense(llm_load_t *l);
 
 #endif /* LLM_MODEL_INTERNAL_H */

@@ -1,7 +1,7 @@
 /*
- * GGUF files that are no language models: adapters, encoders of pictures and
- * sound, matrices for quantising, models of other kinds.  They are refused by
- * what they are, before anything is missed in them.
+ * GGUF files that are not language models: adapters, encoders of pictures and
+ * sound, importance matrices, models of other kinds.  The error says what the
+ * file is, so they are checked before the fields of a language model are.
  */
 
 #include "engine/model/arch.h"
@@ -36,7 +36,7 @@ static const llm_other_t  llm_other_types[] = {
     { "imatrix", llm_other_imatrix }
 };
 
-/* keys that such files have, whatever their type says */
+/* keys that only these files have, whatever general.type is */
 static const llm_other_t  llm_other_keys[] = {
     { "adapter.type", llm_other_adapter },
     { "adapter.lora.alpha", llm_other_adapter },

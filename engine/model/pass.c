@@ -1,6 +1,6 @@
 /*
- * What the blocks have in common: norms before and after, and how results
- * come to the residual stream; see blocks.h.
+ * What the blocks have in common: norms, and adding results to the residual
+ * stream; see blocks.h.
  */
 
 #include "engine/model/blocks.h"
@@ -77,7 +77,7 @@ llm_pass_window(const llm_pass_t *p)
 {
     uint32_t  side;
 
-    /* of an encoder's window only half lies on either side */
+    /* half of an encoder's window lies on either side of a row */
 
     side = p->m->desc.hp.encoder ? p->d->window / 2 : p->d->window;
 

@@ -1,6 +1,6 @@
 /*
- * How far a load is: what the log says of it, of a large model a line every
- * ten seconds, what its caller is told, and whether that has given it up.
+ * Progress of a load: a line in the log every ten seconds, the caller's
+ * progress(), and whether the caller has cancelled the load.
  */
 
 #include "engine/model/model_internal.h"

@@ -1,20 +1,20 @@
 /*
- * What the models of some devices have been promised of the machine's memory and
- * do not use yet: weights of loads that go on, and the pages of kv_cache=,
- * which come into use one by one.  Memory that is free by the kernel's count
- * is not there for another model if it was promised before.
+ * Memory of the machine that was promised to models on some devices and is not
+ * in use yet: weights of loads in progress, and the pages of kv_cache=, which
+ * come into use one by one.  The kernel counts this memory as free, but no
+ * other model may take it.
  *
- * A load checks and promises in one step, under a lock, as models are loaded
- * by threads of their own.  A cache whose size was not configured is what
- * could be had, and no promise.  The models are their owner's; each is in the
- * list from its check to its end.
+ * A load checks and promises under one lock, because each model is loaded by a
+ * thread of its own.  A cache whose size was not configured is no promise: it
+ * takes what is free.  Models belong to their owners; each is in the list from
+ * its check until it is freed.
  */
 
 #include "engine/model/model_internal.h"
 #include "engine/base/machine.h"
 
 
-/* of one model; with the lock */
+/* bytes that a model will still take; the lock is held */
 
 static size_t
 llm_promise_left(const llm_model_t *m)

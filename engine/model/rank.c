@@ -1,11 +1,12 @@
 /*
- * Ranking: from the pooled state of a pair's prompt to the probability that
- * its document answers its query.
+ * Ranking: the pooled state of a prompt with a query and a document becomes the
+ * probability that the document answers the query.
  *
  * Encoders have a head: cls.weight, an activation (and a norm, in
- * ModernBERT's), and cls.output.weight, of one row, whose product is the log
- * odds.  Converted Qwen3-Rerankers have there the head's rows of the tokens
- * "yes" and "no", and the score is the probability of yes against no.
+ * ModernBERT's), and cls.output.weight with one row, whose product is the log
+ * odds.  In converted Qwen3-Rerankers, cls.output.weight has two rows, those of
+ * the tokens "yes" and "no" of the output matrix, and the score is the
+ * probability of yes against no.
  *
  * Invariant: a score depends on the state alone.  The model owns the head, as
  * float32 on the host.
@@ -16,7 +17,7 @@
 #include <math.h>
 
 
-/* which of the two rows is "yes"; without labels it is the first */
+/* index of the row for "yes"; the first if the file has no labels */
 
 static uint32_t
 llm_rank_yes(const llm_model_t *m)
@@ -59,7 +60,7 @@ llm_desc_rank(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
     t = d->global;
     n = d->hp.n_embd;
 
-    /* a head of one matrix of one row is what others have behind it */
+    /* a single matrix with one row is the output, though it is called cls */
 
     if (t[LLM_GT_RANK] == NULL && t[LLM_GT_CLS]
         && t[LLM_GT_CLS]->ne[1] == 1)
@@ -185,7 +186,8 @@ llm_rank_norm(const llm_model_t *m, float *x)
 }
 
 
-/* the heads that have a norm are ModernBERT's, with its activation */
+/* a head with a norm is ModernBERT's, whose activation is GELU; the others have
+   tanh */
 
 static void
 llm_rank_head(const llm_model_t *m, const float *state)

@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 
-/* fields that change no result, or not beside those that are read; "x.*" is
+/* fields that change no result, or add nothing to those that are read; "x.*":
    all that begin with "x." */
 static const char  *const llm_read_harmless[] = {
     "vocab_size", "tensor_data_layout", "rope.scaling.*",
@@ -19,8 +19,8 @@ static const char  *const llm_read_harmless[] = {
 
 
 /*
- * Why a field is refused that its architecture does not apply.  It may have
- * a value that changes nothing: 0 or `neutral`.
+ * Why a field is refused that its architecture does not use.  It is accepted
+ * with a value that changes nothing: 0 or `neutral`.
  */
 static const struct {
     const char  *name;
@@ -37,8 +37,6 @@ static const struct {
     { "attention.clamp_kqv", 0, "clamped K, Q and V are not supported" }
 };
 
-
-/* the field with this key, which counts as read from now on */
 
 const llm_gguf_kv_t *
 llm_read_key(llm_reader_t *r, const char *key)

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-/* what files ask for is below 2; with much more, scores are no numbers */
+/* factors in files are below 2; with much larger ones, scores are not finite */
 #define LLM_ROPE_MAX_MSCALE  1000
 
 
@@ -38,7 +38,7 @@ llm_rope_scale_type(llm_reader_t *r, llm_rope_conf_t *c)
         return LLM_OK;
     }
 
-    /* the factors are tensors */
+    /* the file has the factors as tensors */
     if (llm_str_is(s, "longrope")
         && r->d->global_want[LLM_GT_ROPE_LONG] != LLM_WANT_NONE)
     {
@@ -63,7 +63,8 @@ llm_rope_mscale(float factor, float weight)
 /*
  * Keys as llama.cpp's converter writes them: attn_factor multiplies the
  * paper's factor, yarn_attn_factor is transformers' attention_factor and
- * stands in its place, yarn_log_multiplier is transformers' mscale_all_dim.
+ * replaces the paper's, yarn_log_multiplier is transformers' mscale_all_dim
+ * (a tenth of it in DeepSeek's files, see arch_deepseek.c).
  */
 
 static int
@@ -103,7 +104,7 @@ llm_rope_read_yarn(llm_reader_t *r, uint32_t n_ctx_train,
                         llm_gguf_name(r->g), r->d->hp.arch);
     }
 
-    /* llama.cpp's value for "the default" */
+    /* llama.cpp's -1 means the default */
     if (c->ext_factor < 0) {
         c->ext_factor = 1;
     }
@@ -187,7 +188,7 @@ llm_rope_read(llm_reader_t *r, uint32_t n_ctx_train, llm_rope_conf_t *c)
     rc = llm_read_f32(r, "rope.scaling.factor", &c->factor);
 
     if (rc == LLM_ABSENT) {
-        /* the key's name in files before 2024 */
+        /* name of the key in files before 2024 */
         rc = llm_read_f32(r, "rope.scale_linear", &c->factor);
     }
 
@@ -195,7 +196,7 @@ llm_rope_read(llm_reader_t *r, uint32_t n_ctx_train, llm_rope_conf_t *c)
         return LLM_ERROR;
     }
 
-    /* files have 0 for "none" */
+    /* 0 in files means none */
     if (c->factor == 0) {
         c->factor = 1;
     }
@@ -236,7 +237,8 @@ llm_rope_read(llm_reader_t *r, uint32_t n_ctx_train, llm_rope_conf_t *c)
 }
 
 
-/* the index of the pair that turns n times within the original context */
+/* index, with a fraction, of the pair that rotates n times within the original
+   context */
 
 static double
 llm_rope_yarn_pair(const llm_rope_conf_t *c, uint32_t n_dims, double n)
@@ -277,7 +279,7 @@ llm_rope_inv_freq(const llm_rope_conf_t *c, uint32_t n_dims,
         }
 
         if (c->scale == LLM_ROPE_SCALE_YARN) {
-            /* 1: frequency as trained, 0: divided by the factor */
+            /* 1: the frequency as trained; 0: divided by the factor */
             ramp = (i - low) / llm_max(high - low, 0.001);
             ramp = 1 - llm_min(llm_max(ramp, 0), 1);
             ramp *= c->ext_factor;
@@ -305,7 +307,7 @@ const llm_tensor_want_t  llm_long_rope[] = {
 };
 
 
-/* a file that has the factors has both kinds */
+/* a file with one kind of factors must have both */
 
 int
 llm_read_long_rope(llm_reader_t *r)

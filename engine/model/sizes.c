@@ -1,8 +1,8 @@
 /*
- * What all architectures have in common of a file's fields: the sizes of the
+ * Reads the fields that all architectures have in common: the sizes of the
  * model and of each layer, norms, RoPE, windows, pooling; see arch.h.
  *
- * A size of a layer may be an array in the file, an item for each layer.
+ * A layer's size may be an array in the file, with an item for each layer.
  */
 
 #include "engine/model/blocks.h"
@@ -11,7 +11,7 @@
 #include <math.h>
 
 
-/* layers that predict more tokens are behind the others, and not run */
+/* layers for multi-token prediction come after the others and are not run */
 
 static int
 llm_sizes_layers(llm_reader_t *r)
@@ -48,8 +48,8 @@ llm_sizes_layers(llm_reader_t *r)
 }
 
 
-/* a layer's size, of which the file may have an array; 0: it must be there,
-   unless it is `optional` */
+/* a layer's size, which may be an item of an array; if the default in *v is 0
+   the field must exist, unless it is `optional` */
 
 static int
 llm_sizes_layer(llm_reader_t *r, const char *name, uint32_t layer,
@@ -75,7 +75,7 @@ llm_sizes_layer(llm_reader_t *r, const char *name, uint32_t layer,
 }
 
 
-/* of attention; all are 0 in a layer that has none */
+/* sizes of attention; all are 0 in a layer without it */
 
 static int
 llm_sizes_heads(llm_reader_t *r, uint32_t layer)
@@ -141,7 +141,7 @@ llm_sizes_heads(llm_reader_t *r, uint32_t layer)
 }
 
 
-/* the chain of a layer whose architecture names none */
+/* the chain of a layer, if the architecture has no list of blocks */
 
 static void
 llm_sizes_chain(const llm_arch_t *arch, llm_layer_desc_t *l)
@@ -166,8 +166,8 @@ llm_sizes_chain(const llm_arch_t *arch, llm_layer_desc_t *l)
 }
 
 
-/* of the feed-forward network, and of a mixture in its place: a file of which
-   all layers have that need not say the width of the other */
+/* sizes of the feed-forward network, or of the mixture that replaces it; a file
+   whose layers all have mixtures may lack the network's width */
 
 static int
 llm_sizes_feed(llm_reader_t *r, uint32_t layer)
@@ -248,8 +248,8 @@ llm_sizes_layer_all(llm_reader_t *r, uint32_t layer)
 
 
 /*
- * A model has one number, which converters write by the name of its kind of
- * norm, by that of the other, or by both.
+ * A model has one epsilon, which converters write under the key of its kind of
+ * norm, of the other kind, or of both.
  */
 
 static int
@@ -287,9 +287,9 @@ llm_sizes_norm(llm_reader_t *r)
 }
 
 
-/* one rope for all layers, with the heads of the first that has attention; a
-   model without attention has none.  Of a model that has none a file may say
-   anything: n_ropes stays 0 */
+/* one rope for all layers, for the heads of the first layer that has attention.
+   If the model has no attention or no RoPE, n_ropes stays 0 and the file's
+   rope.* are ignored */
 
 static int
 llm_sizes_rope(llm_reader_t *r)
@@ -331,7 +331,7 @@ llm_sizes_rope(llm_reader_t *r)
 }
 
 
-/* which state a ranking head reads */
+/* which pooled state a ranking head reads */
 
 static int
 llm_sizes_rank_from(llm_reader_t *r)

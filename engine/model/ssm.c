@@ -1,9 +1,9 @@
 /*
- * What a file says of its recurrent layers: which they are, and what they
- * keep of a sequence; part of reading a description (arch.h).
+ * Reads a file's recurrent layers into the description (arch.h): which layers
+ * are recurrent, and what they keep of a sequence.
  *
- * Invariant: after it, what kernels.h asks of a state, of llm_delta_t and of
- * llm_scan_t holds for each layer that has one, whatever the file says.
+ * Invariant: after this, what kernels.h requires of a state, of llm_delta_t
+ * and of llm_scan_t holds for each recurrent layer, whatever is in the file.
  */
 
 #include "engine/model/blocks.h"

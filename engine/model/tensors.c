@@ -1,7 +1,7 @@
 /*
- * Checks a file's tensors against the description: all that are needed are
- * there with the right shapes, and there is none that the forward pass would
- * not use.  Where a file has several in one they are parts of it.
+ * Checks a file's tensors against the description: all needed tensors exist,
+ * with the right shapes, and there is none that the forward pass would not
+ * use.  A fused tensor of a file is split into several of the description.
  *
  * Names of the tensors: github.com/ggml-org/ggml, docs/gguf.md.
  */
@@ -20,12 +20,13 @@ static const llm_tensor_fact_t  llm_globals[LLM_GT_N] = {
 };
 
 
-/* tensors that a file may have in one, their rows behind each other; those of
-   experts in each expert; parts that files never have apart are called like
-   the whole */
+/* fused tensors: the rows of the parts follow each other, in a tensor of
+   experts within each expert.  Parts that files never have separately are
+   called like the fused tensor */
 static const struct {
     const char  *name;
-    int          own;                   /* no part has that name, too */
+    int          own;                   /* a tensor of this name is always the
+                                           fused one; else its shape decides */
     uint32_t     n;
     uint32_t     parts[3];
 } llm_fused[] = {
@@ -44,8 +45,8 @@ static const struct {
 };
 
 
-/* checks a shape; rows is 1 for a vector, rows or a row of 0 may have any
-   number, stack is 1 for a single matrix */
+/* checks a shape; row, rows: 0 for any number; rows: 1 for a vector; stack: 1
+   for a single matrix */
 
 static int
 llm_desc_shape(const llm_gguf_t *g, const llm_gguf_tensor_t *t, uint32_t row,
@@ -97,7 +98,7 @@ llm_desc_shape(const llm_gguf_t *g, const llm_gguf_tensor_t *t, uint32_t row,
 }
 
 
-/* matrices of a tensor */
+/* number of matrices in a tensor */
 
 static uint32_t
 llm_desc_stack(const llm_desc_t *d, const llm_layer_desc_t *l, uint32_t id)
@@ -114,7 +115,7 @@ llm_desc_no_tensor(const llm_gguf_t *g, const char *name, llm_err_t *err)
 }
 
 
-/* part i of a fused tensor */
+/* part i of a fused tensor, in the file's order */
 
 static uint32_t
 llm_desc_part(const llm_desc_t *d, uint32_t fused, uint32_t i)
@@ -126,8 +127,8 @@ llm_desc_part(const llm_desc_t *d, uint32_t fused, uint32_t i)
 
 
 /*
- * Splits a fused tensor into its parts, if the layer wants them and the first
- * is not in the file by a name of its own.
+ * Splits a fused tensor into its parts, if the layer wants them and the file
+ * does not have the first part separately.
  */
 
 static int
@@ -186,7 +187,7 @@ llm_desc_split(const llm_gguf_t *g, const llm_desc_t *d, llm_layer_desc_t *l,
 }
 
 
-/* "NAME.scale" for the tensor "NAME.weight", or NULL; it must have n numbers */
+/* finds "NAME.scale", n numbers, for the tensor "NAME.weight"; or NULL */
 
 static int
 llm_desc_scale(const llm_gguf_t *g, const llm_gguf_tensor_t *t, uint32_t n,
@@ -203,8 +204,8 @@ llm_desc_scale(const llm_gguf_t *g, const llm_gguf_tensor_t *t, uint32_t n,
 }
 
 
-/* scales of a layer's matrices, which files of NVFP4 have; the router's is
-   something else */
+/* scales of a layer's matrices, in NVFP4 files; ROUTER_SCALE is not one of
+   them */
 
 static int
 llm_desc_scales(const llm_gguf_t *g, const llm_desc_t *d,
@@ -224,7 +225,7 @@ llm_desc_scales(const llm_gguf_t *g, const llm_desc_t *d,
         }
     }
 
-    /* it would be on two matrices that are made of one, weights.c */
+    /* weights.c makes two matrices of KV_B, and does not scale them */
     if (l->tensors[LLM_LT_KV_B].scale) {
         return llm_fail(err, "%s: %.*s: such a scale is not supported",
                         llm_gguf_name(g),
@@ -232,7 +233,8 @@ llm_desc_scales(const llm_gguf_t *g, const llm_desc_t *d,
                         l->tensors[LLM_LT_KV_B].scale->name.data);
     }
 
-    /* where it is the layer's own, it is among the weights of the choice */
+    /* if the layer wants this tensor, it is a factor on the experts' weights
+       instead (llm_route_t) */
     if (l->tensors[LLM_LT_DOWN_EXPS_SCALE].t) {
         l->tensors[LLM_LT_DOWN_EXPS].scale = NULL;
     }
@@ -292,7 +294,7 @@ llm_desc_layer(const llm_gguf_t *g, llm_desc_t *d, uint32_t layer,
 }
 
 
-/* the embedding's rows are the vocabulary */
+/* n_vocab is the number of the embedding's rows */
 
 static int
 llm_desc_vocab(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
@@ -363,7 +365,7 @@ llm_desc_globals(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
 }
 
 
-/* the number of the layer that the name says, UINT32_MAX: of none */
+/* the layer's number in the tensor's name; UINT32_MAX: there is none */
 
 static uint32_t
 llm_desc_layer_of(const llm_gguf_tensor_t *t)
@@ -385,7 +387,8 @@ llm_desc_layer_of(const llm_gguf_tensor_t *t)
 }
 
 
-/* says how large activations become, for those who round them to NVFP4 */
+/* whether the tensor has only the range of activations, for programs that round
+   these to NVFP4 */
 
 static int
 llm_desc_is_hint(const llm_gguf_tensor_t *t)
@@ -427,8 +430,8 @@ llm_desc_uses(const llm_desc_t *d, const llm_gguf_tensor_t *t)
 }
 
 
-/* what a step of one token reads of it: a row of a table of embeddings is
-   nothing, of the experts only those chosen are read */
+/* bytes that a step of one token reads of the tensor: one row of an embedding
+   table counts as 0, and only the chosen experts are read */
 
 static uint64_t
 llm_desc_step_bytes(const llm_desc_t *d, const llm_gguf_tensor_t *t)
@@ -459,8 +462,9 @@ llm_desc_step_bytes(const llm_desc_t *d, const llm_gguf_tensor_t *t)
 
 
 /*
- * An unknown tensor whose name is like that of a weight is refused: answers
- * without it would be wrong.  Other unknown tensors are only logged.
+ * Refuses an unknown tensor whose name is like that of a weight: results
+ * without it would be wrong.  Of other unknown tensors the first is kept for
+ * the log.
  */
 
 static int

@@ -1,6 +1,6 @@
 /*
- * Gives the weights of a model, tensor by tensor, from the mapped file to the
- * device; part of a load (model.c).
+ * Gives a model's weights from the mapped file to the device, tensor by tensor;
+ * part of a load (model.c).
  */
 
 #include "engine/model/model_internal.h"
@@ -8,7 +8,8 @@
 #include <math.h>
 
 
-/* w, of which so many bytes were loaded, unless the load is given up */
+/* counts w's bytes of the file as loaded; frees w and returns NULL if the load
+   was cancelled */
 
 static llm_weight_t *
 llm_load_keep(llm_load_t *l, llm_weight_t *w, uint64_t bytes)
@@ -22,7 +23,7 @@ llm_load_keep(llm_load_t *l, llm_weight_t *w, uint64_t bytes)
 }
 
 
-/* likewise, a vector of these numbers */
+/* creates a vector of n numbers, and counts its bytes of the file as loaded */
 
 static llm_vec_t *
 llm_load_numbers(llm_load_t *l, const float *f, uint32_t n, uint64_t bytes)
@@ -58,7 +59,8 @@ llm_load_part(llm_load_t *l, const llm_tensor_part_t *p, int usage)
 }
 
 
-/* rows p of each matrix, one for each expert, or head */
+/* the rows of p in each matrix of a tensor, which has one for each expert or
+   head */
 
 static llm_weight_t *
 llm_load_stack(llm_load_t *l, const llm_tensor_part_t *p, llm_dim_t stack)
@@ -109,7 +111,7 @@ llm_load_vec_part(llm_load_t *l, const llm_tensor_part_t *p)
 }
 
 
-/* a convolution's kernels, [channels][width] in a file, the other way round */
+/* a convolution's kernels, [channels][width] in a file, as [width][channels] */
 
 static llm_vec_t *
 llm_load_conv(llm_load_t *l, const llm_gguf_tensor_t *t)
@@ -143,7 +145,7 @@ llm_load_conv(llm_load_t *l, const llm_gguf_tensor_t *t)
 }
 
 
-/* of a matrix the first row */
+/* a vector, or the first row of a matrix */
 
 static llm_vec_t *
 llm_load_vec(llm_load_t *l, const llm_gguf_tensor_t *t)
@@ -154,7 +156,7 @@ llm_load_vec(llm_load_t *l, const llm_gguf_tensor_t *t)
 }
 
 
-/* the factors on products with w; t may be NULL */
+/* sets the factors on products with w; none if t or w is NULL */
 
 static int
 llm_load_scale(llm_load_t *l, const llm_gguf_tensor_t *t, llm_weight_t *w)
@@ -178,7 +180,8 @@ llm_load_scale(llm_load_t *l, const llm_gguf_tensor_t *t, llm_weight_t *w)
 }
 
 
-/* the factors of RoPE that the file has for sequences of ctx, or NULL */
+/* the file's factors of RoPE for sequences of ctx, or NULL; the caller frees
+   them, after an error, too */
 
 static int
 llm_load_factors(llm_load_t *l, float **factors)
@@ -271,7 +274,7 @@ llm_load_ropes(llm_load_t *l)
 }
 
 
-/* NULL tensors stay NULL */
+/* *v is unchanged if the file lacks the tensor */
 
 static int
 llm_load_global_vec(llm_load_t *l, llm_global_tensor_t t, llm_vec_t **v)
@@ -305,9 +308,9 @@ llm_load_global(llm_load_t *l, llm_global_tensor_t t, int usage,
 
 
 /*
- * ALiBi's slopes: with n the largest power of two within the heads, those of
- * n heads are 2^(-max/n), 2^(-2 max/n) ...; the rest take every second one of
- * the slopes of 2 n heads.
+ * ALiBi's slopes.  With n the largest power of two up to the number of heads,
+ * the first n heads have 2^(-max/n), 2^(-2 max/n) ...; the rest have every
+ * second one of the slopes for 2 n heads.
  */
 
 static int
@@ -346,7 +349,7 @@ llm_load_slopes(llm_load_t *l)
 }
 
 
-/* what only encoders have */
+/* tensors that only encoders have */
 
 static int
 llm_load_encoder(llm_load_t *l)
@@ -355,7 +358,7 @@ llm_load_encoder(llm_load_t *l)
 
     m = l->m;
 
-    /* all tokens are of the first type */
+    /* all tokens have the first type, which is the first row */
 
     if (llm_load_global_vec(l, LLM_GT_TOKEN_TYPES, &m->token_type) != LLM_OK
         || llm_load_global_vec(l, LLM_GT_EMBD_NORM, &m->embd_norm) != LLM_OK
@@ -426,9 +429,9 @@ llm_load_globals(llm_load_t *l)
 
 
 /*
- * Older files of latent attention have the matrices of keys and values in
- * one, made to compute K and V of each head.  Q is multiplied by the keys'
- * instead, which for that are turned over.
+ * Older files of latent attention have the matrices of keys and values as one
+ * tensor, made to compute K and V of each head.  Here Q is multiplied by the
+ * matrices of keys instead, so these are transposed.
  */
 
 static int
@@ -489,9 +492,9 @@ llm_load_kv_b(llm_load_t *l, uint32_t layer)
 
 
 /*
- * Older files of Qwen3-Next have Q, K, V and the gate of a head of K beside
- * each other, in one matrix.  Its rows in the order of DELTA_QKV and, behind
- * that, of DELTA_GATE.
+ * Older files of Qwen3-Next have one matrix, in which Q, K, V and the gate of
+ * each head of K follow each other.  Returns its rows in the order of DELTA_QKV
+ * followed by DELTA_GATE; NULL: no memory.
  */
 
 static char *
@@ -641,7 +644,7 @@ llm_load_weights(llm_load_t *l)
         }
     }
 
-    /* after the layers: the head, which a step reads last, is last in
+    /* after the layers, so that the head, which a step reads last, is last in
        memory */
 
     if (llm_load_globals(l) != LLM_OK) {

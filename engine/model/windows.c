@@ -1,12 +1,13 @@
 /*
- * Which layers have windows, and the RoPE of those that have; part of reading
- * a description (arch.h).
+ * Reads into the description (arch.h) which layers have windows, and the RoPE
+ * of these layers.
  */
 
 #include "engine/model/reader.h"
 
 
-/* of every `period` layers, the first or else the last has no window */
+/* of every `period` layers, one has no window: the first if `first`, else the
+   last */
 
 static int
 llm_read_layer_windows(llm_reader_t *r, uint32_t period, int first,
