@@ -1,6 +1,6 @@
 /*
- * The GGUF reader; see gguf.h.  How a file is opened: gguf_file.c; the table
- * of tensors: gguf_tensors.c.
+ * The GGUF reader; see gguf.h.  gguf_file.c opens a file, gguf_tensors.c reads
+ * the table of tensors.
  *
  * One pass with a cursor (gguf_reader.c) that cannot leave the bytes: header,
  * metadata, table of tensors.  Before anything is allocated, counts are
@@ -14,7 +14,7 @@
 #define LLM_GGUF_ALIGNMENT    32
 #define LLM_GGUF_MAX_ALIGN    (1u << 20)
 
-/* the fewest bytes that a key with its value or a tensor's entry takes */
+/* the fewest bytes of a key with its value; of a tensor's entry */
 #define LLM_GGUF_KV_MIN       (8 + 1 + 4 + 1)
 #define LLM_GGUF_TENSOR_MIN   (8 + 1 + 4 + 4 + 8)
 

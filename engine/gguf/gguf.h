@@ -1,13 +1,13 @@
 /*
- * GGUF v2 and v3: a file mapped read-only, or the files of a model in parts,
- * its metadata and its table of tensors.  The format: docs/gguf.md of
+ * GGUF v2 and v3: a file mapped read-only (or all files of a split model), its
+ * metadata and its table of tensors.  The format: docs/gguf.md of
  * github.com/ggml-org/ggml.
  *
  * Invariant: the contents of an opened file have been checked: every string,
  * array and tensor lies inside the mapping, products of sizes do not
- * overflow, and rows are whole blocks.  A tensor of a type that is not known
- * has no bytes; see llm_gguf_types_known().  Errors name the file, the field
- * and the reason.
+ * overflow, and rows are whole blocks.  A tensor of an unknown type has no
+ * bytes; see llm_gguf_types_known().  Errors name the file, the field and the
+ * reason.
  *
  * llm_gguf_t owns the mappings and its index; names, values and tensor data
  * point into the mappings and live until llm_gguf_close().
@@ -38,7 +38,8 @@ typedef enum {
 typedef struct {
     llm_str_t         key;
     llm_gguf_type_t   type;
-    llm_gguf_type_t   item;             /* of an array's items */
+    llm_gguf_type_t   item;             /* type of an array's items; else the
+                                           same as type */
     uint64_t          count;            /* items of an array, else 1 */
     const char       *data;             /* unaligned: read with memcpy */
 } llm_gguf_kv_t;
@@ -49,54 +50,57 @@ typedef struct {
     uint64_t          ne[4];            /* ne[0] is the row length */
     llm_type_t        type;
     size_t            size;             /* bytes; 0: the type is not known */
-    const void       *data;
+    const void       *data;             /* NULL: not known, or only the header
+                                           was read */
 } llm_gguf_tensor_t;
 
 typedef struct llm_gguf_s  llm_gguf_t;
 
 /*
- * Maps a file; NULL and *err on any fault.  See llm_gguf_intact().  The first
- * part of a model in several files stands for all of them: its tensors are
- * those of all parts; another part is refused.
+ * Maps a file; NULL and *err on any error.  See llm_gguf_intact().  A split
+ * model is opened by its first part, whose tensors are then those of all parts;
+ * any other part is refused.
  */
 llm_gguf_t *llm_gguf_open(const char *path, llm_err_t *err);
 /* reads only the headers, into memory: tensors have no data.  For processes
    that must not get SIGBUS from an unreadable page */
 llm_gguf_t *llm_gguf_open_header(const char *path, llm_err_t *err);
-/* over the bytes of one file, which the caller keeps alive; name is for
+/* opens the bytes of one file, which the caller keeps alive; name is for
    messages */
 llm_gguf_t *llm_gguf_open_memory(const void *data, size_t len,
     const char *name, llm_err_t *err);
 void llm_gguf_close(llm_gguf_t *g);
 
 /*
- * Have all pages been readable so far?  Pages of a file that was truncated,
- * or whose disk failed, read as zeros; from then on this returns LLM_ERROR
- * and *err with status 503 and the code LLM_FILE_ERROR.  From any thread.
+ * LLM_OK if all pages have been readable so far.  Pages of a file that was
+ * truncated, or whose disk failed, read as zeros; from then on this returns
+ * LLM_ERROR and *err with status 503 and the code LLM_FILE_ERROR.  May be
+ * called from any thread.
  */
 #define LLM_FILE_ERROR  "model_file_error"
 int llm_gguf_intact(const llm_gguf_t *g, llm_err_t *err);
 
 /*
- * Are the types of all tensors known?  LLM_ERROR and *err, which names the
- * first that is not.  To be asked before a tensor's bytes are used: such a
- * tensor has size 0 and no data.
+ * LLM_ERROR if the type of a tensor is not known; *err names the first one.
+ * To be called before a tensor's bytes are used: a tensor of an unknown type
+ * has size 0 and no data.
  */
 int llm_gguf_types_known(const llm_gguf_t *g, llm_err_t *err);
 
 const char *llm_gguf_name(const llm_gguf_t *g);
 uint32_t llm_gguf_version(const llm_gguf_t *g);
-/* bytes of all files, and how many there are */
+/* bytes of all files; number of files */
 size_t llm_gguf_size(const llm_gguf_t *g);
 size_t llm_gguf_n_files(const llm_gguf_t *g);
 
 size_t llm_gguf_n_kv(const llm_gguf_t *g);
 const llm_gguf_kv_t *llm_gguf_kv(const llm_gguf_t *g, size_t i);
+/* NULL: there is no such key */
 const llm_gguf_kv_t *llm_gguf_find(const llm_gguf_t *g, const char *key);
 
 /*
- * Typed look-ups.  LLM_OK and *out; LLM_ABSENT when the key is absent (*out
- * untouched); LLM_ERROR and *err when it has another type or does not fit.
+ * Typed look-ups.  LLM_OK and *out; LLM_ABSENT if there is no such key (*out
+ * is unchanged); LLM_ERROR and *err if it has another type or does not fit.
  * Any integer type is accepted for an integer, any number for a float.
  */
 int llm_gguf_get_u32(const llm_gguf_t *g, const char *key, uint32_t *out,
@@ -108,25 +112,27 @@ int llm_gguf_get_bool(const llm_gguf_t *g, const char *key, int *out,
 int llm_gguf_get_str(const llm_gguf_t *g, const char *key, llm_str_t *out,
     llm_err_t *err);
 
-/* "ARCH.name": the key of an architecture's own field */
+/* "ARCH.name": the key of an architecture's field */
 typedef struct {
     char  text[96];
 } llm_gguf_key_t;
 
+/* returns key->text */
 const char *llm_gguf_key(llm_gguf_key_t *key, const char *arch,
     const char *name);
 
 /*
- * Walks an array of strings: *p begins at kv->data and is moved behind the
- * string that is returned; the caller counts up to kv->count.
+ * Iterates over an array of strings: *p starts at kv->data and is moved to the
+ * end of the string that is returned; the caller counts up to kv->count.
  */
 llm_str_t llm_gguf_next_str(const char **p);
-/* item i of an array of numbers (or the scalar itself when i is 0) */
+/* item i of an array of numbers (or the scalar itself if i is 0) */
 int64_t llm_gguf_item_int(const llm_gguf_kv_t *kv, uint64_t i);
 double llm_gguf_item_double(const llm_gguf_kv_t *kv, uint64_t i);
 
 size_t llm_gguf_n_tensors(const llm_gguf_t *g);
 const llm_gguf_tensor_t *llm_gguf_tensor(const llm_gguf_t *g, size_t i);
+/* NULL: there is no such tensor */
 const llm_gguf_tensor_t *llm_gguf_find_tensor(const llm_gguf_t *g,
     const char *name);
 

@@ -1,6 +1,6 @@
 /*
- * The bytes of a GGUF file, and of the other parts of its model: mapped as a
- * whole, for an engine, or only the header, read into memory; see gguf.h.
+ * Gets the bytes of a GGUF file and of the other parts of its model: the whole
+ * file mapped, for an engine, or only the header read into memory; see gguf.h.
  */
 
 #include "engine/gguf/gguf_internal.h"
@@ -8,8 +8,8 @@
 #include <errno.h>
 #include <unistd.h>
 
-/* bytes of a header that are read first, doubled until they are enough, and
-   the most */
+/* bytes of a header that are read first, and doubled until they suffice; the
+   most that are read */
 #define LLM_GGUF_HEAD      ((size_t) 1 << 20)
 #define LLM_GGUF_HEAD_MAX  ((size_t) 256 << 20)
 
@@ -28,7 +28,7 @@ llm_gguf_map(const char *path, llm_err_t *err)
 
     g = llm_gguf_create(path, err);
 
-    /* nothing can be mapped of an empty file */
+    /* an empty file cannot be mapped */
 
     if (g && len) {
         g->mapping = llm_map_open(fd, len, path, err);
@@ -58,7 +58,8 @@ llm_gguf_map(const char *path, llm_err_t *err)
 }
 
 
-/* g->owned has g->head bytes of the file: reads until it has n */
+/* reads more of the file into g->owned, which has g->head bytes, until it has
+   n */
 
 static int
 llm_gguf_more(llm_gguf_t *g, int fd, size_t n, llm_err_t *err)
@@ -172,8 +173,8 @@ llm_gguf_open_header(const char *path, llm_err_t *err)
 }
 
 
-/* the step of a running model may fail by it, and then its clients are told:
-   the file's name alone, not where it lies */
+/* this error may end the step of a running model and reach its clients, so the
+   message has the file's name without its folder */
 
 int
 llm_gguf_intact(const llm_gguf_t *g, llm_err_t *err)

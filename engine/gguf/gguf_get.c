@@ -307,7 +307,8 @@ llm_gguf_next_str(const char **p)
 }
 
 
-/* a u64 above INT64_MAX becomes INT64_MAX: it is too large for every use */
+/* a u64 above INT64_MAX becomes INT64_MAX, which is too large for any use; a
+   float that does not fit becomes 0 */
 
 int64_t
 llm_gguf_item_int(const llm_gguf_kv_t *kv, uint64_t i)

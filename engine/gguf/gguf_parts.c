@@ -1,11 +1,11 @@
 /*
- * Models in several files: NAME-00001-of-00003.gguf has the metadata and
- * says how many there are (split.count), each has tensors of its own.  The
- * first one names the model, and has the tensors of all once they are joined.
+ * Split models: NAME-00001-of-00003.gguf has the metadata and the number of
+ * files (split.count); each file has tensors of its own.  The model is named by
+ * the first part, whose llm_gguf_t has the tensors of all once they are joined.
  *
- * The first owns the others, whose bytes its tensors point into.  A part that
- * is missing, or that says something else than the first, is an error with
- * its name.
+ * The first part owns the others, into whose bytes its tensors point.  A part
+ * that is missing, or whose metadata contradict the first one's, is an error
+ * with its name.
  */
 
 #include "engine/gguf/gguf_internal.h"
@@ -20,13 +20,13 @@
 #define LLM_GGUF_PART_LEN   20
 
 typedef struct {
-    uint32_t  no;                       /* of this part, from 0 */
-    uint32_t  count;
+    uint32_t  no;                       /* number of this part, from 0 */
+    uint32_t  count;                    /* of parts */
     uint32_t  tensors;                  /* of all parts */
 } llm_gguf_split_t;
 
 
-/* what the file says of itself; LLM_ABSENT: it is whole */
+/* reads split.* of a file; LLM_ABSENT: the file is a whole model */
 
 static int
 llm_gguf_split(const llm_gguf_t *g, llm_gguf_split_t *s, llm_err_t *err)
@@ -43,7 +43,7 @@ llm_gguf_split(const llm_gguf_t *g, llm_gguf_split_t *s, llm_err_t *err)
         return LLM_ERROR;
     }
 
-    /* 0 is left where parts were made one file again */
+    /* tools that merge parts into one file leave a count of 0 */
 
     if (s->count < 2 && s->no == 0) {
         return LLM_ABSENT;
@@ -63,8 +63,7 @@ llm_gguf_split(const llm_gguf_t *g, llm_gguf_split_t *s, llm_err_t *err)
 }
 
 
-/* puts the number of another part into a name that ends as names of parts
-   do */
+/* replaces the number in a part's name; the name must end like one */
 
 static void
 llm_gguf_part_name(char *name, uint32_t no, uint32_t count)
@@ -77,7 +76,8 @@ llm_gguf_part_name(char *name, uint32_t no, uint32_t count)
 }
 
 
-/* is it the first part, and do its name and what it says agree? */
+/* an error unless the file is the first part and its name fits its split.*;
+   name: a copy of its name, may be changed */
 
 static int
 llm_gguf_is_first(const llm_gguf_t *g, const llm_gguf_split_t *s, char *name,
@@ -109,7 +109,7 @@ llm_gguf_is_first(const llm_gguf_t *g, const llm_gguf_split_t *s, char *name,
 }
 
 
-/* is the key one of which each part has its own? */
+/* whether the key may differ between parts */
 
 static int
 llm_gguf_is_own(llm_str_t key)
@@ -159,7 +159,7 @@ llm_gguf_same_value(const llm_gguf_kv_t *a, const llm_gguf_kv_t *b)
 }
 
 
-/* what a part says beside its number must be what the first one says */
+/* all other keys of a part must be in the first part, with the same values */
 
 static int
 llm_gguf_same_keys(const llm_gguf_t *g, const llm_gguf_t *part,
@@ -225,7 +225,7 @@ llm_gguf_check_part(const llm_gguf_t *g, const llm_gguf_split_t *want,
 }
 
 
-/* opens the other parts; name is changed */
+/* opens the other parts; changes name */
 
 static int
 llm_gguf_open_parts(llm_gguf_t *g, llm_gguf_split_t *s, char *name,
@@ -261,7 +261,7 @@ llm_gguf_open_parts(llm_gguf_t *g, llm_gguf_split_t *s, char *name,
 }
 
 
-/* g gets the tensors of all its parts; of the other parts the bytes stay */
+/* gives g the tensors of all parts; the other parts keep only their bytes */
 
 static int
 llm_gguf_merge(llm_gguf_t *g, const llm_gguf_split_t *s, llm_err_t *err)

@@ -1,7 +1,7 @@
 /*
- * Opens the file that a path names, or says what is there instead: nothing,
- * because it is a URL or the name of a model elsewhere; a folder, and what is
- * in it; a file that this process may not read.
+ * Opens the file at a path, or says what is there instead: nothing, because
+ * the path is a URL or the name of a model elsewhere; a folder, and what is in
+ * it; a file that this process may not read.
  */
 
 #include "engine/base/file.h"
@@ -16,15 +16,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LLM_GGUF_MAX_NAMES  4096        /* of a folder that are looked at */
+#define LLM_GGUF_MAX_NAMES  4096        /* names that are read of a folder */
 
 
-/* what a folder has, as far as it was looked at */
+/* what is in a folder, among the names that were read */
 typedef struct {
     char  gguf[NAME_MAX + 1];           /* the first of its GGUF files, in
                                            alphabetic order; empty: none */
-    int   adapter;
-    int   model;                        /* Hugging Face's files of one */
+    int   adapter;                      /* a LoRA adapter's configuration */
+    int   model;                        /* files of a Hugging Face model */
 } llm_gguf_folder_t;
 
 
@@ -116,8 +116,8 @@ llm_gguf_is_folder(const char *path, llm_err_t *err)
 }
 
 
-/* where an address begins in the path, which may have a prefix (that of the
-   configuration's folder); NULL: it has none */
+/* where a URL begins in the path, which may have a prefix (the folder of the
+   configuration); NULL: there is none */
 
 static const char *
 llm_gguf_address(const char *path)
@@ -198,7 +198,8 @@ llm_gguf_is_closed(const char *path, llm_err_t *err)
 }
 
 
-/* why the path could not be opened, which *err says in a few words */
+/* replaces *err, a short reason why the path could not be opened, by a longer
+   one if more is known */
 
 static void
 llm_gguf_explain(const char *path, llm_err_t *err)

@@ -1,13 +1,11 @@
 /*
- * The cursor over the bytes of a GGUF file: it can't leave them, and says so
- * when a field would.  Of a header alone fewer bytes are in memory than the
- * file has; who wants more of them sets `more`.
+ * The cursor over the bytes of a GGUF file.  It cannot leave them: a field that
+ * would is an error.  If only the header is read, memory has fewer bytes than
+ * the file; a field beyond them sets `more`.
  */
 
 #include "engine/gguf/gguf_internal.h"
 
-
-/* are n bytes, which the file has, in memory? */
 
 int
 llm_gguf_here(llm_gguf_reader_t *r, size_t n)

@@ -1,6 +1,7 @@
 /*
- * The table of tensors of a GGUF file: names, shapes, types, and where their
- * data lie.  What it fills, llm_gguf_forget() frees, after a failure too.
+ * Reads the table of tensors of a GGUF file: names, shapes, types, and where
+ * the data are.  llm_gguf_forget() frees what is filled here, even after an
+ * error.
  */
 
 #include "engine/gguf/gguf_internal.h"
@@ -12,9 +13,9 @@
 
 
 /*
- * Files may have types that are not supported.  They are opened all the same,
- * since their metadata may tell more: that nobody has use for these tensors,
- * or that their architecture is not supported either.
+ * Files may have types that are not supported.  They are opened nevertheless,
+ * and the error is kept for later: the metadata may show that these tensors
+ * are not used, or that the architecture is not supported either.
  */
 
 static int
@@ -46,7 +47,8 @@ llm_gguf_unknown_type(llm_gguf_reader_t *r, const char *field, uint32_t type)
 }
 
 
-/* the dimensions: none of them 0, their product and the bytes below 2^63 */
+/* reads the dimensions and the type; no dimension may be 0, their product must
+   be below 2^63 and the bytes must fit in a size_t */
 
 static int
 llm_gguf_shape(llm_gguf_reader_t *r, llm_gguf_tensor_t *t, const char *field)
@@ -109,8 +111,7 @@ llm_gguf_shape(llm_gguf_reader_t *r, llm_gguf_tensor_t *t, const char *field)
 }
 
 
-/* leaves the tensor's offset in *offset: the beginning of the data is not
-   known yet */
+/* *offset: where the tensor is in the data, whose beginning is not known yet */
 
 static int
 llm_gguf_read_tensor(llm_gguf_reader_t *r, llm_gguf_tensor_t *t,
@@ -157,8 +158,8 @@ llm_gguf_read_tensor(llm_gguf_reader_t *r, llm_gguf_tensor_t *t,
 }
 
 
-/* the error of a tensor that ends behind the end of the file: how long the
-   file would be with all that its tensors say */
+/* makes the error for a tensor that ends after the end of the file, with the
+   size that the file should have by its table of tensors */
 
 static int
 llm_gguf_cut(llm_gguf_reader_t *r, size_t start, const uint64_t *offsets,
@@ -198,7 +199,7 @@ llm_gguf_cut(llm_gguf_reader_t *r, size_t start, const uint64_t *offsets,
 }
 
 
-/* the data begin at the first aligned byte behind the table */
+/* the data begin at the first aligned byte after the table */
 
 static int
 llm_gguf_place_tensors(llm_gguf_reader_t *r, const uint64_t *offsets)
@@ -222,7 +223,7 @@ llm_gguf_place_tensors(llm_gguf_reader_t *r, const uint64_t *offsets)
             return llm_gguf_cut(r, start, offsets, t);
         }
 
-        /* if only the header was read there are no data */
+        /* tensors have no data if only the header was read */
 
         if (g->owned == NULL) {
             t->data = g->data + start + (size_t) offsets[i];

@@ -1,9 +1,9 @@
 /*
  * Mapped files and the handler of SIGBUS; see map.h.
  *
- * The handler may run in any thread at any time, so it takes no lock: it
- * searches a fixed table.  The entry of the mapping that is being read does
- * not change meanwhile; other entries may, so their start is read twice.
+ * The handler may run in any thread at any time, so it takes no lock and
+ * searches a fixed table.  While it runs, the entry of the mapping whose page
+ * was read does not change; other entries may, so start is read twice.
  */
 
 #define _GNU_SOURCE
@@ -20,11 +20,11 @@
 #define LLM_MAP_MAX  1024
 
 struct llm_map_s {
-    /* open() and close() write under the lock, the handler reads: a start
-       that is not 0 is stored after its end */
+    /* the handler reads these without the lock: open() stores end before
+       start */
     _Atomic uintptr_t  start;           /* 0: nothing is mapped */
     _Atomic uintptr_t  end;
-    _Atomic int        fault;           /* the handler sets it */
+    _Atomic int        fault;           /* set by the handler */
     int                taken;           /* under the lock */
 };
 
@@ -32,7 +32,7 @@ static llm_map_t          llm_maps[LLM_MAP_MAX];
 static pthread_mutex_t    llm_map_lock = PTHREAD_MUTEX_INITIALIZER;
 static int                llm_map_installed;    /* under the lock */
 
-/* set before the handler is installed, then read by it alone */
+/* set before the handler is installed, then read only by the handler */
 static size_t             llm_map_page;
 static struct sigaction   llm_map_old;
 
@@ -99,8 +99,8 @@ llm_map_handler(int signo, siginfo_t *info, void *context)
         return;
     }
 
-    /* a fault happens again without a handler; a signal that was sent is sent
-       again */
+    /* a fault occurs again after the return, then without a handler; a signal
+       that was sent by a process is raised again */
 
     (void) signal(signo, SIG_DFL);
 
@@ -138,7 +138,7 @@ llm_map_install(void)
 }
 
 
-/* a free entry */
+/* takes a free entry; NULL: there is none, or no handler could be installed */
 
 static llm_map_t *
 llm_map_take(void)

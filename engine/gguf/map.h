@@ -1,12 +1,14 @@
 /*
  * Files mapped for reading, whose pages may turn out not to be readable.
  *
- * Reading a page behind the end of a truncated file, or of a failing disk,
+ * Reading a page after the end of a truncated file, or from a failing disk,
  * raises SIGBUS.  A handler, installed with the first mapping, puts a page of
- * zeros there and marks the mapping, and the reader goes on; it has to call
+ * zeros there and marks the mapping, and the reader continues; it must call
  * llm_map_intact() before it relies on what it read.  Any other SIGBUS is
  * handled as before.  A thread that reads a mapping must not block the
  * signal.
+ *
+ * The caller owns a mapping until llm_map_close().
  */
 
 #ifndef LLM_MAP_H
@@ -22,7 +24,7 @@ llm_map_t *llm_map_open(int fd, size_t len, const char *name,
 void llm_map_close(llm_map_t *m);
 
 const char *llm_map_data(const llm_map_t *m);
-/* from any thread */
+/* whether all pages have been readable so far; from any thread */
 int llm_map_intact(const llm_map_t *m);
 
 #endif /* LLM_MAP_H */
