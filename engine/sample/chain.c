@@ -1,7 +1,7 @@
 /*
- * The chain; see chain.h.  No stage is named here, except for the two that
- * can make sampling take the most likely token, and the two that look at the
- * order of the tokens so far.
+ * Runs the chain; see chain.h.  Stages are known here only by their rows in
+ * sampling.def, except for the two that can make sampling take the most likely
+ * token, and the two that depend on the order of the tokens so far.
  */
 
 #include "engine/sample/chain.h"
@@ -114,7 +114,7 @@ llm_chain_edit(llm_chain_t *c)
 }
 
 
-/* draws from the whole vocabulary, block by block */
+/* draws from the whole vocabulary, block by block; -1: not finite */
 
 static int32_t
 llm_chain_draw_all(llm_chain_t *c, double u)

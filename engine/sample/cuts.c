@@ -1,5 +1,6 @@
 /*
- * The stages that reduce the tokens of a row; see stages.h.
+ * The stages that reduce the tokens of a row to those that may be drawn; see
+ * stages.h.
  */
 
 #include "engine/sample/stages.h"
@@ -7,7 +8,7 @@
 #include <float.h>
 #include <math.h>
 
-/* the best tokens among which top-p first looks for its share */
+/* number of best tokens among which top-p first looks for its share */
 #define LLM_FIRST_LOOK    64
 
 
@@ -36,8 +37,8 @@ llm_chain_weigh(llm_chain_t *c)
 }
 
 
-/* leaves the tokens that reach the bound, of those that are left; before any
-   stage that gathers */
+/* keeps only tokens whose logits reach the bound; called before any stage that
+   gathers */
 
 static void
 llm_chain_raise(llm_chain_t *c, float bound)
@@ -65,8 +66,8 @@ llm_stage_min_gap(const llm_sampling_t *p, float scale)
 
 
 /*
- * Top-n-sigma (Tang et al., 2024).  Tokens that may not be drawn have no part
- * in the deviation.
+ * Top-n-sigma (Tang et al., 2024).  Tokens that may not be drawn do not count
+ * in mean and deviation.
  */
 
 void
@@ -129,7 +130,7 @@ llm_stage_top_k(llm_chain_t *c)
 
 /*
  * Locally typical sampling (Meister, Pimentel, Wiher, Cotterell, 2022): keeps
- * the tokens whose surprise is nearest to the entropy, up to a share of the
+ * the tokens whose surprisal is nearest to the entropy, up to a share of the
  * mass.
  */
 
@@ -145,7 +146,7 @@ llm_stage_typical_p(llm_chain_t *c)
     entropy = 0;
     p = c->scratch->picks;
 
-    /* the key becomes the logarithm of the probability */
+    /* keys become logarithms of probabilities */
 
     for (i = 0; i < c->count; i++) {
         p[i].key = (float) ((p[i].key - c->max) * c->scale - log_total);
@@ -168,7 +169,7 @@ llm_stage_typical_p(llm_chain_t *c)
 }
 
 
-/* top-p of the whole vocabulary, looked for among the best tokens first */
+/* top-p of the whole vocabulary; looks among the best tokens first */
 
 static void
 llm_stage_nucleus(llm_chain_t *c)
@@ -208,8 +209,8 @@ llm_stage_top_p(llm_chain_t *c)
 }
 
 
-/* is the token less likely?  Of equal ones the lower id counts as the more
-   likely */
+/* whether p is less likely than the other; of equal ones, the lower id counts
+   as more likely */
 
 static int
 llm_pick_is_behind(const llm_pick_t *p, const llm_pick_t *than)
@@ -219,8 +220,9 @@ llm_pick_is_behind(const llm_pick_t *p, const llm_pick_t *than)
 
 
 /*
- * XTC (p-e-w, 2024).  The largest logit among the rest becomes the scale of
- * the weights, which would be too small otherwise.
+ * XTC (p-e-w, 2024): of the tokens that reach the threshold, keeps only the
+ * least likely.  Its logit is then the largest, and weights are relative to it:
+ * relative to a token that was removed, they could be too small.
  */
 
 void
@@ -263,9 +265,9 @@ llm_stage_xtc(llm_chain_t *c)
 
 
 /*
- * Dynamic temperature (kalomaze, 2023; as llama.cpp has it): the entropy of
- * the tokens that are left, as a share of the largest that so many can have,
- * says where between its bounds the temperature is.
+ * Dynamic temperature (kalomaze, 2023; as in llama.cpp): the entropy of the
+ * remaining tokens, divided by the largest possible for this number of tokens,
+ * sets the temperature between its two bounds.
  */
 
 void

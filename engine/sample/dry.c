@@ -1,13 +1,13 @@
 /*
- * The stages that look at the order of the tokens so far: DRY, and the window
+ * The stages that depend on the order of the tokens so far: DRY, and the window
  * of the other penalties; see stages.h.
  *
  * DRY ("don't repeat yourself", p-e-w, 2024; llama.cpp has the same
- * parameters): where the last tokens were there before, the token that
- * followed them then loses multiplier * base^(length - allowed_length), if
- * length, the number of tokens that are repeated, is allowed_length at least.
- * A repetition does not reach over a sequence breaker, and breakers
- * themselves lose nothing.
+ * parameters): if the last `length` tokens occurred before, the logit of the
+ * token that followed them there is reduced by
+ * multiplier * base^(length - allowed_length), if length >= allowed_length.
+ * A repetition ends at a sequence breaker, and the logits of breakers
+ * themselves are not reduced.
  */
 
 #include "engine/sample/stages.h"
@@ -17,9 +17,9 @@
 
 
 /*
- * For each position from the end, how many tokens up to it are those at the
- * end.  This is the Z function of the reversed tokens (Gusfield, 1997): the
- * part [left, right) is known to be equal to the beginning.
+ * same[i]: how many tokens that end i tokens before *end equal the last tokens.
+ * This is the Z function of the reversed tokens (Gusfield, 1997): the part
+ * [left, right) is known to be equal to the beginning.
  */
 
 static void
@@ -72,7 +72,8 @@ llm_dry_is_breaker(const llm_filter_t *filter, int32_t id)
 }
 
 
-/* takes off what a repetition of this length costs */
+/* reduces the logit for a repetition of this length, unless the token has a
+   breaker */
 
 static void
 llm_dry_penalise(llm_chain_t *c, int32_t id, uint32_t length)
@@ -119,7 +120,7 @@ llm_stage_dry(llm_chain_t *c)
 
     llm_dry_lengths(end, n, h->same);
 
-    /* of several repetitions that a token would go on with, the longest */
+    /* a token may continue several repetitions: the longest one counts */
 
     for (i = 1; i < n; i++) {
         length = llm_min(h->same[i], limit);
@@ -141,7 +142,7 @@ llm_stage_dry(llm_chain_t *c)
 }
 
 
-/* counts again, in the last tokens alone */
+/* counts the edits' tokens again, only in the last repeat_last_n tokens */
 
 void
 llm_stage_window(llm_chain_t *c)

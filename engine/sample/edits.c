@@ -1,5 +1,5 @@
 /*
- * The stages that change logits of a row; see stages.h.  Each stage goes over
+ * The stages that change logits of a row; see stages.h.  Each stage applies to
  * all edits, so each logit is changed in the order of the chain.
  */
 

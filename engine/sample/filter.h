@@ -1,5 +1,6 @@
 /*
- * What a request says of tokens and words, applied to a row of logits.
+ * A request's allowed tokens and bad words, applied to a row of logits: a logit
+ * of minus infinity is never drawn.  Nothing is owned here.
  */
 
 #ifndef LLM_SAMPLE_FILTER_H
@@ -7,15 +8,15 @@
 
 #include "engine/sample/history.h"
 
-/* has a bad word several tokens, so that the history decides?  filter may be
-   NULL, here and below */
+/* whether a bad word has several tokens, so that the history is needed; filter
+   may be NULL, here and below */
 int llm_filter_has_words(const llm_filter_t *filter);
-/* takes tokens out of the row of n: those that are not allowed, and the last
-   ones of bad words whose other tokens are there */
+/* removes tokens from the row of n: those that are not allowed, and the last
+   token of each bad word whose other tokens were the last generated ones */
 void llm_filter_apply(const llm_filter_t *filter, const llm_history_t *h,
     float *row, uint32_t n);
 
-/* takes out the tokens whose bit in the mask is 0 */
+/* removes the tokens whose bit in the mask is 0 */
 void llm_filter_mask(const uint32_t *mask, uint32_t n, float *row);
 
 #endif /* LLM_SAMPLE_FILTER_H */

@@ -24,7 +24,7 @@ llm_history_free(llm_history_t *h)
 }
 
 
-/* does a breaker end in the bytes of s, which follow the tail? */
+/* whether a breaker ends in the bytes of s, which follow the tail */
 
 static int
 llm_history_breaks(const llm_history_t *h, llm_str_t s, llm_str_t breaker)
@@ -40,7 +40,7 @@ llm_history_breaks(const llm_history_t *h, llm_str_t s, llm_str_t breaker)
         return 1;
     }
 
-    /* across the border */
+    /* a breaker across the border of tail and s */
 
     before = llm_min(breaker.len - 1, (size_t) h->tail_len);
     behind = llm_min(breaker.len - 1, s.len);

@@ -62,7 +62,7 @@ llm_sampler_scratch_free(llm_sampler_scratch_t *s)
 }
 
 
-/* no two picks are equal: of equal keys the lower id is better */
+/* no two picks are equal: of equal keys, the lower id is better */
 
 static inline int
 llm_pick_better(const llm_pick_t *a, const llm_pick_t *b)
@@ -82,8 +82,8 @@ llm_pick_swap(llm_pick_t *a, llm_pick_t *b)
 }
 
 
-/* moves all that are better than a pivot to the front; returns the pivot's
-   place */
+/* moves the picks of [lo, hi) that are better than a pivot before it; returns
+   the pivot's index */
 
 static uint32_t
 llm_pick_partition(llm_pick_t *p, uint32_t lo, uint32_t hi)
@@ -91,7 +91,7 @@ llm_pick_partition(llm_pick_t *p, uint32_t lo, uint32_t hi)
     uint32_t    i, m, mid;
     llm_pick_t  pivot;
 
-    /* the median of three goes last */
+    /* the pivot is the median of three, and is moved to the end */
 
     mid = lo + (hi - lo) / 2;
 

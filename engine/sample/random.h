@@ -1,7 +1,7 @@
 /*
- * Random numbers without a state: a hash of a key and a counter, Philox
- * 4x32 with ten rounds (Salmon, Moraes, Dror, Shaw: "Parallel Random
- * Numbers: As Easy as 1, 2, 3", 2011).
+ * Counter-based random numbers, which have no state: a hash of a key and a
+ * counter, Philox 4x32 with ten rounds (Salmon, Moraes, Dror, Shaw: "Parallel
+ * Random Numbers: As Easy as 1, 2, 3", 2011).
  */
 
 #ifndef LLM_SAMPLE_RANDOM_H
@@ -35,8 +35,8 @@ llm_philox(const uint32_t key[2], uint32_t c[4])
 }
 
 
-/* the random numbers of a seed, a choice and a position in its text, two of
-   them: which is 0 or 1; 53 bits, 0 <= u < 1 */
+/* a random number u of 53 bits, 0 <= u < 1, for a seed, a choice and a position
+   n in the choice's text; which: 0 or 1, two different numbers */
 static inline double
 llm_random(uint64_t seed, uint32_t choice, uint64_t n, int which)
 {

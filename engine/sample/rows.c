@@ -25,9 +25,8 @@
 
 
 /*
- * exp(x) = 2^n exp(r), n = round(x / ln 2), |r| <= ln 2 / 2, and the series
- * of exp(r) up to the seventh power.  The same source for a float and for a
- * vector.
+ * exp(x) = 2^n exp(r), n = round(x / ln 2), |r| <= ln 2 / 2, with the series
+ * of exp(r) up to the seventh power.  A macro, for floats and for vectors.
  */
 
 #define llm_exp_body(x, n, r, p)                                             \
@@ -67,7 +66,7 @@ llm_row_exp(float x)
 typedef float  llm_f4_t __attribute__((vector_size(16)));
 
 
-/* four floats: what every machine has */
+/* vectors of four floats, which every machine has */
 
 #define W        4
 #define P(name)  name##4

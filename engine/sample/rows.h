@@ -4,8 +4,8 @@
  * A row is processed in blocks of LLM_ROW_BLOCK; the maximum of each block is
  * kept, because it shows which blocks can be skipped later.
  *
- * Invariant: sums are kept in LLM_ROW_LANES lanes whatever the machine's
- * vectors are, so results are the same to the bit everywhere.
+ * Invariant: sums have LLM_ROW_LANES lanes, whatever the width of the machine's
+ * vectors is, so results are the same to the bit on every machine.
  */
 
 #ifndef LLM_SAMPLE_ROWS_H
@@ -21,27 +21,28 @@ typedef struct {
     uint32_t   width;                   /* floats in a vector */
 
     /*
-     * Fills block_max[llm_row_blocks(n)].  Returns 1 when a logit is NaN or
+     * Fills block_max[llm_row_blocks(n)].  Returns 1 if a logit is NaN or
      * plus infinity, else 0.
      */
     int      (*scan)(const float *row, uint32_t n, float *block_max);
 
     /*
      * The sum of exp((row[i] - max) * scale), block after block, in double;
-     * block_sum (may be NULL) gets each block's own.  scale > 0.
+     * block_sum (may be NULL) gets the sum of each block.  scale > 0.
      */
     double   (*sum_exp)(const float *row, uint32_t n, float max, float scale,
         double *block_sum);
 } llm_row_passes_t;
 
-/* the i-th fastest that this machine can run, from 0, or NULL */
+/* the passes of this machine, from the fastest, i = 0; NULL: there are no
+   more */
 const llm_row_passes_t *llm_row_passes(uint32_t i);
 
-/* the lowest index of the largest element, given the blocks' maxima */
+/* the lowest index of the largest element; block_max: from scan() */
 uint32_t llm_row_argmax(const float *row, uint32_t n,
     const float *block_max);
 
-/* exp(x) for x <= 0, within 2 units of the last place; 0 below -87 */
+/* exp(x) for x <= 0, within 2 ulp; 0 if x is below -87 or NaN */
 float llm_row_exp(float x);
 
 #endif /* LLM_SAMPLE_ROWS_H */

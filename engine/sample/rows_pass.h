@@ -1,7 +1,7 @@
 /*
- * The passes of rows.c for one width of vector: rows.c includes this file
- * for each, with W lanes, P(name) and TARGET set.  N vectors make up the
- * sixteen lanes that sums are kept in, so all widths give the same sums.
+ * The passes of rows.c for vectors of one width: rows.c includes this file for
+ * each width, with W lanes, P(name) and TARGET set.  N vectors are the sixteen
+ * lanes of a sum, so all widths give the same sums.
  */
 
 #define N  (LLM_ROW_LANES / W)
@@ -26,7 +26,7 @@ P(llm_exp)(const P(llm_f) *px, P(llm_f) *out)
     P(llm_f)  x, n, r, p;
     P(llm_i)  keep;
 
-    /* what is too small is computed at the limit and then set to 0 */
+    /* numbers below the limit are computed at the limit, and then set to 0 */
 
     keep = *px >= LOWEST;
     x = (P(llm_f)) { 0 } + LOWEST;
@@ -115,7 +115,7 @@ P(llm_sum)(const float *row, uint32_t n, float max, float scale,
             }
         }
 
-        /* adds one half to the other, the last four one by one */
+        /* adds the lanes by halves, the last four one by one */
 
         memcpy(four, acc, sizeof(four));
         four[0] = (four[0] + four[2]) + (four[1] + four[3]);

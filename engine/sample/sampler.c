@@ -14,34 +14,33 @@
 #include <float.h>
 #include <math.h>
 
-/* a smaller share of the mass is raised to this one: both leave only the best
-   token, but smaller numbers would need denormals */
+/* smaller shares of the mass are raised to this: both leave only the best
+   token, but smaller numbers could need denormals */
 #define LLM_LEAST_SHARE   1e-6f
 
 
 struct llm_sampler_s {
     llm_sampling_t     params;
-    uint32_t           on;              /* stages that are on:
-                                           llm_chain_on() */
-    uint32_t           choice;
+    uint32_t           on;              /* llm_chain_on() */
+    uint32_t           choice;          /* index of the choice */
     uint32_t           n_vocab;
-    uint64_t           n_generated;
+    uint64_t           n_generated;     /* tokens */
 
     /* the logits that change: those with a bias and, with penalties, those of
        tokens seen so far */
-    llm_edit_t        *edits;
+    llm_edit_t        *edits;           /* [n_vocab] or NULL */
     uint32_t           n_edits;
-    uint32_t          *place;           /* index of an id's edit, + 1; or
-                                           NULL */
-    int                penalises;
+    uint32_t          *place;           /* [n_vocab] index of an id's edit + 1,
+                                           0: it has none; or NULL */
+    int                penalises;       /* tokens are counted for penalties */
 
     const llm_filter_t *filter;         /* or NULL */
     int                words;           /* a bad word has several tokens */
     int                remembers;       /* the history is kept */
     llm_history_t      history;
 
-    llm_candidate_t   *top;             /* n_logprobs + 1, or more */
-    uint32_t           cap_top;
+    llm_candidate_t   *top;             /* [cap_top] */
+    uint32_t           cap_top;         /* at least n_logprobs + 1 */
 };
 
 
@@ -56,8 +55,8 @@ llm_sampler_bound(llm_sampling_t *p)
 }
 
 
-/* the edit of a token's logit, added if need be; NULL if there is no such
-   token */
+/* the edit of a token's logit, added if there is none yet; NULL: there is no
+   such token */
 
 static llm_edit_t *
 llm_sampler_edit(llm_sampler_t *s, int32_t id)
@@ -80,7 +79,7 @@ llm_sampler_edit(llm_sampler_t *s, int32_t id)
 }
 
 
-/* allocates what the parameters need; what a former sequence needed is kept */
+/* allocates what the parameters need; memory of earlier sequences is kept */
 
 static int
 llm_sampler_room(llm_sampler_t *s, int edits, uint32_t n_top)
@@ -101,7 +100,7 @@ llm_sampler_room(llm_sampler_t *s, int edits, uint32_t n_top)
         return LLM_OK;
     }
 
-    /* memory that is never touched costs nothing */
+    /* all of n_vocab: pages that are never touched take no memory */
 
     free(s->edits);
     s->edits = malloc(llm_max(s->n_vocab, 1u) * sizeof(llm_edit_t));
@@ -182,7 +181,7 @@ llm_sampler_create(const llm_sampling_t *params, uint32_t choice,
 }
 
 
-/* a bad word of one token is a logit of minus infinity */
+/* a bad word of one token becomes a bias of minus infinity */
 
 int
 llm_sampler_set_filter(llm_sampler_t *s, const llm_filter_t *filter)
@@ -280,7 +279,7 @@ llm_sampler_changes(const llm_sampler_t *s, uint32_t n_banned,
 }
 
 
-/* starts the chain with a row; its blocks' maxima are in the scratch */
+/* initialises the chain for a row, whose block maxima are in the scratch */
 
 static void
 llm_sampler_chain(const llm_sampler_t *s, llm_sampler_scratch_t *scratch,
@@ -407,7 +406,7 @@ llm_sampler_not_finite(llm_err_t *err)
 }
 
 
-/* the request's bans and its filter contradict each other */
+/* bans, filter and mask leave no token */
 
 static int
 llm_sampler_nothing(llm_err_t *err)
@@ -416,8 +415,9 @@ llm_sampler_nothing(llm_err_t *err)
 }
 
 
-/* checks that the row is finite; if probabilities are wanted, finds its
-   largest logit, the logarithm of its sum and the most likely tokens */
+/* checks that the row is finite; if probabilities are wanted, finds the largest
+   logit, the logarithm of the sum of exponentials relative to it, and the most
+   likely tokens */
 
 static int
 llm_sampler_scan(llm_sampler_t *s, llm_sampler_scratch_t *scratch,

@@ -1,11 +1,11 @@
 /*
- * What the stages of the chain work on, and what a stage may call.  The rows
- * of engine/base/sampling.def name the stages; edits.c has those that change
- * logits, dry.c those that look at the order of the tokens so far, cuts.c
- * those that reduce the tokens; chain.c runs them.
+ * The data that stages of the chain work on, and functions for stages.  The
+ * rows of engine/base/sampling.def name the stages; edits.c has those that
+ * change logits, dry.c those that depend on the order of the tokens so far,
+ * cuts.c those that reduce the tokens; chain.c runs them.
  *
- * A stage that edits writes scratch->row, to which c->row points then.  A
- * stage that cuts works on the tokens that the one before left; they are not
+ * A stage that edits writes scratch->row, to which c->row then points.  A
+ * stage that cuts works on the tokens that the previous one left; they are not
  * gathered as long as a bound describes them.
  */
 
@@ -20,8 +20,8 @@
 
 typedef enum {
     LLM_LEFT_ALL = 0,                   /* every token of the row */
-    LLM_LEFT_BOUND,                     /* those whose logits reach a bound */
-    LLM_LEFT_PICKS                      /* those in scratch->picks */
+    LLM_LEFT_BOUND,                     /* tokens whose logits reach a bound */
+    LLM_LEFT_PICKS                      /* tokens in scratch->picks */
 } llm_left_t;
 
 /* a row of logits on its way through the chain */
@@ -30,17 +30,19 @@ typedef struct {
     uint32_t                on;         /* bits of llm_stage_t */
     llm_edit_t             *edits;
     uint32_t                n_edits;
-    const uint32_t         *place;      /* index of an id's edit, + 1 */
-    const llm_filter_t     *filter;
+    const uint32_t         *place;      /* [n] index of an id's edit + 1; 0: it
+                                           has none */
+    const llm_filter_t     *filter;     /* or NULL */
     const llm_history_t    *history;
-    llm_sampler_scratch_t  *scratch;    /* block_max is the row's */
+    llm_sampler_scratch_t  *scratch;    /* for cuts, block_max is of this row */
     const float            *row;
     uint32_t                n;          /* logits of the row */
 
     /* for cuts */
 
     float                   max;        /* the largest logit */
-    double                  chance;     /* a random number beside the draw's */
+    double                  chance;     /* random number for XTC, not that of
+                                           the draw */
     float                   scale;      /* 1 / temperature */
     llm_left_t              left;
     float                   bound;
@@ -48,7 +50,7 @@ typedef struct {
     int                     weighed;    /* the picks have their weights */
 } llm_chain_t;
 
-/* the stages by their places in the chain */
+/* the stages in the order of the chain */
 typedef enum {
 #define LLM_STAGE(name, kind, when, where, parameters)  LLM_STAGE_##name,
 #include "engine/base/sampling.def"
@@ -63,7 +65,7 @@ _Static_assert(LLM_STAGE_N <= 32, "a chain's stages are bits of 32");
 
 /* gathers the remaining tokens into picks, with logits as keys */
 void llm_chain_gather(llm_chain_t *c);
-/* and sets their weights, 1 for the best of the row; returns their sum */
+/* gathers them and sets their weights, 1 for c->max; returns their sum */
 double llm_chain_weigh(llm_chain_t *c);
 
 /* how far below the largest logit a token may be for min-p */
