@@ -55,8 +55,8 @@ llm_gguf_split(const llm_gguf_t *g, llm_gguf_split_t *s, llm_err_t *err)
     }
 
     if (s->count > LLM_GGUF_MAX_PARTS) {
-        return llm_fail(err, "%s: split.count: %u parts, %u are the most",
-                        g->name, s->count, LLM_GGUF_MAX_PARTS);
+        return llm_fail(err, "%s: split.count: %u parts, at most %u are "
+                        "supported", g->name, s->count, LLM_GGUF_MAX_PARTS);
     }
 
     return LLM_OK;
@@ -92,9 +92,8 @@ llm_gguf_is_first(const llm_gguf_t *g, const llm_gguf_split_t *s, char *name,
 
     if (strcmp(end, suffix) != 0) {
         return llm_fail(err, "%s: split.no: it is part %u of %u, and its name "
-                        "does not end in \"%s\", by which the other parts "
-                        "could be found", g->name, s->no + 1, s->count,
-                        suffix);
+                        "does not end in \"%s\", which is needed to find the "
+                        "other parts", g->name, s->no + 1, s->count, suffix);
     }
 
     if (s->no) {
@@ -205,8 +204,9 @@ llm_gguf_check_part(const llm_gguf_t *g, const llm_gguf_split_t *want,
     }
 
     if (rc == LLM_ABSENT) {
-        return llm_fail(err, "%s: split.count: it is no part of a model, and "
-                        "%s has %u parts", part->name, g->name, want->count);
+        return llm_fail(err, "%s: split.count: it is not a part of a model, "
+                        "but %s has %u parts", part->name, g->name,
+                        want->count);
     }
 
     if (s.no != want->no || s.count != want->count) {
@@ -216,8 +216,8 @@ llm_gguf_check_part(const llm_gguf_t *g, const llm_gguf_split_t *want,
     }
 
     if (s.tensors != want->tensors) {
-        return llm_fail(err, "%s: split.tensors.count: it is part of a model "
-                        "of %u tensors, and %s of one of %u", part->name,
+        return llm_fail(err, "%s: split.tensors.count: its model has %u "
+                        "tensors, but that of %s has %u", part->name,
                         s.tensors, g->name, want->tensors);
     }
 

@@ -186,14 +186,14 @@ llm_gguf_is_closed(const char *path, llm_err_t *err)
     struct stat  st;
 
     if (stat(path, &st) == -1) {
-        return llm_fail(err, "%s: Permission denied: the user %u, whose "
-                        "process this is, may not enter a folder on the way",
+        return llm_fail(err, "%s: Permission denied: this process runs as "
+                        "user %u, which may not enter a folder of the path",
                         path, (unsigned) geteuid());
     }
 
-    return llm_fail(err, "%s: Permission denied: it belongs to the user %u "
-                    "with mode %04o, and this process is of the user %u: "
-                    "allow that user to read it", path, (unsigned) st.st_uid,
+    return llm_fail(err, "%s: Permission denied: it belongs to user %u with "
+                    "mode %04o, and this process runs as user %u: allow that "
+                    "user to read it", path, (unsigned) st.st_uid,
                     (unsigned) (st.st_mode & 07777), (unsigned) geteuid());
 }
 

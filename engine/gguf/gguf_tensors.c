@@ -136,8 +136,8 @@ llm_gguf_read_tensor(llm_gguf_reader_t *r, llm_gguf_tensor_t *t,
     }
 
     if (t->n_dims > 4) {
-        return llm_fail(r->err, "%s: %s: %u dimensions, 4 are the most",
-                        r->g->name, field, t->n_dims);
+        return llm_fail(r->err, "%s: %s: %u dimensions, at most 4 are "
+                        "supported", r->g->name, field, t->n_dims);
     }
 
     if (llm_gguf_shape(r, t, field) != LLM_OK) {
@@ -191,9 +191,9 @@ llm_gguf_cut(llm_gguf_reader_t *r, size_t start, const uint64_t *offsets,
         most = llm_max(most, end);
     }
 
-    return llm_fail(r->err, "%s: the file was cut: it has %zu bytes, and with "
-                    "all of its tensors it has %llu (%s is the first that is "
-                    "not whole): download it again", g->name, g->len,
+    return llm_fail(r->err, "%s: the file was cut: it has %zu bytes, and its "
+                    "tensors need %llu (%s is the first incomplete one): "
+                    "download it again", g->name, g->len,
                     (unsigned long long) most,
                     llm_gguf_label(&label, first->name));
 }

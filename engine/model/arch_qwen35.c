@@ -43,9 +43,10 @@ llm_delta_read(llm_reader_t *r, int tiled)
         }
 
         if (l->gated && l->head_dim_k != l->head_dim_v) {
-            return llm_fail(r->err, "%s: %s.attention.value_length: %u, but "
-                            "a gate of %u", llm_gguf_name(r->g),
-                            r->d->hp.arch, l->head_dim_v, l->head_dim_k);
+            return llm_fail(r->err, "%s: %s.attention.value_length: %u is not "
+                            "supported with a gate of %u",
+                            llm_gguf_name(r->g), r->d->hp.arch,
+                            l->head_dim_v, l->head_dim_k);
         }
     }
 

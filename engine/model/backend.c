@@ -217,8 +217,8 @@ llm_backend_load(llm_devices_t *devices, const char *dir, const char *file,
 
     if (lacks) {
         (void) dlclose(lib);
-        return llm_fail(err, "%s: its table has no operation %s, which what "
-                        "it says that it can do needs", path, lacks);
+        return llm_fail(err, "%s: its table has no operation %s, which its "
+                        "capabilities require", path, lacks);
     }
 
     return llm_backend_on(devices, ops, opts, dev, err);
@@ -235,8 +235,8 @@ llm_backend_no_fp8(const llm_dev_opts_t *opts, const char *not_cuda,
         return LLM_OK;
     }
 
-    return llm_fail(err, "%s=fp8: the CPU has no fp8, it takes a GPU of "
-                    "compute capability 8.9 or later%s%s",
+    return llm_fail(err, "%s=fp8: the CPU has no fp8, a GPU of compute "
+                    "capability 8.9 or later is needed%s%s",
                     opts->weights_fp8 ? "weights" : "kv",
                     not_cuda ? "; " : "", not_cuda ? not_cuda : "");
 }

@@ -185,8 +185,9 @@ llm_load_slots(llm_load_t *l, llm_load_share_t *s, size_t bytes)
         l->memory = l->opts->kv_bytes == 0;
 
         return llm_fail(l->err, "%s: the recurrent states of %u sequences "
-                        "and a copy take %s each, and %s are there for them "
-                        "and the KV cache", llm_gguf_name(l->m->gguf),
+                        "and a copy take %s each, but only %s are available "
+                        "for them and the KV cache",
+                        llm_gguf_name(l->m->gguf),
                         l->m->max_seqs, llm_load_size(size[0], s->slot, 1),
                         llm_load_size(size[1], bytes, 0));
     }
@@ -355,7 +356,7 @@ llm_load_less(llm_load_t *l, const llm_load_share_t *s)
         || (l->opts->whole && l->memory))
     {
         return llm_fail(l->err, "%s: the KV cache for one sequence of "
-                        "ctx=%u takes %s, and %s are there for it",
+                        "ctx=%u takes %s, but only %s are available",
                         llm_gguf_name(m->gguf), m->ctx,
                         llm_load_size(size[0], need, 1),
                         llm_load_size(size[1], s->bytes, 0));

@@ -130,9 +130,9 @@ llm_experts_groups(llm_reader_t *r, llm_route_t *route)
     route->group_pairs = route->score == LLM_ROUTE_SIGMOID;
 
     if (route->n_experts % n || (route->group_pairs && of_group < 2)) {
-        return llm_fail(r->err, "%s: %s.expert_group_count: %u groups of the "
-                        "%u experts", llm_gguf_name(r->g), r->d->hp.arch, n,
-                        route->n_experts);
+        return llm_fail(r->err, "%s: %s.expert_group_count: %u experts in %u "
+                        "groups are not supported", llm_gguf_name(r->g),
+                        r->d->hp.arch, route->n_experts, n);
     }
 
     if (used * of_group < route->n_used) {

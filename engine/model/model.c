@@ -48,9 +48,10 @@ llm_load_ctx(llm_load_t *l)
     if (hp->encoder && l->opts->ctx == 0 && m->ctx > LLM_ENCODER_CTX) {
         m->ctx = LLM_ENCODER_CTX;
         llm_load_log(l, LLM_LOG_NOTICE, "%s: ctx is %u of %u: an encoder "
-                     "computes a sequence in one step, in memory for all of "
-                     "it; ctx=%u asks for more", llm_gguf_name(m->gguf),
-                     m->ctx, hp->n_ctx_train, hp->n_ctx_train);
+                     "computes a sequence in one step, which needs memory "
+                     "for all of it; set ctx=%u for longer sequences",
+                     llm_gguf_name(m->gguf), m->ctx, hp->n_ctx_train,
+                     hp->n_ctx_train);
     }
 
     if (m->desc.global[LLM_GT_POS_EMBD] && m->ctx > hp->n_ctx_train) {
@@ -323,7 +324,7 @@ llm_model_load(const char *path, const llm_model_opts_t *opts,
     }
 
     if (m->n_kinds > 1) {
-        llm_load_log(&l, LLM_LOG_NOTICE, "%s: %u KV pages of their own for "
+        llm_load_log(&l, LLM_LOG_NOTICE, "%s: %u separate KV pages for "
                      "layers with a window of %u tokens", path,
                      m->n_pages[LLM_KV_WINDOW], m->window);
     }

@@ -24,10 +24,10 @@ static const char  llm_other_adapter[] =
     "llama-export-lora of llama.cpp, and name the result";
 
 static const char  llm_other_picture[] =
-    "a model of pictures or films, and only models of text are run";
+    "a model of pictures or films; only text models are supported";
 
 static const char  llm_other_speech[] =
-    "a model of speech, and only models of text are run";
+    "a model of speech; only text models are supported";
 
 /* general.type */
 static const llm_other_t  llm_other_types[] = {

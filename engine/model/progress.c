@@ -79,7 +79,7 @@ llm_load_progress(llm_load_t *l, uint64_t bytes)
     if (l->opts->cancel && __atomic_load_n(l->opts->cancel, __ATOMIC_RELAXED))
     {
         return llm_fail_with(l->err, 503, NULL, NULL,
-                             "%s: the load was given up",
+                             "%s: the load was cancelled",
                              llm_gguf_name(l->m->gguf));
     }
 

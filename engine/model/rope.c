@@ -228,8 +228,8 @@ llm_rope_read(llm_reader_t *r, uint32_t n_ctx_train, llm_rope_conf_t *c)
     }
 
     if (c->mscale > LLM_ROPE_MAX_MSCALE) {
-        return llm_fail(r->err, "%s: %s.rope.scaling: queries and keys times "
-                        "%g: more than %d", llm_gguf_name(r->g),
+        return llm_fail(r->err, "%s: %s.rope.scaling: the factor on queries "
+                        "and keys is %g, more than %d", llm_gguf_name(r->g),
                         r->d->hp.arch, c->mscale, LLM_ROPE_MAX_MSCALE);
     }
 

@@ -30,8 +30,8 @@ llm_sizes_layers(llm_reader_t *r)
 
     if (d->n_skipped >= d->hp.n_layers) {
         return llm_fail(r->err, "%s: %s.nextn_predict_layers: %u of %u "
-                        "layers", llm_gguf_name(r->g), d->hp.arch,
-                        d->n_skipped, d->hp.n_layers);
+                        "layers: none is left to run", llm_gguf_name(r->g),
+                        d->hp.arch, d->n_skipped, d->hp.n_layers);
     }
 
     d->hp.n_layers -= d->n_skipped;
@@ -383,7 +383,7 @@ llm_sizes_pooling(llm_reader_t *r)
 
     if (causal && r->d->arch->encoder) {
         return llm_fail(r->err, "%s: %s.attention.causal: true: the "
-                        "architecture is an encoder's", llm_gguf_name(r->g),
+                        "architecture is an encoder", llm_gguf_name(r->g),
                         r->d->hp.arch);
     }
 

@@ -56,7 +56,7 @@ llm_desc_shape(const llm_gguf_t *g, const llm_gguf_tensor_t *t, uint32_t row,
 
     if (t->ne[0] > LLM_MAX_WIDTH || t->ne[1] > LLM_MAX_WIDTH) {
         return llm_fail(err, "%s: %.*s: its shape is [%llu, %llu], and "
-                        "more than %u of either are not supported",
+                        "dimensions above %u are not supported",
                         llm_gguf_name(g), (int) t->name.len, t->name.data,
                         (unsigned long long) t->ne[0],
                         (unsigned long long) t->ne[1], LLM_MAX_WIDTH);
@@ -227,7 +227,7 @@ llm_desc_scales(const llm_gguf_t *g, const llm_desc_t *d,
 
     /* weights.c makes two matrices of KV_B, and does not scale them */
     if (l->tensors[LLM_LT_KV_B].scale) {
-        return llm_fail(err, "%s: %.*s: such a scale is not supported",
+        return llm_fail(err, "%s: %.*s: this scale is not supported",
                         llm_gguf_name(g),
                         (int) l->tensors[LLM_LT_KV_B].scale->name.len,
                         l->tensors[LLM_LT_KV_B].scale->name.data);

@@ -253,9 +253,9 @@ llm_load_ropes(llm_load_t *l)
         if (llm_rope_inv_freq(&r->conf, r->n_rot, r->plain ? NULL : factors,
                               inv_freq) != LLM_OK)
         {
-            (void) llm_fail(l->err, "%s: rope: its base, factor and factors "
-                            "give angles that are no numbers",
-                            llm_gguf_name(m->gguf));
+            (void) llm_fail(l->err, "%s: rope: the base, the scaling factor "
+                            "and the tensor of factors give angles that are "
+                            "not finite", llm_gguf_name(m->gguf));
             free(inv_freq);
             break;
         }

@@ -387,7 +387,8 @@ test_bad_tensors(void)
     uint64_t   ne[1] = { 8 };
     llm_buf_t  b;
 
-    bad_tensor(5, 1, 1, 0, 0, "f: t: 5 dimensions, 4 are the most");
+    bad_tensor(5, 1, 1, 0, 0, "f: t: 5 dimensions, at most 4 are "
+               "supported");
     bad_tensor(2, 32, 0, 0, 0, "f: t: dimension 1 is 0");
     bad_tensor(2, 1ull << 62, 4, 0, 0, "f: t: its dimensions overflow");
     bad_tensor(1, UINT64_MAX, 1, 0, 0, "f: t: its dimensions overflow");
@@ -404,11 +405,11 @@ test_bad_tensors(void)
     bad_tensor(1, 32, 1, 0, 16,
                "f: t: its offset 16 is no multiple of the alignment 32");
     bad_tensor(1, 1025, 1, 0, 0, "f: the file was cut: it has 4160 bytes, and "
-               "with all of its tensors it has 4164 (t is the first that is "
-               "not whole): download it again");
+               "its tensors need 4164 (t is the first incomplete one): "
+               "download it again");
     bad_tensor(1, 32, 1, 0, 4096 - 96, "f: the file was cut: it has 4160 "
-               "bytes, and with all of its tensors it has 4192 (t is the "
-               "first that is not whole): download it again");
+               "bytes, and its tensors need 4192 (t is the first incomplete "
+               "one): download it again");
     bad_tensor(1, 32, 1, 0, UINT64_MAX - 31, "f: t: 128 bytes at offset "
                "18446744073709551584, and the file has only 4160 bytes"
                DAMAGED);
@@ -426,9 +427,8 @@ test_bad_tensors(void)
 
     gguf_begin(&b, 3, 1, 0);
     gguf_tensor(&b, "t", 1, ne, 0, 0);
-    refused(&b, "f: the file was cut: it has 57 bytes, and with all of its "
-            "tensors it has 96 (t is the first that is not whole): download "
-            "it again");
+    refused(&b, "f: the file was cut: it has 57 bytes, and its tensors need "
+            "96 (t is the first incomplete one): download it again");
 }
 
 

@@ -177,7 +177,7 @@ test_options(void)
     cancel = 1;
     o.cancel = &cancel;
     m = load_with(&o, NULL, &err);
-    ok(m == NULL && strstr(err.msg, "given up"), "a load can be given up");
+    ok(m == NULL && strstr(err.msg, "cancelled"), "a load can be cancelled");
     o.cancel = NULL;
 
     o.ctx = 100;
@@ -231,7 +231,7 @@ test_options(void)
     o.ctx = 256;
     m = load_with(&o, &change(.u32_key = "qwen3.attention.sliding_window",
                               .u32 = 64), &err);
-    ok(m == NULL && strstr(err.msg, " KiB, and 20 KiB are there for it"),
+    ok(m == NULL && strstr(err.msg, " KiB, but only 20 KiB are available"),
        "and it was not asked for: %s", err.msg);
     llm_model_free(m);
     o.kv_bytes = 0;

@@ -251,12 +251,12 @@ test_bad(void)
           "m-00002-of-00003.gguf: split.no: it is part 3 of 3, not 2 of 3" },
         { "no part at all", 2,
           { -1, -1, -1, NULL, "a.2", "b.2", 0, 0, 0, 0 },
-          "m-00003-of-00003.gguf: split.count: it is no part of a model, and "
-          "m-00001-of-00003.gguf has 3 parts" },
+          "m-00003-of-00003.gguf: split.count: it is not a part of a model, "
+          "but m-00001-of-00003.gguf has 3 parts" },
         { "of a model of other size", 1,
           { 1, 3, 7, NULL, "a.1", "b.1", 0, 0, 0, 0 },
-          "m-00002-of-00003.gguf: split.tensors.count: it is part of a model "
-          "of 7 tensors, and m-00001-of-00003.gguf of one of 6" },
+          "m-00002-of-00003.gguf: split.tensors.count: its model has 7 "
+          "tensors, but that of m-00001-of-00003.gguf has 6" },
         { "another architecture", 1,
           { 1, 3, 6, "best", "a.1", "b.1", 0, 0, 0, 0 },
           "m-00002-of-00003.gguf: general.architecture: "
@@ -285,13 +285,13 @@ test_bad(void)
           "m-00001-of-00003.gguf: split.no: part 3 (from 0) of 3 parts" },
         { "too many parts", 0,
           { 0, 60000, 6, "test", "a.0", "b.0", 4, 1, 0, 0 },
-          "m-00001-of-00003.gguf: split.count: 60000 parts, 512 are the "
-          "most" },
+          "m-00001-of-00003.gguf: split.count: 60000 parts, at most 512 are "
+          "supported" },
         { "a name of another count", 0,
           { 0, 2, 6, "test", "a.0", "b.0", 4, 1, 0, 0 },
           "m-00001-of-00003.gguf: split.no: it is part 1 of 2, and its name "
-          "does not end in \"-00001-of-00002.gguf\", by which the other "
-          "parts could be found" }
+          "does not end in \"-00001-of-00002.gguf\", which is needed to find "
+          "the other parts" }
     };
 
     for (i = 0; i < llm_nelems(cases); i++) {
@@ -321,8 +321,8 @@ test_bad(void)
     path = path_of("m", 0, 1);
     put_part(path, 0, &good[1]);
     refused(path, "m-00001-of-00001.gguf: split.no: it is part 2 of 3, and "
-            "its name does not end in \"-00002-of-00003.gguf\", by which the "
-            "other parts could be found", "a part by another name");
+            "its name does not end in \"-00002-of-00003.gguf\", which is "
+            "needed to find the other parts", "a part by another name");
 }
 
 

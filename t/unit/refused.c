@@ -283,7 +283,7 @@ test_fields(void)
             "original_context_length", "0 is no length");
     refused("qwen3, YaRN",
             change(.f32_key = "qwen3.rope.scaling.factor", .f32 = 1e-40f),
-            "rope", "angles that are no numbers");
+            "rope", "angles that are not finite");
     refused("qwen3, YaRN",
             change(.f32_key = "qwen3.rope.scaling.yarn_attn_factor",
                    .f32 = 3e38f),
@@ -322,9 +322,9 @@ test_bad_experts(void)
         { "expert_group_count", 0, "glm4moe.expert_group_count",
           "not within" },
         { "expert_group_count", 8, "glm4moe.expert_group_count",
-          "8 groups of the 8" },
+          "8 experts in 8 groups" },
         { "expert_group_count", 3, "glm4moe.expert_group_count",
-          "3 groups of the 8" },
+          "8 experts in 3 groups" },
         { "expert_group_used_count", 0, "glm4moe.expert_group_used_count",
           "not within" },
         { "expert_group_used_count", 5, "glm4moe.expert_group_used_count",
@@ -398,7 +398,7 @@ test_scaled_latent(void)
 
     g = write_model(&t, NULL) ? llm_gguf_open_header(path, &err) : NULL;
     ok(g && llm_model_check(g, &hp, &err) == LLM_ERROR
-       && strstr(err.msg, "blk.0.attn_kv_b.scale: such a scale"),
+       && strstr(err.msg, "blk.0.attn_kv_b.scale: this scale"),
        "a scale of K and V in one: %s", err.msg);
     llm_gguf_close(g);
 }

@@ -288,7 +288,7 @@ check_sizes(void)
 
     m = load("cpu", NULL, CTX, BATCH, one - 1, &err);
     ok(m == NULL && strstr(err.msg, "one sequence of ctx=320 takes 576 KiB, "
-              "and 575 KiB are there for it"),
+              "but only 575 KiB are available"),
        "a byte less: %s", err.msg);
     llm_model_free(m);
 
