@@ -170,7 +170,7 @@ llm_backend_why(const char *path, const char *why, llm_err_t *err)
 }
 
 
-/* on a device of these, or of its own without */
+/* opens a device of the registry `devices`; NULL: a device of its own */
 
 static int
 llm_backend_on(llm_devices_t *devices, const llm_ops_t *ops,

@@ -7,15 +7,15 @@
 #include <assert.h>
 
 
-/* a device that is open; under the lock */
+/* an open device; under the lock of the registry */
 struct llm_shared_device_s {
     llm_shared_device_t  *next;
     llm_device_t         *device;
-    const llm_ops_t      *ops;          /* this and the next two: what it was
-                                           asked for by */
+    const llm_ops_t      *ops;          /* ops, index and isa are the key by
+                                           which the device is found */
     int                   index;
     const char           *isa;          /* owned, or NULL */
-    uint32_t              n_users;      /* models on it */
+    uint32_t              n_users;      /* models on the device */
 };
 
 
@@ -53,7 +53,7 @@ llm_devices_same(const char *a, const char *b)
 }
 
 
-/* with the lock: the device is there, or is opened */
+/* finds the device, or opens it; the lock is held; NULL and *err: an error */
 
 static llm_shared_device_t *
 llm_devices_find(llm_devices_t *devices, const llm_ops_t *ops,
@@ -92,7 +92,8 @@ llm_devices_find(llm_devices_t *devices, const llm_ops_t *ops,
 }
 
 
-/* with the lock: a model has gone, or could not come */
+/* a model does not use the device any more: the last one closes it; the lock is
+   held */
 
 static void
 llm_devices_leave(llm_devices_t *devices, llm_device_t *device)

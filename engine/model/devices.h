@@ -1,13 +1,13 @@
 /*
- * The devices of a process that models share.  A device is opened with the
- * first model that is loaded onto it and closed with the last one: models on
- * the CPUs have one pool of threads, and the scratch memory of one step.
+ * A registry of the devices that the models of a process share.  A device is
+ * opened with its first model and closed with its last one: all models on the
+ * CPUs have one pool of threads, and the scratch memory of one step.
  *
- * It also keeps account of the machine's memory: what models were promised and
- * do not use yet (promise.c).
+ * The registry also has the list of models that were promised memory of the
+ * machine and do not use all of it yet (promise.c).
  *
- * The registry is its creator's to free, after the models.  Any thread may load
- * or free a model; a lock is in here.
+ * The creator frees the registry, after the models.  Models may be loaded and
+ * freed by any thread: the registry has a lock.
  */
 
 #ifndef LLM_MODEL_DEVICES_H
@@ -17,17 +17,17 @@
 
 typedef struct llm_devices_s  llm_devices_t;
 
-/* NULL: there is no memory */
+/* NULL: no memory */
 llm_devices_t *llm_devices_create(void);
 void llm_devices_free(llm_devices_t *devices);
 
 /*
- * Opens a model's part of the device of this table, opts->index and opts->isa,
- * which is opened if it is not there yet; opts->device is set by this.
+ * Opens a model's part of the device with these ops, opts->index and opts->isa;
+ * the device itself is opened if it is not open yet.  opts->device is not read.
  */
 int llm_devices_open(llm_devices_t *devices, const llm_ops_t *ops,
     const llm_dev_opts_t *opts, llm_dev_t **dev, llm_err_t *err);
-/* closes it, and the device if no other model is on it */
+/* closes a model's part, and the device if no other model is on it */
 void llm_devices_close(llm_devices_t *devices, llm_dev_t *dev);
 
 #endif /* LLM_MODEL_DEVICES_H */

@@ -73,9 +73,9 @@ typedef struct {
     const char  *backend_dir;           /* folder of llm_cuda.so and
                                            llm_emu.so; NULL: that of this
                                            library */
-    llm_devices_t  *devices;            /* that the model may share with
-                                           others, whose memory it counts;
-                                           NULL: it is alone */
+    llm_devices_t  *devices;            /* registry of devices shared with other
+                                           models, and of their memory; NULL:
+                                           no other model counts */
     uint32_t     threads;
     uint32_t     ctx;                   /* longest sequence, tokens; 0: as
                                            trained */

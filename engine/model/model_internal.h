@@ -1,7 +1,8 @@
 /*
  * Shared by the files that load a model (model.c, memory.c, weights.c, acts.c,
  * caches.c ...) and those that run it (forward.c and the blocks).  The model
- * owns all that its struct points to, but for ops, logits and states.
+ * owns all that its struct points to, but for ops, logits and states, and for
+ * devices unless `alone` is set.
  */
 
 #ifndef LLM_MODEL_INTERNAL_H
@@ -81,8 +82,8 @@ struct llm_model_s {
     llm_gguf_t         *gguf;
     llm_desc_t          desc;
 
-    llm_devices_t      *devices;        /* that its own is one of */
-    int                 alone;          /* these are the model's to free */
+    llm_devices_t      *devices;        /* registry with the model's device */
+    int                 alone;          /* the model owns the registry */
     llm_dev_t          *dev;
     const llm_ops_t    *ops;
 

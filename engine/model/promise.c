@@ -1,8 +1,8 @@
 /*
- * Memory of the machine that was promised to models on some devices and is not
- * in use yet: weights of loads in progress, and the pages of kv_cache=, which
- * come into use one by one.  The kernel counts this memory as free, but no
- * other model may take it.
+ * Memory of the machine that was promised to the models of a registry
+ * (devices.h) and is not in use yet: weights of loads in progress, and the
+ * pages of kv_cache=, which come into use one by one.  The kernel counts this
+ * memory as free, but no other model may take it.
  *
  * A load checks and promises under one lock, because each model is loaded by a
  * thread of its own.  A cache whose size was not configured is no promise: it
