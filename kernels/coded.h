@@ -1,14 +1,15 @@
 /*
- * The coded types: those whose elements are codes of at most four bits into
- * a table of whole numbers (a book), scaled by blocks of 32 or halves of one.
- * Their rows in types.def say how long a code is, what scales it and which
- * book it is for; here, once for the CPU and for CUDA, is how a block of the
- * file is read.  Values, panels and tiles follow from that.
+ * The coded types: element types whose elements are codes of at most four bits,
+ * indexes of a codebook of integers (a book), with a scale for each block of 32
+ * elements or for each half of it.  Their rows in types.def give the length of
+ * a code, the scales and the book.  This file reads the blocks of a GGUF file,
+ * for the CPU and for CUDA; their values, the CPU's panels and CUDA's tiles are
+ * made from what it reads.
  *
  *     element = scale of its half * book.values[code] + minimum of its half
  *
- * Invariant: any bytes are a valid block, and no index leaves its table.
- * Facts without state.  Layouts: github.com/ggml-org/ggml,
+ * Invariant: any bytes are a valid block, and every index is inside its table.
+ * Functions and tables without state.  Layouts: github.com/ggml-org/ggml,
  * src/ggml-common.h; MXFP4: OCP Microscaling Formats, revision 1.0.
  */
 
@@ -17,7 +18,7 @@
 
 #include "kernels/types.h"
 
-/* CUDA's compiler wants to be told what the device needs, too */
+/* CUDA's compiler must be told what the device needs, too */
 
 #ifdef __cplusplus
 #define LLM_BOTH  static __device__ inline
@@ -34,19 +35,21 @@
 #include "kernels/grids.h"
 
 
-/* what scales codes; 32 and 16: a block, or each half of one */
+/* scales of codes: ...32: one for each 32 elements, ...16: one for each 16 */
 typedef enum {
     LLM_SCALES_H32 = 0,                 /* binary16 */
     LLM_SCALES_E32,                     /* power of two: e8m0 */
     LLM_SCALES_E16,                     /* e4m3 without a sign */
-    LLM_SCALES_K32,                     /* binary16 of 256, a signed byte */
-    LLM_SCALES_K16,
-    LLM_SCALES_M16                      /* K16 of nibbles, with minima */
+    LLM_SCALES_K32,                     /* binary16 for each 256, times a
+                                           signed byte */
+    LLM_SCALES_K16,                     /* as K32 */
+    LLM_SCALES_M16                      /* binary16 for each 256, times a
+                                           nibble; minima of the same form */
 } llm_scales_t;
 
 typedef struct {
-    float                unit;          /* of the scales */
-    int8_t               values[16];    /* what a code is worth */
+    float                unit;          /* factor on the scales */
+    int8_t               values[16];    /* value of each code */
 } llm_book_t;
 
 typedef enum {
@@ -63,8 +66,9 @@ typedef enum {
 } llm_book_id_t;
 
 /*
- * A grid's row has magnitudes; the bit above them is the sign.  IQ1's
- * elements are -1, 0 and 1, moved up or down by an eighth.
+ * In the IQ types except IQ4, the low bits of a code come from a grid, and the
+ * bit above them is the sign.  In IQ1 that bit says whether the elements -1, 0
+ * and 1 are moved up or down by an eighth.
  */
 
 LLM_DATA const llm_book_t  llm_books[LLM_BOOK_N] = {
@@ -91,13 +95,16 @@ LLM_DATA const llm_book_t  llm_books[LLM_BOOK_N] = {
     { 1.0f, { 0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12 } }
 };
 
-/* 32 elements of a block: codes, and scales as the file has them */
+/* 32 elements of a block: codes, and scales as stored in the file; what the
+   type does not have is not set */
 typedef struct {
-    uint8_t              q[32];
-    uint16_t             d;             /* binary16 */
-    uint16_t             m;
-    uint8_t              s0;            /* of the block or its first half */
-    uint8_t              s1;
+    uint8_t              q[32];         /* codes */
+    uint16_t             d;             /* scale, binary16 */
+    uint16_t             m;             /* minimum, or scale of minima */
+    uint8_t              s0;            /* scale of the 32 elements, or of the
+                                           first half; M16: and its minimum */
+    uint8_t              s1;            /* the same of the second half; Q4_K and
+                                           Q5_K: minimum of the 32 elements */
 } llm_coded_t;
 
 
@@ -115,7 +122,7 @@ llm_coded_u32(const uint8_t *p)
 }
 
 
-/* nibble i of bytes that have the low one first */
+/* nibble i of the bytes at p, the low nibble of a byte before the high one */
 
 LLM_BOTH uint32_t
 llm_coded_nibble(const uint8_t *p, uint32_t i)
@@ -124,7 +131,7 @@ llm_coded_nibble(const uint8_t *p, uint32_t i)
 }
 
 
-/* n bytes of two nibbles: the low ones come first, then the high ones */
+/* n bytes of two nibbles: the n low nibbles, then the n high ones */
 
 LLM_BOTH void
 llm_coded_nibbles(const uint8_t *src, uint8_t *q, uint32_t n)
@@ -138,7 +145,8 @@ llm_coded_nibbles(const uint8_t *src, uint8_t *q, uint32_t n)
 }
 
 
-/* a grid's row: n elements of `bits`, each with a bit of signs above them */
+/* codes from a grid's row: n elements of `bits`, each with its bit of `signs`
+   above them */
 
 LLM_BOTH void
 llm_coded_row(uint8_t *q, uint32_t row, uint32_t signs, uint32_t n,
@@ -153,7 +161,7 @@ llm_coded_row(uint8_t *q, uint32_t row, uint32_t signs, uint32_t n,
 }
 
 
-/* the eighth sign of seven: their number is even */
+/* adds the eighth sign to seven: the number of set signs is even */
 
 LLM_BOTH uint32_t
 llm_coded_signs(uint32_t seven)
@@ -169,7 +177,7 @@ llm_coded_signs(uint32_t seven)
 }
 
 
-/* ---- the types: the i-th 32 elements of the file's block at p ---- */
+/* ---- readers: the i-th 32 elements of the file's block at p ---- */
 
 /* 16 nibbles of scales and minima, 64 bytes of 2 bits, d and dmin f16 */
 
@@ -226,7 +234,7 @@ llm_coded_q3_k(const uint8_t *p, uint32_t i, llm_coded_t *b)
 }
 
 
-/* d f16; for each 32: 4 indexes, then 4 times 7 signs and the scale */
+/* d f16; for each 32: 4 indexes, then 4 x 7 bits of signs and 4 of scale */
 
 LLM_BOTH void
 llm_coded_iq2_xxs(const uint8_t *p, uint32_t i, llm_coded_t *b)
@@ -245,7 +253,7 @@ llm_coded_iq2_xxs(const uint8_t *p, uint32_t i, llm_coded_t *b)
 }
 
 
-/* d f16, 32 words of 9 bits of index and 7 signs, 16 nibbles of scales */
+/* d f16, 32 words (9 bits of index and 7 signs each), 16 nibbles of scales */
 
 LLM_BOTH void
 llm_coded_iq2_xs(const uint8_t *p, uint32_t i, llm_coded_t *b)
@@ -284,7 +292,8 @@ llm_coded_iq2_s(const uint8_t *p, uint32_t i, llm_coded_t *b)
 }
 
 
-/* d f16, 64 indexes of 4 elements, 8 times what IQ2_XXS has behind its own */
+/* d f16, 64 indexes of 4 elements; for each 32: signs and scale as in IQ2_XXS,
+   4 bytes */
 
 LLM_BOTH void
 llm_coded_iq3_xxs(const uint8_t *p, uint32_t i, llm_coded_t *b)
@@ -322,8 +331,8 @@ llm_coded_iq3_s(const uint8_t *p, uint32_t i, llm_coded_t *b)
 
 
 /*
- * d f16, 32 indexes, 8 words: 4 times 3 high bits, 3 bits of scale, and
- * whether the elements are moved down
+ * d f16, 32 indexes, 8 words: 4 x 3 high bits of indexes, 3 bits of scale, and
+ * a bit that is 1 if the elements are moved down
  */
 
 LLM_BOTH void
@@ -345,9 +354,9 @@ llm_coded_iq1_s(const uint8_t *p, uint32_t i, llm_coded_t *b)
 
 
 /*
- * 32 indexes; 32 nibbles of 3 high bits and whether the 8 elements are moved
- * down; 4 words, each of 4 scales of 3 bits and a nibble of d, the lowest
- * first
+ * 32 indexes; 32 nibbles: 3 high bits of the index, and a bit that is 1 if the
+ * 8 elements are moved down; 4 words: 4 scales of 3 bits and a nibble of d, the
+ * lowest nibble first
  */
 
 LLM_BOTH void
@@ -400,9 +409,10 @@ llm_coded_iq4_xs(const uint8_t *p, uint32_t i, llm_coded_t *b)
 
 
 /*
- * Bytes of five elements, as q * 256 / 3^5: the highest digit of base 3 is
- * the first.  48 of them: each digit of the first 32, then of the next 16;
- * then 4 bytes of four elements, and d f16.
+ * 48 bytes of five elements: digits of base 3, the highest first, of a number
+ * that is stored times 256 / 3^5; 4 bytes of four elements; d f16.  Elements
+ * are in the order of the first digit of bytes 0-31, their second digit and so
+ * on, then the digits of bytes 32-47, then those of the last 4 bytes.
  */
 
 LLM_BOTH void
@@ -469,8 +479,8 @@ llm_coded_mxfp4(const uint8_t *p, uint32_t i, llm_coded_t *b)
 
 
 /*
- * 4 times e4m3, then each 16 elements' nibbles.  The format has no sign and,
- * as ggml reads it, 0 where e4m3 has its NaN.
+ * 4 scales in e4m3, then 8 bytes of nibbles for each 16 elements.  The scales
+ * have no sign; e4m3's NaN means 0, as in ggml.
  */
 
 LLM_BOTH void
@@ -483,9 +493,9 @@ llm_coded_nvfp4(const uint8_t *p, uint32_t i, llm_coded_t *b)
 }
 
 
-/* ---- what follows from them ---- */
+/* ---- scales as floats ---- */
 
-/* the scales of both halves and what is added to them, as floats */
+/* d: the scales of both halves; m: the minima that are added to elements */
 
 LLM_BOTH void
 llm_coded_scales(const llm_coded_t *b, llm_scales_t scales, float unit,
@@ -502,13 +512,14 @@ llm_coded_scales(const llm_coded_t *b, llm_scales_t scales, float unit,
         return;
 
     case LLM_SCALES_E32:
-        /* 2^(s - 128), the codes being doubled */
+        /* 2^(s - 128), because the book has doubled values */
         d[0] = d[1] = llm_coded_float(b->s0 < 2 ? 0x200000u << b->s0
                                                 : (b->s0 - 1u) << 23);
         return;
 
     case LLM_SCALES_E16:
-        /* binary16 has four bits of exponent more, with bias 15 for 7 */
+        /* read as binary16, whose exponent has bias 15 and not 7: times 2^8,
+           then halved, because the book has doubled values */
         d[0] = llm_coded_half((uint16_t) (b->s0 << 7)) * 128.0f;
         d[1] = llm_coded_half((uint16_t) (b->s1 << 7)) * 128.0f;
         return;

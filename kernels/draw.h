@@ -1,6 +1,7 @@
 /*
- * Drawing the next token from a row of logits: what a step asks of a device
- * (batch.draws of kernels.h), and what it gives (drawn() of ops.def).
+ * Drawing (sampling) the next token from a row of logits on the device: the
+ * draws of a step (batch.draws of kernels.h) and their results (drawn() of
+ * ops.def).
  */
 
 #ifndef LLM_KERNELS_DRAW_H
@@ -8,24 +9,24 @@
 
 #include <stdint.h>
 
-/* the limits of a device's draw; beyond them the host draws */
+/* limits of a draw on the device; beyond them the host draws */
 #define LLM_DRAW_EDITS   4096           /* edits and bans of a row */
-#define LLM_DRAW_TOP     20             /* likely tokens beside the one
-                                           drawn */
+#define LLM_DRAW_TOP     20             /* most likely tokens, in addition to
+                                           the drawn one */
 
 #define LLM_NO_DRAW      UINT32_MAX
 
-/* a change of a logit: the bias is added; then, if the token was seen, the
-   penalties */
+/* a change of one token's logit: the bias is added; then the penalties are
+   applied, if the token was seen */
 typedef struct {
     int32_t      id;
     float        bias;
-    uint32_t     seen;                  /* how often it was generated, and
-                                           ... */
+    uint32_t     seen;                  /* number of times that the token was
+                                           generated, or-ed with ... */
 } llm_edit_t;
 
-#define LLM_EDIT_SEEN    0x80000000u    /* ... this flag if it was, or is in
-                                           the prompt */
+#define LLM_EDIT_SEEN    0x80000000u    /* ... this flag if it was generated or
+                                           is in the prompt */
 
 typedef struct {
     int32_t      id;
@@ -33,41 +34,46 @@ typedef struct {
 } llm_candidate_t;
 
 typedef enum {
-    LLM_DRAW_HOST = 0,                  /* map() will read the row */
-    LLM_DRAW_TOKEN,                     /* drawn() will get a token */
-    LLM_DRAW_NONE                       /* nobody wants the row's logits, only
-                                           its state */
+    LLM_DRAW_HOST = 0,                  /* the host draws: map() reads the
+                                           row */
+    LLM_DRAW_TOKEN,                     /* the device draws: drawn() reads the
+                                           token */
+    LLM_DRAW_NONE                       /* only the row's state is read, not
+                                           its logits */
 } llm_draw_kind_t;
 
 /*
- * A draw, in the order of its steps, which engine/sample/sampler.h describes:
- * edits, mask and bans, min-p, top-k, top-p, and the token at the share u of
- * the remaining mass, tokens in the order of their ids.  It does what the
- * host's sampler does: weights have the same bits, their sums differ by
- * rounding.  Arrays are the caller's and must stay until begin() returns.
+ * A draw.  Its steps, in this order, which engine/sample/sampler.h describes:
+ * edits, mask and bans, min-p, top-k, top-p; then, with tokens in the order of
+ * their ids, the token at the fraction u of the remaining probability mass.
+ * The host's sampler does the same: weights have the same bits, their sums
+ * differ by rounding.  The caller owns the arrays; they must stay until begin()
+ * returns.
  */
 typedef struct {
     llm_draw_kind_t    kind;
-    float              scale;           /* 1 / temperature; 0: the largest */
-    float              min_gap;         /* min-p keeps logits of at least the
-                                           largest + this; -INFINITY: all */
-    uint32_t           top_k;           /* 0: all */
-    float              top_p;           /* 1: all */
+    float              scale;           /* 1 / temperature; 0: the token with
+                                           the largest logit is taken */
+    float              min_gap;         /* min-p: logits below the largest +
+                                           min_gap are dropped; -INFINITY:
+                                           none */
+    uint32_t           top_k;           /* 0: no limit */
+    float              top_p;           /* 1: no limit */
     double             u;               /* 0 <= u < 1 */
     float              repetition;      /* penalties of tokens that were
                                            seen */
     float              frequency;
     float              presence;
-    int32_t            n_top;           /* probabilities: -1: none; 0: the
-                                           token's; more: also those of the
-                                           most likely */
+    int32_t            n_top;           /* log probabilities in the result: -1:
+                                           none; 0: the drawn token's; n: also
+                                           those of the n most likely */
     uint32_t           n_edits;
     uint32_t           n_banned;
-    const llm_edit_t  *edits;           /* each id once */
+    const llm_edit_t  *edits;           /* each id at most once */
     const int32_t     *banned;          /* ids; those beyond the vocabulary are
                                            ignored */
-    const uint32_t    *mask;            /* a bit for each id that is allowed;
-                                           or NULL */
+    const uint32_t    *mask;            /* a bit for each id, 1: allowed; NULL:
+                                           all are */
 } llm_draw_t;
 
 typedef enum {
@@ -80,12 +86,12 @@ typedef enum {
 typedef struct {
     uint32_t                status;     /* llm_drawn_status_t */
     int32_t                 id;
-    float                   logprob;    /* in the row before edits; 0 if n_top
-                                           is -1 */
+    float                   logprob;    /* from the logits before edits; 0 if
+                                           the draw's n_top is -1 */
     uint32_t                n_top;
-    const llm_candidate_t  *top;        /* [n_top] best first, in the row
-                                           before edits; valid until begin() or
-                                           end() */
+    const llm_candidate_t  *top;        /* [n_top] most likely first, from the
+                                           logits before edits; valid until the
+                                           next begin() or end() */
 } llm_drawn_t;
 
 #endif /* LLM_KERNELS_DRAW_H */

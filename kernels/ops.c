@@ -1,5 +1,6 @@
 /*
- * Is a table of operations whole?  See ops.def.
+ * Checks that a backend's table has all operations that its capabilities need;
+ * see ops.def.
  */
 
 #include "kernels/kernels.h"
@@ -7,7 +8,7 @@
 
 static const struct {
     const char  *name;
-    size_t       at;                    /* in the table */
+    size_t       at;                    /* offset in the table, bytes */
     uint32_t     needs;
 } llm_op_facts[] = {
 #define LLM_OP(group, needs, result, name, parameters)                       \

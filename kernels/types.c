@@ -1,6 +1,6 @@
 /*
- * The table of element types and the exact float32 value of each format;
- * see types.h.  Blocks are read byte by byte: a row needs no alignment.
+ * The table of element types, and the exact float32 values of each format;
+ * see types.h.  Blocks are read byte by byte, so a row needs no alignment.
  */
 
 #include "kernels/coded.h"
@@ -15,7 +15,7 @@ typedef struct {
     uint32_t            block;          /* elements */
     uint32_t            size;           /* bytes */
     llm_dequantize_pt   dequantize;     /* one block */
-    const llm_book_t   *book;           /* of a coded type */
+    const llm_book_t   *book;           /* of a coded type; else NULL */
 } llm_type_row_t;
 
 
@@ -54,7 +54,7 @@ llm_block_bf16(const uint8_t *b, float *dst)
 }
 
 
-/* d f16, 16 bytes of two nibbles: the low ones are the first half */
+/* d f16, 16 bytes of two nibbles: the low nibbles are the first half */
 
 void
 llm_block_q4_0(const uint8_t *b, float *dst)
@@ -161,9 +161,9 @@ llm_block_q8_0(const uint8_t *b, float *dst)
 
 /*
  * The K types with 8 sub-blocks of 32: 12 bytes hold 8 scales and 8 minima
- * of 6 bits; the first four of each lie in the low bits of bytes 0-3 and
- * 4-7, the last four have their low nibbles in bytes 8-11 and their high
- * bits on top of the first eight bytes.
+ * of 6 bits.  The first four scales are the low 6 bits of bytes 0-3, the first
+ * four minima those of bytes 4-7.  The others have their low nibbles in bytes
+ * 8-11, and their high 2 bits on top of bytes 0-7.
  */
 
 static void
@@ -181,8 +181,8 @@ llm_k_scale(const uint8_t *s, int i, int *scale, int *min)
 
 
 /*
- * d f16, dmin f16, 12 bytes of scales, 128 bytes of nibbles: each 32 bytes
- * are two sub-blocks, low nibbles first
+ * d f16, dmin f16, 12 bytes of scales, 128 bytes of nibbles: 32 bytes hold two
+ * sub-blocks, the low nibbles the first
  */
 
 void
@@ -239,10 +239,10 @@ llm_block_q5_k(const uint8_t *b, float *dst)
 
 
 /*
- * 128 bytes of low nibbles, 64 bytes of pairs of high bits, 16 signed
- * scales, d f16.  Each half of 128 elements is four runs of 32: runs 0 and
- * 1 take the low nibbles of 64 bytes, runs 2 and 3 the high ones; run r has
- * bits 2r and 2r+1 of the half's 32 high bytes.
+ * 128 bytes of nibbles (the low bits of elements), 64 bytes of pairs of high
+ * bits, 16 signed scales, d f16.  Each half of 128 elements is four runs of 32:
+ * runs 0 and 1 have the low nibbles of the half's 64 bytes, runs 2 and 3 the
+ * high ones; run r has bits 2r and 2r+1 of the half's 32 bytes of high bits.
  */
 
 void
@@ -272,7 +272,7 @@ llm_block_q6_k(const uint8_t *b, float *dst)
 }
 
 
-/* 32 elements of a coded type */
+/* converts 32 elements of a coded type */
 
 static void
 llm_coded_values(const llm_coded_t *b, llm_scales_t scales,
