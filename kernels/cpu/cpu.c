@@ -1,13 +1,15 @@
 /*
- * The CPU backend: llm_ops_cpu and its objects.  Products are in linear.c,
- * attention in attention.c over the pages of kv.c, operations on single rows
- * in rows.c, the kernels of each instruction set in avx2.c, avx512.c,
- * avx512_bf16.c and amx.c.
+ * The CPU backend: the table llm_ops_cpu, a model on the CPUs and its objects.
+ * Products are in linear.c, attention in attention.c (on the pages of kv.c),
+ * operations on single rows in rows.c, the kernels of each instruction set in
+ * avx2.c, avx512.c, avx512_bf16.c and amx.c.
  *
- * A CPU without AVX2 gets the reference's device: callers use dev->ops.
+ * On a CPU without AVX2, open() returns a model on the reference backend, so
+ * callers use the table in dev->ops.
  *
- * Threads and scratch are those of a device that models share (device.c);
- * create calls let the scratch grow, a step allocates nothing.
+ * Threads and scratch memory belong to a device, which models share
+ * (device.c).  The create calls enlarge the scratch memory; a step allocates
+ * nothing.
  */
 
 #define _GNU_SOURCE
@@ -98,7 +100,8 @@ llm_cpu_describe(llm_dev_t *dev, char *buf, size_t size)
 }
 
 
-/* the other half is for the file's pages and everybody else */
+/* half of the free memory; the other half is for the page cache of the model
+   file and for other programs */
 
 size_t
 llm_cpu_memory_free(llm_dev_t *dev)
@@ -147,7 +150,7 @@ llm_cpu_weights(llm_cpu_t *cpu, uint32_t type, uint32_t n_experts,
     w->row_size = llm_type_row_size(type, n_in);
     w->stride = stride;
 
-    /* a row, for embed_pos() */
+    /* room for one row in float32, which embed_pos() uses */
     if ((usage & LLM_WEIGHT_EMBED)
         && llm_cpu_scratch_reserve(cpu, (size_t) n_in * sizeof(float), err)
            != LLM_OK)
@@ -350,7 +353,7 @@ llm_cpu_write(llm_dev_t *dev, llm_act_t *a, uint32_t row, uint32_t n,
 }
 
 
-/* what it has in common with the reference, and what it lacks */
+/* operations that are shared with the reference, and those that are missing */
 #define llm_cpu_state_create  llm_states_create
 #define llm_cpu_state_free    llm_states_free
 #define llm_cpu_state_size    llm_states_size

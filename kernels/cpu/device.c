@@ -1,30 +1,30 @@
 /*
- * The CPUs as a device that models share: the threads, the scratch memory of
- * the step that runs, and whose turn it is.
+ * The CPUs as a device that models share: it owns the threads and the scratch
+ * memory of the current step, and gives turns to the models.
  *
- * A step takes a turn from begin() to end().  A load packs its weights with the
- * pool while no other thread wants that, in turns of LLM_CPU_LOAD_BYTES, which
- * are read from the file before; during steps it packs them alone, in its own
- * thread.  So a load never waits for steps, and a step waits for a few
- * milliseconds of a load at the most, never for a disk.
+ * A step takes a turn from begin() to end().  Loading a model packs weights on
+ * the pool while no other thread wants the turn: a turn for each
+ * LLM_CPU_LOAD_BYTES, which are read from the file before the turn.  While
+ * steps run, the loading thread packs alone.  So packing never waits for steps,
+ * and a step waits at most a few milliseconds for a load, but never for a disk.
  *
- * Scratch memory grows when a model is loaded and is freed with the device.
- * Only the thread that has the turn uses it or lets it grow; nothing in it
- * outlives a step.
+ * Scratch memory is enlarged when a model is loaded and freed with the device.
+ * Only the thread that has the turn uses or enlarges it; nothing in it is
+ * needed after a step.
  */
 
 #include "kernels/cpu/cpu.h"
 
-/* bytes of a file that a load packs in one turn, or alone between two looks at
-   whose turn it is */
+/* bytes of a file that are packed in one turn; the loading thread alone packs
+   as many, divided by the model's threads, before it tries to get a turn */
 #define LLM_CPU_LOAD_BYTES  ((size_t) 4 << 20)
 
 
-/* a part of a parallel loop, as a loop of its own */
+/* some items of a load's loop, run as a loop of its own */
 typedef struct {
     llm_pool_pt   fn;
     void         *arg;
-    uint32_t      first;                /* item */
+    uint32_t      first;                /* first item */
 } llm_cpu_part_t;
 
 
@@ -105,7 +105,7 @@ llm_cpu_take(llm_cpu_device_t *d)
 }
 
 
-/* takes the turn if nobody has it */
+/* takes the turn if no thread has it; returns 1 if it did */
 
 static int
 llm_cpu_try(llm_cpu_device_t *d)
@@ -160,7 +160,8 @@ llm_cpu_reserve(llm_cpu_room_t *room, size_t size)
 }
 
 
-/* with the turn: scratch for so many threads, of so many bytes each */
+/* enlarges the scratch to n threads with `size` bytes each, by the thread that
+   has the turn */
 
 static int
 llm_cpu_scratch_grow(llm_cpu_device_t *d, uint32_t n, size_t size,
@@ -207,7 +208,8 @@ llm_cpu_scratch_reserve(llm_cpu_t *cpu, size_t size, llm_err_t *err)
 
     llm_cpu_take(d);
 
-    /* an odd number of lines apart: threads do not share cache sets */
+    /* an odd number of cache lines per thread, so that the same offset in the
+       scratch of two threads falls into different cache sets */
     rc = llm_cpu_scratch_grow(d, llm_pool_threads(d->pool),
                               llm_align(size, 128) + 64, err);
 

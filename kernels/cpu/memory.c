@@ -1,20 +1,20 @@
 /*
  * Memory of the CPU backend.
  *
- * Weights and scratch are used whole and lie in huge pages: a step reads
- * all weights, and with small pages it would wait for the page table as
- * well.  KV pages and activations come into use here and there: small
- * pages, or a first step would clear hundreds of megabytes.
+ * Weights and scratch memory are in huge pages: a step reads all weights, and
+ * with small pages it would also wait for reads of the page table.  KV pages
+ * and activations are in small pages, because they are used in small parts:
+ * with huge pages the first step would clear hundreds of megabytes.
  *
- * A core dump leaves these mappings out: gigabytes that the file has, too,
- * and the KV pages of what users wrote.  What is smaller than a huge page
- * comes from the heap, and is in it.
+ * These mappings are left out of core dumps: weights are gigabytes that the
+ * model file has, too, and KV pages are computed from what users wrote.  Blocks
+ * smaller than a huge page come from the heap, and are in core dumps.
  *
- * Weights are too small to fill huge pages of their own.  They are cut from
- * slabs, one behind another in the order in which they are made, which is
- * also the order in which a step reads them.  A slab goes with its last
- * weight.  Where there is no memory for a whole one it is smaller: a control
- * group may allow less, and the model still fit.
+ * Most weights are too small for huge pages of their own.  They are allocated
+ * one after another from slabs, in the order in which they are created, which
+ * is also the order in which a step reads them.  A slab is freed with its last
+ * weight.  If there is no memory for a slab of the usual size, a smaller one is
+ * allocated: the model may fit although a control group allows no more.
  */
 
 #define _GNU_SOURCE
@@ -25,8 +25,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* since Linux 5.14; an older kernel refuses it, and the pages come when they
-   are read */
+/* since Linux 5.14; with an older kernel the call fails, and each page is read
+   when it is first used */
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ  22
 #endif
@@ -35,7 +35,8 @@
 #define LLM_CPU_SLAB     ((size_t) 64 << 20)
 
 
-/* the kernel gives out more than there is, and kills who uses it */
+/* Sizes that exceed the machine's memory are refused here, because the kernel
+   would grant them and kill the process once it uses the memory. */
 
 void *
 llm_cpu_alloc(size_t size, int huge)
@@ -99,13 +100,14 @@ llm_cpu_free(void *p, size_t size)
 }
 
 
-/* of memory from the heap: none */
+/* memory from the heap counts as used */
 
 size_t
 llm_cpu_unused(const void *p, size_t size)
 {
     size_t          at, i, n, page, used;
-    unsigned char   here[4096];         /* of pages, one byte each */
+    unsigned char   here[4096];         /* one byte for each page; bit 0: it is
+                                           in memory */
 
     if (size < LLM_HUGE_PAGE) {
         return 0;

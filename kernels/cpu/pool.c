@@ -1,12 +1,12 @@
 /*
- * A parallel loop over a few threads; see pool.h.
+ * The thread pool; see pool.h.
  *
- * A job is published by storing each thread's share of the items, [next,
- * end) in one word.  A thread claims the items of its own share in order,
- * then those of other shares from their ends; only after a claim it reads
- * fn, arg and n, which stay as they are until the claimed item is counted
- * in `done`.  So a late helper never runs an item with another job's fn and
- * arg, and the caller need not know who helps.
+ * A job (one loop) is published by storing each thread's share of the items,
+ * [next, end) in one word.  A thread claims the items of its own share in
+ * order, then those of other shares, from their ends.  It reads fn, arg and n
+ * only after a claim; they do not change until the claimed item is counted in
+ * `done`.  So a late helper never runs an item with fn and arg of another job,
+ * and the caller need not know which threads take part.
  */
 
 #define _GNU_SOURCE
@@ -27,7 +27,8 @@
 #define llm_pool_pause()  ((void) 0)
 #endif
 
-/* how long a thread spins before it sleeps, and how often it looks */
+/* time for which a thread spins before it sleeps, and the number of spins
+   between two readings of the clock */
 #define LLM_POOL_SPIN_US     50
 #define LLM_POOL_SPIN_CHECK  16
 
@@ -41,7 +42,8 @@
 
 
 typedef struct {
-    /* the caller stores (release), every thread claims (acquire) */
+    /* the thread's items: the caller stores (release), every thread claims
+       (acquire) */
     _Alignas(64) _Atomic uint64_t  share;
 
     llm_pool_t                    *pool;
@@ -51,37 +53,40 @@ typedef struct {
 
 
 struct llm_pool_s {
-    /* written by the caller before `left`, read after a claim */
+    /* the job: written by the caller before the shares, read after a claim */
     llm_pool_pt        fn;
     void              *arg;
-    uint32_t           n;
+    uint32_t           n;               /* items */
 
-    uint32_t           n_threads;       /* these two: the caller's alone */
-    uint32_t           n_helpers;       /* that were started */
+    uint32_t           n_threads;       /* threads of the pool, the caller
+                                           included; only the caller uses this
+                                           and the next */
+    uint32_t           n_helpers;       /* threads that were started */
 
-    /* threads that take part: the caller stores, helpers read; a futex of
-       those that do not */
+    /* number of threads that take part: the caller stores, helpers read; futex
+       of the helpers that do not take part */
     _Alignas(64) _Atomic uint32_t  limit;
 
     /*
-     * done: every thread adds (seq_cst), the caller reads (acquire); a
-     * futex of the caller while `waiting` is set.
+     * done: items that were run; every thread adds (seq_cst), the caller
+     * reads (acquire).  waiting: 1 while the caller sleeps on the futex `done`.
      */
     _Alignas(64) _Atomic uint32_t  done;
     _Atomic uint32_t               waiting;
 
     /*
-     * seq: a futex of the helpers, raised by the caller whenever there is
-     * something to look at; sleepers: helpers count themselves; in_step
-     * and stop: the caller writes, helpers read.
+     * seq: futex of the helpers; the caller increments it when there is a new
+     * job, a new step or `stop`.  sleepers: helpers that sleep on it or are
+     * about to; each counts itself.  in_step, stop: the caller writes, helpers
+     * read.
      */
     _Alignas(64) _Atomic uint32_t  seq;
     _Atomic uint32_t               sleepers;
     _Atomic uint32_t               in_step;
     _Atomic uint32_t               stop;
 
-    llm_pool_thread_t              threads[LLM_POOL_MAX];   /* the caller's is
-                                                               0 */
+    llm_pool_thread_t              threads[LLM_POOL_MAX];   /* 0 is the
+                                                               caller */
 };
 
 
@@ -99,7 +104,8 @@ llm_futex_wake(_Atomic uint32_t *word, int n)
 }
 
 
-/* claims an item of a share: its first if it is one's own, or its last */
+/* claims an item of a share: the first if it is the thread's own share, else
+   the last; returns 0 if none is left */
 
 static int
 llm_pool_claim(_Atomic uint64_t *share, int own, uint32_t *item)
@@ -128,7 +134,7 @@ llm_pool_claim(_Atomic uint64_t *share, int own, uint32_t *item)
 }
 
 
-/* claims and runs items until none is left */
+/* claims and runs items until no share has any */
 
 static void
 llm_pool_work(llm_pool_t *pool, uint32_t thread)
@@ -154,7 +160,7 @@ llm_pool_work(llm_pool_t *pool, uint32_t thread)
         n = pool->n;
         pool->fn(pool->arg, item, thread);
 
-        /* the job may be gone as soon as its last item is counted */
+        /* once the last item is counted, the caller may start another job */
         if (atomic_fetch_add(&pool->done, 1) + 1 == n
             && atomic_load(&pool->waiting))
         {
@@ -164,7 +170,8 @@ llm_pool_work(llm_pool_t *pool, uint32_t thread)
 }
 
 
-/* spins for a job within a step; nonzero when there is a new one */
+/* spins while the step runs; returns 1 if there may be a new job, 0 if the
+   thread should sleep */
 
 static int
 llm_pool_spin(llm_pool_t *pool, uint32_t seq)
@@ -213,7 +220,7 @@ llm_pool_thread(void *data)
         limit = atomic_load(&pool->limit);
 
         if (t->index >= limit) {
-            /* returns at once if the limit is another by now */
+            /* returns at once if the limit has changed */
             llm_futex_wait(&pool->limit, limit);
             continue;
         }
@@ -232,7 +239,7 @@ llm_pool_thread(void *data)
             return NULL;
         }
 
-        /* returns at once if seq is another by now */
+        /* returns at once if seq has changed */
         llm_futex_wait(&pool->seq, seq);
 
         atomic_fetch_sub(&pool->sleepers, 1);
@@ -251,7 +258,7 @@ llm_pool_wake(llm_pool_t *pool)
 }
 
 
-/* so many threads take part from now on */
+/* sets the number of threads that take part from now on */
 
 static void
 llm_pool_limit(llm_pool_t *pool, uint32_t limit)
@@ -285,7 +292,7 @@ llm_pool_create(uint32_t n_threads, llm_err_t *err)
         return NULL;
     }
 
-    /* the other threads' are cleared when these are started */
+    /* the others' elements are cleared when their threads are started */
     memset(pool, 0, offsetof(llm_pool_t, threads) + sizeof(pool->threads[0]));
     pool->n_threads = 1;
 
@@ -434,7 +441,7 @@ llm_pool_run(llm_pool_t *pool, llm_pool_pt fn, void *arg, uint32_t n)
             end = llm_now_us() + LLM_POOL_SPIN_US;
 
         } else if (llm_now_us() >= end) {
-            /* a helper lost its core in the middle of an item */
+            /* a helper may have lost its core during an item: sleep */
             atomic_store(&pool->waiting, 1);
 
             done = atomic_load(&pool->done);

@@ -1,10 +1,10 @@
 /*
- * Work of a step on the device's threads.
+ * Runs the work of a step on the device's threads.
  */
 
 #include "kernels/cpu/cpu.h"
 
-/* work below so many nanoseconds is not worth waking a thread */
+/* nanoseconds; shorter work runs on the calling thread alone */
 #define LLM_RUN_ALONE    3000.0
 
 
