@@ -1,11 +1,13 @@
 /*
- * Rotation of q and k, writing to the KV cache, and attention: how the work
- * is cut.  The arithmetic is simd_attn.h's.
+ * Rotation of q and k, writing to the KV cache, and attention: how the work is
+ * divided.  The arithmetic is in simd_attn.h.
  *
- * A tile is some rows of a sequence by the query heads of one KV head.  The
- * keys a tile sees are taken in splits of LLM_ATTN_SPLIT, each on its own,
- * and the splits are joined in order: by one thread, or, where there are
- * fewer tiles than threads, by many.  The result is the same to the bit.
+ * A tile is some rows of a sequence by query heads of one KV head.  The keys
+ * that a tile sees are divided into splits of LLM_ATTN_SPLIT; each split is
+ * computed on its own, and the results are merged in order.  One thread does
+ * this for all splits of a tile; if there are few tiles for the threads, the
+ * splits of a tile are distributed over several threads.  Both ways give the
+ * same bits.
  */
 
 #include "kernels/cpu/cpu.h"
@@ -15,20 +17,21 @@
 #define LLM_ROPE_ROWS      4
 #define LLM_MAX_PARTS      1024
 
-/* tiles of fewer read keys more often than they gain */
+/* heads of a tile, at least: with fewer, repeated reads of the keys cost more
+   than additional tiles gain */
 #define LLM_ATTN_FEW_HEADS 4
 
-/* rough rates of one thread, per nanosecond */
-#define LLM_RATE_ATTN      30.0
-#define LLM_RATE_ROPE      2.0
-#define LLM_RATE_ROT       0.04
+/* estimated rates of one thread, per nanosecond */
+#define LLM_RATE_ATTN      30.0         /* multiply-adds */
+#define LLM_RATE_ROPE      2.0          /* elements of q, k and v */
+#define LLM_RATE_ROT       0.04         /* elements of a RoPE table */
 
 
 typedef struct {
     llm_cpu_t           *cpu;
     const llm_heads_t   *h;
     const llm_rope_t    *rope;
-    float               *rot;           /* its table */
+    float               *rot;           /* table of rope */
     llm_act_t           *q;
     llm_act_t           *k;
     const llm_act_t     *v;
@@ -40,28 +43,30 @@ typedef struct {
     const llm_heads_t   *h;
     const llm_act_t     *q;
     const llm_kv_t      *kv;
-    const llm_cpu_kv_layer_t  *layer;   /* of kv */
+    const llm_cpu_kv_layer_t  *layer;   /* the layer's part of kv */
     llm_act_t           *out;
     uint32_t             heads;         /* query heads of a tile */
-    uint32_t             chunks;        /* tiles of a KV head's heads */
+    uint32_t             chunks;        /* tiles that the query heads of a KV
+                                           head are divided into */
     uint32_t             rows;          /* rows of a tile */
-    uint32_t             n_splits;      /* of the longest sequence */
+    uint32_t             n_splits;      /* splits of the longest sequence */
 } llm_attn_job_t;
 
-/* where a tile lies */
+/* position and size of a tile */
 typedef struct {
     uint32_t             seq;
-    uint32_t             row;
+    uint32_t             row;           /* first row */
     uint32_t             n_rows;
     uint32_t             kv_head;
-    uint32_t             head;          /* the first query head */
+    uint32_t             head;          /* first query head */
     uint32_t             n_heads;
-    uint32_t             first;         /* the first key of the first row */
-    uint32_t             last;          /* keys that the last row sees */
+    uint32_t             first;         /* first key that the first row sees */
+    uint32_t             last;          /* last key that the last row sees,
+                                           + 1 */
 } llm_attn_tile_t;
 
 
-/* floats of the results of one tile over one split: acc, max, sum */
+/* floats of the result of one tile over one split: acc, max, sum */
 
 static size_t
 llm_attn_part_floats(size_t dv_pad)
@@ -139,7 +144,7 @@ llm_cpu_attn_begin(llm_cpu_t *cpu)
 }
 
 
-/* the last i below n with first[i] <= at; first[0] is 0 */
+/* the largest i below n with first[i] <= at; first[0] is 0 */
 
 static uint32_t
 llm_attn_find(const uint32_t *first, uint32_t n, uint32_t at)
@@ -164,7 +169,8 @@ llm_attn_find(const uint32_t *first, uint32_t n, uint32_t at)
 }
 
 
-/* cos and sin in double: positions may be large */
+/* the RoPE table of row `item`; angles are computed in double, because
+   positions may be large */
 
 static void
 llm_rot_item(void *arg, uint32_t item, uint32_t thread)
@@ -200,7 +206,7 @@ llm_rot_item(void *arg, uint32_t item, uint32_t thread)
 }
 
 
-/* elements of a head of k, and of the part of q that is rotated with it */
+/* elements of a head of k, and of the part of a head of q that is rotated */
 
 static uint32_t
 llm_rope_dim(const llm_heads_t *h)
@@ -256,8 +262,8 @@ llm_rope_write(const llm_rope_job_t *job, uint32_t row, uint32_t thread)
 }
 
 
-/* the heads of one row, `stride` apart: norm and rotation, in the order of the
-   layer */
+/* norm and rotation of n heads of one row, `stride` floats apart, in the order
+   that the layer has */
 
 static void
 llm_rope_heads(const llm_rope_job_t *job, float *x, uint32_t n,
@@ -337,7 +343,8 @@ llm_rope_item(void *arg, uint32_t item, uint32_t thread)
 }
 
 
-/* finds or makes the table of the rope */
+/* sets job->rot to the rope's table, which is computed unless this step has it
+   already */
 
 static void
 llm_rope_table(llm_rope_job_t *job)
@@ -393,8 +400,9 @@ llm_cpu_rope_kv(llm_dev_t *dev, const llm_heads_t *h, const llm_rope_t *rope,
 
 
 /*
- * Tiles of a sequence are numbered by KV head, then its heads, then rows,
- * so that neighbours read the same keys.
+ * Computes the position of tile `item`.  Tiles of a sequence are numbered by KV
+ * head, then by its query heads, then by rows, so that consecutive tiles read
+ * the same keys.
  */
 
 static void
@@ -427,7 +435,7 @@ llm_attn_tile(const llm_attn_job_t *job, uint32_t item, llm_attn_tile_t *t)
 }
 
 
-/* a tile over one split; acc, max and sum are where the caller wants them */
+/* prepares a tile over one split; the caller sets acc and scores */
 
 static void
 llm_attn_setup(const llm_attn_job_t *job, const llm_attn_tile_t *t,
@@ -499,7 +507,7 @@ llm_attn_splits(uint32_t last)
 }
 
 
-/* a tile, all of its splits one after the other */
+/* one tile: all of its splits in order */
 
 static void
 llm_attn_whole(void *arg, uint32_t item, uint32_t thread)
@@ -531,7 +539,8 @@ llm_attn_whole(void *arg, uint32_t item, uint32_t thread)
 }
 
 
-/* where a part's results are kept from one phase to the next */
+/* the buffer for the result of a tile's split, from llm_attn_split() to
+   llm_attn_join() */
 
 static float *
 llm_attn_part(const llm_attn_job_t *job, uint32_t tile, uint32_t split)
@@ -605,7 +614,8 @@ llm_attn_join(void *arg, uint32_t tile, uint32_t thread)
 }
 
 
-/* cuts the rows and heads of a step into tiles of so many heads; how many */
+/* divides the rows and heads of a step into tiles of `heads` query heads;
+   returns the number of tiles */
 
 static uint32_t
 llm_attn_cut(llm_attn_job_t *job, uint32_t heads)
@@ -659,7 +669,7 @@ llm_cpu_attention(llm_dev_t *dev, const llm_heads_t *h, const llm_act_t *q,
     n = llm_attn_cut(&job, llm_min(h->n_heads / h->n_kv_heads,
                                    LLM_ATTN_TILE));
 
-    /* many heads of one head of keys: all threads want some of them */
+    /* too few tiles for the threads: divide the query heads of each KV head */
 
     while (n * job.n_splits < threads && job.heads > LLM_ATTN_FEW_HEADS) {
         n = llm_attn_cut(&job, (job.heads + 1) / 2);

@@ -1,7 +1,7 @@
 /*
- * The blocks of GGUF's quantised types as codes and scales; see blocks.h.
+ * Reads the blocks of GGUF's quantised types as codes and scales; see blocks.h.
  *
- * Their layout: github.com/ggml-org/ggml, src/ggml-common.h.
+ * Layouts: github.com/ggml-org/ggml, src/ggml-common.h.
  */
 
 #include "kernels/cpu/blocks.h"
@@ -14,7 +14,7 @@ llm_pack_u16(const uint8_t *p)
 }
 
 
-/* nibbles of 16 bytes: low ones, then high ones */
+/* codes from `half` bytes of nibbles: low nibbles first, then high ones */
 
 static void
 llm_pack_nibbles(const uint8_t *src, uint8_t *q, uint32_t half)
@@ -39,7 +39,7 @@ llm_pack_fifth(const uint8_t *qh, uint8_t *q)
 }
 
 
-/* block i of the 8 six-bit scales and minima of Q4_K and Q5_K */
+/* scale and minimum of block i, of the 8 pairs in Q4_K and Q5_K, 6 bits each */
 
 static void
 llm_pack_k4_scales(const uint8_t *s, uint32_t i, llm_pack_block_t *b)
@@ -99,7 +99,7 @@ llm_pack_q6_k(const uint8_t *p, uint32_t i, llm_pack_block_t *b)
     uint32_t        l, part;
     const uint8_t  *ql, *qh, *sc;
 
-    /* halves of 128; four parts of 32 in each */
+    /* two halves of 128, each of four parts of 32 */
     part = i % 4;
     ql = p + i / 4 * 64 + part % 2 * 32;
     qh = p + 128 + i / 4 * 32;

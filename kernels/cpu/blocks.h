@@ -1,6 +1,6 @@
 /*
- * Reading the blocks of quantised types, for packing: a function for each
- * row of kernels/types.def.
+ * Reads the blocks of quantised types, for packing: a function for each
+ * LLM_QUANT row of kernels/types.def.
  */
 
 #ifndef LLM_CPU_BLOCKS_H
@@ -9,7 +9,7 @@
 #include "kernels/coded.h"
 #include "kernels/cpu/cpu.h"
 
-/* 32 elements; pack.c says what scales are */
+/* 32 elements; pack.c describes the scales */
 typedef llm_coded_t  llm_pack_block_t;
 
 /* the i-th 32 elements of the file's block at p */

@@ -1,8 +1,8 @@
 /*
- * The pages of keys and values of the CPU backend; their layout is cpu.h's.
+ * The KV cache of the CPU backend; cpu.h describes the layout of pages.
  *
- * Invariant: a layer's pages lie behind those of the layers before it, each
- * as large as the layer needs.  One allocation, which llm_kv_t owns.
+ * Invariant: the pages of a layer follow those of the previous layer, and have
+ * the size that the layer needs.  All are one allocation, which llm_kv_t owns.
  */
 
 #include "kernels/cpu/cpu.h"
@@ -17,7 +17,7 @@ llm_cpu_kv_shape(const llm_kv_opts_t *o, uint32_t layer)
 }
 
 
-/* elements of one head of a page */
+/* elements of one head in a page */
 
 static size_t
 llm_cpu_kv_elements(const llm_kv_layer_t *l)

@@ -1,22 +1,24 @@
 /*
- * Products of activations and weights: rounds x as the weights want it, and
- * cuts the work into pieces of panels and rows for the threads.
+ * Products of activations and weights: converts x to the forms that the weights
+ * need (the stage, see cpu.h), and divides the work into pieces of panels and
+ * rows for the threads.
  *
  * The stage holds x of one product at a time, in the device's memory.
  */
 
 #include "kernels/cpu/cpu.h"
 
-/* what one piece should read or compute at the least */
+/* bytes of weights, or multiply-adds, of one piece, at least */
 #define LLM_ITEM_BYTES   49152
 #define LLM_ITEM_MACS    4.0e6
 
-/* rough rates of one thread, for the choice to run alone: per nanosecond */
+/* estimated rates of one thread, per nanosecond, which decide whether the
+   caller's thread runs alone */
 #define LLM_RATE_BYTES   20.0
 #define LLM_RATE_MACS    200.0
-#define LLM_RATE_STAGE   8.0
+#define LLM_RATE_STAGE   8.0            /* elements of x */
 
-#define LLM_STAGE_ROWS   8
+#define LLM_STAGE_ROWS   8              /* rows of an item */
 
 
 typedef struct {
@@ -24,8 +26,9 @@ typedef struct {
     const llm_linear_t  *out;
     uint32_t             n_rows;
     uint32_t             row_step;      /* rows of an item */
-    int                  what;          /* to stage */
-    double               bytes;         /* least of an item */
+    int                  what;          /* LLM_STAGE_ bits */
+    double               bytes;         /* bytes of weights of an item, at
+                                           least */
 } llm_linear_job_t;
 
 
@@ -36,7 +39,7 @@ llm_cpu_stage_layout(llm_cpu_stage_t *s, char *p, size_t rows,
     int     zero;
     size_t  n, size, blocks;
 
-    /* kernels may read, and ignore, rows up to a multiple of a tile */
+    /* kernels read whole tiles of 16 rows and ignore those that do not exist */
     rows = llm_align(rows, 16);
     n = llm_align(n_in, 64) + 64;
     blocks = n / LLM_BLOCK;
@@ -179,7 +182,7 @@ llm_cpu_gemm_time(double bytes, double macs)
 }
 
 
-/* an even number, but of the last */
+/* a multiple of 4: some kernels take 2 or 4 panels at a time */
 
 uint32_t
 llm_cpu_gemm_step(const llm_weight_t *w, uint32_t n_rows, double bytes)
@@ -320,7 +323,7 @@ llm_cpu_linear(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
             items += llm_linear_items(&job, out[i].w);
         }
 
-        /* too few pieces: cut the rows as well */
+        /* too few pieces: divide the rows, too */
         if (items >= threads * 4 || job.row_step <= 96) {
             break;
         }

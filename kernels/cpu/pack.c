@@ -1,29 +1,32 @@
 /*
- * The layouts of weights, and packing GGUF's rows into them, whose blocks
- * blocks.c reads.
+ * The layouts of weights, and packing of GGUF's rows into them; blocks.c reads
+ * the blocks of the file.
  *
  * A panel is LLM_PANEL rows.  F32 and F16 are [n_in][16]; BF16 is
- * [n_in / 2][16][2], n_in filled up to a multiple of 32.
+ * [n_in / 2][16][2], with n_in padded to a multiple of 32.
  *
- * A quantised panel is its codes, block of 32 after block, then its scales.
- * A block's codes are eight groups of [16 rows][4 elements], one byte each.
- * Of types with fewer than eight bits, groups share planes of 64 bytes: two
- * groups one of nibbles, the even group the low ones; eight groups one of
- * bits, group j bit j; four groups one of pairs, group j bits 2 (j % 4) of
- * plane j / 4.  4 bits and more are nibbles, then the bits above them; 2 and
- * 3 are pairs, then the third bits.  Codes are unsigned; format.zero is what
- * stands for the value 0, format.book what is multiplied for a code.
+ * A quantised panel is the codes of its blocks of 32, then its scales.  The
+ * codes of a block are eight groups of [16 rows][4 elements], one byte each.
+ * In types with fewer than eight bits, groups share planes of 64 bytes:
+ *   nibbles   two groups a plane, the even group in the low nibbles
+ *   bits      eight groups a plane, bit j is group j
+ *   pairs     four groups a plane, group j in plane j / 4 from bit 2 (j % 4) on
+ * Codes of 4, 5 and 6 bits are nibbles, then the bits, or pairs, above them;
+ * codes of 2 and 3 bits are pairs, then the third bits.  Codes are unsigned.
+ * A product multiplies by codes, or by what format.book has for them;
+ * format.zero is the factor that stands for the value 0.
  *
  * Scales, as packs.def names them, [16] each:
  *   H32, HM32   binary16 d, and m, as in the file
  *   E32, E16    a byte of exponent; a byte of e4m3 for each half
  *   KM32        for eight blocks: binary16 d and dmin, then for each block a
- *               byte of scales and one of minima
- *   KH16        the same with d alone; bytes of both halves' scales
- *   K32, K16    for eight blocks: float32 d, the book's unit in it, then for
- *               each block a byte of scales, or one for each half
- *   M16         K16 with float32 d and dmin; scales are the low nibbles,
- *               minima the high ones
+ *               byte of scale and one of minimum
+ *   KH16        for eight blocks: binary16 d, then for each half of a block a
+ *               byte of scale
+ *   K32, K16    for eight blocks: float32 d times the book's unit, then a byte
+ *               of scale for each block, or for each half
+ *   M16         for eight blocks: float32 d and dmin, then a byte for each
+ *               half: scale in the low nibble, minimum in the high one
  */
 
 #include "kernels/cpu/blocks.h"
@@ -36,7 +39,8 @@ typedef struct {
 } llm_pack_job_t;
 
 
-/* a quantised type: how it is packed, what reads its blocks, its book */
+/* a quantised type: its packing, the function that reads its blocks, its
+   book or NULL */
 
 typedef struct {
     llm_pack_t           pack;
@@ -76,7 +80,7 @@ static const struct {
 };
 
 
-/* what x must be for this zero, and for minima of halves */
+/* LLM_STAGE_ bits: the forms of x that a packing needs */
 
 static uint16_t
 llm_pack_stage(uint8_t zero, llm_pack_scale_t scale)
@@ -106,7 +110,7 @@ llm_pack_stage(uint8_t zero, llm_pack_scale_t scale)
 }
 
 
-/* zeros for floats */
+/* the format of a type; all 0 for floats */
 
 static llm_cpu_format_t
 llm_pack_format(uint32_t type)
@@ -142,7 +146,7 @@ llm_pack_format(uint32_t type)
 }
 
 
-/* row r's codes into a zeroed block of a panel */
+/* puts row r's codes into a block of a panel, which held zeros */
 
 static void
 llm_pack_codes(uint8_t *dst, uint32_t bits, uint32_t r, const uint8_t *q)
@@ -332,7 +336,7 @@ llm_pack_item(void *arg, uint32_t item, uint32_t thread)
 }
 
 
-/* the panels of a matrix whose type and sizes are set */
+/* sets the layout of a matrix whose type and sizes are set */
 
 static void
 llm_pack_layout(llm_weight_t *w)
@@ -371,7 +375,7 @@ llm_cpu_weight_size(uint32_t type, uint32_t n_out, uint32_t n_in)
 }
 
 
-/* where the file has the rows of a panel */
+/* address of a panel's first row in the file */
 
 static const uint8_t *
 llm_pack_src(const llm_weight_t *w, uint32_t panel)
@@ -399,8 +403,6 @@ llm_pack_read(void *arg, uint32_t first, uint32_t n)
     llm_cpu_read_file(src, (size_t) (end - src));
 }
 
-
-/* type, sizes and src are set; fills in the rest */
 
 int
 llm_cpu_pack(llm_cpu_t *cpu, llm_weight_t *w, llm_err_t *err)
@@ -445,8 +447,9 @@ llm_cpu_pack(llm_cpu_t *cpu, llm_weight_t *w, llm_err_t *err)
 
 
 /*
- * Two panels as codes of a byte with float32 scales and minima, or four of
- * floats; and what AMX keeps of sums and of a chunk.
+ * Room for two unpacked panels (a byte for each code, float32 scales and
+ * minima), or for four panels of floats; and for the sums and the chunk of the
+ * AMX kernels.
  */
 
 size_t
