@@ -1,14 +1,14 @@
 /*
- * Products of many rows by AMX tiles (Sapphire Rapids and later); all else
- * is AVX-512's.
+ * Products with AMX tiles (Sapphire Rapids and later): quantised weights with
+ * many rows, and BF16 weights.  All other kernels are those of AVX-512.
  *
- * Quantised weights: a unit is what has a scale of its own, a block of 32
- * or half of one.  Its dot products of 16 rows by 16 outputs are one
- * TDPBSSD into a zeroed tile, which is scaled and added in float32 exactly
- * as AVX-512's kernels do it: same bits.
+ * Quantised weights: a unit is the elements that share a scale, a block of 32
+ * or half of one.  One TDPBSSD into a zeroed tile computes a unit's dot
+ * products of 16 rows by 16 outputs, which are then scaled and added in float32
+ * exactly as in the AVX-512 kernels, so the bits are the same.
  *
- * BF16 weights: TDPBF16PS for every number of rows, one included, in order
- * of k; its sums differ from VDPBF16PS's, so the two are never mixed.
+ * BF16 weights: TDPBF16PS in order of k for any number of rows, even for one:
+ * its sums differ from those of VDPBF16PS, so the two are never mixed.
  */
 
 #include "kernels/cpu/cpu.h"
@@ -31,23 +31,25 @@
 #include "kernels/cpu/quant512_codes.h"
 #include "kernels/cpu/bf16.h"
 
-#define AMX_ROWS        16              /* of a tile */
-/* a tile takes as long for one row as for 16 */
+#define AMX_ROWS        16              /* rows of a tile */
+/* up to this number of rows AVX-512 is used: a tile takes as long for one row
+   as for 16 */
 #define AMX_FEW         8
-/* blocks of k that stay in L1; a short rest goes with the chunk before it */
+/* blocks of a chunk of k, which stays in L1; up to AMX_CHUNK_MAX if they are
+   the last */
 #define AMX_CHUNK       32
 #define AMX_CHUNK_MAX   48
-/* rows whose sums wait in scratch from one chunk to the next */
+/* rows whose sums are kept in scratch from one chunk to the next */
 #define AMX_SPAN        256
 
-/* dots, sums, and a chunk: codes, scales of units, minima */
+/* bytes of dots, sums, and of a chunk's codes, scales and minima */
 #define AMX_SCRATCH                                                          \
     (4 * 1024 + AMX_SPAN * 64 + AMX_CHUNK_MAX * (512 + 128 + 128))
 
 _Static_assert(AMX_SCRATCH <= LLM_GEMM_SCRATCH, "a chunk fits");
 
 
-/* the layout of tiles: 0-3 sums, 4-5 rows of x, 6-7 weights */
+/* the operand of LDTILECFG; tiles 0-3 are sums, 4-5 rows of x, 6-7 weights */
 
 typedef struct {
     uint8_t              palette;
@@ -57,7 +59,8 @@ typedef struct {
     uint8_t              rows[16];
 } amx_config_t;
 
-/* a chunk of a panel as units: signed codes, float32 scales and minima */
+/* an unpacked chunk of a panel, by units: signed codes, float32 scales and
+   minima; the arrays are in the thread's scratch */
 typedef struct {
     const llm_cpu_gemm_t  *g;
     int8_t                *codes;       /* [units][512 or 256] */
@@ -70,8 +73,8 @@ typedef struct {
 
 
 /*
- * GCC's tile loads do not say that they read memory: what was written for
- * them must be there before.
+ * GCC's built-ins for tile loads do not tell the compiler that they read
+ * memory: this makes it store everything before.
  */
 #define amx_written()  __asm__ volatile ("" : : : "memory")
 
@@ -96,7 +99,7 @@ amx_configure(uint32_t k_bytes)
 }
 
 
-/* a unit's dot products into tile c; x and w are the tiles to load */
+/* computes a unit's dot products in tile c; x and w are the tiles to load */
 
 #define amx_dot(c, x, w, unit)                                               \
     _tile_zero(c);                                                           \
@@ -105,7 +108,7 @@ amx_configure(uint32_t k_bytes)
     _tile_dpbssd(c, x, w)
 
 
-/* one unit's dot products, scaled and added to the sums of 16 rows */
+/* scales one unit's dot products and adds them to the sums of 16 rows */
 
 simd_inline void
 amx_scale(__m512 acc[AMX_ROWS], const int32_t *dots, const float *d,
@@ -142,23 +145,21 @@ amx_scale(__m512 acc[AMX_ROWS], const int32_t *dots, const float *d,
 }
 
 
-/*
- * A tile and the unit that it works on, as the loops below see them: where
- * x, the codes and the scales are.
- */
+/* the operands of 16 rows by a chunk of a panel, from its first unit on */
 
 typedef struct {
-    const int8_t          *q;
+    const int8_t          *q;           /* x of the first row */
     const int8_t          *codes;
-    size_t                 low;         /* from q to the low part of x */
-    size_t                 stride;
-    const float           *d;
-    const float           *m;           /* or NULL */
-    const float           *dx;          /* of 16 rows and a block */
-    const float           *sum;
+    size_t                 low;         /* bytes from q to q_low */
+    size_t                 stride;      /* bytes from row to row of q */
+    const float           *d;           /* [units][16 outputs] */
+    const float           *m;           /* [units][16 outputs]; NULL: none */
+    const float           *dx;          /* [blocks][16 rows] */
+    const float           *sum;         /* [units][16 rows] */
     int32_t               *dots;
-    const uint8_t         *next;        /* the next panel, fetched meanwhile */
-    uint32_t               lines;       /* of 64 bytes a unit, 0: none */
+    const uint8_t         *next;        /* the next panel, to be prefetched */
+    uint32_t               lines;       /* 64-byte lines to prefetch per unit;
+                                           0: none */
 } amx_run_t;
 
 
@@ -185,8 +186,8 @@ amx_scale_unit(__m512 acc[AMX_ROWS], const amx_run_t *t, const int32_t *dots,
 
 
 /*
- * Units u to end of 16 rows.  Three units are on their way at any time: one
- * in the tile unit, one being stored, one being scaled.
+ * Adds units u to end - 1 to the sums of 16 rows.  Three units are in progress
+ * at any time: one is multiplied, one stored, one scaled.
  */
 
 simd_inline void
@@ -237,7 +238,7 @@ amx_run(__m512 acc[AMX_ROWS], const amx_run_t *t, size_t u, size_t end,
 }
 
 
-/* the same with x in two parts, one unit after the other */
+/* the same with x in two parts (fine), one unit after the other */
 
 simd_inline void
 amx_run_fine(__m512 acc[AMX_ROWS], const amx_run_t *t, size_t u, size_t end,
@@ -265,8 +266,9 @@ amx_run_fine(__m512 acc[AMX_ROWS], const amx_run_t *t, size_t u, size_t end,
 
 
 /*
- * 16 rows by a chunk of the panel, n units from `from` on.  sums: kept from
- * the chunk before unless that is 0, and for the next one.
+ * 16 rows by a chunk of the panel: n units from `from` on.  sums: the sums of
+ * the previous chunk if from is not 0; written unless this is the last chunk,
+ * whose sums are the results.
  */
 
 simd_inline void
@@ -296,7 +298,7 @@ amx_quant_tile(const amx_panel_t *p, uint32_t row, uint32_t from, uint32_t n,
     t.next = w->data;
     t.lines = 0;
 
-    /* the first rows' products wait for no memory */
+    /* the products of the first rows prefetch the next panel */
 
     if (row == p->g->row && p->panel + 1 < w->n_panels) {
         t.lines = (uint32_t) (w->panel_size
@@ -336,7 +338,7 @@ amx_quant_tile(const amx_panel_t *p, uint32_t row, uint32_t from, uint32_t n,
 }
 
 
-/* blocks of codes less what stands for 0, and their scales, into scratch */
+/* unpacks n blocks into scratch: codes minus the zero, scales and minima */
 
 simd_inline void
 amx_unpack(const amx_panel_t *p, uint32_t pack, uint32_t from, uint32_t n)
@@ -397,7 +399,7 @@ amx_unpack_any(const amx_panel_t *p, uint32_t from, uint32_t n)
 }
 
 
-/* a panel by all rows, in spans of rows and chunks of k */
+/* one panel by all rows, in spans of rows and chunks of k */
 
 simd_inline void
 amx_quant_panel(const amx_panel_t *p, const int halves, const int min,
@@ -457,7 +459,7 @@ amx_quant(const llm_cpu_gemm_t *g, const int halves, const int min)
 }
 
 
-/* only halves and minima differ once a chunk is unpacked */
+/* unpacked chunks differ only in halves and minima, so there are 4 cases */
 
 static void
 amx_gemm_quant(const llm_cpu_gemm_t *g)
@@ -490,7 +492,7 @@ amx_gemm_quant(const llm_cpu_gemm_t *g)
 }
 
 
-/* the sums of a tile of up to 16 rows of a panel */
+/* stores the results of up to 16 rows by one panel */
 
 simd_inline void
 amx_bf16_store(const llm_cpu_gemm_t *g, const float *sums, uint32_t row,
@@ -508,8 +510,9 @@ amx_bf16_store(const llm_cpu_gemm_t *g, const float *sums, uint32_t row,
 
 
 /*
- * 32 rows by two panels: tiles 0 and 1 the first 16 rows, 2 and 3 the
- * others, which repeat the first where there are none
+ * 32 rows by two panels: tiles 0 and 1 have the sums of the first 16 rows, 2
+ * and 3 those of the other 16, which are skipped if there are none.  A missing
+ * second panel is replaced by the last one; its results are not stored.
  */
 
 simd_inline void

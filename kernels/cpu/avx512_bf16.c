@@ -1,6 +1,6 @@
 /*
- * Products of BF16 weights where the CPU has AVX512_BF16: both sides in
- * bfloat16, pairs of k by VDPBF16PS in order, sums in float32.
+ * Products of BF16 weights on CPUs with AVX512_BF16: both factors in bfloat16,
+ * VDPBF16PS for pairs of k in order, sums in float32.
  */
 
 #include "kernels/cpu/cpu.h"
@@ -35,7 +35,7 @@ bf16_tile(const llm_cpu_gemm_t *g, const uint8_t *const *panel, uint32_t row,
     int32_t          pair;
     const uint16_t  *p[BF16_MM];
 
-    /* from the high parts of x to the low ones */
+    /* elements from the high parts of x to the low ones */
     low = (size_t) (g->x->b_low - g->x->b);
 
     simd_unroll

@@ -1,5 +1,5 @@
 /*
- * Rounding of activations to bfloat16 by AVX512_BF16; included after
+ * Rounding of activations to bfloat16 with AVX512_BF16; included after
  * simd512.h.
  */
 
@@ -14,7 +14,7 @@ bf16_stage(const llm_cpu_stage_t *s, const float *x, uint32_t row)
     b = s->b + row * s->stride;
     low = s->b_low + row * s->stride;
 
-    /* zeros up to a multiple of 32 */
+    /* padded with zeros to a multiple of 32 */
     for (i = 0; i < llm_align(s->n_in, 32); i += 16) {
         v = i < s->n_in ? vf_load_n(x + i, llm_min(s->n_in - i, 16))
                         : vf_zero();

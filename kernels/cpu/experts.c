@@ -1,16 +1,15 @@
 /*
- * Mixtures of experts.  The rows that chose an expert are put beside each
- * other, rounded as its weights want them, and go through linear()'s kernels
- * in one product: a row's bits do not depend on the others, hence neither on
- * who else chose the expert.  What came of a row is then added up in the
- * order in which the row chose.
+ * Mixtures of experts.  The rows that chose an expert are put into adjacent
+ * rows of a stage and multiplied in one product with the kernels of linear().
+ * These compute a row's bits independently of other rows, so the bits do not
+ * depend on which other rows chose the expert.  Then the results for a row are
+ * added up, in the order in which its experts were chosen.
  *
- * Five loops over items, in this order: stage x, gate and up, activation and
- * stage, down, add up.  A piece of a product is some panels of one expert by
- * all of its rows, whose weights are so read once a step, in their order.
+ * There are five loops over items, in this order: stage x; gate and up;
+ * activation and stage; down; add up.  A piece of a product is some panels of
+ * one expert by all of its rows, so weights are read once a step, in order.
  *
- * The choice owns all memory that lies between; nothing is allocated in a
- * step.
+ * llm_choice_t owns all buffers; nothing is allocated in a step.
  */
 
 #include "kernels/cpu/cpu.h"
@@ -18,7 +17,7 @@
 
 #include <assert.h>
 
-/* rough rates of one thread, per nanosecond */
+/* estimated rates of one thread, per nanosecond */
 #define LLM_RATE_ROUTE   0.1            /* experts */
 #define LLM_RATE_PAIRS   4.0            /* elements of a pair's row */
 
@@ -33,18 +32,19 @@ typedef struct {
     llm_choice_t         *c;
     const llm_experts_t  *e;
     const llm_route_t    *r;
-    const llm_act_t      *x;            /* or logits */
+    const llm_act_t      *x;            /* rows, or the router's logits */
     llm_act_t            *y;
     uint32_t              n_rows;
     uint32_t              n_pairs;
-    int                   what;         /* to stage */
+    int                   what;         /* LLM_STAGE_ bits */
 
     /* products of the same rows: gate and up, or down */
     uint32_t              n_products;
     const llm_weight_t   *w[2];
     const llm_vec_t      *bias[2];
     float                *out[2];
-    double                bytes;        /* least of an item */
+    double                bytes;        /* bytes of weights of an item, at
+                                           least */
 } llm_experts_job_t;
 
 
@@ -65,7 +65,7 @@ llm_cpu_choice_free(llm_dev_t *dev, llm_choice_t *c)
 }
 
 
-/* sizes are the caller's, the memory is cut up */
+/* allocates and divides the memory of c, whose opts are set */
 
 static int
 llm_cpu_choice_alloc(llm_choice_t *c)
@@ -86,7 +86,7 @@ llm_cpu_choice_alloc(llm_choice_t *c)
     n = pairs + (LLM_EXPERT_TILE - 1) * llm_min(pairs, n_experts);
     c->max_places = llm_align(n, LLM_EXPERT_TILE);
 
-    /* a stage takes fewer than 16 bytes for an element */
+    /* a stage needs fewer than 16 bytes per element */
     if (llm_mul_overflow(c->max_places, (width + 128) * 16, &n)) {
         return LLM_ERROR;
     }
@@ -219,7 +219,7 @@ llm_cpu_route(llm_dev_t *dev, llm_rows_t rows, const llm_route_t *r,
 }
 
 
-/* gives every pair its place, beside the others of its expert */
+/* gives every pair its place, so that those of an expert are adjacent */
 
 static void
 llm_experts_place(llm_choice_t *c, uint32_t n_pairs)
@@ -250,7 +250,8 @@ llm_experts_place(llm_choice_t *c, uint32_t n_pairs)
 }
 
 
-/* x of some pairs: a copy only if there must be one */
+/* stages x of some pairs; copies x only if it is weighted or needed in
+   float32 */
 
 static void
 llm_experts_stage(void *arg, uint32_t item, uint32_t thread)
@@ -288,7 +289,7 @@ llm_experts_stage(void *arg, uint32_t item, uint32_t thread)
 }
 
 
-/* the activation of some pairs, and its rounding for the product by down */
+/* the activation of some pairs, which is also staged for the product by down */
 
 static void
 llm_experts_act(void *arg, uint32_t item, uint32_t thread)
@@ -389,7 +390,7 @@ llm_experts_product(void *arg, uint32_t item, uint32_t thread)
     columns = (job->w[0]->n_panels + step - 1) / step;
     i = item / columns;
 
-    /* one expert's matrix is a weight like any other */
+    /* kernels take one expert's matrix as a weight of its own */
     w = *job->w[i];
     w.data += (size_t) e * w.n_panels * w.panel_size;
 
@@ -442,7 +443,8 @@ llm_experts_products(llm_experts_job_t *job)
 }
 
 
-/* a loop over all pairs, whose rows have so many elements */
+/* runs a loop over all pairs; cols: elements of a pair, for the estimated
+   time */
 
 static void
 llm_experts_pairs(llm_experts_job_t *job, llm_pool_pt fn, uint32_t cols)

@@ -1,10 +1,10 @@
 /*
- * Products of heads with a matrix each, for latent attention.
+ * Products of heads with a matrix for each head, for latent attention.
  *
- * A piece of work is one head by some rows: they are copied to the thread's
- * scratch, go through linear()'s kernels there and are copied back, so
- * a row has the same bits beside any others.  The copies are small beside the
- * product, and no memory is needed for all heads of all rows.
+ * A piece of work is one head of some rows.  These are copied to the thread's
+ * scratch, multiplied there with the kernels of linear(), and copied back, so a
+ * row has the same bits with any other rows.  The copies take little time
+ * compared to the product, and need no memory for all heads of all rows.
  */
 
 #include "kernels/cpu/cpu.h"
@@ -22,12 +22,12 @@ typedef struct {
     llm_act_t           *y;
     uint32_t             n_rows;
     uint32_t             n_parts;       /* pieces of a head */
-    int                  what;          /* to stage */
+    int                  what;          /* LLM_STAGE_ bits */
     int                  fine;
 } llm_heads_job_t;
 
 
-/* bytes of copies of a piece: x, then y */
+/* bytes of a piece's copies: x, then y */
 
 static size_t
 llm_heads_copies(const llm_weight_t *w)
@@ -37,7 +37,7 @@ llm_heads_copies(const llm_weight_t *w)
 }
 
 
-/* bytes of scratch before that of the kernels */
+/* bytes of scratch that precede the kernels' scratch: copies and stage */
 
 static size_t
 llm_heads_scratch(const llm_weight_t *w)
@@ -138,7 +138,7 @@ llm_heads_item(void *arg, uint32_t item, uint32_t thread)
     llm_cpu_stage_set(&stage, x, job->w->n_in, job->fine);
     llm_heads_stage(job, head, row, n, x, &stage);
 
-    /* one head's matrix is a weight like any other */
+    /* kernels take one head's matrix as a weight of its own */
     w = *job->w;
     w.data += (size_t) head * w.n_panels * w.panel_size;
 

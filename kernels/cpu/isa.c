@@ -1,6 +1,6 @@
 /*
- * Which kernels this CPU runs: CPUID, what the kernel saves for us (XCR0),
- * and Linux' permission for AMX tiles.
+ * Selects the kernels for this CPU, by CPUID, by the registers that the
+ * operating system saves (XCR0), and by Linux' permission to use AMX tiles.
  */
 
 #define _GNU_SOURCE
@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* arch_prctl(2): dynamic features; 18 is the tiles' data */
+/* arch_prctl(2): requests a dynamic feature; 18 is the data of tiles */
 #define LLM_ARCH_REQ_XCOMP_PERM  0x1023
 #define LLM_XFEATURE_TILEDATA    18
 

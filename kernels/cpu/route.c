@@ -1,9 +1,9 @@
 /*
- * A row's choice of experts (llm_route_t) in plain C: a few hundred numbers,
- * next to nothing beside the products of the experts chosen.
+ * The choice of experts for a row (llm_route_t) in plain C: a few hundred
+ * numbers, which take little time compared to the experts' products.
  *
- * Invariant: NaN compares as smaller than nothing and larger than nothing, so
- * a list of the largest is always full, and its entries differ.
+ * Invariant: the list of chosen experts is always full, and its entries differ,
+ * even if logits are NaN, which compare as neither smaller nor larger.
  */
 
 #include "kernels/cpu/route.h"
@@ -12,7 +12,8 @@
 #include <math.h>
 
 
-/* puts i into a falling list of at most `max`, behind its equals */
+/* inserts i into a list of at most `max` indexes with falling p, after indexes
+   of equal p; returns the length */
 
 static uint32_t
 llm_route_insert(const double *p, uint32_t i, uint32_t *list, uint32_t n,
@@ -37,7 +38,7 @@ llm_route_insert(const double *p, uint32_t i, uint32_t *list, uint32_t n,
 }
 
 
-/* s_e of all experts; those of the softmax need their sum */
+/* s_e of all experts */
 
 static void
 llm_route_scores(const llm_route_t *r, const float *logits, double *s)
@@ -79,7 +80,7 @@ llm_route_scores(const llm_route_t *r, const float *logits, double *s)
 }
 
 
-/* what a group is chosen by */
+/* the value by which groups are ranked */
 
 static double
 llm_route_group(const llm_route_t *r, const double *p, uint32_t first,
@@ -118,7 +119,7 @@ llm_route_choose(const llm_route_t *r, const double *p, uint32_t *expert)
                                     r->n_groups_used);
     }
 
-    /* in the order of their numbers: ties go to the lower one */
+    /* in the order of experts, so that in a tie the lower number wins */
 
     for (i = 0, n = 0; i < r->n_experts; i++) {
         for (e = 0; e < n_groups && used[e] != i / size; e++) {
@@ -132,7 +133,7 @@ llm_route_choose(const llm_route_t *r, const double *p, uint32_t *expert)
 }
 
 
-/* weights of the chosen experts from their scores */
+/* computes the weights of the chosen experts from their scores */
 
 static void
 llm_route_weigh(const llm_route_t *r, const double *s, const float *factor,
@@ -158,7 +159,7 @@ llm_route_weigh(const llm_route_t *r, const double *s, const float *factor,
             sum += s[expert[i]];
         }
 
-        /* a sum that is NaN stays */
+        /* a sum that is NaN stays NaN */
         sum = sum < (double) r->floor ? (double) r->floor : sum;
         sum += (double) r->eps;
 

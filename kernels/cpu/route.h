@@ -1,6 +1,6 @@
 /*
- * A row's choice of experts, for the reference and for every instruction set:
- * written once, so that the same logits choose the same experts everywhere.
+ * The choice of experts for a row: one implementation for the reference and for
+ * all instruction sets, so that equal logits choose the same experts.
  */
 
 #ifndef LLM_CPU_ROUTE_H
@@ -9,15 +9,15 @@
 #include "kernels/kernels.h"
 
 /*
- * logits, bias and factor [n_experts], the latter two or NULL; expert and
- * weight [n_used] are written.  Whatever the logits are, the experts are
- * n_used different ones below n_experts.
+ * Writes expert and weight [n_used] for logits [n_experts]; bias and factor are
+ * [n_experts] or NULL.  For any logits, NaN included, the experts are n_used
+ * different numbers below n_experts.
  */
 void llm_route_row(const llm_route_t *r, const float *bias,
     const float *factor, const float *logits, uint32_t *expert,
     float *weight);
 
-/* refuses numbers of experts that no layer can have */
+/* LLM_ERROR and *err if no layer can have these numbers of experts */
 int llm_choice_check(const llm_choice_opts_t *opts, llm_err_t *err);
 
 #endif /* LLM_CPU_ROUTE_H */

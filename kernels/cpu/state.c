@@ -1,12 +1,12 @@
 /*
- * The CPU's recurrent layers: the short convolution, the gated delta rule,
- * the selective scan; see kernels.h.  The arithmetic of matrices is
- * simd_state.h's, the memory of states is states.h's.
+ * The recurrent layers of the CPU backend: the short convolution, the gated
+ * delta rule, the selective scan; see kernels.h.  The arithmetic of matrices is
+ * in simd_state.h, the memory of states in states.c.
  *
- * Invariant: an item of work is some channels, or one head, of one sequence,
- * with all of its rows; nobody else touches that part of its state.  A row's
- * numbers come from that row, so neither the cut into steps nor the threads
- * change a bit.
+ * Invariant: an item of work is all rows of a sequence, for some channels or
+ * one head; no other item uses that part of the state.  A row's decay and
+ * weight are computed from that row alone, so neither the division into steps
+ * nor the threads change a bit of the results.
  */
 
 #include "kernels/cpu/cpu.h"
@@ -17,7 +17,7 @@
 /* channels of an item of a convolution */
 #define LLM_CONV_STEP    1024
 
-/* rough rates of one thread: per nanosecond, products of a convolution and
+/* estimated rates of one thread, per nanosecond: products of a convolution,
    elements of a matrix */
 #define LLM_RATE_CONV    8.0
 #define LLM_RATE_STATE   16.0
@@ -26,15 +26,15 @@
 typedef struct {
     llm_cpu_t           *cpu;
     llm_state_t         *st;
-    const llm_conv_t    *c;
+    const llm_conv_t    *c;             /* one of these three is set */
     const llm_delta_t   *delta;
     const llm_scan_t    *scan;
     const llm_act_t     *x;
-    const llm_act_t     *alpha;         /* of the delta rule, or the scan's
-                                           dt */
+    const llm_act_t     *alpha;         /* alpha of the delta rule, or dt of
+                                           the scan */
     const llm_act_t     *beta;
     llm_act_t           *y;
-    uint32_t             n_items;       /* of each sequence */
+    uint32_t             n_items;       /* items of each sequence */
 } llm_state_job_t;
 
 
@@ -48,8 +48,8 @@ llm_cpu_state_run(llm_state_job_t *job, llm_pool_pt fn, double work)
 }
 
 
-/* an input of a sequence: of row t, counted from its first, or a kept one if
-   t < 0 */
+/* input t of a sequence, from channel `first` on: t counts from the first row
+   of the step; below 0: an input kept in the state */
 
 static const float *
 llm_conv_input(const llm_state_job_t *job, const llm_state_seq_t *s,
@@ -108,7 +108,7 @@ llm_cpu_conv_item(void *arg, uint32_t item, uint32_t thread)
                                    + first);
     }
 
-    /* in this order a kept input is read before it is replaced */
+    /* in this order, a kept input is read before it is overwritten */
 
     for (t = 0; t < kept; t++) {
         memcpy(s.conv + (size_t) t * channels + first,
@@ -141,7 +141,8 @@ llm_state_softplus(float x)
 }
 
 
-/* how much row `row` keeps of head h, and with what weight it adds */
+/* g, the decay of head h's state at row `row`, and the weight of what the row
+   adds */
 
 static void
 llm_state_weights(const llm_state_job_t *job, uint32_t h, size_t row,
@@ -166,7 +167,7 @@ llm_state_weights(const llm_state_job_t *job, uint32_t h, size_t row,
 }
 
 
-/* where the numbers of head h lie in a row of x */
+/* sets q, k and v of head h to their places in the first row of x */
 
 static void
 llm_state_places(const llm_state_job_t *job, uint32_t h, llm_cpu_state_t *p)

@@ -1,8 +1,8 @@
 /*
  * The memory of recurrent states; see states.h.
  *
- * Invariant: sizes come from files, so each sum and product of them is
- * checked before memory is asked for.
+ * Invariant: sizes come from model files, so each of their sums and products is
+ * checked for overflow before memory is allocated.
  */
 
 #include "kernels/cpu/cpu.h"
@@ -19,8 +19,8 @@ llm_states_conv(const llm_state_layer_t *l)
 }
 
 
-/* floats of a slot, SIZE_MAX: too many; unless it is NULL, `first` gets where
-   each layer's begin.  Layers begin on whole cache lines */
+/* returns the floats of a slot, SIZE_MAX: too many; first [n_layers]: set to
+   the offset of each layer, or NULL.  Layers begin on whole cache lines */
 
 static size_t
 llm_states_floats(const llm_state_opts_t *o, size_t *first)

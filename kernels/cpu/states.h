@@ -1,7 +1,7 @@
 /*
- * Where the states of recurrent layers lie, for the reference and the CPU
- * backend: slot after slot, in each the layers in order, of each the last
- * inputs of its convolution and then the matrices of its heads; float32.
+ * The memory of recurrent states, for the reference and the CPU backend.
+ * Slots follow each other; a slot has the layers in order; a layer has the last
+ * inputs of its convolution, then the matrices of its heads, in float32.
  *
  * One allocation, which llm_state_t owns.
  */
@@ -14,22 +14,23 @@
 struct llm_state_s {
     llm_state_opts_t   opts;
     size_t             slot;            /* floats of one slot */
-    size_t            *first;           /* [n_layers] where a layer's begin in
-                                           it */
-    size_t             size;            /* bytes of all */
+    size_t            *first;           /* [n_layers] offset of a layer in a
+                                           slot, in floats */
+    size_t             size;            /* bytes of all slots */
     float             *data;            /* [n_slots][slot] */
 };
 
-/* a sequence of a step, in one layer */
+/* one sequence of a step in one layer: its rows and its state */
 typedef struct {
-    uint32_t           row;             /* its first */
-    uint32_t           end;
-    int                begins;          /* at position 0: with zeros */
+    uint32_t           row;             /* first row */
+    uint32_t           end;             /* last row + 1 */
+    int                begins;          /* 1: the first row is at position 0,
+                                           so the state must be zeroed */
     float             *conv;            /* [conv_width - 1][conv_channels] */
     float             *heads;           /* [n_heads][n_rows * n_cols] */
 } llm_state_seq_t;
 
-/* state_create() ... state_copy() of kernels.h */
+/* state_create() ... state_copy() of ops.def */
 llm_state_t *llm_states_create(llm_dev_t *dev, const llm_state_opts_t *opts,
     llm_err_t *err);
 void llm_states_free(llm_dev_t *dev, llm_state_t *st);
