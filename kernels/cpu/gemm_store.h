@@ -1,9 +1,10 @@
 /*
- * How every product ends; included after simd512.h or simd256.h.
+ * The end of every product: storing its results; included after simd512.h or
+ * simd256.h.
  */
 
-/* one vector of outputs into y: scaled, then bias and y itself are added if
-   wanted */
+/* stores one vector of outputs to y: scales v, then adds the bias, if any, and
+   y, if g->add; outputs after the piece's last one are not stored */
 
 simd_inline void
 gemm_store(const llm_cpu_gemm_t *g, uint32_t row, uint32_t out, vf_t v)

@@ -1,7 +1,7 @@
 /*
- * The facts of the packings as constants, for kernels that are expanded once
- * for each; included after simd512.h or simd256.h.  The table that goes with
- * the weights is pack.c's.
+ * Properties of the packings (packs.def) as compile-time constants, for kernels
+ * that are expanded for each packing; included after simd512.h or simd256.h.
+ * pack.c has the table that is used at run time.
  */
 
 #include <math.h>
@@ -39,7 +39,7 @@ quant_bits(uint32_t pack)
 }
 
 
-/* bits of what is multiplied */
+/* bits of the factors of a product */
 
 simd_inline int
 quant_range(uint32_t pack)
@@ -48,7 +48,7 @@ quant_range(uint32_t pack)
 }
 
 
-/* what it is like once it is unpacked */
+/* the packing that is the same after unpacking */
 
 simd_inline uint32_t
 quant_kind(uint32_t pack)
@@ -57,7 +57,7 @@ quant_kind(uint32_t pack)
 }
 
 
-/* codes go through the type's book */
+/* are codes looked up in the type's book? */
 
 simd_inline int
 quant_has_book(uint32_t pack)
@@ -73,7 +73,7 @@ quant_scale(uint32_t pack)
 }
 
 
-/* bytes of scales that go together */
+/* bytes of a group of scales */
 
 simd_inline uint32_t
 quant_scale_size(uint32_t pack)
@@ -82,7 +82,7 @@ quant_scale_size(uint32_t pack)
 }
 
 
-/* the same for one block, on average */
+/* bytes of scales per block, on average */
 
 simd_inline uint32_t
 quant_scale_step(uint32_t pack)
@@ -92,7 +92,7 @@ quant_scale_step(uint32_t pack)
 }
 
 
-/* scales of a block */
+/* scales per block */
 
 simd_inline int
 quant_halves(uint32_t pack)
@@ -108,7 +108,7 @@ quant_has_min(uint32_t pack)
 }
 
 
-/* which zero[] a packing starts from, or -1 */
+/* index of the zero[] that dot products of a packing start from; -1: none */
 
 simd_inline int
 quant_zero(uint32_t pack)
@@ -125,10 +125,10 @@ quant_zero(uint32_t pack)
 
 
 /*
- * What a block's x is multiplied by to become codes, max being the largest
- * |x|.  0 where that is next to nothing and its inverse may be infinite, and
- * where it is no finite number: then the codes are 0, and the block's scale,
- * which is not finite, makes NaN of whatever they are multiplied with.
+ * The factor from a block's x to its codes; max is the largest |x|.  0 if max
+ * is so small that steps / max may be infinite, and if max is not finite: then
+ * the codes are 0, and all products are NaN, because the block's scale is not
+ * finite.
  */
 
 #define QUANT_TINY  0x1p-100f

@@ -1,17 +1,19 @@
 /*
- * Rounding of activations, and products of quantised weights by AVX2;
+ * Rounding of activations, and products of quantised weights, with AVX2;
  * included after simd_gemm.h and quant.h.
  *
- * VPMADDUBSW adds two products of unsigned and signed bytes in 16 bits and
- * saturates, so it is given what cannot: what has up to 4, 5, 6 or 7 bits as
- * it is, 8, 4, 2 groups or 1 before the sums are widened; 8 bits as
- * magnitudes, their signs moved to x.  Dot products are exact, as everywhere.
+ * VPMADDUBSW adds two products of unsigned and signed bytes in 16 bits, and
+ * saturates.  To avoid that, 16-bit sums are widened after 8, 4, 2 or 1 groups
+ * of factors with up to 4, 5, 6 or 7 bits; factors of 8 bits are multiplied as
+ * magnitudes, with their signs moved to x, and widened after each group.  So
+ * dot products are exact, as with all instruction sets.
  */
 
 #define QUANT_MM       4
 
 
-/* 32 numbers of a byte; packing works within halves of 128 bits */
+/* stores 32 integers as bytes; the pack instructions work within halves of 128
+   bits, hence the permutation */
 
 simd_inline void
 quant_store_bytes(int8_t *q, const __m256i v[4])
@@ -26,7 +28,7 @@ quant_store_bytes(int8_t *q, const __m256i v[4])
 }
 
 
-/* the largest |x|, as bits: NaN is more than infinity */
+/* the largest |x|, compared as integers, so that NaN is larger than infinity */
 
 simd_inline float
 quant_max(const __m256 x[4])
@@ -141,7 +143,7 @@ quant_stage_q8(const llm_cpu_stage_t *s, const float *p, uint32_t row,
 }
 
 
-/* the type's book, twice */
+/* the type's book in both halves of a vector */
 
 simd_inline __m256i
 quant_book(const llm_weight_t *w)
@@ -151,7 +153,8 @@ quant_book(const llm_weight_t *w)
 }
 
 
-/* v moved by n bits up, or down, within 16 bits: what is wanted is masked */
+/* v shifted left by n bits, or right if n < 0, in lanes of 16 bits; callers
+   mask out the bits of the neighbouring byte */
 
 simd_inline __m256i
 quant_shift(__m256i v, int n)
@@ -160,7 +163,7 @@ quant_shift(__m256i v, int n)
 }
 
 
-/* 8 rows of group i of a packed block's codes, a byte each */
+/* the codes of 8 rows of group i of a packed block, a byte each */
 
 simd_inline __m256i
 quant_group_codes(uint32_t pack, const uint8_t *c, int i)
@@ -203,7 +206,7 @@ quant_group_codes(uint32_t pack, const uint8_t *c, int i)
 }
 
 
-/* the same as they are multiplied */
+/* the factors of 8 rows of group i: the codes, or what the book has for them */
 
 simd_inline __m256i
 quant_group(uint32_t pack, const uint8_t *c, __m256i book, int i)
@@ -216,7 +219,7 @@ quant_group(uint32_t pack, const uint8_t *c, __m256i book, int i)
 }
 
 
-/* d of the low nibbles of 8 bytes, m of the high ones */
+/* *d = x times the low nibbles of 8 bytes, *m = y times the high ones */
 
 simd_inline void
 quant_nibbles(const uint8_t *p, __m256 x, __m256 y, __m256 *d, __m256 *m)
@@ -232,9 +235,8 @@ quant_nibbles(const uint8_t *p, __m256 x, __m256 y, __m256 *d, __m256 *m)
 
 
 /*
- * Scales of 8 rows of block b: d[0], and d[1] for the second half where
- * halves have scales of their own; minima m likewise, to be added.  s is
- * moved to the first row's scale.
+ * The scales of 8 rows from `lane` on, of block b: d[0], and d[1] for the
+ * second half if each half has a scale.  m: the minima, to be added.
  */
 
 simd_inline void
@@ -275,7 +277,7 @@ quant_scales(uint32_t pack, const uint8_t *s, uint32_t b, uint32_t lane,
         return;
 
     case LLM_SCALE_E32:
-        /* 2^(s - 128); 2^-127 and less are next to nothing: 0 */
+        /* 2^(s - 128), flushed to 0 if it is 2^-127 or less */
         v = _mm256_cvtepu8_epi32(
                 _mm_subs_epu8(_mm_loadl_epi64((const __m128i *) (s + b * 16
                                                                  + lane)),
@@ -284,7 +286,7 @@ quant_scales(uint32_t pack, const uint8_t *s, uint32_t b, uint32_t lane,
         return;
 
     case LLM_SCALE_E16:
-        /* binary16 has bias 15 for 7, and the codes are doubled */
+        /* as in llm_coded_scales() */
         d[0] = quant_e4m3(s + b * 32);
         d[1] = quant_e4m3(s + b * 32 + 16);
         return;
@@ -328,7 +330,7 @@ quant_scales(uint32_t pack, const uint8_t *s, uint32_t b, uint32_t lane,
 }
 
 
-/* one product of a group into 16-bit sums, one or more groups */
+/* the products of one group, as 16-bit sums */
 
 simd_inline __m256i
 quant_products(uint32_t pack, __m256i w, __m256i x)
@@ -344,14 +346,14 @@ quant_products(uint32_t pack, __m256i w, __m256i x)
 
 
 /*
- * The panel that will be wanted next is fetched while the first rows of this
- * one are computed: half of it with the outputs from lane 0, half with the
- * others.
+ * The next panel is prefetched while the first rows are multiplied with this
+ * one: one half of it with the outputs from lane 0, one half with the others.
  */
 
 typedef struct {
     const uint8_t  *p;
-    size_t          step;               /* bytes a block, 0: nothing */
+    size_t          step;               /* bytes to prefetch per block; 0:
+                                           none */
 } quant_ahead_t;
 
 simd_inline quant_ahead_t
@@ -373,14 +375,14 @@ quant_ahead(const llm_cpu_gemm_t *g, uint32_t row, uint32_t out)
 }
 
 
-/* the rows of x that a tile goes through, and where theirs lie in its arrays */
+/* the rows of x of a tile, and their places in the stage's arrays */
 typedef struct {
     const llm_cpu_stage_t  *x;
     const int8_t           *q[QUANT_MM];
-    size_t                  first[QUANT_MM];    /* of d */
-    size_t                  start[QUANT_MM];    /* of sums */
-    size_t                  low;        /* from the high parts of x to the low
-                                           ones */
+    size_t                  first[QUANT_MM];    /* first index in d */
+    size_t                  start[QUANT_MM];    /* first index in sum, half and
+                                                   zero */
+    size_t                  low;        /* bytes from q to q_low */
 } quant_rows_t;
 
 
@@ -403,7 +405,7 @@ quant_tile_rows(quant_rows_t *r, const llm_cpu_stage_t *x, uint32_t pack,
 }
 
 
-/* scales and minima of a block of 8 outputs; returns its codes */
+/* sets the scales and minima of block b for 8 outputs; returns its codes */
 
 simd_inline const uint8_t *
 quant_tile_scales(uint32_t pack, int plain, const uint8_t *codes,
@@ -434,7 +436,8 @@ quant_tile_scales(uint32_t pack, int plain, const uint8_t *codes,
 }
 
 
-/* a += codes times what lies `plane` behind x, of a half of a block */
+/* a += codes times x of one part (a block or half of it); plane: 0 for q, low
+   for q_low */
 
 simd_inline void
 quant_tile_plane(const quant_rows_t *r, uint32_t pack, int plain,
@@ -446,7 +449,7 @@ quant_tile_plane(const quant_rows_t *r, uint32_t pack, int plain,
     __m256i  s[QUANT_MM], w, v;
 
     const int      groups = quant_halves(pack) == 2 ? 4 : 8;
-    /* groups that 16 bits can hold */
+    /* groups whose sum fits into 16 bits */
     const int      fit = quant_range(pack) >= 7 ? 1
                          : quant_range(pack) == 6 ? 2
                          : quant_range(pack) == 5 ? 4 : 8;
@@ -480,7 +483,7 @@ quant_tile_plane(const quant_rows_t *r, uint32_t pack, int plain,
 }
 
 
-/* a = the exact product of a half of a block */
+/* a = the exact dot products of one part */
 
 simd_inline void
 quant_tile_product(const quant_rows_t *r, uint32_t pack, int plain,
@@ -522,7 +525,7 @@ quant_tile_product(const quant_rows_t *r, uint32_t pack, int plain,
 }
 
 
-/* acc += what the product of a half of a block stands for */
+/* acc += the dot products of one part, scaled, and its minimum */
 
 simd_inline void
 quant_tile_add(const quant_rows_t *r, uint32_t pack, size_t b, size_t part,
@@ -550,8 +553,8 @@ quant_tile_add(const quant_rows_t *r, uint32_t pack, size_t b, size_t part,
 
 
 /*
- * mm rows by 8 outputs of a panel from `lane`; codes and scales are the
- * packed ones, or bytes and floats of the scratch where plain.
+ * mm rows by 8 outputs of a panel from `lane` on.  Codes and scales are packed,
+ * or, if plain, bytes and floats in the scratch.
  */
 
 simd_inline void
@@ -601,7 +604,7 @@ quant_tile(const llm_cpu_gemm_t *g, uint32_t pack, int plain,
 }
 
 
-/* codes of a panel as bytes, then its scales and minima as float32 */
+/* unpacks a panel: codes as bytes, then scales, then minima in float32 */
 
 simd_inline void
 quant_unpack(const llm_weight_t *w, uint32_t pack, const uint8_t *codes,
@@ -682,7 +685,7 @@ quant_rows(const llm_cpu_gemm_t *g, uint32_t pack, int plain,
 }
 
 
-/* few rows take the codes as they are, more unpack a panel for all */
+/* few rows: packed codes are unpacked in registers, for each tile */
 
 simd_inline void
 quant_few(const llm_cpu_gemm_t *g, uint32_t pack)
@@ -715,6 +718,8 @@ quant_unpack_any(const llm_weight_t *w, const uint8_t *codes,
 }
 
 
+/* many rows: each panel is unpacked once, into the scratch */
+
 simd_inline void
 quant_many(const llm_cpu_gemm_t *g, uint32_t kind)
 {
@@ -731,7 +736,7 @@ quant_many(const llm_cpu_gemm_t *g, uint32_t kind)
 }
 
 
-/* one expansion for what is alike once it is unpacked */
+/* one expansion for all packings that are the same after unpacking */
 
 static void
 quant_many_any(const llm_cpu_gemm_t *g)

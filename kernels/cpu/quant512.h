@@ -1,21 +1,23 @@
 /*
- * Rounding of activations, and products of quantised weights by VPDPBUSD
- * (AVX-512 VNNI); included after simd_gemm.h.  Codes are the unsigned side,
- * activations the signed one; what a code's zero adds to a dot product is
- * taken off by starting from zero[] of the stage.
+ * Rounding of activations, and products of quantised weights, with VPDPBUSD
+ * (AVX-512 VNNI); included after simd_gemm.h.  Codes are the unsigned factors,
+ * activations the signed ones.  What a code's zero adds to a dot product is
+ * compensated by starting from zero[] of the stage.
  */
 
 #define QUANT_FEW_MM   8
 #define QUANT_FEW_NP   2
 #define QUANT_MANY_MM  6
 
-/* so many rows take the codes as they are, more unpack a panel for all */
+/* up to this number of rows, codes are unpacked in registers for each tile;
+   with more rows, a panel is unpacked once for all */
 #define QUANT_FEW      8
 #define QUANT_FEW_FINE 4
 
-/* bytes of codes until a row's products need them: what is far is asked for
-   from memory to the second cache, what is near from there to the first; with
-   most rows, whose products are what takes the time, what is far are blocks */
+/* distances of prefetches, in bytes of codes: QUANT_FAR from memory to the
+   second-level cache, QUANT_NEAR from there to the first.  QUANT_FAR_MM, in
+   blocks, replaces QUANT_FAR in tiles of QUANT_FEW_MM rows, which are limited
+   by arithmetic */
 #define QUANT_FAR      4608
 #define QUANT_NEAR     2048
 #define QUANT_FAR_MM   18
@@ -29,7 +31,7 @@ quant_store_bytes(int8_t *q, __m512i a, __m512i b)
 }
 
 
-/* the largest |x|, as bits: NaN is more than infinity */
+/* the largest |x|, compared as integers, so that NaN is larger than infinity */
 
 simd_inline float
 quant_max(__m512 x0, __m512 x1)
@@ -44,7 +46,7 @@ quant_max(__m512 x0, __m512 x1)
 }
 
 
-/* the nearest h to v / 128: what is left, v - 128 h, is a byte */
+/* h, the nearest to v / 128, so that v - 128 h fits into a byte */
 
 simd_inline __m512i
 quant_high(__m512i v)
@@ -150,7 +152,7 @@ quant_x(const int8_t *q)
 }
 
 
-/* four groups of a block by 16 elements of x, added to a */
+/* a + four groups of a block by 16 elements of x */
 
 simd_inline __m512i
 quant_half(__m512i a, const __m512i *w, const int8_t *q)
@@ -174,7 +176,7 @@ quant_scale_add(__m512i dot, __m512 d, float x, __m512 acc)
 }
 
 
-/* what the dot products at this place of zero[] start from */
+/* the start value of dot products, from index `at` of zero[] */
 
 simd_inline __m512i
 quant_start(const llm_cpu_stage_t *x, uint32_t pack, size_t at)
@@ -185,7 +187,7 @@ quant_start(const llm_cpu_stage_t *x, uint32_t pack, size_t at)
 }
 
 
-/* one block of one row: its dot products, scaled and added to acc */
+/* acc + the dot products of one block of one row, scaled */
 
 simd_inline __m512
 quant_block(const llm_cpu_stage_t *x, uint32_t pack, const __m512i w[8],
@@ -235,17 +237,18 @@ quant_block(const llm_cpu_stage_t *x, uint32_t pack, const __m512i w[8],
 
 
 /*
- * Products of few rows wait for memory.  The hardware's own prefetching keeps
- * some 3/4 of what one core can have in flight, and begins anew in each page.
- * So every block asks for the codes and scales of later ones, at the end of
- * a panel for those of the panel `next` bytes behind, which this thread
- * reads next.  What lies behind a weight is most likely the next one: see
- * memory.c.  The first cache has room for few answers that are on their way,
- * fewer still if another thread runs on the same core: it is asked for what
- * is near, when the second one has it.
+ * Products of few rows are limited by memory.  The hardware prefetcher keeps
+ * only about 3/4 of the requests in flight that one core can have, and starts
+ * again in each page.  So every block prefetches the codes and scales of later
+ * blocks; at the end of a panel, those of the panel `next` bytes later, which
+ * this thread reads next.  After the last panel of a weight, this is most
+ * likely the next weight, see memory.c.  The first-level cache has few buffers
+ * for requests in flight, and two threads of a core share them; so data is
+ * prefetched into it only from a short distance, when the second level has it.
  */
 
-/* clang takes a constant alone, not the argument of an inlined function */
+/* the branches are for clang, whose __builtin_prefetch() accepts only literal
+   constants, not the argument of an inlined function */
 
 simd_inline void
 quant_ask(const uint8_t *p, const int far)
@@ -298,8 +301,8 @@ quant_ahead(uint32_t pack, const uint8_t *codes, const uint8_t *scales,
 
 
 /*
- * mm rows by np panels, whose codes are unpacked block by block.  Two panels
- * are two streams from memory, which one core reads faster than one.
+ * mm rows by np panels, whose codes are unpacked block by block.  With two
+ * panels, a core reads two streams from memory, which is faster than one.
  */
 
 simd_inline void
@@ -323,7 +326,8 @@ quant_few_tile(const llm_cpu_gemm_t *g, uint32_t pack, uint32_t panel,
 
     simd_unroll
     for (p = 0; p < np; p++) {
-        /* the last panel stands for those behind it: they are not stored */
+        /* a panel after the last one is replaced by the last; its results are
+           not stored */
         codes[p] = g->w->data + llm_min(panel + (uint32_t) p, last)
                                 * g->w->panel_size;
         scales[p] = codes[p] + g->w->codes_size;
@@ -371,7 +375,7 @@ quant_few_tile(const llm_cpu_gemm_t *g, uint32_t pack, uint32_t panel,
 }
 
 
-/* all rows by the panels, np at a time, mm rows while there are as many */
+/* tiles of mm rows by np panels, while at least mm rows are left */
 
 #define quant_few_rows(mm, np, fine)                                         \
     for ( /* void */ ; row + mm <= end; row += mm) {                         \
@@ -402,14 +406,15 @@ quant_few(const llm_cpu_gemm_t *g, uint32_t pack)
 
 
 /*
- * A panel with its codes as bytes and its scales as float32: what products
- * of many rows read.  Q8_0's codes are used where they are.
+ * An unpacked panel, for products of many rows: codes as bytes, scales and
+ * minima as float32.  All are in the scratch, except Q8_0's codes, which are
+ * read from the weight.
  */
 
 typedef struct {
     const uint8_t       *codes;         /* [n_blocks][512] */
-    const float         *d;             /* [n_blocks][16], or [2][16] */
-    const float         *m;             /* likewise */
+    const float         *d;             /* [n_blocks][halves][16] */
+    const float         *m;             /* [n_blocks][halves][16] */
 } quant_panel_t;
 
 
@@ -463,8 +468,8 @@ quant_unpack(const llm_weight_t *w, uint32_t pack, uint32_t panel,
 
 
 /*
- * `groups` groups of two panels by mm rows of x, added to a; q is moved to
- * the elements of the first group
+ * a += `groups` groups of two panels by mm rows of x; offset: from q to the
+ * elements of the first group
  */
 
 simd_inline void
@@ -504,7 +509,7 @@ quant_many_tile(const llm_cpu_gemm_t *g, uint32_t pack,
     const int8_t           *q[QUANT_MANY_MM];
     const llm_cpu_stage_t  *x;
 
-    /* what has a scale of its own: a block, or half of one */
+    /* scales per block, and groups per scale */
     const size_t            halves = (size_t) quant_halves(pack);
     const size_t            groups = 8 / halves;
     const float            *sums;
@@ -629,8 +634,8 @@ quant_many_rows(const llm_cpu_gemm_t *g, uint32_t pack,
 
 
 /*
- * Only zero, minimum and halves differ between packings once they are
- * unpacked: one expansion for each kind.
+ * Unpacked panels differ only in zero, minimum and halves: one expansion for
+ * each kind.
  */
 
 static void

@@ -1,10 +1,10 @@
 /*
- * Reading packed quantised panels by AVX-512: codes and scales of a block;
- * included after simd512.h and quant.h.
+ * Reads the codes and scales of packed quantised panels with AVX-512; included
+ * after simd512.h and quant.h.
  */
 
-/* the type's book in every quarter; codes of packings without one are as
-   they are */
+/* the type's book in every quarter of a vector; unused by packings without a
+   book */
 
 simd_inline __m512i
 quant_book(const llm_weight_t *w)
@@ -14,7 +14,7 @@ quant_book(const llm_weight_t *w)
 }
 
 
-/* codes of 4 bits and more: nibbles, then the bits above them */
+/* codes of 4, 5 or 6 bits: nibbles, then the bits above them */
 
 simd_inline void
 quant_codes_wide(uint32_t pack, const uint8_t *c, __m512i w[8])
@@ -84,7 +84,7 @@ quant_codes_narrow(uint32_t pack, const uint8_t *c, __m512i w[8])
 }
 
 
-/* the eight groups of a block, as they are multiplied, a byte each */
+/* the eight groups of a block's factors, a byte each */
 
 simd_inline void
 quant_codes(uint32_t pack, const uint8_t *c, __m512i book, __m512i w[8])
@@ -113,7 +113,7 @@ quant_codes(uint32_t pack, const uint8_t *c, __m512i book, __m512i w[8])
 }
 
 
-/* d of the low nibbles of 16 bytes, m of the high ones */
+/* *d = x times the low nibbles of 16 bytes, *m = y times the high ones */
 
 simd_inline void
 quant_nibbles(const uint8_t *p, __m512 x, __m512 y, __m512 *d, __m512 *m)
@@ -129,8 +129,8 @@ quant_nibbles(const uint8_t *p, __m512 x, __m512 y, __m512 *d, __m512 *m)
 
 
 /*
- * The scales of block b: d[0], and d[1] for the second half where halves
- * have scales of their own; minima m likewise, to be added.
+ * The scales of block b: d[0], and d[1] for the second half if each half has a
+ * scale.  m: the minima, to be added.
  */
 
 simd_inline void
@@ -166,7 +166,7 @@ quant_scales(uint32_t pack, const uint8_t *s, uint32_t b, __m512 d[2],
         return;
 
     case LLM_SCALE_E32:
-        /* 2^(s - 128); 2^-127 and less are next to nothing: 0 */
+        /* 2^(s - 128), flushed to 0 if it is 2^-127 or less */
         v = _mm512_cvtepu8_epi32(
                 _mm_subs_epu8(_mm_loadu_si128((const __m128i *) (s + b * 16)),
                               _mm_set1_epi8(1)));
@@ -174,7 +174,7 @@ quant_scales(uint32_t pack, const uint8_t *s, uint32_t b, __m512 d[2],
         return;
 
     case LLM_SCALE_E16:
-        /* binary16 has bias 15 for 7, and the codes are doubled */
+        /* as in llm_coded_scales() */
         d[0] = quant_e4m3(s + b * 32);
         d[1] = quant_e4m3(s + b * 32 + 16);
         return;

@@ -2,14 +2,14 @@
  * The operations of kernels.h in plain C: float32 values, sums in double,
  * one thread, weights de-quantised a row at a time, the KV cache in float32.
  *
- * This is the yardstick that every other backend is checked against, and
- * all that a port has to replace.  It is written to be obviously right, not
- * fast; a server never chooses it by itself while llm_ops_cpu runs.
+ * Every other backend is checked against this one, and a port has to replace
+ * only this code.  It is written to be simple and correct, not fast; a server
+ * uses it by default only on CPUs for which llm_ops_cpu has no kernels.
  *
- * Invariant: a result row is computed from its own row, its own sequence
- * and the weights, in an order that neither the batch nor the pages change.
+ * Invariant: a result row is computed from its own row, its own sequence and
+ * the weights, in an order that depends neither on the batch nor on the pages.
  *
- * The device owns its scratch; weights point into the caller's file.
+ * llm_refdev_t owns its scratch memory; weights point into the caller's file.
  */
 
 #include "engine/base/machine.h"
@@ -26,7 +26,7 @@ llm_ref_no_memory(llm_err_t *err, const char *what)
 }
 
 
-/* there is nothing to share */
+/* models on the reference backend share nothing */
 
 int
 llm_ref_device_open(llm_device_t **device, const llm_dev_opts_t *opts,
@@ -275,7 +275,8 @@ llm_ref_act_cols(llm_act_t *a, uint32_t cols)
 }
 
 
-/* the most of what a layer keeps as V alone */
+/* the head_dim_v of pages of V; 0 if all layers are latent, so that V is part
+   of K */
 
 static uint32_t
 llm_ref_dim_v(const llm_kv_opts_t *opts)
@@ -292,7 +293,7 @@ llm_ref_dim_v(const llm_kv_opts_t *opts)
 }
 
 
-/* layers below n that keep something */
+/* the number of layers below n that store keys */
 
 static uint32_t
 llm_ref_kv_layers(const llm_kv_opts_t *opts, uint32_t n)
@@ -480,8 +481,8 @@ llm_ref_write(llm_dev_t *dev, llm_act_t *a, uint32_t row, uint32_t n,
 }
 
 
-/* matrices of heads lie as those of experts do; what it has in common with the
-   CPU's backend; and what it lacks */
+/* heads_create(): matrices of heads have the layout of experts; state_...():
+   shared with the CPU backend; NULL: operations that are missing */
 #define llm_ref_heads_create  llm_ref_experts_create
 #define llm_ref_state_free    llm_states_free
 #define llm_ref_state_size    llm_states_size

@@ -1,6 +1,6 @@
 /*
- * The objects of the reference device, and what its files share.  Who owns
- * what is said in kernels.h.
+ * The objects of the reference backend, and what its files share.  kernels.h
+ * says who owns an object's memory.
  */
 
 #ifndef LLM_CPU_REFERENCE_H
@@ -12,14 +12,15 @@
 
 
 typedef struct {
-    llm_dev_t           dev;            /* first: the base of every device */
+    llm_dev_t           dev;            /* first: the base of every backend's
+                                           struct */
     llm_dev_opts_t      opts;
-    const llm_batch_t  *batch;          /* of the step, begin() to end() */
+    const llm_batch_t  *batch;          /* the step, from begin() to end() */
     float              *row;            /* one de-quantised row of a weight */
-    uint32_t            row_cap;
+    uint32_t            row_cap;        /* floats */
     double             *scores;         /* one for each cached position */
-    double             *sum;            /* one head's result */
-    uint32_t            sum_cap;
+    double             *sum;            /* result of one head */
+    uint32_t            sum_cap;        /* elements of sum */
 } llm_refdev_t;
 
 struct llm_act_s {
@@ -34,10 +35,10 @@ struct llm_weight_s {
     size_t              row_size;       /* bytes */
     size_t              stride;         /* bytes from expert to expert, or
                                            head to head */
-    uint32_t            n_matrices;     /* experts, heads, or 1 */
-    float              *scales;         /* [n_matrices] factors on products,
-                                           or NULL: 1 */
-    const char         *data;           /* the caller's */
+    uint32_t            n_matrices;     /* number of experts or heads, or 1 */
+    float              *scales;         /* [n_matrices] factors on products;
+                                           NULL: 1 */
+    const char         *data;           /* the caller's rows */
 };
 
 struct llm_vec_s {
@@ -46,27 +47,28 @@ struct llm_vec_s {
 };
 
 /*
- * k[at[layer]][page][slot][kv head][head_dim_k], v likewise; layers that are
- * smaller than the largest leave the rest of their pages unused
+ * k[at[layer]][page][slot][kv head][head_dim_k], and v in the same way with
+ * head_dim_v; layers smaller than the largest leave a part of their pages
+ * unused
  */
 struct llm_kv_s {
     llm_kv_opts_t       opts;
-    uint32_t           *at;             /* [n_layers] how many before it keep
-                                           something */
+    uint32_t           *at;             /* [n_layers] number of earlier layers
+                                           that store anything */
     size_t              k_page;         /* floats of one page of one layer */
     size_t              v_page;
     float              *k;
     float              *v;
 };
 
-/* the choices of the rows of one layer, and the numbers of one row */
+/* the experts chosen for the rows in one layer, and buffers for one row */
 struct llm_choice_s {
-    uint32_t            n_used;         /* of the layer */
+    uint32_t            n_used;         /* experts per row in this layer */
     uint32_t           *expert;         /* [rows][n_used] */
-    float              *weight;
-    float              *x;              /* [n_in] what an expert gets */
+    float              *weight;         /* [rows][n_used] */
+    float              *x;              /* [n_in] input of an expert */
     float              *hidden;         /* [n_ff] */
-    double             *sum;            /* [n_in] what a row becomes */
+    double             *sum;            /* [n_in] result of the row */
 };
 
 
@@ -93,7 +95,8 @@ llm_ref_dot(const float *a, const float *b, uint32_t n)
 }
 
 
-/* x[n_in] times a de-quantised row of matrix i */
+/* dot product of x[n_in] and a de-quantised row of matrix i, times the matrix's
+   factor */
 
 static inline double
 llm_ref_product(const llm_weight_t *w, uint32_t i, const float *x,

@@ -5,7 +5,8 @@
 #include "kernels/cpu/reference.h"
 
 
-/* where position pos of sequence seq lies, counted in slots of all layers */
+/* index of the cache slot of position pos in sequence seq, counted over the
+   pages of all layers */
 
 static size_t
 llm_ref_slot(const llm_batch_t *b, const llm_kv_t *kv, uint32_t layer,
@@ -20,7 +21,7 @@ llm_ref_slot(const llm_batch_t *b, const llm_kv_t *kv, uint32_t layer,
 }
 
 
-/* turns the pairs of one head by the angles of position pos */
+/* rotates the pairs of one head by the angles of position pos */
 
 static void
 llm_ref_rotate(float *x, const llm_rope_t *rope, uint32_t pos)
@@ -46,7 +47,7 @@ llm_ref_rotate(float *x, const llm_rope_t *rope, uint32_t pos)
 }
 
 
-/* elements of a head of k, and of the part of q that is rotated with it */
+/* elements of a head of k, and of the part of a head of q that is rotated */
 
 static uint32_t
 llm_ref_rope_dim(const llm_heads_t *h)
@@ -55,7 +56,7 @@ llm_ref_rope_dim(const llm_heads_t *h)
 }
 
 
-/* heads are `stride` apart */
+/* norm and rotation of the heads of one row, which are `stride` floats apart */
 
 static void
 llm_ref_heads(float *x, uint32_t n_heads, uint32_t stride,
@@ -80,7 +81,7 @@ llm_ref_heads(float *x, uint32_t n_heads, uint32_t stride,
 }
 
 
-/* queries of far positions are made sharper */
+/* multiplies the queries by the factor of their position, see llm_heads_t */
 
 static void
 llm_ref_temper(float *q, const llm_heads_t *h, uint32_t pos)
@@ -97,7 +98,8 @@ llm_ref_temper(float *q, const llm_heads_t *h, uint32_t pos)
 }
 
 
-/* where a row's keys or values of one layer lie, of `cols` floats */
+/* the keys, or values, in a cache slot: `cols` floats; page: floats of a
+   page */
 
 static float *
 llm_ref_kv_row(float *data, size_t page, size_t slot, size_t cols)
@@ -173,7 +175,7 @@ llm_ref_rope_kv(llm_dev_t *dev, const llm_heads_t *h, const llm_rope_t *rope,
 }
 
 
-/* V of a head, which may be the beginning of its K */
+/* V of a head; if latent, the beginning of its K */
 
 static const float *
 llm_ref_value(const llm_heads_t *h, const llm_kv_t *kv, size_t slot,
@@ -210,7 +212,7 @@ llm_ref_score(const llm_refdev_t *d, const llm_heads_t *h,
 }
 
 
-/* how much less the score of the key at `key` is for the distance */
+/* what is subtracted from the score of a key for its distance (ALiBi) */
 
 static double
 llm_ref_slope(const llm_heads_t *h, uint32_t head, uint32_t pos, uint32_t key)
@@ -219,7 +221,7 @@ llm_ref_slope(const llm_heads_t *h, uint32_t head, uint32_t pos, uint32_t key)
 }
 
 
-/* one head of one row over the positions of its sequence that it sees */
+/* attention of one head of one row, over the positions that the row sees */
 
 static void
 llm_ref_attend(llm_refdev_t *d, const llm_heads_t *h, const llm_kv_t *kv,

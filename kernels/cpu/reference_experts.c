@@ -1,6 +1,6 @@
 /*
- * The reference's mixtures of experts: see kernels.h for what they compute,
- * and reference.c for how it is meant.  Row by row, expert by expert.
+ * The reference's mixtures of experts, row by row and expert by expert; see
+ * kernels.h for what they compute, and reference.c.
  */
 
 #include "kernels/cpu/reference.h"
@@ -75,7 +75,7 @@ llm_ref_route(llm_dev_t *dev, llm_rows_t rows, const llm_route_t *r,
 }
 
 
-/* row o of expert e's matrix times x, and the bias */
+/* row o of expert e's matrix times x, plus the bias */
 
 static double
 llm_ref_expert_dot(llm_refdev_t *d, const llm_weight_t *w,
@@ -89,7 +89,7 @@ llm_ref_expert_dot(llm_refdev_t *d, const llm_weight_t *w,
 }
 
 
-/* adds weight times the expert's result to sum */
+/* adds weight times the expert's result for x to sum */
 
 static void
 llm_ref_expert(llm_refdev_t *d, const llm_experts_t *e, uint32_t expert,

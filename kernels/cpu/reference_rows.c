@@ -20,7 +20,7 @@ llm_ref_embed(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x)
 }
 
 
-/* one group of a row, which begins at column `first` */
+/* normalises one group of a row; first: column of x and y in the row */
 
 static void
 llm_ref_norm_group(const llm_norm_t *norm, const float *x, uint32_t first,

@@ -2,8 +2,8 @@
  * The reference's recurrent layers: states of sequences, the short
  * convolution, the gated delta rule, the selective scan; see kernels.h.
  *
- * Invariant: sums are double, and what is kept from row to row is float32, so
- * a sequence gets the same bits however its rows are cut into steps.
+ * Invariant: sums are in double, and the state between rows is in float32, so
+ * the bits are the same however a sequence's rows are divided into steps.
  */
 
 #include "kernels/cpu/reference.h"
@@ -40,7 +40,7 @@ llm_ref_state_create(llm_dev_t *dev, const llm_state_opts_t *o,
 }
 
 
-/* one row: a sum for each channel, and the kept inputs move up by one */
+/* one row of all n channels; then shifts the kept inputs by one row */
 
 static void
 llm_ref_conv_row(const llm_conv_t *c, uint32_t width, const float *x,
@@ -136,7 +136,7 @@ llm_ref_state_add(float *s, double g, const float *k, const double *d,
 }
 
 
-/* one row of one head of v */
+/* one row of head h of v */
 
 static void
 llm_ref_delta_row(const llm_delta_t *p, uint32_t h, const float *x,
@@ -204,7 +204,7 @@ llm_ref_delta(llm_dev_t *dev, const llm_delta_t *p, const llm_act_t *x,
 }
 
 
-/* one row of one head */
+/* one row of head h */
 
 static void
 llm_ref_scan_row(const llm_scan_t *p, uint32_t h, const float *x, double dt,

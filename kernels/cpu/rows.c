@@ -1,16 +1,16 @@
 /*
  * The CPU's operations on single rows: embeddings, norms, activations,
- * scales, gathering.  The arithmetic of most is simd_ops.h's.
+ * scaling, gathering.  The arithmetic of most is in simd_ops.h.
  *
- * Invariant: a row's result depends on that row alone; rows are shared out
- * to threads in steps of LLM_ROWS_STEP.
+ * Invariant: a row's result depends only on that row; threads get items of
+ * LLM_ROWS_STEP rows.
  */
 
 #include "kernels/cpu/cpu.h"
 
 #include <math.h>
 
-/* rough rate of one thread: elements per nanosecond */
+/* estimated rate of one thread: elements per nanosecond */
 #define LLM_RATE_ROWS    4.0
 #define LLM_ROWS_STEP    4
 
@@ -26,14 +26,15 @@ typedef struct {
     const llm_act_fn_t  *fn;
     float                factor;
     int                  add;
-    uint32_t             first;         /* column */
-    uint32_t             width;         /* of a piece */
+    uint32_t             first;         /* first column of x */
+    uint32_t             width;         /* columns of a piece */
     uint32_t             stride;        /* columns from piece to piece */
     uint32_t             n_rows;
 } llm_rows_job_t;
 
 
-/* items of LLM_ROWS_STEP rows */
+/* runs a loop over items of LLM_ROWS_STEP rows; cols: elements of a row, for
+   the estimated time */
 
 static void
 llm_cpu_run_rows(llm_rows_job_t *job, llm_pool_pt fn, uint32_t cols)
@@ -121,7 +122,7 @@ llm_cpu_embed_pos_item(void *arg, uint32_t item, uint32_t thread)
     uint32_t         row, i;
     llm_rows_job_t  *job = arg;
 
-    /* the device's scratch has room for a row of each weight */
+    /* the device's scratch has room for a row of any weight */
     e = (float *) (void *) llm_cpu_scratch(job->cpu, thread);
 
     for (row = item * LLM_ROWS_STEP; row < llm_cpu_rows_end(job, item);

@@ -1,7 +1,7 @@
 /*
- * Vectors of 8 floats by AVX2, FMA and F16C, for the kernels that are
- * written once for every instruction set (simd_*.h); the twin is simd512.h.
- * Included inside the target region of one .c file.
+ * Vectors of 8 floats with AVX2, FMA and F16C, for the kernels that are written
+ * once for all instruction sets (simd_*.h); simd512.h has the same functions
+ * for AVX-512.  Included between the target pragmas of one .c file.
  */
 
 #include <immintrin.h>
@@ -13,7 +13,7 @@ typedef __m256i  vi_t;
 
 #define simd_inline  static inline __attribute__((always_inline))
 
-/* before a loop whose count is constant: its arrays become registers */
+/* before a loop with a constant count, so that arrays are kept in registers */
 #define simd_unroll  _Pragma("GCC unroll 16")
 
 
@@ -29,7 +29,7 @@ simd_inline vf_t vf_max(vf_t a, vf_t b) { return _mm256_max_ps(a, b); }
 simd_inline vf_t vf_min(vf_t a, vf_t b) { return _mm256_min_ps(a, b); }
 
 
-/* a * b + c and c - a * b, rounded once */
+/* a * b + c, and c - a * b, rounded once */
 
 simd_inline vf_t
 vf_fma(vf_t a, vf_t b, vf_t c)
@@ -45,7 +45,7 @@ vf_fnma(vf_t a, vf_t b, vf_t c)
 }
 
 
-/* the first n lanes, n <= VL; lanes behind read as zero, stay unwritten */
+/* the first n lanes, n <= VL: the others are loaded as zeros and not stored */
 
 simd_inline vi_t
 vi_first(uint32_t n)
@@ -111,7 +111,7 @@ vf_abs(vf_t v)
 }
 
 
-/* pairs (0, 1), (2, 3) ... exchanged */
+/* exchanges the lanes of pairs (0, 1), (2, 3) ... */
 
 simd_inline vf_t
 vf_swap_pairs(vf_t v)
@@ -135,7 +135,7 @@ vf_store_f16(uint16_t *p, vf_t v)
 }
 
 
-/* VL pairs of bfloat16: the first and the second of each as float32 */
+/* VL pairs of bfloat16 at p: the first, or the second, of each as float32 */
 
 simd_inline vf_t
 vf_load_bf16_even(const uint16_t *p)
@@ -154,7 +154,7 @@ vf_load_bf16_odd(const uint16_t *p)
 }
 
 
-/* the nearest whole number, and v * 2^n for whole n of -126 to 127 */
+/* the nearest integer; v * 2^n for integers n from -126 to 127 */
 
 simd_inline vf_t
 vf_round(vf_t v)
@@ -175,7 +175,7 @@ vf_scale2(vf_t v, vf_t n)
 }
 
 
-/* v, but 0 where x < limit */
+/* v, but 0 in lanes where x < limit */
 
 simd_inline vf_t
 vf_keep_ge(vf_t v, vf_t x, vf_t limit)

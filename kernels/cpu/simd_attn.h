@@ -1,30 +1,31 @@
 /*
- * Attention of up to LLM_ATTN_TILE vectors (rows x query heads of one KV
- * head) over a range of keys, with the online softmax of arXiv:2205.14135;
- * written once, included after simd_ops.h.
+ * Attention of up to LLM_ATTN_TILE queries (rows x query heads of one KV head)
+ * over a range of keys, with the online softmax of arXiv:2205.14135; written
+ * once for all instruction sets, included after simd_ops.h.
  *
- * Invariant: keys are taken in blocks of LLM_ATTN_BLOCK from the start of
- * the range; within a block every score, sum and output is computed in an
- * order that other vectors of the tile do not change.  A block that a vector
- * does not see changes none of its bits.
+ * Invariant: keys are processed in blocks of LLM_ATTN_BLOCK from the start of
+ * the range.  Within a block, the order in which a query's scores, sums and
+ * outputs are computed does not depend on the other queries of the tile.  A
+ * block that a query does not see changes none of the query's bits.
  */
 
 #define ATTN_PAGES    (LLM_ATTN_BLOCK / LLM_KV_PAGE)
 #define ATTN_VECTORS  (LLM_ATTN_BLOCK / VL)
 
 
-/* the pages of one block; those outside the range repeat one that is in it */
+/* one block of keys; pages outside the range are replaced by one inside it */
 
 typedef struct {
     const uint16_t  *page[ATTN_PAGES];
-    uint32_t         first;             /* key that any vector sees */
-    uint32_t         n_keys;
+    uint32_t         first;             /* first key that any query sees,
+                                           counted in the block */
+    uint32_t         n_keys;            /* keys of the block in the range */
 } attn_block_t;
 
 
 /*
- * Scores of mm query vectors from m0 by nv vectors of keys from v0; the
- * page's K is [head_dim_k][LLM_KV_PAGE].
+ * Scores of mm queries from m0 on by nv vectors of keys from v0 on; the page's
+ * K is [head_dim_k][LLM_KV_PAGE].
  */
 
 simd_inline void
@@ -79,7 +80,7 @@ attn_scores(const llm_cpu_attn_t *a, const attn_block_t *b, uint32_t m0,
 }
 
 
-/* n elements from d on of latent scores, see below */
+/* adds n elements from d on to the latent scores, see below */
 
 simd_inline void
 attn_latent_step(vf_t acc[4][4], const float *const *x,
@@ -107,8 +108,9 @@ attn_latent_step(vf_t acc[4][4], const float *const *x,
 
 
 /*
- * Scores of mm query vectors from m0 by nk keys from k0, whose elements are
- * beside each other: they lie in lanes, and are added up in the end.
+ * Scores of mm queries from m0 on by nk keys from k0 on, for latent layers,
+ * where the elements of a key are adjacent.  So lanes are products of elements,
+ * which are added up at the end.
  */
 
 simd_inline void
@@ -184,9 +186,9 @@ attn_latent_block(const llm_cpu_attn_t *a, const attn_block_t *b)
 
 
 /*
- * Scores of one vector become e^(score - max), its max and sum move on;
- * returns what its output so far must be multiplied by.  It sees the keys
- * from first to before n_keys.
+ * Replaces the scores of query m by e^(score - max), and updates its max and
+ * sum; returns the factor on its output so far.  The query sees the keys from
+ * first to n_keys - 1 of the block.
  */
 
 simd_inline float
@@ -234,8 +236,8 @@ attn_softmax(llm_cpu_attn_t *a, uint32_t m, uint32_t first, uint32_t n_keys)
 
 
 /*
- * Outputs of mm vectors from m0, nv vectors of the head's dimensions from
- * v0: multiplied by f, then the block's values are added.
+ * Outputs of mm queries from m0 on, in nv vectors of the head's dimensions from
+ * v0 on: multiplies them by f, then adds the block's weighted values.
  */
 
 simd_inline void
@@ -293,7 +295,7 @@ attn_values(const llm_cpu_attn_t *a, const attn_block_t *b, const float *f,
 }
 
 
-/* the shapes that fit the registers: 32 of AVX-512, 16 of AVX2 */
+/* tile sizes fit into the registers: 32 with AVX-512, 16 with AVX2 */
 
 static void
 attn_block_scores(const llm_cpu_attn_t *a, const attn_block_t *b)
@@ -372,8 +374,8 @@ attn_block_values(const llm_cpu_attn_t *a, const attn_block_t *b,
 }
 
 
-/* scores of one vector fall with the distance of its position from the keys
-   from `key` on */
+/* subtracts slope * distance from the scores of query m; key: the block's first
+   key */
 
 static void
 attn_slope(const llm_cpu_attn_t *a, uint32_t m, uint32_t key)
@@ -391,8 +393,8 @@ attn_slope(const llm_cpu_attn_t *a, uint32_t m, uint32_t key)
 
 
 /*
- * The block's pages.  One that no vector sees may belong to another sequence
- * by now: it is not read.
+ * Sets the pages of the block that begins at `key`.  A page that no query sees
+ * is not read: it may belong to another sequence by now.
  */
 
 simd_inline void

@@ -1,14 +1,15 @@
 /*
- * Products of F32, F16 and BF16 weights by float32 rows; written once,
- * included after gemm_store.h.
+ * Products of F32, F16 and BF16 weights and float32 rows; written once for all
+ * instruction sets, included after gemm_store.h.
  *
  * Invariant: every output is acc = fma(w, x, acc) over k in order, whatever
  * tile it is computed in.
  */
 
 /*
- * A tile is rows of x by vectors of outputs.  Few rows read the panels as
- * they are; many read them as float32, from the thread's scratch if need be.
+ * A tile is rows of x by vectors of outputs.  With up to GEMM_FEW rows, F16 and
+ * BF16 panels are converted in registers; with more, once for all rows into the
+ * thread's scratch.
  */
 #define GEMM_FEW      4
 #define GEMM_MM       6
@@ -19,13 +20,13 @@
 #define GEMM_NV       2
 #endif
 
-#define GEMM_HALVES   (LLM_PANEL / VL)  /* vectors of a panel's row */
+#define GEMM_HALVES   (LLM_PANEL / VL)  /* vectors across a panel */
 #define GEMM_PANELS   (GEMM_NV / GEMM_HALVES)
 
 
 /*
- * mm rows by nv vectors: panel[v] is where the vector's lanes begin in the
- * panel, in elements of type; out is the first output.
+ * mm rows by nv vectors of outputs from `out` on.  panel[v]: address of vector
+ * v's first lane in its panel, which has elements of `type`.
  */
 
 simd_inline void
@@ -108,7 +109,7 @@ gemm_float_tile(const llm_cpu_gemm_t *g, uint32_t type,
 }
 
 
-/* a panel as float32, [n_in][16] */
+/* converts a panel to float32, [n_in][16] */
 
 simd_inline void
 gemm_float_unpack(const llm_weight_t *w, uint32_t type, const uint8_t *src,
@@ -139,7 +140,7 @@ gemm_float_unpack(const llm_weight_t *w, uint32_t type, const uint8_t *src,
 }
 
 
-/* all rows by GEMM_NV vectors of outputs from panel `first` */
+/* all rows by GEMM_NV vectors of outputs, from panel `first` on */
 
 simd_inline void
 gemm_float_rows(const llm_cpu_gemm_t *g, uint32_t type, uint32_t first)

@@ -1,16 +1,17 @@
 /*
- * Kernels on single rows: norm, activation functions, rotation, binary16;
- * written once, included after simd512.h or simd256.h.
+ * Kernels on single rows: norms, activation functions, rotation, conversion to
+ * binary16; written once for all instruction sets, included after simd512.h or
+ * simd256.h.
  *
- * Invariant: the order of a sum depends on the row's length alone.
+ * Invariant: the order of a sum depends only on the row's length.
  */
 
 #include <math.h>
 
 
 /*
- * A whole vector, or the first m lanes of one: loops over a row name these,
- * so that only its last vector pays for a mask.
+ * Loads and stores of a whole vector (m = VL) or of its first m lanes, for
+ * loops over a row: only the last vector of a row needs a mask.
  */
 
 simd_inline vf_t
@@ -33,9 +34,9 @@ simd_store(float *p, vf_t v, uint32_t m)
 
 
 /*
- * e^x within 1.2 units in the last place; 0 below the least normal number,
- * at most e^88.  x = n ln 2 + r, and e^r = 1 + r + r^2 p(r), where p is the
- * polynomial of degree 4 with the least relative error.
+ * e^x within 1.2 units in the last place; 0 if it is below the smallest normal
+ * number, at most e^88.  x = n ln 2 + r, and e^r = 1 + r + r^2 p(r), where p is
+ * the polynomial of degree 4 with the smallest relative error.
  */
 
 simd_inline vf_t
@@ -43,7 +44,8 @@ vf_exp(vf_t v)
 {
     vf_t  x, n, r, p;
 
-    /* the operand on the right wins over NaN, which must not be lost */
+    /* v is the second operand, which min and max return if one is NaN: NaN
+       must not be lost */
     x = vf_min(vf_set1(88.0f), vf_max(vf_set1(-87.33f), v));
 
     n = vf_round(vf_mul(x, vf_set1(0x1.715476p+0f)));
@@ -100,7 +102,7 @@ simd_rms(const float *x, uint32_t n, float eps)
 }
 
 
-/* sum of (x - mean)^2, and with a mean of 0 and `plain` the sum of x */
+/* sum of (x - mean)^2; of x - mean if plain */
 
 simd_inline float
 simd_moment(const float *x, uint32_t n, float mean, int plain)
@@ -122,7 +124,7 @@ simd_moment(const float *x, uint32_t n, float mean, int plain)
 }
 
 
-/* n columns that are normalised together; w and bias begin at the first */
+/* normalises n columns together; w and bias are those of the first column */
 
 static void
 simd_norm_group(const llm_norm_t *norm, const float *x, const float *w,
@@ -188,8 +190,8 @@ simd_norm(const llm_norm_t *norm, const float *x, float *y, uint32_t n)
 
 /*
  * silu(x) = x / (1 + e^-x); GELU's tanh form is x / (1 + e^-2v) with
- * v = sqrt(2 / pi) (x + 0.044715 x^3).  Of least and largest, the operand on
- * the right wins over NaN.
+ * v = sqrt(2 / pi) (x + 0.044715 x^3).  min and max have x as the second
+ * operand, so that NaN is not lost.
  */
 
 simd_inline vf_t
@@ -217,7 +219,7 @@ vf_sigmoid_act(llm_glu_t act, vf_t x)
 }
 
 
-/* what the activation is multiplied by */
+/* the factor on the activation, from a value u of up */
 
 simd_inline vf_t
 vf_up(const llm_glu_t kind, vf_t u)
@@ -321,7 +323,7 @@ vf_act(const llm_act_fn_t *fn, const llm_glu_t kind, vf_t x)
 }
 
 
-/* expanded for each kind, and with or without a gate */
+/* expanded for each kind */
 
 simd_inline void
 simd_glu_kind(const llm_act_fn_t *fn, const llm_glu_t kind,
@@ -428,7 +430,7 @@ simd_weighted_sum(float *y, const float *x, const uint32_t *at,
 }
 
 
-/* m lanes of pairs (i, i + half): both are loaded before either is stored */
+/* rotates m pairs (x[i], x[i + half]); both are loaded before any is stored */
 
 simd_inline void
 simd_rope_halves(float *x, const float *cos, const float *sin, uint32_t half,
@@ -495,7 +497,7 @@ simd_rope(float *x, const float *w, float eps, uint32_t n,
 }
 
 
-/* beside each other: whole vectors, zeros behind n; else one by one */
+/* with a stride of 1, whole vectors are written, with zeros after element n */
 
 static void
 simd_store_f16(uint16_t *dst, size_t stride, const float *src, uint32_t n)

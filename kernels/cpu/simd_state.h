@@ -1,19 +1,20 @@
 /*
- * Kernels of recurrent layers: a head's matrix over rows of a sequence, and a
- * row of a short convolution; written once, included after simd512.h or
- * simd256.h and simd_ops.h.
+ * Kernels of recurrent layers: a head's matrix over rows of a sequence, and one
+ * row of a short convolution; written once for all instruction sets, included
+ * after simd512.h or simd256.h, and simd_ops.h.
  *
- * Invariant: a column of a head is computed by itself, row by row of the
- * sequence, in an order that only the head's size fixes.  So columns are
- * taken in tiles that stay in the cache while all rows go by, and a tile's
- * rows lie behind each other: a head is [tiles][n_rows][columns of the tile].
+ * Invariant: each column of a head is computed independently of the others,
+ * row by row of the sequence, in an order that depends only on the head's size.
+ * So columns can be processed in tiles, which stay in the cache for all rows of
+ * the sequence.  A tile is contiguous: a head is
+ * [tiles][n_rows][columns of the tile].
  */
 
-/* vectors of a tile */
+/* vectors of columns of a tile */
 #define SIMD_STATE_TILE  4
 
 
-/* n vectors of a row of the matrix, m lanes each */
+/* loads n vectors of a row of the matrix, m lanes each */
 
 simd_inline void
 simd_state_load(const float *s, const uint32_t n, uint32_t m, vf_t *v)
@@ -27,7 +28,7 @@ simd_state_load(const float *s, const uint32_t n, uint32_t m, vf_t *v)
 }
 
 
-/* s^T k of a tile, odd and even rows apart */
+/* sum = s^T k of a tile; even and odd rows are added up separately */
 
 simd_inline void
 simd_state_times(const llm_cpu_state_t *p, const float *s, const float *k,
@@ -77,7 +78,7 @@ simd_state_times(const llm_cpu_state_t *p, const float *s, const float *k,
 }
 
 
-/* s = g s + k d^T, and sum = s^T q of what s becomes */
+/* s = g s + k d^T, then sum = s^T q with the new s */
 
 simd_inline void
 simd_state_add(const llm_cpu_state_t *p, float *s, float g, const float *q,
@@ -108,7 +109,8 @@ simd_state_add(const llm_cpu_state_t *p, float *s, float g, const float *q,
 }
 
 
-/* rows of x are pages apart, which the CPU does not fetch ahead by itself */
+/* prefetches row t + 1: rows of x are in different pages, across which the CPU
+   does not prefetch by itself */
 
 simd_inline void
 simd_state_prefetch(const llm_cpu_state_t *p, uint32_t t, uint32_t c)
@@ -130,7 +132,7 @@ simd_state_prefetch(const llm_cpu_state_t *p, uint32_t t, uint32_t c)
 }
 
 
-/* row t of a tile that begins at column c */
+/* row t of the sequence, for the tile that begins at column c */
 
 simd_inline void
 simd_state_row(const llm_cpu_state_t *p, uint32_t t, uint32_t c,
