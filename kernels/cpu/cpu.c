@@ -131,7 +131,8 @@ llm_cpu_weights(llm_cpu_t *cpu, uint32_t type, uint32_t n_experts,
     llm_weight_t  *w;
 
     if (llm_type_name(type) == NULL || n_in % llm_type_block(type)) {
-        llm_fail(err, "cpu: no rows of %u of type %u", n_in, type);
+        llm_fail(err, "cpu: no support for rows of %u elements of type %u",
+                 n_in, type);
         return NULL;
     }
 
@@ -244,7 +245,7 @@ llm_cpu_vec_create(llm_dev_t *dev, const float *src, uint32_t n,
     }
 
     llm_cpu_vec_free(dev, v);
-    llm_fail(err, "cpu: no memory for a vector of %u", n);
+    llm_fail(err, "cpu: no memory for a vector of %u elements", n);
 
     return NULL;
 }
@@ -292,7 +293,7 @@ llm_cpu_act_create(llm_dev_t *dev, uint32_t max_rows, uint32_t cols,
     }
 
     llm_cpu_act_free(dev, a);
-    llm_fail(err, "cpu: no memory for %u rows of %u", max_rows, cols);
+    llm_fail(err, "cpu: no memory for %u rows of %u elements", max_rows, cols);
 
     return NULL;
 }

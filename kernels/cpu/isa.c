@@ -147,7 +147,8 @@ llm_cpu_select(const char *name, llm_cpu_kernels_t *k, llm_err_t *err)
         return LLM_OK;
     }
 
-    return llm_fail(err, "cpu: no %s on this machine", name ? name : "AVX2");
+    return llm_fail(err, "cpu: %s is not available on this machine",
+                    name ? name : "AVX2");
 }
 
 
@@ -158,7 +159,8 @@ llm_cpu_select(const char *name, llm_cpu_kernels_t *k, llm_err_t *err)
 {
     memset(k, 0, sizeof(llm_cpu_kernels_t));
 
-    return llm_fail(err, "cpu: no %s on this machine", name ? name : "AVX2");
+    return llm_fail(err, "cpu: %s is not available on this machine",
+                    name ? name : "AVX2");
 }
 
 #endif

@@ -92,7 +92,7 @@ llm_cpu_stage_reserve(llm_cpu_t *cpu, uint32_t n_in, llm_err_t *err)
     llm_cpu_give(cpu->device);
 
     if (rc != LLM_OK) {
-        return llm_fail(err, "cpu: no memory for %u rows of %u",
+        return llm_fail(err, "cpu: no memory for %u rows of %u elements",
                         cpu->opts.max_tokens, n_in);
     }
 

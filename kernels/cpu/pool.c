@@ -314,7 +314,7 @@ llm_pool_grow(llm_pool_t *pool, uint32_t n_threads, llm_err_t *err)
     llm_pool_thread_t  *t;
 
     if (n_threads > LLM_POOL_MAX) {
-        return llm_fail(err, "%u threads asked for, the most is %d",
+        return llm_fail(err, "%u threads are too many, the maximum is %d",
                         n_threads, LLM_POOL_MAX);
     }
 

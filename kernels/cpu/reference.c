@@ -345,7 +345,7 @@ llm_ref_kv_create(llm_dev_t *dev, const llm_kv_opts_t *opts, llm_err_t *err)
     if (opts->head_dim_v > d->sum_cap) {
         sum = realloc(d->sum, opts->head_dim_v * sizeof(double));
         if (sum == NULL) {
-            (void) llm_ref_no_memory(err, "a head");
+            (void) llm_ref_no_memory(err, "the result of a head");
             return NULL;
         }
 

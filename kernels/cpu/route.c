@@ -209,8 +209,8 @@ llm_choice_check(const llm_choice_opts_t *opts, llm_err_t *err)
     if (opts->n_used == 0 || opts->n_used > opts->n_experts
         || opts->n_experts > LLM_MAX_EXPERTS)
     {
-        return llm_fail(err, "no layer uses %u of %u experts: there are 1 to "
-                        "%u, and at least one is used", opts->n_used,
+        return llm_fail(err, "a layer cannot use %u of %u experts: it must "
+                        "have 1 to %u and use at least one", opts->n_used,
                         opts->n_experts, LLM_MAX_EXPERTS);
     }
 
