@@ -328,8 +328,7 @@ typedef struct {
                                            included; with `both`, window / 2 on
                                            each side of its own; 0: all */
     int               chunks;           /* 1: windows do not slide: position p
-                                           sees p / window * window and later
-                                           ones */
+                                           sees p / window * window to p */
     float             softcap;          /* cap in score = cap tanh(score / cap);
                                            0: none */
     const llm_vec_t  *sinks;            /* [n_heads] scores of a key without
