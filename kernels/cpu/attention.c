@@ -109,7 +109,7 @@ llm_cpu_attn_reserve(llm_cpu_t *cpu, const llm_kv_opts_t *o, llm_err_t *err)
     n = cpu->threads * 2 * splits;
     n = splits > 1 ? llm_min(n, LLM_MAX_PARTS) : 0;
 
-    /* once for each cache, of which there are few */
+    /* there are few caches, so the turn is taken even if nothing must grow */
 
     cpu->rot_cap = llm_max(cpu->rot_cap, o->head_dim_k);
     cpu->part_floats = llm_max(cpu->part_floats, llm_attn_part_floats(dv));
