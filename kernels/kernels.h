@@ -18,7 +18,7 @@
  *     all that a step needs.
  *
  * Ownership: a device (llm_device_t) owns what models share, on CPUs the
- * threads and the scratch memory of steps, and outlives the models (llm_dev_t)
+ * threads and the scratch memory of steps, and outlives the models (llm_exec_t)
  * that are opened on it.  The caller frees what a *_create() returned, before
  * close().  Weights keep a pointer into the mapped file if the device uses the
  * file's layout, so the file must stay mapped longer than they live.
@@ -99,14 +99,14 @@ struct llm_device_s {
     const llm_ops_t  *ops;
 };
 
-/* a model on a device, the parameter of all operations; first member of every
-   backend's own struct */
+/* execution context: what a model has on a device, the first parameter of the
+   operations; first member of every backend's own struct */
 typedef struct {
     const llm_ops_t  *ops;
     llm_device_t     *device;           /* the shared device, set by
                                            engine/model/devices.c; NULL: a
                                            device that only this model uses */
-} llm_dev_t;
+} llm_exec_t;
 
 typedef struct {
     llm_device_t  *device;              /* open(): device for the model; NULL:
@@ -135,7 +135,7 @@ typedef struct {
                                            a scale for each token and head */
     uint32_t     n_kinds;               /* kinds of KV caches of the model; 0:
                                            one */
-} llm_dev_opts_t;
+} llm_exec_opts_t;
 
 /* result of a row in out_rows: logits, the final hidden state that the logits
    are computed from, or both */

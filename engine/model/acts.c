@@ -52,7 +52,7 @@ llm_load_acts(llm_load_t *l)
             continue;
         }
 
-        m->act[i] = m->ops->act_create(m->dev, llm_acts[i].out ? m->max_out
+        m->act[i] = m->ops->act_create(m->exec, llm_acts[i].out ? m->max_out
                                                                : m->batch,
                                        cols[i], llm_acts[i].kind, l->err);
         if (m->act[i] == NULL) {
@@ -84,7 +84,7 @@ llm_load_choice(llm_load_t *l)
         return LLM_OK;
     }
 
-    m->choice = m->ops->choice_create(m->dev, &o, l->err);
+    m->choice = m->ops->choice_create(m->exec, &o, l->err);
 
     return m->choice ? LLM_OK : LLM_ERROR;
 }

@@ -22,12 +22,12 @@
 
 
 static void
-llm_backend_log(const llm_dev_opts_t *opts, int level, const char *fmt, ...)
+llm_backend_log(const llm_exec_opts_t *opts, int level, const char *fmt, ...)
     llm_printf_like(3, 4);
 
 
 static void
-llm_backend_log(const llm_dev_opts_t *opts, int level, const char *fmt, ...)
+llm_backend_log(const llm_exec_opts_t *opts, int level, const char *fmt, ...)
 {
     char     msg[1024];
     va_list  args;
@@ -174,10 +174,10 @@ llm_backend_why(const char *path, const char *why, llm_err_t *err)
 
 static int
 llm_backend_on(llm_devices_t *devices, const llm_ops_t *ops,
-    const llm_dev_opts_t *opts, llm_dev_t **dev, llm_err_t *err)
+    const llm_exec_opts_t *opts, llm_exec_t **exec, llm_err_t *err)
 {
-    return devices ? llm_devices_open(devices, ops, opts, dev, err)
-                   : ops->open(dev, opts, err);
+    return devices ? llm_devices_open(devices, ops, opts, exec, err)
+                   : ops->open(exec, opts, err);
 }
 
 
@@ -185,7 +185,7 @@ llm_backend_on(llm_devices_t *devices, const llm_ops_t *ops,
 
 static int
 llm_backend_load(llm_devices_t *devices, const char *dir, const char *file,
-    const llm_dev_opts_t *opts, llm_dev_t **dev, llm_err_t *err)
+    const llm_exec_opts_t *opts, llm_exec_t **exec, llm_err_t *err)
 {
     void             *lib;
     char              path[PATH_MAX + 64];
@@ -221,14 +221,14 @@ llm_backend_load(llm_devices_t *devices, const char *dir, const char *file,
                         "capabilities require", path, lacks);
     }
 
-    return llm_backend_on(devices, ops, opts, dev, err);
+    return llm_backend_on(devices, ops, opts, exec, err);
 }
 
 
 /* an error if fp8 is configured; not_cuda: why no GPU is used, or NULL */
 
 static int
-llm_backend_no_fp8(const llm_dev_opts_t *opts, const char *not_cuda,
+llm_backend_no_fp8(const llm_exec_opts_t *opts, const char *not_cuda,
     llm_err_t *err)
 {
     if (!opts->weights_fp8 && !opts->kv_fp8) {
@@ -243,37 +243,37 @@ llm_backend_no_fp8(const llm_dev_opts_t *opts, const char *not_cuda,
 
 
 static int
-llm_backend_cpu(llm_devices_t *devices, const llm_dev_opts_t *opts,
-    const char *not_cuda, llm_dev_t **dev, llm_err_t *err)
+llm_backend_cpu(llm_devices_t *devices, const llm_exec_opts_t *opts,
+    const char *not_cuda, llm_exec_t **exec, llm_err_t *err)
 {
     if (llm_backend_no_fp8(opts, not_cuda, err) != LLM_OK) {
         return LLM_ERROR;
     }
 
-    return llm_backend_on(devices, &llm_ops_cpu, opts, dev, err);
+    return llm_backend_on(devices, &llm_ops_cpu, opts, exec, err);
 }
 
 
 static int
 llm_backend_auto(llm_devices_t *devices, const char *dir,
-    const llm_dev_opts_t *opts, llm_dev_t **dev, llm_err_t *err)
+    const llm_exec_opts_t *opts, llm_exec_t **exec, llm_err_t *err)
 {
     char       name[256];
     llm_err_t  why;
 
-    if (llm_backend_load(devices, dir, "llm_cuda.so", opts, dev, &why)
+    if (llm_backend_load(devices, dir, "llm_cuda.so", opts, exec, &why)
         == LLM_OK)
     {
-        (*dev)->ops->describe(*dev, name, sizeof(name));
+        (*exec)->ops->describe(*exec, name, sizeof(name));
         llm_backend_log(opts, LLM_LOG_NOTICE, "device auto: CUDA: %s", name);
         return LLM_OK;
     }
 
-    if (llm_backend_cpu(devices, opts, why.msg, dev, err) != LLM_OK) {
+    if (llm_backend_cpu(devices, opts, why.msg, exec, err) != LLM_OK) {
         return LLM_ERROR;
     }
 
-    (*dev)->ops->describe(*dev, name, sizeof(name));
+    (*exec)->ops->describe(*exec, name, sizeof(name));
     llm_backend_log(opts, LLM_LOG_NOTICE, "device auto: CPU: %s; not CUDA: "
                     "%s", name, why.msg);
 
@@ -444,28 +444,28 @@ llm_backend_gpu_check(const char *device, const char *root, llm_err_t *err)
 
 int
 llm_backend_open(const char *device, const char *dir, llm_devices_t *devices,
-    const llm_dev_opts_t *opts, llm_dev_t **dev, llm_err_t *err)
+    const llm_exec_opts_t *opts, llm_exec_t **exec, llm_err_t *err)
 {
-    llm_dev_opts_t  o;
+    llm_exec_opts_t  o;
 
     o = *opts;
     o.index = -1;
 
     if (device == NULL || strcmp(device, "auto") == 0) {
-        return llm_backend_auto(devices, dir, &o, dev, err);
+        return llm_backend_auto(devices, dir, &o, exec, err);
     }
 
     if (strcmp(device, "cpu") == 0) {
-        return llm_backend_cpu(devices, &o, NULL, dev, err);
+        return llm_backend_cpu(devices, &o, NULL, exec, err);
     }
 
     if (strcmp(device, "reference") == 0) {
         o.isa = "reference";
-        return llm_backend_cpu(devices, &o, NULL, dev, err);
+        return llm_backend_cpu(devices, &o, NULL, exec, err);
     }
 
     if (strcmp(device, "emu") == 0) {
-        return llm_backend_load(devices, dir, "llm_emu.so", &o, dev, err);
+        return llm_backend_load(devices, dir, "llm_emu.so", &o, exec, err);
     }
 
     if (llm_backend_is_cuda(device)
@@ -475,7 +475,7 @@ llm_backend_open(const char *device, const char *dir, llm_devices_t *devices,
             return LLM_ERROR;
         }
 
-        return llm_backend_load(devices, dir, "llm_cuda.so", &o, dev, err);
+        return llm_backend_load(devices, dir, "llm_cuda.so", &o, exec, err);
     }
 
     return llm_fail(err, "device \"%s\" is unknown (auto, cpu, cuda, cuda:N, "

@@ -21,7 +21,7 @@
  * The CPU refuses fp8 in opts.
  */
 int llm_backend_open(const char *device, const char *dir,
-    llm_devices_t *devices, const llm_dev_opts_t *opts, llm_dev_t **dev,
+    llm_devices_t *devices, const llm_exec_opts_t *opts, llm_exec_t **exec,
     llm_err_t *err);
 
 /* writes the folder of the shared objects, see dir above, into buf; LLM_ERROR

@@ -32,7 +32,7 @@ llm_attend_norm(const llm_pass_t *p, llm_layer_tensor_t t,
         return;
     }
 
-    m->ops->norm(m->dev, p->rows, x, &norm, x);
+    m->ops->norm(m->exec, p->rows, x, &norm, x);
     *w = NULL;
 }
 
@@ -55,13 +55,13 @@ llm_attend_norms(const llm_pass_t *p, llm_heads_t *h)
 
     if (d->norm_qk) {
         norm.group = d->head_dim_k;
-        m->ops->norm(m->dev, p->rows, a[LLM_MA_Q], &norm, a[LLM_MA_Q]);
-        m->ops->norm(m->dev, p->rows, a[LLM_MA_K], &norm, a[LLM_MA_K]);
+        m->ops->norm(m->exec, p->rows, a[LLM_MA_Q], &norm, a[LLM_MA_Q]);
+        m->ops->norm(m->exec, p->rows, a[LLM_MA_K], &norm, a[LLM_MA_K]);
     }
 
     if (d->norm_v && d->kv_layer == p->layer) {
         norm.group = d->head_dim_v;
-        m->ops->norm(m->dev, p->rows, a[LLM_MA_V], &norm, a[LLM_MA_V]);
+        m->ops->norm(m->exec, p->rows, a[LLM_MA_V], &norm, a[LLM_MA_V]);
     }
 }
 
@@ -75,9 +75,9 @@ llm_attend_ungate(const llm_pass_t *p)
     llm_act_t               *const *a = m->act;
     const llm_layer_desc_t  *d = p->d;
 
-    m->ops->pieces(m->dev, p->rows, a[LLM_MA_Q_GATE], 0, d->head_dim_k,
+    m->ops->pieces(m->exec, p->rows, a[LLM_MA_Q_GATE], 0, d->head_dim_k,
                    2 * d->head_dim_k, a[LLM_MA_Q]);
-    m->ops->pieces(m->dev, p->rows, a[LLM_MA_Q_GATE], d->head_dim_k,
+    m->ops->pieces(m->exec, p->rows, a[LLM_MA_Q_GATE], d->head_dim_k,
                    d->head_dim_k, 2 * d->head_dim_k, a[LLM_MA_ATTN_GATE]);
 }
 
@@ -114,7 +114,7 @@ llm_attend_products(const llm_pass_t *p, int own)
                                     a[LLM_MA_ATTN_GATE], 0 };
     }
 
-    m->ops->linear(m->dev, p->rows, a[LLM_MA_H], out, n);
+    m->ops->linear(m->exec, p->rows, a[LLM_MA_H], out, n);
 
     if (p->d->gated) {
         llm_attend_ungate(p);
@@ -135,11 +135,11 @@ llm_attend_bound(const llm_pass_t *p, int own)
         return;
     }
 
-    m->ops->act(m->dev, p->rows, &fn, a[LLM_MA_Q], a[LLM_MA_Q]);
+    m->ops->act(m->exec, p->rows, &fn, a[LLM_MA_Q], a[LLM_MA_Q]);
 
     if (own) {
-        m->ops->act(m->dev, p->rows, &fn, a[LLM_MA_K], a[LLM_MA_K]);
-        m->ops->act(m->dev, p->rows, &fn, a[LLM_MA_V], a[LLM_MA_V]);
+        m->ops->act(m->exec, p->rows, &fn, a[LLM_MA_K], a[LLM_MA_K]);
+        m->ops->act(m->exec, p->rows, &fn, a[LLM_MA_V], a[LLM_MA_V]);
     }
 }
 
@@ -189,17 +189,17 @@ llm_block_attend(const llm_pass_t *p)
     llm_attend_products(p, own);
     llm_attend_bound(p, own);
     llm_attend_norms(p, &heads);
-    m->ops->rope_kv(m->dev, &heads, &rope, a[LLM_MA_Q],
+    m->ops->rope_kv(m->exec, &heads, &rope, a[LLM_MA_Q],
                     own ? a[LLM_MA_K] : NULL, a[LLM_MA_V], kv);
 
     if (p->ends) {
         return;
     }
 
-    m->ops->attention(m->dev, &heads, a[LLM_MA_Q], kv, out);
+    m->ops->attention(m->exec, &heads, a[LLM_MA_Q], kv, out);
 
     if (gates) {
-        m->ops->glu(m->dev, p->rows, LLM_GLU_SIGMOID, a[LLM_MA_ATTN_GATE],
+        m->ops->glu(m->exec, p->rows, LLM_GLU_SIGMOID, a[LLM_MA_ATTN_GATE],
                     out, a[LLM_MA_ATTN]);
     }
 

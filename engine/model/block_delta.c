@@ -29,15 +29,15 @@ llm_delta_products(const llm_pass_t *p)
     };
 
     if (l->w[LLM_LT_DELTA_BOTH] == NULL) {
-        m->ops->linear(m->dev, p->rows, a[LLM_MA_H], out, 4);
+        m->ops->linear(m->exec, p->rows, a[LLM_MA_H], out, 4);
         return;
     }
 
     both = a[LLM_MA_SSM_BOTH];
     out[2] = (llm_linear_t) { l->w[LLM_LT_DELTA_BOTH], NULL, both, 0 };
-    m->ops->linear(m->dev, p->rows, a[LLM_MA_H], out, 3);
-    m->ops->pieces(m->dev, p->rows, both, 0, n, 2 * n, a[LLM_MA_SSM_BETA]);
-    m->ops->pieces(m->dev, p->rows, both, n, n, 2 * n, a[LLM_MA_SSM_DT]);
+    m->ops->linear(m->exec, p->rows, a[LLM_MA_H], out, 3);
+    m->ops->pieces(m->exec, p->rows, both, 0, n, 2 * n, a[LLM_MA_SSM_BETA]);
+    m->ops->pieces(m->exec, p->rows, both, n, n, 2 * n, a[LLM_MA_SSM_DT]);
 }
 
 
@@ -76,16 +76,16 @@ llm_block_delta_net(const llm_pass_t *p)
     llm_pass_norm(p, p->x, LLM_LT_ATTN_NORM, LLM_LT_N, a[LLM_MA_H]);
     llm_delta_products(p);
 
-    m->ops->conv(m->dev, &conv, a[LLM_MA_CONV_IN], m->state, a[LLM_MA_CONV]);
-    m->ops->delta(m->dev, &delta, a[LLM_MA_CONV], a[LLM_MA_SSM_DT],
+    m->ops->conv(m->exec, &conv, a[LLM_MA_CONV_IN], m->state, a[LLM_MA_CONV]);
+    m->ops->delta(m->exec, &delta, a[LLM_MA_CONV], a[LLM_MA_SSM_DT],
                   a[LLM_MA_SSM_BETA], m->state, a[LLM_MA_SSM]);
 
     if (p->ends) {
         return;
     }
 
-    m->ops->norm(m->dev, p->rows, a[LLM_MA_SSM], &norm, a[LLM_MA_SSM]);
-    m->ops->glu(m->dev, p->rows, LLM_GLU_SILU, a[LLM_MA_SSM_GATE],
+    m->ops->norm(m->exec, p->rows, a[LLM_MA_SSM], &norm, a[LLM_MA_SSM]);
+    m->ops->glu(m->exec, p->rows, LLM_GLU_SILU, a[LLM_MA_SSM_GATE],
                 a[LLM_MA_SSM], a[LLM_MA_SSM_GLU]);
     llm_pass_add(p, a[LLM_MA_SSM_GLU], LLM_LT_SSM_OUT, LLM_LT_N, LLM_LT_N);
 }

@@ -9,7 +9,7 @@
 
 
 static void
-llm_mixture_shared(const llm_ops_t *ops, llm_dev_t *dev, llm_rows_t rows,
+llm_mixture_shared(const llm_ops_t *ops, llm_exec_t *exec, llm_rows_t rows,
     const llm_mixture_t *m, const llm_mixture_acts_t *a, const llm_act_t *x,
     llm_act_t *y)
 {
@@ -30,35 +30,35 @@ llm_mixture_shared(const llm_ops_t *ops, llm_dev_t *dev, llm_rows_t rows,
         products[n++] = (llm_linear_t) { m->shared_switch, NULL, a->open, 0 };
     }
 
-    ops->linear(dev, rows, x, products, n);
+    ops->linear(exec, rows, x, products, n);
 
     if (m->shared_gate) {
-        ops->glu(dev, rows, fn.kind, a->gate, a->up, a->glu);
+        ops->glu(exec, rows, fn.kind, a->gate, a->up, a->glu);
 
     } else {
-        ops->act(dev, rows, &fn, a->up, a->glu);
+        ops->act(exec, rows, &fn, a->up, a->glu);
     }
 
     if (m->shared_switch) {
-        ops->gate_rows(dev, rows, a->open, a->glu);
+        ops->gate_rows(exec, rows, a->open, a->glu);
     }
 
-    ops->linear(dev, rows, a->glu, &down, 1);
+    ops->linear(exec, rows, a->glu, &down, 1);
 }
 
 
 void
-llm_mixture_forward(const llm_ops_t *ops, llm_dev_t *dev, llm_rows_t rows,
+llm_mixture_forward(const llm_ops_t *ops, llm_exec_t *exec, llm_rows_t rows,
     const llm_mixture_t *m, const llm_mixture_acts_t *a, const llm_act_t *r,
     const llm_act_t *x, llm_act_t *y)
 {
     llm_linear_t  router = { m->router, m->router_bias, a->logits, 0 };
 
-    ops->linear(dev, rows, r, &router, 1);
-    ops->route(dev, rows, &m->route, a->logits, a->choice);
-    ops->experts(dev, rows, &m->experts, x, a->choice, y);
+    ops->linear(exec, rows, r, &router, 1);
+    ops->route(exec, rows, &m->route, a->logits, a->choice);
+    ops->experts(exec, rows, &m->experts, x, a->choice, y);
 
     if (m->shared_up) {
-        llm_mixture_shared(ops, dev, rows, m, a, x, y);
+        llm_mixture_shared(ops, exec, rows, m, a, x, y);
     }
 }

@@ -42,7 +42,7 @@ typedef struct {
  * which is x in most models.  r, x and y are rows of n_embd; y is a buffer of
  * its own.
  */
-void llm_mixture_forward(const llm_ops_t *ops, llm_dev_t *dev,
+void llm_mixture_forward(const llm_ops_t *ops, llm_exec_t *exec,
     llm_rows_t rows, const llm_mixture_t *m, const llm_mixture_acts_t *a,
     const llm_act_t *r, const llm_act_t *x, llm_act_t *y);
 

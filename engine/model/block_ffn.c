@@ -24,12 +24,12 @@ llm_pass_feed(const llm_pass_t *p, const llm_act_t *h)
     };
 
     if (l->w[LLM_LT_GATE]) {
-        m->ops->linear(m->dev, p->rows, h, products, 2);
-        m->ops->glu(m->dev, p->rows, d->act.kind, gate, up, glu);
+        m->ops->linear(m->exec, p->rows, h, products, 2);
+        m->ops->glu(m->exec, p->rows, d->act.kind, gate, up, glu);
 
     } else {
-        m->ops->linear(m->dev, p->rows, h, products, 1);
-        m->ops->act(m->dev, p->rows, &d->act, up, glu);
+        m->ops->linear(m->exec, p->rows, h, products, 1);
+        m->ops->act(m->exec, p->rows, &d->act, up, glu);
     }
 
     return glu;

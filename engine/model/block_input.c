@@ -28,15 +28,15 @@ llm_forward_inputs(llm_model_t *m)
 
     width = (float) m->desc.n_input;
 
-    m->ops->embed(m->dev, m->input_embd, a[LLM_MA_INPUTS]);
-    m->ops->scale(m->dev, LLM_ROWS_ALL, 1, a[LLM_MA_X], 0, a[LLM_MA_H]);
-    m->ops->linear(m->dev, LLM_ROWS_ALL, a[LLM_MA_H], &proj, 1);
-    m->ops->scale(m->dev, LLM_ROWS_ALL,
+    m->ops->embed(m->exec, m->input_embd, a[LLM_MA_INPUTS]);
+    m->ops->scale(m->exec, LLM_ROWS_ALL, 1, a[LLM_MA_X], 0, a[LLM_MA_H]);
+    m->ops->linear(m->exec, LLM_ROWS_ALL, a[LLM_MA_H], &proj, 1);
+    m->ops->scale(m->exec, LLM_ROWS_ALL,
                   1 / sqrtf((float) m->desc.hp.n_embd), proj.y, 0, proj.y);
-    m->ops->norm(m->dev, LLM_ROWS_ALL, proj.y, &norm, proj.y);
-    m->ops->scale(m->dev, LLM_ROWS_ALL, sqrtf(width / 2), a[LLM_MA_INPUTS],
+    m->ops->norm(m->exec, LLM_ROWS_ALL, proj.y, &norm, proj.y);
+    m->ops->scale(m->exec, LLM_ROWS_ALL, sqrtf(width / 2), a[LLM_MA_INPUTS],
                   0, a[LLM_MA_INPUTS]);
-    m->ops->scale(m->dev, LLM_ROWS_ALL, sqrtf(0.5f), proj.y, 1,
+    m->ops->scale(m->exec, LLM_ROWS_ALL, sqrtf(0.5f), proj.y, 1,
                   a[LLM_MA_INPUTS]);
 }
 
@@ -54,17 +54,17 @@ llm_block_take_input(const llm_pass_t *p)
         p->l->w[LLM_LT_INPUT_GATE], NULL, a[LLM_MA_INPUT_GATE], 0
     };
 
-    m->ops->columns(m->dev, LLM_ROWS_ALL, a[LLM_MA_INPUTS],
+    m->ops->columns(m->exec, LLM_ROWS_ALL, a[LLM_MA_INPUTS],
                     p->layer * m->desc.n_input, input);
 
     if (p->rows == LLM_ROWS_OUT) {
-        m->ops->gather(m->dev, input, a[LLM_MA_INPUT_OUT]);
+        m->ops->gather(m->exec, input, a[LLM_MA_INPUT_OUT]);
         input = a[LLM_MA_INPUT_OUT];
     }
 
-    m->ops->scale(m->dev, p->rows, 1, p->x, 0, a[LLM_MA_H]);
-    m->ops->linear(m->dev, p->rows, a[LLM_MA_H], &gate, 1);
-    m->ops->glu(m->dev, p->rows, LLM_GLU_GELU, gate.y, input,
+    m->ops->scale(m->exec, p->rows, 1, p->x, 0, a[LLM_MA_H]);
+    m->ops->linear(m->exec, p->rows, a[LLM_MA_H], &gate, 1);
+    m->ops->glu(m->exec, p->rows, LLM_GLU_GELU, gate.y, input,
                 a[LLM_MA_INPUT_GLU]);
     llm_pass_add(p, a[LLM_MA_INPUT_GLU], LLM_LT_INPUT_PROJ, LLM_LT_N,
                  LLM_LT_INPUT_POST);
@@ -101,7 +101,7 @@ static void
 llm_block_scale(const llm_pass_t *p)
 {
     if (p->l->v[LLM_LT_OUT_SCALE]) {
-        p->m->ops->scale(p->m->dev, p->rows, p->l->out_scale, p->x, 0, p->x);
+        p->m->ops->scale(p->m->exec, p->rows, p->l->out_scale, p->x, 0, p->x);
     }
 }
 

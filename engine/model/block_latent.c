@@ -34,13 +34,13 @@ llm_latent_products(const llm_pass_t *p)
 
     llm_linear_t  q = { l->w[LLM_LT_Q_B], NULL, a[LLM_MA_Q_HEADS], 0 };
 
-    m->ops->linear(m->dev, p->rows, a[LLM_MA_H], products, 3);
+    m->ops->linear(m->exec, p->rows, a[LLM_MA_H], products, 3);
     llm_pass_norm(p, a[LLM_MA_V], LLM_LT_LATENT_NORM, LLM_LT_N, a[LLM_MA_V]);
 
     if (low) {
         llm_pass_norm(p, a[LLM_MA_Q_LOW], LLM_LT_Q_A_NORM, LLM_LT_N,
                       a[LLM_MA_Q_LOW_H]);
-        m->ops->linear(m->dev, p->rows, a[LLM_MA_Q_LOW_H], &q, 1);
+        m->ops->linear(m->exec, p->rows, a[LLM_MA_Q_LOW_H], &q, 1);
     }
 }
 
@@ -74,18 +74,18 @@ llm_block_attend_latent(const llm_pass_t *p)
                   a[LLM_MA_H]);
     llm_latent_products(p);
 
-    m->ops->linear_heads(m->dev, p->rows, l->w[LLM_LT_K_B],
+    m->ops->linear_heads(m->exec, p->rows, l->w[LLM_LT_K_B],
                          a[LLM_MA_Q_HEADS], a[LLM_MA_Q]);
-    m->ops->rope_kv(m->dev, &heads, &rope, a[LLM_MA_Q], a[LLM_MA_K],
+    m->ops->rope_kv(m->exec, &heads, &rope, a[LLM_MA_Q], a[LLM_MA_K],
                     a[LLM_MA_V], llm_pass_kv(p));
 
     if (p->ends) {
         return;
     }
 
-    m->ops->attention(m->dev, &heads, a[LLM_MA_Q], llm_pass_kv(p),
+    m->ops->attention(m->exec, &heads, a[LLM_MA_Q], llm_pass_kv(p),
                       a[LLM_MA_ATTN]);
-    m->ops->linear_heads(m->dev, p->rows, l->w[LLM_LT_V_B], a[LLM_MA_ATTN],
+    m->ops->linear_heads(m->exec, p->rows, l->w[LLM_LT_V_B], a[LLM_MA_ATTN],
                          a[LLM_MA_HEADS]);
 
     llm_pass_add(p, a[LLM_MA_HEADS], LLM_LT_ATTN_OUT, LLM_LT_N, LLM_LT_N);

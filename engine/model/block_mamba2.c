@@ -52,20 +52,20 @@ llm_mamba2_forward(const llm_pass_t *p)
         .group = inner / d->n_ssm_groups
     };
 
-    m->ops->linear(m->dev, p->rows, a[LLM_MA_H], in, 3);
-    m->ops->conv(m->dev, &conv, a[LLM_MA_CONV_IN], m->state, a[LLM_MA_CONV]);
-    m->ops->scan(m->dev, &scan, a[LLM_MA_CONV], a[LLM_MA_SSM_DT], m->state,
+    m->ops->linear(m->exec, p->rows, a[LLM_MA_H], in, 3);
+    m->ops->conv(m->exec, &conv, a[LLM_MA_CONV_IN], m->state, a[LLM_MA_CONV]);
+    m->ops->scan(m->exec, &scan, a[LLM_MA_CONV], a[LLM_MA_SSM_DT], m->state,
                  a[LLM_MA_SSM]);
 
     if (p->ends) {
         return;
     }
 
-    m->ops->glu(m->dev, p->rows, LLM_GLU_SILU, a[LLM_MA_SSM_GATE],
+    m->ops->glu(m->exec, p->rows, LLM_GLU_SILU, a[LLM_MA_SSM_GATE],
                 a[LLM_MA_SSM], a[LLM_MA_SSM_GLU]);
 
     if (norm.w) {
-        m->ops->norm(m->dev, p->rows, a[LLM_MA_SSM_GLU], &norm,
+        m->ops->norm(m->exec, p->rows, a[LLM_MA_SSM_GLU], &norm,
                      a[LLM_MA_SSM_GLU]);
     }
 

@@ -50,7 +50,7 @@ llm_mix_forward(const llm_pass_t *p, const llm_act_t *r, const llm_act_t *x,
     a.glu = p->m->act[LLM_MA_GLU];
     a.open = p->m->act[LLM_MA_SWITCH];
 
-    llm_mixture_forward(p->m->ops, p->m->dev, p->rows, &mix, &a, r, x, y);
+    llm_mixture_forward(p->m->ops, p->m->exec, p->rows, &mix, &a, r, x, y);
 }
 
 
@@ -86,7 +86,7 @@ llm_swap_feed(const llm_pass_t *p, const llm_act_t *h, llm_act_t *y)
 {
     llm_linear_t  down = { p->l->w[LLM_LT_DOWN], NULL, y, 0 };
 
-    p->m->ops->linear(p->m->dev, p->rows, llm_pass_feed(p, h), &down, 1);
+    p->m->ops->linear(p->m->exec, p->rows, llm_pass_feed(p, h), &down, 1);
     llm_pass_norm(p, y, LLM_LT_FFN_POST_1, LLM_LT_N, y);
 }
 
@@ -111,13 +111,13 @@ llm_block_mix_beside(const llm_pass_t *p)
 
     llm_pass_norm(p, p->x, LLM_LT_ROUTER_SCALE, LLM_LT_N,
                   a[LLM_MA_ROUTER_IN]);
-    m->ops->scale(m->dev, p->rows, 1 / sqrtf((float) m->desc.hp.n_embd),
+    m->ops->scale(m->exec, p->rows, 1 / sqrtf((float) m->desc.hp.n_embd),
                   a[LLM_MA_ROUTER_IN], 0, a[LLM_MA_ROUTER_IN]);
 
     llm_pass_norm(p, p->x, LLM_LT_FFN_NORM_2, LLM_LT_N, a[LLM_MA_H]);
     llm_mix_forward(p, a[LLM_MA_ROUTER_IN], a[LLM_MA_H], 0,
                     a[LLM_MA_MIXED]);
-    m->ops->norm(m->dev, p->rows, a[LLM_MA_MIXED], &post, a[LLM_MA_OUT]);
+    m->ops->norm(m->exec, p->rows, a[LLM_MA_MIXED], &post, a[LLM_MA_OUT]);
 
     llm_pass_join(p, a[LLM_MA_OUT], LLM_LT_FFN_POST);
 }

@@ -20,7 +20,7 @@ llm_block_norm_attended(const llm_pass_t *p)
 static void
 llm_block_keep_input(const llm_pass_t *p)
 {
-    p->m->ops->scale(p->m->dev, p->rows, 1, p->x, 0, p->m->act[LLM_MA_KEPT]);
+    p->m->ops->scale(p->m->exec, p->rows, 1, p->x, 0, p->m->act[LLM_MA_KEPT]);
 }
 
 
@@ -35,11 +35,11 @@ llm_block_norm_again(const llm_pass_t *p)
     kept = m->act[LLM_MA_KEPT];
 
     if (p->rows == LLM_ROWS_OUT) {
-        m->ops->gather(m->dev, kept, m->act[LLM_MA_KEPT_OUT]);
+        m->ops->gather(m->exec, kept, m->act[LLM_MA_KEPT_OUT]);
         kept = m->act[LLM_MA_KEPT_OUT];
     }
 
-    m->ops->scale(m->dev, p->rows, 1, kept, 1, p->x);
+    m->ops->scale(m->exec, p->rows, 1, kept, 1, p->x);
     llm_pass_norm(p, p->x, LLM_LT_ATTN_AGAIN, LLM_LT_ATTN_AGAIN_BIAS, p->x);
 }
 

@@ -30,16 +30,16 @@ llm_block_short(const llm_pass_t *p)
     };
 
     llm_pass_norm(p, p->x, LLM_LT_ATTN_NORM, LLM_LT_N, a[LLM_MA_H]);
-    m->ops->linear(m->dev, p->rows, a[LLM_MA_H], in, 3);
-    m->ops->glu(m->dev, p->rows, LLM_GLU_LINEAR, a[LLM_MA_SSM],
+    m->ops->linear(m->exec, p->rows, a[LLM_MA_H], in, 3);
+    m->ops->glu(m->exec, p->rows, LLM_GLU_LINEAR, a[LLM_MA_SSM],
                 a[LLM_MA_CONV], a[LLM_MA_CONV_IN]);
-    m->ops->conv(m->dev, &conv, a[LLM_MA_CONV_IN], m->state, a[LLM_MA_CONV]);
+    m->ops->conv(m->exec, &conv, a[LLM_MA_CONV_IN], m->state, a[LLM_MA_CONV]);
 
     if (p->ends) {
         return;
     }
 
-    m->ops->glu(m->dev, p->rows, LLM_GLU_LINEAR, a[LLM_MA_SSM_GATE],
+    m->ops->glu(m->exec, p->rows, LLM_GLU_LINEAR, a[LLM_MA_SSM_GATE],
                 a[LLM_MA_CONV], a[LLM_MA_SSM_GLU]);
     llm_pass_add(p, a[LLM_MA_SSM_GLU], LLM_LT_SHORTCONV_OUT, LLM_LT_N,
                  LLM_LT_N);

@@ -292,7 +292,7 @@ llm_load_share(llm_load_t *l, llm_load_share_t *s)
         return llm_load_slots(l, s, s->bytes);
     }
 
-    s->bytes = m->ops->memory_free(m->dev);
+    s->bytes = m->ops->memory_free(m->exec);
 
     /* of the machine's memory, memory_free() is half of what is free */
 
@@ -328,7 +328,7 @@ llm_load_states(llm_load_t *l, uint64_t slots)
     }
 
     m->n_slots = o.n_slots;
-    m->state = m->ops->state_create(m->dev, &o, l->err);
+    m->state = m->ops->state_create(m->exec, &o, l->err);
 
     return m->state ? LLM_OK : LLM_ERROR;
 }
@@ -391,7 +391,7 @@ llm_load_wants(llm_load_t *l, llm_load_share_t *s)
     for (i = 0; i < m->n_kinds; i++) {
         k = &s->kind[i];
         llm_load_kv_opts(l, i, &o);
-        k->page = m->ops->kv_page_size(m->dev, &o);
+        k->page = m->ops->kv_page_size(m->exec, &o);
         k->need = llm_load_seq_pages(m, i);
         k->want = (uint64_t) k->need * m->max_seqs;
     }
@@ -435,7 +435,7 @@ llm_load_caches(llm_load_t *l)
         o.n_pages = (uint32_t) llm_min(s.kind[i].pages, UINT32_MAX / 2);
         m->n_pages[i] = o.n_pages;
         m->kv_bytes += (uint64_t) o.n_pages * s.kind[i].page;
-        m->kv[i] = m->ops->kv_create(m->dev, &o, l->err);
+        m->kv[i] = m->ops->kv_create(m->exec, &o, l->err);
         rc = m->kv[i] ? LLM_OK : LLM_ERROR;
     }
 
@@ -444,7 +444,7 @@ llm_load_caches(llm_load_t *l)
         return llm_fail(l->err, "%s: kv_cache is %s, and %s are free: %.300s",
                         llm_gguf_name(m->gguf),
                         llm_load_size(size[0], s.bytes, 0),
-                        llm_load_size(size[1], m->ops->memory_free(m->dev), 0),
+                        llm_load_size(size[1], m->ops->memory_free(m->exec), 0),
                         why.msg);
     }
 

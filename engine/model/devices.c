@@ -57,7 +57,7 @@ llm_devices_same(const char *a, const char *b)
 
 static llm_shared_device_t *
 llm_devices_find(llm_devices_t *devices, const llm_ops_t *ops,
-    const llm_dev_opts_t *opts, llm_err_t *err)
+    const llm_exec_opts_t *opts, llm_err_t *err)
 {
     llm_shared_device_t  *s;
 
@@ -119,10 +119,10 @@ llm_devices_leave(llm_devices_t *devices, llm_device_t *device)
 
 int
 llm_devices_open(llm_devices_t *devices, const llm_ops_t *ops,
-    const llm_dev_opts_t *opts, llm_dev_t **dev, llm_err_t *err)
+    const llm_exec_opts_t *opts, llm_exec_t **exec, llm_err_t *err)
 {
     int                   rc;
-    llm_dev_opts_t        o;
+    llm_exec_opts_t       o;
     llm_shared_device_t  *s;
 
     rc = LLM_ERROR;
@@ -135,10 +135,10 @@ llm_devices_open(llm_devices_t *devices, const llm_ops_t *ops,
     if (s) {
         s->n_users++;
         o.device = s->device;
-        rc = s->device->ops->open(dev, &o, err);
+        rc = s->device->ops->open(exec, &o, err);
 
         if (rc == LLM_OK) {
-            (*dev)->device = s->device;
+            (*exec)->device = s->device;
 
         } else {
             llm_devices_leave(devices, s->device);
@@ -152,12 +152,12 @@ llm_devices_open(llm_devices_t *devices, const llm_ops_t *ops,
 
 
 void
-llm_devices_close(llm_devices_t *devices, llm_dev_t *dev)
+llm_devices_close(llm_devices_t *devices, llm_exec_t *exec)
 {
     llm_device_t  *device;
 
-    device = dev->device;
-    dev->ops->close(dev);
+    device = exec->device;
+    exec->ops->close(exec);
 
     pthread_mutex_lock(&devices->lock);
     llm_devices_leave(devices, device);

@@ -26,8 +26,8 @@ void llm_devices_free(llm_devices_t *devices);
  * the device itself is opened if it is not open yet.  opts->device is not read.
  */
 int llm_devices_open(llm_devices_t *devices, const llm_ops_t *ops,
-    const llm_dev_opts_t *opts, llm_dev_t **dev, llm_err_t *err);
+    const llm_exec_opts_t *opts, llm_exec_t **exec, llm_err_t *err);
 /* closes a model's part, and the device if no other model is on it */
-void llm_devices_close(llm_devices_t *devices, llm_dev_t *dev);
+void llm_devices_close(llm_devices_t *devices, llm_exec_t *exec);
 
 #endif /* LLM_MODEL_DEVICES_H */

@@ -56,22 +56,22 @@ llm_forward_begin(llm_model_t *m)
         .bias = m->embd_norm_bias
     };
 
-    m->ops->embed(m->dev, m->token_embd, x);
+    m->ops->embed(m->exec, m->token_embd, x);
 
     if (m->desc.embd_scale != 1) {
-        m->ops->scale(m->dev, LLM_ROWS_ALL, m->desc.embd_scale, x, 0, x);
+        m->ops->scale(m->exec, LLM_ROWS_ALL, m->desc.embd_scale, x, 0, x);
     }
 
     if (m->pos_embd) {
-        m->ops->embed_pos(m->dev, m->pos_embd, x);
+        m->ops->embed_pos(m->exec, m->pos_embd, x);
     }
 
     if (m->token_type) {
-        m->ops->add_vec(m->dev, LLM_ROWS_ALL, m->token_type, x);
+        m->ops->add_vec(m->exec, LLM_ROWS_ALL, m->token_type, x);
     }
 
     if (m->embd_norm) {
-        m->ops->norm(m->dev, LLM_ROWS_ALL, x, &norm, x);
+        m->ops->norm(m->exec, LLM_ROWS_ALL, x, &norm, x);
     }
 
     if (m->desc.n_input) {
@@ -97,11 +97,11 @@ llm_forward_head(llm_model_t *m)
     };
 
     if (m->gives != LLM_GIVES_LOGITS && (norm.w || m->desc.arch->bare)) {
-        m->ops->norm(m->dev, LLM_ROWS_OUT, a[LLM_MA_X_OUT], &norm,
+        m->ops->norm(m->exec, LLM_ROWS_OUT, a[LLM_MA_X_OUT], &norm,
                      a[LLM_MA_STATE]);
 
     } else if (m->gives != LLM_GIVES_LOGITS) {
-        m->ops->scale(m->dev, LLM_ROWS_OUT, 1, a[LLM_MA_X_OUT], 0,
+        m->ops->scale(m->exec, LLM_ROWS_OUT, 1, a[LLM_MA_X_OUT], 0,
                       a[LLM_MA_STATE]);
     }
 
@@ -109,16 +109,16 @@ llm_forward_head(llm_model_t *m)
         return;
     }
 
-    m->ops->norm(m->dev, LLM_ROWS_OUT, a[LLM_MA_X_OUT], &norm, a[LLM_MA_H]);
-    m->ops->linear(m->dev, LLM_ROWS_OUT, a[LLM_MA_H], &head, 1);
+    m->ops->norm(m->exec, LLM_ROWS_OUT, a[LLM_MA_X_OUT], &norm, a[LLM_MA_H]);
+    m->ops->linear(m->exec, LLM_ROWS_OUT, a[LLM_MA_H], &head, 1);
 
     if (m->desc.logit_scale != 1) {
-        m->ops->scale(m->dev, LLM_ROWS_OUT, m->desc.logit_scale, head.y, 0,
+        m->ops->scale(m->exec, LLM_ROWS_OUT, m->desc.logit_scale, head.y, 0,
                       head.y);
     }
 
     if (m->desc.logit_cap > 0) {
-        m->ops->softcap(m->dev, LLM_ROWS_OUT, m->desc.logit_cap, head.y);
+        m->ops->softcap(m->exec, LLM_ROWS_OUT, m->desc.logit_cap, head.y);
     }
 }
 
@@ -151,13 +151,13 @@ llm_forward_step(llm_model_t *m)
             }
 
             if (narrows) {
-                m->ops->gather(m->dev, a[LLM_MA_X], a[LLM_MA_X_OUT]);
+                m->ops->gather(m->exec, a[LLM_MA_X], a[LLM_MA_X_OUT]);
                 p.rows = LLM_ROWS_OUT;
                 p.x = a[LLM_MA_X_OUT];
             }
 
             if (narrows && p.d->parallel) {
-                m->ops->gather(m->dev, a[LLM_MA_H], a[LLM_MA_H_OUT]);
+                m->ops->gather(m->exec, a[LLM_MA_H], a[LLM_MA_H_OUT]);
                 p.h = a[LLM_MA_H_OUT];
             }
         }
@@ -213,7 +213,7 @@ llm_model_submit(llm_model_t *m, const llm_batch_t *b, llm_err_t *err)
     m->n_out = b->n_out;
     m->gives = b->gives;
 
-    rc = m->ops->begin(m->dev, b, err);
+    rc = m->ops->begin(m->exec, b, err);
 
     if (rc == LLM_ERROR) {
         m->n_in_flight = 0;
@@ -224,9 +224,9 @@ llm_model_submit(llm_model_t *m, const llm_batch_t *b, llm_err_t *err)
         llm_forward_step(m);
     }
 
-    if (m->ops->submit && m->ops->submit(m->dev) == LLM_REDO) {
+    if (m->ops->submit && m->ops->submit(m->exec) == LLM_REDO) {
         llm_forward_step(m);
-        (void) m->ops->submit(m->dev);
+        (void) m->ops->submit(m->exec);
     }
 
     m->in_flight[m->n_in_flight++] = b->n_out;
@@ -246,7 +246,7 @@ llm_model_wait(llm_model_t *m, llm_err_t *err)
     m->logits = NULL;
     m->states = NULL;
 
-    if (m->ops->end(m->dev, err) != LLM_OK) {
+    if (m->ops->end(m->exec, err) != LLM_OK) {
         m->n_in_flight = 0;
         return LLM_ERROR;
     }
@@ -286,7 +286,7 @@ llm_model_logits(llm_model_t *m, uint32_t i)
     assert(i < m->n_results);
 
     if (m->logits == NULL) {
-        m->logits = m->ops->map(m->dev, m->act[LLM_MA_LOGITS], 0,
+        m->logits = m->ops->map(m->exec, m->act[LLM_MA_LOGITS], 0,
                                 m->n_results);
     }
 
@@ -300,7 +300,7 @@ llm_model_state(llm_model_t *m, uint32_t i)
     assert(i < m->n_results);
 
     if (m->states == NULL) {
-        m->states = m->ops->map(m->dev, m->act[LLM_MA_STATE], 0,
+        m->states = m->ops->map(m->exec, m->act[LLM_MA_STATE], 0,
                                 m->n_results);
     }
 
@@ -320,7 +320,7 @@ llm_model_drawn(llm_model_t *m, uint32_t i, llm_drawn_t *out)
 {
     assert(i < m->n_results);
 
-    m->ops->drawn(m->dev, i, out);
+    m->ops->drawn(m->exec, i, out);
 }
 
 
@@ -330,7 +330,7 @@ llm_model_copy_page(llm_model_t *m, uint32_t kind, uint32_t src, uint32_t dst)
     assert(kind < m->n_kinds);
     assert(src < m->n_pages[kind] && dst < m->n_pages[kind]);
 
-    m->ops->kv_copy(m->dev, m->kv[kind], src, dst);
+    m->ops->kv_copy(m->exec, m->kv[kind], src, dst);
 }
 
 
@@ -339,5 +339,5 @@ llm_model_copy_slot(llm_model_t *m, uint32_t src, uint32_t dst)
 {
     assert(src < m->n_slots && dst < m->n_slots);
 
-    m->ops->state_copy(m->dev, m->state, src, dst);
+    m->ops->state_copy(m->exec, m->state, src, dst);
 }

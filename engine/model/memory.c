@@ -90,7 +90,7 @@ llm_load_slot_size(const llm_load_t *l)
         .layers = m->desc.states
     };
 
-    return m->desc.hp.n_recurrent ? m->ops->state_size(m->dev, &o) : 0;
+    return m->desc.hp.n_recurrent ? m->ops->state_size(m->exec, &o) : 0;
 }
 
 
@@ -171,7 +171,7 @@ llm_load_kv_bytes(const llm_load_t *l, int whole)
 
     for (n = 0, i = 0; i < m->n_kinds; i++) {
         llm_load_kv_opts(l, i, &o);
-        page = m->ops->kv_page_size(m->dev, &o);
+        page = m->ops->kv_page_size(m->exec, &o);
         n = llm_load_add(n, llm_load_times(page, whole
                                                  ? llm_load_seq_pages(m, i)
                                                  : 1));

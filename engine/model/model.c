@@ -97,7 +97,7 @@ llm_load_weight_type(const llm_gguf_t *g)
  */
 
 static int
-llm_load_device_can(llm_load_t *l, const llm_dev_opts_t *o)
+llm_load_device_can(llm_load_t *l, const llm_exec_opts_t *o)
 {
     uint32_t      i, lacks;
     const char   *name;
@@ -129,16 +129,16 @@ llm_load_device_can(llm_load_t *l, const llm_dev_opts_t *o)
                  "run it: %s: %s", llm_gguf_name(m->gguf), m->ops->name,
                  m->desc.hp.arch, what[i]);
 
-    llm_devices_close(m->devices, m->dev);
-    m->dev = NULL;
+    llm_devices_close(m->devices, m->exec);
+    m->exec = NULL;
 
-    if (llm_backend_open("cpu", l->opts->backend_dir, m->devices, o, &m->dev,
+    if (llm_backend_open("cpu", l->opts->backend_dir, m->devices, o, &m->exec,
                          l->err) != LLM_OK)
     {
         return LLM_ERROR;
     }
 
-    m->ops = m->dev->ops;
+    m->ops = m->exec->ops;
 
     return LLM_OK;
 }
@@ -197,7 +197,7 @@ static int
 llm_load_device(llm_load_t *l)
 {
     llm_model_t             *m;
-    llm_dev_opts_t           o;
+    llm_exec_opts_t          o;
     const llm_model_opts_t  *opts;
 
     m = l->m;
@@ -218,12 +218,12 @@ llm_load_device(llm_load_t *l)
     o.n_kinds = m->n_kinds;
 
     if (llm_backend_open(opts->device, opts->backend_dir, m->devices, &o,
-                         &m->dev, l->err) != LLM_OK)
+                         &m->exec, l->err) != LLM_OK)
     {
         return LLM_ERROR;
     }
 
-    m->ops = m->dev->ops;
+    m->ops = m->exec->ops;
 
     if (llm_load_device_can(l, &o) != LLM_OK) {
         return LLM_ERROR;
@@ -412,48 +412,48 @@ llm_model_free_device(llm_model_t *m)
 
         for (k = 0; k < LLM_LT_N; k++) {
             if (l->w[k]) {
-                m->ops->weight_free(m->dev, l->w[k]);
+                m->ops->weight_free(m->exec, l->w[k]);
             }
 
             if (l->v[k]) {
-                m->ops->vec_free(m->dev, l->v[k]);
+                m->ops->vec_free(m->exec, l->v[k]);
             }
         }
     }
 
     for (i = 0; i < llm_nelems(vecs); i++) {
         if (vecs[i]) {
-            m->ops->vec_free(m->dev, vecs[i]);
+            m->ops->vec_free(m->exec, vecs[i]);
         }
     }
 
     for (i = 0; i < llm_nelems(weights); i++) {
         if (weights[i]) {
-            m->ops->weight_free(m->dev, weights[i]);
+            m->ops->weight_free(m->exec, weights[i]);
         }
     }
 
     for (i = 0; i < LLM_MA_N; i++) {
         if (m->act[i]) {
-            m->ops->act_free(m->dev, m->act[i]);
+            m->ops->act_free(m->exec, m->act[i]);
         }
     }
 
     if (m->choice) {
-        m->ops->choice_free(m->dev, m->choice);
+        m->ops->choice_free(m->exec, m->choice);
     }
 
     for (i = 0; i < m->n_kinds; i++) {
         if (m->kv[i]) {
-            m->ops->kv_free(m->dev, m->kv[i]);
+            m->ops->kv_free(m->exec, m->kv[i]);
         }
     }
 
     if (m->state) {
-        m->ops->state_free(m->dev, m->state);
+        m->ops->state_free(m->exec, m->state);
     }
 
-    llm_devices_close(m->devices, m->dev);
+    llm_devices_close(m->devices, m->exec);
 }
 
 
@@ -468,7 +468,7 @@ llm_model_free(llm_model_t *m)
 
     llm_promise_end(m);
 
-    if (m->dev) {
+    if (m->exec) {
         llm_model_free_device(m);
     }
 
@@ -588,5 +588,5 @@ llm_model_on_gpu(const llm_model_t *m)
 void
 llm_model_device(const llm_model_t *m, char *buf, size_t size)
 {
-    m->ops->describe(m->dev, buf, size);
+    m->ops->describe(m->exec, buf, size);
 }

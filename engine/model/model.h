@@ -69,7 +69,7 @@ typedef struct {
 typedef struct {
     const char  *device;                /* "auto", "cpu", "cuda", "cuda:1",
                                            "emu", "reference"; NULL: auto */
-    const char  *isa;                   /* as in llm_dev_opts_t */
+    const char  *isa;                   /* as in llm_exec_opts_t */
     const char  *backend_dir;           /* folder of llm_cuda.so and
                                            llm_emu.so; NULL: that of this
                                            library */
@@ -90,7 +90,7 @@ typedef struct {
                                            ctx (of llm_model_window() tokens
                                            where that suffices), or as much as
                                            the device has */
-    int          weights_fp8;           /* as in llm_dev_opts_t */
+    int          weights_fp8;           /* as in llm_exec_opts_t */
     int          kv_fp8;
     llm_log_pt   log;
     void        *log_data;

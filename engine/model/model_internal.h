@@ -84,7 +84,7 @@ struct llm_model_s {
 
     llm_devices_t      *devices;        /* registry with the model's device */
     int                 alone;          /* the model owns the registry */
-    llm_dev_t          *dev;
+    llm_exec_t         *exec;
     const llm_ops_t    *ops;
 
     llm_weight_t       *token_embd;

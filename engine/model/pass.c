@@ -35,11 +35,11 @@ llm_pass_norm(const llm_pass_t *p, const llm_act_t *x, llm_layer_tensor_t w,
     };
 
     if (norm.w == NULL && !m->desc.arch->bare) {
-        m->ops->scale(m->dev, p->rows, 1, x, 0, y);
+        m->ops->scale(m->exec, p->rows, 1, x, 0, y);
         return;
     }
 
-    m->ops->norm(m->dev, p->rows, x, &norm, y);
+    m->ops->norm(m->exec, p->rows, x, &norm, y);
 }
 
 
@@ -99,11 +99,11 @@ llm_pass_join(const llm_pass_t *p, llm_act_t *y, llm_layer_tensor_t norm)
     };
 
     if (post.w) {
-        m->ops->norm(m->dev, p->rows, y, &post, scale == 1 ? p->x : y);
+        m->ops->norm(m->exec, p->rows, y, &post, scale == 1 ? p->x : y);
     }
 
     if (post.w == NULL || scale != 1) {
-        m->ops->scale(m->dev, p->rows, scale, y, 1, p->x);
+        m->ops->scale(m->exec, p->rows, scale, y, 1, p->x);
     }
 }
 
@@ -121,12 +121,12 @@ llm_pass_add(const llm_pass_t *p, const llm_act_t *h, llm_layer_tensor_t w,
     if (p->d->residual_scale == 1
         && (norm == LLM_LT_N || p->l->v[norm] == NULL))
     {
-        m->ops->linear(m->dev, p->rows, h, &out, 1);
+        m->ops->linear(m->exec, p->rows, h, &out, 1);
         return;
     }
 
     out.y = m->act[LLM_MA_OUT];
     out.add = 0;
-    m->ops->linear(m->dev, p->rows, h, &out, 1);
+    m->ops->linear(m->exec, p->rows, h, &out, 1);
     llm_pass_join(p, out.y, norm);
 }

@@ -34,7 +34,7 @@ llm_promise_left(const llm_model_t *m)
     }
 
     for (n = 0, i = 0; i < m->n_kinds; i++) {
-        n += m->kv[i] ? m->ops->kv_unused(m->dev, m->kv[i]) : 0;
+        n += m->kv[i] ? m->ops->kv_unused(m->exec, m->kv[i]) : 0;
     }
 
     return n;

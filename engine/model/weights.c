@@ -15,7 +15,7 @@ static llm_weight_t *
 llm_load_keep(llm_load_t *l, llm_weight_t *w, uint64_t bytes)
 {
     if (w && llm_load_progress(l, bytes) != LLM_OK) {
-        l->m->ops->weight_free(l->m->dev, w);
+        l->m->ops->weight_free(l->m->exec, w);
         return NULL;
     }
 
@@ -30,10 +30,10 @@ llm_load_numbers(llm_load_t *l, const float *f, uint32_t n, uint64_t bytes)
 {
     llm_vec_t  *v;
 
-    v = l->m->ops->vec_create(l->m->dev, f, n, l->err);
+    v = l->m->ops->vec_create(l->m->exec, f, n, l->err);
 
     if (v && llm_load_progress(l, bytes) != LLM_OK) {
-        l->m->ops->vec_free(l->m->dev, v);
+        l->m->ops->vec_free(l->m->exec, v);
         return NULL;
     }
 
@@ -50,7 +50,7 @@ llm_load_part(llm_load_t *l, const llm_tensor_part_t *p, int usage)
 
     t = p->t;
     row = llm_type_row_size(t->type, t->ne[0]);
-    w = l->m->ops->weight_create(l->m->dev, t->type, p->n,
+    w = l->m->ops->weight_create(l->m->exec, t->type, p->n,
                                  (uint32_t) t->ne[0],
                                  (const char *) t->data + p->first * row,
                                  usage, l->err);
@@ -74,7 +74,7 @@ llm_load_stack(llm_load_t *l, const llm_tensor_part_t *p, llm_dim_t stack)
     ops = l->m->ops;
     row = llm_type_row_size(t->type, t->ne[0]);
     w = (stack == LLM_DIM_N_HEADS ? ops->heads_create : ops->experts_create)(
-                                  l->m->dev, t->type, (uint32_t) t->ne[2],
+                                  l->m->exec, t->type, (uint32_t) t->ne[2],
                                   p->n, (uint32_t) t->ne[0],
                                   (const char *) t->data + p->first * row,
                                   t->ne[1] * row, l->err);
@@ -173,7 +173,7 @@ llm_load_scale(llm_load_t *l, const llm_gguf_tensor_t *t, llm_weight_t *w)
         return LLM_ERROR;
     }
 
-    rc = l->m->ops->weight_scale(l->m->dev, w, f, l->err);
+    rc = l->m->ops->weight_scale(l->m->exec, w, f, l->err);
     free(f);
 
     return rc;
@@ -260,7 +260,7 @@ llm_load_ropes(llm_load_t *l)
             break;
         }
 
-        m->inv_freq[i] = m->ops->vec_create(m->dev, inv_freq, n, l->err);
+        m->inv_freq[i] = m->ops->vec_create(m->exec, inv_freq, n, l->err);
         free(inv_freq);
 
         if (m->inv_freq[i] == NULL) {
@@ -342,7 +342,7 @@ llm_load_slopes(llm_load_t *l)
                              / (float) (2 * n));
     }
 
-    m->slopes = m->ops->vec_create(m->dev, f, heads, l->err);
+    m->slopes = m->ops->vec_create(m->exec, f, heads, l->err);
     free(f);
 
     return m->slopes ? LLM_OK : LLM_ERROR;
@@ -474,11 +474,11 @@ llm_load_kv_b(llm_load_t *l, uint32_t layer)
 
     free(row);
 
-    ml->w[LLM_LT_K_B] = l->m->ops->heads_create(l->m->dev, LLM_TYPE_F32,
+    ml->w[LLM_LT_K_B] = l->m->ops->heads_create(l->m->exec, LLM_TYPE_F32,
                             d->n_heads, n, d->head_plain, ml->k_b,
                             (size_t) n * d->head_plain * sizeof(float),
                             l->err);
-    ml->w[LLM_LT_V_B] = l->m->ops->heads_create(l->m->dev, t->type,
+    ml->w[LLM_LT_V_B] = l->m->ops->heads_create(l->m->exec, t->type,
                             d->n_heads, d->head_out, n,
                             (const char *) t->data + d->head_plain * size,
                             head, l->err);
@@ -552,7 +552,7 @@ llm_load_mixed(llm_load_t *l, uint32_t layer)
 
     for (i = 0, first = 0; i < llm_nelems(ids); i++, first += n) {
         n = llm_desc_dim(&l->m->desc, d, l->m->desc.facts[ids[i]].out);
-        ml->w[ids[i]] = ops->weight_create(l->m->dev, p->t->type, n,
+        ml->w[ids[i]] = ops->weight_create(l->m->exec, p->t->type, n,
                             (uint32_t) p->t->ne[0],
                             ml->mixed + first * llm_type_row_size(
                                                     p->t->type,

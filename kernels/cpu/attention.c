@@ -382,11 +382,11 @@ llm_rope_table(llm_rope_job_t *job)
 
 
 void
-llm_cpu_rope_kv(llm_dev_t *dev, const llm_heads_t *h, const llm_rope_t *rope,
+llm_cpu_rope_kv(llm_exec_t *exec, const llm_heads_t *h, const llm_rope_t *rope,
     llm_act_t *q, llm_act_t *k, const llm_act_t *v, llm_kv_t *kv)
 {
     uint32_t        n;
-    llm_cpu_t      *cpu = (llm_cpu_t *) dev;
+    llm_cpu_t      *cpu = (llm_cpu_t *) exec;
     llm_rope_job_t  job = { cpu, h, rope, NULL, q, k, v, kv };
 
     n = cpu->batch->n_tokens;
@@ -642,12 +642,12 @@ llm_attn_cut(llm_attn_job_t *job, uint32_t heads)
 
 
 void
-llm_cpu_attention(llm_dev_t *dev, const llm_heads_t *h, const llm_act_t *q,
+llm_cpu_attention(llm_exec_t *exec, const llm_heads_t *h, const llm_act_t *q,
     const llm_kv_t *kv, llm_act_t *out)
 {
     double              work;
     uint32_t            i, n, rows, longest, seen, threads;
-    llm_cpu_t          *cpu = (llm_cpu_t *) dev;
+    llm_cpu_t          *cpu = (llm_cpu_t *) exec;
     llm_attn_job_t      job = { .cpu = cpu, .h = h, .q = q, .kv = kv,
                                 .layer = &kv->layers[h->layer],
                                 .out = out };

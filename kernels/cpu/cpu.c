@@ -5,7 +5,7 @@
  * avx2.c, avx512.c, avx512_bf16.c and amx.c.
  *
  * On a CPU without AVX2, open() returns a model on the reference backend, so
- * callers use the table in dev->ops.
+ * callers use the table in exec->ops.
  *
  * Threads and scratch memory belong to a device, which models share
  * (device.c).  The create calls enlarge the scratch memory; a step allocates
@@ -22,7 +22,7 @@
 
 
 int
-llm_cpu_open(llm_dev_t **dev, const llm_dev_opts_t *opts, llm_err_t *err)
+llm_cpu_open(llm_exec_t **exec, const llm_exec_opts_t *opts, llm_err_t *err)
 {
     llm_cpu_t     *cpu;
     llm_device_t  *device;
@@ -38,7 +38,7 @@ llm_cpu_open(llm_dev_t **dev, const llm_dev_opts_t *opts, llm_err_t *err)
             device->ops->device_close(device);
         }
 
-        return llm_ops_reference.open(dev, opts, err);
+        return llm_ops_reference.open(exec, opts, err);
     }
 
     cpu = calloc(1, sizeof(llm_cpu_t));
@@ -50,7 +50,7 @@ llm_cpu_open(llm_dev_t **dev, const llm_dev_opts_t *opts, llm_err_t *err)
         return llm_fail(err, "cpu: no memory for a device");
     }
 
-    cpu->dev.ops = &llm_ops_cpu;
+    cpu->exec.ops = &llm_ops_cpu;
     cpu->opts = *opts;
     cpu->device = (llm_cpu_device_t *) device;
     cpu->owns_device = opts->device == NULL;
@@ -60,26 +60,26 @@ llm_cpu_open(llm_dev_t **dev, const llm_dev_opts_t *opts, llm_err_t *err)
     cpu->first_item = calloc((size_t) opts->max_seqs + 1, sizeof(uint32_t));
 
     if (cpu->first_item == NULL) {
-        llm_cpu_close(&cpu->dev);
+        llm_cpu_close(&cpu->exec);
         return llm_fail(err, "cpu: no memory for %u sequences",
                         opts->max_seqs);
     }
 
     if (llm_cpu_threads_reserve(cpu, err) != LLM_OK) {
-        llm_cpu_close(&cpu->dev);
+        llm_cpu_close(&cpu->exec);
         return LLM_ERROR;
     }
 
-    *dev = &cpu->dev;
+    *exec = &cpu->exec;
 
     return LLM_OK;
 }
 
 
 void
-llm_cpu_close(llm_dev_t *dev)
+llm_cpu_close(llm_exec_t *exec)
 {
-    llm_cpu_t  *cpu = (llm_cpu_t *) dev;
+    llm_cpu_t  *cpu = (llm_cpu_t *) exec;
 
     if (cpu->owns_device) {
         llm_cpu_device_close(&cpu->device->device);
@@ -91,9 +91,9 @@ llm_cpu_close(llm_dev_t *dev)
 
 
 void
-llm_cpu_describe(llm_dev_t *dev, char *buf, size_t size)
+llm_cpu_describe(llm_exec_t *exec, char *buf, size_t size)
 {
-    llm_cpu_t  *cpu = (llm_cpu_t *) dev;
+    llm_cpu_t  *cpu = (llm_cpu_t *) exec;
 
     snprintf(buf, size, "%s, %u thread%s", cpu->kernels.name, cpu->threads,
              cpu->threads == 1 ? "" : "s");
@@ -104,19 +104,19 @@ llm_cpu_describe(llm_dev_t *dev, char *buf, size_t size)
    file and for other programs */
 
 size_t
-llm_cpu_memory_free(llm_dev_t *dev)
+llm_cpu_memory_free(llm_exec_t *exec)
 {
-    (void) dev;
+    (void) exec;
 
     return llm_machine_memory_free("") / 2;
 }
 
 
 void
-llm_cpu_weight_free(llm_dev_t *dev, llm_weight_t *w)
+llm_cpu_weight_free(llm_exec_t *exec, llm_weight_t *w)
 {
     if (w) {
-        llm_cpu_slab_free((llm_cpu_t *) dev, w->slab);
+        llm_cpu_slab_free((llm_cpu_t *) exec, w->slab);
         free(w->scales);
         free(w);
     }
@@ -169,7 +169,7 @@ llm_cpu_weights(llm_cpu_t *cpu, uint32_t type, uint32_t n_experts,
         || llm_cpu_scratch_reserve(cpu, llm_cpu_pack_scratch(w), err)
            != LLM_OK)
     {
-        llm_cpu_weight_free(&cpu->dev, w);
+        llm_cpu_weight_free(&cpu->exec, w);
         return NULL;
     }
 
@@ -178,29 +178,29 @@ llm_cpu_weights(llm_cpu_t *cpu, uint32_t type, uint32_t n_experts,
 
 
 llm_weight_t *
-llm_cpu_weight_create(llm_dev_t *dev, uint32_t type, uint32_t n_out,
+llm_cpu_weight_create(llm_exec_t *exec, uint32_t type, uint32_t n_out,
     uint32_t n_in, const void *src, int usage, llm_err_t *err)
 {
-    return llm_cpu_weights((llm_cpu_t *) dev, type, 1, n_out, n_in, src, 0,
+    return llm_cpu_weights((llm_cpu_t *) exec, type, 1, n_out, n_in, src, 0,
                            usage, err);
 }
 
 
 llm_weight_t *
-llm_cpu_experts_create(llm_dev_t *dev, uint32_t type, uint32_t n_experts,
+llm_cpu_experts_create(llm_exec_t *exec, uint32_t type, uint32_t n_experts,
     uint32_t n_out, uint32_t n_in, const void *src, size_t stride,
     llm_err_t *err)
 {
-    return llm_cpu_weights((llm_cpu_t *) dev, type, n_experts, n_out, n_in,
+    return llm_cpu_weights((llm_cpu_t *) exec, type, n_experts, n_out, n_in,
                            src, stride, LLM_WEIGHT_LINEAR, err);
 }
 
 
 int
-llm_cpu_weight_scale(llm_dev_t *dev, llm_weight_t *w, const float *scales,
+llm_cpu_weight_scale(llm_exec_t *exec, llm_weight_t *w, const float *scales,
     llm_err_t *err)
 {
-    (void) dev;
+    (void) exec;
 
     w->scales = malloc(w->n_experts * sizeof(float));
 
@@ -215,9 +215,9 @@ llm_cpu_weight_scale(llm_dev_t *dev, llm_weight_t *w, const float *scales,
 
 
 void
-llm_cpu_vec_free(llm_dev_t *dev, llm_vec_t *v)
+llm_cpu_vec_free(llm_exec_t *exec, llm_vec_t *v)
 {
-    (void) dev;
+    (void) exec;
 
     if (v) {
         free(v->data);
@@ -227,7 +227,7 @@ llm_cpu_vec_free(llm_dev_t *dev, llm_vec_t *v)
 
 
 llm_vec_t *
-llm_cpu_vec_create(llm_dev_t *dev, const float *src, uint32_t n,
+llm_cpu_vec_create(llm_exec_t *exec, const float *src, uint32_t n,
     llm_err_t *err)
 {
     llm_vec_t  *v;
@@ -244,7 +244,7 @@ llm_cpu_vec_create(llm_dev_t *dev, const float *src, uint32_t n,
         }
     }
 
-    llm_cpu_vec_free(dev, v);
+    llm_cpu_vec_free(exec, v);
     llm_fail(err, "cpu: no memory for a vector of %u elements", n);
 
     return NULL;
@@ -252,9 +252,9 @@ llm_cpu_vec_create(llm_dev_t *dev, const float *src, uint32_t n,
 
 
 void
-llm_cpu_act_free(llm_dev_t *dev, llm_act_t *a)
+llm_cpu_act_free(llm_exec_t *exec, llm_act_t *a)
 {
-    (void) dev;
+    (void) exec;
 
     if (a) {
         llm_cpu_free(a->data, a->size);
@@ -271,7 +271,7 @@ llm_cpu_act_cols(llm_act_t *a, uint32_t cols)
 
 
 llm_act_t *
-llm_cpu_act_create(llm_dev_t *dev, uint32_t max_rows, uint32_t cols,
+llm_cpu_act_create(llm_exec_t *exec, uint32_t max_rows, uint32_t cols,
     llm_act_kind_t kind, llm_err_t *err)
 {
     size_t      n;
@@ -292,7 +292,7 @@ llm_cpu_act_create(llm_dev_t *dev, uint32_t max_rows, uint32_t cols,
         }
     }
 
-    llm_cpu_act_free(dev, a);
+    llm_cpu_act_free(exec, a);
     llm_fail(err, "cpu: no memory for %u rows of %u elements", max_rows, cols);
 
     return NULL;
@@ -300,9 +300,9 @@ llm_cpu_act_create(llm_dev_t *dev, uint32_t max_rows, uint32_t cols,
 
 
 int
-llm_cpu_begin(llm_dev_t *dev, const llm_batch_t *batch, llm_err_t *err)
+llm_cpu_begin(llm_exec_t *exec, const llm_batch_t *batch, llm_err_t *err)
 {
-    llm_cpu_t  *cpu = (llm_cpu_t *) dev;
+    llm_cpu_t  *cpu = (llm_cpu_t *) exec;
 
     (void) err;
 
@@ -318,9 +318,9 @@ llm_cpu_begin(llm_dev_t *dev, const llm_batch_t *batch, llm_err_t *err)
 
 
 int
-llm_cpu_end(llm_dev_t *dev, llm_err_t *err)
+llm_cpu_end(llm_exec_t *exec, llm_err_t *err)
 {
-    llm_cpu_t  *cpu = (llm_cpu_t *) dev;
+    llm_cpu_t  *cpu = (llm_cpu_t *) exec;
 
     (void) err;
 
@@ -334,9 +334,9 @@ llm_cpu_end(llm_dev_t *dev, llm_err_t *err)
 
 
 const float *
-llm_cpu_map(llm_dev_t *dev, const llm_act_t *a, uint32_t row, uint32_t n)
+llm_cpu_map(llm_exec_t *exec, const llm_act_t *a, uint32_t row, uint32_t n)
 {
-    (void) dev;
+    (void) exec;
     (void) n;
 
     return a->data + (size_t) row * a->cols;
@@ -344,10 +344,10 @@ llm_cpu_map(llm_dev_t *dev, const llm_act_t *a, uint32_t row, uint32_t n)
 
 
 void
-llm_cpu_write(llm_dev_t *dev, llm_act_t *a, uint32_t row, uint32_t n,
+llm_cpu_write(llm_exec_t *exec, llm_act_t *a, uint32_t row, uint32_t n,
     const float *src)
 {
-    (void) dev;
+    (void) exec;
 
     memcpy(a->data + (size_t) row * a->cols, src,
            (size_t) n * a->cols * sizeof(float));

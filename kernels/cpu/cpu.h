@@ -428,8 +428,8 @@ typedef struct {
 /* a model on the CPUs; the device owns the memory of stage, rot and parts,
    which begin() sets for each step */
 typedef struct {
-    llm_dev_t            dev;           /* first */
-    llm_dev_opts_t       opts;
+    llm_exec_t           exec;          /* first */
+    llm_exec_opts_t      opts;
     llm_cpu_device_t    *device;
     int                  owns_device;   /* 1: close() closes the device */
     uint32_t             threads;       /* threads of its steps and its load */

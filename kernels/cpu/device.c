@@ -29,7 +29,7 @@ typedef struct {
 
 
 int
-llm_cpu_device_open(llm_device_t **device, const llm_dev_opts_t *opts,
+llm_cpu_device_open(llm_device_t **device, const llm_exec_opts_t *opts,
     llm_err_t *err)
 {
     llm_cpu_device_t   *d;

@@ -49,9 +49,9 @@ typedef struct {
 
 
 void
-llm_cpu_choice_free(llm_dev_t *dev, llm_choice_t *c)
+llm_cpu_choice_free(llm_exec_t *exec, llm_choice_t *c)
 {
-    (void) dev;
+    (void) exec;
 
     if (c) {
         free(c->weight);
@@ -130,7 +130,7 @@ llm_cpu_choice_alloc(llm_choice_t *c)
 
 
 llm_choice_t *
-llm_cpu_choice_create(llm_dev_t *dev, const llm_choice_opts_t *opts,
+llm_cpu_choice_create(llm_exec_t *exec, const llm_choice_opts_t *opts,
     llm_err_t *err)
 {
     llm_choice_t  *c;
@@ -149,7 +149,7 @@ llm_cpu_choice_create(llm_dev_t *dev, const llm_choice_opts_t *opts,
         }
     }
 
-    llm_cpu_choice_free(dev, c);
+    llm_cpu_choice_free(exec, c);
     llm_fail(err, "cpu: no memory for %u rows that choose %u of %u experts",
              opts->max_rows, opts->n_used, opts->n_experts);
 
@@ -199,10 +199,10 @@ llm_experts_route(void *arg, uint32_t item, uint32_t thread)
 
 
 void
-llm_cpu_route(llm_dev_t *dev, llm_rows_t rows, const llm_route_t *r,
+llm_cpu_route(llm_exec_t *exec, llm_rows_t rows, const llm_route_t *r,
     const llm_act_t *logits, llm_choice_t *c)
 {
-    llm_experts_job_t  job = { .cpu = (llm_cpu_t *) dev, .c = c, .r = r,
+    llm_experts_job_t  job = { .cpu = (llm_cpu_t *) exec, .c = c, .r = r,
                                .x = logits };
 
     c->n_experts = r->n_experts;
@@ -455,10 +455,10 @@ llm_experts_pairs(llm_experts_job_t *job, llm_pool_pt fn, uint32_t cols)
 
 
 void
-llm_cpu_experts(llm_dev_t *dev, llm_rows_t rows, const llm_experts_t *e,
+llm_cpu_experts(llm_exec_t *exec, llm_rows_t rows, const llm_experts_t *e,
     const llm_act_t *x, llm_choice_t *c, llm_act_t *y)
 {
-    llm_experts_job_t  job = { .cpu = (llm_cpu_t *) dev, .c = c, .e = e,
+    llm_experts_job_t  job = { .cpu = (llm_cpu_t *) exec, .c = c, .e = e,
                                .x = x, .y = y };
 
     job.n_rows = llm_cpu_rows(job.cpu, rows);

@@ -51,21 +51,21 @@ llm_heads_scratch(const llm_weight_t *w)
 
 
 llm_weight_t *
-llm_cpu_heads_create(llm_dev_t *dev, uint32_t type, uint32_t n_heads,
+llm_cpu_heads_create(llm_exec_t *exec, uint32_t type, uint32_t n_heads,
     uint32_t n_out, uint32_t n_in, const void *src, size_t stride,
     llm_err_t *err)
 {
-    llm_cpu_t     *cpu = (llm_cpu_t *) dev;
+    llm_cpu_t     *cpu = (llm_cpu_t *) exec;
     llm_weight_t  *w;
 
-    w = dev->ops->experts_create(dev, type, n_heads, n_out, n_in, src,
-                                 stride, err);
+    w = exec->ops->experts_create(exec, type, n_heads, n_out, n_in, src,
+                                  stride, err);
 
     if (w && llm_cpu_scratch_reserve(cpu, llm_heads_scratch(w)
                                           + llm_cpu_pack_scratch(w), err)
              != LLM_OK)
     {
-        dev->ops->weight_free(dev, w);
+        exec->ops->weight_free(exec, w);
         return NULL;
     }
 
@@ -157,10 +157,10 @@ llm_heads_item(void *arg, uint32_t item, uint32_t thread)
 
 
 void
-llm_cpu_linear_heads(llm_dev_t *dev, llm_rows_t rows, const llm_weight_t *w,
+llm_cpu_linear_heads(llm_exec_t *exec, llm_rows_t rows, const llm_weight_t *w,
     const llm_act_t *x, llm_act_t *y)
 {
-    llm_heads_job_t  job = { .cpu = (llm_cpu_t *) dev, .w = w, .x = x,
+    llm_heads_job_t  job = { .cpu = (llm_cpu_t *) exec, .w = w, .x = x,
                              .y = y };
 
     assert(x->cols % w->n_experts == 0 && y->cols % w->n_experts == 0

@@ -31,13 +31,13 @@ llm_cpu_kv_elements(const llm_kv_layer_t *l)
 
 
 size_t
-llm_cpu_kv_page_size(llm_dev_t *dev, const llm_kv_opts_t *o)
+llm_cpu_kv_page_size(llm_exec_t *exec, const llm_kv_opts_t *o)
 {
     size_t          n;
     uint32_t        i;
     llm_kv_layer_t  l;
 
-    (void) dev;
+    (void) exec;
     n = 0;
 
     for (i = 0; i < o->n_layers; i++) {
@@ -50,9 +50,9 @@ llm_cpu_kv_page_size(llm_dev_t *dev, const llm_kv_opts_t *o)
 
 
 void
-llm_cpu_kv_free(llm_dev_t *dev, llm_kv_t *kv)
+llm_cpu_kv_free(llm_exec_t *exec, llm_kv_t *kv)
 {
-    (void) dev;
+    (void) exec;
 
     if (kv) {
         llm_cpu_free(kv->data, kv->size);
@@ -92,10 +92,10 @@ llm_cpu_kv_place(llm_kv_t *kv)
 
 
 llm_kv_t *
-llm_cpu_kv_create(llm_dev_t *dev, const llm_kv_opts_t *o, llm_err_t *err)
+llm_cpu_kv_create(llm_exec_t *exec, const llm_kv_opts_t *o, llm_err_t *err)
 {
     llm_kv_t   *kv;
-    llm_cpu_t  *cpu = (llm_cpu_t *) dev;
+    llm_cpu_t  *cpu = (llm_cpu_t *) exec;
 
     if (llm_cpu_attn_reserve(cpu, o, err) != LLM_OK) {
         return NULL;
@@ -103,7 +103,7 @@ llm_cpu_kv_create(llm_dev_t *dev, const llm_kv_opts_t *o, llm_err_t *err)
 
     kv = calloc(1, sizeof(llm_kv_t));
 
-    if (kv && !llm_mul_overflow(llm_cpu_kv_page_size(dev, o), o->n_pages,
+    if (kv && !llm_mul_overflow(llm_cpu_kv_page_size(exec, o), o->n_pages,
                                 &kv->size))
     {
         kv->opts = *o;
@@ -117,7 +117,7 @@ llm_cpu_kv_create(llm_dev_t *dev, const llm_kv_opts_t *o, llm_err_t *err)
         }
     }
 
-    llm_cpu_kv_free(dev, kv);
+    llm_cpu_kv_free(exec, kv);
     llm_fail(err, "cpu: no memory for %u KV pages", o->n_pages);
 
     return NULL;
@@ -125,22 +125,22 @@ llm_cpu_kv_create(llm_dev_t *dev, const llm_kv_opts_t *o, llm_err_t *err)
 
 
 size_t
-llm_cpu_kv_unused(llm_dev_t *dev, const llm_kv_t *kv)
+llm_cpu_kv_unused(llm_exec_t *exec, const llm_kv_t *kv)
 {
-    (void) dev;
+    (void) exec;
 
     return llm_cpu_unused(kv->data, kv->size);
 }
 
 
 void
-llm_cpu_kv_copy(llm_dev_t *dev, llm_kv_t *kv, uint32_t src, uint32_t dst)
+llm_cpu_kv_copy(llm_exec_t *exec, llm_kv_t *kv, uint32_t src, uint32_t dst)
 {
     uint16_t                  *base;
     uint32_t                   i, h;
     const llm_cpu_kv_layer_t  *k;
 
-    (void) dev;
+    (void) exec;
 
     for (i = 0; i < kv->opts.n_layers; i++) {
         k = &kv->layers[i];

@@ -279,12 +279,12 @@ llm_linear_item(void *arg, uint32_t item, uint32_t thread)
 
 
 void
-llm_cpu_linear(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
+llm_cpu_linear(llm_exec_t *exec, llm_rows_t rows, const llm_act_t *x,
     const llm_linear_t *out, uint32_t n)
 {
     double             bytes, macs;
     uint32_t           i, items, threads;
-    llm_cpu_t         *cpu = (llm_cpu_t *) dev;
+    llm_cpu_t         *cpu = (llm_cpu_t *) exec;
     llm_linear_job_t   job;
 
     job.cpu = cpu;

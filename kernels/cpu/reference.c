@@ -9,7 +9,7 @@
  * Invariant: a result row is computed from its own row, its own sequence and
  * the weights, in an order that depends neither on the batch nor on the pages.
  *
- * llm_refdev_t owns its scratch memory; weights point into the caller's file.
+ * llm_ref_exec_t owns its scratch memory; weights point into the caller's file.
  */
 
 #include "engine/base/machine.h"
@@ -29,7 +29,7 @@ llm_ref_no_memory(llm_err_t *err, const char *what)
 /* models on the reference backend share nothing */
 
 int
-llm_ref_device_open(llm_device_t **device, const llm_dev_opts_t *opts,
+llm_ref_device_open(llm_device_t **device, const llm_exec_opts_t *opts,
     llm_err_t *err)
 {
     llm_device_t  *d;
@@ -56,36 +56,36 @@ llm_ref_device_close(llm_device_t *device)
 
 
 int
-llm_ref_open(llm_dev_t **dev, const llm_dev_opts_t *opts, llm_err_t *err)
+llm_ref_open(llm_exec_t **exec, const llm_exec_opts_t *opts, llm_err_t *err)
 {
     size_t         n;
-    llm_refdev_t  *d;
+    llm_ref_exec_t  *d;
 
-    d = calloc(1, sizeof(llm_refdev_t));
+    d = calloc(1, sizeof(llm_ref_exec_t));
     if (d == NULL) {
         return llm_ref_no_memory(err, "the device");
     }
 
-    d->dev.ops = &llm_ops_reference;
+    d->exec.ops = &llm_ops_reference;
     d->opts = *opts;
 
     if (llm_mul_overflow(opts->max_pages, LLM_KV_PAGE * sizeof(double), &n)
         || (d->scores = malloc(n ? n : 1)) == NULL)
     {
-        llm_ref_close(&d->dev);
+        llm_ref_close(&d->exec);
         return llm_ref_no_memory(err, "the scores");
     }
 
-    *dev = &d->dev;
+    *exec = &d->exec;
 
     return LLM_OK;
 }
 
 
 void
-llm_ref_close(llm_dev_t *dev)
+llm_ref_close(llm_exec_t *exec)
 {
-    llm_refdev_t  *d = (llm_refdev_t *) dev;
+    llm_ref_exec_t  *d = (llm_ref_exec_t *) exec;
 
     free(d->row);
     free(d->scores);
@@ -95,28 +95,28 @@ llm_ref_close(llm_dev_t *dev)
 
 
 void
-llm_ref_describe(llm_dev_t *dev, char *buf, size_t size)
+llm_ref_describe(llm_exec_t *exec, char *buf, size_t size)
 {
-    (void) dev;
+    (void) exec;
     snprintf(buf, size, "reference, plain C, 1 thread");
 }
 
 
 size_t
-llm_ref_memory_free(llm_dev_t *dev)
+llm_ref_memory_free(llm_exec_t *exec)
 {
-    (void) dev;
+    (void) exec;
 
     return llm_machine_memory_free("") / 2;
 }
 
 
 llm_weight_t *
-llm_ref_weight_create(llm_dev_t *dev, uint32_t type, uint32_t n_out,
+llm_ref_weight_create(llm_exec_t *exec, uint32_t type, uint32_t n_out,
     uint32_t n_in, const void *src, int usage, llm_err_t *err)
 {
     float         *row;
-    llm_refdev_t  *d = (llm_refdev_t *) dev;
+    llm_ref_exec_t  *d = (llm_ref_exec_t *) exec;
     llm_weight_t  *w;
 
     (void) usage;
@@ -152,13 +152,13 @@ llm_ref_weight_create(llm_dev_t *dev, uint32_t type, uint32_t n_out,
 
 
 llm_weight_t *
-llm_ref_experts_create(llm_dev_t *dev, uint32_t type, uint32_t n_experts,
+llm_ref_experts_create(llm_exec_t *exec, uint32_t type, uint32_t n_experts,
     uint32_t n_out, uint32_t n_in, const void *src, size_t stride,
     llm_err_t *err)
 {
     llm_weight_t  *w;
 
-    w = llm_ref_weight_create(dev, type, n_out, n_in, src,
+    w = llm_ref_weight_create(exec, type, n_out, n_in, src,
                               LLM_WEIGHT_LINEAR, err);
 
     if (w) {
@@ -171,10 +171,10 @@ llm_ref_experts_create(llm_dev_t *dev, uint32_t type, uint32_t n_experts,
 
 
 int
-llm_ref_weight_scale(llm_dev_t *dev, llm_weight_t *w, const float *scales,
+llm_ref_weight_scale(llm_exec_t *exec, llm_weight_t *w, const float *scales,
     llm_err_t *err)
 {
-    (void) dev;
+    (void) exec;
 
     w->scales = malloc(w->n_matrices * sizeof(float));
     if (w->scales == NULL) {
@@ -188,9 +188,9 @@ llm_ref_weight_scale(llm_dev_t *dev, llm_weight_t *w, const float *scales,
 
 
 void
-llm_ref_weight_free(llm_dev_t *dev, llm_weight_t *w)
+llm_ref_weight_free(llm_exec_t *exec, llm_weight_t *w)
 {
-    (void) dev;
+    (void) exec;
 
     if (w) {
         free(w->scales);
@@ -200,12 +200,12 @@ llm_ref_weight_free(llm_dev_t *dev, llm_weight_t *w)
 
 
 llm_vec_t *
-llm_ref_vec_create(llm_dev_t *dev, const float *src, uint32_t n,
+llm_ref_vec_create(llm_exec_t *exec, const float *src, uint32_t n,
     llm_err_t *err)
 {
     llm_vec_t  *v;
 
-    (void) dev;
+    (void) exec;
 
     v = malloc(sizeof(llm_vec_t) + (size_t) n * sizeof(float));
     if (v == NULL) {
@@ -221,20 +221,20 @@ llm_ref_vec_create(llm_dev_t *dev, const float *src, uint32_t n,
 
 
 void
-llm_ref_vec_free(llm_dev_t *dev, llm_vec_t *v)
+llm_ref_vec_free(llm_exec_t *exec, llm_vec_t *v)
 {
-    (void) dev;
+    (void) exec;
     free(v);
 }
 
 
 llm_act_t *
-llm_ref_act_create(llm_dev_t *dev, uint32_t max_rows, uint32_t cols,
+llm_ref_act_create(llm_exec_t *exec, uint32_t max_rows, uint32_t cols,
     llm_act_kind_t kind, llm_err_t *err)
 {
     llm_act_t  *a;
 
-    (void) dev;
+    (void) exec;
     (void) kind;
 
     a = malloc(sizeof(llm_act_t));
@@ -257,9 +257,9 @@ llm_ref_act_create(llm_dev_t *dev, uint32_t max_rows, uint32_t cols,
 
 
 void
-llm_ref_act_free(llm_dev_t *dev, llm_act_t *a)
+llm_ref_act_free(llm_exec_t *exec, llm_act_t *a)
 {
-    (void) dev;
+    (void) exec;
 
     if (a) {
         free(a->data);
@@ -309,9 +309,9 @@ llm_ref_kv_layers(const llm_kv_opts_t *opts, uint32_t n)
 
 
 size_t
-llm_ref_kv_page_size(llm_dev_t *dev, const llm_kv_opts_t *opts)
+llm_ref_kv_page_size(llm_exec_t *exec, const llm_kv_opts_t *opts)
 {
-    (void) dev;
+    (void) exec;
 
     return sizeof(float) * LLM_KV_PAGE
            * llm_ref_kv_layers(opts, opts->n_layers) * opts->n_kv_heads
@@ -320,9 +320,9 @@ llm_ref_kv_page_size(llm_dev_t *dev, const llm_kv_opts_t *opts)
 
 
 void
-llm_ref_kv_free(llm_dev_t *dev, llm_kv_t *kv)
+llm_ref_kv_free(llm_exec_t *exec, llm_kv_t *kv)
 {
-    (void) dev;
+    (void) exec;
 
     if (kv) {
         free(kv->at);
@@ -334,13 +334,13 @@ llm_ref_kv_free(llm_dev_t *dev, llm_kv_t *kv)
 
 
 llm_kv_t *
-llm_ref_kv_create(llm_dev_t *dev, const llm_kv_opts_t *opts, llm_err_t *err)
+llm_ref_kv_create(llm_exec_t *exec, const llm_kv_opts_t *opts, llm_err_t *err)
 {
     double        *sum;
     size_t         pages;
     uint32_t       i;
     llm_kv_t      *kv;
-    llm_refdev_t  *d = (llm_refdev_t *) dev;
+    llm_ref_exec_t  *d = (llm_ref_exec_t *) exec;
 
     if (opts->head_dim_v > d->sum_cap) {
         sum = realloc(d->sum, opts->head_dim_v * sizeof(double));
@@ -372,7 +372,7 @@ llm_ref_kv_create(llm_dev_t *dev, const llm_kv_opts_t *opts, llm_err_t *err)
                                        * sizeof(float));
 
     if (kv->at == NULL || kv->k == NULL || kv->v == NULL) {
-        llm_ref_kv_free(dev, kv);
+        llm_ref_kv_free(exec, kv);
         (void) llm_ref_no_memory(err, "the KV cache");
         return NULL;
     }
@@ -386,12 +386,12 @@ llm_ref_kv_create(llm_dev_t *dev, const llm_kv_opts_t *opts, llm_err_t *err)
 
 
 void
-llm_ref_kv_copy(llm_dev_t *dev, llm_kv_t *kv, uint32_t src, uint32_t dst)
+llm_ref_kv_copy(llm_exec_t *exec, llm_kv_t *kv, uint32_t src, uint32_t dst)
 {
     size_t    base;
     uint32_t  i;
 
-    (void) dev;
+    (void) exec;
 
     for (i = 0; i < llm_ref_kv_layers(&kv->opts, kv->opts.n_layers); i++) {
         base = (size_t) i * kv->opts.n_pages;
@@ -407,33 +407,33 @@ llm_ref_kv_copy(llm_dev_t *dev, llm_kv_t *kv, uint32_t src, uint32_t dst)
 
 
 int
-llm_ref_begin(llm_dev_t *dev, const llm_batch_t *batch, llm_err_t *err)
+llm_ref_begin(llm_exec_t *exec, const llm_batch_t *batch, llm_err_t *err)
 {
     (void) err;
-    ((llm_refdev_t *) dev)->batch = batch;
+    ((llm_ref_exec_t *) exec)->batch = batch;
 
     return LLM_OK;
 }
 
 
 int
-llm_ref_end(llm_dev_t *dev, llm_err_t *err)
+llm_ref_end(llm_exec_t *exec, llm_err_t *err)
 {
     (void) err;
-    ((llm_refdev_t *) dev)->batch = NULL;
+    ((llm_ref_exec_t *) exec)->batch = NULL;
 
     return LLM_OK;
 }
 
 
 void
-llm_ref_linear(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
+llm_ref_linear(llm_exec_t *exec, llm_rows_t rows, const llm_act_t *x,
     const llm_linear_t *out, uint32_t n)
 {
     float               *y;
     double               v;
     uint32_t             i, o, r, n_rows;
-    llm_refdev_t        *d = (llm_refdev_t *) dev;
+    llm_ref_exec_t        *d = (llm_ref_exec_t *) exec;
     const llm_weight_t  *w;
 
     n_rows = llm_ref_rows(d, rows);
@@ -462,9 +462,9 @@ llm_ref_linear(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
 
 
 const float *
-llm_ref_map(llm_dev_t *dev, const llm_act_t *a, uint32_t row, uint32_t n)
+llm_ref_map(llm_exec_t *exec, const llm_act_t *a, uint32_t row, uint32_t n)
 {
-    (void) dev;
+    (void) exec;
     (void) n;
 
     return a->data + (size_t) row * a->cols;
@@ -472,10 +472,10 @@ llm_ref_map(llm_dev_t *dev, const llm_act_t *a, uint32_t row, uint32_t n)
 
 
 void
-llm_ref_write(llm_dev_t *dev, llm_act_t *a, uint32_t row, uint32_t n,
+llm_ref_write(llm_exec_t *exec, llm_act_t *a, uint32_t row, uint32_t n,
     const float *src)
 {
-    (void) dev;
+    (void) exec;
     memcpy(a->data + (size_t) row * a->cols, src,
            (size_t) n * a->cols * sizeof(float));
 }

@@ -12,16 +12,16 @@
 
 
 typedef struct {
-    llm_dev_t           dev;            /* first: the base of every backend's
+    llm_exec_t          exec;           /* first: the base of every backend's
                                            struct */
-    llm_dev_opts_t      opts;
+    llm_exec_opts_t     opts;
     const llm_batch_t  *batch;          /* the step, from begin() to end() */
     float              *row;            /* one de-quantised row of a weight */
     uint32_t            row_cap;        /* floats */
     double             *scores;         /* one for each cached position */
     double             *sum;            /* result of one head */
     uint32_t            sum_cap;        /* elements of sum */
-} llm_refdev_t;
+} llm_ref_exec_t;
 
 struct llm_act_s {
     uint32_t            cols;
@@ -73,7 +73,7 @@ struct llm_choice_s {
 
 
 static inline uint32_t
-llm_ref_rows(const llm_refdev_t *d, llm_rows_t rows)
+llm_ref_rows(const llm_ref_exec_t *d, llm_rows_t rows)
 {
     return rows == LLM_ROWS_OUT ? d->batch->n_out : d->batch->n_tokens;
 }

@@ -139,12 +139,12 @@ llm_ref_keep(const llm_heads_t *h, llm_kv_t *kv, size_t slot, const float *k,
 
 
 void
-llm_ref_rope_kv(llm_dev_t *dev, const llm_heads_t *h, const llm_rope_t *rope,
+llm_ref_rope_kv(llm_exec_t *exec, const llm_heads_t *h, const llm_rope_t *rope,
     llm_act_t *q, llm_act_t *k, const llm_act_t *v, llm_kv_t *kv)
 {
     float              *row;
     uint32_t            s, r, dim;
-    llm_refdev_t       *d = (llm_refdev_t *) dev;
+    llm_ref_exec_t       *d = (llm_ref_exec_t *) exec;
     const llm_batch_t  *b;
 
     b = d->batch;
@@ -194,7 +194,7 @@ llm_ref_value(const llm_heads_t *h, const llm_kv_t *kv, size_t slot,
 
 
 static double
-llm_ref_score(const llm_refdev_t *d, const llm_heads_t *h,
+llm_ref_score(const llm_ref_exec_t *d, const llm_heads_t *h,
     const llm_kv_t *kv, uint32_t seq, uint32_t pos, uint32_t kv_head,
     const float *q)
 {
@@ -224,7 +224,7 @@ llm_ref_slope(const llm_heads_t *h, uint32_t head, uint32_t pos, uint32_t key)
 /* attention of one head of one row, over the positions that the row sees */
 
 static void
-llm_ref_attend(llm_refdev_t *d, const llm_heads_t *h, const llm_kv_t *kv,
+llm_ref_attend(llm_ref_exec_t *d, const llm_heads_t *h, const llm_kv_t *kv,
     uint32_t seq, uint32_t pos, uint32_t head, const float *q, float *out)
 {
     size_t        slot;
@@ -264,11 +264,11 @@ llm_ref_attend(llm_refdev_t *d, const llm_heads_t *h, const llm_kv_t *kv,
 
 
 void
-llm_ref_attention(llm_dev_t *dev, const llm_heads_t *h, const llm_act_t *q,
+llm_ref_attention(llm_exec_t *exec, const llm_heads_t *h, const llm_act_t *q,
     const llm_kv_t *kv, llm_act_t *out)
 {
     uint32_t            s, r, i;
-    llm_refdev_t       *d = (llm_refdev_t *) dev;
+    llm_ref_exec_t       *d = (llm_ref_exec_t *) exec;
     const llm_batch_t  *b;
 
     b = d->batch;
@@ -288,13 +288,13 @@ llm_ref_attention(llm_dev_t *dev, const llm_heads_t *h, const llm_act_t *q,
 
 
 void
-llm_ref_linear_heads(llm_dev_t *dev, llm_rows_t rows, const llm_weight_t *w,
+llm_ref_linear_heads(llm_exec_t *exec, llm_rows_t rows, const llm_weight_t *w,
     const llm_act_t *x, llm_act_t *y)
 {
     float         *to;
     uint32_t       r, h, o, n_heads, x_dim, y_dim;
     const float   *from;
-    llm_refdev_t  *d = (llm_refdev_t *) dev;
+    llm_ref_exec_t  *d = (llm_ref_exec_t *) exec;
 
     n_heads = w->n_matrices;
     x_dim = x->cols / n_heads;

@@ -8,9 +8,9 @@
 
 
 void
-llm_ref_choice_free(llm_dev_t *dev, llm_choice_t *c)
+llm_ref_choice_free(llm_exec_t *exec, llm_choice_t *c)
 {
-    (void) dev;
+    (void) exec;
 
     if (c) {
         free(c->expert);
@@ -24,7 +24,7 @@ llm_ref_choice_free(llm_dev_t *dev, llm_choice_t *c)
 
 
 llm_choice_t *
-llm_ref_choice_create(llm_dev_t *dev, const llm_choice_opts_t *opts,
+llm_ref_choice_create(llm_exec_t *exec, const llm_choice_opts_t *opts,
     llm_err_t *err)
 {
     size_t         n;
@@ -49,7 +49,7 @@ llm_ref_choice_create(llm_dev_t *dev, const llm_choice_opts_t *opts,
         }
     }
 
-    llm_ref_choice_free(dev, c);
+    llm_ref_choice_free(exec, c);
     llm_fail(err, "reference device: no memory for the choice of experts");
 
     return NULL;
@@ -57,11 +57,11 @@ llm_ref_choice_create(llm_dev_t *dev, const llm_choice_opts_t *opts,
 
 
 void
-llm_ref_route(llm_dev_t *dev, llm_rows_t rows, const llm_route_t *r,
+llm_ref_route(llm_exec_t *exec, llm_rows_t rows, const llm_route_t *r,
     const llm_act_t *logits, llm_choice_t *c)
 {
     uint32_t       row;
-    llm_refdev_t  *d = (llm_refdev_t *) dev;
+    llm_ref_exec_t  *d = (llm_ref_exec_t *) exec;
 
     c->n_used = r->n_used;
 
@@ -78,7 +78,7 @@ llm_ref_route(llm_dev_t *dev, llm_rows_t rows, const llm_route_t *r,
 /* row o of expert e's matrix times x, plus the bias */
 
 static double
-llm_ref_expert_dot(llm_refdev_t *d, const llm_weight_t *w,
+llm_ref_expert_dot(llm_ref_exec_t *d, const llm_weight_t *w,
     const llm_vec_t *bias, uint32_t e, uint32_t o, const float *x)
 {
     llm_dequantize(w->type, w->data + e * w->stride + o * w->row_size,
@@ -92,7 +92,7 @@ llm_ref_expert_dot(llm_refdev_t *d, const llm_weight_t *w,
 /* adds weight times the expert's result for x to sum */
 
 static void
-llm_ref_expert(llm_refdev_t *d, const llm_experts_t *e, uint32_t expert,
+llm_ref_expert(llm_ref_exec_t *d, const llm_experts_t *e, uint32_t expert,
     const float *x, float weight, float *hidden, double *sum)
 {
     double        g, u;
@@ -121,14 +121,14 @@ llm_ref_expert(llm_refdev_t *d, const llm_experts_t *e, uint32_t expert,
 
 
 void
-llm_ref_experts(llm_dev_t *dev, llm_rows_t rows, const llm_experts_t *e,
+llm_ref_experts(llm_exec_t *exec, llm_rows_t rows, const llm_experts_t *e,
     const llm_act_t *x, llm_choice_t *c, llm_act_t *y)
 {
     float         *out, weight;
     size_t         at;
     uint32_t       row, i, k;
     const float   *in;
-    llm_refdev_t  *d = (llm_refdev_t *) dev;
+    llm_ref_exec_t  *d = (llm_ref_exec_t *) exec;
 
     for (row = 0; row < llm_ref_rows(d, rows); row++) {
 
@@ -160,13 +160,13 @@ llm_ref_experts(llm_dev_t *dev, llm_rows_t rows, const llm_experts_t *e,
 
 
 void
-llm_ref_gate_rows(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *gate,
+llm_ref_gate_rows(llm_exec_t *exec, llm_rows_t rows, const llm_act_t *gate,
     llm_act_t *x)
 {
     float         *p;
     double         f;
     uint32_t       row, i;
-    llm_refdev_t  *d = (llm_refdev_t *) dev;
+    llm_ref_exec_t  *d = (llm_ref_exec_t *) exec;
 
     for (row = 0; row < llm_ref_rows(d, rows); row++) {
         p = x->data + (size_t) row * x->cols;

@@ -7,10 +7,10 @@
 
 
 void
-llm_ref_embed(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x)
+llm_ref_embed(llm_exec_t *exec, const llm_weight_t *w, llm_act_t *x)
 {
     uint32_t       r;
-    llm_refdev_t  *d = (llm_refdev_t *) dev;
+    llm_ref_exec_t  *d = (llm_ref_exec_t *) exec;
 
     for (r = 0; r < d->batch->n_tokens; r++) {
         llm_dequantize(w->type,
@@ -52,11 +52,11 @@ llm_ref_norm_group(const llm_norm_t *norm, const float *x, uint32_t first,
 
 
 void
-llm_ref_norm(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
+llm_ref_norm(llm_exec_t *exec, llm_rows_t rows, const llm_act_t *x,
     const llm_norm_t *norm, llm_act_t *y)
 {
     uint32_t       i, n, r, group;
-    llm_refdev_t  *d = (llm_refdev_t *) dev;
+    llm_ref_exec_t  *d = (llm_ref_exec_t *) exec;
 
     n = llm_ref_rows(d, rows);
     group = norm->group ? norm->group : x->cols;
@@ -128,12 +128,12 @@ llm_ref_glu_one(const llm_act_fn_t *fn, double gate, double up)
 
 
 void
-llm_ref_glu(llm_dev_t *dev, llm_rows_t rows, llm_glu_t act,
+llm_ref_glu(llm_exec_t *exec, llm_rows_t rows, llm_glu_t act,
     const llm_act_t *gate, const llm_act_t *up, llm_act_t *y)
 {
     size_t         i, n;
     llm_act_fn_t   fn = { .kind = act };
-    llm_refdev_t  *d = (llm_refdev_t *) dev;
+    llm_ref_exec_t  *d = (llm_ref_exec_t *) exec;
 
     n = (size_t) llm_ref_rows(d, rows) * y->cols;
 
@@ -145,11 +145,11 @@ llm_ref_glu(llm_dev_t *dev, llm_rows_t rows, llm_glu_t act,
 
 
 void
-llm_ref_act(llm_dev_t *dev, llm_rows_t rows, const llm_act_fn_t *fn,
+llm_ref_act(llm_exec_t *exec, llm_rows_t rows, const llm_act_fn_t *fn,
     const llm_act_t *x, llm_act_t *y)
 {
     size_t         i, n;
-    llm_refdev_t  *d = (llm_refdev_t *) dev;
+    llm_ref_exec_t  *d = (llm_ref_exec_t *) exec;
 
     n = (size_t) llm_ref_rows(d, rows) * y->cols;
 
@@ -160,12 +160,12 @@ llm_ref_act(llm_dev_t *dev, llm_rows_t rows, const llm_act_fn_t *fn,
 
 
 void
-llm_ref_scale(llm_dev_t *dev, llm_rows_t rows, float f, const llm_act_t *x,
+llm_ref_scale(llm_exec_t *exec, llm_rows_t rows, float f, const llm_act_t *x,
     int add, llm_act_t *y)
 {
     size_t         i, n;
     double         v;
-    llm_refdev_t  *d = (llm_refdev_t *) dev;
+    llm_ref_exec_t  *d = (llm_ref_exec_t *) exec;
 
     n = (size_t) llm_ref_rows(d, rows) * y->cols;
 
@@ -177,10 +177,10 @@ llm_ref_scale(llm_dev_t *dev, llm_rows_t rows, float f, const llm_act_t *x,
 
 
 void
-llm_ref_softcap(llm_dev_t *dev, llm_rows_t rows, float cap, llm_act_t *x)
+llm_ref_softcap(llm_exec_t *exec, llm_rows_t rows, float cap, llm_act_t *x)
 {
     size_t         i, n;
-    llm_refdev_t  *d = (llm_refdev_t *) dev;
+    llm_ref_exec_t  *d = (llm_ref_exec_t *) exec;
 
     n = (size_t) llm_ref_rows(d, rows) * x->cols;
 
@@ -191,11 +191,11 @@ llm_ref_softcap(llm_dev_t *dev, llm_rows_t rows, float cap, llm_act_t *x)
 
 
 void
-llm_ref_add_vec(llm_dev_t *dev, llm_rows_t rows, const llm_vec_t *v,
+llm_ref_add_vec(llm_exec_t *exec, llm_rows_t rows, const llm_vec_t *v,
     llm_act_t *x)
 {
     uint32_t       i, r, n;
-    llm_refdev_t  *d = (llm_refdev_t *) dev;
+    llm_ref_exec_t  *d = (llm_ref_exec_t *) exec;
 
     n = llm_ref_rows(d, rows);
 
@@ -208,11 +208,11 @@ llm_ref_add_vec(llm_dev_t *dev, llm_rows_t rows, const llm_vec_t *v,
 
 
 void
-llm_ref_embed_pos(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x)
+llm_ref_embed_pos(llm_exec_t *exec, const llm_weight_t *w, llm_act_t *x)
 {
     float         *y;
     uint32_t       i, r;
-    llm_refdev_t  *d = (llm_refdev_t *) dev;
+    llm_ref_exec_t  *d = (llm_ref_exec_t *) exec;
 
     for (r = 0; r < d->batch->n_tokens; r++) {
         llm_dequantize(w->type,
@@ -228,11 +228,11 @@ llm_ref_embed_pos(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x)
 
 
 void
-llm_ref_columns(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
+llm_ref_columns(llm_exec_t *exec, llm_rows_t rows, const llm_act_t *x,
     uint32_t first, llm_act_t *y)
 {
     uint32_t       r;
-    llm_refdev_t  *d = (llm_refdev_t *) dev;
+    llm_ref_exec_t  *d = (llm_ref_exec_t *) exec;
 
     for (r = 0; r < llm_ref_rows(d, rows); r++) {
         memcpy(y->data + (size_t) r * y->cols,
@@ -243,11 +243,11 @@ llm_ref_columns(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
 
 
 void
-llm_ref_pieces(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
+llm_ref_pieces(llm_exec_t *exec, llm_rows_t rows, const llm_act_t *x,
     uint32_t first, uint32_t width, uint32_t stride, llm_act_t *y)
 {
     uint32_t       r, i;
-    llm_refdev_t  *d = (llm_refdev_t *) dev;
+    llm_ref_exec_t  *d = (llm_ref_exec_t *) exec;
 
     for (r = 0; r < llm_ref_rows(d, rows); r++) {
         for (i = 0; i < y->cols; i++) {
@@ -260,10 +260,10 @@ llm_ref_pieces(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
 
 
 void
-llm_ref_gather(llm_dev_t *dev, const llm_act_t *x, llm_act_t *y)
+llm_ref_gather(llm_exec_t *exec, const llm_act_t *x, llm_act_t *y)
 {
     uint32_t       i;
-    llm_refdev_t  *d = (llm_refdev_t *) dev;
+    llm_ref_exec_t  *d = (llm_ref_exec_t *) exec;
 
     for (i = 0; i < d->batch->n_out; i++) {
         memcpy(y->data + (size_t) i * y->cols,

@@ -11,12 +11,12 @@
 
 
 llm_state_t *
-llm_ref_state_create(llm_dev_t *dev, const llm_state_opts_t *o,
+llm_ref_state_create(llm_exec_t *exec, const llm_state_opts_t *o,
     llm_err_t *err)
 {
     double        *sum;
     uint32_t       i, cols;
-    llm_refdev_t  *d = (llm_refdev_t *) dev;
+    llm_ref_exec_t  *d = (llm_ref_exec_t *) exec;
 
     cols = d->sum_cap;
 
@@ -36,7 +36,7 @@ llm_ref_state_create(llm_dev_t *dev, const llm_state_opts_t *o,
         d->sum_cap = cols;
     }
 
-    return llm_states_create(dev, o, err);
+    return llm_states_create(exec, o, err);
 }
 
 
@@ -69,12 +69,12 @@ llm_ref_conv_row(const llm_conv_t *c, uint32_t width, const float *x,
 
 
 void
-llm_ref_conv(llm_dev_t *dev, const llm_conv_t *c, const llm_act_t *x,
+llm_ref_conv(llm_exec_t *exec, const llm_conv_t *c, const llm_act_t *x,
     llm_state_t *st, llm_act_t *y)
 {
     uint32_t                  i, r;
     llm_state_seq_t             s;
-    llm_refdev_t             *d = (llm_refdev_t *) dev;
+    llm_ref_exec_t             *d = (llm_ref_exec_t *) exec;
     const llm_state_layer_t  *l = &st->opts.layers[c->layer];
 
     for (i = 0; i < d->batch->n_seqs; i++) {
@@ -172,7 +172,7 @@ llm_ref_delta_row(const llm_delta_t *p, uint32_t h, const float *x,
 
 
 void
-llm_ref_delta(llm_dev_t *dev, const llm_delta_t *p, const llm_act_t *x,
+llm_ref_delta(llm_exec_t *exec, const llm_delta_t *p, const llm_act_t *x,
     const llm_act_t *alpha, const llm_act_t *beta, llm_state_t *st,
     llm_act_t *y)
 {
@@ -180,7 +180,7 @@ llm_ref_delta(llm_dev_t *dev, const llm_delta_t *p, const llm_act_t *x,
     size_t          size;
     uint32_t        i, r, h;
     llm_state_seq_t   s;
-    llm_refdev_t   *d = (llm_refdev_t *) dev;
+    llm_ref_exec_t   *d = (llm_ref_exec_t *) exec;
 
     size = (size_t) p->dim_k * p->dim_v;
 
@@ -238,13 +238,13 @@ llm_ref_scan_row(const llm_scan_t *p, uint32_t h, const float *x, double dt,
 
 
 void
-llm_ref_scan(llm_dev_t *dev, const llm_scan_t *p, const llm_act_t *x,
+llm_ref_scan(llm_exec_t *exec, const llm_scan_t *p, const llm_act_t *x,
     const llm_act_t *dt, llm_state_t *st, llm_act_t *y)
 {
     size_t          size;
     uint32_t        i, r, h;
     llm_state_seq_t   s;
-    llm_refdev_t   *d = (llm_refdev_t *) dev;
+    llm_ref_exec_t   *d = (llm_ref_exec_t *) exec;
 
     size = (size_t) p->n_state * p->dim;
 

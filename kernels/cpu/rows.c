@@ -73,9 +73,9 @@ llm_cpu_embed_item(void *arg, uint32_t item, uint32_t thread)
 
 
 void
-llm_cpu_embed(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x)
+llm_cpu_embed(llm_exec_t *exec, const llm_weight_t *w, llm_act_t *x)
 {
-    llm_rows_job_t  job = { .cpu = (llm_cpu_t *) dev, .w = w, .y = x };
+    llm_rows_job_t  job = { .cpu = (llm_cpu_t *) exec, .w = w, .y = x };
 
     job.n_rows = job.cpu->batch->n_tokens;
     llm_cpu_run_rows(&job, llm_cpu_embed_item, x->cols);
@@ -104,10 +104,10 @@ llm_cpu_add_vec_item(void *arg, uint32_t item, uint32_t thread)
 
 
 void
-llm_cpu_add_vec(llm_dev_t *dev, llm_rows_t rows, const llm_vec_t *v,
+llm_cpu_add_vec(llm_exec_t *exec, llm_rows_t rows, const llm_vec_t *v,
     llm_act_t *x)
 {
-    llm_rows_job_t  job = { .cpu = (llm_cpu_t *) dev, .v = v, .y = x };
+    llm_rows_job_t  job = { .cpu = (llm_cpu_t *) exec, .v = v, .y = x };
 
     job.n_rows = llm_cpu_rows(job.cpu, rows);
     llm_cpu_run_rows(&job, llm_cpu_add_vec_item, x->cols);
@@ -141,9 +141,9 @@ llm_cpu_embed_pos_item(void *arg, uint32_t item, uint32_t thread)
 
 
 void
-llm_cpu_embed_pos(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x)
+llm_cpu_embed_pos(llm_exec_t *exec, const llm_weight_t *w, llm_act_t *x)
 {
-    llm_rows_job_t  job = { .cpu = (llm_cpu_t *) dev, .w = w, .y = x };
+    llm_rows_job_t  job = { .cpu = (llm_cpu_t *) exec, .w = w, .y = x };
 
     job.n_rows = job.cpu->batch->n_tokens;
     llm_cpu_run_rows(&job, llm_cpu_embed_pos_item, x->cols * 2);
@@ -170,10 +170,10 @@ llm_cpu_norm_item(void *arg, uint32_t item, uint32_t thread)
 
 
 void
-llm_cpu_norm(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
+llm_cpu_norm(llm_exec_t *exec, llm_rows_t rows, const llm_act_t *x,
     const llm_norm_t *norm, llm_act_t *y)
 {
-    llm_rows_job_t  job = { .cpu = (llm_cpu_t *) dev, .x = x, .norm = norm,
+    llm_rows_job_t  job = { .cpu = (llm_cpu_t *) exec, .x = x, .norm = norm,
                             .y = y };
 
     job.n_rows = llm_cpu_rows(job.cpu, rows);
@@ -199,11 +199,11 @@ llm_cpu_glu_item(void *arg, uint32_t item, uint32_t thread)
 
 
 void
-llm_cpu_glu(llm_dev_t *dev, llm_rows_t rows, llm_glu_t act,
+llm_cpu_glu(llm_exec_t *exec, llm_rows_t rows, llm_glu_t act,
     const llm_act_t *gate, const llm_act_t *up, llm_act_t *y)
 {
     llm_act_fn_t    fn = { .kind = act };
-    llm_rows_job_t  job = { .cpu = (llm_cpu_t *) dev, .x = gate, .up = up,
+    llm_rows_job_t  job = { .cpu = (llm_cpu_t *) exec, .x = gate, .up = up,
                             .y = y, .fn = &fn };
 
     job.n_rows = llm_cpu_rows(job.cpu, rows);
@@ -212,10 +212,10 @@ llm_cpu_glu(llm_dev_t *dev, llm_rows_t rows, llm_glu_t act,
 
 
 void
-llm_cpu_act(llm_dev_t *dev, llm_rows_t rows, const llm_act_fn_t *fn,
+llm_cpu_act(llm_exec_t *exec, llm_rows_t rows, const llm_act_fn_t *fn,
     const llm_act_t *x, llm_act_t *y)
 {
-    llm_rows_job_t  job = { .cpu = (llm_cpu_t *) dev, .x = x, .y = y,
+    llm_rows_job_t  job = { .cpu = (llm_cpu_t *) exec, .x = x, .y = y,
                             .fn = fn };
 
     job.n_rows = llm_cpu_rows(job.cpu, rows);
@@ -245,10 +245,10 @@ llm_cpu_scale_item(void *arg, uint32_t item, uint32_t thread)
 
 
 void
-llm_cpu_scale(llm_dev_t *dev, llm_rows_t rows, float f, const llm_act_t *x,
+llm_cpu_scale(llm_exec_t *exec, llm_rows_t rows, float f, const llm_act_t *x,
     int add, llm_act_t *y)
 {
-    llm_rows_job_t  job = { .cpu = (llm_cpu_t *) dev, .x = x, .y = y,
+    llm_rows_job_t  job = { .cpu = (llm_cpu_t *) exec, .x = x, .y = y,
                             .factor = f, .add = add };
 
     job.n_rows = llm_cpu_rows(job.cpu, rows);
@@ -272,9 +272,9 @@ llm_cpu_softcap_item(void *arg, uint32_t item, uint32_t thread)
 
 
 void
-llm_cpu_softcap(llm_dev_t *dev, llm_rows_t rows, float cap, llm_act_t *x)
+llm_cpu_softcap(llm_exec_t *exec, llm_rows_t rows, float cap, llm_act_t *x)
 {
-    llm_rows_job_t  job = { .cpu = (llm_cpu_t *) dev, .y = x,
+    llm_rows_job_t  job = { .cpu = (llm_cpu_t *) exec, .y = x,
                             .factor = cap };
 
     job.n_rows = llm_cpu_rows(job.cpu, rows);
@@ -301,10 +301,10 @@ llm_cpu_columns_item(void *arg, uint32_t item, uint32_t thread)
 
 
 void
-llm_cpu_columns(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
+llm_cpu_columns(llm_exec_t *exec, llm_rows_t rows, const llm_act_t *x,
     uint32_t first, llm_act_t *y)
 {
-    llm_rows_job_t  job = { .cpu = (llm_cpu_t *) dev, .x = x, .y = y,
+    llm_rows_job_t  job = { .cpu = (llm_cpu_t *) exec, .x = x, .y = y,
                             .first = first };
 
     job.n_rows = llm_cpu_rows(job.cpu, rows);
@@ -337,10 +337,10 @@ llm_cpu_pieces_item(void *arg, uint32_t item, uint32_t thread)
 
 
 void
-llm_cpu_pieces(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
+llm_cpu_pieces(llm_exec_t *exec, llm_rows_t rows, const llm_act_t *x,
     uint32_t first, uint32_t width, uint32_t stride, llm_act_t *y)
 {
-    llm_rows_job_t  job = { .cpu = (llm_cpu_t *) dev, .x = x, .y = y,
+    llm_rows_job_t  job = { .cpu = (llm_cpu_t *) exec, .x = x, .y = y,
                             .first = first, .width = width,
                             .stride = stride };
 
@@ -372,10 +372,10 @@ llm_cpu_gate_item(void *arg, uint32_t item, uint32_t thread)
 
 
 void
-llm_cpu_gate_rows(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *gate,
+llm_cpu_gate_rows(llm_exec_t *exec, llm_rows_t rows, const llm_act_t *gate,
     llm_act_t *x)
 {
-    llm_rows_job_t  job = { .cpu = (llm_cpu_t *) dev, .x = gate, .y = x };
+    llm_rows_job_t  job = { .cpu = (llm_cpu_t *) exec, .x = gate, .y = x };
 
     job.n_rows = llm_cpu_rows(job.cpu, rows);
     llm_cpu_run_rows(&job, llm_cpu_gate_item, x->cols);
@@ -383,10 +383,10 @@ llm_cpu_gate_rows(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *gate,
 
 
 void
-llm_cpu_gather(llm_dev_t *dev, const llm_act_t *x, llm_act_t *y)
+llm_cpu_gather(llm_exec_t *exec, const llm_act_t *x, llm_act_t *y)
 {
     uint32_t            i;
-    const llm_batch_t  *b = ((llm_cpu_t *) dev)->batch;
+    const llm_batch_t  *b = ((llm_cpu_t *) exec)->batch;
 
     for (i = 0; i < b->n_out; i++) {
         memcpy(y->data + (size_t) i * y->cols,

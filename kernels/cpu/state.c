@@ -119,12 +119,12 @@ llm_cpu_conv_item(void *arg, uint32_t item, uint32_t thread)
 
 
 void
-llm_cpu_conv(llm_dev_t *dev, const llm_conv_t *c, const llm_act_t *x,
+llm_cpu_conv(llm_exec_t *exec, const llm_conv_t *c, const llm_act_t *x,
     llm_state_t *st, llm_act_t *y)
 {
     const llm_state_layer_t  *l = &st->opts.layers[c->layer];
 
-    llm_state_job_t  job = { .cpu = (llm_cpu_t *) dev, .st = st, .c = c,
+    llm_state_job_t  job = { .cpu = (llm_cpu_t *) exec, .st = st, .c = c,
                              .x = x, .y = y };
 
     job.n_items = (l->conv_channels + LLM_CONV_STEP - 1) / LLM_CONV_STEP;
@@ -251,11 +251,11 @@ llm_cpu_head_item(void *arg, uint32_t item, uint32_t thread)
 
 
 void
-llm_cpu_delta(llm_dev_t *dev, const llm_delta_t *d, const llm_act_t *x,
+llm_cpu_delta(llm_exec_t *exec, const llm_delta_t *d, const llm_act_t *x,
     const llm_act_t *alpha, const llm_act_t *beta, llm_state_t *st,
     llm_act_t *y)
 {
-    llm_state_job_t  job = { .cpu = (llm_cpu_t *) dev, .st = st, .delta = d,
+    llm_state_job_t  job = { .cpu = (llm_cpu_t *) exec, .st = st, .delta = d,
                              .x = x, .alpha = alpha, .beta = beta, .y = y };
 
     job.n_items = d->n_v_heads;
@@ -266,10 +266,10 @@ llm_cpu_delta(llm_dev_t *dev, const llm_delta_t *d, const llm_act_t *x,
 
 
 void
-llm_cpu_scan(llm_dev_t *dev, const llm_scan_t *s, const llm_act_t *x,
+llm_cpu_scan(llm_exec_t *exec, const llm_scan_t *s, const llm_act_t *x,
     const llm_act_t *dt, llm_state_t *st, llm_act_t *y)
 {
-    llm_state_job_t  job = { .cpu = (llm_cpu_t *) dev, .st = st, .scan = s,
+    llm_state_job_t  job = { .cpu = (llm_cpu_t *) exec, .st = st, .scan = s,
                              .x = x, .alpha = dt, .y = y };
 
     job.n_items = s->n_heads;

@@ -55,11 +55,11 @@ llm_states_floats(const llm_state_opts_t *o, size_t *first)
 
 
 size_t
-llm_states_size(llm_dev_t *dev, const llm_state_opts_t *o)
+llm_states_size(llm_exec_t *exec, const llm_state_opts_t *o)
 {
     size_t  n;
 
-    (void) dev;
+    (void) exec;
     n = llm_states_floats(o, NULL);
 
     return n == SIZE_MAX ? n : n * sizeof(float);
@@ -67,9 +67,9 @@ llm_states_size(llm_dev_t *dev, const llm_state_opts_t *o)
 
 
 void
-llm_states_free(llm_dev_t *dev, llm_state_t *st)
+llm_states_free(llm_exec_t *exec, llm_state_t *st)
 {
-    (void) dev;
+    (void) exec;
 
     if (st) {
         llm_cpu_free(st->data, st->size);
@@ -80,13 +80,13 @@ llm_states_free(llm_dev_t *dev, llm_state_t *st)
 
 
 llm_state_t *
-llm_states_create(llm_dev_t *dev, const llm_state_opts_t *o, llm_err_t *err)
+llm_states_create(llm_exec_t *exec, const llm_state_opts_t *o, llm_err_t *err)
 {
     llm_state_t  *st;
 
     st = calloc(1, sizeof(llm_state_t));
 
-    if (st && !llm_mul_overflow(llm_states_size(dev, o), o->n_slots,
+    if (st && !llm_mul_overflow(llm_states_size(exec, o), o->n_slots,
                                 &st->size))
     {
         st->opts = *o;
@@ -99,7 +99,7 @@ llm_states_create(llm_dev_t *dev, const llm_state_opts_t *o, llm_err_t *err)
         }
     }
 
-    llm_states_free(dev, st);
+    llm_states_free(exec, st);
     (void) llm_fail(err, "cpu: no memory for %u recurrent states",
                     o->n_slots);
 
@@ -108,9 +108,9 @@ llm_states_create(llm_dev_t *dev, const llm_state_opts_t *o, llm_err_t *err)
 
 
 void
-llm_states_copy(llm_dev_t *dev, llm_state_t *st, uint32_t src, uint32_t dst)
+llm_states_copy(llm_exec_t *exec, llm_state_t *st, uint32_t src, uint32_t dst)
 {
-    (void) dev;
+    (void) exec;
     assert(src < st->opts.n_slots && dst < st->opts.n_slots);
 
     memmove(st->data + dst * st->slot, st->data + src * st->slot,

@@ -31,11 +31,11 @@ typedef struct {
 } llm_state_seq_t;
 
 /* state_create() ... state_copy() of ops.def */
-llm_state_t *llm_states_create(llm_dev_t *dev, const llm_state_opts_t *opts,
+llm_state_t *llm_states_create(llm_exec_t *exec, const llm_state_opts_t *opts,
     llm_err_t *err);
-void llm_states_free(llm_dev_t *dev, llm_state_t *st);
-size_t llm_states_size(llm_dev_t *dev, const llm_state_opts_t *opts);
-void llm_states_copy(llm_dev_t *dev, llm_state_t *st, uint32_t src,
+void llm_states_free(llm_exec_t *exec, llm_state_t *st);
+size_t llm_states_size(llm_exec_t *exec, const llm_state_opts_t *opts);
+void llm_states_copy(llm_exec_t *exec, llm_state_t *st, uint32_t src,
     uint32_t dst);
 
 llm_state_seq_t llm_states_seq(const llm_state_t *st, const llm_batch_t *b,

@@ -7,12 +7,12 @@
 
 
 llm_act_t *
-llm_cuda_act_create(llm_dev_t *dev, uint32_t max_rows, uint32_t cols,
+llm_cuda_act_create(llm_exec_t *exec, uint32_t max_rows, uint32_t cols,
     llm_act_kind_t kind, llm_err_t *err)
 {
     size_t       size;
     llm_act_t   *a;
-    llm_cuda_t  *d = (llm_cuda_t *) dev;
+    llm_cuda_t  *d = (llm_cuda_t *) exec;
 
     a = (llm_act_t *) calloc(1, sizeof(llm_act_t));
     if (a == NULL) {
@@ -36,14 +36,14 @@ llm_cuda_act_create(llm_dev_t *dev, uint32_t max_rows, uint32_t cols,
     if (llm_cuda_clear(d, a->data, size, "clearing of activations", err)
         != LLM_OK)
     {
-        llm_cuda_act_free(dev, a);
+        llm_cuda_act_free(exec, a);
         return NULL;
     }
 
     if (kind == LLM_ACT_LOGITS && d->logits == NULL) {
 
         if (llm_cuda_pick_room(d, max_rows, cols, err) != LLM_OK) {
-            llm_cuda_act_free(dev, a);
+            llm_cuda_act_free(exec, a);
             return NULL;
         }
 
@@ -55,7 +55,7 @@ llm_cuda_act_create(llm_dev_t *dev, uint32_t max_rows, uint32_t cols,
         if (cudaMallocHost(&d->host_states, size) != cudaSuccess) {
             (void) cudaGetLastError();
             d->host_states = NULL;
-            llm_cuda_act_free(dev, a);
+            llm_cuda_act_free(exec, a);
             (void) llm_fail(err, "CUDA: %zu bytes of pinned memory for "
                             "states: out of memory", size);
             return NULL;
@@ -69,9 +69,9 @@ llm_cuda_act_create(llm_dev_t *dev, uint32_t max_rows, uint32_t cols,
 
 
 void
-llm_cuda_act_free(llm_dev_t *dev, llm_act_t *a)
+llm_cuda_act_free(llm_exec_t *exec, llm_act_t *a)
 {
-    llm_cuda_t  *d = (llm_cuda_t *) dev;
+    llm_cuda_t  *d = (llm_cuda_t *) exec;
 
     if (a == NULL) {
         return;

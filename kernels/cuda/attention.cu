@@ -68,11 +68,11 @@ llm_att_sight(llm_att_args_t *a, const llm_heads_t *h)
 
 
 void
-llm_cuda_attention(llm_dev_t *dev, const llm_heads_t *h, const llm_act_t *q,
+llm_cuda_attention(llm_exec_t *exec, const llm_heads_t *h, const llm_act_t *q,
     const llm_kv_t *kv, llm_act_t *out)
 {
     uint32_t         dim;
-    llm_cuda_t      *d = (llm_cuda_t *) dev;
+    llm_cuda_t      *d = (llm_cuda_t *) exec;
     llm_att_args_t   a;
 
     a.q = (const float *) q->data;

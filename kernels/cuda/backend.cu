@@ -13,9 +13,9 @@
 
 
 void
-llm_cuda_describe(llm_dev_t *dev, char *buf, size_t size)
+llm_cuda_describe(llm_exec_t *exec, char *buf, size_t size)
 {
-    llm_cuda_t  *d = (llm_cuda_t *) dev;
+    llm_cuda_t  *d = (llm_cuda_t *) exec;
 
     snprintf(buf, size, "%s, %s%s%s", d->gpu->name, d->bf16 ? "bf16" : "f16",
              d->opts.weights_fp8 ? ", fp8 weights" : "",
@@ -24,11 +24,11 @@ llm_cuda_describe(llm_dev_t *dev, char *buf, size_t size)
 
 
 size_t
-llm_cuda_memory_free(llm_dev_t *dev)
+llm_cuda_memory_free(llm_exec_t *exec)
 {
     size_t  avail, total;
 
-    (void) dev;
+    (void) exec;
 
     if (cudaMemGetInfo(&avail, &total) != cudaSuccess) {
         return 0;
@@ -81,9 +81,9 @@ llm_cuda_close_all(llm_cuda_t *d)
 
 
 void
-llm_cuda_close(llm_dev_t *dev)
+llm_cuda_close(llm_exec_t *exec)
 {
-    llm_cuda_t  *d = (llm_cuda_t *) dev;
+    llm_cuda_t  *d = (llm_cuda_t *) exec;
 
     if (llm_cuda_alive(d->gpu)) {
         llm_cuda_close_all(d);
@@ -122,7 +122,7 @@ llm_cuda_no_device(cudaError_t e, llm_err_t *err)
 
 
 int
-llm_cuda_device_open(llm_device_t **device, const llm_dev_opts_t *opts,
+llm_cuda_device_open(llm_device_t **device, const llm_exec_opts_t *opts,
     llm_err_t *err)
 {
     int              n;
@@ -211,7 +211,7 @@ llm_cuda_select(const llm_cuda_t *d, llm_err_t *err)
 
 
 int
-llm_cuda_open(llm_dev_t **dev, const llm_dev_opts_t *opts, llm_err_t *err)
+llm_cuda_open(llm_exec_t **exec, const llm_exec_opts_t *opts, llm_err_t *err)
 {
     size_t         size;
     llm_cuda_t    *d;
@@ -232,7 +232,7 @@ llm_cuda_open(llm_dev_t **dev, const llm_dev_opts_t *opts, llm_err_t *err)
         return llm_fail(err, "no memory for a device");
     }
 
-    d->dev.ops = llm_cuda_ops();
+    d->exec.ops = llm_cuda_ops();
     d->opts = *opts;
     d->opts.max_out = llm_max(opts->max_out, opts->max_seqs);
     d->gpu = (llm_cuda_gpu_t *) device;
@@ -279,13 +279,13 @@ llm_cuda_open(llm_dev_t **dev, const llm_dev_opts_t *opts, llm_err_t *err)
         goto failed;
     }
 
-    *dev = &d->dev;
+    *exec = &d->exec;
 
     return LLM_OK;
 
 failed:
 
-    llm_cuda_close(&d->dev);
+    llm_cuda_close(&d->exec);
 
     return LLM_ERROR;
 }

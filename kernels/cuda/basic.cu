@@ -56,9 +56,9 @@ llm_cuda_embed_at(llm_cuda_t *d, const llm_weight_t *w, const uint32_t *at,
 
 
 void
-llm_cuda_embed(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x)
+llm_cuda_embed(llm_exec_t *exec, const llm_weight_t *w, llm_act_t *x)
 {
-    llm_cuda_t  *d = (llm_cuda_t *) dev;
+    llm_cuda_t  *d = (llm_cuda_t *) exec;
 
     /* tokens are not negative */
     llm_cuda_embed_at(d, w, (const uint32_t *) d->step.tokens, 0, x);
@@ -66,9 +66,9 @@ llm_cuda_embed(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x)
 
 
 void
-llm_cuda_embed_pos(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x)
+llm_cuda_embed_pos(llm_exec_t *exec, const llm_weight_t *w, llm_act_t *x)
 {
-    llm_cuda_t  *d = (llm_cuda_t *) dev;
+    llm_cuda_t  *d = (llm_cuda_t *) exec;
 
     llm_cuda_embed_at(d, w, d->step.pos, 1, x);
 }
@@ -270,10 +270,10 @@ llm_cuda_norm_row(llm_cuda_t *d, uint32_t rows, const llm_norm_args_t &a)
 
 
 void
-llm_cuda_norm(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
+llm_cuda_norm(llm_exec_t *exec, llm_rows_t rows, const llm_act_t *x,
     const llm_norm_t *n, llm_act_t *y)
 {
-    llm_cuda_t       *d = (llm_cuda_t *) dev;
+    llm_cuda_t       *d = (llm_cuda_t *) exec;
     llm_norm_args_t   a;
 
     a.count = llm_cuda_count(d, rows);
@@ -536,11 +536,11 @@ llm_k_rope_kv(llm_cuda_step_t st, llm_rope_args_t a)
 
 
 void
-llm_cuda_rope_kv(llm_dev_t *dev, const llm_heads_t *h,
+llm_cuda_rope_kv(llm_exec_t *exec, const llm_heads_t *h,
     const llm_rope_t *rope, llm_act_t *q, llm_act_t *k, const llm_act_t *v,
     llm_kv_t *kv)
 {
-    llm_cuda_t      *d = (llm_cuda_t *) dev;
+    llm_cuda_t      *d = (llm_cuda_t *) exec;
     llm_rope_args_t  a;
 
     a.q = (float *) q->data;

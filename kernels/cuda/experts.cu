@@ -113,11 +113,11 @@ llm_experts_load(llm_cuda_t *d, llm_weight_t *w, const uint8_t *src,
 
 
 llm_weight_t *
-llm_cuda_experts_create(llm_dev_t *dev, uint32_t type, uint32_t n_experts,
+llm_cuda_experts_create(llm_exec_t *exec, uint32_t type, uint32_t n_experts,
     uint32_t n_out, uint32_t n_in, const void *src, size_t stride,
     llm_err_t *err)
 {
-    llm_cuda_t    *d = (llm_cuda_t *) dev;
+    llm_cuda_t    *d = (llm_cuda_t *) exec;
     llm_weight_t  *w;
 
     w = (llm_weight_t *) calloc(1, sizeof(llm_weight_t));
@@ -142,7 +142,7 @@ llm_cuda_experts_create(llm_dev_t *dev, uint32_t type, uint32_t n_experts,
     if (llm_experts_load(d, w, (const uint8_t *) src, stride, err)
         != LLM_OK)
     {
-        llm_cuda_weight_free(dev, w);
+        llm_cuda_weight_free(exec, w);
         return NULL;
     }
 
@@ -405,12 +405,12 @@ llm_experts_up(llm_cuda_t *d, const llm_experts_t *e, llm_choice_t *c,
 
 
 void
-llm_cuda_experts(llm_dev_t *dev, llm_rows_t rows, const llm_experts_t *e,
+llm_cuda_experts(llm_exec_t *exec, llm_rows_t rows, const llm_experts_t *e,
     const llm_act_t *x, llm_choice_t *c, llm_act_t *y)
 {
     uint32_t            n, n_ff, stride;
     const float        *weight;
-    llm_cuda_t         *d = (llm_cuda_t *) dev;
+    llm_cuda_t         *d = (llm_cuda_t *) exec;
     llm_act_fn_t        fn;
     const uint32_t     *count;
     llm_expert_args_t   a;

@@ -273,11 +273,11 @@ llm_heads_class(llm_cuda_t *d, uint32_t rows, uint32_t n_heads,
 
 
 void
-llm_cuda_linear_heads(llm_dev_t *dev, llm_rows_t which,
+llm_cuda_linear_heads(llm_exec_t *exec, llm_rows_t which,
     const llm_weight_t *w, const llm_act_t *x, llm_act_t *y)
 {
     uint32_t           rows, n;
-    llm_cuda_t        *d = (llm_cuda_t *) dev;
+    llm_cuda_t        *d = (llm_cuda_t *) exec;
     llm_heads_args_t   a;
 
     n = w->n_experts;

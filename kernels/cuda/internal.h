@@ -181,8 +181,8 @@ typedef struct {
 } llm_cuda_gpu_t;
 
 typedef struct {
-    llm_dev_t         dev;              /* first */
-    llm_dev_opts_t    opts;
+    llm_exec_t        exec;             /* first */
+    llm_exec_opts_t   opts;
     llm_cuda_gpu_t   *gpu;
     int               owns_gpu;
     cudaStream_t      stream;

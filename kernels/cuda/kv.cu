@@ -46,11 +46,11 @@ llm_cuda_kv_page(const llm_kv_opts_t *o, uint32_t layer, int fp8, size_t *k,
 
 
 size_t
-llm_cuda_kv_page_size(llm_dev_t *dev, const llm_kv_opts_t *o)
+llm_cuda_kv_page_size(llm_exec_t *exec, const llm_kv_opts_t *o)
 {
     size_t       n, k, v;
     uint32_t     i;
-    llm_cuda_t  *d = (llm_cuda_t *) dev;
+    llm_cuda_t  *d = (llm_cuda_t *) exec;
 
     for (n = 0, i = 0; i < o->n_layers; i++) {
         llm_cuda_kv_page(o, i, d->opts.kv_fp8, &k, &v);
@@ -62,9 +62,9 @@ llm_cuda_kv_page_size(llm_dev_t *dev, const llm_kv_opts_t *o)
 
 
 void
-llm_cuda_kv_free(llm_dev_t *dev, llm_kv_t *kv)
+llm_cuda_kv_free(llm_exec_t *exec, llm_kv_t *kv)
 {
-    llm_cuda_t  *d = (llm_cuda_t *) dev;
+    llm_cuda_t  *d = (llm_cuda_t *) exec;
 
     if (kv) {
         llm_cuda_free(d, kv->data);
@@ -174,12 +174,12 @@ llm_cuda_kv_fits(const llm_kv_opts_t *o, llm_err_t *err)
 
 
 llm_kv_t *
-llm_cuda_kv_create(llm_dev_t *dev, const llm_kv_opts_t *o, llm_err_t *err)
+llm_cuda_kv_create(llm_exec_t *exec, const llm_kv_opts_t *o, llm_err_t *err)
 {
     size_t           size, rooms;
     uint32_t         i;
     llm_kv_t        *kv;
-    llm_cuda_t      *d = (llm_cuda_t *) dev;
+    llm_cuda_t      *d = (llm_cuda_t *) exec;
     llm_kv_layer_t   l;
 
     if (llm_cuda_kv_fits(o, err) != LLM_OK) {
@@ -215,7 +215,7 @@ llm_cuda_kv_create(llm_dev_t *dev, const llm_kv_opts_t *o, llm_err_t *err)
         || llm_cuda_alloc((void **) &kv->data, size, "the KV cache", err)
            != LLM_OK)
     {
-        llm_cuda_kv_free(dev, kv);
+        llm_cuda_kv_free(exec, kv);
         return NULL;
     }
 
@@ -227,7 +227,7 @@ llm_cuda_kv_create(llm_dev_t *dev, const llm_kv_opts_t *o, llm_err_t *err)
     if (llm_cuda_clear(d, kv->data, size, "clearing of the KV cache", err)
         != LLM_OK)
     {
-        llm_cuda_kv_free(dev, kv);
+        llm_cuda_kv_free(exec, kv);
         return NULL;
     }
 
@@ -266,11 +266,11 @@ llm_k_kv_copy(uint8_t *data, const llm_kv_room_t *rooms, uint32_t src,
 
 
 void
-llm_cuda_kv_copy(llm_dev_t *dev, llm_kv_t *kv, uint32_t src, uint32_t dst)
+llm_cuda_kv_copy(llm_exec_t *exec, llm_kv_t *kv, uint32_t src, uint32_t dst)
 {
     size_t        most;
     uint32_t      i;
-    llm_cuda_t   *d = (llm_cuda_t *) dev;
+    llm_cuda_t   *d = (llm_cuda_t *) exec;
 
     for (most = 1, i = 0; i < kv->opts.n_layers; i++) {
         most = llm_max(most, llm_max(kv->rooms[i].k_page,

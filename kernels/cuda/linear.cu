@@ -326,11 +326,11 @@ llm_cuda_make(llm_cuda_t *d, llm_weight_t *w, int usage, llm_err_t *err)
 
 
 llm_weight_t *
-llm_cuda_weight_create(llm_dev_t *dev, uint32_t type, uint32_t n_out,
+llm_cuda_weight_create(llm_exec_t *exec, uint32_t type, uint32_t n_out,
     uint32_t n_in, const void *src, int usage, llm_err_t *err)
 {
     size_t         size;
-    llm_cuda_t    *d = (llm_cuda_t *) dev;
+    llm_cuda_t    *d = (llm_cuda_t *) exec;
     llm_weight_t  *w;
 
     w = (llm_weight_t *) calloc(1, sizeof(llm_weight_t));
@@ -348,14 +348,14 @@ llm_cuda_weight_create(llm_dev_t *dev, uint32_t type, uint32_t n_out,
     if (llm_cuda_alloc((void **) &w->raw, size, "a weight", err) != LLM_OK
         || llm_cuda_linear_room(d, n_in, err) != LLM_OK)
     {
-        llm_cuda_weight_free(dev, w);
+        llm_cuda_weight_free(exec, w);
         return NULL;
     }
 
     llm_cuda_upload(d, w->raw, (const uint8_t *) src, size);
 
     if (llm_cuda_make(d, w, usage, err) != LLM_OK) {
-        llm_cuda_weight_free(dev, w);
+        llm_cuda_weight_free(exec, w);
         return NULL;
     }
 
@@ -364,9 +364,9 @@ llm_cuda_weight_create(llm_dev_t *dev, uint32_t type, uint32_t n_out,
 
 
 void
-llm_cuda_weight_free(llm_dev_t *dev, llm_weight_t *w)
+llm_cuda_weight_free(llm_exec_t *exec, llm_weight_t *w)
 {
-    llm_cuda_t  *d = (llm_cuda_t *) dev;
+    llm_cuda_t  *d = (llm_cuda_t *) exec;
 
     if (w) {
         llm_cuda_free(d, w->raw);
@@ -379,11 +379,11 @@ llm_cuda_weight_free(llm_dev_t *dev, llm_weight_t *w)
 
 
 int
-llm_cuda_weight_scale(llm_dev_t *dev, llm_weight_t *w, const float *scales,
+llm_cuda_weight_scale(llm_exec_t *exec, llm_weight_t *w, const float *scales,
     llm_err_t *err)
 {
     size_t       size;
-    llm_cuda_t  *d = (llm_cuda_t *) dev;
+    llm_cuda_t  *d = (llm_cuda_t *) exec;
 
     size = llm_max(w->n_experts, 1u) * sizeof(float);
 
@@ -580,13 +580,13 @@ llm_cuda_few(const llm_weight_t *w, uint32_t rows)
 
 
 void
-llm_cuda_linear(llm_dev_t *dev, llm_rows_t which, const llm_act_t *x,
+llm_cuda_linear(llm_exec_t *exec, llm_rows_t which, const llm_act_t *x,
     const llm_linear_t *out, uint32_t n)
 {
     int              fold;
     uint32_t         i, k, rows, stride;
     llm_out_t        o, few[LLM_FEW_WEIGHTS];
-    llm_cuda_t      *d = (llm_cuda_t *) dev;
+    llm_cuda_t      *d = (llm_cuda_t *) exec;
     llm_packed_t     p;
     const uint16_t  *x16, *folded, *w[LLM_FEW_WEIGHTS];
     const uint32_t  *count;

@@ -66,11 +66,11 @@ llm_cuda_put(llm_cuda_t *d, void *dst, const void *src, size_t size,
 /* ---- buffers ---- */
 
 llm_vec_t *
-llm_cuda_vec_create(llm_dev_t *dev, const float *src, uint32_t n,
+llm_cuda_vec_create(llm_exec_t *exec, const float *src, uint32_t n,
     llm_err_t *err)
 {
     llm_vec_t   *v;
-    llm_cuda_t  *d = (llm_cuda_t *) dev;
+    llm_cuda_t  *d = (llm_cuda_t *) exec;
 
     v = (llm_vec_t *) calloc(1, sizeof(llm_vec_t));
     if (v == NULL) {
@@ -91,7 +91,7 @@ llm_cuda_vec_create(llm_dev_t *dev, const float *src, uint32_t n,
     llm_cuda_put(d, v->data, src, n * sizeof(float), "upload of a vector");
 
     if (llm_cuda_report(d, err) != LLM_OK) {
-        llm_cuda_vec_free(dev, v);
+        llm_cuda_vec_free(exec, v);
         return NULL;
     }
 
@@ -100,10 +100,10 @@ llm_cuda_vec_create(llm_dev_t *dev, const float *src, uint32_t n,
 
 
 void
-llm_cuda_vec_free(llm_dev_t *dev, llm_vec_t *v)
+llm_cuda_vec_free(llm_exec_t *exec, llm_vec_t *v)
 {
     if (v) {
-        llm_cuda_free((llm_cuda_t *) dev, v->data);
+        llm_cuda_free((llm_cuda_t *) exec, v->data);
         free(v);
     }
 }
@@ -178,11 +178,11 @@ llm_cuda_rows_room(llm_cuda_t *d, size_t size)
  */
 
 const float *
-llm_cuda_map(llm_dev_t *dev, const llm_act_t *a, uint32_t row, uint32_t n)
+llm_cuda_map(llm_exec_t *exec, const llm_act_t *a, uint32_t row, uint32_t n)
 {
     size_t        count;
     const float  *src;
-    llm_cuda_t   *d = (llm_cuda_t *) dev;
+    llm_cuda_t   *d = (llm_cuda_t *) exec;
 
     if (a == d->logits && d->ended && row + n <= d->ended->n_out) {
         return d->host_logits + (size_t) row * a->cols;
@@ -220,12 +220,12 @@ llm_cuda_map(llm_dev_t *dev, const llm_act_t *a, uint32_t row, uint32_t n)
 
 
 void
-llm_cuda_write(llm_dev_t *dev, llm_act_t *a, uint32_t row, uint32_t n,
+llm_cuda_write(llm_exec_t *exec, llm_act_t *a, uint32_t row, uint32_t n,
     const float *src)
 {
     size_t       count;
     float       *dst;
-    llm_cuda_t  *d = (llm_cuda_t *) dev;
+    llm_cuda_t  *d = (llm_cuda_t *) exec;
 
     count = (size_t) n * a->cols;
 

@@ -228,11 +228,11 @@ llm_cuda_pick_upload(llm_cuda_t *d)
 
 
 static void
-llm_cuda_pick_back(llm_cuda_t *d, void *host, const void *dev, size_t size,
+llm_cuda_pick_back(llm_cuda_t *d, void *host, const void *exec, size_t size,
     const char *what)
 {
     (void) llm_cuda_check(d,
-        cudaMemcpyAsync(host, dev, size, cudaMemcpyDeviceToHost, d->stream),
+        cudaMemcpyAsync(host, exec, size, cudaMemcpyDeviceToHost, d->stream),
         what);
 }
 
@@ -287,9 +287,9 @@ llm_cuda_pick_read(llm_cuda_t *d)
 
 
 void
-llm_cuda_drawn(llm_dev_t *dev, uint32_t i, llm_drawn_t *out)
+llm_cuda_drawn(llm_exec_t *exec, uint32_t i, llm_drawn_t *out)
 {
-    llm_cuda_t              *d = (llm_cuda_t *) dev;
+    llm_cuda_t              *d = (llm_cuda_t *) exec;
     const llm_cuda_drawn_t  *from = &d->ended->drawn[i];
 
     out->status = from->status;

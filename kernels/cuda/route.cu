@@ -65,11 +65,11 @@ llm_choice_layout(llm_choice_t *c, uint8_t *base)
 
 
 llm_choice_t *
-llm_cuda_choice_create(llm_dev_t *dev, const llm_choice_opts_t *opts,
+llm_cuda_choice_create(llm_exec_t *exec, const llm_choice_opts_t *opts,
     llm_err_t *err)
 {
     size_t         pairs;
-    llm_cuda_t    *d = (llm_cuda_t *) dev;
+    llm_cuda_t    *d = (llm_cuda_t *) exec;
     llm_choice_t  *c;
 
     if (opts->n_used == 0 || opts->n_used > opts->n_experts
@@ -118,7 +118,7 @@ llm_cuda_choice_create(llm_dev_t *dev, const llm_choice_opts_t *opts,
                        "clearing of the experts' rows", err)
         != LLM_OK)
     {
-        llm_cuda_choice_free(dev, c);
+        llm_cuda_choice_free(exec, c);
         return NULL;
     }
 
@@ -127,10 +127,10 @@ llm_cuda_choice_create(llm_dev_t *dev, const llm_choice_opts_t *opts,
 
 
 void
-llm_cuda_choice_free(llm_dev_t *dev, llm_choice_t *c)
+llm_cuda_choice_free(llm_exec_t *exec, llm_choice_t *c)
 {
     if (c) {
-        llm_cuda_free((llm_cuda_t *) dev, c->memory);
+        llm_cuda_free((llm_cuda_t *) exec, c->memory);
         free(c);
     }
 }
@@ -491,12 +491,12 @@ llm_k_group(const uint32_t *count, uint32_t n_used, uint32_t segment,
 
 
 void
-llm_cuda_route(llm_dev_t *dev, llm_rows_t rows, const llm_route_t *r,
+llm_cuda_route(llm_exec_t *exec, llm_rows_t rows, const llm_route_t *r,
     const llm_act_t *logits, llm_choice_t *c)
 {
     size_t             pairs;
     uint32_t           threads;
-    llm_cuda_t        *d = (llm_cuda_t *) dev;
+    llm_cuda_t        *d = (llm_cuda_t *) exec;
     llm_route_args_t   a;
 
     pairs = (size_t) llm_cuda_rows(d, rows) * r->n_used;

@@ -86,11 +86,11 @@ llm_state_floats(const llm_state_opts_t *o, size_t *first)
 
 
 size_t
-llm_cuda_state_size(llm_dev_t *dev, const llm_state_opts_t *o)
+llm_cuda_state_size(llm_exec_t *exec, const llm_state_opts_t *o)
 {
     size_t  n;
 
-    (void) dev;
+    (void) exec;
     n = llm_state_floats(o, NULL);
 
     return n == SIZE_MAX ? n : n * sizeof(float);
@@ -98,10 +98,10 @@ llm_cuda_state_size(llm_dev_t *dev, const llm_state_opts_t *o)
 
 
 void
-llm_cuda_state_free(llm_dev_t *dev, llm_state_t *st)
+llm_cuda_state_free(llm_exec_t *exec, llm_state_t *st)
 {
     if (st) {
-        llm_cuda_free((llm_cuda_t *) dev, st->data);
+        llm_cuda_free((llm_cuda_t *) exec, st->data);
         free(st->first);
         free(st);
     }
@@ -126,14 +126,14 @@ llm_state_fits(const llm_state_opts_t *o, llm_err_t *err)
 
 
 llm_state_t *
-llm_cuda_state_create(llm_dev_t *dev, const llm_state_opts_t *o,
+llm_cuda_state_create(llm_exec_t *exec, const llm_state_opts_t *o,
     llm_err_t *err)
 {
     size_t        size;
-    llm_cuda_t   *d = (llm_cuda_t *) dev;
+    llm_cuda_t   *d = (llm_cuda_t *) exec;
     llm_state_t  *st;
 
-    size = llm_cuda_state_size(dev, o);
+    size = llm_cuda_state_size(exec, o);
 
     if (size == SIZE_MAX
         || llm_mul_overflow(size, (size_t) o->n_slots, &size))
@@ -168,7 +168,7 @@ llm_cuda_state_create(llm_dev_t *dev, const llm_state_opts_t *o,
         || llm_cuda_clear(d, st->data, size, "clearing of states", err)
            != LLM_OK)
     {
-        llm_cuda_state_free(dev, st);
+        llm_cuda_state_free(exec, st);
         return NULL;
     }
 
@@ -177,10 +177,10 @@ llm_cuda_state_create(llm_dev_t *dev, const llm_state_opts_t *o,
 
 
 void
-llm_cuda_state_copy(llm_dev_t *dev, llm_state_t *st, uint32_t src,
+llm_cuda_state_copy(llm_exec_t *exec, llm_state_t *st, uint32_t src,
     uint32_t dst)
 {
-    llm_cuda_t  *d = (llm_cuda_t *) dev;
+    llm_cuda_t  *d = (llm_cuda_t *) exec;
 
     if (src != dst) {
         (void) llm_cuda_check(d, cudaMemcpyAsync(st->data + dst * st->slot,
@@ -281,11 +281,11 @@ llm_k_conv_keep(llm_cuda_step_t cs, llm_conv_args_t a)
 
 
 void
-llm_cuda_conv(llm_dev_t *dev, const llm_conv_t *c, const llm_act_t *x,
+llm_cuda_conv(llm_exec_t *exec, const llm_conv_t *c, const llm_act_t *x,
     llm_state_t *st, llm_act_t *y)
 {
     uint32_t                  blocks;
-    llm_cuda_t               *d = (llm_cuda_t *) dev;
+    llm_cuda_t               *d = (llm_cuda_t *) exec;
     llm_conv_args_t           a;
     const llm_state_layer_t  *l = &st->opts.layers[c->layer];
 
@@ -584,7 +584,7 @@ llm_state_launch(llm_cuda_t *d, const llm_state_t *st, uint32_t layer,
 
 
 void
-llm_cuda_delta(llm_dev_t *dev, const llm_delta_t *p, const llm_act_t *x,
+llm_cuda_delta(llm_exec_t *exec, const llm_delta_t *p, const llm_act_t *x,
     const llm_act_t *alpha, const llm_act_t *beta, llm_state_t *st,
     llm_act_t *y)
 {
@@ -606,12 +606,12 @@ llm_cuda_delta(llm_dev_t *dev, const llm_delta_t *p, const llm_act_t *x,
     a.a = p->a->data;
     a.dt_bias = p->dt->data;
 
-    llm_state_launch((llm_cuda_t *) dev, st, p->layer, &a);
+    llm_state_launch((llm_cuda_t *) exec, st, p->layer, &a);
 }
 
 
 void
-llm_cuda_scan(llm_dev_t *dev, const llm_scan_t *p, const llm_act_t *x,
+llm_cuda_scan(llm_exec_t *exec, const llm_scan_t *p, const llm_act_t *x,
     const llm_act_t *dt, llm_state_t *st, llm_act_t *y)
 {
     llm_state_args_t  a;
@@ -632,5 +632,5 @@ llm_cuda_scan(llm_dev_t *dev, const llm_scan_t *p, const llm_act_t *x,
     a.skip = p->d->data;
     a.dt_min = p->dt_min;
 
-    llm_state_launch((llm_cuda_t *) dev, st, p->layer, &a);
+    llm_state_launch((llm_cuda_t *) exec, st, p->layer, &a);
 }

@@ -360,11 +360,11 @@ llm_cuda_few_graphs(llm_cuda_t *d)
  */
 
 int
-llm_cuda_begin(llm_dev_t *dev, const llm_batch_t *b, llm_err_t *err)
+llm_cuda_begin(llm_exec_t *exec, const llm_batch_t *b, llm_err_t *err)
 {
     int                decode, again;
     size_t             size;
-    llm_cuda_t        *d = (llm_cuda_t *) dev;
+    llm_cuda_t        *d = (llm_cuda_t *) exec;
     cudaError_t        e;
     llm_cuda_graph_t  *g;
 
@@ -472,9 +472,9 @@ llm_cuda_end_capture(llm_cuda_t *d)
 
 
 int
-llm_cuda_submit(llm_dev_t *dev)
+llm_cuda_submit(llm_exec_t *exec)
 {
-    llm_cuda_t  *d = (llm_cuda_t *) dev;
+    llm_cuda_t  *d = (llm_cuda_t *) exec;
 
     if (!d->replayed) {
         llm_cuda_draw(d);
@@ -497,11 +497,11 @@ llm_cuda_submit(llm_dev_t *dev)
 
 
 int
-llm_cuda_end(llm_dev_t *dev, llm_err_t *err)
+llm_cuda_end(llm_exec_t *exec, llm_err_t *err)
 {
-    llm_cuda_t  *d = (llm_cuda_t *) dev;
+    llm_cuda_t  *d = (llm_cuda_t *) exec;
 
-    if (d->n_submitted < d->n_begun && llm_cuda_submit(dev) == LLM_REDO) {
+    if (d->n_submitted < d->n_begun && llm_cuda_submit(exec) == LLM_REDO) {
         llm_cuda_void(d);
         return llm_fail(err, "CUDA: a step's graph failed, and the step was "
                         "not repeated");

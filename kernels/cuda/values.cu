@@ -94,22 +94,22 @@ llm_cuda_activate(llm_cuda_t *d, llm_rows_t rows, const llm_act_fn_t *fn,
 
 
 void
-llm_cuda_glu(llm_dev_t *dev, llm_rows_t rows, llm_glu_t act,
+llm_cuda_glu(llm_exec_t *exec, llm_rows_t rows, llm_glu_t act,
     const llm_act_t *gate, const llm_act_t *up, llm_act_t *y)
 {
     llm_act_fn_t  fn;
 
     memset(&fn, 0, sizeof(fn));
     fn.kind = act;
-    llm_cuda_activate((llm_cuda_t *) dev, rows, &fn, gate, up, y);
+    llm_cuda_activate((llm_cuda_t *) exec, rows, &fn, gate, up, y);
 }
 
 
 void
-llm_cuda_act(llm_dev_t *dev, llm_rows_t rows, const llm_act_fn_t *fn,
+llm_cuda_act(llm_exec_t *exec, llm_rows_t rows, const llm_act_fn_t *fn,
     const llm_act_t *x, llm_act_t *y)
 {
-    llm_cuda_activate((llm_cuda_t *) dev, rows, fn, x, NULL, y);
+    llm_cuda_activate((llm_cuda_t *) exec, rows, fn, x, NULL, y);
 }
 
 
@@ -131,11 +131,11 @@ llm_k_scale(float f, const void *x, int x_is16, int add, size_t n, void *y,
 
 
 void
-llm_cuda_scale(llm_dev_t *dev, llm_rows_t rows, float f, const llm_act_t *x,
+llm_cuda_scale(llm_exec_t *exec, llm_rows_t rows, float f, const llm_act_t *x,
     int add, llm_act_t *y)
 {
     size_t       n;
-    llm_cuda_t  *d = (llm_cuda_t *) dev;
+    llm_cuda_t  *d = (llm_cuda_t *) exec;
 
     n = (size_t) llm_cuda_rows(d, rows) * y->cols;
 
@@ -159,10 +159,10 @@ llm_k_softcap(float cap, size_t n, float *x)
 
 
 void
-llm_cuda_softcap(llm_dev_t *dev, llm_rows_t rows, float cap, llm_act_t *x)
+llm_cuda_softcap(llm_exec_t *exec, llm_rows_t rows, float cap, llm_act_t *x)
 {
     size_t       n;
-    llm_cuda_t  *d = (llm_cuda_t *) dev;
+    llm_cuda_t  *d = (llm_cuda_t *) exec;
 
     n = (size_t) llm_cuda_rows(d, rows) * x->cols;
 
@@ -186,11 +186,11 @@ llm_k_add_vec(const float *v, uint32_t cols, size_t n, void *x, int is16,
 
 
 void
-llm_cuda_add_vec(llm_dev_t *dev, llm_rows_t rows, const llm_vec_t *v,
+llm_cuda_add_vec(llm_exec_t *exec, llm_rows_t rows, const llm_vec_t *v,
     llm_act_t *x)
 {
     size_t       n;
-    llm_cuda_t  *d = (llm_cuda_t *) dev;
+    llm_cuda_t  *d = (llm_cuda_t *) exec;
 
     n = (size_t) llm_cuda_rows(d, rows) * x->cols;
 
@@ -220,11 +220,11 @@ llm_k_pieces(const float *x, uint32_t x_cols, uint32_t first, uint32_t width,
 /* x and y are float32 buffers */
 
 void
-llm_cuda_pieces(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
+llm_cuda_pieces(llm_exec_t *exec, llm_rows_t rows, const llm_act_t *x,
     uint32_t first, uint32_t width, uint32_t stride, llm_act_t *y)
 {
     size_t       n;
-    llm_cuda_t  *d = (llm_cuda_t *) dev;
+    llm_cuda_t  *d = (llm_cuda_t *) exec;
 
     n = (size_t) llm_cuda_rows(d, rows) * y->cols;
 
@@ -235,10 +235,10 @@ llm_cuda_pieces(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
 
 
 void
-llm_cuda_columns(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
+llm_cuda_columns(llm_exec_t *exec, llm_rows_t rows, const llm_act_t *x,
     uint32_t first, llm_act_t *y)
 {
-    llm_cuda_pieces(dev, rows, x, first, y->cols, 0, y);
+    llm_cuda_pieces(exec, rows, x, first, y->cols, 0, y);
 }
 
 
@@ -259,11 +259,11 @@ llm_k_gate_rows(const float *gate, uint32_t cols, size_t n, void *x,
 
 
 void
-llm_cuda_gate_rows(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *gate,
+llm_cuda_gate_rows(llm_exec_t *exec, llm_rows_t rows, const llm_act_t *gate,
     llm_act_t *x)
 {
     size_t       n;
-    llm_cuda_t  *d = (llm_cuda_t *) dev;
+    llm_cuda_t  *d = (llm_cuda_t *) exec;
 
     n = (size_t) llm_cuda_rows(d, rows) * x->cols;
 
@@ -294,9 +294,9 @@ llm_k_gather(llm_cuda_step_t st, const uint16_t *x, uint16_t *y,
 
 
 void
-llm_cuda_gather(llm_dev_t *dev, const llm_act_t *x, llm_act_t *y)
+llm_cuda_gather(llm_exec_t *exec, const llm_act_t *x, llm_act_t *y)
 {
-    llm_cuda_t  *d = (llm_cuda_t *) dev;
+    llm_cuda_t  *d = (llm_cuda_t *) exec;
 
     llm_launch(llm_k_gather, d->out_rows, LLM_VALUE_THREADS, 0, d->stream,
                d->step, (const uint16_t *) x->data, (uint16_t *) y->data,

@@ -50,13 +50,13 @@ zeroed(size_t size)
 }
 
 
-static llm_dev_t *
+static llm_exec_t *
 open_device(const char *isa)
 {
     char             line[128];
     llm_err_t        err;
-    llm_dev_t       *dev;
-    llm_dev_opts_t   opts;
+    llm_exec_t      *exec;
+    llm_exec_opts_t  opts;
 
     memset(&opts, 0, sizeof(opts));
     opts.threads = 1;
@@ -65,15 +65,15 @@ open_device(const char *isa)
     opts.max_seqs = 1;
     opts.max_pages = MAX_CTX / LLM_KV_PAGE;
 
-    if (llm_ops_cpu.open(&dev, &opts, &err) != LLM_OK) {
+    if (llm_ops_cpu.open(&exec, &opts, &err) != LLM_OK) {
         fprintf(stderr, "%s\n", err.msg);
         exit(1);
     }
 
-    dev->ops->describe(dev, line, sizeof(line));
+    exec->ops->describe(exec, line, sizeof(line));
     printf("%s\n", line);
 
-    return dev;
+    return exec;
 }
 
 
@@ -111,7 +111,7 @@ set_batch(llm_batch_t *b, uint32_t rows, uint32_t len)
 
 
 static void
-random_rows(llm_dev_t *dev, llm_act_t *a, uint32_t rows, uint32_t cols,
+random_rows(llm_exec_t *exec, llm_act_t *a, uint32_t rows, uint32_t cols,
     uint32_t r)
 {
     float     *x;
@@ -124,7 +124,7 @@ random_rows(llm_dev_t *dev, llm_act_t *a, uint32_t rows, uint32_t cols,
         x[i] = (float) (r >> 8) / 8388608.0f - 1.0f;
     }
 
-    dev->ops->write(dev, a, 0, rows, x);
+    exec->ops->write(exec, a, 0, rows, x);
     free(x);
 }
 
@@ -132,7 +132,7 @@ random_rows(llm_dev_t *dev, llm_act_t *a, uint32_t rows, uint32_t cols,
 /* n values between -1 and 0 */
 
 static llm_vec_t *
-random_vec(llm_dev_t *dev, uint32_t n)
+random_vec(llm_exec_t *exec, uint32_t n)
 {
     float      *x;
     uint32_t    i, r;
@@ -145,7 +145,7 @@ random_vec(llm_dev_t *dev, uint32_t n)
         x[i] = (float) (r >> 8) / -16777216.0f;
     }
 
-    v = dev->ops->vec_create(dev, x, n, NULL);
+    v = exec->ops->vec_create(exec, x, n, NULL);
     free(x);
 
     return v;
@@ -174,7 +174,7 @@ random_bytes(size_t size)
 
 
 static void
-bench_linear(llm_dev_t *dev, uint32_t type, uint32_t n_out, uint32_t n_in,
+bench_linear(llm_exec_t *exec, uint32_t type, uint32_t n_out, uint32_t n_in,
     llm_rows_t kind)
 {
     double            t, best, spent;
@@ -185,7 +185,7 @@ bench_linear(llm_dev_t *dev, uint32_t type, uint32_t n_out, uint32_t n_in,
     llm_batch_t       b;
     llm_linear_t      l;
     llm_weight_t     *w[8];
-    const llm_ops_t  *o = dev->ops;
+    const llm_ops_t  *o = exec->ops;
 
     static const uint32_t  counts[] = { 1, 2, 4, 8, 16, 32, 128, 512 };
 
@@ -201,13 +201,13 @@ bench_linear(llm_dev_t *dev, uint32_t type, uint32_t n_out, uint32_t n_in,
     /* copies take turns, so that weights are read from memory, not from the
        CPU's cache */
     for (n = 0; n < llm_nelems(w) && (n == 0 || n * size < 64 << 20); n++) {
-        w[n] = o->weight_create(dev, type, n_out, n_in, m,
+        w[n] = o->weight_create(exec, type, n_out, n_in, m,
                                 LLM_WEIGHT_LINEAR, NULL);
     }
 
-    x = o->act_create(dev, MAX_ROWS, n_in, LLM_ACT_VALUE, NULL);
-    y = o->act_create(dev, MAX_ROWS, n_out, LLM_ACT_VALUE, NULL);
-    random_rows(dev, x, MAX_ROWS, n_in, 1);
+    x = o->act_create(exec, MAX_ROWS, n_in, LLM_ACT_VALUE, NULL);
+    y = o->act_create(exec, MAX_ROWS, n_out, LLM_ACT_VALUE, NULL);
+    random_rows(exec, x, MAX_ROWS, n_in, 1);
 
     printf("%-7s %5u x %-5u%s", llm_type_name(type), n_out, n_in,
            kind == LLM_ROWS_OUT ? " fine" : "     ");
@@ -219,14 +219,14 @@ bench_linear(llm_dev_t *dev, uint32_t type, uint32_t n_out, uint32_t n_in,
 
         for (spent = 0, k = 0; spent < SPEND; spent += t, k++) {
             set_batch(&b, rows, rows);
-            o->begin(dev, &b, NULL);
+            o->begin(exec, &b, NULL);
             l = (llm_linear_t) { w[k % n], NULL, y, 0 };
 
             t = cpu_time();
-            o->linear(dev, kind, x, &l, 1);
+            o->linear(exec, kind, x, &l, 1);
             t = cpu_time() - t;
 
-            o->end(dev, NULL);
+            o->end(exec, NULL);
             best = llm_min(best, t);
         }
 
@@ -242,17 +242,17 @@ bench_linear(llm_dev_t *dev, uint32_t type, uint32_t n_out, uint32_t n_in,
     printf("\n");
 
     while (n) {
-        o->weight_free(dev, w[--n]);
+        o->weight_free(exec, w[--n]);
     }
 
-    o->act_free(dev, x);
-    o->act_free(dev, y);
+    o->act_free(exec, x);
+    o->act_free(exec, y);
     free(m);
 }
 
 
 static void
-bench_attention(llm_dev_t *dev, uint32_t heads, uint32_t kv_heads,
+bench_attention(llm_exec_t *exec, uint32_t heads, uint32_t kv_heads,
     uint32_t dim, uint32_t rows, uint32_t len)
 {
     double            t, best, pairs, spent;
@@ -261,7 +261,7 @@ bench_attention(llm_dev_t *dev, uint32_t heads, uint32_t kv_heads,
     llm_batch_t       b;
     llm_heads_t       h;
     llm_kv_opts_t     opts;
-    const llm_ops_t  *o = dev->ops;
+    const llm_ops_t  *o = exec->ops;
 
     opts = (llm_kv_opts_t) { .n_layers = 1, .n_pages = MAX_CTX / LLM_KV_PAGE,
                              .n_kv_heads = kv_heads, .n_heads = heads,
@@ -269,22 +269,22 @@ bench_attention(llm_dev_t *dev, uint32_t heads, uint32_t kv_heads,
     h = (llm_heads_t) { .n_heads = heads, .n_kv_heads = kv_heads,
                         .head_dim_k = dim, .head_dim_v = dim, .scale = 0.1f };
 
-    kv = o->kv_create(dev, &opts, NULL);
-    q = o->act_create(dev, MAX_ROWS, heads * dim, LLM_ACT_VALUE, NULL);
-    out = o->act_create(dev, MAX_ROWS, heads * dim, LLM_ACT_VALUE, NULL);
-    random_rows(dev, q, MAX_ROWS, heads * dim, 1);
+    kv = o->kv_create(exec, &opts, NULL);
+    q = o->act_create(exec, MAX_ROWS, heads * dim, LLM_ACT_VALUE, NULL);
+    out = o->act_create(exec, MAX_ROWS, heads * dim, LLM_ACT_VALUE, NULL);
+    random_rows(exec, q, MAX_ROWS, heads * dim, 1);
 
     best = 1e9;
 
     for (spent = 0; spent < SPEND; spent += t) {
         set_batch(&b, rows, len);
-        o->begin(dev, &b, NULL);
+        o->begin(exec, &b, NULL);
 
         t = cpu_time();
-        o->attention(dev, &h, q, kv, out);
+        o->attention(exec, &h, q, kv, out);
         t = cpu_time() - t;
 
-        o->end(dev, NULL);
+        o->end(exec, NULL);
         best = llm_min(best, t);
     }
 
@@ -296,9 +296,9 @@ bench_attention(llm_dev_t *dev, uint32_t heads, uint32_t kv_heads,
            best * 1e3, pairs * heads * dim * 2 / best * 1e-9,
            (double) len * kv_heads * dim * 4 / best * 1e-9);
 
-    o->kv_free(dev, kv);
-    o->act_free(dev, q);
-    o->act_free(dev, out);
+    o->kv_free(exec, kv);
+    o->act_free(exec, q);
+    o->act_free(exec, out);
 }
 
 
@@ -316,18 +316,18 @@ typedef struct {
 /* experts with the same weights; n_experts 0: a plain matrix */
 
 static llm_weight_t *
-random_weight(llm_dev_t *dev, uint32_t type, uint32_t n_experts,
+random_weight(llm_exec_t *exec, uint32_t type, uint32_t n_experts,
     uint32_t n_out, uint32_t n_in)
 {
     uint8_t          *src;
     llm_weight_t     *w;
-    const llm_ops_t  *o = dev->ops;
+    const llm_ops_t  *o = exec->ops;
 
     src = random_bytes(llm_type_row_size(type, n_in) * n_out);
 
-    w = n_experts ? o->experts_create(dev, type, n_experts, n_out, n_in, src,
+    w = n_experts ? o->experts_create(exec, type, n_experts, n_out, n_in, src,
                                       0, NULL)
-                  : o->weight_create(dev, type, n_out, n_in, src,
+                  : o->weight_create(exec, type, n_out, n_in, src,
                                      LLM_WEIGHT_LINEAR, NULL);
     free(src);
 
@@ -342,7 +342,7 @@ random_weight(llm_dev_t *dev, uint32_t type, uint32_t n_experts,
  */
 
 static void
-bench_experts(llm_dev_t *dev, const mixture_t *m)
+bench_experts(llm_exec_t *exec, const mixture_t *m)
 {
     double             t, best, best_plain, spent, bytes, plain, macs;
     uint32_t           i, rows, n_out;
@@ -353,31 +353,33 @@ bench_experts(llm_dev_t *dev, const mixture_t *m)
     llm_choice_t      *c;
     llm_weight_t      *gate, *up, *down;
     llm_experts_t      e;
-    const llm_ops_t   *o = dev->ops;
+    const llm_ops_t   *o = exec->ops;
     llm_choice_opts_t  opts = { MAX_ROWS, m->n_experts, m->n_used, m->n_in,
                                 m->n_ff };
 
     static const uint32_t  counts[] = { 1, 2, 8, 32, 128, 512 };
 
     memset(&e, 0, sizeof(e));
-    e.gate = gate = random_weight(dev, m->type, m->n_experts, m->n_ff, m->n_in);
-    e.up = up = random_weight(dev, m->type, m->n_experts, m->n_ff, m->n_in);
-    e.down = down = random_weight(dev, m->type, m->n_experts, m->n_in, m->n_ff);
+    e.gate = gate = random_weight(exec, m->type, m->n_experts, m->n_ff,
+                                  m->n_in);
+    e.up = up = random_weight(exec, m->type, m->n_experts, m->n_ff, m->n_in);
+    e.down = down = random_weight(exec, m->type, m->n_experts, m->n_in,
+                                  m->n_ff);
     e.act = m->act;
 
     route = (llm_route_t) { .n_experts = m->n_experts, .n_used = m->n_used,
                             .normalize = 1, .scale = 1 };
 
-    c = o->choice_create(dev, &opts, NULL);
-    x = o->act_create(dev, MAX_ROWS, m->n_in, LLM_ACT_VALUE, NULL);
-    y = o->act_create(dev, MAX_ROWS, m->n_in, LLM_ACT_RESIDUAL, NULL);
-    logits = o->act_create(dev, MAX_ROWS, m->n_experts, LLM_ACT_PRODUCT,
+    c = o->choice_create(exec, &opts, NULL);
+    x = o->act_create(exec, MAX_ROWS, m->n_in, LLM_ACT_VALUE, NULL);
+    y = o->act_create(exec, MAX_ROWS, m->n_in, LLM_ACT_RESIDUAL, NULL);
+    logits = o->act_create(exec, MAX_ROWS, m->n_experts, LLM_ACT_PRODUCT,
                            NULL);
-    random_rows(dev, x, MAX_ROWS, m->n_in, 1);
+    random_rows(exec, x, MAX_ROWS, m->n_in, 1);
 
     n_out = m->n_ff * m->n_experts / 2;
-    py = o->act_create(dev, 1, n_out, LLM_ACT_PRODUCT, NULL);
-    l = (llm_linear_t) { random_weight(dev, m->type, 0, n_out, m->n_in), NULL,
+    py = o->act_create(exec, 1, n_out, LLM_ACT_PRODUCT, NULL);
+    l = (llm_linear_t) { random_weight(exec, m->type, 0, n_out, m->n_in), NULL,
                          py, 0 };
 
     plain = (double) llm_type_row_size(m->type, m->n_in) * n_out;
@@ -396,25 +398,25 @@ bench_experts(llm_dev_t *dev, const mixture_t *m)
         for (spent = 0; spent < SPEND * 2; spent += t) {
             /* other experts each time, so that they are read from memory, not
                from the CPU's cache */
-            random_rows(dev, logits, rows, m->n_experts,
+            random_rows(exec, logits, rows, m->n_experts,
                         (uint32_t) (spent * 1e9));
             set_batch(&b, rows, rows);
-            o->begin(dev, &b, NULL);
+            o->begin(exec, &b, NULL);
 
             t = cpu_time();
-            o->route(dev, LLM_ROWS_ALL, &route, logits, c);
-            o->experts(dev, LLM_ROWS_ALL, &e, x, c, y);
+            o->route(exec, LLM_ROWS_ALL, &route, logits, c);
+            o->experts(exec, LLM_ROWS_ALL, &e, x, c, y);
             t = cpu_time() - t;
             best = llm_min(best, t);
 
             if (rows == 1) {
                 t = cpu_time();
-                o->linear(dev, LLM_ROWS_ALL, x, &l, 1);
+                o->linear(exec, LLM_ROWS_ALL, x, &l, 1);
                 t = cpu_time() - t;
                 best_plain = llm_min(best_plain, t);
             }
 
-            o->end(dev, NULL);
+            o->end(exec, NULL);
         }
 
         printf("  %3u: %.3f ms, %.0f GMAC/s", rows, best * 1e3,
@@ -429,15 +431,15 @@ bench_experts(llm_dev_t *dev, const mixture_t *m)
         printf("\n");
     }
 
-    o->weight_free(dev, (llm_weight_t *) l.w);
-    o->act_free(dev, py);
-    o->weight_free(dev, gate);
-    o->weight_free(dev, up);
-    o->weight_free(dev, down);
-    o->choice_free(dev, c);
-    o->act_free(dev, x);
-    o->act_free(dev, y);
-    o->act_free(dev, logits);
+    o->weight_free(exec, (llm_weight_t *) l.w);
+    o->act_free(exec, py);
+    o->weight_free(exec, gate);
+    o->weight_free(exec, up);
+    o->weight_free(exec, down);
+    o->choice_free(exec, c);
+    o->act_free(exec, x);
+    o->act_free(exec, y);
+    o->act_free(exec, logits);
 }
 
 
@@ -457,7 +459,7 @@ typedef struct {
    each row would take */
 
 static void
-bench_recurrent(llm_dev_t *dev, const recurrent_t *m)
+bench_recurrent(llm_exec_t *exec, const recurrent_t *m)
 {
     double             t, best[2], spent, floats;
     uint32_t           i, rows, inner, channels, slot;
@@ -468,7 +470,7 @@ bench_recurrent(llm_dev_t *dev, const recurrent_t *m)
     llm_batch_t        b;
     llm_delta_t        delta;
     llm_state_t       *st;
-    const llm_ops_t   *o = dev->ops;
+    const llm_ops_t   *o = exec->ops;
     llm_state_layer_t  layer;
     llm_state_opts_t   opts = { 1, 1, &layer };
 
@@ -481,15 +483,15 @@ bench_recurrent(llm_dev_t *dev, const recurrent_t *m)
     layer = (llm_state_layer_t) { channels, 4, m->n_heads, m->n_rows,
                                   m->n_cols };
 
-    st = o->state_create(dev, &opts, NULL);
-    x = o->act_create(dev, MAX_ROWS, channels, LLM_ACT_PRODUCT, NULL);
-    y = o->act_create(dev, MAX_ROWS, channels, LLM_ACT_PRODUCT, NULL);
-    dt = o->act_create(dev, MAX_ROWS, m->n_heads, LLM_ACT_PRODUCT, NULL);
-    out = o->act_create(dev, MAX_ROWS, inner, LLM_ACT_PRODUCT, NULL);
-    random_rows(dev, x, MAX_ROWS, channels, 1);
-    random_rows(dev, dt, MAX_ROWS, m->n_heads, 2);
-    w = random_vec(dev, 4 * channels);
-    v = random_vec(dev, m->n_heads);
+    st = o->state_create(exec, &opts, NULL);
+    x = o->act_create(exec, MAX_ROWS, channels, LLM_ACT_PRODUCT, NULL);
+    y = o->act_create(exec, MAX_ROWS, channels, LLM_ACT_PRODUCT, NULL);
+    dt = o->act_create(exec, MAX_ROWS, m->n_heads, LLM_ACT_PRODUCT, NULL);
+    out = o->act_create(exec, MAX_ROWS, inner, LLM_ACT_PRODUCT, NULL);
+    random_rows(exec, x, MAX_ROWS, channels, 1);
+    random_rows(exec, dt, MAX_ROWS, m->n_heads, 2);
+    w = random_vec(exec, 4 * channels);
+    v = random_vec(exec, m->n_heads);
 
     conv = (llm_conv_t) { 0, w, NULL, 1 };
     delta = (llm_delta_t) { 0, m->n_groups, m->n_heads, m->n_rows, m->n_cols,
@@ -508,25 +510,25 @@ bench_recurrent(llm_dev_t *dev, const recurrent_t *m)
         for (spent = 0; spent < SPEND; spent += t) {
             set_batch(&b, rows, rows);
             b.slots = &slot;
-            o->begin(dev, &b, NULL);
+            o->begin(exec, &b, NULL);
 
             t = cpu_time();
-            o->conv(dev, &conv, x, st, y);
+            o->conv(exec, &conv, x, st, y);
             t = cpu_time() - t;
             best[0] = llm_min(best[0], t);
 
             t = cpu_time();
 
             if (m->is_delta) {
-                o->delta(dev, &delta, y, dt, dt, st, out);
+                o->delta(exec, &delta, y, dt, dt, st, out);
 
             } else {
-                o->scan(dev, &scan, y, dt, st, out);
+                o->scan(exec, &scan, y, dt, st, out);
             }
 
             t = cpu_time() - t;
             best[1] = llm_min(best[1], t);
-            o->end(dev, NULL);
+            o->end(exec, NULL);
         }
 
         printf("  %3u: %.3f ms, %.0f ns a row and %.1f GB/s; convolution "
@@ -534,13 +536,13 @@ bench_recurrent(llm_dev_t *dev, const recurrent_t *m)
                floats * 8 * rows / best[1] * 1e-9, best[0] * 1e3);
     }
 
-    o->state_free(dev, st);
-    o->act_free(dev, x);
-    o->act_free(dev, y);
-    o->act_free(dev, dt);
-    o->act_free(dev, out);
-    o->vec_free(dev, w);
-    o->vec_free(dev, v);
+    o->state_free(exec, st);
+    o->act_free(exec, x);
+    o->act_free(exec, y);
+    o->act_free(exec, dt);
+    o->act_free(exec, out);
+    o->vec_free(exec, w);
+    o->vec_free(exec, v);
 }
 
 
@@ -548,7 +550,7 @@ int
 main(int argc, char **argv)
 {
     uint32_t     type;
-    llm_dev_t   *dev;
+    llm_exec_t  *exec;
     const char  *isa, *only;
 
     static const mixture_t  mixtures[] = {
@@ -564,7 +566,7 @@ main(int argc, char **argv)
     isa = argc > 1 && strcmp(argv[1], "best") ? argv[1] : NULL;
     only = argc > 2 ? argv[2] : NULL;
 
-    dev = open_device(isa);
+    exec = open_device(isa);
 
     for (type = 0; type < LLM_TYPE_END; type++) {
         if (llm_type_name(type) == NULL
@@ -573,36 +575,36 @@ main(int argc, char **argv)
             continue;
         }
 
-        bench_linear(dev, type, 3072, 1024, LLM_ROWS_ALL);
-        bench_linear(dev, type, 1024, 3072, LLM_ROWS_ALL);
-        bench_linear(dev, type, 1024, 1024, LLM_ROWS_OUT);
+        bench_linear(exec, type, 3072, 1024, LLM_ROWS_ALL);
+        bench_linear(exec, type, 1024, 3072, LLM_ROWS_ALL);
+        bench_linear(exec, type, 1024, 1024, LLM_ROWS_OUT);
     }
 
     if (only == NULL || strcmp(only, "experts") == 0) {
         for (type = 0; type < llm_nelems(mixtures); type++) {
-            bench_experts(dev, &mixtures[type]);
+            bench_experts(exec, &mixtures[type]);
         }
     }
 
     if (only == NULL || strcmp(only, "recurrent") == 0) {
         for (type = 0; type < llm_nelems(recurrents); type++) {
-            bench_recurrent(dev, &recurrents[type]);
+            bench_recurrent(exec, &recurrents[type]);
         }
     }
 
     if (only && (strcmp(only, "experts") == 0
                  || strcmp(only, "recurrent") == 0))
     {
-        dev->ops->close(dev);
+        exec->ops->close(exec);
         return 0;
     }
 
-    bench_attention(dev, 16, 8, 128, 1, 512);
-    bench_attention(dev, 16, 8, 128, 1, 8192);
-    bench_attention(dev, 16, 8, 128, 512, 512);
-    bench_attention(dev, 32, 8, 64, 512, 4096);
+    bench_attention(exec, 16, 8, 128, 1, 512);
+    bench_attention(exec, 16, 8, 128, 1, 8192);
+    bench_attention(exec, 16, 8, 128, 512, 512);
+    bench_attention(exec, 32, 8, 64, 512, 4096);
 
-    dev->ops->close(dev);
+    exec->ops->close(exec);
 
     return 0;
 }

@@ -43,9 +43,9 @@ build(const char *source)
 static void
 test_refused(const char *source, const char *why, const char *what)
 {
-    llm_dev_t       *d;
+    llm_exec_t      *d;
     llm_err_t        err;
-    llm_dev_opts_t   o;
+    llm_exec_opts_t  o;
 
     if (!build(source)) {
         skip("there is no C compiler");
@@ -137,9 +137,9 @@ test_other_objects(void)
     FILE             *f;
     char              path[256];
     size_t            i;
-    llm_dev_t        *d;
+    llm_exec_t       *d;
     llm_err_t         err;
-    llm_dev_opts_t    o;
+    llm_exec_opts_t   o;
 
     static const struct {
         const char  *bytes;

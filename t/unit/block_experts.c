@@ -113,24 +113,24 @@ naive_row(const block_case_t *c, const float *x, const float *r, double *y)
 
 
 static llm_weight_t *
-matrix(llm_dev_t *dev, const float *w, uint32_t n_out, uint32_t n_in)
+matrix(llm_exec_t *exec, const float *w, uint32_t n_out, uint32_t n_in)
 {
-    return dev->ops->weight_create(dev, LLM_TYPE_F32, n_out, n_in, w,
-                                   LLM_WEIGHT_LINEAR | LLM_WEIGHT_HEAD,
-                                   NULL);
+    return exec->ops->weight_create(exec, LLM_TYPE_F32, n_out, n_in, w,
+                                    LLM_WEIGHT_LINEAR | LLM_WEIGHT_HEAD,
+                                    NULL);
 }
 
 
 static llm_weight_t *
-experts(llm_dev_t *dev, const float *w, uint32_t n_out, uint32_t n_in)
+experts(llm_exec_t *exec, const float *w, uint32_t n_out, uint32_t n_in)
 {
-    return dev->ops->experts_create(dev, LLM_TYPE_F32, EXPERTS, n_out, n_in,
-                                    w, sizeof(float) * n_out * n_in, NULL);
+    return exec->ops->experts_create(exec, LLM_TYPE_F32, EXPERTS, n_out, n_in,
+                                     w, sizeof(float) * n_out * n_in, NULL);
 }
 
 
 static void
-run(llm_dev_t *dev, const block_case_t *c, float *y)
+run(llm_exec_t *exec, const block_case_t *c, float *y)
 {
     size_t              i;
     llm_act_t          *x, *r, *out;
@@ -138,29 +138,29 @@ run(llm_dev_t *dev, const block_case_t *c, float *y)
     llm_batch_t         b;
     llm_mixture_t       m;
     llm_mixture_acts_t  a;
-    const llm_ops_t    *o = dev->ops;
+    const llm_ops_t    *o = exec->ops;
     llm_choice_opts_t   opts = { ROWS, EXPERTS, USED, EMBD, FF };
 
     llm_weight_t  *w[] = {
-        matrix(dev, router, EXPERTS, EMBD), experts(dev, gate, FF, EMBD),
-        experts(dev, up, FF, EMBD), experts(dev, down, EMBD, FF),
-        matrix(dev, shared_gate, SHARED, EMBD),
-        matrix(dev, shared_up, SHARED, EMBD),
-        matrix(dev, shared_down, EMBD, SHARED),
-        matrix(dev, shared_switch, 1, EMBD)
+        matrix(exec, router, EXPERTS, EMBD), experts(exec, gate, FF, EMBD),
+        experts(exec, up, FF, EMBD), experts(exec, down, EMBD, FF),
+        matrix(exec, shared_gate, SHARED, EMBD),
+        matrix(exec, shared_up, SHARED, EMBD),
+        matrix(exec, shared_down, EMBD, SHARED),
+        matrix(exec, shared_switch, 1, EMBD)
     };
 
-    bias = o->vec_create(dev, router_bias, EXPERTS, NULL);
-    x = ops_act(dev, rows_x, ROWS, EMBD);
-    r = ops_act(dev, rows_r, ROWS, EMBD);
-    out = ops_act(dev, rows_r, ROWS, EMBD);
+    bias = o->vec_create(exec, router_bias, EXPERTS, NULL);
+    x = ops_act(exec, rows_x, ROWS, EMBD);
+    r = ops_act(exec, rows_r, ROWS, EMBD);
+    out = ops_act(exec, rows_r, ROWS, EMBD);
 
-    a.choice = o->choice_create(dev, &opts, NULL);
-    a.logits = ops_act(dev, NULL, ROWS, EXPERTS);
-    a.gate = ops_act(dev, NULL, ROWS, SHARED);
-    a.up = ops_act(dev, NULL, ROWS, SHARED);
-    a.glu = ops_act(dev, NULL, ROWS, SHARED);
-    a.open = ops_act(dev, NULL, ROWS, 1);
+    a.choice = o->choice_create(exec, &opts, NULL);
+    a.logits = ops_act(exec, NULL, ROWS, EXPERTS);
+    a.gate = ops_act(exec, NULL, ROWS, SHARED);
+    a.up = ops_act(exec, NULL, ROWS, SHARED);
+    a.glu = ops_act(exec, NULL, ROWS, SHARED);
+    a.open = ops_act(exec, NULL, ROWS, 1);
 
     memset(&m, 0, sizeof(m));
     m.router = w[0];
@@ -178,47 +178,47 @@ run(llm_dev_t *dev, const block_case_t *c, float *y)
         m.shared_switch = c->gated ? w[7] : NULL;
     }
 
-    ops_begin_rows(dev, &b, ROWS);
-    llm_mixture_forward(o, dev, LLM_ROWS_ALL, &m, &a, c->apart ? r : x, x,
+    ops_begin_rows(exec, &b, ROWS);
+    llm_mixture_forward(o, exec, LLM_ROWS_ALL, &m, &a, c->apart ? r : x, x,
                         out);
-    o->end(dev, NULL);
-    ops_read(dev, out, y, ROWS, EMBD);
+    o->end(exec, NULL);
+    ops_read(exec, out, y, ROWS, EMBD);
 
     for (i = 0; i < llm_nelems(w); i++) {
-        o->weight_free(dev, w[i]);
+        o->weight_free(exec, w[i]);
     }
 
-    o->vec_free(dev, bias);
-    o->choice_free(dev, a.choice);
-    o->act_free(dev, x);
-    o->act_free(dev, r);
-    o->act_free(dev, out);
-    o->act_free(dev, a.logits);
-    o->act_free(dev, a.gate);
-    o->act_free(dev, a.up);
-    o->act_free(dev, a.glu);
-    o->act_free(dev, a.open);
+    o->vec_free(exec, bias);
+    o->choice_free(exec, a.choice);
+    o->act_free(exec, x);
+    o->act_free(exec, r);
+    o->act_free(exec, out);
+    o->act_free(exec, a.logits);
+    o->act_free(exec, a.gate);
+    o->act_free(exec, a.up);
+    o->act_free(exec, a.glu);
+    o->act_free(exec, a.open);
 }
 
 
 static void
 test_device(const llm_ops_t *ops, const char *isa)
 {
-    float       y[ROWS * EMBD], want[ROWS * EMBD];
-    double      row[EMBD], d;
-    size_t      i;
-    uint32_t    r, k;
-    llm_dev_t  *dev;
+    float        y[ROWS * EMBD], want[ROWS * EMBD];
+    double       row[EMBD], d;
+    size_t       i;
+    uint32_t     r, k;
+    llm_exec_t  *exec;
 
-    dev = ops_open(ops, isa, 1);
+    exec = ops_open(ops, isa, 1);
 
-    if (dev == NULL) {
+    if (exec == NULL) {
         skip(isa);
         return;
     }
 
     for (i = 0; i < llm_nelems(cases); i++) {
-        run(dev, &cases[i], y);
+        run(exec, &cases[i], y);
 
         for (r = 0; r < ROWS; r++) {
             naive_row(&cases[i], rows_x + r * EMBD, rows_r + r * EMBD, row);
@@ -233,7 +233,7 @@ test_device(const llm_ops_t *ops, const char *isa)
            d);
     }
 
-    dev->ops->close(dev);
+    exec->ops->close(exec);
 }
 
 

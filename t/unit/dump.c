@@ -88,11 +88,11 @@ test_file(const char *name)
 static void
 test_kv(void)
 {
-    llm_kv_t       *kv;
-    llm_dev_t      *dev;
-    llm_err_t       err;
-    llm_kv_opts_t   o;
-    llm_dev_opts_t  opts;
+    llm_kv_t        *kv;
+    llm_exec_t      *exec;
+    llm_err_t        err;
+    llm_kv_opts_t    o;
+    llm_exec_opts_t  opts;
 
     memset(&opts, 0, sizeof(opts));
     opts.threads = 1;
@@ -101,7 +101,7 @@ test_kv(void)
     opts.max_seqs = 1;
     opts.max_pages = 64;
 
-    if (llm_ops_cpu.open(&dev, &opts, &err) != LLM_OK) {
+    if (llm_ops_cpu.open(&exec, &opts, &err) != LLM_OK) {
         ok(0, "the CPU backend: %s", err.msg);
         return;
     }
@@ -114,12 +114,12 @@ test_kv(void)
     o.head_dim_v = 64;
     o.n_heads = 4;
 
-    kv = dev->ops->kv_create(dev, &o, &err);
+    kv = exec->ops->kv_create(exec, &o, &err);
 
     ok(kv && left_out(kv->data, kv->size) == 1, "a KV cache");
 
-    dev->ops->kv_free(dev, kv);
-    dev->ops->close(dev);
+    exec->ops->kv_free(exec, kv);
+    exec->ops->close(exec);
 }
 
 

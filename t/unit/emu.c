@@ -13,7 +13,7 @@
 
 #include "t/unit/emu_ops.h"
 
-static llm_dev_t  *devs[2];             /* the reference, the emulator */
+static llm_exec_t  *devs[2];            /* the reference, the emulator */
 
 
 /* ---- products ---- */
@@ -163,7 +163,7 @@ test_same_bits(float factor)
 /* ---- rows ---- */
 
 static void
-rows_of(llm_dev_t *d, uint32_t cols, const float *x, const float *w,
+rows_of(llm_exec_t *d, uint32_t cols, const float *x, const float *w,
     float *out[5])
 {
     rows_t         r[2] = { { 0, 5, 0 }, { 3, 1, 1 } };
@@ -273,7 +273,7 @@ test_rows(void)
 /* as many results as are wanted, whether the step has fewer rows or more */
 
 static void
-glu_of(llm_dev_t *d, uint32_t rows, uint32_t n_out, const float *x,
+glu_of(llm_exec_t *d, uint32_t rows, uint32_t n_out, const float *x,
     float *out)
 {
     enum { COLS = 300 };
@@ -336,7 +336,7 @@ test_glu_rows(void)
 
 
 static void
-embedded(llm_dev_t *d, uint32_t type, const uint8_t *m, uint32_t cols,
+embedded(llm_exec_t *d, uint32_t type, const uint8_t *m, uint32_t cols,
     int usage, float *out)
 {
     rows_t         r = { 0, 9, 0 };

@@ -16,7 +16,7 @@ static void
 run_new(const row_case_t *c, const float *x, const float *y, const float *w,
     uint32_t step, float *out)
 {
-    llm_dev_t  *d;
+    llm_exec_t  *d;
 
     d = open_emu(LLM_TYPE_F16, 0, 0);
     run_rows(d, c, x, y, w, step, out);
@@ -27,10 +27,10 @@ run_new(const row_case_t *c, const float *x, const float *y, const float *w,
 static void
 test_rows(const row_case_t *c)
 {
-    int         same;
-    float      *x, *y, *w, *out[3];
-    size_t      i, n;
-    llm_dev_t  *ref;
+    int          same;
+    float       *x, *y, *w, *out[3];
+    size_t       i, n;
+    llm_exec_t  *ref;
 
     static const uint32_t  steps[] = { 1, 5 };
 
@@ -72,8 +72,8 @@ test_rows(const row_case_t *c)
 int
 main(void)
 {
-    size_t      i;
-    llm_dev_t  *d;
+    size_t       i;
+    llm_exec_t  *d;
 
     (void) setenv("LLM_EMU_SEED", "13", 0);
 

@@ -14,10 +14,10 @@
 
 /* the emulator, or the device of LLM_GPU_DEVICE; NULL without */
 
-static inline llm_dev_t *
-open_tested(const llm_dev_opts_t *o)
+static inline llm_exec_t *
+open_tested(const llm_exec_opts_t *o)
 {
-    llm_dev_t   *d;
+    llm_exec_t  *d;
     llm_err_t    err;
     const char  *objs, *device;
 

@@ -11,7 +11,7 @@
 
 #define RANDOM_CASES  24
 
-static llm_dev_t  *reference, *devs[2]; /* the latter by kv_fp8 */
+static llm_exec_t  *reference, *devs[2]; /* the latter by kv_fp8 */
 
 
 /* numbers of so few digits that e4m3 has them */

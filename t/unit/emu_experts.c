@@ -19,7 +19,7 @@ run_new(const mix_t *m, uint32_t type, llm_rows_t kind, const float *x,
     const float *logits, const uint32_t *order, uint32_t rows, uint32_t step,
     float *y)
 {
-    llm_dev_t  *d;
+    llm_exec_t  *d;
 
     d = open_emu(type, 0, 0);
     run_mix(d, m, kind, x, logits, order, rows, step, y);
@@ -31,7 +31,7 @@ static void
 run_reference(const mix_t *m, const float *x, const float *logits,
     uint32_t rows, float *y)
 {
-    llm_dev_t  *d;
+    llm_exec_t  *d;
 
     d = ops_open(&llm_ops_reference, NULL, 1);
     run_mix(d, m, LLM_ROWS_ALL, x, logits, NULL, rows, rows, y);
@@ -258,7 +258,7 @@ enum { ROUTE_ROWS = 50 };
  */
 
 static void
-show_route(llm_dev_t *dev, const route_case_t *t, const float *logits,
+show_route(llm_exec_t *exec, const route_case_t *t, const float *logits,
     float *y)
 {
     float              one[MAX_EXPERTS], zero[MAX_EXPERTS * MAX_EXPERTS];
@@ -269,7 +269,7 @@ show_route(llm_dev_t *dev, const route_case_t *t, const float *logits,
     llm_route_t        r = t->r;
     llm_choice_t      *choice;
     llm_experts_t      e;
-    const llm_ops_t   *o = dev->ops;
+    const llm_ops_t   *o = exec->ops;
     llm_choice_opts_t  opts = { OPS_MAX_ROWS, n, t->r.n_used, n, 1 };
 
     memset(zero, 0, sizeof(zero));
@@ -283,44 +283,44 @@ show_route(llm_dev_t *dev, const route_case_t *t, const float *logits,
 
     memset(&e, 0, sizeof(e));
     e.act = LLM_GLU_RELU2;
-    e.up = o->experts_create(dev, LLM_TYPE_F32, n, 1, n, zero,
+    e.up = o->experts_create(exec, LLM_TYPE_F32, n, 1, n, zero,
                              n * sizeof(float), NULL);
-    e.down = o->experts_create(dev, LLM_TYPE_F32, n, n, 1, down,
+    e.down = o->experts_create(exec, LLM_TYPE_F32, n, n, 1, down,
                                n * sizeof(float), NULL);
-    e.up_bias = o->vec_create(dev, one, n, NULL);
-    r.bias = t->bias ? o->vec_create(dev, v, n, NULL) : NULL;
-    r.factor = t->factor ? o->vec_create(dev, v + n, n, NULL) : NULL;
-    choice = o->choice_create(dev, &opts, NULL);
+    e.up_bias = o->vec_create(exec, one, n, NULL);
+    r.bias = t->bias ? o->vec_create(exec, v, n, NULL) : NULL;
+    r.factor = t->factor ? o->vec_create(exec, v + n, n, NULL) : NULL;
+    choice = o->choice_create(exec, &opts, NULL);
 
-    ax = ops_act(dev, NULL, ROUTE_ROWS, n);
-    al = ops_act(dev, logits, ROUTE_ROWS, n);
-    ay = ops_act(dev, NULL, ROUTE_ROWS, n);
+    ax = ops_act(exec, NULL, ROUTE_ROWS, n);
+    al = ops_act(exec, logits, ROUTE_ROWS, n);
+    ay = ops_act(exec, NULL, ROUTE_ROWS, n);
 
     memset(y, 0, ROUTE_ROWS * n * sizeof(float));
-    o->write(dev, ax, 0, ROUTE_ROWS, y);
+    o->write(exec, ax, 0, ROUTE_ROWS, y);
 
-    ops_begin_rows(dev, &b, ROUTE_ROWS);
-    o->route(dev, LLM_ROWS_ALL, &r, al, choice);
-    o->experts(dev, LLM_ROWS_ALL, &e, ax, choice, ay);
-    ok(o->end(dev, NULL) == LLM_OK, "a step that routes");
-    ops_read(dev, ay, y, ROUTE_ROWS, n);
+    ops_begin_rows(exec, &b, ROUTE_ROWS);
+    o->route(exec, LLM_ROWS_ALL, &r, al, choice);
+    o->experts(exec, LLM_ROWS_ALL, &e, ax, choice, ay);
+    ok(o->end(exec, NULL) == LLM_OK, "a step that routes");
+    ops_read(exec, ay, y, ROUTE_ROWS, n);
 
-    o->act_free(dev, ax);
-    o->act_free(dev, al);
-    o->act_free(dev, ay);
-    o->choice_free(dev, choice);
-    o->weight_free(dev, (llm_weight_t *) e.up);
-    o->weight_free(dev, (llm_weight_t *) e.down);
-    o->vec_free(dev, (llm_vec_t *) e.up_bias);
-    o->vec_free(dev, (llm_vec_t *) r.bias);
-    o->vec_free(dev, (llm_vec_t *) r.factor);
+    o->act_free(exec, ax);
+    o->act_free(exec, al);
+    o->act_free(exec, ay);
+    o->choice_free(exec, choice);
+    o->weight_free(exec, (llm_weight_t *) e.up);
+    o->weight_free(exec, (llm_weight_t *) e.down);
+    o->vec_free(exec, (llm_vec_t *) e.up_bias);
+    o->vec_free(exec, (llm_vec_t *) r.bias);
+    o->vec_free(exec, (llm_vec_t *) r.factor);
 }
 
 
 static void
 show_new(const route_case_t *t, const float *logits, float *y)
 {
-    llm_dev_t  *d;
+    llm_exec_t  *d;
 
     d = open_emu(LLM_TYPE_F16, 0, 0);
     show_route(d, t, logits, y);
@@ -331,12 +331,12 @@ show_new(const route_case_t *t, const float *logits, float *y)
 static void
 test_route(const route_case_t *t)
 {
-    int         same;
-    float       logits[ROUTE_ROWS * MAX_EXPERTS];
-    float       got[ROUTE_ROWS * MAX_EXPERTS];
-    float       want[ROUTE_ROWS * MAX_EXPERTS];
-    size_t      i, n;
-    llm_dev_t  *ref;
+    int          same;
+    float        logits[ROUTE_ROWS * MAX_EXPERTS];
+    float        got[ROUTE_ROWS * MAX_EXPERTS];
+    float        want[ROUTE_ROWS * MAX_EXPERTS];
+    size_t       i, n;
+    llm_exec_t  *ref;
 
     n = (size_t) ROUTE_ROWS * t->r.n_experts;
     ops_fill(logits, n, 41);
@@ -399,9 +399,9 @@ test_broken(void)
 static void
 test_limits(void)
 {
-    size_t      i;
-    llm_dev_t  *d;
-    llm_err_t   err;
+    size_t       i;
+    llm_exec_t  *d;
+    llm_err_t    err;
 
     static const llm_choice_opts_t  wrong[] = {
         { 4, 8, 0, 32, 32 },
@@ -427,8 +427,8 @@ test_limits(void)
 int
 main(void)
 {
-    size_t      i;
-    llm_dev_t  *d;
+    size_t       i;
+    llm_exec_t  *d;
 
     (void) setenv("LLM_EMU_SEED", "17", 0);
 

@@ -13,7 +13,7 @@
 
 #include "t/unit/emu_ops.h"
 
-static llm_dev_t  *reference;
+static llm_exec_t  *reference;
 
 
 /* ---- e4m3 ---- */
@@ -126,7 +126,7 @@ static const struct {
 
 
 static void
-test_products(llm_dev_t *d, int bf16)
+test_products(llm_exec_t *d, int bf16)
 {
     int         add;
     char        what[128];
@@ -182,7 +182,7 @@ test_products(llm_dev_t *d, int bf16)
 
 
 static void
-test_same_bits(llm_dev_t *d, const char *what)
+test_same_bits(llm_exec_t *d, const char *what)
 {
     int       same;
     float    *x, *bias, *y, *first;
@@ -231,7 +231,7 @@ test_same_bits(llm_dev_t *d, const char *what)
 /* quantised types and the head have the bits that they have without fp8 */
 
 static void
-test_untouched(llm_dev_t *fp8, llm_dev_t *plain)
+test_untouched(llm_exec_t *fp8, llm_exec_t *plain)
 {
     float    *x, *y[3];
     size_t    i;
@@ -308,12 +308,12 @@ test_attention(void)
 {
     enum { PLAIN = 6 };                 /* attentions without more */
 
-    int         k;
-    char        what[128];
-    float      *q, *out[2];
-    double      d;
-    size_t      i, n;
-    llm_dev_t  *dev;
+    int          k;
+    char         what[128];
+    float       *q, *out[2];
+    double       d;
+    size_t       i, n;
+    llm_exec_t  *exec;
 
     static const struct {
         const char  *name;
@@ -342,9 +342,9 @@ test_attention(void)
             n = attend(reference, a, cases[k].cook, q, out[0]);
 
             /* a graph belongs to one model: a device of its own */
-            dev = open_emu(LLM_TYPE_F16, 0, 1);
-            (void) attend(dev, a, cases[k].cook, q, out[1]);
-            dev->ops->close(dev);
+            exec = open_emu(LLM_TYPE_F16, 0, 1);
+            (void) attend(exec, a, cases[k].cook, q, out[1]);
+            exec->ops->close(exec);
 
             snprintf(what, sizeof(what), "%u heads of %u and %u, %u of KV, "
                      "%s", a->heads, a->dk, a->dv, a->kv_heads,
@@ -370,7 +370,7 @@ test_pages(void)
 {
     size_t          size[2], before, after;
     llm_kv_t       *kv;
-    llm_dev_t      *d;
+    llm_exec_t     *d;
     llm_err_t       err;
     llm_kv_opts_t   o;
 
@@ -408,7 +408,7 @@ test_pages(void)
 static void
 test_odd_heads(void)
 {
-    llm_dev_t       *d;
+    llm_exec_t      *d;
     llm_err_t        err;
     llm_kv_opts_t    o;
     llm_kv_layer_t   layer = { .n_kv_heads = 1, .head_dim_k = 65,
@@ -436,9 +436,9 @@ test_odd_heads(void)
 static void
 refused(const char *device, int weights, int kv, const char *why)
 {
-    llm_dev_t       *d;
+    llm_exec_t      *d;
     llm_err_t        err;
-    llm_dev_opts_t   o;
+    llm_exec_opts_t  o;
 
     memset(&o, 0, sizeof(o));
     memset(&err, 0, sizeof(err));
@@ -477,8 +477,8 @@ test_refused(void)
 int
 main(void)
 {
-    int         bf16;
-    llm_dev_t  *plain, *fp8;
+    int          bf16;
+    llm_exec_t  *plain, *fp8;
 
     (void) setenv("LLM_EMU_SEED", "13", 0);
 

@@ -13,7 +13,7 @@
 static const char  *const capabilities[] = { "80", "89", "90" };
 
 
-static llm_dev_t *
+static llm_exec_t *
 open_reference(void)
 {
     return ops_open(&llm_ops_reference, NULL, 1);
@@ -226,11 +226,11 @@ eighths(float *x, size_t n, uint32_t dim)
 static void
 test_lives(const attention_t *a, int fp8)
 {
-    int         same;
-    char        what[128];
-    float      *q, *out[3];
-    size_t      i, k, n;
-    llm_dev_t  *d;
+    int          same;
+    char         what[128];
+    float       *q, *out[3];
+    size_t       i, k, n;
+    llm_exec_t  *d;
 
     void      (*cook)(float *, size_t, uint32_t) = fp8 ? eighths : NULL;
 
@@ -293,7 +293,7 @@ test_cache(void)
 {
     size_t       once, twice;
     llm_kv_t    *kv;
-    llm_dev_t   *d;
+    llm_exec_t  *d;
     llm_err_t    err;
 
     llm_kv_layer_t  layer = { 1, 576, 512, 1 };
@@ -321,8 +321,8 @@ test_cache(void)
 int
 main(void)
 {
-    size_t      i;
-    llm_dev_t  *d;
+    size_t       i;
+    llm_exec_t  *d;
 
     (void) setenv("LLM_EMU_SEED", "19", 0);
 

@@ -79,7 +79,7 @@ step_fill(step_t *s, const rows_t *r, uint32_t n, int all_out)
 
 
 static inline llm_act_t *
-act(llm_dev_t *d, llm_act_kind_t kind, uint32_t rows, uint32_t cols,
+act(llm_exec_t *d, llm_act_kind_t kind, uint32_t rows, uint32_t cols,
     const float *src)
 {
     llm_err_t   err;
@@ -156,7 +156,7 @@ static float  product_factor __attribute__((unused));
 
 
 static inline void
-product(llm_dev_t *d, uint32_t type, const uint8_t *m, uint32_t n_out,
+product(llm_exec_t *d, uint32_t type, const uint8_t *m, uint32_t n_out,
     uint32_t n_in, int usage, uint32_t rows, const float *x,
     const float *bias, int add, float *y)
 {
@@ -335,7 +335,7 @@ cook_latent(void (*cook)(float *x, size_t n, uint32_t dim), float *k,
  */
 
 static inline size_t
-attend(llm_dev_t *d, const attention_t *a,
+attend(llm_exec_t *d, const attention_t *a,
     void (*cook)(float *x, size_t n, uint32_t dim), float *q_out, float *out)
 {
     int            rc;
@@ -499,10 +499,10 @@ attend(llm_dev_t *d, const attention_t *a,
 
 /* the device under test, or NULL */
 
-static inline llm_dev_t *
+static inline llm_exec_t *
 open_emu(uint32_t weight_type, int weights_fp8, int kv_fp8)
 {
-    llm_dev_opts_t  o;
+    llm_exec_opts_t  o;
 
     memset(&o, 0, sizeof(o));
     o.max_tokens = MAX_ROWS;

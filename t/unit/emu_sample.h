@@ -64,7 +64,7 @@ typedef enum {
 
 typedef struct {
     uint32_t                n;
-    llm_dev_t              *dev;
+    llm_exec_t             *dev;
     llm_act_t              *act;
     llm_sampler_scratch_t  *scratch;
     uint32_t               *mask;
@@ -248,10 +248,10 @@ reference_allows(rig_t *r, const llm_draw_t *d, int32_t id)
 
 /* ---- steps ---- */
 
-static inline llm_dev_t *
+static inline llm_exec_t *
 open_device(uint32_t max_out)
 {
-    llm_dev_opts_t  o;
+    llm_exec_opts_t  o;
 
     memset(&o, 0, sizeof(o));
     o.max_tokens = max_out;
@@ -562,7 +562,7 @@ close_all(one_t *o, uint32_t n)
 static inline int
 device_is_there(void)
 {
-    llm_dev_t  *d;
+    llm_exec_t  *d;
 
     (void) setenv("LLM_EMU_SEED", "7", 0);
 

@@ -106,18 +106,18 @@ test_reference(const mix_case_t *c)
 {
     enum { ROWS = 5 };
 
-    float       x[ROWS * 512], logits[ROWS * MAX_EXPERTS], y[ROWS * 512];
-    float       want[ROWS * 512];
-    mix_t       m;
-    double      d;
-    uint32_t    i;
-    llm_dev_t  *dev;
+    float        x[ROWS * 512], logits[ROWS * MAX_EXPERTS], y[ROWS * 512];
+    float        want[ROWS * 512];
+    mix_t        m;
+    double       d;
+    uint32_t     i;
+    llm_exec_t  *exec;
 
     make_mix(&m, c);
     make_rows(c, ROWS, x, logits);
-    dev = ops_open(&llm_ops_reference, NULL, 1);
-    run_mix(dev, &m, LLM_ROWS_ALL, x, logits, NULL, ROWS, ROWS, y);
-    dev->ops->close(dev);
+    exec = ops_open(&llm_ops_reference, NULL, 1);
+    run_mix(exec, &m, LLM_ROWS_ALL, x, logits, NULL, ROWS, ROWS, y);
+    exec->ops->close(exec);
 
     for (i = 0; i < ROWS; i++) {
         naive_row(&m, x + i * c->n_in, logits + i * c->n_experts,
@@ -149,15 +149,15 @@ test_isa(const char *isa, const mix_case_t *c)
 {
     enum { ROWS = 512, REF = 40 };
 
-    int         same;
-    float      *x, *logits, *y, *want;
-    mix_t       m;
-    size_t      n;
-    double      d[2];
-    uint32_t    i, k, swap, order[ROWS];
-    uint64_t    seed;
-    llm_dev_t  *dev, *ref;
-    llm_rows_t  kind;
+    int          same;
+    float       *x, *logits, *y, *want;
+    mix_t        m;
+    size_t       n;
+    double       d[2];
+    uint32_t     i, k, swap, order[ROWS];
+    uint64_t     seed;
+    llm_exec_t  *exec, *ref;
+    llm_rows_t   kind;
 
     static const uint32_t  steps[] = { 1, 7, 64, 512 };
     static const uint32_t  threads[] = { 1, 3 };
@@ -172,12 +172,12 @@ test_isa(const char *isa, const mix_case_t *c)
     make_rows(c, ROWS, x, logits);
 
     ref = ops_open(&llm_ops_reference, NULL, 1);
-    dev = ops_open(&llm_ops_cpu, isa, 2);
+    exec = ops_open(&llm_ops_cpu, isa, 2);
 
     for (k = 0; k < 2; k++) {
         kind = k ? LLM_ROWS_OUT : LLM_ROWS_ALL;
         run_mix(ref, &m, kind, x, logits, NULL, REF, REF, want);
-        run_mix(dev, &m, kind, x, logits, NULL, REF, REF, y);
+        run_mix(exec, &m, kind, x, logits, NULL, REF, REF, y);
         d[k] = distance(c, y, want, (size_t) REF * c->n_in);
     }
 
@@ -203,19 +203,19 @@ test_isa(const char *isa, const mix_case_t *c)
 
     for (i = 0; i < llm_nelems(threads); i++) {
         kind = i ? LLM_ROWS_OUT : LLM_ROWS_ALL;
-        run_mix(dev, &m, kind, x, logits, NULL, ROWS, 13, want);
-        dev->ops->close(dev);
-        dev = ops_open(&llm_ops_cpu, isa, threads[i]);
+        run_mix(exec, &m, kind, x, logits, NULL, ROWS, 13, want);
+        exec->ops->close(exec);
+        exec = ops_open(&llm_ops_cpu, isa, threads[i]);
 
         for (k = 0; k < llm_nelems(steps); k++) {
             memset(y, 0, n * sizeof(float));
-            run_mix(dev, &m, kind, x, logits, i ? order : NULL, ROWS,
+            run_mix(exec, &m, kind, x, logits, i ? order : NULL, ROWS,
                     steps[k], y);
             same &= memcmp(y, want, n * sizeof(float)) == 0;
         }
     }
 
-    dev->ops->close(dev);
+    exec->ops->close(exec);
 
     ok(same, "%s: %s: the same bits for rows alone, in any batch and order",
        isa, c->name);
@@ -240,7 +240,7 @@ test_broken(const char *isa)
     float              want[ROWS * 64];
     mix_t              m;
     uint32_t           i, row;
-    llm_dev_t         *dev;
+    llm_exec_t        *exec;
     static const mix_case_t  c = {
         "broken", 12, 3, 64, 64, Q8_0, Q8_0, Q4_0, LLM_GLU_SILU,
         0, 0, 0, 0, 0, 0
@@ -250,8 +250,8 @@ test_broken(const char *isa)
 
     make_mix(&m, &c);
     make_rows(&c, ROWS, x, logits);
-    dev = ops_open(&llm_ops_cpu, isa, 2);
-    run_mix(dev, &m, LLM_ROWS_ALL, x, logits, NULL, ROWS, ROWS, want);
+    exec = ops_open(&llm_ops_cpu, isa, 2);
+    run_mix(exec, &m, LLM_ROWS_ALL, x, logits, NULL, ROWS, ROWS, want);
 
     for (row = 1; row < ROWS; row += 2) {
         if (row % 4 == 1) {
@@ -266,8 +266,8 @@ test_broken(const char *isa)
         logits[5 * 12 + i] = NAN;
     }
 
-    run_mix(dev, &m, LLM_ROWS_ALL, x, logits, NULL, ROWS, ROWS, y);
-    dev->ops->close(dev);
+    run_mix(exec, &m, LLM_ROWS_ALL, x, logits, NULL, ROWS, ROWS, y);
+    exec->ops->close(exec);
 
     for (i = 0, good = 1; i < ROWS * 64; i++) {
         row = i / 64;
@@ -288,23 +288,23 @@ test_gate_rows(const llm_ops_t *ops, const char *isa)
     float        x[ROWS * COLS], gate[ROWS], y[ROWS * COLS], e;
     uint32_t     i, out[2] = { 0, 1 };
     llm_act_t   *ax, *ag;
-    llm_dev_t   *dev;
+    llm_exec_t  *exec;
     llm_batch_t  b;
 
     ops_fill(x, ROWS * COLS, 1);
     ops_fill(gate, ROWS, 2);
 
-    dev = ops_open(ops, isa, 1);
-    ax = ops_act(dev, x, ROWS, COLS);
-    ag = ops_act(dev, gate, ROWS, 1);
+    exec = ops_open(ops, isa, 1);
+    ax = ops_act(exec, x, ROWS, COLS);
+    ag = ops_act(exec, gate, ROWS, 1);
 
-    ops_begin_rows(dev, &b, ROWS);
+    ops_begin_rows(exec, &b, ROWS);
     b.n_out = 2;
     b.out_rows = out;
-    dev->ops->gate_rows(dev, LLM_ROWS_ALL, ag, ax);
-    dev->ops->gate_rows(dev, LLM_ROWS_OUT, ag, ax);
-    dev->ops->end(dev, NULL);
-    ops_read(dev, ax, y, ROWS, COLS);
+    exec->ops->gate_rows(exec, LLM_ROWS_ALL, ag, ax);
+    exec->ops->gate_rows(exec, LLM_ROWS_OUT, ag, ax);
+    exec->ops->end(exec, NULL);
+    ops_read(exec, ax, y, ROWS, COLS);
 
     for (i = 0, e = 0; i < ROWS * COLS; i++) {
         x[i] /= 1 + expf(-gate[i / COLS]);
@@ -318,9 +318,9 @@ test_gate_rows(const llm_ops_t *ops, const char *isa)
 
     ok(e < 1e-6f, "%s: rows times the sigmoid of their gate", ops->name);
 
-    dev->ops->act_free(dev, ax);
-    dev->ops->act_free(dev, ag);
-    dev->ops->close(dev);
+    exec->ops->act_free(exec, ax);
+    exec->ops->act_free(exec, ag);
+    exec->ops->close(exec);
 }
 
 
@@ -329,7 +329,7 @@ main(void)
 {
     size_t             i, k;
     llm_err_t          err;
-    llm_dev_t         *dev;
+    llm_exec_t        *exec;
     llm_choice_opts_t  huge = { UINT32_MAX, 128, 8, 1 << 30, 1 << 30 };
 
     static const llm_choice_opts_t  wrong[] = {
@@ -346,24 +346,24 @@ main(void)
     }
 
     for (k = 0; k < llm_nelems(ops_isas); k++) {
-        dev = ops_open(&llm_ops_cpu, ops_isas[k], 1);
+        exec = ops_open(&llm_ops_cpu, ops_isas[k], 1);
 
-        if (dev == NULL) {
+        if (exec == NULL) {
             skip(ops_isas[k]);
             continue;
         }
 
         err.msg[0] = '\0';
-        ok(dev->ops->choice_create(dev, &huge, &err) == NULL && err.msg[0],
+        ok(exec->ops->choice_create(exec, &huge, &err) == NULL && err.msg[0],
            "%s: too much memory: %s", ops_isas[k], err.msg);
 
         for (i = 0; i < llm_nelems(wrong); i++) {
             err.msg[0] = '\0';
-            ok(dev->ops->choice_create(dev, &wrong[i], &err) == NULL
+            ok(exec->ops->choice_create(exec, &wrong[i], &err) == NULL
                && err.msg[0], "%s: %s", ops_isas[k], err.msg);
         }
 
-        dev->ops->close(dev);
+        exec->ops->close(exec);
 
         for (i = 0; i < llm_nelems(cases); i++) {
             test_isa(ops_isas[k], &cases[i]);

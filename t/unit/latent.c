@@ -78,22 +78,22 @@ test_heads(const heads_case_t *c)
     ok(far < 1e-6, "reference: %s: %.2g", what, far);
 
     for (i = 0; i < llm_nelems(ops_isas); i++) {
-        llm_dev_t  *dev = ops_open(&llm_ops_cpu, ops_isas[i], 2);
+        llm_exec_t  *exec = ops_open(&llm_ops_cpu, ops_isas[i], 2);
 
-        if (dev == NULL) {
+        if (exec == NULL) {
             skip(ops_isas[i]);
             continue;
         }
 
-        run_heads(dev, c, LLM_ACT_RESIDUAL, m, NULL, x, c->rows, got);
+        run_heads(exec, c, LLM_ACT_RESIDUAL, m, NULL, x, c->rows, got);
         far = ops_distance(got, want, n);
         ok(far < c->bound, "%s: %s: %.2g", ops_isas[i], what, far);
 
-        dev = ops_open(&llm_ops_cpu, ops_isas[i], 2);
-        run_heads(dev, c, LLM_ACT_RESIDUAL, m, NULL, x, 1, again);
+        exec = ops_open(&llm_ops_cpu, ops_isas[i], 2);
+        run_heads(exec, c, LLM_ACT_RESIDUAL, m, NULL, x, 1, again);
         same = memcmp(got, again, n * sizeof(float)) == 0;
-        dev = ops_open(&llm_ops_cpu, ops_isas[i], 2);
-        run_heads(dev, c, LLM_ACT_RESIDUAL, m, NULL, x, 19, again);
+        exec = ops_open(&llm_ops_cpu, ops_isas[i], 2);
+        run_heads(exec, c, LLM_ACT_RESIDUAL, m, NULL, x, 19, again);
         same &= memcmp(got, again, n * sizeof(float)) == 0;
         ok(same, "%s: %s: the same bits row by row", ops_isas[i], what);
     }
@@ -191,13 +191,13 @@ naive_attend(const latent_t *t, uint32_t pos, uint32_t head, float *out)
 static void
 test_latent(const latent_case_t *c)
 {
-    int         same;
-    float      *want, *got, *again;
-    size_t      i, n;
-    double      far;
-    latent_t    t;
-    uint32_t    row, h;
-    llm_dev_t  *dev;
+    int          same;
+    float       *want, *got, *again;
+    size_t       i, n;
+    double       far;
+    latent_t     t;
+    uint32_t     row, h;
+    llm_exec_t  *exec;
 
     latent_init(&t, c);
     n = (size_t) c->n * t.out_cols;
@@ -217,14 +217,14 @@ test_latent(const latent_case_t *c)
     ok(far < 1e-6, "reference: %s: %.2g", c->name, far);
 
     for (i = 0; i < llm_nelems(ops_isas); i++) {
-        dev = ops_open(&llm_ops_cpu, ops_isas[i], 2);
+        exec = ops_open(&llm_ops_cpu, ops_isas[i], 2);
 
-        if (dev == NULL) {
+        if (exec == NULL) {
             skip(ops_isas[i]);
             continue;
         }
 
-        run_latent(dev, &t, OPS_MAX_ROWS, got);
+        run_latent(exec, &t, OPS_MAX_ROWS, got);
         far = ops_distance(got, want, n);
         ok(far < 0.001, "%s: %s: %.2g", ops_isas[i], c->name, far);
 
@@ -248,20 +248,20 @@ static void
 test_page(const llm_ops_t *ops, const char *isa)
 {
     size_t           once, twice;
-    llm_dev_t       *dev;
+    llm_exec_t      *exec;
     llm_kv_layer_t   layer = { 1, 576, 512, 1 };
     llm_kv_opts_t    o = { .n_layers = 1, .n_kv_heads = 1,
                            .head_dim_k = 576, .head_dim_v = 512,
                            .n_heads = 16, .layers = &layer };
 
-    dev = ops_open(ops, isa, 1);
-    once = dev->ops->kv_page_size(dev, &o);
+    exec = ops_open(ops, isa, 1);
+    once = exec->ops->kv_page_size(exec, &o);
     o.layers = NULL;
-    twice = dev->ops->kv_page_size(dev, &o);
+    twice = exec->ops->kv_page_size(exec, &o);
 
     ok(once * (576 + 512) == twice * 576, "%s: a latent page has %zu bytes, "
        "not %zu", isa ? isa : "reference", once, twice);
-    dev->ops->close(dev);
+    exec->ops->close(exec);
 }
 
 

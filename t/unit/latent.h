@@ -77,10 +77,10 @@ heads_matrix(const heads_case_t *c)
 }
 
 
-/* `step` rows at a time; closes dev, whose captured steps are this one's */
+/* `step` rows at a time; closes exec, whose captured steps are this one's */
 
 static inline void
-run_heads(llm_dev_t *dev, const heads_case_t *c, llm_act_kind_t kind,
+run_heads(llm_exec_t *exec, const heads_case_t *c, llm_act_kind_t kind,
     const void *m, const float *scales, const float *x, uint32_t step,
     float *y)
 {
@@ -88,36 +88,36 @@ run_heads(llm_dev_t *dev, const heads_case_t *c, llm_act_kind_t kind,
     llm_act_t        *ax, *ay;
     llm_batch_t       b;
     llm_weight_t     *w;
-    const llm_ops_t  *o = dev->ops;
+    const llm_ops_t  *o = exec->ops;
 
     x_cols = c->n_heads * (c->n_in + c->rest);
     y_cols = c->n_heads * (c->n_out + c->rest);
-    ax = o->act_create(dev, c->rows, x_cols, kind, NULL);
-    ay = o->act_create(dev, c->rows, y_cols, kind, NULL);
-    w = o->heads_create(dev, c->type, c->n_heads, c->n_out, c->n_in, m,
+    ax = o->act_create(exec, c->rows, x_cols, kind, NULL);
+    ay = o->act_create(exec, c->rows, y_cols, kind, NULL);
+    w = o->heads_create(exec, c->type, c->n_heads, c->n_out, c->n_in, m,
                         llm_type_row_size(c->type, c->n_in) * c->n_out, NULL);
 
     if (scales) {
-        ok(o->weight_scale(dev, w, scales, NULL) == LLM_OK, "factors");
+        ok(o->weight_scale(exec, w, scales, NULL) == LLM_OK, "factors");
     }
 
     for (i = 0; i < c->rows; i += n) {
         n = llm_min(step, c->rows - i);
-        o->write(dev, ax, 0, n, x + (size_t) i * x_cols);
+        o->write(exec, ax, 0, n, x + (size_t) i * x_cols);
         ops_rows_batch(&b, n);
 
-        if (o->begin(dev, &b, NULL) != LLM_REPLAYED) {
-            o->linear_heads(dev, LLM_ROWS_ALL, w, ax, ay);
+        if (o->begin(exec, &b, NULL) != LLM_REPLAYED) {
+            o->linear_heads(exec, LLM_ROWS_ALL, w, ax, ay);
         }
 
-        o->end(dev, NULL);
-        ops_read(dev, ay, y + (size_t) i * y_cols, n, y_cols);
+        o->end(exec, NULL);
+        ops_read(exec, ay, y + (size_t) i * y_cols, n, y_cols);
     }
 
-    o->weight_free(dev, w);
-    o->act_free(dev, ax);
-    o->act_free(dev, ay);
-    o->close(dev);
+    o->weight_free(exec, w);
+    o->act_free(exec, ax);
+    o->act_free(exec, ay);
+    o->close(exec);
 }
 
 
@@ -164,7 +164,7 @@ typedef struct {
 /* rows [pos, pos + n) of the case, on pages that lie apart */
 
 static inline void
-latent_step(llm_dev_t *dev, const latent_t *t, const llm_vec_t *freq,
+latent_step(llm_exec_t *exec, const latent_t *t, const llm_vec_t *freq,
     llm_kv_t *kv, llm_act_t **a, uint32_t pos, uint32_t n)
 {
     uint32_t         i;
@@ -196,20 +196,20 @@ latent_step(llm_dev_t *dev, const latent_t *t, const llm_vec_t *freq,
     h.temp_floor = 16;
     h.temp_offset = 1;
 
-    dev->ops->write(dev, a[0], 0, n, t->q + (size_t) pos * t->q_cols);
-    dev->ops->write(dev, a[1], 0, n, t->k + (size_t) pos * t->k_cols);
-    dev->ops->write(dev, a[2], 0, n, t->v + (size_t) pos * t->v_cols);
-    dev->ops->begin(dev, &b, NULL);
-    dev->ops->rope_kv(dev, &h, &rope, a[0], a[1], a[2], kv);
-    dev->ops->attention(dev, &h, a[0], kv, a[3]);
-    dev->ops->end(dev, NULL);
+    exec->ops->write(exec, a[0], 0, n, t->q + (size_t) pos * t->q_cols);
+    exec->ops->write(exec, a[1], 0, n, t->k + (size_t) pos * t->k_cols);
+    exec->ops->write(exec, a[2], 0, n, t->v + (size_t) pos * t->v_cols);
+    exec->ops->begin(exec, &b, NULL);
+    exec->ops->rope_kv(exec, &h, &rope, a[0], a[1], a[2], kv);
+    exec->ops->attention(exec, &h, a[0], kv, a[3]);
+    exec->ops->end(exec, NULL);
 }
 
 
-/* `step` positions at a time; closes dev */
+/* `step` positions at a time; closes exec */
 
 static inline void
-run_latent(llm_dev_t *dev, const latent_t *t, uint32_t step, float *out)
+run_latent(llm_exec_t *exec, const latent_t *t, uint32_t step, float *out)
 {
     uint32_t        i, n;
     llm_kv_t       *kv;
@@ -223,27 +223,27 @@ run_latent(llm_dev_t *dev, const latent_t *t, uint32_t step, float *out)
                           .head_dim_v = t->c->dim_v,
                           .n_heads = t->c->n_heads, .layers = &layer };
 
-    kv = dev->ops->kv_create(dev, &o, NULL);
-    freq = dev->ops->vec_create(dev, t->freq, (t->c->dim_k - t->c->dim_v) / 2,
-                                NULL);
-    a[0] = ops_act(dev, NULL, OPS_MAX_ROWS, t->q_cols);
-    a[1] = ops_act(dev, NULL, OPS_MAX_ROWS, t->k_cols);
-    a[2] = ops_act(dev, NULL, OPS_MAX_ROWS, t->v_cols);
-    a[3] = ops_act(dev, NULL, OPS_MAX_ROWS, t->out_cols);
+    kv = exec->ops->kv_create(exec, &o, NULL);
+    freq = exec->ops->vec_create(exec, t->freq, (t->c->dim_k - t->c->dim_v) / 2,
+                                 NULL);
+    a[0] = ops_act(exec, NULL, OPS_MAX_ROWS, t->q_cols);
+    a[1] = ops_act(exec, NULL, OPS_MAX_ROWS, t->k_cols);
+    a[2] = ops_act(exec, NULL, OPS_MAX_ROWS, t->v_cols);
+    a[3] = ops_act(exec, NULL, OPS_MAX_ROWS, t->out_cols);
 
     for (i = 0; i < t->c->n; i += n) {
         n = llm_min(step, t->c->n - i);
-        latent_step(dev, t, freq, kv, a, i, n);
-        ops_read(dev, a[3], out + (size_t) i * t->out_cols, n, t->out_cols);
+        latent_step(exec, t, freq, kv, a, i, n);
+        ops_read(exec, a[3], out + (size_t) i * t->out_cols, n, t->out_cols);
     }
 
     for (i = 0; i < 4; i++) {
-        dev->ops->act_free(dev, a[i]);
+        exec->ops->act_free(exec, a[i]);
     }
 
-    dev->ops->vec_free(dev, freq);
-    dev->ops->kv_free(dev, kv);
-    dev->ops->close(dev);
+    exec->ops->vec_free(exec, freq);
+    exec->ops->kv_free(exec, kv);
+    exec->ops->close(exec);
 }
 
 

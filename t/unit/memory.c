@@ -96,7 +96,7 @@ begin(llm_load_t *l, const char *name, llm_model_opts_t *o, llm_err_t *err)
     l->err = err;
     llm_load_kv_opts(l, 0, &kv);
 
-    return l->m->ops->kv_page_size(l->m->dev, &kv) * (64 / LLM_KV_PAGE);
+    return l->m->ops->kv_page_size(l->m->exec, &kv) * (64 / LLM_KV_PAGE);
 }
 
 
@@ -265,12 +265,12 @@ test_promised(void)
     /* pages that are used are none that will be */
 
     kv = l[0].m->kv[0];
-    unused = l[0].m->ops->kv_unused(l[0].m->dev, kv);
+    unused = l[0].m->ops->kv_unused(l[0].m->exec, kv);
     ok(unused > l[0].opts.kv_bytes / 100 * 99, "no page is in use");
     is_int((int64_t) llm_promised(devices, NULL), (int64_t) unused,
            "all of them are promised");
     is_int((int64_t) llm_promised(devices, l[0].m), 0, "to nobody else");
-    l[0].m->ops->kv_copy(l[0].m->dev, kv, 0, 1);
+    l[0].m->ops->kv_copy(l[0].m->exec, kv, 0, 1);
     ok(llm_promised(devices, NULL) < unused, "what is used is promised no more");
 
     llm_model_free(l[0].m);

@@ -217,7 +217,7 @@ free_mix(mix_t *m)
  */
 
 static inline void
-run_mix(llm_dev_t *dev, const mix_t *m, llm_rows_t kind, const float *x,
+run_mix(llm_exec_t *exec, const mix_t *m, llm_rows_t kind, const float *x,
     const float *logits, const uint32_t *order, uint32_t rows, uint32_t step,
     float *y)
 {
@@ -231,22 +231,22 @@ run_mix(llm_dev_t *dev, const mix_t *m, llm_rows_t kind, const float *x,
     llm_weight_t      *w[3];
     llm_experts_t      e;
     const mix_case_t  *c = m->c;
-    const llm_ops_t   *o = dev->ops;
+    const llm_ops_t   *o = exec->ops;
     llm_choice_opts_t  opts = { OPS_MAX_ROWS, c->n_experts, c->n_used,
                                 c->n_in, c->n_ff };
 
     w[0] = c->ungated ? NULL
-           : o->experts_create(dev, m->type[0], c->n_experts,
+           : o->experts_create(exec, m->type[0], c->n_experts,
                                c->n_ff, c->n_in, m->gate, m->stride[0],
                                &err);
-    w[1] = o->experts_create(dev, m->type[1], c->n_experts, c->n_ff,
+    w[1] = o->experts_create(exec, m->type[1], c->n_experts, c->n_ff,
                              c->n_in, m->up, m->stride[1], &err);
-    w[2] = o->experts_create(dev, m->type[2], c->n_experts,
+    w[2] = o->experts_create(exec, m->type[2], c->n_experts,
                              c->n_in, c->n_ff, m->down, m->stride[2], &err);
 
     for (i = 0; i < 3; i++) {
         if (m->scales[i] && w[i]) {
-            (void) o->weight_scale(dev, w[i], m->scales[i], &err);
+            (void) o->weight_scale(exec, w[i], m->scales[i], &err);
         }
     }
 
@@ -254,15 +254,15 @@ run_mix(llm_dev_t *dev, const mix_t *m, llm_rows_t kind, const float *x,
 
     if (c->biases) {
         n = c->n_experts;
-        v[0] = o->vec_create(dev, m->gate_bias, n * c->n_ff, &err);
-        v[1] = o->vec_create(dev, m->up_bias, n * c->n_ff, &err);
-        v[2] = o->vec_create(dev, m->down_bias, n * c->n_in, &err);
+        v[0] = o->vec_create(exec, m->gate_bias, n * c->n_ff, &err);
+        v[1] = o->vec_create(exec, m->up_bias, n * c->n_ff, &err);
+        v[2] = o->vec_create(exec, m->down_bias, n * c->n_in, &err);
     }
 
-    choice = o->choice_create(dev, &opts, &err);
-    ax = ops_act(dev, NULL, OPS_MAX_ROWS, c->n_in);
-    al = ops_act(dev, NULL, OPS_MAX_ROWS, c->n_experts);
-    ay = ops_act(dev, NULL, OPS_MAX_ROWS, c->n_in);
+    choice = o->choice_create(exec, &opts, &err);
+    ax = ops_act(exec, NULL, OPS_MAX_ROWS, c->n_in);
+    al = ops_act(exec, NULL, OPS_MAX_ROWS, c->n_experts);
+    ay = ops_act(exec, NULL, OPS_MAX_ROWS, c->n_in);
 
     e = (llm_experts_t) { w[0], w[1], w[2], v[0], v[1], v[2], c->act,
                           c->weigh_input, !c->fresh };
@@ -276,35 +276,35 @@ run_mix(llm_dev_t *dev, const mix_t *m, llm_rows_t kind, const float *x,
 
         for (i = 0; i < n; i++) {
             r = order ? order[row + i] : row + i;
-            o->write(dev, ax, i, 1, x + (size_t) r * c->n_in);
-            o->write(dev, al, i, 1, logits + (size_t) r * c->n_experts);
-            o->write(dev, ay, i, 1, half);
+            o->write(exec, ax, i, 1, x + (size_t) r * c->n_in);
+            o->write(exec, al, i, 1, logits + (size_t) r * c->n_experts);
+            o->write(exec, ay, i, 1, half);
         }
 
         ops_rows_batch(&b, n);
 
-        if (o->begin(dev, &b, NULL) != LLM_REPLAYED) {
-            o->route(dev, kind, &m->route, al, choice);
-            o->experts(dev, kind, &e, ax, choice, ay);
+        if (o->begin(exec, &b, NULL) != LLM_REPLAYED) {
+            o->route(exec, kind, &m->route, al, choice);
+            o->experts(exec, kind, &e, ax, choice, ay);
         }
 
-        o->end(dev, NULL);
+        o->end(exec, NULL);
 
         for (i = 0; i < n; i++) {
             r = order ? order[row + i] : row + i;
-            memcpy(y + (size_t) r * c->n_in, o->map(dev, ay, i, 1),
+            memcpy(y + (size_t) r * c->n_in, o->map(exec, ay, i, 1),
                    c->n_in * sizeof(float));
         }
     }
 
-    o->act_free(dev, ax);
-    o->act_free(dev, al);
-    o->act_free(dev, ay);
-    o->choice_free(dev, choice);
+    o->act_free(exec, ax);
+    o->act_free(exec, al);
+    o->act_free(exec, ay);
+    o->choice_free(exec, choice);
 
     for (i = 0; i < 3; i++) {
-        o->vec_free(dev, v[i]);
-        o->weight_free(dev, w[i]);
+        o->vec_free(exec, v[i]);
+        o->weight_free(exec, w[i]);
     }
 }
 

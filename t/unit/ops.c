@@ -107,7 +107,7 @@ make_exact(float *x, size_t n, uint64_t seed)
 
 
 static void
-product(llm_dev_t *dev, llm_rows_t kind, uint32_t type, const void *m,
+product(llm_exec_t *exec, llm_rows_t kind, uint32_t type, const void *m,
     const float *bias, const float *x, uint32_t n_out, uint32_t n_in,
     uint32_t rows, uint32_t step, float *y)
 {
@@ -117,19 +117,19 @@ product(llm_dev_t *dev, llm_rows_t kind, uint32_t type, const void *m,
     llm_batch_t       batch;
     llm_linear_t      l;
     llm_weight_t     *w;
-    const llm_ops_t  *o = dev->ops;
+    const llm_ops_t  *o = exec->ops;
 
-    w = o->weight_create(dev, type, n_out, n_in, m, LLM_WEIGHT_LINEAR, NULL);
-    b = bias ? o->vec_create(dev, bias, n_out, NULL) : NULL;
-    ax = ops_act(dev, NULL, rows, n_in);
-    ay = ops_act(dev, NULL, rows, n_out);
+    w = o->weight_create(exec, type, n_out, n_in, m, LLM_WEIGHT_LINEAR, NULL);
+    b = bias ? o->vec_create(exec, bias, n_out, NULL) : NULL;
+    ax = ops_act(exec, NULL, rows, n_in);
+    ay = ops_act(exec, NULL, rows, n_out);
 
     for (row = 0; row < rows; row += n) {
         n = llm_min(step, rows - row);
 
         /* y starts as ones where it is added to */
         l = (llm_linear_t) { w, b, ay, bias != NULL };
-        o->write(dev, ax, 0, n, x + (size_t) row * n_in);
+        o->write(exec, ax, 0, n, x + (size_t) row * n_in);
 
         if (bias) {
             float  one[300];
@@ -139,21 +139,21 @@ product(llm_dev_t *dev, llm_rows_t kind, uint32_t type, const void *m,
             }
 
             for (uint32_t i = 0; i < n; i++) {
-                o->write(dev, ay, i, 1, one);
+                o->write(exec, ay, i, 1, one);
             }
         }
 
-        ops_begin_rows(dev, &batch, n);
-        o->linear(dev, kind, ax, &l, 1);
-        o->end(dev, NULL);
+        ops_begin_rows(exec, &batch, n);
+        o->linear(exec, kind, ax, &l, 1);
+        o->end(exec, NULL);
 
-        ops_read(dev, ay, y + (size_t) row * n_out, n, n_out);
+        ops_read(exec, ay, y + (size_t) row * n_out, n, n_out);
     }
 
-    o->act_free(dev, ax);
-    o->act_free(dev, ay);
-    o->vec_free(dev, b);
-    o->weight_free(dev, w);
+    o->act_free(exec, ax);
+    o->act_free(exec, ay);
+    o->vec_free(exec, b);
+    o->weight_free(exec, w);
 }
 
 
@@ -241,7 +241,7 @@ test_broken(const char *isa, uint32_t type)
     float        *x, *y, *want, v;
     uint8_t      *m;
     uint32_t      i, row;
-    llm_dev_t    *dev;
+    llm_exec_t   *exec;
     llm_rows_t    kind;
 
     static const float  values[] = {
@@ -258,8 +258,8 @@ test_broken(const char *isa, uint32_t type)
         kind = k ? LLM_ROWS_OUT : LLM_ROWS_ALL;
         ops_fill(x, ROWS * COLS, 9);
 
-        dev = ops_open(&llm_ops_cpu, isa, 2);
-        product(dev, kind, type, m, NULL, x, OUTS, COLS, ROWS, ROWS, want);
+        exec = ops_open(&llm_ops_cpu, isa, 2);
+        product(exec, kind, type, m, NULL, x, OUTS, COLS, ROWS, ROWS, want);
 
         for (row = 1; row < ROWS; row += 2) {
             v = values[row / 2 % llm_nelems(values)];
@@ -273,8 +273,8 @@ test_broken(const char *isa, uint32_t type)
             x[row * COLS + row * 25] = v;
         }
 
-        product(dev, kind, type, m, NULL, x, OUTS, COLS, ROWS, ROWS, y);
-        dev->ops->close(dev);
+        product(exec, kind, type, m, NULL, x, OUTS, COLS, ROWS, ROWS, y);
+        exec->ops->close(exec);
 
         for (i = 0; i < ROWS * OUTS; i++) {
             row = i / OUTS;
@@ -305,7 +305,7 @@ test_product(const char *isa, uint32_t type, size_t shape)
     double        w[OPS_MODES];
     uint8_t      *m;
     uint32_t      n_out, n_in, rows, i, same;
-    llm_dev_t    *dev, *ref;
+    llm_exec_t   *exec, *ref;
     llm_rows_t    kind;
 
     rows = shapes[shape].rows;
@@ -342,9 +342,9 @@ test_product(const char *isa, uint32_t type, size_t shape)
         product(ref, kind, type, m, b, x, n_out, n_in, rows, rows, want);
 
         for (i = 0; i < llm_nelems(thread_counts); i++) {
-            dev = ops_open(&llm_ops_cpu, isa, thread_counts[i]);
+            exec = ops_open(&llm_ops_cpu, isa, thread_counts[i]);
 
-            product(dev, kind, type, m, b, x, n_out, n_in, rows, rows, y);
+            product(exec, kind, type, m, b, x, n_out, n_in, rows, rows, y);
 
             if (i == 0) {
                 memcpy(y1, y, ny * sizeof(float));
@@ -354,11 +354,11 @@ test_product(const char *isa, uint32_t type, size_t shape)
             same &= memcmp(y, y1, ny * sizeof(float)) == 0;
 
             /* the same rows one by one, and in uneven pieces */
-            product(dev, kind, type, m, b, x, n_out, n_in, rows,
+            product(exec, kind, type, m, b, x, n_out, n_in, rows,
                     i ? 7 : 1, y);
             same &= memcmp(y, y1, ny * sizeof(float)) == 0;
 
-            dev->ops->close(dev);
+            exec->ops->close(exec);
         }
     }
 
@@ -396,57 +396,57 @@ test_fused(const char *isa)
     uint8_t           *m[N];
     uint32_t           i;
     llm_act_t         *ax, *ay[N];
-    llm_dev_t         *dev;
+    llm_exec_t        *exec;
     llm_batch_t        batch;
     llm_linear_t       l[N];
     llm_weight_t      *w[N];
     const llm_ops_t   *o = &llm_ops_cpu;
 
-    dev = ops_open(o, isa, 2);
+    exec = ops_open(o, isa, 2);
     x = ops_alloc(ROWS * N_IN * sizeof(float));
     y = ops_alloc(ROWS * 65 * sizeof(float));
     alone = ops_alloc(ROWS * 65 * sizeof(float));
 
     ops_fill(x, ROWS * N_IN, 3);
-    ax = ops_act(dev, x, ROWS, N_IN);
+    ax = ops_act(exec, x, ROWS, N_IN);
 
     for (i = 0; i < N; i++) {
         m[i] = make_matrix(kinds[i], outs[i], N_IN, i + 9);
-        w[i] = o->weight_create(dev, kinds[i], outs[i], N_IN,
+        w[i] = o->weight_create(exec, kinds[i], outs[i], N_IN,
                                 m[i], LLM_WEIGHT_LINEAR, NULL);
-        ay[i] = ops_act(dev, NULL, ROWS, outs[i]);
+        ay[i] = ops_act(exec, NULL, ROWS, outs[i]);
         l[i] = (llm_linear_t) { w[i], NULL, ay[i], 0 };
     }
 
-    ops_begin_rows(dev, &batch, ROWS);
-    o->linear(dev, LLM_ROWS_OUT, ax, l, N);
-    o->end(dev, NULL);
+    ops_begin_rows(exec, &batch, ROWS);
+    o->linear(exec, LLM_ROWS_OUT, ax, l, N);
+    o->end(exec, NULL);
 
     for (i = 0, good = 1; i < N; i++) {
-        ops_read(dev, ay[i], y, ROWS, outs[i]);
-        product(dev, LLM_ROWS_OUT, kinds[i], m[i], NULL, x, outs[i], N_IN,
+        ops_read(exec, ay[i], y, ROWS, outs[i]);
+        product(exec, LLM_ROWS_OUT, kinds[i], m[i], NULL, x, outs[i], N_IN,
                 ROWS, ROWS, alone);
         good &= memcmp(y, alone, ROWS * outs[i] * sizeof(float)) == 0;
     }
 
     ok(good, "%s: four products of one x are what each is alone", isa);
 
-    ops_begin_rows(dev, &batch, ROWS);
+    ops_begin_rows(exec, &batch, ROWS);
     batch.n_out = 0;
-    o->linear(dev, LLM_ROWS_OUT, ax, l, N);
-    o->end(dev, NULL);
-    ops_read(dev, ay[N - 1], y, ROWS, outs[N - 1]);
+    o->linear(exec, LLM_ROWS_OUT, ax, l, N);
+    o->end(exec, NULL);
+    ops_read(exec, ay[N - 1], y, ROWS, outs[N - 1]);
     ok(memcmp(y, alone, ROWS * outs[N - 1] * sizeof(float)) == 0,
        "%s: no rows wanted, none written", isa);
 
     for (i = 0; i < N; i++) {
-        o->weight_free(dev, w[i]);
-        o->act_free(dev, ay[i]);
+        o->weight_free(exec, w[i]);
+        o->act_free(exec, ay[i]);
         free(m[i]);
     }
 
-    o->act_free(dev, ax);
-    o->close(dev);
+    o->act_free(exec, ax);
+    o->close(exec);
     free(x);
     free(y);
     free(alone);
@@ -461,7 +461,7 @@ typedef struct {
 } ops_rows_t;
 
 static void
-run_rows(llm_dev_t *dev, const float *x, const float *up, const float *w,
+run_rows(llm_exec_t *exec, const float *x, const float *up, const float *w,
     uint32_t rows, uint32_t cols, uint32_t step, ops_rows_t *r)
 {
     size_t            at;
@@ -471,25 +471,25 @@ run_rows(llm_dev_t *dev, const float *x, const float *up, const float *w,
     llm_vec_t        *v;
     llm_norm_t        norm;
     llm_batch_t       b;
-    const llm_ops_t  *o = dev->ops;
+    const llm_ops_t  *o = exec->ops;
 
-    v = o->vec_create(dev, w, cols, NULL);
+    v = o->vec_create(exec, w, cols, NULL);
     norm = (llm_norm_t) { .eps = 1e-6f, .w = v };
-    an = ops_act(dev, NULL, rows, cols);
-    as = ops_act(dev, NULL, rows, cols);
-    ag = ops_act(dev, NULL, rows, cols);
-    ay = ops_act(dev, NULL, rows, cols);
-    ax = ops_act(dev, NULL, rows, cols);
-    au = ops_act(dev, NULL, rows, cols);
+    an = ops_act(exec, NULL, rows, cols);
+    as = ops_act(exec, NULL, rows, cols);
+    ag = ops_act(exec, NULL, rows, cols);
+    ay = ops_act(exec, NULL, rows, cols);
+    ax = ops_act(exec, NULL, rows, cols);
+    au = ops_act(exec, NULL, rows, cols);
 
     for (row = 0; row < rows; row += n) {
         n = llm_min(step, rows - row);
         at = (size_t) row * cols;
 
-        o->write(dev, ax, 0, n, x + at);
-        o->write(dev, au, 0, n, up + at);
+        o->write(exec, ax, 0, n, x + at);
+        o->write(exec, au, 0, n, up + at);
 
-        ops_begin_rows(dev, &b, n);
+        ops_begin_rows(exec, &b, n);
 
         for (i = 0; i < n; i += 2) {
             order[i / 2] = i;
@@ -498,26 +498,26 @@ run_rows(llm_dev_t *dev, const float *x, const float *up, const float *w,
         b.n_out = (n + 1) / 2;
         b.out_rows = order;
 
-        o->glu(dev, LLM_ROWS_ALL, LLM_GLU_SILU, ax, au, as);
-        o->glu(dev, LLM_ROWS_ALL, LLM_GLU_GELU, ax, au, ag);
-        o->norm(dev, LLM_ROWS_ALL, ax, &norm, an);
-        o->gather(dev, ax, ay);
-        o->end(dev, NULL);
+        o->glu(exec, LLM_ROWS_ALL, LLM_GLU_SILU, ax, au, as);
+        o->glu(exec, LLM_ROWS_ALL, LLM_GLU_GELU, ax, au, ag);
+        o->norm(exec, LLM_ROWS_ALL, ax, &norm, an);
+        o->gather(exec, ax, ay);
+        o->end(exec, NULL);
 
-        ops_read(dev, an, r->norm + at, n, cols);
-        ops_read(dev, as, r->silu + at, n, cols);
-        ops_read(dev, ag, r->gelu + at, n, cols);
-        ops_read(dev, ay, r->gather + (size_t) (row + 1) / 2 * cols,
+        ops_read(exec, an, r->norm + at, n, cols);
+        ops_read(exec, as, r->silu + at, n, cols);
+        ops_read(exec, ag, r->gelu + at, n, cols);
+        ops_read(exec, ay, r->gather + (size_t) (row + 1) / 2 * cols,
                  b.n_out, cols);
     }
 
-    o->act_free(dev, ax);
-    o->act_free(dev, au);
-    o->act_free(dev, an);
-    o->act_free(dev, as);
-    o->act_free(dev, ag);
-    o->act_free(dev, ay);
-    o->vec_free(dev, v);
+    o->act_free(exec, ax);
+    o->act_free(exec, au);
+    o->act_free(exec, an);
+    o->act_free(exec, as);
+    o->act_free(exec, ag);
+    o->act_free(exec, ay);
+    o->vec_free(exec, v);
 }
 
 
@@ -529,7 +529,7 @@ test_rows(const char *isa, uint32_t cols, uint32_t rows)
     size_t        n, size;
     double        far;
     ops_rows_t    r[3];
-    llm_dev_t    *dev, *ref;
+    llm_exec_t   *exec, *ref;
 
     n = (size_t) rows * cols;
     size = n * sizeof(float);
@@ -553,11 +553,11 @@ test_rows(const char *isa, uint32_t cols, uint32_t rows)
     run_rows(ref, x, up, w, rows, cols, rows, &r[0]);
     ref->ops->close(ref);
 
-    dev = ops_open(&llm_ops_cpu, isa, 2);
-    run_rows(dev, x, up, w, rows, cols, rows, &r[1]);
+    exec = ops_open(&llm_ops_cpu, isa, 2);
+    run_rows(exec, x, up, w, rows, cols, rows, &r[1]);
     /* two at a time: gather takes every second row of either */
-    run_rows(dev, x, up, w, rows, cols, 2, &r[2]);
-    dev->ops->close(dev);
+    run_rows(exec, x, up, w, rows, cols, 2, &r[2]);
+    exec->ops->close(exec);
 
     far = ops_distance(r[1].norm, r[0].norm, n);
     far = fmax(far, ops_distance(r[1].silu, r[0].silu, n));
@@ -597,7 +597,7 @@ test_glu_rows(const llm_ops_t *ops, const char *isa)
     float        *x, *u, *want, *y;
     uint32_t      i, out[ROWS];
     llm_act_t    *ax, *au, *ay;
-    llm_dev_t    *dev;
+    llm_exec_t   *exec;
     llm_batch_t   b;
 
     size = ROWS * COLS * sizeof(float);
@@ -613,39 +613,39 @@ test_glu_rows(const llm_ops_t *ops, const char *isa)
         out[i] = FEW - 1;
     }
 
-    dev = ops_open(ops, isa, 2);
-    ax = ops_act(dev, x, ROWS, COLS);
-    au = ops_act(dev, u, ROWS, COLS);
-    ay = ops_act(dev, NULL, ROWS, COLS);
+    exec = ops_open(ops, isa, 2);
+    ax = ops_act(exec, x, ROWS, COLS);
+    au = ops_act(exec, u, ROWS, COLS);
+    ay = ops_act(exec, NULL, ROWS, COLS);
 
-    ops_begin_rows(dev, &b, ROWS);
-    dev->ops->glu(dev, LLM_ROWS_ALL, LLM_GLU_SILU, ax, au, ay);
-    dev->ops->end(dev, NULL);
-    ops_read(dev, ay, want, ROWS, COLS);
+    ops_begin_rows(exec, &b, ROWS);
+    exec->ops->glu(exec, LLM_ROWS_ALL, LLM_GLU_SILU, ax, au, ay);
+    exec->ops->end(exec, NULL);
+    ops_read(exec, ay, want, ROWS, COLS);
 
-    dev->ops->write(dev, ay, 0, ROWS, x);
-    ops_begin_rows(dev, &b, FEW);
+    exec->ops->write(exec, ay, 0, ROWS, x);
+    ops_begin_rows(exec, &b, FEW);
     b.n_out = ROWS;
     b.out_rows = out;
-    dev->ops->glu(dev, LLM_ROWS_OUT, LLM_GLU_SILU, ax, au, ay);
-    dev->ops->end(dev, NULL);
-    ops_read(dev, ay, y, ROWS, COLS);
+    exec->ops->glu(exec, LLM_ROWS_OUT, LLM_GLU_SILU, ax, au, ay);
+    exec->ops->end(exec, NULL);
+    ops_read(exec, ay, y, ROWS, COLS);
     ok(memcmp(y, want, size) == 0, "%s: silu of more results than rows", isa);
 
-    dev->ops->write(dev, ay, 0, ROWS, x);
-    ops_begin_rows(dev, &b, ROWS);
+    exec->ops->write(exec, ay, 0, ROWS, x);
+    ops_begin_rows(exec, &b, ROWS);
     b.n_out = FEW;
-    dev->ops->glu(dev, LLM_ROWS_OUT, LLM_GLU_SILU, ax, au, ay);
-    dev->ops->end(dev, NULL);
-    ops_read(dev, ay, y, ROWS, COLS);
+    exec->ops->glu(exec, LLM_ROWS_OUT, LLM_GLU_SILU, ax, au, ay);
+    exec->ops->end(exec, NULL);
+    ops_read(exec, ay, y, ROWS, COLS);
     ok(memcmp(y, want, few) == 0
        && memcmp(y + FEW * COLS, x + FEW * COLS, size - few) == 0,
        "%s: silu of fewer results than rows", isa);
 
-    dev->ops->act_free(dev, ax);
-    dev->ops->act_free(dev, au);
-    dev->ops->act_free(dev, ay);
-    dev->ops->close(dev);
+    exec->ops->act_free(exec, ax);
+    exec->ops->act_free(exec, au);
+    exec->ops->act_free(exec, ay);
+    exec->ops->close(exec);
     free(x);
     free(u);
     free(y);
@@ -665,33 +665,33 @@ test_embed(const char *isa, uint32_t type)
     uint8_t       *m;
     uint32_t       i;
     llm_act_t     *x;
-    llm_dev_t     *dev;
+    llm_exec_t    *exec;
     llm_batch_t    b;
     llm_weight_t  *w;
 
     m = make_matrix(type, VOCAB, COLS, 5);
-    dev = ops_open(&llm_ops_cpu, isa, 2);
-    x = ops_act(dev, NULL, ROWS, COLS);
-    w = dev->ops->weight_create(dev, type, VOCAB, COLS, m,
-                                LLM_WEIGHT_EMBED, NULL);
+    exec = ops_open(&llm_ops_cpu, isa, 2);
+    x = ops_act(exec, NULL, ROWS, COLS);
+    w = exec->ops->weight_create(exec, type, VOCAB, COLS, m,
+                                 LLM_WEIGHT_EMBED, NULL);
 
-    ops_begin_rows(dev, &b, ROWS);
+    ops_begin_rows(exec, &b, ROWS);
     b.tokens = tokens;
-    dev->ops->embed(dev, w, x);
-    dev->ops->end(dev, NULL);
+    exec->ops->embed(exec, w, x);
+    exec->ops->end(exec, NULL);
 
     for (i = 0, good = 1; i < ROWS; i++) {
         llm_dequantize(type, m + (size_t) tokens[i]
                                     * llm_type_row_size(type, COLS),
                        want, COLS);
-        good &= memcmp(dev->ops->map(dev, x, i, 1), want, sizeof(want)) == 0;
+        good &= memcmp(exec->ops->map(exec, x, i, 1), want, sizeof(want)) == 0;
     }
 
     ok(good, "%s: embed %s", isa, llm_type_name(type));
 
-    dev->ops->weight_free(dev, w);
-    dev->ops->act_free(dev, x);
-    dev->ops->close(dev);
+    exec->ops->weight_free(exec, w);
+    exec->ops->act_free(exec, x);
+    exec->ops->close(exec);
     free(m);
 }
 
@@ -701,29 +701,29 @@ test_open(void)
 {
     char             line[128];
     llm_err_t        err;
-    llm_dev_t       *dev;
-    llm_dev_opts_t   opts;
+    llm_exec_t      *exec;
+    llm_exec_opts_t  opts;
 
     memset(&opts, 0, sizeof(opts));
     opts.max_tokens = opts.max_seqs = opts.max_pages = 1;
 
     opts.isa = "vax";
-    is_int(llm_ops_cpu.open(&dev, &opts, &err), LLM_ERROR, "no such set");
+    is_int(llm_ops_cpu.open(&exec, &opts, &err), LLM_ERROR, "no such set");
     ok(strstr(err.msg, "\"vax\"") != NULL, "and it is named: %s", err.msg);
 
     opts.isa = "reference";
-    is_int(llm_ops_cpu.open(&dev, &opts, &err), LLM_OK, "reference opens");
-    ok(dev->ops == &llm_ops_reference, "and brings its own operations");
-    dev->ops->close(dev);
+    is_int(llm_ops_cpu.open(&exec, &opts, &err), LLM_OK, "reference opens");
+    ok(exec->ops == &llm_ops_reference, "and brings its own operations");
+    exec->ops->close(exec);
 
     opts.isa = NULL;
     opts.threads = 2;
-    is_int(llm_ops_cpu.open(&dev, &opts, &err), LLM_OK, "the best set");
-    dev->ops->describe(dev, line, sizeof(line));
+    is_int(llm_ops_cpu.open(&exec, &opts, &err), LLM_OK, "the best set");
+    exec->ops->describe(exec, line, sizeof(line));
     ok(line[0], "which is: %s", line);
-    ok(dev->ops->memory_free(dev) > 1 << 20, "memory_free: %zu MiB",
-       dev->ops->memory_free(dev) >> 20);
-    dev->ops->close(dev);
+    ok(exec->ops->memory_free(exec) > 1 << 20, "memory_free: %zu MiB",
+       exec->ops->memory_free(exec) >> 20);
+    exec->ops->close(exec);
 }
 
 
@@ -731,7 +731,7 @@ int
 main(void)
 {
     size_t       i, t, s;
-    llm_dev_t   *dev;
+    llm_exec_t  *exec;
     const char  *isa;
 
     test_open();
@@ -740,14 +740,14 @@ main(void)
     for (i = 0; i < llm_nelems(ops_isas); i++) {
 
         isa = ops_isas[i];
-        dev = ops_open(&llm_ops_cpu, isa, 1);
+        exec = ops_open(&llm_ops_cpu, isa, 1);
 
-        if (dev == NULL) {
+        if (exec == NULL) {
             skip(isa);
             continue;
         }
 
-        dev->ops->close(dev);
+        exec->ops->close(exec);
 
         for (t = 0; t < llm_nelems(types); t++) {
             for (s = 0; s < llm_nelems(shapes); s++) {

@@ -77,11 +77,11 @@ ops_alloc(size_t size)
 
 /* NULL where the CPU lacks the instruction set */
 
-static inline llm_dev_t *
+static inline llm_exec_t *
 ops_open(const llm_ops_t *ops, const char *isa, uint32_t threads)
 {
-    llm_dev_t       *dev;
-    llm_dev_opts_t   opts;
+    llm_exec_t      *exec;
+    llm_exec_opts_t  opts;
 
     memset(&opts, 0, sizeof(opts));
     opts.threads = threads;
@@ -91,21 +91,21 @@ ops_open(const llm_ops_t *ops, const char *isa, uint32_t threads)
     opts.max_seqs = OPS_MAX_SEQS;
     opts.max_pages = OPS_MAX_PAGES;
 
-    return ops->open(&dev, &opts, NULL) == LLM_OK ? dev : NULL;
+    return ops->open(&exec, &opts, NULL) == LLM_OK ? exec : NULL;
 }
 
 
 /* rows of src in a buffer of the device */
 
 static inline llm_act_t *
-ops_act(llm_dev_t *dev, const float *src, uint32_t rows, uint32_t cols)
+ops_act(llm_exec_t *exec, const float *src, uint32_t rows, uint32_t cols)
 {
     llm_act_t  *a;
 
-    a = dev->ops->act_create(dev, rows, cols, LLM_ACT_RESIDUAL, NULL);
+    a = exec->ops->act_create(exec, rows, cols, LLM_ACT_RESIDUAL, NULL);
 
     if (src) {
-        dev->ops->write(dev, a, 0, rows, src);
+        exec->ops->write(exec, a, 0, rows, src);
     }
 
     return a;
@@ -160,20 +160,20 @@ ops_rows_batch(llm_batch_t *b, uint32_t n)
 /* and its beginning */
 
 static inline void
-ops_begin_rows(llm_dev_t *dev, llm_batch_t *b, uint32_t n)
+ops_begin_rows(llm_exec_t *exec, llm_batch_t *b, uint32_t n)
 {
     ops_rows_batch(b, n);
-    dev->ops->begin(dev, b, NULL);
+    exec->ops->begin(exec, b, NULL);
 }
 
 
 /* the buffer's rows, after end() */
 
 static inline void
-ops_read(llm_dev_t *dev, const llm_act_t *a, float *dst, uint32_t rows,
+ops_read(llm_exec_t *exec, const llm_act_t *a, float *dst, uint32_t rows,
     uint32_t cols)
 {
-    memcpy(dst, dev->ops->map(dev, a, 0, rows),
+    memcpy(dst, exec->ops->map(exec, a, 0, rows),
            (size_t) rows * cols * sizeof(float));
 }
 

@@ -85,7 +85,7 @@ both_numbers(const both_case_t *c, uint32_t rows)
  */
 
 static inline void
-both_attend(llm_dev_t *dev, const both_case_t *c, const float *data,
+both_attend(llm_exec_t *exec, const both_case_t *c, const float *data,
     int beside, float *out)
 {
     uint32_t          i, first, rows, ends[3], len[2];
@@ -97,7 +97,7 @@ both_attend(llm_dev_t *dev, const both_case_t *c, const float *data,
     llm_heads_t       h;
     llm_batch_t       b;
     const float      *key, *value;
-    const llm_ops_t  *o = dev->ops;
+    const llm_ops_t  *o = exec->ops;
 
     llm_kv_opts_t  opts = { .n_layers = 1, .n_pages = OPS_MAX_PAGES,
                             .n_kv_heads = c->kv_heads, .head_dim_k = c->dk,
@@ -108,23 +108,23 @@ both_attend(llm_dev_t *dev, const both_case_t *c, const float *data,
     key = data + (size_t) c->n * c->heads * c->dk;
     value = key + (size_t) c->n * c->kv_heads * c->dk;
 
-    kv = o->kv_create(dev, &opts, NULL);
-    q = ops_act(dev, NULL, OPS_MAX_ROWS, c->heads * c->dk);
-    k = ops_act(dev, NULL, OPS_MAX_ROWS, c->kv_heads * c->dk);
-    v = ops_act(dev, NULL, OPS_MAX_ROWS, c->kv_heads * c->dv);
-    y = ops_act(dev, NULL, OPS_MAX_ROWS, c->heads * c->dv);
-    slopes = o->vec_create(dev, both_slopes, c->heads, NULL);
-    sinks = o->vec_create(dev, both_sinks, c->heads, NULL);
+    kv = o->kv_create(exec, &opts, NULL);
+    q = ops_act(exec, NULL, OPS_MAX_ROWS, c->heads * c->dk);
+    k = ops_act(exec, NULL, OPS_MAX_ROWS, c->kv_heads * c->dk);
+    v = ops_act(exec, NULL, OPS_MAX_ROWS, c->kv_heads * c->dv);
+    y = ops_act(exec, NULL, OPS_MAX_ROWS, c->heads * c->dv);
+    slopes = o->vec_create(exec, both_slopes, c->heads, NULL);
+    sinks = o->vec_create(exec, both_sinks, c->heads, NULL);
 
     if (beside) {
-        o->write(dev, q, 0, first, data + 7);
-        o->write(dev, k, 0, first, data + 5);
-        o->write(dev, v, 0, first, data + 3);
+        o->write(exec, q, 0, first, data + 7);
+        o->write(exec, k, 0, first, data + 5);
+        o->write(exec, v, 0, first, data + 3);
     }
 
-    o->write(dev, q, first, c->n, data);
-    o->write(dev, k, first, c->n, key);
-    o->write(dev, v, first, c->n, value);
+    o->write(exec, q, first, c->n, data);
+    o->write(exec, k, first, c->n, key);
+    o->write(exec, v, first, c->n, value);
 
     for (i = 0; i < rows; i++) {
         pos[i] = i < first ? i : i - first;
@@ -165,20 +165,20 @@ both_attend(llm_dev_t *dev, const both_case_t *c, const float *data,
     h.slopes = c->slopes ? slopes : NULL;
     h.sinks = c->sinks ? sinks : NULL;
 
-    ok(o->begin(dev, &b, NULL) == LLM_OK, "%s: a step begins", c->name);
-    o->rope_kv(dev, &h, &rope, q, k, v, kv);
-    o->attention(dev, &h, q, kv, y);
-    ok(o->end(dev, NULL) == LLM_OK, "%s: and ends", c->name);
-    memcpy(out, o->map(dev, y, first, c->n),
+    ok(o->begin(exec, &b, NULL) == LLM_OK, "%s: a step begins", c->name);
+    o->rope_kv(exec, &h, &rope, q, k, v, kv);
+    o->attention(exec, &h, q, kv, y);
+    ok(o->end(exec, NULL) == LLM_OK, "%s: and ends", c->name);
+    memcpy(out, o->map(exec, y, first, c->n),
            (size_t) c->n * c->heads * c->dv * sizeof(float));
 
-    o->vec_free(dev, slopes);
-    o->vec_free(dev, sinks);
-    o->act_free(dev, q);
-    o->act_free(dev, k);
-    o->act_free(dev, v);
-    o->act_free(dev, y);
-    o->kv_free(dev, kv);
+    o->vec_free(exec, slopes);
+    o->vec_free(exec, sinks);
+    o->act_free(exec, q);
+    o->act_free(exec, k);
+    o->act_free(exec, v);
+    o->act_free(exec, y);
+    o->kv_free(exec, kv);
 }
 
 

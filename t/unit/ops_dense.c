@@ -23,11 +23,11 @@ enum { Q_COLS = HEADS * DK, K_COLS = KV_HEADS * DK, V_COLS = KV_HEADS * DV,
 static void
 test_rows(const char *isa)
 {
-    int         same;
-    float      *x, *y, *w, *want, *got, *again;
-    size_t      i, n;
-    double      far;
-    llm_dev_t  *ref, *dev;
+    int          same;
+    float       *x, *y, *w, *want, *got, *again;
+    size_t       i, n;
+    double       far;
+    llm_exec_t  *ref, *exec;
 
     n = ROWS * COLS;
     x = ops_alloc(n * sizeof(float));
@@ -40,23 +40,23 @@ test_rows(const char *isa)
     rows_fill(x, y, w);
 
     ref = ops_open(&llm_ops_reference, NULL, 1);
-    dev = ops_open(&llm_ops_cpu, isa, 2);
+    exec = ops_open(&llm_ops_cpu, isa, 2);
 
     for (i = 0; i < llm_nelems(row_cases); i++) {
         run_rows(ref, &row_cases[i], x, y, w, ROWS, want);
-        run_rows(dev, &row_cases[i], x, y, w, ROWS, got);
+        run_rows(exec, &row_cases[i], x, y, w, ROWS, got);
         far = ops_distance(got, want, n);
         ok(far < 1e-6, "%s: %s: %.2g", isa, row_cases[i].name, far);
 
-        run_rows(dev, &row_cases[i], x, y, w, 1, again);
+        run_rows(exec, &row_cases[i], x, y, w, 1, again);
         same = memcmp(got, again, n * sizeof(float)) == 0;
-        run_rows(dev, &row_cases[i], x, y, w, 5, again);
+        run_rows(exec, &row_cases[i], x, y, w, 5, again);
         same &= memcmp(got, again, n * sizeof(float)) == 0;
         ok(same, "%s: %s: the same bits row by row", isa, row_cases[i].name);
     }
 
     ref->ops->close(ref);
-    dev->ops->close(dev);
+    exec->ops->close(exec);
     free(x);
     free(y);
     free(w);
@@ -98,7 +98,7 @@ static const attn_case_t  attn_cases[] = {
 };
 
 typedef struct {
-    llm_dev_t         *dev;
+    llm_exec_t        *exec;
     const attn_case_t *c;
     llm_heads_t        h;
     llm_rope_t         rope;
@@ -118,21 +118,21 @@ attn_step(attn_t *a, const float *data, uint32_t pos, uint32_t n, float *out)
 {
     const float       *k, *v;
     llm_batch_t        b;
-    const llm_ops_t   *o = a->dev->ops;
+    const llm_ops_t   *o = a->exec->ops;
 
     k = data + (size_t) a->c->n * Q_COLS;
     v = k + (size_t) a->c->n * K_COLS;
 
-    o->write(a->dev, a->q, 0, n, data + (size_t) pos * Q_COLS);
-    o->write(a->dev, a->k, 0, n, k + (size_t) pos * K_COLS);
-    o->write(a->dev, a->v, 0, n, v + (size_t) pos * V_COLS);
+    o->write(a->exec, a->q, 0, n, data + (size_t) pos * Q_COLS);
+    o->write(a->exec, a->k, 0, n, k + (size_t) pos * K_COLS);
+    o->write(a->exec, a->v, 0, n, v + (size_t) pos * V_COLS);
 
     ops_seq_batch(&b, pos, n, a->pages);
-    o->begin(a->dev, &b, NULL);
-    o->rope_kv(a->dev, &a->h, &a->rope, a->q, a->k, a->v, a->kv);
-    o->attention(a->dev, &a->h, a->q, a->kv, a->out);
-    o->end(a->dev, NULL);
-    ops_read(a->dev, a->out, out + (size_t) pos * OUT_COLS, n, OUT_COLS);
+    o->begin(a->exec, &b, NULL);
+    o->rope_kv(a->exec, &a->h, &a->rope, a->q, a->k, a->v, a->kv);
+    o->attention(a->exec, &a->h, a->q, a->kv, a->out);
+    o->end(a->exec, NULL);
+    ops_read(a->exec, a->out, out + (size_t) pos * OUT_COLS, n, OUT_COLS);
 }
 
 
@@ -160,17 +160,17 @@ run_attention(const llm_ops_t *ops, const char *isa, const attn_case_t *c,
                           .layers = layers };
 
     memset(&a, 0, sizeof(a));
-    a.dev = ops_open(ops, isa, 2);
+    a.exec = ops_open(ops, isa, 2);
     a.c = c;
-    o = a.dev->ops;
-    a.kv = o->kv_create(a.dev, &kv, NULL);
-    a.q = ops_act(a.dev, NULL, OPS_MAX_ROWS, Q_COLS);
-    a.k = ops_act(a.dev, NULL, OPS_MAX_ROWS, K_COLS);
-    a.v = ops_act(a.dev, NULL, OPS_MAX_ROWS, V_COLS);
-    a.out = ops_act(a.dev, NULL, OPS_MAX_ROWS, OUT_COLS);
+    o = a.exec->ops;
+    a.kv = o->kv_create(a.exec, &kv, NULL);
+    a.q = ops_act(a.exec, NULL, OPS_MAX_ROWS, Q_COLS);
+    a.k = ops_act(a.exec, NULL, OPS_MAX_ROWS, K_COLS);
+    a.v = ops_act(a.exec, NULL, OPS_MAX_ROWS, V_COLS);
+    a.out = ops_act(a.exec, NULL, OPS_MAX_ROWS, OUT_COLS);
 
     for (i = 0; i < 4; i++) {
-        vecs[i] = o->vec_create(a.dev, w + i * DK,
+        vecs[i] = o->vec_create(a.exec, w + i * DK,
                                 i == 3 ? DK / 4 : i == 2 ? HEADS : DK, NULL);
     }
 
@@ -225,15 +225,15 @@ run_attention(const llm_ops_t *ops, const char *isa, const attn_case_t *c,
     }
 
     for (i = 0; i < 4; i++) {
-        o->vec_free(a.dev, vecs[i]);
+        o->vec_free(a.exec, vecs[i]);
     }
 
-    o->act_free(a.dev, a.q);
-    o->act_free(a.dev, a.k);
-    o->act_free(a.dev, a.v);
-    o->act_free(a.dev, a.out);
-    o->kv_free(a.dev, a.kv);
-    o->close(a.dev);
+    o->act_free(a.exec, a.q);
+    o->act_free(a.exec, a.k);
+    o->act_free(a.exec, a.v);
+    o->act_free(a.exec, a.out);
+    o->kv_free(a.exec, a.kv);
+    o->close(a.exec);
     free(nan);
 }
 
@@ -241,11 +241,11 @@ run_attention(const llm_ops_t *ops, const char *isa, const attn_case_t *c,
 static void
 test_attention(const attn_case_t *c)
 {
-    int         same;
-    float      *data, *w, *want, *got, *again;
-    size_t      i, k, n;
-    double      far;
-    llm_dev_t  *dev;
+    int          same;
+    float       *data, *w, *want, *got, *again;
+    size_t       i, k, n;
+    double       far;
+    llm_exec_t  *exec;
 
     static const uint32_t  steps[] = { 1, 7, 90 };
 
@@ -267,14 +267,14 @@ test_attention(const attn_case_t *c)
     run_attention(&llm_ops_reference, NULL, c, data, w, OPS_MAX_ROWS, want);
 
     for (i = 0; i < llm_nelems(ops_isas); i++) {
-        dev = ops_open(&llm_ops_cpu, ops_isas[i], 1);
+        exec = ops_open(&llm_ops_cpu, ops_isas[i], 1);
 
-        if (dev == NULL) {
+        if (exec == NULL) {
             skip(ops_isas[i]);
             continue;
         }
 
-        dev->ops->close(dev);
+        exec->ops->close(exec);
         run_attention(&llm_ops_cpu, ops_isas[i], c, data, w, OPS_MAX_ROWS,
                       got);
         far = ops_distance(got, want, n);
@@ -304,18 +304,18 @@ test_attention(const attn_case_t *c)
 int
 main(void)
 {
-    size_t      i;
-    llm_dev_t  *dev;
+    size_t       i;
+    llm_exec_t  *exec;
 
     for (i = 0; i < llm_nelems(ops_isas); i++) {
-        dev = ops_open(&llm_ops_cpu, ops_isas[i], 1);
+        exec = ops_open(&llm_ops_cpu, ops_isas[i], 1);
 
-        if (dev == NULL) {
+        if (exec == NULL) {
             skip(ops_isas[i]);
             continue;
         }
 
-        dev->ops->close(dev);
+        exec->ops->close(exec);
         test_rows(ops_isas[i]);
     }
 

@@ -34,12 +34,12 @@ test_reference(const both_case_t *c, const float *data, const float *got)
 static void
 test(const both_case_t *c)
 {
-    int         same;
-    float      *data, *want, *got, *again;
-    size_t      i, n;
-    double      far;
-    uint32_t    threads;
-    llm_dev_t  *dev;
+    int          same;
+    float       *data, *want, *got, *again;
+    size_t       i, n;
+    double       far;
+    uint32_t     threads;
+    llm_exec_t  *exec;
 
     n = (size_t) c->n * c->heads * c->dv;
     data = ops_alloc(both_numbers(c, c->n + BOTH_BESIDE) * sizeof(float));
@@ -48,24 +48,24 @@ test(const both_case_t *c)
     again = ops_alloc(n * sizeof(float));
     ops_fill(data, both_numbers(c, c->n + BOTH_BESIDE), c->n);
 
-    dev = ops_open(&llm_ops_reference, NULL, 1);
-    both_attend(dev, c, data, 0, want);
-    dev->ops->close(dev);
+    exec = ops_open(&llm_ops_reference, NULL, 1);
+    both_attend(exec, c, data, 0, want);
+    exec->ops->close(exec);
     test_reference(c, data, want);
 
     for (i = 0; i < llm_nelems(ops_isas); i++) {
         for (threads = 1, same = 1; threads <= 3; threads++) {
-            dev = ops_open(&llm_ops_cpu, ops_isas[i], threads);
+            exec = ops_open(&llm_ops_cpu, ops_isas[i], threads);
 
-            if (dev == NULL) {
+            if (exec == NULL) {
                 break;
             }
 
-            both_attend(dev, c, data, 0, threads == 1 ? got : again);
+            both_attend(exec, c, data, 0, threads == 1 ? got : again);
             same &= threads == 1 || memcmp(got, again, n * sizeof(float)) == 0;
-            both_attend(dev, c, data, 1, again);
+            both_attend(exec, c, data, 1, again);
             same &= memcmp(got, again, n * sizeof(float)) == 0;
-            dev->ops->close(dev);
+            exec->ops->close(exec);
         }
 
         if (threads == 1) {

@@ -69,42 +69,42 @@ static const row_case_t  row_cases[] = {
 
 
 static inline void
-row_case(llm_dev_t *dev, const row_case_t *c, llm_act_t *x, llm_act_t *y,
+row_case(llm_exec_t *exec, const row_case_t *c, llm_act_t *x, llm_act_t *y,
     const llm_vec_t *w, const llm_vec_t *bias, const llm_weight_t *e)
 {
     llm_norm_t        norm;
-    const llm_ops_t  *o = dev->ops;
+    const llm_ops_t  *o = exec->ops;
 
     if (c->norm.eps > 0) {
         norm = c->norm;
         norm.w = c->weights ? w : NULL;
         norm.bias = c->bias ? bias : NULL;
-        o->norm(dev, LLM_ROWS_ALL, x, &norm, y);
+        o->norm(exec, LLM_ROWS_ALL, x, &norm, y);
 
     } else if (c->acts) {
-        o->act(dev, LLM_ROWS_ALL, &c->fn, x, y);
+        o->act(exec, LLM_ROWS_ALL, &c->fn, x, y);
 
     } else if (c->scale != 0) {
-        o->scale(dev, LLM_ROWS_ALL, c->scale, x, c->add, y);
+        o->scale(exec, LLM_ROWS_ALL, c->scale, x, c->add, y);
 
     } else if (c->cap > 0) {
-        o->softcap(dev, LLM_ROWS_ALL, c->cap, y);
+        o->softcap(exec, LLM_ROWS_ALL, c->cap, y);
 
     } else if (c->pos) {
-        o->embed_pos(dev, e, y);
+        o->embed_pos(exec, e, y);
 
     } else if (c->vec) {
-        o->add_vec(dev, LLM_ROWS_ALL, w, y);
+        o->add_vec(exec, LLM_ROWS_ALL, w, y);
 
     } else {
         o->act_cols(y, GROUP);
 
         if (c->width) {
-            o->pieces(dev, LLM_ROWS_ALL, x, c->first, c->width, c->width + 1,
+            o->pieces(exec, LLM_ROWS_ALL, x, c->first, c->width, c->width + 1,
                       y);
 
         } else {
-            o->columns(dev, LLM_ROWS_ALL, x, c->first, y);
+            o->columns(exec, LLM_ROWS_ALL, x, c->first, y);
         }
     }
 }
@@ -113,7 +113,7 @@ row_case(llm_dev_t *dev, const row_case_t *c, llm_act_t *x, llm_act_t *y,
 /* `step` rows at a time; a device that captures steps must be a new one */
 
 static inline void
-run_rows(llm_dev_t *dev, const row_case_t *c, const float *x, const float *y,
+run_rows(llm_exec_t *exec, const row_case_t *c, const float *x, const float *y,
     const float *w, uint32_t step, float *out)
 {
     uint32_t          i, k, n, cols, pos[ROWS];
@@ -121,22 +121,22 @@ run_rows(llm_dev_t *dev, const row_case_t *c, const float *x, const float *y,
     llm_vec_t        *v, *bias;
     llm_batch_t       b;
     llm_weight_t     *e;
-    const llm_ops_t  *o = dev->ops;
+    const llm_ops_t  *o = exec->ops;
 
-    v = o->vec_create(dev, w, c->weights ? (uint32_t) c->weights : COLS,
+    v = o->vec_create(exec, w, c->weights ? (uint32_t) c->weights : COLS,
                       NULL);
-    bias = o->vec_create(dev, w + COLS, COLS, NULL);
-    e = o->weight_create(dev, LLM_TYPE_F32, ROWS, COLS, w, LLM_WEIGHT_EMBED,
+    bias = o->vec_create(exec, w + COLS, COLS, NULL);
+    e = o->weight_create(exec, LLM_TYPE_F32, ROWS, COLS, w, LLM_WEIGHT_EMBED,
                          NULL);
-    ax = ops_act(dev, NULL, ROWS, COLS);
-    ay = ops_act(dev, NULL, ROWS, COLS);
+    ax = ops_act(exec, NULL, ROWS, COLS);
+    ay = ops_act(exec, NULL, ROWS, COLS);
     cols = c->first ? GROUP : COLS;
 
     for (i = 0; i < ROWS; i += n) {
         n = llm_min(step, ROWS - i);
         o->act_cols(ay, COLS);
-        o->write(dev, ax, 0, n, x + i * COLS);
-        o->write(dev, ay, 0, n, y + i * COLS);
+        o->write(exec, ax, 0, n, x + i * COLS);
+        o->write(exec, ay, 0, n, y + i * COLS);
 
         for (k = 0; k < n; k++) {
             pos[k] = i + k;
@@ -145,19 +145,19 @@ run_rows(llm_dev_t *dev, const row_case_t *c, const float *x, const float *y,
         ops_rows_batch(&b, n);
         b.pos = pos;
 
-        if (o->begin(dev, &b, NULL) != LLM_REPLAYED) {
-            row_case(dev, c, ax, ay, v, bias, e);
+        if (o->begin(exec, &b, NULL) != LLM_REPLAYED) {
+            row_case(exec, c, ax, ay, v, bias, e);
         }
 
-        ok(o->end(dev, NULL) == LLM_OK, "a step of %u rows", n);
-        ops_read(dev, ay, out + i * cols, n, cols);
+        ok(o->end(exec, NULL) == LLM_OK, "a step of %u rows", n);
+        ops_read(exec, ay, out + i * cols, n, cols);
     }
 
-    o->act_free(dev, ax);
-    o->act_free(dev, ay);
-    o->vec_free(dev, v);
-    o->vec_free(dev, bias);
-    o->weight_free(dev, e);
+    o->act_free(exec, ax);
+    o->act_free(exec, ay);
+    o->vec_free(exec, v);
+    o->vec_free(exec, bias);
+    o->weight_free(exec, e);
 }
 
 

@@ -262,7 +262,7 @@ naive(input_t *in)
 /* ---- on a device ---- */
 
 typedef struct {
-    llm_dev_t      *dev;
+    llm_exec_t     *exec;
     const input_t  *in;
     llm_state_t    *st;
     llm_vec_t      *w;
@@ -278,7 +278,7 @@ operate(const run_t *r, const llm_act_t *x, const llm_act_t *dt,
     const llm_act_t *beta, llm_act_t *y)
 {
     const case_t     *c = r->in->c;
-    const llm_ops_t  *o = r->dev->ops;
+    const llm_ops_t  *o = r->exec->ops;
 
     llm_conv_t   conv = { 1, r->w, c->bias ? r->vec[0] : NULL, c->silu };
     llm_delta_t  delta = { 1, c->n_groups, c->n_heads, c->n_rows, c->n_cols,
@@ -289,15 +289,15 @@ operate(const run_t *r, const llm_act_t *x, const llm_act_t *dt,
     switch (c->kind) {
 
     case CONV:
-        o->conv(r->dev, &conv, x, r->st, y);
+        o->conv(r->exec, &conv, x, r->st, y);
         break;
 
     case DELTA:
-        o->delta(r->dev, &delta, x, dt, beta, r->st, y);
+        o->delta(r->exec, &delta, x, dt, beta, r->st, y);
         break;
 
     case SCAN:
-        o->scan(r->dev, &scan, x, dt, r->st, y);
+        o->scan(r->exec, &scan, x, dt, r->st, y);
         break;
     }
 }
@@ -321,7 +321,7 @@ take_rows(const run_t *r, const float *all, uint32_t cols,
                (size_t) take[i] * cols * sizeof(float));
     }
 
-    a = ops_act(r->dev, p, n, cols);
+    a = ops_act(r->exec, p, n, cols);
     free(p);
 
     return a;
@@ -340,7 +340,7 @@ step(run_t *r, const uint32_t *take)
     llm_act_t        *x, *dt, *beta, *y;
     llm_batch_t       b;
     const case_t     *c = r->in->c;
-    const llm_ops_t  *o = r->dev->ops;
+    const llm_ops_t  *o = r->exec->ops;
 
     ends[0] = 0;
 
@@ -368,26 +368,26 @@ step(run_t *r, const uint32_t *take)
     x = take_rows(r, r->in->x, r->in->cols, take);
     dt = take_rows(r, r->in->dt, c->n_heads, take);
     beta = take_rows(r, r->in->beta, c->n_heads, take);
-    y = ops_act(r->dev, NULL, n, r->in->out);
+    y = ops_act(r->exec, NULL, n, r->in->out);
 
-    o->begin(r->dev, &b, NULL);
+    o->begin(r->exec, &b, NULL);
     operate(r, x, dt, beta, y);
-    o->end(r->dev, NULL);
+    o->end(r->exec, NULL);
 
     for (i = 0, n = 0; i < N_SEQS; n += take[i++]) {
         if (take[i]) {
             memcpy(r->y + (size_t) (r->in->first[i] + r->done[i])
                           * r->in->out,
-                   o->map(r->dev, y, n, take[i]),
+                   o->map(r->exec, y, n, take[i]),
                    (size_t) take[i] * r->in->out * sizeof(float));
             r->done[i] += take[i];
         }
     }
 
-    o->act_free(r->dev, x);
-    o->act_free(r->dev, dt);
-    o->act_free(r->dev, beta);
-    o->act_free(r->dev, y);
+    o->act_free(r->exec, x);
+    o->act_free(r->exec, dt);
+    o->act_free(r->exec, beta);
+    o->act_free(r->exec, y);
 }
 
 
@@ -446,9 +446,9 @@ run_copied(run_t *r)
     take[2] = 2;
     step(r, take);
 
-    r->dev->ops->state_copy(r->dev, r->st, 0, 4);
-    r->dev->ops->state_copy(r->dev, r->st, 1, 0);
-    r->dev->ops->state_copy(r->dev, r->st, 4, 1);
+    r->exec->ops->state_copy(r->exec, r->st, 0, 4);
+    r->exec->ops->state_copy(r->exec, r->st, 1, 0);
+    r->exec->ops->state_copy(r->exec, r->st, 4, 1);
     r->slot[0] = 1;
     r->slot[1] = 0;
 
@@ -478,11 +478,11 @@ distance(const input_t *in, const float *y)
 
 
 static void
-open_run(run_t *r, llm_dev_t *dev, const input_t *in)
+open_run(run_t *r, llm_exec_t *exec, const input_t *in)
 {
     uint32_t          i;
     const case_t     *c = in->c;
-    const llm_ops_t  *o = dev->ops;
+    const llm_ops_t  *o = exec->ops;
 
     static llm_state_layer_t  layers[2];
 
@@ -499,13 +499,13 @@ open_run(run_t *r, llm_dev_t *dev, const input_t *in)
     }
 
     memset(r, 0, sizeof(run_t));
-    r->dev = dev;
+    r->exec = exec;
     r->in = in;
-    r->st = o->state_create(dev, &opts, NULL);
-    r->w = o->vec_create(dev, in->w, c->width * c->n_heads, NULL);
+    r->st = o->state_create(exec, &opts, NULL);
+    r->w = o->vec_create(exec, in->w, c->width * c->n_heads, NULL);
 
     for (i = 0; i < 3; i++) {
-        r->vec[i] = o->vec_create(dev, in->vec[i], c->n_heads, NULL);
+        r->vec[i] = o->vec_create(exec, in->vec[i], c->n_heads, NULL);
     }
 
     r->y = ops_alloc((size_t) in->first[N_SEQS] * in->out * sizeof(float));
@@ -517,11 +517,11 @@ close_run(run_t *r)
 {
     uint32_t  i;
 
-    r->dev->ops->state_free(r->dev, r->st);
-    r->dev->ops->vec_free(r->dev, r->w);
+    r->exec->ops->state_free(r->exec, r->st);
+    r->exec->ops->vec_free(r->exec, r->w);
 
     for (i = 0; i < 3; i++) {
-        r->dev->ops->vec_free(r->dev, r->vec[i]);
+        r->exec->ops->vec_free(r->exec, r->vec[i]);
     }
 
     free(r->y);
@@ -530,10 +530,10 @@ close_run(run_t *r)
 
 /* ops NULL: the device that emu_dev.h opens */
 
-static llm_dev_t *
+static llm_exec_t *
 open_device(const llm_ops_t *ops, const char *isa, uint32_t threads)
 {
-    llm_dev_opts_t  o;
+    llm_exec_opts_t  o;
 
     if (ops) {
         return ops_open(ops, isa, threads);
@@ -552,19 +552,19 @@ static void
 check_device(const input_t *in, const llm_ops_t *ops, const char *isa,
     double bound)
 {
-    int         same;
-    float      *whole;
-    run_t       r;
-    size_t      size;
-    double      d;
-    uint64_t    seed;
-    llm_dev_t  *dev;
+    int          same;
+    float       *whole;
+    run_t        r;
+    size_t       size;
+    double       d;
+    uint64_t     seed;
+    llm_exec_t  *exec;
 
     const char  *name = in->c->name;
 
-    dev = open_device(ops, isa, 1);
+    exec = open_device(ops, isa, 1);
 
-    if (dev == NULL) {
+    if (exec == NULL) {
         skip(isa);
         return;
     }
@@ -573,7 +573,7 @@ check_device(const input_t *in, const llm_ops_t *ops, const char *isa,
     size = (size_t) in->first[N_SEQS] * in->out * sizeof(float);
     whole = ops_alloc(size);
 
-    open_run(&r, dev, in);
+    open_run(&r, exec, in);
     run(&r, 0);
     d = distance(in, r.y);
     ok(d <= bound, "%s: %s: %.2g of the values, at most %.2g", isa, name, d,
@@ -591,15 +591,15 @@ check_device(const input_t *in, const llm_ops_t *ops, const char *isa,
     ok(memcmp(whole, r.y, size) == 0, "%s: %s: the same bits from a copy",
        isa, name);
     close_run(&r);
-    dev->ops->close(dev);
+    exec->ops->close(exec);
 
-    dev = open_device(ops, strcmp(isa, "reference") == 0 ? NULL : isa, 3);
-    open_run(&r, dev, in);
+    exec = open_device(ops, strcmp(isa, "reference") == 0 ? NULL : isa, 3);
+    open_run(&r, exec, in);
     run(&r, 7);
     ok(memcmp(whole, r.y, size) == 0, "%s: %s: and with three threads", isa,
        name);
     close_run(&r);
-    dev->ops->close(dev);
+    exec->ops->close(exec);
 
     free(whole);
 }
@@ -611,7 +611,7 @@ static void
 check_sizes(const llm_ops_t *ops, const char *what)
 {
     llm_err_t         err;
-    llm_dev_t        *dev;
+    llm_exec_t       *exec;
     llm_state_t      *st;
     llm_state_opts_t  o;
 
@@ -622,31 +622,31 @@ check_sizes(const llm_ops_t *ops, const char *what)
         { UINT32_MAX, LLM_MAX_CONV, 1u << 20, 1u << 20, 1u << 20 },
     };
 
-    dev = open_device(ops, NULL, 1);
+    exec = open_device(ops, NULL, 1);
 
-    if (dev == NULL) {
+    if (exec == NULL) {
         skip(what);
         return;
     }
 
-    ops = dev->ops;
+    ops = exec->ops;
     o = (llm_state_opts_t) { 2, 1, layers };
-    ok(ops->state_size(dev, &o) >= (2 * 4 + 30) * 4
-       && ops->state_size(dev, &o) < 1024, "%s: a slot's size", what);
+    ok(ops->state_size(exec, &o) >= (2 * 4 + 30) * 4
+       && ops->state_size(exec, &o) < 1024, "%s: a slot's size", what);
 
     o = (llm_state_opts_t) { 1, 1, layers + 2 };
-    ok(ops->state_size(dev, &o) == SIZE_MAX
-       && ops->state_create(dev, &o, &err) == NULL
+    ok(ops->state_size(exec, &o) == SIZE_MAX
+       && ops->state_create(exec, &o, &err) == NULL
        && strstr(err.msg, "no memory"), "%s: a product too large", what);
 
     o = (llm_state_opts_t) { 2, 1, layers + 3 };
-    ok(ops->state_size(dev, &o) == SIZE_MAX, "%s: a sum too large", what);
+    ok(ops->state_size(exec, &o) == SIZE_MAX, "%s: a sum too large", what);
 
     o = (llm_state_opts_t) { 1, UINT32_MAX, layers + 3 };
-    st = ops->state_create(dev, &o, &err);
+    st = ops->state_create(exec, &o, &err);
     ok(st == NULL, "%s: too many slots", what);
 
-    dev->ops->close(dev);
+    exec->ops->close(exec);
 }
 
 

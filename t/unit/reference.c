@@ -12,7 +12,7 @@
 
 
 static const llm_ops_t  *ops = &llm_ops_reference;
-static llm_dev_t        *dev;
+static llm_exec_t       *exec;
 static llm_err_t         err;
 
 /* three rows of two sequences; rows 0 and 2 want logits */
@@ -35,10 +35,10 @@ act(uint32_t cols, const float *rows, uint32_t n)
 {
     llm_act_t  *a;
 
-    a = ops->act_create(dev, ROWS, cols, LLM_ACT_VALUE, &err);
+    a = ops->act_create(exec, ROWS, cols, LLM_ACT_VALUE, &err);
 
     if (a && rows) {
-        ops->write(dev, a, 0, n, rows);
+        ops->write(exec, a, 0, n, rows);
     }
 
     return a;
@@ -54,7 +54,7 @@ same(const llm_act_t *a, uint32_t row, const float *want, uint32_t n,
     uint32_t      i;
     const float  *got;
 
-    got = ops->map(dev, a, row, 1);
+    got = ops->map(exec, a, row, 1);
 
     for (i = 0; i < n && fabsf(got[i] - want[i]) <= 1e-6f; i++) {
         /* void */
@@ -84,21 +84,21 @@ test_glu(void)
     up = act(4, u, 3);
     y = act(4, NULL, 0);
 
-    (void) ops->begin(dev, &batch, &err);
-    ops->glu(dev, LLM_ROWS_ALL, LLM_GLU_SILU, gate, up, y);
-    (void) ops->end(dev, &err);
+    (void) ops->begin(exec, &batch, &err);
+    ops->glu(exec, LLM_ROWS_ALL, LLM_GLU_SILU, gate, up, y);
+    (void) ops->end(exec, &err);
     same(y, 0, silu, 4, "SiLU");
     same(y, 1, twice, 4, "SiLU times up");
 
-    (void) ops->begin(dev, &batch, &err);
-    ops->glu(dev, LLM_ROWS_ALL, LLM_GLU_GELU, gate, up, y);
-    (void) ops->end(dev, &err);
+    (void) ops->begin(exec, &batch, &err);
+    ops->glu(exec, LLM_ROWS_ALL, LLM_GLU_GELU, gate, up, y);
+    (void) ops->end(exec, &err);
     same(y, 0, gelu, 4, "GELU by tanh");
     same(y, 2, far, 4, "GELU far out");
 
-    ops->act_free(dev, gate);
-    ops->act_free(dev, up);
-    ops->act_free(dev, y);
+    ops->act_free(exec, gate);
+    ops->act_free(exec, up);
+    ops->act_free(exec, y);
 }
 
 
@@ -116,33 +116,33 @@ test_norm_gather(void)
     /* rms(3, 4) = sqrt(12.5) */
     static const float  normed[] = { 0.84852814f, 2.2627417f };
 
-    w = ops->vec_create(dev, weight, 2, &err);
+    w = ops->vec_create(exec, weight, 2, &err);
     norm.w = w;
     x = act(2, rows, 3);
     y = act(2, NULL, 0);
     few = act(2, NULL, 0);
 
-    (void) ops->begin(dev, &batch, &err);
-    ops->norm(dev, LLM_ROWS_ALL, x, &norm, y);
-    ops->gather(dev, x, few);
-    (void) ops->end(dev, &err);
+    (void) ops->begin(exec, &batch, &err);
+    ops->norm(exec, LLM_ROWS_ALL, x, &norm, y);
+    ops->gather(exec, x, few);
+    (void) ops->end(exec, &err);
 
     same(y, 1, normed, 2, "x / rms(x) * w");
     same(few, 0, first, 2, "row 0 is gathered first");
     same(few, 1, third, 2, "row 2 second");
 
-    (void) ops->begin(dev, &batch, &err);
-    ops->write(dev, y, 2, 1, third);
-    ops->norm(dev, LLM_ROWS_OUT, few, &norm, y);
-    (void) ops->end(dev, &err);
+    (void) ops->begin(exec, &batch, &err);
+    ops->write(exec, y, 2, 1, third);
+    ops->norm(exec, LLM_ROWS_OUT, few, &norm, y);
+    (void) ops->end(exec, &err);
 
     same(y, 0, normed, 2, "norm of the gathered rows");
     same(y, 2, third, 2, "and of no row behind them");
 
-    ops->vec_free(dev, w);
-    ops->act_free(dev, x);
-    ops->act_free(dev, y);
-    ops->act_free(dev, few);
+    ops->vec_free(exec, w);
+    ops->act_free(exec, x);
+    ops->act_free(exec, y);
+    ops->act_free(exec, few);
 }
 
 
@@ -163,9 +163,9 @@ test_linear(void)
 
     memcpy(unaligned + 1, matrix, sizeof(matrix));
 
-    w = ops->weight_create(dev, LLM_TYPE_F32, 2, 3, unaligned + 1,
+    w = ops->weight_create(exec, LLM_TYPE_F32, 2, 3, unaligned + 1,
                            LLM_WEIGHT_LINEAR, &err);
-    bias = ops->vec_create(dev, b, 2, &err);
+    bias = ops->vec_create(exec, b, 2, &err);
     x = act(3, rows, 3);
     y = act(2, NULL, 0);
     z = act(2, old, 3);
@@ -173,19 +173,19 @@ test_linear(void)
     {
         llm_linear_t  out[] = { { w, NULL, y, 0 }, { w, bias, z, 1 } };
 
-        (void) ops->begin(dev, &batch, &err);
-        ops->linear(dev, LLM_ROWS_ALL, x, out, 2);
-        (void) ops->end(dev, &err);
+        (void) ops->begin(exec, &batch, &err);
+        ops->linear(exec, LLM_ROWS_ALL, x, out, 2);
+        (void) ops->end(exec, &err);
     }
 
     same(y, 2, last, 2, "x W^T, of unaligned weights");
     same(z, 2, added, 2, "with a bias, added to what is there");
 
-    ops->weight_free(dev, w);
-    ops->vec_free(dev, bias);
-    ops->act_free(dev, x);
-    ops->act_free(dev, y);
-    ops->act_free(dev, z);
+    ops->weight_free(exec, w);
+    ops->vec_free(exec, bias);
+    ops->act_free(exec, x);
+    ops->act_free(exec, y);
+    ops->act_free(exec, z);
 }
 
 
@@ -216,58 +216,58 @@ test_attention(void)
     static const float  second[] = { 1.7310586f };
     static const float  other[] = { 5 };
 
-    kv = ops->kv_create(dev, &o, &err);
-    freq = ops->vec_create(dev, &quarter, 1, &err);
+    kv = ops->kv_create(exec, &o, &err);
+    freq = ops->vec_create(exec, &quarter, 1, &err);
     q = act(2, ones, 3);
     k = act(2, ones, 3);
     v = act(1, values, 3);
     out = act(1, NULL, 0);
     rope.inv_freq = freq;
 
-    (void) ops->begin(dev, &batch, &err);
-    ops->rope_kv(dev, &h, &rope, q, k, v, kv);
-    ops->attention(dev, &h, q, kv, out);
-    (void) ops->end(dev, &err);
+    (void) ops->begin(exec, &batch, &err);
+    ops->rope_kv(exec, &h, &rope, q, k, v, kv);
+    ops->attention(exec, &h, q, kv, out);
+    (void) ops->end(exec, &err);
 
     same(q, 1, turned, 2, "position 1 is turned by a quarter");
     same(out, 0, first, 1, "position 0 sees itself");
     same(out, 1, second, 1, "position 1 sees both");
     same(out, 2, other, 1, "another sequence sees neither");
 
-    is_int(ops->kv_page_size(dev, &o), 2 * LLM_KV_PAGE * 3 * sizeof(float),
+    is_int(ops->kv_page_size(exec, &o), 2 * LLM_KV_PAGE * 3 * sizeof(float),
            "a page of both layers");
 
-    ops->kv_free(dev, kv);
-    ops->vec_free(dev, freq);
-    ops->act_free(dev, q);
-    ops->act_free(dev, k);
-    ops->act_free(dev, v);
-    ops->act_free(dev, out);
+    ops->kv_free(exec, kv);
+    ops->vec_free(exec, freq);
+    ops->act_free(exec, q);
+    ops->act_free(exec, k);
+    ops->act_free(exec, v);
+    ops->act_free(exec, out);
 }
 
 
 int
 main(void)
 {
-    llm_dev_opts_t  o;
+    llm_exec_opts_t  o;
 
     memset(&o, 0, sizeof(o));
     o.max_tokens = ROWS;
     o.max_seqs = 2;
     o.max_pages = 1;
 
-    if (!ok(ops->open(&dev, &o, &err) == LLM_OK, "the device opens")) {
+    if (!ok(ops->open(&exec, &o, &err) == LLM_OK, "the device opens")) {
         return done_testing();
     }
 
-    ok(ops->memory_free(dev) > 0, "it has memory");
+    ok(ops->memory_free(exec) > 0, "it has memory");
 
     test_glu();
     test_norm_gather();
     test_linear();
     test_attention();
 
-    ops->close(dev);
+    ops->close(exec);
 
     return done_testing();
 }

@@ -468,18 +468,18 @@ static uint32_t  n_flips[2];            /* of the reference, of the CPU */
 
 
 void
-llm_ref_flip(llm_dev_t *dev, llm_rows_t rows, llm_act_t *x)
+llm_ref_flip(llm_exec_t *exec, llm_rows_t rows, llm_act_t *x)
 {
     n_flips[0]++;
-    dev->ops->scale(dev, rows, -1, x, 0, x);
+    exec->ops->scale(exec, rows, -1, x, 0, x);
 }
 
 
 void
-llm_cpu_flip(llm_dev_t *dev, llm_rows_t rows, llm_act_t *x)
+llm_cpu_flip(llm_exec_t *exec, llm_rows_t rows, llm_act_t *x)
 {
     n_flips[1]++;
-    dev->ops->scale(dev, rows, -1, x, 0, x);
+    exec->ops->scale(exec, rows, -1, x, 0, x);
 }
 
 
@@ -493,8 +493,8 @@ block_swap(const llm_pass_t *p)
                            0 };
 
     llm_pass_norm(p, p->x, LLM_LT_SWAP_NORM, LLM_LT_N, m->act[LLM_MA_H]);
-    m->ops->linear(m->dev, p->rows, m->act[LLM_MA_H], &out, 1);
-    m->ops->flip(m->dev, p->rows, out.y);
+    m->ops->linear(m->exec, p->rows, m->act[LLM_MA_H], &out, 1);
+    m->ops->flip(m->exec, p->rows, out.y);
     llm_pass_join(p, out.y, LLM_LT_N);
 }
 
