@@ -153,7 +153,7 @@ typedef struct {
     int32_t          min_tokens;
     int32_t          priority;          /* higher is served first */
     uint32_t         weight;            /* tenant's share in 1/1000, from 1 */
-    uint32_t         window;            /* bytes of TEXT events that may be
+    uint32_t         max_unread;        /* bytes of TEXT events that may be
                                            unread; 0: no bound */
     uint64_t         tenant;            /* hash; for fair shares and the prefix
                                            cache */
@@ -462,9 +462,9 @@ typedef struct {
     uint32_t     waiting;               /* requests */
     uint64_t     ttft_us;               /* predicted for a short prompt of
                                            priority 0; 0: not known */
-} llm_zone_load_t;
+} llm_zone_busy_t;
 
-void llm_zone_load(llm_zone_t *z, uint32_t model, llm_zone_load_t *l);
+void llm_zone_busy(llm_zone_t *z, uint32_t model, llm_zone_busy_t *l);
 void llm_zone_status(llm_zone_t *z, uint32_t model, llm_model_status_t *st);
 /* the state in a word: idle, loading, warming, ready, draining, stopped,
    failed */

@@ -141,7 +141,7 @@ typedef struct {
    are computed from, or both */
 typedef enum {
     LLM_GIVES_LOGITS = 0,
-    LLM_GIVES_STATES,
+    LLM_GIVES_HIDDEN,
     LLM_GIVES_BOTH
 } llm_gives_t;
 
@@ -198,7 +198,7 @@ typedef enum {
     LLM_ACT_VALUE,                      /* input of linear() */
     LLM_ACT_PRODUCT,                    /* output of linear() */
     LLM_ACT_LOGITS,                     /* float32 */
-    LLM_ACT_STATE                       /* output of norm() for map():
+    LLM_ACT_HIDDEN                       /* output of norm() for map():
                                            float32 */
 } llm_act_kind_t;
 

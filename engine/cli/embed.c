@@ -58,7 +58,7 @@ llm_cli_embed_states(llm_cli_seq_t *s, uint32_t at, uint32_t n, uint32_t all,
     n_embd = llm_model_hparams(s->model)->n_embd;
 
     for (i = 0; i < n; i++) {
-        state = llm_model_state(s->model, i);
+        state = llm_model_hidden(s->model, i);
 
         if (pooling == LLM_POOLING_NONE) {
             if (llm_cli_write(state, n_embd * sizeof(float), err) != LLM_OK) {
@@ -94,7 +94,7 @@ llm_cli_embed_ids(llm_cli_seq_t *s, const llm_ids_t *ids, uint32_t batch,
 
     n = (uint32_t) ids->len;
     n_embd = llm_model_hparams(s->model)->n_embd;
-    s->gives = LLM_GIVES_STATES;
+    s->gives = LLM_GIVES_HIDDEN;
 
     sum = calloc(n_embd, sizeof(*sum));
     vec = malloc(n_embd * sizeof(*vec));

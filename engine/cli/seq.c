@@ -104,7 +104,7 @@ llm_cli_seq_step(llm_cli_seq_t *s, const int32_t *ids, uint32_t n,
     llm_batch_t  b;
 
     if (llm_model_hparams(s->model)->encoder
-        && s->gives != LLM_GIVES_STATES)
+        && s->gives != LLM_GIVES_HIDDEN)
     {
         return llm_fail(err, "%s is an encoder, which has no logits; use "
                         "\"embed\" for its states",

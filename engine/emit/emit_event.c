@@ -412,7 +412,7 @@ llm_emit_one(llm_emit_t *e, llm_to_t *to, uint32_t index, int last)
     llm_emit_src_t   src;
     llm_emit_lot_t   lot;
 
-    max = to->window ? llm_min(to->window, LLM_EVENT_MAX) : LLM_EVENT_MAX;
+    max = to->max_unread ? llm_min(to->max_unread, LLM_EVENT_MAX) : LLM_EVENT_MAX;
 
     llm_emit_source(e, last, &src);
     llm_emit_choose(e, &src, max, &lot);
@@ -469,8 +469,8 @@ llm_emit_prompt_ids(llm_emit_t *e, llm_to_t *to, uint32_t index)
 
     n = LLM_EMIT_IDS_MAX;
 
-    if (to->window) {
-        n = llm_min(n, llm_max(to->window, LLM_EMIT_LEAST) / sizeof(int32_t));
+    if (to->max_unread) {
+        n = llm_min(n, llm_max(to->max_unread, LLM_EMIT_LEAST) / sizeof(int32_t));
     }
 
     n = llm_min(n, e->n_prompt);
@@ -527,8 +527,8 @@ llm_emit_count(llm_emit_t *e, llm_to_t *to, uint32_t index)
 int
 llm_emit_write(llm_emit_t *e, llm_to_t *to, uint32_t index, int last)
 {
-    if (to->window) {
-        e->max_text = llm_max(llm_min(to->window, LLM_EMIT_TEXT),
+    if (to->max_unread) {
+        e->max_text = llm_max(llm_min(to->max_unread, LLM_EMIT_TEXT),
                               LLM_EMIT_LEAST);
     }
 

@@ -103,8 +103,8 @@ llm_event_was_read(const llm_to_t *to)
 int
 llm_event_waits(llm_to_t *to, size_t size)
 {
-    if (to->window == 0 || to->unread == 0
-        || to->unread + size <= to->window)
+    if (to->max_unread == 0 || to->unread == 0
+        || to->unread + size <= to->max_unread)
     {
         return 0;
     }

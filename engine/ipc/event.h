@@ -37,7 +37,7 @@ typedef struct {
     llm_port_t          *port;
     uint32_t             slot;
     uint64_t             ticket;
-    uint32_t             window;        /* 0: no bound */
+    uint32_t             max_unread;    /* 0: no bound */
     size_t               unread;        /* bytes of TEXT events written since
                                            the worker had read all of them */
     uint64_t             mark;          /* the ring's position after these */

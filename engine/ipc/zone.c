@@ -277,7 +277,7 @@ llm_model_state_word(const llm_model_status_t *st)
 
 
 void
-llm_zone_load(llm_zone_t *z, uint32_t model, llm_zone_load_t *l)
+llm_zone_busy(llm_zone_t *z, uint32_t model, llm_zone_busy_t *l)
 {
     uint32_t                 n, total;
     uint64_t                 pages;

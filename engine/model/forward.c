@@ -22,7 +22,7 @@ const llm_buffer_want_t  llm_forward_buffers[] = {
     { LLM_MA_X_OUT, LLM_DIM_EMBD },
     { LLM_MA_H_OUT, LLM_DIM_EMBD },
     { LLM_MA_LOGITS, LLM_DIM_LOGITS },
-    { LLM_MA_STATE, LLM_DIM_EMBD },
+    { LLM_MA_HIDDEN, LLM_DIM_EMBD },
     { LLM_MA_N, LLM_DIM_NONE }
 };
 
@@ -98,14 +98,14 @@ llm_forward_head(llm_model_t *m)
 
     if (m->gives != LLM_GIVES_LOGITS && (norm.w || m->desc.arch->bare)) {
         m->ops->norm(m->exec, LLM_ROWS_OUT, a[LLM_MA_X_OUT], &norm,
-                     a[LLM_MA_STATE]);
+                     a[LLM_MA_HIDDEN]);
 
     } else if (m->gives != LLM_GIVES_LOGITS) {
         m->ops->scale(m->exec, LLM_ROWS_OUT, 1, a[LLM_MA_X_OUT], 0,
-                      a[LLM_MA_STATE]);
+                      a[LLM_MA_HIDDEN]);
     }
 
-    if (m->gives == LLM_GIVES_STATES) {
+    if (m->gives == LLM_GIVES_HIDDEN) {
         return;
     }
 
@@ -191,7 +191,7 @@ llm_forward_assert(const llm_model_t *m, const llm_batch_t *b)
 
     for (i = 0; m->desc.hp.encoder && i < b->n_seqs; i++) {
         assert(b->pos[b->seq_rows[i]] == 0);
-        assert(b->gives == LLM_GIVES_STATES || b->n_out == 0);
+        assert(b->gives == LLM_GIVES_HIDDEN || b->n_out == 0);
     }
 
     for (i = 0; i < b->n_tokens; i++) {
@@ -244,7 +244,7 @@ llm_model_wait(llm_model_t *m, llm_err_t *err)
     m->in_flight[0] = m->in_flight[1];
     m->n_in_flight--;
     m->logits = NULL;
-    m->states = NULL;
+    m->hidden = NULL;
 
     if (m->ops->end(m->exec, err) != LLM_OK) {
         m->n_in_flight = 0;
@@ -295,16 +295,16 @@ llm_model_logits(llm_model_t *m, uint32_t i)
 
 
 const float *
-llm_model_state(llm_model_t *m, uint32_t i)
+llm_model_hidden(llm_model_t *m, uint32_t i)
 {
     assert(i < m->n_results);
 
-    if (m->states == NULL) {
-        m->states = m->ops->map(m->exec, m->act[LLM_MA_STATE], 0,
+    if (m->hidden == NULL) {
+        m->hidden = m->ops->map(m->exec, m->act[LLM_MA_HIDDEN], 0,
                                 m->n_results);
     }
 
-    return m->states + (size_t) i * m->desc.hp.n_embd;
+    return m->hidden + (size_t) i * m->desc.hp.n_embd;
 }
 
 

@@ -164,7 +164,7 @@ int llm_model_forward(llm_model_t *m, const llm_batch_t *b, llm_err_t *err);
 const float *llm_model_logits(llm_model_t *m, uint32_t i);
 /* the row's final state, n_embd floats, if batch.gives asks for states; valid
    until the next step */
-const float *llm_model_state(llm_model_t *m, uint32_t i);
+const float *llm_model_hidden(llm_model_t *m, uint32_t i);
 
 /*
  * llm_model_forward() in two calls.  wait() waits for the oldest submitted

@@ -139,7 +139,7 @@ struct llm_model_s {
     uint32_t            n_in_flight;
     uint32_t            n_results;      /* n_out of the step that ended last */
     const float        *logits;         /* of that step, once mapped; or NULL */
-    const float        *states;
+    const float        *hidden;
 };
 
 /* times of a load, for its log lines */

@@ -226,7 +226,7 @@ llm_calls_marked(llm_calls_t *c, llm_gn_t *call, llm_gn_t *one)
 
 
 int
-llm_calls_node(const llm_rule_ctx_t *ctx, llm_gram_build_t *b, llm_gn_t *node,
+llm_calls_node(const llm_rule_env_t *ctx, llm_gram_build_t *b, llm_gn_t *node,
     llm_err_t *err)
 {
     llm_gn_t     call, one, parts[3];
@@ -303,7 +303,7 @@ llm_calls_way(llm_calls_t *c, llm_begun_t how, llm_gn_t mark, llm_gn_t first,
 
 
 int
-llm_calls_begun(const llm_rule_ctx_t *ctx, llm_gram_build_t *b,
+llm_calls_begun(const llm_rule_env_t *ctx, llm_gram_build_t *b,
     llm_gn_t *node, llm_err_t *err)
 {
     uint32_t     n;

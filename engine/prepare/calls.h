@@ -16,7 +16,7 @@ typedef enum {
 } llm_calls_how_t;
 
 typedef struct {
-    const llm_rule_ctx_t  *ctx;
+    const llm_rule_env_t  *ctx;
     llm_gram_build_t      *b;
     const llm_form_t      *form;
     llm_err_t             *err;

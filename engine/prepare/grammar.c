@@ -139,7 +139,7 @@ llm_grammar_rule(const llm_request_t *msg, llm_gram_build_t *b,
 /* any text without the mark, then the mark */
 
 static llm_gn_t
-llm_grammar_until(const llm_rule_ctx_t *ctx, llm_gram_build_t *b,
+llm_grammar_until(const llm_rule_env_t *ctx, llm_gram_build_t *b,
     llm_str_t mark)
 {
     llm_rx_t        rx;
@@ -183,7 +183,7 @@ llm_grammar_no_thinking(const llm_request_t *msg)
 /* one of the marks, or nothing */
 
 static llm_gn_t
-llm_grammar_marks(const llm_rule_ctx_t *ctx, llm_gram_build_t *b,
+llm_grammar_marks(const llm_rule_env_t *ctx, llm_gram_build_t *b,
     const llm_str_t *marks, uint32_t n)
 {
     uint32_t  i;
@@ -207,7 +207,7 @@ llm_grammar_marks(const llm_rule_ctx_t *ctx, llm_gram_build_t *b,
  */
 
 static int
-llm_grammar_before(const llm_rule_ctx_t *ctx, llm_gram_build_t *b,
+llm_grammar_before(const llm_rule_env_t *ctx, llm_gram_build_t *b,
     llm_gn_t *node, llm_err_t *err)
 {
     llm_gn_t             parts[4];
@@ -250,7 +250,7 @@ llm_grammar_before(const llm_rule_ctx_t *ctx, llm_gram_build_t *b,
 /* ---- the whole grammar ---- */
 
 static int
-llm_grammar_calls(const llm_rule_ctx_t *ctx)
+llm_grammar_calls(const llm_rule_env_t *ctx)
 {
     return ctx->format && ctx->tools->n
            && ctx->msg->tool_choice != LLM_TOOLS_NONE
@@ -259,7 +259,7 @@ llm_grammar_calls(const llm_rule_ctx_t *ctx)
 
 
 static int
-llm_grammar_build(const llm_rule_ctx_t *ctx, llm_gram_build_t *b,
+llm_grammar_build(const llm_rule_env_t *ctx, llm_gram_build_t *b,
     llm_gn_t *root, llm_err_t *err)
 {
     int                   required;
@@ -307,7 +307,7 @@ llm_grammar_build(const llm_rule_ctx_t *ctx, llm_gram_build_t *b,
 static int
 llm_grammar_pause(void *data)
 {
-    llm_rule_ctx_t  *ctx = data;
+    llm_rule_env_t  *ctx = data;
 
     ctx->stopped |= ctx->how->pause(ctx->how->data);
 
@@ -316,7 +316,7 @@ llm_grammar_pause(void *data)
 
 
 static llm_gram_t *
-llm_grammar_make(llm_rule_ctx_t *ctx, const llm_toktree_t *tree,
+llm_grammar_make(llm_rule_env_t *ctx, const llm_toktree_t *tree,
     llm_err_t *err)
 {
     llm_gn_t           root;
@@ -358,7 +358,7 @@ static llm_gram_t *
 llm_grammar_compile(void *data, const llm_toktree_t *tree, llm_err_t *err)
 {
     llm_gram_t      *g;
-    llm_rule_ctx_t  *ctx;
+    llm_rule_env_t  *ctx;
 
     ctx = data;
     g = llm_grammar_make(ctx, tree, err);
@@ -377,7 +377,7 @@ llm_grammar_compile(void *data, const llm_toktree_t *tree, llm_err_t *err)
    name */
 
 static int
-llm_grammar_key(const llm_rule_ctx_t *ctx, llm_buf_t *key)
+llm_grammar_key(const llm_rule_env_t *ctx, llm_buf_t *key)
 {
     uint32_t              i, head[7];
     const llm_ref_t      *names;
@@ -423,7 +423,7 @@ llm_grammar_key(const llm_rule_ctx_t *ctx, llm_buf_t *key)
 /* returns a reference to the grammar; NULL: *err or ctx->later is set */
 
 static llm_gram_ref_t *
-llm_grammar_get(const llm_prep_env_t *env, llm_rule_ctx_t *ctx, llm_err_t *err)
+llm_grammar_get(const llm_prep_env_t *env, llm_rule_env_t *ctx, llm_err_t *err)
 {
     llm_str_t        str;
     llm_buf_t        key;
@@ -463,7 +463,7 @@ llm_grammar_get(const llm_prep_env_t *env, llm_rule_ctx_t *ctx, llm_err_t *err)
  */
 
 static int
-llm_grammar_begun(const llm_prep_env_t *env, llm_req_t *r, llm_rule_ctx_t *ctx,
+llm_grammar_begun(const llm_prep_env_t *env, llm_req_t *r, llm_rule_env_t *ctx,
     llm_err_t *err)
 {
     llm_err_t  why;
@@ -490,7 +490,7 @@ int
 llm_prep_grammar(const llm_prep_env_t *env, llm_req_t *r,
     const llm_prep_how_t *how, llm_err_t *err)
 {
-    llm_rule_ctx_t         ctx;
+    llm_rule_env_t         ctx;
     const llm_request_t   *msg;
 
     msg = r->msg;

@@ -151,15 +151,15 @@ typedef struct {
                                            how->never */
     int                   stopped;      /* 1: given up, because the request is
                                            over */
-} llm_rule_ctx_t;
+} llm_rule_env_t;
 
 /* the first form of calls that a grammar can write; NULL: there is none */
 const llm_form_t *llm_calls_form(const llm_format_t *f);
 /* one call or more, as the request allows; and the rest of a call that has
    begun, with what may follow it */
-int llm_calls_node(const llm_rule_ctx_t *ctx, llm_gram_build_t *b,
+int llm_calls_node(const llm_rule_env_t *ctx, llm_gram_build_t *b,
     llm_gn_t *node, llm_err_t *err);
-int llm_calls_begun(const llm_rule_ctx_t *ctx, llm_gram_build_t *b,
+int llm_calls_begun(const llm_rule_env_t *ctx, llm_gram_build_t *b,
     llm_gn_t *node, llm_err_t *err);
 /* calls_tool.c: the node of a mark; any: see llm_form_t */
 llm_gn_t llm_calls_mark(llm_gram_build_t *b, const llm_toktree_t *tree,

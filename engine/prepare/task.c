@@ -87,7 +87,7 @@ llm_task_embed(const llm_prep_env_t *env, const llm_request_t *msg,
 
     pooling = llm_task_pooling(env);
 
-    if (env->runner->state == NULL) {
+    if (env->runner->hidden == NULL) {
         return llm_fail_with(err, 400, "unsupported_model", "model",
                              "This model does not embed.");
     }

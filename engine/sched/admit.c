@@ -29,7 +29,7 @@ llm_sched_new_page(llm_sched_t *s, llm_seq_t *q, uint32_t kind)
     }
 
     if (s->slots && evicted != LLM_PAGE_NONE) {
-        llm_slots_forget(s->slots, evicted);
+        llm_state_slots_forget(s->slots, evicted);
     }
 
     if (llm_sched_add_page(s, q, page) != LLM_OK) {

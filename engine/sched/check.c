@@ -163,10 +163,10 @@ llm_check_slots(const llm_sched_t *s)
         }
     }
 
-    assert(llm_slots_assert(s->slots) == n);
+    assert(llm_state_slots_assert(s->slots) == n);
 
     for (i = 0; i < llm_pages_n_nodes(s->pages); i++) {
-        assert(llm_slots_find(s->slots, i) == LLM_SLOT_NONE
+        assert(llm_state_slots_find(s->slots, i) == LLM_SLOT_NONE
                || (llm_pages_in_tree(s->pages, i)
                    && llm_pages_number(s->pages, i, 0) != LLM_PAGE_NONE));
     }

@@ -71,6 +71,6 @@ llm_sched_gauges(llm_sched_t *s)
         s->conf.runner.n_pages[LLM_KV_WINDOW],
         llm_pages_total(p, LLM_KV_WINDOW) - available[LLM_KV_WINDOW],
         llm_pages_cached(p, LLM_KV_WINDOW),
-        s->slots ? llm_slots_n_snapshots(s->slots) : 0
+        s->slots ? llm_state_slots_n_snapshots(s->slots) : 0
     });
 }

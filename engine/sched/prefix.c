@@ -37,7 +37,7 @@ llm_sched_is_entry(const llm_sched_t *s, uint32_t n, uint32_t page,
     return present >= n - llm_sched_first_page(s, llm_sched_leaving(s),
                                                n * LLM_KV_PAGE)
            && (s->slots == NULL
-               || llm_slots_find(s->slots, page) != LLM_SLOT_NONE);
+               || llm_state_slots_find(s->slots, page) != LLM_SLOT_NONE);
 }
 
 

@@ -18,7 +18,7 @@ llm_req_create(llm_request_t *msg)
 
     r->msg = msg;
     r->model = msg->model;
-    r->out.to.window = msg->window;
+    r->out.to.max_unread = msg->max_unread;
     r->prep.salt.tenant = msg->tenant;
     r->prep.salt.salt = msg->salt;
     llm_buf_init(&r->prep.answer, 0);

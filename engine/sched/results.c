@@ -280,7 +280,7 @@ llm_step_result(llm_sched_t *s, const llm_step_t *st, llm_seq_t *owner,
     }
 
     if (llm_seq_pools(q)) {
-        if (llm_pooled_take(s, q, run->state(run->data, out), &err)
+        if (llm_pooled_take(s, q, run->hidden(run->data, out), &err)
             != LLM_OK)
         {
             llm_step_fail(s, q->req, &err);

@@ -136,8 +136,8 @@ llm_sched_create(const llm_sched_conf_t *conf, llm_err_t *err)
     s->scratch = llm_sampler_scratch_create(conf->runner.n_vocab);
 
     if (conf->runner.n_slots) {
-        s->slots = llm_slots_create(conf->runner.n_slots,
-                                    llm_sched_n_nodes(&conf->runner));
+        s->slots = llm_state_slots_create(conf->runner.n_slots,
+                                          llm_sched_n_nodes(&conf->runner));
     }
 
     if (s->pages == NULL || s->scratch == NULL
@@ -190,7 +190,7 @@ llm_sched_free(llm_sched_t *s)
 
     llm_queue_free(&s->queue);
     llm_pages_free(s->pages);
-    llm_slots_free(s->slots);
+    llm_state_slots_free(s->slots);
 
     if (s->scratch) {
         llm_sampler_scratch_free(s->scratch);

@@ -73,7 +73,7 @@ typedef struct {
        NULL: the device does not draw */
     void               (*drawn)(void *data, uint32_t i, llm_drawn_t *out);
     /* the final state of a result; NULL: the model neither embeds nor scores */
-    const float       *(*state)(void *data, uint32_t i);
+    const float       *(*hidden)(void *data, uint32_t i);
     /* turns a pooled state into the embedding, in place; nonzero: it has
        changed.  NULL: the pooled state is the embedding */
     int                (*project)(void *data, float *v);

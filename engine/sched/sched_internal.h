@@ -14,7 +14,7 @@
 #define LLM_SCHED_INTERNAL_H
 
 #include "engine/sched/sched.h"
-#include "engine/sched/slots.h"
+#include "engine/sched/state_slots.h"
 
 /* result of functions of the scheduler: the sequence is in the queue again */
 #define LLM_PREEMPTED       LLM_OTHER
@@ -50,7 +50,7 @@ typedef struct {
     uint32_t             n_prefill;     /* rows of prompts */
     uint32_t             n_scores;      /* rows of prompts of which more than
                                            the last row gives a result */
-    uint32_t             n_states;      /* results that are states */
+    uint32_t             n_hidden;      /* results that are states */
     uint64_t             start_us;      /* time of the launch */
 } llm_step_t;
 
@@ -93,7 +93,7 @@ struct llm_sched_s {
                                            window, pages of the last kind leave
                                            it */
     uint32_t             max_pages;     /* of one sequence */
-    llm_slots_t         *slots;         /* NULL: no recurrent layers */
+    llm_state_slots_t   *slots;         /* NULL: no recurrent layers */
 
     llm_seq_t          **running;       /* [max_seqs] */
     uint32_t             n_running;

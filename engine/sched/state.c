@@ -59,13 +59,13 @@ llm_state_take(llm_sched_t *s, llm_seq_t *q)
     snapshot = LLM_SLOT_NONE;
 
     if (q->n_kv) {
-        snapshot = llm_slots_find(s->slots,
-                                  q->pages[q->n_kv / LLM_KV_PAGE - 1]);
+        snapshot = llm_state_slots_find(s->slots,
+                                        q->pages[q->n_kv / LLM_KV_PAGE - 1]);
         assert(snapshot != LLM_SLOT_NONE);
-        llm_slots_use(s->slots, snapshot);
+        llm_state_slots_use(s->slots, snapshot);
     }
 
-    q->slot = llm_slots_take(s->slots);
+    q->slot = llm_state_slots_take(s->slots);
 
     if (q->slot == LLM_SLOT_NONE) {
         return LLM_FULL;
@@ -89,9 +89,10 @@ llm_state_load(llm_sched_t *s, llm_seq_t *q)
 {
     uint32_t  snapshot;
 
-    snapshot = llm_slots_find(s->slots, q->pages[q->n_kv / LLM_KV_PAGE - 1]);
+    snapshot = llm_state_slots_find(s->slots,
+                                    q->pages[q->n_kv / LLM_KV_PAGE - 1]);
 
-    llm_slots_use(s->slots, snapshot);
+    llm_state_slots_use(s->slots, snapshot);
     s->conf.runner.copy_slot(s->conf.runner.data, snapshot, q->slot);
 }
 
@@ -106,7 +107,7 @@ llm_state_fork(llm_sched_t *s, const llm_seq_t *leader, llm_seq_t *q)
         return LLM_OK;
     }
 
-    q->slot = llm_slots_take(s->slots);
+    q->slot = llm_state_slots_take(s->slots);
 
     if (q->slot == LLM_SLOT_NONE) {
         return LLM_FULL;
@@ -123,7 +124,7 @@ void
 llm_state_drop(llm_sched_t *s, llm_seq_t *q)
 {
     if (q->has_slot) {
-        llm_slots_give(s->slots, q->slot);
+        llm_state_slots_give(s->slots, q->slot);
         q->has_slot = 0;
     }
 
@@ -296,7 +297,7 @@ llm_state_launched(llm_sched_t *s, llm_step_t *st)
         st->snapshots[i] = LLM_SLOT_NONE;
 
         if (llm_state_is_due(q, st->kv_len[i])) {
-            st->snapshots[i] = llm_slots_take(s->slots);
+            st->snapshots[i] = llm_state_slots_take(s->slots);
         }
 
         if (st->snapshots[i] != LLM_SLOT_NONE) {
@@ -316,7 +317,7 @@ llm_state_release(llm_sched_t *s, llm_step_t *st)
 
     for (i = 0; s->slots && i < st->batch.n_seqs; i++) {
         if (st->snapshots[i] != LLM_SLOT_NONE) {
-            llm_slots_give(s->slots, st->snapshots[i]);
+            llm_state_slots_give(s->slots, st->snapshots[i]);
             st->snapshots[i] = LLM_SLOT_NONE;
         }
     }
@@ -339,7 +340,8 @@ llm_state_taken(llm_sched_t *s, llm_step_t *st, uint32_t i)
     q = st->seqs[i];
     n = st->kv_len[i];
 
-    llm_slots_keep(s->slots, st->snapshots[i], q->pages[n / LLM_KV_PAGE - 1]);
+    llm_state_slots_keep(s->slots, st->snapshots[i],
+                         q->pages[n / LLM_KV_PAGE - 1]);
     st->snapshots[i] = LLM_SLOT_NONE;
 
     if (n <= q->prompt->n) {
@@ -347,7 +349,8 @@ llm_state_taken(llm_sched_t *s, llm_step_t *st, uint32_t i)
     }
 
     if (q->rolling > q->n_gone[LLM_KV_FULL] * LLM_KV_PAGE) {
-        llm_slots_forget(s->slots, q->pages[q->rolling / LLM_KV_PAGE - 1]);
+        llm_state_slots_forget(s->slots,
+                               q->pages[q->rolling / LLM_KV_PAGE - 1]);
     }
 
     q->rolling = n;

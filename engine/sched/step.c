@@ -52,7 +52,7 @@ llm_step_state(llm_sched_t *s, llm_seq_t *q, uint32_t row)
     st->draws[st->batch.n_out].kind = LLM_DRAW_NONE;
     st->out_seqs[st->batch.n_out] = q;
     st->out_rows[st->batch.n_out++] = row;
-    st->n_states++;
+    st->n_hidden++;
 }
 
 
@@ -457,15 +457,15 @@ llm_step_compose(llm_sched_t *s)
     st->batch.n_out = 0;
     st->n_prefill = 0;
     st->n_scores = 0;
-    st->n_states = 0;
+    st->n_hidden = 0;
     s->n_steps++;
 
     llm_step_decode(s);
     llm_step_prefill(s);
     llm_step_tables(s, st);
 
-    st->batch.gives = st->n_states == 0 ? LLM_GIVES_LOGITS
-                      : st->n_states == st->batch.n_out ? LLM_GIVES_STATES
+    st->batch.gives = st->n_hidden == 0 ? LLM_GIVES_LOGITS
+                      : st->n_hidden == st->batch.n_out ? LLM_GIVES_HIDDEN
                       : LLM_GIVES_BOTH;
 
     return st->batch.n_tokens != 0;

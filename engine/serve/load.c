@@ -42,9 +42,9 @@ llm_runner_logits(void *data, uint32_t i)
 
 
 static const float *
-llm_runner_state(void *data, uint32_t i)
+llm_runner_hidden(void *data, uint32_t i)
 {
-    return llm_model_state(data, i);
+    return llm_model_hidden(data, i);
 }
 
 
@@ -276,7 +276,7 @@ llm_instance_runner(llm_instance_t *m)
     run->overlaps = llm_model_overlaps(m->model);
     run->logits = llm_runner_logits;
     run->drawn = llm_model_draws(m->model) ? llm_runner_drawn : NULL;
-    run->state = llm_runner_state;
+    run->hidden = llm_runner_hidden;
     run->project = llm_runner_project;
     run->rank = llm_runner_rank;
     run->copy_page = llm_runner_copy;

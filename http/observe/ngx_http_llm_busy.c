@@ -30,12 +30,12 @@ ngx_http_llm_load_models(ngx_http_request_t *r, ngx_http_llm_ctx_t *ctx)
 
 static void
 ngx_http_llm_load_sum(ngx_http_llm_main_conf_t *mcf, uint64_t models,
-    llm_zone_load_t *sum)
+    llm_zone_busy_t *sum)
 {
     ngx_uint_t       i;
-    llm_zone_load_t  l;
+    llm_zone_busy_t  l;
 
-    ngx_memzero(sum, sizeof(llm_zone_load_t));
+    ngx_memzero(sum, sizeof(llm_zone_busy_t));
 
     for (i = 0; i < mcf->models.nelts; i++) {
 
@@ -43,7 +43,7 @@ ngx_http_llm_load_sum(ngx_http_llm_main_conf_t *mcf, uint64_t models,
             continue;
         }
 
-        llm_zone_load(mcf->zone, i, &l);
+        llm_zone_busy(mcf->zone, i, &l);
 
         sum->load = ngx_max(sum->load, l.load);
         sum->waiting += l.waiting;
@@ -53,11 +53,11 @@ ngx_http_llm_load_sum(ngx_http_llm_main_conf_t *mcf, uint64_t models,
 
 
 ngx_int_t
-ngx_http_llm_load_variable(ngx_http_request_t *r,
+ngx_http_llm_busy_variable(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data)
 {
     u_char                    *p;
-    llm_zone_load_t            l;
+    llm_zone_busy_t            l;
     ngx_http_llm_ctx_t        *ctx;
     ngx_http_llm_main_conf_t  *mcf;
 

@@ -17,7 +17,7 @@ typedef enum {
     NGX_HTTP_LLM_LOAD_TTFT
 } ngx_http_llm_load_e;
 
-ngx_int_t ngx_http_llm_load_variable(ngx_http_request_t *r,
+ngx_int_t ngx_http_llm_busy_variable(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
 
 

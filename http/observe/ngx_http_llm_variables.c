@@ -110,13 +110,13 @@ static ngx_http_variable_t  ngx_http_llm_vars[] = {
     { ngx_string("llm_decode_rate"), NULL, ngx_http_llm_variable,
       NGX_HTTP_LLM_VAR_DECODE_RATE, NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
-    { ngx_string("llm_load"), NULL, ngx_http_llm_load_variable,
+    { ngx_string("llm_load"), NULL, ngx_http_llm_busy_variable,
       NGX_HTTP_LLM_LOAD_LOAD, NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
-    { ngx_string("llm_waiting"), NULL, ngx_http_llm_load_variable,
+    { ngx_string("llm_waiting"), NULL, ngx_http_llm_busy_variable,
       NGX_HTTP_LLM_LOAD_WAITING, NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
-    { ngx_string("llm_predicted_ttft"), NULL, ngx_http_llm_load_variable,
+    { ngx_string("llm_predicted_ttft"), NULL, ngx_http_llm_busy_variable,
       NGX_HTTP_LLM_LOAD_TTFT, NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
     { ngx_string("llm_input"), NULL, ngx_http_llm_capture_variable,

@@ -8,9 +8,9 @@
  *   however many events it got: one write for each request and step.
  * - The output that a stream holds stays within llm_stream_buffer.  At half of
  *   it the engine gets a PAUSE, at a quarter a RESUME.  The PAUSE is sent while
- *   an event is read.  The engine leaves at most one window (a sixteenth of the
- *   buffer) of events unread, so two windows may follow the PAUSE: the one in
- *   the ring, and one that the engine writes before it reads the PAUSE.  The
+ *   an event is read.  The engine leaves at most max_unread (a sixteenth of the
+ *   buffer) of events unread, so twice that may follow the PAUSE: what is in
+ *   the ring, and what the engine writes before it reads the PAUSE.  The
  *   JSON of an event is several times as long as the event.  If twice the
  *   longest output of an event so far is more than half of the buffer, the
  *   PAUSE is sent earlier, to leave room for that.  Only the end of a Responses
@@ -42,11 +42,11 @@ static size_t ngx_http_llm_high_water(ngx_http_llm_ctx_t *ctx);
 void
 ngx_http_llm_set_window(ngx_http_llm_ctx_t *ctx, llm_request_t *msg)
 {
-    msg->window = 0;
+    msg->max_unread = 0;
 
     if (ctx->stream) {
-        msg->window = ngx_max(ngx_min(ctx->conf->stream_buffer / 16,
-                                      NGX_MAX_INT32_VALUE), 1);
+        msg->max_unread = ngx_max(ngx_min(ctx->conf->stream_buffer / 16,
+                                          NGX_MAX_INT32_VALUE), 1);
     }
 }
 

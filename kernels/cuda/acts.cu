@@ -50,18 +50,18 @@ llm_cuda_act_create(llm_exec_t *exec, uint32_t max_rows, uint32_t cols,
         d->logits = a;
     }
 
-    if (kind == LLM_ACT_STATE && d->states == NULL) {
+    if (kind == LLM_ACT_HIDDEN && d->hidden == NULL) {
 
-        if (cudaMallocHost(&d->host_states, size) != cudaSuccess) {
+        if (cudaMallocHost(&d->host_hidden, size) != cudaSuccess) {
             (void) cudaGetLastError();
-            d->host_states = NULL;
+            d->host_hidden = NULL;
             llm_cuda_act_free(exec, a);
             (void) llm_fail(err, "CUDA: %zu bytes of pinned memory for "
                             "states: out of memory", size);
             return NULL;
         }
 
-        d->states = a;
+        d->hidden = a;
     }
 
     return a;
@@ -82,13 +82,13 @@ llm_cuda_act_free(llm_exec_t *exec, llm_act_t *a)
         d->logits = NULL;
     }
 
-    if (a == d->states) {
+    if (a == d->hidden) {
         if (llm_cuda_alive(d->gpu)) {
-            (void) cudaFreeHost(d->host_states);
+            (void) cudaFreeHost(d->host_hidden);
         }
 
-        d->host_states = NULL;
-        d->states = NULL;
+        d->host_hidden = NULL;
+        d->hidden = NULL;
     }
 
     llm_cuda_free(d, a->data);

@@ -58,11 +58,11 @@ llm_cuda_close_all(llm_cuda_t *d)
             (void) cudaEventDestroy(d->staged[i]);
         }
 
-        if (d->slots[i].done) {
-            (void) cudaEventDestroy(d->slots[i].done);
+        if (d->hosts[i].done) {
+            (void) cudaEventDestroy(d->hosts[i].done);
         }
 
-        (void) cudaFreeHost(d->slots[i].arrays);
+        (void) cudaFreeHost(d->hosts[i].arrays);
     }
 
     llm_blas_free(d->blas, 1);
@@ -247,11 +247,11 @@ llm_cuda_open(llm_exec_t **exec, const llm_exec_opts_t *opts, llm_err_t *err)
 
     if (cudaStreamCreateWithFlags(&d->stream, cudaStreamNonBlocking)
         != cudaSuccess
-        || cudaMallocHost(&d->slots[0].arrays, size) != cudaSuccess
-        || cudaMallocHost(&d->slots[1].arrays, size) != cudaSuccess
-        || cudaEventCreateWithFlags(&d->slots[0].done,
+        || cudaMallocHost(&d->hosts[0].arrays, size) != cudaSuccess
+        || cudaMallocHost(&d->hosts[1].arrays, size) != cudaSuccess
+        || cudaEventCreateWithFlags(&d->hosts[0].done,
                                     cudaEventDisableTiming) != cudaSuccess
-        || cudaEventCreateWithFlags(&d->slots[1].done,
+        || cudaEventCreateWithFlags(&d->hosts[1].done,
                                     cudaEventDisableTiming) != cudaSuccess
         || cudaMallocHost(&d->stage, 2 * LLM_CUDA_STAGE) != cudaSuccess
         || cudaEventCreateWithFlags(&d->staged[0], cudaEventDisableTiming)
@@ -263,8 +263,8 @@ llm_cuda_open(llm_exec_t **exec, const llm_exec_opts_t *opts, llm_err_t *err)
         goto failed;
     }
 
-    memset(d->slots[0].arrays, 0, size);
-    memset(d->slots[1].arrays, 0, size);
+    memset(d->hosts[0].arrays, 0, size);
+    memset(d->hosts[1].arrays, 0, size);
 
     if (llm_cuda_alloc((void **) &d->step_dev, size, "a step's arrays", err)
         != LLM_OK)

@@ -111,7 +111,7 @@ typedef struct {
                                            row's logits */
     uint32_t           n_out;
     cudaEvent_t        done;            /* recorded at the end of the step */
-} llm_cuda_slot_t;
+} llm_cuda_host_t;
 
 /*
  * An item: the work of some blocks of attention in one sequence.  If the cache
@@ -188,9 +188,9 @@ typedef struct {
     cudaStream_t      stream;
     int               bf16;             /* LLM_ACT_VALUE is bf16, else f16 */
 
-    llm_cuda_slot_t   slots[2];
-    llm_cuda_slot_t  *slot;             /* of the step that began last */
-    llm_cuda_slot_t  *ended;            /* of the step whose results map() and
+    llm_cuda_host_t   hosts[2];
+    llm_cuda_host_t  *host;             /* of the step that began last */
+    llm_cuda_host_t  *ended;            /* of the step whose results map() and
                                            drawn() return; NULL: there are
                                            none */
     uint32_t          n_begun;          /* steps begun, submitted and ended */
@@ -243,8 +243,8 @@ typedef struct {
     const llm_act_t  *logits;           /* the model's; submit() enqueues the
                                            copy to host_logits */
     float            *host_logits;      /* pinned */
-    const llm_act_t  *states;           /* the same with host_states */
-    float            *host_states;      /* pinned */
+    const llm_act_t  *hidden;           /* the same with host_hidden */
+    float            *host_hidden;      /* pinned */
     llm_cuda_draws_t  draws;
     float            *host_rows;        /* pinned; for map() of other buffers,
                                            and write() */

@@ -188,8 +188,8 @@ llm_cuda_map(llm_exec_t *exec, const llm_act_t *a, uint32_t row, uint32_t n)
         return d->host_logits + (size_t) row * a->cols;
     }
 
-    if (a == d->states && d->ended && row + n <= d->ended->n_out) {
-        return d->host_states + (size_t) row * a->cols;
+    if (a == d->hidden && d->ended && row + n <= d->ended->n_out) {
+        return d->host_hidden + (size_t) row * a->cols;
     }
 
     count = (size_t) n * a->cols;

@@ -20,7 +20,7 @@ llm_cuda_pick_room(llm_cuda_t *d, uint32_t max_rows, uint32_t n,
     int                failed;
     size_t             rows, seqs, logits;
     uint32_t           i;
-    llm_cuda_slot_t   *slot;
+    llm_cuda_host_t   *host;
     llm_cuda_draws_t  *w = &d->draws;
 
     failed = 0;
@@ -35,13 +35,13 @@ llm_cuda_pick_room(llm_cuda_t *d, uint32_t max_rows, uint32_t n,
     llm_cuda_alloc((void **) &w->field, (count) * sizeof(*w->field),         \
                    "draws", err)
 #define LLM_PINNED(field, count)                                             \
-    cudaMallocHost(&slot->field, (count) * sizeof(*slot->field))
+    cudaMallocHost(&host->field, (count) * sizeof(*host->field))
 
     for (i = 0; i < 2; i++) {
-        slot = &d->slots[i];
-        slot->wants = (uint8_t *) calloc(rows, 1);
+        host = &d->hosts[i];
+        host->wants = (uint8_t *) calloc(rows, 1);
 
-        failed |= slot->wants == NULL
+        failed |= host->wants == NULL
                   || LLM_PINNED(edits, seqs * LLM_DRAW_EDITS) != cudaSuccess
                   || LLM_PINNED(masks, seqs * w->mask_words) != cudaSuccess
                   || LLM_PINNED(drawn, rows) != cudaSuccess
@@ -77,7 +77,7 @@ void
 llm_cuda_pick_free(llm_cuda_t *d)
 {
     uint32_t           i;
-    llm_cuda_slot_t   *slot;
+    llm_cuda_host_t   *host;
     llm_cuda_draws_t  *w = &d->draws;
 
     llm_cuda_free(d, w->edits);
@@ -89,21 +89,21 @@ llm_cuda_pick_free(llm_cuda_t *d)
     memset(w, 0, sizeof(*w));
 
     for (i = 0; i < 2; i++) {
-        slot = &d->slots[i];
-        free(slot->wants);
+        host = &d->hosts[i];
+        free(host->wants);
 
         if (llm_cuda_alive(d->gpu)) {
-            (void) cudaFreeHost(slot->edits);
-            (void) cudaFreeHost(slot->masks);
-            (void) cudaFreeHost(slot->drawn);
-            (void) cudaFreeHost(slot->top);
+            (void) cudaFreeHost(host->edits);
+            (void) cudaFreeHost(host->masks);
+            (void) cudaFreeHost(host->drawn);
+            (void) cudaFreeHost(host->top);
         }
 
-        slot->wants = NULL;
-        slot->edits = NULL;
-        slot->masks = NULL;
-        slot->drawn = NULL;
-        slot->top = NULL;
+        host->wants = NULL;
+        host->edits = NULL;
+        host->masks = NULL;
+        host->drawn = NULL;
+        host->top = NULL;
     }
 
     if (llm_cuda_alive(d->gpu)) {
@@ -127,13 +127,13 @@ llm_cuda_pick_lists(llm_cuda_t *d, const llm_draw_t *from,
     to->edit = w->n_edits;
 
     if (from->n_edits) {
-        memcpy(d->slot->edits + w->n_edits, from->edits,
+        memcpy(d->host->edits + w->n_edits, from->edits,
                from->n_edits * sizeof(llm_edit_t));
         w->n_edits += from->n_edits;
     }
 
     for (i = 0; i < from->n_banned; i++) {
-        ban = &d->slot->edits[w->n_edits++];
+        ban = &d->host->edits[w->n_edits++];
         ban->id = from->banned[i];
         ban->bias = 0;
         ban->seen = 0;
@@ -141,7 +141,7 @@ llm_cuda_pick_lists(llm_cuda_t *d, const llm_draw_t *from,
 
     if (from->mask) {
         to->mask = w->n_masks++;
-        memcpy(d->slot->masks + (size_t) to->mask * w->mask_words, from->mask,
+        memcpy(d->host->masks + (size_t) to->mask * w->mask_words, from->mask,
                w->mask_words * sizeof(uint32_t));
     }
 }
@@ -172,11 +172,11 @@ llm_cuda_pick_fill(llm_cuda_t *d, const llm_batch_t *b,
         to->mask = LLM_CUDA_NO_MASK;
         to->kind = from ? from->kind : LLM_DRAW_HOST;
 
-        if (b->gives == LLM_GIVES_STATES) {
+        if (b->gives == LLM_GIVES_HIDDEN) {
             to->kind = LLM_DRAW_NONE;
         }
 
-        d->slot->wants[i] = to->kind == LLM_DRAW_HOST;
+        d->host->wants[i] = to->kind == LLM_DRAW_HOST;
 
         if (to->kind != LLM_DRAW_TOKEN) {
             continue;
@@ -210,7 +210,7 @@ llm_cuda_pick_upload(llm_cuda_t *d)
 
     if (w->n_edits) {
         (void) llm_cuda_check(d,
-            cudaMemcpyAsync(w->edits, d->slot->edits,
+            cudaMemcpyAsync(w->edits, d->host->edits,
                             w->n_edits * sizeof(llm_edit_t),
                             cudaMemcpyHostToDevice, d->stream),
             "upload of edits");
@@ -218,7 +218,7 @@ llm_cuda_pick_upload(llm_cuda_t *d)
 
     if (w->n_masks) {
         (void) llm_cuda_check(d,
-            cudaMemcpyAsync(w->masks, d->slot->masks,
+            cudaMemcpyAsync(w->masks, d->host->masks,
                             (size_t) w->n_masks * w->mask_words
                             * sizeof(uint32_t),
                             cudaMemcpyHostToDevice, d->stream),
@@ -244,13 +244,13 @@ llm_cuda_pick_read(llm_cuda_t *d)
     uint32_t           i, end, drawn;
     llm_cuda_draws_t  *w = &d->draws;
 
-    if (d->states && d->gives != LLM_GIVES_LOGITS && d->n_out) {
-        llm_cuda_pick_back(d, d->host_states, d->states->data,
-                           (size_t) d->n_out * d->states->cols
+    if (d->hidden && d->gives != LLM_GIVES_LOGITS && d->n_out) {
+        llm_cuda_pick_back(d, d->host_hidden, d->hidden->data,
+                           (size_t) d->n_out * d->hidden->cols
                            * sizeof(float), "read of the states");
     }
 
-    if (d->logits == NULL || d->gives == LLM_GIVES_STATES) {
+    if (d->logits == NULL || d->gives == LLM_GIVES_HIDDEN) {
         return;
     }
 
@@ -258,7 +258,7 @@ llm_cuda_pick_read(llm_cuda_t *d)
     drawn = 0;
 
     for (i = 0; i < d->n_out; i = end + 1) {
-        for (end = i; end < d->n_out && d->slot->wants[end]; end++) {
+        for (end = i; end < d->n_out && d->host->wants[end]; end++) {
             /* void */
         }
 
@@ -273,13 +273,13 @@ llm_cuda_pick_read(llm_cuda_t *d)
     }
 
     if (drawn) {
-        llm_cuda_pick_back(d, d->slot->drawn, w->drawn,
+        llm_cuda_pick_back(d, d->host->drawn, w->drawn,
                            d->n_out * sizeof(*w->drawn),
                            "read of the tokens");
     }
 
     if (w->n_top) {
-        llm_cuda_pick_back(d, d->slot->top, w->top,
+        llm_cuda_pick_back(d, d->host->top, w->top,
                            (size_t) w->n_top * LLM_DRAW_TOP
                            * sizeof(*w->top), "read of probabilities");
     }

@@ -555,7 +555,7 @@ llm_cuda_draw(llm_cuda_t *d)
     llm_cuda_draws_t  *w = &d->draws;
 
     if (d->logits == NULL || d->out_rows == 0
-        || d->gives == LLM_GIVES_STATES)
+        || d->gives == LLM_GIVES_HIDDEN)
     {
         return;
     }

@@ -158,7 +158,7 @@ llm_cuda_step_fill(llm_cuda_t *d, const llm_batch_t *b)
     uint32_t         *counts, *follows, *row_seq, *split_base;
     llm_cuda_step_t   h;
 
-    (void) llm_cuda_step_layout(d, d->slot->arrays, &h);
+    (void) llm_cuda_step_layout(d, d->host->arrays, &h);
 
     counts = (uint32_t *) h.counts;
     follows = (uint32_t *) h.follows;
@@ -220,7 +220,7 @@ llm_cuda_step_fill(llm_cuda_t *d, const llm_batch_t *b)
     d->n_seqs = b->n_seqs;
     d->n_out = b->n_out;
     d->gives = b->gives;
-    d->slot->n_out = b->n_out;
+    d->host->n_out = b->n_out;
     llm_cuda_pick_fill(d, b, (llm_cuda_draw_t *) h.draws);
     d->replayed = 0;
     d->splits = llm_cuda_bucket((longest + LLM_CUDA_KV_SPLIT - 1)
@@ -374,7 +374,7 @@ llm_cuda_begin(llm_exec_t *exec, const llm_batch_t *b, llm_err_t *err)
 
     assert(d->n_submitted == d->n_begun && d->n_begun - d->n_ended < 2);
 
-    d->slot = &d->slots[d->n_begun++ % 2];
+    d->host = &d->hosts[d->n_begun++ % 2];
     d->ended = NULL;
     llm_cuda_step_fill(d, b);
 
@@ -398,7 +398,7 @@ llm_cuda_begin(llm_exec_t *exec, const llm_batch_t *b, llm_err_t *err)
 
     size = d->step_size + d->n_pages * sizeof(uint32_t);
 
-    if (llm_cuda_check(d, cudaMemcpyAsync(d->step_dev, d->slot->arrays,
+    if (llm_cuda_check(d, cudaMemcpyAsync(d->step_dev, d->host->arrays,
                                           size, cudaMemcpyHostToDevice,
                                           d->stream),
                        "upload of a step"))
@@ -488,7 +488,7 @@ llm_cuda_submit(llm_exec_t *exec)
     llm_cuda_pick_read(d);
 
     (void) llm_cuda_check(d, cudaGetLastError(), "a kernel's launch");
-    (void) llm_cuda_check(d, cudaEventRecord(d->slot->done, d->stream),
+    (void) llm_cuda_check(d, cudaEventRecord(d->host->done, d->stream),
                           "end of a step");
     d->n_submitted++;
 
@@ -511,7 +511,7 @@ llm_cuda_end(llm_exec_t *exec, llm_err_t *err)
         return LLM_ERROR;
     }
 
-    d->ended = &d->slots[d->n_ended++ % 2];
+    d->ended = &d->hosts[d->n_ended++ % 2];
     (void) llm_cuda_check(d, cudaEventSynchronize(d->ended->done), "a step");
 
     return llm_cuda_report(d, err);

@@ -506,7 +506,7 @@ test_window(void)
 
     for (n = 0; n < llm_nelems(windows); n++) {
         llm_emit_init(&e, vocab, &stops, LLM_EMIT_STREAM|LLM_EMIT_PROBS, 0, 0);
-        to.window = windows[n];
+        to.max_unread = windows[n];
         to.unread = 0;
         got = calloc(1, 8192);
         n_tokens = 0;
@@ -539,7 +539,7 @@ test_window(void)
         llm_emit_free(&e);
     }
 
-    to.window = 0;
+    to.max_unread = 0;
 }
 
 

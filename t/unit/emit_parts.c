@@ -184,7 +184,7 @@ test_parts(void)
         k = i / llm_nelems(flags);
         stop = (llm_str_t) { strlen(cases[k].stop), cases[k].stop };
         (void) llm_stops_init(&stops, &stop, 1);
-        to.window = i % 3 ? 0 : 300;
+        to.max_unread = i % 3 ? 0 : 300;
         to.unread = 0;
 
         n = run_parts(cases[k].answer, &stops,
@@ -212,7 +212,7 @@ test_parts(void)
         llm_stops_free(&stops);
     }
 
-    to.window = 0;
+    to.max_unread = 0;
 }
 
 

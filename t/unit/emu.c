@@ -192,10 +192,10 @@ rows_of(llm_exec_t *d, uint32_t cols, const float *x, const float *w,
     au = act(d, LLM_ACT_PRODUCT, 6, cols, x + cols);
     ay = act(d, LLM_ACT_VALUE, 6, cols, NULL);
     ao = act(d, LLM_ACT_RESIDUAL, 2, cols, NULL);
-    as = act(d, LLM_ACT_STATE, 2, cols, NULL);
+    as = act(d, LLM_ACT_HIDDEN, 2, cols, NULL);
     norm = (llm_norm_t) { .eps = 1e-5f, .w = v };
 
-    s->b.gives = LLM_GIVES_STATES;
+    s->b.gives = LLM_GIVES_HIDDEN;
 
     (void) d->ops->begin(d, &s->b, &err);
     d->ops->norm(d, LLM_ROWS_ALL, ax, &norm, an);

@@ -122,7 +122,7 @@ run(llm_model_t *m, const fixture_t *f, uint32_t beside, float *states)
     b.n_tokens = rows;
     b.n_seqs = beside ? 2 : 1;
     b.n_out = f->n_ids;
-    b.gives = LLM_GIVES_STATES;
+    b.gives = LLM_GIVES_HIDDEN;
     b.max_pages = llm_min(MAX_PAGES, llm_model_ctx(m) / LLM_KV_PAGE);
     b.tokens = tokens;
     b.pos = pos;
@@ -139,7 +139,7 @@ run(llm_model_t *m, const fixture_t *f, uint32_t beside, float *states)
 
     for (i = 0; rc == LLM_OK && i < f->n_ids; i++) {
         memcpy(states + (size_t) i * llm_model_hparams(m)->n_embd,
-               llm_model_state(m, i),
+               llm_model_hidden(m, i),
                llm_model_hparams(m)->n_embd * sizeof(float));
     }
 

@@ -345,7 +345,7 @@ compute(results_t *res, const results_t *before, llm_err_t *err)
 
             while (out < b->n_out && b->out_rows[out] == row)
             {
-                if (b->gives != LLM_GIVES_STATES) {
+                if (b->gives != LLM_GIVES_HIDDEN) {
                     fill_row(res->rows[out], seen);
                 }
 
@@ -549,7 +549,7 @@ open_all(uint32_t n_pages, uint32_t ctx, uint32_t max_seqs, uint32_t chunk,
     conf.runner.logits = logits;
     conf.runner.drawn = drawing ? drawn : NULL;
     conf.runner.n_embd = N_STATE;
-    conf.runner.state = state_at;
+    conf.runner.hidden = state_at;
     conf.runner.rank = rank_of;
     conf.runner.copy_page = copy_page;
     conf.runner.window = window;

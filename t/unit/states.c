@@ -69,7 +69,7 @@ step(llm_model_t *m, uint32_t from, uint32_t n, llm_gives_t gives, int beside,
     for (i = 0; i < n; i++) {
         if (out) {
             memcpy(out + (size_t) i * n_embd,
-                   llm_model_state(m, (beside != 0) + i),
+                   llm_model_hidden(m, (beside != 0) + i),
                    n_embd * sizeof(float));
         }
 
@@ -101,7 +101,7 @@ check_bits(llm_model_t *m, const float *whole, const char *name,
     same = 1;
 
     for (i = 0; i < TINY_IDS; i++) {
-        same &= step(m, i, 1, LLM_GIVES_STATES, i % 2, again + i * n_embd,
+        same &= step(m, i, 1, LLM_GIVES_HIDDEN, i % 2, again + i * n_embd,
                      NULL, &err);
     }
 
@@ -110,7 +110,7 @@ check_bits(llm_model_t *m, const float *whole, const char *name,
        name, on);
 
     same = step(m, 0, 4, LLM_GIVES_LOGITS, 0, NULL, logits[0], &err)
-           && step(m, 4, TINY_IDS - 4, LLM_GIVES_STATES, 1,
+           && step(m, 4, TINY_IDS - 4, LLM_GIVES_HIDDEN, 1,
                    again + 4 * n_embd, NULL, &err)
            && memcmp(again + 4 * n_embd, whole + 4 * n_embd,
                      size - 4 * n_embd * sizeof(float)) == 0;
@@ -191,7 +191,7 @@ check_model(const tiny_t *t, uint32_t which, const char *device,
 
     d = 1;
 
-    if (step(m, 0, TINY_IDS, LLM_GIVES_STATES, 0, whole, NULL, &err)) {
+    if (step(m, 0, TINY_IDS, LLM_GIVES_HIDDEN, 0, whole, NULL, &err)) {
         d = run_distance(whole, want, TINY_IDS * t->embd);
     }
 

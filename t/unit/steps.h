@@ -51,10 +51,10 @@ steps_run(llm_model_t *m, uint32_t first, uint32_t others)
         b.pages[LLM_KV_FULL] = &page;
         b.out_rows = out;
         b.slots = &slot;
-        b.gives = encoder ? LLM_GIVES_STATES : LLM_GIVES_LOGITS;
+        b.gives = encoder ? LLM_GIVES_HIDDEN : LLM_GIVES_LOGITS;
 
         if (llm_model_forward(m, &b, &err) != LLM_OK
-            || (encoder ? llm_model_state(m, n - 1)
+            || (encoder ? llm_model_hidden(m, n - 1)
                         : llm_model_logits(m, n - 1)) == NULL)
         {
             return LLM_ERROR;

@@ -369,7 +369,7 @@ static void
 test_bounds(void)
 {
     uint32_t           i, k, parallel[2] = { 4, 2 };
-    llm_zone_load_t    l;
+    llm_zone_busy_t    l;
     llm_zone_bounds_t  b[3] = {
         { 0, 0, 0 }, { 1000, 0, 0 }, { 0, 2000000, 0 }
     };
@@ -378,7 +378,7 @@ test_bounds(void)
         zone_open(1, parallel, 2, 5);
         llm_zone_set_bounds(zone, &b[k]);
 
-        llm_zone_load(zone, 0, &l);
+        llm_zone_busy(zone, 0, &l);
         ok(l.load == 0 && l.waiting == 0 && l.ttft_us == 0, "nothing to do");
 
         for (i = 0;
@@ -390,7 +390,7 @@ test_bounds(void)
                k ? "2, half of 5," : "5");
         is_int(llm_zone_forecasts(zone), k != 0, "predictions or none");
 
-        llm_zone_load(zone, 0, &l);
+        llm_zone_busy(zone, 0, &l);
         is_int(l.load, i * 100 / 4, "load in per cent");
         is_int(l.waiting, i - 4, "those that wait");
 
@@ -407,7 +407,7 @@ test_bounds(void)
         llm_zone_set(zone->models[0].figures.kv_pages, 10);
         llm_zone_set(zone->models[0].figures.kv_used, 9);
         llm_zone_set(zone->models[0].ttft_us, 123);
-        llm_zone_load(zone, 0, &l);
+        llm_zone_busy(zone, 0, &l);
         is_int(l.load, 225, "more than of the pages");
         is_int(l.ttft_us, 123, "what is predicted");
 
@@ -415,7 +415,7 @@ test_bounds(void)
             llm_zone_release(zone, 0, 1, 0);
         }
 
-        llm_zone_load(zone, 0, &l);
+        llm_zone_busy(zone, 0, &l);
         is_int(l.load, 90, "of the pages");
         zone_close();
     }

@@ -115,21 +115,21 @@ typedef enum {
     LLM_JS_UNSET,
     LLM_JS_ALIAS,                       /* value of the outer variable */
     LLM_JS_RESOLVE                      /* value in the context */
-} llm_jslot_init_t;
+} llm_jvar_init_t;
 
 typedef struct {
     llm_jv_t           name;
-    llm_jslot_init_t   init;
+    llm_jvar_init_t    init;
     uint32_t           hops;            /* ALIAS: distance to the outer
                                            variable's scope */
     uint32_t           slot;
-} llm_jslot_t;
+} llm_jvar_t;
 
 typedef struct llm_jscope_s  llm_jscope_t;
 
 struct llm_jscope_s {
     llm_jscope_t  *up;
-    llm_jslot_t   *v;
+    llm_jvar_t    *v;
     uint32_t      *index;           /* [cap * 2] slots by hash of their names */
     uint32_t       n;
     uint32_t       cap;             /* a power of 2, or 0 */
@@ -261,7 +261,7 @@ int llm_jinja_eval_args(llm_jrt_t *rt, llm_jframe_t *f,
 /* applies filters that have no subject of their own to *v */
 int llm_jinja_eval_filter_chain(llm_jrt_t *rt, llm_jframe_t *f,
     const llm_jnode_t *n, llm_jv_t *v);
-llm_jv_t *llm_jinja_slot(llm_jframe_t *f, uint32_t hops, uint32_t slot);
+llm_jv_t *llm_jinja_var(llm_jframe_t *f, uint32_t hops, uint32_t slot);
 
 /* eval_stmt.c: LLM_OK, LLM_ERROR, or how the body was left */
 #define LLM_JX_BREAK     1

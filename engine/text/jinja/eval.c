@@ -6,7 +6,7 @@
 
 
 llm_jv_t *
-llm_jinja_slot(llm_jframe_t *f, uint32_t hops, uint32_t slot)
+llm_jinja_var(llm_jframe_t *f, uint32_t hops, uint32_t slot)
 {
     while (hops--) {
         f = f->up;
@@ -468,7 +468,7 @@ llm_jinja_eval(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
     }
 
     if (n->kind == LLM_JN_NAME) {
-        *res = *llm_jinja_slot(f, n->hops, n->slot);
+        *res = *llm_jinja_var(f, n->hops, n->slot);
 
         return llm_jv_given(res) ? LLM_OK
                : llm_jv_undef_of(rt, NULL, &n->value, res);

@@ -27,7 +27,7 @@ llm_jframe_enter(llm_jrt_t *rt, const llm_jscope_t *s, llm_jframe_t *f)
 {
     uint32_t            i;
     llm_jv_t           *found;
-    const llm_jslot_t  *slot;
+    const llm_jvar_t   *slot;
 
     for (i = 0; i < s->n; i++) {
         slot = &s->v[i];
@@ -42,7 +42,7 @@ llm_jframe_enter(llm_jrt_t *rt, const llm_jscope_t *s, llm_jframe_t *f)
             break;
 
         case LLM_JS_ALIAS:
-            f->slots[i] = *llm_jinja_slot(f, slot->hops, slot->slot);
+            f->slots[i] = *llm_jinja_var(f, slot->hops, slot->slot);
             break;
 
         case LLM_JS_RESOLVE:
@@ -97,7 +97,7 @@ llm_jinja_assign(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *target,
         return llm_jexec_assign_tuple(rt, f, target, v, export);
     }
 
-    slot = llm_jinja_slot(f, target->hops, target->slot);
+    slot = llm_jinja_var(f, target->hops, target->slot);
 
     if (target->kind == LLM_JN_NSREF) {
         /* jinja2 refuses dicts, too; but templates for other renderers store
@@ -235,7 +235,7 @@ llm_jexec_macro(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n)
 
     llm_jtry(llm_jexec_macro_value(rt, f, n, &v));
 
-    *llm_jinja_slot(f, n->hops, n->slot) = v;
+    *llm_jinja_var(f, n->hops, n->slot) = v;
 
     return n->op ? llm_jdict_set(rt, rt->context, &n->value, &v) : LLM_OK;
 }

@@ -71,7 +71,7 @@ static int
 llm_jscope_grow(llm_jcomp_t *c, llm_jscope_t *s)
 {
     uint32_t      i, cap, *index;
-    llm_jslot_t  *v;
+    llm_jvar_t   *v;
 
     if (s->n < s->cap) {
         return LLM_OK;
@@ -79,7 +79,7 @@ llm_jscope_grow(llm_jcomp_t *c, llm_jscope_t *s)
 
     cap = s->cap ? s->cap * 2 : 8;
 
-    v = llm_jcomp_alloc(c, cap * sizeof(llm_jslot_t));
+    v = llm_jcomp_alloc(c, cap * sizeof(llm_jvar_t));
     index = llm_jcomp_alloc(c, cap * 2 * sizeof(uint32_t));
 
     if (v == NULL || index == NULL) {
@@ -87,7 +87,7 @@ llm_jscope_grow(llm_jcomp_t *c, llm_jscope_t *s)
     }
 
     if (s->n) {
-        memcpy(v, s->v, s->n * sizeof(llm_jslot_t));
+        memcpy(v, s->v, s->n * sizeof(llm_jvar_t));
     }
 
     for (i = 0; i < cap * 2; i++) {
@@ -128,10 +128,10 @@ llm_jscope_lookup(const llm_jscope_t *s, llm_js_t *name,
 
 static uint32_t
 llm_jscope_add(llm_jcomp_t *c, llm_jscope_t *s, const llm_jv_t *name,
-    llm_jslot_init_t init)
+    llm_jvar_init_t init)
 {
     uint32_t      slot;
-    llm_jslot_t  *v;
+    llm_jvar_t   *v;
 
     slot = llm_jscope_find(s, name->u.s);
 
@@ -172,7 +172,7 @@ llm_jscope_store(llm_jcomp_t *c, llm_jscope_t *s, const llm_jv_t *name,
     int in_if)
 {
     uint32_t          hops, slot;
-    llm_jslot_init_t  init;
+    llm_jvar_init_t   init;
 
     init = in_if ? LLM_JS_RESOLVE : LLM_JS_UNSET;
 

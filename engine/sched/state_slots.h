@@ -17,40 +17,40 @@
  * slots are known here, not the states in them.
  */
 
-#ifndef LLM_SLOTS_H
-#define LLM_SLOTS_H
+#ifndef LLM_STATE_SLOTS_H
+#define LLM_STATE_SLOTS_H
 
 #include "engine/base/base.h"
 
 #define LLM_SLOT_NONE    UINT32_MAX
 
-typedef struct llm_slots_s  llm_slots_t;
+typedef struct llm_state_slots_s  llm_state_slots_t;
 
 /* n slots, for the pages of nodes [0, n_pages); NULL: no memory */
-llm_slots_t *llm_slots_create(uint32_t n, uint32_t n_pages);
-void llm_slots_free(llm_slots_t *s);
+llm_state_slots_t *llm_state_slots_create(uint32_t n, uint32_t n_pages);
+void llm_state_slots_free(llm_state_slots_t *s);
 
-uint32_t llm_slots_n_snapshots(const llm_slots_t *s);
+uint32_t llm_state_slots_n_snapshots(const llm_state_slots_t *s);
 
 /* returns a slot, which is held from now on, if need be that of a snapshot;
    LLM_SLOT_NONE: all are held */
-uint32_t llm_slots_take(llm_slots_t *s);
+uint32_t llm_state_slots_take(llm_state_slots_t *s);
 /* frees a held slot */
-void llm_slots_give(llm_slots_t *s, uint32_t slot);
+void llm_state_slots_give(llm_state_slots_t *s, uint32_t slot);
 
 /* makes a held slot the snapshot of a page of the tree; if the page has one
    already, that one is marked as used, and the slot is freed */
-void llm_slots_keep(llm_slots_t *s, uint32_t slot, uint32_t page);
+void llm_state_slots_keep(llm_state_slots_t *s, uint32_t slot, uint32_t page);
 
 /* the slot of the page's snapshot, or LLM_SLOT_NONE */
-uint32_t llm_slots_find(const llm_slots_t *s, uint32_t page);
+uint32_t llm_state_slots_find(const llm_state_slots_t *s, uint32_t page);
 /* marks a snapshot as just used: it is then dropped last */
-void llm_slots_use(llm_slots_t *s, uint32_t slot);
+void llm_state_slots_use(llm_state_slots_t *s, uint32_t slot);
 
 /* frees the page's snapshot, if it has one */
-void llm_slots_forget(llm_slots_t *s, uint32_t page);
+void llm_state_slots_forget(llm_state_slots_t *s, uint32_t page);
 
 /* asserts the invariants above; returns the number of slots held */
-uint32_t llm_slots_assert(const llm_slots_t *s);
+uint32_t llm_state_slots_assert(const llm_state_slots_t *s);
 
-#endif /* LLM_SLOTS_H */
+#endif /* LLM_STATE_SLOTS_H */

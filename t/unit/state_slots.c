@@ -3,7 +3,7 @@
  * has which snapshot, and which of these gives way.
  */
 
-#include "engine/sched/slots.h"
+#include "engine/sched/state_slots.h"
 
 #include "t/unit/tap.h"
 
@@ -76,13 +76,13 @@ oldest(void)
 
 
 static int
-take(llm_slots_t *s)
+take(llm_state_slots_t *s)
 {
     uint32_t  i, n_free, want;
 
     n_free = count(FREE);
     want = oldest();
-    i = llm_slots_take(s);
+    i = llm_state_slots_take(s);
 
     if (i == LLM_SLOT_NONE) {
         return n_free == 0 && want == LLM_SLOT_NONE;
@@ -101,18 +101,18 @@ take(llm_slots_t *s)
 /* what becomes of a slot that is held */
 
 static void
-let_go(llm_slots_t *s, uint32_t i, uint32_t page)
+let_go(llm_state_slots_t *s, uint32_t i, uint32_t page)
 {
     uint32_t  other;
 
     if (rnd(2)) {
-        llm_slots_give(s, i);
+        llm_state_slots_give(s, i);
         kind[i] = FREE;
         return;
     }
 
     other = snapshot_of(page);
-    llm_slots_keep(s, i, page);
+    llm_state_slots_keep(s, i, page);
 
     if (other != LLM_SLOT_NONE) {
         kind[i] = FREE;
@@ -129,11 +129,11 @@ let_go(llm_slots_t *s, uint32_t i, uint32_t page)
 int
 main(void)
 {
-    int           taken, found, counted;
-    uint32_t      i, step, page;
-    llm_slots_t  *s;
+    int                 taken, found, counted;
+    uint32_t            i, step, page;
+    llm_state_slots_t  *s;
 
-    s = llm_slots_create(N_SLOTS, N_PAGES);
+    s = llm_state_slots_create(N_SLOTS, N_PAGES);
     taken = found = counted = 1;
 
     for (step = 0; step < 200000; step++) {
@@ -155,7 +155,7 @@ main(void)
 
         case 2:
             if (kind[i] == SNAPSHOT) {
-                llm_slots_use(s, i);
+                llm_state_slots_use(s, i);
                 used[i] = ++now;
             }
 
@@ -163,7 +163,7 @@ main(void)
 
         default:
             i = snapshot_of(page);
-            llm_slots_forget(s, page);
+            llm_state_slots_forget(s, page);
 
             if (i != LLM_SLOT_NONE) {
                 kind[i] = FREE;
@@ -171,16 +171,16 @@ main(void)
         }
 
         page = rnd(N_PAGES);
-        found &= llm_slots_find(s, page) == snapshot_of(page);
-        counted &= llm_slots_n_snapshots(s) == count(SNAPSHOT)
-                   && llm_slots_assert(s) == count(HELD);
+        found &= llm_state_slots_find(s, page) == snapshot_of(page);
+        counted &= llm_state_slots_n_snapshots(s) == count(SNAPSHOT)
+                   && llm_state_slots_assert(s) == count(HELD);
     }
 
     ok(taken, "free slots are taken, then the snapshot used least recently");
     ok(found, "each page has the snapshot that it was given");
     ok(counted, "held slots and snapshots add up");
 
-    llm_slots_free(s);
+    llm_state_slots_free(s);
 
     return done_testing();
 }

@@ -3,22 +3,22 @@
  */
 
 #include "engine/sched/lru.h"
-#include "engine/sched/slots.h"
+#include "engine/sched/state_slots.h"
 
 typedef enum {
     LLM_SLOT_FREE = 0,
     LLM_SLOT_HELD,
     LLM_SLOT_SNAPSHOT
-} llm_slot_state_t;
+} llm_state_slot_use_t;
 
 typedef struct {
-    llm_slot_state_t  state;
+    llm_state_slot_use_t  state;
     uint32_t          page;             /* of a snapshot */
     uint32_t          next;             /* of a free slot: the next free one */
-} llm_slot_t;
+} llm_state_slot_t;
 
-struct llm_slots_s {
-    llm_slot_t       *slot;
+struct llm_state_slots_s {
+    llm_state_slot_t       *slot;
     uint32_t          n;
 
     uint32_t          free;             /* stack of free slots, by next */
@@ -32,7 +32,7 @@ struct llm_slots_s {
 
 
 static void
-llm_slots_push_free(llm_slots_t *s, uint32_t i)
+llm_state_slots_push_free(llm_state_slots_t *s, uint32_t i)
 {
     s->slot[i].state = LLM_SLOT_FREE;
     s->slot[i].next = s->free;
@@ -40,11 +40,11 @@ llm_slots_push_free(llm_slots_t *s, uint32_t i)
 }
 
 
-llm_slots_t *
-llm_slots_create(uint32_t n, uint32_t n_pages)
+llm_state_slots_t *
+llm_state_slots_create(uint32_t n, uint32_t n_pages)
 {
     uint32_t      i;
-    llm_slots_t  *s;
+    llm_state_slots_t  *s;
 
     s = calloc(1, sizeof(*s));
     if (s == NULL) {
@@ -58,7 +58,7 @@ llm_slots_create(uint32_t n, uint32_t n_pages)
     s->of_page = malloc(llm_max(n_pages, 1u) * sizeof(*s->of_page));
 
     if (s->slot == NULL || s->links == NULL || s->of_page == NULL) {
-        llm_slots_free(s);
+        llm_state_slots_free(s);
         return NULL;
     }
 
@@ -66,7 +66,7 @@ llm_slots_create(uint32_t n, uint32_t n_pages)
     llm_lru_init(&s->snapshots, s->links);
 
     for (i = n; i-- > 0; /* void */ ) {
-        llm_slots_push_free(s, i);
+        llm_state_slots_push_free(s, i);
     }
 
     for (i = 0; i < n_pages; i++) {
@@ -78,7 +78,7 @@ llm_slots_create(uint32_t n, uint32_t n_pages)
 
 
 void
-llm_slots_free(llm_slots_t *s)
+llm_state_slots_free(llm_state_slots_t *s)
 {
     if (s) {
         free(s->slot);
@@ -90,14 +90,14 @@ llm_slots_free(llm_slots_t *s)
 
 
 uint32_t
-llm_slots_n_snapshots(const llm_slots_t *s)
+llm_state_slots_n_snapshots(const llm_state_slots_t *s)
 {
     return s->snapshots.n;
 }
 
 
 uint32_t
-llm_slots_take(llm_slots_t *s)
+llm_state_slots_take(llm_state_slots_t *s)
 {
     uint32_t  i;
 
@@ -107,7 +107,7 @@ llm_slots_take(llm_slots_t *s)
         }
 
         i = s->snapshots.end[LLM_LRU_OLDEST];
-        llm_slots_forget(s, s->slot[i].page);
+        llm_state_slots_forget(s, s->slot[i].page);
     }
 
     i = s->free;
@@ -119,22 +119,22 @@ llm_slots_take(llm_slots_t *s)
 
 
 void
-llm_slots_give(llm_slots_t *s, uint32_t i)
+llm_state_slots_give(llm_state_slots_t *s, uint32_t i)
 {
     assert(s->slot[i].state == LLM_SLOT_HELD);
 
-    llm_slots_push_free(s, i);
+    llm_state_slots_push_free(s, i);
 }
 
 
 void
-llm_slots_keep(llm_slots_t *s, uint32_t i, uint32_t page)
+llm_state_slots_keep(llm_state_slots_t *s, uint32_t i, uint32_t page)
 {
     assert(s->slot[i].state == LLM_SLOT_HELD);
 
     if (s->of_page[page] != LLM_SLOT_NONE) {
-        llm_slots_use(s, s->of_page[page]);
-        llm_slots_push_free(s, i);
+        llm_state_slots_use(s, s->of_page[page]);
+        llm_state_slots_push_free(s, i);
         return;
     }
 
@@ -146,14 +146,14 @@ llm_slots_keep(llm_slots_t *s, uint32_t i, uint32_t page)
 
 
 uint32_t
-llm_slots_find(const llm_slots_t *s, uint32_t page)
+llm_state_slots_find(const llm_state_slots_t *s, uint32_t page)
 {
     return s->of_page[page];
 }
 
 
 void
-llm_slots_use(llm_slots_t *s, uint32_t i)
+llm_state_slots_use(llm_state_slots_t *s, uint32_t i)
 {
     assert(s->slot[i].state == LLM_SLOT_SNAPSHOT);
 
@@ -162,7 +162,7 @@ llm_slots_use(llm_slots_t *s, uint32_t i)
 
 
 void
-llm_slots_forget(llm_slots_t *s, uint32_t page)
+llm_state_slots_forget(llm_state_slots_t *s, uint32_t page)
 {
     uint32_t  i;
 
@@ -174,12 +174,12 @@ llm_slots_forget(llm_slots_t *s, uint32_t page)
 
     s->of_page[page] = LLM_SLOT_NONE;
     llm_lru_remove(&s->snapshots, i);
-    llm_slots_push_free(s, i);
+    llm_state_slots_push_free(s, i);
 }
 
 
 uint32_t
-llm_slots_assert(const llm_slots_t *s)
+llm_state_slots_assert(const llm_state_slots_t *s)
 {
     uint32_t  i, n_free, n_pages;
 
