@@ -166,7 +166,7 @@ typedef struct {
     const uint32_t  *pages[LLM_KV_KINDS];   /* [n_seqs][max_pages] page numbers
                                            in the cache of each kind that the
                                            model has; position p is in page
-                                           pages[kind][p / LLM_KV_PAGE] at slot
+                                           pages[kind][p / LLM_KV_PAGE], row
                                            p % LLM_KV_PAGE */
     const uint32_t  *out_rows;          /* [n_out] row numbers, ascending; a
                                            row may occur several times */
