@@ -1,7 +1,7 @@
 /*
- * Files that nginx's workers write, of any nginx that has the same ones:
- * whoever reads one finds the old text or the new one, also after a power
- * failure, and whoever replaces one has locked its folder.
+ * Files that workers write, and that several nginx may share.  A reader finds
+ * the old text or the new one, also after a power failure; a writer has locked
+ * the file's folder.
  */
 
 #include "http/access/ngx_http_llm_file.h"
@@ -34,10 +34,10 @@ ngx_http_llm_open_folder(ngx_str_t *path)
 }
 
 
-/* Waits for whoever writes a file there now, but not for long: somebody else
-   may have locked the folder.  The kernel takes the lock from a process that
-   dies.  NGX_BUSY: it is still locked.  Where there are no locks one does
-   without. */
+/* Locks the folder; waits up to ms milliseconds for another process, because
+   one that is no nginx may hold the lock for long.  The kernel releases the
+   lock of a process that dies.  NGX_BUSY: the folder is still locked.  NGX_OK
+   also where the file system has no locks. */
 
 static ngx_int_t
 ngx_http_llm_flock(int fd, ngx_uint_t ms)
@@ -97,7 +97,7 @@ ngx_http_llm_keep_bad(ngx_str_t *path)
 }
 
 
-/* in any thread, in one at a time for a path */
+/* in any thread, but only one at a time for a path */
 
 int
 ngx_http_llm_replace_file(const char *what, ngx_str_t *path, llm_buf_t *text,
@@ -126,7 +126,7 @@ ngx_http_llm_replace_file(const char *what, ngx_str_t *path, llm_buf_t *text,
 }
 
 
-/* 0, or errno */
+/* returns 0 or errno */
 
 static int
 ngx_http_llm_write_file(const char *path, llm_buf_t *text, ngx_uint_t flush)

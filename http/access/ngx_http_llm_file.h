@@ -16,16 +16,18 @@
 
 /* ngx_http_llm_file.c */
 
-/* of the file; -1 and errno: it cannot be opened */
+/* opens the file's folder; -1 and errno: it cannot be opened */
 int ngx_http_llm_open_folder(ngx_str_t *path);
-/* a descriptor with the lock, until it is closed; -1 and *err: it cannot be
-   had, not even within so many ms */
+/* locks the file's folder and returns its descriptor; closing it releases the
+   lock.  -1 and *err: it cannot be opened, or is still locked after ms
+   milliseconds.  what: what is written, for *err */
 int ngx_http_llm_lock_folder(const char *what, ngx_str_t *path, ngx_uint_t ms,
     llm_err_t *err);
-/* one that cannot be used becomes FILE.bad */
+/* renames a file that cannot be used to FILE.bad */
 void ngx_http_llm_keep_bad(ngx_str_t *path);
-/* with the folder's lock: writes a file beside it, which takes its place, and,
-   if flush, outlives a power failure; *err: what cannot be written */
+/* with the folder's lock held: writes a temporary file in the folder and
+   renames it; flush: the new file survives a power failure.  LLM_ERROR and
+   *err: it cannot be written */
 int ngx_http_llm_replace_file(const char *what, ngx_str_t *path,
     llm_buf_t *text, ngx_uint_t flush, llm_err_t *err);
 

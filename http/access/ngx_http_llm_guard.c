@@ -1,13 +1,14 @@
 /*
- * llm_guard: before a request waits for the engine, a location of this server
- * is asked whether it may, by a subrequest (ngx_http_llm_guard_ask.c).
+ * llm_guard: before a request waits for the engine, a subrequest asks a
+ * location of this server whether it is allowed (ngx_http_llm_guard_ask.c).
  *
- * - It is asked after an Idempotency-Key was looked up, so an answer that is
- *   sent again was allowed before; and while it is asked the request has its
- *   place among its quota's streams, and counts with the memory of requests.
- * - At the timeout the subrequest is ended, if it waits for another server or
- *   is delayed; one that waits for something else ends by itself, and nobody
- *   listens.
+ * - The guard is asked after the lookup of an Idempotency-Key: an answer that
+ *   is sent again was allowed before.  While the guard is asked, the request
+ *   counts among its quota's streams and holds its part of the memory of
+ *   requests.
+ * - At the timeout the subrequest is ended, if it waits for an upstream or is
+ *   delayed.  If it waits for something else it ends by itself, and its result
+ *   is ignored.
  */
 
 #include "http/access/ngx_http_llm_guard.h"
@@ -125,7 +126,7 @@ ngx_http_llm_guard_ask(ngx_http_llm_body_t *body)
 }
 
 
-/* when a guard is busy it may be tried again */
+/* a client may retry when the guard is busy */
 
 static void
 ngx_http_llm_guard_refused(ngx_http_llm_asked_t *asked)
@@ -249,9 +250,9 @@ ngx_http_llm_guard_wait(ngx_http_llm_asked_t *asked)
 
 
 /*
- * The subrequest comes to an end, or to one of several: with a status of
- * nginx's own it goes on to a page for that.  What would end the client's
- * request with it is an error of the guard's alone.
+ * The subrequest has ended.  May be called several times: with a status of
+ * nginx's own, the subrequest goes on to the error page.  A result that would
+ * end the client's request, too, only marks the guard as failed.
  */
 
 static ngx_int_t
@@ -282,8 +283,8 @@ ngx_http_llm_guard_done(ngx_http_request_t *r, void *data, ngx_int_t rc)
 }
 
 
-/* limit_req delays a request by the timer of its connection, whose events
-   come here */
+/* limit_req delays a request by the timer of its connection, so events of the
+   delayed subrequest come here */
 
 static void
 ngx_http_llm_guard_write_handler(ngx_http_request_t *r)
@@ -331,7 +332,7 @@ ngx_http_llm_guard_timer_handler(ngx_event_t *ev)
 }
 
 
-/* an upstream is ended as nginx does it where a request gets another one */
+/* ends an upstream as nginx does before a request gets another one */
 
 static void
 ngx_http_llm_guard_cancel(ngx_http_request_t *sr)
@@ -389,7 +390,7 @@ ngx_http_llm_guard_end(ngx_http_llm_asked_t *asked)
 }
 
 
-/* ---- what it says ---- */
+/* ---- the guard's answer ---- */
 
 static ngx_int_t
 ngx_http_llm_guard_verdict(ngx_http_llm_asked_t *asked)
@@ -439,9 +440,9 @@ ngx_http_llm_guard_verdict(ngx_http_llm_asked_t *asked)
 
 
 /*
- * The guard's location has a client_max_body_size, which is compared with a
- * request's length when its location is looked for.  The client's request was
- * held against its own location's, so the subrequest gets its length later.
+ * nginx compares a request's length with client_max_body_size when it looks
+ * for the location.  The client's request has passed the limit of its own
+ * location, so the subrequest gets its length only afterwards, here.
  */
 
 ngx_int_t

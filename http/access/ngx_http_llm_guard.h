@@ -1,5 +1,6 @@
 /*
- * What the files of llm_guard share: a guard, and one that is asked.
+ * What the files of llm_guard share: a directive, and the state of a request
+ * whose guard is asked.
  *
  *   ngx_http_llm_guard_conf.c  the module, the directive
  *   ngx_http_llm_guard.c       waiting, the verdict
@@ -16,18 +17,21 @@
 
 typedef struct {
     ngx_http_complex_value_t     uri;
-    ngx_msec_t                   timeout;
-    ngx_uint_t                   open;
+    ngx_msec_t                   timeout;       /* ms */
+    ngx_uint_t                   open;          /* 1: a guard's failure allows
+                                                   the request */
 
-    ngx_str_t                    file;          /* where it stands */
+    ngx_str_t                    file;          /* file and line of the
+                                                   directive */
     ngx_uint_t                   line;
-    ngx_http_core_srv_conf_t    *checked;       /* the server in which its URI
-                                                   was looked for last */
+    ngx_http_core_srv_conf_t    *checked;       /* server in which the URI was
+                                                   checked last */
 } ngx_http_llm_guard_t;
 
 
 typedef struct {
-    ngx_uint_t                   used;          /* there is a llm_guard */
+    ngx_uint_t                   used;          /* 1: some location has
+                                                   llm_guard */
 } ngx_http_llm_guard_main_conf_t;
 
 
@@ -36,23 +40,26 @@ typedef struct {
 } ngx_http_llm_guard_loc_conf_t;
 
 
-/* a guard that is asked, in r->pool */
+/* state of a request whose guard is asked, in r->pool */
 
 typedef struct {
     ngx_http_llm_body_t         *body;
     ngx_http_llm_guard_t        *guard;
-    ngx_http_request_t          *subrequest;    /* NULL: it could not be
-                                                   made */
-    ngx_str_t                    uri;           /* as it was asked */
-    ngx_str_t                    head;          /* of the guard's request,
-                                                   which told ends */
-    llm_buf_t                    told;          /* what the client said; len 0:
-                                                   nothing */
-    unsigned                     last:1;        /* it is llm_timeout that
-                                                   limits it */
+    ngx_http_request_t          *subrequest;    /* NULL: not made */
+    ngx_str_t                    uri;           /* value of llm_guard's URI */
+    ngx_str_t                    head;          /* first part of the
+                                                   subrequest's body; `told` is
+                                                   the second */
+    llm_buf_t                    told;          /* the client's part of the
+                                                   body; len 0: nothing to
+                                                   ask */
+    unsigned                     last:1;        /* 1: llm_timeout ends the
+                                                   wait */
     unsigned                     timedout:1;
-    unsigned                     failed:1;      /* there is no answer */
-    unsigned                     over:1;        /* nobody waits any more */
+    unsigned                     failed:1;      /* 1: the guard gave no
+                                                   answer */
+    unsigned                     over:1;        /* 1: the request has stopped
+                                                   waiting */
 } ngx_http_llm_asked_t;
 
 
@@ -63,15 +70,16 @@ extern ngx_module_t  ngx_http_llm_guard_module;
 
 extern ngx_http_llm_stage_t  ngx_http_llm_guard_stage;
 
-/* a handler of the preaccess phase */
+/* handler of the preaccess phase: sets the length of a guard's subrequest */
 ngx_int_t ngx_http_llm_guard_length(ngx_http_request_t *r);
 
 /* ngx_http_llm_guard_ask.c */
 
-/* NGX_ERROR: it is none, as the log says */
+/* splits off the arguments; NGX_ERROR: the URI is invalid, which has been
+   logged */
 ngx_int_t ngx_http_llm_guard_uri(ngx_http_request_t *r, ngx_str_t *uri,
     ngx_str_t *args);
-/* makes the subrequest, at whose end done is called; NGX_ERROR: no memory */
+/* makes the subrequest; done is called when it ends; NGX_ERROR: no memory */
 ngx_int_t ngx_http_llm_guard_request(ngx_http_llm_asked_t *asked,
     ngx_str_t *uri, ngx_str_t *args, ngx_http_post_subrequest_pt done);
 

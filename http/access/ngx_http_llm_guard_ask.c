@@ -1,14 +1,14 @@
 /*
- * The subrequest by which a guard is asked, with what the client said as its
- * body (engine/api/guard.c).
+ * The subrequest that asks a guard.  Its body has what the client sent
+ * (engine/api/guard.c).
  *
  * - It is a background subrequest, of which only the header counts.  So the
- *   client's connection stays the request's own: llm_ignore_client_abort
- *   holds here, too, and the guard's answer may have any size.
- * - It has none of the client's headers and limits, only a type and a length:
- *   where "open" lets pass what the guard could not judge, no header of a
- *   client may keep a guard from judging.  It has variables of its own, with
- *   the values of the request's, which its own leave as they are.
+ *   client's connection stays the main request's: llm_ignore_client_abort works
+ *   here, too, and the guard's answer may have any size.
+ * - It has none of the client's headers or limits, only a type and a length:
+ *   with "open", a failed guard allows the request, so no header of a client
+ *   may make the guard fail.  It has a copy of the request's variables; changes
+ *   to the copy do not reach the request.
  */
 
 #include "http/access/ngx_http_llm_guard.h"
@@ -25,7 +25,7 @@ static ngx_http_variable_value_t *ngx_http_llm_guard_variables(
     ngx_http_request_t *r);
 
 
-/* what a variable says may be anything */
+/* a URI from a variable may be anything, so it is checked here */
 
 ngx_int_t
 ngx_http_llm_guard_uri(ngx_http_request_t *r, ngx_str_t *uri, ngx_str_t *args)
@@ -46,8 +46,8 @@ ngx_http_llm_guard_uri(ngx_http_request_t *r, ngx_str_t *uri, ngx_str_t *args)
 }
 
 
-/* all that may lack memory comes first: there is no way back behind
-   ngx_http_subrequest() */
+/* allocates everything first: after ngx_http_subrequest() there is no way
+   back */
 
 ngx_int_t
 ngx_http_llm_guard_request(ngx_http_llm_asked_t *asked, ngx_str_t *uri,
@@ -152,7 +152,7 @@ ngx_http_llm_guard_headers(ngx_http_llm_asked_t *asked,
     ngx_memzero(in, sizeof(ngx_http_headers_in_t));
 
     in->server = r->headers_in.server;
-    in->content_length_n = -1;          /* see ..._guard_length() */
+    in->content_length_n = -1;          /* see ngx_http_llm_guard_length() */
     in->keep_alive_n = -1;
 
     p = ngx_pnalloc(r->pool, NGX_SIZE_T_LEN);
@@ -201,7 +201,8 @@ ngx_http_llm_guard_header(ngx_http_headers_in_t *in, const char *name,
 }
 
 
-/* with what is known already, as $request_id; but the body is another one */
+/* copies the values that are known, as $request_id, except those of the body,
+   which differs */
 
 static ngx_http_variable_value_t *
 ngx_http_llm_guard_variables(ngx_http_request_t *r)

@@ -1,5 +1,5 @@
 /*
- * The module of llm_guard, its directive and what nginx -t says of it.
+ * The module of llm_guard, its directive, and what nginx -t checks.
  */
 
 #include "http/access/ngx_http_llm_guard.h"
@@ -124,7 +124,8 @@ ngx_http_llm_create_guard_loc_conf(ngx_conf_t *cf)
 }
 
 
-/* ngx_http_llm_module has said before what the location serves */
+/* ngx_http_llm_module is merged first, so the endpoints of the location are
+   known */
 
 static char *
 ngx_http_llm_merge_guard_loc_conf(ngx_conf_t *cf, void *parent, void *child)
@@ -239,7 +240,7 @@ ngx_http_llm_guard_param(ngx_conf_t *cf, ngx_http_llm_guard_t *guard,
 }
 
 
-/* each guard once in each server */
+/* checks each guard once in each server */
 
 static void
 ngx_http_llm_check_guard(ngx_conf_t *cf, ngx_http_llm_guard_t *guard)

@@ -1,17 +1,17 @@
 /*
- * Idempotency-Key: a request that is sent again with the key of an earlier
- * one gets that one's answer, byte for byte, and is not computed again.
+ * Idempotency-Key: a request that is sent again with the key of an earlier one
+ * gets the earlier one's answer, byte for byte, and is not computed again.
  *
- * - The first request with a key is the owner of its entry in the store
- *   (ngx_http_llm_store.c), and writes the answer there while it is sent,
- *   streams as they are.  Others wait until it is complete, and get it at
- *   once.  With another body they get a 409.
- * - Only answers that are complete and not errors are kept.  If the owner
- *   fails, its client leaves, or its worker dies, the entry goes, and the
- *   next request with the key is the owner of a new one.
- * - Requests that wait and answers that are sent again have memory that the
- *   engine does not know of: all of a worker's together have at most its part
- *   of llm_queue's memory=.
+ * - The first request with a key owns its entry in the store
+ *   (ngx_http_llm_store.c), and writes the answer there while it is sent, also
+ *   when it is streamed.  Later requests wait until the answer is complete, and
+ *   get it at once.  A request with the same key and another body gets a 409.
+ * - Only complete answers without an error are kept.  If the owner fails, its
+ *   client leaves, or its worker dies, the entry is removed; the next request
+ *   with the key owns a new one.
+ * - The engine does not count the memory of requests that wait and of answers
+ *   that are sent again.  In each worker they may take the worker's part of
+ *   llm_queue's memory=.
  */
 
 #include "http/access/ngx_http_llm_idempotency.h"
@@ -24,8 +24,8 @@
 
 #include <ngx_md5.h>
 
-/* a repeated request looks for the answer after so many milliseconds, later
-   more rarely */
+/* interval at which a waiting request looks for the answer, in milliseconds; it
+   grows from the first value to the second */
 #define NGX_HTTP_LLM_IDEM_LOOK     50
 #define NGX_HTTP_LLM_IDEM_RARELY   500
 
@@ -33,13 +33,14 @@
 #define NGX_HTTP_LLM_IDEM_KEY      255
 
 
-/* of a request with a key, in r->pool */
+/* data of a request with a key, in r->pool */
 
 typedef struct {
-    u_char                       digest[16];    /* of path and body; input() */
-    u_char                       key[16];       /* of its entry */
-    ngx_http_llm_entry_t        *entry;         /* the answer is kept there;
-                                                   NULL: it is not */
+    u_char                       digest[16];    /* of path and body; written by
+                                                   input() */
+    u_char                       key[16];       /* the entry's key */
+    ngx_http_llm_entry_t        *entry;         /* entry that this request owns;
+                                                   NULL: none */
 } ngx_http_llm_idem_t;
 
 
@@ -86,7 +87,7 @@ static const char  ngx_http_llm_idem_full[] =
     ((ngx_slab_pool_t *) (zone)->shm.addr)
 
 
-/* the value of the header; NGX_DECLINED: it is not there */
+/* value of the header; NGX_DECLINED: not sent, or llm_idempotency is off */
 
 static ngx_int_t
 ngx_http_llm_idem_header(ngx_http_request_t *r, ngx_str_t *value)
@@ -113,7 +114,7 @@ ngx_http_llm_idem_header(ngx_http_request_t *r, ngx_str_t *value)
 }
 
 
-/* has the request a key?  Without a body it is not needed */
+/* does the request have a key?  Requests without a body need none */
 
 static ngx_int_t
 ngx_http_llm_idem_init(ngx_http_llm_body_t *body)
@@ -141,7 +142,7 @@ ngx_http_llm_idem_init(ngx_http_llm_body_t *body)
 }
 
 
-/* of the path, too: the same body means something else elsewhere */
+/* the digest includes the path: the same body means something else elsewhere */
 
 static void
 ngx_http_llm_idem_digest(ngx_http_llm_body_t *body, u_char *p, size_t size)
@@ -167,9 +168,9 @@ ngx_http_llm_idem_digest(ngx_http_llm_body_t *body, u_char *p, size_t size)
 
 
 /*
- * The key of an entry.  Clients whose tenant is the same are kept apart by
- * their credentials: a proxy may have one address for many.  Of a key that was
- * checked that is its id, in a form that no header can have.
+ * The key of an entry.  Clients with the same tenant are distinguished by their
+ * credentials, because a proxy may have one address for many clients.  A
+ * checked API key is represented by its id, in a form that no header can have.
  */
 
 static void
@@ -218,8 +219,8 @@ ngx_http_llm_idem_key(ngx_http_llm_ctx_t *ctx, uint64_t tenant,
 
 
 /*
- * A request with a key: NGX_OK, it is to be computed; NGX_DONE, it has its
- * answer, or waits for it; NGX_ERROR and *err, it is refused.
+ * A request with a key.  NGX_OK: it is to be computed; NGX_DONE: its answer was
+ * sent, or it waits; NGX_ERROR and *err: it is refused.
  */
 
 static ngx_int_t
@@ -274,8 +275,8 @@ ngx_http_llm_idem_begin(ngx_http_llm_body_t *body)
 
 
 /*
- * NGX_OK: this request is the owner, or there is no room for an entry;
- * NGX_AGAIN: another one is; NGX_DONE: body->msg has the answer; NGX_ERROR
+ * NGX_OK: this request owns the entry, or there is no room for one; NGX_AGAIN:
+ * another request owns it; NGX_DONE: body->msg has the answer; NGX_ERROR
  */
 
 static ngx_int_t
@@ -314,7 +315,7 @@ ngx_http_llm_idem_look(ngx_http_llm_body_t *body)
 
     ngx_shmtx_unlock(&shpool->mutex);
 
-    /* clients' libraries would try a 409 again */
+    /* client libraries would retry a 409 */
 
     if (rc == NGX_ERROR && body->err.status == 409
         && ngx_http_llm_add_header(body->ctx->request, "x-should-retry",
@@ -328,7 +329,7 @@ ngx_http_llm_idem_look(ngx_http_llm_body_t *body)
 }
 
 
-/* output of the owner */
+/* keeps output of the owner */
 
 static void
 ngx_http_llm_idem_add(ngx_http_llm_ctx_t *ctx, const char *data, size_t len)
@@ -398,8 +399,8 @@ ngx_http_llm_idem_end(ngx_http_llm_ctx_t *ctx, ngx_uint_t complete)
 
 
 /*
- * The client leaves before it has read an answer that was computed to its
- * end: the rest is for when it asks again.
+ * The client has left before it has read an answer that is completely computed:
+ * the rest is stored for when it asks again.
  */
 
 static void
@@ -439,7 +440,7 @@ ngx_http_llm_idem_finish(ngx_http_llm_ctx_t *ctx)
 }
 
 
-/* the message, which is not needed any more, becomes the answer */
+/* the answer replaces the message, which is not needed any more */
 
 static ngx_int_t
 ngx_http_llm_idem_copy(ngx_http_llm_body_t *body, ngx_http_llm_entry_t *e)
@@ -495,7 +496,7 @@ ngx_http_llm_idem_replay(ngx_http_llm_body_t *body)
 }
 
 
-/* another request computes the answer: looks again from time to time */
+/* another request computes the answer: looks for it by a timer */
 
 static ngx_int_t
 ngx_http_llm_idem_wait(ngx_http_llm_body_t *body)
@@ -566,7 +567,7 @@ ngx_http_llm_idem_timer(ngx_event_t *ev)
         return;
 
     case NGX_OK:
-        (void) ngx_http_llm_hold(body, 0, NULL);    /* it is the engine's */
+        (void) ngx_http_llm_hold(body, 0, NULL);    /* the engine counts it */
         ngx_http_llm_go_on(body, NGX_OK);
         break;
 

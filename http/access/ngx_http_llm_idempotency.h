@@ -1,9 +1,9 @@
 /*
- * llm_idempotency: requests that are sent again.
+ * llm_idempotency: a request that is sent again gets the first answer.
  *
- *   ngx_http_llm_idempotency.c  what is done with them
+ *   ngx_http_llm_idempotency.c  what a request does
  *   ngx_http_llm_idem_conf.c    the module, the directive
- *   ngx_http_llm_store.c        their answers in shared memory
+ *   ngx_http_llm_store.c        answers in shared memory
  */
 
 #ifndef NGX_HTTP_LLM_IDEMPOTENCY_H
@@ -22,14 +22,17 @@ typedef struct ngx_http_llm_page_s  ngx_http_llm_page_t;
 
 struct ngx_http_llm_entry_s {
     ngx_queue_t                  bucket;
-    ngx_queue_t                  age;           /* of all, the oldest first */
-    u_char                       key[16];       /* of client and key */
+    ngx_queue_t                  age;           /* in the list of all entries,
+                                                   oldest first */
+    u_char                       key[16];       /* digest of client and
+                                                   Idempotency-Key */
     u_char                       digest[16];    /* of the request */
-    time_t                       until;         /* valid, once it is complete */
-    ngx_pid_t                    owner;         /* 0: it is complete */
-    uint64_t                     born;          /* of owner, whose pid may be
-                                                   used again */
-    size_t                       len;           /* of the answer */
+    time_t                       until;         /* end of validity, once
+                                                   complete */
+    ngx_pid_t                    owner;         /* 0: the answer is complete */
+    uint64_t                     born;          /* start time of owner, whose
+                                                   pid may be used again */
+    size_t                       len;           /* bytes of the answer */
     ngx_http_llm_page_t         *first;
     ngx_http_llm_page_t         *last;
 };
@@ -39,8 +42,9 @@ struct ngx_http_llm_entry_s {
 
 typedef struct {
     size_t                       size;          /* 0: off */
-    time_t                       valid;
-    ngx_int_t                    header;        /* $http_idempotency_key */
+    time_t                       valid;         /* seconds */
+    ngx_int_t                    header;        /* index of
+                                                   $http_idempotency_key */
     ngx_shm_zone_t              *zone;          /* data: the store of answers;
                                                    NULL: off */
 } ngx_http_llm_idem_conf_t;
@@ -49,13 +53,13 @@ typedef struct {
 extern ngx_module_t  ngx_http_llm_idempotency_module;
 
 
-/* ngx_http_llm_store.c; with the store's lock held, but for the first one */
+/* ngx_http_llm_store.c; all but the first with the store's lock held */
 
 ngx_int_t ngx_http_llm_init_store(ngx_shm_zone_t *shm_zone, void *data);
-/* the entry of this key, if it is still valid, or NULL */
+/* the valid entry of this key, or NULL; removes an expired or abandoned one */
 ngx_http_llm_entry_t *ngx_http_llm_store_find(ngx_shm_zone_t *zone,
     u_char *key);
-/* a new one, this process is its owner; NULL: there is no room */
+/* makes an entry owned by this process; NULL: there is no room */
 ngx_http_llm_entry_t *ngx_http_llm_store_create(ngx_shm_zone_t *zone,
     u_char *key, u_char *digest);
 /* NGX_ERROR: the answer is too large, or there is no room */
@@ -63,7 +67,7 @@ ngx_int_t ngx_http_llm_store_append(ngx_shm_zone_t *zone,
     ngx_http_llm_entry_t *e, const char *data, size_t len);
 void ngx_http_llm_store_remove(ngx_shm_zone_t *zone,
     ngx_http_llm_entry_t *e);
-/* appends the answer */
+/* appends the answer to a buffer */
 void ngx_http_llm_store_copy(ngx_http_llm_entry_t *e, llm_buf_t *to);
 
 

@@ -1,18 +1,17 @@
 /*
  * llm_api_keys: files of API keys, which change while nginx runs.
  *
- * - nginx -t and the master read a file; what is wrong with it is an error of
- *   the configuration.  The workers inherit the table.
- * - Each worker asks every `check` whether there is another file at the path.
- *   That one is read by a thread of its own, which lives no longer; the event
- *   loop only exchanges two pointers.  A file that is broken leaves the table
- *   as it is.
- * - No request points into a table, so the old one is freed at once, by such a
- *   thread, too.
- * - A worker that takes the place of a dead one has inherited what the master
- *   read at its start.  If that is not the file of now it reads it before it
- *   serves anything, and if that cannot be done it refuses all keys: one of
- *   the old table may have been revoked since.
+ * - nginx -t and the master read a file; a mistake in it is an error of the
+ *   configuration.  The workers inherit the table.
+ * - Each worker checks every `check` ms whether the file was replaced.  A
+ *   thread that is started for this reads the new file; the event loop only
+ *   exchanges two pointers.  A broken file leaves the table unchanged.
+ * - No request points into a table, so the old one is freed at once, also by a
+ *   thread.
+ * - A worker that replaces a dead one inherits the table that the master read
+ *   at its start.  If the file has changed, the worker reads it before it
+ *   serves anything.  If that fails it refuses all keys: one of the old table
+ *   may have been revoked since.
  */
 
 #include "http/access/ngx_http_llm_keys.h"
@@ -22,7 +21,7 @@
 #include "http/worker/ngx_http_llm_worker.h"
 
 
-/* how often the event loop looks whether the thread is done */
+/* ms between checks whether the thread is done */
 #define NGX_HTTP_LLM_KEYS_POLL  10
 
 
@@ -103,7 +102,8 @@ ngx_http_llm_add_keys(ngx_conf_t *cf)
 }
 
 
-/* handlers run in the reverse order of the list */
+/* nginx runs the handlers in the reverse order of the list, so the first entry
+   runs last */
 
 static ngx_int_t
 ngx_http_llm_add_access(ngx_conf_t *cf)
@@ -242,7 +242,7 @@ ngx_http_llm_api_keys(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_ERROR;
     }
 
-    /* a file is one table, whoever names it */
+    /* locations that name the same file share its table */
 
     klcf->file->check = ngx_min(klcf->file->check, check);
 
@@ -319,7 +319,7 @@ ngx_http_llm_keyfile_cleanup(void *data)
 {
     ngx_http_llm_keyfile_t *f = data;
 
-    /* a single process (master_process off) outlives its configurations */
+    /* with master_process off, the process outlives its configurations */
 
     ngx_http_llm_stop_keyfile(f);
 
@@ -403,7 +403,7 @@ ngx_http_llm_stop_keyfile(ngx_http_llm_keyfile_t *f)
 }
 
 
-/* before the worker serves anything */
+/* reads the file before the worker serves anything */
 
 static void
 ngx_http_llm_refresh_keys(ngx_http_llm_keyfile_t *f, ngx_log_t *log)
@@ -436,7 +436,7 @@ ngx_http_llm_keys_handler(ngx_event_t *ev)
     if (!f->busy && ngx_http_llm_keys_changed(f)
         && ngx_http_llm_keys_begin(f, 1, ev->log) != NGX_OK)
     {
-        /* once more */
+        /* read it again at the next check */
         ngx_memzero(&f->id, sizeof(llm_keys_id_t));
     }
 
@@ -448,7 +448,7 @@ ngx_http_llm_keys_handler(ngx_event_t *ev)
 }
 
 
-/* is there another file than the one that was read last, or could not be? */
+/* has the file changed since the last attempt to read it? */
 
 static ngx_uint_t
 ngx_http_llm_keys_changed(ngx_http_llm_keyfile_t *f)
@@ -467,8 +467,8 @@ ngx_http_llm_keys_changed(ngx_http_llm_keyfile_t *f)
 }
 
 
-/* read: the file, too, not only f->old is freed; until the thread is done
-   f->id is its own */
+/* starts the thread, which frees f->old, and, if read is set, reads the file;
+   until the thread is done only it uses f->id */
 
 static ngx_int_t
 ngx_http_llm_keys_begin(ngx_http_llm_keyfile_t *f, ngx_uint_t read,
@@ -549,7 +549,7 @@ ngx_http_llm_keys_end(ngx_http_llm_keyfile_t *f, ngx_log_t *log)
     ngx_log_error(NGX_LOG_NOTICE, log, 0, "%uD keys from \"%V\"%s",
                   llm_keys_count(f->keys), &f->path, f->changes);
 
-    /* if there is no thread for it the next one frees it */
+    /* if no thread can be started the next one frees it */
 
     if (f->old) {
         (void) ngx_http_llm_keys_begin(f, 0, log);

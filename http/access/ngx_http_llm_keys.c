@@ -1,13 +1,12 @@
 /*
- * The API key of a request: taken from "Authorization: Bearer" or else
- * "x-api-key", looked up when something first asks for it (limit_req by
- * $llm_key does so before the access phase), and from then on the request's
- * own, whatever becomes of the file.
+ * The API key of a request: taken from "Authorization: Bearer", or else from
+ * "x-api-key".  It is looked up when it is first needed (for limit_req by
+ * $llm_key, before the access phase); the request keeps a copy, so later
+ * changes of the file do not affect it.
  *
- * The access phase's handler is the last one of its phase: who is kept out by
- * "deny" cannot try keys, and where one of several is enough ("satisfy any")
- * the others had their turn, so that this one may answer with an error in the
- * form of the path.
+ * The handler is the last one of the access phase: a client that "deny" keeps
+ * out cannot try keys, and with "satisfy any" the other handlers have run, so
+ * this one may answer with an error in the form of the path.
  */
 
 #include "http/access/ngx_http_llm_keys.h"
@@ -17,14 +16,16 @@
 #include "http/request/ngx_http_llm_stage.h"
 
 
-/* in r->pool, found by its cleanup handler: an internal redirect clears the
-   module's contexts */
+/* client of a request; in r->pool, found by its cleanup handler, because an
+   internal redirect clears the module's contexts */
 
 typedef struct {
-    ngx_http_llm_keyfile_t      *file;          /* where it was looked up */
+    ngx_http_llm_keyfile_t      *file;          /* where the secret was looked
+                                                   up */
     ngx_str_t                    secret;        /* len 0: none was sent */
-    llm_key_t                    key;           /* text NULL: it is not known */
-    ngx_int_t                    age;           /* of a known one; 0: valid */
+    llm_key_t                    key;           /* text NULL: unknown secret */
+    ngx_int_t                    age;           /* validity of a known key: see
+                                                   llm_key_age(); 0: valid */
 } ngx_http_llm_client_t;
 
 
@@ -109,7 +110,8 @@ ngx_http_llm_key(ngx_http_request_t *r)
 }
 
 
-/* a request that moves to a location with another file is looked up there */
+/* a request that is redirected to a location with another file is looked up
+   there again */
 
 static ngx_http_llm_client_t *
 ngx_http_llm_client(ngx_http_request_t *r)
@@ -153,7 +155,7 @@ ngx_http_llm_client(ngx_http_request_t *r)
 static void
 ngx_http_llm_client_cleanup(void *data)
 {
-    /* it only marks the entry */
+    /* the handler only marks the entry */
 }
 
 
@@ -247,9 +249,10 @@ ngx_http_llm_is_bearer(ngx_str_t *value, ngx_str_t *s)
 }
 
 
-/* ---- what it may do ---- */
+/* ---- what it permits ---- */
 
-/* 0: there is nothing at this path, as any key may know */
+/* scope that the request needs; 0: the path does not exist, and any key may
+   learn that */
 
 static uint32_t
 ngx_http_llm_scope(ngx_http_request_t *r)
@@ -357,7 +360,7 @@ ngx_http_llm_key_tenant(ngx_http_llm_ctx_t *ctx)
 }
 
 
-/* ---- the answer if it may not ---- */
+/* ---- refusals ---- */
 
 /* RFC 6750, section 3 */
 
@@ -398,7 +401,7 @@ ngx_http_llm_challenge(ngx_http_request_t *r, ngx_http_llm_client_t *c,
 }
 
 
-/* in the form of the path, where it is one of the API's */
+/* sends the error, in the form of the path if that is one of the API */
 
 static ngx_int_t
 ngx_http_llm_refuse(ngx_http_request_t *r, llm_err_t *err)
@@ -425,7 +428,7 @@ ngx_http_llm_refuse(ngx_http_request_t *r, llm_err_t *err)
 
 /* ---- variables ---- */
 
-/* data: NULL for $llm_key, else the whole name of $llm_key_NAME */
+/* data: 0 for $llm_key, else the whole name of $llm_key_NAME */
 
 ngx_int_t
 ngx_http_llm_key_variable(ngx_http_request_t *r, ngx_http_variable_value_t *v,

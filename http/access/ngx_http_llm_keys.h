@@ -1,8 +1,8 @@
 /*
- * llm_api_keys: what a request proves itself by, and what it may do.
+ * llm_api_keys: authentication by API keys, and what a key permits.
  *
- *   ngx_http_llm_keyfile.c  the directive, files of keys that change
- *   ngx_http_llm_keys.c     the API key of a request, what it may do
+ *   ngx_http_llm_keyfile.c  the directive, key files and their changes
+ *   ngx_http_llm_keys.c     the API key of a request, what it permits
  */
 
 #ifndef NGX_HTTP_LLM_KEYS_H
@@ -21,31 +21,33 @@
 
 /*
  * A file of API keys, in the cycle's pool.  The master reads it, workers
- * inherit what it has read, and each looks after changes on its own.  While
- * `busy` a thread of the worker uses what is marked so, and reads `keys`; the
- * rest is the event loop's.
+ * inherit the table, and each worker looks for changes on its own.  While
+ * `busy`, a thread of the worker uses the fields marked "thread", and reads
+ * `keys`; all other fields are the event loop's.
  */
 
 typedef struct {
     ngx_str_t                    path;          /* full, NUL-terminated */
-    ngx_msec_t                   check;
-    ngx_int_t                    ident;         /* behind three pointers, as an
-                                                   event's log wants it */
-    llm_keys_t                  *keys;          /* NULL: none is usable */
+    ngx_msec_t                   check;         /* ms between checks of the
+                                                   file */
+    ngx_int_t                    ident;         /* at the offset of fd in
+                                                   ngx_connection_t, which an
+                                                   event's debug log reads */
+    llm_keys_t                  *keys;          /* NULL: no table is usable */
     llm_keys_id_t                id;            /* of the file read last */
     ngx_event_t                  event;
 
     pthread_t                    thread;
     ngx_uint_t                   busy;
-    ngx_uint_t                   read;          /* a file, too; thread */
-    llm_keys_t                  *old;           /* to be freed; thread */
-    llm_keys_t                  *fresh;         /* what was read; thread */
+    ngx_uint_t                   read;          /* thread; 0: only frees old */
+    llm_keys_t                  *old;           /* thread; table to be freed */
+    llm_keys_t                  *fresh;         /* thread; table that was
+                                                   read */
     llm_err_t                    err;           /* thread */
-    char                         changes[1024]; /* ids that came and went, for
-                                                   the log; thread, which reads
-                                                   keys for it */
-    int                          done;          /* set by the thread, the last
-                                                   that it does */
+    char                         changes[1024]; /* thread; ids added and
+                                                   removed, for the log */
+    int                          done;          /* set by the thread as its last
+                                                   step */
 } ngx_http_llm_keyfile_t;
 
 
@@ -53,7 +55,7 @@ typedef struct {
 
 typedef struct {
     ngx_array_t                  files;         /* ngx_http_llm_keyfile_t * */
-    ngx_int_t                    header;        /* $http_x_api_key */
+    ngx_int_t                    header;        /* index of $http_x_api_key */
 } ngx_http_llm_keys_main_conf_t;
 
 
@@ -69,13 +71,14 @@ extern ngx_module_t  ngx_http_llm_keys_module;
 
 extern ngx_http_llm_stage_t  ngx_http_llm_key_stage;
 
-/* the valid key of a request, where its location has keys, or NULL */
+/* the valid key of a request; NULL: none, or the location has no
+   llm_api_keys */
 const llm_key_t *ngx_http_llm_key(ngx_http_request_t *r);
-/* what a client proves itself by; len 0: nothing */
+/* the secret that the client has sent; len 0: none */
 void ngx_http_llm_find_secret(ngx_http_request_t *r, ngx_str_t *s);
-/* the value of x-api-key; not_found: there is none */
+/* the value of x-api-key; not_found: not sent */
 ngx_http_variable_value_t *ngx_http_llm_x_api_key(ngx_http_request_t *r);
-/* a handler of the access phase */
+/* handler of the access phase */
 ngx_int_t ngx_http_llm_access_handler(ngx_http_request_t *r);
 /* $llm_key, $llm_key_NAME */
 ngx_int_t ngx_http_llm_key_variable(ngx_http_request_t *r,

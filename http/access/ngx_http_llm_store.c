@@ -1,18 +1,17 @@
 /*
- * A store of answers in shared memory, for all workers: an entry for each
- * Idempotency-Key of each client, with the digest of the request and its
- * answer as far as it is known.  What is done with it:
- * ngx_http_llm_idempotency.c.
+ * A store of answers in shared memory, for all workers: for each
+ * Idempotency-Key of each client an entry with the digest of the request, and
+ * its answer as far as it was sent.  ngx_http_llm_idempotency.c uses it.
  *
- * It is bounded (llm_idempotency SIZE): the oldest answers make room, and an
- * answer that takes more than a quarter of it is not kept.  It lives over
+ * The store is bounded (llm_idempotency SIZE): the oldest answers make room,
+ * and an answer larger than a quarter of the store is not kept.  It survives
  * reloads.
  *
- * Invariant: an entry with an owner is removed by nobody else while that
- * process lives, so the owner may keep a pointer to it.  All else is done
- * under the slab pool's lock; entries are found by their key each time.
+ * Invariant: while the owner of an entry lives, no other process removes the
+ * entry, so the owner may keep a pointer to it.  All other access is under the
+ * slab pool's lock, and entries are looked up by their key each time.
  *
- * Entries and their pages are the slab pool's.
+ * The slab pool owns the entries and their pages.
  */
 
 #include "http/access/ngx_http_llm_idempotency.h"
@@ -22,7 +21,7 @@
 #define NGX_HTTP_LLM_BUCKETS  512
 
 
-/* a part of an answer: one page of the slab pool */
+/* part of an answer: one page of the slab pool */
 
 struct ngx_http_llm_page_s {
     ngx_http_llm_page_t         *next;
