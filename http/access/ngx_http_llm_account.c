@@ -1,25 +1,25 @@
 /*
  * Accounts of token quotas in shared memory.
  *
- * - All is done under the slab pool's lock, which nginx's master takes from a
- *   worker that died with it.  Figures that this one was changing are as
- *   before again: see `undo`.
- * - There is an account once something is charged, and as long as there is
- *   something to remember.  One of which nothing is left makes room for
- *   another; one that is still owed something never does: if there is no room,
- *   the request is refused, and the log says so.
- * - With a file of usage, what an account used before today is remembered
- *   there, so that it makes room, too, once the file has it.
- * - A zone of another size is another memory: the accounts are copied.
+ * - All access is under the slab pool's lock.  If a worker dies with the lock,
+ *   nginx's master releases it, and the next holder restores the figures that
+ *   the worker was changing: see `undo`.
+ * - An account is created by the first request of its key, and is kept while it
+ *   has claims, debt, or tokens of a day that a limit needs.  An account
+ *   without these makes room for another.  If no account can make room the
+ *   request is refused and logged.
+ * - With a usage file, an account makes room only once the file has its
+ *   figures.
+ * - A zone with another size is new memory: the accounts are copied.
  *
- * Accounts are the slab pool's.
+ * The slab pool owns the accounts.
  */
 
 #include "http/access/ngx_http_llm_quota.h"
 
 
-/* accounts that are looked at for room; those that stay are not looked at
-   again before all others were */
+/* most accounts that are examined to make room for one allocation; those that
+   stay are examined again only after all others */
 #define NGX_HTTP_LLM_LOOK  64
 
 
@@ -224,7 +224,7 @@ ngx_http_llm_account_delete(ngx_http_llm_quota_t *q,
     ngx_http_llm_account_t *a)
 {
     if (a->known && (a->n.n_requests || a->n.n_prompt || a->n.day_units)) {
-        q->sh->beyond = 1;              /* the file goes on with it */
+        q->sh->beyond = 1;              /* the file keeps it */
     }
 
     ngx_queue_remove(&a->age);
@@ -247,8 +247,9 @@ ngx_http_llm_account_owes(ngx_http_llm_account_t *a)
 }
 
 
-/* nothing is owed to it, or by it; what it took today is to be known, and what
-   the file of usage does not have yet */
+/* 1: the account may be deleted: it has no claims and no debt, no tokens of
+   today if there is a limit per day, and no figures that the usage file
+   lacks */
 
 static ngx_uint_t
 ngx_http_llm_account_idle(ngx_http_llm_quota_t *q, ngx_http_llm_account_t *a)
@@ -310,6 +311,3 @@ ngx_http_llm_account_run(ngx_http_llm_account_t *a, uint64_t rate,
 
     a->n.day = day;
 }
-
-
-/* ---- another memory ---- */

@@ -1,6 +1,6 @@
 /*
- * The memory of a token zone's accounts: new, or what the configuration before
- * has left.
+ * The memory of a token zone's accounts: new, or that of the previous
+ * configuration.
  */
 
 #include "http/access/ngx_http_llm_quota.h"
@@ -110,8 +110,8 @@ ngx_http_llm_account_insert(ngx_rbtree_node_t *temp, ngx_rbtree_node_t *node,
 }
 
 
-/* the zone of this name that the configuration before has, if it has another
-   size */
+/* copies the accounts of the previous configuration's zone of this name, which
+   has another size */
 
 static void
 ngx_http_llm_account_move(ngx_http_llm_quota_t *q, ngx_log_t *log)
@@ -143,8 +143,8 @@ ngx_http_llm_account_move(ngx_http_llm_quota_t *q, ngx_log_t *log)
 }
 
 
-/* what live requests of the old one have reserved stays there: they will pay
-   to the file, if there is one */
+/* copies no reservations: a live request settles in the old memory, and reaches
+   this zone only through the usage file, if there is one */
 
 static void
 ngx_http_llm_account_copy(ngx_http_llm_quota_t *q, ngx_http_llm_quota_t *old,

@@ -2,19 +2,19 @@
  * Claims that live requests have on accounts of token quotas, under the zone's
  * lock.
  *
- * - They have room of their own, of which no account takes any: who has an
- *   account can be served however many others there are.
- * - What a dead worker's claims hold is given back by the worker that takes
- *   its place, and by whoever is about to be refused because of them.
- * - A claim that a worker that died had just put into its lists, or was taking
- *   out of them, holds nothing.
+ * - Claims have memory of their own, which accounts cannot take: a client with
+ *   an account can be served however many accounts there are.
+ * - What a dead worker's claims hold is given back by the worker that replaces
+ *   it, and by any request that would be refused because of them.
+ * - If a worker dies while it adds a claim to its lists, or removes one, that
+ *   claim holds nothing.
  */
 
 #include "http/access/ngx_http_llm_quota.h"
 #include "http/worker/ngx_http_llm_worker.h"
 
 
-/* their part of a zone */
+/* 1/16 of the zone is for claims */
 #define NGX_HTTP_LLM_CLAIMS  16
 
 
@@ -99,9 +99,8 @@ ngx_http_llm_claim_used(ngx_http_llm_quota_t *q, ngx_http_llm_claim_t *c)
 }
 
 
-/* what comes back later than the day on which it was charged does not count
-   for the new one; that day may lie in the future, see
-   ngx_http_llm_account_run() */
+/* tokens of an earlier day are not given back to the current one; the claim's
+   day may be later than the account's, see ngx_http_llm_account_run() */
 
 void
 ngx_http_llm_claim_charge(ngx_http_llm_claim_t *c, int64_t units)
@@ -123,7 +122,8 @@ ngx_http_llm_claim_charge(ngx_http_llm_claim_t *c, int64_t units)
 }
 
 
-/* the account stays */
+/* corrects the charge to what was used, and frees the claim; the account
+   stays */
 
 static void
 ngx_http_llm_claim_settle(ngx_http_llm_quota_t *q, ngx_http_llm_claim_t *c)
@@ -212,7 +212,8 @@ ngx_http_llm_account_sweep(ngx_http_llm_quota_t *q, ngx_http_llm_account_t *a)
             continue;
         }
 
-        /* a worker that begins has none: its pid was another one's before */
+        /* a new worker has no claims yet: those with its pid are an earlier
+           process's */
 
         dead = (a == NULL && c->owner == ngx_pid)
                || !llm_process_lives(c->owner, c->born);

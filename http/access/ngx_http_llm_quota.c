@@ -1,21 +1,21 @@
 /*
- * What a request takes from its quotas and gives back:
+ * What a request is charged, and gets back:
  *
- *   before its body is read   debts, the day, requests and streams are looked
- *                             at
- *   when it was parsed        they are looked at again; it gets a claim on each
- *                             account, and counts as a request
- *   once it is tokenised      the prompt and a reserve for the answer are
- *                             charged, or it is refused
- *   when it begins to run     what the prefix cache had is cheaper
- *   with each token           it pays from what was charged, and beyond that
- *                             from the account, which may so come into debt
+ *   before its body is read   debt, the day's tokens, requests and streams are
+ *                             checked
+ *   after it was parsed       they are checked again; the request gets a claim
+ *                             on each account, and counts as a request
+ *   after it was tokenised    the prompt and a reserve for the answer are
+ *                             charged, or the request is refused
+ *   when it begins to run     tokens found in the prefix cache become cheaper
+ *   with each token           the charge is used up; further tokens are charged
+ *                             to the account, which may go into debt
  *   at its end                what was charged and not used goes back
  *
  * These are stages of ngx_http_llm_stage.h.
  *
- * Several zones are locked together, in their order in the configuration: all
- * are charged or none.  A request that is no valid one leaves nothing behind.
+ * Several zones are locked together, in their order in the configuration, and
+ * either all are charged or none.  An invalid request is charged nothing.
  */
 
 #include "http/access/ngx_http_llm_quota.h"
@@ -139,7 +139,7 @@ ngx_http_llm_quota_begin(ngx_http_llm_ctx_t *ctx, llm_err_t *err)
 }
 
 
-/* what others charge to the same accounts, in another nginx */
+/* reads what another nginx has charged to the same accounts */
 
 static void
 ngx_http_llm_quota_share_all(ngx_http_llm_bill_t *bill)
@@ -152,7 +152,8 @@ ngx_http_llm_quota_share_all(ngx_http_llm_bill_t *bill)
 }
 
 
-/* nothing is made for it yet; who has no account is as if it were a new one */
+/* makes no accounts yet: a request without one is checked against an empty
+   account */
 
 static ngx_int_t
 ngx_http_llm_quota_look(ngx_http_llm_bill_t *bill, ngx_http_llm_refusal_t *no)
@@ -189,7 +190,7 @@ ngx_http_llm_quota_look(ngx_http_llm_bill_t *bill, ngx_http_llm_refusal_t *no)
 }
 
 
-/* ---- when it is a valid request ---- */
+/* ---- after it was parsed ---- */
 
 static ngx_int_t
 ngx_http_llm_quota_claim(ngx_http_llm_body_t *body)
@@ -205,7 +206,7 @@ ngx_http_llm_quota_claim(ngx_http_llm_body_t *body)
         return NGX_OK;
     }
 
-    /* what needs no model costs no tokens */
+    /* requests that need no model cost no tokens */
 
     msg = (llm_request_t *) body->msg.data;
 
@@ -229,8 +230,8 @@ ngx_http_llm_quota_claim(ngx_http_llm_body_t *body)
 }
 
 
-/* a claim on each account; then, if none lacks anything, each counts one more
-   request */
+/* makes a claim on each account; then, if no limit is exceeded, counts one
+   request in each */
 
 static ngx_int_t
 ngx_http_llm_quota_claims(ngx_http_llm_bill_t *bill, ngx_http_llm_refusal_t *no)
@@ -277,7 +278,7 @@ ngx_http_llm_quota_claims(ngx_http_llm_bill_t *bill, ngx_http_llm_refusal_t *no)
 }
 
 
-/* with the locks held: one request more, or less */
+/* with the locks held: counts one request more or less */
 
 static void
 ngx_http_llm_quota_count(ngx_http_llm_bill_t *bill, int64_t units)
@@ -295,7 +296,7 @@ ngx_http_llm_quota_count(ngx_http_llm_bill_t *bill, int64_t units)
 }
 
 
-/* the engine has not taken it */
+/* the engine has not taken the request */
 
 static void
 ngx_http_llm_quota_return(ngx_http_llm_ctx_t *ctx)
@@ -316,7 +317,7 @@ ngx_http_llm_quota_return(ngx_http_llm_ctx_t *ctx)
 }
 
 
-/* ---- once it is tokenised ---- */
+/* ---- after it was tokenised ---- */
 
 static int64_t
 ngx_http_llm_quota_price(ngx_http_llm_share_t *s, uint64_t prompt,
@@ -450,8 +451,9 @@ ngx_http_llm_quota_text(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev)
 }
 
 
-/* an error tells how many tokens there were until then; what is not metered
-   has its claims until its client has the answer */
+/* ev: the engine's last event, or NULL at the end of the request.  An error
+   event says how many tokens were generated before it.  A request that is not
+   metered keeps its claims until its client has the answer */
 
 static void
 ngx_http_llm_quota_end(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev)
@@ -475,8 +477,8 @@ ngx_http_llm_quota_end(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev)
 }
 
 
-/* n more tokens were generated; those of one step are told one after another,
-   so that an account that must pay beyond the reserve is seldom locked */
+/* n more tokens were generated; the zone is locked only when they exceed the
+   charge */
 
 static void
 ngx_http_llm_quota_pay(ngx_http_llm_bill_t *bill, uint64_t n)
@@ -511,7 +513,7 @@ ngx_http_llm_quota_pay(ngx_http_llm_bill_t *bill, uint64_t n)
 }
 
 
-/* also for what was refused: then it gives back all that it has */
+/* ends the claims; a refused request gets everything back */
 
 static void
 ngx_http_llm_quota_settle(ngx_http_llm_bill_t *bill)

@@ -3,8 +3,8 @@
  *
  *   llm_token_limit zone=NAME [burst=N|$v] [reserve=N] [dry_run];
  *
- * A limit may name a zone that the configuration declares later: names are
- * looked up when all of it is read.
+ * A limit may name a zone that is declared later: names are looked up after the
+ * whole configuration was read.
  */
 
 #include "http/access/ngx_http_llm_quota.h"
@@ -242,7 +242,7 @@ ngx_http_llm_limit_param(ngx_conf_t *cf, ngx_http_llm_limit_t *l,
 }
 
 
-/* limits are sorted: requests lock zones in one order */
+/* sorts the limits, so that all requests lock zones in the same order */
 
 static char *
 ngx_http_llm_find_quotas(ngx_conf_t *cf,
@@ -317,7 +317,7 @@ ngx_http_llm_init_quotas_main_conf(ngx_conf_t *cf, void *conf)
 }
 
 
-/* gives back what a dead worker, whose place this one takes, had reserved */
+/* gives back what the dead worker that this one replaces had reserved */
 
 static void
 ngx_http_llm_sweep_quotas(ngx_http_llm_quotas_main_conf_t *qmcf)

@@ -1,6 +1,6 @@
 /*
- * What clients are told of their token quotas: x-ratelimit-... on all answers
- * of a location with llm_token_limit, in the form of OpenAI's API.
+ * Headers about token quotas: x-ratelimit-... on all answers of a location with
+ * llm_token_limit, in the form of OpenAI's API.
  */
 
 #include "http/access/ngx_http_llm_quota.h"
@@ -10,13 +10,15 @@
 #include "http/request/ngx_http_llm_stage.h"
 
 
-/* what is left in a bucket; the least of several limits is what is told */
+/* what is left in a bucket; of several limits the one with the least left is
+   reported */
 
 typedef struct {
     ngx_uint_t                   known;
     int64_t                      limit;         /* units, as left */
     int64_t                      left;
-    uint64_t                     wait_us;       /* until it is whole again */
+    uint64_t                     wait_us;       /* until nothing is used any
+                                                   more */
 } ngx_http_llm_rest_t;
 
 
@@ -28,7 +30,7 @@ static ngx_int_t ngx_http_llm_quota_add(ngx_http_request_t *r,
     const char *wait);
 
 
-/* a stage of its own, as it looks at what the other one has of a request */
+/* a stage of its own, because it uses the data of the other one */
 
 ngx_http_llm_stage_t  ngx_http_llm_quota_head_stage = {
     .headers = ngx_http_llm_quota_headers
@@ -149,7 +151,7 @@ ngx_http_llm_quota_add(ngx_http_request_t *r, ngx_http_llm_rest_t *rest,
     }
 
     if (rest->wait_us == UINT64_MAX) {
-        return NGX_OK;                  /* nothing ever comes back */
+        return NGX_OK;                  /* used tokens never come back */
     }
 
     p = ngx_pnalloc(r->pool, LLM_QUOTA_TIME);
@@ -161,6 +163,3 @@ ngx_http_llm_quota_add(ngx_http_request_t *r, ngx_http_llm_rest_t *rest,
 
     return ngx_http_llm_add_header(r, wait, (char *) p, ngx_strlen(p));
 }
-
-
-/* ---- refusals ---- */

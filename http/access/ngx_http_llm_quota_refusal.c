@@ -1,5 +1,5 @@
 /*
- * Why a request is refused by its token quotas, and for how long.
+ * Why token quotas refuse a request, and for how long.
  */
 
 #include "http/access/ngx_http_llm_quota.h"
@@ -106,7 +106,7 @@ ngx_http_llm_quota_short_error(ngx_http_llm_refusal_t *no, llm_err_t *err)
 }
 
 
-/* of several zones it is good to know which one it was */
+/* appends the zone's name: a location may have several */
 
 static void
 ngx_http_llm_quota_name(ngx_http_llm_refusal_t *no, llm_err_t *err)

@@ -1,6 +1,6 @@
 /*
- * What the limits of a location are for a request, and what it lacks of them
- * as accounts are now.
+ * The values of a location's limits for a request, and which of them an account
+ * exceeds.
  */
 
 #include "http/access/ngx_http_llm_quota.h"
@@ -49,7 +49,7 @@ ngx_http_llm_quota_shares(ngx_http_request_t *r, ngx_array_t *limits,
 }
 
 
-/* NGX_DECLINED: it has no key, so it is not limited */
+/* NGX_DECLINED: the request's key is empty, so this limit does not apply */
 
 static ngx_int_t
 ngx_http_llm_quota_share(ngx_http_request_t *r, ngx_http_llm_limit_t *l,
@@ -109,8 +109,8 @@ ngx_http_llm_quota_share(ngx_http_request_t *r, ngx_http_llm_limit_t *l,
 }
 
 
-/* -1: there is no such limit.  What is not a number keeps the request out, for
-   it may be a mistake in what was to limit it */
+/* *units: -1 if there is no such limit.  NGX_ERROR: the value is not a number;
+   the request is refused, because a mistake in a limit must not lift it */
 
 static ngx_int_t
 ngx_http_llm_quota_units(ngx_http_request_t *r, ngx_http_llm_amount_t *a,
@@ -131,7 +131,7 @@ ngx_http_llm_quota_run(ngx_http_llm_share_t *s, ngx_http_llm_account_t *a)
 {
     ngx_http_llm_account_run(a, s->rate.step, s->requests.step);
 
-    /* where there is no limit nothing is to be remembered */
+    /* without a limit there is nothing to remember */
 
     if (s->burst < 0) {
         a->n.tokens.excess = 0;
@@ -142,11 +142,6 @@ ngx_http_llm_quota_run(ngx_http_llm_share_t *s, ngx_http_llm_account_t *a)
     }
 }
 
-
-/*
- * Does the account lack what a request wants?  One that begins wants to count
- * as a request, and that there is no debt.  Says the first thing that lacks.
- */
 
 ngx_uint_t
 ngx_http_llm_quota_short(ngx_http_llm_share_t *s, ngx_http_llm_account_t *a,
@@ -199,8 +194,6 @@ ngx_http_llm_quota_short(ngx_http_llm_share_t *s, ngx_http_llm_account_t *a,
     return 0;
 }
 
-
-/* would it be refused?  What dead workers hold comes back then */
 
 ngx_uint_t
 ngx_http_llm_quota_lacks(ngx_http_llm_share_t *s, ngx_http_llm_account_t *a,

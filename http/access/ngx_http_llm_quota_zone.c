@@ -21,7 +21,7 @@ static char *ngx_http_llm_quota_count(ngx_conf_t *cf, ngx_http_llm_quota_t *q,
     ngx_str_t *s);
 
 
-/* zones of the module itself */
+/* names of the module's own zones */
 
 static const char *const  ngx_http_llm_own_zones[] = {
     "llm", "llm_admin", "llm_engines", "llm_figures", "llm_idempotency",
@@ -158,8 +158,8 @@ ngx_http_llm_quota_param(ngx_conf_t *cf, ngx_http_llm_quota_t *q,
 }
 
 
-/* NAME:SIZE; the module's own zones come later, and nobody would know why they
-   cannot be made */
+/* NAME:SIZE.  The names of the module's own zones, which are made later, are
+   refused here, where the message can say why */
 
 static char *
 ngx_http_llm_quota_zone(ngx_conf_t *cf, ngx_http_llm_quota_t *q,
@@ -218,7 +218,8 @@ ngx_http_llm_quota_zone(ngx_conf_t *cf, ngx_http_llm_quota_t *q,
 }
 
 
-/* worker 0 will write it: it may not be there yet, but its folder must */
+/* the file, which worker 0 will write, may not exist yet, but its folder
+   must */
 
 static char *
 ngx_http_llm_quota_state(ngx_conf_t *cf, ngx_http_llm_quota_t *q,
@@ -240,7 +241,7 @@ ngx_http_llm_quota_state(ngx_conf_t *cf, ngx_http_llm_quota_t *q,
         return NGX_CONF_ERROR;
     }
 
-    /* the name of another file, beside it, is a little longer */
+    /* the name of the temporary file is a little longer */
 
     if (q->state.len + NGX_INT_T_LEN + 8 > NGX_MAX_PATH) {
         NGX_HTTP_LLM_PARAM_ERROR(cf, "too long:", value);

@@ -1,19 +1,18 @@
 /*
- * state= of llm_token_zone: days and usage in a file, so that a restart does
- * not forget them; its form is that of engine/api/usage.h.
+ * state= of llm_token_zone: tokens of the day and usage in a file, so that they
+ * survive a restart.  engine/api/usage.h describes its format.
  *
- * - Who creates the zone's memory reads the file: the master, or nginx -t.
- *   One that is torn is named in the log and not used, and kept beside the new
- *   one as FILE.bad.
- * - Worker 0 writes it, a second after something has changed and at its end, to
- *   a file of another name, which takes its place.  A thread does it, which
- *   holds the zone's lock for a few accounts at a time.
- * - As long as others have it, too (see ngx_http_llm_usage_sync.c), it is
- *   written and read at once: by worker 0 as soon as it sees that it must, and
- *   by each worker before and after it charges somebody, if it is small and
- *   not locked for long.
- * - What live requests were charged and have not used counts for others only,
- *   and as long as there are any: a restart ends those requests.
+ * - The process that creates the zone's memory reads the file: the master, or
+ *   nginx -t.  A broken file is logged and not used, and is kept as FILE.bad.
+ * - Worker 0 writes the file, a second after a change and at its own end: to a
+ *   temporary file, which is then renamed.  A thread does this; it holds the
+ *   zone's lock for a few accounts at a time.
+ * - While other processes use the file, too (ngx_http_llm_usage_sync.c), it is
+ *   written and read without delay: by worker 0 as soon as it sees a change,
+ *   and by each worker before and after it charges an account, if the file is
+ *   small and not locked for long.
+ * - What live requests were charged and have not used counts only for other
+ *   processes, and while the requests' own process lives: a restart ends them.
  */
 
 #include "http/access/ngx_http_llm_quota.h"
@@ -21,13 +20,14 @@
 #include "http/worker/ngx_http_llm_worker.h"
 
 
-/* how often is looked whether the file is to be written, and how long after a
-   change it is, in ms */
+/* ms between checks whether the file must be written, and ms from a change to
+   writing */
 #define NGX_HTTP_LLM_USAGE_LOOK   200
 #define NGX_HTTP_LLM_USAGE_EACH   1000
 
 
-/* who writes the files of a configuration; malloc(), the thread's while busy */
+/* the writer of a configuration's usage files; allocated by malloc(); while
+   busy, the thread owns it */
 
 struct ngx_http_llm_usage_s {
     ngx_http_llm_quotas_main_conf_t  *quotas;
@@ -35,25 +35,28 @@ struct ngx_http_llm_usage_s {
     ngx_event_t                  timer;
     ngx_http_llm_task_t          task;
     ngx_uint_t                   busy;
-    ngx_uint_t                   failed;        /* the last try; it was
-                                                   logged */
-    llm_err_t                    err;           /* status 0: all went well */
+    ngx_uint_t                   failed;        /* 1: the last try has failed,
+                                                   and was logged */
+    llm_err_t                    err;           /* status 0: no error */
 
-    /* of each zone: */
+    /* arrays with an entry for each zone */
 
-    ngx_uint_t                  *written;       /* changes */
-    ngx_uint_t                  *due;           /* it is to be written */
-    ngx_msec_t                  *since;         /* there are changes; 0: none
-                                                   were seen */
+    ngx_uint_t                  *written;       /* value of `changes` that was
+                                                   written */
+    ngx_uint_t                  *due;           /* 1: it must be written */
+    ngx_msec_t                  *since;         /* time of the first change not
+                                                   written, in ms; 0: none was
+                                                   seen */
 };
 
 
-/* while a file is read, before any process uses the zone */
+/* for reading a file, before any process uses the zone */
 
 typedef struct {
     ngx_http_llm_quota_t        *quota;
     ngx_uint_t                   shared;
-    ngx_uint_t                   left;          /* accounts without room */
+    ngx_uint_t                   left;          /* accounts that found no
+                                                   room */
 } ngx_http_llm_load_t;
 
 
@@ -126,7 +129,7 @@ ngx_http_llm_usage_load_one(void *data, const llm_usage_t *u, llm_err_t *err)
     key.data = (u_char *) u->key.data;
     key.len = u->key.len;
 
-    /* nothing is to be remembered of it */
+    /* there is nothing to remember */
 
     if (ngx_http_llm_usage_is_empty(&one) || key.len > NGX_HTTP_LLM_MAX_KEY) {
         return LLM_OK;
@@ -145,10 +148,10 @@ ngx_http_llm_usage_load_one(void *data, const llm_usage_t *u, llm_err_t *err)
 }
 
 
-/* ---- when it is written ---- */
+/* ---- writing ---- */
 
-/* with a reload there may be another file for the zone's memory; that the
-   configuration is used only the workers know */
+/* a reload may give the zone's memory another file; only the workers know that
+   the new configuration is in use */
 
 void
 ngx_http_llm_usage_attach(ngx_http_llm_quotas_main_conf_t *qmcf)
@@ -243,7 +246,7 @@ ngx_http_llm_usage_init(ngx_http_llm_main_conf_t *mcf,
 }
 
 
-/* the tasks' threads have ended */
+/* writes all files, in the event loop: the threads of tasks have ended */
 
 void
 ngx_http_llm_usage_stop(ngx_http_llm_quotas_main_conf_t *qmcf)
@@ -296,13 +299,14 @@ ngx_http_llm_usage_handler(ngx_event_t *ev)
         u->busy = 1;
     }
 
-    /* while it drains, too: another nginx may have begun with the file */
+    /* also while this nginx drains: another one may have begun to use the
+       file */
 
     ngx_add_timer(ev, NGX_HTTP_LLM_USAGE_LOOK);
 }
 
 
-/* what others write is read as soon as it is there */
+/* must zone i be written, or what others have written be read? */
 
 static ngx_uint_t
 ngx_http_llm_usage_due(ngx_http_llm_usage_t *u, ngx_http_llm_quota_t *q,

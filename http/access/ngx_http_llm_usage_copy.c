@@ -1,17 +1,18 @@
 /*
- * Accounts as they are now, copied a chunk at a time under the zone's lock, and
- * compared with what the file of usage has of them.
+ * Copies of accounts, made a chunk at a time under the zone's lock, and
+ * compared with the usage file.
  *
- * Each nginx, and each zone's memory, that has the file remembers what the file
- * had when it was last written or read (`known`).  What its own figures are
- * beyond that is added to the file; what the file is beyond that is added to
- * its own figures.  So nothing is lost or counted twice, whoever writes when.
+ * Each nginx, and each memory of a zone, that uses the file remembers what the
+ * file had when it was last written or read (`known`).  What the zone's figures
+ * have beyond that is added to the file; what the file has beyond that is added
+ * to the zone's figures.  So nothing is lost or counted twice, in whichever
+ * order processes write.
  */
 
 #include "http/access/ngx_http_llm_quota.h"
 
 
-/* units of a number in the file */
+/* units of a number in the file, which is in 1/1000 tokens */
 #define NGX_HTTP_LLM_MILLI  (LLM_QUOTA_UNIT / 1000)
 
 
@@ -23,7 +24,8 @@ static ngx_uint_t ngx_http_llm_usage_known(ngx_http_llm_account_t *a,
     int64_t used, int64_t held);
 
 
-/* the first account behind the one copied last, or of all; NULL: none */
+/* the first account after the last copied one, or, if last is NULL, the first
+   of all; NULL: none */
 
 static ngx_http_llm_account_t *
 ngx_http_llm_usage_after(ngx_http_llm_quota_t *q, ngx_http_llm_copied_t *last)
@@ -55,9 +57,10 @@ ngx_http_llm_usage_after(ngx_http_llm_quota_t *q, ngx_http_llm_copied_t *last)
 }
 
 
-/* ---- what the file has ---- */
+/* ---- from the file to the zone ---- */
 
-/* the account's line, or NULL; lines and accounts are in one order */
+/* the account's line in the file, or NULL; lines and accounts are in the same
+   order */
 
 static ngx_http_llm_line_t *
 ngx_http_llm_usage_line(ngx_http_llm_merge_t *m, ngx_http_llm_account_t *a)
@@ -109,7 +112,8 @@ ngx_http_llm_usage_take(ngx_http_llm_quota_t *q, ngx_http_llm_account_t *a,
     n = &a->n;
     k = a->known;
 
-    /* another file than before: a copy of what this zone has, if anything */
+    /* the path has changed: the new file has a copy of this zone's figures, or
+       none */
 
     if (q->sh->moved) {
         k->day = u->day;
@@ -134,7 +138,7 @@ ngx_http_llm_usage_take(ngx_http_llm_quota_t *q, ngx_http_llm_account_t *a,
 }
 
 
-/* no day is later than today: see ngx_http_llm_account_run() */
+/* days in the future count as today: see ngx_http_llm_account_run() */
 
 static void
 ngx_http_llm_usage_read_day(ngx_http_llm_account_t *a, const llm_usage_t *u,
@@ -172,9 +176,9 @@ ngx_http_llm_usage_read_day(ngx_http_llm_account_t *a, const llm_usage_t *u,
 }
 
 
-/* ---- what the zone has ---- */
+/* ---- from the zone to the file ---- */
 
-/* from now on the file has these; 1: it had not */
+/* from now on the file has these figures; 1: it did not have them before */
 
 static ngx_uint_t
 ngx_http_llm_usage_known(ngx_http_llm_account_t *a, int64_t used,
@@ -196,7 +200,7 @@ ngx_http_llm_usage_known(ngx_http_llm_account_t *a, int64_t used,
     now.n_answer = a->n.n_answer;
 
     if (used == 0 && k->day_units == 0) {
-        k->day = now.day;               /* a day on which nothing was used */
+        k->day = now.day;               /* nothing was used on that day */
     }
 
     if (now.day == k->day && now.day_units == k->day_units
@@ -213,7 +217,7 @@ ngx_http_llm_usage_known(ngx_http_llm_account_t *a, int64_t used,
 }
 
 
-/* the file was not written: it has what it had */
+/* the file could not be written: `known` is again what it has */
 
 static void
 ngx_http_llm_usage_unknown(ngx_http_llm_account_t *a,
@@ -243,7 +247,7 @@ ngx_http_llm_usage_compare(ngx_http_llm_quota_t *q,
     int64_t               used;
     ngx_http_llm_line_t  *line;
 
-    /* one of before there was a file */
+    /* the account is older than the file */
 
     if (a->known == NULL) {
         a->known = ngx_http_llm_quota_alloc(q, sizeof(ngx_http_llm_known_t),

@@ -1,16 +1,16 @@
 /*
- * The file of usage of a llm_token_zone, which may be that of several: of an
- * old and a new nginx during a binary upgrade, of one that drains and one that
- * has been started beside it, of the memories that a zone had before and after
- * its size was changed, of two instances.
+ * The usage file of a llm_token_zone, which several memories may use: an old
+ * and a new nginx during a binary upgrade, one that drains and one that was
+ * started meanwhile, the memories of a zone before and after its size was
+ * changed, two instances.
  *
- * - Who writes has locked the folder and reads first what others have written;
- *   see ngx_http_llm_usage_copy.c for how they become one.
- * - Accounts of the file for which the zone has no room stay in the file, as
- *   long as it is not much larger than the zone.
- * - Each process that has the file has a lock on one byte of its folder (its
- *   number is made of the path and of the zone's memory), which ends with it:
- *   so others know whether what it has reserved still counts.
+ * - A writer locks the folder, and first reads what others have written;
+ *   ngx_http_llm_usage_copy.c merges it.
+ * - Accounts for which the zone has no room stay in the file, as long as it is
+ *   not much larger than the zone.
+ * - Each process that uses the file holds a lock on one byte of the folder,
+ *   whose offset is made of the path and the memory's id.  The lock ends with
+ *   the process, so others know whether its reservations still count.
  */
 
 #include "http/access/ngx_http_llm_file.h"
@@ -18,8 +18,8 @@
 #include "http/conf/ngx_http_llm_model.h"
 
 
-/* how long is waited for the folder's lock, in ms; in the event loop, if it was
-   free the last time: who has it hangs, or is about to give it back */
+/* most ms to wait for the folder's lock.  The event loop waits only if the lock
+   was free at its last try: its holder will release it soon, or hangs */
 #define NGX_HTTP_LLM_USAGE_WAIT     2000
 #define NGX_HTTP_LLM_USAGE_AT_ONCE  100
 
@@ -41,7 +41,7 @@ static ngx_uint_t ngx_http_llm_usage_adopt(ngx_http_llm_quota_t *q,
     ngx_http_llm_merge_t *m, ngx_http_llm_line_t *line);
 
 
-/* ---- who has the file ---- */
+/* ---- which processes use the file ---- */
 
 static ngx_uint_t
 ngx_http_llm_usage_is_locked(int fd, uint64_t from, uint64_t to)
@@ -63,7 +63,7 @@ ngx_http_llm_usage_is_locked(int fd, uint64_t from, uint64_t to)
 }
 
 
-/* bytes of a folder that stand for the file */
+/* first of 2^32 byte offsets in the folder that stand for the file */
 
 static uint64_t
 ngx_http_llm_usage_bytes(ngx_http_llm_quota_t *q)
@@ -121,11 +121,11 @@ ngx_http_llm_usage_shared(ngx_http_llm_quota_t *q)
 }
 
 
-/* ---- all of it ---- */
+/* ---- reading and writing ---- */
 
-/* For the event loop, which waits once for a lock that does not become free,
-   not with each request: until it is free others learn later, from worker 0's
-   thread, what this worker charges. */
+/* For the event loop.  If a lock stays taken, only the first request waits for
+   it; until it is released, worker 0's thread writes later what this worker
+   charges. */
 
 static int
 ngx_http_llm_usage_lock(ngx_http_llm_quota_t *q, llm_err_t *err)
@@ -163,7 +163,7 @@ ngx_http_llm_usage_sync(ngx_http_llm_quota_t *q, ngx_uint_t at_once,
         return LLM_ERROR;
     }
 
-    /* the next configuration may have another file for this memory */
+    /* a newer configuration may use another file for this memory */
 
     if (q->sh->place != q->place) {
         (void) close(fd);
@@ -172,7 +172,7 @@ ngx_http_llm_usage_sync(ngx_http_llm_quota_t *q, ngx_uint_t at_once,
 
     llm_keys_which((char *) q->state.data, &file);
 
-    /* it may have grown before it was locked */
+    /* the file may have grown before it was locked */
 
     if (at_once && file.size > NGX_HTTP_LLM_USAGE_SMALL) {
         (void) close(fd);
@@ -189,7 +189,7 @@ ngx_http_llm_usage_sync(ngx_http_llm_quota_t *q, ngx_uint_t at_once,
     m.read = q->sh->beyond || q->sh->moved || !m.there
              || ngx_memcmp(&file, &q->sh->file, sizeof(llm_keys_id_t)) != 0;
 
-    /* an account that makes room from now on says so again */
+    /* deleting an account sets it again */
 
     q->sh->beyond = 0;
 
@@ -213,8 +213,8 @@ ngx_http_llm_usage_sync(ngx_http_llm_quota_t *q, ngx_uint_t at_once,
 
 /* ---- the file ---- */
 
-/* one that is torn, or is something else, is kept; one that cannot be read
-   is not replaced */
+/* a broken file is kept as FILE.bad; a file that cannot be read is not
+   replaced */
 
 static int
 ngx_http_llm_usage_read(ngx_http_llm_quota_t *q, ngx_http_llm_merge_t *m,
@@ -311,7 +311,8 @@ ngx_http_llm_usage_cmp(const void *one, const void *two, void *data)
 }
 
 
-/* of two lines for one key the first one counts */
+/* sorts the lines as the zone's accounts; of several lines for one key one is
+   kept */
 
 static void
 ngx_http_llm_usage_order(ngx_http_llm_merge_t *m)
@@ -337,7 +338,7 @@ ngx_http_llm_usage_order(ngx_http_llm_merge_t *m)
 }
 
 
-/* ---- both become one ---- */
+/* ---- merging ---- */
 
 static int
 ngx_http_llm_usage_merge(ngx_http_llm_quota_t *q, ngx_http_llm_merge_t *m,
@@ -361,7 +362,7 @@ ngx_http_llm_usage_merge(ngx_http_llm_quota_t *q, ngx_http_llm_merge_t *m,
 
     n = ngx_http_llm_usage_walk(q, m, chunk, &text);
 
-    /* an account has made room before it was looked at: the file has it */
+    /* an account was deleted before it was copied: only the file has it */
 
     if (!m->read && q->sh->beyond) {
 
@@ -413,7 +414,7 @@ ngx_http_llm_usage_merge(ngx_http_llm_quota_t *q, ngx_http_llm_merge_t *m,
 }
 
 
-/* what was to be written is not known to be in the file */
+/* the file was not written: restores `known` from what the file has */
 
 static void
 ngx_http_llm_usage_undo(ngx_http_llm_quota_t *q, ngx_http_llm_merge_t *m,
@@ -457,9 +458,9 @@ ngx_http_llm_usage_walk(ngx_http_llm_quota_t *q, ngx_http_llm_merge_t *m,
 }
 
 
-/* Accounts that the file alone has: the zone takes them if there is room that
-   no other account has.  Of those that stay in the file older days go first
-   if it grows large. */
+/* Writes accounts that only the file has, and returns their number.  The zone
+   takes them if there is free room.  If the file grows large, those of older
+   days are left out first. */
 
 static uint64_t
 ngx_http_llm_usage_rest(ngx_http_llm_quota_t *q, ngx_http_llm_merge_t *m,
