@@ -1,12 +1,13 @@
 /*
- * llm_route and $llm_route_key, for a balancer before other servers: it needs
- * no model here, nor a llm_api location.
+ * llm_route and $llm_route_key, for a balancer in front of other servers.  They
+ * need neither a model in this nginx nor a llm_api location.
  *
- * The body is there when an upstream chooses a server, unless it is sent on
- * while it comes (proxy_request_buffering off).  What is asked before that has
- * a key of who asks alone, and is not kept; later it is computed once.  It is
- * read where it is, in buffers or in a temporary file, and no further than
- * NGX_HTTP_LLM_ROUTE_SCAN, which bounds what it takes of the event loop's time.
+ * When an upstream chooses a server the body has been read, unless it is passed
+ * on while it is received (proxy_request_buffering off).  A key that is
+ * evaluated before the body was read depends on the client alone, and is not
+ * cached; later it is computed once.  The body is read where it is, in buffers
+ * or in a temporary file, up to NGX_HTTP_LLM_ROUTE_SCAN bytes, which bounds the
+ * time spent in the event loop.
  */
 
 #include "http/access/ngx_http_llm_keys.h"
@@ -173,8 +174,8 @@ ngx_http_llm_route_variable(ngx_http_request_t *r,
 }
 
 
-/* the prefix cache is each tenant's own; where only the servers behind know
-   the tenants, what a client proves itself by stands for its tenant */
+/* each tenant has its own prefix cache; if only the servers know the tenants,
+   the client's credentials stand for its tenant */
 
 static ngx_int_t
 ngx_http_llm_route_who(ngx_http_request_t *r, llm_str_t *tenant,
@@ -216,7 +217,8 @@ ngx_http_llm_route_who(ngx_http_request_t *r, llm_str_t *tenant,
 }
 
 
-/* nginx closes the file of a body that an upstream has answered */
+/* can the body be read?  nginx closes its temporary file when an upstream has
+   answered */
 
 static ngx_uint_t
 ngx_http_llm_route_ready(ngx_http_request_t *r)
@@ -256,7 +258,7 @@ ngx_http_llm_route_body(ngx_http_request_t *r, llm_route_key_t *key)
 }
 
 
-/* not ngx_read_file(): it would change the file's state */
+/* not by ngx_read_file(), which changes the file's offset */
 
 static int
 ngx_http_llm_route_file(ngx_http_request_t *r, llm_route_key_t *key,

@@ -1,7 +1,6 @@
 /*
- * What a balancer before other servers needs: $llm_route_key, what a request
- * has in common with those that should go to the same machine, and
- * llm_upstream.
+ * For a balancer in front of other servers: $llm_route_key, which is equal for
+ * requests that should go to the same server, and llm_upstream.
  */
 
 #ifndef NGX_HTTP_LLM_ROUTE_H
@@ -10,10 +9,11 @@
 #include "http/conf/ngx_http_llm_conf.h"
 
 
-/* of an upstream; NULL all, if it has no llm_upstream */
+/* of an upstream; all NULL without llm_upstream */
 
 typedef struct {
-    ngx_http_upstream_init_pt        init_upstream;     /* the method's own */
+    ngx_http_upstream_init_pt        init_upstream;     /* these three: of the
+                                                           balancing method */
     ngx_http_upstream_init_peer_pt   init_peer;
     ngx_event_free_peer_pt           free_peer;
     u_char                          *file;              /* of the directive */
@@ -22,9 +22,10 @@ typedef struct {
 
 
 typedef struct {
-    size_t                       message;       /* bytes of it in
-                                                   $llm_route_key ... */
-    size_t                       prompt;        /* ... likewise */
+    size_t                       message;       /* most bytes of a message in
+                                                   $llm_route_key */
+    size_t                       prompt;        /* most bytes of a prompt in
+                                                   it */
 } ngx_http_llm_route_conf_t;
 
 

@@ -1,22 +1,24 @@
 /*
  * llm_upstream: in an upstream whose servers have llm_api, a server that
- * refuses a request (429: it is full; 503: not now) has not failed.
+ * refuses a request (429: full; 503: not now) has not failed.
  *
- * proxy_next_upstream passes such a request on, and then nginx counts it as a
- * failure of the server's: with max_fails a server that is busy would get
- * nothing for fail_timeout, and others all of its conversations, until they
- * are busy, too.  So what the balancing method is told is changed here; it is
- * called as before, and this directive stands behind it.
+ * proxy_next_upstream passes such a request to another server, and nginx counts
+ * a failure of the first.  With max_fails, a busy server would then get no
+ * requests for fail_timeout, and other servers would get all of its
+ * conversations, until they are busy, too.  So the result that the balancing
+ * method gets is changed here.  The directive must come after the method, which
+ * it wraps.
  *
- * A 429 that is the client's own, for it has used up a quota, is its answer:
- * the next server has an account of its own, and would serve it.  nginx asks
- * the next one if any tries are left, so there are none then.
+ * A 429 because the client has used up its own quota must be passed to the
+ * client: the next server has a separate account, and would serve the request.
+ * nginx asks the next server while tries are left, so this try is made the last
+ * one.
  */
 
 #include "http/balance/ngx_http_llm_route.h"
 
 
-/* of a request's way through an upstream; in r->pool, found by its cleanup
+/* a request's pass through an upstream; in r->pool, found by its cleanup
    handler */
 
 typedef struct {
@@ -128,7 +130,8 @@ ngx_http_llm_upstream(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
-/* a method that stands behind it takes its place, without an error */
+/* a method that comes after llm_upstream replaces it without an error, so that
+   is an error here */
 
 static ngx_int_t
 ngx_http_llm_check_upstreams(ngx_conf_t *cf)
@@ -192,7 +195,7 @@ ngx_http_llm_init_peer(ngx_http_request_t *r, ngx_http_upstream_srv_conf_t *us)
         return NGX_ERROR;
     }
 
-    /* a method has the same function for all requests */
+    /* a method uses the same function for all requests */
 
     lscf->free_peer = r->upstream->peer.free;
     r->upstream->peer.free = ngx_http_llm_free_peer;
@@ -254,8 +257,8 @@ ngx_http_llm_watch_answer(ngx_http_request_t *r)
 }
 
 
-/* there is one, as its functions are called; an internal redirect to another
-   upstream makes another */
+/* the entry exists, because this runs in functions that it has set; an internal
+   redirect to another upstream makes another entry */
 
 static ngx_http_llm_way_t *
 ngx_http_llm_find_way(ngx_http_request_t *r)
@@ -278,7 +281,7 @@ ngx_http_llm_find_way(ngx_http_request_t *r)
 static void
 ngx_http_llm_way_cleanup(void *data)
 {
-    /* it only marks the entry */
+    /* the handler only marks the entry */
 }
 
 
@@ -298,8 +301,7 @@ ngx_http_llm_reinit_request(ngx_http_request_t *r)
 }
 
 
-/* the protocol's own has a function for each part of a header, of which each
-   sets the next one */
+/* the protocol's functions for the parts of a header each set the next one */
 
 static ngx_int_t
 ngx_http_llm_process_header(ngx_http_request_t *r)
@@ -328,7 +330,8 @@ ngx_http_llm_process_header(ngx_http_request_t *r)
 }
 
 
-/* a server that has no time for it is as good as full */
+/* is the 429 one of a full server?  A server that cannot start in time
+   (overloaded) counts as full */
 
 static ngx_uint_t
 ngx_http_llm_is_full(ngx_http_upstream_t *u)

@@ -1,5 +1,6 @@
 /*
- * $llm_load, $llm_waiting, $llm_predicted_ttft: how busy the models are.
+ * The variables $llm_load, $llm_waiting and $llm_predicted_ttft: how busy the
+ * models are.
  */
 
 #ifndef NGX_HTTP_LLM_BUSY_H

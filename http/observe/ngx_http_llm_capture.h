@@ -1,5 +1,5 @@
 /*
- * llm_capture: the texts of a request for logs.
+ * llm_capture: a request's input and output as variables for logs.
  */
 
 #ifndef NGX_HTTP_LLM_CAPTURE_H
@@ -11,7 +11,7 @@
 #include <ngx_http.h>
 
 
-/* $llm_input; $llm_output where data is set */
+/* data: 0: $llm_input; 1: $llm_output */
 ngx_int_t ngx_http_llm_capture_variable(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
 

@@ -1,8 +1,8 @@
 /*
- * llm_health: may a balancer send requests?
+ * llm_health: whether a balancer may send requests.
  *
  *   ngx_http_llm_health.c  the module, the directive and its handler
- *   ngx_http_llm_probe.c   its probes of the models
+ *   ngx_http_llm_probe.c   probes of models
  */
 
 #ifndef NGX_HTTP_LLM_HEALTH_H
@@ -20,15 +20,17 @@ typedef struct ngx_http_llm_probed_s  ngx_http_llm_probed_t;
 /* the module's configuration */
 
 typedef struct {
-    ngx_http_llm_probed_t       *probed;        /* [models] shared */
-    ngx_http_llm_probe_t        *probes;        /* of worker 0; [models] */
+    ngx_http_llm_probed_t       *probed;        /* [models], in shared memory */
+    ngx_http_llm_probe_t        *probes;        /* [models], of worker 0 */
 } ngx_http_llm_health_main_conf_t;
 
 
 typedef struct {
     llm_health_rule_t            rule;
-    ngx_msec_t                   probe;         /* 0: none */
-    ngx_uint_t                   prompt;        /* tokens of its prompt */
+    ngx_msec_t                   probe;         /* ms between probes; 0: no
+                                                   probes */
+    ngx_uint_t                   prompt;        /* tokens of a probe's prompt;
+                                                   0: one */
 } ngx_http_llm_health_conf_t;
 
 
@@ -37,17 +39,17 @@ extern ngx_module_t  ngx_http_llm_health_module;
 
 /* ngx_http_llm_probe.c */
 
-/* a location may want its models probed: see ngx_http_llm_serves_t */
+/* notes the probes that a location asks for: see ngx_http_llm_serves_t */
 char *ngx_http_llm_want_probes(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
     ngx_http_llm_loc_conf_t *llcf);
-/* where their results are told */
+/* allocates the results of probes in shared memory; NGX_ERROR: no memory */
 ngx_int_t ngx_http_llm_create_probed(ngx_http_llm_main_conf_t *mcf,
     ngx_slab_pool_t *shpool, ngx_log_t *log);
-/* worker 0 begins, and ends */
+/* worker 0 begins to probe, and ends */
 ngx_int_t ngx_http_llm_init_probes(ngx_http_llm_main_conf_t *mcf,
     ngx_log_t *log);
 void ngx_http_llm_stop_probes(ngx_http_llm_main_conf_t *mcf);
-/* why a model that is loaded cannot serve, or NULL */
+/* why a loaded model cannot serve, or NULL if it can */
 const char *ngx_http_llm_probe_result(ngx_http_llm_main_conf_t *mcf,
     ngx_uint_t i);
 

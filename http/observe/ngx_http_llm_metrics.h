@@ -1,20 +1,25 @@
 /*
- * Figures of requests, by model and by tenant: what their files share.
+ * Metrics: what the files of llm_metrics share.
  *
- *   ngx_http_llm_metrics_conf.c        the module, llm_metrics
- *   ngx_http_llm_metrics_store.c       memory that is kept over reloads
- *   ngx_http_llm_metrics_names.c       numbers of words and tenants in it
- *   ngx_http_llm_metrics_counters.c    counts in it, by what they are of
- *   ngx_http_llm_metrics_log.c         what a request adds
+ *   ngx_http_llm_metrics_conf.c        the module, the directive
+ *   ngx_http_llm_metrics_store.c       shared memory that survives reloads
+ *   ngx_http_llm_metrics_names.c       numbers of labels and tenants in it
+ *   ngx_http_llm_metrics_counters.c    counters by owner, endpoint and status
+ *   ngx_http_llm_metrics_log.c         counting of a request in the log phase
  *   ngx_http_llm_slo.c                 llm_slo
- *   ngx_http_llm_metrics_labels.c      whose they are
- *   ngx_http_llm_metrics_prometheus.c  how llm_metrics writes them ...
- *   ngx_http_llm_metrics_json.c        ... as JSON
- *   ngx_http_llm_metrics_write.c       pieces of both
+ *   ngx_http_llm_metrics.c             metrics of models and workers
+ *   ngx_http_llm_metrics_labels.c      metrics of requests: tables, owners
+ *   ngx_http_llm_metrics_prometheus.c  metrics of requests for Prometheus
+ *   ngx_http_llm_metrics_json.c        metrics of requests in JSON
+ *   ngx_http_llm_metrics_write.c       labels and histograms
  *
- * The engine's figures are counted by its scheduler (engine/ipc/zone.h), in
- * memory that is allocated here.  All others are counted when a request is
- * logged, so that they are the sums of what an access log says.
+ * The engine's counters are updated by its scheduler (engine/ipc/zone.h), in
+ * memory that is allocated here.  All others are updated when a request is
+ * logged, so they are the sums of what an access log has.
+ *
+ * Words: a "tally" is a table of counters; its "owners" are models or tenants;
+ * a "word" is the path of an endpoint or the code of an error; a "place" is an
+ * entry for a model, a "score" one for an objective (llm_slo).
  */
 
 #ifndef NGX_HTTP_LLM_FIGURES_H
@@ -25,26 +30,25 @@
 #include "http/request/ngx_http_llm_stage.h"
 
 
-/* most bytes of a tenant's label, of an endpoint and of an error's word */
+/* most bytes of a tenant's label, and of a word */
 #define NGX_HTTP_LLM_LABEL       128
 #define NGX_HTTP_LLM_WORD        48
 
-/* models of this configuration and of earlier ones */
+/* entries for models of this configuration and of earlier ones */
 #define NGX_HTTP_LLM_PLACES      (4 * LLM_MAX_MODELS)
 
-/* endpoints and words of errors, of all tallies */
+/* most words, in all tallies */
 #define NGX_HTTP_LLM_WORDS       128
 
 #define NGX_HTTP_LLM_MAX_TENANTS 1000
 #define NGX_HTTP_LLM_MAX_SLOS    64
-/* those of a configuration that is gone keep theirs for a while */
+/* entries for objectives of this configuration and of the previous one */
 #define NGX_HTTP_LLM_SCORES      (2 * NGX_HTTP_LLM_MAX_SLOS)
 
 
 /* ---- in shared memory ---- */
 
-/* how many requests were so: what they are of is packed into a number, which
-   is set once */
+/* a counter; key packs owner, kind, word and status, and is set once */
 
 typedef struct {
     ngx_atomic_t                 key;           /* 0: the cell is free */
@@ -53,11 +57,12 @@ typedef struct {
 
 typedef enum {
     NGX_HTTP_LLM_TALLY_REQUESTS = 1,            /* by endpoint and status */
-    NGX_HTTP_LLM_TALLY_REJECTED,                /* by the error's word */
-    NGX_HTTP_LLM_TALLY_FAILED                   /* likewise */
+    NGX_HTTP_LLM_TALLY_REJECTED,                /* by error, before the request
+                                                   ran */
+    NGX_HTTP_LLM_TALLY_FAILED                   /* by error, while it ran */
 } ngx_http_llm_tally_e;
 
-/* the tokens of an owner's requests */
+/* tokens of an owner's requests */
 
 typedef struct {
     ngx_atomic_t                 prompt;
@@ -65,18 +70,18 @@ typedef struct {
     ngx_atomic_t                 completion;
 } ngx_http_llm_tokens_t;
 
-/* an owner is a model or a tenant */
+/* the counters of all owners of one kind: models or tenants */
 
 typedef struct {
     ngx_uint_t                   nowners;
     ngx_http_llm_tokens_t       *tokens;        /* [nowners] */
     ngx_uint_t                   mask;
     ngx_http_llm_cell_t         *cells;         /* [mask + 1] */
-    ngx_atomic_t                 lost;          /* counts that found no
+    ngx_atomic_t                 lost;          /* requests that found no free
                                                    cell */
 } ngx_http_llm_tally_t;
 
-/* a word has its number for good */
+/* an endpoint's path or an error's code; its number never changes */
 
 typedef struct {
     size_t                       len;
@@ -85,7 +90,7 @@ typedef struct {
 
 typedef struct {
     ngx_str_t                    name;          /* len 0: the place is free */
-    void                        *counters;      /* the engine's */
+    void                        *counters;      /* of the engine */
 } ngx_http_llm_place_t;
 
 typedef struct {
@@ -98,17 +103,17 @@ typedef struct {
 /* the zone "llm_figures" */
 
 typedef struct {
-    ngx_http_llm_tally_t         tally;         /* owner 0: no model; then a
-                                                   place each */
+    ngx_http_llm_tally_t         tally;         /* owner 0: no model; then one
+                                                   for each place */
     ngx_http_llm_place_t         places[NGX_HTTP_LLM_PLACES];
-    void                        *workers;       /* the engine's */
+    void                        *workers;       /* counters of the engine */
     ngx_atomic_t                 writes[LLM_MAX_WORKERS];
     ngx_atomic_t                 nwords;
     ngx_http_llm_word_t          words[NGX_HTTP_LLM_WORDS];
     ngx_http_llm_score_t         scores[NGX_HTTP_LLM_SCORES];
 } ngx_http_llm_kept_t;
 
-/* the zone "llm_tenants" */
+/* the zone "llm_tenants"; owners 0 and 1 are not names */
 
 #define NGX_HTTP_LLM_NO_TENANT      0
 #define NGX_HTTP_LLM_OTHER_TENANT   1
@@ -120,30 +125,33 @@ typedef struct {
 } ngx_http_llm_label_t;
 
 typedef struct {
-    ngx_http_llm_tally_t         tally;         /* owner: as above, then the
-                                                   names */
-    void                        *times;         /* the engine's, likewise */
+    ngx_http_llm_tally_t         tally;         /* owners: no tenant, other
+                                                   tenants, then the names */
+    void                        *times;         /* histograms of the engine, per
+                                                   owner */
     ngx_uint_t                   max;
-    ngx_atomic_t                 n;             /* names */
+    ngx_atomic_t                 n;             /* names in use */
     ngx_http_llm_label_t        *names;         /* [max] */
     ngx_uint_t                   mask;
-    ngx_atomic_t                *index;         /* [mask + 1] by hash: number
-                                                   of a name, from 1 */
+    ngx_atomic_t                *index;         /* [mask + 1] by hash: number of
+                                                   a name, from 1; 0: free */
 } ngx_http_llm_tenants_t;
 
 
 /* ---- in the cycle's pool ---- */
 
-/* a llm_slo; 0: no such bound */
+/* a llm_slo; times in ms; 0: no such bound */
 
 typedef struct {
     ngx_str_t                    name;
     ngx_msec_t                   ttft;
     ngx_msec_t                   itl;
     ngx_msec_t                   e2e;
-    ngx_uint_t                   prompt;        /* it is for requests of up to
-                                                   so many tokens */
-    ngx_uint_t                   completion;
+    ngx_uint_t                   prompt;        /* most prompt tokens of
+                                                   requests that the objective
+                                                   applies to */
+    ngx_uint_t                   completion;    /* most generated tokens of
+                                                   these */
     ngx_str_t                    file;
     ngx_uint_t                   line;
     ngx_http_llm_score_t        *score;
@@ -152,19 +160,21 @@ typedef struct {
 /* the module's main configuration */
 
 typedef struct {
-    ngx_shm_zone_t              *shm_zone;      /* data: a kept_t */
-    ngx_shm_zone_t              *tenants_zone;  /* data: a tenants_t; NULL:
-                                                   there are none */
-    ngx_uint_t                   ntenants;
+    ngx_shm_zone_t              *shm_zone;      /* data: ngx_http_llm_kept_t */
+    ngx_shm_zone_t              *tenants_zone;  /* data: ngx_http_llm_tenants_t;
+                                                   NULL: no tenants= */
+    ngx_uint_t                   ntenants;      /* most tenants; 0: no
+                                                   tenants= */
     ngx_uint_t                   places[LLM_MAX_MODELS];
-    ngx_array_t                  slos;          /* ngx_http_llm_slo_t *, of
+    ngx_array_t                  slos;          /* ngx_http_llm_slo_t *, with
                                                    different names */
 } ngx_http_llm_stats_t;
 
 
 typedef struct {
-    ngx_flag_t                   json;
-    ngx_uint_t                   tenants;       /* they are shown */
+    ngx_flag_t                   json;          /* format; 0: Prometheus */
+    ngx_uint_t                   tenants;       /* not 0: metrics of tenants are
+                                                   shown */
     ngx_array_t                 *slos;          /* ngx_http_llm_slo_t *; NULL:
                                                    none */
 } ngx_http_llm_metrics_conf_t;
@@ -183,12 +193,13 @@ ngx_int_t ngx_http_llm_metrics_handler(ngx_http_request_t *r);
 
 /* ngx_http_llm_metrics_counters.c */
 
-/* bytes of shared memory, and what is made of them, which are zeros; the
-   number of cells is about this one for each owner */
+/* bytes of shared memory for a tally's arrays; then their allocation, filled
+   with zeros; *t itself must be zeros.  each: about the number of cells per
+   owner.  NGX_ERROR: no memory */
 size_t ngx_http_llm_tally_size(ngx_uint_t nowners, ngx_uint_t each);
 ngx_int_t ngx_http_llm_tally_init(ngx_http_llm_tally_t *t,
     ngx_slab_pool_t *shpool, ngx_uint_t nowners, ngx_uint_t each);
-/* forgets what an owner had */
+/* sets an owner's counters to 0 */
 void ngx_http_llm_tally_clear(ngx_http_llm_tally_t *t, ngx_uint_t owner);
 void ngx_http_llm_tally_add(ngx_http_llm_tally_t *t, ngx_uint_t owner,
     ngx_http_llm_tally_e kind, ngx_uint_t word, ngx_uint_t status);
@@ -201,48 +212,52 @@ typedef struct {
     uint64_t                     n;
 } ngx_http_llm_counted_t;
 
-/* all that was counted, sorted as the members are; NULL: no memory */
+/* all counters that are not 0, sorted by kind, owner, word and status; NULL: no
+   memory */
 ngx_http_llm_counted_t *ngx_http_llm_tally_read(ngx_http_llm_tally_t *t,
     ngx_pool_t *pool, ngx_uint_t *n);
 
 /* ngx_http_llm_metrics_store.c */
 
-/* before the engine's zone is made: these are there first */
+/* declares the zones, before the engine's */
 char *ngx_http_llm_add_figures(ngx_conf_t *cf, ngx_http_llm_stats_t *f);
-/* the engine's zone counts in what is kept; NGX_ERROR: no memory */
+/* finds the memory in which the engine counts for each model; NGX_ERROR: no
+   memory */
 ngx_int_t ngx_http_llm_keep_figures(ngx_http_llm_main_conf_t *mcf,
     ngx_slab_pool_t *zone, ngx_log_t *log);
-/* of a model that is added, those of its requests: where they are, in this
-   process; and from 0 on */
+/* for a model that llm_admin has added: the first finds its place, in this
+   process; the second also sets the counters of its requests to 0 */
 void ngx_http_llm_find_figures(ngx_http_llm_main_conf_t *mcf,
     ngx_uint_t model);
 void ngx_http_llm_name_figures(ngx_http_llm_main_conf_t *mcf,
     ngx_uint_t model);
 extern ngx_http_llm_stage_t  ngx_http_llm_metrics_stage;
-/* where a worker counts what it writes */
+/* counter of a worker's writes to clients */
 ngx_atomic_t *ngx_http_llm_writes(ngx_http_llm_main_conf_t *mcf,
     ngx_uint_t worker);
 
 /* ngx_http_llm_metrics_names.c */
 
-/* the number of a word; those that find no room have one together */
+/* number of a word, which is added if it is new; 0 for all words that find no
+   room */
 ngx_uint_t ngx_http_llm_word(ngx_http_llm_main_conf_t *mcf,
     const u_char *text, size_t len);
-/* and back */
+/* the word of a number; "other" for 0 */
 void ngx_http_llm_word_text(ngx_http_llm_main_conf_t *mcf, ngx_uint_t word,
     ngx_str_t *text);
-/* the owner that a tenant is, a new one if there is room */
+/* owner of a tenant, which is added if it is new; "other" if there is no
+   room */
 ngx_uint_t ngx_http_llm_tenant_owner(ngx_http_llm_main_conf_t *mcf,
     ngx_str_t *tenant);
 
-/* ngx_http_llm_metrics_log.c: a handler of the log phase, which counts
+/* ngx_http_llm_metrics_log.c: handler of the log phase, which counts
    requests */
 ngx_int_t ngx_http_llm_log_handler(ngx_http_request_t *r);
 
 /* ngx_http_llm_slo.c */
 
 char *ngx_http_llm_slo(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
-/* a request to a location with objectives has ended */
+/* counts a request that has ended, if its location has objectives */
 void ngx_http_llm_judge(ngx_http_request_t *r, ngx_http_llm_ctx_t *ctx,
     ngx_uint_t status);
 
@@ -251,16 +266,18 @@ void ngx_http_llm_judge(ngx_http_request_t *r, ngx_http_llm_ctx_t *ctx,
 #define NGX_HTTP_LLM_MAX_GPUS  16
 
 
-/* whose figures a tally has, and how they are called */
+/* the owners of a tally and their names */
 
 typedef struct {
-    const char                  *prefix;        /* of metrics */
-    const char                  *label;
-    const char                  *of;            /* in helps */
+    const char                  *prefix;        /* of metrics' names */
+    const char                  *label;         /* name of the label */
+    const char                  *of;            /* "model" or "tenant", for
+                                                   helps */
     ngx_http_llm_tally_t        *tally;
-    const char                 **labels;        /* [tally->nowners] NULL: it is
-                                                   not shown */
-    ngx_str_t                   *names;         /* likewise */
+    const char                 **labels;        /* [tally->nowners]
+                                                   LABEL="NAME"; NULL: not
+                                                   shown */
+    ngx_str_t                   *names;         /* [tally->nowners] */
     ngx_http_llm_counted_t      *counted;
     ngx_uint_t                   n;
 } ngx_http_llm_owners_t;
@@ -275,10 +292,11 @@ typedef struct {
 typedef struct {
     const char                  *name;
     const char                  *json;
-    size_t                       offset;        /* in llm_gpu_stats_t, of a
-                                                   uint64_t */
-    uint32_t                     bit;
-    double                       unit;
+    size_t                       offset;        /* of a uint64_t in
+                                                   llm_gpu_stats_t */
+    uint32_t                     bit;           /* LLM_GPU_...: the value is
+                                                   known */
+    double                       unit;          /* factor of the value */
     const char                  *help;
 } ngx_http_llm_gpu_row_t;
 
@@ -295,21 +313,22 @@ extern const ngx_http_llm_kind_t  ngx_http_llm_kinds[];
 extern const ngx_http_llm_tokens_row_t  ngx_http_llm_tokens_rows[];
 extern const ngx_http_llm_gpu_row_t  ngx_http_llm_gpu_rows[];
 
-/* NGX_ERROR: no memory */
+/* read the counters of all models or tenants; NGX_ERROR: no memory */
 ngx_int_t ngx_http_llm_models_of(ngx_http_request_t *r,
     ngx_http_llm_owners_t *o);
 ngx_int_t ngx_http_llm_tenants_of(ngx_http_request_t *r,
     ngx_http_llm_owners_t *o);
 uint64_t ngx_http_llm_tokens_at(ngx_http_llm_owners_t *o, ngx_uint_t owner,
     const ngx_http_llm_tokens_row_t *row);
-/* a GPU's value of a row, if its bit is set */
+/* the GPU's value for a row; only if its bit is set */
 double ngx_http_llm_gpu_at(const llm_gpu_stats_t *gpu,
     const ngx_http_llm_gpu_row_t *row);
-/* a bound of an objective in seconds, 0: none; k counts from 0 */
+/* bound k of an objective, in seconds; 0: none */
 #define NGX_HTTP_LLM_SLO_BOUNDS  3
 extern const char *const  ngx_http_llm_slo_names[NGX_HTTP_LLM_SLO_BOUNDS];
 double ngx_http_llm_slo_seconds(const ngx_http_llm_slo_t *slo, ngx_uint_t k);
-/* the next that is shown, from place *i on, of a row of kinds; NULL: none */
+/* the next counter from index *i on that is of a kind (an index of
+   ngx_http_llm_kinds) and shown; NULL: none */
 ngx_http_llm_counted_t *ngx_http_llm_next_counted(ngx_http_llm_owners_t *o,
     ngx_uint_t kind, ngx_uint_t *i);
 
@@ -318,8 +337,8 @@ ngx_http_llm_counted_t *ngx_http_llm_next_counted(ngx_http_llm_owners_t *o,
 void ngx_http_llm_report_prometheus(ngx_http_request_t *r,
     ngx_uint_t tenants, llm_buf_t *b);
 
-/* ngx_http_llm_metrics_json.c: members of the object, each with a comma in
-   front */
+/* ngx_http_llm_metrics_json.c: appends members to the object, each after a
+   comma */
 
 void ngx_http_llm_report_json(ngx_http_request_t *r, ngx_uint_t tenants,
     llm_buf_t *b);

@@ -1,5 +1,5 @@
 /*
- * The trace that a request belongs to, and what it did in it.
+ * Tracing: a request's trace context, and its spans.
  *
  *   ngx_http_llm_trace.c  traceparent, $llm_trace_...
  *   ngx_http_llm_spans.c  $llm_spans
@@ -16,18 +16,18 @@
 
 #define NGX_HTTP_LLM_TRACE_SAMPLED  1
 
-/* the trace of a request, in r->pool; ids are hexadecimal */
+/* trace context of a request, in r->pool; ids are hexadecimal */
 
 typedef struct {
     u_char                       trace[32];
-    u_char                       span[16];      /* of the request */
+    u_char                       span[16];      /* of this request */
     u_char                       parent[16];    /* zeros: none */
     ngx_uint_t                   flags;
-    ngx_str_t                    state;         /* tracestate */
+    ngx_str_t                    state;         /* value of tracestate */
 } ngx_http_llm_trace_t;
 
 
-/* what a variable has of it */
+/* parts of it that have a variable */
 
 typedef enum {
     NGX_HTTP_LLM_TRACE_ID = 0,
@@ -40,7 +40,7 @@ typedef enum {
 
 /* ngx_http_llm_trace.c */
 
-/* of any request; NULL: no memory, or no random numbers */
+/* the trace context of any request; NULL: no memory, or no random numbers */
 ngx_http_llm_trace_t *ngx_http_llm_trace(ngx_http_request_t *r);
 /* data: ngx_http_llm_trace_e */
 ngx_int_t ngx_http_llm_trace_variable(ngx_http_request_t *r,

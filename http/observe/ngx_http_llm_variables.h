@@ -1,5 +1,5 @@
 /*
- * $llm_...: what is known of a request, for logs.
+ * $llm_...: variables about a request, for logs.
  */
 
 #ifndef NGX_HTTP_LLM_VARIABLES_H
