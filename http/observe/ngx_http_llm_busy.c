@@ -1,8 +1,8 @@
 /*
- * How busy the models are, as variables of any location: those of the
- * request's model, once it is known.  Before that they are those of the models
- * that the location may use, elsewhere of all models: the requests that wait
- * for any of them, and the figures of the busiest.
+ * How busy the models are, as variables of any location: of the request's
+ * model, once it is known.  Before that, and in locations of other modules,
+ * they cover all models that the location may use, or all models: the sum of
+ * waiting requests, and the largest of each other figure.
  */
 
 #include "http/conf/ngx_http_llm_conf.h"
@@ -11,7 +11,7 @@
 #include "http/request/ngx_http_llm_request.h"
 
 
-/* which models count for the request, a bit for each */
+/* models that count for the request, a bit for each */
 
 static uint64_t
 ngx_http_llm_load_models(ngx_http_request_t *r, ngx_http_llm_ctx_t *ctx)
@@ -91,7 +91,7 @@ ngx_http_llm_busy_variable(ngx_http_request_t *r,
 
     default: /* NGX_HTTP_LLM_LOAD_TTFT */
 
-        /* of a request that runs, what was predicted for that one */
+        /* for a running request, what was predicted for it */
 
         if (ctx && ctx->predicted_us) {
             l.ttft_us = ctx->predicted_us;

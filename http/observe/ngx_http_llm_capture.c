@@ -1,12 +1,14 @@
 /*
- * llm_capture: the texts of a request for logs, $llm_input and $llm_output,
- * each bounded.  Without the directive nothing here is kept of them.
+ * llm_capture: a request's input and output for logs, as $llm_input and
+ * $llm_output, each bounded.  Without the directive no text is kept here.
  *
- * - The input is the body as the client sent it: it has all that the prompt is
- *   made from, can be sent again, and "apply-template" makes the prompt of it.
- * - The output is what the model's events say, so it is the same streamed and
- *   not.  Choices are kept apart, for their events come in turns.
- * - All of it is in r->pool, until the log has been written.
+ * - The input is the body as the client has sent it: everything that the prompt
+ *   is made from; it can be sent again, and "apply-template" turns it into the
+ *   prompt.
+ * - The output is made of the model's events, so it is the same with and
+ *   without streaming.  Each choice has its own text, because events of choices
+ *   alternate.
+ * - All texts are in r->pool until the log was written.
  */
 
 #include "http/conf/ngx_http_llm_conf.h"
@@ -18,10 +20,10 @@
 #include "http/request/ngx_http_llm_stage.h"
 
 
-/* the first piece of memory for a choice; it doubles from there */
+/* first bytes of memory for a choice; later doubled */
 #define NGX_HTTP_LLM_CAPTURE_MIN  256
 
-/* "...[N bytes more]", "[N] " and a line feed */
+/* room for "...[N bytes more]", "[N] " and a line feed */
 #define NGX_HTTP_LLM_CAPTURE_MARK  (2 * NGX_INT64_LEN + 32)
 
 
@@ -35,17 +37,17 @@ typedef struct {
     size_t                       len;
     size_t                       size;
     size_t                       more;          /* bytes that were cut off */
-    ngx_uint_t                   part;          /* of what came last */
-    ngx_uint_t                   call;
+    ngx_uint_t                   part;          /* of the last event */
+    ngx_uint_t                   call;          /* of the last event */
 } ngx_http_llm_text_t;
 
 
 typedef struct {
-    size_t                       size;          /* the most of each text */
+    size_t                       size;          /* most bytes of each text */
     ngx_http_llm_text_t          input;
     ngx_array_t                  choices;       /* ngx_http_llm_text_t */
-    size_t                       used;          /* by all choices */
-    ngx_uint_t                   full;
+    size_t                       used;          /* bytes of all choices */
+    ngx_uint_t                   full;          /* 1: nothing more is kept */
 } ngx_http_llm_capture_t;
 
 
@@ -179,8 +181,8 @@ ngx_http_llm_capture(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
-/* before the body is parsed, perhaps by a thread, which must not use the
-   pool */
+/* allocates the input's memory before the body is parsed, because a thread may
+   parse it, which must not use the pool */
 
 static ngx_int_t
 ngx_http_llm_capture_init(ngx_http_llm_body_t *body)
@@ -228,8 +230,8 @@ ngx_http_llm_capture_init(ngx_http_llm_body_t *body)
 }
 
 
-/* bytes that are not UTF-8 become question marks, so that a log in JSON stays
-   one; runs in any thread */
+/* bytes that are not UTF-8 become question marks, so a log in JSON stays valid;
+   runs in any thread */
 
 static void
 ngx_http_llm_capture_input(ngx_http_llm_body_t *body, u_char *p, size_t len)
@@ -267,7 +269,7 @@ ngx_http_llm_capture_input(ngx_http_llm_body_t *body, u_char *p, size_t len)
 }
 
 
-/* the bytes of the character at p, or 0 if it is none */
+/* bytes of the character at p, or 0 if it is not UTF-8 */
 
 static size_t
 ngx_http_llm_char(u_char *p, size_t len)
@@ -345,7 +347,7 @@ ngx_http_llm_capture_choice(ngx_http_request_t *r, ngx_http_llm_capture_t *c,
 }
 
 
-/* what is not content, and content behind that, begins on a line of its own */
+/* reasoning and calls begin on a new line, and so does content after them */
 
 static void
 ngx_http_llm_capture_part(ngx_http_request_t *r, ngx_http_llm_capture_t *c,

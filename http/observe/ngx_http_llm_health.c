@@ -1,6 +1,6 @@
 /*
- * llm_health: may a balancer send requests, does the engine live?  One answer,
- * made from the shared zone, in whichever worker it is asked for.
+ * llm_health: may a balancer send requests, and does the engine live?  Every
+ * worker gives the same answer, made from the shared zone.
  */
 
 #include "http/conf/ngx_http_llm_conf.h"
@@ -254,7 +254,8 @@ ngx_http_llm_health_handler(ngx_http_request_t *r)
     llm_buf_init(&body, 0);
     ready = 0;
 
-    /* an idle engine that stands still is found by the next one who asks */
+    /* wakes the engine, so that the next request here sees it if an idle engine
+       has stopped */
 
     mcf = ngx_http_get_module_main_conf(r, ngx_http_llm_module);
     llm_client_wake(mcf->worker->client);
@@ -316,8 +317,8 @@ ngx_http_llm_health_body(ngx_http_request_t *r, llm_buf_t *body, int *ready)
 }
 
 
-/* a worker that got QUIT serves what comes on open connections; after a reload
-   others go on in its place */
+/* after QUIT, a worker serves requests on open connections; after a reload new
+   workers go on */
 
 static ngx_uint_t
 ngx_http_llm_draining(ngx_http_llm_main_conf_t *mcf)

@@ -1,11 +1,13 @@
 /*
- * llm_metrics: figures of the engine and the workers in Prometheus's text
- * format 0.0.4 or as JSON.  Metrics that dashboards and inference routers
- * know from vLLM have its names, with the prefix "vllm:"; others have
- * "llm_".  Any worker answers for all, as the figures are in the shared zone.
+ * llm_metrics: metrics of the engine and the workers in Prometheus's text
+ * format 0.0.4, or in JSON.  Metrics that dashboards and inference routers know
+ * from vLLM have its names, with the prefix "vllm:"; all others begin with
+ * "llm_".  Any worker answers for all, because the counters are in the shared
+ * zone.
  *
- * A metric is a row of one of the tables; its kind writes it in both formats.
- * What is counted of requests is written in ngx_http_llm_metrics_prometheus.c.
+ * A metric is a row of a table; its kind writes it in both formats.  Metrics of
+ * requests are written in ngx_http_llm_metrics_prometheus.c and
+ * ngx_http_llm_metrics_json.c.
  */
 
 #include "http/conf/ngx_http_llm_conf.h"
@@ -20,7 +22,7 @@ typedef struct ngx_http_llm_metric_s  ngx_http_llm_metric_t;
 typedef struct {
     const char                  *type;          /* as in Prometheus */
 
-    /* writes the metric's lines with this label */
+    /* writes the metric's line, or lines, with this label */
     void                       (*prometheus)(const ngx_http_llm_metric_t *m,
                                              const void *figures,
                                              const char *label,
@@ -34,9 +36,10 @@ struct ngx_http_llm_metric_s {
     const char                        *name;    /* as in Prometheus */
     const char                        *json;
     const ngx_http_llm_metric_kind_t  *kind;
-    size_t                             offset;  /* in the figures */
-    size_t                             whole;   /* of a share: the whole, in
-                                                   the figures */
+    size_t                             offset;  /* of the value, in the
+                                                   figures */
+    size_t                             whole;   /* of a share: offset of the
+                                                   whole, in the figures */
     const char                        *help;
 };
 
@@ -280,7 +283,7 @@ static const ngx_http_llm_metrics_t  ngx_http_llm_worker_metrics = {
 };
 
 
-/* vLLM's names of llm_finish_t; two of these may have the same name */
+/* vLLM's names of llm_finish_t */
 static const char *const  ngx_http_llm_reason_names[] = {
     NULL, "stop", "length", "tool_calls", "abort"
 };
@@ -424,7 +427,7 @@ ngx_http_llm_worker_subjects(ngx_http_request_t *r,
 }
 
 
-/* of llm_build_info the value is always 1: the labels have the versions */
+/* the value of llm_build_info is always 1; its labels have the versions */
 
 static void
 ngx_http_llm_metrics_build(ngx_http_llm_main_conf_t *mcf, llm_buf_t *b)

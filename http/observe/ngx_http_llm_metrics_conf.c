@@ -1,5 +1,5 @@
 /*
- * The module of figures, and llm_metrics, its directive; the handler:
+ * The module of metrics, and llm_metrics, its directive; the handler is in
  * ngx_http_llm_metrics.c.
  */
 
@@ -184,7 +184,7 @@ ngx_http_llm_merge_metrics_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 }
 
 
-/* where the worker counts what it writes */
+/* sets the counter of the worker's writes */
 
 static ngx_int_t
 ngx_http_llm_init_metrics(ngx_cycle_t *cycle)
@@ -244,7 +244,7 @@ ngx_http_llm_metrics(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
-/* if several say how many, the most counts */
+/* of several tenants= the largest is used */
 
 static char *
 ngx_http_llm_metrics_tenants(ngx_conf_t *cf,

@@ -1,16 +1,16 @@
 /*
- * How many requests there were of each kind: a table in shared memory, to
- * which workers add without a lock.
+ * Counters of requests: a table in shared memory, to which workers add without
+ * a lock.
  *
- * A cell counts for one combination of owner, kind, word and status, which it
- * gets when that comes for the first time and keeps.  Combinations that find
- * no cell are counted together in `lost`.
+ * A cell counts one combination of owner, kind, word and status, which it gets
+ * when that first occurs and keeps for good.  Combinations that find no cell
+ * are counted together in `lost`.
  */
 
 #include "http/observe/ngx_http_llm_metrics.h"
 
 
-/* cells that are looked at before a combination counts as lost */
+/* most cells that are examined for a combination */
 #define NGX_HTTP_LLM_TALLY_TRIES  64
 
 
@@ -20,7 +20,7 @@ static int ngx_libc_cdecl ngx_http_llm_tally_cmp(const void *one,
     const void *two);
 
 
-/* a power of two */
+/* number of cells: a power of two */
 
 static ngx_uint_t
 ngx_http_llm_tally_cells(ngx_uint_t nowners, ngx_uint_t each)
@@ -61,7 +61,8 @@ ngx_http_llm_tally_init(ngx_http_llm_tally_t *t, ngx_slab_pool_t *shpool,
 }
 
 
-/* from the highest bits: kind, owner, word, status; never 0, as no kind is */
+/* from the highest bits: kind, owner, word, status; never 0, because no kind is
+   0 */
 
 static ngx_atomic_uint_t
 ngx_http_llm_tally_key(ngx_uint_t owner, ngx_http_llm_tally_e kind,

@@ -1,5 +1,5 @@
 /*
- * The figures of requests, of objectives and of GPUs in JSON; see
+ * Metrics of requests, objectives and GPUs in JSON; see
  * ngx_http_llm_metrics_prometheus.c.
  */
 

@@ -1,6 +1,6 @@
 /*
- * What llm_metrics tells of requests: the rows of its tables, and the models
- * and tenants that they are of.
+ * Metrics of requests: the rows of their tables, and the models and tenants
+ * that own the counters.
  */
 
 #include "http/conf/ngx_http_llm_conf.h"
@@ -42,7 +42,7 @@ const ngx_http_llm_gpu_row_t  ngx_http_llm_gpu_rows[] = {
 #undef at
 
 
-/* what is counted of requests: with an endpoint and a status, or a reason */
+/* counters of requests: by endpoint and status, or by error */
 
 const ngx_http_llm_kind_t  ngx_http_llm_kinds[] = {
     { NGX_HTTP_LLM_TALLY_REQUESTS, "requests", "requests",
@@ -81,7 +81,7 @@ ngx_http_llm_name_owner(ngx_http_request_t *r, ngx_http_llm_owners_t *o,
 }
 
 
-/* those of this configuration, and no model at all */
+/* the models of this configuration, and owner 0: no model */
 
 ngx_int_t
 ngx_http_llm_models_of(ngx_http_request_t *r, ngx_http_llm_owners_t *o)

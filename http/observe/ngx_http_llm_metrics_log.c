@@ -1,9 +1,9 @@
 /*
- * What a request adds to the figures, when it is logged: a handler of the log
- * phase sees what an access log does, each request once.
+ * Counts each request once, when it is logged: a handler of the log phase sees
+ * what an access log does.
  *
  * A request counts if it has come to a llm_api location, however it ended:
- * refused by one of nginx's modules, answered by an error_page, or cut.
+ * refused by a module of nginx, answered by an error_page, or cut off.
  */
 
 #include "http/conf/ngx_http_llm_conf.h"
@@ -18,7 +18,7 @@ static void ngx_http_llm_count_in(ngx_http_llm_main_conf_t *mcf,
     ngx_http_llm_ctx_t *ctx, ngx_uint_t status);
 
 
-/* as $status has it */
+/* the value of $status */
 
 static ngx_uint_t
 ngx_http_llm_status(ngx_http_request_t *r)

@@ -1,9 +1,9 @@
 /*
- * Numbers of words and tenants in the memory of figures.
+ * Numbers of words and tenants in the memory of metrics.
  *
- * Workers look them up without a lock, and add new ones under the zone's,
- * which nginx's master takes from a worker that died with it: a new entry
- * counts once all of it is there.
+ * Workers look them up without a lock, and add new ones under the zone's lock,
+ * which nginx's master releases if a worker dies with it.  So a new entry is
+ * completely written before it is counted.
  */
 
 #include "http/conf/ngx_http_llm_conf.h"
@@ -86,8 +86,8 @@ ngx_http_llm_word_text(ngx_http_llm_main_conf_t *mcf, ngx_uint_t word,
 }
 
 
-/* the number of a name, or 0; cell: its place in the index, or the one that
-   would be */
+/* number of a name, or 0; *cell: its cell in the index, or the free one for
+   it */
 
 static ngx_uint_t
 ngx_http_llm_tenant_number(ngx_http_llm_tenants_t *t, u_char *text,
@@ -99,7 +99,7 @@ ngx_http_llm_tenant_number(ngx_http_llm_tenants_t *t, u_char *text,
     for (i = ngx_murmur_hash2(text, len); /* void */ ; i++) {
         *cell = &t->index[i & t->mask];
 
-        /* read once: another worker may fill it in */
+        /* read once: another worker may fill it */
         n = **cell;
 
         if (n == 0) {
@@ -116,9 +116,9 @@ ngx_http_llm_tenant_number(ngx_http_llm_tenants_t *t, u_char *text,
 
 
 /*
- * Labels are whole characters, and escaped as in logs (llm_clean()): what
- * differs in characters that are not shown is one tenant.  One that is too
- * long is among the others.
+ * Labels have whole characters, and are escaped as in logs (llm_clean()): a
+ * tenant with an escaped character shares the counters of one whose name is the
+ * text of that escape.  A label that is too long counts as "other".
  */
 
 ngx_uint_t
@@ -141,7 +141,7 @@ ngx_http_llm_tenant_owner(ngx_http_llm_main_conf_t *mcf, ngx_str_t *tenant)
         return NGX_HTTP_LLM_NO_TENANT;
     }
 
-    /* a character takes 16 bytes at most */
+    /* text has room for one more character, of 16 bytes at most */
 
     len = llm_clean(text, sizeof(text), (char *) tenant->data, tenant->len);
 
@@ -154,7 +154,8 @@ ngx_http_llm_tenant_owner(ngx_http_llm_main_conf_t *mcf, ngx_str_t *tenant)
     if (n == 0 && t->n < t->max) {
         ngx_shmtx_lock(&shpool->mutex);
 
-        /* a worker may have died before it said where the last one is */
+        /* a worker may have died before it has put the last name into the
+           index */
 
         if (t->n) {
             last = &t->names[t->n - 1];

@@ -1,7 +1,6 @@
 /*
- * How llm_metrics writes the figures of requests, of objectives and of GPUs
- * for Prometheus; those of models and workers are rows of tables in
- * ngx_http_llm_metrics.c.
+ * Metrics of requests, objectives and GPUs for Prometheus; those of models and
+ * workers are rows of tables in ngx_http_llm_metrics.c.
  */
 
 #include "http/conf/ngx_http_llm_conf.h"
@@ -138,7 +137,7 @@ ngx_http_llm_report_tokens(ngx_http_llm_owners_t *o, llm_buf_t *b)
 }
 
 
-/* tenants only: those of models are in their table */
+/* for tenants only: the times of models are in their own table */
 
 static void
 ngx_http_llm_report_times(ngx_http_request_t *r, ngx_http_llm_owners_t *o,
@@ -175,7 +174,7 @@ ngx_http_llm_report_times(ngx_http_request_t *r, ngx_http_llm_owners_t *o,
 }
 
 
-/* good before total: there are never more of them */
+/* writes good before total, so that good is never larger */
 
 static void
 ngx_http_llm_report_slos(ngx_http_request_t *r, llm_buf_t *b)
@@ -241,7 +240,7 @@ ngx_http_llm_report_slos(ngx_http_request_t *r, llm_buf_t *b)
 }
 
 
-/* "gpu" as nvidia-smi counts them */
+/* "gpu" is the index as nvidia-smi counts */
 
 static void
 ngx_http_llm_report_gpus(ngx_http_request_t *r, llm_buf_t *b)
@@ -265,7 +264,7 @@ ngx_http_llm_report_gpus(ngx_http_request_t *r, llm_buf_t *b)
     for (i = 0; i < n; i++) {
 
         if (gpus[i].uuid[0] == '\0') {
-            continue;                   /* it does not answer */
+            continue;                   /* this GPU does not answer */
         }
 
         llm_buf_addf(b, "llm_gpu_info{gpu=\"%u\",uuid=\"%s\",name=\"%s\"} "

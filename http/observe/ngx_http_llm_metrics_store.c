@@ -1,11 +1,12 @@
 /*
- * The memory of figures that are kept over reloads: the zone "llm_figures",
- * whose size never changes, and, where llm_metrics has tenants=, the zone
- * "llm_tenants".  A binary upgrade begins with nothing, as any start does.
+ * Shared memory of metrics, which survives reloads: the zone "llm_figures",
+ * whose size never changes, and, if llm_metrics has tenants=, a zone
+ * "llm_tenants_N".  A binary upgrade begins with zeros, as any start does.
  *
- * - Models are known by their names: those of the new configuration go on
- *   where they were.  A model that is gone keeps its place until there is no
- *   other for a new one.  One that llm_admin adds begins with nothing.
+ * - Models are identified by their names: a model of the new configuration goes
+ *   on with the counters of its name.  A model that is gone keeps its place
+ *   until a new one finds no free place.  One that llm_admin adds begins with
+ *   zeros.
  */
 
 #include "http/conf/ngx_http_llm_conf.h"
@@ -17,7 +18,7 @@
 
 
 /* cells of a tally for each model and each tenant: its endpoints times their
-   statuses, and errors */
+   statuses, and its errors */
 #define NGX_HTTP_LLM_MODEL_CELLS   48
 #define NGX_HTTP_LLM_TENANT_CELLS  48
 
@@ -54,8 +55,8 @@ ngx_http_llm_add_figures(ngx_conf_t *cf, ngx_http_llm_stats_t *f)
         return NGX_CONF_OK;
     }
 
-    /* of another number: another zone, which begins anew.  Their sizes may be
-       the same, as those are whole pages */
+    /* the zone's name has the number, because the size is whole pages, and may
+       be the same for another number; another number begins with zeros */
 
     tenants.data = ngx_pnalloc(cf->pool, sizeof("llm_tenants_") - 1
                                          + NGX_INT_T_LEN);
@@ -76,14 +77,14 @@ ngx_http_llm_add_figures(ngx_conf_t *cf, ngx_http_llm_stats_t *f)
 
     f->tenants_zone->init = ngx_http_llm_init_tenants;
 
-    /* until init() has found what is kept */
+    /* replaced by init() */
     f->tenants_zone->data = f;
 
     return NGX_CONF_OK;
 }
 
 
-/* with what the slab allocator needs itself */
+/* adds what the slab allocator itself needs */
 
 static size_t
 ngx_http_llm_slab_size(size_t size)
@@ -110,7 +111,7 @@ ngx_http_llm_figures_size(void)
 }
 
 
-/* of the index; it is half empty at least */
+/* cells of the index, at most half of which are used */
 
 static ngx_uint_t
 ngx_http_llm_tenants_cells(ngx_uint_t n)
@@ -238,7 +239,7 @@ ngx_http_llm_keep_figures(ngx_http_llm_main_conf_t *mcf,
 
     ngx_shmtx_lock(&shpool->mutex);
 
-    /* those that are added are counted in the zone */
+    /* the counters of models that llm_admin adds are in the engine's zone */
 
     for (i = 0; i < mcf->models.nelts - mcf->nadded; i++) {
         kept->models[i] = ngx_http_llm_find_place(mcf, i);
@@ -337,8 +338,8 @@ ngx_http_llm_is_model(ngx_http_llm_main_conf_t *mcf, ngx_str_t *name)
 }
 
 
-/* the place of the model's name; else one that is free, or that of a model
-   which is gone: there are more places than models */
+/* the place with the model's name; else a free one, or that of a model that is
+   gone: there are more places than models */
 
 static ngx_http_llm_place_t *
 ngx_http_llm_choose_place(ngx_http_llm_main_conf_t *mcf, ngx_str_t *name)
@@ -440,7 +441,8 @@ ngx_http_llm_is_slo(ngx_http_llm_main_conf_t *mcf, u_char *name, size_t len)
 }
 
 
-/* likewise for an objective */
+/* the score with the objective's name; else a free one, or that of an objective
+   that is gone */
 
 static ngx_http_llm_score_t *
 ngx_http_llm_find_score(ngx_http_llm_main_conf_t *mcf, ngx_str_t *name)
@@ -503,7 +505,7 @@ ngx_http_llm_writes(ngx_http_llm_main_conf_t *mcf, ngx_uint_t worker)
 }
 
 
-/* where the engine and the log count what the request does */
+/* sets where the engine and the log phase count the request */
 
 static ngx_int_t
 ngx_http_llm_find_request(ngx_http_llm_body_t *body)

@@ -1,5 +1,5 @@
 /*
- * Pieces of what llm_metrics writes: labels, histograms.
+ * Labels and histograms, as llm_metrics writes them.
  */
 
 #include "http/observe/ngx_http_llm_metrics.h"
@@ -47,7 +47,7 @@ ngx_http_llm_write_label(ngx_pool_t *pool, const char *name,
 
 
 /* bounds as text, made once for all histograms of a family that follow each
-   other: there may be as many as tenants, and workers have streams to serve */
+   other: there may be one per tenant, and the event loop must not be held up */
 
 static ngx_http_llm_le_t *
 ngx_http_llm_bounds(const llm_hist_t *h)

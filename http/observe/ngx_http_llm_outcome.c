@@ -1,5 +1,5 @@
 /*
- * What is known of how a request went, for logs, variables, traces and figures.
+ * The outcome of a request, for logs, variables, traces and metrics.
  */
 
 #include "http/conf/ngx_http_llm_conf.h"
@@ -42,8 +42,8 @@ ngx_http_llm_finish_reason(ngx_http_llm_ctx_t *ctx)
 }
 
 
-/* the engine sends the times of an answer with its end; for one that was cut
-   short they are measured here */
+/* the engine's last event has the times of a complete answer; those of an
+   incomplete one are measured here */
 
 void
 ngx_http_llm_times(ngx_http_llm_ctx_t *ctx, uint64_t *ttft, uint64_t *total)

@@ -1,13 +1,13 @@
 /*
- * Probes: worker 0 sends a request of one token to each model that a
- * llm_health with probe= is about, and tells all workers in shared memory
- * whether it is answered.
+ * Probes: worker 0 sends a request of one token to each model that a llm_health
+ * with probe= covers, and writes the result to shared memory, for all workers.
  *
- * - While others are answered there is no need for one, nor for a judgement if
- *   one waits among many: a server that is busy is not ill.
- * - It goes the way of any request, in a slot of its own without an nginx
+ * - While other requests are answered no probe is sent, and one that still
+ *   waits is not judged: a busy server is not ill.
+ * - A probe goes the way of any request, in a slot of its own without an nginx
  *   request.  LLM_REQ_PROBE: it neither loads a model nor keeps one loaded.
- * - Only a loaded model is judged; of others health knows by their state.
+ * - Only loaded models are judged; the health of others follows from their
+ *   state.
  */
 
 #include "http/conf/ngx_http_llm_conf.h"
@@ -17,10 +17,10 @@
 #include "http/worker/ngx_http_llm_worker.h"
 
 
-/* how often a model that is not loaded is looked at, at least */
+/* most ms between checks of a model that is not loaded */
 #define NGX_HTTP_LLM_PROBE_IDLE  100
 
-/* what is judged late: the event loop may be busy for a while */
+/* ms by which a check may be late: the event loop may be busy for a while */
 #define NGX_HTTP_LLM_PROBE_LATE  1000
 
 
@@ -31,12 +31,13 @@ typedef enum {
 } ngx_http_llm_probe_e;
 
 
-/* in shared memory; worker 0 writes, any worker reads, in any order */
+/* in shared memory; worker 0 writes, any worker reads */
 
 struct ngx_http_llm_probed_s {
     ngx_atomic_t                 result;        /* ngx_http_llm_probe_e */
-    ngx_atomic_t                 checked;       /* at ngx_current_msec; 0:
-                                                   never */
+    ngx_atomic_t                 checked;       /* time of the last check
+                                                   (ngx_current_msec); 0:
+                                                   none */
 };
 
 
@@ -44,30 +45,33 @@ struct ngx_http_llm_probed_s {
 
 struct ngx_http_llm_probe_s {
     ngx_event_t                  event;
-    ngx_http_llm_ctx_t           ctx;           /* its place among the
-                                                   requests */
+    ngx_http_llm_ctx_t           ctx;           /* stands for a request of this
+                                                   worker */
     ngx_http_llm_probed_t       *probed;
     ngx_uint_t                   model;
-    ngx_msec_t                   period;
-    uint32_t                     naming;        /* of the model: with another
-                                                   name it is another one */
-    ngx_uint_t                   form;          /* of ..._probe_forms */
-    uint64_t                     seen;          /* what the model had answered
-                                                   when it was last looked
-                                                   at ... */
-    uint64_t                     own;           /* ... and what of the rest is
-                                                   this probe's */
+    ngx_msec_t                   period;        /* ms between probes; 0: no
+                                                   probes */
+    uint32_t                     naming;        /* number of the model's name;
+                                                   when it changes this is
+                                                   another model */
+    ngx_uint_t                   form;          /* index of
+                                                   ngx_http_llm_probe_forms */
+    uint64_t                     seen;          /* the model's count of answers
+                                                   at the last check */
+    uint64_t                     own;           /* part of the next increase
+                                                   that is this probe's */
 };
 
 
-/* a model generates, or makes vectors, or compares: it is asked in turn until
-   it does not say that it cannot */
+/* requests for models that generate, embed or rerank; when the model refuses a
+   form, the next one is tried */
 
 typedef struct {
     llm_str_t                    path;
-    const char                  *rest;          /* of the body, from the model's
-                                                   name to the prompt ... */
-    const char                  *end;           /* ... and after it */
+    const char                  *rest;          /* part of the body between
+                                                   the model's name and the
+                                                   prompt */
+    const char                  *end;           /* part after the prompt */
 } ngx_http_llm_probe_form_t;
 
 
@@ -92,7 +96,7 @@ static ngx_int_t ngx_http_llm_probe_message(ngx_http_llm_probe_t *p,
     llm_buf_t *msg);
 
 
-/* the shortest time that a location wants, and the longest prompt */
+/* uses the shortest time and the longest prompt that any location asks for */
 
 char *
 ngx_http_llm_want_probes(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
@@ -143,7 +147,7 @@ ngx_http_llm_create_probed(ngx_http_llm_main_conf_t *mcf,
 }
 
 
-/* in worker 0, whose connection its timers show in the debug log */
+/* in worker 0; its timers have the worker's connection for the debug log */
 
 ngx_int_t
 ngx_http_llm_init_probes(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
@@ -279,7 +283,8 @@ ngx_http_llm_probe_check(ngx_http_llm_probe_t *p)
 }
 
 
-/* tokens that were generated, and requests that ended as they should */
+/* the model's count of generated tokens and of requests that ended without an
+   error */
 
 static uint64_t
 ngx_http_llm_probe_progress(ngx_http_llm_probe_t *p)
@@ -321,8 +326,8 @@ ngx_http_llm_probe_judge(ngx_http_llm_probe_t *p, ngx_http_llm_probe_e result,
 }
 
 
-/* one that is not sent, because there is no room or the engine has just ended,
-   says nothing */
+/* a probe that cannot be sent, because there is no room or the engine has just
+   ended, is no result */
 
 static void
 ngx_http_llm_probe_send(ngx_http_llm_probe_t *p)
@@ -364,8 +369,9 @@ ngx_http_llm_probe_send(ngx_http_llm_probe_t *p)
 
 
 /*
- * As many words of one letter as the prompt has tokens, in most vocabularies;
- * half of the context at most, as a probe that is too long would find nothing.
+ * Writes as many words of one letter as the prompt has tokens, which is right
+ * for most vocabularies; at most half of the context, because a prompt that is
+ * too long would be refused.
  */
 
 static void
@@ -442,7 +448,7 @@ ngx_http_llm_probe_message(ngx_http_llm_probe_t *p, llm_buf_t *msg)
 }
 
 
-/* an event of the probe: only its last one matters */
+/* handles an event of the probe: only its last one matters */
 
 static void
 ngx_http_llm_probe_event(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev)
@@ -480,7 +486,7 @@ ngx_http_llm_probe_event(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev)
     case 429:
     case 503:
 
-        /* too much to do, or the model is not loaded any more */
+        /* no result: the server is busy, or the model is not loaded any more */
 
         return;
     }
@@ -492,7 +498,7 @@ ngx_http_llm_probe_event(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev)
 }
 
 
-/* why the model is ill, or NULL; in any worker */
+/* runs in any worker */
 
 const char *
 ngx_http_llm_probe_result(ngx_http_llm_main_conf_t *mcf, ngx_uint_t i)
@@ -506,7 +512,7 @@ ngx_http_llm_probe_result(ngx_http_llm_main_conf_t *mcf, ngx_uint_t i)
     p = &hmcf->probed[i];
     model = mcf->models.elts;
 
-    /* worker 0 ends with this one and has stopped to look */
+    /* when this worker exits, worker 0 exits, too, and checks no more */
 
     age = ngx_current_msec - (ngx_msec_t) p->checked;
     max = 2 * model[i].probe + NGX_HTTP_LLM_PROBE_LATE;

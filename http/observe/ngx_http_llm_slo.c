@@ -3,10 +3,9 @@
  *
  *   llm_slo NAME [ttft=TIME] [itl=TIME] [e2e=TIME] [prompt=N] [completion=N];
  *
- * A request that a model is needed for counts once it has ended, unless it is
- * larger than the objective is for, or its client ended it: by an error of
- * its own, by what its quota does not allow, or by leaving while all bounds
- * were still kept.
+ * A request that needs a model counts when it has ended, unless it is larger
+ * than the objective applies to, or its client ended it: by an error of its
+ * own, by exceeding its quota, or by leaving before a bound was exceeded.
  */
 
 #include "http/conf/ngx_http_llm_conf.h"
@@ -20,7 +19,8 @@
 typedef struct {
     ngx_str_t                    name;
     size_t                       offset;
-    ngx_uint_t                   time;          /* else a number of tokens */
+    ngx_uint_t                   time;          /* 1: a time; 0: a number of
+                                                   tokens */
 } ngx_http_llm_slo_bound_t;
 
 
@@ -45,7 +45,7 @@ static ngx_uint_t ngx_http_llm_slo_same(ngx_http_llm_slo_t *a,
 
 
 typedef enum {
-    NGX_HTTP_LLM_SLO_NONE = 0,                  /* it does not count */
+    NGX_HTTP_LLM_SLO_NONE = 0,                  /* does not count */
     NGX_HTTP_LLM_SLO_BAD,
     NGX_HTTP_LLM_SLO_GOOD
 } ngx_http_llm_slo_e;
@@ -173,7 +173,7 @@ ngx_http_llm_slo_check_name(ngx_conf_t *cf, ngx_str_t *name)
 }
 
 
-/* which of ngx_http_llm_slo_bounds it sets; NGX_ERROR: none */
+/* index of the parameter in ngx_http_llm_slo_bounds; NGX_ERROR: none */
 
 static ngx_int_t
 ngx_http_llm_slo_bound(ngx_str_t *value)
@@ -266,7 +266,7 @@ ngx_http_llm_slo_same(ngx_http_llm_slo_t *a, ngx_http_llm_slo_t *b)
 
 /* ---- requests ---- */
 
-/* what a model runs for in requests to this endpoint; 0: it does not */
+/* the endpoint's scopes that need a model; 0: it needs none */
 
 static ngx_uint_t
 ngx_http_llm_slo_scope(ngx_http_llm_ctx_t *ctx)
@@ -283,8 +283,8 @@ ngx_http_llm_slo_scope(ngx_http_llm_ctx_t *ctx)
 }
 
 
-/* is a bound exceeded by now?  What never had a token has waited for it until
-   it ended, unless there was none to come */
+/* has a bound been exceeded?  A generating request that ended without a token
+   has waited for its first token until its end */
 
 static ngx_uint_t
 ngx_http_llm_slo_exceeded(ngx_http_llm_slo_t *slo, ngx_http_llm_ctx_t *ctx,
@@ -318,7 +318,7 @@ ngx_http_llm_slo_is(ngx_str_t *cause, const char *word)
 }
 
 
-/* an error of its client's, or of the client's quota */
+/* is it an error of the client, or of the client's quota? */
 
 static ngx_uint_t
 ngx_http_llm_slo_is_theirs(ngx_str_t *cause, ngx_uint_t status)
@@ -341,12 +341,12 @@ ngx_http_llm_slo_of(ngx_http_llm_slo_t *slo, ngx_http_request_t *r,
     cause = ngx_http_llm_cause(r);
 
     if (cause.len == 0 && !ctx->submitted) {
-        return NGX_HTTP_LLM_SLO_NONE;           /* an answer that is sent
-                                                   again, or it never came to
-                                                   the engine */
+        return NGX_HTTP_LLM_SLO_NONE;           /* an answer was sent again, or
+                                                   the engine never had the
+                                                   request */
     }
 
-    /* an error in a stream, whose status is 200, is none of its client's */
+    /* an error in a stream, whose status is 200, is not the client's */
 
     if (cause.len && (!ctx->started || status >= NGX_HTTP_BAD_REQUEST)
         && ngx_http_llm_slo_is_theirs(&cause, status))

@@ -1,18 +1,18 @@
 /*
- * $llm_spans: what a request did with its time, as a line of OTLP in JSON, for
- * a log that an OpenTelemetry collector reads.  The attributes have the names
- * of OpenTelemetry's conventions for generative AI and HTTP.
+ * $llm_spans: the phases of a request, as a line of OTLP in JSON, for a log
+ * that an OpenTelemetry collector reads.  The attributes have the names of
+ * OpenTelemetry's conventions for generative AI and HTTP.
  *
  *   request    from its first byte to the log's line
- *     queue      from when its headers were read, until it runs, which is
+ *     queue      from when its headers were read until it runs, which is
  *                $llm_queue_time
  *       tokenize   template, tokenizer, grammar
  *     prefill    until the first token
  *     decode     until the last
  *
- * A part that had begun when the request was cut, or failed, ends with it; one
- * that had not is not there.  Times come from the engine as far as it has told
- * them, else they are the worker's.
+ * A phase that had begun when the request failed or was cut off ends with the
+ * request; later phases are left out.  Times come from the engine if it has
+ * sent them, else from the worker.
  */
 
 #include "http/conf/ngx_http_llm_conf.h"
@@ -30,14 +30,15 @@
 
 typedef struct {
     ngx_http_request_t          *request;
-    ngx_http_llm_ctx_t          *ctx;           /* NULL: it was refused before
-                                                   it had one */
+    ngx_http_llm_ctx_t          *ctx;           /* NULL: refused before it was
+                                                   made */
     ngx_http_llm_trace_t        *trace;
-    uint64_t                     wall_ns;       /* when the clock of
+    uint64_t                     wall_ns;       /* wall clock time at which
                                                    llm_now_us() was 0 */
     uint64_t                     now_us;
-    uint64_t                     span;          /* of the request */
-    ngx_uint_t                   some;          /* an attribute was written */
+    uint64_t                     span;          /* id of the request's span */
+    ngx_uint_t                   some;          /* 1: an attribute was
+                                                   written */
     llm_buf_t                    out;
 } ngx_http_llm_spans_t;
 
@@ -105,7 +106,7 @@ ngx_http_llm_spans_variable(ngx_http_request_t *r,
 }
 
 
-/* NGX_DECLINED: it is none of ours, or its trace is not recorded */
+/* NGX_DECLINED: not a request to llm_api, or its trace is not recorded */
 
 static ngx_int_t
 ngx_http_llm_spans_begin(ngx_http_request_t *r, ngx_http_llm_spans_t *s)
@@ -246,7 +247,8 @@ ngx_http_llm_span_request(ngx_http_llm_spans_t *s)
 }
 
 
-/* nginx's clock of requests has milliseconds, and stands still meanwhile */
+/* start of the request, at most ns; nginx's start time is rounded to the
+   milliseconds of its cached clock */
 
 static uint64_t
 ngx_http_llm_since(ngx_http_request_t *r, uint64_t ns)
@@ -349,8 +351,8 @@ ngx_http_llm_span_http(ngx_http_llm_spans_t *s)
 }
 
 
-/* with the end of the attributes; an error is what the server is to blame for,
-   or what has cut a stream */
+/* ends the attributes; the status is an error for 5xx and for streams that were
+   cut off */
 
 static void
 ngx_http_llm_span_status(ngx_http_llm_spans_t *s)
@@ -433,7 +435,7 @@ ngx_http_llm_span_parts(ngx_http_llm_spans_t *s)
 }
 
 
-/* part n, within part `of`; 0 is the request */
+/* writes the span of part n, whose parent is part `of`; 0 is the request */
 
 static void
 ngx_http_llm_span_part(ngx_http_llm_spans_t *s, ngx_uint_t n, ngx_uint_t of,
@@ -455,8 +457,8 @@ ngx_http_llm_span_part(ngx_http_llm_spans_t *s, ngx_uint_t n, ngx_uint_t of,
 }
 
 
-/* the request's own, and those behind it: the same, however often somebody
-   asks; 0 is no id */
+/* id of part n: derived from the request's id, so it is always the same; never
+   0 */
 
 static uint64_t
 ngx_http_llm_span_id(ngx_http_llm_spans_t *s, ngx_uint_t n)
@@ -486,7 +488,7 @@ ngx_http_llm_wall(ngx_http_llm_spans_t *s, uint64_t us)
 }
 
 
-/* the conventions' names; for those that have none, our paths */
+/* the conventions' name of an operation, or else our path */
 
 static llm_str_t
 ngx_http_llm_operation(llm_str_t path)

@@ -1,13 +1,13 @@
 /*
  * W3C trace context (https://www.w3.org/TR/trace-context/), version 00: the
- * trace that a request belongs to and its own place in it, as $llm_trace_id,
+ * trace that a request belongs to, and its span, as $llm_trace_id,
  * $llm_span_id, $llm_parent_id, $llm_traceparent and $llm_tracestate.
  *
- * - It is made when something first asks for it, and stays as it is for the
- *   request and its subrequests.  A module that writes the request's header,
- *   as nginx-otel does, does so in the rewrite phase, before.
- * - What is no traceparent starts a new trace, which is recorded, and then
- *   tracestate is of another one and does not count.
+ * - The context is made when it is first needed, and stays the same for the
+ *   request and its subrequests.  Modules that change the request's header, as
+ *   nginx-otel does, do so before, in the rewrite phase.
+ * - Without a valid traceparent a new trace begins, which is recorded;
+ *   tracestate then belongs to another trace, and is ignored.
  */
 
 #include "http/observe/ngx_http_llm_trace.h"
@@ -18,7 +18,7 @@
 /* "00-", the trace, "-", the parent, "-", two digits of flags */
 #define NGX_HTTP_LLM_TRACEPARENT  (3 + 32 + 1 + 16 + 1 + 2)
 
-/* the flags that we know, and so hand on: recorded, random */
+/* the flags that are known, and are passed on: recorded, random */
 #define NGX_HTTP_LLM_TRACE_FLAGS  3
 
 
@@ -77,7 +77,7 @@ ngx_http_llm_trace(ngx_http_request_t *r)
 static void
 ngx_http_llm_trace_cleanup(void *data)
 {
-    /* nothing to be done: the pool frees it */
+    /* the handler only marks the entry; the pool frees it */
 }
 
 
@@ -90,7 +90,7 @@ ngx_http_llm_trace_new(ngx_http_llm_trace_t *t)
         return NGX_ERROR;
     }
 
-    /* all zeros are no id */
+    /* an id must not be all zeros */
 
     id[15] |= (id[15] == 0);
     id[23] |= (id[23] == 0);
@@ -121,7 +121,7 @@ ngx_http_llm_trace_in(ngx_http_request_t *r, ngx_http_llm_trace_t *t)
 }
 
 
-/* of a later version the beginning is as in this one */
+/* later versions begin as this one */
 
 static ngx_uint_t
 ngx_http_llm_trace_parse(ngx_str_t *s, ngx_http_llm_trace_t *t)
@@ -155,7 +155,7 @@ ngx_http_llm_trace_parse(ngx_str_t *s, ngx_http_llm_trace_t *t)
 }
 
 
-/* small letters alone */
+/* lower case letters only */
 
 static ngx_uint_t
 ngx_http_llm_is_hex(u_char *p, size_t len)
@@ -187,7 +187,7 @@ ngx_http_llm_is_id(u_char *p, size_t len)
 }
 
 
-/* several headers are one list */
+/* several headers form one list */
 
 static ngx_int_t
 ngx_http_llm_trace_state(ngx_http_request_t *r, ngx_str_t *state)
@@ -236,8 +236,8 @@ ngx_http_llm_trace_state(ngx_http_request_t *r, ngx_str_t *state)
 }
 
 
-/* the next header of this name (in small letters) behind the first n headers
-   of all; n is then behind it */
+/* finds the next header of this name (in lower case) after the first n of all
+   headers; n is then the number of headers up to it */
 
 static ngx_table_elt_t *
 ngx_http_llm_next_header(ngx_http_request_t *r, ngx_str_t *name,

@@ -1,7 +1,7 @@
 /*
- * The variables $llm_...: figures of a request.  While it runs they are read
- * from its API object, afterwards from the copy that the cleanup handler left
- * in r->pool, so that the access log has them.
+ * The variables $llm_...  While a request runs they are read from its API
+ * object, later from the copy that the cleanup handler has left in r->pool, so
+ * that the access log has them.
  */
 
 #include "http/access/ngx_http_llm_keys.h"
@@ -292,7 +292,7 @@ ngx_http_llm_error_variable(ngx_http_request_t *r,
 }
 
 
-/* writes nothing if there is no figure yet */
+/* writes nothing if the value is not known yet */
 
 static u_char *
 ngx_http_llm_figure(ngx_http_llm_ctx_t *ctx, u_char *p, uintptr_t what)
@@ -353,7 +353,8 @@ ngx_http_llm_seconds(u_char *p, uint64_t us)
 }
 
 
-/* tokens a second, of so many in this time; nothing if there was no time */
+/* writes tokens per second, from tokens and microseconds; nothing if the time
+   is 0 */
 
 static u_char *
 ngx_http_llm_rate(u_char *p, uint32_t tokens, uint64_t us)
