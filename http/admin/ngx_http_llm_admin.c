@@ -1,11 +1,11 @@
 /*
- * llm_admin [state=FILE] [models=DIR] [new=N] [like=MODEL]: models that come
- * and go, aliases and usage over HTTP.  This file has the directive and its
- * checks.
+ * llm_admin [state=FILE] [models=DIR] [new=N] [like=MODEL]: loads, adds and
+ * removes models, sets aliases and shows usage over HTTP.  This file has the
+ * directive and its checks.
  *
- * Who may ask is the location's affair: allow, deny, auth_basic; where it has
- * llm_api_keys a key needs the scope admin, which keys have only if their line
- * names it.
+ * The location decides who has access, by allow, deny or auth_basic.  If it has
+ * llm_api_keys, a key needs the scope admin, which its line in the file must
+ * name.
  */
 
 #include "http/admin/ngx_http_llm_admin.h"
@@ -248,7 +248,7 @@ ngx_http_llm_admin(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
-/* what follows the location's name is the path */
+/* the path of a request is what follows the location's name */
 
 static ngx_uint_t
 ngx_http_llm_admin_has_prefix(ngx_http_core_loc_conf_t *clcf)
@@ -263,7 +263,7 @@ ngx_http_llm_admin_has_prefix(ngx_http_core_loc_conf_t *clcf)
 }
 
 
-/* the first one makes it */
+/* the first llm_admin makes the common configuration */
 
 static ngx_http_llm_admin_t *
 ngx_http_llm_admin_conf(ngx_conf_t *cf, ngx_http_llm_admin_main_conf_t *amcf)
@@ -300,7 +300,7 @@ ngx_http_llm_admin_conf(ngx_conf_t *cf, ngx_http_llm_admin_main_conf_t *amcf)
 }
 
 
-/* the state that the configuration will begin with */
+/* the state that the configuration will begin with, or NULL */
 
 static llm_admin_state_t *
 ngx_http_llm_admin_first_state(ngx_conf_t *cf, ngx_http_llm_admin_t *admin)
@@ -321,7 +321,7 @@ ngx_http_llm_admin_first_state(ngx_conf_t *cf, ngx_http_llm_admin_t *admin)
 
     if (before && before->sh) {
 
-        /* worker 0 may not have looked yet */
+        /* worker 0 may not have copied the last changes yet */
 
         if (old->zone) {
             ngx_http_llm_admin_keep(old);
@@ -342,7 +342,8 @@ ngx_http_llm_admin_first_state(ngx_conf_t *cf, ngx_http_llm_admin_t *admin)
 }
 
 
-/* the configuration's file is not needed then */
+/* 1: llm_admin has loaded another file for model i, so the configuration's file
+   is not needed */
 
 static ngx_uint_t
 ngx_http_llm_admin_replaces(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
@@ -376,7 +377,8 @@ ngx_http_llm_admin_replaces(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
 }
 
 
-/* models= is known at last; what llm_admin shows of the models, too */
+/* checks parameters that depend on each other, and collects what llm_admin
+   shows of models */
 
 static char *
 ngx_http_llm_init_admin_main_conf(ngx_conf_t *cf, void *conf)

@@ -1,11 +1,11 @@
 /*
- * PUT and DELETE models/NAME of llm_admin: models under new names, and their
- * end.  They have the places of new= (ngx_http_llm_added.c).
+ * PUT and DELETE models/NAME of llm_admin: models are added under new names,
+ * and removed.  They take the places of new= (ngx_http_llm_added.c).
  *
- * - A name is given, and its file with it, under llm_admin's lock; a LOAD
- *   follows.  From then on it is a model as any other one: what it is told,
- *   where it is kept, a worker that dies, are as for those.
- * - REMOVE is an UNLOAD after which the engine takes the name.
+ * - PUT assigns a place's name and file under llm_admin's lock; a LOAD command
+ *   follows.  From then on the model is like any other: commands, state and a
+ *   worker that dies are handled in the same way.
+ * - REMOVE is an UNLOAD after which the engine removes the name.
  */
 
 #include "http/admin/ngx_http_llm_admin.h"
@@ -64,7 +64,7 @@ ngx_http_llm_admin_put_model(ngx_http_llm_admin_request_t *a)
 }
 
 
-/* a model that was added before gets another file */
+/* loads the file: in a new model, or in one that was added before */
 
 static void
 ngx_http_llm_admin_add_model(ngx_http_llm_admin_request_t *a,
@@ -91,14 +91,14 @@ ngx_http_llm_admin_add_model(ngx_http_llm_admin_request_t *a,
 
     ngx_http_llm_admin_unlock(a->admin);
 
-    /* if that fails there is a model that is stopped: somebody else may have
-       it loaded by now */
+    /* if this fails the model remains, stopped: another client may have loaded
+       it by now */
 
     (void) ngx_http_llm_admin_send(a, NULL, file);
 }
 
 
-/* is it a name of something?  Under the lock; err says of what */
+/* NGX_BUSY and err: the name is taken; with the lock held */
 
 static ngx_int_t
 ngx_http_llm_admin_is_free(ngx_http_llm_admin_request_t *a, llm_err_t *err)
@@ -147,7 +147,8 @@ ngx_http_llm_admin_give(ngx_http_llm_admin_request_t *a, const char *name,
 
     mcf = a->main;
 
-    /* the next configuration's engine may not hear of it any more */
+    /* the engine of the next configuration might not see a model that is added
+       now */
 
     if (ngx_exiting || llm_zone_epoch(mcf->zone) == 0
         || !llm_zone_alive(mcf->zone)

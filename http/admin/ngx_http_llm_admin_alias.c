@@ -1,9 +1,9 @@
 /*
- * Aliases that llm_admin has set: they lead to one model, in all locations
- * that have it, instead of where a llm_alias of the same name leads.
+ * Aliases that llm_admin has set.  Such an alias stands for one model, in all
+ * locations that have the model, and replaces a llm_alias of the same name.
  *
- * A location that says that it has no such alias (an empty value without
- * variables) has none, and a model's own name is a pin here, too.
+ * A location whose llm_alias has an empty value without variables does not have
+ * the alias here either.  A model's own name always means that model.
  */
 
 #include "http/admin/ngx_http_llm_admin.h"
@@ -43,7 +43,7 @@ ngx_http_llm_admin_aliases(ngx_http_llm_main_conf_t *mcf, ngx_pool_t *pool,
         return NGX_OK;
     }
 
-    /* without the lock: one that is set right now may be missed */
+    /* read without the lock: an alias that is being set may be missed */
 
     *n = ngx_http_llm_admin_state(admin)->n_aliases;
 
@@ -68,9 +68,9 @@ ngx_http_llm_admin_aliases(ngx_http_llm_main_conf_t *mcf, ngx_pool_t *pool,
 }
 
 
-/* ---- what there is ---- */
+/* ---- showing aliases ---- */
 
-/* a copy in r->pool, or NULL */
+/* a copy of the state in r->pool; NULL: no memory */
 
 static llm_admin_state_t *
 ngx_http_llm_admin_copy(ngx_http_llm_admin_request_t *a)
@@ -89,7 +89,8 @@ ngx_http_llm_admin_copy(ngx_http_llm_admin_request_t *a)
 }
 
 
-/* 0: nobody knows it; its rules have room for those of the configuration */
+/* 0: there is no such alias; v->rules has room for all rules of the
+   configuration */
 
 static ngx_uint_t
 ngx_http_llm_admin_view(ngx_http_llm_admin_request_t *a,
@@ -165,7 +166,8 @@ ngx_http_llm_admin_show_alias(ngx_http_llm_admin_request_t *a,
 }
 
 
-/* those of the configuration, each once, then those that are set alone */
+/* the aliases of the configuration, each name once, then those that only
+   llm_admin has */
 
 ngx_int_t
 ngx_http_llm_admin_show_aliases(ngx_http_llm_admin_request_t *a,
@@ -218,7 +220,7 @@ ngx_http_llm_admin_show_aliases(ngx_http_llm_admin_request_t *a,
 }
 
 
-/* ---- what is set ---- */
+/* ---- setting aliases ---- */
 
 void
 ngx_http_llm_admin_put_alias(ngx_http_llm_admin_request_t *a)
@@ -253,7 +255,7 @@ ngx_http_llm_admin_put_alias(ngx_http_llm_admin_request_t *a)
 }
 
 
-/* is the alias's name a model's?  err says so then */
+/* is the alias's name that of a model?  Then err says so */
 
 static ngx_uint_t
 ngx_http_llm_admin_is_model(ngx_http_llm_admin_request_t *a, llm_err_t *err)
@@ -283,7 +285,7 @@ ngx_http_llm_admin_is_model(ngx_http_llm_admin_request_t *a, llm_err_t *err)
 }
 
 
-/* the model that the alias is to lead to; empty: none */
+/* the model that the alias will stand for; empty: the alias is removed */
 
 static ngx_int_t
 ngx_http_llm_admin_target(ngx_http_llm_admin_request_t *a, llm_str_t *model,
@@ -325,7 +327,7 @@ ngx_http_llm_admin_target(ngx_http_llm_admin_request_t *a, llm_str_t *model,
 }
 
 
-/* a->from is what there was */
+/* sets the alias; a->from gets its previous model */
 
 static ngx_int_t
 ngx_http_llm_admin_set(ngx_http_llm_admin_request_t *a, llm_str_t model,
@@ -346,7 +348,7 @@ ngx_http_llm_admin_set(ngx_http_llm_admin_request_t *a, llm_str_t model,
 
     ngx_http_llm_admin_lock(a->admin);
 
-    /* a model that has just been added */
+    /* the name may be that of a model that was added meanwhile */
 
     if (model.len && ngx_http_llm_admin_is_model(a, err)) {
         ngx_http_llm_admin_unlock(a->admin);

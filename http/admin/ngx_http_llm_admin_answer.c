@@ -1,5 +1,5 @@
 /*
- * Answers and errors of llm_admin, and the lines of actions in the log.
+ * Answers and errors of llm_admin, and the lines that actions write to the log.
  */
 
 #include "http/access/ngx_http_llm_keys.h"
@@ -29,8 +29,7 @@ ngx_http_llm_admin_answer(ngx_http_llm_admin_request_t *a, ngx_uint_t status,
 }
 
 
-/* an action of a model or an alias that is refused has its line in the log,
-   too */
+/* a refused action on a model or an alias is logged, too */
 
 ngx_int_t
 ngx_http_llm_admin_refuse(ngx_http_llm_admin_request_t *a, llm_err_t *err)
@@ -58,7 +57,7 @@ ngx_http_llm_admin_fail(ngx_http_llm_admin_request_t *a, llm_err_t *err)
 }
 
 
-/* what a client has sent can neither end the line nor what is between
+/* escapes what a client has sent, so that it can end neither the line nor the
    quotes */
 
 static u_char *
@@ -86,7 +85,8 @@ ngx_http_llm_admin_quote(ngx_http_request_t *r, ngx_str_t *value)
 }
 
 
-/* who it is: a key, else the name that auth_basic has checked, or nobody */
+/* the client is a key, or else the user that auth_basic has checked, or else
+   unknown */
 
 void
 ngx_http_llm_admin_audit(ngx_http_llm_admin_request_t *a, ngx_str_t *to,

@@ -1,5 +1,5 @@
 /*
- * A new zone of the engine begins with what llm_admin has made of the models.
+ * How a new zone of the engine gets the models' states that llm_admin has kept.
  */
 
 #include "http/admin/ngx_http_llm_admin.h"
@@ -62,8 +62,7 @@ ngx_http_llm_admin_renamed(ngx_http_llm_main_conf_t *mcf, ngx_uint_t model)
 }
 
 
-/* a new zone begins with what was kept; a worker looks again whether there was
-   more since */
+/* called for a new zone, and again by a worker, for changes since then */
 
 void
 ngx_http_llm_admin_apply(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
@@ -111,7 +110,8 @@ ngx_http_llm_admin_apply(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
 }
 
 
-/* a file that cannot be used any more is as if it had not been named */
+/* writes the file's path to o->file; a file that cannot be used any more is
+   logged, and the configuration's is used */
 
 static void
 ngx_http_llm_admin_locate(ngx_http_llm_main_conf_t *mcf, ngx_uint_t i,
@@ -191,7 +191,7 @@ ngx_http_llm_admin_add_again(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
 
     ngx_http_llm_refresh_models(mcf);
 
-    /* removed, since this was done the last time */
+    /* models that were removed since the last call */
 
     for (i = mcf->models.nelts - mcf->nadded; i < mcf->models.nelts; i++) {
 
@@ -218,8 +218,9 @@ ngx_http_llm_admin_add_again(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
 }
 
 
-/* Where the file is that the model has had.  One that is not there now, or is
-   broken, is one that cannot be loaded: the engine tries again. */
+/* Finds the path of an added model's file.  If the file is missing or broken,
+   the model stays, and loading it fails; the engine tries again.  NGX_ERROR:
+   the model is dropped. */
 
 static ngx_int_t
 ngx_http_llm_admin_added_file(ngx_http_llm_main_conf_t *mcf, ngx_uint_t i,

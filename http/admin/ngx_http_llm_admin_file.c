@@ -1,12 +1,11 @@
 /*
- * Files that llm_admin's clients name: below the folder of models=, and
- * nowhere else.
+ * Files that clients of llm_admin name: only files below the folder of models=.
  *
- * A name has no part that is "." or "..", and what it leads to, over any
- * links, must be below the folder.  The engine gets the path without links
- * and opens it later: who may write to the folder can put something else
- * there meanwhile, which the engine then checks as any file, but not where it
- * is.  So the folder is to belong to who may load models.
+ * A name may have no part "." or "..", and the file that it leads to, over any
+ * links, must be below the folder.  The engine gets the path without links and
+ * opens it later.  A user who can write to the folder can replace the file
+ * until then; the engine checks the new file as any other, but not where it
+ * is.  So only users who may load models should be able to write to the folder.
  */
 
 #include "http/admin/ngx_http_llm_admin.h"
@@ -21,7 +20,7 @@ static ngx_uint_t ngx_http_llm_admin_is_configured(
     ngx_http_llm_model_t *model, const char *path);
 
 
-/* in any thread, or before there are any */
+/* runs in any thread, or before there are threads */
 
 int
 ngx_http_llm_admin_resolve(ngx_http_llm_main_conf_t *mcf, ngx_uint_t i,
@@ -54,7 +53,7 @@ ngx_http_llm_admin_resolve(ngx_http_llm_main_conf_t *mcf, ngx_uint_t i,
                              "The file cannot be used: %.400s", why.msg);
     }
 
-    /* by another name it is no other file */
+    /* the configuration's own file, under another name */
 
     if (ngx_http_llm_admin_is_configured(model, path)) {
         (void) ngx_snprintf((u_char *) path, LLM_MAX_FILE, "%V%Z",
@@ -101,7 +100,7 @@ ngx_http_llm_admin_check_file(const char *name, llm_err_t *err)
 }
 
 
-/* path has no links */
+/* resolves links; path gets the result */
 
 static int
 ngx_http_llm_admin_real(ngx_str_t *dir, const char *name, char *path,

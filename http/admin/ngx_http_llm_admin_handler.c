@@ -1,10 +1,10 @@
 /*
- * Requests to llm_admin: which model or alias they are about, their bodies,
- * answers and errors, and the line that each action leaves in the log.
+ * Requests to llm_admin: which model or alias they are about, their bodies, and
+ * the answers to those that only read.
  *
- * Nothing here waits in the event loop: files are looked at and written by
- * threads, and what the engine makes of a command is looked for by a timer.
- * A request whose client leaves meanwhile has done what it has done.
+ * Nothing here blocks the event loop: threads read and write files, and a timer
+ * looks for the result of a command.  If a client leaves, what its request has
+ * already done remains.
  */
 
 #include "http/admin/ngx_http_llm_admin.h"
@@ -15,8 +15,8 @@
 #include "http/request/ngx_http_llm_request.h"
 
 
-/* the longest time that an argument may say, in ms; and what they are where
-   they say nothing */
+/* ms: the longest time that an argument may have, and the defaults of timeout=
+   and notice= */
 #define NGX_HTTP_LLM_ADMIN_MOST     (24 * 3600 * 1000)
 #define NGX_HTTP_LLM_ADMIN_TIMEOUT  30000
 #define NGX_HTTP_LLM_ADMIN_NOTICE   1000
@@ -43,7 +43,7 @@ ngx_http_llm_admin_handler(ngx_http_request_t *r)
     llm_err_t                      err;
     ngx_http_llm_admin_request_t  *a;
 
-    /* access checks are for a client's request, never for its subrequests */
+    /* nginx makes access checks for a client's request, not for subrequests */
 
     if (r != r->main) {
         llm_fail_with(&err, 501, "subrequest_not_supported", NULL,
@@ -113,7 +113,7 @@ ngx_http_llm_admin_cleanup(void *data)
 }
 
 
-/* ---- what it is about ---- */
+/* ---- model or alias ---- */
 
 static ngx_int_t
 ngx_http_llm_admin_route(ngx_http_llm_admin_request_t *a)
@@ -148,7 +148,7 @@ ngx_http_llm_admin_route(ngx_http_llm_admin_request_t *a)
 }
 
 
-/* the model of this name or alias=, exactly; -1: there is none */
+/* index of the model with exactly this name or alias=; -1: none */
 
 static ngx_int_t
 ngx_http_llm_admin_model(ngx_http_llm_admin_request_t *a, llm_str_t name)
@@ -179,7 +179,7 @@ ngx_http_llm_admin_find(ngx_http_llm_admin_request_t *a, llm_err_t *err)
         return NGX_OK;
     }
 
-    /* "a/load" may be a model, too, and then "a/load/load" loads it */
+    /* a model may be called "a/load"; then "a/load/load" loads it */
 
     if (r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD|NGX_HTTP_PUT
                      |NGX_HTTP_DELETE))
@@ -249,7 +249,7 @@ ngx_http_llm_admin_allow(ngx_http_llm_admin_request_t *a, llm_err_t *err)
 }
 
 
-/* ---- what only looks ---- */
+/* ---- reading ---- */
 
 static ngx_int_t
 ngx_http_llm_admin_show(ngx_http_llm_admin_request_t *a, llm_buf_t *out,
@@ -259,7 +259,7 @@ ngx_http_llm_admin_show(ngx_http_llm_admin_request_t *a, llm_buf_t *out,
 
     ngx_http_llm_admin_models_conf(a->main, &conf);
 
-    /* what is shown as done is kept */
+    /* what is shown as done must also be in the state */
 
     if (a->to.what <= LLM_ADMIN_MODEL) {
         ngx_http_llm_admin_keep(a->main);
@@ -331,7 +331,7 @@ ngx_http_llm_admin_get(ngx_http_llm_admin_request_t *a)
 }
 
 
-/* ---- what acts ---- */
+/* ---- actions ---- */
 
 static ngx_int_t
 ngx_http_llm_admin_read(ngx_http_llm_admin_request_t *a)
@@ -377,7 +377,8 @@ ngx_http_llm_admin_post_action(ngx_http_request_t *r)
 }
 
 
-/* the module's context is that of requests to llm_api */
+/* the request's data is found by its cleanup, because the module's context is
+   for requests to llm_api */
 
 static void
 ngx_http_llm_admin_body_handler(ngx_http_request_t *r)
@@ -519,7 +520,7 @@ ngx_http_llm_admin_parse(ngx_http_llm_admin_request_t *a, llm_err_t *err)
 }
 
 
-/* an argument: seconds, or as nginx writes times */
+/* an argument that is a time: seconds, or with a unit, as in nginx */
 
 static ngx_int_t
 ngx_http_llm_admin_time(ngx_http_request_t *r, const char *name,

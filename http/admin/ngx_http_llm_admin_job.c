@@ -1,9 +1,10 @@
 /*
- * Requests to llm_admin that wait: for a timer, or for a thread, which looks
- * at a file or writes one (ngx_http_llm_task.c).
+ * Requests to llm_admin that wait for a timer, or for a thread that reads or
+ * writes a file (ngx_http_llm_task.c).
  *
- * What a thread uses is not the request's: a client may leave meanwhile, and
- * the request ends.  Then the job goes on, and nobody is answered.
+ * A thread uses no memory of the request, because the client may leave, and the
+ * request end, before the thread does.  The job is then completed without an
+ * answer.
  */
 
 #include "http/admin/ngx_http_llm_admin.h"
@@ -47,7 +48,8 @@ ngx_http_llm_admin_wait(ngx_http_llm_admin_request_t *a,
 }
 
 
-/* a worker that shuts down waits for timers */
+/* a worker that shuts down waits for timers: this one keeps it until the job is
+   done */
 
 static void
 ngx_http_llm_admin_hold(ngx_event_t *ev)
@@ -113,7 +115,7 @@ ngx_http_llm_admin_job_run(void *data)
 }
 
 
-/* back in the event loop */
+/* in the event loop */
 
 static void
 ngx_http_llm_admin_job_done(void *data)

@@ -1,9 +1,8 @@
 /*
- * The shared memory of llm_admin, which all workers see and a reload keeps.
+ * The shared memory of llm_admin, which all workers use and a reload keeps.
  *
- * Who creates it reads the file of state=: the master, or nginx -t.  One that
- * is torn, or is something else, is named in the log and not used, and kept
- * beside the new one as FILE.bad.
+ * The process that creates the memory reads the file of state=: the master, or
+ * nginx -t.  A broken file is logged and not used, and is kept as FILE.bad.
  */
 
 #include "http/admin/ngx_http_llm_admin.h"

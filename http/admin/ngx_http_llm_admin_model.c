@@ -1,9 +1,9 @@
 /*
- * Commands of llm_admin for models: they are given to the engine, and what
- * comes of them is looked for in the zone.
+ * Commands of llm_admin for models: they are sent to the engine, and their
+ * results are read from its zone.
  *
- * An action is answered with 202 and the place where its end can be seen, or,
- * with ?wait=, by its end, if that comes in time.
+ * An action is answered by a 202 with the URI at which its result can be read,
+ * or, with ?wait=, by its result, if that comes in time.
  */
 
 #include "http/admin/ngx_http_llm_admin.h"
@@ -12,7 +12,7 @@
 #include "http/reply/ngx_http_llm_reply.h"
 
 
-/* how often a request that waits looks */
+/* ms between looks for a command's result */
 #define NGX_HTTP_LLM_ADMIN_POLL  20
 
 
@@ -84,7 +84,7 @@ ngx_http_llm_admin_find_file(ngx_http_llm_admin_request_t *a,
     job = ngx_http_llm_admin_job(a->main, a, log);
 
     if (job) {
-        /* all places of models that are added are like the last one */
+        /* all places for new models have the same parameters as the last one */
 
         job->model = a->model >= 0 ? (ngx_uint_t) a->model
                                    : a->main->models.nelts - 1;
@@ -117,7 +117,7 @@ ngx_http_llm_admin_run_resolve(ngx_http_llm_admin_job_t *job)
 }
 
 
-/* a client that has left has asked for nothing yet */
+/* if the client has left nothing is done */
 
 static void
 ngx_http_llm_admin_resolved(ngx_http_llm_admin_job_t *job)
@@ -145,7 +145,7 @@ ngx_http_llm_admin_load_found(ngx_http_llm_admin_request_t *a,
 
 /* ---- the command ---- */
 
-/* what the line in the log says that was there before */
+/* sets a->from, for the log: the model's file, or its state */
 
 static ngx_int_t
 ngx_http_llm_admin_before(ngx_http_llm_admin_request_t *a, const char *file)
@@ -192,7 +192,7 @@ ngx_http_llm_admin_send(ngx_http_llm_admin_request_t *a, const char *file,
     cmd.timeout_ms = a->timeout;
     cmd.naming = a->naming;
 
-    /* a new model was nothing before */
+    /* a new model has no previous state */
 
     if ((file || shown == NULL)
         && ngx_http_llm_admin_before(a, file) != NGX_OK)
@@ -202,8 +202,8 @@ ngx_http_llm_admin_send(ngx_http_llm_admin_request_t *a, const char *file,
         return NGX_ERROR;
     }
 
-    /* worker 0 will not see any more how the last one has ended, which is none
-       of this request's affair */
+    /* the new command replaces the last one's result in the zone, so that is
+       logged first; for this request it does not matter */
 
     log = a->main->cycle->log;
 
@@ -241,7 +241,7 @@ ngx_http_llm_admin_send(ngx_http_llm_admin_request_t *a, const char *file,
 }
 
 
-/* ---- its end ---- */
+/* ---- its result ---- */
 
 static void
 ngx_http_llm_admin_poll(ngx_event_t *ev)
@@ -304,7 +304,7 @@ ngx_http_llm_admin_look(ngx_http_llm_admin_request_t *a)
 }
 
 
-/* its answer comes when the file has it, if there is one */
+/* answers after the state's file was written, if there is one */
 
 static void
 ngx_http_llm_admin_done(ngx_http_llm_admin_request_t *a)
@@ -320,7 +320,7 @@ ngx_http_llm_admin_done(ngx_http_llm_admin_request_t *a)
 }
 
 
-/* one that could not be written worker 0 writes later, and says so */
+/* if the file could not be written, worker 0 logs that and tries again */
 
 static void
 ngx_http_llm_admin_command_saved(ngx_http_llm_admin_job_t *job)
@@ -359,7 +359,7 @@ ngx_http_llm_admin_show_model(ngx_http_llm_admin_request_t *a,
 }
 
 
-/* "Location": the model, which has its last action */
+/* "Location": URI of the model, which shows its last action */
 
 static ngx_int_t
 ngx_http_llm_admin_place(ngx_http_llm_admin_request_t *a)

@@ -1,16 +1,17 @@
 /*
- * Who may send requests to llm_admin without a key: command line tools and
- * programs, and a browser only for a page of this very server.
+ * Requests to llm_admin without a key: they are accepted from command line
+ * tools and programs, and from a browser only for pages of this server.
  *
  * - A page of another site can make a browser send requests here.  The browser
- *   says so by "Origin", and a page can add a header of its own to a request
- *   to another site only if that site agrees, which this one never does.
- * - With DNS rebinding the other site's name leads to this machine, so that
- *   its page is of the same origin and may add and read everything.  It cannot
- *   change "Host", which is its site's name: so a request must be for an
+ *   then sends "Origin"; and such a page can add a header of its own only if
+ *   this server agrees, which it never does.
+ * - With DNS rebinding the other site's name resolves to this machine, so its
+ *   page has the same origin and may add and read everything.  It cannot change
+ *   "Host", which has the other site's name: so a request must be for an
  *   address, for localhost, or for a name of its server{}.
  *
- * Neither is asked of who has a key of llm_api_keys: no such page knows one.
+ * Requests with a key of llm_api_keys are not checked: no such page knows a
+ * key.
  */
 
 #include "http/access/ngx_http_llm_keys.h"
@@ -103,8 +104,7 @@ ngx_http_llm_admin_header(ngx_http_request_t *r, const char *name)
 }
 
 
-/* nginx has the names in memory that ends with the reading of the
-   configuration */
+/* nginx frees its own list after the configuration was read */
 
 char *
 ngx_http_llm_admin_keep_server_names(ngx_conf_t *cf,
@@ -136,7 +136,7 @@ ngx_http_llm_admin_keep_server_names(ngx_conf_t *cf,
 }
 
 
-/* no browser leaves the host out */
+/* every browser sends a host, so a request without one is accepted */
 
 static ngx_uint_t
 ngx_http_llm_admin_is_own_host(ngx_http_request_t *r)

@@ -1,5 +1,5 @@
 /*
- * Parameters of llm_admin, which are the same for all of them.
+ * Parameters of llm_admin, which are the same in all locations that have it.
  */
 
 #include "http/admin/ngx_http_llm_admin.h"
@@ -57,7 +57,7 @@ ngx_http_llm_admin_param(ngx_conf_t *cf, ngx_http_llm_admin_t *admin,
 }
 
 
-/* 1: it was set to something else before, which was said */
+/* 1: the parameter is empty, or had another value before, which was logged */
 
 static ngx_uint_t
 ngx_http_llm_admin_differs(ngx_conf_t *cf, const char *name, ngx_str_t *old,
@@ -105,7 +105,7 @@ ngx_http_llm_admin_state_file(ngx_conf_t *cf, ngx_http_llm_admin_t *admin,
         return NGX_CONF_ERROR;
     }
 
-    /* the name of another file, beside it, is a little longer */
+    /* the name of the temporary file is a little longer */
 
     if (path.len + NGX_INT_T_LEN + 8 > NGX_MAX_PATH) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "\"state=%V\" is too long",
@@ -207,7 +207,7 @@ ngx_http_llm_admin_folder(ngx_conf_t *cf, ngx_http_llm_admin_t *admin,
 }
 
 
-/* they are counted with the models of the configuration, once all are known */
+/* the sum with the configuration's models is checked when all are known */
 
 static char *
 ngx_http_llm_admin_new(ngx_conf_t *cf, ngx_http_llm_admin_t *admin,

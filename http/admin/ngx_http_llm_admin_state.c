@@ -1,10 +1,9 @@
 /*
- * What the engine has made of commands is in its zone, which belongs to one
- * configuration.  Worker 0 looks at it and keeps it in llm_admin's memory, for
- * the next configuration's engine (ngx_http_llm_admin_begin.c); not when it is
- * that of the last one.  With state= it is in a file, too, which outlives
- * nginx; any worker writes it, after each change
- * (ngx_http_llm_admin_sync.c).
+ * The results of commands are in the engine's zone, which belongs to one
+ * configuration.  Worker 0 copies them to llm_admin's memory for the engine of
+ * the next configuration (ngx_http_llm_admin_begin.c), but only while its own
+ * is the latest.  With state= they are also in a file, which survives nginx;
+ * any worker writes it, after each change (ngx_http_llm_admin_sync.c).
  */
 
 #include "http/admin/ngx_http_llm_admin.h"
@@ -13,8 +12,8 @@
 #include "http/worker/ngx_http_llm_worker.h"
 
 
-/* how often worker 0 looks at what the engine has made, in ms; and when it
-   tries again to write a file */
+/* ms between looks of worker 0 at the engine's zone, and from a failure to
+   write the file to the next try */
 #define NGX_HTTP_LLM_ADMIN_LOOK   200
 #define NGX_HTTP_LLM_ADMIN_AGAIN  5000
 
@@ -32,7 +31,8 @@ ngx_http_llm_admin_is_latest(ngx_http_llm_main_conf_t *mcf)
 }
 
 
-/* a file below the folder is named from there: that may move */
+/* the model's state in the zone; a file below the folder of models= is named
+   relative to it, because the folder may move */
 
 static void
 ngx_http_llm_admin_override(ngx_http_llm_main_conf_t *mcf, ngx_uint_t i,
@@ -51,7 +51,8 @@ ngx_http_llm_admin_override(ngx_http_llm_main_conf_t *mcf, ngx_uint_t i,
 }
 
 
-/* a model that was added and has been removed is forgotten; st as there */
+/* forgets an added model that has been removed; st: the copy that is being
+   changed, or NULL; returns it */
 
 static llm_admin_state_t *
 ngx_http_llm_admin_keep_name(ngx_http_llm_main_conf_t *mcf, ngx_uint_t i,
@@ -106,7 +107,8 @@ ngx_http_llm_admin_keep(ngx_http_llm_main_conf_t *mcf)
         st = ngx_http_llm_admin_keep_name(mcf, i, st);
         ngx_http_llm_admin_override(mcf, i, &o);
 
-        /* it has no name, or has just got another one: the next time */
+        /* the place has no name, or has just got another one, which is kept at
+           the next call */
 
         if (mcf->models.nelts - i <= mcf->nadded
             && (mcf->api_models[i].naming == 0
@@ -116,7 +118,7 @@ ngx_http_llm_admin_keep(ngx_http_llm_main_conf_t *mcf)
             continue;
         }
 
-        /* what another nginx has made of the model is not undone */
+        /* a change by another nginx is not undone */
 
         news = !llm_admin_same_override(&admin->saved[i], &o)
                && llm_admin_is_news(st ? st : ngx_http_llm_admin_state(admin),
@@ -172,7 +174,7 @@ ngx_http_llm_init_admin(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
 }
 
 
-/* the tasks' threads have ended */
+/* writes the file in the event loop: the threads of tasks have ended */
 
 void
 ngx_http_llm_stop_admin(ngx_http_llm_main_conf_t *mcf)
@@ -202,8 +204,8 @@ ngx_http_llm_stop_admin(ngx_http_llm_main_conf_t *mcf)
 }
 
 
-/* what no request waits for: the end of a command, a file that could not be
-   written */
+/* handles what no request waits for: the end of a command, and a file that
+   could not be written */
 
 static void
 ngx_http_llm_admin_timer(ngx_event_t *ev)
@@ -255,7 +257,7 @@ ngx_http_llm_admin_saved(ngx_http_llm_admin_job_t *job)
 }
 
 
-/* how commands ended */
+/* logs commands that have ended */
 
 static void
 ngx_http_llm_admin_tell_all(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
@@ -270,8 +272,8 @@ ngx_http_llm_admin_tell_all(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
 }
 
 
-/* is this worker the one that tells of the command?  Numbers have 32 bits, and
-   begin anew */
+/* 1: this worker must log the command's end, and no other will.  Numbers have
+   32 bits, and wrap around */
 
 static ngx_uint_t
 ngx_http_llm_admin_is_untold(ngx_http_llm_main_conf_t *mcf, ngx_uint_t model,

@@ -1,13 +1,13 @@
 /*
- * The file of what llm_admin leaves behind.
+ * The file of llm_admin's state.
  *
- * - Any worker writes it, after each change, in a thread.  A lock of the
- *   file's folder keeps them apart, so that an older state never takes the
- *   place of a newer one; the kernel takes it from a worker that dies.
- * - Another nginx may have the file, too: during a binary upgrade, beside one
- *   that drains, as a second instance.  So who writes it reads first what was
- *   written by others, and does to the state what they have done to theirs;
- *   worker 0 looks whether they have.
+ * - Any worker writes it, after each change, in a thread.  A lock of the file's
+ *   folder serializes writers, so an older state never replaces a newer one;
+ *   the kernel releases the lock of a worker that dies.
+ * - Another nginx may use the file, too: during a binary upgrade, while an old
+ *   one drains, or as a second instance.  So a writer first reads what others
+ *   have written, and applies their changes to the state; worker 0 checks for
+ *   such changes.
  */
 
 #include "http/access/ngx_http_llm_file.h"
@@ -15,7 +15,7 @@
 #include "http/conf/ngx_http_llm_conf.h"
 
 
-/* how long a thread waits for the lock of its folder, in ms */
+/* most ms that a thread waits for the lock of the folder */
 #define NGX_HTTP_LLM_ADMIN_LOCKED  2000
 
 
@@ -32,7 +32,7 @@ static int ngx_http_llm_admin_write_state(ngx_http_llm_admin_t *admin,
     llm_admin_state_t *st, llm_err_t *err);
 
 
-/* with a reload there may be another file */
+/* after a reload the path may be another one */
 
 ngx_uint_t
 ngx_http_llm_admin_is_saved(ngx_http_llm_admin_t *admin, ngx_uint_t version)
@@ -43,7 +43,7 @@ ngx_http_llm_admin_is_saved(ngx_http_llm_admin_t *admin, ngx_uint_t version)
 }
 
 
-/* have others written it? */
+/* has another nginx written the file? */
 
 static ngx_uint_t
 ngx_http_llm_admin_is_foreign(ngx_http_llm_admin_t *admin)
@@ -104,8 +104,8 @@ ngx_http_llm_admin_save_state(ngx_http_llm_admin_t *admin, ngx_log_t *log,
     int                 fd, rc;
     llm_admin_state_t  *st;
 
-    /* the state, what others have written, what was known of the file, and the
-       state without what others have done */
+    /* 4 states: ours, theirs, the last known one of the file, and ours before
+       the merge */
 
     st = malloc(4 * sizeof(llm_admin_state_t));
 
@@ -133,7 +133,7 @@ ngx_http_llm_admin_save_state(ngx_http_llm_admin_t *admin, ngx_log_t *log,
 }
 
 
-/* models that others have removed, or have had no place for */
+/* logs added models that others have removed, or had no place for */
 
 static void
 ngx_http_llm_admin_tell_lost(ngx_http_llm_admin_t *admin,
@@ -175,7 +175,7 @@ ngx_http_llm_admin_sync(ngx_http_llm_admin_t *admin, llm_admin_state_t *st,
     base = st + 2;
     before = st + 3;
 
-    /* with a reload there may be another file, of which nothing is known */
+    /* after a reload the path may be another one, whose file is not known */
 
     if (sh->place == admin->place) {
         *base = sh->known;
@@ -223,8 +223,8 @@ ngx_http_llm_admin_sync(ngx_http_llm_admin_t *admin, llm_admin_state_t *st,
 }
 
 
-/* One that is torn, or is something else, is kept, as if there had been none;
-   one that cannot be read is not replaced. */
+/* Reads what others have written.  A broken file is kept as FILE.bad, and
+   counts as missing; a file that cannot be read is not replaced. */
 
 static int
 ngx_http_llm_admin_theirs(ngx_http_llm_admin_t *admin,

@@ -1,7 +1,7 @@
 /*
- * GET usage: what the keys of llm_token_zone have used, a page at a time:
- * ?zone=NAME, ?limit=N accounts of each zone, ?after=KEY, as the "next" of the
- * page before says it.
+ * GET usage: usage by the keys of each llm_token_zone, in pages: ?zone=NAME;
+ * ?limit=N: accounts of each zone; ?after=KEY: as in "next" of the previous
+ * page.
  */
 
 #include "http/access/ngx_http_llm_quota.h"
@@ -94,7 +94,7 @@ ngx_http_llm_admin_show_usage(ngx_http_llm_admin_request_t *a,
 }
 
 
-/* data NULL: it is not there */
+/* value->data is NULL if the argument is missing */
 
 static ngx_int_t
 ngx_http_llm_admin_argument(ngx_http_request_t *r, const char *name,
@@ -154,7 +154,7 @@ ngx_http_llm_admin_show_zone(ngx_http_llm_admin_request_t *a,
 }
 
 
-/* a link: any bytes may be in a key */
+/* the URI of the next page, escaped, because a key may have any bytes */
 
 static ngx_int_t
 ngx_http_llm_admin_next(ngx_http_llm_admin_request_t *a,
