@@ -412,7 +412,7 @@ ngx_http_llm_guard_verdict(ngx_http_llm_asked_t *asked)
 
     if (status == NGX_HTTP_FORBIDDEN) {
         llm_fail_with(err, 400, "content_policy_violation", NULL,
-                      "This request was refused because of what it says.");
+                      "This request was refused because of its content.");
         return NGX_ERROR;
     }
 
@@ -423,17 +423,16 @@ ngx_http_llm_guard_verdict(ngx_http_llm_asked_t *asked)
     }
 
     ngx_log_error(NGX_LOG_ERR, log, asked->timedout ? NGX_ETIMEDOUT : 0,
-                  "llm_guard \"%s\": its answer is %ui, the request %s",
+                  "llm_guard \"%s\" failed (status %ui): the request is %s",
                   ngx_http_llm_clean(ctx->request, &asked->uri), status,
-                  asked->guard->open ? "passes" : "does not pass");
+                  asked->guard->open ? "allowed" : "refused");
 
     if (asked->guard->open) {
         return NGX_OK;
     }
 
     llm_fail_with(err, 503, "guard_unavailable", NULL,
-                  "It cannot be said now whether this request may be "
-                  "answered.");
+                  "This request cannot be checked now, try again later.");
 
     return NGX_ERROR;
 }

@@ -170,7 +170,7 @@ ngx_http_llm_guard(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     if (ngx_strcmp(value[1].data, "off") == 0) {
         glcf->guard = NULL;
         return cf->args->nelts == 2 ? NGX_CONF_OK
-                                    : "has parameters beside \"off\"";
+                                    : "has parameters besides \"off\"";
     }
 
     guard = ngx_pcalloc(cf->pool, sizeof(ngx_http_llm_guard_t));

@@ -146,7 +146,7 @@ ngx_http_llm_idempotency(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     if (ngx_strcmp(value[1].data, "off") == 0) {
         imcf->size = 0;
         return cf->args->nelts == 2 ? NGX_CONF_OK
-                                    : "has parameters beside \"off\"";
+                                    : "has parameters besides \"off\"";
     }
 
     rv = ngx_http_llm_param_size(cf, &value[1], 0, 16 * ngx_pagesize,

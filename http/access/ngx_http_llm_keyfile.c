@@ -210,7 +210,7 @@ ngx_http_llm_api_keys(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     if (ngx_strcmp(path.data, "off") == 0) {
         klcf->file = NULL;
         return cf->args->nelts == 2 ? NGX_CONF_OK
-                                    : "has parameters beside \"off\"";
+                                    : "has parameters besides \"off\"";
     }
 
     if (cf->args->nelts == 3) {

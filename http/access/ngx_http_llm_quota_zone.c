@@ -91,7 +91,7 @@ ngx_http_llm_token_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     if (!q->rate.set && !q->day.set && !q->requests.set && !q->streams.set) {
-        NGX_HTTP_LLM_PARAM_ERROR(cf, "no rate=, and nothing else that limits, "
+        NGX_HTTP_LLM_PARAM_ERROR(cf, "no rate=, day=, requests= or streams= "
                                  "in", &cmd->name);
     }
 

@@ -138,7 +138,7 @@ ngx_http_llm_usage_lock(ngx_http_llm_quota_t *q, llm_err_t *err)
 
     if (fd == -1 && !q->locked) {
         ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
-                      "%s; until it can be, requests do not wait for it",
+                      "%s; requests do not wait for this, it is written later",
                       err->msg);
     }
 
@@ -232,8 +232,8 @@ ngx_http_llm_usage_read(ngx_http_llm_quota_t *q, ngx_http_llm_merge_t *m,
 
     if (rc != LLM_OK) {
         llm_buf_free(&text);
-        return llm_fail(err, "the usage cannot be written to \"%s\": what it "
-                        "has cannot be read: %s", (char *) q->state.data,
+        return llm_fail(err, "the usage cannot be written to \"%s\", because "
+                        "the file cannot be read: %s", (char *) q->state.data,
                         why.msg);
     }
 

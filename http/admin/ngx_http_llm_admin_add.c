@@ -36,8 +36,8 @@ ngx_http_llm_admin_put_model(ngx_http_llm_admin_request_t *a)
         && (ngx_uint_t) a->model < mcf->models.nelts - mcf->nadded)
     {
         llm_fail_with(&err, 409, "model_exists", NULL,
-                      "The model '%.*s' is the configuration's: load its "
-                      "file.", (int) ngx_min(a->to.name.len, 128),
+                      "The model '%.*s' is in the configuration: use its "
+                      "action load.", (int) ngx_min(a->to.name.len, 128),
                       a->to.name.data);
 
     } else if (mcf->nadded == 0) {
@@ -112,7 +112,7 @@ ngx_http_llm_admin_is_free(ngx_http_llm_admin_request_t *a, llm_err_t *err)
 
     if (ngx_http_llm_pinned(a->main, &name) >= 0) {
         llm_fail_with(err, 409, "model_exists", NULL,
-                      "'%.*s' is a name of a model already.",
+                      "'%.*s' is already a name of a model.",
                       (int) ngx_min(name.len, 128), name.data);
         return NGX_BUSY;
     }
@@ -195,8 +195,8 @@ ngx_http_llm_admin_delete_model(ngx_http_llm_admin_request_t *a)
 
     if ((ngx_uint_t) a->model < a->main->models.nelts - a->main->nadded) {
         llm_fail_with(&err, 409, "model_is_configured", NULL,
-                      "The model '%.*s' is the configuration's: it can be "
-                      "unloaded, not removed.",
+                      "The model '%.*s' is in the configuration: it can be "
+                      "unloaded, but not removed.",
                       (int) ngx_min(a->to.name.len, 128), a->to.name.data);
         ngx_http_llm_admin_fail(a, &err);
         return;

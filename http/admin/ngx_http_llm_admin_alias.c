@@ -307,7 +307,7 @@ ngx_http_llm_admin_target(ngx_http_llm_admin_request_t *a, llm_str_t *model,
 
     if (!a->body.given) {
         llm_fail_with(err, 400, "missing_required_parameter", "model",
-                      "'model' is required: where the alias is to lead.");
+                      "'model' is required: the model of the alias.");
         return NGX_ERROR;
     }
 

@@ -287,8 +287,8 @@ ngx_http_llm_admin_add_one(ngx_http_llm_main_conf_t *mcf,
         if (other >= (ngx_int_t) (mcf->models.nelts - mcf->nadded)) {
             model = mcf->models.elts;
             ngx_log_error(NGX_LOG_WARN, log, 0,
-                          "model \"%V\" of \"llm_admin\" is dropped: it has "
-                          "\"%V\", which is the same name", &name,
+                          "model \"%V\" of \"llm_admin\" is dropped: its "
+                          "model \"%V\" has the same name", &name,
                           &model[other].name);
             return;
         }

@@ -130,7 +130,7 @@ ngx_http_llm_admin_real(ngx_str_t *dir, const char *name, char *path,
                                "There is no such file below the folder of "
                                "models=.")
                : llm_fail_with(err, 400, "invalid_file", "file",
-                               "The file cannot be looked for: %s.",
+                               "The file cannot be accessed: %s.",
                                strerror(ngx_errno));
     }
 

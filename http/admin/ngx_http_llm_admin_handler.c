@@ -47,7 +47,7 @@ ngx_http_llm_admin_handler(ngx_http_request_t *r)
 
     if (r != r->main) {
         llm_fail_with(&err, 501, "subrequest_not_supported", NULL,
-                      "llm_admin cannot be had by a subrequest of nginx (SSI, "
+                      "llm_admin does not answer subrequests of nginx (SSI, "
                       "addition, mirror).");
         return ngx_http_llm_send_error(r, &err, 0);
     }
@@ -349,14 +349,14 @@ ngx_http_llm_admin_read(ngx_http_llm_admin_request_t *a)
 
     if (gzip) {
         llm_fail_with(&err, 415, "unsupported_content_encoding", NULL,
-                      "A body has to be sent as it is here, without a "
-                      "Content-Encoding.");
+                      "The body must be sent without a Content-Encoding "
+                      "here.");
         return ngx_http_llm_admin_refuse(a, &err);
     }
 
     if (r->headers_in.content_length_n > LLM_ADMIN_BODY) {
         llm_fail_with(&err, 413, "request_too_large", NULL,
-                      "A body has up to %d bytes here.", LLM_ADMIN_BODY);
+                      "The body may have at most %d bytes.", LLM_ADMIN_BODY);
         return ngx_http_llm_admin_refuse(a, &err);
     }
 
@@ -478,7 +478,7 @@ ngx_http_llm_admin_parse(ngx_http_llm_admin_request_t *a, llm_err_t *err)
 
     if (rc == NGX_DECLINED) {
         llm_fail_with(err, 413, "request_too_large", NULL,
-                      "A body has up to %d bytes here.", LLM_ADMIN_BODY);
+                      "The body may have at most %d bytes.", LLM_ADMIN_BODY);
         return NGX_ERROR;
     }
 

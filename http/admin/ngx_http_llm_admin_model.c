@@ -224,7 +224,7 @@ ngx_http_llm_admin_send(ngx_http_llm_admin_request_t *a, const char *file,
                                 : "");
     to.len = ngx_strlen(to.data);
 
-    (void) ngx_snprintf((u_char *) text, sizeof(text), "taken, action %uL%Z",
+    (void) ngx_snprintf((u_char *) text, sizeof(text), "accepted, action %uL%Z",
                         a->number);
     ngx_http_llm_admin_audit(a, &to, text);
 
@@ -275,7 +275,7 @@ ngx_http_llm_admin_look(ngx_http_llm_admin_request_t *a)
 
     if (st.number != a->number) {
         llm_fail_with(&err, 409, "command_replaced", NULL,
-                      "Another command for this model has followed.");
+                      "A later command for this model has replaced this one.");
 
     } else if (st.state == LLM_COMMAND_FAILED) {
         llm_fail_with(&err, st.status ? st.status : 500, st.code, NULL, "%s",

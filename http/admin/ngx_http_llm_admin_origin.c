@@ -62,13 +62,13 @@ ngx_http_llm_admin_check_origin(ngx_http_request_t *r, llm_err_t *err)
             && ngx_strcasecmp(site->value.data, (u_char *) "none") != 0))
     {
         llm_fail_with(err, 403, "cross_origin", NULL,
-                      "A page of another site may not act here.");
+                      "A page of another site may not use llm_admin.");
         return NGX_ERROR;
     }
 
     if (ngx_http_llm_admin_header(r, NGX_HTTP_LLM_ADMIN_HEADER) == NULL) {
         llm_fail_with(err, 403, "header_required", NULL,
-                      "A page that acts here has to send the header "
+                      "A request of a page must have the header "
                       NGX_HTTP_LLM_ADMIN_HEADER ", or a key of "
                       "llm_api_keys.");
         return NGX_ERROR;

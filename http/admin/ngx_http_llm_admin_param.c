@@ -77,7 +77,7 @@ ngx_http_llm_admin_differs(ngx_conf_t *cf, const char *name, ngx_str_t *old,
 
     ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                        "\"%s=%V\" here, but \"%s=%V\" in another "
-                       "\"llm_admin\": it is the same for all",
+                       "\"llm_admin\": it must be the same in all",
                        name, now, name, old);
 
     return 1;

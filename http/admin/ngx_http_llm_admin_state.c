@@ -322,8 +322,8 @@ ngx_http_llm_admin_tell(ngx_http_llm_main_conf_t *mcf, ngx_uint_t model,
 
     if (st->state < LLM_COMMAND_DONE) {
         ngx_log_error(NGX_LOG_NOTICE, log, 0,
-                      "llm_admin: action %uL, %s of \"%V\": action %uL has "
-                      "taken its place",
+                      "llm_admin: action %uL, %s of \"%V\": replaced by "
+                      "action %uL",
                       st->number, llm_admin_kind(st->kind), &name, other);
         return;
     }

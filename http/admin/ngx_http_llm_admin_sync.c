@@ -153,8 +153,9 @@ ngx_http_llm_admin_tell_lost(ngx_http_llm_admin_t *admin,
             name.len = of.len;
 
             ngx_log_error(NGX_LOG_WARN, log, 0,
-                          "model \"%V\" of \"llm_admin\" ends with the next "
-                          "reload: another nginx has taken it out of \"%V\"",
+                          "the next reload removes model \"%V\" of "
+                          "\"llm_admin\": another nginx has removed it from "
+                          "\"%V\"",
                           &name, &admin->state);
         }
     }
@@ -252,7 +253,7 @@ ngx_http_llm_admin_theirs(ngx_http_llm_admin_t *admin,
     if (rc != LLM_OK) {
         llm_buf_free(&text);
         return llm_fail(err, "the state of \"llm_admin\" cannot be written to "
-                        "\"%s\": what it has cannot be read: %s",
+                        "\"%s\", because the file cannot be read: %s",
                         (char *) admin->state.data, why.msg);
     }
 

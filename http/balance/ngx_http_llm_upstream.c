@@ -155,7 +155,7 @@ ngx_http_llm_check_upstreams(ngx_conf_t *cf)
 
         if (lscf->init_upstream && lscf->init_peer == NULL) {
             ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
-                          "\"llm_upstream\" must stand behind the balancing "
+                          "\"llm_upstream\" must come after the balancing "
                           "method of the upstream \"%V\" in %s:%ui",
                           &us[i]->host, lscf->file, lscf->line);
             return NGX_ERROR;

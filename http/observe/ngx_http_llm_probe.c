@@ -315,7 +315,7 @@ ngx_http_llm_probe_judge(ngx_http_llm_probe_t *p, ngx_http_llm_probe_e result,
 
     if (result == NGX_HTTP_LLM_PROBE_GOOD) {
         ngx_log_error(NGX_LOG_NOTICE, p->event.log, 0,
-                      "model \"%V\" is not held to be ill any more",
+                      "model \"%V\" counts as healthy again",
                       &model->name);
         return;
     }

@@ -157,8 +157,8 @@ ngx_http_llm_slo_check_name(ngx_conf_t *cf, ngx_str_t *name)
 
     if (ngx_http_llm_slo_bound(name) != NGX_ERROR) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "\"%V\" of \"llm_slo\" stands where its name "
-                           "should", name);
+                           "\"%V\" of \"llm_slo\" must come after its "
+                           "name", name);
         return NGX_CONF_ERROR;
     }
 

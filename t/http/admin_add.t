@@ -204,7 +204,7 @@ is(answer('demo', at => '/keys', key => 'sk-new'),
 is(answer('new', at => '/keys', key => 'sk-demo'),
    '403 model_not_allowed', 'and no other for it');
 ok(LLM::Test::wait_for(10, sub { $t->log('error.log')
-    =~ /llm_admin: client "-" at \S+: PUT model "new", from "-" to "b.gguf": taken, action 1 /
+    =~ /llm_admin: client "-" at \S+: PUT model "new", from "-" to "b.gguf": accepted, action 1 /
     }), 'a line in the log');
 ok(LLM::Test::wait_for(10, sub { $t->log('error.log')
     =~ /llm_admin: action 1, load of "new": done/ }), 'another one');
@@ -546,7 +546,7 @@ sealed('{"alias":"al\\u202e","model":"demo"}',
        map { added($_) } 'Same', 'same', 'b\\u0085');
 $t->start;
 like($t->log('error.log'),
-     qr/"same" of "llm_admin" is dropped: it has "Same", which is the same/,
+     qr/"same" of "llm_admin" is dropped: its model "Same" has the same/,
      'a name that is there in another case');
 ok(LLM::Test::wait_for(60, sub { answers('SAME') eq $new }),
    'the first one serves');
@@ -598,9 +598,9 @@ $t->stop(allow => $killed);
     ok(LLM::Test::wait_for(20, sub { slurp($state) !~ /"q"/ }),
        'the file has one model');
     ok(LLM::Test::wait_for(20, sub {
-        $two[0]->log('error.log') =~ /\[warn\].*model "q" of "llm_admin" ends /
+        $two[0]->log('error.log') =~ /\[warn\].*next reload removes model "q"/
     }), 'the first one says that it ends');
-    unlike($two[0]->log('error.log'), qr/model "p" of "llm_admin" ends/,
+    unlike($two[0]->log('error.log'), qr/next reload removes model "p"/,
            'the other model does not');
     is($has->(0, 'q'), 200, 'it is there until then');
     $two[0]->reload;

@@ -375,7 +375,7 @@ my %end = $t->log('error.log')
           =~ /llm_admin: action (\d+), \w+ of "demo": (.*)$/mg;
 
 is(join(', ', map { $end{$_} // 'nothing' } @ids),
-   join(', ', ('done') x (@ids - 1), "action $after has taken its place"),
+   join(', ', ('done') x (@ids - 1), "replaced by action $after"),
    'each action has its end');
 is(scalar(() = $t->log('error.log')
                =~ /llm_admin: action $ids[0], \w+ of "demo"/g), 1,
@@ -511,12 +511,12 @@ is(act('org/two/load?wait=60')->{json}{state}, 'ready', 'loaded again');
 
 my $log = $t->log('error.log');
 
-my $taken = qr/from "a\.gguf" to "b\.gguf": taken, action \d+/;
+my $taken = qr/from "a\.gguf" to "b\.gguf": accepted, action \d+/;
 
 like($log, qr/llm_admin: client "-" at 127\.0\.0\.1: POST load "demo", $taken/,
      'what was asked');
 like($log, qr/llm_admin: action \d+, load of "demo": done/, 'how it ended');
-like($log, qr/POST unload "demo", from "ready" to "-": taken/, 'unload');
+like($log, qr/POST unload "demo", from "ready" to "-": accepted/, 'unload');
 like($log, qr/POST load "demo", from "-" to "-": refused, 400 invalid_file/,
      'what was refused');
 

@@ -555,7 +555,7 @@ $pair->stop(name => 'a host without time');
 
 for my $case ([ 'hash a; llm_upstream; keepalive 2;' ],
               [ 'hash a; keepalive 2; llm_upstream;' ], [ 'llm_upstream;' ],
-              [ 'llm_upstream; hash a;', '"llm_upstream" must stand behind the '
+              [ 'llm_upstream; hash a;', '"llm_upstream" must come after the '
                 . 'balancing method of the upstream "u"' ],
               [ 'llm_upstream; llm_upstream;', 'is duplicate' ],
               [ 'llm_upstream on;', 'invalid number of arguments' ])

@@ -172,7 +172,7 @@ for (['guard', 'invalid URI "guard" of "llm_guard", it must begin with "/"'],
      ['/guard shut', 'unknown parameter "shut"'],
      ['/guard timeout=0', 'invalid time "timeout=0" of "llm_guard", it must be between 1ms and 365d'],
      ['/guard timeout=soon', 'invalid time "timeout=soon" of "llm_guard", it must be between 1ms and 365d'],
-     ['off open', '"llm_guard" directive has parameters beside "off"'],
+     ['off open', '"llm_guard" directive has parameters besides "off"'],
      ['/a; llm_guard /b', '"llm_guard" directive is duplicate'],
      ['off; llm_guard /b', '"llm_guard" directive is duplicate'],
      ['', 'invalid number of arguments in "llm_guard" directive'])
@@ -326,9 +326,10 @@ for my $say ('say 500', 'say 401', 'say 429', 'say 302', 'say 304', 'drop') {
 is_error(ask('say 403', path => '/open'), 400, 'content_policy_violation',
          '403 does not');
 like($t->log,
-     qr/llm_guard "\/guard": its answer is 500, the request does not pass/,
+     qr/llm_guard "\/guard" failed \(status 500\): the request is refused/,
      'the error log says who did not answer');
-like($t->log, qr/its answer is 429, the request passes/, 'and what passed');
+like($t->log, qr/failed \(status 429\): the request is allowed/,
+     'and what passed');
 
 # an answer of any size
 
@@ -399,7 +400,7 @@ for (qw(moved late left shut api dead file nothing ../x)) {
     is(inner($_, '/inneropen')->{status}, 200, "$_: open");
 }
 
-like($t->log, qr{llm_guard "/api": its answer is 404},
+like($t->log, qr{llm_guard "/api" failed \(status 404\)},
      'llm_api is nobody\'s guard');
 
 # error pages

@@ -187,7 +187,7 @@ END
     like($t->log, qr/\[error\].*a probe of the model "demo" has failed: there/,
          'the log has it');
     is(scalar(() = $t->log =~ /a probe of the model/g), 1, 'once');
-    like($t->log, qr/\[notice\].*"demo" is not held to be ill any more/,
+    like($t->log, qr/\[notice\].*"demo" counts as healthy again/,
          'and its end');
     $t->stop(name => 'hangs');
 }

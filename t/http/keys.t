@@ -506,7 +506,7 @@ my %bad = (
     'llm_api_keys keys chek=1s;' => qr/unknown parameter "chek=1s"/,
     'llm_api_keys keys check=0;' => qr/invalid time "check=0"/,
     'llm_api_keys keys check=x;' => qr/invalid time "check=x"/,
-    'llm_api_keys off check=1s;' => qr/has parameters beside "off"/,
+    'llm_api_keys off check=1s;' => qr/has parameters besides "off"/,
     'llm_api_keys "";' => qr/names no file/,
     'llm_api_keys keys; llm_api_keys off;' => qr/is duplicate/,
     'llm_api_keys missing;' => qr{cannot be used: \S+/missing: No such file},

@@ -110,7 +110,7 @@ becomes($_, "$_: in the file", day_tokens => 300, requests => 15,
 # the folder's lock is not waited for again and again
 
 sub said_locked {
-    return scalar(() = $two[0]->log =~ /until it can be, requests do/g);
+    return scalar(() = $two[0]->log =~ /requests do not wait for this/g);
 }
 
 open my $lock, '<', $shared->dir or die $!;
@@ -306,7 +306,8 @@ SKIP: {
     rename $file, "$file.aside" or die $!;
     mkdir $file or die $!;
     is(ask($t, 'unread', 300, 10)->{status}, 200, 'a request');
-    ok($t->wait_log(qr/the usage cannot be written to "[^"]*usage\.json": what/),
+    ok($t->wait_log(
+           qr/the usage cannot be written to "[^"]*usage\.json", because/),
        'what cannot be read is said');
     rmdir $file or die $!;
     rename "$file.aside", $file or die $!;

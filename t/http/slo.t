@@ -287,7 +287,7 @@ for my $case (
     [ 'llm_slo a speed=1;', qr/unknown parameter "speed=1" in .*:\d+/ ],
     [ 'llm_slo "" e2e=1s;', qr/the name "" must have 1 to 48 char.* in / ],
     [ 'llm_slo ttft=1s;',
-      qr/"ttft=1s" of "llm_slo" stands where its name should in .*:\d+/ ],
+      qr/"ttft=1s" of "llm_slo" must come after its name in .*:\d+/ ],
     [ 'llm_slo ' . 'n' x 49 . ';', qr/must have 1 to 48 characters in / ],
     [ 'llm_slo a e2e=1s; llm_slo a e2e=1s;',
       qr/"llm_slo" directive is duplicate in / ],
