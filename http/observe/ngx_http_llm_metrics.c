@@ -145,7 +145,7 @@ static const ngx_http_llm_metric_t  ngx_http_llm_model_rows[] = {
       "Sequences that run and have no token yet." },
     { "llm_prompt_tokens_pending", "prompt_tokens_pending",
       &ngx_http_llm_gauge, at(prompt_left), 0,
-      "Prompt tokens that running and waiting requests have to compute." },
+      "Prompt tokens of running and waiting requests, not computed yet." },
     { "llm_requests_parked", "parked",
       &ngx_http_llm_gauge, at(parked), 0,
       "Sequences paused until their clients have read more." },
@@ -160,14 +160,15 @@ static const ngx_http_llm_metric_t  ngx_http_llm_model_rows[] = {
       "Pages of the KV cache kept for the prefix cache only." },
     { "llm_kv_window_pages", "kv_window_pages",
       &ngx_http_llm_gauge, at(window_pages), 0,
-      "Pages of the KV cache for layers with a window, where others have "
-      "none." },
+      "Pages of the KV cache for layers with a window, in models that have "
+      "other layers, too." },
     { "llm_kv_window_pages_used", "kv_window_pages_used",
       &ngx_http_llm_gauge, at(window_used), 0,
-      "Pages of these that sequences hold." },
+      "Pages of the KV cache for layers with a window that sequences hold." },
     { "llm_kv_window_pages_cached", "kv_window_pages_cached",
       &ngx_http_llm_gauge, at(window_cached), 0,
-      "Pages of these kept for the prefix cache only." },
+      "Pages of the KV cache for layers with a window kept for the prefix "
+      "cache only." },
     { "llm_state_snapshots", "state_snapshots",
       &ngx_http_llm_gauge, at(snapshots), 0,
       "Snapshots of recurrent state kept for the prefix cache." },
@@ -176,7 +177,7 @@ static const ngx_http_llm_metric_t  ngx_http_llm_model_rows[] = {
       "Memory of all waiting and running requests." },
     { "llm_model_weights_bytes", "weights",
       &ngx_http_llm_size, at(weight_bytes), 0,
-      "Weights of the model, while it is loaded, as large as in its file." },
+      "Size of the model's weights in its file, while it is loaded." },
     { "llm_kv_cache_bytes", "kv_cache",
       &ngx_http_llm_size, at(kv_bytes), 0,
       "Memory of the KV cache and of recurrent states, while the model is "
@@ -195,7 +196,7 @@ static const ngx_http_llm_metric_t  ngx_http_llm_model_rows[] = {
       "Prompt tokens found in the prefix cache." },
     { "llm_prefix_cache_evictions_total", "prefix_cache_evictions",
       &ngx_http_llm_counter, at(evictions), 0,
-      "Pages that the prefix cache has lost to others." },
+      "Pages taken from the prefix cache to make room." },
     { "vllm:num_preemptions_total", "preemptions",
       &ngx_http_llm_counter, at(preemptions), 0,
       "Times that a sequence lost its pages to another one." },
@@ -216,7 +217,7 @@ static const ngx_http_llm_metric_t  ngx_http_llm_model_rows[] = {
       "Steps and loads that failed because of the device." },
     { "llm_out_of_memory_total", "out_of_memory",
       &ngx_http_llm_counter, at(memory_errors), 0,
-      "Steps and loads that failed for want of memory." },
+      "Steps and loads that failed because memory ran out." },
     { "vllm:kv_cache_usage_perc", "kv_cache_usage",
       &ngx_http_llm_share, at(kv_used), at(kv_pages),
       "Share of the KV cache's pages in use, from 0 to 1." },
@@ -243,7 +244,7 @@ static const ngx_http_llm_metric_t  ngx_http_llm_model_rows[] = {
       "Time from a request's first token to its end." },
     { "llm_step_rows", "rows",
       &ngx_http_llm_hist, at(rows), 0,
-      "Rows, which are tokens of prompts and answers, of a step." },
+      "Rows of a step: tokens of prompts and answers." },
 };
 
 #undef at

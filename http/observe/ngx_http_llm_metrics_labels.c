@@ -12,7 +12,7 @@ const ngx_http_llm_tokens_row_t  ngx_http_llm_tokens_rows[] = {
     { "prompt", "prompt", offsetof(ngx_http_llm_tokens_t, prompt),
       "Prompt tokens of requests that have ended" },
     { "cached", "cached", offsetof(ngx_http_llm_tokens_t, cached),
-      "Of these, tokens found in the prefix cache" },
+      "Prompt tokens of requests that have ended, found in the prefix cache" },
     { "completion", "completion",
       offsetof(ngx_http_llm_tokens_t, completion),
       "Tokens generated for requests that have ended" },

@@ -68,7 +68,8 @@ ngx_http_llm_report_owners(ngx_http_request_t *r, ngx_http_llm_owners_t *o,
     ngx_http_llm_report_tokens(o, b);
 
     llm_buf_addf(b, "# HELP %srequests_lost_total Counts of requests by "
-                 "endpoint, status or error that found no room.\n"
+                 "endpoint, status or error that were lost for lack of "
+                 "room.\n"
                  "# TYPE %srequests_lost_total counter\n"
                  "%srequests_lost_total %lu\n", o->prefix, o->prefix,
                  o->prefix, (unsigned long) o->tally->lost);
@@ -217,7 +218,7 @@ ngx_http_llm_report_slos(ngx_http_request_t *r, llm_buf_t *b)
     }
 
     ngx_http_llm_head(b, "llm_slo_requests_total", "counter",
-                      "Requests that an objective is for.");
+                      "Requests that count for an objective.");
 
     for (i = 0; i < n; i++) {
         llm_buf_addf(b, "llm_slo_requests_total{%s} %lu\n", label[i],
@@ -259,7 +260,7 @@ ngx_http_llm_report_gpus(ngx_http_request_t *r, llm_buf_t *b)
     }
 
     ngx_http_llm_head(b, "llm_gpu_info", "gauge",
-                      "The GPUs that there are, by NVML.");
+                      "The GPUs that NVML lists.");
 
     for (i = 0; i < n; i++) {
 
