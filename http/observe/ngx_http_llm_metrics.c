@@ -5,9 +5,9 @@
  * "llm_".  Any worker answers for all, because the counters are in the shared
  * zone.
  *
- * A metric is a row of a table; its kind writes it in both formats.  Metrics of
- * requests are written in ngx_http_llm_metrics_prometheus.c and
- * ngx_http_llm_metrics_json.c.
+ * A metric is a row of a table; its kind (ngx_http_llm_metrics_kinds.c) writes
+ * it in both formats.  Metrics of requests are written in
+ * ngx_http_llm_metrics_prometheus.c and ngx_http_llm_metrics_json.c.
  */
 
 #include "http/conf/ngx_http_llm_conf.h"
@@ -16,32 +16,6 @@
 #include "http/reply/ngx_http_llm_reply.h"
 #include "http/worker/ngx_http_llm_worker.h"
 
-
-typedef struct ngx_http_llm_metric_s  ngx_http_llm_metric_t;
-
-typedef struct {
-    const char                  *type;          /* as in Prometheus */
-
-    /* writes the metric's line, or lines, with this label */
-    void                       (*prometheus)(const ngx_http_llm_metric_t *m,
-                                             const void *figures,
-                                             const char *label,
-                                             llm_buf_t *b);
-    /* writes the metric's value */
-    void                       (*json)(const ngx_http_llm_metric_t *m,
-                                       const void *figures, llm_buf_t *b);
-} ngx_http_llm_metric_kind_t;
-
-struct ngx_http_llm_metric_s {
-    const char                        *name;    /* as in Prometheus */
-    const char                        *json;
-    const ngx_http_llm_metric_kind_t  *kind;
-    size_t                             offset;  /* of the value, in the
-                                                   figures */
-    size_t                             whole;   /* of a share: offset of the
-                                                   whole, in the figures */
-    const char                        *help;
-};
 
 typedef struct {
     const ngx_http_llm_metric_t       *rows;
@@ -78,57 +52,6 @@ static void ngx_http_llm_metrics_json(ngx_http_llm_main_conf_t *mcf,
 static void ngx_http_llm_metrics_members(
     const ngx_http_llm_metrics_t *metrics, const void *figures,
     const char *before, llm_buf_t *b);
-static void ngx_http_llm_small_prometheus(const ngx_http_llm_metric_t *m,
-    const void *figures, const char *label, llm_buf_t *b);
-static void ngx_http_llm_small_json(const ngx_http_llm_metric_t *m,
-    const void *figures, llm_buf_t *b);
-static void ngx_http_llm_count_prometheus(const ngx_http_llm_metric_t *m,
-    const void *figures, const char *label, llm_buf_t *b);
-static void ngx_http_llm_count_json(const ngx_http_llm_metric_t *m,
-    const void *figures, llm_buf_t *b);
-static void ngx_http_llm_share_prometheus(const ngx_http_llm_metric_t *m,
-    const void *figures, const char *label, llm_buf_t *b);
-static void ngx_http_llm_share_json(const ngx_http_llm_metric_t *m,
-    const void *figures, llm_buf_t *b);
-static void ngx_http_llm_reasons_prometheus(const ngx_http_llm_metric_t *m,
-    const void *figures, const char *label, llm_buf_t *b);
-static void ngx_http_llm_reasons_json(const ngx_http_llm_metric_t *m,
-    const void *figures, llm_buf_t *b);
-static void ngx_http_llm_hist_prometheus(const ngx_http_llm_metric_t *m,
-    const void *figures, const char *label, llm_buf_t *b);
-static void ngx_http_llm_hist_json(const ngx_http_llm_metric_t *m,
-    const void *figures, llm_buf_t *b);
-
-
-/* a uint32_t */
-static const ngx_http_llm_metric_kind_t  ngx_http_llm_gauge = {
-    "gauge", ngx_http_llm_small_prometheus, ngx_http_llm_small_json
-};
-
-/* a uint64_t that grows and shrinks */
-static const ngx_http_llm_metric_kind_t  ngx_http_llm_size = {
-    "gauge", ngx_http_llm_count_prometheus, ngx_http_llm_count_json
-};
-
-/* a uint64_t that grows */
-static const ngx_http_llm_metric_kind_t  ngx_http_llm_counter = {
-    "counter", ngx_http_llm_count_prometheus, ngx_http_llm_count_json
-};
-
-/* two uint32_t, the first a part of the second */
-static const ngx_http_llm_metric_kind_t  ngx_http_llm_share = {
-    "gauge", ngx_http_llm_share_prometheus, ngx_http_llm_share_json
-};
-
-/* a uint64_t for each llm_finish_t */
-static const ngx_http_llm_metric_kind_t  ngx_http_llm_reasons = {
-    "counter", ngx_http_llm_reasons_prometheus, ngx_http_llm_reasons_json
-};
-
-/* a llm_hist_t */
-static const ngx_http_llm_metric_kind_t  ngx_http_llm_hist = {
-    "histogram", ngx_http_llm_hist_prometheus, ngx_http_llm_hist_json
-};
 
 
 #define at(field)  offsetof(llm_model_stats_t, field)
@@ -281,12 +204,6 @@ static const ngx_http_llm_metric_t  ngx_http_llm_worker_rows[] = {
 
 static const ngx_http_llm_metrics_t  ngx_http_llm_worker_metrics = {
     ngx_http_llm_worker_rows, llm_nelems(ngx_http_llm_worker_rows)
-};
-
-
-/* vLLM's names of llm_finish_t */
-static const char *const  ngx_http_llm_reason_names[] = {
-    NULL, "stop", "length", "tool_calls", "abort"
 };
 
 
@@ -512,122 +429,4 @@ ngx_http_llm_metrics_members(const ngx_http_llm_metrics_t *metrics,
         llm_buf_addf(b, "%s\"%s\":", k ? "," : before, m->json);
         m->kind->json(m, figures, b);
     }
-}
-
-
-/* ---- kinds ---- */
-
-#define figure(type, m)  (*(const type *) ((const char *) figures             \
-                                           + (m)->offset))
-
-static void
-ngx_http_llm_small_prometheus(const ngx_http_llm_metric_t *m,
-    const void *figures, const char *label, llm_buf_t *b)
-{
-    llm_buf_addf(b, "%s{%s} %u\n", m->name, label, figure(uint32_t, m));
-}
-
-
-static void
-ngx_http_llm_small_json(const ngx_http_llm_metric_t *m, const void *figures,
-    llm_buf_t *b)
-{
-    llm_buf_addf(b, "%u", figure(uint32_t, m));
-}
-
-
-static void
-ngx_http_llm_count_prometheus(const ngx_http_llm_metric_t *m,
-    const void *figures, const char *label, llm_buf_t *b)
-{
-    llm_buf_addf(b, "%s{%s} %llu\n", m->name, label,
-                 (unsigned long long) figure(uint64_t, m));
-}
-
-
-static void
-ngx_http_llm_count_json(const ngx_http_llm_metric_t *m, const void *figures,
-    llm_buf_t *b)
-{
-    llm_buf_addf(b, "%llu", (unsigned long long) figure(uint64_t, m));
-}
-
-
-static double
-ngx_http_llm_share_of(const ngx_http_llm_metric_t *m, const void *figures)
-{
-    uint32_t  whole;
-
-    whole = *(const uint32_t *) ((const char *) figures + m->whole);
-
-    return whole ? (double) figure(uint32_t, m) / whole : 0;
-}
-
-
-static void
-ngx_http_llm_share_prometheus(const ngx_http_llm_metric_t *m,
-    const void *figures, const char *label, llm_buf_t *b)
-{
-    llm_buf_addf(b, "%s{%s} %.6g\n", m->name, label,
-                 ngx_http_llm_share_of(m, figures));
-}
-
-
-static void
-ngx_http_llm_share_json(const ngx_http_llm_metric_t *m, const void *figures,
-    llm_buf_t *b)
-{
-    llm_buf_addf(b, "%.6g", ngx_http_llm_share_of(m, figures));
-}
-
-
-static void
-ngx_http_llm_reasons_prometheus(const ngx_http_llm_metric_t *m,
-    const void *figures, const char *label, llm_buf_t *b)
-{
-    ngx_uint_t       i;
-    const uint64_t  *n;
-
-    n = &figure(uint64_t, m);
-
-    for (i = 1; i < llm_nelems(ngx_http_llm_reason_names); i++) {
-        llm_buf_addf(b, "%s{%s,finished_reason=\"%s\"} %llu\n", m->name,
-                     label, ngx_http_llm_reason_names[i],
-                     (unsigned long long) n[i]);
-    }
-}
-
-
-static void
-ngx_http_llm_reasons_json(const ngx_http_llm_metric_t *m, const void *figures,
-    llm_buf_t *b)
-{
-    ngx_uint_t       i;
-    const uint64_t  *n;
-
-    n = &figure(uint64_t, m);
-
-    for (i = 1; i < llm_nelems(ngx_http_llm_reason_names); i++) {
-        llm_buf_addf(b, "%s\"%s\":%llu", i > 1 ? "," : "{",
-                     ngx_http_llm_reason_names[i],
-                     (unsigned long long) n[i]);
-    }
-
-    llm_buf_addc(b, '}');
-}
-
-
-static void
-ngx_http_llm_hist_prometheus(const ngx_http_llm_metric_t *m,
-    const void *figures, const char *label, llm_buf_t *b)
-{
-    ngx_http_llm_write_hist(b, m->name, label, &figure(llm_hist_t, m));
-}
-
-
-static void
-ngx_http_llm_hist_json(const ngx_http_llm_metric_t *m, const void *figures,
-    llm_buf_t *b)
-{
-    ngx_http_llm_write_hist_json(b, &figure(llm_hist_t, m));
 }

@@ -8,6 +8,7 @@
  *   ngx_http_llm_metrics_log.c         counting of a request in the log phase
  *   ngx_http_llm_slo.c                 llm_slo
  *   ngx_http_llm_metrics.c             metrics of models and workers
+ *   ngx_http_llm_metrics_kinds.c       how their values are written
  *   ngx_http_llm_metrics_labels.c      metrics of requests: tables, owners
  *   ngx_http_llm_metrics_prometheus.c  metrics of requests for Prometheus
  *   ngx_http_llm_metrics_json.c        metrics of requests in JSON
@@ -190,6 +191,50 @@ extern ngx_module_t  ngx_http_llm_metrics_module;
 /* ngx_http_llm_metrics.c */
 
 ngx_int_t ngx_http_llm_metrics_handler(ngx_http_request_t *r);
+
+/* ngx_http_llm_metrics_kinds.c */
+
+/* a metric of a model or a worker, whose value is a member of a struct of
+   figures */
+
+typedef struct ngx_http_llm_metric_s  ngx_http_llm_metric_t;
+
+typedef struct {
+    const char                  *type;          /* as in Prometheus */
+
+    /* writes the metric's line, or lines, with this label */
+    void                       (*prometheus)(const ngx_http_llm_metric_t *m,
+                                             const void *figures,
+                                             const char *label,
+                                             llm_buf_t *b);
+    /* writes the metric's value */
+    void                       (*json)(const ngx_http_llm_metric_t *m,
+                                       const void *figures, llm_buf_t *b);
+} ngx_http_llm_metric_kind_t;
+
+struct ngx_http_llm_metric_s {
+    const char                        *name;    /* as in Prometheus */
+    const char                        *json;
+    const ngx_http_llm_metric_kind_t  *kind;
+    size_t                             offset;  /* of the value, in the
+                                                   figures */
+    size_t                             whole;   /* of a share: offset of the
+                                                   whole, in the figures */
+    const char                        *help;
+};
+
+/* a uint32_t */
+extern const ngx_http_llm_metric_kind_t  ngx_http_llm_gauge;
+/* a uint64_t that grows and shrinks */
+extern const ngx_http_llm_metric_kind_t  ngx_http_llm_size;
+/* a uint64_t that grows */
+extern const ngx_http_llm_metric_kind_t  ngx_http_llm_counter;
+/* two uint32_t, the first a part of the second */
+extern const ngx_http_llm_metric_kind_t  ngx_http_llm_share;
+/* a uint64_t for each llm_finish_t */
+extern const ngx_http_llm_metric_kind_t  ngx_http_llm_reasons;
+/* a llm_hist_t */
+extern const ngx_http_llm_metric_kind_t  ngx_http_llm_hist;
 
 /* ngx_http_llm_metrics_counters.c */
 
