@@ -32,12 +32,8 @@ ngx_http_llm_admin_aliases(ngx_http_llm_main_conf_t *mcf, ngx_pool_t *pool,
     ngx_http_llm_admin_t     *admin;
     const llm_admin_state_t  *st;
 
-    admin = ngx_http_llm_admin_of(mcf);
-
-    if (admin == NULL) {
-        return NGX_OK;
-    }
     *n = 0;
+    admin = ngx_http_llm_admin_of(mcf);
 
     if (admin == NULL) {
         return NGX_OK;

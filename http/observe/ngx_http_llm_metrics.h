@@ -23,8 +23,8 @@
  * entry for a model, a "score" one for an objective (llm_slo).
  */
 
-#ifndef NGX_HTTP_LLM_FIGURES_H
-#define NGX_HTTP_LLM_FIGURES_H
+#ifndef NGX_HTTP_LLM_METRICS_H
+#define NGX_HTTP_LLM_METRICS_H
 
 
 #include "http/conf/ngx_http_llm_conf.h"
@@ -399,4 +399,4 @@ void ngx_http_llm_write_hist(llm_buf_t *b, const char *name,
 void ngx_http_llm_write_hist_json(llm_buf_t *b, const llm_hist_t *h);
 
 
-#endif /* NGX_HTTP_LLM_FIGURES_H */
+#endif /* NGX_HTTP_LLM_METRICS_H */
