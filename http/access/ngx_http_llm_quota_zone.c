@@ -21,11 +21,11 @@ static char *ngx_http_llm_quota_count(ngx_conf_t *cf, ngx_http_llm_quota_t *q,
     ngx_str_t *s);
 
 
-/* names of the module's own zones */
+/* names of the module's own zones; "_" at the end: a number follows */
 
 static const char *const  ngx_http_llm_own_zones[] = {
     "llm", "llm_admin", "llm_engines", "llm_figures", "llm_idempotency",
-    "llm_tenants"
+    "llm_tenants_"
 };
 
 
@@ -165,10 +165,12 @@ static char *
 ngx_http_llm_quota_zone(ngx_conf_t *cf, ngx_http_llm_quota_t *q,
     ngx_str_t *value, ngx_str_t *s)
 {
+    size_t       len;
     u_char      *colon;
     ssize_t      size;
     ngx_str_t    name, number;
     ngx_uint_t   i;
+    const char  *own;
 
     colon = ngx_strlchr(s->data, s->data + s->len, ':');
 
@@ -195,8 +197,11 @@ ngx_http_llm_quota_zone(ngx_conf_t *cf, ngx_http_llm_quota_t *q,
     }
 
     for (i = 0; i < llm_nelems(ngx_http_llm_own_zones); i++) {
-        if (ngx_strlen(ngx_http_llm_own_zones[i]) == name.len
-            && ngx_memcmp(ngx_http_llm_own_zones[i], name.data, name.len) == 0)
+        own = ngx_http_llm_own_zones[i];
+        len = ngx_strlen(own);
+
+        if ((len == name.len || (len < name.len && own[len - 1] == '_'))
+            && ngx_memcmp(own, name.data, len) == 0)
         {
             NGX_HTTP_LLM_PARAM_ERROR(cf, "the module has a zone of its own "
                                      "with the name", &name);

@@ -114,7 +114,7 @@ typedef struct {
     ngx_http_llm_score_t         scores[NGX_HTTP_LLM_SCORES];
 } ngx_http_llm_kept_t;
 
-/* the zone "llm_tenants"; owners 0 and 1 are not names */
+/* the zone "llm_tenants_N"; owners 0 and 1 are not names */
 
 #define NGX_HTTP_LLM_NO_TENANT      0
 #define NGX_HTTP_LLM_OTHER_TENANT   1
