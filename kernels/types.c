@@ -402,6 +402,14 @@ llm_dequantize(uint32_t type, const void *src, float *dst, size_t n)
 
     b = src;
 
+    if (type == LLM_TYPE_F16) {
+        for (i = 0; i < n; i++) {
+            dst[i] = llm_load_f16(b + i * sizeof(uint16_t));
+        }
+
+        return;
+    }
+
     for (i = 0; i < n; i += row->block) {
         row->dequantize(b, dst + i);
         b += row->size;

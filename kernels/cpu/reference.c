@@ -58,7 +58,7 @@ llm_ref_device_close(llm_device_t *device)
 int
 llm_ref_open(llm_exec_t **exec, const llm_exec_opts_t *opts, llm_err_t *err)
 {
-    size_t         n;
+    size_t           n;
     llm_ref_exec_t  *d;
 
     d = calloc(1, sizeof(llm_ref_exec_t));
@@ -115,9 +115,9 @@ llm_weight_t *
 llm_ref_weight_create(llm_exec_t *exec, uint32_t type, uint32_t n_out,
     uint32_t n_in, const void *src, int usage, llm_err_t *err)
 {
-    float         *row;
+    float           *row;
     llm_ref_exec_t  *d = (llm_ref_exec_t *) exec;
-    llm_weight_t  *w;
+    llm_weight_t    *w;
 
     (void) usage;
 
@@ -336,10 +336,10 @@ llm_ref_kv_free(llm_exec_t *exec, llm_kv_t *kv)
 llm_kv_t *
 llm_ref_kv_create(llm_exec_t *exec, const llm_kv_opts_t *opts, llm_err_t *err)
 {
-    double        *sum;
-    size_t         pages;
-    uint32_t       i;
-    llm_kv_t      *kv;
+    double          *sum;
+    size_t           pages;
+    uint32_t         i;
+    llm_kv_t        *kv;
     llm_ref_exec_t  *d = (llm_ref_exec_t *) exec;
 
     if (opts->head_dim_v > d->sum_cap) {
@@ -433,7 +433,7 @@ llm_ref_linear(llm_exec_t *exec, llm_rows_t rows, const llm_act_t *x,
     float               *y;
     double               v;
     uint32_t             i, o, r, n_rows;
-    llm_ref_exec_t        *d = (llm_ref_exec_t *) exec;
+    llm_ref_exec_t      *d = (llm_ref_exec_t *) exec;
     const llm_weight_t  *w;
 
     n_rows = llm_ref_rows(d, rows);

@@ -82,16 +82,20 @@ llm_ref_rows(const llm_ref_exec_t *d, llm_rows_t rows)
 static inline double
 llm_ref_dot(const float *a, const float *b, uint32_t n)
 {
-    double    sum;
-    uint32_t  i;
+    double    sum[4] = { 0 };           /* side by side in a vector */
+    uint32_t  i, k;
 
-    sum = 0;
-
-    for (i = 0; i < n; i++) {
-        sum += (double) a[i] * b[i];
+    for (i = 0; i + 4 <= n; i += 4) {
+        for (k = 0; k < 4; k++) {
+            sum[k] += (double) a[i + k] * b[i + k];
+        }
     }
 
-    return sum;
+    for ( /* void */ ; i < n; i++) {
+        sum[0] += (double) a[i] * b[i];
+    }
+
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
 

@@ -144,7 +144,7 @@ llm_ref_rope_kv(llm_exec_t *exec, const llm_heads_t *h, const llm_rope_t *rope,
 {
     float              *row;
     uint32_t            s, r, dim;
-    llm_ref_exec_t       *d = (llm_ref_exec_t *) exec;
+    llm_ref_exec_t     *d = (llm_ref_exec_t *) exec;
     const llm_batch_t  *b;
 
     b = d->batch;
@@ -268,7 +268,7 @@ llm_ref_attention(llm_exec_t *exec, const llm_heads_t *h, const llm_act_t *q,
     const llm_kv_t *kv, llm_act_t *out)
 {
     uint32_t            s, r, i;
-    llm_ref_exec_t       *d = (llm_ref_exec_t *) exec;
+    llm_ref_exec_t     *d = (llm_ref_exec_t *) exec;
     const llm_batch_t  *b;
 
     b = d->batch;
@@ -291,9 +291,9 @@ void
 llm_ref_linear_heads(llm_exec_t *exec, llm_rows_t rows, const llm_weight_t *w,
     const llm_act_t *x, llm_act_t *y)
 {
-    float         *to;
-    uint32_t       r, h, o, n_heads, x_dim, y_dim;
-    const float   *from;
+    float           *to;
+    uint32_t         r, h, o, n_heads, x_dim, y_dim;
+    const float     *from;
     llm_ref_exec_t  *d = (llm_ref_exec_t *) exec;
 
     n_heads = w->n_matrices;

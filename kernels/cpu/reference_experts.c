@@ -60,7 +60,7 @@ void
 llm_ref_route(llm_exec_t *exec, llm_rows_t rows, const llm_route_t *r,
     const llm_act_t *logits, llm_choice_t *c)
 {
-    uint32_t       row;
+    uint32_t         row;
     llm_ref_exec_t  *d = (llm_ref_exec_t *) exec;
 
     c->n_used = r->n_used;
@@ -124,10 +124,10 @@ void
 llm_ref_experts(llm_exec_t *exec, llm_rows_t rows, const llm_experts_t *e,
     const llm_act_t *x, llm_choice_t *c, llm_act_t *y)
 {
-    float         *out, weight;
-    size_t         at;
-    uint32_t       row, i, k;
-    const float   *in;
+    float           *out, weight;
+    size_t           at;
+    uint32_t         row, i, k;
+    const float     *in;
     llm_ref_exec_t  *d = (llm_ref_exec_t *) exec;
 
     for (row = 0; row < llm_ref_rows(d, rows); row++) {
@@ -163,9 +163,9 @@ void
 llm_ref_gate_rows(llm_exec_t *exec, llm_rows_t rows, const llm_act_t *gate,
     llm_act_t *x)
 {
-    float         *p;
-    double         f;
-    uint32_t       row, i;
+    float           *p;
+    double           f;
+    uint32_t         row, i;
     llm_ref_exec_t  *d = (llm_ref_exec_t *) exec;
 
     for (row = 0; row < llm_ref_rows(d, rows); row++) {

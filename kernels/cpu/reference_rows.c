@@ -9,7 +9,7 @@
 void
 llm_ref_embed(llm_exec_t *exec, const llm_weight_t *w, llm_act_t *x)
 {
-    uint32_t       r;
+    uint32_t         r;
     llm_ref_exec_t  *d = (llm_ref_exec_t *) exec;
 
     for (r = 0; r < d->batch->n_tokens; r++) {
@@ -55,7 +55,7 @@ void
 llm_ref_norm(llm_exec_t *exec, llm_rows_t rows, const llm_act_t *x,
     const llm_norm_t *norm, llm_act_t *y)
 {
-    uint32_t       i, n, r, group;
+    uint32_t         i, n, r, group;
     llm_ref_exec_t  *d = (llm_ref_exec_t *) exec;
 
     n = llm_ref_rows(d, rows);
@@ -131,8 +131,8 @@ void
 llm_ref_glu(llm_exec_t *exec, llm_rows_t rows, llm_glu_t act,
     const llm_act_t *gate, const llm_act_t *up, llm_act_t *y)
 {
-    size_t         i, n;
-    llm_act_fn_t   fn = { .kind = act };
+    size_t           i, n;
+    llm_act_fn_t     fn = { .kind = act };
     llm_ref_exec_t  *d = (llm_ref_exec_t *) exec;
 
     n = (size_t) llm_ref_rows(d, rows) * y->cols;
@@ -148,7 +148,7 @@ void
 llm_ref_act(llm_exec_t *exec, llm_rows_t rows, const llm_act_fn_t *fn,
     const llm_act_t *x, llm_act_t *y)
 {
-    size_t         i, n;
+    size_t           i, n;
     llm_ref_exec_t  *d = (llm_ref_exec_t *) exec;
 
     n = (size_t) llm_ref_rows(d, rows) * y->cols;
@@ -163,8 +163,8 @@ void
 llm_ref_scale(llm_exec_t *exec, llm_rows_t rows, float f, const llm_act_t *x,
     int add, llm_act_t *y)
 {
-    size_t         i, n;
-    double         v;
+    size_t           i, n;
+    double           v;
     llm_ref_exec_t  *d = (llm_ref_exec_t *) exec;
 
     n = (size_t) llm_ref_rows(d, rows) * y->cols;
@@ -179,7 +179,7 @@ llm_ref_scale(llm_exec_t *exec, llm_rows_t rows, float f, const llm_act_t *x,
 void
 llm_ref_softcap(llm_exec_t *exec, llm_rows_t rows, float cap, llm_act_t *x)
 {
-    size_t         i, n;
+    size_t           i, n;
     llm_ref_exec_t  *d = (llm_ref_exec_t *) exec;
 
     n = (size_t) llm_ref_rows(d, rows) * x->cols;
@@ -194,7 +194,7 @@ void
 llm_ref_add_vec(llm_exec_t *exec, llm_rows_t rows, const llm_vec_t *v,
     llm_act_t *x)
 {
-    uint32_t       i, r, n;
+    uint32_t         i, r, n;
     llm_ref_exec_t  *d = (llm_ref_exec_t *) exec;
 
     n = llm_ref_rows(d, rows);
@@ -210,8 +210,8 @@ llm_ref_add_vec(llm_exec_t *exec, llm_rows_t rows, const llm_vec_t *v,
 void
 llm_ref_embed_pos(llm_exec_t *exec, const llm_weight_t *w, llm_act_t *x)
 {
-    float         *y;
-    uint32_t       i, r;
+    float           *y;
+    uint32_t         i, r;
     llm_ref_exec_t  *d = (llm_ref_exec_t *) exec;
 
     for (r = 0; r < d->batch->n_tokens; r++) {
@@ -231,7 +231,7 @@ void
 llm_ref_columns(llm_exec_t *exec, llm_rows_t rows, const llm_act_t *x,
     uint32_t first, llm_act_t *y)
 {
-    uint32_t       r;
+    uint32_t         r;
     llm_ref_exec_t  *d = (llm_ref_exec_t *) exec;
 
     for (r = 0; r < llm_ref_rows(d, rows); r++) {
@@ -246,7 +246,7 @@ void
 llm_ref_pieces(llm_exec_t *exec, llm_rows_t rows, const llm_act_t *x,
     uint32_t first, uint32_t width, uint32_t stride, llm_act_t *y)
 {
-    uint32_t       r, i;
+    uint32_t         r, i;
     llm_ref_exec_t  *d = (llm_ref_exec_t *) exec;
 
     for (r = 0; r < llm_ref_rows(d, rows); r++) {
@@ -262,7 +262,7 @@ llm_ref_pieces(llm_exec_t *exec, llm_rows_t rows, const llm_act_t *x,
 void
 llm_ref_gather(llm_exec_t *exec, const llm_act_t *x, llm_act_t *y)
 {
-    uint32_t       i;
+    uint32_t         i;
     llm_ref_exec_t  *d = (llm_ref_exec_t *) exec;
 
     for (i = 0; i < d->batch->n_out; i++) {

@@ -14,8 +14,8 @@ llm_state_t *
 llm_ref_state_create(llm_exec_t *exec, const llm_state_opts_t *o,
     llm_err_t *err)
 {
-    double        *sum;
-    uint32_t       i, cols;
+    double          *sum;
+    uint32_t         i, cols;
     llm_ref_exec_t  *d = (llm_ref_exec_t *) exec;
 
     cols = d->sum_cap;
@@ -73,8 +73,8 @@ llm_ref_conv(llm_exec_t *exec, const llm_conv_t *c, const llm_act_t *x,
     llm_state_t *st, llm_act_t *y)
 {
     uint32_t                  i, r;
-    llm_state_seq_t             s;
-    llm_ref_exec_t             *d = (llm_ref_exec_t *) exec;
+    llm_state_seq_t           s;
+    llm_ref_exec_t           *d = (llm_ref_exec_t *) exec;
     const llm_state_layer_t  *l = &st->opts.layers[c->layer];
 
     for (i = 0; i < d->batch->n_seqs; i++) {
@@ -176,11 +176,11 @@ llm_ref_delta(llm_exec_t *exec, const llm_delta_t *p, const llm_act_t *x,
     const llm_act_t *alpha, const llm_act_t *beta, llm_state_t *st,
     llm_act_t *y)
 {
-    float          *m;
-    size_t          size;
-    uint32_t        i, r, h;
-    llm_state_seq_t   s;
-    llm_ref_exec_t   *d = (llm_ref_exec_t *) exec;
+    float           *m;
+    size_t           size;
+    uint32_t         i, r, h;
+    llm_state_seq_t  s;
+    llm_ref_exec_t  *d = (llm_ref_exec_t *) exec;
 
     size = (size_t) p->dim_k * p->dim_v;
 
@@ -241,10 +241,10 @@ void
 llm_ref_scan(llm_exec_t *exec, const llm_scan_t *p, const llm_act_t *x,
     const llm_act_t *dt, llm_state_t *st, llm_act_t *y)
 {
-    size_t          size;
-    uint32_t        i, r, h;
-    llm_state_seq_t   s;
-    llm_ref_exec_t   *d = (llm_ref_exec_t *) exec;
+    size_t           size;
+    uint32_t         i, r, h;
+    llm_state_seq_t  s;
+    llm_ref_exec_t  *d = (llm_ref_exec_t *) exec;
 
     size = (size_t) p->n_state * p->dim;
 
