@@ -143,7 +143,7 @@ static ngx_command_t  ngx_http_llm_commands[] = {
 
 
 static ngx_http_module_t  ngx_http_llm_module_ctx = {
-    ngx_http_llm_add_variables,            /* preconfiguration */
+    ngx_http_llm_add_observe,              /* preconfiguration */
     ngx_http_llm_postconfiguration,        /* postconfiguration */
 
     ngx_http_llm_create_main_conf,         /* create main configuration */

@@ -231,8 +231,8 @@ llm_instance_model(llm_instance_t *m, llm_err_t *err)
 
     if (opts.threads < m->conf.threads && !llm_model_on_gpu(m->model)) {
         llm_engine_log(m->engine, LLM_LOG_WARN, "model \"%s\": threads=%u "
-                       "is more than the CPUs of this process; %u threads "
-                       "are used", m->conf.name, m->conf.threads,
+                       "is more than the CPUs of this process; it uses "
+                       "%u", m->conf.name, m->conf.threads,
                        opts.threads);
     }
 

@@ -51,6 +51,18 @@ static void *ngx_http_llm_keys_thread(void *data);
 static void ngx_http_llm_keys_end(ngx_http_llm_keyfile_t *f, ngx_log_t *log);
 
 
+static ngx_http_variable_t  ngx_http_llm_keys_vars[] = {
+
+    { ngx_string("llm_key"), NULL, ngx_http_llm_key_variable,
+      0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_key_"), NULL, ngx_http_llm_key_variable,
+      0, NGX_HTTP_VAR_NOCACHEABLE|NGX_HTTP_VAR_PREFIX, 0 },
+
+      ngx_http_null_variable
+};
+
+
 static ngx_command_t  ngx_http_llm_keys_commands[] = {
 
     { ngx_string("llm_api_keys"),
@@ -98,6 +110,10 @@ ngx_module_t  ngx_http_llm_keys_module = {
 static ngx_int_t
 ngx_http_llm_add_keys(ngx_conf_t *cf)
 {
+    if (ngx_http_llm_add_variables(cf, ngx_http_llm_keys_vars) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
     return ngx_http_llm_add_stage(cf, &ngx_http_llm_key_stage);
 }
 

@@ -28,6 +28,7 @@ typedef struct {
 } ngx_http_llm_way_t;
 
 
+static ngx_int_t ngx_http_llm_add_route(ngx_conf_t *cf);
 static void *ngx_http_llm_create_upstream_conf(ngx_conf_t *cf);
 static char *ngx_http_llm_upstream(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
@@ -44,6 +45,15 @@ static ngx_int_t ngx_http_llm_reinit_request(ngx_http_request_t *r);
 static ngx_int_t ngx_http_llm_process_header(ngx_http_request_t *r);
 static ngx_uint_t ngx_http_llm_is_full(ngx_http_upstream_t *u);
 static void ngx_http_llm_way_cleanup(void *data);
+
+
+static ngx_http_variable_t  ngx_http_llm_route_vars[] = {
+
+    { ngx_string("llm_route_key"), NULL, ngx_http_llm_route_variable,
+      0, 0, 0 },
+
+      ngx_http_null_variable
+};
 
 
 static ngx_command_t  ngx_http_llm_upstream_commands[] = {
@@ -67,7 +77,7 @@ static ngx_command_t  ngx_http_llm_upstream_commands[] = {
 
 
 static ngx_http_module_t  ngx_http_llm_upstream_module_ctx = {
-    NULL,                                  /* preconfiguration */
+    ngx_http_llm_add_route,                /* preconfiguration */
     ngx_http_llm_check_upstreams,          /* postconfiguration */
 
     NULL,                                  /* create main configuration */
@@ -95,6 +105,13 @@ ngx_module_t  ngx_http_llm_upstream_module = {
     NULL,                                  /* exit master */
     NGX_MODULE_V1_PADDING
 };
+
+
+static ngx_int_t
+ngx_http_llm_add_route(ngx_conf_t *cf)
+{
+    return ngx_http_llm_add_variables(cf, ngx_http_llm_route_vars);
+}
 
 
 static void *

@@ -259,3 +259,22 @@ ngx_http_llm_check_use(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
     return llcf->serves->check ? llcf->serves->check(cf, mcf, llcf)
                                : NGX_CONF_OK;
 }
+
+
+ngx_int_t
+ngx_http_llm_add_variables(ngx_conf_t *cf, ngx_http_variable_t *vars)
+{
+    ngx_http_variable_t  *var, *v;
+
+    for (v = vars; v->name.len; v++) {
+        var = ngx_http_add_variable(cf, &v->name, v->flags);
+        if (var == NULL) {
+            return NGX_ERROR;
+        }
+
+        var->get_handler = v->get_handler;
+        var->data = v->data;
+    }
+
+    return NGX_OK;
+}

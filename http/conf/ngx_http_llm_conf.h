@@ -1,7 +1,8 @@
 /*
  * The configuration that all of the module shares.
  *
- *   ngx_http_llm_conf.c       llm_queue, directives with a content handler
+ *   ngx_http_llm_conf.c       llm_queue, directives with a content handler,
+ *                             variables of a subject
  *   ngx_http_llm_tenant.c     llm_tenant, llm_priority
  *   ngx_http_llm_uri_check.c  which location serves a URI
  *   ngx_http_llm_perms.c      files that workers cannot use
@@ -225,6 +226,10 @@ char *ngx_http_llm_use(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *llcf,
     const ngx_http_llm_serves_t *serves);
 /* turns names of models into indices, when the whole configuration is read */
 char *ngx_http_llm_check_uses(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf);
+/* a preconfiguration adds the subject's variables; the last one's name is
+   empty */
+ngx_int_t ngx_http_llm_add_variables(ngx_conf_t *cf,
+    ngx_http_variable_t *vars);
 
 
 /* ngx_http_llm_tenant.c */

@@ -13,7 +13,6 @@
 
 #include "http/conf/ngx_http_llm_conf.h"
 #include "http/conf/ngx_http_llm_param.h"
-#include "http/observe/ngx_http_llm_capture.h"
 #include "http/observe/ngx_http_llm_outcome.h"
 #include "http/request/ngx_http_llm_body.h"
 #include "http/request/ngx_http_llm_request.h"
@@ -69,6 +68,8 @@ static void ngx_http_llm_capture_part(ngx_http_request_t *r,
 static void ngx_http_llm_capture_add(ngx_http_request_t *r,
     ngx_http_llm_capture_t *c, ngx_http_llm_text_t *t, const char *data,
     size_t len);
+static ngx_int_t ngx_http_llm_capture_variable(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data);
 static size_t ngx_http_llm_char(u_char *p, size_t len);
 static u_char *ngx_http_llm_capture_put(u_char *p, ngx_http_llm_text_t *t);
 
@@ -77,6 +78,20 @@ static ngx_http_llm_stage_t  ngx_http_llm_capture_stage = {
     .body = ngx_http_llm_capture_init,
     .input = ngx_http_llm_capture_input,
     .text = ngx_http_llm_capture_output
+};
+
+
+/* data: 0: the input; 1: the output */
+
+static ngx_http_variable_t  ngx_http_llm_capture_vars[] = {
+
+    { ngx_string("llm_input"), NULL, ngx_http_llm_capture_variable,
+      0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_output"), NULL, ngx_http_llm_capture_variable,
+      1, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+      ngx_http_null_variable
 };
 
 
@@ -127,6 +142,10 @@ ngx_module_t  ngx_http_llm_capture_module = {
 static ngx_int_t
 ngx_http_llm_add_capture(ngx_conf_t *cf)
 {
+    if (ngx_http_llm_add_variables(cf, ngx_http_llm_capture_vars) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
     return ngx_http_llm_add_stage(cf, &ngx_http_llm_capture_stage);
 }
 
@@ -436,7 +455,7 @@ ngx_http_llm_capture_add(ngx_http_request_t *r, ngx_http_llm_capture_t *c,
 }
 
 
-ngx_int_t
+static ngx_int_t
 ngx_http_llm_capture_variable(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data)
 {

@@ -4,10 +4,7 @@
  * that the access log has them.
  */
 
-#include "http/access/ngx_http_llm_keys.h"
-#include "http/balance/ngx_http_llm_route.h"
 #include "http/observe/ngx_http_llm_busy.h"
-#include "http/observe/ngx_http_llm_capture.h"
 #include "http/observe/ngx_http_llm_outcome.h"
 #include "http/observe/ngx_http_llm_trace.h"
 #include "http/observe/ngx_http_llm_variables.h"
@@ -119,12 +116,6 @@ static ngx_http_variable_t  ngx_http_llm_vars[] = {
     { ngx_string("llm_predicted_ttft"), NULL, ngx_http_llm_busy_variable,
       NGX_HTTP_LLM_LOAD_TTFT, NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
-    { ngx_string("llm_input"), NULL, ngx_http_llm_capture_variable,
-      0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
-
-    { ngx_string("llm_output"), NULL, ngx_http_llm_capture_variable,
-      1, NGX_HTTP_VAR_NOCACHEABLE, 0 },
-
     { ngx_string("llm_trace_id"), NULL, ngx_http_llm_trace_variable,
       NGX_HTTP_LLM_TRACE_ID, 0, 0 },
 
@@ -143,35 +134,14 @@ static ngx_http_variable_t  ngx_http_llm_vars[] = {
     { ngx_string("llm_spans"), NULL, ngx_http_llm_spans_variable,
       0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
-    { ngx_string("llm_route_key"), NULL, ngx_http_llm_route_variable,
-      0, 0, 0 },
-
-    { ngx_string("llm_key"), NULL, ngx_http_llm_key_variable,
-      0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
-
-    { ngx_string("llm_key_"), NULL, ngx_http_llm_key_variable,
-      0, NGX_HTTP_VAR_NOCACHEABLE|NGX_HTTP_VAR_PREFIX, 0 },
-
       ngx_http_null_variable
 };
 
 
 ngx_int_t
-ngx_http_llm_add_variables(ngx_conf_t *cf)
+ngx_http_llm_add_observe(ngx_conf_t *cf)
 {
-    ngx_http_variable_t  *var, *v;
-
-    for (v = ngx_http_llm_vars; v->name.len; v++) {
-        var = ngx_http_add_variable(cf, &v->name, v->flags);
-        if (var == NULL) {
-            return NGX_ERROR;
-        }
-
-        var->get_handler = v->get_handler;
-        var->data = v->data;
-    }
-
-    return NGX_OK;
+    return ngx_http_llm_add_variables(cf, ngx_http_llm_vars);
 }
 
 

@@ -1,5 +1,6 @@
 /*
- * $llm_...: variables about a request, for logs.
+ * $llm_...: variables about any request, for logs.  Those of a subject that has
+ * a module are in its module.
  */
 
 #ifndef NGX_HTTP_LLM_VARIABLES_H
@@ -13,7 +14,7 @@
 
 /* ngx_http_llm_variables.c */
 
-ngx_int_t ngx_http_llm_add_variables(ngx_conf_t *cf);
+ngx_int_t ngx_http_llm_add_observe(ngx_conf_t *cf);
 
 
 #endif /* NGX_HTTP_LLM_VARIABLES_H */

@@ -22,6 +22,66 @@
 
 
 int
+llm_cpu_device_open(llm_device_t **device, const llm_exec_opts_t *opts,
+    llm_err_t *err)
+{
+    llm_cpu_device_t   *d;
+    llm_cpu_kernels_t   kernels;
+
+    if (opts->isa && strcmp(opts->isa, "reference") == 0) {
+        return llm_ops_reference.device_open(device, opts, err);
+    }
+
+    if (llm_cpu_select(opts->isa, &kernels, err) != LLM_OK) {
+
+        if (opts->isa) {
+            return LLM_ERROR;
+        }
+
+        return llm_ops_reference.device_open(device, opts, err);
+    }
+
+    d = calloc(1, sizeof(llm_cpu_device_t));
+    if (d == NULL) {
+        return llm_fail(err, "cpu: no memory for a device");
+    }
+
+    d->pool = llm_pool_create(opts->threads, err);
+
+    if (d->pool == NULL) {
+        free(d);
+        return LLM_ERROR;
+    }
+
+    d->device.ops = &llm_ops_cpu;
+    d->kernels = kernels;
+    pthread_mutex_init(&d->lock, NULL);
+    pthread_cond_init(&d->passed, NULL);
+
+    *device = &d->device;
+
+    return LLM_OK;
+}
+
+
+void
+llm_cpu_device_close(llm_device_t *device)
+{
+    llm_cpu_device_t  *d = (llm_cpu_device_t *) device;
+
+    llm_cpu_free(d->scratch, d->n_scratch * d->scratch_size);
+    llm_cpu_free(d->stage.data, d->stage.size);
+    llm_cpu_free(d->rot.data, d->rot.size);
+    llm_cpu_free(d->parts.data, d->parts.size);
+    llm_pool_free(d->pool);
+
+    pthread_mutex_destroy(&d->lock);
+    pthread_cond_destroy(&d->passed);
+    free(d);
+}
+
+
+int
 llm_cpu_open(llm_exec_t **exec, const llm_exec_opts_t *opts, llm_err_t *err)
 {
     llm_cpu_t     *cpu;

@@ -92,7 +92,7 @@ ok(waiting(2), 'two prompts wait');
 my $res = $t->post('/v1/completions', { prompt => ids(900, 17),
                                         max_tokens => 1 });
 is_refused($res, 'queue_full', 'a third');
-like($res->{json}{error}{message}, qr/1800 tokens .* 900 .* 2000/,
+like($res->{json}{error}{message}, qr/1800 prompt tokens .* 900 .* 2000/,
      'with all numbers');
 
 $res = $t->post('/v1/completions', { prompt => ids(900, 17), max_tokens => 1,

@@ -61,9 +61,9 @@ is(said('narrow', seed => $_), $greedy, "another advice, seed $_") for 1, 2;
 is(said('narrow', %hot), $greedy, 'which stands beside what the request says');
 is(said('narrow', %hot, top_k => 0), $hot, 'which can say all');
 is(said('odd', seed => 5, temperature => 1.9), said('plain', seed => 5,
-   temperature => 1.9), 'what is out of range is not followed');
+   temperature => 1.9), 'what is out of range is not used');
 
-my @told = $t->log =~ /(general\.sampling\.\w+)[^\n]*not followed/g;
+my @told = $t->log =~ /(general\.sampling\.\w+)[^\n]*not used/g;
 
 is_deeply([ sort @told ],
           [ map { "general.sampling.$_" } qw(min_p temp top_k) ],

@@ -86,7 +86,7 @@ my $many = $model =~ s/device=cpu/$& threads=1024/r;
 $t = LLM::Test->new(model => $many)->start;
 like($t->get('/health')->{json}{models}[0]{device}, qr/\b1 thread\b/,
      'threads=1024 on one CPU: one thread');
-like($t->log, qr/\[warn\] .*"demo": threads=1024 is more than .* it has 1$/m,
+like($t->log, qr/\[warn\] .*"demo": threads=1024 is more than .*; it uses 1$/m,
      'and the log says so');
 $t->stop(name => 'too many threads');
 

@@ -580,7 +580,8 @@ is("@unknown", '', 'otel.conf: names that nginx-otel has');
 like($otel, qr/^\s*otel_trace_context\s+propagate;/m, 'the header is set');
 
 for my $variable ($otel =~ /^\s*otel_span_attr\s+\S+\s+\$(\w+);/mg) {
-    like(slurp('http/observe/ngx_http_llm_variables.c'), qr/"$variable"/,
+    like(join('', map { slurp($_) } glob "$LLM::Test::ROOT/http/*/*.c"),
+         qr/\{ ngx_string\("$variable"\), NULL,/,
          "\$$variable is one");
 }
 

@@ -283,7 +283,7 @@ check('a directive of another kind', "$model llm_colour red;", '',
          'a folder of Hugging Face');
     like($out, qr{@{[$of->('files')]}.*a folder.*such as a\.GGUF},
          'a folder with files');
-    like($out, qr{@{[$of->('cut')]}.*was cut: it has $cut bytes, .* it has (\d+)},
+    like($out, qr{@{[$of->('cut')]}.*was cut: it has $cut bytes, .* need (\d+)},
          'a file that was cut');
     unlike($out, qr/README/, 'no message sends to the README');
 }

@@ -207,7 +207,7 @@ is(embed(model => 'ranker', input => 'sky')->{status}, 400,
 is(embed(model => 'none', input => 'sky')->{status}, 400,
    'no pooling, no vector');
 like(llm('4 5 6', 'logits', "$dir/mean.gguf", '2>&1'),
-     qr/an encoder: it has no logits/, 'llm logits says why not');
+     qr/an encoder, which has no logits/, 'llm logits says why not');
 
 $t->stop;
 

@@ -168,7 +168,7 @@ SKIP: {
         local $ENV{LLM_EMU_CAPABILITY} = 80;
 
         refused('an older GPU', 'device=emu kv=fp8',
-                qr/kv=fp8: .* has compute capability 8\.0, 8\.9/,
+                qr/kv=fp8: .* has compute capability 8\.0; 8\.9/,
                 main => 'env LLM_EMU_CAPABILITY;');
     }
 

@@ -311,8 +311,8 @@ END
 # ---- variables ----
 
 my %variable = LLM::Reference::variables();
-my @known = slurp('http/observe/ngx_http_llm_variables.c')
-          =~ /\{ ngx_string\("(llm_\w+)"\)/g;
+my @known = map { LLM::Test::slurp($_) =~ /\{ ngx_string\("(llm_\w+)"\), NULL,/g }
+            glob "$LLM::Test::ROOT/http/*/*.c";
 
 same('variables', [ map { s/^\$//r =~ s/_NAME\z/_/r } keys %variable ],
      \@known);

@@ -451,7 +451,8 @@ refused(const char *device, int weights, int kv, const char *why)
 
     ok(llm_backend_open(device, getenv("LLM_OBJS") ? getenv("LLM_OBJS")
                                                    : "objs", NULL, &o, &d,
-                        &err) != LLM_OK && strstr(err.msg, why), "%s: %s", device, err.msg);
+                        &err) != LLM_OK && strstr(err.msg, why),
+       "%s: %s", device, err.msg);
 }
 
 
@@ -468,7 +469,7 @@ test_refused(void)
 
     (void) setenv("LLM_EMU_CAPABILITY", "80", 1);
     refused("emu", 1, 0, "weights=fp8: emulated GPU has compute capability "
-            "8.0, 8.9");
+            "8.0; 8.9");
     refused("emu", 0, 1, "kv=fp8: emulated GPU has compute capability 8.0");
     (void) unsetenv("LLM_EMU_CAPABILITY");
 }
