@@ -112,7 +112,7 @@ ok(LLM::Test::wait_for(20, sub { $t->figures->{running} }), 'one runs');
 $c = LLM::Client->open(port => $t->port, method => 'POST', body => '',
                        path => '/admin/models/demo/unload?wait=20s&timeout=9s');
 
-ok($t->wait_log(qr/unload "demo".*taken/), 'llm_admin waits for an action');
+ok($t->wait_log(qr/unload "demo".*accepted/), 'llm_admin waits for an action');
 $c->close;
 
 $held = accepted($after, 'its client left, it goes on');
