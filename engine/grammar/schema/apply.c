@@ -279,7 +279,7 @@ llm_schema_depend(llm_schema_t *s, llm_schema_branch_t *b,
         }
     }
 
-    if (llm_schema_trivial(s, v) == 1
+    if (llm_schema_trivial(s, v) == 1 || llm_schema_gone(s, NULL, v)
         || (v->type == LLM_FLAT_ARRAY && v->count == 0))
     {
         return LLM_OK;

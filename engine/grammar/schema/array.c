@@ -198,11 +198,17 @@ llm_schema_contains(llm_schema_t *s, const llm_schema_atom_t *a,
 
     if (a->kw == LLM_KW_CONTAINS && s->draft >= LLM_DRAFT_2019) {
         v = llm_flat_get(a->schema, "minContains");
-        if (v && llm_schema_count(s, v, &min) != LLM_OK) {
+        if (v && !llm_schema_gone(s, NULL, v)
+            && llm_schema_count(s, v, &min) != LLM_OK)
+        {
             return LLM_ERROR;
         }
 
         v = llm_flat_get(a->schema, "maxContains");
+        if (v && llm_schema_gone(s, NULL, v)) {
+            v = NULL;
+        }
+
         if (v && llm_schema_count(s, v, &max) != LLM_OK) {
             return LLM_ERROR;
         }

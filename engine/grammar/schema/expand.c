@@ -239,7 +239,9 @@ llm_schema_later(llm_schema_t *s, llm_schema_branch_t *b,
         c = llm_flat_next(v, c);
         turn = row && (row->types & b->types) ? llm_schema_turn(row->kw) : 0;
 
-        if (turn == 0 || c == s->without || n == llm_nelems(list)) {
+        if (turn == 0 || llm_schema_gone(s, row, c)
+            || n == llm_nelems(list))
+        {
             continue;
         }
 
@@ -273,7 +275,7 @@ llm_schema_scope(llm_schema_t *s, const llm_flat_t *v,
 {
     llm_schema_scope_t  *own;
 
-    if (s->draft < LLM_DRAFT_2019
+    if (s->draft < LLM_DRAFT_2019 || s->gone.unevaluated
         || (llm_flat_get(v, "unevaluatedProperties") == NULL
             && llm_flat_get(v, "unevaluatedItems") == NULL))
     {
@@ -302,7 +304,11 @@ llm_schema_schema(llm_schema_t *s, llm_schema_branch_t *b,
 
     ref = llm_flat_get(v, "$ref");
 
-    if (ref && ref != s->without && s->draft < LLM_DRAFT_2019) {
+    if (ref && s->draft < LLM_DRAFT_2019) {
+        if (llm_schema_gone(s, NULL, ref)) {
+            return LLM_OK;
+        }
+
         memset(&t, 0, sizeof(t));
         t.kw = LLM_KW_REF;
         t.schema = v;
@@ -320,7 +326,7 @@ llm_schema_schema(llm_schema_t *s, llm_schema_branch_t *b,
         c = llm_flat_next(v, c);
 
         if (row == NULL || (row->types & b->types) == 0
-            || llm_schema_turn(row->kw) || c == s->without)
+            || llm_schema_turn(row->kw) || llm_schema_gone(s, row, c))
         {
             continue;
         }
@@ -359,6 +365,10 @@ llm_schema_item_step(llm_schema_t *s, llm_schema_branch_t *b,
     if (t->item & LLM_SCHEMA_VALUE) {
         return neg ? llm_schema_not_value(s, b, v, out)
                    : llm_schema_value(s, b, v);
+    }
+
+    if (llm_schema_gone(s, NULL, v)) {
+        return LLM_OK;
     }
 
     if (v->type == LLM_FLAT_BOOL) {

@@ -215,6 +215,16 @@ typedef struct {
     llm_rx_t                   rx;
 } llm_schema_names_t;
 
+/* what is not read: values of keywords, and schemas; see near.c */
+#define LLM_SCHEMA_GONE  32
+
+typedef struct {
+    const llm_flat_t          *values[LLM_SCHEMA_GONE];
+    uint32_t                   n;
+    int                        unevaluated; /* 1: nor are unevaluatedItems and
+                                               unevaluatedProperties */
+} llm_schema_gone_t;
+
 typedef struct llm_schema_s  llm_schema_t;
 
 struct llm_schema_s {
@@ -225,8 +235,7 @@ struct llm_schema_s {
     llm_arena_t                arena;
     llm_err_t                 *err;
     const llm_flat_t          *refused; /* value that was refused, or NULL */
-    const llm_flat_t          *without; /* value of a keyword to be ignored, or
-                                           NULL */
+    llm_schema_gone_t          gone;
 
     uint32_t                   work;    /* steps done */
     uint32_t                   max_work;
@@ -287,11 +296,16 @@ typedef struct {
 
 /* NULL: the keyword is an annotation in this draft */
 const llm_schema_row_t *llm_schema_row(const llm_schema_t *s, llm_str_t name);
-/* schema.c: as llm_gn_schema_part(); *refused: the value in the document that
-   is not supported, or that nothing can match; NULL: another error */
+/* is the value of this keyword, or this schema (row NULL), not read?  Anything
+   may match it then, and anything may match its negation */
+int llm_schema_gone(const llm_schema_t *s, const llm_schema_row_t *row,
+    const llm_flat_t *v);
+/* schema.c: as llm_gn_schema_part(), without what is gone (or NULL); *refused:
+   the value in the document that is not supported, or that nothing can match;
+   NULL: another error */
 int llm_schema_read(llm_gram_build_t *b, const llm_flat_t *document,
-    const llm_flat_t *part, llm_str_t end, llm_gn_t *node, llm_err_t *err,
-    const llm_flat_t **refused);
+    const llm_flat_t *part, llm_str_t end, const llm_schema_gone_t *gone,
+    llm_gn_t *node, llm_err_t *err, const llm_flat_t **refused);
 
 /* build.c: the node of a set; sets that it refers to are built, too */
 int llm_schema_build(llm_schema_t *s, llm_schema_set_t set, llm_str_t end,

@@ -53,7 +53,8 @@ llm_schema_not_schema(llm_schema_t *s, llm_schema_branch_t *b,
             copy.types &= row->types;
         }
 
-        if (llm_schema_todo_kw(s, &copy, &t) != LLM_OK
+        if ((!llm_schema_gone(s, row, c)
+             && llm_schema_todo_kw(s, &copy, &t) != LLM_OK)
             || llm_schema_fork(s, &copy, out) != LLM_OK)
         {
             return LLM_ERROR;
@@ -166,7 +167,7 @@ llm_schema_not_depend(llm_schema_t *s, llm_schema_branch_t *b,
             return LLM_ERROR;
         }
 
-        rc = c->type == LLM_FLAT_ARRAY
+        rc = c->type == LLM_FLAT_ARRAY && !llm_schema_gone(s, NULL, c)
              ? llm_schema_not_required(s, &copy, NULL, c, out)
              : llm_schema_fork_not(s, &copy, c, out);
 

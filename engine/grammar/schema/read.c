@@ -88,6 +88,25 @@ llm_schema_row(const llm_schema_t *s, llm_str_t name)
 }
 
 
+int
+llm_schema_gone(const llm_schema_t *s, const llm_schema_row_t *row,
+    const llm_flat_t *v)
+{
+    uint32_t  i;
+
+    if (s->gone.unevaluated && row
+        && (row->kw == LLM_KW_UNEVALUATED_PROPERTIES
+            || row->kw == LLM_KW_UNEVALUATED_ITEMS))
+    {
+        return 1;
+    }
+
+    for (i = 0; i < s->gone.n && s->gone.values[i] != v; i++) { /* void */ }
+
+    return i < s->gone.n;
+}
+
+
 /* the path from the root to v, found by comparing addresses */
 
 static void
@@ -236,6 +255,10 @@ int
 llm_schema_trivial(const llm_schema_t *s, const llm_flat_t *v)
 {
     const llm_flat_t  *c;
+
+    if (llm_schema_gone(s, NULL, v)) {
+        return -1;
+    }
 
     if (v->type == LLM_FLAT_BOOL) {
         return llm_flat_int(v) != 0;

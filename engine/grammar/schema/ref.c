@@ -377,7 +377,9 @@ llm_schema_draft(llm_schema_t *s)
 
     v = s->root->type == LLM_FLAT_OBJECT ? llm_flat_get(s->root, "$schema")
                                          : NULL;
-    if (v == NULL || v->type != LLM_FLAT_STRING) {
+    if (v == NULL || v->type != LLM_FLAT_STRING
+        || llm_schema_gone(s, NULL, v))
+    {
         return LLM_OK;
     }
 

@@ -119,14 +119,14 @@ llm_gn_schema_part(llm_gram_build_t *b, const llm_flat_t *document,
 {
     const llm_flat_t  *refused;
 
-    return llm_schema_read(b, document, part, end, node, err, &refused);
+    return llm_schema_read(b, document, part, end, NULL, node, err, &refused);
 }
 
 
 int
 llm_schema_read(llm_gram_build_t *b, const llm_flat_t *document,
-    const llm_flat_t *part, llm_str_t end, llm_gn_t *node, llm_err_t *err,
-    const llm_flat_t **refused)
+    const llm_flat_t *part, llm_str_t end, const llm_schema_gone_t *gone,
+    llm_gn_t *node, llm_err_t *err, const llm_flat_t **refused)
 {
     int            rc;
     uint64_t       begun, *spent_us;
@@ -137,6 +137,11 @@ llm_schema_read(llm_gram_build_t *b, const llm_flat_t *document,
 
     memset(&s, 0, sizeof(s));
     s.root = document;
+
+    if (gone) {
+        s.gone = *gone;
+    }
+
     s.err = err ? err : &local;
     s.err->msg[0] = '\0';
     spent_us = llm_gram_spent_us(b);

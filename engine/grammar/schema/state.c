@@ -30,6 +30,10 @@ llm_schema_bag_add(llm_schema_t *s, llm_schema_bag_t *bag,
     uint32_t  i;
 
     if (item != LLM_SCHEMA_FALSE && !(item & LLM_SCHEMA_VALUE)) {
+        if (llm_schema_gone(s, NULL, llm_schema_flat(s, item))) {
+            return LLM_OK;
+        }
+
         trivial = llm_schema_trivial(s, llm_schema_flat(s, item));
 
         if (trivial >= 0) {

@@ -290,7 +290,7 @@ llm_schema_guess(llm_schema_t *s, const llm_flat_t *at,
             continue;
         }
 
-        s->without = v;
+        s->gone.values[s->gone.n++] = v;
 
         if (llm_schema_build(s, set, llm_str(""), &one->node) == LLM_OK
             && llm_schema_build_all(s) == LLM_OK)
@@ -300,7 +300,7 @@ llm_schema_guess(llm_schema_t *s, const llm_flat_t *at,
             n++;
         }
 
-        s->without = NULL;
+        s->gone.n--;
     }
 
     for (i = 0; i < n; i++) {
