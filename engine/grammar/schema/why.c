@@ -15,11 +15,10 @@
                                            one found */
 #define LLM_SCHEMA_KEYWORDS  48         /* most keywords of one schema */
 
-/* a keyword without which something matches its schema, if node is alive */
+/* a keyword without which something matches its schema */
 typedef struct {
     const llm_flat_t  *key;
     const llm_flat_t  *value;
-    llm_gn_t           node;
 } llm_schema_guess_t;
 
 typedef struct {
@@ -28,74 +27,68 @@ typedef struct {
 } llm_schema_guesses_t;
 
 
-/* does nothing match v by itself?  Many schemas are asked for with look 0
-   first, so that all are built when the first is looked at */
+/* does nothing match v by itself? */
 
 static int
-llm_schema_dead(llm_schema_t *s, const llm_flat_t *v, int look)
+llm_schema_dead(llm_schema_t *s, const llm_flat_t *v)
 {
-    int               trivial;
     llm_gn_t          node;
     llm_schema_bag_t  bag;
 
-    if (v == NULL || (v->type != LLM_FLAT_OBJECT && v->type != LLM_FLAT_BOOL))
-    {
-        return 0;
-    }
-
-    trivial = llm_schema_trivial(s, v);
-
-    if (trivial >= 0) {
-        return !trivial;
-    }
-
     memset(&bag, 0, sizeof(bag));
 
-    return llm_schema_bag_schema(s, &bag, v) == LLM_OK
+    return (v->type == LLM_FLAT_OBJECT || v->type == LLM_FLAT_BOOL)
+           && llm_schema_bag_schema(s, &bag, v) == LLM_OK
            && llm_schema_state(s, llm_schema_bag_set(&bag), &node) == LLM_OK
            && llm_schema_build_all(s) == LLM_OK
-           && look && llm_gn_dead(s->b, node);
+           && llm_gn_dead(s->b, node);
 }
 
 
-static const llm_flat_t *
-llm_schema_dead_in(llm_schema_t *s, const llm_flat_t *list, uint32_t n,
-    int look)
+/* the keywords of a schema, each of which is the cause by itself; or, with all,
+   each keyword */
+
+static void
+llm_schema_guess(llm_schema_t *s, const llm_flat_t *at, int all,
+    llm_schema_guesses_t *g)
 {
-    const llm_flat_t  *c;
+    llm_gn_t                 node;
+    const llm_flat_t        *k, *v;
+    llm_schema_set_t         set;
+    llm_schema_item_t        item;
+    const llm_schema_row_t  *row;
 
-    c = list && list->type == LLM_FLAT_ARRAY ? llm_flat_first(list) : NULL;
+    item = llm_schema_item(s, at, 0);
+    set.items = &item;
+    set.n = 1;
+    g->n = 0;
 
-    for ( /* void */ ; c && n; c = llm_flat_next(list, c), n--) {
-        if (llm_schema_dead(s, c, look)) {
-            return c;
+    for (k = llm_flat_first(at); k && g->n < LLM_SCHEMA_KEYWORDS;
+         k = llm_flat_next(at, v))
+    {
+        v = llm_flat_next(at, k);
+        row = llm_schema_row(s, llm_flat_str(k));
+
+        if (row == NULL || llm_schema_gone(s, row, v)) {
+            continue;
         }
-    }
 
-    return NULL;
+        s->gone.values[s->gone.n++] = v;
+
+        if (all || (llm_schema_build(s, set, llm_str(""), &node) == LLM_OK
+                    && llm_schema_build_all(s) == LLM_OK
+                    && !llm_gn_dead(s->b, node)))
+        {
+            g->items[g->n].key = k;
+            g->items[g->n++].value = v;
+        }
+
+        s->gone.n--;
+    }
 }
 
 
-/* the first schema of a list, if nothing matches any of them */
-
-static const llm_flat_t *
-llm_schema_dead_all(llm_schema_t *s, const llm_flat_t *list, int look)
-{
-    const llm_flat_t  *c;
-
-    if (list == NULL || list->type != LLM_FLAT_ARRAY) {
-        return NULL;
-    }
-
-    for (c = llm_flat_first(list); c; c = llm_flat_next(list, c)) {
-        if (!llm_schema_dead(s, c, look) && look) {
-            return NULL;
-        }
-    }
-
-    return look ? llm_flat_first(list) : NULL;
-}
-
+/* ---- inner schemas ---- */
 
 static int
 llm_schema_among(const llm_flat_t *list, const llm_flat_t *text)
@@ -116,200 +109,148 @@ llm_schema_among(const llm_flat_t *list, const llm_flat_t *text)
 }
 
 
-static const llm_flat_t *
-llm_schema_dead_property(llm_schema_t *s, const llm_flat_t *at, int look)
-{
-    const llm_flat_t  *properties, *required, *k, *v;
+/* the first schema of a list, or of the required properties, that nothing
+   matches; every: only if nothing matches any of them */
 
-    properties = llm_flat_get(at, "properties");
+static const llm_flat_t *
+llm_schema_dead_of(llm_schema_t *s, const llm_flat_t *at,
+    const llm_flat_t *list, int every)
+{
+    uint32_t           n;
+    const llm_flat_t  *c, *first, *required;
+
+    n = 0;
+    first = NULL;
     required = llm_flat_get(at, "required");
 
-    if (properties == NULL || properties->type != LLM_FLAT_OBJECT
-        || required == NULL)
-    {
+    for (c = llm_flat_first(list); c; c = llm_flat_next(list, c)) {
+        if (list->type == LLM_FLAT_OBJECT
+            && !llm_schema_among(required, c))
+        {
+            c = llm_flat_next(list, c);
+            continue;
+        }
+
+        if (list->type == LLM_FLAT_OBJECT) {
+            c = llm_flat_next(list, c);
+        }
+
+        if (llm_schema_dead(s, c)) {
+            first = first ? first : c;
+            n++;
+        }
+    }
+
+    return every && n < list->count ? NULL : first;
+}
+
+
+/* an inner schema of a keyword, because of which nothing matches */
+
+static const llm_flat_t *
+llm_schema_dead_in(llm_schema_t *s, const llm_flat_t *at,
+    const llm_schema_guess_t *of)
+{
+    const llm_flat_t        *v;
+    const llm_schema_row_t  *row;
+
+    v = of->value;
+    row = llm_schema_row(s, llm_flat_str(of->key));
+
+    switch (row->kw) {
+
+    case LLM_KW_REF:
+    case LLM_KW_DYNAMIC_REF:
+    case LLM_KW_RECURSIVE_REF:
+        if (llm_schema_target(s, v, row->kw, &v) != LLM_OK) {
+            return NULL;
+        }
+
+        return llm_schema_dead(s, v) ? v : NULL;
+
+    case LLM_KW_PROPERTIES:
+    case LLM_KW_REQUIRED:
+        v = llm_flat_get(at, "properties");
+
+        return v && v->type == LLM_FLAT_OBJECT ? llm_schema_dead_of(s, at, v, 0)
+                                               : NULL;
+
+    case LLM_KW_ALL_OF:
+    case LLM_KW_ANY_OF:
+    case LLM_KW_ONE_OF:
+    case LLM_KW_PREFIX_ITEMS:
+    case LLM_KW_ITEMS:
+    case LLM_KW_ADDITIONAL_ITEMS:
+    case LLM_KW_CONTAINS:
+        if (v->type == LLM_FLAT_ARRAY) {
+            return llm_schema_dead_of(s, at, v, row->kw == LLM_KW_ANY_OF
+                                                || row->kw == LLM_KW_ONE_OF);
+        }
+
+        return llm_schema_dead(s, v) ? v : NULL;
+
+    default:
         return NULL;
     }
-
-    for (k = llm_flat_first(properties); k; k = llm_flat_next(properties, v)) {
-        v = llm_flat_next(properties, k);
-
-        if (llm_schema_dead(s, v, look) && llm_schema_among(required, k)) {
-            return v;
-        }
-    }
-
-    return NULL;
 }
 
+
+/* the first inner schema because of which nothing matches; it may be one of
+   several */
 
 static const llm_flat_t *
-llm_schema_dead_item(llm_schema_t *s, const llm_flat_t *at, int look)
+llm_schema_dead_inner(llm_schema_t *s, const llm_flat_t *at,
+    const llm_schema_guesses_t *g)
 {
-    double             min;
-    uint32_t           n, first;
-    const llm_flat_t  *v, *list, *items, *dead;
+    uint32_t               i;
+    const llm_flat_t      *inner;
+    llm_schema_guesses_t   all;
 
-    v = llm_flat_get(at, "minItems");
-    min = v && (v->type == LLM_FLAT_INT || v->type == LLM_FLAT_DOUBLE)
-          ? llm_flat_double(v) : 0;
-    n = min > 0 ? (uint32_t) llm_min(min, 1e6) : 0;
-
-    items = llm_flat_get(at, "items");
-    list = s->draft == LLM_DRAFT_2020 ? llm_flat_get(at, "prefixItems")
-                                      : items;
-    dead = llm_schema_dead_in(s, list, n, look);
-    first = list && list->type == LLM_FLAT_ARRAY ? list->count : 0;
-
-    if (dead == NULL && n > first && llm_schema_dead(s, items, look)) {
-        dead = items;
+    if (g->n == 0) {
+        llm_schema_guess(s, at, 1, &all);
+        g = &all;
     }
 
-    v = llm_flat_get(at, "contains");
+    for (i = 0, inner = NULL; i < g->n && inner == NULL; i++) {
+        inner = llm_schema_dead_in(s, at, &g->items[i]);
+    }
 
-    return dead == NULL && v && llm_flat_get(at, "minContains") == NULL
-           && llm_schema_dead(s, v, look) ? v : dead;
+    return inner;
 }
 
 
-static int
-llm_schema_may_be(const llm_flat_t *at, const char *type)
-{
-    llm_str_t          name;
-    const llm_flat_t  *v, *c;
-
-    v = llm_flat_get(at, "type");
-    name.data = type;
-    name.len = strlen(type);
-
-    if (v == NULL || v->type == LLM_FLAT_STRING) {
-        return v == NULL || llm_str_eq(llm_flat_str(v), name);
-    }
-
-    c = v->type == LLM_FLAT_ARRAY ? llm_flat_first(v) : NULL;
-
-    for ( /* void */ ; c; c = llm_flat_next(v, c)) {
-        if (c->type == LLM_FLAT_STRING && llm_str_eq(llm_flat_str(c), name)) {
-            return 1;
-        }
-    }
-
-    return 0;
-}
-
-
-/* an inner schema that nothing matches, so that nothing matches this one */
+/* the innermost schema that nothing matches, and its guesses; where the search
+   comes back to a schema on its path, the last one reached */
 
 static const llm_flat_t *
-llm_schema_dead_inner(llm_schema_t *s, const llm_flat_t *at, int look)
-{
-    const llm_flat_t  *v, *ref;
-
-    ref = llm_flat_get(at, "$ref");
-
-    if (ref && ref->type == LLM_FLAT_STRING
-        && llm_schema_target(s, ref, LLM_KW_REF, &v) == LLM_OK
-        && llm_schema_dead(s, v, look))
-    {
-        return v;
-    }
-
-    v = llm_schema_dead_in(s, llm_flat_get(at, "allOf"), UINT32_MAX, look);
-
-    if (v == NULL) {
-        v = llm_schema_dead_all(s, llm_flat_get(at, "anyOf"), look);
-    }
-
-    if (v == NULL) {
-        v = llm_schema_dead_all(s, llm_flat_get(at, "oneOf"), look);
-    }
-
-    if (v == NULL && llm_schema_may_be(at, "object")) {
-        v = llm_schema_dead_property(s, at, look);
-    }
-
-    return v == NULL && llm_schema_may_be(at, "array")
-           ? llm_schema_dead_item(s, at, look) : v;
-}
-
-
-/* the innermost such schema; where the search comes back to a schema on its
-   path, the last one reached */
-
-static const llm_flat_t *
-llm_schema_dead_deep(llm_schema_t *s, const llm_flat_t *at)
+llm_schema_dead_deep(llm_schema_t *s, const llm_flat_t *at,
+    llm_schema_guesses_t *g)
 {
     uint32_t           i, n;
     const llm_flat_t  *inner, *path[LLM_SCHEMA_DEPTH];
 
+    g->n = 0;
+
     for (n = 0; at->type == LLM_FLAT_OBJECT && n < LLM_SCHEMA_DEPTH; n++) {
         path[n] = at;
-        (void) llm_schema_dead_inner(s, at, 0);
-        inner = llm_schema_dead_inner(s, at, 1);
+        llm_schema_guess(s, at, 0, g);
+        inner = llm_schema_dead_inner(s, at, g);
 
-        if (inner == NULL) {
+        for (i = 0; i <= n && path[i] != inner; i++) { /* void */ }
+
+        if (inner == NULL || i <= n) {
             break;
         }
 
-        for (i = 0; i <= n; i++) {
-            if (path[i] == inner) {
-                return at;
-            }
-        }
-
         at = inner;
+        g->n = 0;
     }
 
     return at;
 }
 
 
-/* the keywords of a schema, each of which may be the cause */
-
-static void
-llm_schema_guess(llm_schema_t *s, const llm_flat_t *at,
-    llm_schema_guesses_t *g)
-{
-    uint32_t             i, n;
-    const llm_flat_t    *k, *v;
-    llm_schema_set_t     set;
-    llm_schema_item_t    item;
-    llm_schema_guess_t  *one;
-
-    item = llm_schema_item(s, at, 0);
-    set.items = &item;
-    set.n = 1;
-    n = 0;
-
-    for (k = llm_flat_first(at); k && n < LLM_SCHEMA_KEYWORDS;
-         k = llm_flat_next(at, v))
-    {
-        v = llm_flat_next(at, k);
-        one = &g->items[n];
-
-        if (llm_schema_row(s, llm_flat_str(k)) == NULL) {
-            continue;
-        }
-
-        s->gone.values[s->gone.n++] = v;
-
-        if (llm_schema_build(s, set, llm_str(""), &one->node) == LLM_OK
-            && llm_schema_build_all(s) == LLM_OK)
-        {
-            one->key = k;
-            one->value = v;
-            n++;
-        }
-
-        s->gone.n--;
-    }
-
-    for (i = 0; i < n; i++) {
-        if (!llm_gn_dead(s->b, g->items[i].node)) {
-            g->items[g->n++] = g->items[i];
-        }
-    }
-}
-
+/* ---- messages ---- */
 
 static const llm_schema_guess_t *
 llm_schema_guessed(const llm_schema_guesses_t *g, const char *name)
@@ -440,13 +381,7 @@ llm_schema_why(llm_schema_t *s, const llm_flat_t *part)
     llm_schema_guesses_t       g;
     const llm_schema_guess_t  *one;
 
-    g.n = 0;
-    at = llm_schema_dead_deep(s, part);
-
-    if (at->type == LLM_FLAT_OBJECT) {
-        llm_schema_guess(s, at, &g);
-    }
-
+    at = llm_schema_dead_deep(s, part, &g);
     rc = llm_schema_why_bounds(s, &g);
 
     if (rc == LLM_ABSENT) {
