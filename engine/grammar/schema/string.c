@@ -222,48 +222,20 @@ llm_schema_string_enum(llm_schema_t *s, const llm_schema_branch_t *b,
 }
 
 
-/* all strings except these texts, as an expression */
+/* all strings but this text.  Negations of "enum" are those of its values */
 
 static llm_rx_t
 llm_schema_string_excluded(llm_schema_t *s, const llm_schema_atom_t *a)
 {
-    uint32_t           n;
-    uint64_t           key;
-    llm_rx_t           rx;
-    llm_str_t         *texts, one;
-    const llm_flat_t  *c;
+    llm_str_t  one;
 
-    if (a->kw == LLM_KW_CONST) {
-        one = llm_flat_str(a->value);
-
-        return a->value->type != LLM_FLAT_STRING ? LLM_RX_TEXT
-               : llm_rx_not(s->pool, llm_rx_literal(s->pool, one.data,
-                                                    one.len));
+    if (a->value->type != LLM_FLAT_STRING) {
+        return LLM_RX_TEXT;
     }
 
-    key = (uint64_t) llm_schema_item(s, a->value, LLM_SCHEMA_NOT) + 1;
+    one = llm_flat_str(a->value);
 
-    if (llm_schema_map_get(&s->regexes, key, &rx) == LLM_OK) {
-        return rx;
-    }
-
-    texts = llm_schema_alloc(s, ((size_t) a->value->count + 1)
-                                * sizeof(llm_str_t));
-    if (texts == NULL) {
-        return LLM_RX_NONE;
-    }
-
-    n = 0;
-    for (c = llm_flat_first(a->value); c; c = llm_flat_next(a->value, c)) {
-        if (c->type == LLM_FLAT_STRING) {
-            texts[n++] = llm_flat_str(c);
-        }
-    }
-
-    rx = llm_rx_not(s->pool, llm_rx_literals(s->pool, texts, n));
-    (void) llm_schema_map_put(s, &s->regexes, key, rx);
-
-    return rx;
+    return llm_rx_not(s->pool, llm_rx_literal(s->pool, one.data, one.len));
 }
 
 
