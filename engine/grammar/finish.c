@@ -270,10 +270,10 @@ typedef struct {
 } llm_finish_step_t;
 
 
-/* can a node with which root may begin begin with itself?  A node is marked 1
-   while the walk is inside it, then 2 */
+/* the reference by which a node with which root may begin begins with itself,
+   or LLM_GN_NONE.  A node is marked 1 while the walk is inside it, then 2 */
 
-static int
+static llm_gn_t
 llm_finish_cycle(llm_gram_build_t *b, llm_gn_t root, llm_finish_step_t *stack)
 {
     uint32_t            n, next;
@@ -298,7 +298,14 @@ llm_finish_cycle(llm_gram_build_t *b, llm_gn_t root, llm_finish_step_t *stack)
         }
 
         if (b->nodes.data[next].mark == 1) {
-            return 1;
+
+            /* only references lead back */
+
+            while (b->nodes.data[stack[n - 1].node].kind != LLM_NODE_REF) {
+                n--;
+            }
+
+            return stack[n - 1].node;
         }
 
         if (b->nodes.data[next].mark == 0) {
@@ -308,25 +315,28 @@ llm_finish_cycle(llm_gram_build_t *b, llm_gn_t root, llm_finish_step_t *stack)
         }
     }
 
-    return 0;
+    return LLM_GN_NONE;
 }
 
 
-static int
-llm_finish_cycles(llm_gram_build_t *b, llm_err_t *err)
+/* all marks are 0 at first */
+
+static llm_gn_t
+llm_finish_cycles(llm_gram_build_t *b)
 {
-    int                 found;
+    llm_gn_t            found;
     uint32_t            i;
     llm_finish_step_t  *stack;
 
     stack = malloc((b->nodes.n + 1) * sizeof(llm_finish_step_t));
     if (stack == NULL) {
-        return llm_fail(err, "no memory for a grammar");
+        b->failed = 1;
+        return LLM_GN_NONE;
     }
 
-    found = 0;
+    found = LLM_GN_NONE;
 
-    for (i = 0; i < b->nodes.n && !found; i++) {
+    for (i = 0; i < b->nodes.n && found == LLM_GN_NONE; i++) {
         if (b->nodes.data[i].live && b->nodes.data[i].mark == 0) {
             found = llm_finish_cycle(b, i, stack);
         }
@@ -334,12 +344,11 @@ llm_finish_cycles(llm_gram_build_t *b, llm_err_t *err)
 
     free(stack);
 
-    if (found) {
-        return llm_fail_with(err, 400, NULL, NULL, "the grammar is left-"
-                             "recursive: something begins with itself");
+    for (i = 0; i < b->nodes.n; i++) {
+        b->nodes.data[i].mark = 0;
     }
 
-    return LLM_OK;
+    return found;
 }
 
 
@@ -518,6 +527,19 @@ llm_gn_alive(llm_gram_build_t *b, llm_gn_t node, llm_err_t *err)
 }
 
 
+llm_gn_t
+llm_gn_left(llm_gram_build_t *b)
+{
+    if (b->failed || llm_rx_failed(b->pool)) {
+        return LLM_GN_NONE;
+    }
+
+    llm_finish_fix(b, b->n_looked);
+
+    return llm_finish_cycles(b);
+}
+
+
 int
 llm_finish(llm_gram_build_t *b, llm_gn_t root, llm_err_t *err)
 {
@@ -543,8 +565,13 @@ llm_finish(llm_gram_build_t *b, llm_gn_t root, llm_err_t *err)
         return llm_fail_with(err, 400, NULL, NULL, LLM_UNIQUE_UNKNOWN);
     }
 
-    if (llm_finish_cycles(b, err) != LLM_OK) {
-        return LLM_ERROR;
+    if (llm_finish_cycles(b) != LLM_GN_NONE) {
+        return llm_fail_with(err, 400, NULL, NULL, "the grammar is left-"
+                             "recursive: something begins with itself");
+    }
+
+    if (b->failed) {
+        return llm_fail(err, "no memory for a grammar");
     }
 
     return llm_finish_tables(b, err);

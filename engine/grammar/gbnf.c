@@ -23,7 +23,7 @@ llm_gbnf_complain(llm_gbnf_t *g, uint32_t rule, const char *what)
 }
 
 
-/* ---- regular rules, rules that may be empty ---- */
+/* ---- regular rules ---- */
 
 static int
 llm_gbnf_is_regular(const llm_gbnf_t *g, uint32_t part)
@@ -52,39 +52,6 @@ llm_gbnf_is_regular(const llm_gbnf_t *g, uint32_t part)
         }
 
         return 1;
-    }
-}
-
-
-static int
-llm_gbnf_is_nullable(const llm_gbnf_t *g, uint32_t part)
-{
-    uint32_t                i;
-    const llm_gbnf_part_t  *x;
-
-    x = &g->parts.data[part];
-
-    switch (x->kind) {
-
-    case LLM_GBNF_CHARS:
-        return llm_rx_nullable(g->pool, x->rx);
-
-    case LLM_GBNF_RULE:
-        return g->rules.data[x->first].nullable;
-
-    case LLM_GBNF_REPEAT:
-        return x->min == 0 || llm_gbnf_is_nullable(g, x->first);
-
-    default:
-        for (i = 0; i < x->count; i++) {
-            if (llm_gbnf_is_nullable(g, g->kids.data[x->first + i])
-                != (x->kind == LLM_GBNF_SEQ))
-            {
-                return x->kind == LLM_GBNF_ALT;
-            }
-        }
-
-        return x->kind == LLM_GBNF_SEQ;
     }
 }
 
@@ -154,103 +121,9 @@ llm_gbnf_fix(llm_gbnf_t *g)
                 r->regular = 1;
                 changed = 1;
             }
-
-            if (!r->nullable && llm_gbnf_is_nullable(g, r->part)) {
-                r->nullable = 1;
-                changed = 1;
-            }
         }
 
     } while (changed);
-}
-
-
-/* ---- left recursion ---- */
-
-/* pushes twice the rules with which a part may begin; 1: what follows the part
-   may begin there, too */
-
-static int
-llm_gbnf_firsts(llm_gbnf_t *g, uint32_t part)
-{
-    int              nullable;
-    uint32_t         i;
-    llm_gbnf_part_t  x;
-
-    x = g->parts.data[part];
-    nullable = llm_gbnf_is_nullable(g, part);
-
-    switch (x.kind) {
-
-    case LLM_GBNF_CHARS:
-        break;
-
-    case LLM_GBNF_RULE:
-        llm_rx_push(g->pool, 2 * x.first);
-        break;
-
-    case LLM_GBNF_REPEAT:
-        (void) llm_gbnf_firsts(g, x.first);
-        break;
-
-    default:
-        for (i = 0; i < x.count; i++) {
-            if (!llm_gbnf_firsts(g, g->kids.data[x.first + i])
-                && x.kind == LLM_GBNF_SEQ)
-            {
-                break;
-            }
-        }
-    }
-
-    return nullable;
-}
-
-
-/*
- * A depth-first walk over the rules that may begin other rules.  The stack has
- * twice a rule's number for a rule to visit, and that plus 1 for a rule to
- * leave.
- */
-
-static int
-llm_gbnf_left(llm_gbnf_t *g, uint32_t root)
-{
-    uint32_t          rule, top, base;
-    llm_gbnf_rule_t  *r;
-
-    enum { NEW, INSIDE, DONE };
-
-    base = g->pool->tmp.n;
-    llm_rx_push(g->pool, 2 * root);
-
-    while (g->pool->tmp.n > base && !g->pool->failed) {
-        top = g->pool->tmp.n - 1;
-        rule = g->pool->tmp.data[top] / 2;
-        r = &g->rules.data[rule];
-
-        if (g->pool->tmp.data[top] & 1) {
-            r->mark = DONE;
-            g->pool->tmp.n = top;
-
-        } else if (r->mark == INSIDE) {
-            g->pool->tmp.n = base;
-            return llm_gbnf_complain(g, rule, "is left-recursive: it may "
-                                     "begin with itself");
-
-        } else if (r->mark == DONE) {
-            g->pool->tmp.n = top;
-
-        } else {
-            r->mark = INSIDE;
-            g->pool->tmp.data[top]++;
-            (void) llm_gbnf_firsts(g, r->part);
-        }
-    }
-
-    g->pool->tmp.n = base;
-
-    return LLM_OK;
 }
 
 
@@ -365,6 +238,7 @@ static int
 llm_gbnf_build(llm_gbnf_t *g, llm_gram_build_t *b, llm_gn_t *node)
 {
     uint32_t          i, root;
+    llm_gn_t          left;
     llm_gbnf_rule_t  *r;
 
     if (llm_gbnf_parse(g) != LLM_OK || llm_gbnf_check(g, &root) != LLM_OK) {
@@ -372,12 +246,6 @@ llm_gbnf_build(llm_gbnf_t *g, llm_gram_build_t *b, llm_gn_t *node)
     }
 
     llm_gbnf_fix(g);
-
-    for (i = 0; i < g->rules.n; i++) {
-        if (llm_gbnf_left(g, i) != LLM_OK) {
-            return LLM_ERROR;
-        }
-    }
 
     for (i = 0; i < g->rules.n; i++) {
         g->rules.data[i].ref = llm_gn_ref(b);
@@ -390,6 +258,14 @@ llm_gbnf_build(llm_gbnf_t *g, llm_gram_build_t *b, llm_gn_t *node)
     }
 
     *node = g->rules.data[root].ref;
+    left = llm_gn_left(b);
+
+    for (i = 0; i < g->rules.n && left != LLM_GN_NONE; i++) {
+        if (g->rules.data[i].ref == left) {
+            return llm_gbnf_complain(g, i, "is left-recursive: it may begin "
+                                     "with itself");
+        }
+    }
 
     return LLM_OK;
 }

@@ -40,8 +40,6 @@ typedef struct {
                                            itself, and rx is its expression */
     llm_rx_t     rx;
     llm_gn_t     ref;
-    int          nullable;
-    int          mark;
 } llm_gbnf_rule_t;
 
 typedef struct {

@@ -91,6 +91,8 @@ llm_rx_pool_t *llm_gram_pool(llm_gram_build_t *b);
 int llm_gn_alive(llm_gram_build_t *b, llm_gn_t node, llm_err_t *err);
 /* is it certain that no text matches the node? */
 int llm_gn_dead(llm_gram_build_t *b, llm_gn_t node);
+/* a reference that may begin with itself; LLM_GN_NONE: there is none */
+llm_gn_t llm_gn_left(llm_gram_build_t *b);
 /* after llm_gn_alive(): an array inside the node whose items must be unique
    but cannot be compared; or LLM_GN_NONE */
 llm_gn_t llm_gn_unknown(llm_gram_build_t *b, llm_gn_t node);

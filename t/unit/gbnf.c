@@ -158,7 +158,9 @@ test_refused(void)
     refused("a ::= \"b\"", "no rule \"root\"");
     refused("", "no rule \"root\"");
     refused("root ::= a\n", "line 1: the rule \"a\" is named, but not");
-    refused("root ::= a\n\na ::= \"x\"? root \"y\"", "is left-recursive");
+    refused("root ::= a\n\na ::= \"x\"? root \"y\" | \"z\"",
+            "the rule \"a\" is left-recursive");
+    refused("root ::= a\na ::= \"x\"? root \"y\"", "no text matches");
     refused("root ::= \"a\"\nroot ::= \"b\"", "line 2: the rule \"root\" is "
             "there already, on line 1");
     refused("root ::= <think>", "tokens");
