@@ -46,10 +46,6 @@ llm_finish_live_object(llm_gram_build_t *b, llm_object_t *o)
         if (b->nodes.data[other->value].live) {
             o->n_keys += llm_value_texts(b->pool, other->key,
                                          o->min - o->n_keys);
-
-            if (b->hopeful && llm_rx_undecided(b->pool, other->key)) {
-                o->n_keys = o->min;
-            }
         }
     }
 
@@ -104,7 +100,7 @@ llm_finish_live_array(llm_gram_build_t *b, llm_array_t *a)
         return 0;
     }
 
-    return !a->unique || llm_unique_enough(b, a);
+    return !a->unique || llm_unique_enough(a);
 }
 
 
@@ -121,8 +117,7 @@ llm_finish_live(llm_gram_build_t *b, llm_node_t *x)
 
     case LLM_NODE_REGEX:
     case LLM_NODE_STRING:
-        return llm_rx_alive(b->pool, x->a)
-               || (b->hopeful && llm_rx_undecided(b->pool, x->a));
+        return llm_rx_alive(b->pool, x->a);
 
     case LLM_NODE_SEQ:
     case LLM_NODE_ALT:
@@ -459,21 +454,6 @@ llm_finish_tables(llm_gram_build_t *b, llm_err_t *err)
 }
 
 
-static void
-llm_finish_forget(llm_gram_build_t *b)
-{
-    uint32_t  i;
-
-    for (i = 0; i < b->nodes.n; i++) {
-        b->nodes.data[i].live = 0;
-        b->nodes.data[i].nullable = 0;
-    }
-
-    b->hopeful = 0;
-    b->n_looked = 0;
-}
-
-
 /* returns an error for a node without a way to its end; LLM_ABSENT: that is
    certain */
 
@@ -496,16 +476,10 @@ llm_finish_dead(llm_gram_build_t *b, llm_gn_t node, llm_err_t *err)
 int
 llm_gn_dead(llm_gram_build_t *b, llm_gn_t node)
 {
-    if (!b->hopeful) {
-        b->hopeful = 1;
-        llm_finish_fix(b, 0);
-
-    } else if (b->n_looked != b->nodes.n) {
-        llm_finish_fix(b, b->n_looked);
-    }
+    llm_finish_fix(b, b->n_looked);
 
     return !b->nodes.data[node].live && !b->failed
-           && !llm_rx_failed(b->pool);
+           && !llm_rx_failed(b->pool) && !b->pool->undecided;
 }
 
 
@@ -514,10 +488,6 @@ llm_gn_alive(llm_gram_build_t *b, llm_gn_t node, llm_err_t *err)
 {
     if (b->failed || llm_rx_failed(b->pool) || b->text.failed) {
         return LLM_OK;
-    }
-
-    if (b->hopeful) {
-        llm_finish_forget(b);
     }
 
     llm_finish_fix(b, b->n_looked);
@@ -548,7 +518,6 @@ llm_finish(llm_gram_build_t *b, llm_gn_t root, llm_err_t *err)
                              "large");
     }
 
-    llm_finish_forget(b);
     llm_finish_fix(b, 0);
 
     if (b->failed || llm_rx_failed(b->pool)) {

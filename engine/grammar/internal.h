@@ -86,8 +86,6 @@ typedef struct {
     uint32_t     n_values;              /* different values of the items, at
                                            most min; only if at least two must
                                            come */
-    int          hopeful;               /* 1: it is undecided whether there are
-                                           more */
 } llm_array_t;
 
 struct llm_gram_build_s {
@@ -108,7 +106,6 @@ struct llm_gram_build_s {
                                                `live` is right */
     uint32_t                   n_counted;   /* arrays whose uniqueness has been
                                                looked at */
-    int                        hopeful; /* 1: undecided nodes count as live */
     int                        failed;  /* 1: out of memory, or too large */
 };
 

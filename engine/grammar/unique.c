@@ -59,24 +59,6 @@ llm_unique_scalars(llm_gram_build_t *b, llm_gn_t node, uint32_t depth)
 }
 
 
-static int
-llm_unique_undecided(const llm_gram_build_t *b, const llm_array_t *a)
-{
-    uint32_t           i;
-    const llm_node_t  *x;
-
-    for (i = 0; i < a->n_scalars; i++) {
-        x = &b->nodes.data[b->kids.data[a->scalars + i]];
-
-        if (x->kind != LLM_NODE_TEXT && llm_rx_undecided(b->pool, x->a)) {
-            return 1;
-        }
-    }
-
-    return 0;
-}
-
-
 static void
 llm_unique_count_one(llm_gram_build_t *b, llm_array_t *a)
 {
@@ -95,7 +77,6 @@ llm_unique_count_one(llm_gram_build_t *b, llm_array_t *a)
     if (a->min > 1) {
         a->n_values = llm_value_count(b, b->kids.data + a->scalars,
                                       a->n_scalars, a->min);
-        a->hopeful = llm_unique_undecided(b, a);
     }
 }
 
@@ -115,10 +96,9 @@ llm_unique_count(llm_gram_build_t *b)
 /* arrays whose items cannot be counted are refused later */
 
 int
-llm_unique_enough(const llm_gram_build_t *b, const llm_array_t *a)
+llm_unique_enough(const llm_array_t *a)
 {
-    return a->min < 2 || !a->counted || (b->hopeful && a->hopeful)
-           || a->n_values >= a->min;
+    return a->min < 2 || !a->counted || a->n_values >= a->min;
 }
 
 

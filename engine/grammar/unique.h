@@ -16,6 +16,6 @@
 /* counts the items of new arrays, which must be defined by now */
 void llm_unique_count(llm_gram_build_t *b);
 /* are there at least as many different items as the array must have? */
-int llm_unique_enough(const llm_gram_build_t *b, const llm_array_t *a);
+int llm_unique_enough(const llm_array_t *a);
 
 #endif /* LLM_UNIQUE_H */

@@ -81,6 +81,8 @@ struct llm_rx_pool_s {
     uint32_t                max_nodes;
     uint32_t                depth;      /* depth of nested merges of switches */
     int                     failed;
+    int                     undecided;  /* 1: it was not decided of some node
+                                           whether it matches anything */
     llm_rx_t                universe;   /* all byte strings */
 
     /* called from time to time while expressions are made; nonzero: work
@@ -167,14 +169,6 @@ uint32_t llm_rx_utf8(uint32_t from, uint32_t to, llm_rx_bytes_t *out);
 const llm_rx_t *llm_rx_row(llm_rx_pool_t *p, llm_rx_t a);
 /* does a match anything?  Undecided counts as no */
 int llm_rx_alive(llm_rx_pool_t *p, llm_rx_t a);
-/* has that been asked, without a decision? */
-static inline int
-llm_rx_undecided(const llm_rx_pool_t *p, llm_rx_t a)
-{
-    return p->nodes.data[a].alive == LLM_RX_UNDECIDED;
-}
-
-
 /* appends a shortest text that matches; LLM_ERROR: none was found */
 int llm_rx_example(llm_rx_pool_t *p, llm_rx_t a, llm_buf_t *out);
 

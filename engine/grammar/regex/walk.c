@@ -337,6 +337,7 @@ llm_rx_is_none(llm_rx_pool_t *p, llm_rx_t a, uint32_t budget)
 
         free(s.data);
         p->nodes.data[a].alive = (uint8_t) alive;
+        p->undecided |= alive == LLM_RX_UNDECIDED;
     }
 
     return alive == LLM_RX_ALIVE ? 0 : alive == LLM_RX_DEAD ? 1 : LLM_ERROR;
