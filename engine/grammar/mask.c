@@ -126,11 +126,35 @@ llm_mask_lex(llm_mask_t *m, uint32_t state, uint32_t after, uint32_t from,
 
 /* ---- sets ---- */
 
+/* handles the tokens at a node of the tree and below it */
+
+static void
+llm_mask_node(llm_mask_t *m, const llm_tree_t *tree, uint32_t set,
+    uint32_t node)
+{
+    uint32_t  next;
+
+    next = llm_run_move(m->r, set, (uint8_t) tree->nodes[node].byte);
+
+    if (next == LLM_SET_NONE) {
+        return;
+    }
+
+    if (m->r->sets.data[next].unsure) {
+        llm_mask_exact(m, tree, node);
+        return;
+    }
+
+    llm_mask_tokens(m, tree, node);
+    llm_mask_set(m, tree, next, node + 1, llm_tree_end(tree, node));
+}
+
+
 static void
 llm_mask_set(llm_mask_t *m, const llm_tree_t *tree, uint32_t set,
     uint32_t from, uint32_t to)
 {
-    uint32_t   i, cell, next;
+    uint32_t   i, cell;
     uint64_t   bytes[4];
     llm_set_t  s;
 
@@ -150,23 +174,9 @@ llm_mask_set(llm_mask_t *m, const llm_tree_t *tree, uint32_t set,
     memcpy(bytes, llm_run_bytes(m->r, set), sizeof(bytes));
 
     for (i = from; i < to; i = llm_tree_end(tree, i)) {
-        if (!llm_mask_has(bytes, tree->nodes[i].byte)) {
-            continue;
+        if (llm_mask_has(bytes, tree->nodes[i].byte)) {
+            llm_mask_node(m, tree, set, i);
         }
-
-        next = llm_run_move(m->r, set, (uint8_t) tree->nodes[i].byte);
-
-        if (next == LLM_SET_NONE) {
-            continue;
-        }
-
-        if (m->r->sets.data[next].unsure) {
-            llm_mask_exact(m, tree, i);
-            continue;
-        }
-
-        llm_mask_tokens(m, tree, i);
-        llm_mask_set(m, tree, next, i + 1, llm_tree_end(tree, i));
     }
 }
 
@@ -176,7 +186,7 @@ llm_mask_set(llm_mask_t *m, const llm_tree_t *tree, uint32_t set,
 static void
 llm_mask_root(llm_mask_t *m, uint32_t set)
 {
-    uint32_t           i, byte, next;
+    uint32_t           i, byte;
     uint64_t           bytes[4], bits;
     const llm_tree_t  *tree;
 
@@ -187,24 +197,9 @@ llm_mask_root(llm_mask_t *m, uint32_t set)
         for (bits = bytes[i]; bits; bits &= bits - 1) {
             byte = i * 64 + (uint32_t) __builtin_ctzll(bits);
 
-            if (tree->root[byte] == 0) {
-                continue;
+            if (tree->root[byte]) {
+                llm_mask_node(m, tree, set, tree->root[byte] - 1);
             }
-
-            next = llm_run_move(m->r, set, (uint8_t) byte);
-
-            if (next == LLM_SET_NONE) {
-                continue;
-            }
-
-            if (m->r->sets.data[next].unsure) {
-                llm_mask_exact(m, tree, tree->root[byte] - 1);
-                continue;
-            }
-
-            llm_mask_tokens(m, tree, tree->root[byte] - 1);
-            llm_mask_set(m, tree, next, tree->root[byte],
-                         llm_tree_end(tree, tree->root[byte] - 1));
         }
     }
 }

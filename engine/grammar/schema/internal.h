@@ -13,7 +13,7 @@
  * the branches of a set together hold for what the set holds for.  In loose
  * mode (empty.c) they may hold for more.
  *
- * All memory is the arena's; the document is the caller's.
+ * All memory but that of the table is the arena's; the document is the caller's.
  */
 
 #ifndef LLM_SCHEMA_INTERNAL_H
@@ -182,7 +182,6 @@ typedef struct {
 
 typedef struct {
     llm_schema_set_t           set;
-    uint32_t                   hash;
     llm_gn_t                   node;
 } llm_schema_state_t;
 
@@ -251,8 +250,7 @@ struct llm_schema_s {
     uint32_t                   n_states;
     uint32_t                   n_built;
     uint32_t                   states_size;
-    uint32_t                  *table;   /* state + 1, by hash */
-    uint32_t                   table_size;
+    llm_table_t                table;   /* their numbers, by hash */
 
     llm_schema_unique_t       *unique;  /* last array of unique items */
 

@@ -163,6 +163,7 @@ llm_schema_read(llm_gram_build_t *b, const llm_flat_t *document,
     *spent_us += llm_schema_spent(&s, begun);
     *refused = rc == LLM_OK ? NULL : s.refused;
 
+    llm_table_clear(&s.table);
     llm_arena_free(&s.arena);
 
     return rc;

@@ -95,42 +95,11 @@ llm_schema_bag_set(const llm_schema_bag_t *bag)
 }
 
 
-static int
-llm_schema_table_grow(llm_schema_t *s)
-{
-    uint32_t  i, k, size, *table;
-
-    if (2 * s->n_states < s->table_size) {
-        return LLM_OK;
-    }
-
-    size = s->table_size ? 4 * s->table_size : 64;
-    table = llm_schema_alloc(s, size * sizeof(uint32_t));
-    if (table == NULL) {
-        return LLM_ERROR;
-    }
-
-    for (k = 0; k < s->n_states; k++) {
-        i = s->states[k].hash & (size - 1);
-        while (table[i]) {
-            i = (i + 1) & (size - 1);
-        }
-
-        table[i] = k + 1;
-    }
-
-    s->table = table;
-    s->table_size = size;
-
-    return LLM_OK;
-}
-
-
 int
 llm_schema_state(llm_schema_t *s, llm_schema_set_t set, llm_gn_t *node)
 {
     size_t               size;
-    uint32_t             i, hash;
+    uint32_t             i, k, hash;
     llm_schema_item_t   *items;
     llm_schema_state_t  *e;
 
@@ -139,19 +108,13 @@ llm_schema_state(llm_schema_t *s, llm_schema_set_t set, llm_gn_t *node)
         return LLM_OK;
     }
 
-    if (llm_schema_table_grow(s) != LLM_OK) {
-        return LLM_ERROR;
-    }
-
     size = set.n * sizeof(llm_schema_item_t);
     hash = llm_schema_hash(set.items, size);
 
-    for (i = hash & (s->table_size - 1); s->table[i];
-         i = (i + 1) & (s->table_size - 1))
-    {
-        e = &s->states[s->table[i] - 1];
+    for (i = hash; (k = llm_table_next(&s->table, hash, &i)) != UINT32_MAX; ) {
+        e = &s->states[k];
 
-        if (e->hash == hash && e->set.n == set.n
+        if (e->set.n == set.n
             && (size == 0 || memcmp(e->set.items, set.items, size) == 0))
         {
             *node = e->node;
@@ -167,9 +130,10 @@ llm_schema_state(llm_schema_t *s, llm_schema_set_t set, llm_gn_t *node)
 
     if (items == NULL
         || llm_schema_grow(s, &s->states, s->n_states, &s->states_size,
-                           sizeof(llm_schema_state_t)) != LLM_OK)
+                           sizeof(llm_schema_state_t)) != LLM_OK
+        || llm_table_add(&s->table, hash, s->n_states) != LLM_OK)
     {
-        return LLM_ERROR;
+        return llm_schema_too_large(s);
     }
 
     if (size) {
@@ -177,10 +141,8 @@ llm_schema_state(llm_schema_t *s, llm_schema_set_t set, llm_gn_t *node)
     }
 
     e = &s->states[s->n_states++];
-    s->table[i] = s->n_states;
     e->set.items = items;
     e->set.n = set.n;
-    e->hash = hash;
     e->node = llm_gn_ref(s->b);
 
     *node = e->node;
