@@ -78,6 +78,7 @@ test_tools() {
 
     test_clients
     test_cublas
+    test_cuobjdump
     test_promtool
 }
 
@@ -133,6 +134,29 @@ test_cublas() {
         -r t/gpu/requirements.txt
     cp t/gpu/requirements.txt .deps/cublas.new/
     mv .deps/cublas.new .deps/cublas
+}
+
+
+# Installs cuobjdump, and nvdisasm, which it runs, for t/gpu/sass.py where there
+# is an nvcc, which may have come without them.
+
+test_cuobjdump() {
+    nvcc_path > /dev/null || return 0
+
+    ! cmp -s t/gpu/sass-requirements.txt .deps/sass/requirements.txt ||
+        return 0
+
+    rm -rf .deps/sass .deps/sass.new
+
+    if .deps/venv/bin/uv pip install -q --no-deps \
+        -p .deps/venv/bin/python --target .deps/sass.new \
+        -r t/gpu/sass-requirements.txt
+    then
+        cp t/gpu/sass-requirements.txt .deps/sass.new/requirements.txt
+        mv .deps/sass.new .deps/sass
+    else
+        say "cuobjdump cannot be installed: machine code is not judged"
+    fi
 }
 
 
