@@ -2,7 +2,7 @@
 
 # t/gpu/sass.py, which judges loops by their machine code: on text as cuobjdump
 # prints it, with loops whose counts are known, and, where there is an nvcc, on
-# kernels that it compiles.
+# kernels that it compiles.  t/gpu/model.py on the committed table.
 
 use strict;
 use warnings;
@@ -300,5 +300,32 @@ END
     is($rc, 0, 'and compared with the table') or diag $said;
     like($said, qr/k_loop<1> #1; owes 2 predicated$/m, 'which is owed');
 }
+
+
+# ---- the model ----
+
+($rc, $said) = run('t/gpu/model.py');
+like($rc, qr/^[01]$/, 'the model runs') or diag $said;
+my @goals = $said =~ /^(.*: [\d,.]+ (?:tok\/s|ms) predicted, must .*)$/mg;
+is(@goals, 7, 'a line for each goal');
+is($rc, scalar(grep { /: missed$/ } @goals) ? 1 : 0,
+   'exit status: is one missed?');
+
+my ($was) = $said =~ /^64 rows: ([\d.]+) ms predicted/m;
+my @lines = split /\n/, get("$root/t/gpu/sass.txt");
+
+for (@lines) {
+    s/^( +\d+ +\d+ +\d+ )( *\d+)/sprintf '%s%d', $1, 50 * $2/e
+        if /llm_k_attention<128, 128, 0, 0, 1>/;
+}
+
+put('slow.txt', join "\n", @lines, '');
+($rc, $said) = run("t/gpu/model.py --table $dir/slow.txt");
+my ($now) = $said =~ /^64 rows: ([\d.]+) ms predicted/m;
+cmp_ok($now, '>', $was, 'a loop of more cycles takes longer');
+
+($rc, $said) = run('t/gpu/model.py --check');
+is($rc, 0, 'what was measured') or diag $said;
+like($said, qr/^\| prompt of 8192 \| [\d.]+ \| 315\.2 \|/m, 'is beside it');
 
 done_testing();

@@ -1,0 +1,450 @@
+#!/usr/bin/env python3
+"""Predicts the engine's speed from the table of sass.py.
+
+usage: model.py [--table FILE] [--check]
+
+Prints, for an H200 and Qwen3-8B's shape, the milliseconds of a decode step of
+1, 64 and 512 rows and of prompts of 128, 2,048 and 8,192 tokens, and a line for
+each goal.  Exit status 1: a must is missed.  All of it is predicted.  --check
+prints what the same formulas say of the H100 in t/gpu/results beside what was
+measured there; attention, which changed after its kernels were timed, less what
+a step gained by that.
+
+The time of a kernel of ours is a short kernel's time, and the longest one of
+
+  - its bytes at the rate of copies;
+  - its operations at the matrix rate;
+  - its loop: a warp takes cycles + WAIT * waits for an iteration, and warps of
+    a scheduler take turns; those of products overlap a little (OVERLAP).
+
+A product that cublasLt computed on the H100 keeps its share of what the GPU can
+do: bytes at the rate of copies or operations at the matrix rate.  Kernels
+without a loop in the table keep their measured time; the part of it that grows
+with the rows is bytes.
+"""
+
+import argparse
+import json
+import math
+import re
+import statistics
+import sys
+from collections import namedtuple
+from pathlib import Path
+
+import sass
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "t/gpu/results/h100-2026-11-27"
+
+Gpu = namedtuple("Gpu", "name copy matrix")
+
+# Rates of the H100: RESULTS/5/peak.jsonl.  Of the H200: copies reach 3.03 of
+# the 3.35 TB/s of the H100's data sheet, so 4.3 of 4.8; both data sheets have
+# 989 TFLOP/s of bf16, so the matrix rate is the same.
+PEAK = json.loads((RESULTS / "5/peak.jsonl").read_text())
+H100 = Gpu("H100", PEAK["copy_gb_s"] * 1e9, PEAK["matrix_tflops"] * 1e12)
+H200 = Gpu("H200", 4.3e12, H100.matrix)
+
+SMS = 132
+# 989.4 TFLOP/s of bf16 (both data sheets) are 4,096 operations of an SM a cycle
+CLOCK = 989.4e12 / (SMS * 4096)
+
+# Two constants from the H100; --check prints what they are with today's table.
+# WAIT: cycles of a wait; with them the down projection of one row, whose
+# schedulers have one warp, takes the time in RESULTS/4/kernels.txt.  OVERLAP:
+# the share of their turns that several warps of a scheduler take, by our
+# products of 32 rows and more in RESULTS/5/plans.jsonl.  Attention has no such
+# share: two warps in a prompt take as long as their turns.
+WAIT = 10
+OVERLAP = 0.75
+
+# the bench (bench.c): positions cached at the middle of its decoding, tokens of
+# a step of a prompt
+CACHED = 160
+STEP = 2048
+
+# Qwen3-8B
+LAYERS, EMBD, FF, VOCAB = 36, 4096, 12288, 151936
+HEADS, KV, DIM = 32, 8, 128
+GROUP = HEADS // KV
+QKV = [(HEADS * DIM, EMBD), (KV * DIM, EMBD), (KV * DIM, EMBD)]
+OUT = [(EMBD, HEADS * DIM)]
+UP = [(FF, EMBD), (FF, EMBD)]
+DOWN = [(EMBD, FF)]
+HEAD = [(VOCAB, EMBD)]
+
+
+# ---- what was measured on the H100 ----
+
+def kernels(run):
+    """{(section, kernel, grid): seconds} of kernels.txt; sections are "1
+    streams", "prompt of 128" and so on."""
+    times, section = {}, None
+    for line in (RESULTS / run / "kernels.txt").read_text().split("\n"):
+        m = re.match(r"(.*): [\d.]+ ms in \d+ launches", line)
+        section = m.group(1) if m else section
+        m = re.match(r".* x +([\d.]+) us .* an SM +(\[.*?\]) (.*)", line)
+        if m:
+            key = (section, m.group(3), m.group(2).replace(" ", ""))
+            times.setdefault(key, float(m.group(1)) * 1e-6)
+    return times
+
+
+def plans(run):
+    """{(n_out, n_in, rows): (cublasLt's seconds, ours)}, with events around"""
+    found = {}
+    for line in (RESULTS / run / "plans.jsonl").read_text().split("\n"):
+        if line:
+            d = json.loads(line)
+            lt = d["ms"] * 1e-3 if d["same_bits"] else math.inf
+            found[d["n_out"], d["n_in"], d["rows"]] = lt, d["ours_ms"] * 1e-3
+    return found
+
+
+def speed(run):
+    """{section of kernels.txt: seconds of a step, or of a prompt}"""
+    found = {}
+    for line in (RESULTS / run / "speed.jsonl").read_text().split("\n"):
+        d = json.loads(line or "{}")
+        if d.get("bench") == "decode":
+            found[f"{d['streams']} streams"] = d["step_ms"] * 1e-3
+        elif d.get("bench") == "prompt":
+            found[f"prompt of {d['tokens']}"] = d["ms"] * 1e-3
+    return found
+
+
+TIMES = kernels("4")
+SPEED = {run: speed(run) for run in "45"}
+PLANS = plans("5")
+
+
+def seen(section, kernel, grid):
+    return TIMES[section, kernel, grid]
+
+
+# a kernel of one block that waits for memory twice: launch, latency, end
+SHORT = seen("1 streams", "llm_k_norm_row<4>", "[1,1,1]")
+
+# what events add to a kernel's time: plans.jsonl less kernels.txt of the same
+# product, gate or up with 64 and with 2,048 rows
+EVENTS = min(
+    PLANS[FF, EMBD, 64][0]
+    - seen("64 streams", "nvjet_sm90_tss_112x64_64x9_4x1_v_bz_TNN",
+           "[4,28,1]"),
+    PLANS[FF, EMBD, 2048][0]
+    - seen("prompt of 2048", "nvjet_sm90_tss_128x256_64x4_2x1_v_bz_coopA_TNN",
+           "[2,66,1]"))
+
+# Kernels that are not in the table: seconds with 1 row and with many.
+OTHERS = {
+    "embed": (seen("1 streams", "llm_k_embed", "[1,1,1]"),
+              2048, seen("prompt of 2048", "llm_k_embed", "[2048,1,1]")),
+    "norm": (SHORT, 2048,
+             seen("prompt of 2048", "llm_k_norm_row<4>", "[2048,1,1]")),
+    "rope": (seen("1 streams", "llm_k_rope_kv", "[1,10,1]"), 2048,
+             seen("prompt of 2048", "llm_k_rope_kv", "[2048,10,1]")),
+    "glu": (seen("1 streams", "llm_k_glu_4", "[12,1,1]"), 2048,
+            seen("prompt of 2048", "llm_k_glu_4", "[24576,1,1]")),
+    "gather": (seen("1 streams", "llm_k_gather", "[1,1,1]"), 512,
+               seen("512 streams", "llm_k_gather", "[512,1,1]")),
+    "parts": (seen("1 streams", "llm_k_draw_parts", "[38,1,1]"), 512,
+              seen("512 streams", "llm_k_draw_parts", "[38,512,1]")),
+    "draw": (seen("1 streams", "llm_k_draw", "[1,1,1]"), 512,
+             seen("512 streams", "llm_k_draw", "[512,1,1]")),
+}
+
+
+def other(gpu, name, rows):
+    one, most, many = OTHERS[name]
+    return one + (many - one) * rows / most * H100.copy / gpu.copy
+
+
+# ---- our kernels ----
+
+class Code:
+    """The loops of the table, by kernel: the one with the most mma."""
+
+    def __init__(self, file):
+        self.loops = {}
+        for loop in sass.read_table(file)[1].values():
+            kernel = loop.name.rsplit(" #", 1)[0]
+            if kernel not in self.loops or loop.mma > self.loops[kernel].mma:
+                self.loops[kernel] = loop
+
+    def turn(self, kernel):
+        """Seconds of a scheduler for a warp's iteration."""
+        loop = self.loops[kernel]
+        return (loop.cycles + WAIT * loop.waits) / CLOCK
+
+    def resident(self, kernel):
+        return self.loops[kernel].blocks
+
+    def loop(self, kernel, blocks, iterations, overlap=OVERLAP):
+        """Seconds of the loops of a product's equal blocks."""
+        warps = sass.launch(kernel)[0] / 32 / sass.SCHEDULERS
+        slots = SMS * self.resident(kernel)
+        turns = blocks // slots * max(
+            1, overlap * warps * self.resident(kernel))
+        if blocks % slots:
+            turns += max(1, overlap * warps * math.ceil(blocks % slots / SMS))
+        return turns * iterations * self.turn(kernel)
+
+
+def bytes_of(weights, rows):
+    return sum(n * k * 2 + rows * (k * 2 + n * 4) for n, k in weights)
+
+
+def roof(gpu, rows, weights):
+    operations = 2 * rows * sum(n * k for n, k in weights)
+    return max(bytes_of(weights, rows) / gpu.copy, operations / gpu.matrix)
+
+
+def few(rows, weights):
+    """llm_few_rows(): the kernel, and its number of blocks"""
+    small = sum(-(-n // 16) for n, _ in weights) <= (
+        528 if rows <= 16 else 264)
+    shape = {8: ("1, 1, 1, 8", "4, 1, 1, 4"), 16: ("1, 1, 2, 6", "4, 1, 2, 4"),
+             32: ("1, 2, 2, 6", "4, 2, 2, 4"),
+             64: ("1, 4, 2, 4", "4, 4, 2, 3")}
+    name = shape[next(r for r in shape if rows <= r)][0 if small else 1]
+    tile = 16 * int(name[0])
+    return (f"llm_k_linear_few<{name}, 1>",
+            sum(-(-n // tile) for n, _ in weights))
+
+
+def ours(gpu, code, rows, weights, overlap=OVERLAP):
+    """16-bit weights of a call, all with as many columns"""
+    n_in = weights[0][1]
+    if rows <= 64:
+        kernel, blocks = few(rows, weights)
+        loop = code.loop(kernel, blocks, -(-n_in // 128), overlap)
+    else:
+        kernel = "llm_k_linear_16<2, 4, 4, 4, 32, 4, 0, 0>"
+        blocks = sum(-(-n // 128) for n, _ in weights) * -(-rows // 128)
+        loop = code.loop(kernel, blocks, -(-n_in // 32), overlap)
+    return SHORT + max(loop, roof(gpu, rows, weights))
+
+
+def cublaslt(gpu, rows, weight):
+    bucket = max(1, 1 << (rows - 1).bit_length())
+    was = PLANS[weight + (bucket,)][0] - EVENTS - SHORT
+    return SHORT + (was * roof(gpu, rows, [weight])
+                    / roof(H100, rows, [weight]))
+
+
+def linear(gpu, code, rows, weights):
+    """A call of llm_cuda_linear().  cublasLt has what it was faster at."""
+    rest, time = [], 0
+    for w in weights:
+        bucket = max(1, 1 << (rows - 1).bit_length())
+        lt, own = PLANS[w + (bucket,)]
+        if lt < own:
+            time += cublaslt(gpu, rows, w)
+        else:
+            rest.append(w)
+    return time + (ours(gpu, code, rows, rest) if rest else 0)
+
+
+# bytes of a tile of 512 weights (linear.h), by class
+TILE = {4: 256 + 64, 6: 256 + 128 + 64}
+
+
+def quantised(gpu, code, weights):
+    """one row by quantised weights: llm_k_fold, then a launch for each"""
+    time = SHORT
+    for cls, n, k in weights:
+        tiles = n // 16 * (k // 32)
+        loop = code.loop(f"llm_k_linear_q<{cls}, 1>", n // 16, k / 32 / 8 / 4)
+        time += SHORT + max(loop, tiles * TILE[cls] / gpu.copy)
+    return time
+
+
+def attention(gpu, code, seqs, rows, cached):
+    """Of `rows` rows each of `seqs` sequences after `cached` positions."""
+    shares = rows * GROUP <= 16
+    kernel = f"llm_k_attention<128, 128, 0, 0, {int(shares)}>"
+    slots = SMS * code.resident(kernel)
+    items = range(0, rows, 64 // GROUP if rows * GROUP <= 64 else 64)
+    # positions that the last row of a block sees, in tiles of 64
+    blocks = 1 if shares else -(-min(rows, 64) * GROUP // 64)
+    tiles = [-(-(cached + min(i + 64, rows)) // 64) for i in items]
+    work = sum(tiles) * blocks * KV * seqs
+    number = len(tiles) * blocks * KV * seqs
+    # with fewer blocks than places on the SMs fewer warps take turns
+    turns = max(1, min(code.resident(kernel), number / SMS))
+    loop = max(work / slots, max(tiles)) if number > slots else max(tiles)
+    read = seqs * (cached + rows) * KV * DIM * 4
+    pairs = seqs * rows * (cached + (rows + 1) / 2)
+    waves = max(1, math.ceil(number / slots)) if shares else 1
+    return max(waves * SHORT + loop * turns * code.turn(kernel),
+               SHORT + read / gpu.copy,
+               SHORT + 4 * DIM * HEADS * pairs / gpu.matrix)
+
+
+# ---- steps ----
+
+def layer(gpu, code, rows, att, qkv=None, out=None, up=None, down=None):
+    return (att + other(gpu, "rope", rows) + 2 * other(gpu, "norm", rows)
+            + other(gpu, "glu", rows)
+            + (qkv or linear(gpu, code, rows, QKV))
+            + (out or linear(gpu, code, rows, OUT))
+            + (up or linear(gpu, code, rows, UP))
+            + (down or linear(gpu, code, rows, DOWN)))
+
+
+def end(gpu, code, rows, out, head=None):
+    """embedding, head and draw: `rows` of the step, `out` of them drawn"""
+    return (other(gpu, "embed", rows) + other(gpu, "norm", out)
+            + other(gpu, "gather", out) + other(gpu, "parts", out)
+            + other(gpu, "draw", out)
+            + (head or linear(gpu, code, out, HEAD)))
+
+
+def decode(gpu, code, n, cached=CACHED):
+    att = attention(gpu, code, n, 1, cached)
+    return LAYERS * layer(gpu, code, n, att) + end(gpu, code, n, n)
+
+
+def prompt(gpu, code, tokens):
+    time = 0
+    for at in range(0, tokens, STEP):
+        rows = min(STEP, tokens - at)
+        att = attention(gpu, code, 1, rows, at)
+        time += (LAYERS * layer(gpu, code, rows, att)
+                 + end(gpu, code, rows, 1))
+    return time
+
+
+def served(gpu, code, n):
+    """Tokens a second of n streams, 128 tokens after prompts of 128: all
+    prompts, then 128 steps."""
+    seqs = STEP // 128
+    att = attention(gpu, code, seqs, 128, 0)
+    fill = (LAYERS * layer(gpu, code, STEP, att)
+            + end(gpu, code, STEP, seqs)) * n / seqs
+    return n * 128 / (fill + 128 * decode(gpu, code, n, 192))
+
+
+def q4_k_m(gpu, code):
+    """Seconds of a step of one row; llama.cpp keeps v and down of half of the
+    layers, and the head, in Q6_K."""
+    def of(cls, weights):
+        return [(cls, n, k) for n, k in weights]
+
+    att = attention(gpu, code, 1, 1, CACHED)
+    time = 0
+    for cls in 4, 6:
+        time += LAYERS / 2 * layer(
+            gpu, code, 1, att,
+            quantised(gpu, code, of(4, QKV[:2]) + of(cls, QKV[2:])),
+            quantised(gpu, code, of(4, OUT)), quantised(gpu, code, of(4, UP)),
+            quantised(gpu, code, of(cls, DOWN)))
+    return time + end(gpu, code, 1, 1, quantised(gpu, code, of(6, HEAD)))
+
+
+# ---- goals, and the check ----
+
+def goals(gpu, code):
+    """(what, predicted, must, stretch, unit, is more better)"""
+    yield ("one stream", 1 / decode(gpu, code, 1), 236, 259, "tok/s", True)
+    for n, must, stretch in (64, 8500, 9500), (512, 16000, 18000):
+        yield (f"{n} streams 128/128", served(gpu, code, n), must, stretch,
+               "tok/s", True)
+    for n, must, stretch in (128, 8, 6), (2048, 52, 45), (8192, 240, 200):
+        yield (f"first token after {n}", prompt(gpu, code, n) * 1e3, must,
+               stretch, "ms", False)
+    yield ("Q4_K_M, one stream", 1 / q4_k_m(gpu, code), 350, 450, "tok/s",
+           True)
+
+
+def predict(code):
+    for n in 1, 64, 512:
+        print(f"{n} rows: {decode(H200, code, n) * 1e3:.2f} ms predicted")
+    for n in 128, 2048, 8192:
+        print(f"prompt of {n}: {prompt(H200, code, n) * 1e3:.1f} ms predicted")
+    missed = 0
+    for what, value, must, stretch, unit, more in goals(H200, code):
+        bad = value < must if more else value > must
+        reached = value >= stretch if more else value <= stretch
+        missed += bad
+        print(f"{what}: {value:,.{0 if more else 1}f} {unit} predicted, must "
+              f"{must:,}, stretch {stretch:,}"
+              + (": missed" if bad else ": stretch" if reached else ""))
+    return missed
+
+
+def wait(code):
+    """WAIT as the measured down projection of one row gives it."""
+    kernel, blocks = few(1, DOWN)
+    loop = code.loops[kernel]
+    time = seen("1 streams", kernel, f"[{blocks},1,1]") - SHORT
+    return (time * CLOCK / (FF / 128) - loop.cycles) / loop.waits
+
+
+def overlap(code):
+    """OVERLAP as our products with several warps of a scheduler give it: the
+    median."""
+    shares = []
+    for (n, k, rows), (_, own) in PLANS.items():
+        turns = ours(H100, code, rows, [(n, k)], 1) - SHORT
+        alone = ours(H100, code, rows, [(n, k)], 0) - SHORT
+        if rows >= 32 and turns > 1.5 * alone:
+            shares.append((own - EVENTS - SHORT) / turns)
+    return statistics.median(shares)
+
+
+def check(code):
+    def line(what, predicted, measured):
+        print(f"| {what} | {predicted:.1f} | {measured:.1f} "
+              f"| {100 * (predicted / measured - 1):+.0f} % |")
+
+    print("| kernel | predicted, us | measured, us | off |\n|---|---|---|---|")
+    for what, section, rows, weights in (
+            ("head, 1 row", "1 streams", 1, HEAD),
+            ("gate and up, 1 row", "1 streams", 1, UP),
+            ("down, 1 row (gives WAIT)", "1 streams", 1, DOWN),
+            ("q, k, v, 1 row", "1 streams", 1, QKV),
+            ("k, v, 64 rows", "64 streams", 64, QKV[1:])):
+        kernel, blocks = few(rows, weights)
+        line(what, ours(H100, code, rows, weights) * 1e6,
+             seen(section, kernel, f"[{blocks},1,1]") * 1e6)
+    for what, grid, shares, att in (
+            ("1 streams", "[1,8,1]", 1, attention(H100, code, 1, 1, CACHED)),
+            ("512 streams", "[1,8,512]", 1,
+             attention(H100, code, 512, 1, CACHED)),
+            ("prompt of 2048", "[4,8,32]", 0,
+             attention(H100, code, 1, STEP, 0)),
+            ("prompt of 8192", "[4,8,32]", 0, statistics.median(
+                attention(H100, code, 1, STEP, STEP * i) for i in range(4)))):
+        was = seen(what, f"llm_k_attention<128, 128, 0, 0, {shares}>", grid)
+        steps = LAYERS * (4 if "8192" in what else 1)
+        gain = (SPEED["4"][what] - SPEED["5"][what]) / steps
+        what = what.replace("1 streams", "1 row").replace("streams", "rows")
+        line(f"attention, {what}", att * 1e6, (was - gain) * 1e6)
+
+    print("\n| step or prompt | predicted, ms | measured, ms | off |\n"
+          "|---|---|---|---|")
+    for what, time in SPEED["5"].items():
+        n = int(re.search(r"\d+", what).group())
+        of = decode if "streams" in what else prompt
+        what = what.replace("1 streams", "1 row").replace("streams", "rows")
+        line(what, of(H100, code, n) * 1e3, time * 1e3)
+    print(f"\nWAIT {wait(code):.1f} and OVERLAP {overlap(code):.2f} by this "
+          f"table, {WAIT} and {OVERLAP} used")
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    p.add_argument("--table", type=Path, default=sass.TABLE)
+    p.add_argument("--check", action="store_true")
+    args = p.parse_args()
+    code = Code(args.table)
+    if args.check:
+        check(code)
+        return
+    sys.exit(1 if predict(code) else 0)
+
+
+if __name__ == "__main__":
+    main()
