@@ -4,8 +4,8 @@
 usage: model.py [--table FILE] [--check]
 
 Prints, for an H200 and Qwen3-8B's shape, the milliseconds of a decode step of
-1, 64 and 512 rows and of prompts of 128, 2,048 and 8,192 tokens, and a line for
-each goal.  Exit status 1: a must is missed.  All of it is predicted.  --check
+1, 64 and 512 rows and of prompts of 128, 2,048 and 8,192 tokens, with the parts
+of a layer, and a line for each goal.  Exit status 1: a must is missed.  All of it is predicted.  --check
 prints what the same formulas say of the H100 in t/gpu/results beside what was
 measured there; attention, which changed after its kernels were timed, less what
 a step gained by that.
@@ -172,13 +172,18 @@ class Code:
             if kernel not in self.loops or loop.mma > self.loops[kernel].mma:
                 self.loops[kernel] = loop
 
+    def of(self, kernel):
+        if kernel not in self.loops:
+            sys.exit(f"model.py: no loop of {kernel} in the table")
+        return self.loops[kernel]
+
     def turn(self, kernel):
         """Seconds of a scheduler for a warp's iteration."""
-        loop = self.loops[kernel]
+        loop = self.of(kernel)
         return (loop.cycles + WAIT * loop.waits) / CLOCK
 
     def resident(self, kernel):
-        return self.loops[kernel].blocks
+        return self.of(kernel).blocks
 
     def loop(self, kernel, blocks, iterations, overlap=OVERLAP):
         """Seconds of the loops of a product's equal blocks."""
@@ -284,13 +289,20 @@ def attention(gpu, code, seqs, rows, cached):
 
 # ---- steps ----
 
-def layer(gpu, code, rows, att, qkv=None, out=None, up=None, down=None):
-    return (att + other(gpu, "rope", rows) + 2 * other(gpu, "norm", rows)
-            + other(gpu, "glu", rows)
-            + (qkv or linear(gpu, code, rows, QKV))
-            + (out or linear(gpu, code, rows, OUT))
-            + (up or linear(gpu, code, rows, UP))
-            + (down or linear(gpu, code, rows, DOWN)))
+def layer(gpu, code, rows, att, **products):
+    """Seconds of a layer's parts."""
+    def product(name, weights):
+        return products.get(name) or linear(gpu, code, rows, weights)
+
+    return {"q, k, v": product("qkv", QKV), "attention": att,
+            "o": product("out", OUT), "gate, up": product("up", UP),
+            "down": product("down", DOWN),
+            "others": (other(gpu, "rope", rows) + 2 * other(gpu, "norm", rows)
+                       + other(gpu, "glu", rows))}
+
+
+def layers(*args, **products):
+    return LAYERS * sum(layer(*args, **products).values())
 
 
 def end(gpu, code, rows, out, head=None):
@@ -303,7 +315,7 @@ def end(gpu, code, rows, out, head=None):
 
 def decode(gpu, code, n, cached=CACHED):
     att = attention(gpu, code, n, 1, cached)
-    return LAYERS * layer(gpu, code, n, att) + end(gpu, code, n, n)
+    return layers(gpu, code, n, att) + end(gpu, code, n, n)
 
 
 def prompt(gpu, code, tokens):
@@ -311,8 +323,7 @@ def prompt(gpu, code, tokens):
     for at in range(0, tokens, STEP):
         rows = min(STEP, tokens - at)
         att = attention(gpu, code, 1, rows, at)
-        time += (LAYERS * layer(gpu, code, rows, att)
-                 + end(gpu, code, rows, 1))
+        time += layers(gpu, code, rows, att) + end(gpu, code, rows, 1)
     return time
 
 
@@ -321,7 +332,7 @@ def served(gpu, code, n):
     prompts, then 128 steps."""
     seqs = STEP // 128
     att = attention(gpu, code, seqs, 128, 0)
-    fill = (LAYERS * layer(gpu, code, STEP, att)
+    fill = (layers(gpu, code, STEP, att)
             + end(gpu, code, STEP, seqs)) * n / seqs
     return n * 128 / (fill + 128 * decode(gpu, code, n, 192))
 
@@ -335,11 +346,12 @@ def q4_k_m(gpu, code):
     att = attention(gpu, code, 1, 1, CACHED)
     time = 0
     for cls in 4, 6:
-        time += LAYERS / 2 * layer(
+        time += layers(
             gpu, code, 1, att,
-            quantised(gpu, code, of(4, QKV[:2]) + of(cls, QKV[2:])),
-            quantised(gpu, code, of(4, OUT)), quantised(gpu, code, of(4, UP)),
-            quantised(gpu, code, of(cls, DOWN)))
+            qkv=quantised(gpu, code, of(4, QKV[:2]) + of(cls, QKV[2:])),
+            out=quantised(gpu, code, of(4, OUT)),
+            up=quantised(gpu, code, of(4, UP)),
+            down=quantised(gpu, code, of(cls, DOWN))) / 2
     return time + end(gpu, code, 1, 1, quantised(gpu, code, of(6, HEAD)))
 
 
@@ -358,11 +370,24 @@ def goals(gpu, code):
            True)
 
 
+def parts(*args):
+    """the end of a line: microseconds of the parts of a layer (of a prompt's
+    last step)"""
+    return "; a layer, us: " + "; ".join(
+        f"{name} {time * 1e6:.0f}" for name, time in layer(*args).items())
+
+
 def predict(code):
     for n in 1, 64, 512:
-        print(f"{n} rows: {decode(H200, code, n) * 1e3:.2f} ms predicted")
+        att = attention(H200, code, n, 1, CACHED)
+        print(f"{n} row{'s' if n > 1 else ''}: "
+              f"{decode(H200, code, n) * 1e3:.2f} ms predicted"
+              + parts(H200, code, n, att))
     for n in 128, 2048, 8192:
-        print(f"prompt of {n}: {prompt(H200, code, n) * 1e3:.1f} ms predicted")
+        rows = min(n, STEP)
+        att = attention(H200, code, 1, rows, n - rows)
+        print(f"prompt of {n}: {prompt(H200, code, n) * 1e3:.1f} ms predicted"
+              + parts(H200, code, rows, att))
     missed = 0
     for what, value, must, stretch, unit, more in goals(H200, code):
         bad = value < must if more else value > must
@@ -377,7 +402,7 @@ def predict(code):
 def wait(code):
     """WAIT as the measured down projection of one row gives it."""
     kernel, blocks = few(1, DOWN)
-    loop = code.loops[kernel]
+    loop = code.of(kernel)
     time = seen("1 streams", kernel, f"[{blocks},1,1]") - SHORT
     return (time * CLOCK / (FF / 128) - loop.cycles) / loop.waits
 

@@ -19,7 +19,8 @@ global memory, if a thread loads 16 or more.
               itself and never waits for a load or another slow instruction
   waits       instructions that may have to wait for one
   mma         HMMA and HGMMA (and QMMA, QGMMA: of fp8)
-  bytes       that a thread loads from global memory
+  bytes       that a thread loads from global memory (LDG and LDGSTS; how much
+              the tensor memory accelerator copies is not in the code)
   predicated  mma under a predicate: a choice made within the loop, both sides
               of which are issued
   local       loads and stores of local memory: spilled registers, or an array

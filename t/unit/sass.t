@@ -214,6 +214,7 @@ my ($nvcc) = grep { -x } $ENV{CUDA_HOME} ? "$ENV{CUDA_HOME}/bin/nvcc"
     : map { "$_/nvcc" } split(/:/, $ENV{PATH}), '/usr/local/cuda/bin';
 
 SKIP: {
+    skip 'under a sanitizer', 1 if $ENV{LLM_SAN};
     skip 'no nvcc here', 1 unless $nvcc;
     skip 'no cuobjdump here', 1 unless $tool;
     skip 'an nvcc without sm_90', 1
@@ -323,6 +324,11 @@ put('slow.txt', join "\n", @lines, '');
 ($rc, $said) = run("t/gpu/model.py --table $dir/slow.txt");
 my ($now) = $said =~ /^64 rows: ([\d.]+) ms predicted/m;
 cmp_ok($now, '>', $was, 'a loop of more cycles takes longer');
+
+put('less.txt', join "\n", (grep { !/linear_q<4, 1>/ } @lines), '');
+($rc, $said) = run("t/gpu/model.py --table $dir/less.txt");
+is($rc, 1, 'a table without a kernel');
+like($said, qr/no loop of llm_k_linear_q<4, 1> in the table/, 'says so');
 
 ($rc, $said) = run('t/gpu/model.py --check');
 is($rc, 0, 'what was measured') or diag $said;
