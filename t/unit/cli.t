@@ -176,7 +176,7 @@ fails('a name of a hub', qr/names of Hugging Face or Ollama/, '', 'info',
 my $whole = get($demo);
 my $cut = length($whole) - 4096;
 
-fails('a download that was cut', qr/cut: it has $cut bytes, .* it has \d+/, '',
+fails('a download that was cut', qr/cut: it has $cut bytes, .* need \d+/, '',
       'info', put('short.gguf', substr($whole, 0, $cut)));
 
 SKIP: {
