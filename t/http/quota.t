@@ -736,7 +736,7 @@ for (
       qr/the module has a zone of its own with the name "llm"/ ],
     map([ "llm_token_zone \$arg_k zone=$_:1m rate=1/m;",
           qr/the module has a zone of its own with the name "$_" in .*:\d+/ ],
-        qw(llm_admin llm_engines llm_figures llm_idempotency llm_tenants)),
+        qw(llm_admin llm_engines llm_figures llm_idempotency llm_tenants_0)),
     [ 'llm_token_zone $arg_k zone=z:1m rate=1/w;', qr{invalid rate "rate=1/w" of "llm_token_zone"} ],
     [ 'llm_token_zone $arg_k zone=z:1m rate=;', qr/invalid rate "rate="/ ],
     [ 'llm_token_zone $arg_k zone=z:1m rate=-1/m;', qr{invalid rate "rate=-1/m"} ],
