@@ -5,6 +5,7 @@
  */
 
 #include "t/unit/api_conf.h"
+#include "t/unit/random.h"
 #include "t/unit/tap.h"
 
 #include <cjson/cJSON.h>
@@ -12,20 +13,6 @@
 #include <stdio.h>
 
 #define WIDTH  7
-
-
-static uint64_t  state = 88172645463325252ull;
-
-
-static uint32_t
-rnd(uint32_t n)
-{
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-
-    return (uint32_t) ((state >> 20) % n);
-}
 
 
 /* ---- floats ---- */

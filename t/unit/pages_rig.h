@@ -7,6 +7,7 @@
 #define LLM_T_PAGES_RIG_H
 
 #include "engine/sched/pages.h"
+#include "t/unit/random.h"
 #include "t/unit/tap.h"
 
 #define N_SEQS    12
@@ -29,18 +30,6 @@ typedef struct {
 } content_t;
 
 static seq_t      seqs[N_SEQS];
-static uint64_t   state = 88172645463325252ull;
-
-
-static inline uint32_t
-rnd(uint32_t n)
-{
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-
-    return (uint32_t) ((state >> 20) % n);
-}
 
 
 /* a new sequence; few different blocks, so that prefixes meet often */

@@ -6,23 +6,16 @@
 #ifndef LLM_SAMPLER_DATA_H
 #define LLM_SAMPLER_DATA_H
 
+#include "t/unit/random.h"
 #include "t/unit/tap.h"
 
 #include <math.h>
 
 
-/* a generator of test data: nothing of the sampler's */
-
-static uint64_t  state = 88172645463325252ull;
-
 static inline double
 uniform(void)
 {
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-
-    return (double) (state >> 11) * 0x1p-53;
+    return (double) (rnd_bits() >> 11) * 0x1p-53;
 }
 
 

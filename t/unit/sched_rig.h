@@ -22,6 +22,7 @@
 #include <semaphore.h>
 #include <sys/mman.h>
 
+#include "t/unit/random.h"
 #include "t/unit/tap.h"
 #include "t/unit/tiny_vocab.h"
 
@@ -106,18 +107,6 @@ typedef struct {
 static ask_t      asks[MAX_REQS];
 static uint32_t   n_over;
 static uint32_t   n_started;
-static uint64_t   state = 1234567;
-
-
-static inline uint32_t
-rnd(uint32_t n)
-{
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-
-    return (uint32_t) ((state >> 20) % n);
-}
 
 
 static inline uint64_t

@@ -5,6 +5,7 @@
 
 #include "engine/sched/state_slots.h"
 
+#include "t/unit/random.h"
 #include "t/unit/tap.h"
 
 #define N_SLOTS  9
@@ -16,18 +17,6 @@ static kind_t    kind[N_SLOTS];
 static uint32_t  page_of[N_SLOTS];
 static uint32_t  used[N_SLOTS];         /* when, of snapshots */
 static uint32_t  now;
-static uint64_t  state = 88172645463325252ull;
-
-
-static uint32_t
-rnd(uint32_t n)
-{
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-
-    return (uint32_t) ((state >> 20) % n);
-}
 
 
 static uint32_t
