@@ -126,6 +126,26 @@ llm_mask_lex(llm_mask_t *m, uint32_t state, uint32_t after, uint32_t from,
 
 /* ---- sets ---- */
 
+/* the set after the byte of a node; LLM_SET_NONE if there is none, or if what
+   is allowed at the node and below it had to be found token by token */
+
+static uint32_t
+llm_mask_move(llm_mask_t *m, const llm_tree_t *tree, uint32_t set,
+    uint32_t node)
+{
+    uint32_t  next;
+
+    next = llm_run_move(m->r, set, (uint8_t) tree->nodes[node].byte);
+
+    if (next != LLM_SET_NONE && m->r->sets.data[next].unsure) {
+        llm_mask_exact(m, tree, node);
+        return LLM_SET_NONE;
+    }
+
+    return next;
+}
+
+
 /* handles the tokens at a node of the tree and below it */
 
 static void
@@ -134,14 +154,9 @@ llm_mask_node(llm_mask_t *m, const llm_tree_t *tree, uint32_t set,
 {
     uint32_t  next;
 
-    next = llm_run_move(m->r, set, (uint8_t) tree->nodes[node].byte);
+    next = llm_mask_move(m, tree, set, node);
 
     if (next == LLM_SET_NONE) {
-        return;
-    }
-
-    if (m->r->sets.data[next].unsure) {
-        llm_mask_exact(m, tree, node);
         return;
     }
 
@@ -224,14 +239,9 @@ llm_mask_exits(llm_mask_t *m, const llm_tree_t *exits, uint32_t set,
             continue;
         }
 
-        next = llm_run_move(m->r, set, (uint8_t) exits->nodes[i].byte);
+        next = llm_mask_move(m, exits, set, i);
 
         if (next == LLM_SET_NONE) {
-            continue;
-        }
-
-        if (m->r->sets.data[next].unsure) {
-            llm_mask_exact(m, exits, i);
             continue;
         }
 
