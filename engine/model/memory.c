@@ -191,11 +191,13 @@ llm_load_kv_bytes(const llm_load_t *l, int whole)
 static size_t
 llm_load_need(llm_load_t *l, char *what, size_t len)
 {
-    char          size[2][LLM_LOAD_SIZE];
+    int           whole;
+    char          size[2][LLM_LOAD_SIZE], of[32];
     size_t        kv, weights;
     llm_model_t  *m;
 
     m = l->m;
+    whole = l->opts->ctx || l->opts->whole;
     weights = llm_load_weight_bytes(m);
     (void) llm_load_size(size[0], weights, 1);
 
@@ -207,12 +209,19 @@ llm_load_need(llm_load_t *l, char *what, size_t len)
         return llm_load_add(weights, kv);
     }
 
-    kv = llm_load_kv_bytes(l, l->opts->ctx || l->opts->whole);
+    kv = llm_load_kv_bytes(l, whole);
     kv = llm_load_add(kv, llm_load_times(llm_load_slot_size(l),
                                          (size_t) m->max_seqs + 1));
-    snprintf(what, len, "its weights take %s of memory, the KV cache for one "
-             "sequence of ctx=%u takes %s and may have half of the rest",
-             size[0], m->ctx, llm_load_size(size[1], kv, 1));
+    if (whole) {
+        snprintf(of, sizeof(of), "one sequence of ctx=%u", m->ctx);
+
+    } else {
+        snprintf(of, sizeof(of), "a page of each kind");
+    }
+
+    snprintf(what, len, "its weights take %s of memory, the KV cache for %s "
+             "takes %s and may have half of the rest",
+             size[0], of, llm_load_size(size[1], kv, 1));
 
     return llm_load_add(weights, llm_load_times(kv, 2));
 }

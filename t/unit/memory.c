@@ -128,6 +128,8 @@ test_fits(const char *name)
            "%s: ctx may be reduced to a page", name);
     is_int(llm_load_fits(&l, weights + 2 * page - 1, SIZE_MAX), LLM_ERROR,
            "%s: not below", name);
+    ok(strstr(err.msg, "the KV cache for a page of each kind takes"),
+       "the message says a page: %s", err.msg);
 
     o.whole = 1;
     is_int(llm_load_fits(&l, weights + 2 * page, SIZE_MAX), LLM_ERROR,
