@@ -130,7 +130,7 @@ speed() {
     to=$(results "speed-$shape-$type${fp8:+-fp8-${fp8/,/-}}.jsonl")
     model "$shape" "$type" || return
 
-    table=$(results "plans-$shape-$type.jsonl")
+    table=$(results "plans-$shape-$type${fp8:+-fp8-${fp8/,/-}}.jsonl")
     rm -f "$table"
 
     # shellcheck disable=SC2086
