@@ -3,10 +3,10 @@
  * Hugging Face transformers computes in float64 (the shared fixtures); and
  * the same bits for a whole prompt, in chunks, token by token and beside
  * other sequences.  The CUDA backend runs in the emulator, its threads and
- * blocks in random order (LLM_EMU_SEED), fresh and shared memory NaN: all
- * files; token by token the beginning and the end of each, and beside other
- * sequences the beginning, as the whole takes minutes.  LLM_GPU_DEVICE=cuda:
- * on a GPU instead, the whole (t/gpu/run.sh).
+ * blocks in random order (LLM_EMU_SEED), fresh and shared memory NaN.  There,
+ * and with the reference operations, which are slow, the whole prompt and one
+ * in chunks, whose last tokens come one by one; the rest only with the first
+ * tokens.  LLM_GPU_DEVICE=cuda: on a GPU instead, all of all (t/gpu/run.sh).
  *
  * Two files also with weights and KV in fp8.  A number of four digits is off
  * by 2^-4 / sqrt(3) = 0.036 at most in the mean of squares, and so is a
@@ -22,13 +22,11 @@
 
 #define MAX_IDS  4096
 
-/* of a slow device's token by token: more than a page, and the last few,
-   which see the longest cache that the file has */
+/* of a slow device: more than a page, two pages, and the last few, which see
+   the longest cache that the file has */
 #define FIRST_TOKENS  (LLM_KV_PAGE + 2)
-#define LAST_TOKENS   4
-
-/* and beside other sequences */
 #define MIXED_TOKENS  (2 * LLM_KV_PAGE + 4)
+#define LAST_TOKENS   4
 
 
 typedef struct {
@@ -177,11 +175,11 @@ check_mixed(llm_model_t *m, const fixture_t *f, uint32_t n,
 }
 
 
-/* positions from..from + n one a step, after those before in one */
+/* the first n tokens in chunks of so many, the last of them one by one */
 
 static void
-check_tokens(llm_model_t *m, const fixture_t *f, uint32_t from, uint32_t n,
-    const float *whole, const char *what)
+check_chunks(llm_model_t *m, const fixture_t *f, uint32_t n, uint32_t chunk,
+    uint32_t last, const float *whole, const char *what)
 {
     int         same;
     size_t      at;
@@ -191,26 +189,26 @@ check_tokens(llm_model_t *m, const fixture_t *f, uint32_t from, uint32_t n,
     llm_err_t   err;
 
     n_vocab = llm_model_hparams(m)->n_vocab;
-    again = calloc((size_t) f->n_ids * n_vocab, sizeof(float));
+    again = calloc((size_t) n * n_vocab, sizeof(float));
 
     memset(&s, 0, sizeof(s));
     s.ids = f->ids;
-    s.n = from + n;
-    s.page = 2;
+    s.n = n;
+    s.page = 5;
     s.logits = again;
 
     err.msg[0] = '\0';
-    same = from == 0 || run_step(m, &s, &from, 1, 0, &err) == LLM_OK;
 
-    for (take = 1; same && s.done < s.n; /* void */) {
+    for (same = 1; same && s.done < n; /* void */) {
         at = (size_t) s.done * n_vocab;
+        take = s.done + last < n ? llm_min(chunk, n - last - s.done) : 1;
         same = run_step(m, &s, &take, 1, 1, &err) == LLM_OK
-               && memcmp(again + at, whole + at, n_vocab * sizeof(float))
-                  == 0;
+               && memcmp(again + at, whole + at,
+                         take * n_vocab * sizeof(float)) == 0;
     }
 
-    ok(same, "%s %s: the same bits token by token, positions %u to %u",
-       f->name, what, from, s.done - 1);
+    ok(same, "%s %s: the same bits for %u tokens in chunks of %u, the last %u "
+       "one by one, up to %u", f->name, what, n, chunk, last, s.done);
 
     if (err.msg[0]) {
         printf("# %s\n", err.msg);
@@ -220,18 +218,46 @@ check_tokens(llm_model_t *m, const fixture_t *f, uint32_t from, uint32_t n,
 }
 
 
+/* the last of the first n tokens alone gives logits */
+
 static void
-check_model(llm_model_t *m, const fixture_t *f, double bound, int slow,
+check_last(llm_model_t *m, const fixture_t *f, uint32_t n, const float *whole,
     const char *what)
 {
-    float      *whole, *again;
-    size_t      i, n;
-    double      d;
+    size_t      at;
+    float      *again;
     uint32_t    n_vocab;
     run_seq_t   s;
     llm_err_t   err;
 
-    static const uint32_t  chunks[] = { 7, 1 };
+    n_vocab = llm_model_hparams(m)->n_vocab;
+    at = (size_t) (n - 1) * n_vocab;
+    again = calloc((size_t) n * n_vocab, sizeof(float));
+
+    memset(&s, 0, sizeof(s));
+    s.ids = f->ids;
+    s.n = n;
+    s.page = 5;
+    s.logits = again;
+
+    ok(run_chunks(m, &s, n, 0, &err) == LLM_OK
+       && memcmp(whole + at, again + at, n_vocab * sizeof(float)) == 0,
+       "%s %s: the same bits for position %u alone", f->name, what, n - 1);
+
+    free(again);
+}
+
+
+static void
+check_model(llm_model_t *m, const fixture_t *f, double bound, int slow,
+    const char *what)
+{
+    float      *whole;
+    size_t      n;
+    double      d;
+    uint32_t    n_vocab, few;
+    run_seq_t   s;
+    llm_err_t   err;
 
     n_vocab = llm_model_hparams(m)->n_vocab;
     n = (size_t) f->n_ids * n_vocab;
@@ -243,7 +269,6 @@ check_model(llm_model_t *m, const fixture_t *f, double bound, int slow,
     }
 
     whole = calloc(n, sizeof(float));
-    again = calloc(n, sizeof(float));
 
     memset(&s, 0, sizeof(s));
     s.ids = f->ids;
@@ -260,33 +285,15 @@ check_model(llm_model_t *m, const fixture_t *f, double bound, int slow,
     ok(d <= bound, "%s %s: %.6f of the deviation (at most %g)", f->name,
        what, d, bound);
 
-    for (i = 0; i < llm_nelems(chunks); i++) {
-        if (slow && chunks[i] == 1) {
-            check_tokens(m, f, 0, FIRST_TOKENS, whole, what);
-            check_tokens(m, f, f->n_ids - LAST_TOKENS, LAST_TOKENS, whole,
-                         what);
-            continue;
-        }
+    few = slow ? llm_min(f->n_ids, FIRST_TOKENS) : f->n_ids;
+    check_chunks(m, f, f->n_ids, 7, LAST_TOKENS, whole, what);
+    check_chunks(m, f, few, 1, 0, whole, what);
 
-        s.logits = again;
-        s.page = 5;
-        memset(again, 0, n * sizeof(float));
-
-        ok(run_chunks(m, &s, chunks[i], 1, &err) == LLM_OK
-           && memcmp(whole, again, n * sizeof(float)) == 0,
-           "%s %s: the same bits in chunks of %u", f->name, what, chunks[i]);
-    }
-
-    ok(run_chunks(m, &s, f->n_ids, 0, &err) == LLM_OK
-       && memcmp(whole + n - n_vocab, again + n - n_vocab,
-                 n_vocab * sizeof(float)) == 0,
-       "%s %s: the same bits for the last position alone", f->name, what);
-
-    check_mixed(m, f, slow ? llm_min(f->n_ids, MIXED_TOKENS) : f->n_ids,
-                whole, what);
+    few = slow ? llm_min(f->n_ids, MIXED_TOKENS) : f->n_ids;
+    check_last(m, f, few, whole, what);
+    check_mixed(m, f, few, whole, what);
 
     free(whole);
-    free(again);
 }
 
 
@@ -351,7 +358,8 @@ check_fixture(const char *dir, fixture_t *f)
             o.device = getenv("LLM_GPU_DEVICE");
         }
 
-        slow = strcmp(o.device, "emu") == 0;
+        slow = strcmp(o.device, "emu") == 0
+               || strcmp(o.device, "reference") == 0;
         o.isa = devices[i].isa;
         o.backend_dir = backend_dir();
         o.threads = 2;
