@@ -4,9 +4,10 @@
  * shared fixtures), position by position: the median and nine of ten; and the
  * same bits for a whole prompt, in chunks, token by token, where the last row
  * alone is wanted, and beside another sequence; where some layers have windows,
- * also with a cache of their own for these.  The emulator is slow: it is spared
- * the chunks and the last row.  Without the fixtures: t/unit/model.c has small
- * models of its own.  LLM_GPU_DEVICE=cuda: a GPU in the emulator's place.
+ * also with a cache of their own for these.  The emulator and the reference
+ * operations are slow: they are spared the chunks and the last row.  Without
+ * the fixtures: t/unit/model.c has small models of its own.
+ * LLM_GPU_DEVICE=cuda: a GPU in the emulator's place.
  */
 
 #include "t/unit/tap.h"
@@ -204,7 +205,7 @@ check(fixture_t *f, const char *device, const char *isa, double bound)
         ok(median <= bound && most <= 10 * bound,
            "%s %s: %.6f of the deviation, nine of ten within %.6f (at most "
            "%g)", f->name, what, median, most, bound);
-        slow = (strcmp(device, "emu") == 0);
+        slow = strcmp(device, "emu") == 0 || strcmp(device, "reference") == 0;
         check_bits(m, f, whole, slow, what);
 
         if (!slow) {

@@ -18,25 +18,40 @@ static llm_exec_t  *reference;
 
 /* ---- e4m3 ---- */
 
+/* the numbers that are not negative, by their codes */
+
+static float  numbers[127];
+
+
+static void
+make_numbers(void)
+{
+    int  e;
+
+    for (e = 0; e < 127; e++) {
+        numbers[e] = e < 8 ? ldexpf((float) e, -9)
+                           : ldexpf(8.0f + (float) (e % 8), e / 8 - 10);
+    }
+}
+
+
 /* the nearest of its numbers; of two, the one with the even code */
 
 static float
 nearest(float x)
 {
-    float  v, d, best, least;
+    float  d, best, least;
     int    e;
 
     best = 0;
     least = INFINITY;
 
     for (e = 0; e < 127; e++) {
-        v = e < 8 ? ldexpf((float) e, -9)
-                  : ldexpf(8.0f + (float) (e % 8), e / 8 - 10);
-        d = fabsf(fabsf(x) - v);
+        d = fabsf(fabsf(x) - numbers[e]);
 
         if (d < least || (d == least && e % 2 == 0)) {
             least = d;
-            best = v;
+            best = numbers[e];
         }
     }
 
@@ -482,6 +497,7 @@ main(void)
     llm_exec_t  *plain, *fp8;
 
     (void) setenv("LLM_EMU_SEED", "13", 0);
+    make_numbers();
 
     plain = open_emu(LLM_TYPE_F16, 0, 0);
 
