@@ -1,19 +1,10 @@
 /*
  * The emulator of emu.h: fibers, barriers, warp-wide operations (meetings),
- * blocks and grids, the queue of work.  The runtime's functions are in
- * runtime.cpp.
- *
- * One queue holds the work of all streams in the order of issue, a legal order,
- * since work only waits for work issued earlier.  The queue runs when the host
- * waits, never sooner, unless LLM_EMU_EAGER is set.
- *
- * Everything runs in the thread that waits.  A device is driven by one thread
- * at a time; a lock keeps several devices apart.
+ * blocks and grids.  Launches and the queue of work are in launch.cpp.
  */
 
 #include "t/gpu/emu/internal.h"
 
-#include <set>
 #include <sys/mman.h>
 
 #if !defined(__x86_64__)
@@ -22,8 +13,7 @@
 
 /* an odd number of cache lines, so that the ends of stacks are in different
    sets of a cache */
-#define EMU_STACK       (128 * 1024 + 11 * 64)
-#define EMU_MAX_THREADS 1024
+#define EMU_STACK  (128 * 1024 + 11 * 64)
 
 namespace emu {
 
@@ -61,7 +51,6 @@ struct Warp {
 Thread  *cur;
 Block    blk;
 
-std::recursive_mutex                        lock;
 static Fiber                                fibers[EMU_MAX_THREADS];
 static Warp                                 warps[EMU_MAX_THREADS / 32];
 static unsigned                             n_threads;
@@ -75,11 +64,6 @@ static const std::function<void()>         *body;
 static const char                          *kernel;
 static uint8_t                             *shared_mem;
 static uint64_t                             rng;
-std::deque<std::function<void()>>           queue;
-cudaError_t                                 last_error;
-cudaError_t                                 broken;
-static Fault                                launch_fault("LLM_EMU_FAIL_LAUNCH");
-static std::set<const void *>               loaded;     /* launched kernels */
 
 
 static void
@@ -90,53 +74,6 @@ die(const char *what)
             cur ? cur->tid.x : 0, cur ? cur->tid.y : 0, cur ? cur->tid.z : 0,
             what);
     abort();
-}
-
-
-size_t
-setting(const char *name, size_t otherwise)
-{
-    const char  *value;
-
-    value = getenv(name);
-
-    return value ? strtoull(value, nullptr, 10) : otherwise;
-}
-
-
-size_t
-shared_most()
-{
-    switch (setting("LLM_EMU_CAPABILITY", 89)) {
-
-    case 80:
-        return 163 * 1024;
-
-    case 90:
-    case 100:
-        return EMU_SHARED_MAX;
-
-    default:
-        return 99 * 1024;
-    }
-}
-
-
-/* true for the n-th call since the variable was set to n */
-
-bool
-Fault::now()
-{
-    size_t  n;
-
-    n = setting(name, 0);
-
-    if (n != at) {
-        at = n;
-        calls = 0;
-    }
-
-    return ++calls == at;
 }
 
 
@@ -465,7 +402,7 @@ run_block()
 }
 
 
-static void
+void
 run_grid(const char *name, dim3 grid, dim3 block, size_t shared,
     const std::function<void()> &f)
 {
@@ -500,7 +437,7 @@ run_grid(const char *name, dim3 grid, dim3 block, size_t shared,
 }
 
 
-static void
+void
 start()
 {
     unsigned     i;
@@ -525,101 +462,6 @@ start()
     for (i = 0; i < EMU_MAX_THREADS; i++) {
         fibers[i].stack = stacks + (size_t) i * EMU_STACK;
     }
-}
-
-
-void
-enqueue(cudaStream_t s, std::function<void()> work)
-{
-    std::lock_guard<std::recursive_mutex>  guard(lock);
-
-    if (s == nullptr) {
-        fprintf(stderr, "emu: work on the legacy stream\n");
-        broken = cudaErrorInvalidValue;
-        return;
-    }
-
-    if (s->capture) {
-        s->capture->work.push_back(std::move(work));
-        return;
-    }
-
-    queue.push_back(std::move(work));
-
-    if (setting("LLM_EMU_EAGER", 0)) {
-        run_queue();
-    }
-}
-
-
-/* runs all of the queue, or until an event's last record is done */
-
-void
-run_queue(const EmuEvent *until)
-{
-    std::lock_guard<std::recursive_mutex>  guard(lock);
-
-    start();
-
-    if (broken) {
-        queue.clear();
-    }
-
-    while (!queue.empty() && (!until || until->done < until->issued)) {
-        std::function<void()>  work = std::move(queue.front());
-
-        queue.pop_front();
-        work();
-    }
-}
-
-
-void
-launch(void *stream, const char *name, const void *entry, dim3 grid,
-    dim3 block, size_t shared, std::function<void()> f)
-{
-    size_t        n;
-    cudaStream_t  s = (cudaStream_t) stream;
-
-    std::lock_guard<std::recursive_mutex>  guard(lock);
-
-    if (s && s->capture == nullptr) {
-        loaded.insert(entry);
-
-    } else if (loaded.count(entry) == 0) {
-        fprintf(stderr, "emu: kernel %s is captured before its first launch\n",
-                name);
-        broken = cudaErrorInvalidValue;
-    }
-
-    n = (size_t) block.x * block.y * block.z;
-
-    if (n == 0 || n > EMU_MAX_THREADS || grid.x == 0 || grid.y == 0
-        || grid.z == 0 || grid.y > 65535 || grid.z > 65535
-        || shared > shared_most())
-    {
-        fprintf(stderr, "emu: kernel %s: a launch that this GPU does not "
-                "allow: (%u,%u,%u) blocks of (%u,%u,%u) threads with %zu bytes "
-                "of shared memory\n", name, grid.x, grid.y, grid.z, block.x,
-                block.y, block.z, shared);
-        last_error = cudaErrorInvalidValue;
-        return;
-    }
-
-    enqueue(s, [=]() {
-        if (launch_fault.now()) {
-            last_error = cudaErrorLaunchFailure;
-
-            if (setting("LLM_EMU_STICKY", 0)) {
-                broken = last_error;
-                queue.clear();
-            }
-
-            return;
-        }
-
-        run_grid(name, grid, block, shared, f);
-    });
 }
 
 

@@ -36,7 +36,7 @@
  *                          an instruction's products are added one by one
  *
  * Not emulated: speed, the memory model's weak ordering, warps in lockstep.
- * The fibers' stacks and all queues belong to emu.cpp.
+ * The fibers' stacks belong to emu.cpp, the queue to launch.cpp.
  */
 
 #ifndef LLM_EMU_H

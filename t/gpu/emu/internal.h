@@ -1,6 +1,6 @@
 /*
- * Shared by emu.cpp, which runs kernels, and runtime.cpp, which has the CUDA
- * runtime's functions for the backend.
+ * Shared by emu.cpp, which runs kernels, launch.cpp, which has the queue of
+ * work, and runtime.cpp, which has the CUDA runtime's functions for the backend.
  */
 
 #ifndef LLM_EMU_INTERNAL_H
@@ -12,9 +12,11 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <set>
 #include <vector>
 
-#define EMU_SHARED_MAX  (227 * 1024)
+#define EMU_MAX_THREADS  1024           /* of a block */
+#define EMU_SHARED_MAX   (227 * 1024)
 
 struct EmuGraph {
     std::vector<std::function<void()>>  work;
@@ -53,6 +55,11 @@ extern cudaError_t                        broken;       /* never cleared */
 
 void enqueue(cudaStream_t s, std::function<void()> work);
 void run_queue(const EmuEvent *until = nullptr);
+
+/* emu.cpp: prepares the emulator; runs all blocks of a launch */
+void start();
+void run_grid(const char *name, dim3 grid, dim3 block, size_t shared,
+    const std::function<void()> &f);
 
 /* the number in an environment variable, or `otherwise` */
 size_t setting(const char *name, size_t otherwise);
