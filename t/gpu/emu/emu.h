@@ -15,8 +15,10 @@
  * (NaN); a buffer ends at a guard page; work is done only when somebody waits
  * for it (LLM_EMU_EAGER=1: at once, which CUDA also allows); the target of an
  * asynchronous copy is filled with 0xff until then.  Work on the legacy stream
- * breaks the device, and so does capturing a kernel that was never launched: it
- * might not be loaded yet.
+ * breaks the device, and so do capturing a kernel that was never launched, as
+ * it might not be loaded yet, and allocating or freeing memory in the thread
+ * that captures.  A launch fails that asks for more than 48 KiB of shared
+ * memory without the kernel's attribute for it.
  *
  * Environment variables, for the device and its faults:
  *
@@ -489,10 +491,12 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t x, cudaStream_t s);
 cudaError_t cudaGraphDestroy(cudaGraph_t g);
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t x);
 
+cudaError_t cudaFuncSetAttribute_(const void *f, int shared);
+
 template<class F> static inline cudaError_t
-cudaFuncSetAttribute(F *, cudaFuncAttribute, int)
+cudaFuncSetAttribute(F *f, cudaFuncAttribute, int shared)
 {
-    return cudaSuccess;
+    return cudaFuncSetAttribute_((const void *) f, shared);
 }
 
 /* enqueues host work on a stream as if it were a kernel (blas.cpp) */

@@ -13,13 +13,16 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <thread>
 #include <vector>
 
-#define EMU_MAX_THREADS  1024           /* of a block */
-#define EMU_SHARED_MAX   (227 * 1024)
+#define EMU_MAX_THREADS     1024            /* of a block */
+#define EMU_SHARED_MAX      (227 * 1024)
+#define EMU_SHARED_DEFAULT  (48 * 1024)     /* without the attribute */
 
 struct EmuGraph {
     std::vector<std::function<void()>>  work;
+    std::thread::id                     owner;      /* captures it */
 };
 
 struct EmuStream {
@@ -48,10 +51,12 @@ struct Fault {
     bool now();
 };
 
-extern std::recursive_mutex               lock;         /* of the next three */
+extern std::recursive_mutex               lock;         /* of what follows */
 extern std::deque<std::function<void()>>  queue;
 extern cudaError_t                        last_error;
 extern cudaError_t                        broken;       /* never cleared */
+extern std::map<const void *, size_t>     shared_set;   /* a kernel's attribute
+                                                           for shared memory */
 
 void enqueue(cudaStream_t s, std::function<void()> work);
 void run_queue(const EmuEvent *until = nullptr);

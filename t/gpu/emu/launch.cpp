@@ -17,6 +17,7 @@ std::recursive_mutex                lock;
 std::deque<std::function<void()>>   queue;
 cudaError_t                         last_error;
 cudaError_t                         broken;
+std::map<const void *, size_t>      shared_set;
 
 static Fault                        launch_fault("LLM_EMU_FAIL_LAUNCH");
 static std::set<const void *>       loaded;         /* launched kernels */
@@ -115,11 +116,41 @@ run_queue(const EmuEvent *until)
 }
 
 
+/* can the device run such a launch? */
+
+static bool
+possible(const char *name, const void *entry, dim3 grid, dim3 block,
+    size_t shared)
+{
+    size_t  n;
+
+    n = (size_t) block.x * block.y * block.z;
+
+    if (n == 0 || n > EMU_MAX_THREADS || grid.x == 0 || grid.y == 0 || grid.z == 0
+        || grid.y > 65535 || grid.z > 65535 || shared > shared_most())
+    {
+        fprintf(stderr, "emu: kernel %s: a launch that this GPU does not "
+                "allow: (%u,%u,%u) blocks of (%u,%u,%u) threads with %zu bytes "
+                "of shared memory\n", name, grid.x, grid.y, grid.z, block.x,
+                block.y, block.z, shared);
+        return false;
+    }
+
+    if (shared > EMU_SHARED_DEFAULT && shared > shared_set[entry]) {
+        fprintf(stderr, "emu: kernel %s: %zu bytes of shared memory, but "
+                "cudaFuncSetAttribute() has allowed %zu\n", name, shared,
+                shared_set[entry]);
+        return false;
+    }
+
+    return true;
+}
+
+
 void
 launch(void *stream, const char *name, const void *entry, dim3 grid,
     dim3 block, size_t shared, std::function<void()> f)
 {
-    size_t        n;
     cudaStream_t  s = (cudaStream_t) stream;
 
     std::lock_guard<std::recursive_mutex>  guard(lock);
@@ -133,16 +164,7 @@ launch(void *stream, const char *name, const void *entry, dim3 grid,
         broken = cudaErrorInvalidValue;
     }
 
-    n = (size_t) block.x * block.y * block.z;
-
-    if (n == 0 || n > EMU_MAX_THREADS || grid.x == 0 || grid.y == 0
-        || grid.z == 0 || grid.y > 65535 || grid.z > 65535
-        || shared > shared_most())
-    {
-        fprintf(stderr, "emu: kernel %s: a launch that this GPU does not "
-                "allow: (%u,%u,%u) blocks of (%u,%u,%u) threads with %zu bytes "
-                "of shared memory\n", name, grid.x, grid.y, grid.z, block.x,
-                block.y, block.z, shared);
+    if (!possible(name, entry, grid, block, shared)) {
         last_error = cudaErrorInvalidValue;
         return;
     }

@@ -13,6 +13,7 @@
 namespace emu {
 
 static std::map<void *, size_t>  mapped;
+static std::set<cudaStream_t>    streams;
 static size_t                    in_use;
 static unsigned long             n_allocs;
 static Fault                     graph_fault("LLM_EMU_FAIL_GRAPH");
@@ -63,6 +64,23 @@ static bool
 alloc_fails(size_t size, size_t most)
 {
     return ++n_allocs == setting("LLM_EMU_FAIL_ALLOC", 0) || size > most;
+}
+
+
+/* A call that may wait for the device, in a thread that captures: CUDA ends the
+   capture with an error.  Here it breaks the device. */
+
+static bool
+captures(const char *call)
+{
+    for (const cudaStream_t s : streams) {
+        if (s->capture && s->capture->owner == std::this_thread::get_id()) {
+            fprintf(stderr, "emu: %s() while this thread captures\n", call);
+            broken = cudaErrorInvalidValue;
+        }
+    }
+
+    return broken != cudaSuccess;
 }
 
 
@@ -207,6 +225,21 @@ cudaPeekAtLastError()
 }
 
 
+cudaError_t
+cudaFuncSetAttribute_(const void *f, int shared)
+{
+    std::lock_guard<std::recursive_mutex>  guard(lock);
+
+    if (shared < 0 || (size_t) shared > shared_most()) {
+        return cudaErrorInvalidValue;
+    }
+
+    shared_set[f] = (size_t) shared;
+
+    return broken;
+}
+
+
 /* ---- memory ---- */
 
 cudaError_t
@@ -217,7 +250,7 @@ cudaMalloc_(void **p, size_t size)
     /* cudaMalloc's own alignment */
     size = (size + 255) / 256 * 256;
 
-    if (broken) {
+    if (captures("cudaMalloc")) {
         return broken;
     }
 
@@ -243,7 +276,7 @@ cudaFree(void *p)
 {
     std::lock_guard<std::recursive_mutex>  guard(lock);
 
-    if (broken) {
+    if (captures("cudaFree")) {
         return broken;
     }
 
@@ -273,7 +306,7 @@ cudaHostAlloc_(void **p, size_t size, unsigned flags)
 
     (void) flags;
 
-    if (broken) {
+    if (captures("cudaHostAlloc")) {
         return broken;
     }
 
@@ -296,7 +329,7 @@ cudaFreeHost(void *p)
 {
     std::lock_guard<std::recursive_mutex>  guard(lock);
 
-    if (broken) {
+    if (captures("cudaFreeHost")) {
         return broken;
     }
 
@@ -335,8 +368,11 @@ cudaMemsetAsync(void *p, int v, size_t size, cudaStream_t s)
 cudaError_t
 cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags)
 {
+    std::lock_guard<std::recursive_mutex>  guard(lock);
+
     (void) flags;
     *s = new EmuStream { nullptr };
+    streams.insert(*s);
 
     return cudaSuccess;
 }
@@ -345,7 +381,10 @@ cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags)
 cudaError_t
 cudaStreamDestroy(cudaStream_t s)
 {
+    std::lock_guard<std::recursive_mutex>  guard(lock);
+
     run_queue();
+    streams.erase(s);
     delete s;
 
     return cudaSuccess;
@@ -447,6 +486,8 @@ cudaEventElapsedTime(float *ms, cudaEvent_t a, cudaEvent_t b)
 cudaError_t
 cudaStreamBeginCapture(cudaStream_t s, cudaStreamCaptureMode mode)
 {
+    std::lock_guard<std::recursive_mutex>  guard(lock);
+
     (void) mode;
 
     if (s == nullptr || s->capture) {
@@ -454,6 +495,7 @@ cudaStreamBeginCapture(cudaStream_t s, cudaStreamCaptureMode mode)
     }
 
     s->capture = new EmuGraph;
+    s->capture->owner = std::this_thread::get_id();
 
     return cudaSuccess;
 }
@@ -462,6 +504,8 @@ cudaStreamBeginCapture(cudaStream_t s, cudaStreamCaptureMode mode)
 cudaError_t
 cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *g)
 {
+    std::lock_guard<std::recursive_mutex>  guard(lock);
+
     if (s == nullptr || s->capture == nullptr) {
         return cudaErrorInvalidValue;
     }
