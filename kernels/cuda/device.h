@@ -27,8 +27,7 @@ template<class K, class... A> static inline void
 llm_launch_as(const char *name, K k, dim3 grid, dim3 block, size_t shared,
     cudaStream_t s, A... a)
 {
-    emu::launch(s, name, (const void *) k, grid, block, shared,
-                [=]() { k(a...); });
+    emu::call(s, name, k, grid, block, shared, a...);
 }
 
 #define llm_launch(k, grid, block, shared, stream, ...)                      \

@@ -66,7 +66,7 @@ static uint8_t                             *shared_mem;
 static uint64_t                             rng;
 
 
-static void
+void
 die(const char *what)
 {
     fprintf(stderr, "emu: kernel %s, block (%u,%u,%u), thread (%u,%u,%u): "
@@ -363,6 +363,10 @@ copy_wait(unsigned left)
     while (running->groups.size() > left) {
         for (const Copy &c : running->groups.front()) {
             memcpy(c.dst, c.src, c.size);
+
+            if (ptx_library()) {
+                ptx_library()->copied(c.dst, c.size);
+            }
         }
 
         running->groups.erase(running->groups.begin());
@@ -403,17 +407,23 @@ run_block()
 
 
 void
-run_grid(const char *name, dim3 grid, dim3 block, size_t shared,
+run_grid(const Kernel &k, dim3 grid, dim3 block, size_t shared,
     const std::function<void()> &f)
 {
     uint64_t               n, i;
     std::vector<uint32_t>  order;
 
-    kernel = name;
+    kernel = k.name;
     body = &f;
     n_threads = block.x * block.y * block.z;
     blk.block = block;
     blk.grid = grid;
+
+    if (k.ptx) {
+        ptx_library()->grid(k.ptx, shared);
+        shared = static_shared(k) + shared;
+    }
+
     blk.shared = shared_mem + EMU_SHARED_MAX - (shared + 15) / 16 * 16;
     n = (uint64_t) grid.x * grid.y * grid.z;
 
@@ -429,6 +439,11 @@ run_grid(const char *name, dim3 grid, dim3 block, size_t shared,
         blk.bid.y = (unsigned) (b / grid.x % grid.y);
         blk.bid.z = (unsigned) (b / grid.x / grid.y);
         memset(blk.shared, 0xff, (shared + 15) / 16 * 16);
+
+        if (k.ptx) {
+            ptx_library()->block();
+        }
+
         run_block();
     }
 

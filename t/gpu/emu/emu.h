@@ -33,6 +33,9 @@
  *                          a GPU: all calls fail until the process ends
  *   LLM_EMU_FAIL_GRAPH=n   the n-th instantiation or launch of a graph after
  *                          the variable was set to n fails for lack of memory
+ *   LLM_EMU_PTX=1          kernels are those of nvcc's PTX, translated to C
+ *                          (t/gpu/ptx), and all their accesses to memory are
+ *                          checked; or the path of a library of such kernels
  *   LLM_EMU_MMA=1          tensor cores add as those of the capability do
  *                          (mma.cpp), which takes several times as long; else
  *                          an instruction's products are added one by one
@@ -44,6 +47,8 @@
 #ifndef LLM_EMU_H
 #define LLM_EMU_H
 
+#include "t/gpu/ptx/types.h"
+
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -52,8 +57,10 @@
 #include <cstring>
 #include <functional>
 #include <utility>
+#include <vector>
 
-#define __global__       static
+/* visible, so that a kernel's name can be found by its address (ptx.cpp) */
+#define __global__       __attribute__((visibility("default")))
 #define __device__
 #define __host__
 #define __forceinline__  inline __attribute__((always_inline))
@@ -136,10 +143,56 @@ void copy_async(void *dst, const void *src, size_t size);
 void copy_commit();
 void copy_wait(unsigned groups_left);
 
-/* entry: the kernel's address, by which captures find out whether the kernel
-   was launched before */
-void launch(void *stream, const char *name, const void *entry, dim3 grid,
-    dim3 block, size_t shared, std::function<void()> body);
+/* a kernel's function and the name that the source gives it; ptx: its
+   translation, to be run instead, or NULL */
+struct Kernel {
+    const char           *name;
+    const void           *entry;
+    const ptx_kernel_t   *ptx;
+};
+
+void launch(void *stream, const Kernel &kernel, dim3 grid, dim3 block,
+    size_t shared, std::function<void()> body);
+
+/* ptx.cpp: the translation of a kernel whose parameters have so many bytes, or
+   NULL if LLM_EMU_PTX is not set */
+const ptx_kernel_t *ptx_kernel(const void *entry, const char *name,
+    size_t params);
+void ptx_run(const ptx_kernel_t *k, const uint8_t *params);
+
+/* appends a parameter as CUDA's ABI places it */
+
+template<class T> static inline void
+put_param(std::vector<uint8_t> &params, const T &v)
+{
+    size_t  start = (params.size() + alignof(T) - 1) / alignof(T) * alignof(T);
+
+    params.resize(start + sizeof(T));
+    memcpy(params.data() + start, &v, sizeof(T));
+}
+
+
+/* k<<<grid, block, shared, stream>>>(a...) */
+
+template<class... P, class... A> static inline void
+call(void *stream, const char *name, void (*k)(P...), dim3 grid, dim3 block,
+    size_t shared, A... a)
+{
+    Kernel                kernel = { name, (const void *) k, nullptr };
+    std::vector<uint8_t>  params;
+
+    (put_param<P>(params, (P) a), ...);
+    kernel.ptx = ptx_kernel(kernel.entry, name, params.size());
+
+    if (kernel.ptx) {
+        launch(stream, kernel, grid, block, shared,
+               [=]() { ptx_run(kernel.ptx, params.data()); });
+
+    } else {
+        launch(stream, kernel, grid, block, shared, [=]() { k(a...); });
+    }
+}
+
 
 template<class T> static inline T
 shuffle(unsigned mask, T v, unsigned from)

@@ -1,6 +1,7 @@
 /*
  * Shared by emu.cpp, which runs kernels, launch.cpp, which has the queue of
- * work, and runtime.cpp, which has the CUDA runtime's functions for the backend.
+ * work, ptx.cpp, which finds translated kernels, and runtime.cpp, which has the
+ * CUDA runtime's functions for the backend.
  */
 
 #ifndef LLM_EMU_INTERNAL_H
@@ -63,8 +64,17 @@ void run_queue(const EmuEvent *until = nullptr);
 
 /* emu.cpp: prepares the emulator; runs all blocks of a launch */
 void start();
-void run_grid(const char *name, dim3 grid, dim3 block, size_t shared,
+void run_grid(const Kernel &k, dim3 grid, dim3 block, size_t shared,
     const std::function<void()> &f);
+
+/* bytes of a kernel's static shared memory, before the dynamic one */
+size_t static_shared(const Kernel &k);
+
+/* the library of translated kernels, or nullptr without LLM_EMU_PTX */
+const ptx_library_t *ptx_library();
+
+/* reports the running thread and ends the process */
+void die(const char *what);
 
 /* the number in an environment variable, or `otherwise` */
 size_t setting(const char *name, size_t otherwise);

@@ -70,6 +70,13 @@ Fault::now()
 }
 
 
+size_t
+static_shared(const Kernel &k)
+{
+    return k.ptx ? (k.ptx->shared + 127) / 128 * 128 : 0;
+}
+
+
 void
 enqueue(cudaStream_t s, std::function<void()> work)
 {
@@ -119,27 +126,30 @@ run_queue(const EmuEvent *until)
 /* can the device run such a launch? */
 
 static bool
-possible(const char *name, const void *entry, dim3 grid, dim3 block,
-    size_t shared)
+possible(const Kernel &k, dim3 grid, dim3 block, size_t shared)
 {
-    size_t  n;
+    size_t  n, most;
 
     n = (size_t) block.x * block.y * block.z;
+    most = k.ptx && k.ptx->threads ? k.ptx->threads : EMU_MAX_THREADS;
 
-    if (n == 0 || n > EMU_MAX_THREADS || grid.x == 0 || grid.y == 0 || grid.z == 0
-        || grid.y > 65535 || grid.z > 65535 || shared > shared_most())
+    if (n == 0 || n > most || grid.x == 0 || grid.y == 0 || grid.z == 0
+        || grid.y > 65535 || grid.z > 65535
+        || static_shared(k) + shared > shared_most())
     {
         fprintf(stderr, "emu: kernel %s: a launch that this GPU does not "
                 "allow: (%u,%u,%u) blocks of (%u,%u,%u) threads with %zu bytes "
-                "of shared memory\n", name, grid.x, grid.y, grid.z, block.x,
+                "of shared memory\n", k.name, grid.x, grid.y, grid.z, block.x,
                 block.y, block.z, shared);
         return false;
     }
 
-    if (shared > EMU_SHARED_DEFAULT && shared > shared_set[entry]) {
+    if (static_shared(k) + shared > EMU_SHARED_DEFAULT
+        && shared > shared_set[k.entry])
+    {
         fprintf(stderr, "emu: kernel %s: %zu bytes of shared memory, but "
-                "cudaFuncSetAttribute() has allowed %zu\n", name, shared,
-                shared_set[entry]);
+                "cudaFuncSetAttribute() has allowed %zu\n", k.name, shared,
+                shared_set[k.entry]);
         return false;
     }
 
@@ -148,23 +158,23 @@ possible(const char *name, const void *entry, dim3 grid, dim3 block,
 
 
 void
-launch(void *stream, const char *name, const void *entry, dim3 grid,
-    dim3 block, size_t shared, std::function<void()> f)
+launch(void *stream, const Kernel &k, dim3 grid, dim3 block, size_t shared,
+    std::function<void()> f)
 {
     cudaStream_t  s = (cudaStream_t) stream;
 
     std::lock_guard<std::recursive_mutex>  guard(lock);
 
     if (s && s->capture == nullptr) {
-        loaded.insert(entry);
+        loaded.insert(k.entry);
 
-    } else if (loaded.count(entry) == 0) {
+    } else if (loaded.count(k.entry) == 0) {
         fprintf(stderr, "emu: kernel %s is captured before its first launch\n",
-                name);
+                k.name);
         broken = cudaErrorInvalidValue;
     }
 
-    if (!possible(name, entry, grid, block, shared)) {
+    if (!possible(k, grid, block, shared)) {
         last_error = cudaErrorInvalidValue;
         return;
     }
@@ -181,7 +191,7 @@ launch(void *stream, const char *name, const void *entry, dim3 grid,
             return;
         }
 
-        run_grid(name, grid, block, shared, f);
+        run_grid(k, grid, block, shared, f);
     });
 }
 

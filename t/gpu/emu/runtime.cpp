@@ -84,6 +84,26 @@ captures(const char *call)
 }
 
 
+/* memory begins and ends to exist for kernels */
+
+static void
+map_for_ptx(void *p, size_t size)
+{
+    if (ptx_library()) {
+        ptx_library()->mapped(p, size);
+    }
+}
+
+
+static void
+unmap_for_ptx(void *p)
+{
+    if (ptx_library()) {
+        ptx_library()->unmapped(p);
+    }
+}
+
+
 /* the error that calls report; on a broken device always the same */
 
 static cudaError_t
@@ -245,6 +265,7 @@ cudaFuncSetAttribute_(const void *f, int shared)
 cudaError_t
 cudaMalloc_(void **p, size_t size)
 {
+    size_t                                 asked = size;
     std::lock_guard<std::recursive_mutex>  guard(lock);
 
     /* cudaMalloc's own alignment */
@@ -265,6 +286,7 @@ cudaMalloc_(void **p, size_t size)
 
     memset(*p, 0xff, size);
     mapped[*p] = size;
+    map_for_ptx(*p, asked);
     in_use += size;
 
     return cudaSuccess;
@@ -291,6 +313,7 @@ cudaFree(void *p)
     }
 
     run_queue();
+    unmap_for_ptx(p);
     unmap(p, it->second);
     in_use -= it->second;
     mapped.erase(it);
@@ -320,6 +343,8 @@ cudaHostAlloc_(void **p, size_t size, unsigned flags)
         return cudaErrorMemoryAllocation;
     }
 
+    map_for_ptx(*p, size);
+
     return cudaSuccess;
 }
 
@@ -334,6 +359,7 @@ cudaFreeHost(void *p)
     }
 
     run_queue();
+    unmap_for_ptx(p);
     free(p);
 
     return cudaSuccess;
