@@ -49,7 +49,8 @@ usage: ./build.sh COMMAND
   run      build, then serve the demo model on 127.0.0.1:8080 (LLM_PORT)
   build    objs/ngx_http_llm_module.so, objs/llm and the CUDA backend ("run"
            builds the CUDA backend only if there is a GPU)
-  test     all tests; "test asan", "test tsan" under a sanitizer
+  test     all tests; "test asan", "test tsan" under a sanitizer; "test ptx":
+           the CUDA kernels that nvcc compiles, run without a GPU
   bench    the engine's speed alone and over HTTP; "bench help" lists the others
   install  the module into the system's nginx, objs/llm as nginx-llm
            (DESTDIR is honoured)

@@ -1,5 +1,10 @@
 # Builds and runs the tests.  Sourced by build.sh, whose functions it uses.
 
+PTX_NEEDS='
+perl              prove
+python3           python3
+'
+
 # The fuzz targets need clang, whatever compiler builds the rest.
 
 test_build() {
@@ -32,11 +37,32 @@ build_beside_tools() {
     trap - EXIT
 
     backends
+    ptx ptx-some ptx-faults
+}
+
+
+# Kernels of nvcc's PTX for the emulator, where there is an nvcc.
+
+ptx() {
+    local nvcc
+
+    nvcc=$(nvcc_path) || return 0
+
+    compile "kernels of nvcc's PTX" -f kernels/cuda/Makefile OBJS="$OBJS" \
+        NVCC="$nvcc" "$@"
+}
+
+
+ptx_build() {
+    mkdir -p "$OBJS"
+
+    library "$OBJS" lib unit
+    ptx ptx ptx-faults
 }
 
 
 run_tests() {
-    local tests=(t/unit/emulator.t t/unit/unit.t t/fuzz/fuzz.t
+    local tests=(t/unit/emulator.t t/unit/ptx.t t/unit/unit.t t/fuzz/fuzz.t
                  t/portable/portable.t t/sdk/clients.t t/http/fuzz.t
                  t/http/reload.t t/agents/agents.t t/http/cluster.t
                  t/http/health.t -r t/)
@@ -61,8 +87,16 @@ run_tests() {
             export LLM_OBJS=$OBJS/tsan LLM_SAN=tsan
             tests=(t/unit)
             ;;
+        ptx)
+            need "$BUILD_NEEDS$PTX_NEEDS"
+            nvcc_path > /dev/null || die "no nvcc: it is part of NVIDIA's" \
+                "CUDA Toolkit, set CUDA_HOME to the toolkit's folder"
+            aside ptx_build
+            export LLM_OBJS=$OBJS LLM_EMU_PTX=1
+            tests=(t/unit/ptx.t t/gpu/ptx/faults.t)
+            ;;
         *)
-            die "unknown kind of test: $1 (asan and tsan are known)"
+            die "unknown kind of test: $1 (asan, tsan and ptx are known)"
             ;;
     esac
 
