@@ -27,11 +27,23 @@ template<class K, class... A> static inline void
 llm_launch_as(const char *name, K k, dim3 grid, dim3 block, size_t shared,
     cudaStream_t s, A... a)
 {
-    emu::call(s, name, k, grid, block, shared, a...);
+    emu::call(s, name, 0, k, grid, block, shared, a...);
 }
 
 #define llm_launch(k, grid, block, shared, stream, ...)                      \
     llm_launch_as(#k, k, grid, block, shared, stream, __VA_ARGS__)
+
+template<class K, class... A> static inline void
+llm_launch_early_as(int early, const char *name, K k, dim3 grid, dim3 block,
+    size_t shared, cudaStream_t s, A... a)
+{
+    emu::call(s, name, early, k, grid, block, shared, a...);
+}
+
+/* the same if early is 0; otherwise see "kernels that are launched before" */
+#define llm_launch_early(early, k, grid, block, shared, stream, ...)         \
+    llm_launch_early_as(early, #k, k, grid, block, shared, stream,           \
+                        __VA_ARGS__)
 
 #else
 
@@ -54,6 +66,26 @@ llm_launch_as(K k, dim3 grid, dim3 block, size_t shared, cudaStream_t s,
     k<<<grid, block, shared, s>>>(a...);
 }
 
+template<class... P, class... A> static inline void
+llm_launch_early(int early, void (*k)(P...), dim3 grid, dim3 block,
+    size_t shared, cudaStream_t s, A... a)
+{
+    cudaLaunchConfig_t   config = {};
+    cudaLaunchAttribute  attr;
+
+    attr.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attr.val.programmaticStreamSerializationAllowed = 1;
+    config.gridDim = grid;
+    config.blockDim = block;
+    config.dynamicSmemBytes = shared;
+    config.stream = s;
+    config.attrs = &attr;
+    config.numAttrs = early ? 1 : 0;
+
+    /* an error is cudaGetLastError()'s, too */
+    (void) cudaLaunchKernelEx(&config, k, (P) a...);
+}
+
 /* a template with commas needs parentheses: llm_launch((k<1, 2>), ... */
 #define llm_launch(k, grid, block, shared, stream, ...)                      \
     llm_launch_as(k, grid, block, shared, stream, __VA_ARGS__)
@@ -61,6 +93,48 @@ llm_launch_as(K k, dim3 grid, dim3 block, size_t shared, cudaStream_t s,
 #endif
 
 #define LLM_FULL_WARP  0xffffffffu
+
+
+/* ---- kernels that are launched before the previous one has ended ---- */
+
+/*
+ * llm_launch_early() lets a kernel begin while the kernel before it in the
+ * stream still runs, once all blocks of that one have called llm_early_start()
+ * or ended.  Each of its threads calls llm_early_wait(), which waits until all
+ * earlier kernels have ended and their writes are seen.  Before that it reads
+ * nothing but weights, its parameters and the step's arrays without tokens,
+ * which are copied before the step's first kernel, and writes no global memory.
+ * That first kernel is not launched early.
+ */
+
+static __device__ __forceinline__ void
+llm_early_start(void)
+{
+#if !defined(LLM_EMU) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;\n" ::: "memory");
+#endif
+}
+
+
+static __device__ __forceinline__ void
+llm_early_wait(void)
+{
+#ifdef LLM_EMU
+    emu::early_wait();
+#elif __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;\n" ::: "memory");
+#endif
+}
+
+
+/* for a kernel that has nothing to do before the wait */
+
+static __device__ __forceinline__ void
+llm_early_begin(void)
+{
+    llm_early_start();
+    llm_early_wait();
+}
 
 
 /* ---- 16-bit floats, stored as uint16_t ---- */

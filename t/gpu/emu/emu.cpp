@@ -62,6 +62,7 @@ static size_t                               turn;       /* next of turns */
 static std::vector<Fiber *>                 coming;     /* of the next round */
 static const std::function<void()>         *body;
 static const char                          *kernel;
+static unsigned                             early;      /* the launch was */
 static uint8_t                             *shared_mem;
 static uint64_t                             rng;
 
@@ -252,6 +253,10 @@ fiber_main()
 {
     (*body)();
 
+    if (running->thread.early) {
+        die("launched early, and ends without llm_early_wait()");
+    }
+
     if (!running->open.empty() || !running->groups.empty()) {
         running->open.clear();
         running->groups.clear();
@@ -396,6 +401,7 @@ run_block()
         f->thread.tid.z = i / blk.block.x / blk.block.y;
         f->thread.lane = i % 32;
         f->thread.warp = i / 32;
+        f->thread.early = early;
         f->phase = 0;
         fiber_prepare(f);
         make_ready(f);
@@ -414,13 +420,14 @@ run_grid(const Kernel &k, dim3 grid, dim3 block, size_t shared,
     std::vector<uint32_t>  order;
 
     kernel = k.name;
+    early = k.early != 0;
     body = &f;
     n_threads = block.x * block.y * block.z;
     blk.block = block;
     blk.grid = grid;
 
     if (k.ptx) {
-        ptx_library()->grid(k.ptx, shared);
+        ptx_library()->grid(k.ptx, shared, k.early);
         shared = static_shared(k) + shared;
     }
 

@@ -18,7 +18,9 @@
  * breaks the device, and so do capturing a kernel that was never launched, as
  * it might not be loaded yet, and allocating or freeing memory in the thread
  * that captures.  A launch fails that asks for more than 48 KiB of shared
- * memory without the kernel's attribute for it.
+ * memory without the kernel's attribute for it.  A kernel that is launched
+ * early has to wait in each thread; that it reads nothing of the kernels
+ * before it until then is seen with LLM_EMU_PTX.
  *
  * Environment variables, for the device and its faults:
  *
@@ -107,6 +109,7 @@ struct Thread {
     uint3      tid;
     unsigned   lane;
     unsigned   warp;
+    unsigned   early;       /* kernels before this one may still run */
 };
 
 struct Block {
@@ -143,10 +146,14 @@ void copy_async(void *dst, const void *src, size_t size);
 void copy_commit();
 void copy_wait(unsigned groups_left);
 
+/* of a thread: kernels before this one have ended */
+static inline void early_wait() { cur->early = 0; }
+
 /* a kernel's function and the name that the source gives it; ptx: its
    translation, to be run instead, or NULL */
 struct Kernel {
     const char           *name;
+    int                   early;        /* see llm_launch_early() */
     const void           *entry;
     const ptx_kernel_t   *ptx;
 };
@@ -175,10 +182,10 @@ put_param(std::vector<uint8_t> &params, const T &v)
 /* k<<<grid, block, shared, stream>>>(a...) */
 
 template<class... P, class... A> static inline void
-call(void *stream, const char *name, void (*k)(P...), dim3 grid, dim3 block,
-    size_t shared, A... a)
+call(void *stream, const char *name, int early, void (*k)(P...), dim3 grid,
+    dim3 block, size_t shared, A... a)
 {
-    Kernel                kernel = { name, (const void *) k, nullptr };
+    Kernel                kernel = { name, early, (const void *) k, nullptr };
     std::vector<uint8_t>  params;
 
     (put_param<P>(params, (P) a), ...);

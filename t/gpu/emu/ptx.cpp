@@ -62,7 +62,8 @@ load()
 
     static const ptx_emulator_t  emulator = {
         (const ptx_thread_t *const *) &cur, (const ptx_block_t *) &blk,
-        sync_block, meet, at, copy_async, copy_commit, copy_wait, mma, die
+        sync_block, meet, at, copy_async, copy_commit, copy_wait, mma,
+        early_wait, die
     };
 
     set = getenv("LLM_EMU_PTX");

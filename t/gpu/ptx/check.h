@@ -40,7 +40,7 @@ void ptx_each_shadow(void (*f)(ptx_shadow_t *shadow, size_t size));
 
 /* races.c: the times of barriers, and accesses to n bytes whose shadow begins
    at `at` of s */
-void ptx_race_grid(void);
+void ptx_race_grid(int early);
 void ptx_race_block(void);
 void ptx_race_barrier(void);
 void ptx_race_warp_barrier(unsigned warp);

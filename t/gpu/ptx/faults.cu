@@ -198,6 +198,27 @@ few_threads(float *y)
 
 /* a kernel for launches that are wrong themselves */
 
+/* reads what the kernel before this one wrote */
+
+__global__ void
+early(const float *x, float *y, int before, int after)
+{
+    float  v = 0;
+
+    llm_early_start();
+
+    if (before) {
+        v = x[threadIdx.x];
+    }
+
+    if (after) {
+        llm_early_wait();
+    }
+
+    y[threadIdx.x] = v + x[threadIdx.x];
+}
+
+
 __global__ void
 nothing(float *y)
 {
@@ -224,6 +245,17 @@ big_shared(bool allowed)
     }
 
     llm_launch(nothing, 1, N, 49 * 1024, stream, y);
+}
+
+
+/* the third kernel, too, could read before the first has ended */
+
+static void
+two_early(int before, int after)
+{
+    llm_launch(barrier, 1, N, N * 4, stream, x, 1);
+    llm_launch_early(1, early, 1, N, 0, stream, x + N, y, 0, 1);
+    llm_launch_early(1, early, 1, N, 0, stream, x, x + N, before, after);
 }
 
 
@@ -299,6 +331,9 @@ main(int argc, char **argv)
             llm_launch(few_threads, 1, 33, 0, stream, y); } },
         { "big", [=]() { big_shared(true); } },
         { "big not allowed", [=]() { big_shared(false); } },
+        { "early", [=]() { two_early(0, 1); } },
+        { "early reading", [=]() { two_early(1, 1); } },
+        { "early never waiting", [=]() { two_early(0, 0); } },
         { "capture", [=]() { capture('n'); } },
         { "capture allocating", [=]() { capture('a'); } },
         { "capture legacy", [=]() { capture('l'); } },

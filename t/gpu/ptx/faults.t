@@ -75,6 +75,8 @@ my @FAULTS = (
     ['vector', 'beyond', qr/access to 16 bytes at global .* no allocation/],
     ['threads', 'too many', qr/kernel few_threads: .* not allow.*\n.*invalid/],
     ['big', 'not allowed', qr/50176 bytes of shared .* allowed 0\n.*invalid/],
+    ['early', 'reading', qr/kernel early, .* race between kernels: read of/],
+    ['early', 'never waiting', qr/race between kernels: read of/],
     ['capture', 'allocating', qr/cudaMalloc\(\) while .* captures\n.*invalid/],
     ['capture', 'legacy', qr/work on the legacy stream\n.*invalid/],
 );

@@ -227,6 +227,15 @@ class Instructions:
 
         raise Unknown(f"instruction {opcode} {', '.join(operands)}")
 
+    def do_griddepcontrol(self, opcode, operands):
+        if opcode == 'griddepcontrol.wait':
+            return 'ptx_early_wait();'
+
+        if opcode == 'griddepcontrol.launch_dependents':
+            return ';'
+
+        raise Unknown(f'instruction {opcode}')
+
     # branches and calls
 
     def do_bra(self, opcode, operands):

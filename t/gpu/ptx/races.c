@@ -7,6 +7,9 @@
  * too.  An access races with an earlier one if neither is a read, or one is,
  * and nothing orders the two: not the same thread, no barrier of the block
  * since, no barrier of the warp since, or another block of the same launch.
+ * Before a thread of a kernel that was launched early has waited, nothing
+ * orders its accesses after those of the kernels before it, back to the last
+ * one that was not launched early.
  *
  * The clock has 20 bits.  When they are used up, all stamps are forgotten, so
  * a race between what was before and after that is not found.
@@ -35,6 +38,8 @@ enum {
 
 static uint32_t  now;
 static uint32_t  launched;              /* when the launch began */
+static uint32_t  apart;                 /* when the last launch began that was
+                                           not early */
 static uint32_t  begun;                 /* when the block began */
 static uint32_t  met;                   /* the block's last barrier */
 static uint32_t  warp_met[32];
@@ -57,7 +62,7 @@ tick(void)
         ptx_each_shadow(forget);
         memset(warp_met, 0, sizeof(warp_met));
         now = 1;
-        launched = begun = met = now;
+        launched = apart = begun = met = now;
         n_copying = 0;
     }
 
@@ -66,9 +71,23 @@ tick(void)
 
 
 void
-ptx_race_grid(void)
+ptx_race_grid(int early)
 {
     launched = tick();
+
+    if (!early) {
+        apart = launched;
+    }
+}
+
+
+/* the time before which all accesses are before those that the thread makes
+   now: its launch, or with kernels that may still run, theirs */
+
+static inline uint32_t
+since(int global)
+{
+    return !global ? met : ptx_thread()->early ? apart : launched;
 }
 
 
@@ -109,7 +128,7 @@ write_is_before(uint32_t earlier, uint32_t mine, int global)
 {
     uint32_t  time = TIME(earlier);
 
-    if (time < (global ? launched : met)) {
+    if (time < since(global)) {
         return 1;
     }
 
@@ -129,7 +148,7 @@ reads_are_before(uint32_t earlier, uint32_t mine, int global)
 {
     uint32_t  time = TIME(earlier);
 
-    if (time < (global ? launched : met)) {
+    if (time < since(global)) {
         return 1;
     }
 
@@ -160,7 +179,7 @@ merged(uint32_t earlier, uint32_t mine, int global)
 {
     uint32_t  time = TIME(earlier), readers = READERS(earlier);
 
-    if (time < (global ? launched : met)) {
+    if (time < since(global)) {
         return mine;
     }
 
@@ -202,6 +221,13 @@ report(uint32_t earlier, const char *did, ptx_access_t access, int global,
         ptx_fail(line, "%s of %s address %#llx, to which an asynchronous copy "
                  "is on its way", names[access], space(global),
                  (unsigned long long) a);
+    }
+
+    if (global && TIME(earlier) < launched) {
+        ptx_fail(line, "race between kernels: %s of global address %#llx, which "
+                 "a kernel %s that may still run: this one was launched early "
+                 "and has not waited", names[access], (unsigned long long) a,
+                 did);
     }
 
     if (global && (TIME(earlier) < begun || READERS(earlier) == BLOCKS)) {

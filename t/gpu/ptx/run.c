@@ -325,6 +325,13 @@ ptx_copy_wait(unsigned groups_left)
 }
 
 
+void
+ptx_early_wait(void)
+{
+    ptx_emulator->early_wait();
+}
+
+
 /* ---- what the emulator calls ---- */
 
 static void
@@ -335,11 +342,11 @@ copied(void *dst, size_t size)
 
 
 static void
-grid(const ptx_kernel_t *kernel, size_t shared)
+grid(const ptx_kernel_t *kernel, size_t shared, int early)
 {
     ptx_kernel = kernel;
     ptx_memory_grid(shared);
-    ptx_race_grid();
+    ptx_race_grid(early);
 }
 
 

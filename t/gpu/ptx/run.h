@@ -135,6 +135,7 @@ atomic_cas_b32(uint8_t *p, uint32_t want, uint32_t v)
 /* ---- warps ---- */
 
 void ptx_barrier(void);
+void ptx_early_wait(void);
 void ptx_warp_barrier(uint32_t mask);
 
 uint32_t ptx_shfl_up(uint32_t v, uint32_t by, uint32_t clamp, uint32_t mask,

@@ -21,6 +21,7 @@ typedef struct {
     uint32_t             tid[3];
     uint32_t             lane;
     uint32_t             warp;
+    uint32_t             early;         /* kernels before may still run */
 } ptx_thread_t;
 
 /* the running block: emu::Block */
@@ -80,6 +81,7 @@ typedef struct {
     void        (*copy_wait)(unsigned groups_left);
     void        (*mma)(float d[4], const uint32_t a[4], const uint32_t b[2],
                        int bf16);
+    void        (*early_wait)(void);
 
     /* reports the running thread and ends the process */
     void        (*fail)(const char *what);
@@ -93,8 +95,9 @@ typedef struct {
     void        (*mapped)(void *p, size_t size);
     void        (*unmapped)(void *p);
 
-    /* before the blocks of a launch; shared: the launch's dynamic bytes */
-    void        (*grid)(const ptx_kernel_t *kernel, size_t shared);
+    /* before the blocks of a launch; shared: the launch's dynamic bytes;
+       early: kernels before it may still run */
+    void        (*grid)(const ptx_kernel_t *kernel, size_t shared, int early);
     void        (*block)(void);
 
     /* an asynchronous copy has arrived */
