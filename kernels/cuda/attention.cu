@@ -16,6 +16,8 @@ llm_k_attention_merge(llm_cuda_step_t cs, llm_att_args_t a)
     uint32_t      seq, head, base, dim, s, first, n_splits, row;
     const float  *p;
 
+    llm_early_begin();
+
     head = blockIdx.x;
     seq = blockIdx.y;
 
@@ -116,7 +118,8 @@ llm_cuda_attention(llm_exec_t *exec, const llm_heads_t *h, const llm_act_t *q,
     }
 
     if (d->splits > 1 && a.behind == 0) {
-        llm_launch(llm_k_attention_merge, dim3(h->n_heads, d->seqs), 128, 0,
-                   d->stream, d->step, a);
+        llm_launch_early(d->gpu->early, llm_k_attention_merge,
+                         dim3(h->n_heads, d->seqs), 128, 0, d->stream,
+                         d->step, a);
     }
 }

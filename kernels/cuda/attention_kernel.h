@@ -366,6 +366,8 @@ llm_k_attention(llm_cuda_step_t cs, llm_att_args_t a)
 
     LLM_SHARED(mem);
 
+    llm_early_begin();
+
     if (blockIdx.z >= cs.counts[LLM_N_ITEMS]) {
         return;
     }
@@ -415,11 +417,13 @@ llm_att_launch_rows(llm_cuda_t *d, const llm_kv_t *kv,
 
     llm_cuda_use_shared<llm_k_attention<DK, DV, FP8, SLOPES, FEW>>(d, shared);
 
-    llm_launch((llm_k_attention<DK, DV, FP8, SLOPES, FEW>),
-               dim3((rows + LLM_ATT_WARPS * LLM_ATT_ROWS - 1)
-                    / (LLM_ATT_WARPS * LLM_ATT_ROWS),
-                    a.slices * a.n_kv_heads, d->items),
-               LLM_ATT_THREADS, shared, d->stream, llm_cuda_step_of(d, kv), a);
+    llm_launch_early(d->gpu->early,
+                     (llm_k_attention<DK, DV, FP8, SLOPES, FEW>),
+                     dim3((rows + LLM_ATT_WARPS * LLM_ATT_ROWS - 1)
+                          / (LLM_ATT_WARPS * LLM_ATT_ROWS),
+                          a.slices * a.n_kv_heads, d->items),
+                     LLM_ATT_THREADS, shared, d->stream,
+                     llm_cuda_step_of(d, kv), a);
 }
 
 

@@ -11,6 +11,9 @@
 #define LLM_CUDA_MARGIN      ((size_t) 1 << 30)
 #define LLM_CUDA_MARGIN_PART 20
 
+/* the first driver that captures launches of llm_launch_early() */
+#define LLM_CUDA_EARLY  12030
+
 
 void
 llm_cuda_describe(llm_exec_t *exec, char *buf, size_t size)
@@ -121,6 +124,30 @@ llm_cuda_no_device(cudaError_t e, llm_err_t *err)
 }
 
 
+/* can launches be early?  The instructions for it, and so what this was
+   compiled for, have to be of 9.0 or later. */
+
+static int
+llm_cuda_early(int capability)
+{
+    int  i, most, version;
+
+#ifdef LLM_EMU
+    static const int  compiled[] = { 900 };
+#else
+    static const int  compiled[] = { __CUDA_ARCH_LIST__ };
+#endif
+
+    for (i = 0, most = 0; i < (int) (sizeof(compiled) / sizeof(int)); i++) {
+        most = llm_max(most, compiled[i]);
+    }
+
+    return capability >= 90 && most >= 900
+           && cudaDriverGetVersion(&version) == cudaSuccess
+           && version >= LLM_CUDA_EARLY;
+}
+
+
 int
 llm_cuda_device_open(llm_device_t **device, const llm_exec_opts_t *opts,
     llm_err_t *err)
@@ -164,6 +191,7 @@ llm_cuda_device_open(llm_device_t **device, const llm_exec_opts_t *opts,
     snprintf(found.name, sizeof(found.name), "%s", prop.name);
     found.capability = prop.major * 10 + prop.minor;
     found.shared = prop.sharedMemPerBlockOptin;
+    found.early = llm_cuda_early(found.capability);
 
     gpu = (llm_cuda_gpu_t *) malloc(sizeof(llm_cuda_gpu_t));
     if (gpu == NULL) {

@@ -178,6 +178,8 @@ typedef struct {
     int               capability;       /* 10 major + minor */
     size_t            shared;           /* most bytes of shared memory for a
                                            block */
+    int               early;            /* kernels can begin before the
+                                           previous one has ended */
 } llm_cuda_gpu_t;
 
 typedef struct {
@@ -405,8 +407,8 @@ extern "C" const llm_ops_t *llm_backend_table(uint32_t interface,
     size_t size);
 
 /* the operations: backend.cu (open, close, describe), acts.cu, memory.cu,
-   step.cu, kv.cu, basic.cu, values.cu, attention.cu, linear.cu, heads.cu,
-   route.cu, experts.cu, state.cu, pick.cu (drawn) */
+   step.cu, kv.cu, basic.cu, rope.cu, values.cu, attention.cu, linear.cu,
+   heads.cu, route.cu, experts.cu, state.cu, pick.cu (drawn) */
 #define LLM_OP(group, needs, result, name, parameters)                       \
     result llm_cuda_##name parameters;
 #include "kernels/ops.def"
@@ -437,6 +439,22 @@ void llm_cuda_follow(llm_cuda_t *d);
 #define LLM_DRAW_PARTS  64              /* most parts of a row */
 uint32_t llm_cuda_draw_parts(uint32_t n);
 void llm_cuda_draw(llm_cuda_t *d);
+
+/* a kernel that has several blocks for a row, in y, so that its loads do not
+   wait for one another: their number, and the first value of a thread */
+static inline unsigned
+llm_row_blocks(uint32_t cols, unsigned threads)
+{
+    return (cols + 4 * threads - 1) / (4 * threads);
+}
+
+
+static __device__ __forceinline__ uint32_t
+llm_row_value(void)
+{
+    return blockIdx.y * blockDim.x + threadIdx.x;
+}
+
 
 /* 16-bit elements of activations to and from float */
 static __device__ __forceinline__ float

@@ -36,6 +36,7 @@ llm_k_glu(llm_act_fn_t fn, const float *gate, const float *up, size_t n,
 {
     size_t  i;
 
+    llm_early_begin();
     i = llm_value();
 
     if (i < n) {
@@ -54,6 +55,7 @@ llm_k_glu_4(llm_act_fn_t fn, const float *gate, const float *up, size_t n,
     float4  g, u;
     size_t  i;
 
+    llm_early_begin();
     i = llm_value();
 
     if (i < n) {
@@ -79,17 +81,19 @@ llm_cuda_activate(llm_cuda_t *d, llm_rows_t rows, const llm_act_fn_t *fn,
     n = (size_t) llm_cuda_rows(d, rows) * y->cols;
 
     if (n % 4 == 0) {
-        llm_launch(llm_k_glu_4, llm_value_blocks(n / 4), LLM_VALUE_THREADS, 0,
-                   d->stream, *fn, (const float *) gate->data,
-                   (const float *) (up ? up->data : NULL), n / 4, y->data,
-                   y->is16, d->bf16);
+        llm_launch_early(d->gpu->early, llm_k_glu_4,
+                         llm_value_blocks(n / 4), LLM_VALUE_THREADS, 0,
+                         d->stream, *fn, (const float *) gate->data,
+                         (const float *) (up ? up->data : NULL), n / 4,
+                         y->data, y->is16, d->bf16);
         return;
     }
 
-    llm_launch(llm_k_glu, llm_value_blocks(n), LLM_VALUE_THREADS, 0,
-               d->stream, *fn, (const float *) gate->data,
-               (const float *) (up ? up->data : NULL), n, y->data, y->is16,
-               d->bf16);
+    llm_launch_early(d->gpu->early, llm_k_glu, llm_value_blocks(n),
+                     LLM_VALUE_THREADS, 0, d->stream, *fn,
+                     (const float *) gate->data,
+                     (const float *) (up ? up->data : NULL), n, y->data,
+                     y->is16, d->bf16);
 }
 
 
@@ -281,13 +285,15 @@ llm_k_gather(llm_cuda_step_t st, const uint16_t *x, uint16_t *y,
 {
     uint32_t  i, from;
 
+    llm_early_begin();
+
     if (blockIdx.x >= st.counts[LLM_N_OUT]) {
         return;
     }
 
     from = st.out_rows[blockIdx.x];
 
-    for (i = threadIdx.x; i < halves; i += blockDim.x) {
+    for (i = llm_row_value(); i < halves; i += gridDim.y * blockDim.x) {
         y[(size_t) blockIdx.x * halves + i] = x[(size_t) from * halves + i];
     }
 }
@@ -296,9 +302,14 @@ llm_k_gather(llm_cuda_step_t st, const uint16_t *x, uint16_t *y,
 void
 llm_cuda_gather(llm_exec_t *exec, const llm_act_t *x, llm_act_t *y)
 {
+    uint32_t     halves;
     llm_cuda_t  *d = (llm_cuda_t *) exec;
 
-    llm_launch(llm_k_gather, d->out_rows, LLM_VALUE_THREADS, 0, d->stream,
-               d->step, (const uint16_t *) x->data, (uint16_t *) y->data,
-               x->is16 ? x->cols : 2 * x->cols);
+    halves = x->is16 ? x->cols : 2 * x->cols;
+
+    llm_launch_early(d->gpu->early, llm_k_gather,
+                     dim3(d->out_rows,
+                          llm_row_blocks(halves, LLM_VALUE_THREADS)),
+                     LLM_VALUE_THREADS, 0, d->stream, d->step,
+                     (const uint16_t *) x->data, (uint16_t *) y->data, halves);
 }
