@@ -224,10 +224,10 @@ report(uint32_t earlier, const char *did, ptx_access_t access, int global,
     }
 
     if (global && TIME(earlier) < launched) {
-        ptx_fail(line, "race between kernels: %s of global address %#llx, which "
-                 "a kernel %s that may still run: this one was launched early "
-                 "and has not waited", names[access], (unsigned long long) a,
-                 did);
+        ptx_fail(line, "race between kernels: %s of global address %#llx, "
+                 "which a kernel %s that may still run: this was launched "
+                 "early and has not waited", names[access],
+                 (unsigned long long) a, did);
     }
 
     if (global && (TIME(earlier) < begun || READERS(earlier) == BLOCKS)) {
