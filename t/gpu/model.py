@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Predicts the engine's speed from the table of sass.py.
 
-usage: model.py [--table FILE] [--check]
+usage: model.py [--table FILE | --check]
 
 Prints, for an H200 and Qwen3-8B's shape, the milliseconds of a decode step of
 1, 64 and 512 rows and of prompts of 128, 2,048 and 8,192 tokens, with the parts
 of a layer, and a line for each goal.  Exit status 1: a must is missed.  All of it is predicted.  --check
 prints what the same formulas say of the H100 in t/gpu/results beside what was
-measured there; attention, which changed after its kernels were timed, less what
-a step gained by that.
+measured there, with the table of the code that ran there (run 5); attention,
+which changed after its kernels were timed, less what a step gained by that.
 
 The time of a kernel of ours is a short kernel's time, and the longest one of
 
@@ -36,6 +36,7 @@ import sass
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "t/gpu/results/h100-2026-11-27"
+RUN5 = RESULTS / "5/sass.txt"           # the table of the code that ran there
 
 Gpu = namedtuple("Gpu", "name copy matrix")
 
@@ -50,7 +51,7 @@ SMS = 132
 # 989.4 TFLOP/s of bf16 (both data sheets) are 4,096 operations of an SM a cycle
 CLOCK = 989.4e12 / (SMS * 4096)
 
-# Two constants from the H100; --check prints what they are with today's table.
+# Two constants from the H100; --check prints what they come to.
 # WAIT: cycles of a wait; with them the down projection of one row, whose
 # schedulers have one warp, takes the time in RESULTS/4/kernels.txt.  OVERLAP:
 # the share of their turns that several warps of a scheduler take, by our
@@ -123,7 +124,8 @@ def seen(section, kernel, grid):
     return TIMES[section, kernel, grid]
 
 
-# a kernel of one block that waits for memory twice: launch, latency, end
+# a kernel of one block that waits for memory twice, or once and for a sum of
+# its warps: launch, latency, end
 SHORT = seen("1 streams", "llm_k_norm_row<4>", "[1,1,1]")
 
 # what events add to a kernel's time: plans.jsonl less kernels.txt of the same
@@ -137,7 +139,7 @@ EVENTS = min(
            "[2,66,1]"))
 
 # Kernels that are not in the table: seconds with 1 row and with many.
-OTHERS = {
+RUN5_OTHERS = {
     "embed": (seen("1 streams", "llm_k_embed", "[1,1,1]"),
               2048, seen("prompt of 2048", "llm_k_embed", "[2048,1,1]")),
     "norm": (SHORT, 2048,
@@ -155,18 +157,37 @@ OTHERS = {
 }
 
 
-def other(gpu, name, rows):
-    one, most, many = OTHERS[name]
+# What changed since these were measured, with one row.  Threads of embed and
+# gather have four values, whose loads do not wait for one another; they had a
+# row's 256th part.  RoPE computes angles and finds the page before the kernel
+# before it has ended, so then it waits for memory once, and for the sum of a
+# norm; it waited for seven loads, one after another.
+OTHERS = {name: (SHORT if name in ("embed", "gather", "rope") else one, most,
+                 many)
+          for name, (one, most, many) in RUN5_OTHERS.items()}
+
+
+def other(gpu, code, name, rows):
+    one, most, many = (RUN5_OTHERS if code.run5 else OTHERS)[name]
     return one + (many - one) * rows / most * H100.copy / gpu.copy
 
 
 # ---- our kernels ----
+
+def threads(kernel):
+    """of a block"""
+    few = re.match(r"llm_k_linear_few<(\d+), (\d+),", kernel)
+    return (32 * int(few.group(1)) * int(few.group(2)) if few
+            else sass.launch(kernel)[0])
+
 
 class Code:
     """The loops of the table, by kernel: the one with the most mma."""
 
     def __init__(self, file):
         self.loops = {}
+        # of the code that run 5 measured
+        self.run5 = file == RUN5
         for loop in sass.read_table(file)[1].values():
             kernel = loop.name.rsplit(" #", 1)[0]
             if kernel not in self.loops or loop.mma > self.loops[kernel].mma:
@@ -187,7 +208,7 @@ class Code:
 
     def loop(self, kernel, blocks, iterations, overlap=OVERLAP):
         """Seconds of the loops of a product's equal blocks."""
-        warps = sass.launch(kernel)[0] / 32 / sass.SCHEDULERS
+        warps = threads(kernel) / 32 / sass.SCHEDULERS
         slots = SMS * self.resident(kernel)
         turns = blocks // slots * max(
             1, overlap * warps * self.resident(kernel))
@@ -205,30 +226,61 @@ def roof(gpu, rows, weights):
     return max(bytes_of(weights, rows) / gpu.copy, operations / gpu.matrix)
 
 
-def few(rows, weights):
-    """llm_few_rows(): the kernel, and its number of blocks"""
+# llm_few_rows(): by rows, the kernels for few and for many tiles of 16 rows
+FEW = {1: ("1, 1, 1, 1, 256, 8", "1, 1, 1, 1, 256, 8"),
+       8: ("1, 1, 1, 8, 128, 12", "4, 1, 1, 8, 128, 4"),
+       16: ("1, 1, 2, 16, 128, 9", "4, 1, 2, 16, 128, 3"),
+       32: ("1, 2, 2, 32, 128, 6", "4, 2, 2, 32, 128, 4"),
+       64: ("1, 4, 2, 64, 128, 4", "4, 4, 2, 64, 128, 3")}
+RUN5_FEW = {8: ("1, 1, 1, 8", "4, 1, 1, 4"), 16: ("1, 1, 2, 6", "4, 1, 2, 4"),
+            32: ("1, 2, 2, 6", "4, 2, 2, 4"), 64: ("1, 4, 2, 4", "4, 4, 2, 3")}
+
+
+def few(code, rows, weights):
+    """The kernel, and its number of blocks"""
     small = sum(-(-n // 16) for n, _ in weights) <= (
         528 if rows <= 16 else 264)
-    shape = {8: ("1, 1, 1, 8", "4, 1, 1, 4"), 16: ("1, 1, 2, 6", "4, 1, 2, 4"),
-             32: ("1, 2, 2, 6", "4, 2, 2, 4"),
-             64: ("1, 4, 2, 4", "4, 4, 2, 3")}
+    shape = RUN5_FEW if code.run5 else FEW
     name = shape[next(r for r in shape if rows <= r)][0 if small else 1]
     tile = 16 * int(name[0])
     return (f"llm_k_linear_few<{name}, 1>",
             sum(-(-n // tile) for n, _ in weights))
 
 
-def ours(gpu, code, rows, weights, overlap=OVERLAP):
+def few_cols(kernel):
+    """Columns of an iteration"""
+    numbers = re.findall(r"\d+", kernel)
+    return int(numbers[4]) if len(numbers) == 7 else 128
+
+
+def read_early(gpu, code, kernel, blocks, idle):
+    """Seconds that reading at the rate of copies takes for what the rings of a
+    product hold before it waits for x: what all blocks that are resident
+    together ask for while kernels run before it for `idle` seconds that read
+    next to nothing.  Half of SHORT of these is for the first answer.  Not in
+    the code of run 5, which launched a kernel when the one before it had
+    ended."""
+    if code.run5:
+        return 0
+    wm, _, _, _, cols, stages = map(int, re.findall(r"\d+", kernel)[:6])
+    ring = (stages - 1) * wm * 16 * cols * 2
+    resident = min(blocks, SMS * code.resident(kernel))
+    return min(resident * ring / gpu.copy, max(0, idle - SHORT / 2))
+
+
+def ours(gpu, code, rows, weights, overlap=OVERLAP, idle=0):
     """16-bit weights of a call, all with as many columns"""
     n_in = weights[0][1]
+    read = roof(gpu, rows, weights)
     if rows <= 64:
-        kernel, blocks = few(rows, weights)
-        loop = code.loop(kernel, blocks, -(-n_in // 128), overlap)
+        kernel, blocks = few(code, rows, weights)
+        loop = code.loop(kernel, blocks, -(-n_in // few_cols(kernel)), overlap)
+        read -= read_early(gpu, code, kernel, blocks, idle)
     else:
         kernel = "llm_k_linear_16<2, 4, 4, 4, 32, 4, 0, 0>"
         blocks = sum(-(-n // 128) for n, _ in weights) * -(-rows // 128)
         loop = code.loop(kernel, blocks, -(-n_in // 32), overlap)
-    return SHORT + max(loop, roof(gpu, rows, weights))
+    return SHORT + max(loop, read)
 
 
 def cublaslt(gpu, rows, weight):
@@ -238,8 +290,9 @@ def cublaslt(gpu, rows, weight):
                     / roof(H100, rows, [weight]))
 
 
-def linear(gpu, code, rows, weights):
-    """A call of llm_cuda_linear().  cublasLt has what it was faster at."""
+def linear(gpu, code, rows, weights, idle=0):
+    """A call of llm_cuda_linear(), after kernels that read little for `idle`
+    seconds.  cublasLt has what it was faster at."""
     rest, time = [], 0
     for w in weights:
         bucket = max(1, 1 << (rows - 1).bit_length())
@@ -248,7 +301,9 @@ def linear(gpu, code, rows, weights):
             time += cublaslt(gpu, rows, w)
         else:
             rest.append(w)
-    return time + (ours(gpu, code, rows, rest) if rest else 0)
+    # after a product of cublasLt the memory is not idle
+    idle = 0 if time else idle
+    return time + (ours(gpu, code, rows, rest, idle=idle) if rest else 0)
 
 
 # bytes of a tile of 512 weights (linear.h), by class
@@ -291,14 +346,20 @@ def attention(gpu, code, seqs, rows, cached):
 
 def layer(gpu, code, rows, att, **products):
     """Seconds of a layer's parts."""
-    def product(name, weights):
-        return products.get(name) or linear(gpu, code, rows, weights)
+    def product(name, weights, idle):
+        return products.get(name) or linear(gpu, code, rows, weights, idle)
 
-    return {"q, k, v": product("qkv", QKV), "attention": att,
-            "o": product("out", OUT), "gate, up": product("up", UP),
-            "down": product("down", DOWN),
-            "others": (other(gpu, "rope", rows) + 2 * other(gpu, "norm", rows)
-                       + other(gpu, "glu", rows))}
+    norm = other(gpu, code, "norm", rows)
+    rope = other(gpu, code, "rope", rows)
+    glu = other(gpu, code, "glu", rows)
+    # with many rows these read as much as they can
+    idle = [norm, rope + att, norm, glu] if rows <= 16 else [0] * 4
+
+    return {"q, k, v": product("qkv", QKV, idle[0]), "attention": att,
+            "o": product("out", OUT, idle[1]),
+            "gate, up": product("up", UP, idle[2]),
+            "down": product("down", DOWN, idle[3]),
+            "others": rope + 2 * norm + glu}
 
 
 def layers(*args, **products):
@@ -307,9 +368,9 @@ def layers(*args, **products):
 
 def end(gpu, code, rows, out, head=None):
     """embedding, head and draw: `rows` of the step, `out` of them drawn"""
-    return (other(gpu, "embed", rows) + other(gpu, "norm", out)
-            + other(gpu, "gather", out) + other(gpu, "parts", out)
-            + other(gpu, "draw", out)
+    return (other(gpu, code, "embed", rows) + other(gpu, code, "norm", out)
+            + other(gpu, code, "gather", out) + other(gpu, code, "parts", out)
+            + other(gpu, code, "draw", out)
             + (head or linear(gpu, code, out, HEAD)))
 
 
@@ -401,7 +462,7 @@ def predict(code):
 
 def wait(code):
     """WAIT as the measured down projection of one row gives it."""
-    kernel, blocks = few(1, DOWN)
+    kernel, blocks = few(code, 1, DOWN)
     loop = code.of(kernel)
     time = seen("1 streams", kernel, f"[{blocks},1,1]") - SHORT
     return (time * CLOCK / (FF / 128) - loop.cycles) / loop.waits
@@ -431,7 +492,7 @@ def check(code):
             ("down, 1 row (gives WAIT)", "1 streams", 1, DOWN),
             ("q, k, v, 1 row", "1 streams", 1, QKV),
             ("k, v, 64 rows", "64 streams", 64, QKV[1:])):
-        kernel, blocks = few(rows, weights)
+        kernel, blocks = few(code, rows, weights)
         line(what, ours(H100, code, rows, weights) * 1e6,
              seen(section, kernel, f"[{blocks},1,1]") * 1e6)
     for what, grid, shares, att in (
@@ -461,13 +522,13 @@ def check(code):
 
 def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    p.add_argument("--table", type=Path, default=sass.TABLE)
+    p.add_argument("--table", type=Path)
     p.add_argument("--check", action="store_true")
     args = p.parse_args()
-    code = Code(args.table)
     if args.check:
-        check(code)
+        check(Code(RUN5))
         return
+    code = Code(args.table or sass.TABLE)
     sys.exit(1 if predict(code) else 0)
 
 

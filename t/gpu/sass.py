@@ -81,8 +81,8 @@ def attention(dk, dv, fp8, *_):
 
 
 LAUNCHES = {
-    "llm_k_linear_few": lambda wm, wn, nt, stages, _: (
-        wm * wn * 32, (wm * 16 + wn * nt * 8) * 256 * stages),
+    "llm_k_linear_few": lambda wm, wn, nt, xr, cols, stages, _: (
+        wm * wn * 32, ((wm * 16 + xr) * stages + (xr == 1)) * cols * 2),
     "llm_k_linear_16": lambda wm, wn, mt, nt, ks, stages, _, fp8: (
         wm * wn * 32,
         (wm * mt * 16 * (1 if fp8 else 2) + wn * nt * 8 * 2) * ks * stages),
