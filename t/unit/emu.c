@@ -107,13 +107,15 @@ test_same_bits(float factor)
     static const uint32_t     rows[] = { 1, 8, 9, 32, 64, 65, 150 };
     static const char *const  blas[] = { "1", "0" };
 
-    enum { N_OUT = 150, MOST = 150 };
+    /* LONG: the rings of linear_few.cu are filled more than once */
 
-    x = ops_alloc((size_t) MOST * 1024 * sizeof(float));
+    enum { N_OUT = 150, MOST = 150, LONG = 2661 };
+
+    x = ops_alloc((size_t) MOST * LONG * sizeof(float));
     bias = ops_alloc(N_OUT * sizeof(float));
     y = ops_alloc((size_t) MOST * N_OUT * sizeof(float));
     first = ops_alloc(N_OUT * sizeof(float));
-    ops_fill(x, (size_t) MOST * 1024, 3);
+    ops_fill(x, (size_t) MOST * LONG, 3);
     ops_fill(bias, N_OUT, 4);
     product_factor = factor;
 
@@ -126,7 +128,7 @@ test_same_bits(float factor)
         }
 
         block = (uint32_t) llm_type_block(types[i]);
-        n_in = block == 1 ? 301 : 352 % block == 0 ? 352 : 768;
+        n_in = block == 1 ? LONG : 352 % block == 0 ? 352 : 768;
         m = matrix(types[i], N_OUT, n_in, i);
         same = 1;
 
@@ -157,6 +159,52 @@ test_same_bits(float factor)
     free(bias);
     free(y);
     free(first);
+}
+
+
+/* so many outputs that a block of linear_few.cu has several warps' of them */
+
+static void
+test_many_outputs(void)
+{
+    float    *x, *y, *alone;
+    size_t    i, n;
+    uint8_t  *m;
+
+    static const struct {
+        uint32_t  n_out;
+        uint32_t  rows;
+    } cases[] = { { 8460, 2 }, { 8460, 9 }, { 4230, 17 }, { 4230, 33 } };
+
+    enum { N_IN = 540 };
+
+    x = ops_alloc((size_t) 33 * N_IN * sizeof(float));
+    ops_fill(x, (size_t) 33 * N_IN, 6);
+
+    for (i = 0; i < llm_nelems(cases); i++) {
+        n = cases[i].n_out;
+        m = matrix(LLM_TYPE_F16, cases[i].n_out, N_IN, i);
+        y = ops_alloc(n * cases[i].rows * sizeof(float));
+        alone = ops_alloc(n * sizeof(float));
+
+        (void) setenv("LLM_EMU_BLAS", "0", 1);
+        product(devs[1], LLM_TYPE_F16, m, cases[i].n_out, N_IN,
+                LLM_WEIGHT_LINEAR, cases[i].rows, x, NULL, 0, y);
+        product(devs[1], LLM_TYPE_F16, m, cases[i].n_out, N_IN,
+                LLM_WEIGHT_LINEAR, 1,
+                x + (size_t) (cases[i].rows - 1) * N_IN, NULL, 0, alone);
+        (void) unsetenv("LLM_EMU_BLAS");
+
+        ok(memcmp(y + n * (cases[i].rows - 1), alone, n * sizeof(float)) == 0,
+           "%u outputs: the last of %u rows has the bits of a row alone",
+           cases[i].n_out, cases[i].rows);
+
+        free(m);
+        free(y);
+        free(alone);
+    }
+
+    free(x);
 }
 
 
@@ -472,6 +520,7 @@ main(void)
     test_products();
     test_same_bits(0);
     test_same_bits(0.3f);
+    test_many_outputs();
     test_rows();
     test_glu_rows();
     test_embed();
