@@ -391,6 +391,11 @@ llm_k_linear_few(llm_few_t f, const uint16_t *x, uint32_t n_in)
         }
     }
 
+    /* a block does not end while copies to its ring are on their way, even
+       though those after the last column only write zeros */
+
+    llm_cp_async_wait<0>();
+
 #pragma unroll
     for (n = 0; n < NT; n++) {
 #pragma unroll
