@@ -7,40 +7,38 @@
 #include "kernels/cuda/attention.h"
 
 
-/* block (head, sequence): merges the splits of a sequence's only row */
+/* block (head, row of a split sequence): merges the row's splits */
 
 __global__ void
 llm_k_attention_merge(llm_cuda_step_t cs, llm_att_args_t a)
 {
     float         max, sum, acc, m, w0, w1;
-    uint32_t      seq, head, base, dim, s, first, n_splits, row;
+    uint32_t      seq, head, dim, s, first, end, row, rows, at;
     const float  *p;
 
     llm_early_begin();
 
     head = blockIdx.x;
-    seq = blockIdx.y;
 
-    if (seq >= cs.counts[LLM_N_SEQS]) {
+    if (blockIdx.y >= cs.counts[LLM_N_MERGES]) {
         return;
     }
 
-    base = cs.split_base[seq];
-    if (base == LLM_CUDA_NO_SPLIT) {
-        return;
-    }
-
-    row = cs.seq_rows[seq];
+    row = cs.merges[blockIdx.y];
+    seq = cs.row_seq[row];
+    rows = cs.seq_rows[seq + 1] - cs.seq_rows[seq];
+    at = cs.split_base[seq] + row - cs.seq_rows[seq];
     first = llm_att_first(a, cs.pos[row]) / LLM_CUDA_KV_SPLIT;
-    n_splits = (cs.kv_len[seq] + LLM_CUDA_KV_SPLIT - 1) / LLM_CUDA_KV_SPLIT;
+    end = (llm_att_end(a, cs.pos[row], cs.kv_len[seq]) - 1)
+          / LLM_CUDA_KV_SPLIT;
 
     for (dim = threadIdx.x; dim < a.dv; dim += blockDim.x) {
         max = -INFINITY;
         sum = 0;
         acc = 0;
 
-        for (s = first; s < n_splits; s++) {
-            p = a.partial + ((size_t) (base + s) * a.n_heads + head)
+        for (s = first; s <= end; s++) {
+            p = a.partial + ((size_t) (at + s * rows) * a.n_heads + head)
                             * (a.dv + 2);
 
             llm_att_weights(max, p[0], &m, &w0, &w1);
@@ -117,9 +115,9 @@ llm_cuda_attention(llm_exec_t *exec, const llm_heads_t *h, const llm_act_t *q,
         llm_att_launch<LLM_CUDA_MAX_HEAD, LLM_ATT_SLICE>(d, kv, a);
     }
 
-    if (d->splits > 1 && a.behind == 0) {
+    if (d->merges) {
         llm_launch_early(d->gpu->early, llm_k_attention_merge,
-                         dim3(h->n_heads, d->seqs), 128, 0, d->stream,
+                         dim3(h->n_heads, d->merges), 128, 0, d->stream,
                          d->step, a);
     }
 }

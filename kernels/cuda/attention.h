@@ -28,7 +28,8 @@ typedef struct {
     const uint8_t    *kc;               /* the layer's pages */
     const uint8_t    *vc;
     void             *out;
-    float            *partial;          /* [split][n_heads][dv + 2] */
+    float            *partial;          /* [split][row][n_heads][dv + 2] of each
+                                           split sequence */
     const float      *sinks;            /* [n_heads] or NULL */
     const float      *slopes;           /* [n_heads] or NULL */
     float             scale;            /* of scores, times log2(e); with a cap

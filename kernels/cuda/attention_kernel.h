@@ -11,9 +11,9 @@
  * blocks have no item.
  *
  * A block reads the cache in splits of LLM_CUDA_KV_SPLIT positions: softmax is
- * online within a split, and splits are merged in order.  A sequence with a
- * single row spreads its splits over blocks, and a second kernel merges them;
- * other blocks merge after each split.  A sink is merged last.  A row's weights
+ * online within a split, and splits are merged in order.  A sequence with few
+ * rows spreads its splits over blocks, and a second kernel merges them; other
+ * blocks merge after each split.  A sink is merged last.  A row's weights
  * are summed by quarters of a tile, in order, so that the sum is the same when
  * warps share the rows.
  *
@@ -175,7 +175,8 @@ llm_att_store_row(const llm_att_args_t &a, const llm_att_state_t<N> &st,
 }
 
 
-/* writes a warp's rows to the output, or as a partial result of a split */
+/* writes a warp's rows to the output, or as partial results, of the sequence's
+   rows one after the other */
 
 template<int N> static __device__ __forceinline__ void
 llm_att_store(const llm_att_args_t &a, const llm_att_state_t<N> &st,
@@ -199,7 +200,8 @@ llm_att_store(const llm_att_args_t &a, const llm_att_state_t<N> &st,
         head = at.kv_head * a.group + index % a.group;
 
         if (partial) {
-            dst = partial + (size_t) head * (a.dv + 2);
+            dst = partial + ((size_t) (index / a.group) * a.n_heads + head)
+                            * (a.dv + 2);
 
             if (dim == 0) {
                 dst[0] = st.max[i];
@@ -268,19 +270,17 @@ llm_att_rows(const llm_cuda_step_t &cs, const llm_att_args_t &a,
 
 /*
  * Computes a block's query rows [at.first, at.end) of the sequence: all that
- * they see, if base is LLM_CUDA_NO_SPLIT, or split number `split`, as partial
- * result base + split.
+ * they see, if split is LLM_CUDA_NO_SPLIT, or that split, as partial results.
  */
 
 template<int DK, int DV, int FP8, int SLOPES, int FEW>
 static __device__ __forceinline__ void
 llm_att_block_rows(const llm_cuda_step_t &cs, const llm_att_args_t &a,
-    uint8_t *mem, uint32_t seq, llm_att_place_t at, uint32_t base,
-    uint32_t split)
+    uint8_t *mem, uint32_t seq, llm_att_place_t at, uint32_t split)
 {
     int                   active;
     float                *partial;
-    uint32_t              s, begin, end, kv_len, dv0;
+    uint32_t              s, begin, end, kv_len, dv0, rows;
     uint32_t              q[DK / 16][4];
     llm_att_rows_t        r;
 
@@ -315,7 +315,7 @@ llm_att_block_rows(const llm_cuda_step_t &cs, const llm_att_args_t &a,
     partial = NULL;
     s = begin / LLM_CUDA_KV_SPLIT * LLM_CUDA_KV_SPLIT;
 
-    if (base != LLM_CUDA_NO_SPLIT) {
+    if (split != LLM_CUDA_NO_SPLIT) {
         s = split * LLM_CUDA_KV_SPLIT;
 
         if (s >= end || s + LLM_CUDA_KV_SPLIT <= begin) {
@@ -323,8 +323,9 @@ llm_att_block_rows(const llm_cuda_step_t &cs, const llm_att_args_t &a,
         }
 
         end = llm_min(s + LLM_CUDA_KV_SPLIT, end);
-        partial = a.partial + (size_t) (base + split) * a.n_heads
-                              * (a.dv + 2);
+        rows = cs.seq_rows[seq + 1] - at.row0;
+        partial = a.partial + (size_t) (cs.split_base[seq] + split * rows)
+                              * a.n_heads * (a.dv + 2);
     }
 
     /* merging the first split with an empty result does not change its bits */
@@ -361,7 +362,7 @@ template<int DK, int DV, int FP8, int SLOPES, int FEW> __global__ void
 __launch_bounds__(LLM_ATT_THREADS, FEW || DK <= 64 ? 3 : DK <= 128 ? 2 : 1)
 llm_k_attention(llm_cuda_step_t cs, llm_att_args_t a)
 {
-    uint32_t          seq, split, base, n_rows, end, tokens;
+    uint32_t          seq, split, n_rows, end, tokens;
     llm_att_place_t   at;
 
     LLM_SHARED(mem);
@@ -373,14 +374,13 @@ llm_k_attention(llm_cuda_step_t cs, llm_att_args_t a)
     }
 
     seq = cs.items[blockIdx.z].seq;
-    split = cs.items[blockIdx.z].part;
-    base = cs.split_base[seq];
+    split = cs.items[blockIdx.z].split;
     tokens = cs.counts[LLM_N_TOKENS_ITEM];
 
     at.row0 = cs.seq_rows[seq];
     at.kv_head = blockIdx.y / a.slices;
     at.dim = blockIdx.y % a.slices * DV;
-    at.first = (base == LLM_CUDA_NO_SPLIT ? split * tokens : 0) * a.group;
+    at.first = cs.items[blockIdx.z].tile * tokens * a.group;
     n_rows = (cs.seq_rows[seq + 1] - at.row0) * a.group;
     end = llm_min(at.first + tokens * a.group, n_rows);
     at.first += blockIdx.x * LLM_ATT_WARPS * LLM_ATT_ROWS;
@@ -391,20 +391,18 @@ llm_k_attention(llm_cuda_step_t cs, llm_att_args_t a)
     }
 
     if constexpr (FEW) {
-        llm_att_block_rows<DK, DV, FP8, SLOPES, 1>(cs, a, mem, seq, at, base,
-                                                   split);
+        llm_att_block_rows<DK, DV, FP8, SLOPES, 1>(cs, a, mem, seq, at, split);
 
     } else {
         if constexpr (llm_att_shares<DK, DV>::IT) {
             if (at.end - at.first <= LLM_ATT_ROWS) {
                 llm_att_block_rows<DK, DV, FP8, SLOPES, 1>(cs, a, mem, seq,
-                                                           at, base, split);
+                                                           at, split);
                 return;
             }
         }
 
-        llm_att_block_rows<DK, DV, FP8, SLOPES, 0>(cs, a, mem, seq, at, base,
-                                                   split);
+        llm_att_block_rows<DK, DV, FP8, SLOPES, 0>(cs, a, mem, seq, at, split);
     }
 }
 

@@ -370,7 +370,8 @@ llm_lat_merge(const llm_lat_block_t &b, llm_lat_state_t<R> &all,
 }
 
 
-/* writes the block's rows to the output, or as a partial result of a split */
+/* writes the block's rows to the output, or as partial results, of the
+   sequence's rows one after the other */
 
 template<int R> static __device__ __forceinline__ void
 llm_lat_store(const llm_att_args_t &a, const llm_lat_block_t &b,
@@ -391,7 +392,8 @@ llm_lat_store(const llm_att_args_t &a, const llm_lat_block_t &b,
         head = b.kv_head * a.group + index % a.group;
 
         if (partial) {
-            dst = partial + (size_t) head * (a.dv + 2);
+            dst = partial + ((size_t) (index / a.group) * a.n_heads + head)
+                            * (a.dv + 2);
             dst[0] = st.max;
             dst[1] = st.sum;
 
@@ -417,7 +419,9 @@ llm_lat_store(const llm_att_args_t &a, const llm_lat_block_t &b,
             head = b.kv_head * a.group + index % a.group;
             out = ((size_t) (b.row0 + index / a.group) * a.n_heads + head)
                   * a.dv;
-            dst = partial ? partial + (size_t) head * (a.dv + 2) + 2 : NULL;
+            dst = partial ? partial + 2 + ((size_t) (index / a.group)
+                                           * a.n_heads + head) * (a.dv + 2)
+                          : NULL;
             f = partial ? 1.0f : b.f[row + m * 16 + i * 8];
 
 #pragma unroll
@@ -479,12 +483,13 @@ llm_lat_begin(const llm_cuda_step_t &cs, const llm_att_args_t &a,
 }
 
 
-/* one split of a sequence's only row */
+/* one split of a sequence's rows */
 
 template<int R, int FP8> static __device__ void
 llm_lat_one(const llm_cuda_step_t &cs, const llm_att_args_t &a, uint8_t *mem,
     uint32_t split)
 {
+    uint32_t             rows;
     llm_lat_block_t      b;
     llm_lat_state_t<R>   st;
 
@@ -496,8 +501,9 @@ llm_lat_one(const llm_cuda_step_t &cs, const llm_att_args_t &a, uint8_t *mem,
     }
 
     llm_lat_split<R, FP8>(cs, a, b, split, 1, st);
+    rows = cs.seq_rows[b.seq + 1] - b.row0;
     llm_lat_store<R>(a, b, st,
-                     a.partial + (size_t) (cs.split_base[b.seq] + split)
+                     a.partial + (size_t) (cs.split_base[b.seq] + split * rows)
                                  * a.n_heads * (a.dv + 2));
 }
 

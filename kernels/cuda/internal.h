@@ -46,7 +46,8 @@ extern "C" {
 #define LLM_N_OUT     2
 #define LLM_N_ITEMS   3                  /* attention items */
 #define LLM_N_TOKENS_ITEM  4             /* tokens of an attention item */
-#define LLM_N_COUNTS  5
+#define LLM_N_MERGES  5                 /* rows whose splits are merged */
+#define LLM_N_COUNTS  6
 
 /* llm_draw_t on the device, with indexes instead of pointers */
 typedef struct {
@@ -114,14 +115,16 @@ typedef struct {
 } llm_cuda_host_t;
 
 /*
- * An item: the work of some blocks of attention in one sequence.  If the cache
- * is split, because the sequence has a single row: split number `part`.
- * Otherwise, with n = counts[LLM_N_TOKENS_ITEM]: n tokens (or what is left)
- * from token part * n of the sequence on.
+ * An item: the work of some blocks of attention in one sequence (items.cu).
+ * With n = counts[LLM_N_TOKENS_ITEM]: n tokens (or what is left) from token
+ * tile * n of the sequence on, and of what they see one split, if the sequence
+ * is split, or all.
  */
 typedef struct {
     uint32_t          seq;
-    uint32_t          part;
+    uint32_t          tile;
+    uint32_t          split;            /* or LLM_CUDA_NO_SPLIT */
+    uint32_t          length;           /* splits that a block goes through */
 } llm_cuda_item_t;
 
 /* most and fewest tokens of an item; with one query head for each KV head the
@@ -129,8 +132,11 @@ typedef struct {
 #define LLM_CUDA_ITEM_MOST    64
 #define LLM_CUDA_ITEM_LEAST   4
 
-/* most splits of a step; they are items, too */
+/* most items of a step's split sequences */
 #define LLM_CUDA_SPLITS       4096
+
+/* most rows of a split sequence */
+#define LLM_CUDA_SPLIT_ROWS   64
 
 /* a step's arrays on the device; passed to kernels by value */
 typedef struct {
@@ -147,6 +153,8 @@ typedef struct {
     const uint32_t   *split_base;       /* [max_seqs] first partial result of
                                            a sequence, or LLM_CUDA_NO_SPLIT */
     const llm_cuda_item_t  *items;      /* [max_items] */
+    const uint32_t   *merges;           /* [max_tokens] rows of split
+                                           sequences */
     const uint32_t   *page_first;       /* [n_kinds][max_seqs] index in pages
                                            of a sequence's first page in the
                                            cache of a kind */
@@ -208,8 +216,10 @@ typedef struct {
     uint32_t          seqs;             /* bucket of n_seqs */
     uint32_t          out_rows;         /* bucket of n_out */
     uint32_t          splits;           /* bucket of the KV splits of the
-                                           longest sequence */
+                                           longest split sequence; 1: none is
+                                           split */
     uint32_t          items;            /* bucket of attention items */
+    uint32_t          merges;           /* rows of split sequences, or more */
     uint32_t          n_pages;          /* page numbers in the step's arrays */
     uint32_t          group;            /* most query heads for a KV head */
     uint32_t          item_tokens;      /* most tokens of an item */
@@ -241,7 +251,8 @@ typedef struct {
     int               latent;           /* the model has latent layers */
     float            *partial;          /* partial results of split attention */
     size_t            partial_size;     /* bytes */
-    uint32_t          partial_cap;      /* splits that partial has room for */
+    uint32_t          partial_cap;      /* results of a row and a split that
+                                           partial has room for */
     const llm_act_t  *logits;           /* the model's; submit() enqueues the
                                            copy to host_logits */
     float            *host_logits;      /* pinned */
@@ -417,6 +428,14 @@ extern "C" const llm_ops_t *llm_backend_table(uint32_t interface,
    another from base on, 256-byte aligned, pages last, because only the used
    part of them is copied; returns the bytes of all */
 size_t llm_cuda_step_layout(llm_cuda_t *d, uint8_t *base, llm_cuda_step_t *st);
+
+/* step.cu: the bucket of n, at least as many */
+uint32_t llm_cuda_bucket(uint32_t n);
+
+/* items.cu: most attention items of a step; its list of them */
+size_t llm_cuda_max_items(const llm_cuda_t *d);
+void llm_cuda_items_fill(llm_cuda_t *d, const llm_batch_t *b,
+    const llm_cuda_step_t *h);
 
 /*
  * pick.cu: allocates memory for draws from max_rows rows of n logits; copies a

@@ -12,6 +12,9 @@
 
 #include <stdio.h>
 
+/* most bytes of partial results beyond those of one row a sequence */
+#define LLM_CUDA_PARTIAL  ((size_t) 64 << 20)
+
 
 static llm_kv_layer_t
 llm_cuda_kv_shape(const llm_kv_opts_t *o, uint32_t layer)
@@ -77,8 +80,10 @@ llm_cuda_kv_free(llm_exec_t *exec, llm_kv_t *kv)
 
 /*
  * Allocates partial results of split attention: enough if every page belongs to
- * one sequence.  Sequences that share pages may need more; those that find no
- * room are not split.  All layers of all caches use the same memory in turn.
+ * one sequence with one row, and up to 8 times as many, for more rows, while
+ * they take less than LLM_CUDA_PARTIAL bytes.  Sequences that share pages may
+ * need more; those that find no room are not split.  All layers of all caches
+ * use the same memory in turn.
  */
 
 static int
@@ -89,6 +94,8 @@ llm_cuda_partial(llm_cuda_t *d, const llm_kv_opts_t *o, llm_err_t *err)
 
     n = o->n_pages / (LLM_CUDA_KV_SPLIT / LLM_KV_PAGE) + d->opts.max_seqs;
     row = (size_t) o->n_heads * (o->head_dim_v + 2) * sizeof(float);
+    n = llm_max(n, (uint32_t) llm_min((size_t) n * 8, LLM_CUDA_PARTIAL
+                                                      / llm_max(row, 1u)));
 
     if (d->partial && n <= d->partial_cap && n * row <= d->partial_size) {
         d->partial_cap = (uint32_t) llm_min(d->partial_cap,

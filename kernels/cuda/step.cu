@@ -25,16 +25,6 @@
 
 /* ---- the step's arrays ---- */
 
-/* each sequence has one item, and more if it has many rows or is split */
-
-static size_t
-llm_cuda_max_items(const llm_cuda_t *d)
-{
-    return (size_t) d->opts.max_seqs
-           + d->opts.max_tokens / LLM_CUDA_ITEM_LEAST + LLM_CUDA_SPLITS;
-}
-
-
 size_t
 llm_cuda_step_layout(llm_cuda_t *d, uint8_t *base, llm_cuda_step_t *st)
 {
@@ -58,6 +48,7 @@ llm_cuda_step_layout(llm_cuda_t *d, uint8_t *base, llm_cuda_step_t *st)
     LLM_STEP_ARRAY(draws, llm_cuda_draw_t, d->opts.max_out);
     LLM_STEP_ARRAY(split_base, uint32_t, d->opts.max_seqs);
     LLM_STEP_ARRAY(items, llm_cuda_item_t, llm_cuda_max_items(d));
+    LLM_STEP_ARRAY(merges, uint32_t, d->opts.max_tokens);
     LLM_STEP_ARRAY(page_first, uint32_t, kinds * d->opts.max_seqs);
     d->step_size = off;
     LLM_STEP_ARRAY(pages, uint32_t,
@@ -69,7 +60,7 @@ llm_cuda_step_layout(llm_cuda_t *d, uint8_t *base, llm_cuda_step_t *st)
 }
 
 
-static uint32_t
+uint32_t
 llm_cuda_bucket(uint32_t n)
 {
     uint32_t  b;
@@ -77,54 +68,6 @@ llm_cuda_bucket(uint32_t n)
     for (b = 1; b < n; b = b < 256 ? b * 2 : b + 128) { /* void */ }
 
     return b;
-}
-
-
-/*
- * A sequence with one row is split over its cache while there is room for
- * partial results; otherwise one block goes through all splits, with the
- * same result.  Returns the partial results taken so far.
- */
-
-static uint32_t
-llm_cuda_split(llm_cuda_t *d, uint32_t *base, uint32_t kv_len, uint32_t rows,
-    uint32_t taken)
-{
-    uint32_t  n;
-
-    n = (kv_len + LLM_CUDA_KV_SPLIT - 1) / LLM_CUDA_KV_SPLIT;
-    *base = LLM_CUDA_NO_SPLIT;
-
-    if (rows > 1 || n < 2 || n > d->partial_cap - taken
-        || taken + n > LLM_CUDA_SPLITS)
-    {
-        return taken;
-    }
-
-    *base = taken;
-
-    return taken + n;
-}
-
-
-/* the items of a sequence's rows, the longest first; returns their number */
-
-static uint32_t
-llm_cuda_items(const llm_cuda_t *d, llm_cuda_item_t *item, uint32_t seq,
-    uint32_t base, uint32_t kv_len, uint32_t rows)
-{
-    uint32_t  i, n;
-
-    n = base == LLM_CUDA_NO_SPLIT
-        ? (rows + d->item_tokens - 1) / d->item_tokens
-        : (kv_len + LLM_CUDA_KV_SPLIT - 1) / LLM_CUDA_KV_SPLIT;
-
-    for (i = 0; i < n; i++) {
-        item[i].seq = seq;
-        item[i].part = n - 1 - i;
-    }
-
-    return n;
 }
 
 
@@ -154,8 +97,8 @@ llm_cuda_step_pages(llm_cuda_t *d, const llm_batch_t *b,
 static void
 llm_cuda_step_fill(llm_cuda_t *d, const llm_batch_t *b)
 {
-    uint32_t          i, s, longest, taken, items, rows;
-    uint32_t         *counts, *follows, *row_seq, *split_base;
+    uint32_t          i, s;
+    uint32_t         *counts, *follows, *row_seq;
     llm_cuda_step_t   h;
 
     (void) llm_cuda_step_layout(d, d->host->arrays, &h);
@@ -163,7 +106,6 @@ llm_cuda_step_fill(llm_cuda_t *d, const llm_batch_t *b)
     counts = (uint32_t *) h.counts;
     follows = (uint32_t *) h.follows;
     row_seq = (uint32_t *) h.row_seq;
-    split_base = (uint32_t *) h.split_base;
 
     counts[LLM_N_TOKENS] = b->n_tokens;
     counts[LLM_N_SEQS] = b->n_seqs;
@@ -191,13 +133,8 @@ llm_cuda_step_fill(llm_cuda_t *d, const llm_batch_t *b)
         d->follows |= follows[i] != LLM_NO_DRAW;
     }
 
-    longest = 0;
-    taken = 0;
-    items = 0;
     d->n_pages = 0;
     d->max_seq_rows = 0;
-    d->item_tokens = llm_max(LLM_CUDA_ITEM_MOST / llm_max(d->group, 1u),
-                             (uint32_t) LLM_CUDA_ITEM_LEAST);
 
     for (s = 0; s < b->n_seqs; s++) {
         for (i = b->seq_rows[s]; i < b->seq_rows[s + 1]; i++) {
@@ -205,16 +142,11 @@ llm_cuda_step_fill(llm_cuda_t *d, const llm_batch_t *b)
         }
 
         llm_cuda_step_pages(d, b, &h, s);
-        longest = llm_max(longest, b->kv_len[s]);
-        rows = b->seq_rows[s + 1] - b->seq_rows[s];
-        taken = llm_cuda_split(d, split_base + s, b->kv_len[s], rows, taken);
-        items += llm_cuda_items(d, (llm_cuda_item_t *) h.items + items, s,
-                                split_base[s], b->kv_len[s], rows);
-        d->max_seq_rows = llm_max(d->max_seq_rows, rows);
+        d->max_seq_rows = llm_max(d->max_seq_rows,
+                                  b->seq_rows[s + 1] - b->seq_rows[s]);
     }
 
-    counts[LLM_N_ITEMS] = items;
-    counts[LLM_N_TOKENS_ITEM] = d->item_tokens;
+    llm_cuda_items_fill(d, b, &h);
 
     d->n_tokens = b->n_tokens;
     d->n_seqs = b->n_seqs;
@@ -223,9 +155,6 @@ llm_cuda_step_fill(llm_cuda_t *d, const llm_batch_t *b)
     d->host->n_out = b->n_out;
     llm_cuda_pick_fill(d, b, (llm_cuda_draw_t *) h.draws);
     d->replayed = 0;
-    d->splits = llm_cuda_bucket((longest + LLM_CUDA_KV_SPLIT - 1)
-                                / LLM_CUDA_KV_SPLIT);
-    d->items = llm_cuda_bucket(items);
 }
 
 
@@ -349,6 +278,7 @@ llm_cuda_few_graphs(llm_cuda_t *d)
     for (n = d->seqs; n < d->items; n *= 2) { /* void */ }
 
     d->items = n;
+    d->merges = d->merges ? d->rows : 0;
     d->splits = d->latent ? d->splits : llm_min(d->splits, 2u);
 }
 
