@@ -67,6 +67,19 @@ llm_att_sight(llm_att_args_t *a, const llm_heads_t *h)
 }
 
 
+/* can attention_wgmma.cu compute this layer's wide items?  Heads of 64 would
+   waste half of its work. */
+
+static int
+llm_att_by_wgmma(const llm_cuda_t *d, const llm_att_args_t &a,
+    const llm_heads_t *h)
+{
+    return !h->latent && !d->opts.kv_fp8 && a.slopes == NULL && a.cap == 0
+           && a.dk % 8 == 0 && a.dv % 8 == 0 && llm_max(a.dk, a.dv) > 64
+           && llm_max(a.dk, a.dv) <= LLM_ATT_WGMMA;
+}
+
+
 void
 llm_cuda_attention(llm_exec_t *exec, const llm_heads_t *h, const llm_act_t *q,
     const llm_kv_t *kv, llm_act_t *out)
@@ -94,11 +107,20 @@ llm_cuda_attention(llm_exec_t *exec, const llm_heads_t *h, const llm_act_t *q,
     a.bf16 = d->bf16;
 
     a.slices = 1;
+    a.first_item = 0;
 
     dim = llm_max(a.dk, a.dv);
 
+    if (d->wide_items && llm_att_by_wgmma(d, a, h)) {
+        llm_cuda_attention_wgmma(d, kv, a);
+        a.first_item = d->wide_items;
+    }
+
     if (h->latent) {
         llm_cuda_latent(d, kv, a);
+
+    } else if (a.first_item == d->items) {
+        return;
 
     } else if (dim <= 64) {
         llm_att_launch<64, 64>(d, kv, a);

@@ -47,6 +47,7 @@ typedef struct {
     uint32_t          dv;
     uint32_t          slices;           /* of V, a block for each; 1 except in
                                            attention_wide.cu */
+    uint32_t          first_item;       /* of the launch */
     int               out16;            /* elements of out are 16-bit, else
                                            float */
     int               bf16;             /* a 16-bit out is bf16; K, V and P are
@@ -56,6 +57,12 @@ typedef struct {
 /* attention_N.cu: heads of at most DK elements, blocks of DV elements of V */
 template<int DK, int DV> void llm_att_launch(llm_cuda_t *d,
     const llm_kv_t *kv, const llm_att_args_t &a);
+
+/* attention_wgmma.cu: heads of at most LLM_ATT_WGMMA elements, without cap and
+   slopes, a multiple of 8; the step's wide items */
+#define LLM_ATT_WGMMA  128
+void llm_cuda_attention_wgmma(llm_cuda_t *d, const llm_kv_t *kv,
+    const llm_att_args_t &a);
 
 /* attention_latent.cu: latent attention, without the merge of splits */
 void llm_cuda_latent(llm_cuda_t *d, const llm_kv_t *kv,

@@ -362,25 +362,27 @@ template<int DK, int DV, int FP8, int SLOPES, int FEW> __global__ void
 __launch_bounds__(LLM_ATT_THREADS, FEW || DK <= 64 ? 3 : DK <= 128 ? 2 : 1)
 llm_k_attention(llm_cuda_step_t cs, llm_att_args_t a)
 {
-    uint32_t          seq, split, n_rows, end, tokens;
+    uint32_t          item, seq, split, n_rows, end, tokens;
     llm_att_place_t   at;
 
     LLM_SHARED(mem);
 
     llm_early_begin();
 
-    if (blockIdx.z >= cs.counts[LLM_N_ITEMS]) {
+    item = a.first_item + blockIdx.z;
+
+    if (item >= cs.counts[LLM_N_ITEMS]) {
         return;
     }
 
-    seq = cs.items[blockIdx.z].seq;
-    split = cs.items[blockIdx.z].split;
+    seq = cs.items[item].seq;
+    split = cs.items[item].split;
     tokens = cs.counts[LLM_N_TOKENS_ITEM];
 
     at.row0 = cs.seq_rows[seq];
     at.kv_head = blockIdx.y / a.slices;
     at.dim = blockIdx.y % a.slices * DV;
-    at.first = cs.items[blockIdx.z].tile * tokens * a.group;
+    at.first = cs.items[item].tile * tokens * a.group;
     n_rows = (cs.seq_rows[seq + 1] - at.row0) * a.group;
     end = llm_min(at.first + tokens * a.group, n_rows);
     at.first += blockIdx.x * LLM_ATT_WARPS * LLM_ATT_ROWS;
@@ -419,7 +421,7 @@ llm_att_launch_rows(llm_cuda_t *d, const llm_kv_t *kv,
                      (llm_k_attention<DK, DV, FP8, SLOPES, FEW>),
                      dim3((rows + LLM_ATT_WARPS * LLM_ATT_ROWS - 1)
                           / (LLM_ATT_WARPS * LLM_ATT_ROWS),
-                          a.slices * a.n_kv_heads, d->items),
+                          a.slices * a.n_kv_heads, d->items - a.first_item),
                      LLM_ATT_THREADS, shared, d->stream,
                      llm_cuda_step_of(d, kv), a);
 }
@@ -430,7 +432,8 @@ llm_att_launch_as(llm_cuda_t *d, const llm_kv_t *kv, const llm_att_args_t &a)
 {
     uint32_t  rows;
 
-    rows = llm_min(d->max_seq_rows, d->item_tokens) * a.group;
+    rows = a.first_item ? d->narrow_rows : d->max_seq_rows;
+    rows = llm_min(rows, d->item_tokens) * a.group;
 
     if constexpr (llm_att_shares<DK, DV>::IT) {
         if (rows <= LLM_ATT_ROWS) {

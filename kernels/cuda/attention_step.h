@@ -247,22 +247,36 @@ llm_att_base(float m, float scale, float *max, float *old)
 }
 
 
-/* the weights of a lane's scores of 8 positions, packed two of a row; adds them
-   to the lane's sums */
+/* turns a lane's scores of 8 positions into weights, and adds them to the
+   lane's sums */
 
 static __device__ __forceinline__ void
-llm_att_weigh(const float s[4], float scale, const float base[2],
-    uint32_t p[2], float sum[2])
+llm_att_exp(float s[4], float scale, const float base[2], float sum[2])
 {
-    int    i;
-    float  w[2];
+    int  i;
 
 #pragma unroll
     for (i = 0; i < 2; i++) {
-        w[0] = llm_exp2(__fmaf_rn(s[2 * i], scale, -base[i]));
-        w[1] = llm_exp2(__fmaf_rn(s[2 * i + 1], scale, -base[i]));
-        sum[i] += w[0] + w[1];
-        p[i] = llm_att_pack_weights(w[0], w[1]);
+        s[2 * i] = llm_exp2(__fmaf_rn(s[2 * i], scale, -base[i]));
+        s[2 * i + 1] = llm_exp2(__fmaf_rn(s[2 * i + 1], scale, -base[i]));
+        sum[i] += s[2 * i] + s[2 * i + 1];
+    }
+}
+
+
+/* the same; p: the weights, packed two of a row */
+
+static __device__ __forceinline__ void
+llm_att_weigh(float s[4], float scale, const float base[2], uint32_t p[2],
+    float sum[2])
+{
+    int  i;
+
+    llm_att_exp(s, scale, base, sum);
+
+#pragma unroll
+    for (i = 0; i < 2; i++) {
+        p[i] = llm_att_pack_weights(s[2 * i], s[2 * i + 1]);
     }
 }
 

@@ -190,6 +190,7 @@ llm_cuda_device_open(llm_device_t **device, const llm_exec_opts_t *opts,
 
     snprintf(found.name, sizeof(found.name), "%s", prop.name);
     found.capability = prop.major * 10 + prop.minor;
+    found.wgmma = llm_cuda_wgmma_compiled() && found.capability == 90;
     found.shared = prop.sharedMemPerBlockOptin;
     found.early = llm_cuda_early(found.capability);
 

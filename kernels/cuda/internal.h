@@ -128,8 +128,9 @@ typedef struct {
 } llm_cuda_item_t;
 
 /* most and fewest tokens of an item; with one query head for each KV head the
-   most are a block's rows */
+   most are a block's rows, those of attention_wgmma.cu if the GPU has wgmma */
 #define LLM_CUDA_ITEM_MOST    64
+#define LLM_CUDA_ITEM_WIDE    128
 #define LLM_CUDA_ITEM_LEAST   4
 
 /* most items of a step's split sequences */
@@ -164,6 +165,11 @@ typedef struct {
 
 #define LLM_CUDA_MAX_GRAPHS  256
 
+/* a decode step is captured if it has at most this many rows, and rows of a
+   sequence: one, or those of a draft to be verified */
+#define LLM_CUDA_GRAPH_ROWS      512
+#define LLM_CUDA_GRAPH_SEQ_ROWS  8
+
 /*
  * A captured step: decode rows only, padded to a bucket.  The first step of a
  * bucket is launched normally and the second one captured, because the first
@@ -188,6 +194,8 @@ typedef struct {
                                            block */
     int               early;            /* kernels can begin before the
                                            previous one has ended */
+    int               wgmma;            /* it has wgmma, and kernels with it
+                                           were compiled */
 } llm_cuda_gpu_t;
 
 typedef struct {
@@ -219,6 +227,10 @@ typedef struct {
                                            longest split sequence; 1: none is
                                            split */
     uint32_t          items;            /* bucket of attention items */
+    uint32_t          wide_items;       /* items that come first, for
+                                           attention_wgmma.cu */
+    uint32_t          narrow_rows;      /* most rows of a sequence that has
+                                           none of them */
     uint32_t          merges;           /* rows of split sequences, or more */
     uint32_t          n_pages;          /* page numbers in the step's arrays */
     uint32_t          group;            /* most query heads for a KV head */
@@ -431,6 +443,9 @@ size_t llm_cuda_step_layout(llm_cuda_t *d, uint8_t *base, llm_cuda_step_t *st);
 
 /* step.cu: the bucket of n, at least as many */
 uint32_t llm_cuda_bucket(uint32_t n);
+
+/* attention_wgmma.cu: was its kernel compiled for GPUs with wgmma? */
+int llm_cuda_wgmma_compiled(void);
 
 /* items.cu: most attention items of a step; its list of them */
 size_t llm_cuda_max_items(const llm_cuda_t *d);

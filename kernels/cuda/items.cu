@@ -128,6 +128,24 @@ llm_cuda_items_order(const void *a, const void *b)
 }
 
 
+/* are a sequence's items for attention_wgmma.cu?  Not if they would have less
+   than half of the rows of its blocks, nor in a captured step, whose number of
+   such items would have to be a bucket. */
+
+static int
+llm_cuda_is_wide(const llm_cuda_t *d, const llm_batch_t *b,
+    const llm_cuda_step_t *h, uint32_t seq)
+{
+    uint32_t  rows;
+
+    rows = b->seq_rows[seq + 1] - b->seq_rows[seq];
+
+    return d->gpu->wgmma && h->split_base[seq] == LLM_CUDA_NO_SPLIT
+           && rows > LLM_CUDA_GRAPH_SEQ_ROWS
+           && rows * d->group > LLM_CUDA_ITEM_WIDE / 2;
+}
+
+
 /* appends a sequence's items: those that go through several splits if `longer`,
    the others if not; returns the number of items */
 
@@ -171,35 +189,61 @@ llm_cuda_items_of(const llm_cuda_t *d, const llm_batch_t *b,
 }
 
 
+/* appends the items of the wide sequences, or of the others, long items first;
+   returns the number of items */
+
+static uint32_t
+llm_cuda_items_list(const llm_cuda_t *d, const llm_batch_t *b,
+    const llm_cuda_step_t *h, int wide, uint32_t n)
+{
+    int        longer;
+    uint32_t   s, first;
+
+    first = n;
+
+    for (longer = 1; longer >= 0; longer--) {
+        for (s = 0; s < b->n_seqs; s++) {
+            if (llm_cuda_is_wide(d, b, h, s) == wide) {
+                n = llm_cuda_items_of(d, b, h, s, longer, n);
+            }
+        }
+
+        if (longer) {
+            qsort((llm_cuda_item_t *) h->items + first, n - first,
+                  sizeof(llm_cuda_item_t), llm_cuda_items_order);
+        }
+    }
+
+    return n;
+}
+
+
 /* fills the host's list, once the sequences of the step are known */
 
 void
 llm_cuda_items_fill(llm_cuda_t *d, const llm_batch_t *b,
     const llm_cuda_step_t *h)
 {
-    int        longer;
-    uint32_t   s, n, *counts;
+    uint32_t   s, most, *counts;
 
     counts = (uint32_t *) h->counts;
-    d->item_tokens = llm_max(LLM_CUDA_ITEM_MOST / llm_max(d->group, 1u),
+    most = d->gpu->wgmma ? LLM_CUDA_ITEM_WIDE : LLM_CUDA_ITEM_MOST;
+    d->item_tokens = llm_max(most / llm_max(d->group, 1u),
                              (uint32_t) LLM_CUDA_ITEM_LEAST);
 
     llm_cuda_items_split(d, b, h);
-    n = 0;
+    d->wide_items = llm_cuda_items_list(d, b, h, 1, 0);
+    d->items = llm_cuda_items_list(d, b, h, 0, d->wide_items);
+    d->narrow_rows = 0;
 
-    for (longer = 1; longer >= 0; longer--) {
-        for (s = 0; s < b->n_seqs; s++) {
-            n = llm_cuda_items_of(d, b, h, s, longer, n);
-        }
-
-        if (longer) {
-            qsort((void *) h->items, n, sizeof(llm_cuda_item_t),
-                  llm_cuda_items_order);
+    for (s = 0; s < b->n_seqs; s++) {
+        if (!llm_cuda_is_wide(d, b, h, s)) {
+            d->narrow_rows = llm_max(d->narrow_rows,
+                                     b->seq_rows[s + 1] - b->seq_rows[s]);
         }
     }
 
-    counts[LLM_N_ITEMS] = n;
+    counts[LLM_N_ITEMS] = d->items;
     counts[LLM_N_TOKENS_ITEM] = d->item_tokens;
     counts[LLM_N_MERGES] = d->merges;
-    d->items = n;
 }

@@ -17,12 +17,6 @@
 #include <assert.h>
 #include <stdio.h>
 
-/* a decode step is captured if it has at most this many rows, and rows of a
-   sequence: one, or those of a draft to be verified */
-#define LLM_CUDA_GRAPH_ROWS      512
-#define LLM_CUDA_GRAPH_SEQ_ROWS  8
-
-
 /* ---- the step's arrays ---- */
 
 size_t

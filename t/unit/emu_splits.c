@@ -2,8 +2,8 @@
  * Attention of a few rows after many positions by the CUDA backend in the
  * emulator: the same bits whether the rows come one by one, several at a time,
  * all at once or beside other sequences, that is with and without split
- * caches; and against the reference.  LLM_GPU_DEVICE=cuda: on a GPU instead
- * (t/gpu/run.sh).
+ * caches, and on a GPU with wgmma; and against the reference.
+ * LLM_GPU_DEVICE=cuda: on a GPU instead (t/gpu/run.sh).
  */
 
 #include "t/unit/emu_ops.h"
@@ -29,6 +29,7 @@ static const splits_case_t  cases[] = {
     { "heads of 128", 8, 2, 128, 128, .sinks = 0 },
     { "heads of 64 in fp8, with sinks", 6, 1, 64, 64, .fp8 = 1, .sinks = 1 },
     { "a window", 4, 1, 128, 128, .h = { .window = 300 } },
+    { "heads of 96 and 80", 6, 2, 96, 80, .sinks = 1 },
     { "heads of 256", 3, 3, 256, 256, .h = { .softcap = 2 } },
     { "slopes", 2, 1, 128, 96, .slopes = 1 },
     { "wide heads", 2, 1, 320, 300, .sinks = 1 },
@@ -198,6 +199,18 @@ test(const splits_case_t *c)
            "%s: the same bits in steps of %u rows, %u beside", c->name,
            steps[i][0], steps[i][1]);
     }
+
+    (void) setenv("LLM_EMU_CAPABILITY", "90", 1);
+
+    for (i = 0; i < 2; i++) {
+        memset(got, 0, n * sizeof(float));
+        run(open_emu(LLM_TYPE_F16, 0, c->fp8), c, data, i ? 4 : ROWS, BESIDE,
+            got);
+        ok(memcmp(got, want, n * sizeof(float)) == 0,
+           "%s: the same bits on Hopper", c->name);
+    }
+
+    (void) unsetenv("LLM_EMU_CAPABILITY");
 
     for (i = 0; i < 3; i++) {
         free(data[i]);

@@ -1,0 +1,302 @@
+/*
+ * Products of a warpgroup, four warps with 64 rows, by Hopper's wgmma: the left
+ * operand in registers, as fragments of mma.sync (device.h), the right one in
+ * shared memory.  Results are in the layout of mma.sync's, too, and have the
+ * same bits: an element is a chain over K in steps of 16 in either case
+ * (t/gpu/results, `bits`).
+ *
+ * The right operand is a tile of 64 rows of 128 elements of 16 bits, as two
+ * halves of 64 columns.  A row of a half has 128 bytes, whose chunks of 16 are
+ * in an order that depends on the row (the 128-byte swizzle), so that neither
+ * reading nor writing columns has conflicts.
+ *
+ * The products are asynchronous: until llm_wg_wait() no operand may change, and
+ * no result may be read.  On the host they are done at once, and the operands
+ * are found by the same descriptors.
+ */
+
+#ifndef LLM_CUDA_WGMMA_H
+#define LLM_CUDA_WGMMA_H
+
+#include "kernels/cuda/device.h"
+
+#define LLM_WG_HALF   8192              /* bytes of a half of a tile */
+#define LLM_WG_TILE   (2 * LLM_WG_HALF)
+#define LLM_WG_ALIGN  1024              /* of a tile: 8 rows */
+
+/* are there such instructions?  Otherwise kernels with them are empty. */
+#if defined(LLM_EMU) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#define LLM_WG_HERE  1
+#else
+#define LLM_WG_HERE  0
+#endif
+
+
+/* where 16 bytes of a tile are: columns 8 * chunk to 8 * chunk + 7 of a row */
+
+static __device__ __forceinline__ uint32_t
+llm_wg_place(uint32_t row, uint32_t chunk)
+{
+    return chunk / 8 * LLM_WG_HALF + row * 128 + ((chunk ^ row) % 8) * 16;
+}
+
+
+/* the block's shared memory from the first aligned byte on */
+
+static __device__ __forceinline__ uint8_t *
+llm_wg_memory(uint8_t *mem)
+{
+#ifdef LLM_EMU
+    return mem + (-(uintptr_t) mem & (LLM_WG_ALIGN - 1));
+#else
+    return mem + (-(uint32_t) __cvta_generic_to_shared(mem)
+                  & (LLM_WG_ALIGN - 1));
+#endif
+}
+
+
+/* ---- descriptors: PTX ISA, "Matrix descriptor" ---- */
+
+/* address in 16 bytes; 8 rows are 1024 bytes; if K goes along the rows, 64
+   columns are a half; 128-byte swizzle */
+
+static __device__ __forceinline__ uint64_t
+llm_wg_descriptor(const uint8_t *mem, const uint8_t *tile)
+{
+    uint32_t  at;
+
+#ifdef LLM_EMU
+    at = (uint32_t) (tile - mem);
+#else
+    (void) mem;
+    at = (uint32_t) __cvta_generic_to_shared(tile);
+#endif
+
+    return (uint64_t) ((at & 0x3ffff) >> 4)
+           | (uint64_t) (LLM_WG_HALF >> 4) << 16
+           | (uint64_t) (1024 >> 4) << 32 | (uint64_t) 1 << 62;
+}
+
+
+#ifdef LLM_EMU
+
+/* element k of row n of the right operand at a descriptor; `transposed`: K goes
+   along the tile's rows */
+
+static inline uint16_t
+llm_wg_element(const uint8_t *mem, uint64_t desc, int transposed, uint32_t n,
+    uint32_t k)
+{
+    uint16_t  v;
+    uint32_t  at, lead, stride;
+
+    at = (uint32_t) (desc & 0x3fff) << 4;
+    lead = (uint32_t) (desc >> 16 & 0x3fff) << 4;
+    stride = (uint32_t) (desc >> 32 & 0x3fff) << 4;
+
+    at += transposed ? k / 8 * stride + k % 8 * 128 + n / 64 * lead + n % 64 * 2
+                     : n / 8 * stride + n % 8 * 128 + k * 2;
+    at ^= at >> 3 & 0x70;
+    memcpy(&v, mem + at, sizeof(v));
+
+    return v;
+}
+
+
+template<int N> static inline void
+llm_wg_step(float d[N][4], const uint32_t a[4], const uint8_t *mem,
+    uint64_t desc, int transposed)
+{
+    int       n, i;
+    uint32_t  b[2], row, k;
+
+    for (n = 0; n < N; n++) {
+        row = (uint32_t) n * 8 + emu::cur->lane / 4;
+
+        for (i = 0; i < 2; i++) {
+            k = (uint32_t) i * 8 + emu::cur->lane % 4 * 2;
+            b[i] = llm_wg_element(mem, desc, transposed, row, k)
+                   | (uint32_t) llm_wg_element(mem, desc, transposed, row,
+                                               k + 1) << 16;
+        }
+
+        llm_mma_f16(d[n], a, b);
+    }
+}
+
+#endif
+
+
+/* ---- order ---- */
+
+/* call after registers of the products have changed, before the products */
+
+static __device__ __forceinline__ void
+llm_wg_begin(void)
+{
+#if !defined(LLM_EMU) && LLM_WG_HERE
+    asm volatile("wgmma.fence.sync.aligned;\n" ::: "memory");
+#endif
+}
+
+
+static __device__ __forceinline__ void
+llm_wg_commit(void)
+{
+#if !defined(LLM_EMU) && LLM_WG_HERE
+    asm volatile("wgmma.commit_group.sync.aligned;\n" ::: "memory");
+#endif
+}
+
+
+/* waits until at most n groups of products are under way */
+
+template<int n> static __device__ __forceinline__ void
+llm_wg_wait(void)
+{
+#if !defined(LLM_EMU) && LLM_WG_HERE
+    asm volatile("wgmma.wait_group.sync.aligned %0;\n" :: "n"(n) : "memory");
+#endif
+}
+
+
+/* what a thread has written to shared memory, and its copies that it has waited
+   for, may be operands after the next barrier */
+
+static __device__ __forceinline__ void
+llm_wg_written(void)
+{
+#if !defined(LLM_EMU) && LLM_WG_HERE
+    asm volatile("fence.proxy.async.shared::cta;\n" ::: "memory");
+#endif
+}
+
+
+/* keeps the compiler from using results before a wait, and from taking the
+   registers of operands for something else before it */
+
+template<int N> static __device__ __forceinline__ void
+llm_wg_hold(float d[N][4])
+{
+#ifndef LLM_EMU
+    int  n;
+
+#pragma unroll
+    for (n = 0; n < N; n++) {
+        asm volatile("" : "+f"(d[n][0]), "+f"(d[n][1]), "+f"(d[n][2]),
+                          "+f"(d[n][3]) :: "memory");
+    }
+#else
+    (void) d;
+#endif
+}
+
+
+template<int N> static __device__ __forceinline__ void
+llm_wg_hold(uint32_t a[N][4])
+{
+#ifndef LLM_EMU
+    int  n;
+
+#pragma unroll
+    for (n = 0; n < N; n++) {
+        asm volatile("" : "+r"(a[n][0]), "+r"(a[n][1]), "+r"(a[n][2]),
+                          "+r"(a[n][3]) :: "memory");
+    }
+#else
+    (void) a;
+#endif
+}
+
+
+/* ---- products ---- */
+
+#define LLM_WG_4(d, n)                                                       \
+    "+f"(d[n][0]), "+f"(d[n][1]), "+f"(d[n][2]), "+f"(d[n][3])
+#define LLM_WG_32(d, n)                                                      \
+    LLM_WG_4(d, n), LLM_WG_4(d, n + 1), LLM_WG_4(d, n + 2),                  \
+    LLM_WG_4(d, n + 3), LLM_WG_4(d, n + 4), LLM_WG_4(d, n + 5),              \
+    LLM_WG_4(d, n + 6), LLM_WG_4(d, n + 7)
+
+
+/* d = A B: 128 elements of K, which are a tile's columns, and 64 columns, which
+   are its rows */
+
+static __device__ __forceinline__ void
+llm_wg_scores(float d[8][4], const uint32_t a[8][4], const uint8_t *mem,
+    const uint8_t *tile)
+{
+#ifdef LLM_EMU
+    int  k;
+
+    memset(d, 0, 8 * sizeof(d[0]));
+
+    for (k = 0; k < 8; k++) {
+        llm_wg_step<8>(d, a[k], mem,
+                       llm_wg_descriptor(mem, tile + k / 4 * LLM_WG_HALF
+                                              + k % 4 * 32), 0);
+    }
+#elif LLM_WG_HERE
+    int       k;
+    uint64_t  desc;
+
+#pragma unroll
+    for (k = 0; k < 8; k++) {
+        desc = llm_wg_descriptor(mem, tile)
+               + (k / 4 * LLM_WG_HALF + k % 4 * 32) / 16;
+
+        asm volatile("{\n"
+                     ".reg .pred p;\n"
+                     "setp.ne.b32 p, %37, 0;\n"
+                     "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 "
+                     "{%0, %1, %2, %3, %4, %5, %6, %7, "
+                     "%8, %9, %10, %11, %12, %13, %14, %15, "
+                     "%16, %17, %18, %19, %20, %21, %22, %23, "
+                     "%24, %25, %26, %27, %28, %29, %30, %31}, "
+                     "{%32, %33, %34, %35}, %36, p, 1, 1, 0;\n"
+                     "}\n"
+                     : LLM_WG_32(d, 0)
+                     : "r"(a[k][0]), "r"(a[k][1]), "r"(a[k][2]), "r"(a[k][3]),
+                       "l"(desc), "r"(k) : "memory");
+    }
+#else
+    (void) d; (void) a; (void) mem; (void) tile;
+#endif
+}
+
+
+/* d += A B: 16 elements of K, which are a tile's rows from row 16 * k on, and
+   128 columns */
+
+static __device__ __forceinline__ void
+llm_wg_values(float d[16][4], const uint32_t a[4], const uint8_t *mem,
+    const uint8_t *tile, int k)
+{
+#ifdef LLM_EMU
+    llm_wg_step<16>(d, a, mem, llm_wg_descriptor(mem, tile + k * 2048), 1);
+#elif LLM_WG_HERE
+    uint64_t  desc;
+
+    desc = llm_wg_descriptor(mem, tile) + k * 2048 / 16;
+
+    asm volatile("{\n"
+                 "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 "
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, "
+                 "%8, %9, %10, %11, %12, %13, %14, %15, "
+                 "%16, %17, %18, %19, %20, %21, %22, %23, "
+                 "%24, %25, %26, %27, %28, %29, %30, %31, "
+                 "%32, %33, %34, %35, %36, %37, %38, %39, "
+                 "%40, %41, %42, %43, %44, %45, %46, %47, "
+                 "%48, %49, %50, %51, %52, %53, %54, %55, "
+                 "%56, %57, %58, %59, %60, %61, %62, %63}, "
+                 "{%64, %65, %66, %67}, %68, 1, 1, 1, 1;\n"
+                 "}\n"
+                 : LLM_WG_32(d, 0), LLM_WG_32(d, 8)
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]),
+                   "l"(desc) : "memory");
+#else
+    (void) d; (void) a; (void) mem; (void) tile; (void) k;
+#endif
+}
+
+#endif /* LLM_CUDA_WGMMA_H */
