@@ -183,7 +183,9 @@ llm_att_factor(const llm_att_args_t &a, uint32_t head, float max, float sum)
 
 /* positions of a tile, for heads of up to DK elements of K */
 template<int DK> struct llm_att_positions {
-    enum { N = DK > 256 ? 16 : DK > 128 ? 32 : 64 };
+    enum { N = DK > 256 ? 16 : DK > 128 ? 32 : 64,
+           QUARTERS = DK > 256 ? 1 : 4  /* sums of weights of a row */
+    };
 };
 
 /* a tile of N positions of the cache in shared memory */

@@ -14,7 +14,8 @@
  * online within a split, and splits are merged in order.  A sequence with few
  * rows spreads its splits over blocks, and a second kernel merges them; other
  * blocks merge after each split.  A sink is merged last.  A row's weights
- * are summed by quarters of a tile, in order, so that the sum is the same when
+ * are summed by lanes over the split, for each quarter of its tiles; then come
+ * the sums of lanes, and of quarters in order, so that the sum is the same when
  * warps share the rows.
  *
  * With windows a block reads only the positions that its rows see.  Splits and
@@ -56,8 +57,12 @@ llm_att_split(const llm_cuda_step_t &cs, const llm_att_args_t &a,
     enum { TILE = llm_att_positions<DK>::N,
            SIZE = llm_att_tile<DK, TILE>::SIZE,
            K = llm_att_stage_t<DK, DV, FP8>::K,
-           BYTES = llm_att_stage_t<DK, DV, FP8>::BYTES };
+           BYTES = llm_att_stage_t<DK, DV, FP8>::BYTES,
+           FEW_AT = llm_att_stage_t<DK, DV, FP8>::FEW };
 
+    llm_att_sums_t<FEW ? 1 : llm_att_positions<DK>::QUARTERS>  sums;
+
+    llm_att_clear(sums);
     llm_att_clear(st);
     falls = (const llm_att_fall_t *) (smem
                                       + llm_att_stage_t<DK, DV, FP8>::FALLS)
@@ -97,15 +102,21 @@ llm_att_split(const llm_cuda_step_t &cs, const llm_att_args_t &a,
 
         if constexpr (FEW) {
             llm_att_few_step<DK, DV, SLOPES>(a, ks, vs,
-                first + (k - 1) * TILE, falls, r, q,
-                smem + llm_att_stage_t<DK, DV, FP8>::FEW, st);
+                first + (k - 1) * TILE, falls, r, q, smem + FEW_AT, sums, st);
 
         } else if (active) {
             llm_att_step<DK, DV, SLOPES>(a, ks, vs, first + (k - 1) * TILE,
-                                         falls, r, q, st);
+                                         falls, r, q, sums, st);
         }
 
         __syncthreads();
+    }
+
+    if constexpr (FEW) {
+        llm_att_few_total<DV / 32, TILE>(st, sums, smem + FEW_AT);
+
+    } else {
+        llm_att_total(st, sums);
     }
 }
 

@@ -19,6 +19,49 @@ template<int N> struct llm_att_state_t {
 };
 
 
+/* a lane's part of the rows' sums of weights in the current split, for each
+   quarter of a tile, or for those of the warp; Q: quarters */
+template<int Q> struct llm_att_sums_t {
+    float  of[Q][2];
+};
+
+
+/* sets the rows' sums of weights, once a split is done: of four lanes, and then
+   of the quarters in their order */
+
+template<int Q, int N> static __device__ __forceinline__ void
+llm_att_total(llm_att_state_t<N> &st, const llm_att_sums_t<Q> &sums)
+{
+    int    i, n;
+    float  sum;
+
+#pragma unroll
+    for (i = 0; i < 2; i++) {
+        st.sum[i] = 0;
+
+#pragma unroll
+        for (n = 0; n < Q; n++) {
+            sum = sums.of[n][i];
+            sum += __shfl_xor_sync(LLM_FULL_WARP, sum, 1);
+            sum += __shfl_xor_sync(LLM_FULL_WARP, sum, 2);
+            st.sum[i] += sum;
+        }
+    }
+}
+
+
+template<int Q> static __device__ __forceinline__ void
+llm_att_clear(llm_att_sums_t<Q> &sums)
+{
+    int  n;
+
+#pragma unroll
+    for (n = 0; n < Q; n++) {
+        sums.of[n][0] = sums.of[n][1] = 0;
+    }
+}
+
+
 template<int N> static __device__ __forceinline__ void
 llm_att_clear(llm_att_state_t<N> &s)
 {
@@ -281,22 +324,7 @@ llm_att_weigh(float s[4], float scale, const float base[2], uint32_t p[2],
 }
 
 
-/* adds up the rows' sums of four lanes */
-
-static __device__ __forceinline__ void
-llm_att_row_sums(float sum[2])
-{
-    int  i;
-
-#pragma unroll
-    for (i = 0; i < 2; i++) {
-        sum[i] += __shfl_xor_sync(LLM_FULL_WARP, sum[i], 1);
-        sum[i] += __shfl_xor_sync(LLM_FULL_WARP, sum[i], 2);
-    }
-}
-
-
-/* multiplies the rows' sums so far by old[], the factors for a new maximum; a
+/* multiplies the rows' values so far by old[], the factors for a new maximum; a
    factor of 1 changes no bit */
 
 template<int N> static __device__ __forceinline__ void
@@ -306,11 +334,6 @@ llm_att_rescale(llm_att_state_t<N> &st, const float old[2])
 
     if (__all_sync(LLM_FULL_WARP, old[0] == 1.0f && old[1] == 1.0f)) {
         return;
-    }
-
-#pragma unroll
-    for (j = 0; j < 2; j++) {
-        st.sum[j] *= old[j];
     }
 
 #pragma unroll
@@ -332,19 +355,17 @@ llm_att_whole(const llm_att_rows_t &r, uint32_t first, int positions)
 }
 
 
-/* adds the weights of a quarter of a tile to the rows' sums */
+/* the same with the sums of weights so far */
 
-template<int N> static __device__ __forceinline__ void
-llm_att_end_quarter(llm_att_state_t<N> &st, float sum[2])
+template<int Q> static __device__ __forceinline__ void
+llm_att_rescale(llm_att_sums_t<Q> &sums, const float old[2])
 {
-    int  i;
-
-    llm_att_row_sums(sum);
+    int  n;
 
 #pragma unroll
-    for (i = 0; i < 2; i++) {
-        st.sum[i] += sum[i];
-        sum[i] = 0;
+    for (n = 0; n < Q; n++) {
+        sums.of[n][0] *= old[0];
+        sums.of[n][1] *= old[1];
     }
 }
 
@@ -355,16 +376,17 @@ llm_att_end_quarter(llm_att_state_t<N> &st, float sum[2])
 template<int DK, int DV, int SLOPES> static __device__ __forceinline__ void
 llm_att_step(const llm_att_args_t &a, const uint16_t *ks, const uint16_t *vs,
     uint32_t first, const llm_att_fall_t *falls, const llm_att_rows_t &r,
-    const uint32_t q[DK / 16][4], llm_att_state_t<DV / 8> &st)
+    const uint32_t q[DK / 16][4],
+    llm_att_sums_t<llm_att_positions<DK>::QUARTERS> &sums,
+    llm_att_state_t<DV / 8> &st)
 {
     int       i, n, whole;
-    float     m[2], old[2], base[2], sum[2], scale;
+    float     m[2], old[2], base[2], scale;
     uint32_t  p[4];
 
-    /* n-tiles of a quarter: 1 or 2; 0 for a tile of 16 positions, whose two
-       n-tiles are summed together */
+    /* QUARTER: tiles of 8 positions that are summed together */
     enum { TILE = llm_att_positions<DK>::N,
-           QUARTER = TILE / 8 / LLM_ATT_WARPS };
+           QUARTER = TILE / 8 / llm_att_positions<DK>::QUARTERS };
 
     float     s[TILE / 8][4];
 
@@ -384,25 +406,59 @@ llm_att_step(const llm_att_args_t &a, const uint16_t *ks, const uint16_t *vs,
     }
 
     llm_att_rescale<DV / 8>(st, old);
-
-    sum[0] = sum[1] = 0;
+    llm_att_rescale(sums, old);
 
 #pragma unroll
     for (n = 0; n < TILE / 16; n++) {
-        llm_att_weigh(s[2 * n], scale, base, p, sum);
-
-        if (QUARTER == 1) {
-            llm_att_end_quarter(st, sum);
-        }
-
-        llm_att_weigh(s[2 * n + 1], scale, base, p + 2, sum);
-        llm_att_end_quarter(st, sum);
+        llm_att_weigh(s[2 * n], scale, base, p, sums.of[2 * n / QUARTER]);
+        llm_att_weigh(s[2 * n + 1], scale, base, p + 2,
+                      sums.of[(2 * n + 1) / QUARTER]);
         llm_att_values<DV, DV / 8>(vs, n, 0, p, st);
     }
 }
 
 
-/* the same with 16 rows that the block's warps share: a warp computes the
+/* llm_att_total() of 16 rows that the block's warps share, of which each has a
+   quarter; all threads of the block call it */
+
+template<int N, int POSITIONS> static __device__ __forceinline__ void
+llm_att_few_total(llm_att_state_t<N> &st, const llm_att_sums_t<1> &mine,
+    uint8_t *shared)
+{
+    int       i, n;
+    float    *sums;
+    uint32_t  lane;
+
+    lane = threadIdx.x % 32;
+    sums = (float *) (shared + LLM_ATT_ROWS * (POSITIONS + 8) * 2)
+           + LLM_ATT_WARPS * LLM_ATT_ROWS;
+    llm_att_total(st, mine);
+
+#pragma unroll
+    for (i = 0; i < 2; i++) {
+        if (lane % 4 == 0) {
+            sums[threadIdx.x / 32 * LLM_ATT_ROWS + lane / 4 + 8 * i]
+                = st.sum[i];
+        }
+
+        st.sum[i] = 0;
+    }
+
+    __syncthreads();
+
+#pragma unroll
+    for (n = 0; n < LLM_ATT_WARPS; n++) {
+#pragma unroll
+        for (i = 0; i < 2; i++) {
+            st.sum[i] += sums[n * LLM_ATT_ROWS + lane / 4 + 8 * i];
+        }
+    }
+
+    __syncthreads();
+}
+
+
+/* llm_att_step() with 16 rows that the block's warps share: a warp computes the
    scores of a quarter of the positions and the values of a quarter of the
    columns */
 
@@ -410,10 +466,10 @@ template<int DK, int DV, int SLOPES> static __device__ __forceinline__ void
 llm_att_few_step(const llm_att_args_t &a, const uint16_t *ks,
     const uint16_t *vs, uint32_t first, const llm_att_fall_t *falls,
     const llm_att_rows_t &r, const uint32_t q[DK / 16][4], uint8_t *shared,
-    llm_att_state_t<DV / 32> &st)
+    llm_att_sums_t<1> &sums, llm_att_state_t<DV / 32> &st)
 {
     int        i, n, whole;
-    float      m[2], old[2], base[2], sum[2], scale, *maxima, *sums;
+    float      m[2], old[2], base[2], scale, *maxima;
     uint32_t   p[4], lane, warp;
     uint16_t  *weights;
 
@@ -426,7 +482,6 @@ llm_att_few_step(const llm_att_args_t &a, const uint16_t *ks,
     warp = threadIdx.x / 32;
     weights = (uint16_t *) shared;
     maxima = (float *) (shared + LLM_ATT_ROWS * STRIDE * 2);
-    sums = maxima + LLM_ATT_WARPS * LLM_ATT_ROWS;
     whole = llm_att_whole(r, first, TILE);
     scale = llm_att_scale<SLOPES>(a);
 
@@ -457,11 +512,11 @@ llm_att_few_step(const llm_att_args_t &a, const uint16_t *ks,
         base[i] = llm_att_base(m[i], scale, &st.max[i], &old[i]);
     }
 
-    sum[0] = sum[1] = 0;
+    llm_att_rescale(sums, old);
 
 #pragma unroll
     for (n = 0; n < N; n++) {
-        llm_att_weigh(s[n], scale, base, p, sum);
+        llm_att_weigh(s[n], scale, base, p, sums.of[0]);
 
 #pragma unroll
         for (i = 0; i < 2; i++) {
@@ -470,23 +525,8 @@ llm_att_few_step(const llm_att_args_t &a, const uint16_t *ks,
         }
     }
 
-    llm_att_row_sums(sum);
-
-    if (lane % 4 == 0) {
-        sums[warp * LLM_ATT_ROWS + lane / 4] = sum[0];
-        sums[warp * LLM_ATT_ROWS + lane / 4 + 8] = sum[1];
-    }
-
     llm_att_rescale<DV / 32>(st, old);
     __syncthreads();
-
-#pragma unroll
-    for (n = 0; n < LLM_ATT_WARPS; n++) {
-#pragma unroll
-        for (i = 0; i < 2; i++) {
-            st.sum[i] += sums[n * LLM_ATT_ROWS + lane / 4 + 8 * i];
-        }
-    }
 
 #pragma unroll
     for (n = 0; n < TILE / 16; n++) {

@@ -110,10 +110,10 @@ llm_awg_fetch(const llm_att_args_t &a, llm_awg_t &w, uint32_t first)
 static __device__ __forceinline__ void
 llm_awg_softmax(const llm_att_args_t &a, uint32_t first,
     const llm_att_rows_t &r, float s[8][4], float old[2],
-    llm_att_state_t<LLM_AWG_N> &st)
+    llm_att_sums_t<LLM_AWG_TILES> &sums, llm_att_state_t<LLM_AWG_N> &st)
 {
     int    i, n, whole;
-    float  m[2], base[2], sum[2], scale;
+    float  m[2], base[2], scale;
 
     whole = llm_att_whole(r, first, LLM_AWG_TILE);
     scale = llm_att_scale<0>(a);
@@ -122,15 +122,14 @@ llm_awg_softmax(const llm_att_args_t &a, uint32_t first,
 #pragma unroll
     for (i = 0; i < 2; i++) {
         base[i] = llm_att_base(m[i], scale, &st.max[i], &old[i]);
-        st.sum[i] *= old[i];
-        sum[i] = 0;
     }
+
+    llm_att_rescale(sums, old);
 
 #pragma unroll
     for (n = 0; n < LLM_AWG_TILES; n++) {
-        llm_att_exp(s[2 * n], scale, base, sum);
-        llm_att_exp(s[2 * n + 1], scale, base, sum);
-        llm_att_end_quarter(st, sum);
+        llm_att_exp(s[2 * n], scale, base, sums.of[n]);
+        llm_att_exp(s[2 * n + 1], scale, base, sums.of[n]);
     }
 }
 
@@ -181,14 +180,14 @@ llm_awg_values(const llm_awg_t &w, uint32_t first,
  */
 
 static __device__ __forceinline__ void
-llm_awg_before_wait(const llm_att_state_t<LLM_AWG_N> &st)
+llm_awg_before_wait(const llm_att_sums_t<LLM_AWG_TILES> &sums)
 {
 #ifndef LLM_EMU
-    if (__any_sync(LLM_FULL_WARP, st.sum[0] < 0 || st.sum[1] < 0)) {
+    if (__any_sync(LLM_FULL_WARP, sums.of[LLM_AWG_TILES - 1][0] < 0)) {
         __trap();
     }
 #else
-    (void) st;
+    (void) sums;
 #endif
 }
 
@@ -202,28 +201,6 @@ llm_awg_end_values(uint32_t p[LLM_AWG_TILES][4],
     llm_wg_wait<0>();
     llm_wg_hold<LLM_AWG_N>(st.acc);
     llm_wg_hold<LLM_AWG_TILES>(p);
-}
-
-
-/* multiplies the values so far by the factors for a new maximum; a factor of 1
-   changes no bit */
-
-static __device__ __forceinline__ void
-llm_awg_rescale(llm_att_state_t<LLM_AWG_N> &st, const float old[2])
-{
-    int  i;
-
-    if (__all_sync(LLM_FULL_WARP, old[0] == 1.0f && old[1] == 1.0f)) {
-        return;
-    }
-
-#pragma unroll
-    for (i = 0; i < LLM_AWG_N; i++) {
-        st.acc[i][0] *= old[0];
-        st.acc[i][1] *= old[0];
-        st.acc[i][2] *= old[1];
-        st.acc[i][3] *= old[1];
-    }
 }
 
 
@@ -246,9 +223,10 @@ llm_awg_scores(const llm_att_args_t &a, llm_awg_t &w, uint32_t at,
 }
 
 
-/* all tiles of a block; `all` gets the rows' results */
+/* all tiles of a block; `all` gets the rows' results.  Not called where there
+   is no wgmma. */
 
-static __device__ __forceinline__ void
+[[maybe_unused]] static __device__ __forceinline__ void
 llm_awg_block(const llm_att_args_t &a, llm_awg_t &w,
     const llm_att_rows_t &r, const uint32_t q[8][4],
     llm_att_state_t<LLM_AWG_N> &all)
@@ -256,10 +234,12 @@ llm_awg_block(const llm_att_args_t &a, llm_awg_t &w,
     float      s[8][4], old[2];
     uint32_t   at, p[LLM_AWG_TILES][4];
 
-    llm_att_state_t<LLM_AWG_N>  part;
+    llm_att_sums_t<LLM_AWG_TILES>  sums;
+    llm_att_state_t<LLM_AWG_N>     part;
 
     llm_att_clear(all);
     llm_att_clear(part);
+    llm_att_clear(sums);
     llm_zero<1, 8>(&s);
     at = w.begin / LLM_AWG_TILE * LLM_AWG_TILE;
     llm_awg_pages(w, at);
@@ -269,7 +249,7 @@ llm_awg_block(const llm_att_args_t &a, llm_awg_t &w,
     llm_awg_scores(a, w, at, q, s);
     llm_wg_wait<0>();
     llm_wg_hold<8>(s);
-    llm_awg_softmax(a, at, r, s, old, part);
+    llm_awg_softmax(a, at, r, s, old, sums, part);
     llm_awg_pack(s, p);
 
 #pragma unroll 1
@@ -281,20 +261,23 @@ llm_awg_block(const llm_att_args_t &a, llm_awg_t &w,
 
         if (at % LLM_CUDA_KV_SPLIT == 0) {
             llm_awg_end_values(p, part);
+            llm_att_total(part, sums);
             llm_att_merge(all, part);
             llm_att_clear(part);
+            llm_att_clear(sums);
         }
 
-        llm_awg_softmax(a, at, r, s, old, part);
-        llm_awg_before_wait(part);
+        llm_awg_softmax(a, at, r, s, old, sums, part);
+        llm_awg_before_wait(sums);
         llm_awg_end_values(p, part);
-        llm_awg_rescale(part, old);
+        llm_att_rescale(part, old);
         llm_awg_pack(s, p);
     }
 
     llm_wg_begin();
     llm_awg_values(w, at - LLM_AWG_TILE, p, part);
     llm_awg_end_values(p, part);
+    llm_att_total(part, sums);
     llm_att_merge(all, part);
 }
 
@@ -366,7 +349,7 @@ int
 llm_cuda_wgmma_compiled(void)
 {
 #ifdef LLM_EMU
-    return !emu::ptx();
+    return 1;
 #else
     return LLM_CUDA_WGMMA;
 #endif

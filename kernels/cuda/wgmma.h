@@ -219,6 +219,19 @@ llm_wg_hold(uint32_t a[N][4])
     LLM_WG_4(d, n + 6), LLM_WG_4(d, n + 7)
 
 
+/* one step of llm_wg_scores(); add: "0" if d is set, "1" if added to */
+#define LLM_WG_SCORES(add)                                                   \
+    asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 "       \
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, "                         \
+                 "%8, %9, %10, %11, %12, %13, %14, %15, "                    \
+                 "%16, %17, %18, %19, %20, %21, %22, %23, "                  \
+                 "%24, %25, %26, %27, %28, %29, %30, %31}, "                 \
+                 "{%32, %33, %34, %35}, %36, " add ", 1, 1, 0;\n"            \
+                 : LLM_WG_32(d, 0)                                           \
+                 : "r"(a[k][0]), "r"(a[k][1]), "r"(a[k][2]), "r"(a[k][3]),   \
+                   "l"(desc) : "memory")
+
+
 /* d = A B: 128 elements of K, which are a tile's columns, and 64 columns, which
    are its rows */
 
@@ -245,19 +258,12 @@ llm_wg_scores(float d[8][4], const uint32_t a[8][4], const uint8_t *mem,
         desc = llm_wg_descriptor(mem, tile)
                + (k / 4 * LLM_WG_HALF + k % 4 * 32) / 16;
 
-        asm volatile("{\n"
-                     ".reg .pred p;\n"
-                     "setp.ne.b32 p, %37, 0;\n"
-                     "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 "
-                     "{%0, %1, %2, %3, %4, %5, %6, %7, "
-                     "%8, %9, %10, %11, %12, %13, %14, %15, "
-                     "%16, %17, %18, %19, %20, %21, %22, %23, "
-                     "%24, %25, %26, %27, %28, %29, %30, %31}, "
-                     "{%32, %33, %34, %35}, %36, p, 1, 1, 0;\n"
-                     "}\n"
-                     : LLM_WG_32(d, 0)
-                     : "r"(a[k][0]), "r"(a[k][1]), "r"(a[k][2]), "r"(a[k][3]),
-                       "l"(desc), "r"(k) : "memory");
+        if (k == 0) {
+            LLM_WG_SCORES("0");
+
+        } else {
+            LLM_WG_SCORES("1");
+        }
     }
 #else
     (void) d; (void) a; (void) mem; (void) tile;
@@ -279,8 +285,7 @@ llm_wg_values(float d[16][4], const uint32_t a[4], const uint8_t *mem,
 
     desc = llm_wg_descriptor(mem, tile) + k * 2048 / 16;
 
-    asm volatile("{\n"
-                 "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 "
+    asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 "
                  "{%0, %1, %2, %3, %4, %5, %6, %7, "
                  "%8, %9, %10, %11, %12, %13, %14, %15, "
                  "%16, %17, %18, %19, %20, %21, %22, %23, "
@@ -290,7 +295,6 @@ llm_wg_values(float d[16][4], const uint32_t a[4], const uint8_t *mem,
                  "%48, %49, %50, %51, %52, %53, %54, %55, "
                  "%56, %57, %58, %59, %60, %61, %62, %63}, "
                  "{%64, %65, %66, %67}, %68, 1, 1, 1, 1;\n"
-                 "}\n"
                  : LLM_WG_32(d, 0), LLM_WG_32(d, 8)
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]),
                    "l"(desc) : "memory");

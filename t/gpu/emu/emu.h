@@ -167,9 +167,6 @@ const ptx_kernel_t *ptx_kernel(const void *entry, const char *name,
     size_t params);
 void ptx_run(const ptx_kernel_t *k, const uint8_t *params);
 
-/* are kernels those of PTX? */
-bool ptx();
-
 /* appends a parameter as CUDA's ABI places it */
 
 template<class T> static inline void

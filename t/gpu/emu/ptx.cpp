@@ -101,13 +101,6 @@ ptx_library()
 }
 
 
-bool
-ptx()
-{
-    return ptx_library() != nullptr;
-}
-
-
 static const ptx_kernel_t *
 find(const char *name)
 {

@@ -186,6 +186,41 @@ class Instructions:
                 + ' '.join(self.assign(x, 'f32', f'd[{i}]')
                            for i, x in enumerate(d)) + ' }')
 
+    # done at once, so there is nothing to wait for
+
+    def do_wgmma(self, opcode, operands):
+        if re.fullmatch(r'wgmma\.(fence|commit_group|wait_group)'
+                        r'\.sync\.aligned', opcode):
+            return ';'
+
+        match = re.fullmatch(r'wgmma\.mma_async\.sync\.aligned\.m64n(\d+)k16'
+                             r'\.f32\.f16\.f16', opcode)
+
+        if not match or not operands[1].startswith('{') \
+                or operands[3] not in '01' or operands[4:6] != ['1', '1']:
+            raise Unknown(f'instruction {opcode}')
+
+        n = int(match.group(1))
+        d, a = (split(x[1:-1]) for x in operands[:2])
+        given = ', '.join(self.value(x, 'b32') for x in a)
+        sums = ', '.join(self.value(x, 'f32') for x in d)
+
+        return (f'{{ uint32_t a[4] = {{ {given} }}; '
+                f'float d[{n // 2}] = {{ {sums} }}; '
+                f"ptx_wgmma(d, {n}, a, {self.value(operands[2], 'u64')}, "
+                f'{operands[3]}, {operands[6]}, {self.line}); '
+                + ' '.join(self.assign(x, 'f32', f'd[{i}]')
+                           for i, x in enumerate(d)) + ' }')
+
+    def do_fence(self, opcode, operands):
+        if opcode != 'fence.proxy.async.shared::cta' or operands:
+            raise Unknown(f'instruction {opcode}')
+
+        return ';'
+
+    def do_trap(self, opcode, operands):
+        return f'ptx_trap({self.line});'
+
     def do_shfl(self, opcode, operands):
         match = re.fullmatch(r'shfl\.sync\.(up|down|bfly|idx)\.b32', opcode)
 

@@ -260,6 +260,65 @@ ptx_ldmatrix(uint32_t r[4], uint32_t row, int n, int transposed, uint32_t line)
 }
 
 
+/*
+ * The address of element k of row n of the right operand of wgmma at a
+ * descriptor (PTX ISA, "Matrix descriptor") with the 128-byte swizzle;
+ * `transposed`: n is contiguous, else k.
+ */
+
+static uint32_t
+ptx_wgmma_at(uint64_t desc, int transposed, uint32_t n, uint32_t k)
+{
+    uint32_t  at, lead, stride;
+
+    at = (uint32_t) (desc & 0x3fff) << 4;
+    lead = (uint32_t) (desc >> 16 & 0x3fff) << 4;
+    stride = (uint32_t) (desc >> 32 & 0x3fff) << 4;
+
+    at += transposed ? k / 8 * stride + k % 8 * 128 + n / 64 * lead + n % 64 * 2
+                     : n / 8 * stride + n % 8 * 128 + k * 2;
+
+    return at ^ (at >> 3 & 0x70);
+}
+
+
+/* each warp has 16 rows, in the layout of mma.sync */
+
+void
+ptx_wgmma(float *d, int n, const uint32_t a[4], uint64_t desc, int add,
+    int transposed, uint32_t line)
+{
+    int             i, j;
+    uint16_t        e;
+    uint32_t        b[2], row, k, lane = ptx_thread()->lane;
+
+    for (i = 0; i < n / 8; i++) {
+        row = (uint32_t) i * 8 + lane / 4;
+        b[0] = b[1] = 0;
+
+        for (j = 0; j < 4; j++) {
+            k = (uint32_t) (j / 2 * 8 + j % 2) + lane % 4 * 2;
+            memcpy(&e, ptx_shared_read_2(ptx_wgmma_at(desc, transposed, row,
+                                                      k), line), 2);
+            b[j / 2] |= (uint32_t) e << 16 * (j % 2);
+        }
+
+        if (!add) {
+            memset(d + 4 * i, 0, 4 * sizeof(float));
+        }
+
+        ptx_emulator->mma(d + 4 * i, a, b, 0);
+    }
+}
+
+
+void
+ptx_trap(uint32_t line)
+{
+    ptx_fail(line, "trap");
+}
+
+
 /* ---- asynchronous copies ---- */
 
 /* copies `read` bytes of size and fills the rest with zeros */

@@ -159,6 +159,14 @@ ptx_mma(float d[4], const uint32_t ab[6], int bf16)
 }
 
 
+/* d += A B, or d = A B unless `add`: m64n`n`k16 of wgmma */
+void ptx_wgmma(float *d, int n, const uint32_t a[4], uint64_t desc, int add,
+    int transposed, uint32_t line);
+
+
+void ptx_trap(uint32_t line);
+
+
 /* ---- bits ---- */
 
 static inline uint32_t
