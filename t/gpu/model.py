@@ -320,8 +320,31 @@ def quantised(gpu, code, weights):
     return time
 
 
+WGMMA = "llm_k_attention_wgmma"
+
+
+def many(gpu, code, seqs, rows, cached):
+    """attention() of many rows on a GPU with wgmma: blocks of 128 query rows,
+    one on an SM.  Its schedulers have two warps, one of each warpgroup, which
+    take turns.  A warpgroup's products run while its softmax does, so they are
+    not in the turn but in the matrix rate, which bounds the whole."""
+    kernel = WGMMA
+    tokens = 128 // GROUP
+    tiles = [-(-(cached + min(i + tokens, rows)) // 64)
+             for i in range(0, rows, tokens)]
+    slots = SMS * code.resident(kernel)
+    work, number = (n * KV * seqs for n in (sum(tiles), len(tiles)))
+    loop = max(work / slots, max(tiles)) if number > slots else max(tiles)
+    warps = sass.launch(kernel)[0] // 32 // sass.SCHEDULERS
+    pairs = seqs * rows * (cached + (rows + 1) / 2)
+    return max(SHORT + loop * warps * code.turn(kernel),
+               SHORT + 4 * DIM * HEADS * pairs / gpu.matrix)
+
+
 def attention(gpu, code, seqs, rows, cached):
     """Of `rows` rows each of `seqs` sequences after `cached` positions."""
+    if rows > 8 and rows * GROUP > 64 and WGMMA in code.loops:
+        return many(gpu, code, seqs, rows, cached)
     shares = rows * GROUP <= 16
     kernel = f"llm_k_attention<128, 128, 0, 0, {int(shares)}>"
     slots = SMS * code.resident(kernel)

@@ -90,15 +90,18 @@ LAUNCHES = {
     "llm_k_experts": lambda _, nt: (256, 8 * 16 * nt * 8 * 4),
     "llm_k_heads": lambda _, mt, nt: (128, nt * 8 * (128 + 8) * 2),
     "llm_k_attention": attention,
+    # LLM_AWG_SHARED in attention_wgmma.cu
+    "llm_k_attention_wgmma": lambda: (256, 4 * 2 * 16384 + 1024),
 }
 
 
 def launch(name):
     """(threads, dynamic shared memory) of a kernel, or None."""
-    m = re.match(r"(\w+)<([-\d, ]+)>$", name)
+    m = re.match(r"(\w+)(?:<([-\d, ]+)>)?$", name)
     if not m or m.group(1) not in LAUNCHES:
         return None
-    return LAUNCHES[m.group(1)](*map(int, m.group(2).split(",")))
+    return LAUNCHES[m.group(1)](*map(int, re.findall(r"-?\d+",
+                                                     m.group(2) or "")))
 
 
 def blocks_an_sm(name, regs, shared):
