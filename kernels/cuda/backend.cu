@@ -71,7 +71,6 @@ llm_cuda_close_all(llm_cuda_t *d)
     llm_blas_free(d->blas, 1);
     (void) cudaFree(d->step_dev);
     (void) cudaFree(d->padded);
-    (void) cudaFree(d->piece);
     (void) cudaFreeHost(d->stage);
     (void) cudaFree(d->partial);
     (void) cudaFree(d->dev_rows);

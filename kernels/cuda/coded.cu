@@ -4,7 +4,7 @@
  * kernel here depends on a type's format.
  */
 
-#include "kernels/cuda/linear.h"
+#include "kernels/cuda/pack.h"
 #include "kernels/coded.h"
 
 #define LLM_EMBED_THREADS  64
@@ -91,29 +91,57 @@ llm_embed_coded(llm_cuda_t *d, const llm_weight_t *w, const uint32_t *at,
 }
 
 
-/* packs two numbers to f16, the first in the low half */
+/* a warp for each row, as llm_k_scale_rows() */
 
-static __device__ uint32_t
-llm_coded_pair(const float v[2], float unit)
+__global__ void
+llm_k_scale_rows_coded(uint32_t type, uint32_t n_out, uint32_t n_in,
+    const uint8_t *raw, size_t row_size, float *scales)
 {
-    return (uint32_t) llm_store16(v[0] * unit, 0)
-           | (uint32_t) llm_store16(v[1] * unit, 0) << 16;
+    float           most, scale, d[2], m[2];
+    uint32_t        i;
+    llm_coded_t     b;
+    llm_scales_t    kind;
+    llm_book_id_t   book;
+
+    most = 0;
+
+    for (i = threadIdx.x; blockIdx.x < n_out && i < n_in / 32; i += 32) {
+        llm_read_coded(type, raw + blockIdx.x * row_size, i, &b, &kind,
+                       &book);
+        llm_scale_coded(&b, kind, book, d, m);
+        most = llm_pack_most(most, d, m);
+    }
+
+    scale = llm_pack_scale(most);
+
+    if (threadIdx.x == 0) {
+        scales[blockIdx.x] = scale;
+    }
+}
+
+
+void
+llm_scale_rows_coded(llm_cuda_t *d, const llm_packed_t *p, uint32_t type,
+    uint32_t n_in, const uint8_t *raw, size_t row_size)
+{
+    llm_launch(llm_k_scale_rows_coded, p->row_tiles * LLM_TILE_ROWS, 32, 0,
+               d->stream, type, p->n_out, n_in, raw, row_size,
+               (float *) p->scales);
 }
 
 
 /*
- * A warp packs a tile: 16 threads read a row each, then each lane writes its
- * codes (linear.h); rows after the last are zeros.
+ * A warp packs a quad: of each tile 16 threads read a row, then each lane
+ * writes its codes (pack.h); rows and columns after the last are zeros.
  */
 
 __global__ void
-llm_k_pack_coded(llm_packed_t p, uint32_t type, const uint8_t *raw,
-    size_t row_size)
+llm_k_pack_coded(llm_packed_t p, uint32_t at, uint32_t type, uint32_t n_in,
+    const uint8_t *raw, size_t row_size)
 {
     float           d[2], m[2];
-    size_t          tile;
-    uint8_t        *bytes;
-    uint32_t        i, j, q, lane, row, col, *pairs;
+    uint8_t        *record;
+    uint32_t        i, tile, lane, row, row_tile, block, bits, v[16];
     llm_coded_t    *rows;
     llm_scales_t    scales;
     llm_book_id_t   book;
@@ -121,54 +149,49 @@ llm_k_pack_coded(llm_packed_t p, uint32_t type, const uint8_t *raw,
     LLM_SHARED(mem);
 
     rows = (llm_coded_t *) mem;
-    tile = (size_t) blockIdx.y * p.blocks + blockIdx.x;
     lane = threadIdx.x;
+    row_tile = at + blockIdx.y;
+    record = llm_pack_record(p, row_tile, blockIdx.x);
+    bits = 0;
 
-    if (lane < LLM_TILE_ROWS) {
-        row = blockIdx.y * LLM_TILE_ROWS + lane;
-        d[0] = d[1] = m[0] = m[1] = 0;
+    for (tile = 0; tile < 4; tile++) {
+        if (lane < LLM_TILE_ROWS) {
+            row = row_tile * LLM_TILE_ROWS + lane;
+            block = blockIdx.x * 4 + tile;
+            d[0] = d[1] = m[0] = m[1] = 0;
 
-        if (row < p.n_out) {
-            llm_read_coded(type, raw + row * row_size, blockIdx.x,
-                           &rows[lane], &scales, &book);
-            llm_scale_coded(&rows[lane], scales, book, d, m);
+            if (row < p.n_out && block < n_in / 32) {
+                llm_read_coded(type, raw + row * row_size, block, &rows[lane],
+                               &scales, &book);
+                llm_scale_coded(&rows[lane], scales, book, d, m);
 
-        } else {
-            for (i = 0; i < 32; i++) {
-                rows[lane].q[i] = 0;
+            } else {
+                for (i = 0; i < 32; i++) {
+                    rows[lane].q[i] = 0;
+                }
             }
+
+            llm_pack_scales(p.cls, record, tile, lane, p.scales[row], d, m);
         }
 
-        pairs = (uint32_t *) p.pairs + tile * LLM_TILE_ROWS + lane;
-        *pairs = llm_coded_pair(d, LLM_CODED_UNIT);
+        __syncthreads();
 
-        if (p.cls == LLM_CLASS_MINS) {
-            pairs = (uint32_t *) p.bits + tile * LLM_TILE_ROWS + lane;
-            *pairs = llm_coded_pair(m, 1.0f);
-        }
-    }
-
-    __syncthreads();
-
-    bytes = (uint8_t *) p.bytes + tile * 256 + lane * 8;
-
-    for (i = 0; i < 8; i++) {
-        for (q = 0, j = 2 * i; j < 2 * i + 2; j++) {
-            row = lane / 4 + (j & 2 ? 8 : 0);
-            col = (j & 8 ? 16 : 0) + (j & 4 ? 8 : 0) + lane % 4 * 2 + (j & 1);
-            q |= (uint32_t) rows[row].q[col] << 4 * (j & 1);
+        for (i = 0; i < 16; i++) {
+            v[i] = rows[llm_pack_row(lane, i)].q[llm_pack_col(lane, i)];
         }
 
-        bytes[i] = (uint8_t) q;
+        llm_pack_quanta(p.cls, record, tile, lane, v, &bits);
+        __syncthreads();
     }
 }
 
 
 void
-llm_pack_coded(llm_cuda_t *d, const llm_packed_t *p, uint32_t row_tiles,
-    uint32_t type, const uint8_t *raw, size_t row_size)
+llm_pack_coded(llm_cuda_t *d, const llm_packed_t *p, uint32_t at,
+    uint32_t row_tiles, uint32_t type, uint32_t n_in, const uint8_t *raw,
+    size_t row_size)
 {
-    llm_launch(llm_k_pack_coded, dim3(p->blocks, row_tiles), 32,
-               LLM_TILE_ROWS * sizeof(llm_coded_t), d->stream, *p, type, raw,
-               row_size);
+    llm_launch(llm_k_pack_coded, dim3(p->quads, row_tiles), 32,
+               LLM_TILE_ROWS * sizeof(llm_coded_t), d->stream, *p, at, type,
+               n_in, raw, row_size);
 }

@@ -261,6 +261,58 @@ llm_mul_f16x2(uint32_t a, uint32_t b)
                                 * llm_h2f((uint16_t) (b >> 16))) << 16;
 }
 
+
+/* a b + c, rounded once, of f16: a double holds a product, and its sum with the
+   last bit set for what is lost rounds to f16 as the exact one does */
+
+static inline uint16_t
+llm_fma_f16(uint16_t a, uint16_t b, uint16_t c)
+{
+    float     f;
+    double    sum;
+    uint32_t  u;
+
+    sum = (double) llm_h2f(a) * llm_h2f(b) + llm_h2f(c);
+    f = (float) sum;
+
+    if ((double) f != sum && f == f) {
+        f = fabs((double) f) > fabs(sum) ? nextafterf(f, 0) : f;
+        memcpy(&u, &f, 4);
+        u |= 1;
+        memcpy(&f, &u, 4);
+    }
+
+    return llm_f2h(f);
+}
+
+
+/* products and sums of pairs of f16: a b + c */
+
+static inline uint32_t
+llm_fma_f16x2(uint32_t a, uint32_t b, uint32_t c)
+{
+    return (uint32_t) llm_fma_f16((uint16_t) a, (uint16_t) b, (uint16_t) c)
+           | (uint32_t) llm_fma_f16((uint16_t) (a >> 16), (uint16_t) (b >> 16),
+                                    (uint16_t) (c >> 16)) << 16;
+}
+
+
+/* both halves become half h of w */
+
+static inline uint32_t
+llm_half_f16x2(uint32_t w, int h)
+{
+    return (h ? w >> 16 : w & 0xffff) * 0x10001u;
+}
+
+
+static inline uint32_t
+llm_f16x2_to_bf16x2(uint32_t w)
+{
+    return (uint32_t) llm_f2b(llm_h2f((uint16_t) w))
+           | (uint32_t) llm_f2b(llm_h2f((uint16_t) (w >> 16))) << 16;
+}
+
 #else
 
 static __device__ __forceinline__ uint8_t
@@ -287,18 +339,52 @@ llm_e2x16(uint32_t two, int bf16)
 }
 
 
+static __device__ __forceinline__ __half2
+llm_to_half2(uint32_t w)
+{
+    return reinterpret_cast<__half2 &>(w);
+}
+
+
+static __device__ __forceinline__ uint32_t
+llm_of_half2(__half2 h)
+{
+    return reinterpret_cast<uint32_t &>(h);
+}
+
+
 static __device__ __forceinline__ uint32_t
 llm_mul_f16x2(uint32_t a, uint32_t b)
 {
-    __half2_raw  x, y, r;
+    return llm_of_half2(__hmul2(llm_to_half2(a), llm_to_half2(b)));
+}
 
-    x.x = (unsigned short) a;
-    x.y = (unsigned short) (a >> 16);
-    y.x = (unsigned short) b;
-    y.y = (unsigned short) (b >> 16);
-    r = __half2_raw(__hmul2(__half2(x), __half2(y)));
 
-    return (uint32_t) r.x | (uint32_t) r.y << 16;
+
+static __device__ __forceinline__ uint32_t
+llm_fma_f16x2(uint32_t a, uint32_t b, uint32_t c)
+{
+    return llm_of_half2(__hfma2(llm_to_half2(a), llm_to_half2(b),
+                                llm_to_half2(c)));
+}
+
+
+static __device__ __forceinline__ uint32_t
+llm_half_f16x2(uint32_t w, int h)
+{
+    return llm_of_half2(h ? __high2half2(llm_to_half2(w))
+                          : __low2half2(llm_to_half2(w)));
+}
+
+
+static __device__ __forceinline__ uint32_t
+llm_f16x2_to_bf16x2(uint32_t w)
+{
+    float2  f;
+
+    f = __half22float2(llm_to_half2(w));
+
+    return (uint32_t) llm_f2b(f.x) | (uint32_t) llm_f2b(f.y) << 16;
 }
 
 #endif

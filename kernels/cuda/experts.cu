@@ -16,7 +16,7 @@
  */
 
 #include "kernels/cuda/route.h"
-#include "kernels/cuda/unpack.h"
+#include "kernels/cuda/pack.h"
 #include "kernels/cuda/values.h"
 
 #include <assert.h>
@@ -26,28 +26,25 @@
 
 /* ---- weights ---- */
 
-/* a warp packs a tile of class 16: see linear.h */
+/* a warp packs a tile of class 16 */
 
 __global__ void
 llm_k_pack_16(llm_packed_t p, uint32_t type, uint32_t n_in,
     const uint8_t *raw, size_t row_size, int bf16)
 {
     uint16_t  *to;
-    uint32_t   a, j, lane, row, col;
+    uint32_t   i, lane, row, col;
 
     lane = threadIdx.x;
-    to = (uint16_t *) p.bytes
-         + (((size_t) blockIdx.x * p.blocks + blockIdx.y) * 32 + lane) * 16;
+    to = (uint16_t *) (llm_pack_record(p, blockIdx.x, blockIdx.y / 4)
+                       + blockIdx.y % 4 * 1024 + lane * 16);
 
-    for (a = 0; a < 4; a++) {
-        for (j = 0; j < 4; j++) {
-            row = blockIdx.x * LLM_TILE_ROWS + lane / 4 + (j & 2 ? 8 : 0);
-            col = blockIdx.y * LLM_TILE_COLS + (a & 2 ? 16 : 0)
-                  + (a & 1 ? 8 : 0) + lane % 4 * 2 + (j & 1);
-            to[4 * a + j] = row < p.n_out && col < n_in
-                ? llm_store16(llm_deq(type, raw + row * row_size, col), bf16)
-                : (uint16_t) 0;
-        }
+    for (i = 0; i < 16; i++) {
+        row = blockIdx.x * LLM_TILE_ROWS + llm_pack_row(lane, i);
+        col = blockIdx.y * LLM_TILE_COLS + llm_pack_col(lane, i);
+        to[i / 8 * 256 + i % 8] = row < p.n_out && col < n_in
+            ? llm_store16(llm_deq(type, raw + row * row_size, col), bf16)
+            : (uint16_t) 0;
     }
 }
 
@@ -64,7 +61,7 @@ llm_expert_pack(llm_cuda_t *d, const llm_weight_t *w, uint32_t e,
                     w->packed + e * w->stride);
 
     if (w->cls == LLM_CLASS_16) {
-        llm_launch(llm_k_pack_16, dim3(p.row_tiles, p.blocks), 32, 0,
+        llm_launch(llm_k_pack_16, dim3(p.row_tiles, p.quads * 4), 32, 0,
                    d->stream, p, w->type, w->n_in, raw, w->row_size,
                    d->bf16);
 
@@ -72,7 +69,7 @@ llm_expert_pack(llm_cuda_t *d, const llm_weight_t *w, uint32_t e,
         llm_pack_fp8(d, &p, w->type, w->n_in, raw, w->row_size);
 
     } else {
-        llm_pack(d, &p, w->type, raw, w->row_size);
+        llm_pack(d, &p, w->type, w->n_in, raw, w->row_size);
     }
 }
 
@@ -272,8 +269,11 @@ llm_k_experts(llm_expert_args_t a)
 {
     int                   n;
     float                 v, acc[1][NT][4], *s;
-    uint32_t              i, b, r, c, pair, col, warp, end, rows[NT];
+    uint32_t              i, q, r, c, pair, col, warp, end;
+    const uint8_t        *record;
+    const uint16_t       *x[NT];
     llm_packed_t          p;
+    llm_lane_t<CLS>       l;
     llm_segment_t         seg;
     llm_expert_product_t  e;
 
@@ -290,7 +290,10 @@ llm_k_experts(llm_expert_args_t a)
     p = llm_packed_of(e.w, e.stride, seg.expert);
     s = (float *) mem;
     warp = threadIdx.x / 32;
-    end = llm_k_part(p.blocks, warp + 1);
+    q = llm_k_part(p.quads, warp);
+    end = llm_k_part(p.quads, warp + 1);
+    record = p.records + ((size_t) blockIdx.x * p.quads + q)
+                         * llm_record_bytes(CLS);
 
     /* a segment that is not full repeats its last pair */
 
@@ -298,15 +301,21 @@ llm_k_experts(llm_expert_args_t a)
     for (n = 0; n < NT; n++) {
         c = (uint32_t) n * 8 + threadIdx.x % 32 / 4;
         c = c < seg.n ? c : seg.n - 1;
-        rows[n] = a.order[seg.first + c] / a.share;
+        x[n] = a.x + ((size_t) (a.order[seg.first + c] / a.share) * p.quads
+                      + q) * LLM_QUAD_COLS + threadIdx.x % 4 * 8;
     }
 
     llm_zero<1, NT>(acc);
 
-#pragma unroll 4
-    for (b = llm_k_part(p.blocks, warp); b < end; b++) {
-        llm_block_product<CLS, NT>(p, a.x, (size_t) blockIdx.x * p.blocks + b,
-                                   b, rows, a.bf16, acc);
+    for (; q < end; q++) {
+        llm_lane_load<CLS>(record, threadIdx.x % 32, l);
+        llm_quad_product<CLS, NT, 0>(p, l, record, 0, x, a.bf16, acc);
+        record += llm_record_bytes(CLS);
+
+#pragma unroll
+        for (n = 0; n < NT; n++) {
+            x[n] += LLM_QUAD_COLS;
+        }
     }
 
     llm_share_parts<NT>(s, acc[0]);
@@ -418,7 +427,7 @@ llm_cuda_experts(llm_exec_t *exec, llm_rows_t rows, const llm_experts_t *e,
     n = llm_cuda_rows(d, rows);
     n_ff = e->up->n_out;
     count = llm_cuda_count(d, rows);
-    stride = (uint32_t) llm_align((size_t) x->cols, LLM_TILE_COLS);
+    stride = (uint32_t) llm_align((size_t) x->cols, LLM_QUAD_COLS);
     weight = e->weigh_input ? c->weight : NULL;
 
     assert(x->cols <= c->opts.n_in && n_ff <= c->opts.n_ff
@@ -439,7 +448,7 @@ llm_cuda_experts(llm_exec_t *exec, llm_rows_t rows, const llm_experts_t *e,
 
     memset(&fn, 0, sizeof(fn));
     fn.kind = e->act;
-    stride = (uint32_t) llm_align((size_t) n_ff, LLM_TILE_COLS);
+    stride = (uint32_t) llm_align((size_t) n_ff, LLM_QUAD_COLS);
 
     llm_launch(llm_k_expert_act, n * c->n_used, LLM_PAIR_THREADS, 0,
                d->stream, count, c->n_used, fn,

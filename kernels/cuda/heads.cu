@@ -103,14 +103,15 @@ llm_heads_stage(const llm_heads_args_t &a, uint32_t head, uint32_t row0,
 }
 
 
-/* acc += one block of 32 columns: MT tiles of the matrix by NT * 8 rows */
+/* acc += a quad: MT tiles of the matrix by NT * 8 rows */
 
 template<int CLS, int MT, int NT> static __device__ __forceinline__ void
-llm_heads_block(const llm_packed_t &p, uint32_t tile, uint32_t block,
+llm_heads_quad(const llm_packed_t &p, uint32_t tile, uint32_t quad,
     const uint16_t *s, int bf16, float acc[MT][NT][4])
 {
-    int       m, n;
-    uint32_t  lane, t, w[MT][2][4], b[NT][4];
+    int              m, n, i;
+    uint32_t         lane, t, w[MT][2][4], b[NT][4];
+    llm_lane_t<CLS>  l[MT];
 
     lane = threadIdx.x % 32;
 
@@ -118,16 +119,26 @@ llm_heads_block(const llm_packed_t &p, uint32_t tile, uint32_t block,
     for (m = 0; m < MT; m++) {
         /* tiles after the last are not stored */
         t = llm_min(tile + (uint32_t) m, p.row_tiles - 1);
-        llm_unpack<CLS>(p, (size_t) t * p.blocks + block, lane, bf16, w[m]);
+        llm_lane_load<CLS>(p.records + ((size_t) t * p.quads + quad)
+                                       * llm_record_bytes(CLS), lane, l[m]);
     }
 
 #pragma unroll
-    for (n = 0; n < NT; n++) {
-        llm_ldmatrix_x4<0>(b[n], s + ((uint32_t) n * 8 + lane % 8)
-                                     * LLM_HEADS_STRIDE + lane / 8 * 8);
-    }
+    for (i = 0; i < LLM_QUAD_COLS / LLM_TILE_COLS; i++) {
+#pragma unroll
+        for (m = 0; m < MT; m++) {
+            llm_unpack<CLS>(p, l[m], i, bf16, w[m]);
+        }
 
-    llm_mma_tiles<MT, NT>(acc, w, b, bf16);
+#pragma unroll
+        for (n = 0; n < NT; n++) {
+            llm_ldmatrix_x4<0>(b[n], s + ((uint32_t) n * 8 + lane % 8)
+                                         * LLM_HEADS_STRIDE + i * 32
+                                     + lane / 8 * 8);
+        }
+
+        llm_mma_tiles<MT, NT>(acc, w, b, bf16);
+    }
 }
 
 
@@ -196,10 +207,10 @@ llm_k_heads(llm_heads_args_t a)
 {
     float          acc[MT][NT][4];
     uint16_t      *s;
-    uint32_t       head, tile, row0, rows, b, c;
+    uint32_t       head, tile, row0, rows, q;
     llm_packed_t   p;
 
-    enum { ROWS = NT * 8, BLOCKS = LLM_HEADS_COLS / 32 };
+    enum { ROWS = NT * 8 };
 
     LLM_SHARED(mem);
 
@@ -221,18 +232,11 @@ llm_k_heads(llm_heads_args_t a)
 
     llm_zero<MT, NT>(acc);
 
-    for (b = 0; b < p.blocks; b += BLOCKS) {
+    for (q = 0; q < p.quads; q++) {
         __syncthreads();
-        llm_heads_stage<ROWS>(a, head, row0, rows, b * LLM_TILE_COLS, s);
+        llm_heads_stage<ROWS>(a, head, row0, rows, q * LLM_QUAD_COLS, s);
         __syncthreads();
-
-#pragma unroll
-        for (c = 0; c < BLOCKS; c++) {
-            if (b + c < p.blocks) {
-                llm_heads_block<CLS, MT, NT>(p, tile, b + c, s + c * 32,
-                                             a.bf16, acc);
-            }
-        }
+        llm_heads_quad<CLS, MT, NT>(p, tile, q, s, a.bf16, acc);
     }
 
     llm_heads_put<MT, NT>(a, p, head, tile, row0, rows, acc);

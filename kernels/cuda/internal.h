@@ -253,10 +253,10 @@ typedef struct {
     int               no_graphs;        /* a graph failed: no more are made */
 
     uint16_t         *padded;           /* x of one linear(): padded to a
-                                           multiple of 32 columns, or folded
+                                           multiple of 32 columns, or folded to
+                                           one of 128
                                            (linear.h) */
     size_t            padded_cap;       /* bytes */
-    uint16_t         *piece;            /* of an unpacked weight */
     uint8_t          *stage;            /* pinned, two halves for uploads */
     cudaEvent_t       staged[2];        /* recorded after the upload of each
                                            half: it is free again */

@@ -5,9 +5,7 @@
  *                few rows          many rows
  *   16-bit       cublasLt where it gives the same bits and is faster, else
  *                linear_few.cu     linear_16.cu
- *   quantised    linear_q.cu       linear_16.cu, after a piece of the matrix
- *                                  at a time is unpacked to 16 bits
- *   fp8          linear_q.cu       linear_16.cu, from fewer rows on
+ *   packed       linear_q.cu       linear_16.cu, from fewer rows on
  *
  * Invariant: both columns of the table give the same bits; see linear_16.cu.
  *
@@ -19,10 +17,6 @@
 #include "kernels/cuda/linear.h"
 
 #include <stdio.h>
-
-/* elements of an unpacked piece of a weight */
-#define LLM_PIECE  ((size_t) 32 << 20)
-
 
 static int llm_cuda_linear_room(llm_cuda_t *d, uint32_t n_in, llm_err_t *err);
 
@@ -127,7 +121,7 @@ llm_cuda_make_packed(llm_cuda_t *d, llm_weight_t *w, const uint8_t *raw,
         llm_pack_fp8(d, &p, w->type, w->n_in, raw, w->row_size);
 
     } else {
-        llm_pack(d, &p, w->type, raw, w->row_size);
+        llm_pack(d, &p, w->type, w->n_in, raw, w->row_size);
     }
 
     return LLM_OK;
@@ -415,10 +409,8 @@ llm_cuda_grow(llm_cuda_t *d, void **p, size_t size, llm_err_t *err)
 }
 
 
-/*
- * Allocates scratch for products with n_in columns: rows that are padded to a
- * multiple of 32 columns or folded for linear_q.cu, and a piece of a weight.
- */
+/* allocates scratch for products with n_in columns: rows that are padded, or
+   folded for linear_q.cu */
 
 static int
 llm_cuda_linear_room(llm_cuda_t *d, uint32_t n_in, llm_err_t *err)
@@ -427,7 +419,7 @@ llm_cuda_linear_room(llm_cuda_t *d, uint32_t n_in, llm_err_t *err)
 
     rows = llm_align(llm_max((size_t) d->opts.max_tokens,
                              (size_t) LLM_FEW_ROWS), LLM_FEW_ROWS);
-    n = rows * llm_cuda_stride(n_in) * sizeof(uint16_t);
+    n = rows * llm_align((size_t) n_in, LLM_QUAD_COLS) * sizeof(uint16_t);
 
     if (n > d->padded_cap) {
         d->padded_cap = 0;
@@ -437,12 +429,6 @@ llm_cuda_linear_room(llm_cuda_t *d, uint32_t n_in, llm_err_t *err)
         }
 
         d->padded_cap = n;
-    }
-
-    if (d->piece == NULL) {
-        return llm_cuda_alloc((void **) &d->piece,
-                              LLM_PIECE * sizeof(uint16_t),
-                              "unpacked weights", err);
     }
 
     return LLM_OK;
@@ -542,40 +528,106 @@ llm_cuda_blas(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
 }
 
 
-/* many rows of x by a quantised weight, which is unpacked piece by piece */
+/* the weights of a call that wait for a launch for few rows: 16-bit ones, or
+   packed ones of a class */
+typedef struct {
+    const uint16_t   *x;
+    uint32_t          n_in;
+    uint32_t          rows;
+    uint32_t          n;
+    const uint16_t   *w[LLM_FEW_WEIGHTS];
+    llm_packed_t      p[LLM_FEW_WEIGHTS];
+    llm_out_t         o[LLM_FEW_WEIGHTS];
+} llm_few_list_t;
+
 
 static void
-llm_cuda_pieces(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
-    const llm_packed_t *p, const llm_out_t *out)
+llm_few_flush(llm_cuda_t *d, llm_few_list_t *f)
 {
-    size_t     step;
-    uint32_t   at, n, n_in;
-    llm_out_t  o = *out;
-
-    n_in = p->blocks * LLM_TILE_COLS;
-    step = llm_max(LLM_PIECE / n_in / LLM_TILE_ROWS, (size_t) 1)
-           * LLM_TILE_ROWS;
-
-    for (at = 0; at < p->n_out; at += n) {
-        n = (uint32_t) llm_min((size_t) p->n_out - at, step);
-
-        llm_unpack_rows(d, p, at, n, d->piece);
-
-        o.n_rows = n;
-        o.bias = out->bias ? out->bias + at : NULL;
-        o.y = (uint8_t *) out->y + (size_t) at * (o.y_is16 ? 2 : 4);
-        llm_linear_parts(d, rows, x, d->piece, n_in, &o);
+    if (f->n == 0) {
+        return;
     }
+
+    if (f->w[0]) {
+        llm_linear_few(d, f->rows, f->x, f->n_in, f->w, f->o, f->n);
+
+    } else {
+        llm_linear_q(d, f->rows, f->x, f->n_in, f->p, f->o, f->n);
+    }
+
+    f->n = 0;
 }
 
 
-/* does linear_q.cu compute this many rows with this weight? */
+/* adds a 16-bit weight, or if w is NULL packed p; a list has one kind */
 
-static int
-llm_cuda_few(const llm_weight_t *w, uint32_t rows)
+static void
+llm_few_add(llm_cuda_t *d, llm_few_list_t *f, const uint16_t *w,
+    const llm_packed_t *p, const llm_out_t *o)
 {
-    return w->packed && rows <= (w->cls == LLM_CLASS_FP8 ? LLM_FEW_ROWS_FP8
-                                                         : LLM_FEW_ROWS);
+    if (f->n == LLM_FEW_WEIGHTS
+        || (f->n && w == NULL && f->p[0].cls != p->cls))
+    {
+        llm_few_flush(d, f);
+    }
+
+    f->w[f->n] = w;
+
+    if (w == NULL) {
+        f->p[f->n] = *p;
+    }
+
+    f->o[f->n++] = *o;
+}
+
+
+static llm_out_t
+llm_cuda_out(const llm_cuda_t *d, llm_rows_t which, const llm_linear_t *l)
+{
+    llm_out_t  o;
+
+    o.count = llm_cuda_count(d, which);
+    o.scales = NULL;
+    o.factor = l->w->factors;
+    o.bias = l->bias ? l->bias->data : NULL;
+    o.y = l->y->data;
+    o.n_out = l->w->n_out;
+    o.n_rows = o.n_out;
+    o.y_is16 = l->y->is16;
+    o.add = l->add;
+    o.bf16 = d->bf16;
+
+    return o;
+}
+
+
+/* one of a call's products; the list's x is folded if it has to be, x16 not */
+
+static void
+llm_cuda_product(llm_cuda_t *d, llm_few_list_t *f, const uint16_t *x16,
+    uint32_t stride, const llm_weight_t *w, llm_out_t *o)
+{
+    llm_packed_t  p;
+
+    if (w->packed) {
+        llm_packed_view(&p, w->cls, w->type, w->n_out, w->n_in, w->packed);
+        o->scales = p.scales;
+
+        if (f->rows <= LLM_FEW_ROWS_Q) {
+            llm_few_add(d, f, NULL, &p, o);
+
+        } else {
+            llm_linear_packed(d, f->rows, x16, &p, stride, o);
+        }
+
+    } else if (llm_cuda_blas(d, f->rows, x16, w, o)) {
+        if (f->rows <= LLM_FEW_ROWS) {
+            llm_few_add(d, f, w->w16, NULL, o);
+
+        } else {
+            llm_linear_16(d, f->rows, x16, w->w16, stride, o);
+        }
+    }
 }
 
 
@@ -583,86 +635,62 @@ void
 llm_cuda_linear(llm_exec_t *exec, llm_rows_t which, const llm_act_t *x,
     const llm_linear_t *out, uint32_t n)
 {
-    int              fold;
-    uint32_t         i, k, rows, stride;
-    llm_out_t        o, few[LLM_FEW_WEIGHTS];
+    int              packed;
+    uint32_t         i, rows, stride;
+    llm_out_t        o;
     llm_cuda_t      *d = (llm_cuda_t *) exec;
-    llm_packed_t     p;
-    const uint16_t  *x16, *folded, *w[LLM_FEW_WEIGHTS];
-    const uint32_t  *count;
+    const uint16_t  *x16;
+    llm_few_list_t   few, few_q;
 
     rows = llm_cuda_rows(d, which);
-    count = llm_cuda_count(d, which);
 
     if (rows == 0) {
         return;
     }
 
     x16 = (const uint16_t *) x->data;
-    folded = d->padded;
     stride = llm_cuda_stride(x->cols);
 
-    for (fold = 0, i = 0; i < n; i++) {
-        fold |= llm_cuda_few(out[i].w, rows);
+    for (packed = 0, i = 0; i < n; i++) {
+        packed |= out[i].w->packed != NULL;
     }
+
+    few.n = few_q.n = 0;
+    few.rows = few_q.rows = rows;
 
     /* x is never needed both folded and padded: if its columns are not a
        multiple of 32, no weight is quantised, and either all are fp8 or none */
 
-    if (fold) {
-        llm_launch(llm_k_fold, rows, 256, 0, d->stream, count, x16, x->cols,
-                   stride, d->padded);
+    if (packed && rows <= LLM_FEW_ROWS_Q
+        && llm_linear_q_folds(rows, x->cols))
+    {
+        few_q.n_in = (uint32_t) llm_align((size_t) x->cols, LLM_QUAD_COLS);
+        few_q.x = d->padded;
+        llm_launch(llm_k_fold, rows, 256, 0, d->stream,
+                   llm_cuda_count(d, which), x16, x->cols, few_q.n_in,
+                   d->padded);
 
-    } else if (stride != x->cols) {
-        llm_launch(llm_k_pad, rows, 256, 0, d->stream, count, x16, x->cols,
-                   stride, d->padded);
-        x16 = d->padded;
-    }
-
-    for (i = 0, k = 0; i < n; i++) {
-        o.count = count;
-        o.scales = NULL;
-        o.factor = out[i].w->factors;
-        o.bias = out[i].bias ? out[i].bias->data : NULL;
-        o.y = out[i].y->data;
-        o.n_out = out[i].w->n_out;
-        o.n_rows = o.n_out;
-        o.y_is16 = out[i].y->is16;
-        o.add = out[i].add;
-        o.bf16 = d->bf16;
-
-        if (out[i].w->packed) {
-            llm_packed_view(&p, out[i].w->cls, out[i].w->type, out[i].w->n_out,
-                            out[i].w->n_in, out[i].w->packed);
-            o.scales = p.scales;
-
-            if (llm_cuda_few(out[i].w, rows)) {
-                llm_linear_q(d, rows, folded, &p, &o);
-
-            } else if (p.cls == LLM_CLASS_FP8) {
-                llm_linear_parts_fp8(d, rows, x16, &p, &o);
-
-            } else {
-                llm_cuda_pieces(d, rows, x16, &p, &o);
-            }
-
-        } else if (llm_cuda_blas(d, rows, x16, out[i].w, &o)) {
-            if (rows > LLM_FEW_ROWS) {
-                llm_linear_16(d, rows, x16, out[i].w->w16, stride, &o);
-                continue;
-            }
-
-            w[k] = out[i].w->w16;
-            few[k++] = o;
-
-            if (k == LLM_FEW_WEIGHTS) {
-                llm_linear_few(d, rows, x16, stride, w, few, k);
-                k = 0;
-            }
+    } else {
+        if (stride != x->cols) {
+            llm_launch(llm_k_pad, rows, 256, 0, d->stream,
+                       llm_cuda_count(d, which), x16, x->cols, stride,
+                       d->padded);
+            x16 = d->padded;
         }
+
+        few_q.n_in = stride;
+        few_q.x = x16;
     }
 
-    if (k) {
-        llm_linear_few(d, rows, x16, stride, w, few, k);
+    few.n_in = stride;
+    few.x = x16;
+
+    for (i = 0; i < n; i++) {
+        o = llm_cuda_out(d, which, &out[i]);
+        llm_cuda_product(d, out[i].w->packed ? &few_q : &few, x16, stride,
+                         out[i].w, &o);
     }
+
+    llm_few_flush(d, &few);
+    llm_few_flush(d, &few_q);
 }

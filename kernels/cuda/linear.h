@@ -3,40 +3,41 @@
  * arguments of launches.
  *
  * A packed weight is cut into tiles of 16 rows by 32 columns, which are the A
- * operands of two m16n8k16.  Quanta (a weight's integers) of a lane are stored
- * together, so a warp reads a tile from consecutive bytes; rows are padded with
- * zeros to a multiple of 16.  A lane has 16 quanta: number 8 m + 2 r + j is for
- * instruction m, register r, half j, and comes from row lane / 4 (+ 8 for odd
- * r), column 16 m + 2 (lane % 4) + j (+ 8 for r >= 2).
+ * operands of two m16n8k16, and stored by quads of four tiles side by side: a
+ * record holds all of a quad, and records are indexed [row tile][quad].  Rows
+ * are padded with zeros to a multiple of 16, columns to a multiple of 128.
  *
- *   class   types             bytes of a lane        pair of a row
- *   1       e4m3, see below   16
- *   2       coded, minima     8: nibbles             scales of both halves,
- *                                                    then their minima
- *   3       coded             8: nibbles             scales of both halves
- *   8       Q8_0              16                     scale, 0
- *   4       Q4_0 Q4_1 Q4_K    8: nibbles             scale, minimum
- *   5       Q5_0 Q5_1 Q5_K    8, and 2: fifth bits   scale, minimum
- *   6       Q6_K              8, and 4: two bits     scales of both halves
- *   16      experts only:     32: 16-bit elements    none
+ * Of a tile a lane has 16 quanta, a weight's integers: that of instruction m,
+ * register r and half j comes from row lane / 4 (+ 8 for odd r), column
+ * 16 m + 2 (lane % 4) + j (+ 8 for r >= 2).
+ *
+ *   class   types             quanta    bits            pairs of a row
+ *   1       e4m3, see below   2048
+ *   2       coded, minima     1024      256: minima     scales of both halves
+ *   3       coded             1024                      scales of both halves
+ *   8       Q8_0              2048                      128: scales alone
+ *   4       Q4_0 Q4_1 Q4_K    1024                      scale, minimum
+ *   5       Q5_0 Q5_1 Q5_K    1024      256: fifth      scale, minimum
+ *   6       Q6_K              1024      512: two bits   scales of both halves
+ *   16      experts only:     4096
  *           F32 F16 BF16
  *
- * In classes 2 and 3 a lane's nibbles are in the order of its quanta, and
- * scales are stored times LLM_CODED_UNIT, so that small ones lose no bits;
- * quanta of class 3 are indexes of the type's book (coded.h).  In the other
- * classes the low nibbles of four bytes are for registers 0 and 1, the high
- * nibbles for registers 2 and 3.
+ * A record is quanta, bits and pairs, in bytes of the table; pairs of f16 are
+ * 256 bytes where not said otherwise, indexed [row][tile], as minima are.
+ * llm_k_pack() says which bit is where, llm_unpack() how it is read: few
+ * instructions make two quanta of a register, each of which is the mantissa of
+ * a denormal f16, q 2^-24 or q 2^-20, and one more multiplies and adds.
  *
- * There are three planes, one after another, each indexed [row tile][column
- * block]: bytes, further bits of quanta (in class 2 minima), and pairs of f16.
- * A weight is computed from the quantum and the pair and rounded to the
- * device's 16-bit type, in the same way for few rows, which unpack in
- * registers, and for many, which unpack a piece to memory.
+ * So that this works for all scales, each row has a power of two, which is in
+ * its pairs and minima: the largest scale is below 2^15, and llm_put()
+ * multiplies the sum by the inverse, the row's scale, a float behind the
+ * records.  A weight is computed from the quantum and the pair and rounded once
+ * to f16, for any number of rows; where the device computes with bf16, a second
+ * time to that.
  *
  * With weights_fp8, F32, F16 and BF16 become class 1: the largest element of a
- * row becomes 448, and the rows' scales, floats, follow the bytes.  An e4m3 is
- * exact in 16 bits; llm_put() multiplies the sum by the scale.  Rows are padded
- * with zeros to a multiple of 32 columns.
+ * row becomes 448, and the rows' scales follow the records.  An e4m3 is exact
+ * in 16 bits.
  */
 
 #ifndef LLM_CUDA_LINEAR_H
@@ -47,14 +48,16 @@
 #define LLM_TILE_ROWS      16
 #define LLM_TILE_COLS      32
 
-/* most rows of activations of the kernels for few rows */
-#define LLM_FEW_ROWS       64
-#define LLM_FEW_ROWS_FP8   16           /* with more rows linear_16.cu reads x
-                                           less often */
+#define LLM_QUAD_COLS      128
 
-/* most weights of a launch of linear_few.cu; and most tiles of 16 rows that
-   these may have together to count as small: with up to 16 rows of x, and with
-   more, for which a block needs more shared memory */
+/* most rows of activations of the kernels for few rows, and of those that read
+   packed weights: with more rows linear_16.cu reads x less often */
+#define LLM_FEW_ROWS       64
+#define LLM_FEW_ROWS_Q     16
+
+/* most weights of a launch for few rows; and most tiles of 16 rows that those
+   of linear_few.cu may have together to count as small: with up to 16 rows of
+   x, and with more, for which a block needs more shared memory */
 #define LLM_FEW_WEIGHTS    4
 #define LLM_FEW_SMALL      528
 #define LLM_FEW_SMALLER    264
@@ -95,18 +98,13 @@
         f<8>(__VA_ARGS__);                                                   \
         break;
 
-#define LLM_CODED_UNIT     128.0f
-
 typedef struct {
     int               cls;              /* 1 to 6, 8, 16 */
     uint32_t          n_out;
     uint32_t          row_tiles;
-    uint32_t          blocks;           /* of 32 columns */
-    const uint8_t    *bytes;
-    const uint8_t    *bits;
-    const uint32_t   *pairs;            /* [row tile][block][16] */
-    const float      *scales;           /* [row tile][16]; NULL except for
-                                           class 1 */
+    uint32_t          quads;            /* of 128 columns */
+    const uint8_t    *records;          /* [row tile][quad] */
+    const float      *scales;           /* [row tile][16]; NULL for class 16 */
     uint32_t          book[4];          /* class 3: a byte for each code, its
                                            value plus 128 */
 } llm_packed_t;
@@ -120,8 +118,7 @@ typedef struct {
     const float      *bias;             /* or NULL */
     void             *y;
     uint32_t          n_out;            /* y's stride */
-    uint32_t          n_rows;           /* rows of the weight, or of the piece
-                                           of it */
+    uint32_t          n_rows;           /* rows of the weight */
     int               y_is16;
     int               add;
     int               bf16;
@@ -136,11 +133,15 @@ void llm_packed_view(llm_packed_t *p, int cls, uint32_t type, uint32_t n_out,
 
 /* enqueues the packing of rows in GGUF's layout, of a quantised type */
 void llm_pack(llm_cuda_t *d, const llm_packed_t *p, uint32_t type,
-    const uint8_t *raw, size_t row_size);
+    uint32_t n_in, const uint8_t *raw, size_t row_size);
 
-/* the same for up to 65535 row tiles of a coded type */
-void llm_pack_coded(llm_cuda_t *d, const llm_packed_t *p, uint32_t row_tiles,
-    uint32_t type, const uint8_t *raw, size_t row_size);
+/* the same for a coded type, whose rows of the grid begin with tile `at` */
+void llm_pack_coded(llm_cuda_t *d, const llm_packed_t *p, uint32_t at,
+    uint32_t row_tiles, uint32_t type, uint32_t n_in, const uint8_t *raw,
+    size_t row_size);
+/* its rows' scales */
+void llm_scale_rows_coded(llm_cuda_t *d, const llm_packed_t *p, uint32_t type,
+    uint32_t n_in, const uint8_t *raw, size_t row_size);
 /* x[row] = w[at[row]], or +=, for the step's rows; w is of a coded type */
 void llm_embed_coded(llm_cuda_t *d, const llm_weight_t *w,
     const uint32_t *at, int add, llm_act_t *x);
@@ -153,26 +154,21 @@ void llm_pack_fp8(llm_cuda_t *d, const llm_packed_t *p, uint32_t type,
 void llm_cuda_upload(llm_cuda_t *d, uint8_t *dst, const uint8_t *src,
     size_t size);
 
-/* unpacks rows [first, first + n), first a multiple of 16, to 16 bits at y */
-void llm_unpack_rows(llm_cuda_t *d, const llm_packed_t *p, uint32_t first,
-    uint32_t n, uint16_t *y);
-
-/* few rows of x by a packed weight; x was folded by llm_k_fold() */
+/* up to LLM_FEW_ROWS_Q rows of x, n_in columns wide, by n weights of the same
+   class; if there are several rows, they were folded by llm_k_fold() */
 void llm_linear_q(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
-    const llm_packed_t *p, const llm_out_t *out);
+    uint32_t n_in, const llm_packed_t *p, const llm_out_t *o, uint32_t n);
+/* does llm_linear_q() need folded rows? */
+int llm_linear_q_folds(uint32_t rows, uint32_t n_in);
 /* up to LLM_FEW_ROWS rows of x by n 16-bit weights; n_in is a multiple of 32 */
 void llm_linear_few(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
     uint32_t n_in, const uint16_t *const *w, const llm_out_t *o, uint32_t n);
 /* any number of rows of x by a 16-bit weight; n_in is a multiple of 32 */
 void llm_linear_16(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
     const uint16_t *w, uint32_t n_in, const llm_out_t *out);
-/* the same, with sums in the order of llm_linear_q() */
-void llm_linear_parts(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
-    const uint16_t *w, uint32_t n_in, const llm_out_t *out);
-/* the same with a weight of class 1, whose tiles are converted to 16 bits when
-   they are read from shared memory */
-void llm_linear_parts_fp8(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
-    const llm_packed_t *p, const llm_out_t *out);
+/* the same by a packed weight, with sums in the order of llm_linear_q() */
+void llm_linear_packed(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
+    const llm_packed_t *p, uint32_t n_in, const llm_out_t *out);
 
 
 /*
@@ -190,6 +186,32 @@ llm_fold(uint32_t i)
 }
 
 
+/* bytes of a record's parts, by class */
+
+static constexpr __device__ __host__ __forceinline__ uint32_t
+llm_quanta_bytes(int cls)
+{
+    return cls == LLM_CLASS_16 ? 4096
+           : cls == 8 || cls == LLM_CLASS_FP8 ? 2048 : 1024;
+}
+
+
+static constexpr __device__ __host__ __forceinline__ uint32_t
+llm_bits_bytes(int cls)
+{
+    return cls == 6 ? 512 : cls == 5 || cls == LLM_CLASS_MINS ? 256 : 0;
+}
+
+
+static constexpr __device__ __host__ __forceinline__ uint32_t
+llm_record_bytes(int cls)
+{
+    return llm_quanta_bytes(cls) + llm_bits_bytes(cls)
+           + (cls == LLM_CLASS_16 || cls == LLM_CLASS_FP8 ? 0
+              : cls == 8 ? 128 : 256);
+}
+
+
 /* the view of matrix i of several that are `stride` bytes apart */
 
 static __device__ __forceinline__ llm_packed_t
@@ -199,41 +221,19 @@ llm_packed_of(const llm_packed_t &first, size_t stride, uint32_t i)
     llm_packed_t  p = first;
 
     at = i * stride;
-    p.bytes += at;
-    p.bits += at;
-    p.pairs += at / sizeof(uint32_t);
+    p.records += at;
     p.scales = p.scales ? p.scales + at / sizeof(float) : NULL;
 
     return p;
 }
 
 
-/* the first of the blocks of 32 columns of part i of K */
+/* the first quad of part i of K */
 
 static __device__ __forceinline__ uint32_t
-llm_k_part(uint32_t blocks, uint32_t i)
+llm_k_part(uint32_t quads, uint32_t i)
 {
-    return (uint32_t) ((uint64_t) blocks * i / LLM_K_PARTS);
-}
-
-
-/* converts a lane's 16 bytes of a tile of class 1 to two A operands */
-
-static __device__ __forceinline__ void
-llm_fp8_operands(uint4 v, int bf16, uint32_t a[2][4])
-{
-    int       i;
-    uint32_t  w[4];
-
-    w[0] = v.x;
-    w[1] = v.y;
-    w[2] = v.z;
-    w[3] = v.w;
-
-#pragma unroll
-    for (i = 0; i < 8; i++) {
-        a[i / 4][i % 4] = llm_e2x16(w[i / 2] >> 16 * (i % 2) & 0xffff, bf16);
-    }
+    return (uint32_t) ((uint64_t) quads * i / LLM_K_PARTS);
 }
 
 
@@ -330,7 +330,7 @@ llm_put_tile(const llm_out_t &o, float *s, const float acc[NT][4],
         r = i % LLM_TILE_ROWS;
         c = i / LLM_TILE_ROWS;
 
-        llm_put(o, blockIdx.y * N + c, row_tile * LLM_TILE_ROWS + r,
+        llm_put(o, c, row_tile * LLM_TILE_ROWS + r,
                 llm_sum_parts<NT>(s, r, c));
     }
 }

@@ -1,11 +1,11 @@
 /*
  * Converts weights to fp8 when they are loaded: a row's scale is its largest
  * magnitude divided by 448; elements are divided by the scale and rounded to
- * the nearest e4m3, in the tiles of linear.h.  Products: linear_q.cu for few
+ * the nearest e4m3, in the records of linear.h.  Products: linear_q.cu for few
  * rows, linear_16.cu for many.
  */
 
-#include "kernels/cuda/linear.h"
+#include "kernels/cuda/pack.h"
 
 #define LLM_SCALE_THREADS  256
 
@@ -49,32 +49,28 @@ llm_k_fp8_scale(uint32_t type, uint32_t n_out, uint32_t n_in,
 }
 
 
-/* a warp packs a tile: see linear.h */
+/* a warp packs a tile */
 
 __global__ void
-llm_k_fp8_pack(llm_packed_t p, uint32_t tile_row, uint32_t type,
-    uint32_t n_in, const uint8_t *raw, size_t row_size)
+llm_k_fp8_pack(llm_packed_t p, uint32_t at, uint32_t type, uint32_t n_in,
+    const uint8_t *raw, size_t row_size)
 {
     float      v, scale;
     uint8_t   *bytes;
-    uint32_t   a, j, lane, row, col;
+    uint32_t   i, lane, row, col;
 
     lane = threadIdx.x;
-    tile_row += blockIdx.y;
-    bytes = (uint8_t *) p.bytes
-            + ((size_t) tile_row * p.blocks + blockIdx.x) * 512 + lane * 16;
+    bytes = llm_pack_record(p, at + blockIdx.y, blockIdx.x / 4)
+            + blockIdx.x % 4 * 512 + lane * 16;
 
-    for (a = 0; a < 4; a++) {
-        for (j = 0; j < 4; j++) {
-            row = tile_row * LLM_TILE_ROWS + lane / 4 + (j & 2 ? 8 : 0);
-            col = blockIdx.x * LLM_TILE_COLS + (a & 2 ? 16 : 0)
-                  + (a & 1 ? 8 : 0) + lane % 4 * 2 + (j & 1);
-            v = row < p.n_out && col < n_in
-                ? llm_deq(type, raw + row * row_size, col) : 0.0f;
-            scale = p.scales[row];
+    for (i = 0; i < 16; i++) {
+        row = (at + blockIdx.y) * LLM_TILE_ROWS + llm_pack_row(lane, i);
+        col = blockIdx.x * LLM_TILE_COLS + llm_pack_col(lane, i);
+        v = row < p.n_out && col < n_in
+            ? llm_deq(type, raw + row * row_size, col) : 0.0f;
+        scale = p.scales[row];
 
-            bytes[4 * a + j] = llm_f2e(v == 0.0f ? 0.0f : v / scale);
-        }
+        bytes[i] = llm_f2e(v == 0.0f ? 0.0f : v / scale);
     }
 }
 
@@ -95,7 +91,7 @@ llm_pack_fp8(llm_cuda_t *d, const llm_packed_t *p, uint32_t type,
     for (at = 0; at < p->row_tiles; at += n) {
         n = llm_min(p->row_tiles - at, 65535u);
 
-        llm_launch(llm_k_fp8_pack, dim3(p->blocks, n), 32, 0, d->stream, *p,
+        llm_launch(llm_k_fp8_pack, dim3(p->quads * 4, n), 32, 0, d->stream, *p,
                    at, type, n_in, raw, row_size);
     }
 }

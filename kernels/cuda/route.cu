@@ -43,8 +43,8 @@ llm_choice_layout(llm_choice_t *c, uint8_t *base)
 
     off = 0;
     pairs = (size_t) c->opts.max_rows * c->opts.n_used;
-    in = llm_align((size_t) c->opts.n_in, LLM_TILE_COLS);
-    ff = llm_align((size_t) c->opts.n_ff, LLM_TILE_COLS);
+    in = llm_align((size_t) c->opts.n_in, LLM_QUAD_COLS);
+    ff = llm_align((size_t) c->opts.n_ff, LLM_QUAD_COLS);
     most = llm_route_segments(pairs, c->opts.n_experts, LLM_SEGMENT_FEW);
 
     LLM_CHOICE_ARRAY(expert, uint32_t, pairs * 4);

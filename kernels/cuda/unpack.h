@@ -1,6 +1,7 @@
 /*
- * Unpacking in registers: a tile of linear.h becomes the A operands of two
- * instructions, and is multiplied by rows of activations.
+ * Unpacking in registers: a lane's part of a record of linear.h becomes the A
+ * operands of the tiles' instructions, and is multiplied by rows of
+ * activations.
  */
 
 #ifndef LLM_CUDA_UNPACK_H
@@ -9,217 +10,283 @@
 #include "kernels/cuda/linear.h"
 
 
-/*
- * The low four nibbles of w as bytes: for class 2 the nibbles themselves, for
- * class 3 their values in the book; a nibble's highest bit chooses the half of
- * the book.
- */
+/* a lane's part of a record: what it reads, 16 bytes at a time */
 
-template<int CLS> static __device__ __forceinline__ uint32_t
-llm_coded_bytes(const llm_packed_t &p, uint32_t w)
+template<int CLS> struct llm_lane_t {
+    enum { QUANTA = llm_quanta_bytes(CLS) / 512,
+           BITS = CLS == 5 || CLS == 6 ? 1 : CLS == LLM_CLASS_MINS ? 2 : 0,
+           PAIRS = CLS == LLM_CLASS_16 || CLS == LLM_CLASS_FP8 ? 0 : 2 };
+
+    uint4  quanta[QUANTA];
+    uint4  bits[BITS > 0 ? BITS : 1];       /* minima: of rows lane / 4 and
+                                           lane / 4 + 8, as pairs */
+    uint4  pairs[PAIRS > 0 ? PAIRS : 1];
+};
+
+
+static __device__ __forceinline__ uint32_t
+llm_word(const uint4 &v, int i)
 {
-    uint32_t  first, second;
-
-    if (CLS == LLM_CLASS_MINS) {
-        return (w & 15u) | (w & 0xf0u) << 4 | (w & 0xf00u) << 8
-               | (w & 0xf000u) << 12;
-    }
-
-    first = __byte_perm(p.book[0], p.book[1], w & 0x7777u);
-    second = __byte_perm(p.book[2], p.book[3], w & 0x7777u);
-
-    return __byte_perm(first, second, 0x3210u | (w & 0x8888u) >> 1);
+    return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
 }
 
 
-/* a lane's quanta of a tile, as unsigned bytes: word i is for registers 2 i % 4
-   and the next of instruction i / 2 */
+/* loads what tile `tile` is the last to need */
 
 template<int CLS> static __device__ __forceinline__ void
-llm_quanta(const llm_packed_t &p, size_t tile, uint32_t lane, uint32_t a[4])
+llm_lane_load_part(const uint8_t *record, uint32_t lane, int tile,
+    llm_lane_t<CLS> &l)
 {
-    int       i;
-    uint2     w;
-    uint4     v;
-    uint32_t  h;
+    int             i;
+    uint2           two;
+    const uint8_t  *bits, *pairs;
 
-    if (CLS == 8) {
-        v = *(const uint4 *) (p.bytes + tile * 512 + lane * 16);
-        a[0] = v.x ^ 0x80808080u;
-        a[1] = v.y ^ 0x80808080u;
-        a[2] = v.z ^ 0x80808080u;
-        a[3] = v.w ^ 0x80808080u;
-        return;
-    }
-
-    w = *(const uint2 *) (p.bytes + tile * 256 + lane * 8);
-
-    if (CLS == LLM_CLASS_CODED || CLS == LLM_CLASS_MINS) {
-        a[0] = llm_coded_bytes<CLS>(p, w.x);
-        a[1] = llm_coded_bytes<CLS>(p, w.x >> 16);
-        a[2] = llm_coded_bytes<CLS>(p, w.y);
-        a[3] = llm_coded_bytes<CLS>(p, w.y >> 16);
-        return;
-    }
-
-    a[0] = w.x & 0x0f0f0f0fu;
-    a[1] = w.x >> 4 & 0x0f0f0f0fu;
-    a[2] = w.y & 0x0f0f0f0fu;
-    a[3] = w.y >> 4 & 0x0f0f0f0fu;
-
-    if (CLS == 5) {
-        h = ((const uint16_t *) p.bits)[tile * 32 + lane];
-
-        /* each of four bits becomes the fifth bit of a byte */
+    bits = record + llm_quanta_bytes(CLS);
+    pairs = bits + llm_bits_bytes(CLS);
 
 #pragma unroll
-        for (i = 0; i < 4; i++) {
-            a[i] |= ((h >> 4 * i & 15u) * 0x00204081u & 0x01010101u) << 4;
+    for (i = 0; i < l.QUANTA; i++) {
+        if ((4 * i + 3) / l.QUANTA == tile) {
+            l.quanta[i] = *(const uint4 *) (record + i * 512 + lane * 16);
         }
+    }
+
+    if (tile < 3) {
+        return;
     }
 
     if (CLS == 6) {
-        h = ((const uint32_t *) p.bits)[tile * 32 + lane];
+        l.bits[0] = *(const uint4 *) (bits + lane * 16);
+    }
+
+    if (CLS == 5) {
+        two = *(const uint2 *) (bits + lane * 8);
+        l.bits[0] = make_uint4(two.x, two.y, 0, 0);
+    }
 
 #pragma unroll
-        for (i = 0; i < 4; i++) {
-            a[i] |= (h >> 2 * i & 0x03030303u) << 4;
+    for (i = 0; i < l.PAIRS; i++) {
+        if (CLS == LLM_CLASS_MINS) {
+            l.bits[i] = *(const uint4 *) (bits + i * 128 + lane / 4 * 16);
+        }
+
+        if (CLS == 8) {
+            two = *(const uint2 *) (pairs + i * 64 + lane / 4 * 8);
+            l.pairs[i] = make_uint4(two.x, two.y, 0, 0);
+
+        } else {
+            l.pairs[i] = *(const uint4 *) (pairs + i * 128 + lane / 4 * 16);
         }
     }
 }
 
-
-/* byte i of w, less zero, as a float: the byte becomes the end of the mantissa
-   of 2^23, and 2^23 is subtracted */
-
-static __device__ __forceinline__ float
-llm_byte(uint32_t w, int i, float zero)
-{
-    return __uint_as_float((w >> 8 * i & 0xffu) | 0x4b000000u)
-           - (8388608.0f + zero);
-}
-
-
-/* a lane's operands of class 16, which is stored in their order */
-
-static __device__ __forceinline__ void
-llm_16_operands(const uint4 *v, uint32_t a[2][4])
-{
-    int    i;
-    uint4  w;
-
-#pragma unroll
-    for (i = 0; i < 2; i++) {
-        w = v[i];
-        a[i][0] = w.x;
-        a[i][1] = w.y;
-        a[i][2] = w.z;
-        a[i][3] = w.w;
-    }
-}
-
-
-/* a lane's operands of a tile's two instructions, 16-bit */
 
 template<int CLS> static __device__ __forceinline__ void
-llm_unpack(const llm_packed_t &p, size_t tile, uint32_t lane, int bf16,
-    uint32_t a[2][4])
+llm_lane_load(const uint8_t *record, uint32_t lane, llm_lane_t<CLS> &l)
 {
-    int       i, h;
-    float     s, m, lo, hi;
-    uint32_t  q[4], pair[2], mins[2];
-
-    const float  zero = CLS == 8 || CLS == LLM_CLASS_CODED
-                        ? 128.0f : CLS == 6 ? 32.0f : 0.0f;
-    const bool   coded = CLS == LLM_CLASS_CODED || CLS == LLM_CLASS_MINS;
-    const bool   halves = coded || CLS == 6;
-
-    if (CLS == LLM_CLASS_FP8) {
-        llm_fp8_operands(*(const uint4 *) (p.bytes + tile * 512 + lane * 16),
-                         bf16, a);
-        return;
-    }
-
-    if (CLS == LLM_CLASS_16) {
-        llm_16_operands((const uint4 *) (p.bytes + tile * 1024 + lane * 32),
-                        a);
-        return;
-    }
-
-    llm_quanta<CLS>(p, tile, lane, q);
-
-    /* the pairs of rows lane / 4 and lane / 4 + 8 */
-
-    pair[0] = p.pairs[tile * LLM_TILE_ROWS + lane / 4];
-    pair[1] = p.pairs[tile * LLM_TILE_ROWS + lane / 4 + 8];
-    mins[0] = mins[1] = 0;
-
-    if (CLS == LLM_CLASS_MINS) {
-        mins[0] = ((const uint32_t *) p.bits)[tile * LLM_TILE_ROWS
-                                              + lane / 4];
-        mins[1] = ((const uint32_t *) p.bits)[tile * LLM_TILE_ROWS
-                                              + lane / 4 + 8];
-    }
+    int  tile;
 
 #pragma unroll
-    for (i = 0; i < 4; i++) {
-#pragma unroll
-        for (h = 0; h < 2; h++) {
-            s = llm_h2f((uint16_t) (halves && i >= 2 ? pair[h] >> 16
-                                                     : pair[h]));
-            s = coded ? s * (1.0f / LLM_CODED_UNIT) : s;
-            m = CLS == 8 || halves ? 0.0f
-                                   : llm_h2f((uint16_t) (pair[h] >> 16));
+    for (tile = 0; tile < 4; tile++) {
+        llm_lane_load_part<CLS>(record, lane, tile, l);
+    }
+}
 
-            if (CLS == LLM_CLASS_MINS) {
-                m = llm_h2f((uint16_t) (i >= 2 ? mins[h] >> 16 : mins[h]));
+
+/* where the further bits of the lower half of register r (0 or 1) of
+   instruction m of a tile are in their word: shifted right, round the end, by
+   this, they are above a quantum of four bits.  Class 5: a word for two tiles,
+   class 6: for one. */
+
+template<int CLS> static __device__ __forceinline__ uint32_t
+llm_bits_turn(int tile, int m, int r)
+{
+    return CLS == 6 ? (uint32_t) (m * 8 + r * 2)
+                    : (uint32_t) (m * 8 + tile % 2 * 2 + r);
+}
+
+
+/* class 3: the bytes of a word's eight codes, whose highest bits choose the
+   half of the book, as pairs of denormal f16 */
+
+static __device__ __forceinline__ void
+llm_quanta_coded(const llm_packed_t &p, uint32_t w, uint32_t q[4])
+{
+    int       r;
+    uint32_t  low, high, first, second;
+
+    low = w & 0x77777777u;
+    high = (w >> 1 & 0x44444444u) | 0x32103210u;
+
+#pragma unroll
+    for (r = 0; r < 4; r += 2) {
+        first = __byte_perm(p.book[0], p.book[1], low >> 8 * r);
+        second = __byte_perm(p.book[2], p.book[3], low >> 8 * r);
+        first = __byte_perm(first, second, high >> 8 * r);
+        q[r] = __byte_perm(first, 0, 0x4140);
+        q[r + 1] = __byte_perm(first, 0, 0x4342);
+    }
+}
+
+
+/*
+ * The quanta of instruction m's registers, pairs of denormal f16: q 2^-24, or
+ * for the last two registers of classes 2, 4, 5, 6 q 2^-20.
+ */
+
+template<int CLS> static __device__ __forceinline__ void
+llm_quanta(const llm_packed_t &p, const llm_lane_t<CLS> &l, int tile, int m,
+    uint32_t q[4])
+{
+    int       r;
+    uint32_t  w, high;
+
+    w = CLS == 8 ? 0 : llm_word(l.quanta[tile / 2], tile % 2 * 2 + m);
+
+    if (CLS == LLM_CLASS_CODED) {
+        llm_quanta_coded(p, w, q);
+
+    } else if (CLS == 8) {
+#pragma unroll
+        for (r = 0; r < 4; r++) {
+            w = llm_word(l.quanta[tile % l.QUANTA], 2 * m + r / 2);
+            q[r] = __byte_perm(w, 0, r % 2 ? 0x4342 : 0x4140);
+        }
+
+    } else {
+#pragma unroll
+        for (r = 0; r < 2; r++) {
+            q[r] = w >> 8 * r & 0x000f000fu;
+            q[r + 2] = w >> 8 * r & 0x00f000f0u;
+
+            if (CLS == 5 || CLS == 6) {
+                high = llm_word(l.bits[0], CLS == 5 ? tile / 2 : tile);
+                high = __funnelshift_r(high, high,
+                                       llm_bits_turn<CLS>(tile, m, r));
+                q[r] |= high & (CLS == 5 ? 0x00100010u : 0x00300030u);
+                q[r + 2] |= high & (CLS == 5 ? 0x01000100u : 0x03000300u);
             }
-
-            lo = __fmaf_rn(s, llm_byte(q[i], 2 * h, zero), m);
-            hi = __fmaf_rn(s, llm_byte(q[i], 2 * h + 1, zero), m);
-            a[i / 2][2 * (i % 2) + h] = (uint32_t) llm_store16(lo, bf16)
-                                 | (uint32_t) llm_store16(hi, bf16) << 16;
         }
     }
 }
 
 
-/* acc += a tile by NT * 8 rows of activations, over its block of 32 columns */
+/* the operands of a tile's two instructions, f16 */
 
-template<int CLS, int NT> static __device__ __forceinline__ void
-llm_block_product(const llm_packed_t &p, const uint16_t *x, size_t tile,
-    uint32_t block, const uint32_t rows[NT], int bf16, float acc[1][NT][4])
+template<int CLS> static __device__ __forceinline__ void
+llm_unpack_f16(const llm_packed_t &p, const llm_lane_t<CLS> &l, int tile,
+    uint32_t a[2][4])
 {
-    int       n;
-    uint4     v;
-    uint32_t  lane, a[2][4], b[2];
+    int       h, m, r, half;
+    uint32_t  q[4], pair[2], low[2], zero[2];
 
-    lane = threadIdx.x % 32;
-    llm_unpack<CLS>(p, tile, lane, bf16, a);
+    const bool  halves = CLS == LLM_CLASS_CODED || CLS == LLM_CLASS_MINS
+                         || CLS == 6;
+    const bool  nibbles = CLS != 8 && CLS != LLM_CLASS_CODED;
+
+    /* of the rows lane / 4 and lane / 4 + 8: scales of q 2^-24 and q 2^-20, and
+       what is added, in one half or the other */
 
 #pragma unroll
-    for (n = 0; n < NT; n++) {
-        v = *(const uint4 *) (x + ((size_t) rows[n] * p.blocks + block)
-                                  * LLM_TILE_COLS + lane % 4 * 8);
-        b[0] = v.x;
-        b[1] = v.y;
+    for (h = 0; h < 2; h++) {
+        pair[h] = llm_word(l.pairs[h], CLS == 8 ? tile / 2 : tile);
+        low[h] = nibbles ? llm_mul_f16x2(pair[h], 0x2c002c00u) : pair[h];
+        zero[h] = CLS == 8 || CLS == LLM_CLASS_CODED
+                  ? llm_mul_f16x2(pair[h], 0x80808080u)     /* -128 2^-24 */
+                  : CLS == 6
+                  ? llm_mul_f16x2(pair[h], 0x80208020u)     /* -32 2^-24 */
+                  : CLS == LLM_CLASS_MINS ? llm_word(l.bits[h], tile)
+                                          : pair[h];
+    }
 
-        if (bf16) {
-            llm_mma_bf16(acc[0][n], a[0], b);
+#pragma unroll
+    for (m = 0; m < 2; m++) {
+        llm_quanta<CLS>(p, l, tile, m, q);
+        half = CLS == 8 ? tile % 2 : halves ? m : 0;
 
-        } else {
-            llm_mma_f16(acc[0][n], a[0], b);
+#pragma unroll
+        for (r = 0; r < 4; r++) {
+            h = r % 2;
+            a[m][r] = llm_fma_f16x2(q[r],
+                llm_half_f16x2(r < 2 ? pair[h] : low[h], half),
+                llm_half_f16x2(zero[h], CLS == 8 || halves ? half : 1));
+        }
+    }
+}
+
+
+/* the same in the device's 16-bit type, for all classes */
+
+template<int CLS> static __device__ __forceinline__ void
+llm_unpack(const llm_packed_t &p, const llm_lane_t<CLS> &l, int tile,
+    int bf16, uint32_t a[2][4])
+{
+    int       i, n;
+    uint32_t  w;
+
+    n = l.QUANTA;
+
+    if (CLS != LLM_CLASS_16 && CLS != LLM_CLASS_FP8) {
+        llm_unpack_f16<CLS>(p, l, tile, a);
+    }
+
+#pragma unroll
+    for (i = 0; i < 8; i++) {
+        if (CLS == LLM_CLASS_16) {
+            a[i / 4][i % 4] = llm_word(l.quanta[(2 * tile + i / 4) % n],
+                                       i % 4);
+
+        } else if (CLS == LLM_CLASS_FP8) {
+            w = llm_word(l.quanta[tile % n], i / 2);
+            a[i / 4][i % 4] = llm_e2x16(w >> 16 * (i % 2) & 0xffff, bf16);
+
+        } else if (bf16) {
+            a[i / 4][i % 4] = llm_f16x2_to_bf16x2(a[i / 4][i % 4]);
+        }
+    }
+}
+
+
+/*
+ * acc += a quad by NT * 8 rows of activations: folded rows, of whose elements a
+ * lane's first are at x[n]; or with ONE a row in shared memory, from x[0] on,
+ * which stands for eight.  With `more`, l becomes the quad at `next`, each part
+ * as soon as it is free.
+ */
+
+template<int CLS, int NT, int ONE> static __device__ __forceinline__ void
+llm_quad_product(const llm_packed_t &p, llm_lane_t<CLS> &l,
+    const uint8_t *next, int more, const uint16_t *const x[NT], int bf16,
+    float acc[1][NT][4])
+{
+    int       n, tile;
+    uint4     v;
+    uint32_t  a[1][2][4], b[NT][4];
+
+#pragma unroll
+    for (tile = 0; tile < LLM_QUAD_COLS / LLM_TILE_COLS; tile++) {
+        llm_unpack<CLS>(p, l, tile, bf16, a[0]);
+
+        if (more) {
+            llm_lane_load_part<CLS>(next, threadIdx.x % 32, tile, l);
         }
 
-        b[0] = v.z;
-        b[1] = v.w;
+#pragma unroll
+        for (n = 0; n < NT; n++) {
+            if (ONE) {
+                llm_ldmatrix_x4<0>(b[n], x[n] + tile * LLM_TILE_COLS
+                                         + threadIdx.x % 32 / 8 * 8);
 
-        if (bf16) {
-            llm_mma_bf16(acc[0][n], a[1], b);
-
-        } else {
-            llm_mma_f16(acc[0][n], a[1], b);
+            } else {
+                v = *(const uint4 *) (x[n] + tile * LLM_TILE_COLS);
+                b[n][0] = v.x;
+                b[n][1] = v.y;
+                b[n][2] = v.z;
+                b[n][3] = v.w;
+            }
         }
+
+        llm_mma_tiles<1, NT>(acc, a, b, bf16);
     }
 }
 

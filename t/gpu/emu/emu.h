@@ -337,6 +337,13 @@ __byte_perm(unsigned x, unsigned y, unsigned s)
     return r;
 }
 
+/* the low word of hi:lo shifted right */
+static inline unsigned
+__funnelshift_r(unsigned lo, unsigned hi, unsigned n)
+{
+    return (unsigned) (((uint64_t) hi << 32 | lo) >> (n & 31));
+}
+
 static inline float __uint_as_float(unsigned u)
     { float f; memcpy(&f, &u, 4); return f; }
 static inline unsigned __float_as_uint(float f)

@@ -79,6 +79,7 @@ RULES = [
          '{a} {op} {b}'),
     rule(r'add\.rz\.f32', 'f32 f32 f32', 'add_rz({a}, {b})'),
     rule(r'mul\.f16x2', 'b32 b32 b32', 'mul_f16x2({a}, {b})'),
+    rule(r'fma\.rn\.f16x2', 'b32 b32 b32 b32', 'fma_f16x2({a}, {b}, {c})'),
     rule(r'(?P<op>div)\.rn\.(?P<t>FLOAT)', 't t t', '{a} / {b}'),
     rule(r'div\.(?:full|approx)\.f32', 'f32 f32 f32', '{a} / {b}'),
     rule(r'fma\.rn\.f32', 'f32 f32 f32 f32', '__builtin_fmaf({a}, {b}, {c})'),

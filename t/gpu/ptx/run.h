@@ -519,6 +519,37 @@ mul_f16x2(uint32_t a, uint32_t b)
 }
 
 
+/* a b + c of f16, rounded once: a double holds the product, and the sum as a
+   float has its last bit set if something is lost */
+
+static inline uint16_t
+fma_f16(uint16_t a, uint16_t b, uint16_t c)
+{
+    float   f;
+    double  sum;
+
+    sum = (double) f16_f32(a) * f16_f32(b) + f16_f32(c);
+    f = (float) sum;
+
+    if ((double) f != sum && f == f) {
+        f = __builtin_fabs((double) f) > __builtin_fabs(sum)
+            ? __builtin_nextafterf(f, 0) : f;
+        f = float_of(bits_of(f) | 1);
+    }
+
+    return f32_f16(f);
+}
+
+
+static inline uint32_t
+fma_f16x2(uint32_t a, uint32_t b, uint32_t c)
+{
+    return (uint32_t) fma_f16((uint16_t) (a >> 16), (uint16_t) (b >> 16),
+                              (uint16_t) (c >> 16)) << 16
+           | fma_f16((uint16_t) a, (uint16_t) b, (uint16_t) c);
+}
+
+
 static inline uint32_t
 e4m3x2_f16x2(uint16_t two)
 {
