@@ -202,7 +202,7 @@ llm_heads_copy(const llm_heads_args_t &a, uint32_t head, uint32_t row,
 /* block (tiles of the matrix, head, tile of NT * 8 rows) */
 
 template<int CLS, int MT, int NT> __global__ void
-__launch_bounds__(LLM_HEADS_WARPS * 32)
+__launch_bounds__(LLM_HEADS_WARPS * 32, MT * NT == 1 ? 8 : 1)
 llm_k_heads(llm_heads_args_t a)
 {
     float          acc[MT][NT][4];
