@@ -277,7 +277,7 @@ def ours(gpu, code, rows, weights, overlap=OVERLAP, idle=0):
         loop = code.loop(kernel, blocks, -(-n_in // few_cols(kernel)), overlap)
         read -= read_early(gpu, code, kernel, blocks, idle)
     else:
-        kernel = "llm_k_linear_16<2, 4, 4, 4, 32, 4, 0, 0>"
+        kernel = "llm_k_linear_16<2, 4, 4, 4, 32, 4, 0, -1>"
         blocks = sum(-(-n // 128) for n, _ in weights) * -(-rows // 128)
         loop = code.loop(kernel, blocks, -(-n_in // 32), overlap)
     return SHORT + max(loop, read)
@@ -306,17 +306,20 @@ def linear(gpu, code, rows, weights, idle=0):
     return time + (ours(gpu, code, rows, rest, idle=idle) if rest else 0)
 
 
-# bytes of a tile of 512 weights (linear.h), by class
-TILE = {4: 256 + 64, 6: 256 + 128 + 64}
-
-
 def quantised(gpu, code, weights):
-    """one row by quantised weights: llm_k_fold, then a launch for each"""
-    time = SHORT
-    for cls, n, k in weights:
-        tiles = n // 16 * (k // 32)
-        loop = code.loop(f"llm_k_linear_q<{cls}, 1>", n // 16, k / 32 / 8 / 4)
-        time += SHORT + max(loop, tiles * TILE[cls] / gpu.copy)
+    """One row by quantised weights, all with as many columns: a launch for each
+    class, as llm_linear_one_launch() makes it.  An iteration is a quad of 128
+    columns.  Before and after its iterations a block copies the row and adds up
+    its warps' sums: about as many instructions as two of them."""
+    time, k = 0, weights[0][2]
+    for cls in sorted({w[0] for w in weights}):
+        row_tiles = [n // 16 for c, n, _ in weights if c == cls]
+        tiles = min(8, -(-sum(row_tiles) // 512))
+        loop = code.loop(f"llm_k_linear_one<{cls}, 0>",
+                         sum(-(-n // tiles) for n in row_tiles),
+                         tiles * k / 128 / 8 + 2)
+        read = sum(row_tiles) * (k // 128 * sass.RECORD[cls] + 16 * 4)
+        time += SHORT + max(loop, read / gpu.copy)
     return time
 
 

@@ -80,13 +80,19 @@ def attention(dk, dv, fp8, *_):
                  + 16 * (n + 8) * 2 + 2 * 4 * 16 * 4)
 
 
+# bytes of a record (linear.h), by class
+RECORD = {1: 2048, 2: 1536, 3: 1280, 4: 1280, 5: 1536, 6: 1792, 8: 2176}
+
 LAUNCHES = {
     "llm_k_linear_few": lambda wm, wn, nt, xr, cols, stages, _: (
         wm * wn * 32, ((wm * 16 + xr) * stages + (xr == 1)) * cols * 2),
-    "llm_k_linear_16": lambda wm, wn, mt, nt, ks, stages, _, fp8: (
+    "llm_k_linear_16": lambda wm, wn, mt, nt, ks, stages, cls, _: (
         wm * wn * 32,
-        (wm * mt * 16 * (1 if fp8 else 2) + wn * nt * 8 * 2) * ks * stages),
-    "llm_k_linear_q": lambda _, nt: (256, 8 * 16 * nt * 8 * 4),
+        (wm * mt * (RECORD[cls] if cls else 16 * 2 * ks)
+         + wn * nt * 8 * 2 * ks) * stages),
+    "llm_k_linear_q": lambda _, nt, bf16: (256, 8 * 16 * nt * 8 * 4),
+    # a row of x of 4,096 columns, and sums of four tiles
+    "llm_k_linear_one": lambda _, bf16: (256, 4096 * 2 + 4 * 8 * 16 * 4),
     "llm_k_experts": lambda _, nt: (256, 8 * 16 * nt * 8 * 4),
     "llm_k_heads": lambda _, mt, nt: (128, nt * 8 * (128 + 8) * 2),
     "llm_k_attention": attention,

@@ -185,8 +185,8 @@ like($said, qr/no machine code of sm_90a/, 'with a word');
 
 for (['linear_few<4, 1, 1, 4, 1>', 'ILi4ELi1ELi1ELi4ELi1EE', 56, 3],
      ['linear_few<1, 1, 1, 8, 1>', 'ILi1ELi1ELi1ELi8ELi1EE', 80, 4],
-     ['linear_q<4, 1>', 'ILi4ELi1EE', 40, 6],
-     ['linear_q<4, 1>', 'ILi4ELi1EE', 32, 8],
+     ['linear_q<4, 1, 0>', 'ILi4ELi1ELi0EE', 40, 6],
+     ['linear_q<4, 1, 0>', 'ILi4ELi1ELi0EE', 32, 8],
      ['attention<128, 128, 0, 0, 0>', 'ILi128ELi128ELi0ELi0ELi0EE', 255, 2],
      ['attention<128, 128, 0, 0, 1>', 'ILi128ELi128ELi0ELi0ELi1EE', 168, 3])
 {
@@ -325,10 +325,10 @@ put('slow.txt', join "\n", @lines, '');
 my ($now) = $said =~ /^64 rows: ([\d.]+) ms predicted/m;
 cmp_ok($now, '>', $was, 'a loop of more cycles takes longer');
 
-put('less.txt', join "\n", (grep { !/linear_q<4, 1>/ } @lines), '');
+put('less.txt', join "\n", (grep { !/linear_one<4, 0>/ } @lines), '');
 ($rc, $said) = run("t/gpu/model.py --table $dir/less.txt");
 is($rc, 1, 'a table without a kernel');
-like($said, qr/no loop of llm_k_linear_q<4, 1> in the table/, 'says so');
+like($said, qr/no loop of llm_k_linear_one<4, 0> in the table/, 'says so');
 
 ($rc, $said) = run('t/gpu/model.py --check');
 is($rc, 0, 'what was measured') or diag $said;
