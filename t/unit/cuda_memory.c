@@ -139,7 +139,7 @@ test_pages(void)
 
     /* the least that does, to some MiB */
 
-    for (need = 64 << 20; need < (size_t) 1 << 30; need += 4 << 20) {
+    for (need = 8 << 20; need < (size_t) 1 << 30; need += 4 << 20) {
         set("LLM_EMU_MEMORY", need);
         m = load(512, &err);
 

@@ -93,6 +93,56 @@ test_products(void)
 }
 
 
+/* scales far from 1 that differ from row to row, of one row and of many */
+
+static void
+test_scales(void)
+{
+    char       what[64];
+    float     *x, *y[2];
+    size_t     i, k;
+    uint8_t   *m;
+    uint32_t   r, b;
+
+    static const int       powers[] = { -60, -24, 24, 60 };
+    static const uint32_t  rows[] = { 1, 20 };
+
+    enum { N_OUT = 40, N_IN = 256, BLOCKS = N_IN / 32 };
+
+    x = ops_alloc((size_t) 20 * N_IN * sizeof(float));
+    y[0] = ops_alloc((size_t) 20 * N_OUT * sizeof(float));
+    y[1] = ops_alloc((size_t) 20 * N_OUT * sizeof(float));
+    ops_fill(x, (size_t) 20 * N_IN, 3);
+    m = matrix(LLM_TYPE_MXFP4, N_OUT, N_IN, 5);
+
+    for (i = 0; i < 2 * llm_nelems(powers); i++) {
+
+        /* the first byte of a block is its exponent */
+
+        for (r = 0; r < N_OUT; r++) {
+            for (b = 0; b < BLOCKS; b++) {
+                m[(r * BLOCKS + b) * 17] = (uint8_t) (127 + powers[i / 2]
+                                                      + (int) (r % 3 + b % 4));
+            }
+        }
+
+        for (k = 0; k < 2; k++) {
+            product(devs[k], LLM_TYPE_MXFP4, m, N_OUT, N_IN,
+                    LLM_WEIGHT_LINEAR, rows[i % 2], x, NULL, 0, y[k]);
+        }
+
+        snprintf(what, sizeof(what), "scales near 2^%d, %u rows",
+                 powers[i / 2], rows[i % 2]);
+        compare(y[1], y[0], (size_t) rows[i % 2] * N_OUT, 0.0015, what);
+    }
+
+    free(m);
+    free(x);
+    free(y[0]);
+    free(y[1]);
+}
+
+
 /* one row of 1, 8, 9, 64 and more, with and without cublasLt */
 
 static void
@@ -518,6 +568,7 @@ main(void)
     devs[0] = ops_open(&llm_ops_reference, NULL, 1);
 
     test_products();
+    test_scales();
     test_same_bits(0);
     test_same_bits(0.3f);
     test_many_outputs();
