@@ -232,6 +232,8 @@ FEW = {1: ("1, 1, 1, 1, 256, 8", "1, 1, 1, 1, 256, 8"),
        16: ("1, 1, 2, 16, 128, 9", "4, 1, 2, 16, 128, 3"),
        32: ("1, 2, 2, 32, 128, 6", "4, 2, 2, 32, 128, 4"),
        64: ("1, 4, 2, 64, 128, 4", "4, 4, 2, 64, 128, 3")}
+MANY = "llm_k_linear_16<2, 4, 4, 4, 32, 4, 0, -1>"
+RUN5_MANY = "llm_k_linear_16<2, 4, 4, 4, 32, 4, 0, 0>"
 RUN5_FEW = {8: ("1, 1, 1, 8", "4, 1, 1, 4"), 16: ("1, 1, 2, 6", "4, 1, 2, 4"),
             32: ("1, 2, 2, 6", "4, 2, 2, 4"), 64: ("1, 4, 2, 4", "4, 4, 2, 3")}
 
@@ -277,7 +279,7 @@ def ours(gpu, code, rows, weights, overlap=OVERLAP, idle=0):
         loop = code.loop(kernel, blocks, -(-n_in // few_cols(kernel)), overlap)
         read -= read_early(gpu, code, kernel, blocks, idle)
     else:
-        kernel = "llm_k_linear_16<2, 4, 4, 4, 32, 4, 0, -1>"
+        kernel = RUN5_MANY if code.run5 else MANY
         blocks = sum(-(-n // 128) for n, _ in weights) * -(-rows // 128)
         loop = code.loop(kernel, blocks, -(-n_in // 32), overlap)
     return SHORT + max(loop, read)
