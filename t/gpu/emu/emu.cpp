@@ -68,12 +68,19 @@ static uint64_t                             rng;
 
 
 void
-die(const char *what)
+where(const char *what)
 {
     fprintf(stderr, "emu: kernel %s, block (%u,%u,%u), thread (%u,%u,%u): "
             "%s\n", kernel ? kernel : "?", blk.bid.x, blk.bid.y, blk.bid.z,
             cur ? cur->tid.x : 0, cur ? cur->tid.y : 0, cur ? cur->tid.z : 0,
             what);
+}
+
+
+void
+die(const char *what)
+{
+    where(what);
     abort();
 }
 

@@ -12,8 +12,11 @@
  *
  * Invariant: a program that relies on what CUDA does not guarantee fails.
  * Fresh device memory and every block's shared memory are filled with 0xff
- * (NaN); a buffer ends at a guard page; work is done only when somebody waits
- * for it (LLM_EMU_EAGER=1: at once, which CUDA also allows); the target of an
+ * (NaN); a buffer ends at a guard page; work of a stream is done only when
+ * somebody waits for it (LLM_EMU_EAGER=1: at once, which CUDA also allows);
+ * work of one device cannot touch the memory of another, but for a copy between
+ * the two, nor can a thread launch on another device than its own; the target
+ * of an
  * asynchronous copy is filled with 0xff until then.  Work on the legacy stream
  * breaks the device, and so do capturing a kernel that was never launched, as
  * it might not be loaded yet, and allocating or freeing memory in the thread
@@ -24,7 +27,9 @@
  *
  * Environment variables, for the device and its faults:
  *
- *   LLM_EMU_MEMORY         the device's memory, bytes (4 GiB)
+ *   LLM_EMU_DEVICES        how many devices there are (2)
+ *   LLM_EMU_MEMORY         the devices' memory, bytes (4 GiB); with commas that
+ *                          of device 0, of device 1 ..., the last for the rest
  *   LLM_EMU_CAPABILITY     80: Ampere; 89: Ada, the default; 90: Hopper; each
  *                          with the shared memory that its blocks have
  *   LLM_EMU_FAIL_ALLOC=n   the n-th allocation of device or pinned memory
@@ -32,7 +37,8 @@
  *   LLM_EMU_FAIL_LAUNCH=n  the n-th kernel after the variable was set to n
  *                          fails
  *   LLM_EMU_STICKY=1       a failed kernel is a sticky error, as most errors of
- *                          a GPU: all calls fail until the process ends
+ *                          a GPU: all calls on its device fail until the
+ *                          process ends
  *   LLM_EMU_FAIL_GRAPH=n   the n-th instantiation or launch of a graph after
  *                          the variable was set to n fails for lack of memory
  *   LLM_EMU_PTX=1          kernels are those of nvcc's PTX, translated to C
@@ -445,7 +451,9 @@ typedef enum {
     cudaErrorMemoryAllocation = 2,
     cudaErrorNotReady = 600,
     cudaErrorLaunchFailure = 719,
-    cudaErrorNoDevice = 100
+    cudaErrorNoDevice = 100,
+    cudaErrorInvalidResourceHandle = 400,
+    cudaErrorPeerAccessAlreadyEnabled = 704
 } cudaError_t;
 
 typedef enum {
@@ -496,6 +504,8 @@ cudaError_t cudaGetDevice(int *n);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int n);
 cudaError_t cudaDeviceGetAttribute(int *v, cudaDeviceAttr a, int n);
 cudaError_t cudaDeviceSynchronize();
+cudaError_t cudaDeviceCanAccessPeer(int *can, int n, int peer);
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags);
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total);
 const char *cudaGetErrorString(cudaError_t e);
 cudaError_t cudaGetLastError();
@@ -534,6 +544,8 @@ cudaHostAlloc(T **p, size_t size, unsigned flags)
  */
 cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t size,
     cudaMemcpyKind kind, cudaStream_t s);
+cudaError_t cudaMemcpyPeerAsync(void *dst, int dst_device, const void *src,
+    int src_device, size_t size, cudaStream_t s);
 cudaError_t cudaMemsetAsync(void *p, int v, size_t size, cudaStream_t s);
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags);

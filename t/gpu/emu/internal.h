@@ -20,20 +20,44 @@
 #define EMU_MAX_THREADS     1024            /* of a block */
 #define EMU_SHARED_MAX      (227 * 1024)
 #define EMU_SHARED_DEFAULT  (48 * 1024)     /* without the attribute */
+#define EMU_MAX_DEVICES     8
 
 struct EmuGraph {
     std::vector<std::function<void()>>  work;
     std::thread::id                     owner;      /* captures it */
 };
 
-struct EmuStream {
-    EmuGraph  *capture;
-};
-
 struct EmuEvent {
+    int                                    device;
+    cudaStream_t                           stream;      /* of the last record */
     std::chrono::steady_clock::time_point  when;
     size_t                                 issued;      /* records enqueued */
     size_t                                 done;        /* records done */
+};
+
+namespace emu {
+
+/* work of a stream: waits for a number of an event's records, if there is an
+   event, and runs with the memory of some devices */
+struct Work {
+    EmuEvent               *after;
+    size_t                  records;
+    unsigned                devices;                    /* a bit for each */
+    std::function<void()>   run;
+};
+
+struct Device {
+    size_t                  in_use;                     /* bytes */
+    cudaError_t             last_error;
+    cudaError_t             broken;                     /* never cleared */
+};
+
+}  /* namespace emu */
+
+struct EmuStream {
+    int                     device;
+    EmuGraph               *capture;
+    std::deque<emu::Work>   queue;
 };
 
 namespace emu {
@@ -53,14 +77,27 @@ struct Fault {
 };
 
 extern std::recursive_mutex               lock;         /* of what follows */
-extern std::deque<std::function<void()>>  queue;
-extern cudaError_t                        last_error;
-extern cudaError_t                        broken;       /* never cleared */
-extern std::map<const void *, size_t>     shared_set;   /* a kernel's attribute
-                                                           for shared memory */
+extern Device                             devices[EMU_MAX_DEVICES];
+extern thread_local int                   current;      /* device of the
+                                                           thread */
+extern std::vector<cudaStream_t>          streams;      /* oldest first */
+/* a kernel's attribute for shared memory on a device */
+extern std::map<std::pair<int, const void *>, size_t>  shared_set;
 
-void enqueue(cudaStream_t s, std::function<void()> work);
-void run_queue(const EmuEvent *until = nullptr);
+/* `with`: a device besides the stream's whose memory the work uses */
+void enqueue(cudaStream_t s, std::function<void()> work, int with = -1);
+/* lets the stream wait for an event's records so far */
+void enqueue_wait(cudaStream_t s, EmuEvent *e);
+
+/* run all streams, newest first; one stream; what an event's records so far
+   need */
+void run_all();
+void run_stream(cudaStream_t s);
+void run_until(const EmuEvent *e);
+
+/* runtime.cpp: only the memory of these devices (a bit for each) is accessible
+   from now on */
+void open_memory(unsigned which);
 
 /* emu.cpp: prepares the emulator; runs all blocks of a launch */
 void start();
@@ -73,11 +110,13 @@ size_t static_shared(const Kernel &k);
 /* the library of translated kernels, or nullptr without LLM_EMU_PTX */
 const ptx_library_t *ptx_library();
 
-/* reports the running thread and ends the process */
+/* reports the running thread of a kernel; and ends the process */
+void where(const char *what);
 void die(const char *what);
 
-/* the number in an environment variable, or `otherwise` */
-size_t setting(const char *name, size_t otherwise);
+/* the number in an environment variable, or `otherwise`; of a list by commas
+   number i, or the last */
+size_t setting(const char *name, size_t otherwise, int i = 0);
 
 /* most bytes of shared memory of a block */
 size_t shared_most();

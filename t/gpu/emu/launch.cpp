@@ -1,9 +1,10 @@
 /*
- * Launches and the queue of work.
+ * Launches and the queues of work.
  *
- * One queue holds the work of all streams in the order of issue, a legal order,
- * since work only waits for work issued earlier.  The queue runs when the host
- * waits, never sooner, unless LLM_EMU_EAGER is set.
+ * Each stream has a queue.  It runs when the host waits for it, or when another
+ * stream does by an event, and no further than that: so a program that forgets
+ * an event finds the other stream's work undone.  With LLM_EMU_EAGER work runs
+ * when it is issued.
  *
  * Everything runs in the thread that waits.  A device is driven by one thread
  * at a time; a lock keeps several devices apart.
@@ -13,22 +14,28 @@
 
 namespace emu {
 
-std::recursive_mutex                lock;
-std::deque<std::function<void()>>   queue;
-cudaError_t                         last_error;
-cudaError_t                         broken;
-std::map<const void *, size_t>      shared_set;
+std::recursive_mutex        lock;
+Device                      devices[EMU_MAX_DEVICES];
+thread_local int            current;
+std::vector<cudaStream_t>   streams;
+std::map<std::pair<int, const void *>, size_t>  shared_set;
 
-static Fault                        launch_fault("LLM_EMU_FAIL_LAUNCH");
-static std::set<const void *>       loaded;         /* launched kernels */
+static Fault                launch_fault("LLM_EMU_FAIL_LAUNCH");
+static std::set<std::pair<int, const void *>>   loaded;     /* launched kernels
+                                                               of a device */
 
 
 size_t
-setting(const char *name, size_t otherwise)
+setting(const char *name, size_t otherwise, int i)
 {
-    const char  *value;
+    const char  *value, *next;
 
     value = getenv(name);
+
+    for ( /* void */ ; value && i > 0; i--) {
+        next = strchr(value, ',');
+        value = next ? next + 1 : value;
+    }
 
     return value ? strtoull(value, nullptr, 10) : otherwise;
 }
@@ -77,14 +84,27 @@ static_shared(const Kernel &k)
 }
 
 
-void
-enqueue(cudaStream_t s, std::function<void()> work)
+static void
+add(cudaStream_t s, Work work)
 {
+    s->queue.push_back(std::move(work));
+
+    if (setting("LLM_EMU_EAGER", 0)) {
+        run_stream(s);
+    }
+}
+
+
+void
+enqueue(cudaStream_t s, std::function<void()> work, int with)
+{
+    unsigned  which;
+
     std::lock_guard<std::recursive_mutex>  guard(lock);
 
     if (s == nullptr) {
         fprintf(stderr, "emu: work on the legacy stream\n");
-        broken = cudaErrorInvalidValue;
+        devices[current].broken = cudaErrorInvalidValue;
         return;
     }
 
@@ -93,42 +113,93 @@ enqueue(cudaStream_t s, std::function<void()> work)
         return;
     }
 
-    queue.push_back(std::move(work));
+    which = 1u << s->device | (with < 0 ? 0 : 1u << with);
+    add(s, Work { nullptr, 0, which, std::move(work) });
+}
 
-    if (setting("LLM_EMU_EAGER", 0)) {
-        run_queue();
+
+void
+enqueue_wait(cudaStream_t s, EmuEvent *e)
+{
+    std::lock_guard<std::recursive_mutex>  guard(lock);
+
+    add(s, Work { e, e->issued, 0, nullptr });
+}
+
+
+static void run_record(const EmuEvent *e, size_t records);
+
+
+/* runs the oldest work of a stream */
+
+static void
+run_first(cudaStream_t s)
+{
+    Work  work = std::move(s->queue.front());
+
+    s->queue.pop_front();
+
+    if (work.after) {
+        run_record(work.after, work.records);
+
+    } else {
+        open_memory(work.devices);
+        work.run();
     }
 }
 
 
-/* runs all of the queue, or until an event's last record is done */
+static void
+run_record(const EmuEvent *e, size_t records)
+{
+    while (e->done < records) {
+        run_first(e->stream);
+    }
+}
+
 
 void
-run_queue(const EmuEvent *until)
+run_stream(cudaStream_t s)
 {
     std::lock_guard<std::recursive_mutex>  guard(lock);
 
     start();
 
-    if (broken) {
-        queue.clear();
+    while (!s->queue.empty()) {
+        run_first(s);
     }
+}
 
-    while (!queue.empty() && (!until || until->done < until->issued)) {
-        std::function<void()>  work = std::move(queue.front());
 
-        queue.pop_front();
-        work();
+void
+run_all()
+{
+    size_t  i;
+
+    std::lock_guard<std::recursive_mutex>  guard(lock);
+
+    for (i = streams.size(); i > 0; i--) {
+        run_stream(streams[i - 1]);
     }
+}
+
+
+void
+run_until(const EmuEvent *e)
+{
+    std::lock_guard<std::recursive_mutex>  guard(lock);
+
+    start();
+    run_record(e, e->issued);
 }
 
 
 /* can the device run such a launch? */
 
 static bool
-possible(const Kernel &k, dim3 grid, dim3 block, size_t shared)
+possible(const Kernel &k, int device, dim3 grid, dim3 block, size_t shared)
 {
-    size_t  n, most;
+    size_t  n, most, set;
 
     n = (size_t) block.x * block.y * block.z;
     most = k.ptx && k.ptx->threads ? k.ptx->threads : EMU_MAX_THREADS;
@@ -144,12 +215,12 @@ possible(const Kernel &k, dim3 grid, dim3 block, size_t shared)
         return false;
     }
 
-    if (static_shared(k) + shared > EMU_SHARED_DEFAULT
-        && shared > shared_set[k.entry])
-    {
+    set = shared_set[{ device, k.entry }];
+
+    if (static_shared(k) + shared > EMU_SHARED_DEFAULT && shared > set) {
         fprintf(stderr, "emu: kernel %s: %zu bytes of shared memory, but "
                 "cudaFuncSetAttribute() has allowed %zu\n", k.name, shared,
-                shared_set[k.entry]);
+                set);
         return false;
     }
 
@@ -161,31 +232,46 @@ void
 launch(void *stream, const Kernel &k, dim3 grid, dim3 block, size_t shared,
     std::function<void()> f)
 {
+    int           n;
+    Device       *d;
     cudaStream_t  s = (cudaStream_t) stream;
 
     std::lock_guard<std::recursive_mutex>  guard(lock);
 
-    if (s && s->capture == nullptr) {
-        loaded.insert(k.entry);
+    n = s ? s->device : current;
+    d = &devices[n];
 
-    } else if (loaded.count(k.entry) == 0) {
-        fprintf(stderr, "emu: kernel %s is captured before its first launch\n",
-                k.name);
-        broken = cudaErrorInvalidValue;
+    if (n != current) {
+        fprintf(stderr, "emu: kernel %s: its stream is of device %d, and the "
+                "thread's device is %d\n", k.name, n, current);
+        devices[current].last_error = cudaErrorInvalidResourceHandle;
+        return;
     }
 
-    if (!possible(k, grid, block, shared)) {
-        last_error = cudaErrorInvalidValue;
+    if (s && s->capture == nullptr) {
+        loaded.insert({ n, k.entry });
+
+    } else if (loaded.count({ n, k.entry }) == 0) {
+        fprintf(stderr, "emu: kernel %s is captured before its first launch\n",
+                k.name);
+        d->broken = cudaErrorInvalidValue;
+    }
+
+    if (!possible(k, n, grid, block, shared)) {
+        d->last_error = cudaErrorInvalidValue;
         return;
     }
 
     enqueue(s, [=]() {
+        if (d->broken) {
+            return;
+        }
+
         if (launch_fault.now()) {
-            last_error = cudaErrorLaunchFailure;
+            d->last_error = cudaErrorLaunchFailure;
 
             if (setting("LLM_EMU_STICKY", 0)) {
-                broken = last_error;
-                queue.clear();
+                d->broken = d->last_error;
             }
 
             return;

@@ -6,17 +6,26 @@
 
 #include "t/gpu/emu/internal.h"
 
+#include <algorithm>
+#include <csignal>
+
 #include <sys/mman.h>
 
 #define EMU_TOTAL       ((size_t) 4 << 30)   /* or LLM_EMU_MEMORY */
 
 namespace emu {
 
-static std::map<void *, size_t>  mapped;
-static std::set<cudaStream_t>    streams;
-static size_t                    in_use;
-static unsigned long             n_allocs;
-static Fault                     graph_fault("LLM_EMU_FAIL_GRAPH");
+struct Mapped {
+    size_t  size;
+    int     device;
+};
+
+static std::map<uint8_t *, Mapped>  mapped;
+static unsigned                     opened = ~0u;   /* devices whose memory is
+                                                       accessible, a bit for
+                                                       each */
+static unsigned long                n_allocs;
+static Fault                        graph_fault("LLM_EMU_FAIL_GRAPH");
 
 
 uint8_t *
@@ -40,23 +49,113 @@ guarded(size_t size)
 }
 
 
-/* unmaps the memory of guarded(size), for size 0 of guarded(256), and its guard
-   page */
+/* unmaps the memory of guarded(size), and its guard page */
 
 static void
 unmap(void *p, size_t size)
 {
     size_t  len;
 
-    len = ((size ? size : 256) + 4095) / 4096 * 4096;
-    munmap((uint8_t *) p + (size ? size : 256) - len, len + 4096);
+    len = (size + 4095) / 4096 * 4096;
+    munmap((uint8_t *) p + size - len, len + 4096);
+}
+
+
+/* lets host and kernels access an allocation, or not; its guard page stays */
+
+static void
+protect(uint8_t *p, size_t size, int accessible)
+{
+    size_t  len;
+
+    len = (size + 4095) / 4096 * 4096;
+    mprotect(p + size - len, len, accessible ? PROT_READ|PROT_WRITE
+                                             : PROT_NONE);
+}
+
+
+void
+open_memory(unsigned which)
+{
+    unsigned  was;
+
+    if (which == opened) {
+        return;
+    }
+
+    for (const auto &m : mapped) {
+        was = opened >> m.second.device & 1;
+
+        if (was != (which >> m.second.device & 1)) {
+            protect(m.first, m.second.size, !was);
+        }
+    }
+
+    opened = which;
+}
+
+
+/* says what memory a fault was of, if it is a device's; then the fault comes
+   again, without this handler */
+
+static void
+faulted(int signo, siginfo_t *info, void *context)
+{
+    size_t    len;
+    uint8_t  *at = (uint8_t *) info->si_addr;
+
+    (void) context;
+
+    for (const auto &m : mapped) {
+        len = (m.second.size + 4095) / 4096 * 4096;
+
+        if (at >= m.first + m.second.size - len
+            && at < m.first + m.second.size + 4096)
+        {
+            where(at < m.first + m.second.size
+                  ? "access to the memory of another device"
+                  : "access beyond the end of an allocation");
+            fprintf(stderr, "emu: %p, of device %d\n", info->si_addr,
+                    m.second.device);
+        }
+    }
+
+    (void) signal(signo, SIG_DFL);
+}
+
+
+static void
+explain_faults()
+{
+    static bool       done;
+    struct sigaction  sa, old;
+
+    if (done || sigaction(SIGSEGV, nullptr, &old) != 0
+        || (old.sa_flags & SA_SIGINFO) || old.sa_handler != SIG_DFL)
+    {
+        return;
+    }
+
+    done = true;
+    memset(&sa, 0, sizeof(sa));
+    sa.sa_sigaction = faulted;
+    sa.sa_flags = SA_SIGINFO | SA_NODEFER;
+    (void) sigaction(SIGSEGV, &sa, nullptr);
+}
+
+
+static int
+n_devices()
+{
+    return (int) std::min(setting("LLM_EMU_DEVICES", 2),
+                          (size_t) EMU_MAX_DEVICES);
 }
 
 
 static size_t
 total_memory()
 {
-    return setting("LLM_EMU_MEMORY", EMU_TOTAL);
+    return setting("LLM_EMU_MEMORY", EMU_TOTAL, current);
 }
 
 
@@ -76,11 +175,11 @@ captures(const char *call)
     for (const cudaStream_t s : streams) {
         if (s->capture && s->capture->owner == std::this_thread::get_id()) {
             fprintf(stderr, "emu: %s() while this thread captures\n", call);
-            broken = cudaErrorInvalidValue;
+            devices[s->device].broken = cudaErrorInvalidValue;
         }
     }
 
-    return broken != cudaSuccess;
+    return devices[current].broken != cudaSuccess;
 }
 
 
@@ -104,12 +203,19 @@ unmap_for_ptx(void *p)
 }
 
 
+static cudaError_t
+broken()
+{
+    return devices[current].broken;
+}
+
+
 /* the error that calls report; on a broken device always the same */
 
 static cudaError_t
 verdict()
 {
-    return broken ? broken : last_error;
+    return broken() ? broken() : devices[current].last_error;
 }
 
 }  /* namespace emu */
@@ -140,7 +246,7 @@ cudaError_t
 cudaGetDeviceCount(int *n)
 {
     n_allocs = 0;
-    *n = 1;
+    *n = n_devices();
 
     return cudaSuccess;
 }
@@ -149,14 +255,20 @@ cudaGetDeviceCount(int *n)
 cudaError_t
 cudaSetDevice(int n)
 {
-    return n == 0 ? cudaSuccess : cudaErrorInvalidValue;
+    if (n < 0 || n >= n_devices()) {
+        return cudaErrorInvalidValue;
+    }
+
+    current = n;
+
+    return cudaSuccess;
 }
 
 
 cudaError_t
 cudaGetDevice(int *n)
 {
-    *n = 0;
+    *n = current;
 
     return cudaSuccess;
 }
@@ -165,13 +277,13 @@ cudaGetDevice(int *n)
 cudaError_t
 cudaGetDeviceProperties(cudaDeviceProp *p, int n)
 {
-    if (n != 0) {
+    if (n < 0 || n >= n_devices()) {
         return cudaErrorInvalidValue;
     }
 
     memset(p, 0, sizeof(*p));
     snprintf(p->name, sizeof(p->name), "emulated GPU");
-    p->totalGlobalMem = total_memory();
+    p->totalGlobalMem = setting("LLM_EMU_MEMORY", EMU_TOTAL, n);
     p->sharedMemPerBlockOptin = emu::shared_most();
     p->major = (int) setting("LLM_EMU_CAPABILITY", 89) / 10;
     p->minor = (int) setting("LLM_EMU_CAPABILITY", 89) % 10;
@@ -195,9 +307,28 @@ cudaDeviceGetAttribute(int *v, cudaDeviceAttr a, int n)
 cudaError_t
 cudaDeviceSynchronize()
 {
-    run_queue();
+    run_all();
 
     return verdict();
+}
+
+
+cudaError_t
+cudaDeviceCanAccessPeer(int *can, int n, int peer)
+{
+    *can = n != peer;
+
+    return cudaSuccess;
+}
+
+
+cudaError_t
+cudaDeviceEnablePeerAccess(int peer, unsigned flags)
+{
+    (void) flags;
+
+    return peer < 0 || peer >= n_devices() || peer == current
+           ? cudaErrorInvalidValue : cudaSuccess;
 }
 
 
@@ -207,9 +338,9 @@ cudaMemGetInfo(size_t *free_bytes, size_t *total)
     std::lock_guard<std::recursive_mutex>  guard(lock);
 
     *total = total_memory();
-    *free_bytes = *total > in_use ? *total - in_use : 0;
+    *free_bytes = *total - std::min(*total, devices[current].in_use);
 
-    return broken;
+    return broken();
 }
 
 
@@ -222,6 +353,8 @@ cudaGetErrorString(cudaError_t e)
     case cudaErrorMemoryAllocation: return "out of memory";
     case cudaErrorNotReady:         return "not ready";
     case cudaErrorNoDevice:         return "no device";
+    case cudaErrorInvalidResourceHandle:
+        return "invalid resource handle";
     default:                        return "launch failure";
     }
 }
@@ -232,7 +365,7 @@ cudaGetLastError()
 {
     cudaError_t  e = verdict();
 
-    last_error = cudaSuccess;
+    devices[current].last_error = cudaSuccess;
 
     return e;
 }
@@ -254,9 +387,9 @@ cudaFuncSetAttribute_(const void *f, int shared)
         return cudaErrorInvalidValue;
     }
 
-    shared_set[f] = (size_t) shared;
+    shared_set[{ current, f }] = (size_t) shared;
 
-    return broken;
+    return broken();
 }
 
 
@@ -272,22 +405,29 @@ cudaMalloc_(void **p, size_t size)
     size = (size + 255) / 256 * 256;
 
     if (captures("cudaMalloc")) {
-        return broken;
+        return broken();
     }
 
-    if (alloc_fails(in_use + size, total_memory())) {
+    if (alloc_fails(devices[current].in_use + size, total_memory())) {
         return cudaErrorMemoryAllocation;
     }
 
-    *p = guarded(size ? size : 256);
+    size = size ? size : 256;
+    *p = guarded(size);
     if (*p == nullptr) {
         return cudaErrorMemoryAllocation;
     }
 
     memset(*p, 0xff, size);
-    mapped[*p] = size;
+    mapped[(uint8_t *) *p] = { size, current };
     map_for_ptx(*p, asked);
-    in_use += size;
+    devices[current].in_use += size;
+
+    if (!(opened >> current & 1)) {
+        protect((uint8_t *) *p, size, 0);
+    }
+
+    explain_faults();
 
     return cudaSuccess;
 }
@@ -299,23 +439,23 @@ cudaFree(void *p)
     std::lock_guard<std::recursive_mutex>  guard(lock);
 
     if (captures("cudaFree")) {
-        return broken;
+        return broken();
     }
 
     if (p == nullptr) {
         return cudaSuccess;
     }
 
-    auto  it = mapped.find(p);
+    auto  it = mapped.find((uint8_t *) p);
 
     if (it == mapped.end()) {
         return cudaErrorInvalidValue;
     }
 
-    run_queue();
+    run_all();
     unmap_for_ptx(p);
-    unmap(p, it->second);
-    in_use -= it->second;
+    unmap(p, it->second.size);
+    devices[it->second.device].in_use -= it->second.size;
     mapped.erase(it);
 
     return cudaSuccess;
@@ -330,7 +470,7 @@ cudaHostAlloc_(void **p, size_t size, unsigned flags)
     (void) flags;
 
     if (captures("cudaHostAlloc")) {
-        return broken;
+        return broken();
     }
 
     if (alloc_fails(0, 0)) {
@@ -355,10 +495,10 @@ cudaFreeHost(void *p)
     std::lock_guard<std::recursive_mutex>  guard(lock);
 
     if (captures("cudaFreeHost")) {
-        return broken;
+        return broken();
     }
 
-    run_queue();
+    run_all();
     unmap_for_ptx(p);
     free(p);
 
@@ -370,13 +510,51 @@ cudaError_t
 cudaMemcpyAsync(void *dst, const void *src, size_t size, cudaMemcpyKind kind,
     cudaStream_t s)
 {
-    if (kind == cudaMemcpyDeviceToHost && s && !s->capture && !broken) {
+    if (kind == cudaMemcpyDeviceToHost && s && !s->capture && !broken()) {
         memset(dst, 0xff, size);        /* not to be read before the wait */
     }
 
     enqueue(s, [=]() { memmove(dst, src, size); });
 
-    return broken;
+    return broken();
+}
+
+
+/* is this memory of the device? */
+
+static bool
+is_of(int device, const void *p, size_t size)
+{
+    auto  it = mapped.upper_bound((uint8_t *) p);
+
+    if (it == mapped.begin()) {
+        return false;
+    }
+
+    it--;
+
+    return it->second.device == device
+           && (const uint8_t *) p + size <= it->first + it->second.size;
+}
+
+
+cudaError_t
+cudaMemcpyPeerAsync(void *dst, int dst_device, const void *src, int src_device,
+    size_t size, cudaStream_t s)
+{
+    std::lock_guard<std::recursive_mutex>  guard(lock);
+
+    if (s == nullptr || !is_of(dst_device, dst, size)
+        || !is_of(src_device, src, size)
+        || (s->device != dst_device && s->device != src_device))
+    {
+        return cudaErrorInvalidValue;
+    }
+
+    enqueue(s, [=]() { memmove(dst, src, size); },
+            s->device == dst_device ? src_device : dst_device);
+
+    return broken();
 }
 
 
@@ -385,7 +563,7 @@ cudaMemsetAsync(void *p, int v, size_t size, cudaStream_t s)
 {
     enqueue(s, [=]() { memset(p, v, size); });
 
-    return broken;
+    return broken();
 }
 
 
@@ -397,8 +575,8 @@ cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags)
     std::lock_guard<std::recursive_mutex>  guard(lock);
 
     (void) flags;
-    *s = new EmuStream { nullptr };
-    streams.insert(*s);
+    *s = new EmuStream { current, nullptr, {} };
+    streams.push_back(*s);
 
     return cudaSuccess;
 }
@@ -409,8 +587,8 @@ cudaStreamDestroy(cudaStream_t s)
 {
     std::lock_guard<std::recursive_mutex>  guard(lock);
 
-    run_queue();
-    streams.erase(s);
+    run_stream(s);
+    streams.erase(std::find(streams.begin(), streams.end(), s));
     delete s;
 
     return cudaSuccess;
@@ -420,11 +598,11 @@ cudaStreamDestroy(cudaStream_t s)
 cudaError_t
 cudaStreamSynchronize(cudaStream_t s)
 {
-    if (s && s->capture) {
+    if (s == nullptr || s->capture) {
         return cudaErrorInvalidValue;
     }
 
-    run_queue();
+    run_stream(s);
 
     return verdict();
 }
@@ -433,11 +611,15 @@ cudaStreamSynchronize(cudaStream_t s)
 cudaError_t
 cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned flags)
 {
-    (void) s;
-    (void) e;
     (void) flags;
 
-    return cudaSuccess;                 /* the queue is in issue order */
+    if (s == nullptr || s->capture) {
+        return cudaErrorInvalidValue;
+    }
+
+    enqueue_wait(s, e);
+
+    return cudaSuccess;
 }
 
 
@@ -446,6 +628,7 @@ cudaEventCreateWithFlags(cudaEvent_t *e, unsigned flags)
 {
     (void) flags;
     *e = new EmuEvent();
+    (*e)->device = current;
 
     return cudaSuccess;
 }
@@ -461,7 +644,7 @@ cudaEventCreate(cudaEvent_t *e)
 cudaError_t
 cudaEventDestroy(cudaEvent_t e)
 {
-    run_queue();
+    run_all();
     delete e;
 
     return cudaSuccess;
@@ -471,6 +654,17 @@ cudaEventDestroy(cudaEvent_t e)
 cudaError_t
 cudaEventRecord(cudaEvent_t e, cudaStream_t s)
 {
+    std::lock_guard<std::recursive_mutex>  guard(lock);
+
+    if (s && s->device != e->device) {
+        return cudaErrorInvalidResourceHandle;
+    }
+
+    if (e->stream != s) {
+        run_until(e);
+    }
+
+    e->stream = s;
     e->issued++;
     enqueue(s, [=]() {
         e->when = std::chrono::steady_clock::now();
@@ -484,7 +678,7 @@ cudaEventRecord(cudaEvent_t e, cudaStream_t s)
 cudaError_t
 cudaEventSynchronize(cudaEvent_t e)
 {
-    run_queue(e);
+    run_until(e);
 
     return verdict();
 }
@@ -493,7 +687,7 @@ cudaEventSynchronize(cudaEvent_t e)
 cudaError_t
 cudaEventQuery(cudaEvent_t e)
 {
-    run_queue(e);
+    run_until(e);
 
     return cudaSuccess;
 }
@@ -502,7 +696,8 @@ cudaEventQuery(cudaEvent_t e)
 cudaError_t
 cudaEventElapsedTime(float *ms, cudaEvent_t a, cudaEvent_t b)
 {
-    run_queue();
+    run_until(a);
+    run_until(b);
     *ms = std::chrono::duration<float, std::milli>(b->when - a->when).count();
 
     return cudaSuccess;
@@ -570,7 +765,7 @@ cudaGraphLaunch(cudaGraphExec_t x, cudaStream_t s)
         enqueue(s, work);
     }
 
-    return broken;
+    return broken();
 }
 
 
@@ -586,7 +781,7 @@ cudaGraphDestroy(cudaGraph_t g)
 cudaError_t
 cudaGraphExecDestroy(cudaGraphExec_t x)
 {
-    run_queue();
+    run_all();
     delete x;
 
     return cudaSuccess;
