@@ -787,8 +787,9 @@ typedef struct {
     const char  *name;                  /* for the log */
     const char  *path;
     const char  *template_path;         /* NULL: the file's own template */
-    const char  *device;                /* "auto", "cpu", "cuda:0", "emu",
-                                           "synthetic:N" with LLM_TEST */
+    const char  *device;                /* "auto", "cpu", "cuda:0", "cuda:0,1",
+                                           "emu", "synthetic:N" with
+                                           LLM_TEST */
     uint32_t     ctx;                   /* 0: the model's */
     uint32_t     parallel;
     uint32_t     threads;               /* of device cpu; 0: default */
@@ -874,6 +875,8 @@ void llm_engine_stop(llm_engine_t *e);
 int llm_model_file_check(const char *path, llm_err_t *err);
 /* the same for template=: the file can be read, is text and not too long */
 int llm_template_file_check(const char *path, llm_err_t *err);
+/* is the name of a device, or of several ("cuda:0,1"), of a known form? */
+int llm_device_name_check(const char *device, llm_err_t *err);
 /* is a CUDA device's backend installed?  If not, err says how to get it */
 int llm_device_check(const char *device, llm_err_t *err);
 /* for devices that use the machine's memory: is kv_cache at most all of it? */

@@ -92,7 +92,7 @@ typedef struct {
 static const llm_cli_opt_t  llm_cli_opts[] = {
 
     { "device", LLM_CLI_STR, LLM_CLI_RUN, offsetof(llm_cli_t, device),
-      "auto, cpu, cuda, cuda:N, emu or reference" },
+      "auto, cpu, cuda, cuda:N, cuda:N,N, emu or reference" },
 
     { "threads", LLM_CLI_UINT, LLM_CLI_RUN, offsetof(llm_cli_t, threads),
       "CPU threads (one per CPU that may be used)" },

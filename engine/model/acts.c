@@ -29,17 +29,22 @@ llm_acts_widen(const llm_desc_t *d, const llm_layer_desc_t *l,
 }
 
 
-int
-llm_load_acts(llm_load_t *l)
+/* the buffers of the part that the load is at; rows with results are in the
+   last one alone */
+
+static int
+llm_acts_part(llm_load_t *l)
 {
+    int                      last;
     uint32_t                 i, k, cols[LLM_MA_N];
     llm_model_t             *m = l->m;
     const llm_layer_desc_t  *layer;
 
+    last = (m->at == llm_part_last(m));
     memset(cols, 0, sizeof(cols));
     llm_acts_widen(&m->desc, &m->desc.layers[0], llm_forward_buffers, cols);
 
-    for (i = 0; i < m->desc.hp.n_layers; i++) {
+    for (i = m->at->first; i < m->at->end; i++) {
         layer = &m->desc.layers[i];
 
         for (k = 0; layer->blocks[k]; k++) {
@@ -48,7 +53,7 @@ llm_load_acts(llm_load_t *l)
     }
 
     for (i = 0; i < LLM_MA_N; i++) {
-        if (cols[i] == 0) {
+        if (cols[i] == 0 || (llm_acts[i].out && !last)) {
             continue;
         }
 
@@ -64,11 +69,30 @@ llm_load_acts(llm_load_t *l)
 }
 
 
-/* one choice of experts for all layers, as large as the largest needs */
+int
+llm_load_acts(llm_load_t *l)
+{
+    uint32_t  i;
+
+    for (i = 0; i < l->m->n_parts; i++) {
+        llm_part_enter(l->m, i);
+
+        if (llm_acts_part(l) != LLM_OK) {
+            return LLM_ERROR;
+        }
+    }
+
+    return LLM_OK;
+}
+
+
+/* one choice of experts for all layers of a part, as large as the largest
+   needs */
 
 int
 llm_load_choice(llm_load_t *l)
 {
+    uint32_t              i;
     llm_model_t          *m = l->m;
     const llm_hparams_t  *hp = &m->desc.hp;
 
@@ -84,7 +108,14 @@ llm_load_choice(llm_load_t *l)
         return LLM_OK;
     }
 
-    m->choice = m->ops->choice_create(m->exec, &o, l->err);
+    for (i = 0; i < m->n_parts; i++) {
+        llm_part_enter(m, i);
+        m->at->choice = m->ops->choice_create(m->exec, &o, l->err);
 
-    return m->choice ? LLM_OK : LLM_ERROR;
+        if (m->at->choice == NULL) {
+            return LLM_ERROR;
+        }
+    }
+
+    return LLM_OK;
 }

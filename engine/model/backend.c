@@ -18,7 +18,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LLM_BACKEND_GPUS  1024          /* counting stops here */
+#define LLM_BACKEND_GPUS  1024          /* counting stops here; numbers are
+                                           below it */
 
 
 static void
@@ -281,33 +282,128 @@ llm_backend_auto(llm_devices_t *devices, const char *dir,
 }
 
 
-/* "cuda" or "cuda:N" */
+/* the number of a device at *p, which is moved to what follows; -1: there is
+   none */
 
 static int
-llm_backend_cuda_index(const char *device, int *index)
+llm_backend_number(const char **p)
 {
     char  *end;
     long   n;
 
-    *index = -1;
+    if (**p < '0' || **p > '9') {
+        return -1;
+    }
 
-    if (device[4] == '\0') {
+    n = strtol(*p, &end, 10);
+    *p = end;
+
+    return n < LLM_BACKEND_GPUS ? (int) n : -1;
+}
+
+
+/* devices that have numbers */
+static const char  *const llm_backend_numbered[] = { "cuda", "emu" };
+
+
+/* the length of the name of a device that has numbers, before its colon; 0: the
+   name is another one */
+
+static size_t
+llm_backend_kind(const char *device)
+{
+    size_t  i, len;
+
+    for (i = 0; i < llm_nelems(llm_backend_numbered); i++) {
+        len = strlen(llm_backend_numbered[i]);
+
+        if (strncmp(device, llm_backend_numbered[i], len) == 0
+            && (device[len] == '\0' || device[len] == ':'))
+        {
+            return len;
+        }
+    }
+
+    return 0;
+}
+
+
+int
+llm_backend_list(const char *device, llm_backend_list_t *list, llm_err_t *err)
+{
+    int          n, had[LLM_BACKEND_DEVICES];
+    size_t       i, len;
+    uint32_t     k;
+    const char  *p;
+
+    static const char  *const others[] = { "auto", "cpu", "reference" };
+
+    device = device ? device : "auto";
+    len = llm_backend_kind(device);
+    list->n = 1;
+
+    for (i = 0; i < llm_nelems(others); i++) {
+        if (strcmp(device, others[i]) == 0) {
+            strcpy(list->name[0], device);
+            return LLM_OK;
+        }
+    }
+
+    if (len == 0) {
+        return llm_fail(err, "device \"%s\" is unknown (auto, cpu, cuda, "
+                        "cuda:N, cuda:N,N, emu, emu:N and reference are "
+                        "known)", device);
+    }
+
+    if (device[len] == '\0') {
+        strcpy(list->name[0], device);
         return LLM_OK;
     }
 
-    if (device[4] != ':' || device[5] < '0' || device[5] > '9') {
-        return LLM_ERROR;
-    }
+    p = device + len;
+    list->n = 0;
 
-    n = strtol(device + 5, &end, 10);
+    do {
+        p++;
+        n = llm_backend_number(&p);
 
-    if (*end != '\0' || n > 1023) {
-        return LLM_ERROR;
-    }
+        if (n < 0 || (*p != '\0' && *p != ',')) {
+            return llm_fail(err, "device \"%s\" is unknown: \"%.*s:\" is "
+                            "followed by numbers of devices, with commas "
+                            "between them", device, (int) len, device);
+        }
 
-    *index = (int) n;
+        if (list->n == LLM_BACKEND_DEVICES) {
+            return llm_fail(err, "device \"%s\": a model has at most %d "
+                            "devices", device, LLM_BACKEND_DEVICES);
+        }
+
+        for (k = 0; k < list->n; k++) {
+            if (had[k] == n) {
+                return llm_fail(err, "device \"%s\": %d is listed twice",
+                                device, n);
+            }
+        }
+
+        had[list->n] = n;
+        snprintf(list->name[list->n++], LLM_BACKEND_NAME, "%.*s:%d",
+                 (int) len, device, n);
+    } while (*p == ',');
 
     return LLM_OK;
+}
+
+
+/* the number in the name of one device; -1: it has none */
+
+static int
+llm_backend_index(const char *name)
+{
+    const char  *colon;
+
+    colon = strchr(name, ':');
+
+    return colon ? (int) strtol(colon + 1, NULL, 10) : -1;
 }
 
 
@@ -416,15 +512,22 @@ llm_backend_is_cpu(const char *device, const char *dir)
 int
 llm_backend_gpu_check(const char *device, const char *root, llm_err_t *err)
 {
-    int  n, index;
+    int                 n, index;
+    uint32_t            i;
+    llm_err_t           why;
+    llm_backend_list_t  list;
 
     if (!llm_backend_is_cuda(device)
-        || llm_backend_cuda_index(device, &index) != LLM_OK)
+        || llm_backend_list(device, &list, &why) != LLM_OK)
     {
         return LLM_OK;
     }
 
     n = llm_backend_gpus(root);
+
+    for (i = 0, index = -1; i < list.n; i++) {
+        index = llm_max(index, llm_backend_index(list.name[i]));
+    }
 
     if (n == 0) {
         return llm_fail(err, "device=%s: no GPU of NVIDIA is seen on this "
@@ -446,12 +549,18 @@ int
 llm_backend_open(const char *device, const char *dir, llm_devices_t *devices,
     const llm_exec_opts_t *opts, llm_exec_t **exec, llm_err_t *err)
 {
-    llm_exec_opts_t  o;
+    llm_exec_opts_t     o;
+    llm_backend_list_t  list;
 
+    if (llm_backend_list(device, &list, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    device = list.name[0];
     o = *opts;
-    o.index = -1;
+    o.index = llm_backend_index(device);
 
-    if (device == NULL || strcmp(device, "auto") == 0) {
+    if (strcmp(device, "auto") == 0) {
         return llm_backend_auto(devices, dir, &o, exec, err);
     }
 
@@ -464,20 +573,13 @@ llm_backend_open(const char *device, const char *dir, llm_devices_t *devices,
         return llm_backend_cpu(devices, &o, NULL, exec, err);
     }
 
-    if (strcmp(device, "emu") == 0) {
+    if (!llm_backend_is_cuda(device)) {
         return llm_backend_load(devices, dir, "llm_emu.so", &o, exec, err);
     }
 
-    if (llm_backend_is_cuda(device)
-        && llm_backend_cuda_index(device, &o.index) == LLM_OK)
-    {
-        if (llm_backend_check(device, dir, err) != LLM_OK) {
-            return LLM_ERROR;
-        }
-
-        return llm_backend_load(devices, dir, "llm_cuda.so", &o, exec, err);
+    if (llm_backend_check(device, dir, err) != LLM_OK) {
+        return LLM_ERROR;
     }
 
-    return llm_fail(err, "device \"%s\" is unknown (auto, cpu, cuda, cuda:N, "
-                    "emu and reference are known)", device);
+    return llm_backend_load(devices, dir, "llm_cuda.so", &o, exec, err);
 }

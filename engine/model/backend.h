@@ -12,13 +12,27 @@
 
 #include "engine/model/devices.h"
 
+#define LLM_BACKEND_DEVICES  16         /* most devices of a model */
+#define LLM_BACKEND_NAME     16         /* room for a device's name */
+
+/* the devices that a name stands for: "cuda:0,1" is "cuda:0" and "cuda:1" */
+typedef struct {
+    uint32_t     n;
+    char         name[LLM_BACKEND_DEVICES][LLM_BACKEND_NAME];
+} llm_backend_list_t;
+
+/* an error if the name is not of a known form, or lists a device twice; whether
+   there are such devices is not checked.  device NULL: "auto" */
+int llm_backend_list(const char *device, llm_backend_list_t *list,
+    llm_err_t *err);
+
 /*
- * device: "auto" (or NULL), "cpu", "cuda", "cuda:N", "emu", "reference".
- * auto takes the GPU if there is one, else the CPU, and logs which and why.
- * dir: folder of the shared objects; NULL: the folder of the file with this
- * code.  devices: the registry of devices that models share; NULL: the model
- * gets a device of its own.  opts->index is not read, but taken from the name.
- * The CPU refuses fp8 in opts.
+ * device: "auto" (or NULL), "cpu", "cuda", "cuda:N", "emu", "emu:N",
+ * "reference"; of a list the first.  auto takes the GPU if there is one, else
+ * the CPU, and logs which and why.  dir: folder of the shared objects; NULL:
+ * the folder of the file with this code.  devices: the registry of devices that
+ * models share; NULL: the model gets a device of its own.  opts->index is not
+ * read, but taken from the name.  The CPU refuses fp8 in opts.
  */
 int llm_backend_open(const char *device, const char *dir,
     llm_devices_t *devices, const llm_exec_opts_t *opts, llm_exec_t **exec,

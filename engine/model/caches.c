@@ -92,7 +92,15 @@ typedef struct {
                                            states */
     size_t           bytes;             /* bytes for pages and slots */
     uint64_t         slots;
+    const char      *tight;             /* the device that leaves no room for
+                                           more; NULL: there is one device */
 } llm_load_share_t;
+
+
+/* the end of a message about memory that is short: two arguments */
+#define LLM_TIGHT(s)                                                         \
+    (s)->tight ? ": no more fits beside the layers on " : "",                \
+    (s)->tight ? (s)->tight : ""
 
 
 /*
@@ -186,10 +194,10 @@ llm_load_slots(llm_load_t *l, llm_load_share_t *s, size_t bytes)
 
         return llm_fail(l->err, "%s: the recurrent states of %u sequences "
                         "and a copy take %s each, but only %s are available "
-                        "for them and the KV cache",
+                        "for them and the KV cache%s%s",
                         llm_gguf_name(l->m->gguf),
                         l->m->max_seqs, llm_load_size(size[0], s->slot, 1),
-                        llm_load_size(size[1], bytes, 0));
+                        llm_load_size(size[1], bytes, 0), LLM_TIGHT(s));
     }
 
     kept = llm_max(bytes / 3 / s->slot, 1u);
@@ -270,6 +278,110 @@ llm_load_most(const llm_load_t *l, llm_load_share_t *s)
 }
 
 
+/* the device that has less than its part of the pages and slots; NULL: all have
+   enough */
+
+static const char *
+llm_load_lacking(llm_load_t *l, const llm_load_share_t *s)
+{
+    size_t          n, room;
+    uint32_t        i, k;
+    llm_model_t    *m = l->m;
+    llm_kv_opts_t   o;
+
+    for (i = 0; i < m->n_parts; i++) {
+        llm_part_enter(m, i);
+        room = m->ops->memory_free(m->exec);
+
+        if (llm_mul_overflow(llm_load_slot_size(l), s->slots, &n)) {
+            return m->at->name;
+        }
+
+        for (k = 0; k < m->n_kinds; k++) {
+            llm_load_kind_t  part = s->kind[k];
+
+            llm_load_kv_opts(l, k, &o);
+            part.page = m->ops->kv_page_size(m->exec, &o);
+            n = llm_load_add_pages(n, &part, part.pages);
+        }
+
+        if (n > room) {
+            return m->at->name;
+        }
+    }
+
+    return NULL;
+}
+
+
+/*
+ * The memory of several devices that is free, as if they were one: the most,
+ * up to `want`, for which each device has room for its layers' share.
+ */
+
+static size_t
+llm_load_free_of_all(llm_load_t *l, llm_load_share_t *s, size_t want)
+{
+    size_t             low, high, mid;
+    const char        *lacks;
+    llm_load_share_t   t;
+
+    low = 0;
+    high = want;
+
+    while (low < high) {
+        mid = high - (high - low) / 2;
+        t = *s;
+
+        /* too little for the least that is needed is an error later */
+
+        lacks = llm_load_slots(l, &t, mid) == LLM_OK ? llm_load_lacking(l, &t)
+                                                     : NULL;
+
+        if (lacks) {
+            s->tight = lacks;
+            high = mid - 1;
+
+        } else {
+            low = mid;
+        }
+    }
+
+    return low;
+}
+
+
+/* bytes of the devices that are free for pages and slots; of several devices no
+   more than `want` */
+
+static size_t
+llm_load_free(llm_load_t *l, llm_load_share_t *s, size_t want)
+{
+    size_t        n, room, least;
+    uint32_t      i;
+    llm_model_t  *m = l->m;
+
+    least = SIZE_MAX;
+
+    for (i = 0, n = 0; i < m->n_parts; i++) {
+        llm_part_enter(m, i);
+        room = m->ops->memory_free(m->exec);
+        s->tight = m->n_parts > 1 && room < least ? m->at->name : s->tight;
+        least = llm_min(least, room);
+        n += room;
+    }
+
+    if (m->n_parts > 1) {
+        return llm_load_free_of_all(l, s, llm_min(n, want));
+    }
+
+    /* of the machine's memory, memory_free() is half of what is free */
+
+    return m->promise.listed
+           ? n - llm_min(n, llm_promised(m->devices, m) / 2) : n;
+}
+
+
 /* takes the memory that was configured; or enough for max_seqs sequences of ctx
    and the prefix cache, or as much as is free */
 
@@ -292,15 +404,8 @@ llm_load_share(llm_load_t *l, llm_load_share_t *s)
         return llm_load_slots(l, s, s->bytes);
     }
 
-    s->bytes = m->ops->memory_free(m->exec);
-
-    /* of the machine's memory, memory_free() is half of what is free */
-
-    if (m->promise.listed) {
-        s->bytes -= llm_min(s->bytes, llm_promised(m->devices, m) / 2);
-    }
-
     want = llm_load_most(l, s);
+    s->bytes = llm_load_free(l, s, want);
 
     if (llm_load_slots(l, s, llm_min(s->bytes, want)) != LLM_OK) {
         return LLM_ERROR;
@@ -313,24 +418,44 @@ llm_load_share(llm_load_t *l, llm_load_share_t *s)
 }
 
 
+/* the states and pages of the part that the load is at */
+
 static int
-llm_load_states(llm_load_t *l, uint64_t slots)
+llm_load_states(llm_load_t *l)
 {
     llm_model_t       *m = l->m;
-    llm_state_opts_t   o = {
-        .n_layers = m->desc.hp.n_layers,
-        .n_slots = (uint32_t) llm_min(slots, UINT32_MAX / 2),
-        .layers = m->desc.states
-    };
+    llm_state_opts_t   o;
 
-    if (slots == 0) {
+    if (m->n_slots == 0) {
         return LLM_OK;
     }
 
-    m->n_slots = o.n_slots;
-    m->state = m->ops->state_create(m->exec, &o, l->err);
+    llm_load_state_opts(l, &o);
+    o.n_slots = m->n_slots;
+    m->at->state = m->ops->state_create(m->exec, &o, l->err);
 
-    return m->state ? LLM_OK : LLM_ERROR;
+    return m->at->state ? LLM_OK : LLM_ERROR;
+}
+
+
+static int
+llm_load_part_caches(llm_load_t *l)
+{
+    int             rc;
+    uint32_t        i;
+    llm_model_t    *m = l->m;
+    llm_kv_opts_t   o;
+
+    rc = llm_load_states(l);
+
+    for (i = 0; i < m->n_kinds && rc == LLM_OK; i++) {
+        llm_load_kv_opts(l, i, &o);
+        o.n_pages = m->n_pages[i];
+        m->kv[i] = m->ops->kv_create(m->exec, &o, l->err);
+        rc = m->kv[i] ? LLM_OK : LLM_ERROR;
+    }
+
+    return rc;
 }
 
 
@@ -356,42 +481,52 @@ llm_load_less(llm_load_t *l, const llm_load_share_t *s)
         || (l->opts->whole && l->memory))
     {
         return llm_fail(l->err, "%s: the KV cache for one sequence of "
-                        "ctx=%u takes %s, but only %s are available",
+                        "ctx=%u takes %s, but only %s are available%s%s",
                         llm_gguf_name(m->gguf), m->ctx,
                         llm_load_size(size[0], need, 1),
-                        llm_load_size(size[1], s->bytes, 0));
+                        llm_load_size(size[1], s->bytes, 0), LLM_TIGHT(s));
     }
 
     m->max_pages = (uint32_t) s->kind[LLM_KV_FULL].pages;
     m->ctx = llm_min(m->ctx, m->max_pages * LLM_KV_PAGE);
 
     llm_load_log(l, LLM_LOG_WARN, "%s: ctx is %u of %u: more does not "
-                 "fit in the %s for the KV cache",
+                 "fit in the %s for the KV cache%s%s",
                  llm_gguf_name(m->gguf), m->ctx, m->desc.hp.n_ctx_train,
-                 llm_load_size(size[0], s->bytes, 0));
+                 llm_load_size(size[0], s->bytes, 0), LLM_TIGHT(s));
 
     return LLM_OK;
 }
 
 
-/* sizes of pages and slots, and how many pages are needed */
+/* sizes of pages and slots, on all devices together, and how many pages are
+   needed */
 
 static void
 llm_load_wants(llm_load_t *l, llm_load_share_t *s)
 {
-    uint32_t          i;
+    size_t            slot;
+    uint32_t          i, part;
     llm_model_t      *m;
     llm_kv_opts_t     o;
     llm_load_kind_t  *k;
 
     m = l->m;
     memset(s, 0, sizeof(llm_load_share_t));
-    s->slot = llm_load_slot_size(l);
+
+    for (part = 0; part < m->n_parts; part++) {
+        llm_part_enter(m, part);
+        slot = llm_load_slot_size(l);
+        s->slot = slot > SIZE_MAX - s->slot ? SIZE_MAX : s->slot + slot;
+
+        for (i = 0; i < m->n_kinds; i++) {
+            llm_load_kv_opts(l, i, &o);
+            s->kind[i].page += m->ops->kv_page_size(m->exec, &o);
+        }
+    }
 
     for (i = 0; i < m->n_kinds; i++) {
         k = &s->kind[i];
-        llm_load_kv_opts(l, i, &o);
-        k->page = m->ops->kv_page_size(m->exec, &o);
         k->need = llm_load_seq_pages(m, i);
         k->want = (uint64_t) k->need * m->max_seqs;
     }
@@ -412,7 +547,6 @@ llm_load_caches(llm_load_t *l)
     uint32_t           i;
     llm_err_t          why;
     llm_model_t       *m;
-    llm_kv_opts_t      o;
     llm_load_share_t   s;
 
     m = l->m;
@@ -427,25 +561,28 @@ llm_load_caches(llm_load_t *l)
     }
 
     l->memory = 1;
-    rc = llm_load_states(l, s.slots);
+    m->n_slots = (uint32_t) llm_min(s.slots, UINT32_MAX / 2);
+    m->slot_bytes = s.slot;
     m->kv_bytes = (uint64_t) m->n_slots * s.slot;
 
-    for (i = 0; i < m->n_kinds && rc == LLM_OK; i++) {
-        llm_load_kv_opts(l, i, &o);
-        o.n_pages = (uint32_t) llm_min(s.kind[i].pages, UINT32_MAX / 2);
-        m->n_pages[i] = o.n_pages;
-        m->kv_bytes += (uint64_t) o.n_pages * s.kind[i].page;
-        m->kv[i] = m->ops->kv_create(m->exec, &o, l->err);
-        rc = m->kv[i] ? LLM_OK : LLM_ERROR;
+    for (i = 0; i < m->n_kinds; i++) {
+        m->n_pages[i] = (uint32_t) llm_min(s.kind[i].pages, UINT32_MAX / 2);
+        m->kv_bytes += (uint64_t) m->n_pages[i] * s.kind[i].page;
+    }
+
+    for (i = 0, rc = LLM_OK; i < m->n_parts && rc == LLM_OK; i++) {
+        llm_part_enter(m, i);
+        rc = llm_load_part_caches(l);
     }
 
     if (rc != LLM_OK && l->opts->kv_bytes) {
         why = *l->err;
-        return llm_fail(l->err, "%s: kv_cache is %s, and %s are free: %.300s",
-                        llm_gguf_name(m->gguf),
+        return llm_fail(l->err, "%s: kv_cache is %s, and %s are free%s%s: "
+                        "%.300s", llm_gguf_name(m->gguf),
                         llm_load_size(size[0], s.bytes, 0),
                         llm_load_size(size[1], m->ops->memory_free(m->exec), 0),
-                        why.msg);
+                        m->n_parts > 1 ? " on " : "",
+                        m->n_parts > 1 ? m->at->name : "", why.msg);
     }
 
     return rc;

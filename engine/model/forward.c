@@ -1,8 +1,8 @@
 /*
  * The forward pass of one step: the embedding, the layers, each with the chain
- * of blocks in its description, and the head.  Blocks call the table of
- * operations; architectures differ only in the description and in the tensors
- * that the file has.
+ * of blocks in its description, and the head, device after device.  Blocks call
+ * the table of operations; architectures differ only in the description and in
+ * the tensors that the file has.
  *
  * After the last layer's last block whose rows depend on each other, which is
  * attention, only the rows that need results are computed: keys and values of
@@ -123,6 +123,8 @@ llm_forward_head(llm_model_t *m)
 }
 
 
+/* the layers of the part that the step is at */
+
 static void
 llm_forward_step(llm_model_t *m)
 {
@@ -132,9 +134,11 @@ llm_forward_step(llm_model_t *m)
     llm_pass_t  p = { .m = m, .rows = LLM_ROWS_ALL, .x = a[LLM_MA_X],
                       .h = a[LLM_MA_H] };
 
-    llm_forward_begin(m);
+    if (m->at == m->parts) {
+        llm_forward_begin(m);
+    }
 
-    for ( /* void */ ; p.layer < m->desc.hp.n_layers; p.layer++) {
+    for (p.layer = m->at->first; p.layer < m->at->end; p.layer++) {
         p.d = &m->desc.layers[p.layer];
         p.l = &m->layers[p.layer];
 
@@ -163,7 +167,73 @@ llm_forward_step(llm_model_t *m)
         }
     }
 
-    llm_forward_head(m);
+    if (m->at == llm_part_last(m)) {
+        llm_forward_head(m);
+    }
+}
+
+
+/* copies what a part reads of the part before it: the residual stream, and the
+   layers' own inputs; and the first part's tokens that the last part drew */
+
+static void
+llm_forward_receive(llm_model_t *m, const llm_batch_t *b)
+{
+    size_t                   i;
+    const llm_model_part_t  *from;
+
+    static const llm_model_act_t  passed[] = { LLM_MA_X, LLM_MA_INPUTS };
+
+    if (m->n_parts == 1) {
+        return;
+    }
+
+    if (m->at == m->parts) {
+        if (b->follows) {
+            m->ops->receive_drawn(m->exec, llm_part_last(m)->exec);
+        }
+
+        return;
+    }
+
+    from = m->at - 1;
+
+    for (i = 0; i < llm_nelems(passed); i++) {
+        if (m->act[passed[i]]) {
+            m->ops->receive(m->exec, from->exec, from->act[passed[i]],
+                            m->act[passed[i]]);
+        }
+    }
+}
+
+
+/* the step in one part */
+
+static int
+llm_forward_part(llm_model_t *m, uint32_t part, const llm_batch_t *b,
+    llm_err_t *err)
+{
+    int  rc;
+
+    llm_part_enter(m, part);
+    llm_forward_receive(m, b);
+
+    rc = m->ops->begin(m->exec, b, err);
+
+    if (rc == LLM_ERROR) {
+        return LLM_ERROR;
+    }
+
+    if (rc == LLM_OK) {
+        llm_forward_step(m);
+    }
+
+    if (m->ops->submit && m->ops->submit(m->exec) == LLM_REDO) {
+        llm_forward_step(m);
+        (void) m->ops->submit(m->exec);
+    }
+
+    return LLM_OK;
 }
 
 
@@ -205,7 +275,7 @@ llm_forward_assert(const llm_model_t *m, const llm_batch_t *b)
 int
 llm_model_submit(llm_model_t *m, const llm_batch_t *b, llm_err_t *err)
 {
-    int  rc;
+    uint32_t  i;
 
     assert(m->n_in_flight < (m->ops->submit ? 2 : 1));
     llm_forward_assert(m, b);
@@ -213,20 +283,11 @@ llm_model_submit(llm_model_t *m, const llm_batch_t *b, llm_err_t *err)
     m->n_out = b->n_out;
     m->gives = b->gives;
 
-    rc = m->ops->begin(m->exec, b, err);
-
-    if (rc == LLM_ERROR) {
-        m->n_in_flight = 0;
-        return LLM_ERROR;
-    }
-
-    if (rc == LLM_OK) {
-        llm_forward_step(m);
-    }
-
-    if (m->ops->submit && m->ops->submit(m->exec) == LLM_REDO) {
-        llm_forward_step(m);
-        (void) m->ops->submit(m->exec);
+    for (i = 0; i < m->n_parts; i++) {
+        if (llm_forward_part(m, i, b, err) != LLM_OK) {
+            m->n_in_flight = 0;
+            return LLM_ERROR;
+        }
     }
 
     m->in_flight[m->n_in_flight++] = b->n_out;
@@ -238,6 +299,8 @@ llm_model_submit(llm_model_t *m, const llm_batch_t *b, llm_err_t *err)
 int
 llm_model_wait(llm_model_t *m, llm_err_t *err)
 {
+    uint32_t  i;
+
     assert(m->n_in_flight > 0);
 
     m->n_results = m->in_flight[0];
@@ -246,9 +309,11 @@ llm_model_wait(llm_model_t *m, llm_err_t *err)
     m->logits = NULL;
     m->hidden = NULL;
 
-    if (m->ops->end(m->exec, err) != LLM_OK) {
-        m->n_in_flight = 0;
-        return LLM_ERROR;
+    for (i = 0; i < m->n_parts; i++) {
+        if (m->ops->end(m->parts[i].exec, err) != LLM_OK) {
+            m->n_in_flight = 0;
+            return LLM_ERROR;
+        }
     }
 
     /* the device may have read weights from the mapped file during the step */
@@ -286,6 +351,7 @@ llm_model_logits(llm_model_t *m, uint32_t i)
     assert(i < m->n_results);
 
     if (m->logits == NULL) {
+        llm_part_enter(m, m->n_parts - 1);
         m->logits = m->ops->map(m->exec, m->act[LLM_MA_LOGITS], 0,
                                 m->n_results);
     }
@@ -300,6 +366,7 @@ llm_model_hidden(llm_model_t *m, uint32_t i)
     assert(i < m->n_results);
 
     if (m->hidden == NULL) {
+        llm_part_enter(m, m->n_parts - 1);
         m->hidden = m->ops->map(m->exec, m->act[LLM_MA_HIDDEN], 0,
                                 m->n_results);
     }
@@ -320,24 +387,34 @@ llm_model_drawn(llm_model_t *m, uint32_t i, llm_drawn_t *out)
 {
     assert(i < m->n_results);
 
-    m->ops->drawn(m->exec, i, out);
+    m->ops->drawn(llm_part_last(m)->exec, i, out);
 }
 
 
 void
 llm_model_copy_page(llm_model_t *m, uint32_t kind, uint32_t src, uint32_t dst)
 {
+    uint32_t  i;
+
     assert(kind < m->n_kinds);
     assert(src < m->n_pages[kind] && dst < m->n_pages[kind]);
 
-    m->ops->kv_copy(m->exec, m->kv[kind], src, dst);
+    for (i = 0; i < m->n_parts; i++) {
+        llm_part_enter(m, i);
+        m->ops->kv_copy(m->exec, m->kv[kind], src, dst);
+    }
 }
 
 
 void
 llm_model_copy_slot(llm_model_t *m, uint32_t src, uint32_t dst)
 {
+    uint32_t  i;
+
     assert(src < m->n_slots && dst < m->n_slots);
 
-    m->ops->state_copy(m->exec, m->state, src, dst);
+    for (i = 0; i < m->n_parts; i++) {
+        llm_part_enter(m, i);
+        m->ops->state_copy(m->exec, m->state, src, dst);
+    }
 }

@@ -45,8 +45,9 @@ llm_load_size(char *text, size_t bytes, int up)
 void
 llm_load_kv_opts(const llm_load_t *l, uint32_t kind, llm_kv_opts_t *o)
 {
-    const llm_model_t  *m = l->m;
-    const llm_desc_t   *d = &m->desc;
+    const llm_model_t       *m = l->m;
+    const llm_desc_t        *d = &m->desc;
+    const llm_model_part_t  *p = m->at;
 
     memset(o, 0, sizeof(*o));
     o->n_layers = d->hp.n_layers;
@@ -57,6 +58,21 @@ llm_load_kv_opts(const llm_load_t *l, uint32_t kind, llm_kv_opts_t *o)
     o->kind = kind;
     o->layers = m->kv_layers[kind] ? m->kv_layers[kind]
                                    : d->kv_differs ? d->kv : NULL;
+
+    if (p && p->kv_layers[kind]) {
+        o->layers = p->kv_layers[kind];
+    }
+}
+
+
+void
+llm_load_state_opts(const llm_load_t *l, llm_state_opts_t *o)
+{
+    const llm_model_t  *m = l->m;
+
+    memset(o, 0, sizeof(*o));
+    o->n_layers = m->desc.hp.n_layers;
+    o->layers = m->at && m->at->states ? m->at->states : m->desc.states;
 }
 
 
@@ -84,11 +100,10 @@ size_t
 llm_load_slot_size(const llm_load_t *l)
 {
     llm_model_t       *m = l->m;
-    llm_state_opts_t   o = {
-        .n_layers = m->desc.hp.n_layers,
-        .n_slots = 1,
-        .layers = m->desc.states
-    };
+    llm_state_opts_t   o;
+
+    llm_load_state_opts(l, &o);
+    o.n_slots = 1;
 
     return m->desc.hp.n_recurrent ? m->ops->state_size(m->exec, &o) : 0;
 }

@@ -91,6 +91,41 @@ llm_load_weight_type(const llm_gguf_t *g)
 }
 
 
+/* opens the devices that the name stands for: a part of the model for each */
+
+static int
+llm_load_open(llm_load_t *l, const char *device, const llm_exec_opts_t *o)
+{
+    uint32_t             i;
+    llm_model_t         *m = l->m;
+    llm_model_part_t    *p;
+    llm_backend_list_t   list;
+
+    if (llm_backend_list(device, &list, l->err) != LLM_OK
+        || (m->parts == NULL && llm_parts_create(l, list.n) != LLM_OK))
+    {
+        return LLM_ERROR;
+    }
+
+    for (i = 0; i < list.n; i++) {
+        p = &m->parts[i];
+        strcpy(p->name, list.name[i]);
+
+        if (llm_backend_open(p->name, l->opts->backend_dir, m->devices, o,
+                             &p->exec, l->err) != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+
+        m->ops = p->exec->ops;
+    }
+
+    llm_part_enter(m, 0);
+
+    return LLM_OK;
+}
+
+
 /*
  * Checks that the device can do all that the model needs.  If it cannot,
  * device=auto takes the CPU; with other devices this is an error.
@@ -129,18 +164,10 @@ llm_load_device_can(llm_load_t *l, const llm_exec_opts_t *o)
                  "run it: %s: %s", llm_gguf_name(m->gguf), m->ops->name,
                  m->desc.hp.arch, what[i]);
 
-    llm_devices_close(m->devices, m->exec);
-    m->exec = NULL;
+    llm_devices_close(m->devices, m->parts[0].exec);
+    m->parts[0].exec = NULL;
 
-    if (llm_backend_open("cpu", l->opts->backend_dir, m->devices, o, &m->exec,
-                         l->err) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
-
-    m->ops = m->exec->ops;
-
-    return LLM_OK;
+    return llm_load_open(l, "cpu", o);
 }
 
 
@@ -217,15 +244,10 @@ llm_load_device(llm_load_t *l)
     o.kv_fp8 = opts->kv_fp8;
     o.n_kinds = m->n_kinds;
 
-    if (llm_backend_open(opts->device, opts->backend_dir, m->devices, &o,
-                         &m->exec, l->err) != LLM_OK)
+    if (llm_load_open(l, opts->device, &o) != LLM_OK
+        || llm_load_device_can(l, &o) != LLM_OK
+        || llm_parts_divide(l) != LLM_OK)
     {
-        return LLM_ERROR;
-    }
-
-    m->ops = m->exec->ops;
-
-    if (llm_load_device_can(l, &o) != LLM_OK) {
         return LLM_ERROR;
     }
 
@@ -268,6 +290,7 @@ llm_model_load(const char *path, const llm_model_opts_t *opts,
     llm_err_t *err)
 {
     char          device[256];
+    uint32_t      i;
     llm_load_t    l;
     llm_model_t  *m;
 
@@ -295,8 +318,10 @@ llm_model_load(const char *path, const llm_model_opts_t *opts,
         || llm_load_device(&l) != LLM_OK
         || (!llm_model_on_gpu(m) && llm_promise(&l) != LLM_OK)
         || llm_load_weights(&l) != LLM_OK
+        || llm_load_globals(&l) != LLM_OK
         || llm_load_acts(&l) != LLM_OK
         || llm_load_choice(&l) != LLM_OK
+        || llm_parts_link(&l) != LLM_OK
         || llm_load_caches(&l) != LLM_OK
         || llm_gguf_intact(m->gguf, err) != LLM_OK)
     {
@@ -332,7 +357,15 @@ llm_model_load(const char *path, const llm_model_opts_t *opts,
     if (m->n_slots) {
         llm_load_log(&l, LLM_LOG_NOTICE, "%s: %u recurrent states of %.1f "
                      "MiB", path, m->n_slots,
-                     (double) llm_load_slot_size(&l) / (1 << 20));
+                     (double) m->slot_bytes / (1 << 20));
+    }
+
+    for (i = 0; m->n_parts > 1 && i < m->n_parts; i++) {
+        llm_load_log(&l, LLM_LOG_NOTICE, "%s: layers %u to %u%s%s on %s", path,
+                     m->parts[i].first, m->parts[i].end - 1,
+                     i == 0 ? ", and the embeddings," : "",
+                     i == m->n_parts - 1 ? ", and the head," : "",
+                     m->parts[i].name);
     }
 
     llm_model_device(m, device, sizeof(device));
@@ -391,69 +424,55 @@ llm_model_fits(const llm_gguf_t *g, const llm_model_opts_t *opts,
 
 
 static void
-llm_model_free_device(llm_model_t *m)
+llm_model_free_layer(llm_model_t *m, llm_model_layer_t *l)
 {
-    uint32_t            i, k;
-    llm_model_layer_t  *l;
+    uint32_t  k;
 
-    llm_vec_t  *vecs[] = {
-        m->output_norm, m->output_norm_bias, m->output_bias, m->input_norm,
-        m->token_type, m->embd_norm, m->embd_norm_bias, m->slopes,
-        m->inv_freq[0], m->inv_freq[1]
+    for (k = 0; k < LLM_LT_N; k++) {
+        if (l->w[k]) {
+            m->ops->weight_free(m->exec, l->w[k]);
+        }
+
+        if (l->v[k]) {
+            m->ops->vec_free(m->exec, l->v[k]);
+        }
+    }
+
+    free(l->k_b);
+    free(l->mixed);
+}
+
+
+/* tensors of the whole model: those of the first device, then of the last */
+
+static void
+llm_model_free_globals(llm_model_t *m)
+{
+    uint32_t  i, k;
+
+    llm_vec_t  *vecs[2][4] = {
+        { m->input_norm, m->token_type, m->embd_norm, m->embd_norm_bias },
+        { m->output_norm, m->output_norm_bias, m->output_bias, NULL }
     };
 
-    llm_weight_t  *weights[] = {
-        m->output != m->token_embd ? m->output : NULL, m->token_embd,
-        m->pos_embd, m->input_embd, m->input_proj
+    llm_weight_t  *weights[2][4] = {
+        { m->token_embd, m->pos_embd, m->input_embd, m->input_proj },
+        { m->output != m->token_embd ? m->output : NULL, NULL, NULL, NULL }
     };
 
-    for (i = 0; m->layers && i < m->desc.hp.n_layers; i++) {
-        l = &m->layers[i];
+    for (k = 0; k < 2; k++) {
+        llm_part_enter(m, k ? m->n_parts - 1 : 0);
 
-        for (k = 0; k < LLM_LT_N; k++) {
-            if (l->w[k]) {
-                m->ops->weight_free(m->exec, l->w[k]);
+        for (i = 0; i < llm_nelems(vecs[k]); i++) {
+            if (vecs[k][i]) {
+                m->ops->vec_free(m->exec, vecs[k][i]);
             }
 
-            if (l->v[k]) {
-                m->ops->vec_free(m->exec, l->v[k]);
+            if (weights[k][i]) {
+                m->ops->weight_free(m->exec, weights[k][i]);
             }
         }
     }
-
-    for (i = 0; i < llm_nelems(vecs); i++) {
-        if (vecs[i]) {
-            m->ops->vec_free(m->exec, vecs[i]);
-        }
-    }
-
-    for (i = 0; i < llm_nelems(weights); i++) {
-        if (weights[i]) {
-            m->ops->weight_free(m->exec, weights[i]);
-        }
-    }
-
-    for (i = 0; i < LLM_MA_N; i++) {
-        if (m->act[i]) {
-            m->ops->act_free(m->exec, m->act[i]);
-        }
-    }
-
-    if (m->choice) {
-        m->ops->choice_free(m->exec, m->choice);
-    }
-
-    for (i = 0; i < m->n_kinds; i++) {
-        if (m->kv[i]) {
-            m->ops->kv_free(m->exec, m->kv[i]);
-        }
-    }
-
-    if (m->state) {
-        m->ops->state_free(m->exec, m->state);
-    }
-
-    llm_devices_close(m->devices, m->exec);
 }
 
 
@@ -468,16 +487,17 @@ llm_model_free(llm_model_t *m)
 
     llm_promise_end(m);
 
-    if (m->exec) {
-        llm_model_free_device(m);
+    for (i = 0; m->layers && i < m->desc.hp.n_layers; i++) {
+        llm_part_enter(m, llm_part_of(m, i));
+        llm_model_free_layer(m, &m->layers[i]);
     }
 
-    for (i = 0; m->layers && i < m->desc.hp.n_layers; i++) {
-        free(m->layers[i].k_b);
-        free(m->layers[i].mixed);
+    if (m->layers) {
+        llm_model_free_globals(m);
     }
 
     free(m->layers);
+    llm_parts_free(m);
 
     for (i = 0; i < LLM_KV_KINDS; i++) {
         free(m->kv_layers[i]);
@@ -582,11 +602,4 @@ int
 llm_model_on_gpu(const llm_model_t *m)
 {
     return m->ops != &llm_ops_cpu && m->ops != &llm_ops_reference;
-}
-
-
-void
-llm_model_device(const llm_model_t *m, char *buf, size_t size)
-{
-    m->ops->describe(m->exec, buf, size);
 }

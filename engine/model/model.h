@@ -7,7 +7,8 @@
  * architecture's name.
  *
  * A model owns its weights, KV pages and the mapping of its file; its device
- * may be shared with other models (devices.h).  One thread at a time drives it.
+ * may be shared with other models (devices.h).  It may be on several devices,
+ * some of its layers on each (parts.c).  One thread at a time drives it.
  */
 
 #ifndef LLM_MODEL_H
@@ -68,7 +69,8 @@ typedef struct {
 
 typedef struct {
     const char  *device;                /* "auto", "cpu", "cuda", "cuda:1",
-                                           "emu", "reference"; NULL: auto */
+                                           "cuda:0,1", "emu", "emu:0,1",
+                                           "reference"; NULL: auto */
     const char  *isa;                   /* as in llm_exec_opts_t */
     const char  *backend_dir;           /* folder of llm_cuda.so and
                                            llm_emu.so; NULL: that of this

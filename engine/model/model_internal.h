@@ -9,6 +9,7 @@
 #define LLM_MODEL_INTERNAL_H
 
 #include "engine/model/arch.h"
+#include "engine/model/backend.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -52,6 +53,28 @@ typedef struct {
                                            score */
 } llm_rank_t;
 
+/*
+ * What a model has on one of its devices: adjacent layers, and what the
+ * operations of these need there.  The first part also has the embeddings, the
+ * last one the head.
+ */
+typedef struct {
+    llm_exec_t         *exec;
+    char                name[LLM_BACKEND_NAME];     /* "cuda:1" */
+    uint32_t            first;          /* its layers are first ... end - 1 */
+    uint32_t            end;
+    llm_vec_t          *slopes;         /* [n_heads] ALiBi's */
+    llm_vec_t          *inv_freq[LLM_MAX_ROPES];
+    llm_act_t          *act[LLM_MA_N];
+    llm_kv_t           *kv[LLM_KV_KINDS];
+    llm_kv_layer_t     *kv_layers[LLM_KV_KINDS];    /* [n_layers] as in the
+                                           model, those of other parts empty;
+                                           NULL: there is one part */
+    llm_state_t        *state;          /* recurrent states, or NULL */
+    llm_state_layer_t  *states;         /* [n_layers] the same for states */
+    llm_choice_t       *choice;         /* choice of experts, or NULL */
+} llm_model_part_t;
+
 typedef struct llm_shared_device_s  llm_shared_device_t;
 
 struct llm_devices_s {
@@ -82,10 +105,22 @@ struct llm_model_s {
     llm_gguf_t         *gguf;
     llm_desc_t          desc;
 
-    llm_devices_t      *devices;        /* registry with the model's device */
+    llm_devices_t      *devices;        /* registry with the model's devices */
     int                 alone;          /* the model owns the registry */
+    const llm_ops_t    *ops;            /* of all its devices */
+    llm_model_part_t   *parts;          /* [n_parts] in the order of layers */
+    uint32_t            n_parts;
+
+    /* the part that a load or a step is at, and what blocks use of it
+       (llm_part_enter()) */
+    llm_model_part_t   *at;
     llm_exec_t         *exec;
-    const llm_ops_t    *ops;
+    llm_act_t         **act;            /* [LLM_MA_N] */
+    llm_kv_t          **kv;             /* [LLM_KV_KINDS] */
+    llm_vec_t         **inv_freq;       /* [LLM_MAX_ROPES] */
+    llm_vec_t          *slopes;
+    llm_state_t        *state;
+    llm_choice_t       *choice;
 
     llm_weight_t       *token_embd;
     llm_weight_t       *output;         /* token_embd if it is tied */
@@ -97,12 +132,10 @@ struct llm_model_s {
     llm_vec_t          *embd_norm;      /* of the sum of a token's
                                            embeddings */
     llm_vec_t          *embd_norm_bias;
-    llm_vec_t          *slopes;         /* [n_heads] ALiBi's */
     llm_weight_t       *input_embd;     /* of the layers' own inputs, as the
                                            next two */
     llm_weight_t       *input_proj;
     llm_vec_t          *input_norm;
-    llm_vec_t          *inv_freq[LLM_MAX_ROPES];
     llm_rank_t          rank;
     float              *dense[2];       /* dense_2 and dense_3: dense.c */
     float              *dense_row;      /* [n_dense] scratch of one call */
@@ -110,14 +143,10 @@ struct llm_model_s {
                                            dense layers */
     llm_model_layer_t  *layers;         /* [n_layers] */
 
-    llm_act_t          *act[LLM_MA_N];
     uint32_t            n_kinds;        /* kinds of caches */
-    llm_kv_t           *kv[LLM_KV_KINDS];
     llm_kv_layer_t     *kv_layers[LLM_KV_KINDS];    /* [n_layers] what each
                                            layer keeps in that cache; NULL:
                                            desc.kv */
-    llm_state_t        *state;          /* recurrent states, or NULL */
-    llm_choice_t       *choice;         /* choice of experts, or NULL */
 
     uint32_t            ctx;
     uint32_t            batch;
@@ -128,6 +157,7 @@ struct llm_model_s {
     uint32_t            window;         /* llm_model_window() */
     uint32_t            n_pages[LLM_KV_KINDS];
     uint32_t            n_slots;        /* of state; 0: there is none */
+    size_t              slot_bytes;     /* bytes of a slot */
     uint64_t            kv_bytes;       /* bytes of pages and slots */
     int                 short_kv;       /* llm_model_short_kv() */
     llm_promise_t       promise;
@@ -166,11 +196,26 @@ typedef struct {
 #define LLM_LOAD_SIZE  32
 const char *llm_load_size(char *text, size_t bytes, int up);
 
-/* memory.c: options of the cache of a kind, all but n_pages */
+/* parts.c: makes a part for each device, which the caller opens.  divide():
+   divides the layers, once all devices are open, and links the devices;
+   enter(): operations are about part i from now on; last(): the part with the
+   head */
+int llm_parts_create(llm_load_t *l, uint32_t n);
+int llm_parts_divide(llm_load_t *l);
+int llm_parts_link(llm_load_t *l);
+void llm_parts_free(llm_model_t *m);
+void llm_part_enter(llm_model_t *m, uint32_t i);
+llm_model_part_t *llm_part_last(const llm_model_t *m);
+/* the part of a layer */
+uint32_t llm_part_of(const llm_model_t *m, uint32_t layer);
+
+/* memory.c: options of the cache of a kind in the part that the load is at, all
+   but n_pages; of the states, all but n_slots */
 void llm_load_kv_opts(const llm_load_t *l, uint32_t kind, llm_kv_opts_t *o);
+void llm_load_state_opts(const llm_load_t *l, llm_state_opts_t *o);
 
 /* memory.c: pages of the cache of a kind that one sequence of ctx needs; bytes
-   of a slot, 0: the model has no states */
+   of a slot in that part, 0: the model has no states */
 uint32_t llm_load_seq_pages(const llm_model_t *m, uint32_t kind);
 size_t llm_load_slot_size(const llm_load_t *l);
 
@@ -231,8 +276,18 @@ float *llm_load_floats(llm_load_t *l, const llm_gguf_tensor_t *t);
 int llm_load_host(llm_load_t *l, llm_global_tensor_t id, float **w);
 double llm_host_dot(const float *a, const float *b, uint32_t n);
 
-/* weights.c: gives all tensors of the description to the device */
+/* weights.c: gives the layers' tensors to their devices; to the device that the
+   load is at, a whole matrix, and a vector or the first row of a matrix; sets
+   the factors on products with w: none if t or w is NULL */
 int llm_load_weights(llm_load_t *l);
+llm_weight_t *llm_load_weight(llm_load_t *l, const llm_gguf_tensor_t *t,
+    int usage);
+llm_vec_t *llm_load_vec(llm_load_t *l, const llm_gguf_tensor_t *t);
+int llm_load_scale(llm_load_t *l, const llm_gguf_tensor_t *t,
+    llm_weight_t *w);
+/* globals.c: the same for the tensors of the whole model, and the heads that
+   run on the host */
+int llm_load_globals(llm_load_t *l);
 /* rank.c: the ranking head, if the file has one */
 int llm_load_rank(llm_load_t *l);
 void llm_rank_unload(llm_rank_t *r);

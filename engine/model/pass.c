@@ -14,7 +14,7 @@ llm_pass_buffers(const llm_pass_t *p, const llm_buffer_want_t *b)
     for ( /* void */ ; b && b->buffer != LLM_MA_N; b++) {
         cols = llm_desc_dim(&p->m->desc, p->d, b->cols);
 
-        if (cols) {
+        if (cols && p->m->act[b->buffer]) {
             p->m->ops->act_cols(p->m->act[b->buffer], cols);
         }
     }

@@ -19,8 +19,9 @@
 static size_t
 llm_promise_left(const llm_model_t *m)
 {
-    size_t    n, taken;
-    uint32_t  i;
+    size_t                   n, taken;
+    uint32_t                 i;
+    const llm_model_part_t  *p;
 
     taken = atomic_load_explicit(&m->promise.taken, memory_order_relaxed);
     n = m->promise.weights - llm_min(m->promise.weights, taken);
@@ -33,8 +34,12 @@ llm_promise_left(const llm_model_t *m)
         return 0;
     }
 
+    /* a model in the machine's memory has one part */
+
+    p = &m->parts[0];
+
     for (n = 0, i = 0; i < m->n_kinds; i++) {
-        n += m->kv[i] ? m->ops->kv_unused(m->exec, m->kv[i]) : 0;
+        n += p->kv[i] ? m->ops->kv_unused(p->exec, p->kv[i]) : 0;
     }
 
     return n;

@@ -1,11 +1,10 @@
 /*
- * Gives a model's weights from the mapped file to the device, tensor by tensor;
- * part of a load (model.c).
+ * Gives the weights of a model's layers from the mapped file to their devices,
+ * tensor by tensor; part of a load (model.c).  Those of the whole model are in
+ * globals.c.
  */
 
 #include "engine/model/model_internal.h"
-
-#include <math.h>
 
 
 /* counts w's bytes of the file as loaded; frees w and returns NULL if the load
@@ -83,7 +82,7 @@ llm_load_stack(llm_load_t *l, const llm_tensor_part_t *p, llm_dim_t stack)
 }
 
 
-static llm_weight_t *
+llm_weight_t *
 llm_load_weight(llm_load_t *l, const llm_gguf_tensor_t *t, int usage)
 {
     llm_tensor_part_t  all = { t, 0, (uint32_t) t->ne[1], NULL };
@@ -147,7 +146,7 @@ llm_load_conv(llm_load_t *l, const llm_gguf_tensor_t *t)
 
 /* a vector, or the first row of a matrix */
 
-static llm_vec_t *
+llm_vec_t *
 llm_load_vec(llm_load_t *l, const llm_gguf_tensor_t *t)
 {
     llm_tensor_part_t  all = { t, 0, (uint32_t) t->ne[0], NULL };
@@ -158,7 +157,7 @@ llm_load_vec(llm_load_t *l, const llm_gguf_tensor_t *t)
 
 /* sets the factors on products with w; none if t or w is NULL */
 
-static int
+int
 llm_load_scale(llm_load_t *l, const llm_gguf_tensor_t *t, llm_weight_t *w)
 {
     int     rc;
@@ -177,254 +176,6 @@ llm_load_scale(llm_load_t *l, const llm_gguf_tensor_t *t, llm_weight_t *w)
     free(f);
 
     return rc;
-}
-
-
-/* the file's factors of RoPE for sequences of ctx, or NULL; the caller frees
-   them, after an error, too */
-
-static int
-llm_load_factors(llm_load_t *l, float **factors)
-{
-    uint32_t                  i;
-    llm_model_t              *m;
-    const llm_gguf_tensor_t  *t;
-
-    m = l->m;
-    t = m->desc.global[LLM_GT_ROPE_FREQS];
-    *factors = NULL;
-
-    if (m->desc.global[LLM_GT_ROPE_LONG]) {
-        t = m->desc.global[m->ctx > m->desc.long_ctx ? LLM_GT_ROPE_LONG
-                                                     : LLM_GT_ROPE_SHORT];
-    }
-
-    if (t == NULL) {
-        return LLM_OK;
-    }
-
-    *factors = llm_load_floats(l, t);
-    if (*factors == NULL) {
-        return LLM_ERROR;
-    }
-
-    for (i = 0; i < t->ne[0]; i++) {
-        if (!((*factors)[i] > 0) || isinf((*factors)[i])) {
-            return llm_fail(l->err, "%s: %.*s: factor %u is %g, not above 0",
-                            llm_gguf_name(m->gguf), (int) t->name.len,
-                            t->name.data, i, (*factors)[i]);
-        }
-    }
-
-    return LLM_OK;
-}
-
-
-static int
-llm_load_ropes(llm_load_t *l)
-{
-    float                  *factors, *inv_freq;
-    uint32_t                i, n;
-    llm_model_t            *m;
-    const llm_rope_desc_t  *r;
-
-    m = l->m;
-
-    if (m->desc.n_ropes == 0) {
-        return LLM_OK;
-    }
-
-    if (llm_load_factors(l, &factors) != LLM_OK) {
-        free(factors);
-        return LLM_ERROR;
-    }
-
-    for (i = 0; i < m->desc.n_ropes; i++) {
-        r = &m->desc.ropes[i];
-        n = r->n_rot / 2;
-        inv_freq = malloc(n * sizeof(float));
-
-        if (inv_freq == NULL) {
-            (void) llm_fail(l->err, "%s: no memory for RoPE",
-                            llm_gguf_name(m->gguf));
-            break;
-        }
-
-        if (llm_rope_inv_freq(&r->conf, r->n_rot, r->plain ? NULL : factors,
-                              inv_freq) != LLM_OK)
-        {
-            (void) llm_fail(l->err, "%s: rope: the base, the scaling factor "
-                            "and the tensor of factors give angles that are "
-                            "not finite", llm_gguf_name(m->gguf));
-            free(inv_freq);
-            break;
-        }
-
-        m->inv_freq[i] = m->ops->vec_create(m->exec, inv_freq, n, l->err);
-        free(inv_freq);
-
-        if (m->inv_freq[i] == NULL) {
-            break;
-        }
-    }
-
-    free(factors);
-
-    return i == m->desc.n_ropes ? LLM_OK : LLM_ERROR;
-}
-
-
-/* *v is unchanged if the file lacks the tensor */
-
-static int
-llm_load_global_vec(llm_load_t *l, llm_global_tensor_t t, llm_vec_t **v)
-{
-    if (l->m->desc.global[t]) {
-        *v = llm_load_vec(l, l->m->desc.global[t]);
-
-        if (*v == NULL) {
-            return LLM_ERROR;
-        }
-    }
-
-    return LLM_OK;
-}
-
-
-static int
-llm_load_global(llm_load_t *l, llm_global_tensor_t t, int usage,
-    llm_weight_t **w)
-{
-    if (l->m->desc.global[t]) {
-        *w = llm_load_weight(l, l->m->desc.global[t], usage);
-
-        if (*w == NULL) {
-            return LLM_ERROR;
-        }
-    }
-
-    return LLM_OK;
-}
-
-
-/*
- * ALiBi's slopes.  With n the largest power of two up to the number of heads,
- * the first n heads have 2^(-max/n), 2^(-2 max/n) ...; the rest have every
- * second one of the slopes for 2 n heads.
- */
-
-static int
-llm_load_slopes(llm_load_t *l)
-{
-    float        *f;
-    uint32_t      i, n, heads;
-    llm_model_t  *m;
-
-    m = l->m;
-    heads = m->desc.hp.n_heads;
-
-    if (m->desc.max_slope == 0) {
-        return LLM_OK;
-    }
-
-    f = malloc(heads * sizeof(float));
-
-    if (f == NULL) {
-        return llm_fail(l->err, "%s: no memory for %u slopes",
-                        llm_gguf_name(m->gguf), heads);
-    }
-
-    for (n = 1; n * 2 <= heads; n *= 2) { /* void */ }
-
-    for (i = 0; i < heads; i++) {
-        f[i] = i < n ? exp2f(-m->desc.max_slope * (float) (i + 1) / (float) n)
-                     : exp2f(-m->desc.max_slope * (float) (2 * (i - n) + 1)
-                             / (float) (2 * n));
-    }
-
-    m->slopes = m->ops->vec_create(m->exec, f, heads, l->err);
-    free(f);
-
-    return m->slopes ? LLM_OK : LLM_ERROR;
-}
-
-
-/* tensors that only encoders have */
-
-static int
-llm_load_encoder(llm_load_t *l)
-{
-    llm_model_t  *m;
-
-    m = l->m;
-
-    /* all tokens have the first type, which is the first row */
-
-    if (llm_load_global_vec(l, LLM_GT_TOKEN_TYPES, &m->token_type) != LLM_OK
-        || llm_load_global_vec(l, LLM_GT_EMBD_NORM, &m->embd_norm) != LLM_OK
-        || llm_load_global_vec(l, LLM_GT_EMBD_NORM_BIAS, &m->embd_norm_bias)
-           != LLM_OK
-        || llm_load_global_vec(l, LLM_GT_ENC_NORM, &m->output_norm)
-           != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
-
-    return llm_load_slopes(l);
-}
-
-
-static int
-llm_load_globals(llm_load_t *l)
-{
-    int           usage;
-    llm_model_t  *m;
-
-    m = l->m;
-    usage = LLM_WEIGHT_EMBED;
-
-    if (m->desc.global[LLM_GT_OUTPUT] == NULL && !m->desc.hp.encoder) {
-        usage |= LLM_WEIGHT_LINEAR | LLM_WEIGHT_HEAD;
-    }
-
-    if (llm_load_global(l, LLM_GT_INPUT_EMBD, LLM_WEIGHT_EMBED,
-                        &m->input_embd) != LLM_OK
-        || llm_load_global(l, LLM_GT_INPUT_MODEL_PROJ, LLM_WEIGHT_LINEAR,
-                           &m->input_proj) != LLM_OK
-        || llm_load_global(l, LLM_GT_POS_EMBD, LLM_WEIGHT_EMBED,
-                           &m->pos_embd) != LLM_OK
-        || llm_load_global(l, LLM_GT_TOKEN_EMBD, usage, &m->token_embd)
-           != LLM_OK
-        || (!m->desc.hp.encoder
-            && llm_load_global(l, LLM_GT_OUTPUT,
-                               LLM_WEIGHT_LINEAR | LLM_WEIGHT_HEAD,
-                               &m->output) != LLM_OK)
-        || llm_load_scale(l, m->desc.output_scale, m->output) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
-
-    m->output = m->output ? m->output : m->token_embd;
-
-    if (llm_load_global_vec(l, LLM_GT_OUTPUT_NORM, &m->output_norm)
-        != LLM_OK
-        || llm_load_global_vec(l, LLM_GT_OUTPUT_NORM_LFM, &m->output_norm)
-           != LLM_OK
-        || llm_load_global_vec(l, LLM_GT_OUTPUT_NORM_BIAS,
-                               &m->output_norm_bias) != LLM_OK
-        || llm_load_global_vec(l, LLM_GT_OUTPUT_BIAS, &m->output_bias)
-           != LLM_OK
-        || llm_load_global_vec(l, LLM_GT_INPUT_NORM, &m->input_norm)
-           != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
-
-    if (llm_load_encoder(l) != LLM_OK) {
-        return LLM_ERROR;
-    }
-
-    return llm_load_ropes(l);
 }
 
 
@@ -639,17 +390,12 @@ llm_load_weights(llm_load_t *l)
     }
 
     for (i = 0; i < m->desc.hp.n_layers; i++) {
+        llm_part_enter(m, llm_part_of(m, i));
+
         if (llm_load_layer(l, i) != LLM_OK) {
             return LLM_ERROR;
         }
     }
 
-    /* after the layers, so that the head, which a step reads last, is last in
-       memory */
-
-    if (llm_load_globals(l) != LLM_OK) {
-        return LLM_ERROR;
-    }
-
-    return llm_load_rank(l) == LLM_OK ? llm_load_dense(l) : LLM_ERROR;
+    return LLM_OK;
 }

@@ -76,6 +76,15 @@ llm_template_file_check(const char *path, llm_err_t *err)
 
 
 int
+llm_device_name_check(const char *device, llm_err_t *err)
+{
+    llm_backend_list_t  list;
+
+    return llm_backend_list(device, &list, err);
+}
+
+
+int
 llm_device_check(const char *device, llm_err_t *err)
 {
     return llm_backend_check(device, NULL, err);

@@ -65,20 +65,24 @@ ngx_http_llm_model_device(ngx_conf_t *cf, ngx_http_llm_model_t *model,
 {
     ngx_uint_t  i;
     ngx_str_t   rest;
+    llm_err_t   err;
 
     static struct {
         ngx_str_t   name;
+        ngx_uint_t  listed;             /* ":N,N..." may follow */
         ngx_uint_t  numbered;           /* a ":N" may follow */
     } devices[] = {
-        { ngx_string("auto"), 0 },
-        { ngx_string("cpu"), 0 },
-        { ngx_string("cuda"), 1 },
-        { ngx_string("emu"), 0 },
+        { ngx_string("auto"), 0, 0 },
+        { ngx_string("cpu"), 0, 0 },
+        { ngx_string("cuda"), 1, 0 },
+        { ngx_string("emu"), 1, 0 },
 #ifdef LLM_TEST
-        { ngx_string("synthetic"), 1 },
+        { ngx_string("synthetic"), 0, 1 },
 #endif
-        { ngx_null_string, 0 }
+        { ngx_null_string, 0, 0 }
     };
+
+    err.msg[0] = '\0';
 
     for (i = 0; devices[i].name.len; i++) {
 
@@ -94,7 +98,10 @@ ngx_http_llm_model_device(ngx_conf_t *cf, ngx_http_llm_model_t *model,
 
         if (rest.len == 0
             || (devices[i].numbered && rest.data[0] == ':'
-                && ngx_atoi(rest.data + 1, rest.len - 1) != NGX_ERROR))
+                && ngx_atoi(rest.data + 1, rest.len - 1) != NGX_ERROR)
+            || (devices[i].listed && rest.data[0] == ':'
+                && llm_device_name_check((char *) value->data, &err)
+                   == LLM_OK))
         {
             model->engine.device = (char *) value->data;
             return NGX_CONF_OK;
@@ -103,8 +110,9 @@ ngx_http_llm_model_device(ngx_conf_t *cf, ngx_http_llm_model_t *model,
 
     ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                        "invalid value \"device=%V\" of model \"%V\", it must "
-                       "be \"auto\", \"cpu\", \"cuda\", \"cuda:N\" or "
-                       "\"emu\"", value, &model->name);
+                       "be \"auto\", \"cpu\", \"cuda\", \"cuda:N\", "
+                       "\"cuda:N,N\" or \"emu\"%s%s", value, &model->name,
+                       err.msg[0] ? ": " : "", err.msg);
 
     return NGX_CONF_ERROR;
 }

@@ -31,7 +31,7 @@ llm_cuda_memory_free(llm_exec_t *exec)
 {
     size_t  avail, total;
 
-    (void) exec;
+    llm_cuda_enter(exec);
 
     if (cudaMemGetInfo(&avail, &total) != cudaSuccess) {
         return 0;
@@ -68,7 +68,12 @@ llm_cuda_close_all(llm_cuda_t *d)
         (void) cudaFreeHost(d->hosts[i].arrays);
     }
 
+    if (d->received) {
+        (void) cudaEventDestroy(d->received);
+    }
+
     llm_blas_free(d->blas, 1);
+    (void) cudaFree(d->followed);
     (void) cudaFree(d->step_dev);
     (void) cudaFree(d->padded);
     (void) cudaFreeHost(d->stage);

@@ -271,6 +271,10 @@ typedef struct {
     const llm_act_t  *hidden;           /* the same with host_hidden */
     float            *host_hidden;      /* pinned */
     llm_cuda_draws_t  draws;
+    llm_cuda_drawn_t *followed;         /* draws that rows follow if another
+                                           GPU has drawn; else NULL */
+    cudaEvent_t       received;         /* recorded after each copy from another
+                                           GPU; NULL: there is none */
     float            *host_rows;        /* pinned; for map() of other buffers,
                                            and write() */
     size_t            host_rows_cap;    /* bytes */
@@ -431,7 +435,8 @@ extern "C" const llm_ops_t *llm_backend_table(uint32_t interface,
 
 /* the operations: backend.cu (open, close, describe), acts.cu, memory.cu,
    step.cu, kv.cu, basic.cu, rope.cu, values.cu, attention.cu, linear.cu,
-   heads.cu, route.cu, experts.cu, state.cu, pick.cu (drawn) */
+   heads.cu, route.cu, experts.cu, state.cu, pick.cu (drawn), link.cu (enter,
+   receive) */
 #define LLM_OP(group, needs, result, name, parameters)                       \
     result llm_cuda_##name parameters;
 #include "kernels/ops.def"

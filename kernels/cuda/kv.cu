@@ -195,9 +195,11 @@ llm_cuda_kv_create(llm_exec_t *exec, const llm_kv_opts_t *o, llm_err_t *err)
 
     for (i = 0; i < o->n_layers; i++) {
         l = llm_cuda_kv_shape(o, i);
-        d->latent |= l.latent;
-        d->group = llm_max(d->group,
-                           o->n_heads / llm_max(l.n_kv_heads, 1u));
+
+        if (l.n_kv_heads) {
+            d->latent |= l.latent;
+            d->group = llm_max(d->group, o->n_heads / l.n_kv_heads);
+        }
     }
 
     rooms = o->n_layers * sizeof(llm_kv_room_t);
@@ -279,9 +281,13 @@ llm_cuda_kv_copy(llm_exec_t *exec, llm_kv_t *kv, uint32_t src, uint32_t dst)
     uint32_t      i;
     llm_cuda_t   *d = (llm_cuda_t *) exec;
 
-    for (most = 1, i = 0; i < kv->opts.n_layers; i++) {
+    for (most = 0, i = 0; i < kv->opts.n_layers; i++) {
         most = llm_max(most, llm_max(kv->rooms[i].k_page,
                                      kv->rooms[i].v_page));
+    }
+
+    if (most == 0) {
+        return;                         /* none of these layers keeps any */
     }
 
     most = llm_min((most / sizeof(uint4) + 255) / 256, (size_t) 64);

@@ -17,6 +17,7 @@
 int
 llm_cuda_alloc(void **p, size_t size, const char *what, llm_err_t *err)
 {
+    int          device;
     cudaError_t  e;
 
     e = cudaMalloc((uint8_t **) p, llm_max(size, (size_t) 1));
@@ -24,8 +25,9 @@ llm_cuda_alloc(void **p, size_t size, const char *what, llm_err_t *err)
     if (e != cudaSuccess) {
         *p = NULL;
         (void) cudaGetLastError();      /* or the next launch would report e */
-        return llm_fail(err, "CUDA: %zu bytes for %s: %s", size, what,
-                        cudaGetErrorString(e));
+        (void) cudaGetDevice(&device);
+        return llm_fail(err, "CUDA: device %d: %zu bytes for %s: %s", device,
+                        size, what, cudaGetErrorString(e));
     }
 
     return LLM_OK;

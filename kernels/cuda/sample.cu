@@ -389,9 +389,13 @@ llm_k_follow(llm_cuda_step_t st, const llm_cuda_drawn_t *drawn)
 void
 llm_cuda_follow(llm_cuda_t *d)
 {
-    if (d->draws.drawn) {
+    const llm_cuda_drawn_t  *drawn;
+
+    drawn = d->followed ? d->followed : d->draws.drawn;
+
+    if (drawn) {
         llm_launch(llm_k_follow, (d->rows + 255) / 256, 256, 0, d->stream,
-                   d->step, (const llm_cuda_drawn_t *) d->draws.drawn);
+                   d->step, drawn);
     }
 }
 

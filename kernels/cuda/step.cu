@@ -244,7 +244,7 @@ llm_cuda_graph_launch(llm_cuda_t *d, llm_cuda_graph_t *g)
  */
 
 static int
-llm_cuda_enter(llm_cuda_t *d, llm_err_t *err)
+llm_cuda_ready(llm_cuda_t *d, llm_err_t *err)
 {
     if (!llm_cuda_alive(d->gpu)) {
         llm_cuda_void(d);
@@ -292,7 +292,7 @@ llm_cuda_begin(llm_exec_t *exec, const llm_batch_t *b, llm_err_t *err)
     cudaError_t        e;
     llm_cuda_graph_t  *g;
 
-    if (llm_cuda_enter(d, err) != LLM_OK) {
+    if (llm_cuda_ready(d, err) != LLM_OK) {
         return LLM_ERROR;
     }
 
@@ -431,7 +431,7 @@ llm_cuda_end(llm_exec_t *exec, llm_err_t *err)
                         "not repeated");
     }
 
-    if (llm_cuda_enter(d, err) != LLM_OK) {
+    if (llm_cuda_ready(d, err) != LLM_OK) {
         return LLM_ERROR;
     }
 

@@ -136,7 +136,7 @@ sub values_of {
     my ($param, $kind) = $item =~ /^(\w+=)?(.*)$/;
     my $said = $page{$name}{says}{$item} // $page{$name}{says}{''};
     my $own = $own{"$name " . ($param // $kind)} // {};
-    my @words = grep { /^[a-z]/ } map { s/\[:N\]$//r } split /\|/, $kind;
+    my @words = grep { /^[a-z]/ } map { s/\[:N,\.\.\.\]$//r } split /\|/, $kind;
 
     ($kind) = grep { !/^[a-z]/ } split /\|/, $kind, -1 if $param && @words;
     $kind = '' if !defined $kind || $kind =~ /^[a-z]/;

@@ -57,6 +57,8 @@ check('every other directive', "$model llm_max_tokens 5; llm_timeout 5s;"
       . ' llm_alias a demo;',
       'location / { llm_api demo fallback=demo; }', undef);
 check('a device number', 'llm_model m /x device=cuda:1;', '', undef);
+check('device numbers', 'llm_model m /x device=cuda:0,1; llm_model e /x'
+      . ' device=emu:1,0;', '', undef);
 check('worker_processes last', $model, $api, undef);
 
 check('no path', 'llm_model demo;', '', qr/invalid number of arguments/);
@@ -106,6 +108,12 @@ check('weights twice', 'llm_model demo /x weights=fp8 weights=fp8;', '',
       qr/duplicate parameter "weights=fp8"/);
 check('bad device number', 'llm_model demo /x device=cuda:x;', '',
       qr/"device=cuda:x"/);
+check('a device twice', 'llm_model demo /x device=cuda:0,0;', '',
+      qr/"device=cuda:0,0" of model "demo", .*: device .* 0 is listed twice/);
+check('no list of devices', 'llm_model demo /x device=cuda:0,;', '',
+      qr/"device=cuda:0,".* is followed by numbers of devices/);
+check('not a device with numbers', 'llm_model demo /x device=cpu:0,1;', '',
+      qr/"device=cpu:0,1"/);
 check('empty alias', 'llm_model demo /x alias=a,,b;', '', qr/empty alias/);
 check('missing template', 'llm_model demo /x template=/no/such/file;', '',
       qr{template of model "demo": /no/such/file: No such file});

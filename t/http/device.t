@@ -242,6 +242,33 @@ SKIP: {
     $t->stop(name => 'emu');
 
 
+    # the layers on two devices: no difference
+
+    $t = served('emu:0,1')->start;
+
+    like($t->get('/health')->{json}{models}[0]{device},
+         qr/emulated GPU.* \(emu:0, emu:1\)/, 'health names both devices');
+    like($t->log('error.log'),
+         qr/: layers 0 to \d, and the embeddings, on emu:0/,
+         'the log says which layers are on the first');
+    like($t->log('error.log'), qr/: layers \d to 5, and the head, on emu:1/,
+         'and which on the second');
+
+    @at_once = map { $t->open('/v1/completions', draw($_)) } 0 .. $#draws;
+
+    for my $i (0 .. $#draws) {
+        is_deeply(choices($at_once[$i]->response), $alone[$i],
+                  "two devices draw the same: $draws[$i][0]");
+    }
+
+    is_deeply(ids($t->post('/v1/completions', ask($prompts[0]))), $want[0],
+              'and the CPU\'s tokens');
+    cmp_ok($t->figures->{steps_behind}, '>', 0,
+           'steps are launched ahead there, too');
+
+    $t->stop(name => 'two devices');
+
+
     # a load on its way: health says how far it is
 
     my $file = LLM::Test::random_model(24, 4096);
@@ -390,7 +417,7 @@ SKIP: {
     # memory that is not there: a line in the log and 503
 
     local $ENV{LLM_EMU_MEMORY} = 20_000_000;
-    refused('out of memory', qr/CUDA: \d+ bytes .*out of memory/,
+    refused('out of memory', qr/CUDA: device 0: \d+ bytes .*out of memory/,
             main => 'env LLM_EMU_MEMORY;');
 
 
@@ -398,7 +425,8 @@ SKIP: {
 
     delete local $ENV{LLM_EMU_MEMORY};
     local $ENV{LLM_EMU_FAIL_ALLOC} = 60;
-    refused('in mid-load', qr/CUDA: \d+ bytes for \S.*: out of memory/,
+    refused('in mid-load',
+            qr/CUDA: device 0: \d+ bytes for \S.*: out of memory/,
             main => 'env LLM_EMU_FAIL_ALLOC;');
 
 

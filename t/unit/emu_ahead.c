@@ -361,6 +361,38 @@ check_graphs(void)
 }
 
 
+/* layers on two devices, the last of which draws what the first one follows */
+
+static void
+check_two_devices(void)
+{
+    llm_err_t     err;
+    llm_model_t  *one;
+
+    one = model;
+    opts.device = "emu:0,1";
+    model = llm_model_load(MODEL, &opts, &err);
+    opts.device = "emu";
+
+    if (ok(model != NULL, "two devices: loads")) {
+        ok(llm_model_overlaps(model), "two devices: they overlap steps");
+        check_ahead("two devices, late", N_STEPS);
+        (void) setenv("LLM_EMU_EAGER", "0,1", 1);
+        check_ahead("two devices, the first late", N_STEPS);
+        (void) setenv("LLM_EMU_EAGER", "1,0", 1);
+        check_ahead("two devices, the second late", N_STEPS);
+        (void) unsetenv("LLM_EMU_EAGER");
+
+        (void) setenv("LLM_EMU_FAIL_GRAPH", "3", 1);
+        check_ahead("two devices, a graph finds no memory", N_STEPS / 3);
+        (void) unsetenv("LLM_EMU_FAIL_GRAPH");
+    }
+
+    llm_model_free(model);
+    model = one;
+}
+
+
 /* a step under way beside another model's, whose kernel fails */
 
 static llm_model_t *
@@ -490,6 +522,7 @@ main(void)
     check_host();
 
     if (device == NULL || strcmp(device, "emu") == 0) {
+        check_two_devices();
         check_graphs();
         check_lost();
     }

@@ -13,7 +13,8 @@
  * Invariant: a program that relies on what CUDA does not guarantee fails.
  * Fresh device memory and every block's shared memory are filled with 0xff
  * (NaN); a buffer ends at a guard page; work of a stream is done only when
- * somebody waits for it (LLM_EMU_EAGER=1: at once, which CUDA also allows);
+ * somebody waits for it (LLM_EMU_EAGER=1: at once, which CUDA also allows;
+ * 0,1: at once on device 1 alone);
  * work of one device cannot touch the memory of another, but for a copy between
  * the two, nor can a thread launch on another device than its own; the target
  * of an

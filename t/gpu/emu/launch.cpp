@@ -3,8 +3,8 @@
  *
  * Each stream has a queue.  It runs when the host waits for it, or when another
  * stream does by an event, and no further than that: so a program that forgets
- * an event finds the other stream's work undone.  With LLM_EMU_EAGER work runs
- * when it is issued.
+ * an event finds the other stream's work undone.  On a device with
+ * LLM_EMU_EAGER work runs when it is issued.
  *
  * Everything runs in the thread that waits.  A device is driven by one thread
  * at a time; a lock keeps several devices apart.
@@ -89,7 +89,7 @@ add(cudaStream_t s, Work work)
 {
     s->queue.push_back(std::move(work));
 
-    if (setting("LLM_EMU_EAGER", 0)) {
+    if (setting("LLM_EMU_EAGER", 0, s->device)) {
         run_stream(s);
     }
 }
