@@ -547,7 +547,7 @@ SKIP: {
     skip 'this build has no emulator of a GPU', 11
         if !-e "$LLM::Test::OBJS/llm_emu.so";
 
-    local $ENV{LLM_EMU_MEMORY} = 104_000_000;
+    local $ENV{LLM_EMU_MEMORY} = 37_000_000;
 
     $t = LLM::Test->new(main => 'env LLM_EMU_MEMORY;',
         model => 'llm_model demo %%DIR%%/models/a.gguf device=emu threads=2'

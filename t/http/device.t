@@ -416,7 +416,7 @@ SKIP: {
 
     # memory that is not there: a line in the log and 503
 
-    local $ENV{LLM_EMU_MEMORY} = 20_000_000;
+    local $ENV{LLM_EMU_MEMORY} = 6_000_000;
     refused('out of memory', qr/CUDA: device 0: \d+ bytes .*out of memory/,
             main => 'env LLM_EMU_MEMORY;');
 

@@ -32,7 +32,7 @@ $_->event for @streams;
 # the new binary finds a GPU with too little memory for the model
 
 if ($emu) {
-    (my $small = $t->conf) =~ s/^/env LLM_EMU_MEMORY=20000000;\n/;
+    (my $small = $t->conf) =~ s/^/env LLM_EMU_MEMORY=6000000;\n/;
     $t->write_conf($small);
 }
 

@@ -85,7 +85,7 @@ test_no_memory(void)
     uint64_t              n;
     llm_command_status_t  st;
 
-    setenv("LLM_EMU_MEMORY", "104000000", 1);
+    setenv("LLM_EMU_MEMORY", "37000000", 1);
     open_emu(4096, 1, 0);
     ok(ask(first), "a model on a small GPU");
 
@@ -205,18 +205,18 @@ test_few_pages(void)
     int32_t   now[4];
     uint32_t  mb, all, i;
 
-    setenv("LLM_EMU_MEMORY", "120000000", 1);
+    setenv("LLM_EMU_MEMORY", "53000000", 1);
     open_emu(1024, 2, 0);
     all = pages();
     is_int(all, 2 * 1024 / LLM_KV_PAGE, "a model has its pages");
 
-    for (mb = 160, done = 0; mb < 220 && !done; mb += 2) {
+    for (mb = 40, done = 0; mb < 150 && !done; mb++) {
         snprintf(memory, sizeof(memory), "%u000000", mb);
         setenv("LLM_EMU_MEMORY", memory, 1);
         done = order_now(LLM_COMMAND_LOAD, other, 0) == LLM_COMMAND_DONE;
     }
 
-    ok(done && mb > 162, "with %u MB there is room for another", mb - 2);
+    ok(done && mb > 41, "with %u MB there is room for another", mb - 1);
     ok(reaches(LLM_MODEL_LOADING), "it is loaded again");
 
     for (i = 0; i < 3000 && (status().state != LLM_MODEL_READY

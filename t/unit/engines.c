@@ -282,7 +282,7 @@ open_cramped(rig_t *r)
 {
     pid_t  pid;
 
-    setenv("LLM_EMU_MEMORY", "104000000", 1);
+    setenv("LLM_EMU_MEMORY", "37000000", 1);
     pid = older();
 
     memset(r, 0, sizeof(rig_t));
@@ -427,8 +427,8 @@ main(void)
     snprintf(emu, sizeof(emu), "%s/llm_emu.so", objs);
 
     if (access(emu, R_OK) == 0) {
-        test_wait("20000000", 256, "no memory for weights");
-        test_wait("90000000", 0, "a smaller context");
+        test_wait("6000000", 256, "no memory for weights");
+        test_wait("23000000", 0, "a smaller context");
         test_cramped();
         test_cramped_fails();
     }

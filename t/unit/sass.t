@@ -183,8 +183,10 @@ like($said, qr/no machine code of sm_90a/, 'with a word');
 
 # blocks an SM, by shared memory, by registers, by threads
 
-for (['linear_few<4, 1, 1, 4, 1>', 'ILi4ELi1ELi1ELi4ELi1EE', 56, 3],
-     ['linear_few<1, 1, 1, 8, 1>', 'ILi1ELi1ELi1ELi8ELi1EE', 80, 4],
+for (['linear_few<4, 1, 1, 8, 128, 4, 1>',
+      'ILi4ELi1ELi1ELi8ELi128ELi4ELi1EE', 72, 3],
+     ['linear_few<1, 1, 1, 1, 256, 8, 1>',
+      'ILi1ELi1ELi1ELi1ELi256ELi8ELi1EE', 96, 3],
      ['linear_q<4, 1, 0>', 'ILi4ELi1ELi0EE', 40, 6],
      ['linear_q<4, 1, 0>', 'ILi4ELi1ELi0EE', 32, 8],
      ['attention<128, 128, 0, 0, 0>', 'ILi128ELi128ELi0ELi0ELi0EE', 255, 2],

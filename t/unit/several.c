@@ -425,8 +425,8 @@ test_short(uint32_t all)
 
     unnamed = tight = fewer = pages = 0;
 
-    for (i = 260; i < 400 && pages < all; i++) {
-        snprintf(value, sizeof(value), "%u", i << 18);
+    for (i = 32; i < 1280 && pages < all; i++) {
+        snprintf(value, sizeof(value), "%u", i << 15);
         (void) setenv("LLM_EMU_MEMORY", value, 1);
 
         m = load(DEMO, "emu:0,1", 0, &err);
@@ -540,7 +540,7 @@ test_failures(void)
 
     f.name = "demo";
 
-    for (n = 1; n < 200; n += 57) {
+    for (n = 1; n < 140; n += 41) {
         m = must_load(DEMO, "emu:0,1");
         snprintf(value, sizeof(value), "%u", n);
         (void) setenv("LLM_EMU_FAIL_LAUNCH", value, 1);

@@ -40,7 +40,7 @@ sub translated {
 
 is(translated('add.s32 %r1, %r2, 1'), '', 'an instruction that is known');
 
-for (['wgmma.fence.sync.aligned', 'wgmma.fence.sync.aligned'],
+for (['mbarrier.init.shared.b64 [%r1], 1', 'mbarrier.init.shared.b64'],
      ['add.sat.s32 %r1, %r2, 1', 'add.sat.s32'],
      ['tanh.approx.f32 %f1, %f2', 'tanh.approx.f32'],
      ['ld.weak.global.u32 %r1, [%r2]', 'ld.weak.global.u32'],
