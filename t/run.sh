@@ -62,8 +62,9 @@ ptx_build() {
 
 
 run_tests() {
-    local tests=(t/unit/emulator.t t/unit/ptx.t t/unit/unit.t t/fuzz/fuzz.t
-                 t/portable/portable.t t/sdk/clients.t t/http/fuzz.t
+    local tests=(t/unit/models.t t/unit/unit.t t/unit/emulator.t t/unit/ptx.t
+                 t/portable/portable.t t/sdk/clients.t t/fuzz/fuzz.t
+                 t/http/fuzz.t t/http/quota_shared.t t/http/build.t
                  t/http/reload.t t/agents/agents.t t/http/cluster.t
                  t/http/health.t -r t/)
 

@@ -1,7 +1,7 @@
 # Runs the unit tests: programs built from t/unit/*.c that print TAP, each as a
-# subtest.  Two files run them, in parallel: emulator.t the longest ones, on the
-# emulated backend, unit.t all others.  Arguments, or LLM_UNIT="a b", choose
-# some.
+# subtest.  Three files run them, in parallel: models.t those that compute whole
+# models on all backends, emulator.t others on the emulated one, unit.t the
+# rest.  Arguments, or LLM_UNIT="a b", choose some.
 
 package LLM::Unit;
 
@@ -20,7 +20,8 @@ my $OBJS = $ENV{LLM_OBJS} || "$ROOT/objs";
 my $PATIENCE = $ENV{LLM_SAN} ? 7200 : 1800;
 
 
-our $EMULATED = qr/^(?:archs|logits|cuda_faults|emu(?:_.*)?)$/;
+our $MODELS = qr/^(?:archs|logits|several|windows|invariant)$/;
+our $EMULATED = qr/^(?:cuda_.*|emu(?:_.*)?|engines|engine_swap_gpu|recurrent)$/;
 
 
 # runs all tests for whose name, in $_, the code returns true
