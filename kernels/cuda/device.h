@@ -17,6 +17,10 @@
 
 #include "t/gpu/emu/emu.h"
 
+#ifdef __F16C__
+#include <immintrin.h>
+#endif
+
 /* dynamic shared memory; static __shared__ is never used */
 #define LLM_SHARED(name)  uint8_t *name = emu::blk.shared
 
@@ -146,8 +150,16 @@ uint16_t llm_f32_to_f16(float f);
 uint16_t llm_f32_to_bf16(float f);
 }
 
-/* the emulator spends much of its time here: without branches the compiler
-   vectorizes loops over it */
+/* the emulator spends much of its time here */
+
+#ifdef __F16C__
+
+static inline float llm_h2f(uint16_t h) { return _cvtsh_ss(h); }
+static inline uint16_t llm_f2h(float f) { return _cvtss_sh(f, 0); }
+
+#else
+
+/* without branches the compiler vectorizes loops over it */
 
 static inline float
 llm_h2f(uint16_t h)
@@ -169,25 +181,34 @@ llm_h2f(uint16_t h)
 }
 
 
+/* to the nearest, ties to even */
+
 static inline uint16_t
 llm_f2h(float f)
 {
-    uint32_t  u, sign;
+    float     tiny;
+    uint32_t  u, sign, normal, denormal, special;
 
     memcpy(&u, &f, 4);
     sign = u >> 16 & 0x8000;
     u &= 0x7fffffff;
 
-    if (u < 0x38800000 || u >= 0x477ff000) {
-        return llm_f32_to_f16(f);
-    }
+    /* the exponent's bias changes by 112 */
+    normal = (u + 0xfff + (u >> 13 & 1) - (112u << 23)) >> 13;
 
-    /* to the nearest, ties to even; the exponent's bias changes by 112 */
+    /* beside 0.5 a float has as many bits as a denormal */
+    memcpy(&tiny, &u, 4);
+    tiny += 0.5f;
+    memcpy(&denormal, &tiny, 4);
+    denormal -= 0x3f000000;
 
-    u += 0xfff + (u >> 13 & 1) - (112u << 23);
+    special = u > 0x7f800000 ? 0x7e00 | (u >> 13 & 0x3ff) : 0x7c00;
 
-    return (uint16_t) (sign | u >> 13);
+    return (uint16_t) (sign | (u < 0x38800000 ? denormal
+                               : u >= 0x477ff000 ? special : normal));
 }
+
+#endif
 
 
 static inline uint16_t llm_f2b(float f) { return llm_f32_to_bf16(f); }
@@ -262,27 +283,30 @@ llm_mul_f16x2(uint32_t a, uint32_t b)
 }
 
 
-/* a b + c, rounded once, of f16: a double holds a product, and its sum with the
-   last bit set for what is lost rounds to f16 as the exact one does */
+/* a b + c, rounded once, of f16: a float holds a product, and the sum, with the
+   last bit set if something is lost, rounds to f16 as the exact one does */
 
 static inline uint16_t
 llm_fma_f16(uint16_t a, uint16_t b, uint16_t c)
 {
-    float     f;
-    double    sum;
+    float     product, addend, sum, part, lost;
     uint32_t  u;
 
-    sum = (double) llm_h2f(a) * llm_h2f(b) + llm_h2f(c);
-    f = (float) sum;
+    product = llm_h2f(a) * llm_h2f(b);
+    addend = llm_h2f(c);
+    sum = product + addend;
+    part = sum - product;
+    lost = (product - (sum - part)) + (addend - part);
 
-    if ((double) f != sum && f == f) {
-        f = fabs((double) f) > fabs(sum) ? nextafterf(f, 0) : f;
-        memcpy(&u, &f, 4);
-        u |= 1;
-        memcpy(&f, &u, 4);
+    memcpy(&u, &sum, 4);
+
+    if (lost < 0 || lost > 0) {         /* not of infinities */
+        u += u & 1 ? 0 : (lost > 0) == (sum > 0) ? 1 : -1;
     }
 
-    return llm_f2h(f);
+    memcpy(&sum, &u, 4);
+
+    return llm_f2h(sum);
 }
 
 
