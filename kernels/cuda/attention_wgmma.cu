@@ -134,7 +134,8 @@ llm_awg_softmax(const llm_att_args_t &a, uint32_t first,
 }
 
 
-/* weights as left operands of products */
+/* weights as left operands of products, which begin after a later
+   llm_wg_begin() */
 
 static __device__ __forceinline__ void
 llm_awg_pack(const float s[8][4], uint32_t p[LLM_AWG_TILES][4])
@@ -149,6 +150,8 @@ llm_awg_pack(const float s[8][4], uint32_t p[LLM_AWG_TILES][4])
                                            s[2 * n + i / 2][i % 2 * 2 + 1]);
         }
     }
+
+    llm_wg_hold<LLM_AWG_TILES>(p);
 }
 
 
@@ -271,6 +274,7 @@ llm_awg_block(const llm_att_args_t &a, llm_awg_t &w,
         llm_awg_before_wait(sums);
         llm_awg_end_values(p, part);
         llm_att_rescale(part, old);
+        llm_wg_hold<LLM_AWG_N>(part.acc);
         llm_awg_pack(s, p);
     }
 

@@ -172,8 +172,9 @@ llm_wg_written(void)
 }
 
 
-/* keeps the compiler from using results before a wait, and from taking the
-   registers of operands for something else before it */
+/* keeps the compiler from using results before a wait, from taking the registers
+   of operands for something else before it, and from changing them after
+   llm_wg_begin() */
 
 template<int N> static __device__ __forceinline__ void
 llm_wg_hold(float d[N][4])
