@@ -197,9 +197,9 @@ typedef struct {
 const char *llm_load_size(char *text, size_t bytes, int up);
 
 /* parts.c: makes a part for each device, which the caller opens.  divide():
-   divides the layers, once all devices are open, and links the devices;
-   enter(): operations are about part i from now on; last(): the part with the
-   head */
+   divides the layers, once all devices are open; link(): links the devices,
+   once they have their buffers; enter(): operations are about part i from now
+   on; last(): the part with the head */
 int llm_parts_create(llm_load_t *l, uint32_t n);
 int llm_parts_divide(llm_load_t *l);
 int llm_parts_link(llm_load_t *l);
