@@ -138,7 +138,7 @@ llm_cuda_attention(llm_exec_t *exec, const llm_heads_t *h, const llm_act_t *q,
     }
 
     if (d->merges) {
-        llm_launch_early(d->gpu->early, llm_k_attention_merge,
+        llm_launch_early(llm_cuda_early(d), llm_k_attention_merge,
                          dim3(h->n_heads, d->merges), 128, 0, d->stream,
                          d->step, a);
     }

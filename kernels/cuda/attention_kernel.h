@@ -428,7 +428,7 @@ llm_att_launch_rows(llm_cuda_t *d, const llm_kv_t *kv,
 
     llm_cuda_use_shared<llm_k_attention<DK, DV, FP8, SLOPES, FEW>>(d, shared);
 
-    llm_launch_early(d->gpu->early,
+    llm_launch_early(llm_cuda_early(d),
                      (llm_k_attention<DK, DV, FP8, SLOPES, FEW>),
                      dim3((rows + LLM_ATT_WARPS * LLM_ATT_ROWS - 1)
                           / (LLM_ATT_WARPS * LLM_ATT_ROWS),

@@ -132,7 +132,7 @@ llm_cuda_no_device(cudaError_t e, llm_err_t *err)
    compiled for, have to be of 9.0 or later. */
 
 static int
-llm_cuda_early(int capability)
+llm_cuda_can_early(int capability)
 {
     int  i, most, version;
 
@@ -196,7 +196,7 @@ llm_cuda_device_open(llm_device_t **device, const llm_exec_opts_t *opts,
     found.capability = prop.major * 10 + prop.minor;
     found.wgmma = llm_cuda_wgmma_compiled() && found.capability == 90;
     found.shared = prop.sharedMemPerBlockOptin;
-    found.early = llm_cuda_early(found.capability);
+    found.early = llm_cuda_can_early(found.capability);
 
     gpu = (llm_cuda_gpu_t *) malloc(sizeof(llm_cuda_gpu_t));
     if (gpu == NULL) {

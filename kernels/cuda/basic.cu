@@ -269,17 +269,17 @@ llm_cuda_norm_row(llm_cuda_t *d, uint32_t rows, const llm_norm_args_t &a)
     }
 
     if (each <= 2) {
-        llm_launch_early(d->gpu->early, llm_k_norm_row<2>, rows,
+        llm_launch_early(llm_cuda_early(d), llm_k_norm_row<2>, rows,
                          LLM_ROW_THREADS,
                          LLM_ROW_THREADS / 32 * sizeof(float), d->stream, a);
 
     } else if (each <= 4) {
-        llm_launch_early(d->gpu->early, llm_k_norm_row<4>, rows,
+        llm_launch_early(llm_cuda_early(d), llm_k_norm_row<4>, rows,
                          LLM_ROW_THREADS,
                          LLM_ROW_THREADS / 32 * sizeof(float), d->stream, a);
 
     } else {
-        llm_launch_early(d->gpu->early, llm_k_norm_row<8>, rows,
+        llm_launch_early(llm_cuda_early(d), llm_k_norm_row<8>, rows,
                          LLM_ROW_THREADS,
                          LLM_ROW_THREADS / 32 * sizeof(float), d->stream, a);
     }
@@ -314,7 +314,7 @@ llm_cuda_norm(llm_exec_t *exec, llm_rows_t rows, const llm_act_t *x,
         return;
     }
 
-    llm_launch_early(d->gpu->early, llm_k_norm,
+    llm_launch_early(llm_cuda_early(d), llm_k_norm,
                      dim3(llm_cuda_rows(d, rows), a.cols / a.group),
                      LLM_ROW_THREADS,
                      2 * LLM_ROW_THREADS / 32 * sizeof(float), d->stream, a);

@@ -108,7 +108,8 @@ llm_launch_early(int early, void (*k)(P...), dim3 grid, dim3 block,
  * earlier kernels have ended and their writes are seen.  Before that it reads
  * nothing but weights, its parameters and the step's arrays without tokens,
  * which are copied before the step's first kernel, and writes no global memory.
- * That first kernel is not launched early.
+ * That first kernel is not launched early: it is that of the embedding, or the
+ * first one after rows from another GPU (llm_cuda_early()).
  */
 
 static __device__ __forceinline__ void
@@ -382,7 +383,6 @@ llm_mul_f16x2(uint32_t a, uint32_t b)
 {
     return llm_of_half2(__hmul2(llm_to_half2(a), llm_to_half2(b)));
 }
-
 
 
 static __device__ __forceinline__ uint32_t

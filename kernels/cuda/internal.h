@@ -241,6 +241,8 @@ typedef struct {
     llm_gives_t       gives;
     llm_cuda_graph_t *capturing;        /* NULL: the step is launched */
     int               replayed;         /* the step is replayed */
+    int               late;             /* the next kernel is the first after
+                                           rows from another GPU */
     int               failed;           /* a call failed: see end() */
     char              why[256];         /* the first failed call's error */
     int               no_memory;        /* that error was a lack of memory */
@@ -412,6 +414,19 @@ void llm_cuda_put(llm_cuda_t *d, void *dst, const void *src, size_t size,
     const char *what);
 int llm_cuda_clear(llm_cuda_t *d, void *p, size_t size, const char *what,
     llm_err_t *err);
+
+/* may the next kernel be launched early (device.h)? */
+static inline int
+llm_cuda_early(llm_cuda_t *d)
+{
+    int  early;
+
+    early = d->gpu->early && !d->late;
+    d->late = 0;
+
+    return early;
+}
+
 
 /* number of rows for the grid of an operation: the step's bucket of them */
 static inline uint32_t

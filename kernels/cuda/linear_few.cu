@@ -441,7 +441,7 @@ llm_few_launch(llm_cuda_t *d, llm_few_t *f, uint32_t n, const uint16_t *x,
     llm_cuda_use_shared<llm_k_linear_few<WM, WN, NT, XR, COLS, STAGES, BF16>>
         (d, S::SHARED);
 
-    llm_launch_early(d->gpu->early,
+    llm_launch_early(llm_cuda_early(d),
         (llm_k_linear_few<WM, WN, NT, XR, COLS, STAGES, BF16>), blocks,
         S::THREADS, S::SHARED, d->stream, *f, x, n_in);
 }

@@ -338,7 +338,7 @@ llm_cuda_rope_kv(llm_exec_t *exec, const llm_heads_t *h,
     a.all_heads = h->n_heads + (k == NULL ? 0 : h->latent ? h->n_kv_heads
                                                   : 2 * h->n_kv_heads);
 
-    llm_launch_early(d->gpu->early, llm_k_rope_kv,
+    llm_launch_early(llm_cuda_early(d), llm_k_rope_kv,
                      dim3(d->rows, (a.all_heads + LLM_ROPE_WARPS - 1)
                                    / LLM_ROPE_WARPS),
                      LLM_ROPE_WARPS * 32,

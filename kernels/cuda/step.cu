@@ -300,6 +300,7 @@ llm_cuda_begin(llm_exec_t *exec, const llm_batch_t *b, llm_err_t *err)
 
     d->host = &d->hosts[d->n_begun++ % 2];
     d->ended = NULL;
+    d->late = d->received != NULL;
     llm_cuda_step_fill(d, b);
 
     decode = b->n_out == b->n_tokens && b->gives == LLM_GIVES_LOGITS
@@ -405,6 +406,7 @@ llm_cuda_submit(llm_exec_t *exec)
     }
 
     if (d->capturing && llm_cuda_end_capture(d)) {
+        d->late = d->received != NULL;
         llm_cuda_follow(d);
         return LLM_REDO;
     }

@@ -81,7 +81,7 @@ llm_cuda_activate(llm_cuda_t *d, llm_rows_t rows, const llm_act_fn_t *fn,
     n = (size_t) llm_cuda_rows(d, rows) * y->cols;
 
     if (n % 4 == 0) {
-        llm_launch_early(d->gpu->early, llm_k_glu_4,
+        llm_launch_early(llm_cuda_early(d), llm_k_glu_4,
                          llm_value_blocks(n / 4), LLM_VALUE_THREADS, 0,
                          d->stream, *fn, (const float *) gate->data,
                          (const float *) (up ? up->data : NULL), n / 4,
@@ -89,7 +89,7 @@ llm_cuda_activate(llm_cuda_t *d, llm_rows_t rows, const llm_act_fn_t *fn,
         return;
     }
 
-    llm_launch_early(d->gpu->early, llm_k_glu, llm_value_blocks(n),
+    llm_launch_early(llm_cuda_early(d), llm_k_glu, llm_value_blocks(n),
                      LLM_VALUE_THREADS, 0, d->stream, *fn,
                      (const float *) gate->data,
                      (const float *) (up ? up->data : NULL), n, y->data,
@@ -307,7 +307,7 @@ llm_cuda_gather(llm_exec_t *exec, const llm_act_t *x, llm_act_t *y)
 
     halves = x->is16 ? x->cols : 2 * x->cols;
 
-    llm_launch_early(d->gpu->early, llm_k_gather,
+    llm_launch_early(llm_cuda_early(d), llm_k_gather,
                      dim3(d->out_rows,
                           llm_row_blocks(halves, LLM_VALUE_THREADS)),
                      LLM_VALUE_THREADS, 0, d->stream, d->step,

@@ -369,6 +369,9 @@ check_two_devices(void)
     llm_err_t     err;
     llm_model_t  *one;
 
+    /* kernels are launched early, too */
+
+    (void) setenv("LLM_EMU_CAPABILITY", "90", 1);
     one = model;
     opts.device = "emu:0,1";
     model = llm_model_load(MODEL, &opts, &err);
@@ -390,6 +393,7 @@ check_two_devices(void)
 
     llm_model_free(model);
     model = one;
+    (void) unsetenv("LLM_EMU_CAPABILITY");
 }
 
 

@@ -289,6 +289,13 @@ test_demo(void)
     }
 
     check_one(DEMO, "emu:0,1");
+
+    /* kernels are launched early, the first one on the second device not */
+
+    f.name = "demo on Hopper";
+    (void) setenv("LLM_EMU_CAPABILITY", "90", 1);
+    check_one(DEMO, "emu:0,1");
+    (void) unsetenv("LLM_EMU_CAPABILITY");
 }
 
 

@@ -17,14 +17,14 @@
  * 0,1: at once on device 1 alone);
  * work of one device cannot touch the memory of another, but for a copy between
  * the two, nor can a thread launch on another device than its own; the target
- * of an
- * asynchronous copy is filled with 0xff until then.  Work on the legacy stream
- * breaks the device, and so do capturing a kernel that was never launched, as
- * it might not be loaded yet, and allocating or freeing memory in the thread
- * that captures.  A launch fails that asks for more than 48 KiB of shared
- * memory without the kernel's attribute for it.  A kernel that is launched
- * early has to wait in each thread; that it reads nothing of the kernels
- * before it until then is seen with LLM_EMU_PTX.
+ * of an asynchronous copy is filled with 0xff until then.  Work on the legacy
+ * stream breaks the device, and so do capturing a kernel that was never
+ * launched, as it might not be loaded yet, and allocating or freeing memory in
+ * the thread that captures.  A launch fails that asks for more than 48 KiB of
+ * shared memory without the kernel's attribute for it.  A kernel that is
+ * launched early has to wait in each thread, and is not the first one after its
+ * stream waited for an event; that it reads nothing of the kernels before it
+ * until then is seen with LLM_EMU_PTX.
  *
  * Environment variables, for the device and its faults:
  *

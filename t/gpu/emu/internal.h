@@ -58,6 +58,8 @@ struct EmuStream {
     int                     device;
     EmuGraph               *capture;
     std::deque<emu::Work>   queue;
+    bool                    waits;      /* for an event, and no kernel or graph
+                                           was launched since */
 };
 
 namespace emu {

@@ -123,6 +123,7 @@ enqueue_wait(cudaStream_t s, EmuEvent *e)
 {
     std::lock_guard<std::recursive_mutex>  guard(lock);
 
+    s->waits = true;
     add(s, Work { e, e->issued, 0, nullptr });
 }
 
@@ -255,6 +256,18 @@ launch(void *stream, const Kernel &k, dim3 grid, dim3 block, size_t shared,
         fprintf(stderr, "emu: kernel %s is captured before its first launch\n",
                 k.name);
         d->broken = cudaErrorInvalidValue;
+    }
+
+    if (s && s->waits && k.early
+        && (s->capture == nullptr || s->capture->work.empty()))
+    {
+        fprintf(stderr, "emu: kernel %s is launched early behind an event\n",
+                k.name);
+        d->broken = cudaErrorInvalidValue;
+    }
+
+    if (s && s->capture == nullptr) {
+        s->waits = false;
     }
 
     if (!possible(k, n, grid, block, shared)) {

@@ -575,7 +575,7 @@ cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags)
     std::lock_guard<std::recursive_mutex>  guard(lock);
 
     (void) flags;
-    *s = new EmuStream { current, nullptr, {} };
+    *s = new EmuStream { current, nullptr, {}, false };
     streams.push_back(*s);
 
     return cudaSuccess;
@@ -759,6 +759,10 @@ cudaGraphLaunch(cudaGraphExec_t x, cudaStream_t s)
 {
     if (graph_fault.now()) {
         return cudaErrorMemoryAllocation;
+    }
+
+    if (s) {
+        s->waits = false;
     }
 
     for (const auto &work : x->work) {
