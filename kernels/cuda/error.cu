@@ -59,21 +59,30 @@ llm_cuda_fail_lost(llm_err_t *err, const char *why)
 }
 
 
-/* does every call fail from now on? */
+/* does every call on a GPU fail from now on?  Then its context is lost. */
 
 static int
-llm_cuda_sticks(void)
+llm_cuda_sticks(int gpu)
 {
+    (void) cudaSetDevice(gpu);
     (void) cudaDeviceSynchronize();
     (void) cudaGetLastError();
 
-    return cudaDeviceSynchronize() != cudaSuccess;
+    if (cudaDeviceSynchronize() == cudaSuccess) {
+        return 0;
+    }
+
+    __atomic_store_n(&llm_cuda_lost[gpu], 1, __ATOMIC_RELAXED);
+
+    return 1;
 }
 
 
 int
 llm_cuda_report(llm_cuda_t *d, llm_err_t *err)
 {
+    int  lost;
+
     if (!d->failed) {
         return LLM_OK;
     }
@@ -81,8 +90,12 @@ llm_cuda_report(llm_cuda_t *d, llm_err_t *err)
     d->failed = 0;
     llm_cuda_void(d);
 
-    if (llm_cuda_sticks()) {
-        __atomic_store_n(&llm_cuda_lost[d->gpu->index], 1, __ATOMIC_RELAXED);
+    /* a copy from another GPU fails for an error of either; the thread's device
+       is d's again in the end */
+
+    lost = d->received && llm_cuda_sticks(d->sender);
+
+    if (llm_cuda_sticks(d->gpu->index) || lost) {
         return llm_cuda_fail_lost(err, d->why);
     }
 

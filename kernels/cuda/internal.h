@@ -277,6 +277,7 @@ typedef struct {
                                            GPU has drawn; else NULL */
     cudaEvent_t       received;         /* recorded after each copy from another
                                            GPU; NULL: there is none */
+    int               sender;           /* number of that GPU */
     float            *host_rows;        /* pinned; for map() of other buffers,
                                            and write() */
     size_t            host_rows_cap;    /* bytes */

@@ -70,6 +70,7 @@ llm_cuda_link(llm_exec_t *exec, llm_exec_t *sender, llm_err_t *err)
                         d->gpu->index);
     }
 
+    d->sender = from->gpu->index;
     size = d->opts.max_out * sizeof(llm_cuda_drawn_t);
 
     return from->logits == NULL ? LLM_OK

@@ -588,6 +588,39 @@ test_failures(void)
 }
 
 
+/* an error of the first device that sticks, and that the second one sees first,
+   as the first one's next call is later */
+
+static void
+test_lost(void)
+{
+    llm_err_t     err;
+    llm_model_t  *m;
+
+    f.name = "demo";
+    m = must_load(DEMO, "emu:0,1");
+    (void) setenv("LLM_EMU_EAGER", "1,0", 1);
+    (void) setenv("LLM_EMU_STICKY", "1", 1);
+    (void) setenv("LLM_EMU_FAIL_LAUNCH", "3", 1);
+    ok(m && runs(m, &err) == LLM_ERROR
+       && strcmp(err.code, LLM_DEVICE_LOST) == 0, "lost: %s: %s", err.code,
+       err.msg);
+    (void) unsetenv("LLM_EMU_FAIL_LAUNCH");
+    (void) unsetenv("LLM_EMU_STICKY");
+    (void) unsetenv("LLM_EMU_EAGER");
+    llm_model_free(m);
+
+    m = load(DEMO, "emu:0,1", 0, &err);
+    ok(m == NULL && strcmp(err.code, LLM_DEVICE_LOST) == 0,
+       "as long as the process lives: %s", err.msg);
+    llm_model_free(m);
+
+    m = must_load(DEMO, "emu:1");
+    ok(m && runs(m, &err) == LLM_OK, "the second device is there");
+    llm_model_free(m);
+}
+
+
 /* ---- lists ---- */
 
 static void
@@ -668,6 +701,8 @@ main(void)
     } else {
         skip("no ../shared/fixtures");
     }
+
+    test_lost();
 
     return done_testing();
 }

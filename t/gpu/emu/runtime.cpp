@@ -554,7 +554,8 @@ cudaMemcpyPeerAsync(void *dst, int dst_device, const void *src, int src_device,
     enqueue(s, [=]() { memmove(dst, src, size); },
             s->device == dst_device ? src_device : dst_device);
 
-    return broken();
+    return devices[src_device].broken ? devices[src_device].broken
+                                      : devices[dst_device].broken;
 }
 
 
@@ -619,7 +620,7 @@ cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned flags)
 
     enqueue_wait(s, e);
 
-    return cudaSuccess;
+    return devices[s->device].broken;
 }
 
 
