@@ -128,25 +128,15 @@ llm_cuda_no_device(cudaError_t e, llm_err_t *err)
 }
 
 
-/* can launches be early?  The instructions for it, and so what this was
-   compiled for, have to be of 9.0 or later. */
+/* can launches be early?  The code that the GPU runs needs the instructions for
+   it, which it has if it was compiled for 9.0 or later. */
 
 static int
-llm_cuda_can_early(int capability)
+llm_cuda_can_early(const llm_cuda_gpu_t *gpu)
 {
-    int  i, most, version;
+    int  version;
 
-#ifdef LLM_EMU
-    static const int  compiled[] = { 900 };
-#else
-    static const int  compiled[] = { __CUDA_ARCH_LIST__ };
-#endif
-
-    for (i = 0, most = 0; i < (int) (sizeof(compiled) / sizeof(int)); i++) {
-        most = llm_max(most, compiled[i]);
-    }
-
-    return capability >= 90 && most >= 900
+    return gpu->compiled >= 90
            && cudaDriverGetVersion(&version) == cudaSuccess
            && version >= LLM_CUDA_EARLY;
 }
@@ -194,9 +184,15 @@ llm_cuda_device_open(llm_device_t **device, const llm_exec_opts_t *opts,
 
     snprintf(found.name, sizeof(found.name), "%s", prop.name);
     found.capability = prop.major * 10 + prop.minor;
-    found.wgmma = llm_cuda_wgmma_compiled() && found.capability == 90;
     found.shared = prop.sharedMemPerBlockOptin;
-    found.early = llm_cuda_can_early(found.capability);
+
+    if (llm_cuda_image(&found, opts, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    found.early = llm_cuda_can_early(&found);
+    found.wgmma = llm_cuda_wgmma_compiled() && found.capability == 90
+                  && found.compiled == 90;
 
     gpu = (llm_cuda_gpu_t *) malloc(sizeof(llm_cuda_gpu_t));
     if (gpu == NULL) {

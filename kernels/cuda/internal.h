@@ -190,6 +190,9 @@ typedef struct {
     char              name[256];
     int               index;
     int               capability;       /* 10 major + minor */
+    int               compiled;         /* the capability that the code it runs
+                                           was compiled for: a lower one if
+                                           that is PTX */
     size_t            shared;           /* most bytes of shared memory for a
                                            block */
     int               early;            /* kernels can begin before the
@@ -464,6 +467,11 @@ size_t llm_cuda_step_layout(llm_cuda_t *d, uint8_t *base, llm_cuda_step_t *st);
 
 /* step.cu: the bucket of n, at least as many */
 uint32_t llm_cuda_bucket(uint32_t n);
+
+/* image.cu: sets gpu->compiled, or makes the error of a GPU that cannot run the
+   kernels; the thread's device is that GPU */
+int llm_cuda_image(llm_cuda_gpu_t *gpu, const llm_exec_opts_t *opts,
+    llm_err_t *err);
 
 /* attention_wgmma.cu: was its kernel compiled for GPUs with wgmma? */
 int llm_cuda_wgmma_compiled(void);

@@ -2,8 +2,8 @@
 
 # The shared objects as built: llm_cuda.so is there wherever there is an
 # nvcc, with machine code for each generation of GPUs that this nvcc knows
-# (those in CUDA_ARCH, if it is set) and PTX of the newest; the module and llm
-# need no CUDA library, so that nginx starts anywhere.
+# (those in CUDA_ARCH, if it is set) and PTX of the lowest and the newest; the
+# module and llm need no CUDA library, so that nginx starts anywhere.
 
 use strict;
 use warnings;
@@ -94,6 +94,14 @@ SKIP: {
 
     ok($code->{'elf ' . s/a$//r}, "machine code for sm_$_") for @want;
     ok($code->{"ptx $all[-1]"}, "PTX of compute_$all[-1]");
+
+    my ($lowest) = sort { $a <=> $b } grep { !/a$/ } @want;
+
+    SKIP: {
+        skip 'only machine code was asked for', 1 unless $lowest;
+        ok($code->{"ptx $lowest"}, "PTX of compute_$lowest, for all GPUs from"
+           . ' there on');
+    }
 
     my @dynamic = dynamic($so);
     my ($blas) = map { $_->[1] } grep { $_->[1] =~ /cublasLt/ } @dynamic;

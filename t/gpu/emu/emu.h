@@ -33,6 +33,11 @@
  *                          of device 0, of device 1 ..., the last for the rest
  *   LLM_EMU_CAPABILITY     80: Ampere; 89: Ada, the default; 90: Hopper; each
  *                          with the shared memory that its blocks have
+ *   LLM_EMU_COMPILED       the capability that kernels were compiled for, if
+ *                          that is a lower one: the driver compiles their PTX
+ *   LLM_EMU_NO_IMAGE=e     kernels have no code for the device: error e (209:
+ *                          there is none, 222: the driver is too old for it)
+ *   LLM_EMU_DRY=1          kernels are launched, but do not run
  *   LLM_EMU_FAIL_ALLOC=n   the n-th allocation of device or pinned memory
  *                          after the last cudaGetDeviceCount() fails
  *   LLM_EMU_FAIL_LAUNCH=n  the n-th kernel after the variable was set to n
@@ -453,6 +458,12 @@ typedef enum {
     cudaErrorNotReady = 600,
     cudaErrorLaunchFailure = 719,
     cudaErrorNoDevice = 100,
+    cudaErrorInvalidDeviceFunction = 98,
+    cudaErrorNoKernelImageForDevice = 209,
+    cudaErrorInvalidPtx = 218,
+    cudaErrorJitCompilerNotFound = 221,
+    cudaErrorUnsupportedPtxVersion = 222,
+    cudaErrorJitCompilationDisabled = 223,
     cudaErrorInvalidResourceHandle = 400,
     cudaErrorPeerAccessAlreadyEnabled = 704
 } cudaError_t;
@@ -479,6 +490,11 @@ typedef enum {
 typedef enum {
     cudaFuncAttributeMaxDynamicSharedMemorySize = 8
 } cudaFuncAttribute;
+
+struct cudaFuncAttributes {
+    int       ptxVersion;
+    int       binaryVersion;
+};
 
 typedef enum {
     cudaDevAttrMultiProcessorCount = 16,
@@ -571,13 +587,30 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t x, cudaStream_t s);
 cudaError_t cudaGraphDestroy(cudaGraph_t g);
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t x);
 
+cudaError_t cudaFuncGetAttributes_(cudaFuncAttributes *a, const void *f);
 cudaError_t cudaFuncSetAttribute_(const void *f, int shared);
+
+template<class F> static inline cudaError_t
+cudaFuncGetAttributes(cudaFuncAttributes *a, F *f)
+{
+    return cudaFuncGetAttributes_(a, (const void *) f);
+}
+
 
 template<class F> static inline cudaError_t
 cudaFuncSetAttribute(F *f, cudaFuncAttribute, int shared)
 {
     return cudaFuncSetAttribute_((const void *) f, shared);
 }
+
+/*
+ * For tests, which find it by this name in llm_emu.so: the sum of all that was
+ * counted under names with `name` in them: blocks of kernels that were
+ * launched, neither captured nor replayed, under the kernel's;
+ * "cudaGraphInstantiate" and "cudaGraphLaunch" that succeeded.
+ */
+extern "C" __attribute__((visibility("default"))) unsigned long
+    llm_emu_count(const char *name);
 
 /* enqueues host work on a stream as if it were a kernel (blas.cpp) */
 void emu_enqueue(cudaStream_t s, std::function<void()> work);

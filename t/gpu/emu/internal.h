@@ -14,6 +14,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -119,6 +120,13 @@ void die(const char *what);
 /* the number in an environment variable, or `otherwise`; of a list by commas
    number i, or the last */
 size_t setting(const char *name, size_t otherwise, int i = 0);
+
+/* adds to what llm_emu_count() returns */
+void count(const char *name, unsigned long n);
+
+/* the devices' compute capability; that which kernels were compiled for */
+int capability();
+int compiled();
 
 /* most bytes of shared memory of a block */
 size_t shared_most();

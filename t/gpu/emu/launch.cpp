@@ -20,6 +20,7 @@ thread_local int            current;
 std::vector<cudaStream_t>   streams;
 std::map<std::pair<int, const void *>, size_t>  shared_set;
 
+static std::map<std::string, unsigned long>  counted;
 static Fault                launch_fault("LLM_EMU_FAIL_LAUNCH");
 static std::set<std::pair<int, const void *>>   loaded;     /* launched kernels
                                                                of a device */
@@ -41,10 +42,33 @@ setting(const char *name, size_t otherwise, int i)
 }
 
 
+void
+count(const char *name, unsigned long n)
+{
+    std::lock_guard<std::recursive_mutex>  guard(lock);
+
+    counted[name] += n;
+}
+
+
+int
+capability()
+{
+    return (int) setting("LLM_EMU_CAPABILITY", 89);
+}
+
+
+int
+compiled()
+{
+    return (int) setting("LLM_EMU_COMPILED", (size_t) capability());
+}
+
+
 size_t
 shared_most()
 {
-    switch (setting("LLM_EMU_CAPABILITY", 89)) {
+    switch (capability()) {
 
     case 80:
         return 163 * 1024;
@@ -270,13 +294,23 @@ launch(void *stream, const Kernel &k, dim3 grid, dim3 block, size_t shared,
         s->waits = false;
     }
 
+    if (k.early && compiled() < 90) {
+        fprintf(stderr, "emu: kernel %s is launched early, and its code does "
+                "not wait for the kernels before it\n", k.name);
+        d->broken = cudaErrorInvalidValue;
+    }
+
     if (!possible(k, n, grid, block, shared)) {
         d->last_error = cudaErrorInvalidValue;
         return;
     }
 
+    if (s && s->capture == nullptr) {
+        count(k.name, (unsigned long) grid.x * grid.y * grid.z);
+    }
+
     enqueue(s, [=]() {
-        if (d->broken) {
+        if (d->broken || setting("LLM_EMU_DRY", 0)) {
             return;
         }
 
@@ -296,3 +330,17 @@ launch(void *stream, const Kernel &k, dim3 grid, dim3 block, size_t shared,
 
 
 }  /* namespace emu */
+
+
+unsigned long
+llm_emu_count(const char *name)
+{
+    unsigned long                          n = 0;
+    std::lock_guard<std::recursive_mutex>  guard(emu::lock);
+
+    for (const auto &c : emu::counted) {
+        n += c.first.find(name) == std::string::npos ? 0 : c.second;
+    }
+
+    return n;
+}

@@ -285,8 +285,8 @@ cudaGetDeviceProperties(cudaDeviceProp *p, int n)
     snprintf(p->name, sizeof(p->name), "emulated GPU");
     p->totalGlobalMem = setting("LLM_EMU_MEMORY", EMU_TOTAL, n);
     p->sharedMemPerBlockOptin = emu::shared_most();
-    p->major = (int) setting("LLM_EMU_CAPABILITY", 89) / 10;
-    p->minor = (int) setting("LLM_EMU_CAPABILITY", 89) % 10;
+    p->major = emu::capability() / 10;
+    p->minor = emu::capability() % 10;
     p->multiProcessorCount = 4;
     p->l2CacheSize = 1 << 20;
 
@@ -355,6 +355,10 @@ cudaGetErrorString(cudaError_t e)
     case cudaErrorNoDevice:         return "no device";
     case cudaErrorInvalidResourceHandle:
         return "invalid resource handle";
+    case cudaErrorNoKernelImageForDevice:
+        return "no kernel image is available for execution on the device";
+    case cudaErrorUnsupportedPtxVersion:
+        return "the provided PTX was compiled with an unsupported toolchain.";
     default:                        return "launch failure";
     }
 }
@@ -375,6 +379,20 @@ cudaError_t
 cudaPeekAtLastError()
 {
     return verdict();
+}
+
+
+cudaError_t
+cudaFuncGetAttributes_(cudaFuncAttributes *a, const void *f)
+{
+    cudaError_t  e;
+
+    (void) f;
+    e = (cudaError_t) setting("LLM_EMU_NO_IMAGE", cudaSuccess);
+    a->ptxVersion = emu::compiled();
+    a->binaryVersion = emu::capability();
+
+    return e ? e : broken();
 }
 
 
@@ -750,6 +768,7 @@ cudaGraphInstantiate(cudaGraphExec_t *x, cudaGraph_t g,
     }
 
     *x = new EmuGraph(*g);
+    count("cudaGraphInstantiate", 1);
 
     return cudaSuccess;
 }
@@ -765,6 +784,8 @@ cudaGraphLaunch(cudaGraphExec_t x, cudaStream_t s)
     if (s) {
         s->waits = false;
     }
+
+    count("cudaGraphLaunch", 1);
 
     for (const auto &work : x->work) {
         enqueue(s, work);
