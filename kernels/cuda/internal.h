@@ -465,8 +465,17 @@ extern "C" const llm_ops_t *llm_backend_table(uint32_t interface,
    part of them is copied; returns the bytes of all */
 size_t llm_cuda_step_layout(llm_cuda_t *d, uint8_t *base, llm_cuda_step_t *st);
 
-/* step.cu: the bucket of n, at least as many */
-uint32_t llm_cuda_bucket(uint32_t n);
+/* the bucket of n, at least as many */
+static inline uint32_t
+llm_cuda_bucket(uint32_t n)
+{
+    uint32_t  b;
+
+    for (b = 1; b < n; b = b < 256 ? b * 2 : b + 128) { /* void */ }
+
+    return b;
+}
+
 
 /* image.cu: sets gpu->compiled, or makes the error of a GPU that cannot run the
    kernels; the thread's device is that GPU */

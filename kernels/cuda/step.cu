@@ -54,17 +54,6 @@ llm_cuda_step_layout(llm_cuda_t *d, uint8_t *base, llm_cuda_step_t *st)
 }
 
 
-uint32_t
-llm_cuda_bucket(uint32_t n)
-{
-    uint32_t  b;
-
-    for (b = 1; b < n; b = b < 256 ? b * 2 : b + 128) { /* void */ }
-
-    return b;
-}
-
-
 /* appends the page numbers that a sequence uses in each kind of cache */
 
 static void
