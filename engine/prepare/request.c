@@ -323,19 +323,19 @@ llm_prep_bias(const llm_prep_env_t *env, const llm_request_t *msg,
 
 
 /* returns the number of prompts, each with n choices; 0 and *err: none, or too
-   many */
+   many.  The engine's own requests may be as wide as its steps. */
 
 static uint32_t
-llm_prep_count(const llm_request_t *msg, llm_err_t *err)
+llm_prep_count(const llm_req_t *r, llm_err_t *err)
 {
-    uint32_t  n;
+    uint32_t              n, most;
+    const llm_request_t  *msg = r->msg;
 
     if (msg->task == LLM_TASK_GENERATE || !llm_prep_needs_model(msg)) {
         n = msg->kind == LLM_KIND_COMPLETION ? msg->prompts.len : 1;
+        most = r->own ? UINT32_MAX : LLM_MAX_CHOICES;
 
-        if (msg->n == 0 || msg->n > LLM_MAX_CHOICES
-            || n > LLM_MAX_CHOICES / msg->n)
-        {
+        if (msg->n == 0 || msg->n > most || n > most / msg->n) {
             (void) llm_fail_with(err, 400, NULL, "n", "n times the number of "
                                  "prompts must be from 1 to %d",
                                  LLM_MAX_CHOICES);
@@ -372,7 +372,7 @@ llm_prep_lists(llm_req_t *r, llm_err_t *err)
 
     msg = r->msg;
 
-    n = llm_prep_count(msg, err);
+    n = llm_prep_count(r, err);
     if (n == 0) {
         return LLM_ERROR;
     }

@@ -2,8 +2,8 @@
  * Warm-up: before a model is ready it runs requests of the engine, one after
  * another:
  *   - a prompt that fills a step
- *   - on a device with graphs, a few tokens for each number of choices and
- *     each length of context, so that all graphs are made
+ *   - on a device with graphs, a few tokens for each number of choices, as wide
+ *     as a step, and each length of context, so that all graphs are made
  *   - the configuration's prompts, which stay in the prefix cache
  *
  * Their events and metrics go to a zone in the engine's memory, with one
@@ -18,6 +18,11 @@
 #define LLM_WARM_TOKENS  4              /* tokens of an answer: a graph is made
                                            when its step comes again */
 #define LLM_WARM_SHORT   64u            /* tokens of the shortest context */
+#define LLM_WARM_WIDE    256u           /* up to here each width is twice the
+                                           one before, then LLM_WARM_MORE wider,
+                                           as are graphs */
+#define LLM_WARM_MORE    128u
+#define LLM_WARM_WIDEST  512u           /* of a graph */
 #define LLM_WARM_FIT     8              /* tokens of the context that the
                                            longest prompt leaves free */
 
@@ -176,17 +181,43 @@ llm_warm_fill(const llm_instance_t *m)
 }
 
 
-/* how many lengths or widths there are: each is twice the one before, but the
-   last one is `to` */
+/* how many lengths there are: each is twice the one before, but the last one is
+   `longest` */
 
 static uint32_t
-llm_warm_doublings(uint32_t from, uint32_t to)
+llm_warm_lengths(uint32_t longest)
+{
+    uint32_t  n, length;
+
+    for (n = 1, length = LLM_WARM_SHORT; length < longest; length *= 2) {
+        n++;
+    }
+
+    return n;
+}
+
+
+/* the width with this number; the last one is `widest` */
+
+static uint32_t
+llm_warm_width(uint32_t number, uint32_t widest)
+{
+    uint32_t  width;
+
+    for (width = 1; number && width < widest; number--) {
+        width = width < LLM_WARM_WIDE ? width * 2 : width + LLM_WARM_MORE;
+    }
+
+    return llm_min(width, widest);
+}
+
+
+static uint32_t
+llm_warm_widths(uint32_t widest)
 {
     uint32_t  n;
 
-    for (n = 1; from < to; from *= 2) {
-        n++;
-    }
+    for (n = 1; llm_warm_width(n - 1, widest) < widest; n++) { /* void */ }
 
     return n;
 }
@@ -208,9 +239,9 @@ llm_warm_request(const llm_instance_t *m, uint32_t number)
     number--;
 
     longest = llm_warm_longest(m);
-    widest = llm_min(m->runner.max_seqs, (uint32_t) LLM_MAX_CHOICES);
-    lengths = llm_warm_doublings(LLM_WARM_SHORT, longest);
-    widths = llm_warm_doublings(1, widest);
+    widest = llm_min(m->runner.max_seqs, LLM_WARM_WIDEST);
+    lengths = llm_warm_lengths(longest);
+    widths = llm_warm_widths(widest);
 
     /* only devices that overlap steps have graphs */
 
@@ -223,7 +254,7 @@ llm_warm_request(const llm_instance_t *m, uint32_t number)
     if (number < lengths * widths) {
         return llm_warm_make(m, llm_min(LLM_WARM_SHORT << number / widths,
                                         longest),
-                             llm_min(1u << number % widths, widest), 0);
+                             llm_warm_width(number % widths, widest), 0);
     }
 
     number -= lengths * widths;

@@ -248,9 +248,10 @@ llm_cuda_ready(llm_cuda_t *d, llm_err_t *err)
 
 /*
  * Coarser buckets for a decode step, because graphs are kept until the device
- * is closed: items become the bucket's sequences times a power of two.  Latent
- * attention needs the number of splits; for other kernels it only matters
- * whether there is more than one.
+ * is closed: items become the bucket's sequences times a power of two, at least
+ * two if some are split, so that a bucket's rows of any lengths have the shapes
+ * of as many rows of one length.  Latent attention needs the number of splits;
+ * for other kernels it only matters whether there is more than one.
  */
 
 static void
@@ -258,7 +259,9 @@ llm_cuda_few_graphs(llm_cuda_t *d)
 {
     uint32_t  n;
 
-    for (n = d->seqs; n < d->items; n *= 2) { /* void */ }
+    n = d->splits > 1 ? 2 * d->seqs : d->seqs;
+
+    for ( /* void */ ; n < d->items; n *= 2) { /* void */ }
 
     d->items = n;
     d->merges = d->merges ? d->rows : 0;
