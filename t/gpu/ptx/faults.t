@@ -89,6 +89,7 @@ SKIP: {
        'there is an nvcc, and the planted faults were built') or last;
 
     local $ENV{LLM_EMU_PTX} = "$dir/faults.so";
+    local $ENV{LLM_EMU_COMPILED} = 90;  # as kernels/cuda/Makefile has it
     my %seen;
 
     for (@FAULTS) {
