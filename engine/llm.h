@@ -797,6 +797,8 @@ typedef struct {
     size_t       kv_cache;              /* bytes, 0: default */
     int          weights_fp8;           /* convert wider matrices to fp8 */
     int          kv_fp8;                /* the KV cache in fp8 */
+    const char  *packed;                /* folder for a file of packed weights,
+                                           or NULL */
     uint32_t     idle_s;                /* unload after this idle time; 0:
                                            never */
     int          lazy;                  /* load at the first request */

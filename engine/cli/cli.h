@@ -18,7 +18,7 @@
 
 /* groups of options that a command takes: bits of llm_cli_cmd_t.options */
 #define LLM_CLI_RUN       1             /* --device --threads --isa --ctx
-                                           --weights --kv */
+                                           --weights --kv --packed */
 #define LLM_CLI_SPECIAL   2
 #define LLM_CLI_ALL       4
 #define LLM_CLI_BATCH     8
@@ -36,6 +36,7 @@ typedef struct {
     const char      *isa;
     const char      *weights;           /* "fp8" or NULL */
     const char      *kv;                /* "fp8" or NULL */
+    const char      *packed;
     const char      *pooling;
     const char      *id;                /* this and the next 5: of a new API
                                            key */

@@ -109,6 +109,9 @@ static const llm_cli_opt_t  llm_cli_opts[] = {
     { "kv", LLM_CLI_FP8, LLM_CLI_RUN, offsetof(llm_cli_t, kv),
       "fp8: keep the KV cache in e4m3 (16 bits)" },
 
+    { "packed", LLM_CLI_STR, LLM_CLI_RUN, offsetof(llm_cli_t, packed),
+      "folder for a file of packed weights (none)" },
+
     { "batch", LLM_CLI_UINT, LLM_CLI_BATCH, offsetof(llm_cli_t, batch),
       "most tokens per step (512)" },
 

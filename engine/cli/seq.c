@@ -35,6 +35,7 @@ llm_cli_seq_open(llm_cli_seq_t *s, const llm_cli_t *c, uint32_t ctx,
     o.isa = c->isa;
     o.weights_fp8 = c->weights != NULL;
     o.kv_fp8 = c->kv != NULL;
+    o.packed = c->packed;
     o.threads = c->threads;
     o.ctx = ctx ? ctx : c->ctx;
     o.batch = batch;
@@ -91,7 +92,12 @@ llm_cli_seq_close(llm_cli_seq_t *s)
 
     free(s->pos);
     free(s->out);
-    llm_model_free(s->model);
+
+    if (s->model) {
+        llm_model_wait_packed(s->model);
+        llm_model_free(s->model);
+    }
+
     memset(s, 0, sizeof(llm_cli_seq_t));
 }
 

@@ -92,6 +92,9 @@ uint32_t llm_gguf_version(const llm_gguf_t *g);
 /* bytes of all files; number of files */
 size_t llm_gguf_size(const llm_gguf_t *g);
 size_t llm_gguf_n_files(const llm_gguf_t *g);
+/* a number that is another one once a file was changed: the sum of their times
+   of modification, in nanoseconds */
+uint64_t llm_gguf_changed(const llm_gguf_t *g);
 
 size_t llm_gguf_n_kv(const llm_gguf_t *g);
 const llm_gguf_kv_t *llm_gguf_kv(const llm_gguf_t *g, size_t i);

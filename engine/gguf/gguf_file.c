@@ -17,11 +17,11 @@
 static llm_gguf_t *
 llm_gguf_map(const char *path, llm_err_t *err)
 {
-    int          fd, rc;
-    size_t       len;
-    llm_gguf_t  *g;
+    int               fd, rc;
+    llm_gguf_t       *g;
+    llm_gguf_stat_t   st;
 
-    fd = llm_gguf_open_path(path, &len, err);
+    fd = llm_gguf_open_path(path, &st, err);
     if (fd == -1) {
         return NULL;
     }
@@ -30,20 +30,21 @@ llm_gguf_map(const char *path, llm_err_t *err)
 
     /* an empty file cannot be mapped */
 
-    if (g && len) {
-        g->mapping = llm_map_open(fd, len, path, err);
+    if (g && st.len) {
+        g->mapping = llm_map_open(fd, st.len, path, err);
     }
 
     (void) close(fd);
 
-    if (g == NULL || (len && g->mapping == NULL)) {
+    if (g == NULL || (st.len && g->mapping == NULL)) {
         llm_gguf_close(g);
         return NULL;
     }
 
-    g->data = len ? llm_map_data(g->mapping) : "";
-    g->len = len;
-    g->head = len;
+    g->data = st.len ? llm_map_data(g->mapping) : "";
+    g->len = st.len;
+    g->head = st.len;
+    g->changed = st.changed;
 
     rc = llm_gguf_parse(g, err);
 
@@ -105,11 +106,12 @@ llm_gguf_more(llm_gguf_t *g, int fd, size_t n, llm_err_t *err)
 static llm_gguf_t *
 llm_gguf_read_head(const char *path, llm_err_t *err)
 {
-    int          fd, rc;
-    size_t       n, len;
-    llm_gguf_t  *g;
+    int               fd, rc;
+    size_t            n;
+    llm_gguf_t       *g;
+    llm_gguf_stat_t   st;
 
-    fd = llm_gguf_open_path(path, &len, err);
+    fd = llm_gguf_open_path(path, &st, err);
     if (fd == -1) {
         return NULL;
     }
@@ -119,9 +121,9 @@ llm_gguf_read_head(const char *path, llm_err_t *err)
 
     for (n = LLM_GGUF_HEAD; rc == LLM_SHORT; n *= 2) {
         llm_gguf_forget(g);
-        g->len = len;
+        g->len = st.len;
 
-        rc = llm_gguf_more(g, fd, llm_min(n, len), err);
+        rc = llm_gguf_more(g, fd, llm_min(n, st.len), err);
 
         if (rc == LLM_OK) {
             rc = llm_gguf_parse(g, err);

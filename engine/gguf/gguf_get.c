@@ -124,6 +124,22 @@ llm_gguf_size(const llm_gguf_t *g)
 }
 
 
+uint64_t
+llm_gguf_changed(const llm_gguf_t *g)
+{
+    size_t    i;
+    uint64_t  sum;
+
+    sum = g->changed;
+
+    for (i = 0; i < g->n_parts; i++) {
+        sum += g->parts[i]->changed;
+    }
+
+    return sum;
+}
+
+
 size_t
 llm_gguf_n_files(const llm_gguf_t *g)
 {

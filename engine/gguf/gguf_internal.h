@@ -20,6 +20,7 @@ struct llm_gguf_s {
     char                      *name;    /* owned */
     const char                *data;
     size_t                     len;     /* bytes of the file */
+    uint64_t                   changed; /* when it was, in ns */
     size_t                     head;    /* bytes at data: len, or fewer if only
                                            the header is read */
     llm_map_t                 *mapping; /* where data is mapped, or NULL */
@@ -46,6 +47,13 @@ struct llm_gguf_s {
     size_t                     n_own;   /* tensors of this file, if there are
                                            parts */
 };
+
+
+/* of an open file */
+typedef struct {
+    size_t                     len;     /* bytes */
+    uint64_t                   changed; /* time of modification, in ns */
+} llm_gguf_stat_t;
 
 
 /* a key or a tensor's name, safe for a message */
@@ -81,7 +89,7 @@ int llm_gguf_sort_tensors(llm_gguf_t *g, llm_err_t *err);
  * gguf_path.c: a descriptor of a regular file for reading; or -1, and *err says
  * what is there instead, and what to do.
  */
-int llm_gguf_open_path(const char *path, size_t *len, llm_err_t *err);
+int llm_gguf_open_path(const char *path, llm_gguf_stat_t *st, llm_err_t *err);
 
 /*
  * gguf_parts.c: if the file is the first part of a split model, opens the

@@ -227,7 +227,7 @@ llm_gguf_explain(const char *path, llm_err_t *err)
 
 
 int
-llm_gguf_open_path(const char *path, size_t *len, llm_err_t *err)
+llm_gguf_open_path(const char *path, llm_gguf_stat_t *stat, llm_err_t *err)
 {
     int          fd;
     struct stat  st;
@@ -245,7 +245,9 @@ llm_gguf_open_path(const char *path, size_t *len, llm_err_t *err)
         return -1;
     }
 
-    *len = (size_t) st.st_size;
+    stat->len = (size_t) st.st_size;
+    stat->changed = (uint64_t) st.st_mtim.tv_sec * 1000000000
+                    + (uint64_t) st.st_mtim.tv_nsec;
 
     return fd;
 }

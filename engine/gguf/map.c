@@ -235,3 +235,28 @@ llm_map_intact(const llm_map_t *m)
 {
     return !atomic_load(&m->fault);
 }
+
+
+/* the last page may have bytes that are still to be read, so it stays */
+
+void
+llm_map_release(const void *p, size_t size)
+{
+    uintptr_t   start, end;
+    llm_map_t  *m;
+
+    start = (uintptr_t) p;
+    m = llm_map_find(start);
+
+    if (m == NULL || size > atomic_load(&m->end) - start) {
+        return;
+    }
+
+    end = start + size;
+    end -= end % llm_map_page;
+    start -= start % llm_map_page;
+
+    if (start < end) {
+        (void) madvise((void *) start, end - start, MADV_DONTNEED);
+    }
+}

@@ -27,4 +27,11 @@ const char *llm_map_data(const llm_map_t *m);
 /* whether all pages have been readable so far; from any thread */
 int llm_map_intact(const llm_map_t *m);
 
+/*
+ * For bytes that will not be read for long: their pages are no longer part of
+ * the process's memory, and come back when they are read.  Bytes outside all
+ * mappings are left alone.
+ */
+void llm_map_release(const void *p, size_t size);
+
 #endif /* LLM_MAP_H */

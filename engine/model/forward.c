@@ -318,7 +318,9 @@ llm_model_wait(llm_model_t *m, llm_err_t *err)
 
     /* the device may have read weights from the mapped file during the step */
 
-    if (llm_gguf_intact(m->gguf, err) != LLM_OK) {
+    if (llm_gguf_intact(m->gguf, err) != LLM_OK
+        || llm_packed_intact(m, err) != LLM_OK)
+    {
         m->n_in_flight = 0;
         return LLM_ERROR;
     }

@@ -139,7 +139,7 @@ llm_load_weight_bytes(const llm_model_t *m)
     uint32_t                  i, k;
     const llm_tensor_part_t  *p;
 
-    if (m->ops->weight_size == NULL) {
+    if (m->ops->weight_size == NULL || m->packed.map) {
         return 0;
     }
 

@@ -316,6 +316,7 @@ llm_model_load(const char *path, const llm_model_opts_t *opts,
         || llm_load_ctx(&l) != LLM_OK
         || llm_load_sizes(&l) != LLM_OK
         || llm_load_device(&l) != LLM_OK
+        || llm_packed_open(&l) != LLM_OK
         || (!llm_model_on_gpu(m) && llm_promise(&l) != LLM_OK)
         || llm_load_weights(&l) != LLM_OK
         || llm_load_globals(&l) != LLM_OK
@@ -323,7 +324,8 @@ llm_model_load(const char *path, const llm_model_opts_t *opts,
         || llm_load_choice(&l) != LLM_OK
         || llm_parts_link(&l) != LLM_OK
         || llm_load_caches(&l) != LLM_OK
-        || llm_gguf_intact(m->gguf, err) != LLM_OK)
+        || llm_gguf_intact(m->gguf, err) != LLM_OK
+        || llm_packed_intact(m, err) != LLM_OK)
     {
         if (l.memory) {
             snprintf(err->code, sizeof(err->code), "%s", LLM_MEMORY_ERROR);
@@ -341,6 +343,7 @@ llm_model_load(const char *path, const llm_model_opts_t *opts,
     }
 
     llm_promise_loaded(m);
+    llm_packed_keep(m);
 
     if (m->desc.unused) {
         llm_load_log(&l, LLM_LOG_WARN, "%s: %.*s: an unknown tensor, not "
@@ -486,6 +489,7 @@ llm_model_free(llm_model_t *m)
     }
 
     llm_promise_end(m);
+    llm_packed_stop(m);
 
     for (i = 0; m->layers && i < m->desc.hp.n_layers; i++) {
         llm_part_enter(m, llm_part_of(m, i));
@@ -507,6 +511,7 @@ llm_model_free(llm_model_t *m)
         llm_devices_free(m->devices);
     }
 
+    llm_packed_close(m);
     llm_rank_unload(&m->rank);
     free(m->dense[0]);
     free(m->dense[1]);

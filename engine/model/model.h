@@ -94,6 +94,8 @@ typedef struct {
                                            the device has */
     int          weights_fp8;           /* as in llm_exec_opts_t */
     int          kv_fp8;
+    const char  *packed;                /* folder for a file of packed weights
+                                           (packed.c), or NULL */
     llm_log_pt   log;
     void        *log_data;
     /* progress of a load in thousandths; may be NULL */
@@ -122,6 +124,9 @@ int llm_model_fits(const llm_gguf_t *g, const llm_model_opts_t *opts,
 llm_model_t *llm_model_load(const char *path, const llm_model_opts_t *opts,
     llm_err_t *err);
 void llm_model_free(llm_model_t *m);
+/* waits until the model's file of packed weights is written, if it is being
+   written; free() stops the writing */
+void llm_model_wait_packed(llm_model_t *m);
 
 const llm_hparams_t *llm_model_hparams(const llm_model_t *m);
 const llm_gguf_t *llm_model_gguf(const llm_model_t *m);

@@ -10,6 +10,7 @@
 
 #include "engine/model/arch.h"
 #include "engine/model/backend.h"
+#include "engine/gguf/map.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -101,8 +102,24 @@ typedef struct {
     _Atomic size_t      taken;
 } llm_promise_t;
 
+/* the model's file of packed weights: packed.c */
+typedef struct {
+    char               *path;           /* NULL: packed is off */
+    char                key[256];       /* padded with zeros */
+    llm_map_t          *map;            /* NULL: the weights were packed */
+    llm_log_pt          log;
+    void               *log_data;
+    int                 wanted;         /* the file is to be written */
+    int                 writing;        /* `writer` was started and not joined
+                                           yet; it reads the fields above */
+    pthread_t           writer;
+    int                 cancel;         /* atomic, relaxed: the owner sets it,
+                                           the writer reads it */
+} llm_packed_t;
+
 struct llm_model_s {
     llm_gguf_t         *gguf;
+    llm_packed_t        packed;
     llm_desc_t          desc;
 
     llm_devices_t      *devices;        /* registry with the model's devices */
@@ -230,6 +247,18 @@ int llm_load_choice(llm_load_t *l);
    which; caches() creates the caches and states, once there is a device */
 int llm_load_kinds(llm_load_t *l);
 int llm_load_caches(llm_load_t *l);
+
+/*
+ * packed.c: open(): maps the file of packed weights, if there is one, once the
+ * device is open; keep(): begins to write it otherwise, when the model is
+ * loaded; stop(): gives the writing up, as the weights are freed next; close():
+ * after the weights; intact(): an error if a page could not be read.
+ */
+int llm_packed_open(llm_load_t *l);
+void llm_packed_keep(llm_model_t *m);
+void llm_packed_stop(llm_model_t *m);
+void llm_packed_close(llm_model_t *m);
+int llm_packed_intact(const llm_model_t *m, llm_err_t *err);
 
 /* memory.c: bytes of the machine's memory that the device's own layout of all
    weights takes */

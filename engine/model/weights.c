@@ -5,14 +5,18 @@
  */
 
 #include "engine/model/model_internal.h"
+#include "engine/gguf/map.h"
 
 
-/* counts w's bytes of the file as loaded; frees w and returns NULL if the load
-   was cancelled */
+/* counts w's bytes of the file, at src, as loaded, and gives up their memory;
+   frees w and returns NULL if the load was cancelled */
 
 static llm_weight_t *
-llm_load_keep(llm_load_t *l, llm_weight_t *w, uint64_t bytes)
+llm_load_keep(llm_load_t *l, llm_weight_t *w, const void *src, size_t span,
+    uint64_t bytes)
 {
+    llm_map_release(src, span);
+
     if (w && llm_load_progress(l, bytes) != LLM_OK) {
         l->m->ops->weight_free(l->m->exec, w);
         return NULL;
@@ -44,17 +48,17 @@ static llm_weight_t *
 llm_load_part(llm_load_t *l, const llm_tensor_part_t *p, int usage)
 {
     size_t                    row;
+    const char               *src;
     llm_weight_t             *w;
     const llm_gguf_tensor_t  *t;
 
     t = p->t;
     row = llm_type_row_size(t->type, t->ne[0]);
+    src = (const char *) t->data + p->first * row;
     w = l->m->ops->weight_create(l->m->exec, t->type, p->n,
-                                 (uint32_t) t->ne[0],
-                                 (const char *) t->data + p->first * row,
-                                 usage, l->err);
+                                 (uint32_t) t->ne[0], src, usage, l->err);
 
-    return llm_load_keep(l, w, p->n * row);
+    return llm_load_keep(l, w, src, p->n * row, p->n * row);
 }
 
 
@@ -64,21 +68,24 @@ llm_load_part(llm_load_t *l, const llm_tensor_part_t *p, int usage)
 static llm_weight_t *
 llm_load_stack(llm_load_t *l, const llm_tensor_part_t *p, llm_dim_t stack)
 {
-    size_t                    row;
+    size_t                    row, n;
+    const char               *src;
     llm_weight_t             *w;
     const llm_ops_t          *ops;
     const llm_gguf_tensor_t  *t;
 
     t = p->t;
+    n = t->ne[2];
     ops = l->m->ops;
     row = llm_type_row_size(t->type, t->ne[0]);
+    src = (const char *) t->data + p->first * row;
     w = (stack == LLM_DIM_N_HEADS ? ops->heads_create : ops->experts_create)(
-                                  l->m->exec, t->type, (uint32_t) t->ne[2],
-                                  p->n, (uint32_t) t->ne[0],
-                                  (const char *) t->data + p->first * row,
-                                  t->ne[1] * row, l->err);
+                                  l->m->exec, t->type, (uint32_t) n, p->n,
+                                  (uint32_t) t->ne[0], src, t->ne[1] * row,
+                                  l->err);
 
-    return llm_load_keep(l, w, p->n * row * t->ne[2]);
+    return llm_load_keep(l, w, src, ((n - 1) * t->ne[1] + p->n) * row,
+                         n * p->n * row);
 }
 
 

@@ -206,6 +206,7 @@ llm_instance_opts(llm_instance_t *m, llm_model_opts_t *opts)
     opts->whole = m->crowded;
     opts->weights_fp8 = m->conf.weights_fp8;
     opts->kv_fp8 = m->conf.kv_fp8;
+    opts->packed = m->conf.packed;
     opts->log = e->log;
     opts->log_data = e->log_data;
     opts->progress = llm_instance_progress;

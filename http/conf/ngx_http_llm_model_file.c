@@ -59,6 +59,50 @@ ngx_http_llm_model_warmup(ngx_conf_t *cf, ngx_http_llm_model_t *model,
 }
 
 
+/* nginx creates the folder, and gives it to the user of its workers */
+
+char *
+ngx_http_llm_model_packed(ngx_conf_t *cf, ngx_http_llm_model_t *model,
+    ngx_http_llm_param_t *param, ngx_str_t *value)
+{
+    ngx_path_t  *path;
+
+    if (value->len == 3 && ngx_strncmp(value->data, "off", 3) == 0) {
+        return NGX_CONF_OK;
+    }
+
+    if (value->len == 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "empty \"packed=\" of model \"%V\"",
+                           &model->name);
+        return NGX_CONF_ERROR;
+    }
+
+    path = ngx_pcalloc(cf->pool, sizeof(ngx_path_t));
+    if (path == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    path->name = *value;
+
+    if (path->name.data[path->name.len - 1] == '/' && path->name.len > 1) {
+        path->name.len--;
+        path->name.data[path->name.len] = '\0';
+    }
+
+    if (ngx_conf_full_name(cf->cycle, &path->name, 0) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    model->engine.packed = (char *) path->name.data;
+
+    path->conf_file = cf->conf_file->file.name.data;
+    path->line = cf->conf_file->line;
+
+    return ngx_add_path(cf, &path) == NGX_OK ? NGX_CONF_OK : NGX_CONF_ERROR;
+}
+
+
 char *
 ngx_http_llm_model_device(ngx_conf_t *cf, ngx_http_llm_model_t *model,
     ngx_http_llm_param_t *param, ngx_str_t *value)

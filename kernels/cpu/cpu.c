@@ -175,11 +175,32 @@ llm_cpu_memory_free(llm_exec_t *exec)
 void
 llm_cpu_weight_free(llm_exec_t *exec, llm_weight_t *w)
 {
-    if (w) {
-        llm_cpu_slab_free((llm_cpu_t *) exec, w->slab);
-        free(w->scales);
-        free(w);
+    llm_cpu_t     *cpu = (llm_cpu_t *) exec;
+    llm_weight_t  *prev;
+
+    if (w == NULL) {
+        return;
     }
+
+    if (cpu->weights == w) {
+        prev = NULL;
+        cpu->weights = w->next;
+
+    } else {
+        for (prev = cpu->weights; prev->next != w; prev = prev->next) {
+            /* void */
+        }
+
+        prev->next = w->next;
+    }
+
+    if (cpu->last == w) {
+        cpu->last = prev;
+    }
+
+    llm_cpu_slab_free(cpu, w->slab);
+    free(w->scales);
+    free(w);
 }
 
 
@@ -211,12 +232,21 @@ llm_cpu_weights(llm_cpu_t *cpu, uint32_t type, uint32_t n_experts,
     w->row_size = llm_type_row_size(type, n_in);
     w->stride = stride;
 
+    if (cpu->last) {
+        cpu->last->next = w;
+
+    } else {
+        cpu->weights = w;
+    }
+
+    cpu->last = w;
+
     /* room for one row in float32, which embed_pos() uses */
     if ((usage & LLM_WEIGHT_EMBED)
         && llm_cpu_scratch_reserve(cpu, (size_t) n_in * sizeof(float), err)
            != LLM_OK)
     {
-        free(w);
+        llm_cpu_weight_free(&cpu->exec, w);
         return NULL;
     }
 

@@ -149,7 +149,10 @@ struct llm_weight_s {
     size_t               stride;        /* bytes from one matrix of src to the
                                            next */
     uint8_t             *data;          /* panels; NULL if not LINEAR */
-    llm_cpu_slab_t      *slab;          /* slab that holds data */
+    llm_cpu_slab_t      *slab;          /* slab that holds data; NULL: data is
+                                           in the model's file of packed
+                                           weights */
+    llm_weight_t        *next;          /* created after this one */
     size_t               size;          /* bytes of all panels */
     size_t               panel_size;    /* bytes of a panel */
     size_t               codes_size;    /* bytes of a panel's codes, before its
@@ -425,6 +428,16 @@ typedef struct {
     llm_cpu_room_t       parts;
 } llm_cpu_device_t;
 
+/* a file of packed weights, mapped by the caller, and its rows for the weights
+   that are still to be created */
+typedef struct llm_packed_row_s  llm_packed_row_t;
+
+typedef struct {
+    const uint8_t           *data;
+    const llm_packed_row_t  *next;      /* next == end: no more rows */
+    const llm_packed_row_t  *end;
+} llm_cpu_packed_t;
+
 /* a model on the CPUs; the device owns the memory of stage, rot and parts,
    which begin() sets for each step */
 typedef struct {
@@ -438,6 +451,9 @@ typedef struct {
     llm_cpu_kernels_t    kernels;
     const llm_batch_t   *batch;         /* the current step; NULL: none */
     llm_cpu_slab_t      *slab;          /* slab for the next weights, or NULL */
+    llm_weight_t        *weights;       /* list, in the order of creation */
+    llm_weight_t        *last;          /* its end */
+    llm_cpu_packed_t     packed;
 
     /* x of the running product; sized by the widest weight */
     llm_cpu_stage_t      stage;
@@ -474,7 +490,11 @@ typedef struct {
 } llm_cpu_load_t;
 
 
-/* the operations: cpu.c (life, memory), linear.c, rows.c (single rows), kv.c,
+/* packed.c: sets w->data from the model's file of packed weights; 0: it has no
+   such weight, which is to be packed */
+int llm_cpu_packed_take(llm_cpu_t *cpu, llm_weight_t *w);
+
+/* the operations: cpu.c (life, memory), packed.c, linear.c, rows.c (single rows), kv.c,
    attention.c, heads.c, experts.c, state.c (memory: states.c) */
 #define LLM_OP(group, needs, result, name, parameters)                       \
     result llm_cpu_##name parameters;

@@ -146,42 +146,51 @@ llm_pack_format(uint32_t type)
 }
 
 
-/* puts row r's codes into a block of a panel, which held zeros */
+/* ors four codes, a byte each, into a plane */
+
+static void
+llm_pack_or(uint8_t *dst, uint32_t codes)
+{
+    uint32_t  v;
+
+    memcpy(&v, dst, 4);
+    v |= codes;
+    memcpy(dst, &v, 4);
+}
+
+
+/* puts row r's codes into a block of a panel, which held zeros; four at a time,
+   whose shifted bits stay within their bytes */
 
 static void
 llm_pack_codes(uint8_t *dst, uint32_t bits, uint32_t r, const uint8_t *q)
 {
-    uint32_t  i, j;
+    uint32_t  j, v;
 
     dst += r * 4;
 
     for (j = 0; j < 8; j++, q += 4) {
+        memcpy(&v, q, 4);
 
         if (bits == 8) {
-            memcpy(dst + j * 64, q, 4);
-            continue;
-        }
+            memcpy(dst + j * 64, &v, 4);
 
-        for (i = 0; i < 4; i++) {
+        } else if (bits < 4) {
+            llm_pack_or(dst + j / 4 * 64, (v & 0x03030303) << j % 4 * 2);
 
-            if (bits < 4) {
-                dst[j / 4 * 64 + i] |= (uint8_t) ((q[i] & 3) << j % 4 * 2);
-
-                if (bits == 3) {
-                    dst[128 + i] |= (uint8_t) (q[i] >> 2 << j);
-                }
-
-                continue;
+            if (bits == 3) {
+                llm_pack_or(dst + 128, (v >> 2 & 0x01010101) << j);
             }
 
-            dst[j / 2 * 64 + i] |= (uint8_t) ((q[i] & 15) << j % 2 * 4);
+        } else {
+            llm_pack_or(dst + j / 2 * 64, (v & 0x0f0f0f0f) << j % 2 * 4);
 
             if (bits == 5) {
-                dst[256 + i] |= (uint8_t) (q[i] >> 4 << j);
+                llm_pack_or(dst + 256, (v >> 4 & 0x01010101) << j);
 
             } else if (bits == 6) {
-                dst[256 + j / 4 * 64 + i] |= (uint8_t) (q[i] >> 4
-                                                        << j % 4 * 2);
+                llm_pack_or(dst + 256 + j / 4 * 64,
+                            (v >> 4 & 0x03030303) << j % 4 * 2);
             }
         }
     }
@@ -275,27 +284,36 @@ llm_pack_quant(const llm_weight_t *w, uint8_t *dst, const uint8_t *row,
 }
 
 
+/* n rows of the file, at src, become a panel; whole lines of it are written, one
+   after another */
+
 static void
-llm_pack_float(const llm_weight_t *w, uint8_t *dst, const uint8_t *row,
-    uint32_t r)
+llm_pack_floats(const llm_weight_t *w, uint8_t *dst, const uint8_t *src,
+    uint32_t n)
 {
-    size_t  k;
+    size_t    k, size, step;
+    uint32_t  r;
 
-    for (k = 0; k < w->n_in; k++) {
-        switch (w->type) {
+    size = w->type == LLM_TYPE_F32 ? 4 : 2;
+    step = w->type == LLM_TYPE_BF16 ? 4 : size;
 
-        case LLM_TYPE_F32:
-            memcpy(dst + (k * LLM_PANEL + r) * 4, row + k * 4, 4);
-            break;
+    for (k = 0; k + step <= w->n_in * size; k += step) {
+        for (r = 0; r < n; r++) {
+            if (step == 4) {
+                memcpy(dst + k * LLM_PANEL + r * 4, src + r * w->row_size + k,
+                       4);
 
-        case LLM_TYPE_F16:
-            memcpy(dst + (k * LLM_PANEL + r) * 2, row + k * 2, 2);
-            break;
-
-        default:  /* BF16, in pairs */
-            memcpy(dst + ((k / 2 * LLM_PANEL + r) * 2 + k % 2) * 2,
-                   row + k * 2, 2);
+            } else {
+                memcpy(dst + k * LLM_PANEL + r * 2, src + r * w->row_size + k,
+                       2);
+            }
         }
+    }
+
+    /* the last of an odd number of BF16 */
+
+    for (r = 0; r < n && k < w->n_in * size; r++) {
+        memcpy(dst + k * LLM_PANEL + r * 4, src + r * w->row_size + k, 2);
     }
 }
 
@@ -304,7 +322,7 @@ static void
 llm_pack_item(void *arg, uint32_t item, uint32_t thread)
 {
     uint8_t              *dst;
-    uint32_t              p, r, end, row;
+    uint32_t              p, r, n, end, row;
     const uint8_t        *src;
     const llm_weight_t   *w;
     const llm_pack_job_t *job = arg;
@@ -316,21 +334,17 @@ llm_pack_item(void *arg, uint32_t item, uint32_t thread)
 
     for (p = item * job->step; p < end; p++) {
         dst = w->data + p * w->panel_size;
+        row = p % w->n_panels * LLM_PANEL;
+        n = llm_min(w->n_out - row, (uint32_t) LLM_PANEL);
+        src = w->src + p / w->n_panels * w->stride + row * w->row_size;
 
-        for (r = 0; r < LLM_PANEL; r++) {
-            row = p % w->n_panels * LLM_PANEL + r;
-            if (row >= w->n_out) {
-                break;
-            }
+        if (w->format.bits == 0) {
+            llm_pack_floats(w, dst, src, n);
+            continue;
+        }
 
-            src = w->src + p / w->n_panels * w->stride + row * w->row_size;
-
-            if (w->format.bits) {
-                llm_pack_quant(w, dst, src, r);
-
-            } else {
-                llm_pack_float(w, dst, src, r);
-            }
+        for (r = 0; r < n; r++) {
+            llm_pack_quant(w, dst, src + r * w->row_size, r);
         }
     }
 }
@@ -420,6 +434,10 @@ llm_cpu_pack(llm_cpu_t *cpu, llm_weight_t *w, llm_err_t *err)
     {
         return llm_fail(err, "cpu: a matrix of %u x %u is too large",
                         w->n_out, w->n_in);
+    }
+
+    if (llm_cpu_packed_take(cpu, w)) {
+        return LLM_OK;
     }
 
     w->slab = llm_cpu_slab_take(cpu, w->size, &w->data);

@@ -489,6 +489,9 @@ llm_ref_write(llm_exec_t *exec, llm_act_t *a, uint32_t row, uint32_t n,
 #define llm_ref_state_copy    llm_states_copy
 #define llm_ref_kv_unused     NULL
 #define llm_ref_weight_size   NULL
+#define llm_ref_packed_key    NULL
+#define llm_ref_packed_use    NULL
+#define llm_ref_packed_write  NULL
 #define llm_ref_enter         NULL
 #define llm_ref_link          NULL
 #define llm_ref_receive       NULL

@@ -325,6 +325,9 @@ failed:
 #define llm_cuda_heads_create  llm_cuda_experts_create
 #define llm_cuda_kv_unused     NULL
 #define llm_cuda_weight_size   NULL
+#define llm_cuda_packed_key    NULL
+#define llm_cuda_packed_use    NULL
+#define llm_cuda_packed_write  NULL
 
 static const llm_ops_t  llm_ops_cuda = {
 #ifdef LLM_EMU

@@ -1,0 +1,219 @@
+/*
+ * Packed weights as a file, which later loads map instead of packing: a head, a
+ * row for each weight in the order in which they are created, and the panels of
+ * each, on cache lines.
+ *
+ * The caller keeps the bytes mapped while the model is open, and knows the file
+ * that they were packed from.  A row is used only for a weight of the same type
+ * and sizes; weights that have none are packed.
+ */
+
+#define _GNU_SOURCE
+
+#include "kernels/cpu/cpu.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/* number of the layouts in pack.c: a file with another number is not read */
+#define LLM_PACKED_LAYOUT  1
+
+#define LLM_PACKED_ALIGN   64
+
+/* bytes written before the writer looks whether it is to stop */
+#define LLM_PACKED_PIECE   ((size_t) 4 << 20)
+
+typedef struct {
+    uint64_t             n;             /* rows */
+    uint64_t             size;          /* bytes of all */
+    uint64_t             pad[6];
+} llm_packed_head_t;
+
+struct llm_packed_row_s {
+    uint32_t             type;
+    uint32_t             n_out;
+    uint32_t             n_in;
+    uint32_t             n_experts;
+    uint64_t             at;            /* from the start of the head */
+    uint64_t             size;          /* bytes */
+};
+
+
+/* panels of all instruction sets are the same, but that is no promise */
+
+void
+llm_cpu_packed_key(llm_exec_t *exec, char *buf, size_t size)
+{
+    llm_cpu_t  *cpu = (llm_cpu_t *) exec;
+
+    snprintf(buf, size, "cpu, layout %d, %s", LLM_PACKED_LAYOUT,
+             cpu->kernels.name);
+}
+
+
+int
+llm_cpu_packed_use(llm_exec_t *exec, const void *data, size_t size)
+{
+    uint64_t                  i;
+    llm_cpu_t                *cpu = (llm_cpu_t *) exec;
+    const llm_packed_row_t   *rows;
+    const llm_packed_head_t  *head = data;
+
+    if (size < sizeof(*head) || head->size != size
+        || head->n > (size - sizeof(*head)) / sizeof(*rows))
+    {
+        return LLM_ERROR;
+    }
+
+    rows = (const void *) (head + 1);
+
+    for (i = 0; i < head->n; i++) {
+        if (rows[i].at % LLM_PACKED_ALIGN || rows[i].at > size
+            || rows[i].size > size - rows[i].at)
+        {
+            return LLM_ERROR;
+        }
+    }
+
+    cpu->packed.data = data;
+    cpu->packed.next = rows;
+    cpu->packed.end = rows + head->n;
+
+    return LLM_OK;
+}
+
+
+int
+llm_cpu_packed_take(llm_cpu_t *cpu, llm_weight_t *w)
+{
+    llm_cpu_packed_t        *p = &cpu->packed;
+    const llm_packed_row_t  *row = p->next;
+
+    if (row == p->end) {
+        return 0;
+    }
+
+    p->next++;
+
+    if (row->type != w->type || row->n_out != w->n_out || row->n_in != w->n_in
+        || row->n_experts != w->n_experts || row->size != w->size)
+    {
+        return 0;
+    }
+
+    w->data = (uint8_t *) (uintptr_t) p->data + row->at;
+    llm_cpu_read_file(w->data, w->size);
+
+    return 1;
+}
+
+
+static int
+llm_packed_put(int fd, const void *data, size_t size, const int *cancel,
+    llm_err_t *err)
+{
+    ssize_t      n;
+    const char  *p;
+
+    for (p = data; size; p += n, size -= (size_t) n) {
+
+        if (__atomic_load_n(cancel, __ATOMIC_RELAXED)) {
+            return llm_fail(err, "the writing was stopped");
+        }
+
+        n = write(fd, p, llm_min(size, LLM_PACKED_PIECE));
+
+        if (n == -1 && errno == EINTR) {
+            n = 0;
+
+        } else if (n == -1) {
+            return llm_fail(err, "write: %s", strerror(errno));
+        }
+    }
+
+    return LLM_OK;
+}
+
+
+/* head and rows; the caller frees them.  NULL: no memory */
+
+static llm_packed_head_t *
+llm_packed_plan(const llm_cpu_t *cpu, size_t *size)
+{
+    size_t               n, at;
+    llm_packed_row_t    *row;
+    llm_packed_head_t   *head;
+    const llm_weight_t  *w;
+
+    for (n = 0, w = cpu->weights; w; w = w->next) {
+        n += w->data != NULL;
+    }
+
+    *size = sizeof(*head) + n * sizeof(*row);
+    head = calloc(1, *size);
+
+    if (head == NULL) {
+        return NULL;
+    }
+
+    head->n = n;
+    row = (void *) (head + 1);
+    at = *size;
+
+    for (w = cpu->weights; w; w = w->next) {
+        if (w->data) {
+            row->type = w->type;
+            row->n_out = w->n_out;
+            row->n_in = w->n_in;
+            row->n_experts = w->n_experts;
+            row->at = llm_align(at, LLM_PACKED_ALIGN);
+            row->size = w->size;
+            at = row->at + w->size;
+            row++;
+        }
+    }
+
+    head->size = at;
+
+    return head;
+}
+
+
+int
+llm_cpu_packed_write(llm_exec_t *exec, int fd, const int *cancel,
+    llm_err_t *err)
+{
+    int                  rc;
+    size_t               at, size;
+    llm_cpu_t           *cpu = (llm_cpu_t *) exec;
+    llm_packed_head_t   *head;
+    const llm_weight_t  *w;
+
+    static const char  zeros[LLM_PACKED_ALIGN];
+
+    head = llm_packed_plan(cpu, &size);
+
+    if (head == NULL) {
+        return llm_fail(err, "no memory for the list of weights");
+    }
+
+    rc = llm_packed_put(fd, head, size, cancel, err);
+    free(head);
+
+    for (at = size, w = cpu->weights; w && rc == LLM_OK; w = w->next) {
+        if (w->data) {
+            rc = llm_packed_put(fd, zeros,
+                                llm_align(at, LLM_PACKED_ALIGN) - at, cancel,
+                                err);
+
+            if (rc == LLM_OK) {
+                rc = llm_packed_put(fd, w->data, w->size, cancel, err);
+            }
+
+            at = llm_align(at, LLM_PACKED_ALIGN) + w->size;
+        }
+    }
+
+    return rc;
+}
