@@ -196,9 +196,11 @@ llm_map_open(int fd, size_t len, const char *name, llm_err_t *err)
         return NULL;
     }
 
-    /* a core dump needs no copy of the file */
+    /* a core dump needs no copy of the file; some file systems have huge
+       pages */
 
     (void) madvise(p, len, MADV_DONTDUMP);
+    (void) madvise(p, len, MADV_HUGEPAGE);
 
     atomic_store(&m->end, (uintptr_t) p + len);
     atomic_store(&m->start, (uintptr_t) p);

@@ -14,17 +14,37 @@ llm_pack_u16(const uint8_t *p)
 }
 
 
-/* codes from `half` bytes of nibbles: low nibbles first, then high ones */
+/*
+ * q[k] |= (src[k] >> down & mask) << up for n bytes, a multiple of 8, at once:
+ * bits that come from the next byte are masked, and codes have at most 8 bits.
+ */
+
+static inline void
+llm_pack_bits(uint8_t *q, const uint8_t *src, uint32_t n, uint32_t down,
+    uint32_t mask, uint32_t up)
+{
+    uint32_t  k;
+    uint64_t  v, w;
+
+    for (k = 0; k < n; k += 8) {
+        memcpy(&v, src + k, 8);
+        memcpy(&w, q + k, 8);
+
+        w |= (v >> down & mask * 0x0101010101010101) << up;
+
+        memcpy(q + k, &w, 8);
+    }
+}
+
+
+/* codes of 16 bytes of nibbles: low nibbles first, then high ones */
 
 static void
-llm_pack_nibbles(const uint8_t *src, uint8_t *q, uint32_t half)
+llm_pack_nibbles(const uint8_t *src, uint8_t *q)
 {
-    uint32_t  i;
-
-    for (i = 0; i < half; i++) {
-        q[i] = src[i] & 15;
-        q[i + half] = src[i] >> 4;
-    }
+    memset(q, 0, LLM_BLOCK);
+    llm_pack_bits(q, src, LLM_BLOCK / 2, 0, 15, 0);
+    llm_pack_bits(q + LLM_BLOCK / 2, src, LLM_BLOCK / 2, 4, 15, 0);
 }
 
 
@@ -58,23 +78,19 @@ llm_pack_k4_scales(const uint8_t *s, uint32_t i, llm_pack_block_t *b)
 static void
 llm_pack_q45_k(const uint8_t *p, uint32_t i, int fifth, llm_pack_block_t *b)
 {
-    uint32_t        l, shift;
-    const uint8_t  *qh, *qs;
+    const uint8_t  *qs;
 
     b->d = llm_pack_u16(p);
     b->m = llm_pack_u16(p + 2);
     llm_pack_k4_scales(p + 4, i, b);
 
-    qh = p + 16;
     qs = p + 16 + (fifth ? 32 : 0) + i / 2 * 32;
-    shift = i % 2 * 4;
 
-    for (l = 0; l < LLM_BLOCK; l++) {
-        b->q[l] = qs[l] >> shift & 15;
+    memset(b->q, 0, LLM_BLOCK);
+    llm_pack_bits(b->q, qs, LLM_BLOCK, i % 2 * 4, 15, 0);
 
-        if (fifth) {
-            b->q[l] |= (uint8_t) ((qh[l] >> i & 1) << 4);
-        }
+    if (fifth) {
+        llm_pack_bits(b->q, p + 16, LLM_BLOCK, i, 1, 4);
     }
 }
 
@@ -96,7 +112,7 @@ llm_pack_q5_k(const uint8_t *p, uint32_t i, llm_pack_block_t *b)
 void
 llm_pack_q6_k(const uint8_t *p, uint32_t i, llm_pack_block_t *b)
 {
-    uint32_t        l, part;
+    uint32_t        part;
     const uint8_t  *ql, *qh, *sc;
 
     /* two halves of 128, each of four parts of 32 */
@@ -110,23 +126,24 @@ llm_pack_q6_k(const uint8_t *p, uint32_t i, llm_pack_block_t *b)
     b->s0 = sc[0];
     b->s1 = sc[1];
 
-    for (l = 0; l < LLM_BLOCK; l++) {
-        b->q[l] = (uint8_t) ((ql[l] >> part / 2 * 4 & 15)
-                             | (qh[l] >> part * 2 & 3) << 4);
-    }
+    memset(b->q, 0, LLM_BLOCK);
+    llm_pack_bits(b->q, ql, LLM_BLOCK, part / 2 * 4, 15, 0);
+    llm_pack_bits(b->q, qh, LLM_BLOCK, part * 2, 3, 4);
 }
 
 
 void
 llm_pack_q8_0(const uint8_t *p, uint32_t i, llm_pack_block_t *b)
 {
-    (void) i;
+    uint64_t  v;
 
     b->d = llm_pack_u16(p);
     b->m = 0;
 
-    for (i = 0; i < LLM_BLOCK; i++) {
-        b->q[i] = p[2 + i] ^ 0x80;
+    for (i = 0; i < LLM_BLOCK; i += 8) {
+        memcpy(&v, p + 2 + i, 8);
+        v ^= 0x8080808080808080;
+        memcpy(b->q + i, &v, 8);
     }
 }
 
@@ -138,7 +155,7 @@ llm_pack_q4_0(const uint8_t *p, uint32_t i, llm_pack_block_t *b)
 
     b->d = llm_pack_u16(p);
     b->m = 0;
-    llm_pack_nibbles(p + 2, b->q, 16);
+    llm_pack_nibbles(p + 2, b->q);
 }
 
 
@@ -149,7 +166,7 @@ llm_pack_q4_1(const uint8_t *p, uint32_t i, llm_pack_block_t *b)
 
     b->d = llm_pack_u16(p);
     b->m = llm_pack_u16(p + 2);
-    llm_pack_nibbles(p + 4, b->q, 16);
+    llm_pack_nibbles(p + 4, b->q);
 }
 
 
@@ -160,7 +177,7 @@ llm_pack_q5_0(const uint8_t *p, uint32_t i, llm_pack_block_t *b)
 
     b->d = llm_pack_u16(p);
     b->m = 0;
-    llm_pack_nibbles(p + 6, b->q, 16);
+    llm_pack_nibbles(p + 6, b->q);
     llm_pack_fifth(p + 2, b->q);
 }
 
@@ -172,7 +189,7 @@ llm_pack_q5_1(const uint8_t *p, uint32_t i, llm_pack_block_t *b)
 
     b->d = llm_pack_u16(p);
     b->m = llm_pack_u16(p + 2);
-    llm_pack_nibbles(p + 8, b->q, 16);
+    llm_pack_nibbles(p + 8, b->q);
     llm_pack_fifth(p + 4, b->q);
 }
 

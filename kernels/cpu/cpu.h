@@ -515,6 +515,8 @@ void llm_cpu_slab_free(llm_cpu_t *cpu, llm_cpu_slab_t *slab);
 /* reads size bytes from the file that they are mapped from, if any, and asks
    the kernel to read as many bytes after them in advance */
 void llm_cpu_read_file(const void *p, size_t size);
+/* the same without the latter, which would read small pages */
+void llm_cpu_populate(const void *p, size_t size);
 
 /* device.c */
 /* waits for the turn on the device; ends it */

@@ -132,8 +132,8 @@ llm_cpu_unused(const void *p, size_t size)
 }
 
 
-void
-llm_cpu_read_file(const void *p, size_t size)
+static void
+llm_cpu_advise(const void *p, size_t size, int advice)
 {
     char       *start;
     uintptr_t   page;
@@ -142,8 +142,22 @@ llm_cpu_read_file(const void *p, size_t size)
     start = (char *) ((uintptr_t) p & ~(page - 1));
     size += (size_t) ((const char *) p - start);
 
-    (void) madvise(start, 2 * size, MADV_WILLNEED);
-    (void) madvise(start, size, MADV_POPULATE_READ);
+    (void) madvise(start, size, advice);
+}
+
+
+void
+llm_cpu_populate(const void *p, size_t size)
+{
+    llm_cpu_advise(p, size, MADV_POPULATE_READ);
+}
+
+
+void
+llm_cpu_read_file(const void *p, size_t size)
+{
+    llm_cpu_advise(p, 2 * size, MADV_WILLNEED);
+    llm_cpu_populate(p, size);
 }
 
 

@@ -146,53 +146,63 @@ llm_pack_format(uint32_t type)
 }
 
 
-/* ors four codes, a byte each, into a plane */
+/* a plane's word: 8 / n bits, from bit `shift` on, of the codes of n groups, four
+   at a time */
 
-static void
-llm_pack_or(uint8_t *dst, uint32_t codes)
+static inline void
+llm_pack_plane(uint8_t *dst, const uint32_t *v, uint32_t n, uint32_t shift)
 {
-    uint32_t  v;
+    uint32_t  k, mask, plane;
 
-    memcpy(&v, dst, 4);
-    v |= codes;
-    memcpy(dst, &v, 4);
+    mask = ((1u << 8 / n) - 1) * 0x01010101;
+
+    for (k = 0, plane = 0; k < n; k++) {
+        plane |= (v[k] >> shift & mask) << k * (8 / n);
+    }
+
+    memcpy(dst, &plane, 4);
 }
 
 
-/* puts row r's codes into a block of a panel, which held zeros; four at a time,
-   whose shifted bits stay within their bytes */
+/* writes row r's codes into a block of a panel */
 
 static void
 llm_pack_codes(uint8_t *dst, uint32_t bits, uint32_t r, const uint8_t *q)
 {
-    uint32_t  j, v;
+    uint32_t  j, v[8];
 
     dst += r * 4;
+    memcpy(v, q, sizeof(v));
 
-    for (j = 0; j < 8; j++, q += 4) {
-        memcpy(&v, q, 4);
-
-        if (bits == 8) {
-            memcpy(dst + j * 64, &v, 4);
-
-        } else if (bits < 4) {
-            llm_pack_or(dst + j / 4 * 64, (v & 0x03030303) << j % 4 * 2);
-
-            if (bits == 3) {
-                llm_pack_or(dst + 128, (v >> 2 & 0x01010101) << j);
-            }
-
-        } else {
-            llm_pack_or(dst + j / 2 * 64, (v & 0x0f0f0f0f) << j % 2 * 4);
-
-            if (bits == 5) {
-                llm_pack_or(dst + 256, (v >> 4 & 0x01010101) << j);
-
-            } else if (bits == 6) {
-                llm_pack_or(dst + 256 + j / 4 * 64,
-                            (v >> 4 & 0x03030303) << j % 4 * 2);
-            }
+    if (bits == 8) {
+        for (j = 0; j < 8; j++) {
+            memcpy(dst + j * 64, &v[j], 4);
         }
+
+        return;
+    }
+
+    if (bits < 4) {
+        llm_pack_plane(dst, v, 4, 0);
+        llm_pack_plane(dst + 64, v + 4, 4, 0);
+
+        if (bits == 3) {
+            llm_pack_plane(dst + 128, v, 8, 2);
+        }
+
+        return;
+    }
+
+    for (j = 0; j < 4; j++) {
+        llm_pack_plane(dst + j * 64, v + j * 2, 2, 0);
+    }
+
+    if (bits == 5) {
+        llm_pack_plane(dst + 256, v, 8, 4);
+
+    } else if (bits == 6) {
+        llm_pack_plane(dst + 256, v, 4, 4);
+        llm_pack_plane(dst + 320, v + 4, 4, 4);
     }
 }
 

@@ -21,7 +21,11 @@
 
 #define LLM_PACKED_ALIGN   64
 
-/* bytes written before the writer looks whether it is to stop */
+/*
+ * The file is written in pieces of so many bytes, at multiples of them: some
+ * file systems then keep it in huge pages.  The writer looks before each piece
+ * whether it is to stop.
+ */
 #define LLM_PACKED_PIECE   ((size_t) 4 << 20)
 
 typedef struct {
@@ -38,6 +42,15 @@ struct llm_packed_row_s {
     uint64_t             at;            /* from the start of the head */
     uint64_t             size;          /* bytes */
 };
+
+typedef struct {
+    int                  fd;
+    char                *buf;           /* [LLM_PACKED_PIECE] */
+    size_t               n;             /* bytes in it */
+    size_t               at;            /* bytes of the file before them */
+    const int           *cancel;
+    llm_err_t           *err;
+} llm_packed_out_t;
 
 
 /* panels of all instruction sets are the same, but that is no promise */
@@ -103,32 +116,69 @@ llm_cpu_packed_take(llm_cpu_t *cpu, llm_weight_t *w)
     }
 
     w->data = (uint8_t *) (uintptr_t) p->data + row->at;
-    llm_cpu_read_file(w->data, w->size);
+    llm_cpu_populate(w->data, w->size);
 
     return 1;
 }
 
 
+/* writes what is in the buffer */
+
 static int
-llm_packed_put(int fd, const void *data, size_t size, const int *cancel,
-    llm_err_t *err)
+llm_packed_flush(llm_packed_out_t *o)
 {
-    ssize_t      n;
-    const char  *p;
+    size_t   done;
+    ssize_t  n;
 
-    for (p = data; size; p += n, size -= (size_t) n) {
+    for (done = 0; done < o->n; done += (size_t) n) {
 
-        if (__atomic_load_n(cancel, __ATOMIC_RELAXED)) {
-            return llm_fail(err, "the writing was stopped");
+        if (__atomic_load_n(o->cancel, __ATOMIC_RELAXED)) {
+            return llm_fail(o->err, "the writing was stopped");
         }
 
-        n = write(fd, p, llm_min(size, LLM_PACKED_PIECE));
+        n = write(o->fd, o->buf + done, o->n - done);
 
         if (n == -1 && errno == EINTR) {
             n = 0;
 
         } else if (n == -1) {
-            return llm_fail(err, "write: %s", strerror(errno));
+            return llm_fail(o->err, "write: %s", strerror(errno));
+        }
+    }
+
+    o->at += o->n;
+    o->n = 0;
+
+    return LLM_OK;
+}
+
+
+/* NULL: zeros */
+
+static int
+llm_packed_put(llm_packed_out_t *o, const void *data, size_t size)
+{
+    size_t       n;
+    const char  *p;
+
+    for (p = data; size; size -= n) {
+        n = llm_min(size, LLM_PACKED_PIECE
+                          - (o->at + o->n) % LLM_PACKED_PIECE);
+
+        if (p) {
+            memcpy(o->buf + o->n, p, n);
+            p += n;
+
+        } else {
+            memset(o->buf + o->n, 0, n);
+        }
+
+        o->n += n;
+
+        if ((o->at + o->n) % LLM_PACKED_PIECE == 0
+            && llm_packed_flush(o) != LLM_OK)
+        {
+            return LLM_ERROR;
         }
     }
 
@@ -180,40 +230,59 @@ llm_packed_plan(const llm_cpu_t *cpu, size_t *size)
 }
 
 
-int
-llm_cpu_packed_write(llm_exec_t *exec, int fd, const int *cancel,
-    llm_err_t *err)
+static int
+llm_packed_put_all(const llm_cpu_t *cpu, llm_packed_out_t *o)
 {
     int                  rc;
     size_t               at, size;
-    llm_cpu_t           *cpu = (llm_cpu_t *) exec;
     llm_packed_head_t   *head;
     const llm_weight_t  *w;
-
-    static const char  zeros[LLM_PACKED_ALIGN];
 
     head = llm_packed_plan(cpu, &size);
 
     if (head == NULL) {
-        return llm_fail(err, "no memory for the list of weights");
+        return llm_fail(o->err, "no memory for the list of weights");
     }
 
-    rc = llm_packed_put(fd, head, size, cancel, err);
+    rc = llm_packed_put(o, head, size);
     free(head);
 
     for (at = size, w = cpu->weights; w && rc == LLM_OK; w = w->next) {
         if (w->data) {
-            rc = llm_packed_put(fd, zeros,
-                                llm_align(at, LLM_PACKED_ALIGN) - at, cancel,
-                                err);
+            size = llm_align(at, LLM_PACKED_ALIGN) - at;
+            rc = llm_packed_put(o, NULL, size);
 
             if (rc == LLM_OK) {
-                rc = llm_packed_put(fd, w->data, w->size, cancel, err);
+                rc = llm_packed_put(o, w->data, w->size);
             }
 
-            at = llm_align(at, LLM_PACKED_ALIGN) + w->size;
+            at += size + w->size;
         }
     }
+
+    return rc == LLM_OK ? llm_packed_flush(o) : LLM_ERROR;
+}
+
+
+int
+llm_cpu_packed_write(llm_exec_t *exec, int fd, const int *cancel,
+    llm_err_t *err)
+{
+    int               rc;
+    off_t             at;
+    llm_packed_out_t  o = { fd, NULL, 0, 0, cancel, err };
+
+    at = lseek(fd, 0, SEEK_CUR);
+    o.buf = malloc(LLM_PACKED_PIECE);
+
+    if (at == -1 || o.buf == NULL) {
+        free(o.buf);
+        return llm_fail(err, "%s", at == -1 ? strerror(errno) : "no memory");
+    }
+
+    o.at = (size_t) at;
+    rc = llm_packed_put_all((llm_cpu_t *) exec, &o);
+    free(o.buf);
 
     return rc;
 }

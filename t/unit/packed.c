@@ -22,7 +22,7 @@
 #define DEMO   "models/demo.gguf"
 #define N_IDS  24
 
-static char      dir[] = "/tmp/llm-packed-XXXXXX";
+static char      dir[] = "/tmp/llm-panels-XXXXXX";
 static char      model[64];             /* a copy of DEMO */
 static char      kept[300];             /* its file of packed weights */
 static char      said[2048];            /* the log of the last load */
@@ -39,7 +39,7 @@ log_line(void *data, int level, const char *msg)
     (void) data;
 
     n = strlen(said);
-    snprintf(said + n, sizeof(said) - n, "%d %s\n", level, msg);
+    snprintf(said + n, sizeof(said) - n, "%s%d %s", n ? "; " : "", level, msg);
 }
 
 
@@ -236,7 +236,7 @@ resident(const llm_model_t *m)
     int       here;
     uint64_t  start, end, at;
 
-    at = (uint64_t) (uintptr_t) m->desc.layers[0].tensors[LLM_LT_FFN_DOWN]
+    at = (uint64_t) (uintptr_t) m->desc.layers[0].tensors[LLM_LT_DOWN]
              .t->data;
     f = fopen("/proc/self/smaps", "r");
     here = 0;
