@@ -8,161 +8,13 @@
 #include "engine/cli/cli.h"
 #include "engine/base/machine.h"
 
-#include <pthread.h>
 #include <stdio.h>
-#include <sys/mman.h>
 
 #define LLM_BENCH_PP       512
 #define LLM_BENCH_TG       128
 #define LLM_BENCH_REPS     5
 #define LLM_BENCH_TURNS    2            /* least number of steps that take
                                            turns with reads */
-/* bytes; larger than the CPU's caches */
-#define LLM_BENCH_BUFFER   ((size_t) 1 << 30)
-/* distance of prefetches, in vectors: on some machines the prefetching of the
-   hardware does not reach the full bandwidth */
-#define LLM_BENCH_AHEAD    8
-
-
-/* 64 bytes; the compiler splits them into registers of the target's size */
-typedef uint64_t  llm_bench_vec_t __attribute__((vector_size(64)));
-
-/* the slice of the buffer that one thread reads */
-typedef struct {
-    pthread_t               thread;
-    int                     started;
-    int                     ahead;      /* 1: with prefetches */
-    const llm_bench_vec_t  *data;
-    size_t                  n;
-    uint64_t                sum;        /* stored, so that the compiler keeps
-                                           the reads */
-} llm_bench_reader_t;
-
-typedef struct {
-    void                   *buf;
-    uint32_t                n;          /* threads */
-    llm_bench_reader_t      r[];
-} llm_bench_memory_t;
-
-
-static void *
-llm_bench_read(void *arg)
-{
-    size_t               i;
-    llm_bench_vec_t      a, b;
-    llm_bench_reader_t  *r = arg;
-
-    memset(&a, 0, sizeof(a));
-    memset(&b, 0, sizeof(b));
-
-    for (i = 0; i + 2 <= r->n; i += 2) {
-        if (r->ahead) {
-            __builtin_prefetch(r->data + i + LLM_BENCH_AHEAD);
-            __builtin_prefetch(r->data + i + LLM_BENCH_AHEAD + 1);
-        }
-
-        a += r->data[i];
-        b += r->data[i + 1];
-    }
-
-    a += b;
-    r->sum = a[0] + a[1] + a[2] + a[3] + a[4] + a[5] + a[6] + a[7];
-
-    return NULL;
-}
-
-
-/*
- * Returns the seconds that reading all slices once takes, a thread for each.
- * The calling thread reads the first slice, and each slice whose thread could
- * not be started.
- */
-
-static double
-llm_bench_pass(llm_bench_reader_t *r, uint32_t n)
-{
-    uint32_t  i;
-    uint64_t  start;
-
-    start = llm_now_us();
-
-    for (i = 1; i < n; i++) {
-        r[i].started = pthread_create(&r[i].thread, NULL, llm_bench_read,
-                                      &r[i]) == 0;
-    }
-
-    for (i = 0; i < n; i++) {
-        if (!r[i].started) {
-            (void) llm_bench_read(&r[i]);
-        }
-    }
-
-    for (i = 1; i < n; i++) {
-        if (r[i].started) {
-            (void) pthread_join(r[i].thread, NULL);
-        }
-    }
-
-    return (double) (llm_now_us() - start) * 1e-6;
-}
-
-
-/* n: threads; NULL: no memory */
-
-static llm_bench_memory_t *
-llm_bench_memory_create(uint32_t n)
-{
-    size_t               slice;
-    uint32_t             i;
-    llm_bench_memory_t  *m;
-
-    m = calloc(1, sizeof(llm_bench_memory_t) + n * sizeof(llm_bench_reader_t));
-
-    if (m == NULL
-        || posix_memalign(&m->buf, 1 << 21, LLM_BENCH_BUFFER) != 0)
-    {
-        free(m);
-        return NULL;
-    }
-
-    (void) madvise(m->buf, LLM_BENCH_BUFFER, MADV_HUGEPAGE);
-    memset(m->buf, 1, LLM_BENCH_BUFFER);
-
-    m->n = n;
-    slice = LLM_BENCH_BUFFER / sizeof(llm_bench_vec_t) / n;
-
-    for (i = 0; i < n; i++) {
-        m->r[i].data = (const llm_bench_vec_t *) m->buf + i * slice;
-        m->r[i].n = slice;
-    }
-
-    return m;
-}
-
-
-static void
-llm_bench_memory_free(llm_bench_memory_t *m)
-{
-    if (m) {
-        free(m->buf);
-        free(m);
-    }
-}
-
-
-/* seconds that reading the buffer once takes; ahead: with prefetches */
-
-static double
-llm_bench_memory_read(llm_bench_memory_t *m, int ahead)
-{
-    uint32_t  i;
-
-    for (i = 0; i < m->n; i++) {
-        m->r[i].ahead = ahead;
-    }
-
-    return llm_bench_pass(m->r, m->n);
-}
 
 
 /*
@@ -262,16 +114,16 @@ llm_bench_turns(const llm_cli_t *c, llm_cli_seq_t *s, const int32_t *ids,
                                            and of reads with prefetches */
     uint32_t             i, k, take, len[3];
     uint64_t             start;
-    llm_bench_memory_t  *m;
+    llm_cli_memory_t  *m;
 
     *steps = 0;
     *reads = 0;
     n = llm_max(n, LLM_BENCH_TURNS);
-    m = llm_bench_memory_create(c->threads ? c->threads : llm_machine_cpus());
+    m = llm_cli_memory_create(c->threads ? c->threads : llm_machine_cpus());
     t[0] = malloc(3 * n * sizeof(double));
 
     if (m == NULL || t[0] == NULL) {
-        llm_bench_memory_free(m);
+        llm_cli_memory_free(m);
         free(t[0]);
         return LLM_OK;
     }
@@ -285,7 +137,7 @@ llm_bench_turns(const llm_cli_t *c, llm_cli_seq_t *s, const int32_t *ids,
 
     for (k = 0; rc == LLM_OK && k < n; k++) {
         take = 1 + k % 2;
-        t[take][len[take]++] = llm_bench_memory_read(m, k % 2);
+        t[take][len[take]++] = llm_cli_memory_read(m, k % 2);
 
         start = llm_now_us();
         rc = llm_cli_seq_step(s, ids + k, 1, 1, err);
@@ -298,12 +150,12 @@ llm_bench_turns(const llm_cli_t *c, llm_cli_seq_t *s, const int32_t *ids,
         }
 
         *steps = llm_bench_bytes(s->model, n) / t[0][len[0] / 2];
-        *reads = (double) LLM_BENCH_BUFFER
+        *reads = (double) LLM_CLI_MEMORY
                  / llm_min(t[1][len[1] / 2], t[2][len[2] / 2]);
     }
 
     free(t[0]);
-    llm_bench_memory_free(m);
+    llm_cli_memory_free(m);
 
     return rc;
 }

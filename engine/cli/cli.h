@@ -92,6 +92,17 @@ int llm_cli_perplexity(const llm_cli_t *c, llm_err_t *err);
 int llm_cli_embed(const llm_cli_t *c, llm_err_t *err);
 /* key.c */
 int llm_cli_key(const llm_cli_t *c, llm_err_t *err);
+/* plan.c */
+int llm_cli_plan(const llm_cli_t *c, llm_err_t *err);
+/* bandwidth.c: a buffer for n threads, NULL: no memory; the seconds that reading
+   it once takes, `ahead` with prefetches; the bandwidth in bytes per second,
+   measured with a buffer of its own, 0: no memory */
+#define LLM_CLI_MEMORY  ((size_t) 1 << 30)
+typedef struct llm_cli_memory_s  llm_cli_memory_t;
+llm_cli_memory_t *llm_cli_memory_create(uint32_t n);
+void llm_cli_memory_free(llm_cli_memory_t *m);
+double llm_cli_memory_read(llm_cli_memory_t *m, int ahead);
+double llm_cli_bandwidth(uint32_t n);
 /* bench.c */
 int llm_cli_bench(const llm_cli_t *c, llm_err_t *err);
 

@@ -19,6 +19,11 @@ static const llm_cli_cmd_t  llm_cli_cmds[] = {
       "what a GGUF file contains, and whether the engine can run it",
       LLM_CLI_ALL, llm_cli_info },
 
+    { "plan", "FILE [--ctx N]",
+      "what the model takes of this machine's memory by context and "
+      "parallel\n      requests, how fast it may be, and a line for nginx.conf",
+      LLM_CLI_RUN, llm_cli_plan },
+
     { "tokenize", "FILE [--special] < TEXT",
       "the token ids of a text, on one line",
       LLM_CLI_SPECIAL, llm_cli_tokenize },

@@ -196,6 +196,20 @@ llm_load_kv_bytes(const llm_load_t *l, int whole)
 }
 
 
+/* snapshots of recurrent states may have a third of the memory (caches.c) */
+
+size_t
+llm_load_seqs_bytes(const llm_load_t *l, uint32_t n)
+{
+    size_t  states;
+
+    states = llm_load_times(llm_load_slot_size(l), n);
+
+    return llm_load_add(llm_load_times(llm_load_kv_bytes(l, 1), n),
+                        llm_load_add(states, states / 2));
+}
+
+
 /*
  * Bytes of memory that the model needs.  With kv_cache= the caches take that
  * size.  Else they take half of what the weights leave, in which must fit one

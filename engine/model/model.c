@@ -35,7 +35,7 @@ llm_model_check(const llm_gguf_t *g, llm_hparams_t *hp, llm_err_t *err)
 
 /* sets the longest sequence: as configured, or as trained */
 
-static int
+int
 llm_load_ctx(llm_load_t *l)
 {
     llm_model_t          *m;
@@ -199,7 +199,7 @@ llm_load_whole(llm_load_t *l)
 
 /* sizes of a step, kinds of caches */
 
-static int
+int
 llm_load_sizes(llm_load_t *l)
 {
     llm_model_t             *m;
@@ -220,7 +220,7 @@ llm_load_sizes(llm_load_t *l)
 }
 
 
-static int
+int
 llm_load_device(llm_load_t *l)
 {
     llm_model_t             *m;
@@ -263,7 +263,7 @@ llm_load_device(llm_load_t *l)
 }
 
 
-static llm_model_t *
+llm_model_t *
 llm_model_create(const llm_model_opts_t *opts)
 {
     llm_model_t  *m;

@@ -121,6 +121,22 @@ int llm_model_check(const llm_gguf_t *g, llm_hparams_t *hp, llm_err_t *err);
 int llm_model_fits(const llm_gguf_t *g, const llm_model_opts_t *opts,
     llm_err_t *err);
 
+/* what a model takes on a device */
+typedef struct {
+    char         device[128];           /* as llm_model_device() */
+    int          on_gpu;
+    size_t       weights;               /* bytes */
+    size_t       kv;                    /* bytes of the pages and recurrent
+                                           states of max_seqs sequences of
+                                           ctx */
+    size_t       free_bytes;            /* of the device, without the model */
+    uint32_t     ctx;
+} llm_model_plan_t;
+
+/* opens the device, but loads nothing (plan.c) */
+int llm_model_plan(const char *path, const llm_model_opts_t *opts,
+    llm_model_plan_t *plan, llm_err_t *err);
+
 llm_model_t *llm_model_load(const char *path, const llm_model_opts_t *opts,
     llm_err_t *err);
 void llm_model_free(llm_model_t *m);

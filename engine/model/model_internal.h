@@ -208,6 +208,14 @@ typedef struct {
     llm_err_t               *err;
 } llm_load_t;
 
+/* model.c: an empty model with its registry of devices, NULL: no memory; what a
+   load does once the file is described: the longest sequence, sizes of a step,
+   the devices */
+llm_model_t *llm_model_create(const llm_model_opts_t *opts);
+int llm_load_ctx(llm_load_t *l);
+int llm_load_sizes(llm_load_t *l);
+int llm_load_device(llm_load_t *l);
+
 /* memory.c: writes "12 MiB" (KiB or bytes if less than one), rounded up or
    down, into text, which has room for LLM_LOAD_SIZE; returns text */
 #define LLM_LOAD_SIZE  32
@@ -261,8 +269,10 @@ void llm_packed_close(llm_model_t *m);
 int llm_packed_intact(const llm_model_t *m, llm_err_t *err);
 
 /* memory.c: bytes of the machine's memory that the device's own layout of all
-   weights takes */
+   weights takes; of the pages and states of n sequences of ctx; SIZE_MAX: they
+   overflow */
 size_t llm_load_weight_bytes(const llm_model_t *m);
+size_t llm_load_seqs_bytes(const llm_load_t *l, uint32_t n);
 
 /*
  * promise.c: promises the model the memory that it needs, until the model has

@@ -100,6 +100,30 @@ my ($version) = get("$root/engine/base/version.h")
 is_deeply([ llm('', '--version') ], [ "nginx-llm $version\n", '', 0 ],
           'version');
 
+# plan: nothing is loaded, so it knows the memory by the header alone
+
+($out, $err, $status) = llm('', 'plan', $demo);
+is($status, 0, 'plan');
+like($out, qr/^nginx-llm demo: qwen3, 5\.\d+ M parameters, trained for 4096 /m,
+     'plan: the model');
+like($out, qr/free, of which the weights take 0\.\d\d GiB/, 'its weights');
+like($out, qr/threads? reads? .* GB\/s here: about \d+\.\d tokens\/s/,
+     'its speed');
+like($out, qr/^    4096  +0\.\d\d   +0\.\d\d   +0\.\d\d $/m, 'a table');
+like($out, qr/^    llm_model NAME \Q$demo\E ctx=4096 parallel=16;$/m,
+     'a line for nginx.conf');
+
+# a cache may have half of what is free; a mark says that it would not
+
+($out) = llm('', 'plan', $demo, '--ctx', '16000000');
+my ($free) = $out =~ /([\d.]+) GiB free/;
+my @need = $out =~ /^16000000 +([\d.]+)([* ]) +([\d.]+)([* ]) +([\d.]+)([* ])$/m;
+is(scalar @need, 6, 'plan --ctx: that context alone');
+
+while (my ($gib, $mark) = splice @need, 0, 2) {
+    is($mark, $gib > $free / 2 ? '*' : ' ', "$gib of $free GiB");
+}
+
 fails('no command', qr/^usage: llm/, '');
 fails('unknown command', qr/^usage: llm.*no command "frobnicate"/s, '',
       'frobnicate');
@@ -124,7 +148,7 @@ mkdir "$dir/folder" or die $!;
 put('empty', '');
 put('start', substr(get($demo), 0, 100));
 
-for my $cmd (qw(info tokenize detokenize render match parse logits embed
+for my $cmd (qw(info plan tokenize detokenize render match parse logits embed
                 complete bench perplexity))
 {
     fails("$cmd without a file", qr/usage: llm $cmd FILE/, '', $cmd);
@@ -150,7 +174,7 @@ for my $cmd (qw(info tokenize detokenize render match parse logits embed
 
 # ... and what it is instead, whatever the command
 
-for my $cmd (qw(info tokenize detokenize render match parse logits embed
+for my $cmd (qw(info plan tokenize detokenize render match parse logits embed
                 complete bench perplexity))
 {
     fails("$cmd of a Git LFS pointer", qr/a Git LFS pointer.*git lfs pull/, '',
