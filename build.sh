@@ -320,7 +320,8 @@ say_serving() {
 
     kill -0 "$pid" 2> /dev/null || return 0
 
-    say "serving on http://127.0.0.1:$port until you press Ctrl-C; try"
+    say "serving on http://127.0.0.1:$port/ (a page for your browser) until" \
+        "you press Ctrl-C; or try"
     cat << END
 
 curl -N http://127.0.0.1:$port/v1/chat/completions -H 'Content-Type: application/json' -d '{"model": "demo", "stream": true, "temperature": 0, "messages": [{"role": "user", "content": "What is 2 + 2?"}]}'
@@ -354,6 +355,8 @@ run() {
     dir=$OBJS/run/$port
     mkdir -p "$dir/logs" "$dir/temp"
     ln -sfn "$OBJS" "$dir/modules"
+    ln -sfn "$ROOT/web" "$dir/llm_page"
+    ln -sfn "$ROOT/conf/llm_page.conf" "$dir/llm_page.conf"
     ln -sfn "$ROOT/models" "$OBJS/run/models"
     sed "s/127\.0\.0\.1:8080/127.0.0.1:$port/" conf/nginx.conf \
         > "$dir/nginx.conf"

@@ -101,23 +101,26 @@ module() {
 }
 
 
-# prints a path of the system's nginx; argument: modules or conf
+# prints a path of the system's nginx; argument: prefix, modules-path or
+# conf-path
 
 nginx_place() {
     PATH=$PATH:/usr/sbin nginx -V 2>&1 |
-        sed -n "s/.*--$1-path=\([^ ]*\).*/\1/p"
+        sed -n "s/.*--$1=\([^ ]*\).*/\1/p"
 }
 
 
 # installs objs/llm as nginx-llm, as another tool is called llm
 
 install_all() {
-    local dest=${DESTDIR:-} modules conf
+    local dest=${DESTDIR:-} modules conf prefix
 
     aside build
 
-    modules=$(nginx_place modules)
-    conf=$(nginx_place conf)
+    prefix=$(nginx_place prefix)
+    prefix=${prefix:-/usr/local/nginx}
+    modules=$(nginx_place modules-path)
+    conf=$(nginx_place conf-path)
     [ -n "$modules" ] || die "nginx -V has no --modules-path"
     [ -n "$conf" ] || die "nginx -V has no --conf-path"
     conf=${conf%/*}
@@ -131,6 +134,13 @@ install_all() {
 
     install -m 755 "$OBJS/llm" "$dest/usr/local/bin/nginx-llm"
     install_conf conf/llm_errors.conf "$dest$conf/llm_errors.conf"
+    install_conf conf/llm_page.conf "$dest$conf/llm_page.conf"
+
+    # where llm_page.conf looks for the page's files
+
+    rm -rf "$dest$prefix/llm_page"
+    install -d "$dest$prefix/llm_page"
+    install -m 644 web/* "$dest$prefix/llm_page/"
 
     if [ -d "$dest$conf/modules-enabled" ]; then
         echo 'load_module modules/ngx_http_llm_module.so;' \

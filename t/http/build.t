@@ -254,13 +254,24 @@ like($out, qr/load_module modules\/ngx_http_llm_module\.so;/,
 
 my @installed = grep { !/llm_cuda\.so$/ } sort keys %{ files($dest) };
 
-is(scalar @installed, 3, 'three files') or diag("@installed");
+my @page = grep { m{/llm_page/} } @installed;
+
+@installed = grep { !m{/llm_page/} } @installed;
+
+is(scalar @installed, 4, 'four files') or diag("@installed");
 is($installed[0], '/etc/nginx/llm_errors.conf', 'the errors to include');
-like($installed[1], qr{^/usr/.*/modules/ngx_http_llm_module\.so$},
+is($installed[1], '/etc/nginx/llm_page.conf', 'the page to include');
+like($installed[2], qr{^/usr/.*/modules/ngx_http_llm_module\.so$},
      'the module among nginx\'s');
-is($installed[2], '/usr/local/bin/nginx-llm', 'the command, by a name its own');
-like(`$dest$installed[2] 2>&1`, qr/^usage: nginx-llm .*^  nginx-llm info /ms,
+is($installed[3], '/usr/local/bin/nginx-llm', 'the command, by a name its own');
+like(`$dest$installed[3] 2>&1`, qr/^usage: nginx-llm .*^  nginx-llm info /ms,
      'which it knows');
+
+my ($prefix) = `nginx -V 2>&1` =~ / --prefix=(\S+)/;
+
+is(join(' ', @page), join(' ', map { s{.*/}{$prefix/llm_page/}r }
+                               glob "$root/web/*"),
+   'the page below nginx\'s prefix, where llm_page.conf looks for it');
 is(-e "$root/objs/llm_cuda.so" ? 1 : 0,
    scalar(grep { /\/modules\/llm_cuda\.so$/ } keys %{ files($dest) }),
    'the CUDA backend beside the module if there is one');
@@ -330,8 +341,12 @@ sub begin_run {
 
     is(join('', $answer =~ /"delta":\{"content":"([^"]*)/g), '2 + 2 = 4.',
        'which is answered at once') or diag("$text\n$answer");
-    like(`curl -s http://127.0.0.1:$port/`, qr{/v1.*/health},
-         '/ says what is there');
+    like(`curl -s http://127.0.0.1:$port/`, qr{"llm_page/chat\.js"},
+         '/ is the page');
+    is(`curl -s http://127.0.0.1:$port/llm_page/chat.js`,
+       `cat $root/web/chat.js`, 'which has its files');
+    like(`curl -s http://127.0.0.1:$port/admin/models`, qr{"id":"demo"},
+         'and may look at the server');
 
     # while it runs
 

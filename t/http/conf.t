@@ -89,7 +89,7 @@ END
             or die "$model: $!";
     }
 
-    $t->write_file('llm_errors.conf', slurp('conf/llm_errors.conf'));
+    $t->write_file($_, slurp("conf/$_")) for qw(llm_errors.conf llm_page.conf);
     $t->write_file('llm-keys', $lines);
     $t->write_file("conf.d/$name", $text);
 

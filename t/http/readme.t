@@ -36,7 +36,8 @@ sub snippets {
 
 is(join(' ', map { $_->[0] } snippets('nginx')),
    'README.md README.md docs/cluster.md docs/deploy.md docs/models.md'
-   . ' docs/observability.md docs/observability.md', 'configurations');
+   . ' docs/observability.md docs/observability.md'
+   . ' docs/page.md', 'configurations');
 is(join(' ', map { $_->[0] } snippets('python')),
    'README.md docs/structured-output.md', 'and Python');
 
@@ -111,6 +112,7 @@ sub server {
     symlink "$LLM::Test::ROOT/models", "$dir/models" or die "models: $!";
 
     $t->write_file('llm-keys', $ann);
+    $t->write_file('llm_page.conf', slurp('conf/llm_page.conf'));
 
     return $t;
 }
