@@ -76,10 +76,21 @@ test_tools() {
     node_packages t/agents .deps/agents ||
         say "npm could not install the agents: their tests are skipped"
 
+    test_chromium
     test_clients
     test_cublas
     test_cuobjdump
     test_promtool
+}
+
+
+# Installs Chromium without a window, for t/web: 100 MB to download, 300 MB on
+# the disk.  In a subshell, which need() ends if that fails.
+
+test_chromium() {
+    has chromium || has chromium-headless-shell ||
+        (need 'chromium-headless-shell chromium-headless-shell') ||
+        say "chromium cannot be installed: the page is not tested in a browser"
 }
 
 
