@@ -126,11 +126,12 @@ typedef struct {
 /*
  * Finds the endpoint of a path after the location's prefix
  * ("chat/completions", "v1/models/demo", already URL-decoded) and of a method.
+ * "api/" before a path makes it Ollama's.
  * LLM_ERROR: there is none (404), or, if allow is not empty, only for the
  * methods named there (405).
  */
 int llm_api_route(llm_str_t path, llm_str_t method, llm_api_route_t *to);
-/* is the path the location's prefix itself, or its "v1"? */
+/* is the path the location's prefix itself, or its "v1" or "api"? */
 int llm_api_is_root(llm_str_t path);
 /* all endpoints in JSON, their paths below base ("/v1") */
 int llm_api_index(llm_str_t base, llm_buf_t *out);
@@ -199,6 +200,10 @@ int llm_api_guard_head(const llm_api_t *a, const llm_api_conf_t *conf,
     llm_str_t request_id, llm_str_t tenant, llm_buf_t *out);
 
 int llm_api_is_stream(const llm_api_t *a);
+/* media type of a stream; and a frame that says nothing, for a client that has
+   received none for a while */
+const char *llm_api_stream_type(const llm_api_t *a);
+int llm_api_heartbeat(const llm_api_t *a, llm_buf_t *out);
 /* describes a request in a line of the log: ", stream, max_tokens 5,
    temperature 0.7", and sampling parameters that have no effect; none of the
    request's text.  If memory ends, out->failed is set. */
@@ -213,8 +218,8 @@ uint32_t llm_api_model(const llm_api_t *a);
 
 /*
  * The index of a model by a name a client has sent.  Names are tried in this
- * order: exact name, alias, name ignoring case, unique part of a name,
- * fallback; an empty name means the default.  An exact match in conf->aliases
+ * order: exact name, alias, name ignoring case, unique part of a name, the same
+ * for NAME of "NAME:latest", fallback; an empty name means the default.  An exact match in conf->aliases
  * comes after all models' names and aliases, a match ignoring case again after
  * those; such an alias stands for a model, never for another alias. -1 and
  * *err if there is no such model (404 model_not_found), if it is denied (403

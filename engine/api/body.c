@@ -240,6 +240,31 @@ llm_api_write_kept(llm_api_t *a, size_t max, llm_buf_t *out)
 
 
 int
+llm_api_kept_flat(const llm_api_t *a, llm_buf_t *flat)
+{
+    const llm_event_t      *ev;
+    const llm_api_piece_t  *piece;
+
+    llm_buf_init(flat, 0);
+
+    for (piece = a->choices[0].own.first; piece; piece = piece->next) {
+        ev = piece->ev;
+        (void) llm_buf_add(flat, llm_ref_data(ev, ev->u.text.text),
+                           ev->u.text.text.len);
+    }
+
+    if (flat->failed || flat->len == 0
+        || llm_flat_check(flat->data, flat->len) != LLM_OK)
+    {
+        llm_buf_free(flat);
+        return LLM_ERROR;
+    }
+
+    return LLM_OK;
+}
+
+
+int
 llm_api_open_logprobs(const llm_api_t *a, const llm_api_logprobs_t *format,
     llm_buf_t *out)
 {

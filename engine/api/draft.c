@@ -145,9 +145,9 @@ llm_api_draft_read(llm_api_draft_t *d, llm_api_reader_t *rd, llm_err_t *err)
     endpoint = rd->endpoint;
 
     rd->root = (const llm_flat_t *) d->out.data;
-    rd->endpoint = &llm_api_chat;
+    rd->endpoint = d->as ? d->as : &llm_api_chat;
 
-    rc = llm_api_read_chat(rd, err);
+    rc = d->as ? d->as->read(rd, err) : llm_api_read_chat(rd, err);
 
     rd->root = root;
     rd->endpoint = endpoint;

@@ -24,6 +24,8 @@
 typedef struct {
     llm_buf_t     out;                  /* the chat request, an object */
     uint32_t      n;                    /* pairs in the object */
+    const llm_api_endpoint_t  *as;      /* endpoint whose request it is; NULL: a
+                                           chat's */
 
     size_t        list;                 /* handle of the array of messages */
     uint32_t      n_messages;
@@ -62,7 +64,8 @@ typedef int (*llm_api_draft_pt)(llm_api_reader_t *rd, void *body,
     llm_api_draft_t *d, llm_err_t *err);
 
 /* reads the body's fields into `body`, which holds their defaults, has a draft
-   written by write(), and reads the draft to the message */
+   written by write(), and reads the draft to the message; the reader of d->as
+   writes the beginning of its own answer to rd->head */
 int llm_api_draft_message(llm_api_reader_t *rd, void *body,
     llm_api_draft_pt write, llm_err_t *err);
 

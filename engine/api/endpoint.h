@@ -159,10 +159,16 @@ typedef struct {
     int                        as_ids;  /* logprobs name tokens by their ids */
 } llm_api_reader_t;
 
+/* a member of a body by which the body is another endpoint's */
+typedef struct {
+    const char                *member;
+    const llm_api_endpoint_t  *endpoint;
+} llm_api_other_t;
+
 struct llm_api_endpoint_s {
     /* answers at once, needing neither a body nor the engine; if set, all
-       members below are NULL.  rest is what follows a path that ends in a
-       slash */
+       members below but error are NULL.  rest is what follows a path that ends
+       in a slash */
     int                     (*answer)(const llm_api_conf_t *conf,
                                       llm_str_t rest, llm_buf_t *out,
                                       llm_err_t *err);
@@ -199,6 +205,13 @@ struct llm_api_endpoint_s {
                                      llm_buf_t *out);
     void                    (*fail)(llm_api_t *a, const llm_err_t *err,
                                     llm_buf_t *out);
+    /* media type of a stream; NULL: text/event-stream */
+    const char               *stream_type;
+    /* writes a frame that says nothing; NULL: a comment */
+    void                    (*heartbeat)(const llm_api_t *a, llm_buf_t *out);
+    /* endpoints of other dialects at the same path; the last member is NULL.
+       Errors found before the body is read have the form of this endpoint */
+    const llm_api_other_t    *others;
 };
 
 typedef struct {
@@ -233,6 +246,15 @@ extern const llm_api_endpoint_t  llm_api_template;
 extern const llm_api_endpoint_t  llm_api_tokenizer_info;
 extern const llm_api_endpoint_t  llm_api_infill;
 extern const llm_api_endpoint_t  llm_api_version;
+extern const llm_api_endpoint_t  llm_api_ollama_chat;
+extern const llm_api_endpoint_t  llm_api_ollama_embed;
+extern const llm_api_endpoint_t  llm_api_ollama_embeddings;
+extern const llm_api_endpoint_t  llm_api_ollama_generate;
+extern const llm_api_endpoint_t  llm_api_ollama_none;
+extern const llm_api_endpoint_t  llm_api_ollama_ps;
+extern const llm_api_endpoint_t  llm_api_ollama_show;
+extern const llm_api_endpoint_t  llm_api_ollama_tags;
+extern const llm_api_endpoint_t  llm_api_ollama_version;
 
 
 /* error.c: replaces a chat's names of parameters in an error by the
@@ -318,10 +340,10 @@ void llm_api_write_head(llm_api_reader_t *rd, const char *prefix,
 /* ---- an answer ---- */
 
 /* the length of a choice's text before an event */
-typedef struct {
+struct llm_api_place_s {
     size_t             bytes;
     size_t             chars;
-} llm_api_place_t;
+};
 
 /* a kept event; the arena owns its memory */
 typedef struct llm_api_piece_s  llm_api_piece_t;
@@ -432,6 +454,9 @@ int llm_api_gather_vector(llm_api_t *a, const llm_event_t *ev,
    is not generated; LLM_OK, LLM_MORE or LLM_ERROR, as llm_api_body_next();
    cur->piece is the next one */
 int llm_api_write_kept(llm_api_t *a, size_t max, llm_buf_t *out);
+/* body.c: the kept texts as one flat value, which they are the pieces of; the
+   caller frees it after LLM_OK */
+int llm_api_kept_flat(const llm_api_t *a, llm_buf_t *flat);
 
 /* pieces.c */
 const char *llm_api_finish_name(uint32_t finish);
@@ -460,11 +485,7 @@ typedef struct {
                                            array */
     const char         *after;          /* text after the last array's items */
 
-    /* place: position before the event */
-    void              (*item)(llm_buf_t *out, const llm_api_t *a,
-                              const llm_api_place_t *place,
-                              const llm_event_t *ev, uint32_t array,
-                              const llm_token_logprob_t *t);
+    llm_api_logprob_pt  item;           /* place: position before the event */
 } llm_api_logprobs_t;
 
 /* the value of the member for one event; null if it has no logprobs */
@@ -541,6 +562,19 @@ int llm_api_write_array(llm_api_t *a, uint32_t n, llm_api_item_pt item,
 int llm_api_write_list(llm_api_t *a, uint32_t n, llm_api_item_pt item,
     size_t max, llm_buf_t *out);
 void llm_api_add_float(llm_buf_t *out, float v);
+
+/* vectors.c: reads the inputs to be embedded, a member of this name, and what
+   goes with them; vectors are normalised unless the caller changes that */
+int llm_api_read_inputs(llm_api_reader_t *rd, const llm_api_body_t *b,
+    const llm_flat_t *input, const char *param, llm_err_t *err);
+/* moves the cursor to the first value of its choice's vector */
+void llm_api_first_value(const llm_api_t *a, llm_api_cursor_t *cur);
+/* writes some values, as numbers with commas unless base64 is given: LLM_MORE,
+   or LLM_OK and nothing after the last */
+int llm_api_write_values(llm_api_cursor_t *cur, llm_base64_t *base64,
+    llm_buf_t *out);
+/* an item() that writes a vector as an array */
+int llm_api_write_vector(llm_api_t *a, llm_api_cursor_t *cur, llm_buf_t *out);
 
 /* members that look the same in all bodies */
 int llm_api_open_finish(const llm_api_t *a, llm_api_cursor_t *cur,

@@ -8,9 +8,6 @@
 
 #define AT(f)  offsetof(llm_api_embedding_t, f)
 
-/* most values that are written at once */
-#define LLM_API_VALUES  96
-
 typedef struct {
     llm_api_body_t     body;
 
@@ -93,77 +90,27 @@ llm_api_embedding_format(llm_api_reader_t *rd, const llm_api_embedding_t *b,
 }
 
 
-/* an empty input has no vector */
-
-static int
-llm_api_embedding_nothing(const llm_flat_t *v, const llm_api_at_t *at,
-    llm_err_t *err)
-{
-    return v->type == LLM_FLAT_STRING && v->count == 0
-           ? llm_api_bad_value(err, at, "Invalid 'input': it cannot be an "
-                               "empty string.")
-           : LLM_OK;
-}
-
-
-static int
-llm_api_embedding_check(const llm_flat_t *v, llm_err_t *err)
-{
-    uint32_t             i;
-    const llm_flat_t    *item;
-    const llm_api_at_t  *at;
-
-    at = llm_api_top("input");
-
-    if (v->type != LLM_FLAT_ARRAY) {
-        return llm_api_embedding_nothing(v, at, err);
-    }
-
-    item = llm_flat_first(v);
-
-    for (i = 0; item; i++, item = llm_flat_next(v, item)) {
-        if (llm_api_embedding_nothing(item, llm_api_idx(at, i), err)
-            != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
-    }
-
-    return LLM_OK;
-}
-
-
 static int
 llm_api_embedding_read(llm_api_reader_t *rd, llm_err_t *err)
 {
-    llm_request_t        *r;
-    llm_api_embedding_t   b;
+    llm_api_embedding_t  b;
 
     memset(&b, 0, sizeof(llm_api_embedding_t));
     llm_api_defaults(&b.body);
     b.normalize = 1;
     b.embd_normalize = LLM_NORMALIZE_L2;
 
-    r = &rd->r;
-    r->kind = LLM_KIND_COMPLETION;
-
     if (llm_api_read_body(rd, &b.body, err) != LLM_OK
         || llm_api_embedding_format(rd, &b, err) != LLM_OK
-        || llm_api_read_priority(rd, &b.body, err) != LLM_OK
-        || llm_api_embedding_check(b.input, err) != LLM_OK
-        || llm_api_write_prompts(b.input, llm_api_top("input"),
-                                 LLM_MAX_INPUTS, rd->msg, &r->prompts, err)
-           != LLM_OK)
+        || llm_api_read_inputs(rd, &b.body, b.input, "input", err) != LLM_OK)
     {
         return LLM_ERROR;
     }
 
-    r->sampling = b.body.sampling;
-    r->dimensions = (uint32_t) b.dimensions;
-    r->truncate = (int32_t) b.truncate_prompt_tokens;
-    r->normalize = b.normalize ? (int32_t) b.embd_normalize
-                               : LLM_NORMALIZE_NONE;
-    rd->n_choices = r->prompts.len;
+    rd->r.dimensions = (uint32_t) b.dimensions;
+    rd->r.truncate = (int32_t) b.truncate_prompt_tokens;
+    rd->r.normalize = b.normalize ? (int32_t) b.embd_normalize
+                                  : LLM_NORMALIZE_NONE;
 
     llm_api_write_list_head(rd, "embd-", "data");
 
@@ -172,40 +119,6 @@ llm_api_embedding_read(llm_api_reader_t *rd, llm_err_t *err)
 
 
 /* ---- the body ---- */
-
-/* writes some values of the cursor's piece; LLM_OK: the piece is complete */
-
-static int
-llm_api_embedding_values(const llm_api_t *a, llm_api_cursor_t *cur,
-    llm_buf_t *out)
-{
-    uint32_t                  i, n;
-    const float              *v;
-    const llm_event_t        *ev;
-    llm_api_embedding_own_t  *own = a->own;
-
-    ev = cur->piece->ev;
-    v = (const float *) llm_ref_data(ev, ev->u.vector.values) + cur->at;
-    n = llm_min(ev->u.vector.values.len - cur->at, LLM_API_VALUES);
-    cur->at += n;
-
-    if (own->as_base64) {
-        llm_base64_add(&own->base64, out, v, n * sizeof(*v));
-
-    } else {
-        for (i = 0; i < n; i++) {
-            if (cur->some) {
-                (void) llm_buf_addc(out, ',');
-            }
-
-            llm_api_add_float(out, v[i]);
-            cur->some = 1;
-        }
-    }
-
-    return cur->at < ev->u.vector.values.len ? LLM_MORE : LLM_OK;
-}
-
 
 /* writes a little of the vector at the cursor; LLM_OK: the vector is
    complete */
@@ -219,25 +132,21 @@ llm_api_embedding_step(llm_api_t *a, llm_api_cursor_t *cur, llm_buf_t *out)
         (void) llm_buf_addf(out, "%s{\"object\":\"embedding\",\"index\":%u,"
                             "\"embedding\":%c", cur->choice ? "," : "",
                             cur->choice, own->as_base64 ? '"' : '[');
-        cur->piece = a->choices[cur->choice].own.first;
+        llm_api_first_value(a, cur);
         cur->opened = 1;
-        cur->some = 0;
-        cur->at = 0;
     }
 
-    if (cur->piece == NULL) {
-        llm_base64_end(&own->base64, out);
-        (void) llm_buf_adds(out, own->as_base64 ? "\"}" : "]}");
-        cur->opened = 0;
-        return LLM_OK;
+    if (llm_api_write_values(cur, own->as_base64 ? &own->base64 : NULL, out)
+        == LLM_MORE)
+    {
+        return LLM_MORE;
     }
 
-    if (llm_api_embedding_values(a, cur, out) == LLM_OK) {
-        cur->piece = cur->piece->next;
-        cur->at = 0;
-    }
+    llm_base64_end(&own->base64, out);
+    (void) llm_buf_adds(out, own->as_base64 ? "\"}" : "]}");
+    cur->opened = 0;
 
-    return LLM_MORE;
+    return LLM_OK;
 }
 
 

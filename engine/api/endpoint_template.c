@@ -94,28 +94,14 @@ llm_api_info_read(llm_api_reader_t *rd, llm_err_t *err)
 }
 
 
-/* writes the kept texts, which are the pieces of one flat object */
-
 static int
 llm_api_info_write(llm_api_t *a, size_t max, llm_buf_t *out)
 {
-    llm_buf_t               flat;
-    const llm_event_t      *ev;
-    const llm_api_piece_t  *piece;
+    llm_buf_t  flat;
 
     (void) max;
-    llm_buf_init(&flat, 0);
 
-    for (piece = a->choices[0].own.first; piece; piece = piece->next) {
-        ev = piece->ev;
-        (void) llm_buf_add(&flat, llm_ref_data(ev, ev->u.text.text),
-                           ev->u.text.text.len);
-    }
-
-    if (flat.failed || flat.len == 0
-        || llm_flat_check(flat.data, flat.len) != LLM_OK)
-    {
-        llm_buf_free(&flat);
+    if (llm_api_kept_flat(a, &flat) != LLM_OK) {
         return LLM_ERROR;
     }
 

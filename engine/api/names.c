@@ -239,10 +239,11 @@ llm_api_say_alias(const llm_api_conf_t *conf, int32_t model, llm_str_t name,
 
 
 /* the model of a name that is not empty, and the one of conf->aliases that it
-   was found by, if any; -1 and NULL: there is no such model */
+   was found by, if any; -1 and NULL: there is no such model, -1 and an alias:
+   its value is no model */
 
 static int32_t
-llm_api_find_name(const llm_api_conf_t *conf, llm_str_t name,
+llm_api_find_named(const llm_api_conf_t *conf, llm_str_t name,
     const llm_api_alias_t **alias)
 {
     int32_t          found;
@@ -270,7 +271,32 @@ llm_api_find_name(const llm_api_conf_t *conf, llm_str_t name,
         }
     }
 
-    return conf->fallback;
+    return -1;
+}
+
+
+/* Ollama's clients write a name without a tag as "NAME:latest" */
+
+static int32_t
+llm_api_find_name(const llm_api_conf_t *conf, llm_str_t name,
+    const llm_api_alias_t **alias)
+{
+    size_t   len;
+    int32_t  found;
+
+    static const char  tag[] = ":latest";
+
+    found = llm_api_find_named(conf, name, alias);
+    len = sizeof(tag) - 1;
+
+    if (found < 0 && *alias == NULL && name.len > len
+        && memcmp(name.data + name.len - len, tag, len) == 0)
+    {
+        name.len -= len;
+        found = llm_api_find_named(conf, name, alias);
+    }
+
+    return found >= 0 || *alias ? found : conf->fallback;
 }
 
 

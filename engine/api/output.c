@@ -216,10 +216,39 @@ llm_api_output_keep(llm_api_t *a, const llm_event_t *ev, int text,
 
 
 int
-llm_api_output_logprobs(llm_api_t *a, llm_str_t json, llm_err_t *err)
+llm_api_output_logprobs(llm_api_t *a, const llm_event_t *ev,
+    llm_api_logprob_pt write, llm_err_t *err)
 {
-    return llm_api_text_add(a, &a->output.last->logprobs, json.data, json.len,
-                            err);
+    int                         rc;
+    uint32_t                    i;
+    llm_buf_t                   json;
+    llm_api_item_t             *it;
+    const llm_token_logprob_t  *t;
+
+    it = a->output.last;
+
+    if (a->n_logprobs < 0 || ev->u.text.logprobs.len == 0 || it == NULL
+        || it->part != LLM_PART_CONTENT)
+    {
+        return LLM_OK;
+    }
+
+    t = llm_ref_data(ev, ev->u.text.logprobs);
+    llm_buf_init(&json, 0);
+
+    for (i = 0; i < ev->u.text.logprobs.len; i++) {
+        if (i || it->logprobs.first) {
+            (void) llm_buf_addc(&json, ',');
+        }
+
+        write(&json, a, NULL, ev, 0, &t[i]);
+    }
+
+    rc = json.failed ? llm_fail(err, "no memory for the answer")
+         : llm_api_text_add(a, &it->logprobs, json.data, json.len, err);
+    llm_buf_free(&json);
+
+    return rc;
 }
 
 

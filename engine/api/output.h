@@ -15,6 +15,7 @@
 #include "engine/api/api_internal.h"
 #include "engine/base/base64.h"
 
+typedef struct llm_api_place_s  llm_api_place_t;
 typedef struct llm_api_chunk_s  llm_api_chunk_t;
 typedef struct llm_api_item_s   llm_api_item_t;
 
@@ -106,8 +107,21 @@ int llm_api_text_add(llm_api_t *a, llm_api_text_t *text, const char *s,
 /* adds an empty item; NULL as above */
 llm_api_item_t *llm_api_output_begin(llm_api_t *a, uint32_t part,
     llm_err_t *err);
-/* adds ready JSON to an item's logprobs */
-int llm_api_output_logprobs(llm_api_t *a, llm_str_t json, llm_err_t *err);
+/* writes a token's logprob as JSON; as item() of llm_api_logprobs_t */
+typedef void (*llm_api_logprob_pt)(llm_buf_t *out, const llm_api_t *a,
+    const llm_api_place_t *place, const llm_event_t *ev, uint32_t array,
+    const llm_token_logprob_t *t);
+/* adds an event's logprobs, if there are any, to those of the last item */
+int llm_api_output_logprobs(llm_api_t *a, const llm_event_t *ev,
+    llm_api_logprob_pt write, llm_err_t *err);
+
+/*
+ * output_object.c: makes the text of a call's arguments that of an object.  If
+ * it is not a valid one, because the answer was cut or the model has made a
+ * mistake, the object has only those members that are complete; without any the
+ * item has no text.  LLM_ERROR as above.
+ */
+int llm_api_output_object(llm_api_t *a, llm_api_item_t *it, llm_err_t *err);
 
 /* write an item, or all items with commas in between, until out has max bytes
    or slightly more: LLM_MORE, LLM_OK, or LLM_ERROR for no memory */

@@ -35,6 +35,11 @@ static const llm_preset_sample_t  llm_preset_samples[] = {
     { &llm_api_template, MESSAGES, "{}" },
     { &llm_api_infill, "{\"input_prefix\":\"x\",\"input_suffix\":\"x\"}",
       "{}" },
+    { &llm_api_ollama_chat, MESSAGES, "{}" },
+    { &llm_api_ollama_generate, "{\"prompt\":\"x\"}", "{}" },
+    { &llm_api_ollama_embed, "{\"input\":\"x\"}", "{}" },
+    { &llm_api_ollama_embeddings, "{\"prompt\":\"x\"}", "{}" },
+    { &llm_api_ollama_show, "{}", "{}" },
 };
 
 /* members that are the request itself, or its model, which llm_model and

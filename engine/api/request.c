@@ -388,6 +388,23 @@ llm_api_read(llm_api_reader_t *rd, llm_err_t *err)
 }
 
 
+/* the endpoint that a body is for, at a path of several dialects */
+
+static const llm_api_endpoint_t *
+llm_api_meant(const llm_api_endpoint_t *ep, const llm_flat_t *root)
+{
+    const llm_api_other_t  *other;
+
+    for (other = ep->others; other && other->member; other++) {
+        if (llm_api_member(root, other->member)) {
+            return other->endpoint;
+        }
+    }
+
+    return ep;
+}
+
+
 llm_api_t *
 llm_api_parse(const llm_api_endpoint_t *ep, const llm_api_conf_t *conf,
     const char *body, size_t len, llm_buf_t *msg, llm_err_t *err)
@@ -424,7 +441,6 @@ llm_api_parse(const llm_api_endpoint_t *ep, const llm_api_conf_t *conf,
         goto done;
     }
 
-    rd.endpoint = ep;
     rd.conf = conf;
     rd.msg = msg;
     rd.root = (const llm_flat_t *) flat.data;
@@ -435,6 +451,8 @@ llm_api_parse(const llm_api_endpoint_t *ep, const llm_api_conf_t *conf,
                              "request: expected an object.");
         goto done;
     }
+
+    rd.endpoint = ep = llm_api_meant(ep, rd.root);
 
     if (conf->preset && !ep->bodiless) {
         llm_api_preset_apply(conf->preset, ep, &flat);

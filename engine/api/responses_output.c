@@ -261,42 +261,6 @@ llm_api_responses_body(llm_api_t *a, size_t max, llm_buf_t *out)
 
 /* ---- keeping ---- */
 
-static int
-llm_api_responses_keep_logprobs(llm_api_t *a, const llm_event_t *ev,
-    llm_err_t *err)
-{
-    int                         rc;
-    uint32_t                    i;
-    llm_buf_t                   json;
-    const llm_api_item_t       *it;
-    const llm_token_logprob_t  *t;
-
-    it = a->output.last;
-    t = llm_ref_data(ev, ev->u.text.logprobs);
-
-    if (it == NULL || it->part != LLM_PART_CONTENT) {
-        return LLM_OK;
-    }
-
-    llm_buf_init(&json, 0);
-
-    for (i = 0; i < ev->u.text.logprobs.len; i++) {
-        if (i || it->logprobs.first) {
-            (void) llm_buf_addc(&json, ',');
-        }
-
-        llm_api_chat_logprobs.item(&json, a, NULL, ev, 0, &t[i]);
-    }
-
-    rc = json.failed ? llm_fail(err, "no memory for the answer")
-         : llm_api_output_logprobs(a, (llm_str_t) { json.len, json.data },
-                                   err);
-    llm_buf_free(&json);
-
-    return rc;
-}
-
-
 int
 llm_api_responses_keep(llm_api_t *a, const llm_event_t *ev, llm_err_t *err)
 {
@@ -304,10 +268,8 @@ llm_api_responses_keep(llm_api_t *a, const llm_event_t *ev, llm_err_t *err)
         return LLM_ERROR;
     }
 
-    if (ev->type == LLM_EV_TEXT && ev->u.text.part == LLM_PART_CONTENT
-        && a->n_logprobs >= 0 && ev->u.text.logprobs.len)
-    {
-        return llm_api_responses_keep_logprobs(a, ev, err);
+    if (ev->type == LLM_EV_TEXT && ev->u.text.part == LLM_PART_CONTENT) {
+        return llm_api_output_logprobs(a, ev, llm_api_chat_logprobs.item, err);
     }
 
     /* there must be an item: an answer without text is an empty message */

@@ -7,6 +7,8 @@
 
 #include <stdio.h>
 
+#define OLLAMA  "api/"
+
 
 static int
 llm_api_starts(llm_str_t s, const char *prefix, size_t len)
@@ -67,22 +69,14 @@ llm_api_takes(const char *methods, llm_str_t method)
 }
 
 
-int
-llm_api_route(llm_str_t path, llm_str_t method, llm_api_route_t *to)
+/* the rows of a path, which has neither a slash nor "v1/" before it */
+
+static int
+llm_api_find_rows(llm_str_t path, llm_str_t method, llm_api_route_t *to)
 {
     size_t                len;
     llm_str_t             rest;
     const llm_api_row_t  *row, *first;
-
-    memset(to, 0, sizeof(llm_api_route_t));
-
-    if (llm_api_starts(path, "/", 1)) {
-        path = llm_api_skip(path, 1);
-    }
-
-    if (llm_api_starts(path, "v1/", 3)) {
-        path = llm_api_skip(path, 3);
-    }
 
     first = NULL;
 
@@ -116,6 +110,47 @@ llm_api_route(llm_str_t path, llm_str_t method, llm_api_route_t *to)
 }
 
 
+/* paths that begin with "api/" are Ollama's; of the other endpoints there are
+   those whose paths Ollama does not use */
+
+int
+llm_api_route(llm_str_t path, llm_str_t method, llm_api_route_t *to)
+{
+    int        rc;
+    llm_str_t  rest;
+
+    memset(to, 0, sizeof(llm_api_route_t));
+
+    if (llm_api_starts(path, "/", 1)) {
+        path = llm_api_skip(path, 1);
+    }
+
+    if (llm_api_starts(path, "v1/", 3)) {
+        path = llm_api_skip(path, 3);
+    }
+
+    rc = llm_api_find_rows(path, method, to);
+
+    if (to->path || !llm_api_starts(path, OLLAMA, sizeof(OLLAMA) - 1)) {
+        return rc;
+    }
+
+    rest = llm_api_skip(path, sizeof(OLLAMA) - 1);
+
+    if (llm_api_starts(rest, "v1/", 3)) {
+        return llm_api_find_rows(llm_api_skip(rest, 3), method, to);
+    }
+
+    rc = llm_api_find_rows(rest, method, to);
+
+    if (to->path == NULL) {
+        to->path = &llm_api_ollama_none;
+    }
+
+    return rc;
+}
+
+
 int
 llm_api_is_root(llm_str_t path)
 {
@@ -127,25 +162,39 @@ llm_api_is_root(llm_str_t path)
         path = llm_api_skip(path, 1);
     }
 
-    return path.len == 0
-           || (path.len == 2 && memcmp(path.data, "v1", 2) == 0);
+    return path.len == 0 || llm_str_is(path, "v1") || llm_str_is(path, "api");
 }
 
+
+/* below a prefix that ends in "/api" the rows of Ollama have their paths without
+   "api/", the others with "v1/" */
 
 int
 llm_api_index(llm_str_t base, llm_buf_t *out)
 {
+    int                   own;
     size_t                len;
-    const char           *p;
+    const char           *p, *path;
     const llm_api_row_t  *row;
+
+    own = base.len >= 4 && memcmp(base.data + base.len - 4, "/api", 4) == 0;
 
     (void) llm_buf_adds(out, "{\"object\":\"list\",\"data\":[");
 
     for (row = llm_api_endpoints; row->path; row++) {
+        path = row->path;
         (void) llm_buf_addf(out, "%s{\"object\":\"endpoint\",\"path\":\"",
                             row == llm_api_endpoints ? "" : ",");
         (void) llm_json_add_text(out, base.data, base.len);
-        (void) llm_buf_addf(out, "/%s%s\",\"methods\":[", row->path,
+
+        if (own) {
+            len = sizeof(OLLAMA) - 1;
+            len = strncmp(path, OLLAMA, len) == 0 ? len : 0;
+            path += len;
+            (void) llm_buf_adds(out, len ? "" : "/v1");
+        }
+
+        (void) llm_buf_addf(out, "/%s%s\",\"methods\":[", path,
                             row->path[strlen(row->path) - 1] == '/' ? "{model}"
                                                                    : "");
 
@@ -180,6 +229,27 @@ const char *
 llm_api_id_header(const llm_api_endpoint_t *ep)
 {
     return ep ? ep->id_header : NULL;
+}
+
+
+const char *
+llm_api_stream_type(const llm_api_t *a)
+{
+    return a->endpoint->stream_type ? a->endpoint->stream_type
+                                    : "text/event-stream";
+}
+
+
+int
+llm_api_heartbeat(const llm_api_t *a, llm_buf_t *out)
+{
+    if (a->endpoint->heartbeat == NULL) {
+        return llm_buf_adds(out, ": heartbeat\n\n");
+    }
+
+    a->endpoint->heartbeat(a, out);
+
+    return out->failed ? LLM_ERROR : LLM_OK;
 }
 
 

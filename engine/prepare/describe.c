@@ -180,9 +180,99 @@ llm_describe_sampling(const llm_sampling_t *s, llm_buf_t *out)
 }
 
 
+/* "model_info": the sizes of a model, named as in a GGUF file */
+
+static void
+llm_describe_sizes(const llm_hparams_t *hp, llm_buf_t *out, uint32_t *n)
+{
+    size_t    i, handle;
+    char      key[64];
+    uint32_t  k;
+
+    struct {
+        const char  *name;
+        uint64_t     value;
+    } sizes[] = {
+        { "context_length", hp->n_ctx_train },
+        { "embedding_length", hp->n_embd },
+        { "block_count", hp->n_layers },
+        { "feed_forward_length", hp->n_ff },
+        { "attention.head_count", hp->n_heads },
+        { "attention.head_count_kv", hp->n_kv_heads },
+        { "expert_count", hp->n_experts },
+        { "vocab_size", hp->n_vocab }
+    };
+
+    k = 0;
+    llm_describe_key(out, "model_info", n);
+    handle = llm_flat_open(out, LLM_FLAT_OBJECT);
+    llm_describe_text(out, "general.architecture", hp->arch, &k);
+    llm_describe_text(out, "general.basename", hp->name, &k);
+    llm_describe_int(out, "general.parameter_count", (int64_t) hp->n_params,
+                     &k);
+
+    for (i = 0; i < llm_nelems(sizes); i++) {
+        if (sizes[i].value) {
+            (void) snprintf(key, sizeof(key), "%s.%s", hp->arch,
+                            sizes[i].name);
+            llm_describe_int(out, key, (int64_t) sizes[i].value, &k);
+        }
+    }
+
+    llm_flat_close(out, handle, k);
+}
+
+
+/* "capabilities", in Ollama's words */
+
+static void
+llm_describe_abilities(const llm_prep_env_t *env, llm_buf_t *out,
+    uint32_t *n)
+{
+    size_t               i, handle;
+    uint32_t             k;
+    llm_err_t            err;
+    llm_request_t        msg;
+    const llm_fim_t     *fim;
+    const llm_format_t  *f;
+
+    memset(&msg, 0, sizeof(msg));
+    fim = llm_vocab_fim(env->vocab);
+    f = env->chat ? llm_chat_format(env->chat) : NULL;
+
+    struct {
+        const char  *name;
+        int          has;
+    } words[] = {
+        { "completion", llm_prep_task(env, &msg, &err) == LLM_OK },
+        { "embedding", env->model && llm_model_hparams(env->model)->pooling
+                                     < LLM_POOLING_RANK
+                       && llm_model_hparams(env->model)->pooling
+                          != LLM_POOLING_NONE },
+        { "tools", f && (f->harmony || f->n_forms) },
+        { "thinking", f && (f->harmony || f->n_reasoning) },
+        { "insert", fim->prefix >= 0 && fim->suffix >= 0 && fim->middle >= 0 }
+    };
+
+    k = 0;
+    llm_describe_key(out, "capabilities", n);
+    handle = llm_flat_open(out, LLM_FLAT_ARRAY);
+
+    for (i = 0; i < llm_nelems(words); i++) {
+        if (words[i].has) {
+            llm_flat_add_str(out, words[i].name, strlen(words[i].name));
+            k++;
+        }
+    }
+
+    llm_flat_close(out, handle, k);
+}
+
+
 /*
  * The members are named as in llama-server, and are those that its clients
- * read.  No path of this machine is shown, so "model_path" is the model's name.
+ * read; the last two are for Ollama's.  No path of this machine is shown, so
+ * "model_path" is the model's name.
  */
 
 void
@@ -222,6 +312,11 @@ llm_describe_props(const llm_prep_env_t *env, llm_buf_t *out)
     llm_describe_bool(out, "endpoint_slots", 0, &n);
     llm_describe_bool(out, "endpoint_metrics", 0, &n);
     llm_describe_text(out, "build_info", "nginx-llm-" LLM_VERSION, &n);
+    llm_describe_abilities(env, out, &n);
+
+    if (env->model) {
+        llm_describe_sizes(llm_model_hparams(env->model), out, &n);
+    }
 
     llm_flat_close(out, handle, n);
 }

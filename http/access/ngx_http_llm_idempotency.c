@@ -473,7 +473,7 @@ ngx_http_llm_idem_replay(ngx_http_llm_body_t *body)
     type = "application/json";
 
     if (body->ctx->stream) {
-        type = "text/event-stream";
+        type = llm_api_stream_type(body->ctx->api);
 
         if (ngx_http_llm_add_header(r, "Cache-Control", "no-cache", 8)
             != NGX_OK

@@ -22,10 +22,27 @@ ngx_http_llm_api_path(ngx_str_t *uri)
 }
 
 
+/* bytes of "api" or "api/" at the end of a prefix; 0: the prefix ends with
+   something else */
+
+static size_t
+ngx_http_llm_ollama(u_char *name, size_t len)
+{
+    size_t  slash;
+
+    slash = len && name[len - 1] == '/';
+    len -= slash;
+
+    return len >= 4 && ngx_strncmp(name + len - 4, "/api", 4) == 0 ? 3 + slash
+                                                                   : 0;
+}
+
+
 /*
- * The API's path is what follows the location's prefix.  In an exact, regex
- * or named location, and after a rewrite to somewhere else, it is what
- * follows "/v1/", or else the whole path.
+ * The API's path is what follows the location's prefix, with the "api" of a
+ * prefix that ends in it: such paths are Ollama's.  In an exact, regex or named
+ * location, and after a rewrite to somewhere else, it is what follows "/v1/", or
+ * else the whole path.
  */
 
 ngx_int_t
@@ -48,6 +65,8 @@ ngx_http_llm_path(ngx_http_request_t *r, ngx_http_llm_loc_conf_t *llcf,
         if (p < last && *p != '/' && p[-1] != '/') {
             return NGX_DECLINED;
         }
+
+        p -= ngx_http_llm_ollama(clcf->name.data, llcf->prefix);
 
     } else {
         p = (u_char *) ngx_http_llm_api_path(&r->uri).data;

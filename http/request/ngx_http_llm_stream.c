@@ -222,13 +222,16 @@ ngx_http_llm_start(ngx_http_llm_ctx_t *ctx)
 static ngx_int_t
 ngx_http_llm_stream_headers(ngx_http_llm_ctx_t *ctx)
 {
+    const char                *type;
     ngx_http_request_t        *r;
     ngx_http_core_loc_conf_t  *clcf;
 
     r = ctx->request;
     clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
 
-    ngx_str_set(&r->headers_out.content_type, "text/event-stream");
+    type = llm_api_stream_type(ctx->api);
+    r->headers_out.content_type.data = (u_char *) type;
+    r->headers_out.content_type.len = ngx_strlen(type);
 
     if (ngx_http_llm_add_header(r, "Cache-Control", "no-cache", 8) != NGX_OK
         || ngx_http_llm_add_header(r, "X-Accel-Buffering", "no", 2)
@@ -443,7 +446,7 @@ ngx_http_llm_timer_handler(ngx_event_t *ev)
     {
         ctx->last_output = ngx_current_msec;
 
-        (void) llm_buf_adds(&ctx->main->worker->scratch, ": heartbeat\n\n");
+        (void) llm_api_heartbeat(ctx->api, &ctx->main->worker->scratch);
         ngx_http_llm_take_scratch(ctx);
         ngx_http_llm_mark_dirty(ctx);
     }

@@ -257,7 +257,7 @@ my %endpoints = map {
     "$method $path" => 0;
 } slurp('engine/api/endpoints.c') =~ /\{ ("[^"]+",\s+"[^"]+)/g;
 
-is(scalar keys %endpoints, 24, 'endpoints of the table');
+is(scalar keys %endpoints, 38, 'endpoints of the table');
 
 # what has other bodies than those that generate text, and the answer where the
 # demo model cannot
@@ -274,6 +274,8 @@ my %bodies = (responses => [ { input => 'a', max_output_tokens => 1 } ],
               score => [ { text_1 => 'a', text_2 => 'a' },
                          'unsupported_model' ]);
 
+$bodies{"api/$_"} = [ {}, 'unsupported_endpoint' ]
+    for qw(create copy pull push delete blobs/demo);
 $bodies{$_} = [ { query => 'a', documents => [ 'a' ] }, 'unsupported_model' ]
     for qw(rerank reranking v2/rerank);
 
@@ -295,7 +297,7 @@ for my $row (rows('api', 'Endpoints', qr/endpoint/)) {
                               $method eq 'POST' ? (body => $body) : ());
 
         is($res->{status}, $refused ? 400 : 200, "$endpoint answers");
-        is($res->{json}{error}{code}, $refused, "$endpoint says why")
+        is($res->{headers}{'x-llm-error'}, $refused, "$endpoint says why")
             if $refused;
     }
 }
@@ -543,6 +545,10 @@ for my $case (
         [ qw(infill infill infill) ],
         [ qw(embeddings embedding embeddings) ],
         [ qw(rerank rerank rerank) ], [ qw(rerank score score) ],
+        [ qw(ollama ollama_chat api/chat) ],
+        [ qw(ollama ollama_generate api/generate) ],
+        [ qw(ollama_embed ol_embed api/embed) ],
+        [ qw(ollama_show show api/show) ],
         [ qw(tokenize tokenize tokenize) ],
         [ qw(tokenize detokenize detokenize) ])
 {

@@ -22,6 +22,7 @@ $ENV{OPENAI_NODE_MODULES} = "$deps/node/node_modules";
 
 my $agents = "$LLM::Test::ROOT/t/agents";
 my $t = LLM::Test->new(
+    server => 'location /api { llm_api; }',
     model => LLM::Test::default_model()
         . 'llm_model script %%DIR%%/script.gguf ctx=4096'
         . " template=$agents/template.jinja threads=1;");
@@ -43,7 +44,10 @@ for my $client ([ 'Python', "$deps/venv/bin/python",
                   "$sdk/anthropic_client.py" ],
                 [ 'JavaScript, Messages', 'node',
                   "$sdk/anthropic_client.mjs" ],
-                [ 'JavaScript, the AI SDK', 'node', "$sdk/ai_sdk.mjs" ])
+                [ 'JavaScript, the AI SDK', 'node', "$sdk/ai_sdk.mjs" ],
+                [ 'Python, Ollama', "$deps/venv/bin/python",
+                  "$sdk/ollama_client.py" ],
+                [ 'JavaScript, Ollama', 'node', "$sdk/ollama_client.mjs" ])
 {
     tap_ok(@$client, $url);
 }
