@@ -224,11 +224,14 @@ typedef struct {
  */
 #define LLM_CHAT_ARGS  "arguments, read"
 
-/* one prompt of a completion: text, or token ids */
+/* one prompt of a completion: text, token ids, or parts that are either */
+#define LLM_PROMPT_IDS    1
+#define LLM_PROMPT_PARTS  2
 typedef struct {
-    uint32_t         is_ids;
+    uint32_t         is_ids;            /* 0: text; LLM_PROMPT_... */
     llm_ref_t        ref;               /* bytes of the text; for ids the count
-                                           of int32_t */
+                                           of int32_t, for parts of
+                                           llm_prompt_ref_t */
 } llm_prompt_ref_t;
 
 

@@ -212,6 +212,9 @@ struct llm_api_endpoint_s {
     /* endpoints of other dialects at the same path; the last member is NULL.
        Errors found before the body is read have the form of this endpoint */
     const llm_api_other_t    *others;
+    /* the endpoint at the path after "v1/", where it is no other dialect's;
+       NULL: this one */
+    const llm_api_endpoint_t *v1;
 };
 
 typedef struct {
@@ -227,6 +230,7 @@ extern const llm_api_row_t  llm_api_endpoints[];
 
 extern const llm_api_endpoint_t  llm_api_chat;
 extern const llm_api_endpoint_t  llm_api_completions;
+extern const llm_api_endpoint_t  llm_api_completions_any;
 extern const llm_api_endpoint_t  llm_api_chat_tokens;
 extern const llm_api_endpoint_t  llm_api_compact;
 extern const llm_api_endpoint_t  llm_api_count_tokens;
@@ -246,6 +250,10 @@ extern const llm_api_endpoint_t  llm_api_template;
 extern const llm_api_endpoint_t  llm_api_tokenizer_info;
 extern const llm_api_endpoint_t  llm_api_infill;
 extern const llm_api_endpoint_t  llm_api_version;
+extern const llm_api_endpoint_t  llm_api_completion;
+extern const llm_api_endpoint_t  llm_api_embedding;
+extern const llm_api_endpoint_t  llm_api_slots;
+extern const llm_api_endpoint_t  llm_api_tei_embed;
 extern const llm_api_endpoint_t  llm_api_ollama_chat;
 extern const llm_api_endpoint_t  llm_api_ollama_embed;
 extern const llm_api_endpoint_t  llm_api_ollama_embeddings;
@@ -321,6 +329,10 @@ int llm_api_write_lists(llm_api_reader_t *rd, const llm_api_body_t *b,
 /* at most max prompts: a string, a list of token ids, or an array of these;
    appends llm_prompt_ref_t[len] */
 int llm_api_write_prompts(const llm_flat_t *v, const llm_api_at_t *at,
+    uint32_t max, llm_buf_t *msg, llm_ref_t *ref, llm_err_t *err);
+/* the same; a prompt may also be a list of strings and token ids, as in
+   llama-server */
+int llm_api_write_mixed(const llm_flat_t *v, const llm_api_at_t *at,
     uint32_t max, llm_buf_t *msg, llm_ref_t *ref, llm_err_t *err);
 /* rule.c: appends the form that the answer must have to the message */
 int llm_api_write_rule(llm_api_reader_t *rd, const llm_api_body_t *b,

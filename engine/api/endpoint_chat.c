@@ -243,9 +243,7 @@ llm_api_add_chat_token(llm_buf_t *out, const char *s, size_t len)
 }
 
 
-/* "token":…,"logprob":…,"bytes":[…] */
-
-static void
+void
 llm_api_add_entry(llm_buf_t *out, const llm_api_t *a, int32_t id,
     float logprob, llm_ref_t bytes, const llm_event_t *ev)
 {

@@ -457,3 +457,22 @@ const llm_api_endpoint_t  llm_api_completions = {
     .event = llm_api_completion_event,
     .body = llm_api_completion_body
 };
+
+/* without "v1/" the path is llama-server's, too */
+
+static const llm_api_other_t  llm_api_completion_others[] = {
+    { "n_predict", &llm_api_completion },
+    { "n_probs", &llm_api_completion },
+    { NULL, NULL }
+};
+
+const llm_api_endpoint_t  llm_api_completions_any = {
+    .task = LLM_TASK_GENERATE,
+    .fields = &llm_api_completion_fields,
+    .shared = &llm_api_shared_fields,
+    .read = llm_api_completion_read,
+    .event = llm_api_completion_event,
+    .body = llm_api_completion_body,
+    .others = llm_api_completion_others,
+    .v1 = &llm_api_completions
+};

@@ -158,9 +158,15 @@ llm_api_embedding_body(llm_api_t *a, size_t max, llm_buf_t *out)
 }
 
 
+static const llm_api_other_t  llm_api_embedding_others[] = {
+    { "content", &llm_api_embedding },
+    { NULL, NULL }
+};
+
 const llm_api_endpoint_t  llm_api_embeddings = {
     .task = LLM_TASK_EMBED,
     .fields = &llm_api_embedding_fields,
     .read = llm_api_embedding_read,
-    .body = llm_api_embedding_body
+    .body = llm_api_embedding_body,
+    .others = llm_api_embedding_others
 };

@@ -3,7 +3,7 @@
  * that fills the gap out, streamed or not.
  */
 
-#include "engine/api/endpoint.h"
+#include "engine/api/llama.h"
 
 #define AT(f)  offsetof(llm_api_infill_t, f)
 
@@ -193,28 +193,14 @@ llm_api_infill_read(llm_api_reader_t *rd, llm_err_t *err)
 static void
 llm_api_infill_end(const llm_api_t *a, llm_buf_t *out)
 {
-    double                   ms, first_ms;
-    const char              *why;
-    const llm_api_choice_t  *c;
-
-    c = &a->choices[0];
-    why = c->finish == LLM_FINISH_LENGTH ? "limit" : c->hit ? "word" : "eos";
-    first_ms = (double) (a->usage.ttft_us
-                         - llm_min(a->usage.queue_us, a->usage.ttft_us))
-               / 1000;
-    ms = (double) (a->usage.total_us
-                   - llm_min(a->usage.ttft_us, a->usage.total_us)) / 1000;
-
     (void) llm_buf_addf(out, "\",\"stop\":true,\"stop_type\":\"%s\","
                         "\"truncated\":false,\"tokens_predicted\":%u,"
-                        "\"tokens_evaluated\":%u,\"tokens_cached\":%u,"
-                        "\"timings\":{\"prompt_n\":%u,\"prompt_ms\":%.3f,"
-                        "\"predicted_n\":%u,\"predicted_ms\":%.3f}}", why,
+                        "\"tokens_evaluated\":%u,\"tokens_cached\":%u,",
+                        llm_api_llama_stop(&a->choices[0]),
                         a->usage.completion_tokens, a->usage.prompt_tokens,
-                        a->usage.cached_tokens, a->usage.prompt_tokens
-                        - llm_min(a->usage.cached_tokens,
-                                  a->usage.prompt_tokens),
-                        first_ms, a->usage.completion_tokens, ms);
+                        a->usage.cached_tokens);
+    llm_api_llama_timed(out, a);
+    (void) llm_buf_addc(out, '}');
 }
 
 

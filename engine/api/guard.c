@@ -22,7 +22,7 @@ llm_api_guard_path(const llm_api_endpoint_t *ep)
     const llm_api_row_t  *row;
 
     for (row = llm_api_endpoints; row->path; row++) {
-        if (row->endpoint == ep) {
+        if (row->endpoint == ep || row->endpoint->v1 == ep) {
             return row->path;
         }
     }

@@ -56,14 +56,98 @@ llm_api_write_string(llm_buf_t *msg, llm_str_t s)
 }
 
 
+/* is it an array of strings and token ids, both of which it has? */
+
 static int
-llm_api_write_prompt(const llm_flat_t *v, const llm_api_at_t *at,
+llm_api_is_mixed(const llm_flat_t *v)
+{
+    int                ids, texts;
+    const llm_flat_t  *item;
+
+    ids = 0;
+    texts = 0;
+
+    for (item = v->type == LLM_FLAT_ARRAY ? llm_flat_first(v) : NULL; item;
+         item = llm_flat_next(v, item))
+    {
+        ids |= llm_api_is_int(item);
+        texts |= item->type == LLM_FLAT_STRING;
+
+        if (!llm_api_is_int(item) && item->type != LLM_FLAT_STRING) {
+            return 0;
+        }
+    }
+
+    return ids && texts;
+}
+
+
+/* a prompt of several parts */
+
+static int
+llm_api_write_parts_of(const llm_flat_t *v, const llm_api_at_t *at,
+    llm_buf_t *msg, llm_prompt_ref_t *p, llm_err_t *err)
+{
+    int32_t            id;
+    uint32_t           i, n;
+    llm_buf_t          refs;
+    llm_prompt_ref_t   part;
+    const llm_flat_t  *item;
+
+    llm_buf_init(&refs, 0);
+    n = 0;
+    item = llm_flat_first(v);
+
+    for (i = 0; item; i++, item = llm_flat_next(v, item)) {
+        memset(&part, 0, sizeof(part));
+
+        if (item->type == LLM_FLAT_STRING) {
+            part.ref = llm_api_write_string(msg, llm_flat_str(item));
+
+        } else {
+            if (llm_api_check_int(err, llm_api_idx(at, i), item, 0, INT32_MAX)
+                != LLM_OK)
+            {
+                llm_buf_free(&refs);
+                return LLM_ERROR;
+            }
+
+            id = (int32_t) llm_flat_int(item);
+            part.is_ids = LLM_PROMPT_IDS;
+            part.ref.off = (uint32_t) msg->len;
+            part.ref.len = 1;
+            (void) llm_buf_add(msg, &id, sizeof(id));
+            (void) llm_buf_pad(msg);
+        }
+
+        (void) llm_buf_add(&refs, &part, sizeof(part));
+        n++;
+    }
+
+    p->is_ids = LLM_PROMPT_PARTS;
+    p->ref.off = (uint32_t) msg->len;
+    p->ref.len = n;
+    (void) llm_buf_add(msg, refs.data, refs.len);
+    (void) llm_buf_pad(msg);
+    msg->failed |= refs.failed;
+    llm_buf_free(&refs);
+
+    return LLM_OK;
+}
+
+
+static int
+llm_api_write_prompt(const llm_flat_t *v, int mixed, const llm_api_at_t *at,
     llm_buf_t *msg, llm_prompt_ref_t *p, llm_err_t *err)
 {
     memset(p, 0, sizeof(llm_prompt_ref_t));
 
+    if (mixed && llm_api_is_mixed(v)) {
+        return llm_api_write_parts_of(v, at, msg, p, err);
+    }
+
     if (v->type == LLM_FLAT_ARRAY) {
-        p->is_ids = 1;
+        p->is_ids = LLM_PROMPT_IDS;
 
         return v->count ? llm_api_write_ids(v, at, msg, &p->ref, err)
                         : llm_api_empty(err, at);
@@ -80,10 +164,11 @@ llm_api_write_prompt(const llm_flat_t *v, const llm_api_at_t *at,
 }
 
 
-int
-llm_api_write_prompts(const llm_flat_t *v, const llm_api_at_t *at,
+static int
+llm_api_write_all(const llm_flat_t *v, int mixed, const llm_api_at_t *at,
     uint32_t max, llm_buf_t *msg, llm_ref_t *ref, llm_err_t *err)
 {
+    int                one;
     int                rc;
     uint32_t           n;
     llm_buf_t          refs;
@@ -96,15 +181,18 @@ llm_api_write_prompts(const llm_flat_t *v, const llm_api_at_t *at,
         return llm_api_empty(err, at);
     }
 
-    if (item && !llm_api_is_int(item) && v->count > max) {
+    one = item == NULL || llm_api_is_int(item)
+          || (mixed && llm_api_is_mixed(v));
+
+    if (!one && v->count > max) {
         return llm_api_too_long(err, at, max, v);
     }
 
     llm_buf_init(&refs, 0);
 
-    if (item == NULL || llm_api_is_int(item)) {
+    if (one) {
         n = 1;
-        rc = llm_api_write_prompt(v, at, msg, &p, err);
+        rc = llm_api_write_prompt(v, mixed, at, msg, &p, err);
         (void) llm_buf_add(&refs, &p, sizeof(llm_prompt_ref_t));
 
     } else {
@@ -114,8 +202,8 @@ llm_api_write_prompts(const llm_flat_t *v, const llm_api_at_t *at,
         for ( /* void */ ; item && rc == LLM_OK;
              item = llm_flat_next(v, item))
         {
-            rc = llm_api_write_prompt(item, llm_api_idx(at, n++), msg, &p,
-                                      err);
+            rc = llm_api_write_prompt(item, mixed, llm_api_idx(at, n++), msg,
+                                      &p, err);
             (void) llm_buf_add(&refs, &p, sizeof(llm_prompt_ref_t));
         }
     }
@@ -135,6 +223,22 @@ llm_api_write_prompts(const llm_flat_t *v, const llm_api_at_t *at,
     llm_buf_free(&refs);
 
     return rc;
+}
+
+
+int
+llm_api_write_prompts(const llm_flat_t *v, const llm_api_at_t *at,
+    uint32_t max, llm_buf_t *msg, llm_ref_t *ref, llm_err_t *err)
+{
+    return llm_api_write_all(v, 0, at, max, msg, ref, err);
+}
+
+
+int
+llm_api_write_mixed(const llm_flat_t *v, const llm_api_at_t *at,
+    uint32_t max, llm_buf_t *msg, llm_ref_t *ref, llm_err_t *err)
+{
+    return llm_api_write_all(v, 1, at, max, msg, ref, err);
 }
 
 

@@ -35,6 +35,10 @@ static const llm_preset_sample_t  llm_preset_samples[] = {
     { &llm_api_template, MESSAGES, "{}" },
     { &llm_api_infill, "{\"input_prefix\":\"x\",\"input_suffix\":\"x\"}",
       "{}" },
+    { &llm_api_completions_any, "{\"prompt\":\"x\"}", "{}" },
+    { &llm_api_completion, "{\"prompt\":\"x\"}", "{}" },
+    { &llm_api_embedding, "{\"content\":\"x\"}", "{}" },
+    { &llm_api_tei_embed, "{\"inputs\":\"x\"}", "{}" },
     { &llm_api_ollama_chat, MESSAGES, "{}" },
     { &llm_api_ollama_generate, "{\"prompt\":\"x\"}", "{}" },
     { &llm_api_ollama_embed, "{\"input\":\"x\"}", "{}" },
@@ -45,8 +49,8 @@ static const llm_preset_sample_t  llm_preset_samples[] = {
 /* members that are the request itself, or its model, which llm_model and
    llm_api set */
 static const char *const  llm_preset_own[] = {
-    "content", "data_1", "data_2", "documents", "input", "input_extra",
-    "input_prefix", "input_suffix", "items", "messages", "model",
+    "content", "context", "data_1", "data_2", "documents", "input",
+    "input_extra", "input_prefix", "input_suffix", "inputs", "items", "messages", "model",
     "previous_response_id", "prompt", "queries", "query", "suffix", "text_1",
     "text_2", "texts", "tokens"
 };

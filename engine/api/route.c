@@ -69,16 +69,23 @@ llm_api_takes(const char *methods, llm_str_t method)
 }
 
 
-/* the rows of a path, which has neither a slash nor "v1/" before it */
+/* the rows of a path, which has no slash before it; after "v1/" it is OpenAI's
+   if it is that of several dialects */
 
 static int
 llm_api_find_rows(llm_str_t path, llm_str_t method, llm_api_route_t *to)
 {
+    int                   v1;
     size_t                len;
     llm_str_t             rest;
     const llm_api_row_t  *row, *first;
 
     first = NULL;
+    v1 = llm_api_starts(path, "v1/", 3);
+
+    if (v1) {
+        path = llm_api_skip(path, 3);
+    }
 
     for (row = llm_api_endpoints; row->path; row++) {
 
@@ -95,7 +102,8 @@ llm_api_find_rows(llm_str_t path, llm_str_t method, llm_api_route_t *to)
         to->name.len -= first->path[to->name.len - 1] == '/';
 
         if (llm_api_takes(row->methods, method)) {
-            to->endpoint = row->endpoint;
+            to->endpoint = v1 && row->endpoint->v1 ? row->endpoint->v1
+                                                   : row->endpoint;
             to->scope = row->scope;
             to->rest = rest;
             return LLM_OK;
@@ -116,17 +124,12 @@ llm_api_find_rows(llm_str_t path, llm_str_t method, llm_api_route_t *to)
 int
 llm_api_route(llm_str_t path, llm_str_t method, llm_api_route_t *to)
 {
-    int        rc;
-    llm_str_t  rest;
+    int  rc;
 
     memset(to, 0, sizeof(llm_api_route_t));
 
     if (llm_api_starts(path, "/", 1)) {
         path = llm_api_skip(path, 1);
-    }
-
-    if (llm_api_starts(path, "v1/", 3)) {
-        path = llm_api_skip(path, 3);
     }
 
     rc = llm_api_find_rows(path, method, to);
@@ -135,15 +138,10 @@ llm_api_route(llm_str_t path, llm_str_t method, llm_api_route_t *to)
         return rc;
     }
 
-    rest = llm_api_skip(path, sizeof(OLLAMA) - 1);
+    path = llm_api_skip(path, sizeof(OLLAMA) - 1);
+    rc = llm_api_find_rows(path, method, to);
 
-    if (llm_api_starts(rest, "v1/", 3)) {
-        return llm_api_find_rows(llm_api_skip(rest, 3), method, to);
-    }
-
-    rc = llm_api_find_rows(rest, method, to);
-
-    if (to->path == NULL) {
+    if (to->path == NULL && !llm_api_starts(path, "v1/", 3)) {
         to->path = &llm_api_ollama_none;
     }
 

@@ -411,6 +411,76 @@ llm_prep_ids(const llm_prep_env_t *env, const llm_req_t *r, const int32_t *ids,
 }
 
 
+static int
+llm_prep_append(llm_prompt_ids_t *out, const llm_prompt_ids_t *part,
+    llm_err_t *err)
+{
+    int32_t  *ids;
+    size_t    n;
+
+    n = (size_t) out->n + part->n;
+
+    ids = n <= INT32_MAX ? realloc(out->ids, llm_max(n, 1u) * sizeof(*ids))
+                         : NULL;
+    if (ids == NULL) {
+        return llm_fail(err, "no memory for a prompt of %zu tokens", n);
+    }
+
+    memcpy(ids + out->n, part->ids, part->n * sizeof(*ids));
+    out->ids = ids;
+    out->n = (uint32_t) n;
+
+    return LLM_OK;
+}
+
+
+/* a prompt of texts and ids; only the first text gets what begins a document,
+   and none gets what ends one */
+
+static int
+llm_prep_mixed(const llm_prep_env_t *env, const llm_req_t *r,
+    const llm_prompt_ref_t *ref, int flags, llm_prompt_ids_t *out,
+    llm_err_t *err)
+{
+    int                      rc;
+    uint32_t                 i;
+    llm_str_t                text;
+    llm_prompt_ids_t         part;
+    const llm_prompt_ref_t  *p;
+
+    p = llm_ref_data(r->msg, ref->ref);
+    rc = LLM_OK;
+
+    for (i = 0; i < ref->ref.len && rc == LLM_OK; i++, p++) {
+        memset(&part, 0, sizeof(part));
+        text.data = llm_ref_data(r->msg, p->ref);
+        text.len = p->ref.len;
+
+        rc = p->is_ids
+             ? llm_prep_ids(env, r, (const int32_t *) text.data, p->ref.len,
+                            &part, err)
+             : llm_prep_tokenize(env, r, text, NULL, 0,
+                                 i ? flags & ~LLM_TOKENIZE_ADD : flags, &part,
+                                 err);
+
+        if (rc == LLM_OK && i == 0 && ref->ref.len > 1 && part.n
+            && !p->is_ids && llm_vocab_add_eos(env->vocab)
+            && part.ids[part.n - 1] == llm_vocab_eos(env->vocab))
+        {
+            part.n--;
+        }
+
+        if (rc == LLM_OK && part.n) {
+            rc = llm_prep_append(out, &part, err);
+        }
+
+        free(part.ids);
+    }
+
+    return rc == LLM_OK ? llm_prep_fits(env, r, out, err) : LLM_ERROR;
+}
+
+
 int
 llm_prep_completion(const llm_prep_env_t *env, llm_req_t *r, llm_err_t *err)
 {
@@ -439,7 +509,10 @@ llm_prep_completion(const llm_prep_env_t *env, llm_req_t *r, llm_err_t *err)
         text.data = llm_ref_data(r->msg, ref->ref);
         text.len = ref->ref.len;
 
-        if (ref->is_ids) {
+        if (ref->is_ids == LLM_PROMPT_PARTS) {
+            rc = llm_prep_mixed(env, r, ref, flags, p, err);
+
+        } else if (ref->is_ids) {
             rc = llm_prep_ids(env, r, (const int32_t *) text.data, ref->ref.len,
                               p, err);
 

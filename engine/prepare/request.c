@@ -90,6 +90,33 @@ llm_prep_check_infill(const llm_request_t *msg)
 
 
 static int
+llm_prep_check_prompt(const llm_request_t *msg, const llm_prompt_ref_t *p)
+{
+    int                      rc;
+    uint32_t                 i;
+    const llm_prompt_ref_t  *part;
+
+    if (p->is_ids == LLM_PROMPT_IDS) {
+        return llm_prep_ref(msg, &p->ref, sizeof(int32_t), 4);
+    }
+
+    if (p->is_ids != LLM_PROMPT_PARTS) {
+        return llm_prep_ref(msg, &p->ref, 1, 1);
+    }
+
+    rc = llm_prep_ref(msg, &p->ref, sizeof(llm_prompt_ref_t), 4);
+    part = llm_ref_data(msg, p->ref);
+
+    for (i = 0; rc == LLM_OK && i < p->ref.len; i++) {
+        rc = part[i].is_ids == LLM_PROMPT_PARTS
+             ? LLM_ERROR : llm_prep_check_prompt(msg, &part[i]);
+    }
+
+    return rc;
+}
+
+
+static int
 llm_prep_check(const llm_request_t *msg, llm_err_t *err)
 {
     int                      rc;
@@ -114,9 +141,7 @@ llm_prep_check(const llm_request_t *msg, llm_err_t *err)
         prompts = llm_ref_data(msg, msg->prompts);
 
         for (i = 0; i < msg->prompts.len; i++) {
-            rc |= prompts[i].is_ids
-                  ? llm_prep_ref(msg, &prompts[i].ref, sizeof(int32_t), 4)
-                  : llm_prep_ref(msg, &prompts[i].ref, 1, 1);
+            rc |= llm_prep_check_prompt(msg, &prompts[i]);
         }
     }
 

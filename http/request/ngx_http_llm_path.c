@@ -13,7 +13,7 @@ ngx_http_llm_api_path(ngx_str_t *uri)
     llm_str_t   path;
 
     p = ngx_strnstr(uri->data, "/v1/", uri->len);
-    p = p ? p + 4 : uri->data;
+    p = p ? p + 1 : uri->data;
 
     path.data = (char *) p;
     path.len = uri->data + uri->len - p;
@@ -22,27 +22,31 @@ ngx_http_llm_api_path(ngx_str_t *uri)
 }
 
 
-/* bytes of "api" or "api/" at the end of a prefix; 0: the prefix ends with
-   something else */
+/* bytes of "api" or "v1" at the end of a prefix, and of a slash after it; 0: the
+   prefix ends with something else */
 
 static size_t
-ngx_http_llm_ollama(u_char *name, size_t len)
+ngx_http_llm_dialect(u_char *name, size_t len)
 {
     size_t  slash;
 
     slash = len && name[len - 1] == '/';
     len -= slash;
 
-    return len >= 4 && ngx_strncmp(name + len - 4, "/api", 4) == 0 ? 3 + slash
-                                                                   : 0;
+    if (len >= 4 && ngx_strncmp(name + len - 4, "/api", 4) == 0) {
+        return 3 + slash;
+    }
+
+    return len >= 3 && ngx_strncmp(name + len - 3, "/v1", 3) == 0 ? 2 + slash
+                                                                  : 0;
 }
 
 
 /*
- * The API's path is what follows the location's prefix, with the "api" of a
- * prefix that ends in it: such paths are Ollama's.  In an exact, regex or named
- * location, and after a rewrite to somewhere else, it is what follows "/v1/", or
- * else the whole path.
+ * The API's path is what follows the location's prefix, with the "api" or "v1"
+ * of a prefix that ends in it, which tell the dialect.  In an exact, regex or
+ * named location, and after a rewrite to somewhere else, it is what begins with
+ * "v1/", or else the whole path.
  */
 
 ngx_int_t
@@ -66,7 +70,9 @@ ngx_http_llm_path(ngx_http_request_t *r, ngx_http_llm_loc_conf_t *llcf,
             return NGX_DECLINED;
         }
 
-        p -= ngx_http_llm_ollama(clcf->name.data, llcf->prefix);
+        if (last - p < 4 || ngx_strncmp(p + (*p == '/'), "v1/", 3) != 0) {
+            p -= ngx_http_llm_dialect(clcf->name.data, llcf->prefix);
+        }
 
     } else {
         p = (u_char *) ngx_http_llm_api_path(&r->uri).data;

@@ -257,7 +257,7 @@ my %endpoints = map {
     "$method $path" => 0;
 } slurp('engine/api/endpoints.c') =~ /\{ ("[^"]+",\s+"[^"]+)/g;
 
-is(scalar keys %endpoints, 38, 'endpoints of the table');
+is(scalar keys %endpoints, 42, 'endpoints of the table');
 
 # what has other bodies than those that generate text, and the answer where the
 # demo model cannot
@@ -267,6 +267,8 @@ my %bodies = (responses => [ { input => 'a', max_output_tokens => 1 } ],
               'responses/compact' => [ { input => 'a' },
                                        'unsupported_endpoint' ],
               embeddings => [ { input => 'a' } ],
+              embedding => [ { content => 'a' } ],
+              embed => [ { inputs => 'a' } ],
               tokenize => [ { content => 'a' } ],
               detokenize => [ { tokens => [ 5 ] } ],
               infill => [ { input_prefix => 'a', input_suffix => 'b' },
@@ -545,6 +547,8 @@ for my $case (
         [ qw(infill infill infill) ],
         [ qw(embeddings embedding embeddings) ],
         [ qw(rerank rerank rerank) ], [ qw(rerank score score) ],
+        [ qw(completion native completion) ],
+        [ qw(embedding native embedding) ], [ qw(embedding tei embed) ],
         [ qw(ollama ollama_chat api/chat) ],
         [ qw(ollama ollama_generate api/generate) ],
         [ qw(ollama_embed ol_embed api/embed) ],

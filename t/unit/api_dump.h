@@ -84,6 +84,31 @@ dump_ids(const llm_request_t *r, llm_ref_t ref, llm_buf_t *out)
 }
 
 
+/* a prompt of texts and ids */
+
+static inline void
+dump_parts(const llm_request_t *r, llm_ref_t ref, llm_buf_t *out)
+{
+    uint32_t                 i;
+    const llm_prompt_ref_t  *p;
+
+    p = llm_ref_data(r, ref);
+    llm_buf_addc(out, '(');
+
+    for (i = 0; i < ref.len; i++) {
+        if (p[i].is_ids) {
+            dump_ids(r, p[i].ref, out);
+
+        } else {
+            llm_buf_addf(out, "'%.*s'", (int) p[i].ref.len,
+                         (const char *) llm_ref_data(r, p[i].ref));
+        }
+    }
+
+    llm_buf_addc(out, ')');
+}
+
+
 static inline void
 dump_rule(const llm_request_t *r, llm_buf_t *out)
 {
@@ -210,7 +235,10 @@ dump_request(const llm_request_t *r, llm_buf_t *out)
     p = llm_ref_data(r, r->prompts);
 
     for (i = 0; i < r->prompts.len; i++) {
-        if (p[i].is_ids) {
+        if (p[i].is_ids == LLM_PROMPT_PARTS) {
+            dump_parts(r, p[i].ref, out);
+
+        } else if (p[i].is_ids) {
             dump_ids(r, p[i].ref, out);
 
         } else {

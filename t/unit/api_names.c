@@ -172,7 +172,7 @@ test_endpoints(void)
         { "POST", "/chat/completions", CHAT, "", "" },
         { "POST", "v1/chat/completions", CHAT, "", "" },
         { "POST", "/v1/chat/completions", CHAT, "", "" },
-        { "POST", "completions", COMPL, "", "" },
+        { "POST", "completions", &llm_api_completions_any, "", "" },
         { "POST", "v1/completions", COMPL, "", "" },
         { "GET", "models", &llm_api_models, "", "" },
         { "HEAD", "models", &llm_api_models, "", "" },

@@ -1,0 +1,223 @@
+/*
+ * Vectors in other dialects: POST /embedding, llama-server's own, and
+ * /embeddings if the body has "content": an array of objects, each with a list
+ * of vectors, of which there is one.  POST /embed, of Text Embeddings Inference:
+ * a plain array of vectors.
+ */
+
+#include "engine/api/endpoint.h"
+
+#define AT(f)  offsetof(llm_api_vectors_t, f)
+
+typedef struct {
+    llm_api_body_t     body;
+
+    const llm_flat_t  *content;
+    const llm_flat_t  *inputs;
+    llm_str_t          truncation_direction;
+    int64_t            dimensions;      /* 0: not given */
+    int64_t            embd_normalize;
+    int                normalize;
+    int                truncate;
+} llm_api_vectors_t;
+
+
+static const llm_api_field_t  llm_api_native_rows[] = {
+    { "cache_prompt", LLM_FIELD_BOOL, AT(body.cache_prompt), 0, 0 },
+    { "cache_salt", LLM_FIELD_STRING, AT(body.cache_salt), 0, 0 },
+    { "content", LLM_FIELD_ANY, AT(content), 0, 0 },
+    { "embd_normalize", LLM_FIELD_INT, AT(embd_normalize), -1, 64 },
+    { "input", LLM_FIELD_ANY, AT(inputs), 0, 0 },
+    { "metadata", LLM_FIELD_OBJECT, AT(body.metadata), 0, 0 },
+    { "model", LLM_FIELD_STRING, AT(body.model), 0, 0 },
+    { "priority", LLM_FIELD_ANY, AT(body.priority), 0, 0 },
+    { "user", LLM_FIELD_STRING, AT(body.user), 0, 0 },
+};
+
+static const llm_api_fields_t  llm_api_native_fields = {
+    llm_api_native_rows, llm_nelems(llm_api_native_rows)
+};
+
+static const llm_api_name_t  llm_api_native_names[] = {
+    { "input", "content" },
+    { NULL, NULL }
+};
+
+static const llm_api_field_t  llm_api_tei_rows[] = {
+    { "cache_salt", LLM_FIELD_STRING, AT(body.cache_salt), 0, 0 },
+    { "dimensions", LLM_FIELD_INT, AT(dimensions), 1, INT32_MAX },
+    { "inputs", LLM_FIELD_REQUIRED, AT(inputs), 0, 0 },
+    { "metadata", LLM_FIELD_OBJECT, AT(body.metadata), 0, 0 },
+    { "model", LLM_FIELD_STRING, AT(body.model), 0, 0 },
+    { "normalize", LLM_FIELD_BOOL, AT(normalize), 0, 0 },
+    { "priority", LLM_FIELD_ANY, AT(body.priority), 0, 0 },
+    { "prompt_name", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
+    { "truncate", LLM_FIELD_BOOL, AT(truncate), 0, 0 },
+    { "truncation_direction", LLM_FIELD_STRING, AT(truncation_direction),
+      0, 0 },
+    { "user", LLM_FIELD_STRING, AT(body.user), 0, 0 },
+};
+
+static const llm_api_fields_t  llm_api_tei_fields = {
+    llm_api_tei_rows, llm_nelems(llm_api_tei_rows)
+};
+
+static const llm_api_name_t  llm_api_tei_names[] = {
+    { "input", "inputs" },
+    { NULL, NULL }
+};
+
+
+static void
+llm_api_vectors_defaults(llm_api_vectors_t *b)
+{
+    memset(b, 0, sizeof(llm_api_vectors_t));
+    llm_api_defaults(&b->body);
+    b->normalize = 1;
+    b->embd_normalize = LLM_NORMALIZE_L2;
+}
+
+
+/* ---- llama-server's ---- */
+
+static int
+llm_api_native_read(llm_api_reader_t *rd, llm_err_t *err)
+{
+    const char         *param;
+    const llm_flat_t   *input;
+    llm_api_vectors_t   b;
+
+    llm_api_vectors_defaults(&b);
+
+    if (llm_api_read_body(rd, &b.body, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    input = b.content ? b.content : b.inputs;
+    param = b.content || b.inputs == NULL ? "content" : "input";
+
+    if (input == NULL) {
+        return llm_api_missing(err, llm_api_top(param));
+    }
+
+    if (llm_api_read_inputs(rd, &b.body, input, param, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    rd->r.normalize = (int32_t) b.embd_normalize;
+
+    return llm_buf_addc(&rd->head, '[');
+}
+
+
+static int
+llm_api_native_step(llm_api_t *a, llm_api_cursor_t *cur, llm_buf_t *out)
+{
+    if (!cur->opened) {
+        (void) llm_buf_addf(out, "%s{\"index\":%u,\"embedding\":[[",
+                            cur->choice ? "," : "", cur->choice);
+        llm_api_first_value(a, cur);
+        cur->opened = 1;
+    }
+
+    if (llm_api_write_values(cur, NULL, out) == LLM_MORE) {
+        return LLM_MORE;
+    }
+
+    (void) llm_buf_adds(out, "]]}");
+    cur->opened = 0;
+
+    return LLM_OK;
+}
+
+
+static int
+llm_api_native_body(llm_api_t *a, size_t max, llm_buf_t *out)
+{
+    int  rc;
+
+    rc = llm_api_write_array(a, a->n_choices, llm_api_native_step, max, out);
+
+    return rc == LLM_OK ? llm_buf_addc(out, ']') : rc;
+}
+
+
+/* ---- Text Embeddings Inference's ---- */
+
+static int
+llm_api_tei_read(llm_api_reader_t *rd, llm_err_t *err)
+{
+    llm_str_t          s;
+    llm_api_vectors_t  b;
+
+    llm_api_vectors_defaults(&b);
+
+    if (llm_api_read_body(rd, &b.body, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    /* which end is kept depends on the model: see llm_request_t */
+
+    s = b.truncation_direction;
+
+    if (s.data && !llm_str_is(s, "Right") && !llm_str_is(s, "right")
+        && !llm_str_is(s, "Left") && !llm_str_is(s, "left"))
+    {
+        return llm_api_bad_word(err, llm_api_top("truncation_direction"), s,
+                                "Supported values are: 'Right' and 'Left'.");
+    }
+
+    if (llm_api_read_inputs(rd, &b.body, b.inputs, "inputs", err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    rd->r.dimensions = (uint32_t) b.dimensions;
+    rd->r.truncate = b.truncate ? -1 : 0;
+    rd->r.normalize = b.normalize ? LLM_NORMALIZE_L2 : LLM_NORMALIZE_NONE;
+
+    return llm_buf_addc(&rd->head, '[');
+}
+
+
+static int
+llm_api_tei_body(llm_api_t *a, size_t max, llm_buf_t *out)
+{
+    int  rc;
+
+    rc = llm_api_write_array(a, a->n_choices, llm_api_write_vector, max, out);
+
+    return rc == LLM_OK ? llm_buf_addc(out, ']') : rc;
+}
+
+
+/* error_type is a word for the kind of error */
+
+static void
+llm_api_tei_error(const llm_err_t *err, llm_str_t id, llm_buf_t *out)
+{
+    (void) id;
+
+    (void) llm_buf_adds(out, "{\"error\":");
+    (void) llm_json_add_string(out, err->msg, strlen(err->msg));
+    (void) llm_buf_addf(out, ",\"error_type\":\"%s\"}",
+                        err->status == 429 || err->status == 503 ? "Overloaded"
+                        : err->status < 500 ? "Validation" : "Backend");
+}
+
+
+const llm_api_endpoint_t  llm_api_embedding = {
+    .task = LLM_TASK_EMBED,
+    .fields = &llm_api_native_fields,
+    .names = llm_api_native_names,
+    .read = llm_api_native_read,
+    .body = llm_api_native_body
+};
+
+const llm_api_endpoint_t  llm_api_tei_embed = {
+    .task = LLM_TASK_EMBED,
+    .fields = &llm_api_tei_fields,
+    .names = llm_api_tei_names,
+    .read = llm_api_tei_read,
+    .body = llm_api_tei_body,
+    .error = llm_api_tei_error
+};

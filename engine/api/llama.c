@@ -1,0 +1,137 @@
+/*
+ * Pieces of llama-server's answers; see llama.h.
+ */
+
+#include "engine/api/chat.h"
+#include "engine/api/llama.h"
+
+
+static void
+llm_api_ll_rate(llm_buf_t *out, const char *what, uint32_t n, uint64_t us)
+{
+    (void) llm_buf_addf(out, ",\"%s_n\":%u,\"%s_ms\":%.3f,"
+                        "\"%s_per_token_ms\":%.3f,\"%s_per_second\":%.3f",
+                        what, n, what, (double) us / 1000,
+                        what, n ? (double) us / 1000 / n : 0.0,
+                        what, us ? (double) n * 1e6 / (double) us : 0.0);
+}
+
+
+void
+llm_api_llama_timings(llm_buf_t *out, const llm_api_t *a, uint64_t prompt_us,
+    uint64_t predicted_us)
+{
+    uint32_t  cached;
+
+    cached = llm_min(a->usage.cached_tokens, a->usage.prompt_tokens);
+
+    (void) llm_buf_addf(out, "\"timings\":{\"cache_n\":%u", cached);
+    llm_api_ll_rate(out, "prompt", a->usage.prompt_tokens - cached, prompt_us);
+    llm_api_ll_rate(out, "predicted", a->usage.completion_tokens,
+                    predicted_us);
+    (void) llm_buf_addc(out, '}');
+}
+
+
+void
+llm_api_llama_timed(llm_buf_t *out, const llm_api_t *a)
+{
+    uint64_t  first, queue, total;
+
+    total = a->usage.total_us;
+    first = llm_min(a->usage.ttft_us, total);
+    queue = llm_min(a->usage.queue_us, first);
+
+    llm_api_llama_timings(out, a, first - queue, total - first);
+}
+
+
+const char *
+llm_api_llama_stop(const llm_api_choice_t *c)
+{
+    return c->finish == LLM_FINISH_LENGTH ? "limit" : c->hit ? "word" : "eos";
+}
+
+
+/* digits as they were probably written: a float has no more */
+
+#define llm_api_ll_NUMBER(out, name, v)                                      \
+    (void) llm_buf_addf(out, ",\"" name "\":%.6g", (double) (v))
+#define llm_api_ll_ABOVE  llm_api_ll_NUMBER
+#define llm_api_ll_INT(out, name, v)                                         \
+    (void) llm_buf_addf(out, ",\"" name "\":%d", (int) (v))
+
+
+void
+llm_api_llama_settings(llm_buf_t *out, const llm_request_t *r)
+{
+    const llm_sampling_t  *s;
+
+    s = &r->sampling;
+
+    (void) llm_buf_addf(out, "{\"n_predict\":%d,\"max_tokens\":%d,"
+                        "\"stream\":%s,\"ignore_eos\":%s,\"n_probs\":%d,"
+                        "\"seed\":%llu", r->max_tokens, r->max_tokens,
+                        r->flags & LLM_REQ_STREAM ? "true" : "false",
+                        r->flags & LLM_REQ_IGNORE_EOS ? "true" : "false",
+                        llm_max(s->n_logprobs, 0),
+                        (unsigned long long) s->seed);
+
+#define LLM_PARAM(name, type, otherwise, least, most)                        \
+    llm_api_ll_##type(out, #name, s->name);
+#define LLM_ALIAS(name, of, type, least, most)                               \
+    llm_api_ll_##type(out, #name, s->of);
+#include "engine/base/sampling.def"
+
+    (void) llm_buf_addc(out, '}');
+}
+
+
+/* ---- logprobs ---- */
+
+static void
+llm_api_ll_entry(llm_buf_t *out, const llm_api_t *a, int32_t id,
+    float logprob, llm_ref_t bytes, const llm_event_t *ev)
+{
+    (void) llm_buf_adds(out, "{\"id\":");
+    llm_api_add_uint(out, (uint64_t) id);
+    (void) llm_buf_addc(out, ',');
+    llm_api_add_entry(out, a, id, logprob, bytes, ev);
+}
+
+
+/* as many of the most likely tokens as were asked for: the engine adds the
+   sampled one if it is not among them */
+
+static void
+llm_api_ll_item(llm_buf_t *out, const llm_api_t *a,
+    const llm_api_place_t *place, const llm_event_t *ev, uint32_t array,
+    const llm_token_logprob_t *t)
+{
+    uint32_t                  i, n;
+    const llm_top_logprob_t  *top;
+
+    (void) place;
+    (void) array;
+
+    llm_api_ll_entry(out, a, t->id, t->logprob, t->bytes, ev);
+    (void) llm_buf_adds(out, ",\"top_logprobs\":[");
+
+    top = llm_ref_data(ev, t->top);
+    n = llm_min(t->top.len, (uint32_t) llm_max(a->n_logprobs, 0));
+
+    for (i = 0; i < n; i++) {
+        (void) llm_buf_adds(out, i ? "," : "");
+        llm_api_ll_entry(out, a, top[i].id, top[i].logprob, top[i].bytes, ev);
+        (void) llm_buf_addc(out, '}');
+    }
+
+    (void) llm_buf_adds(out, "]}");
+}
+
+
+static const char *const  llm_api_ll_arrays[] = { "[" };
+
+const llm_api_logprobs_t  llm_api_llama_logprobs = {
+    1, -1, llm_api_ll_arrays, "]", llm_api_ll_item
+};

@@ -1,0 +1,136 @@
+#!/usr/bin/perl
+
+# llama-server's own endpoints and those of Text Embeddings Inference, against
+# what the other dialects answer; the path of two dialects.
+
+use strict;
+use warnings;
+
+use JSON::PP;
+use LLM::Test;
+use Test::More;
+
+my $t = LLM::Test->new(
+    model => LLM::Test::default_model()
+           . 'llm_model qwen %%ROOT%%/models/demo.gguf alias=qwen3:8b lazy;',
+    locations => <<'END');
+        location / { llm_api; }
+        location /v1 { llm_api; }
+        location = /completion { llm_api; }
+        location = /health { llm_health; }
+END
+$t->start;
+
+my %ask = (prompt => 'once upon', n_predict => 8, temperature => 0);
+my $open = $t->post('/v1/completions', { %ask, logprobs => 2 })->{json};
+my ($text, $usage) = ($open->{choices}[0]{text}, $open->{usage});
+my $res = $t->post('/completion', { %ask, n_probs => 2,
+                                    return_tokens => \1 });
+my $own = $res->{json};
+
+is($open->{object}, 'text_completion',
+   'below "/v1" n_predict is OpenAI\'s max_tokens');
+is($res->{status}, 200, 'a completion') or diag($res->{body});
+is($own->{content}, $text, 'has the same text');
+is($own->{tokens_predicted}, $usage->{completion_tokens}, 'so many tokens');
+is($own->{tokens_evaluated}, $usage->{prompt_tokens}, 'from as many');
+is($own->{stop_type}, 'limit', 'why it ended');
+is($own->{model}, 'demo', 'the model');
+is($own->{prompt}, 'once upon', 'the prompt');
+is($own->{generation_settings}{n_predict}, 8, 'settings');
+is(scalar @{ $own->{tokens} }, 8, 'tokens');
+is($t->post('/detokenize', { tokens => $own->{tokens} })->{json}{content},
+   $text, 'which are those of the text');
+is_deeply([ map { sprintf '%.5f', $_->{logprob} }
+            @{ $own->{completion_probabilities} } ],
+          [ map { sprintf '%.5f', $_ }
+            @{ $open->{choices}[0]{logprobs}{token_logprobs} } ],
+          'log probabilities');
+is(scalar @{ $own->{completion_probabilities}[0]{top_logprobs} }, 2,
+   'two of each');
+cmp_ok($own->{timings}{predicted_per_second}, '>', 0, 'timings');
+
+# a stream
+
+$res = $t->post('/completion', { %ask, stream => \1, return_progress => \1 });
+like($res->{headers}{'content-type'}, qr{^text/event-stream}, 'events');
+
+my @events = map { decode_json($_) } $res->{body} =~ /^data: (\{.*\})$/gm;
+is(join('', map { $_->{content} } @events), $text, 'of the text');
+is_deeply([ map { $_->{stop} ? 1 : 0 } @events ], [ (0) x $#events, 1 ],
+          'the last one ends it');
+my @progress = map { $_->{prompt_progress} // () } @events;
+is($progress[-1]{processed}, $progress[-1]{total}, 'the prompt is processed');
+unlike($res->{body}, qr/DONE/, 'nothing follows');
+
+# prompts
+
+my @ids = @{ $t->post('/tokenize', { content => 'once upon' })
+             ->{json}{tokens} };
+my @end = @{ $t->post('/tokenize', { content => ' a time' })
+             ->{json}{tokens} };
+my $whole = $t->post('/completion', { %ask, prompt => [ @ids, @end ] })
+    ->{json};
+
+for my $mixed ([ @ids, ' a time' ], [ 'once upon', @end ]) {
+    $res = $t->post('/completion', { %ask, prompt => $mixed });
+    is($res->{json}{content}, $whole->{content}, 'texts and ids mixed')
+        or diag($res->{body});
+    is($res->{json}{tokens_evaluated}, @ids + @end, 'are one prompt');
+}
+
+$res = $t->post('/completion', { %ask, prompt => [ 'once upon',
+                                                   [ @ids, ' a time' ] ] });
+is_deeply([ map { $_->{content} } @{ $res->{json} } ],
+          [ $text, $whole->{content} ], 'several prompts')
+    or diag($res->{body});
+is_deeply([ map { $_->{tokens_evaluated} } @{ $res->{json} } ],
+          [ scalar @ids, @ids + @end ], 'each of its own length');
+
+$res = $t->post('/completion', { %ask, prompt => [ 1 << 30, 'a' ] });
+is($res->{status}, 400, 'an id that the vocabulary has not');
+
+# the path of two dialects
+
+is($t->post('/completions', { %ask })->{json}{content}, $text,
+   'n_predict decides');
+is($t->post('/completions', { prompt => 'once upon', max_tokens => 8,
+                              temperature => 0 })->{json}{choices}[0]{text},
+   $text, 'without it: OpenAI\'s');
+is($t->post('/v1/completions', { %ask })->{json}{object}, 'text_completion',
+   'with v1/, too');
+
+# vectors
+
+my @vectors = map { $_->{embedding} }
+              @{ $t->post('/v1/embeddings', { input => [ 'a', 'b' ] })
+                 ->{json}{data} };
+
+is_deeply([ map { $_->{embedding}[0] }
+            @{ $t->post('/embedding', { content => [ 'a', 'b' ] })->{json} } ],
+          \@vectors, 'vectors');
+is_deeply($t->post('/embeddings', { content => 'a' })->{json},
+          [ { index => 0, embedding => [ $vectors[0] ] } ],
+          'content decides');
+is_deeply($t->post('/embed', { inputs => [ 'a', 'b' ] })->{json}, \@vectors,
+          'TEI\'s');
+$res = $t->post('/embed', { inputs => 'a', model => 'none' });
+is($res->{status}, 404, 'an error');
+is_deeply([ sort keys %{ $res->{json} } ], [ qw(error error_type) ],
+          'of TEI\'s form');
+
+# the server
+
+$res = $t->request(method => 'GET', path => '/slots');
+is(scalar @{ $res->{json} }, 8, 'slots') or diag($res->{body});
+is(scalar(grep { $_->{is_processing} } @{ $res->{json} }), 0, 'none is busy');
+$res = $t->request(method => 'GET', path => '/props');
+is($res->{json}{total_slots}, 8, 'total_slots');
+is($res->{json}{model_path}, 'demo', 'no path of a file');
+unlike($res->{body}, qr/\.gguf/, 'anywhere');
+is($t->post('/api/chat', { model => 'qwen3:8b' })->{json}{model}, 'qwen',
+   'a name with a tag is an alias');
+
+$t->stop;
+
+done_testing();
