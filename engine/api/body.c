@@ -498,6 +498,7 @@ llm_api_write_choices(llm_api_t *a, const llm_api_member_t *members,
 
     (void) llm_buf_adds(out, ",\"usage\":");
     llm_api_add_usage(out, a);
+    llm_api_add_timings(out, a);
     (void) llm_buf_addc(out, '}');
 
     return out->failed ? LLM_ERROR : LLM_OK;

@@ -119,6 +119,9 @@ typedef struct {
     const char                *own;
 } llm_api_name_t;
 
+/* option of a chat's answer: "timings" follow the usage, as in llama-server */
+#define LLM_API_TIMINGS  1
+
 /* usage in a stream: in a chunk after the last one; and, only together with
    that, the figures so far in each chunk */
 #define LLM_API_USAGE_LAST  1
@@ -330,8 +333,8 @@ int llm_api_write_lists(llm_api_reader_t *rd, const llm_api_body_t *b,
    appends llm_prompt_ref_t[len] */
 int llm_api_write_prompts(const llm_flat_t *v, const llm_api_at_t *at,
     uint32_t max, llm_buf_t *msg, llm_ref_t *ref, llm_err_t *err);
-/* the same; a prompt may also be a list of strings and token ids, as in
-   llama-server */
+/* the same; a prompt may also be a list of strings and token ids, or an object
+   with a text, as in llama-server */
 int llm_api_write_mixed(const llm_flat_t *v, const llm_api_at_t *at,
     uint32_t max, llm_buf_t *msg, llm_ref_t *ref, llm_err_t *err);
 /* rule.c: appends the form that the answer must have to the message */
@@ -475,6 +478,8 @@ const char *llm_api_finish_name(uint32_t finish);
 void llm_api_add_uint(llm_buf_t *out, uint64_t v);
 /* {"prompt_tokens": ...} */
 void llm_api_add_usage(llm_buf_t *out, const llm_api_t *a);
+/* timings.c: adds ,"timings":{...} if they were asked for */
+void llm_api_add_timings(llm_buf_t *out, const llm_api_t *a);
 /* are the event's ids those of a prompt? */
 int llm_api_is_prompt(const llm_event_t *ev);
 /* adds "prompt_token_ids": the kept ids of a choice's prompt */

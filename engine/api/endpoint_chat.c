@@ -44,6 +44,7 @@ static const llm_api_field_t  llm_api_chat_rows[] = {
       -1, INT32_MAX },
     { "thinking_token_budget", LLM_FIELD_INT, AT(thinking_budget),
       -1, INT32_MAX },
+    { "timings_per_token", LLM_FIELD_BOOL, LLM_FIELD_NOWHERE, 0, 0 },
     { "tool_choice", LLM_FIELD_ANY, AT(tool_choice), 0, 0 },
     { "tools", LLM_FIELD_ARRAY, AT(tools), 0, 0 },
     { "top_logprobs", LLM_FIELD_INT, AT(top_logprobs), 0, 20 },
@@ -200,8 +201,16 @@ llm_api_read_chat(llm_api_reader_t *rd, llm_err_t *err)
 static int
 llm_api_chat_read(llm_api_reader_t *rd, llm_err_t *err)
 {
+    const llm_flat_t  *v;
+
     if (llm_api_read_chat(rd, err) != LLM_OK) {
         return LLM_ERROR;
+    }
+
+    v = llm_api_member(rd->root, "timings_per_token");
+
+    if (v && llm_flat_int(v)) {
+        rd->options |= LLM_API_TIMINGS;
     }
 
     llm_api_write_head(rd, "chatcmpl-", "chat.completion",

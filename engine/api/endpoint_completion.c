@@ -24,6 +24,7 @@ typedef struct {
     llm_api_body_t     body;
 
     const llm_flat_t  *prompt;
+    const llm_flat_t  *response_fields;
     int64_t            n_probs;
     int                return_progress;
     int                return_tokens;
@@ -37,8 +38,8 @@ typedef struct {
     int                newline;         /* its text has a newline */
 } llm_api_ll_choice_t;
 
-/* and of the request; the prompt's and the settings' texts follow the
-   choices */
+/* and of the request; the texts of the prompt, of the settings and of the
+   fields' names follow the choices */
 typedef struct {
     uint64_t             start_us;      /* when it began to run, and when the
                                            first token came; 0: not yet */
@@ -46,6 +47,8 @@ typedef struct {
     uint32_t             prompt;        /* bytes of the only prompt's text, as
                                            JSON */
     uint32_t             settings;      /* bytes of generation_settings */
+    uint32_t             fields;        /* bytes of the response_fields' names,
+                                           each with a NUL; 0: all */
     llm_api_ll_choice_t  choices[];
 } llm_api_ll_own_t;
 
@@ -59,7 +62,7 @@ static const llm_api_field_t  llm_api_native_rows[] = {
     { "n_probs", LLM_FIELD_INT, AT(n_probs), 0, 20 },
     { "post_sampling_probs", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
     { "prompt", LLM_FIELD_REQUIRED, AT(prompt), 0, 0 },
-    { "response_fields", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
+    { "response_fields", LLM_FIELD_ARRAY, AT(response_fields), 0, 0 },
     { "return_progress", LLM_FIELD_BOOL, AT(return_progress), 0, 0 },
     { "return_tokens", LLM_FIELD_BOOL, AT(return_tokens), 0, 0 },
     { "t_max_predict_ms", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
@@ -73,35 +76,40 @@ static const llm_api_fields_t  llm_api_native_fields = {
 
 /* ---- the reader ---- */
 
-/* {"prompt_string": TEXT} stands for a text; its other member has media */
+/* the fields that an answer shall have, each with a NUL after it */
 
-static const llm_flat_t *
-llm_api_ll_prompt(const llm_flat_t *prompt, llm_err_t *err)
+static int
+llm_api_ll_fields(const llm_flat_t *fields, llm_buf_t *out, llm_err_t *err)
 {
-    const llm_flat_t    *v;
-    const llm_api_at_t  *at;
+    uint32_t           i;
+    llm_str_t          s;
+    const llm_flat_t  *v;
 
-    at = llm_api_top("prompt");
+    v = fields ? llm_flat_first(fields) : NULL;
 
-    if (prompt->type != LLM_FLAT_OBJECT) {
-        return prompt;
+    for (i = 0; v; i++, v = llm_flat_next(fields, v)) {
+        if (llm_api_check_type(err,
+                               llm_api_idx(llm_api_top("response_fields"), i),
+                               v, LLM_FLAT_STRING)
+            != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+
+        s = llm_flat_str(v);
+        (void) llm_buf_add(out, s.data, s.len);
+        (void) llm_buf_addc(out, '\0');
     }
 
-    v = llm_api_member(prompt, "multimodal_data");
-
-    if (v && v->count) {
-        (void) llm_api_unsupported(err, llm_api_key(at, "multimodal_data"),
-                                   "this model takes text only");
-        return NULL;
-    }
-
-    return llm_api_need(err, at, prompt, "prompt_string", LLM_FLAT_STRING);
+    return LLM_OK;
 }
 
 
-static void
-llm_api_ll_keep_own(llm_api_reader_t *rd, const llm_flat_t *prompt)
+static int
+llm_api_ll_keep_own(llm_api_reader_t *rd, const llm_api_native_t *b,
+    llm_err_t *err)
 {
+    int                  rc;
     size_t               start;
     uint32_t             i;
     llm_str_t            s;
@@ -118,7 +126,8 @@ llm_api_ll_keep_own(llm_api_reader_t *rd, const llm_flat_t *prompt)
         (void) llm_buf_add(out, &c, sizeof(c));
     }
 
-    s = prompt->type == LLM_FLAT_STRING ? llm_flat_str(prompt) : llm_str("");
+    s = b->prompt->type == LLM_FLAT_STRING ? llm_flat_str(b->prompt)
+                                           : llm_str("");
     start = out->len;
     (void) llm_json_add_string(out, s.data, s.len);
     own.prompt = (uint32_t) (out->len - start);
@@ -127,9 +136,15 @@ llm_api_ll_keep_own(llm_api_reader_t *rd, const llm_flat_t *prompt)
     llm_api_llama_settings(out, &rd->r);
     own.settings = (uint32_t) (out->len - start);
 
+    start = out->len;
+    rc = llm_api_ll_fields(b->response_fields, out, err);
+    own.fields = (uint32_t) (out->len - start);
+
     if (!out->failed) {
         memcpy(out->data, &own, sizeof(own));
     }
+
+    return rc;
 }
 
 
@@ -138,7 +153,6 @@ llm_api_native_read(llm_api_reader_t *rd, llm_err_t *err)
 {
     llm_str_t          name;
     llm_request_t     *r;
-    const llm_flat_t  *prompt;
     llm_api_native_t   b;
 
     memset(&b, 0, sizeof(llm_api_native_t));
@@ -152,16 +166,9 @@ llm_api_native_read(llm_api_reader_t *rd, llm_err_t *err)
         || llm_api_read_limits(rd, &b.body, "n_predict", b.body.max_tokens,
                                -1, err)
            != LLM_OK
-        || llm_api_read_priority(rd, &b.body, err) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
-
-    prompt = llm_api_ll_prompt(b.prompt, err);
-
-    if (prompt == NULL
-        || llm_api_write_mixed(prompt, llm_api_top("prompt"), LLM_MAX_CHOICES,
-                               rd->msg, &r->prompts, err)
+        || llm_api_read_priority(rd, &b.body, err) != LLM_OK
+        || llm_api_write_mixed(b.prompt, llm_api_top("prompt"),
+                               LLM_MAX_CHOICES, rd->msg, &r->prompts, err)
            != LLM_OK)
     {
         return LLM_ERROR;
@@ -176,7 +183,7 @@ llm_api_native_read(llm_api_reader_t *rd, llm_err_t *err)
 
     r->sampling.n_logprobs = b.n_probs ? (int32_t) b.n_probs : -1;
     rd->n_choices = r->prompts.len * r->n;
-    rd->options = (b.return_tokens ? LLM_API_LL_TOKENS : 0)
+    rd->options = (b.return_tokens || b.body.stream ? LLM_API_LL_TOKENS : 0)
                   | (b.timings_per_token ? LLM_API_LL_TIMINGS : 0)
                   | (b.return_progress ? LLM_API_LL_PROGRESS : 0)
                   | (rd->n_choices == 1 ? LLM_API_LL_ONE : 0)
@@ -189,7 +196,10 @@ llm_api_native_read(llm_api_reader_t *rd, llm_err_t *err)
     name = rd->conf->models[r->model].name;
     (void) llm_buf_adds(&rd->head, "\"model\":");
     (void) llm_json_add_string(&rd->head, name.data, name.len);
-    llm_api_ll_keep_own(rd, prompt);
+
+    if (llm_api_ll_keep_own(rd, &b, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
 
     return llm_api_write_lists(rd, &b.body, err) == LLM_OK
            ? llm_api_write_rule(rd, &b.body, err) : LLM_ERROR;
@@ -316,6 +326,79 @@ llm_api_ll_end(const llm_api_t *a, uint32_t index, llm_buf_t *out)
 }
 
 
+/* the value at a path: "generation_settings/n_predict" */
+
+static const llm_flat_t *
+llm_api_ll_at(const llm_flat_t *v, const char *path)
+{
+    char         name[64];
+    size_t       len;
+    const char  *p;
+
+    for (p = path; v && *p; p += len + (p[len] == '/')) {
+        len = strcspn(p, "/");
+
+        if (len >= sizeof(name)) {
+            return NULL;
+        }
+
+        memcpy(name, p, len);
+        name[len] = '\0';
+        v = llm_flat_get(v, name);
+    }
+
+    return v;
+}
+
+
+/* leaves of a choice, written from `start` on, what was asked for, by the names
+   as they were asked for */
+
+static void
+llm_api_ll_filter(const llm_api_t *a, size_t start, llm_buf_t *out)
+{
+    llm_buf_t                flat;
+    llm_err_t                err;
+    const char              *name, *end, *some;
+    const llm_flat_t        *v;
+    const llm_api_ll_own_t  *own = a->own;
+
+    if (own->fields == 0 || out->failed) {
+        return;
+    }
+
+    llm_buf_init(&flat, 0);
+
+    if (llm_json_to_flat(out->data + start, out->len - start, NULL, &flat,
+                         &err)
+        == LLM_OK)
+    {
+        out->len = start;
+        name = (const char *) (own->choices + a->n_choices) + own->prompt
+               + own->settings;
+        end = name + own->fields;
+        some = "{";
+
+        for ( /* void */ ; name < end; name += strlen(name) + 1) {
+            v = llm_api_ll_at((const llm_flat_t *) flat.data, name);
+
+            if (v) {
+                (void) llm_buf_adds(out, some);
+                (void) llm_json_add_string(out, name, strlen(name));
+                (void) llm_buf_addc(out, ':');
+                (void) llm_json_add_flat(out, v);
+                some = ",";
+            }
+        }
+
+        (void) llm_buf_adds(out, *some == '{' ? "{}" : "}");
+    }
+
+    out->failed |= flat.failed;
+    llm_buf_free(&flat);
+}
+
+
 /* ---- a stream ---- */
 
 static void
@@ -391,6 +474,7 @@ llm_api_ll_text(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out)
 static void
 llm_api_native_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out)
 {
+    size_t    start;
     uint32_t  i;
 
     switch (ev->type) {
@@ -411,10 +495,14 @@ llm_api_native_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out)
 
     case LLM_EV_DONE:
         for (i = 0; i < a->n_choices; i++) {
-            (void) llm_buf_addf(out, "data: {\"index\":%u,\"content\":\"\","
+            (void) llm_buf_adds(out, "data: ");
+            start = out->len;
+            (void) llm_buf_addf(out, "{\"index\":%u,\"content\":\"\","
                                 "\"tokens\":[]", i);
             llm_api_ll_end(a, i, out);
-            (void) llm_buf_adds(out, "}\n\n");
+            (void) llm_buf_addc(out, '}');
+            llm_api_ll_filter(a, start, out);
+            (void) llm_buf_adds(out, "\n\n");
         }
 
         break;
@@ -506,9 +594,7 @@ llm_api_ll_open(llm_api_t *a, llm_api_cursor_t *cur, llm_buf_t *out)
     switch (cur->member) {
 
     case LLM_API_LL_CONTENT:
-        (void) llm_buf_addf(out, "%s{\"index\":%u,\"content\":\"",
-                            cur->choice ? "," : a->options & LLM_API_LL_ONE
-                            ? "" : "[", cur->choice);
+        (void) llm_buf_addf(out, "{\"index\":%u,\"content\":\"", cur->choice);
         break;
 
     case LLM_API_LL_IDS_OF:
@@ -535,19 +621,36 @@ llm_api_ll_open(llm_api_t *a, llm_api_cursor_t *cur, llm_buf_t *out)
 }
 
 
+/* a choice of which fields are left out is written at once */
+
 static int
 llm_api_native_body(llm_api_t *a, size_t max, llm_buf_t *out)
 {
-    llm_api_cursor_t  *cur;
+    size_t                   start;
+    llm_api_cursor_t        *cur;
+    const llm_api_ll_own_t  *own = a->own;
 
     cur = &a->cursor;
+    start = out->len;
 
     while (cur->choice < a->n_choices) {
-        if (out->len >= max) {
-            return out->failed ? LLM_ERROR : LLM_MORE;
+        if (out->failed) {
+            return LLM_ERROR;
+        }
+
+        if (out->len >= max && (own->fields == 0
+                                || (cur->member == 0 && !cur->opened))) {
+            return LLM_MORE;
         }
 
         if (!cur->opened) {
+            if (cur->member == LLM_API_LL_CONTENT) {
+                (void) llm_buf_adds(out, cur->choice ? ","
+                                         : a->options & LLM_API_LL_ONE ? ""
+                                         : "[");
+                start = out->len;
+            }
+
             llm_api_ll_open(a, cur, out);
             cur->opened = 1;
         }
@@ -559,6 +662,7 @@ llm_api_native_body(llm_api_t *a, size_t max, llm_buf_t *out)
         cur->opened = 0;
 
         if (cur->member++ == LLM_API_LL_LAST) {
+            llm_api_ll_filter(a, start, out);
             cur->member = 0;
             cur->choice++;
         }

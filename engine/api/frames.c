@@ -176,6 +176,7 @@ llm_api_last_frames(const llm_api_t *a, llm_buf_t *out)
                            a->head.len - (sizeof(INDEX_KEY) - 1));
         add_lit(out, "],\"usage\":");
         llm_api_add_usage(out, a);
+        llm_api_add_timings(out, a);
         add_lit(out, "}\n\n");
     }
 

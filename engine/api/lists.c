@@ -136,6 +136,76 @@ llm_api_write_parts_of(const llm_flat_t *v, const llm_api_at_t *at,
 }
 
 
+/* a text in an object: {"prompt_string": TEXT}, or {"content": [parts]}, whose
+   texts are joined */
+
+static int
+llm_api_write_object(const llm_flat_t *v, const llm_api_at_t *at,
+    llm_buf_t *msg, llm_prompt_ref_t *p, llm_err_t *err)
+{
+    uint32_t             i;
+    const llm_flat_t    *content, *part, *media;
+    const llm_api_at_t  *in, *here;
+
+    media = llm_api_member(v, "multimodal_data");
+
+    if (media && media->count) {
+        return llm_api_unsupported(err, llm_api_key(at, "multimodal_data"),
+                                   "this model takes text only");
+    }
+
+    content = llm_api_member(v, "content");
+
+    if (content == NULL) {
+        v = llm_api_need(err, at, v, "prompt_string", LLM_FLAT_STRING);
+
+        if (v == NULL) {
+            return LLM_ERROR;
+        }
+
+        p->ref = llm_api_write_string(msg, llm_flat_str(v));
+
+        return LLM_OK;
+    }
+
+    in = llm_api_key(at, "content");
+
+    if (llm_api_check_type(err, in, content, LLM_FLAT_ARRAY) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    p->ref.off = (uint32_t) msg->len;
+    part = llm_flat_first(content);
+
+    for (i = 0; part; i++) {
+        here = llm_api_idx(in, i);
+
+        if (llm_api_check_type(err, here, part, LLM_FLAT_OBJECT) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        if (!llm_api_str_is(llm_api_member(part, "type"), "text")) {
+            return llm_api_unsupported(err, llm_api_key(here, "type"),
+                                       "this model takes text only");
+        }
+
+        v = llm_api_need(err, here, part, "text", LLM_FLAT_STRING);
+
+        if (v == NULL) {
+            return LLM_ERROR;
+        }
+
+        (void) llm_buf_add(msg, llm_flat_str(v).data, v->count);
+        p->ref.len += v->count;
+        part = llm_flat_next(content, part);
+    }
+
+    (void) llm_buf_pad(msg);
+
+    return LLM_OK;
+}
+
+
 static int
 llm_api_write_prompt(const llm_flat_t *v, int mixed, const llm_api_at_t *at,
     llm_buf_t *msg, llm_prompt_ref_t *p, llm_err_t *err)
@@ -144,6 +214,10 @@ llm_api_write_prompt(const llm_flat_t *v, int mixed, const llm_api_at_t *at,
 
     if (mixed && llm_api_is_mixed(v)) {
         return llm_api_write_parts_of(v, at, msg, p, err);
+    }
+
+    if (mixed && v->type == LLM_FLAT_OBJECT) {
+        return llm_api_write_object(v, at, msg, p, err);
     }
 
     if (v->type == LLM_FLAT_ARRAY) {

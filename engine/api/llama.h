@@ -7,13 +7,13 @@
 
 #include "engine/api/endpoint.h"
 
-/* llama.c: adds "timings":{...}; microseconds of the prompt and of the
+/* timings.c: adds "timings":{...}; microseconds of the prompt and of the
    answer */
 void llm_api_llama_timings(llm_buf_t *out, const llm_api_t *a,
     uint64_t prompt_us, uint64_t predicted_us);
 /* the same of an answer that is complete */
 void llm_api_llama_timed(llm_buf_t *out, const llm_api_t *a);
-/* why a choice has ended: "limit", "word", "eos" */
+/* llama.c: why a choice has ended: "limit", "word", "eos" */
 const char *llm_api_llama_stop(const llm_api_choice_t *c);
 /* adds the request's sampling as llama-server names it, an object */
 void llm_api_llama_settings(llm_buf_t *out, const llm_request_t *r);

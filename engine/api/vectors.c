@@ -58,8 +58,8 @@ llm_api_read_inputs(llm_api_reader_t *rd, const llm_api_body_t *b,
 
     if (llm_api_read_priority(rd, b, err) != LLM_OK
         || llm_api_check_inputs(input, param, err) != LLM_OK
-        || llm_api_write_prompts(input, llm_api_top(param), LLM_MAX_INPUTS,
-                                 rd->msg, &r->prompts, err)
+        || llm_api_write_mixed(input, llm_api_top(param), LLM_MAX_INPUTS,
+                               rd->msg, &r->prompts, err)
            != LLM_OK)
     {
         return LLM_ERROR;

@@ -57,8 +57,11 @@ test_requests(void)
         { "{'prompt':[1,'a',2.5]}", "prompt[1]", "an integer" },
         { "{'prompt':[1,'a',-1]}", "prompt[2]", ">= 0" },
         { "{'prompt':'a','n_probs':21}", "n_probs", "20" },
-        { "{'prompt':'a','response_fields':['content']}", "response_fields",
-          "not supported" },
+        { "{'prompt':'a','response_fields':[5]}", "response_fields[0]",
+          "a string" },
+        { "{'prompt':{'content':'a'}}", "prompt.content", "an array" },
+        { "{'prompt':{'content':[{'type':'image_url'}]}}",
+          "prompt.content[0].type", "text only" },
         { "{'prompt':'a','post_sampling_probs':true}", "post_sampling_probs",
           "not supported" },
         { "{'prompt':['a','b'],'n':100}", "n", "128" }
@@ -77,6 +80,8 @@ test_requests(void)
             "'return_tokens':true}",
             "{'prompt':[[1,2],'a'],'max_tokens':2,'n':2,"
             "'return_token_ids':true}", "several prompts, and choices");
+    has("{'prompt':[{'content':[{'type':'text','text':'a'},{'type':'text',"
+        "'text':'b'}]},{'prompt_string':'c'}]}", " prompts='ab''c' ");
     has("{'prompt':[1,'a',2,3]}", " prompts=([1]'a'[2][3]) ");
     has("{'prompt':['a',5]}", " prompts=('a'[5]) ");
     has("{'prompt':[[1,'a'],'b',[2]]}", " prompts=([1]'a')'b'[2] ");
@@ -251,6 +256,38 @@ test_body(void)
     cJSON_Delete(root);
     hang_up();
 
+    /* only what was asked for */
+
+    (void) ask(NATIVE, &conf, "{'prompt':'a','n_predict':9,"
+               "'response_fields':['content','generation_settings/n_predict',"
+               "'none','timings/cache_n']}");
+    start();
+    content("x\"y");
+    ends(0, LLM_FINISH_LENGTH, "");
+    over();
+    is_text(body(1), "{'content':'x\\'y','generation_settings/n_predict':9,"
+            "'timings/cache_n':8}", "response_fields");
+    hang_up();
+
+    (void) ask(NATIVE, &conf, "{'prompt':'a','n':2,'stream':true,"
+               "'response_fields':['index','stop_type']}");
+    start();
+    ends(0, LLM_FINISH_LENGTH, "");
+    ends(1, LLM_FINISH_STOP, "");
+    over();
+    is_text(out.data, "data: {'index':0,'stop_type':'limit'}\n\n"
+            "data: {'index':1,'stop_type':'eos'}\n\n", "of a stream's ends");
+    hang_up();
+
+    (void) ask(NATIVE, &conf, "{'prompt':'a','n':2,"
+               "'response_fields':['index','none']}");
+    start();
+    ends(0, LLM_FINISH_LENGTH, "");
+    ends(1, LLM_FINISH_STOP, "");
+    over();
+    is_text(body(1), "[{'index':0},{'index':1}]", "of several choices");
+    hang_up();
+
     /* two choices are an array */
 
     (void) ask(NATIVE, &conf, "{'prompt':'a','n':2,'return_tokens':true}");
@@ -320,6 +357,8 @@ test_stream(void)
     is_int(number(at(v, "timings"), "predicted_n"), 1, "times so far");
     is_int(cJSON_GetArraySize(at(v, "completion_probabilities")), 1,
            "probabilities");
+    is_int(((llm_request_t *) msg.data)->flags & LLM_REQ_TOKEN_IDS,
+           LLM_REQ_TOKEN_IDS, "with its tokens");
     cJSON_Delete(v);
 
     v = event(4);
@@ -328,6 +367,34 @@ test_stream(void)
     is_str(string(v, "content"), "", "and no text");
     cJSON_Delete(v);
     ok(event(5) == NULL, "nothing follows");
+    hang_up();
+}
+
+
+/* a chat has the figures, too, if they are asked for */
+
+static void
+test_chat(void)
+{
+    (void) ask(CHAT, &conf, "{'messages':[{'role':'user','content':'a'}],"
+               "'timings_per_token':true}");
+    start();
+    content("x");
+    finish(LLM_FINISH_STOP);
+    over();
+    memset(&a->cursor, 0, sizeof(a->cursor));
+    ok(strstr(body(1000), "}},\"timings\":{\"cache_n\":8,"), "timings: %s",
+       out.data);
+    hang_up();
+
+    (void) ask(CHAT, &conf, "{'messages':[{'role':'user','content':'a'}],"
+               "'stream':true,'stream_options':{'include_usage':true},"
+               "'timings_per_token':true}");
+    start();
+    content("x");
+    finish(LLM_FINISH_STOP);
+    over();
+    ok(strstr(out.data, "}},\"timings\":{\"cache_n\":8,"), "in a stream");
     hang_up();
 }
 
@@ -389,6 +456,11 @@ test_vectors(void)
        "not normalised, never cut");
     hang_up();
 
+    (void) ask(&llm_api_embeddings, &conf, "{'input':[[1,'a'],'b',"
+               "{'prompt_string':'c'}]}");
+    is_int(((llm_request_t *) msg.data)->prompts.len, 3, "mixed inputs");
+    hang_up();
+
     refused(&llm_api_embedding, "{}", "content", "Missing");
     refused(&llm_api_embedding, "{'content':''}", "content", "empty string");
     refused(&llm_api_tei_embed, "{'inputs':['']}", "inputs[0]",
@@ -443,6 +515,7 @@ main(void)
     test_dialects();
     test_body();
     test_stream();
+    test_chat();
     test_vectors();
     test_slots();
 
