@@ -407,11 +407,12 @@ test_answers(void)
 static void
 test_refused(void)
 {
-    char            text[8192];
-    int32_t         ids[2] = { 5, 100000000 };
-    uint32_t        i;
-    llm_buf_t       b;
-    rig_answer_t   *a;
+    char               text[8192];
+    int32_t            ids[2] = { 5, 100000000 };
+    uint32_t           i;
+    llm_buf_t          b;
+    rig_answer_t      *a;
+    llm_prompt_ref_t  *p;
 
     open_rig(256, 2, 0, 0, 8);
     a = rig.answers[0];
@@ -517,6 +518,21 @@ test_refused(void)
     (void) rig_wait(&rig, 0, 11, 5000 * SLOW);
     is_int(a[11].status, 500, "a task that there is not: a malformed "
            "message");
+
+    /* a prompt of parts: one that is itself such a prompt, parts that are not
+       there */
+
+    for (i = 12; i < 14; i++) {
+        rig_req(&b, i);
+        rig_text(&b, "x");
+        p = (llm_prompt_ref_t *) (b.data + rig_msg(&b)->prompts.off);
+        p->is_ids = LLM_PROMPT_PARTS;
+        p->ref = rig_msg(&b)->prompts;
+        p->ref.len = i == 12 ? 1 : 1u << 24;
+        send_or_die(0, &b);
+        (void) rig_wait(&rig, 0, i, 5000 * SLOW);
+        is_int(a[i].status, 500, "a malformed prompt of parts");
+    }
 
     is_int(llm_engine_live(rig.engine), 0, "none is left");
 
