@@ -538,7 +538,7 @@ test_context(void)
 static const char *
 answer(const llm_api_endpoint_t *ep)
 {
-    llm_err_t  why;
+    static llm_err_t  why;
 
     llm_buf_free(&out);
     llm_buf_init(&out, 0);
