@@ -95,6 +95,29 @@ fuzz_infill(const llm_request_t *r)
 }
 
 
+/* a prompt, or a part of one: parts have no parts */
+
+static void
+fuzz_prompt(const llm_request_t *r, const llm_prompt_ref_t *p, int parts)
+{
+    uint32_t                 i;
+    const llm_prompt_ref_t  *part;
+
+    if (p->is_ids != LLM_PROMPT_PARTS) {
+        fuzz_inside(r, p->ref, p->is_ids ? 4 : 1, p->is_ids ? 4 : 1);
+        return;
+    }
+
+    must(parts && p->ref.len > 1);
+    fuzz_inside(r, p->ref, sizeof(llm_prompt_ref_t), 4);
+    part = llm_ref_data(r, p->ref);
+
+    for (i = 0; i < p->ref.len; i++) {
+        fuzz_prompt(r, &part[i], 0);
+    }
+}
+
+
 static void
 fuzz_message(const llm_buf_t *msg)
 {
@@ -122,7 +145,7 @@ fuzz_message(const llm_buf_t *msg)
     p = llm_ref_data(r, r->prompts);
 
     for (i = 0; i < r->prompts.len; i++) {
-        fuzz_inside(r, p[i].ref, p[i].is_ids ? 4 : 1, p[i].is_ids ? 4 : 1);
+        fuzz_prompt(r, &p[i], 1);
     }
 
     fuzz_strings(r, r->stops, LLM_MAX_STOPS);
@@ -219,6 +242,17 @@ fuzz_answer(llm_api_t *a, const uint8_t *data, size_t size)
         return;
     }
 
+    if (strcmp(llm_api_stream_type(a), "text/event-stream") != 0) {
+        for (frame = out.data; *frame; frame = next + 1) {
+            next = strchr(frame, '\n');
+            must(next != NULL);
+            fuzz_json(frame, (size_t) (next - frame));
+        }
+
+        llm_buf_free(&out);
+        return;
+    }
+
     for (frame = out.data; *frame; frame = next + 2) {
         frame += strncmp(frame, "event: ", 7) ? 0 : strcspn(frame, "\n") + 1;
         must(strncmp(frame, "data: ", 6) == 0);
@@ -292,6 +326,13 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_endpoint(&llm_api_embeddings, data, size);
     fuzz_endpoint(&llm_api_rerank, data, size);
     fuzz_endpoint(&llm_api_score, data, size);
+    fuzz_endpoint(&llm_api_completion, data, size);
+    fuzz_endpoint(&llm_api_embedding, data, size);
+    fuzz_endpoint(&llm_api_tei_embed, data, size);
+    fuzz_endpoint(&llm_api_ollama_chat, data, size);
+    fuzz_endpoint(&llm_api_ollama_generate, data, size);
+    fuzz_endpoint(&llm_api_ollama_embed, data, size);
+    fuzz_endpoint(&llm_api_ollama_embeddings, data, size);
 
     return 0;
 }
