@@ -326,76 +326,18 @@ llm_api_ll_end(const llm_api_t *a, uint32_t index, llm_buf_t *out)
 }
 
 
-/* the value at a path: "generation_settings/n_predict" */
-
-static const llm_flat_t *
-llm_api_ll_at(const llm_flat_t *v, const char *path)
-{
-    char         name[64];
-    size_t       len;
-    const char  *p;
-
-    for (p = path; v && *p; p += len + (p[len] == '/')) {
-        len = strcspn(p, "/");
-
-        if (len >= sizeof(name)) {
-            return NULL;
-        }
-
-        memcpy(name, p, len);
-        name[len] = '\0';
-        v = llm_flat_get(v, name);
-    }
-
-    return v;
-}
-
-
-/* leaves of a choice, written from `start` on, what was asked for, by the names
-   as they were asked for */
+/* leaves of a choice, written from `start` on, what was asked for */
 
 static void
 llm_api_ll_filter(const llm_api_t *a, size_t start, llm_buf_t *out)
 {
-    llm_buf_t                flat;
-    llm_err_t                err;
-    const char              *name, *end, *some;
-    const llm_flat_t        *v;
     const llm_api_ll_own_t  *own = a->own;
 
-    if (own->fields == 0 || out->failed) {
-        return;
+    if (own->fields) {
+        llm_api_llama_filter(out, start,
+                             (const char *) (own->choices + a->n_choices)
+                             + own->prompt + own->settings, own->fields);
     }
-
-    llm_buf_init(&flat, 0);
-
-    if (llm_json_to_flat(out->data + start, out->len - start, NULL, &flat,
-                         &err)
-        == LLM_OK)
-    {
-        out->len = start;
-        name = (const char *) (own->choices + a->n_choices) + own->prompt
-               + own->settings;
-        end = name + own->fields;
-        some = "{";
-
-        for ( /* void */ ; name < end; name += strlen(name) + 1) {
-            v = llm_api_ll_at((const llm_flat_t *) flat.data, name);
-
-            if (v) {
-                (void) llm_buf_adds(out, some);
-                (void) llm_json_add_string(out, name, strlen(name));
-                (void) llm_buf_addc(out, ':');
-                (void) llm_json_add_flat(out, v);
-                some = ",";
-            }
-        }
-
-        (void) llm_buf_adds(out, *some == '{' ? "{}" : "}");
-    }
-
-    out->failed |= flat.failed;
-    llm_buf_free(&flat);
 }
 
 

@@ -1,8 +1,8 @@
 /*
  * Vectors in other dialects: POST /embedding, llama-server's own, and
  * /embeddings if the body has "content": an array of objects, each with a list
- * of vectors, of which there is one.  POST /embed, of Text Embeddings Inference:
- * a plain array of vectors.
+ * of vectors, of which there is one.  POST /embed, of Text Embeddings
+ * Inference: a plain array of vectors.
  */
 
 #include "engine/api/endpoint.h"

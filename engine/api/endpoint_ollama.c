@@ -1,8 +1,8 @@
 /*
  * POST /api/chat and /api/generate, Ollama's.  Both become a chat request; a
  * text that is "raw" or has a suffix becomes a completion.  Without messages or
- * a prompt nothing is generated: a client has the model loaded so, which is done
- * by asking the engine for the model's description.
+ * a prompt nothing is generated: so a client has the model loaded, which is
+ * done by asking the engine for the model's description.
  */
 
 #include "engine/api/ollama.h"

@@ -47,6 +47,75 @@ llm_api_llama_settings(llm_buf_t *out, const llm_request_t *r)
 }
 
 
+/* ---- response_fields ---- */
+
+/* the value at a path: "generation_settings/n_predict" */
+
+static const llm_flat_t *
+llm_api_ll_at(const llm_flat_t *v, const char *path)
+{
+    char         name[64];
+    size_t       len;
+    const char  *p;
+
+    for (p = path; v && *p; p += len + (p[len] == '/')) {
+        len = strcspn(p, "/");
+
+        if (len >= sizeof(name)) {
+            return NULL;
+        }
+
+        memcpy(name, p, len);
+        name[len] = '\0';
+        v = llm_flat_get(v, name);
+    }
+
+    return v;
+}
+
+
+void
+llm_api_llama_filter(llm_buf_t *out, size_t start, const char *names,
+    size_t len)
+{
+    llm_buf_t          flat;
+    llm_err_t          err;
+    const char        *name, *some;
+    const llm_flat_t  *v;
+
+    if (out->failed) {
+        return;
+    }
+
+    llm_buf_init(&flat, 0);
+
+    if (llm_json_to_flat(out->data + start, out->len - start, NULL, &flat,
+                         &err)
+        == LLM_OK)
+    {
+        out->len = start;
+        some = "{";
+
+        for (name = names; name < names + len; name += strlen(name) + 1) {
+            v = llm_api_ll_at((const llm_flat_t *) flat.data, name);
+
+            if (v) {
+                (void) llm_buf_adds(out, some);
+                (void) llm_json_add_string(out, name, strlen(name));
+                (void) llm_buf_addc(out, ':');
+                (void) llm_json_add_flat(out, v);
+                some = ",";
+            }
+        }
+
+        (void) llm_buf_adds(out, *some == '{' ? "{}" : "}");
+    }
+
+    out->failed |= flat.failed;
+    llm_buf_free(&flat);
+}
+
+
 /* ---- logprobs ---- */
 
 static void

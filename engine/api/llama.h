@@ -18,6 +18,12 @@ const char *llm_api_llama_stop(const llm_api_choice_t *c);
 /* adds the request's sampling as llama-server names it, an object */
 void llm_api_llama_settings(llm_buf_t *out, const llm_request_t *r);
 
+/* leaves of the object that out has from `start` on the members with these
+   names, `len` bytes with a NUL after each, as members by these names: "a/b" is
+   the member b of a */
+void llm_api_llama_filter(llm_buf_t *out, size_t start, const char *names,
+    size_t len);
+
 /* logprobs of a token, whose probabilities are those of the model */
 extern const llm_api_logprobs_t  llm_api_llama_logprobs;
 

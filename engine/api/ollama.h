@@ -3,8 +3,8 @@
  * read as chat requests (draft.h), except for a text without a template, which
  * is read as a completion; their answers are lists of items (output.h).
  *
- * Streams are lines of JSON.  The lines of a stream have the time of the request
- * as created_at, which is a part of the prepared head.
+ * Streams are lines of JSON.  The lines of a stream have the time of the
+ * request as created_at, which is a part of the prepared head.
  */
 
 #ifndef LLM_API_OLLAMA_H
@@ -62,9 +62,9 @@ int llm_api_ollama_messages(const llm_api_ollama_t *b, llm_api_draft_t *d,
     llm_err_t *err);
 
 /*
- * ollama_context.c: "context", by which a generated text goes on from an earlier
- * one.  To clients it is a list of numbers that they send back.  Each number
- * holds six bytes of a text: a mark, and the JSON of the conversation's
+ * ollama_context.c: "context", by which a generated text goes on from an
+ * earlier one.  To clients it is a list of numbers that they send back.  Each
+ * number holds six bytes of a text: a mark, and the JSON of the conversation's
  * messages, so that the template writes them as it writes those of a chat.
  */
 

@@ -2,7 +2,8 @@
  * "context" of /api/generate; see ollama.h.
  *
  * A request's context begins with the messages that were before, and ends with
- * the answer: rd->own has the former as JSON text, without the end of the array.
+ * the answer: rd->own has the former as JSON text, without the end of the
+ * array.
  */
 
 #include "engine/api/ollama.h"

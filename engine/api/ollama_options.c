@@ -37,8 +37,8 @@ llm_api_ol_passes(const llm_flat_t *key)
 }
 
 
-/* -1 and -2, "fill the context", and 0 are no bound.  The first name is that of a
-   completion, the second that of a chat */
+/* -1 and -2, "fill the context", and 0 are no bound.  The first name is that of
+   a completion, the second that of a chat */
 
 static int
 llm_api_ol_predict(const llm_flat_t *v, llm_api_draft_t *d, llm_err_t *err)

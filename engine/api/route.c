@@ -164,8 +164,8 @@ llm_api_is_root(llm_str_t path)
 }
 
 
-/* below a prefix that ends in "/api" the rows of Ollama have their paths without
-   "api/", the others with "v1/" */
+/* below a prefix that ends in "/api" the rows of Ollama have their paths
+   without "api/", the others with "v1/" */
 
 int
 llm_api_index(llm_str_t base, llm_buf_t *out)

@@ -22,8 +22,8 @@ ngx_http_llm_api_path(ngx_str_t *uri)
 }
 
 
-/* bytes of "api" or "v1" at the end of a prefix, and of a slash after it; 0: the
-   prefix ends with something else */
+/* bytes of "api" or "v1" at the end of a prefix, and of a slash after it; 0:
+   the prefix ends with something else */
 
 static size_t
 ngx_http_llm_dialect(u_char *name, size_t len)

@@ -83,8 +83,8 @@ test_chats(void)
         { "a schema",
           "{'stream':false,'format':" SCHEMA ","
           "'messages':[{'role':'user','content':'Hi'}]}",
-          "{'response_format':{'type':'json_schema','json_schema':{'strict':true,"
-          "'schema':" SCHEMA "}},'messages':[{'role':'user','content':'Hi'}]}" },
+          "{'response_format':{'type':'json_schema','json_schema':{'strict':"
+          "true,'schema':" SCHEMA "}},'messages':[{'role':'user','content':'Hi'}]}" },
 
         { "no format",
           "{'stream':false,'format':'',"
