@@ -49,6 +49,17 @@ llm_launch_early_as(int early, const char *name, K k, dim3 grid, dim3 block,
     llm_launch_early_as(early, #k, k, grid, block, shared, stream,           \
                         __VA_ARGS__)
 
+/* a kernel that reads the memory of other GPUs, which its own may access */
+template<class K, class... A> static inline void
+llm_launch_peers_as(const char *name, K k, dim3 grid, dim3 block,
+    size_t shared, cudaStream_t s, A... a)
+{
+    emu::call(s, name, EMU_PEERS, k, grid, block, shared, a...);
+}
+
+#define llm_launch_peers(k, grid, block, shared, stream, ...)                \
+    llm_launch_peers_as(#k, k, grid, block, shared, stream, __VA_ARGS__)
+
 #else
 
 #include <cuda_bf16.h>
@@ -93,6 +104,8 @@ llm_launch_early(int early, void (*k)(P...), dim3 grid, dim3 block,
 /* a template with commas needs parentheses: llm_launch((k<1, 2>), ... */
 #define llm_launch(k, grid, block, shared, stream, ...)                      \
     llm_launch_as(k, grid, block, shared, stream, __VA_ARGS__)
+
+#define llm_launch_peers  llm_launch
 
 #endif
 

@@ -16,8 +16,10 @@
  * somebody waits for it (LLM_EMU_EAGER=1: at once, which CUDA also allows;
  * 0,1: at once on device 1 alone);
  * work of one device cannot touch the memory of another, but for a copy between
- * the two, nor can a thread launch on another device than its own; the target
- * of an asynchronous copy is filled with 0xff until then.  Work on the legacy
+ * the two and for kernels that are launched to do so, if the device has enabled
+ * that; nor can a thread launch on another device than its own; the target of
+ * an asynchronous copy is filled with 0xff until then.  Streams captured into
+ * one graph wait for each other in it as they do outside.  Work on the legacy
  * stream breaks the device, and so do capturing a kernel that was never
  * launched, as it might not be loaded yet, and allocating or freeing memory in
  * the thread that captures.  A launch fails that asks for more than 48 KiB of
@@ -31,6 +33,7 @@
  *   LLM_EMU_DEVICES        how many devices there are (2)
  *   LLM_EMU_MEMORY         the devices' memory, bytes (4 GiB); with commas that
  *                          of device 0, of device 1 ..., the last for the rest
+ *   LLM_EMU_PEERS=0        no device can access the memory of another
  *   LLM_EMU_CAPABILITY     80: Ampere; 89: Ada, the default; 90: Hopper; each
  *                          with the shared memory that its blocks have
  *   LLM_EMU_COMPILED       the capability that kernels were compiled for, if
@@ -166,6 +169,7 @@ static inline void early_wait() { cur->early = 0; }
 struct Kernel {
     const char           *name;
     int                   early;        /* see llm_launch_early() */
+    int                   peers;        /* see llm_launch_peers() */
     const void           *entry;
     const ptx_kernel_t   *ptx;
 };
@@ -191,13 +195,17 @@ put_param(std::vector<uint8_t> &params, const T &v)
 }
 
 
-/* k<<<grid, block, shared, stream>>>(a...) */
+/* k<<<grid, block, shared, stream>>>(a...); how: EMU_EARLY, EMU_PEERS */
+
+#define EMU_EARLY  1
+#define EMU_PEERS  2
 
 template<class... P, class... A> static inline void
-call(void *stream, const char *name, int early, void (*k)(P...), dim3 grid,
+call(void *stream, const char *name, int how, void (*k)(P...), dim3 grid,
     dim3 block, size_t shared, A... a)
 {
-    Kernel                kernel = { name, early, (const void *) k, nullptr };
+    Kernel                kernel = { name, how & EMU_EARLY, how & EMU_PEERS,
+                                     (const void *) k, nullptr };
     std::vector<uint8_t>  params;
 
     (put_param<P>(params, (P) a), ...);
@@ -465,7 +473,9 @@ typedef enum {
     cudaErrorUnsupportedPtxVersion = 222,
     cudaErrorJitCompilationDisabled = 223,
     cudaErrorInvalidResourceHandle = 400,
-    cudaErrorPeerAccessAlreadyEnabled = 704
+    cudaErrorPeerAccessAlreadyEnabled = 704,
+    cudaErrorStreamCaptureUnjoined = 904,
+    cudaErrorStreamCaptureIsolation = 905
 } cudaError_t;
 
 typedef enum {

@@ -23,14 +23,32 @@
 #define EMU_SHARED_DEFAULT  (48 * 1024)     /* without the attribute */
 #define EMU_MAX_DEVICES     8
 
+/* a captured piece of work, or neither work nor wait: an event's record */
+struct EmuNode {
+    std::function<void()>   run;
+    unsigned                devices;    /* as in emu::Work */
+    size_t                  lane;       /* of its stream */
+    size_t                  after;      /* waits for so many of the graph's
+                                           first nodes' last one; 0: for none */
+};
+
+/* what several streams were given while captured, in the order in which that
+   was issued; lane 0 is that of the stream where the capture began */
 struct EmuGraph {
-    std::vector<std::function<void()>>  work;
-    std::thread::id                     owner;      /* captures it */
+    std::vector<EmuNode>        nodes;
+    std::vector<int>            lanes;      /* their streams' devices */
+    std::vector<cudaStream_t>   streams;    /* while it is captured */
+    std::vector<cudaEvent_t>    events;     /* recorded in it */
+    std::thread::id             owner;      /* captures it */
 };
 
 struct EmuEvent {
     int                                    device;
     cudaStream_t                           stream;      /* of the last record */
+    EmuGraph                              *graph;       /* that captures it, or
+                                                           NULL */
+    size_t                                 node;        /* of the graph, and all
+                                                           before it */
     std::chrono::steady_clock::time_point  when;
     size_t                                 issued;      /* records enqueued */
     size_t                                 done;        /* records done */
@@ -49,6 +67,9 @@ struct Work {
 
 struct Device {
     size_t                  in_use;                     /* bytes */
+    unsigned                peers;                      /* whose memory kernels
+                                                           may access, a bit
+                                                           for each */
     cudaError_t             last_error;
     cudaError_t             broken;                     /* never cleared */
 };
@@ -58,9 +79,11 @@ struct Device {
 struct EmuStream {
     int                     device;
     EmuGraph               *capture;
+    size_t                  lane;       /* in the graph */
     std::deque<emu::Work>   queue;
     bool                    waits;      /* for an event, and no kernel or graph
                                            was launched since */
+    bool                    begins;     /* the same of what is captured */
 };
 
 namespace emu {
@@ -87,10 +110,15 @@ extern std::vector<cudaStream_t>          streams;      /* oldest first */
 /* a kernel's attribute for shared memory on a device */
 extern std::map<std::pair<int, const void *>, size_t>  shared_set;
 
-/* `with`: a device besides the stream's whose memory the work uses */
-void enqueue(cudaStream_t s, std::function<void()> work, int with = -1);
+/* `with`: devices besides the stream's whose memory the work uses, a bit for
+   each */
+void enqueue(cudaStream_t s, std::function<void()> work, unsigned with = 0);
 /* lets the stream wait for an event's records so far */
 void enqueue_wait(cudaStream_t s, EmuEvent *e);
+
+/* runs a graph; does the end of its first lane wait for all of it? */
+void run_graph(const EmuGraph &g);
+bool joined(const EmuGraph &g);
 
 /* run all streams, newest first; one stream; what an event's records so far
    need */

@@ -120,10 +120,8 @@ add(cudaStream_t s, Work work)
 
 
 void
-enqueue(cudaStream_t s, std::function<void()> work, int with)
+enqueue(cudaStream_t s, std::function<void()> work, unsigned with)
 {
-    unsigned  which;
-
     std::lock_guard<std::recursive_mutex>  guard(lock);
 
     if (s == nullptr) {
@@ -132,13 +130,14 @@ enqueue(cudaStream_t s, std::function<void()> work, int with)
         return;
     }
 
+    with |= 1u << s->device;
+
     if (s->capture) {
-        s->capture->work.push_back(std::move(work));
+        s->capture->nodes.push_back({ std::move(work), with, s->lane, 0 });
         return;
     }
 
-    which = 1u << s->device | (with < 0 ? 0 : 1u << with);
-    add(s, Work { nullptr, 0, which, std::move(work) });
+    add(s, Work { nullptr, 0, with, std::move(work) });
 }
 
 
@@ -146,6 +145,12 @@ void
 enqueue_wait(cudaStream_t s, EmuEvent *e)
 {
     std::lock_guard<std::recursive_mutex>  guard(lock);
+
+    if (e->graph) {
+        s->begins = true;
+        s->capture->nodes.push_back({ nullptr, 0, s->lane, e->node });
+        return;
+    }
 
     s->waits = true;
     add(s, Work { e, e->issued, 0, nullptr });
@@ -219,6 +224,96 @@ run_until(const EmuEvent *e)
 }
 
 
+/* ---- graphs ---- */
+
+/* a graph's lanes, each with as many of its nodes as have been done */
+struct Lanes {
+    const EmuGraph                    &graph;
+    std::vector<std::vector<size_t>>   nodes;
+    std::vector<size_t>                n_done;
+    bool                               dry;     /* nothing is run */
+
+    Lanes(const EmuGraph &g, bool dry_run)
+        : graph(g), nodes(g.lanes.size()), n_done(g.lanes.size()), dry(dry_run)
+    {
+        size_t  i;
+
+        for (i = 0; i < g.nodes.size(); i++) {
+            nodes[g.nodes[i].lane].push_back(i);
+        }
+    }
+
+    void run(size_t lane, size_t last);
+};
+
+
+/* a lane's nodes up to number `last` of the graph, and what these wait for */
+
+void
+Lanes::run(size_t lane, size_t last)
+{
+    size_t  i;
+
+    while (n_done[lane] < nodes[lane].size()) {
+        i = nodes[lane][n_done[lane]];
+
+        if (i > last) {
+            return;
+        }
+
+        n_done[lane]++;
+        const EmuNode  &n = graph.nodes[i];
+
+        if (n.after) {
+            run(graph.nodes[n.after - 1].lane, n.after - 1);
+
+        } else if (n.run && !dry) {
+            open_memory(n.devices);
+            n.run();
+        }
+    }
+}
+
+
+/* as streams do: a lane goes on where another one waits for it, or at once on a
+   device with LLM_EMU_EAGER */
+
+void
+run_graph(const EmuGraph &g)
+{
+    size_t  i, lane;
+    Lanes   lanes(g, false);
+
+    for (i = 0; i < g.nodes.size(); i++) {
+        lane = g.nodes[i].lane;
+
+        if (setting("LLM_EMU_EAGER", 0, g.lanes[lane])) {
+            lanes.run(lane, i);
+        }
+    }
+
+    lanes.run(0, g.nodes.size());
+}
+
+
+bool
+joined(const EmuGraph &g)
+{
+    size_t  i;
+    Lanes   lanes(g, true);
+
+    lanes.run(0, g.nodes.size());
+
+    for (i = 0; i < g.lanes.size(); i++) {
+        if (lanes.n_done[i] < lanes.nodes[i].size()) {
+            return false;
+        }
+    }
+
+    return true;
+}
+
+
 /* can the device run such a launch? */
 
 static bool
@@ -282,16 +377,14 @@ launch(void *stream, const Kernel &k, dim3 grid, dim3 block, size_t shared,
         d->broken = cudaErrorInvalidValue;
     }
 
-    if (s && s->waits && k.early
-        && (s->capture == nullptr || s->capture->work.empty()))
-    {
+    if (s && (s->capture ? s->begins : s->waits) && k.early) {
         fprintf(stderr, "emu: kernel %s is launched early behind an event\n",
                 k.name);
         d->broken = cudaErrorInvalidValue;
     }
 
-    if (s && s->capture == nullptr) {
-        s->waits = false;
+    if (s) {
+        (s->capture ? s->begins : s->waits) = false;
     }
 
     if (k.early && compiled() < 90) {
@@ -325,7 +418,7 @@ launch(void *stream, const Kernel &k, dim3 grid, dim3 block, size_t shared,
         }
 
         run_grid(k, grid, block, shared, f);
-    });
+    }, k.peers ? d->peers : 0);
 }
 
 

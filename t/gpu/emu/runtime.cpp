@@ -316,7 +316,7 @@ cudaDeviceSynchronize()
 cudaError_t
 cudaDeviceCanAccessPeer(int *can, int n, int peer)
 {
-    *can = n != peer;
+    *can = n != peer && setting("LLM_EMU_PEERS", 1);
 
     return cudaSuccess;
 }
@@ -327,8 +327,13 @@ cudaDeviceEnablePeerAccess(int peer, unsigned flags)
 {
     (void) flags;
 
-    return peer < 0 || peer >= n_devices() || peer == current
-           ? cudaErrorInvalidValue : cudaSuccess;
+    if (peer < 0 || peer >= n_devices() || peer == current) {
+        return cudaErrorInvalidValue;
+    }
+
+    devices[current].peers |= 1u << peer;
+
+    return cudaSuccess;
 }
 
 
@@ -570,7 +575,7 @@ cudaMemcpyPeerAsync(void *dst, int dst_device, const void *src, int src_device,
     }
 
     enqueue(s, [=]() { memmove(dst, src, size); },
-            s->device == dst_device ? src_device : dst_device);
+            1u << dst_device | 1u << src_device);
 
     return devices[src_device].broken ? devices[src_device].broken
                                       : devices[dst_device].broken;
@@ -588,13 +593,26 @@ cudaMemsetAsync(void *p, int v, size_t size, cudaStream_t s)
 
 /* ---- streams, events, graphs ---- */
 
+/* what the stream is given from now on becomes a lane of the graph */
+
+static void
+capture_into(EmuGraph *g, cudaStream_t s)
+{
+    s->capture = g;
+    s->lane = g->lanes.size();
+    g->lanes.push_back(s->device);
+    g->streams.push_back(s);
+}
+
+
+
 cudaError_t
 cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags)
 {
     std::lock_guard<std::recursive_mutex>  guard(lock);
 
     (void) flags;
-    *s = new EmuStream { current, nullptr, {}, false };
+    *s = new EmuStream { current, nullptr, 0, {}, false, false };
     streams.push_back(*s);
 
     return cudaSuccess;
@@ -632,8 +650,20 @@ cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned flags)
 {
     (void) flags;
 
-    if (s == nullptr || s->capture) {
+    std::lock_guard<std::recursive_mutex>  guard(lock);
+
+    if (s == nullptr) {
         return cudaErrorInvalidValue;
+    }
+
+    if (s->capture && e->graph != s->capture) {
+        fprintf(stderr, "emu: a captured stream waits for what is not captured "
+                "with it\n");
+        return cudaErrorStreamCaptureIsolation;
+    }
+
+    if (e->graph && s->capture == nullptr) {
+        capture_into(e->graph, s);
     }
 
     enqueue_wait(s, e);
@@ -677,6 +707,14 @@ cudaEventRecord(cudaEvent_t e, cudaStream_t s)
 
     if (s && s->device != e->device) {
         return cudaErrorInvalidResourceHandle;
+    }
+
+    if (s && s->capture) {
+        s->capture->nodes.push_back({ nullptr, 0, s->lane, 0 });
+        s->capture->events.push_back(e);
+        e->graph = s->capture;
+        e->node = s->capture->nodes.size();
+        return cudaSuccess;
     }
 
     if (e->stream != s) {
@@ -734,8 +772,9 @@ cudaStreamBeginCapture(cudaStream_t s, cudaStreamCaptureMode mode)
         return cudaErrorInvalidValue;
     }
 
-    s->capture = new EmuGraph;
+    capture_into(new EmuGraph, s);
     s->capture->owner = std::this_thread::get_id();
+    s->begins = s->waits;
 
     return cudaSuccess;
 }
@@ -746,12 +785,25 @@ cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *g)
 {
     std::lock_guard<std::recursive_mutex>  guard(lock);
 
-    if (s == nullptr || s->capture == nullptr) {
+    if (s == nullptr || s->capture == nullptr || s->lane) {
         return cudaErrorInvalidValue;
     }
 
     *g = s->capture;
-    s->capture = nullptr;
+
+    for (const cudaEvent_t e : (*g)->events) {
+        e->graph = nullptr;
+    }
+
+    for (const cudaStream_t one : (*g)->streams) {
+        one->capture = nullptr;
+    }
+
+    if (!joined(**g)) {
+        delete *g;
+        *g = nullptr;
+        return cudaErrorStreamCaptureUnjoined;
+    }
 
     return cudaSuccess;
 }
@@ -787,9 +839,7 @@ cudaGraphLaunch(cudaGraphExec_t x, cudaStream_t s)
 
     count("cudaGraphLaunch", 1);
 
-    for (const auto &work : x->work) {
-        enqueue(s, work);
-    }
+    enqueue(s, [=]() { run_graph(*x); });
 
     return broken();
 }
