@@ -56,6 +56,9 @@
 #define LLM_DEVICE_MEMORY  "device_out_of_memory"
 #define LLM_DEVICE_LOST    "device_lost"
 
+/* upper limit of the devices of a model */
+#define LLM_MAX_DEVICES  16
+
 /* upper limit of a layer's experts */
 #define LLM_MAX_EXPERTS  1024
 

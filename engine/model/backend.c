@@ -331,7 +331,7 @@ llm_backend_kind(const char *device)
 int
 llm_backend_list(const char *device, llm_backend_list_t *list, llm_err_t *err)
 {
-    int          n, had[LLM_BACKEND_DEVICES];
+    int          n, had[LLM_MAX_DEVICES];
     size_t       i, len;
     uint32_t     k;
     const char  *p;
@@ -373,9 +373,9 @@ llm_backend_list(const char *device, llm_backend_list_t *list, llm_err_t *err)
                             "between them", device, (int) len, device);
         }
 
-        if (list->n == LLM_BACKEND_DEVICES) {
+        if (list->n == LLM_MAX_DEVICES) {
             return llm_fail(err, "device \"%s\": a model has at most %d "
-                            "devices", device, LLM_BACKEND_DEVICES);
+                            "devices", device, LLM_MAX_DEVICES);
         }
 
         for (k = 0; k < list->n; k++) {

@@ -12,13 +12,12 @@
 
 #include "engine/model/devices.h"
 
-#define LLM_BACKEND_DEVICES  16         /* most devices of a model */
 #define LLM_BACKEND_NAME     16         /* room for a device's name */
 
 /* the devices that a name stands for: "cuda:0,1" is "cuda:0" and "cuda:1" */
 typedef struct {
     uint32_t     n;
-    char         name[LLM_BACKEND_DEVICES][LLM_BACKEND_NAME];
+    char         name[LLM_MAX_DEVICES][LLM_BACKEND_NAME];
 } llm_backend_list_t;
 
 /* an error if the name is not of a known form, or lists a device twice; whether

@@ -453,6 +453,10 @@ llm_cpu_write(llm_exec_t *exec, llm_act_t *a, uint32_t row, uint32_t n,
 #define llm_cpu_link          NULL
 #define llm_cpu_receive       NULL
 #define llm_cpu_receive_drawn NULL
+#define llm_cpu_join          NULL
+#define llm_cpu_collect       NULL
+#define llm_cpu_experts_up    NULL
+#define llm_cpu_experts_down  NULL
 #define llm_cpu_submit        NULL
 #define llm_cpu_drawn         NULL
 

@@ -72,6 +72,10 @@ llm_cuda_close_all(llm_cuda_t *d)
         (void) cudaEventDestroy(d->received);
     }
 
+    if (d->mark) {
+        (void) cudaEventDestroy(d->mark);
+    }
+
     llm_blas_free(d->blas, 1);
     (void) cudaFree(d->followed);
     (void) cudaFree(d->step_dev);
@@ -167,7 +171,7 @@ llm_cuda_device_open(llm_device_t **device, const llm_exec_opts_t *opts,
     }
 
     if (!llm_cuda_alive(&found)) {
-        return llm_cuda_fail_lost(err, "an earlier error");
+        return llm_cuda_fail_lost(err, found.index, "an earlier error");
     }
 
     if (cudaSetDevice(found.index) != cudaSuccess
@@ -221,7 +225,7 @@ llm_cuda_select(const llm_cuda_t *d, llm_err_t *err)
     const llm_cuda_gpu_t  *gpu = d->gpu;
 
     if (!llm_cuda_alive(gpu)) {
-        return llm_cuda_fail_lost(err, "an earlier error");
+        return llm_cuda_fail_lost(err, gpu->index, "an earlier error");
     }
 
     if (cudaSetDevice(gpu->index) != cudaSuccess) {
@@ -262,6 +266,8 @@ llm_cuda_open(llm_exec_t **exec, const llm_exec_opts_t *opts, llm_err_t *err)
     }
 
     d->exec.ops = llm_cuda_ops();
+    d->team[0] = d;
+    d->n_team = 1;
     d->opts = *opts;
     d->opts.max_out = llm_max(opts->max_out, opts->max_seqs);
     d->gpu = (llm_cuda_gpu_t *) device;

@@ -45,17 +45,24 @@ llm_cuda_check(llm_cuda_t *d, cudaError_t e, const char *what)
 void
 llm_cuda_void(llm_cuda_t *d)
 {
-    d->n_submitted = d->n_begun;
-    d->n_ended = d->n_begun;
-    d->ended = NULL;
+    uint32_t     i;
+    llm_cuda_t  *one;
+
+    for (i = 0; i < d->n_team; i++) {
+        one = d->team[i];
+        one->n_submitted = one->n_begun;
+        one->n_ended = one->n_begun;
+        one->ended = NULL;
+    }
 }
 
 
 int
-llm_cuda_fail_lost(llm_err_t *err, const char *why)
+llm_cuda_fail_lost(llm_err_t *err, int gpu, const char *why)
 {
-    return llm_fail_with(err, 500, LLM_DEVICE_LOST, NULL, "CUDA: %s; the "
-                         "GPU's context is lost to this process", why);
+    return llm_fail_with(err, 500, LLM_DEVICE_LOST, NULL, "CUDA: device %d: "
+                         "%s; the GPU's context is lost to this process", gpu,
+                         why);
 }
 
 
@@ -81,7 +88,7 @@ llm_cuda_sticks(int gpu)
 int
 llm_cuda_report(llm_cuda_t *d, llm_err_t *err)
 {
-    int  lost;
+    int  i, lost;
 
     if (!d->failed) {
         return LLM_OK;
@@ -90,16 +97,20 @@ llm_cuda_report(llm_cuda_t *d, llm_err_t *err)
     d->failed = 0;
     llm_cuda_void(d);
 
-    /* a copy from another GPU fails for an error of either; the thread's device
-       is d's again in the end */
+    /* what reads another GPU's memory fails for an error of either; the
+       thread's device is d's again in the end */
 
-    lost = d->received && llm_cuda_sticks(d->sender);
+    for (i = 0, lost = -1; i < LLM_CUDA_MAX_GPUS; i++) {
+        lost = (d->peers >> i & 1) && llm_cuda_sticks(i) ? i : lost;
+    }
 
-    if (llm_cuda_sticks(d->gpu->index) || lost) {
-        return llm_cuda_fail_lost(err, d->why);
+    lost = llm_cuda_sticks(d->gpu->index) ? d->gpu->index : lost;
+
+    if (lost >= 0) {
+        return llm_cuda_fail_lost(err, lost, d->why);
     }
 
     return llm_fail_with(err, 500,
                          d->no_memory ? LLM_DEVICE_MEMORY : LLM_DEVICE_ERROR,
-                         NULL, "CUDA: %s", d->why);
+                         NULL, "CUDA: device %d: %s", d->gpu->index, d->why);
 }

@@ -179,12 +179,12 @@ llm_k_expert_in(const uint32_t *count, const void *x, int is16,
 }
 
 
-/* act(gate) * up of a pair, folded; without a gate act(up) */
+/* act(gate) * up of a pair, folded or not; without a gate act(up) */
 
 __global__ void
 llm_k_expert_act(const uint32_t *count, uint32_t n_used, llm_act_fn_t fn,
     const float *gate, const float *up, uint32_t n_ff, uint32_t stride,
-    uint16_t *y, int bf16)
+    int folded, uint16_t *y, int bf16)
 {
     float     v;
     size_t    at;
@@ -195,7 +195,7 @@ llm_k_expert_act(const uint32_t *count, uint32_t n_used, llm_act_fn_t fn,
     }
 
     for (i = threadIdx.x; i < stride; i += blockDim.x) {
-        c = llm_fold(i);
+        c = folded ? llm_fold(i) : i;
         v = 0;
 
         if (c < n_ff) {
@@ -205,6 +205,31 @@ llm_k_expert_act(const uint32_t *count, uint32_t n_used, llm_act_fn_t fn,
         }
 
         y[(size_t) blockIdx.x * stride + i] = llm_store16(v, bf16);
+    }
+}
+
+
+/* folds the hidden layers of a pair, which lie in n slices of their rows */
+
+__global__ void
+llm_k_expert_fold(const uint32_t *count, uint32_t n_used, uint32_t n,
+    const uint16_t *x, uint32_t n_ff, uint32_t stride, uint16_t *y)
+{
+    uint32_t  i, c, k, width;
+
+    if (blockIdx.x >= *count * n_used) {
+        return;
+    }
+
+    k = blockIdx.x % n_used;
+    width = n_ff / n;
+    x += (size_t) (blockIdx.x - k) * n_ff;
+
+    for (i = threadIdx.x; i < stride; i += blockDim.x) {
+        c = llm_fold(i);
+        y[(size_t) blockIdx.x * stride + i] = c < n_ff
+            ? x[((size_t) (c / width) * n_used + k) * width + c % width]
+            : (uint16_t) 0;
     }
 }
 
@@ -246,7 +271,9 @@ typedef struct {
     llm_packed_t          w;            /* of expert 0 */
     size_t                stride;       /* bytes from one expert to the next */
     const float          *factors;      /* [n_experts] or NULL */
-    const float          *bias;         /* [n_experts][n_out] or NULL */
+    const float          *bias;         /* an expert's is bias_cols after that
+                                           of the one before it; or NULL */
+    uint32_t              bias_cols;
     float                *y;            /* [pairs][n_out] */
 } llm_expert_product_t;
 
@@ -333,7 +360,7 @@ llm_k_experts(llm_expert_args_t a)
         v = llm_sum_parts<NT>(s, r, c);
         v = p.scales ? __fmul_rn(v, p.scales[col]) : v;
         v = e.factors ? __fmul_rn(v, e.factors[seg.expert]) : v;
-        v = e.bias ? v + e.bias[(size_t) seg.expert * p.n_out + col] : v;
+        v = e.bias ? v + e.bias[(size_t) seg.expert * e.bias_cols + col] : v;
         e.y[(size_t) pair * p.n_out + col] = v;
     }
 }
@@ -375,32 +402,51 @@ llm_experts_products(llm_cuda_t *d, const llm_choice_t *c,
 }
 
 
+/* how much of the experts a call is about: part i of n */
+typedef struct {
+    uint32_t              i;
+    uint32_t              n;
+} llm_expert_part_t;
+
+
 static void
-llm_expert_product(llm_expert_product_t *p, const llm_weight_t *w,
-    const llm_vec_t *bias, float *y)
+llm_expert_product(llm_expert_product_t *p, const llm_expert_part_t *part,
+    const llm_weight_t *w, const llm_vec_t *bias, float *y)
 {
     llm_packed_view(&p->w, w->cls, w->type, w->n_out, w->n_in, w->packed);
     p->stride = w->stride;
     p->factors = w->factors;
-    p->bias = bias ? bias->data : NULL;
+    p->bias_cols = w->n_out * part->n;
+    p->bias = bias ? bias->data + (size_t) w->n_out * part->i : NULL;
     p->y = y;
+}
+
+
+static void
+llm_experts_args(const llm_cuda_t *d, const llm_choice_t *c,
+    llm_expert_args_t *a)
+{
+    a->segments = c->segments;
+    a->n_segments = c->n_segments;
+    a->order = c->order;
+    a->bf16 = d->bf16;
 }
 
 
 /* gate and up, in one launch if their weights have the same class */
 
 static void
-llm_experts_up(llm_cuda_t *d, const llm_experts_t *e, llm_choice_t *c,
-    llm_expert_args_t *a)
+llm_experts_up(llm_cuda_t *d, const llm_experts_t *e,
+    const llm_expert_part_t *part, llm_choice_t *c, llm_expert_args_t *a)
 {
-    llm_expert_product(&a->p[0], e->up, e->up_bias, c->up);
+    llm_expert_product(&a->p[0], part, e->up, e->up_bias, c->up);
 
     if (e->gate == NULL) {
         llm_experts_products(d, c, a, 1);
         return;
     }
 
-    llm_expert_product(&a->p[1], e->gate, e->gate_bias, c->gate);
+    llm_expert_product(&a->p[1], part, e->gate, e->gate_bias, c->gate);
 
     if (e->gate->cls == e->up->cls) {
         llm_experts_products(d, c, a, 2);
@@ -413,13 +459,15 @@ llm_experts_up(llm_cuda_t *d, const llm_experts_t *e, llm_choice_t *c,
 }
 
 
-void
-llm_cuda_experts(llm_exec_t *exec, llm_rows_t rows, const llm_experts_t *e,
-    const llm_act_t *x, llm_choice_t *c, llm_act_t *y)
+/* the hidden layers, folded rows of `stride` columns, or as they are */
+
+static void
+llm_experts_hidden(llm_cuda_t *d, llm_rows_t rows, const llm_experts_t *e,
+    const llm_expert_part_t *part, const llm_act_t *x, llm_choice_t *c,
+    int folded, uint16_t *y)
 {
     uint32_t            n, n_ff, stride;
     const float        *weight;
-    llm_cuda_t         *d = (llm_cuda_t *) exec;
     llm_act_fn_t        fn;
     const uint32_t     *count;
     llm_expert_args_t   a;
@@ -431,37 +479,94 @@ llm_cuda_experts(llm_exec_t *exec, llm_rows_t rows, const llm_experts_t *e,
     weight = e->weigh_input ? c->weight : NULL;
 
     assert(x->cols <= c->opts.n_in && n_ff <= c->opts.n_ff
-           && e->down->n_out == y->cols && y->cols <= c->opts.n_in
-           && e->up->n_experts == c->n_experts && !y->is16);
+           && e->up->n_experts == c->n_experts);
 
     llm_launch(llm_k_expert_in, weight ? n * c->n_used : n, LLM_PAIR_THREADS,
                0, d->stream, count, (const void *) x->data, x->is16, x->cols,
                stride, weight, c->n_used, c->x, d->bf16);
 
-    a.segments = c->segments;
-    a.n_segments = c->n_segments;
-    a.order = c->order;
+    llm_experts_args(d, c, &a);
     a.x = c->x;
     a.share = weight ? 1 : c->n_used;
-    a.bf16 = d->bf16;
-    llm_experts_up(d, e, c, &a);
+    llm_experts_up(d, e, part, c, &a);
 
     memset(&fn, 0, sizeof(fn));
     fn.kind = e->act;
-    stride = (uint32_t) llm_align((size_t) n_ff, LLM_QUAD_COLS);
+    stride = folded ? (uint32_t) llm_align((size_t) n_ff, LLM_QUAD_COLS)
+                    : n_ff;
 
     llm_launch(llm_k_expert_act, n * c->n_used, LLM_PAIR_THREADS, 0,
                d->stream, count, c->n_used, fn,
                (const float *) (e->gate ? c->gate : NULL),
-               (const float *) c->up, n_ff, stride, c->hidden, d->bf16);
+               (const float *) c->up, n_ff, stride, folded, y, d->bf16);
+}
 
+
+/* the results, from the hidden layers in c */
+
+static void
+llm_experts_out(llm_cuda_t *d, llm_rows_t rows, const llm_experts_t *e,
+    const llm_expert_part_t *part, llm_choice_t *c, llm_act_t *y)
+{
+    llm_expert_args_t  a;
+
+    assert(e->down->n_out == y->cols && y->cols <= c->opts.n_in && !y->is16);
+
+    llm_experts_args(d, c, &a);
     a.x = c->hidden;
     a.share = 1;
-    llm_expert_product(&a.p[0], e->down, e->down_bias, c->out);
+    llm_expert_product(&a.p[0], part, e->down, e->down_bias, c->out);
     llm_experts_products(d, c, &a, 1);
 
-    llm_launch(llm_k_expert_add, n, LLM_PAIR_THREADS, 0, d->stream, count,
-               c->n_used, weight ? (const float *) NULL
-                                 : (const float *) c->weight,
+    llm_launch(llm_k_expert_add, llm_cuda_rows(d, rows), LLM_PAIR_THREADS, 0,
+               d->stream, llm_cuda_count(d, rows), c->n_used,
+               (const float *) (e->weigh_input ? NULL : c->weight),
                (const float *) c->out, y->cols, e->add, (float *) y->data);
+}
+
+
+void
+llm_cuda_experts(llm_exec_t *exec, llm_rows_t rows, const llm_experts_t *e,
+    const llm_act_t *x, llm_choice_t *c, llm_act_t *y)
+{
+    llm_cuda_t         *d = (llm_cuda_t *) exec;
+    llm_expert_part_t   all = { 0, 1 };
+
+    llm_experts_hidden(d, rows, e, &all, x, c, 1, c->hidden);
+    llm_experts_out(d, rows, e, &all, c, y);
+}
+
+
+void
+llm_cuda_experts_up(llm_exec_t *exec, llm_rows_t rows, const llm_experts_t *e,
+    uint32_t i, uint32_t n, const llm_act_t *x, llm_choice_t *c, llm_act_t *y)
+{
+    llm_expert_part_t  part = { i, n };
+
+    assert(y->is16 && y->cols == c->n_used * e->up->n_out);
+
+    llm_experts_hidden((llm_cuda_t *) exec, rows, e, &part, x, c, 0,
+                       (uint16_t *) y->data);
+}
+
+
+void
+llm_cuda_experts_down(llm_exec_t *exec, llm_rows_t rows,
+    const llm_experts_t *e, uint32_t i, uint32_t n, const llm_act_t *x,
+    llm_choice_t *c, llm_act_t *y)
+{
+    uint32_t            n_ff;
+    llm_cuda_t         *d = (llm_cuda_t *) exec;
+    llm_expert_part_t   part = { i, n };
+
+    n_ff = e->down->n_in;
+
+    assert(x->is16 && x->cols == c->n_used * n_ff && n_ff % n == 0
+           && n_ff <= c->opts.n_ff);
+
+    llm_launch(llm_k_expert_fold, llm_cuda_rows(d, rows) * c->n_used,
+               LLM_PAIR_THREADS, 0, d->stream, llm_cuda_count(d, rows),
+               c->n_used, n, (const uint16_t *) x->data, n_ff,
+               (uint32_t) llm_align((size_t) n_ff, LLM_QUAD_COLS), c->hidden);
+    llm_experts_out(d, rows, e, &part, c, y);
 }

@@ -201,13 +201,20 @@ typedef struct {
                                            were compiled */
 } llm_cuda_gpu_t;
 
-typedef struct {
+typedef struct llm_cuda_s {
     llm_exec_t        exec;             /* first */
     llm_exec_opts_t   opts;
     llm_cuda_gpu_t   *gpu;
     int               owns_gpu;
     cudaStream_t      stream;
     int               bf16;             /* LLM_ACT_VALUE is bf16, else f16 */
+
+    /* the devices of which this one is the first (team.cu); itself alone if it
+       is in no team, or in that of another one */
+    struct llm_cuda_s *team[LLM_MAX_DEVICES];
+    uint32_t          n_team;
+    cudaEvent_t       mark;             /* recorded where others of its team
+                                           wait for it; or NULL */
 
     llm_cuda_host_t   hosts[2];
     llm_cuda_host_t  *host;             /* of the step that began last */
@@ -240,12 +247,13 @@ typedef struct {
     uint32_t          item_tokens;      /* most tokens of an item */
     uint32_t          max_seq_rows;     /* most rows of a sequence; in a decode
                                            step the bucket of that number */
+    int               decodes;          /* it is a decode step */
     int               follows;          /* some rows follow a draw */
     llm_gives_t       gives;
     llm_cuda_graph_t *capturing;        /* NULL: the step is launched */
     int               replayed;         /* the step is replayed */
-    int               late;             /* the next kernel is the first after
-                                           rows from another GPU */
+    int               late;             /* the next kernel is the first after a
+                                           wait for another GPU */
     int               failed;           /* a call failed: see end() */
     char              why[256];         /* the first failed call's error */
     int               no_memory;        /* that error was a lack of memory */
@@ -280,7 +288,8 @@ typedef struct {
                                            GPU has drawn; else NULL */
     cudaEvent_t       received;         /* recorded after each copy from another
                                            GPU; NULL: there is none */
-    int               sender;           /* number of that GPU */
+    uint64_t          peers;            /* GPUs whose memory it reads, a bit
+                                           each */
     float            *host_rows;        /* pinned; for map() of other buffers,
                                            and write() */
     size_t            host_rows_cap;    /* bytes */
@@ -377,9 +386,10 @@ int llm_cuda_report(llm_cuda_t *d, llm_err_t *err);
 /* 0 if the context on the device's GPU is lost, and its memory with it; see
    error.cu */
 int llm_cuda_alive(const llm_cuda_gpu_t *gpu);
-/* makes the error of a lost context; returns LLM_ERROR */
-int llm_cuda_fail_lost(llm_err_t *err, const char *why);
-/* forgets all steps: none is in flight any more, and none has results */
+/* makes the error of the lost context of a GPU; returns LLM_ERROR */
+int llm_cuda_fail_lost(llm_err_t *err, int gpu, const char *why);
+/* forgets all steps of the device's team: none is in flight any more, and none
+   has results */
 void llm_cuda_void(llm_cuda_t *d);
 
 /* allocates size bytes (at least 1) on the device at *p; on failure *p is NULL
@@ -455,7 +465,7 @@ extern "C" const llm_ops_t *llm_backend_table(uint32_t interface,
 /* the operations: backend.cu (open, close, describe), acts.cu, memory.cu,
    step.cu, kv.cu, basic.cu, rope.cu, values.cu, attention.cu, linear.cu,
    heads.cu, route.cu, experts.cu, state.cu, pick.cu (drawn), link.cu (enter,
-   receive) */
+   receive), team.cu (join, collect) */
 #define LLM_OP(group, needs, result, name, parameters)                       \
     result llm_cuda_##name parameters;
 #include "kernels/ops.def"
@@ -476,6 +486,18 @@ llm_cuda_bucket(uint32_t n)
     return b;
 }
 
+
+/* link.cu: lets the device read the memory of the other's GPU directly; 0: that
+   is not possible */
+int llm_cuda_peer(const llm_cuda_t *d, const llm_cuda_t *from);
+/* link.cu: makes room for what the device is to receive; returns LLM_ERROR */
+int llm_cuda_receives(llm_cuda_t *d, const llm_cuda_t *from, int draws,
+    llm_err_t *err);
+
+/* team.cu: the first device of a team waits for what the others were given so
+   far; the others wait for it.  They enqueue nothing if it is alone */
+void llm_cuda_team_in(llm_cuda_t *d);
+void llm_cuda_team_out(llm_cuda_t *d);
 
 /* image.cu: sets gpu->compiled, or makes the error of a GPU that cannot run the
    kernels; the thread's device is that GPU */

@@ -22,15 +22,13 @@ llm_cuda_enter(llm_exec_t *exec)
 }
 
 
-/* lets the GPU read the other's memory directly; without that, copies go
-   through the machine's memory */
-
-static void
-llm_cuda_link_peers(const llm_cuda_t *d, const llm_cuda_t *from)
+int
+llm_cuda_peer(const llm_cuda_t *d, const llm_cuda_t *from)
 {
     int          can;
-    char         msg[192];
     cudaError_t  e;
+
+    llm_cuda_enter((llm_exec_t *) &d->exec);
 
     can = 0;
     e = cudaDeviceCanAccessPeer(&can, d->gpu->index, from->gpu->index);
@@ -42,24 +40,17 @@ llm_cuda_link_peers(const llm_cuda_t *d, const llm_cuda_t *from)
 
     (void) cudaGetLastError();          /* or the next launch would report e */
 
-    if (d->opts.log && !can) {
-        snprintf(msg, sizeof(msg), "CUDA: device %d cannot read the memory of "
-                 "device %d directly: rows are copied through the machine's "
-                 "memory", d->gpu->index, from->gpu->index);
-        d->opts.log(d->opts.log_data, LLM_LOG_NOTICE, msg);
-    }
+    return can;
 }
 
 
 int
-llm_cuda_link(llm_exec_t *exec, llm_exec_t *sender, llm_err_t *err)
+llm_cuda_receives(llm_cuda_t *d, const llm_cuda_t *from, int draws,
+    llm_err_t *err)
 {
-    size_t       size;
-    llm_cuda_t  *d = (llm_cuda_t *) exec;
-    llm_cuda_t  *from = (llm_cuda_t *) sender;
+    size_t  size;
 
-    llm_cuda_enter(exec);
-    llm_cuda_link_peers(d, from);
+    llm_cuda_enter(&d->exec);
 
     if (cudaEventCreateWithFlags(&d->received, cudaEventDisableTiming)
         != cudaSuccess)
@@ -70,11 +61,29 @@ llm_cuda_link(llm_exec_t *exec, llm_exec_t *sender, llm_err_t *err)
                         d->gpu->index);
     }
 
-    d->sender = from->gpu->index;
+    d->peers |= (uint64_t) 1 << from->gpu->index;
     size = d->opts.max_out * sizeof(llm_cuda_drawn_t);
 
-    return from->logits == NULL ? LLM_OK
-           : llm_cuda_alloc((void **) &d->followed, size, "draws", err);
+    return draws ? llm_cuda_alloc((void **) &d->followed, size, "draws", err)
+                 : LLM_OK;
+}
+
+
+int
+llm_cuda_link(llm_exec_t *exec, llm_exec_t *sender, llm_err_t *err)
+{
+    char         msg[192];
+    llm_cuda_t  *d = (llm_cuda_t *) exec;
+    llm_cuda_t  *from = (llm_cuda_t *) sender;
+
+    if (!llm_cuda_peer(d, from) && d->opts.log) {
+        snprintf(msg, sizeof(msg), "CUDA: device %d cannot read the memory of "
+                 "device %d directly: rows are copied through the machine's "
+                 "memory", d->gpu->index, from->gpu->index);
+        d->opts.log(d->opts.log_data, LLM_LOG_NOTICE, msg);
+    }
+
+    return llm_cuda_receives(d, from, from->logits != NULL, err);
 }
 
 

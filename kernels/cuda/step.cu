@@ -3,7 +3,8 @@
  * GPU in one piece from pinned memory; a decode step is captured once for each
  * bucket and replayed afterwards; then the results are copied back.  All of
  * this goes through one stream in order, so the next step may be enqueued while
- * this one runs; only the host's buffers exist twice.
+ * this one runs; only the host's buffers exist twice.  A step of a team
+ * (team.cu) is one of each of its devices; its first one captures for all.
  *
  * A failed launch or copy is remembered (error.cu) and reported by end();
  * nothing waits for the device before that.
@@ -212,9 +213,11 @@ llm_cuda_graph_launch(llm_cuda_t *d, llm_cuda_graph_t *g)
 {
     cudaError_t  e;
 
+    llm_cuda_team_in(d);
     e = cudaGraphLaunch(g->exec, d->stream);
 
     if (e == cudaSuccess) {
+        llm_cuda_team_out(d);
         return 0;
     }
 
@@ -237,7 +240,8 @@ llm_cuda_ready(llm_cuda_t *d, llm_err_t *err)
 {
     if (!llm_cuda_alive(d->gpu)) {
         llm_cuda_void(d);
-        return llm_cuda_fail_lost(err, "another model's error");
+        return llm_cuda_fail_lost(err, d->gpu->index,
+                                  "another model's error");
     }
 
     (void) llm_cuda_check(d, cudaSetDevice(d->gpu->index), "device");
@@ -271,18 +275,24 @@ llm_cuda_few_graphs(llm_cuda_t *d)
 
 /*
  * A decode step has one row, or a few, for each sequence, and every row needs
- * logits and nothing else.  It is padded to its bucket, and captured or
- * replayed.
+ * logits and nothing else.
  */
 
-int
-llm_cuda_begin(llm_exec_t *exec, const llm_batch_t *b, llm_err_t *err)
+static int
+llm_cuda_decodes(const llm_cuda_t *d, const llm_batch_t *b)
 {
-    int                decode, again;
-    size_t             size;
-    llm_cuda_t        *d = (llm_cuda_t *) exec;
-    cudaError_t        e;
-    llm_cuda_graph_t  *g;
+    return b->n_out == b->n_tokens && b->gives == LLM_GIVES_LOGITS
+           && b->n_tokens <= LLM_CUDA_GRAPH_ROWS
+           && d->max_seq_rows <= LLM_CUDA_GRAPH_SEQ_ROWS;
+}
+
+
+/* one device's step: its arrays; a decode step is padded to its bucket */
+
+static int
+llm_cuda_start(llm_cuda_t *d, const llm_batch_t *b, llm_err_t *err)
+{
+    size_t  size;
 
     if (llm_cuda_ready(d, err) != LLM_OK) {
         return LLM_ERROR;
@@ -295,21 +305,16 @@ llm_cuda_begin(llm_exec_t *exec, const llm_batch_t *b, llm_err_t *err)
     d->late = d->received != NULL;
     llm_cuda_step_fill(d, b);
 
-    decode = b->n_out == b->n_tokens && b->gives == LLM_GIVES_LOGITS
-             && b->n_tokens <= LLM_CUDA_GRAPH_ROWS
-             && d->max_seq_rows <= LLM_CUDA_GRAPH_SEQ_ROWS;
+    d->decodes = llm_cuda_decodes(d, b);
+    d->rows = b->n_tokens;
+    d->seqs = b->n_seqs;
+    d->out_rows = b->n_out;
 
-    if (decode) {
+    if (d->decodes) {
         d->max_seq_rows = llm_cuda_bucket(d->max_seq_rows);
-    }
-
-    d->rows = decode ? llm_min(llm_cuda_bucket(b->n_tokens),
-                               d->opts.max_tokens)
-                     : b->n_tokens;
-    d->seqs = decode ? llm_min(d->rows, d->opts.max_seqs) : b->n_seqs;
-    d->out_rows = decode ? llm_min(d->rows, d->opts.max_out) : b->n_out;
-
-    if (decode) {
+        d->rows = llm_min(llm_cuda_bucket(b->n_tokens), d->opts.max_tokens);
+        d->seqs = llm_min(d->rows, d->opts.max_seqs);
+        d->out_rows = llm_min(d->rows, d->opts.max_out);
         llm_cuda_few_graphs(d);
     }
 
@@ -325,15 +330,57 @@ llm_cuda_begin(llm_exec_t *exec, const llm_batch_t *b, llm_err_t *err)
 
     llm_cuda_pick_upload(d);
 
-    if (!decode) {
-        if (d->follows) {
-            llm_cuda_follow(d);
-        }
+    return LLM_OK;
+}
 
-        return LLM_OK;
+
+/* the first kernels of a step; if it is not captured, after all that the team
+   was given before */
+
+static void
+llm_cuda_first(llm_cuda_t *d)
+{
+    uint32_t     i;
+    llm_cuda_t  *one;
+
+    if (!d->capturing) {
+        llm_cuda_team_in(d);
     }
 
-    g = llm_cuda_graph_of(d, &again);
+    llm_cuda_team_out(d);
+
+    for (i = 0; i < d->n_team; i++) {
+        one = d->team[i];
+
+        if (one->decodes || one->follows) {
+            llm_cuda_enter(&one->exec);
+            llm_cuda_follow(one);
+        }
+    }
+}
+
+
+/* a decode step is captured or replayed */
+
+int
+llm_cuda_begin(llm_exec_t *exec, const llm_batch_t *b, llm_err_t *err)
+{
+    int                again;
+    uint32_t           i;
+    llm_cuda_t        *d = (llm_cuda_t *) exec;
+    cudaError_t        e;
+    llm_cuda_graph_t  *g;
+
+    for (i = 0; i < d->n_team; i++) {
+        if (llm_cuda_start(d->team[i], b, err) != LLM_OK) {
+            llm_cuda_void(d);
+            return LLM_ERROR;
+        }
+
+        assert(d->team[i]->items == d->items);
+    }
+
+    g = d->decodes ? llm_cuda_graph_of(d, &again) : NULL;
 
     if (g && g->exec && llm_cuda_graph_launch(d, g) == 0) {
         d->replayed = 1;
@@ -352,7 +399,7 @@ llm_cuda_begin(llm_exec_t *exec, const llm_batch_t *b, llm_err_t *err)
         }
     }
 
-    llm_cuda_follow(d);
+    llm_cuda_first(d);
 
     return LLM_OK;
 }
@@ -368,6 +415,7 @@ llm_cuda_end_capture(llm_cuda_t *d)
     cudaGraph_t        graph;
     llm_cuda_graph_t  *g = d->capturing;
 
+    llm_cuda_team_in(d);
     d->capturing = NULL;
     graph = NULL;
 
@@ -391,7 +439,10 @@ llm_cuda_end_capture(llm_cuda_t *d)
 int
 llm_cuda_submit(llm_exec_t *exec)
 {
-    llm_cuda_t  *d = (llm_cuda_t *) exec;
+    uint32_t     i;
+    llm_cuda_t  *one, *d = (llm_cuda_t *) exec;
+
+    llm_cuda_enter(exec);
 
     if (!d->replayed) {
         llm_cuda_draw(d);
@@ -399,32 +450,31 @@ llm_cuda_submit(llm_exec_t *exec)
 
     if (d->capturing && llm_cuda_end_capture(d)) {
         d->late = d->received != NULL;
-        llm_cuda_follow(d);
+        llm_cuda_first(d);
         return LLM_REDO;
     }
 
-    llm_cuda_pick_read(d);
+    for (i = 0; i < d->n_team; i++) {
+        one = d->team[i];
+        llm_cuda_enter(&one->exec);
+        llm_cuda_pick_read(one);
 
-    (void) llm_cuda_check(d, cudaGetLastError(), "a kernel's launch");
-    (void) llm_cuda_check(d, cudaEventRecord(d->host->done, d->stream),
-                          "end of a step");
-    d->n_submitted++;
+        (void) llm_cuda_check(one, cudaGetLastError(), "a kernel's launch");
+        (void) llm_cuda_check(one, cudaEventRecord(one->host->done,
+                                                   one->stream),
+                              "end of a step");
+        one->n_submitted++;
+    }
 
     return LLM_OK;
 }
 
 
-int
-llm_cuda_end(llm_exec_t *exec, llm_err_t *err)
+/* waits for one device's step */
+
+static int
+llm_cuda_finish(llm_cuda_t *d, llm_err_t *err)
 {
-    llm_cuda_t  *d = (llm_cuda_t *) exec;
-
-    if (d->n_submitted < d->n_begun && llm_cuda_submit(exec) == LLM_REDO) {
-        llm_cuda_void(d);
-        return llm_fail(err, "CUDA: a step's graph failed, and the step was "
-                        "not repeated");
-    }
-
     if (llm_cuda_ready(d, err) != LLM_OK) {
         return LLM_ERROR;
     }
@@ -433,4 +483,27 @@ llm_cuda_end(llm_exec_t *exec, llm_err_t *err)
     (void) llm_cuda_check(d, cudaEventSynchronize(d->ended->done), "a step");
 
     return llm_cuda_report(d, err);
+}
+
+
+int
+llm_cuda_end(llm_exec_t *exec, llm_err_t *err)
+{
+    uint32_t     i;
+    llm_cuda_t  *d = (llm_cuda_t *) exec;
+
+    if (d->n_submitted < d->n_begun && llm_cuda_submit(exec) == LLM_REDO) {
+        llm_cuda_void(d);
+        return llm_fail(err, "CUDA: a step's graph failed, and the step was "
+                        "not repeated");
+    }
+
+    for (i = 0; i < d->n_team; i++) {
+        if (llm_cuda_finish(d->team[i], err) != LLM_OK) {
+            llm_cuda_void(d);
+            return LLM_ERROR;
+        }
+    }
+
+    return LLM_OK;
 }
