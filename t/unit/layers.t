@@ -32,8 +32,8 @@ my %height = map { $glue[$_] => $_ } 0 .. $#glue;
 my @floors = (
     [ 'engine/base' ],
     [ 'kernels', 'engine/llm.h' ],
-    [ 'kernels/cpu', 'kernels/cuda', 'engine/gguf', 'engine/ipc',
-      'engine/grammar/regex' ],
+    [ 'kernels/cpu', 'kernels/cuda', 'kernels/team', 'engine/gguf',
+      'engine/ipc', 'engine/grammar/regex' ],
     [ 'engine/text/vocab', 'engine/sample', 'engine/model', 'engine/api' ],
     [ 'engine/text/jinja', 'engine/emit', 'engine/grammar' ],
     [ 'engine/text/chat', 'engine/sched', 'engine/grammar/schema' ],
@@ -382,7 +382,7 @@ SKIP: {
     # types.def wants all of the first kind
     is(join("\n", map { "$_ of $offered{$_}" }
             grep { !/^llm_block_|^main$/ && !$taken{$_} }
-            grep { !/^llm_(?:cpu|ref)_(\w+)$/ || !$op{$1} }
+            grep { !/^llm_(?:cpu|ref|team)_(\w+)$/ || !$op{$1} }
             sort keys %offered),
        '', 'is taken by another');
 }

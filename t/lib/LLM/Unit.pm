@@ -20,8 +20,9 @@ my $OBJS = $ENV{LLM_OBJS} || "$ROOT/objs";
 my $PATIENCE = $ENV{LLM_SAN} ? 7200 : 1800;
 
 
-our $MODELS = qr/^(?:archs|logits|several|windows|invariant)$/;
-our $EMULATED = qr/^(?:cuda_.*|emu(?:_.*)?|engines|engine_swap_gpu|recurrent)$/;
+our $MODELS = qr/^(?:archs|logits|rows_split|several|windows|invariant)$/;
+our $EMULATED = qr/^(?:cuda_.*|emu(?:_.*)?|engines|engine_swap_gpu|recurrent
+                    |team)$/x;
 
 
 # runs all tests for whose name, in $_, the code returns true
