@@ -5,7 +5,9 @@ usage: model.py [--table FILE | --check]
 
 Prints, for an H200 and Qwen3-8B's shape, the milliseconds of a decode step of
 1, 64 and 512 rows and of prompts of 128, 2,048 and 8,192 tokens, with the parts
-of a layer, and a line for each goal.  Exit status 1: a must is missed.  All of it is predicted.  --check
+of a layer, a line for each goal, and what is gained on several GPUs that share
+each layer (split=rows).  Exit status 1: a must is missed.  All of it is
+predicted.  --check
 prints what the same formulas say of the H100 in t/gpu/results beside what was
 measured there, with the table of the code that ran there (run 5); attention,
 which changed after its kernels were timed, less what a step gained by that.
@@ -444,6 +446,60 @@ def q4_k_m(gpu, code):
     return time + end(gpu, code, 1, 1, quantised(gpu, code, of(6, HEAD)))
 
 
+# ---- several GPUs that share each layer ----
+
+# Seconds that a collection takes beyond a short kernel of its own: GPUs wait for
+# each other by events, as edges of one graph, and a read goes through NVLink and
+# back.  Not measured: a guess, and one that is half and one that is twice of it.
+WAITS = 2e-6, 4e-6, 8e-6
+
+# bytes a second that a GPU reads of others: NVLink of Hopper has 450 GB/s each
+# way (data sheet), of which a guess is reached
+LINK = 400e9
+
+
+def shared(gpu, code, n, wait):
+    """Seconds of a step of one row if each of n GPUs has an nth of the rows of
+    every matrix; X twice, attention's result and the feed-forward network's
+    hidden layer are collected in each layer, and the logits once.  Norms are
+    computed on each GPU, and attention of one row takes the same time for fewer
+    heads.  No weights are read while a collection is waited for."""
+    def part(weights):
+        return ours(gpu, code, 1, [(rows // n, k) for rows, k in weights])
+
+    collection = SHORT + wait
+    one = layer(gpu, code, 1, attention(gpu, code, 1, 1, CACHED),
+                **{name: part(weights) for name, weights in (
+                    ("qkv", QKV), ("out", OUT), ("up", UP), ("down", DOWN))})
+    return (LAYERS * (sum(one.values()) + 4 * collection) + collection
+            + end(gpu, code, 1, 1, part(HEAD)))
+
+
+def shared_prompt(gpu, code, rows, n, wait):
+    """Seconds of a prompt of one step: what is not a norm is shared evenly, and
+    a GPU reads what the others have of the rows that are collected."""
+    att = attention(gpu, code, 1, rows, 0)
+    parts = layer(gpu, code, rows, att)
+    norms = 2 * other(gpu, code, "norm", rows)
+    work = sum(parts.values()) - norms
+    read = rows * (2 * EMBD * 4 + HEADS * DIM * 2 + FF * 2) * (n - 1) / n
+    return (LAYERS * (work / n + norms + 4 * (SHORT + wait) + read / LINK)
+            + end(gpu, code, rows, 1))
+
+
+def predict_shared(gpu, code):
+    one = decode(gpu, code, 1)
+    for n in 2, 4, 8:
+        print(f"one stream, {n} GPUs by rows: " + ", ".join(
+            f"{1 / time:.0f} tok/s ({one / time:.2f} of one GPU)"
+            for time in (shared(gpu, code, n, wait) for wait in WAITS))
+            + " predicted, if a collection waits "
+            + ", ".join(f"{wait * 1e6:.0f}" for wait in WAITS) + " us")
+        time = shared_prompt(gpu, code, STEP, n, WAITS[1])
+        print(f"prompt of {STEP}, {n} GPUs by rows: {time * 1e3:.1f} ms "
+              f"({prompt(gpu, code, STEP) / time:.2f} of one GPU) predicted")
+
+
 # ---- goals, and the check ----
 
 def goals(gpu, code):
@@ -485,6 +541,7 @@ def predict(code):
         print(f"{what}: {value:,.{0 if more else 1}f} {unit} predicted, must "
               f"{must:,}, stretch {stretch:,}"
               + (": missed" if bad else ": stretch" if reached else ""))
+    predict_shared(H200, code)
     return missed
 
 
