@@ -793,6 +793,8 @@ typedef struct {
     const char  *device;                /* "auto", "cpu", "cuda:0", "cuda:0,1",
                                            "emu", "synthetic:N" with
                                            LLM_TEST */
+    int          split_rows;            /* of several devices, each has rows of
+                                           every matrix, not some layers */
     uint32_t     ctx;                   /* 0: the model's */
     uint32_t     parallel;
     uint32_t     threads;               /* of device cpu; 0: default */

@@ -17,8 +17,8 @@
 #include "engine/text/vocab/vocab.h"
 
 /* groups of options that a command takes: bits of llm_cli_cmd_t.options */
-#define LLM_CLI_RUN       1             /* --device --threads --isa --ctx
-                                           --weights --kv --packed */
+#define LLM_CLI_RUN       1             /* --device --split --threads --isa
+                                           --ctx --weights --kv --packed */
 #define LLM_CLI_SPECIAL   2
 #define LLM_CLI_ALL       4
 #define LLM_CLI_BATCH     8
@@ -33,6 +33,7 @@
 typedef struct {
     const char      *file;
     const char      *device;
+    const char      *split;             /* "layers", "rows" or NULL */
     const char      *isa;
     const char      *weights;           /* "fp8" or NULL */
     const char      *kv;                /* "fp8" or NULL */

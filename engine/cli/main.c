@@ -99,6 +99,10 @@ static const llm_cli_opt_t  llm_cli_opts[] = {
     { "device", LLM_CLI_STR, LLM_CLI_RUN, offsetof(llm_cli_t, device),
       "auto, cpu, cuda, cuda:N, cuda:N,N, emu or reference" },
 
+    { "split", LLM_CLI_STR, LLM_CLI_RUN, offsetof(llm_cli_t, split),
+      "layers: of several devices, each has some layers; rows: each has rows\n"
+      "                 of every matrix (layers)" },
+
     { "threads", LLM_CLI_UINT, LLM_CLI_RUN, offsetof(llm_cli_t, threads),
       "CPU threads (one per CPU that may be used)" },
 

@@ -31,7 +31,15 @@ llm_cli_seq_open(llm_cli_seq_t *s, const llm_cli_t *c, uint32_t ctx,
     memset(s, 0, sizeof(llm_cli_seq_t));
     memset(&o, 0, sizeof(o));
 
+    if (c->split && strcmp(c->split, "rows") != 0
+        && strcmp(c->split, "layers") != 0)
+    {
+        return llm_fail(err, "--split: \"%s\" is unknown; layers and rows are "
+                        "known", c->split);
+    }
+
     o.device = c->device;
+    o.split_rows = c->split && strcmp(c->split, "rows") == 0;
     o.isa = c->isa;
     o.weights_fp8 = c->weights != NULL;
     o.kv_fp8 = c->kv != NULL;

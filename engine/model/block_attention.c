@@ -172,7 +172,7 @@ llm_block_attend(const llm_pass_t *p)
         .chunks = d->chunks,
         .softcap = d->softcap,
         .sinks = l->v[LLM_LT_SINKS],
-        .slopes = m->slopes,
+        .slopes = m->at->slopes,
         .temp_scale = d->temp_scale,
         .temp_floor = d->temp_floor,
         .temp_offset = d->temp_offset

@@ -76,9 +76,10 @@ llm_block_delta_net(const llm_pass_t *p)
     llm_pass_norm(p, p->x, LLM_LT_ATTN_NORM, LLM_LT_N, a[LLM_MA_H]);
     llm_delta_products(p);
 
-    m->ops->conv(m->exec, &conv, a[LLM_MA_CONV_IN], m->state, a[LLM_MA_CONV]);
+    m->ops->conv(m->exec, &conv, a[LLM_MA_CONV_IN], m->at->state,
+                 a[LLM_MA_CONV]);
     m->ops->delta(m->exec, &delta, a[LLM_MA_CONV], a[LLM_MA_SSM_DT],
-                  a[LLM_MA_SSM_BETA], m->state, a[LLM_MA_SSM]);
+                  a[LLM_MA_SSM_BETA], m->at->state, a[LLM_MA_SSM]);
 
     if (p->ends) {
         return;

@@ -53,9 +53,10 @@ llm_mamba2_forward(const llm_pass_t *p)
     };
 
     m->ops->linear(m->exec, p->rows, a[LLM_MA_H], in, 3);
-    m->ops->conv(m->exec, &conv, a[LLM_MA_CONV_IN], m->state, a[LLM_MA_CONV]);
-    m->ops->scan(m->exec, &scan, a[LLM_MA_CONV], a[LLM_MA_SSM_DT], m->state,
-                 a[LLM_MA_SSM]);
+    m->ops->conv(m->exec, &conv, a[LLM_MA_CONV_IN], m->at->state,
+                 a[LLM_MA_CONV]);
+    m->ops->scan(m->exec, &scan, a[LLM_MA_CONV], a[LLM_MA_SSM_DT],
+                 m->at->state, a[LLM_MA_SSM]);
 
     if (p->ends) {
         return;

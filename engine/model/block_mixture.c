@@ -43,7 +43,7 @@ llm_mix_forward(const llm_pass_t *p, const llm_act_t *r, const llm_act_t *x,
     mix.shared_switch = l->w[LLM_LT_SWITCH];
 
     memset(&a, 0, sizeof(a));
-    a.choice = p->m->choice;
+    a.choice = p->m->at->choice;
     a.logits = p->m->act[LLM_MA_ROUTER];
     a.gate = p->m->act[LLM_MA_GATE];
     a.up = p->m->act[LLM_MA_UP];

@@ -33,7 +33,8 @@ llm_block_short(const llm_pass_t *p)
     m->ops->linear(m->exec, p->rows, a[LLM_MA_H], in, 3);
     m->ops->glu(m->exec, p->rows, LLM_GLU_LINEAR, a[LLM_MA_SSM],
                 a[LLM_MA_CONV], a[LLM_MA_CONV_IN]);
-    m->ops->conv(m->exec, &conv, a[LLM_MA_CONV_IN], m->state, a[LLM_MA_CONV]);
+    m->ops->conv(m->exec, &conv, a[LLM_MA_CONV_IN], m->at->state,
+                 a[LLM_MA_CONV]);
 
     if (p->ends) {
         return;

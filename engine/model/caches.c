@@ -451,8 +451,8 @@ llm_load_part_caches(llm_load_t *l)
     for (i = 0; i < m->n_kinds && rc == LLM_OK; i++) {
         llm_load_kv_opts(l, i, &o);
         o.n_pages = m->n_pages[i];
-        m->kv[i] = m->ops->kv_create(m->exec, &o, l->err);
-        rc = m->kv[i] ? LLM_OK : LLM_ERROR;
+        m->at->kv[i] = m->ops->kv_create(m->exec, &o, l->err);
+        rc = m->at->kv[i] ? LLM_OK : LLM_ERROR;
     }
 
     return rc;

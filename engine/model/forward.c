@@ -403,7 +403,7 @@ llm_model_copy_page(llm_model_t *m, uint32_t kind, uint32_t src, uint32_t dst)
 
     for (i = 0; i < m->n_parts; i++) {
         llm_part_enter(m, i);
-        m->ops->kv_copy(m->exec, m->kv[kind], src, dst);
+        m->ops->kv_copy(m->exec, m->at->kv[kind], src, dst);
     }
 }
 
@@ -417,6 +417,6 @@ llm_model_copy_slot(llm_model_t *m, uint32_t src, uint32_t dst)
 
     for (i = 0; i < m->n_parts; i++) {
         llm_part_enter(m, i);
-        m->ops->state_copy(m->exec, m->state, src, dst);
+        m->ops->state_copy(m->exec, m->at->state, src, dst);
     }
 }

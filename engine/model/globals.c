@@ -81,10 +81,10 @@ llm_load_angles(llm_load_t *l, const float *factors)
                             "not finite", llm_gguf_name(m->gguf));
         }
 
-        m->inv_freq[i] = m->ops->vec_create(m->exec, inv_freq, n, l->err);
+        m->at->inv_freq[i] = m->ops->vec_create(m->exec, inv_freq, n, l->err);
         free(inv_freq);
 
-        if (m->inv_freq[i] == NULL) {
+        if (m->at->inv_freq[i] == NULL) {
             return LLM_ERROR;
         }
     }

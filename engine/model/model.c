@@ -96,18 +96,23 @@ llm_load_weight_type(const llm_gguf_t *g)
 static int
 llm_load_open(llm_load_t *l, const char *device, const llm_exec_opts_t *o)
 {
+    int                  rows;
     uint32_t             i;
     llm_model_t         *m = l->m;
     llm_model_part_t    *p;
     llm_backend_list_t   list;
 
+    rows = l->opts->split_rows;
+
     if (llm_backend_list(device, &list, l->err) != LLM_OK
-        || (m->parts == NULL && llm_parts_create(l, list.n) != LLM_OK))
+        || (m->parts == NULL
+            && llm_parts_create(l, rows ? 1 : list.n) != LLM_OK)
+        || (rows && llm_split_open(l, &list, o) != LLM_OK))
     {
         return LLM_ERROR;
     }
 
-    for (i = 0; i < list.n; i++) {
+    for (i = 0; !rows && i < list.n; i++) {
         p = &m->parts[i];
         strcpy(p->name, list.name[i]);
 
@@ -151,6 +156,12 @@ llm_load_device_can(llm_load_t *l, const llm_exec_opts_t *o)
     }
 
     for (i = 0; !(lacks & 1u << i); i++) { /* void */ }
+
+    if (m->n_members) {
+        return llm_fail(l->err, "%s: split=rows: %s: %s cannot be divided by "
+                        "rows; split=layers can divide its layers",
+                        llm_gguf_name(m->gguf), m->desc.hp.arch, what[i]);
+    }
 
     name = l->opts->device ? l->opts->device : "auto";
 
@@ -369,6 +380,11 @@ llm_model_load(const char *path, const llm_model_opts_t *opts,
                      i == 0 ? ", and the embeddings," : "",
                      i == m->n_parts - 1 ? ", and the head," : "",
                      m->parts[i].name);
+    }
+
+    if (m->n_members) {
+        llm_load_log(&l, LLM_LOG_NOTICE, "%s: %u devices share each layer",
+                     path, m->n_members);
     }
 
     llm_model_device(m, device, sizeof(device));

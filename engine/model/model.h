@@ -78,6 +78,8 @@ typedef struct {
     llm_devices_t  *devices;            /* registry of devices shared with other
                                            models, and of their memory; NULL:
                                            no other model counts */
+    int          split_rows;            /* several devices share each layer,
+                                           not the model's layers */
     uint32_t     threads;
     uint32_t     ctx;                   /* longest sequence, tokens; 0: as
                                            trained */

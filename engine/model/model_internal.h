@@ -76,6 +76,12 @@ typedef struct {
     llm_choice_t       *choice;         /* choice of experts, or NULL */
 } llm_model_part_t;
 
+/* a device of a team */
+typedef struct {
+    llm_exec_t         *exec;
+    char                name[LLM_BACKEND_NAME];     /* "cuda:1" */
+} llm_member_t;
+
 typedef struct llm_shared_device_s  llm_shared_device_t;
 
 struct llm_devices_s {
@@ -128,16 +134,15 @@ struct llm_model_s {
     llm_model_part_t   *parts;          /* [n_parts] in the order of layers */
     uint32_t            n_parts;
 
-    /* the part that a load or a step is at, and what blocks use of it
+    /* the devices of split=rows, whose team the only part is on */
+    llm_member_t        members[LLM_MAX_DEVICES];
+    uint32_t            n_members;      /* 0: there is no team */
+
+    /* the part that a load or a step is at, and what all blocks use of it
        (llm_part_enter()) */
     llm_model_part_t   *at;
     llm_exec_t         *exec;
     llm_act_t         **act;            /* [LLM_MA_N] */
-    llm_kv_t          **kv;             /* [LLM_KV_KINDS] */
-    llm_vec_t         **inv_freq;       /* [LLM_MAX_ROPES] */
-    llm_vec_t          *slopes;
-    llm_state_t        *state;
-    llm_choice_t       *choice;
 
     llm_weight_t       *token_embd;
     llm_weight_t       *output;         /* token_embd if it is tied */
@@ -233,6 +238,12 @@ void llm_part_enter(llm_model_t *m, uint32_t i);
 llm_model_part_t *llm_part_last(const llm_model_t *m);
 /* the part of a layer */
 uint32_t llm_part_of(const llm_model_t *m, uint32_t layer);
+
+/* split.c: opens the devices of the list as the team of the only part; closes
+   them, after what is on them was freed */
+int llm_split_open(llm_load_t *l, const llm_backend_list_t *list,
+    const llm_exec_opts_t *o);
+void llm_split_close(llm_model_t *m);
 
 /* memory.c: options of the cache of a kind in the part that the load is at, all
    but n_pages; of the states, all but n_slots */

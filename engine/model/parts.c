@@ -60,11 +60,6 @@ llm_part_enter(llm_model_t *m, uint32_t i)
     m->at = p;
     m->exec = p->exec;
     m->act = p->act;
-    m->kv = p->kv;
-    m->inv_freq = p->inv_freq;
-    m->slopes = p->slopes;
-    m->state = p->state;
-    m->choice = p->choice;
 
     if (m->ops->enter) {
         m->ops->enter(m->exec);
@@ -385,29 +380,33 @@ llm_parts_link(llm_load_t *l)
 void
 llm_model_device(const llm_model_t *m, char *buf, size_t size)
 {
-    char       what[256], last[256];
-    size_t     len;
-    uint32_t   i;
+    char          what[256], last[256];
+    size_t        len;
+    uint32_t      i, n;
+    llm_exec_t   *exec;
+    const char   *name;
 
     m->ops->describe(m->parts[0].exec, buf, size);
+    n = llm_max(m->n_members, m->n_parts);
 
-    if (m->n_parts == 1) {
+    if (n == 1) {
         return;
     }
 
     last[0] = '\0';
 
-    for (i = 0, len = 0; i < m->n_parts && len < size; i++) {
-        m->ops->describe(m->parts[i].exec, what, sizeof(what));
+    for (i = 0, len = 0; i < n && len < size; i++) {
+        exec = m->n_members ? m->members[i].exec : m->parts[i].exec;
+        name = m->n_members ? m->members[i].name : m->parts[i].name;
+        exec->ops->describe(exec, what, sizeof(what));
 
         if (strcmp(what, last) == 0) {
-            len += (size_t) snprintf(buf + len, size - len, ", %s",
-                                     m->parts[i].name);
+            len += (size_t) snprintf(buf + len, size - len, ", %s", name);
             continue;
         }
 
         len += (size_t) snprintf(buf + len, size - len, "%s%s (%s",
-                                 i ? "); " : "", what, m->parts[i].name);
+                                 i ? "); " : "", what, name);
         strcpy(last, what);
     }
 
@@ -453,7 +452,9 @@ llm_part_free_device(llm_model_t *m)
         m->ops->state_free(m->exec, p->state);
     }
 
-    llm_devices_close(m->devices, m->exec);
+    if (m->n_members == 0) {
+        llm_devices_close(m->devices, m->exec);
+    }
 }
 
 
@@ -476,6 +477,10 @@ llm_parts_free(llm_model_t *m)
         }
 
         free(p->states);
+    }
+
+    if (m->n_members) {
+        llm_split_close(m);
     }
 
     free(m->parts);

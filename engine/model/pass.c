@@ -48,7 +48,7 @@ llm_pass_kv(const llm_pass_t *p)
 {
     llm_model_t  *m = p->m;
 
-    return m->kv[m->desc.layers[p->d->kv_layer].kind];
+    return m->at->kv[m->desc.layers[p->d->kv_layer].kind];
 }
 
 
@@ -64,7 +64,7 @@ llm_pass_rope(const llm_pass_t *p)
     if (p->d->rope != LLM_NO_ROPE) {
         r = &p->m->desc.ropes[p->d->rope];
         rope.n_dims = r->n_rot;
-        rope.inv_freq = p->m->inv_freq[p->d->rope];
+        rope.inv_freq = p->m->at->inv_freq[p->d->rope];
         rope.mscale = r->conf.mscale;
     }
 

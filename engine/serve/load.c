@@ -204,6 +204,7 @@ llm_instance_opts(llm_instance_t *m, llm_model_opts_t *opts)
     opts->devices = e->devices;
     opts->threads = llm_instance_threads(m);
     opts->whole = m->crowded;
+    opts->split_rows = m->conf.split_rows;
     opts->weights_fp8 = m->conf.weights_fp8;
     opts->kv_fp8 = m->conf.kv_fp8;
     opts->packed = m->conf.packed;

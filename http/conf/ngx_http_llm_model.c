@@ -70,6 +70,8 @@ static ngx_http_llm_param_t  ngx_http_llm_params[] = {
 
     { ngx_string("device="), ngx_http_llm_model_device, 0, 0, 0 },
 
+    { ngx_string("split="), ngx_http_llm_model_split, 0, 0, 0 },
+
     { ngx_string("weights="), ngx_http_llm_model_fp8,
       at(engine.weights_fp8), 0, 0 },
 
@@ -204,6 +206,15 @@ ngx_http_llm_model(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         if (rv != NGX_CONF_OK) {
             return rv;
         }
+    }
+
+    if (model->engine.split_rows
+        && ngx_strchr(model->engine.device, ',') == NULL)
+    {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "model \"%V\": \"split=rows\" "
+                           "needs several devices, as in \"device=cuda:0,1\"",
+                           &model->name);
+        return NGX_CONF_ERROR;
     }
 
     if (llm_kv_cache_check(model->engine.device, model->engine.kv_cache, &err)

@@ -1,5 +1,6 @@
 /*
- * Parameters of llm_model that name files and devices.
+ * Parameters of llm_model that name files and devices, and how a model is on
+ * these.
  */
 
 #include "http/conf/ngx_http_llm_model.h"
@@ -157,6 +158,27 @@ ngx_http_llm_model_device(ngx_conf_t *cf, ngx_http_llm_model_t *model,
                        "be \"auto\", \"cpu\", \"cuda\", \"cuda:N\", "
                        "\"cuda:N,N\" or \"emu\"%s%s", value, &model->name,
                        err.msg[0] ? ": " : "", err.msg);
+
+    return NGX_CONF_ERROR;
+}
+
+
+char *
+ngx_http_llm_model_split(ngx_conf_t *cf, ngx_http_llm_model_t *model,
+    ngx_http_llm_param_t *param, ngx_str_t *value)
+{
+    if (ngx_strcmp(value->data, "rows") == 0) {
+        model->engine.split_rows = 1;
+        return NGX_CONF_OK;
+    }
+
+    if (ngx_strcmp(value->data, "layers") == 0) {
+        return NGX_CONF_OK;
+    }
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "invalid value \"split=%V\" of model \"%V\", it must be "
+                       "\"layers\" or \"rows\"", value, &model->name);
 
     return NGX_CONF_ERROR;
 }

@@ -35,6 +35,8 @@ char *ngx_http_llm_model_packed(ngx_conf_t *cf, ngx_http_llm_model_t *model,
     ngx_http_llm_param_t *param, ngx_str_t *value);
 char *ngx_http_llm_model_device(ngx_conf_t *cf, ngx_http_llm_model_t *model,
     ngx_http_llm_param_t *param, ngx_str_t *value);
+char *ngx_http_llm_model_split(ngx_conf_t *cf, ngx_http_llm_model_t *model,
+    ngx_http_llm_param_t *param, ngx_str_t *value);
 
 
 #endif /* NGX_HTTP_LLM_MODEL_PARAM_H */

@@ -58,7 +58,7 @@ check('every other directive', "$model llm_max_tokens 5; llm_timeout 5s;"
       'location / { llm_api demo fallback=demo; }', undef);
 check('a device number', 'llm_model m /x device=cuda:1;', '', undef);
 check('device numbers', 'llm_model m /x device=cuda:0,1; llm_model e /x'
-      . ' device=emu:1,0;', '', undef);
+      . ' device=emu:1,0 split=rows; llm_model l /x split=layers;', '', undef);
 check('worker_processes last', $model, $api, undef);
 
 check('no path', 'llm_model demo;', '', qr/invalid number of arguments/);
@@ -98,6 +98,10 @@ check('the same where there is no other device',
 check('a GPU may have as much', 'llm_model m /x kv_cache=900g device=cuda;',
       '', undef);
 check('bad device', 'llm_model demo /x device=tpu;', '', qr/"device=tpu"/);
+check('bad split', 'llm_model demo /x device=cuda:0,1 split=both;', '',
+      qr/"split=both" of model "demo", it must be "layers" or "rows"/);
+check('rows of one device', 'llm_model demo /x device=cuda:0 split=rows;', '',
+      qr/model "demo": "split=rows" needs several devices, as in "device=cuda:/);
 check('bad weights', 'llm_model demo /x weights=int4;', '',
       qr/invalid value "weights=int4" of model "demo", it must be "fp8"/);
 check('bad KV', 'llm_model demo /x kv=fp16;', '',

@@ -269,6 +269,30 @@ SKIP: {
     $t->stop(name => 'two devices');
 
 
+    # and two devices that share each layer: none either
+
+    $t = served('emu:0,1', more => 'split=rows')->start;
+
+    like($t->get('/health')->{json}{models}[0]{device},
+         qr/emulated GPU.* \(emu:0, emu:1\)/, 'rows: health names both');
+    like($t->log('error.log'), qr/: 2 devices share each layer/,
+         'the log says that they share layers');
+
+    @at_once = map { $t->open('/v1/completions', draw($_)) } 0 .. $#draws;
+
+    for my $i (0 .. $#draws) {
+        is_deeply(choices($at_once[$i]->response), $alone[$i],
+                  "rows on two devices draw the same: $draws[$i][0]");
+    }
+
+    is_deeply(ids($t->post('/v1/completions', ask($prompts[0]))), $want[0],
+              'and the CPU\'s tokens');
+    cmp_ok($t->figures->{steps_behind}, '>', 0,
+           'steps are launched ahead there, too');
+
+    $t->stop(name => 'rows on two devices');
+
+
     # a load on its way: health says how far it is
 
     my $file = LLM::Test::random_model(24, 4096);

@@ -361,33 +361,43 @@ check_graphs(void)
 }
 
 
-/* layers on two devices, the last of which draws what the first one follows */
+/* two devices: layers on each, of which the last one draws what the first one
+   follows; or rows of every matrix, of which the first one draws for both */
 
 static void
-check_two_devices(void)
+check_two_devices(const char *split)
 {
+    char          what[64];
+    size_t        i;
     llm_err_t     err;
     llm_model_t  *one;
+
+    static const char  *const eager[] = { "0", "0,1", "1,0" };
 
     /* kernels are launched early, too */
 
     (void) setenv("LLM_EMU_CAPABILITY", "90", 1);
     one = model;
     opts.device = "emu:0,1";
+    opts.split_rows = strcmp(split, "rows") == 0;
     model = llm_model_load(MODEL, &opts, &err);
     opts.device = "emu";
+    opts.split_rows = 0;
 
-    if (ok(model != NULL, "two devices: loads")) {
-        ok(llm_model_overlaps(model), "two devices: they overlap steps");
-        check_ahead("two devices, late", N_STEPS);
-        (void) setenv("LLM_EMU_EAGER", "0,1", 1);
-        check_ahead("two devices, the first late", N_STEPS);
-        (void) setenv("LLM_EMU_EAGER", "1,0", 1);
-        check_ahead("two devices, the second late", N_STEPS);
+    if (ok(model != NULL, "%s on two devices: loads", split)) {
+        ok(llm_model_overlaps(model), "%s: they overlap steps", split);
+
+        for (i = 0; i < llm_nelems(eager); i++) {
+            (void) setenv("LLM_EMU_EAGER", eager[i], 1);
+            snprintf(what, sizeof(what), "%s, at once on %s", split, eager[i]);
+            check_ahead(what, N_STEPS);
+        }
+
         (void) unsetenv("LLM_EMU_EAGER");
 
         (void) setenv("LLM_EMU_FAIL_GRAPH", "3", 1);
-        check_ahead("two devices, a graph finds no memory", N_STEPS / 3);
+        snprintf(what, sizeof(what), "%s, a graph finds no memory", split);
+        check_ahead(what, N_STEPS / 3);
         (void) unsetenv("LLM_EMU_FAIL_GRAPH");
     }
 
@@ -526,7 +536,8 @@ main(void)
     check_host();
 
     if (device == NULL || strcmp(device, "emu") == 0) {
-        check_two_devices();
+        check_two_devices("layers");
+        check_two_devices("rows");
         check_graphs();
         check_lost();
     }

@@ -266,7 +266,7 @@ test_promised(void)
 
     /* pages that are used are none that will be */
 
-    kv = l[0].m->kv[0];
+    kv = l[0].m->at->kv[0];
     unused = l[0].m->ops->kv_unused(l[0].m->exec, kv);
     ok(unused > l[0].opts.kv_bytes / 100 * 99, "no page is in use");
     is_int((int64_t) llm_promised(devices, NULL), (int64_t) unused,
