@@ -165,6 +165,12 @@ llm_k_pack_coded(llm_packed_t p, uint32_t at, uint32_t type, uint32_t n_in,
                                &scales, &book);
                 llm_scale_coded(&rows[lane], scales, book, d, m);
 
+                for (i = 0; p.cls == LLM_CLASS_CODED && i < 32; i++) {
+                    rows[lane].q[i] = (uint8_t) llm_packed_code(
+                        rows[lane].q[i],
+                        llm_books[book].values[rows[lane].q[i]]);
+                }
+
             } else {
                 for (i = 0; i < 32; i++) {
                     rows[lane].q[i] = 0;

@@ -427,6 +427,40 @@ llm_f16x2_to_bf16x2(uint32_t w)
 #endif
 
 
+/* ---- bytes ---- */
+
+/* four bytes of b:a: byte i is the one that the lower three bits of nibble i of
+   sel name, or eight times its sign if the nibble's highest bit is set; the
+   upper half of sel is not used */
+
+static __device__ __forceinline__ uint32_t
+llm_permute(uint32_t a, uint32_t b, uint32_t sel)
+{
+#ifdef LLM_EMU
+    return ptx_permute(a, b, sel);
+#else
+    uint32_t  r;
+
+    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(sel));
+
+    return r;
+#endif
+}
+
+
+/* the same with a constant that asks for no sign, which nvcc knows more of */
+
+static __device__ __forceinline__ uint32_t
+llm_choose_bytes(uint32_t a, uint32_t b, uint32_t sel)
+{
+#ifdef LLM_EMU
+    return ptx_permute(a, b, sel);
+#else
+    return __byte_perm(a, b, sel);
+#endif
+}
+
+
 /* ---- asynchronous copies, global to shared (Ampere's cp.async) ---- */
 
 /* starts copying 16 bytes, both addresses 16-byte aligned; with ok == 0 zeros

@@ -105,8 +105,10 @@ typedef struct {
     uint32_t          quads;            /* of 128 columns */
     const uint8_t    *records;          /* [row tile][quad] */
     const float      *scales;           /* [row tile][16]; NULL for class 16 */
-    uint32_t          book[4];          /* class 3: a byte for each code, its
-                                           value plus 128 */
+    uint32_t          book[4];          /* class 3: magnitudes, a byte each,
+                                           of codes 0 to 7, whose values are
+                                           negative (or unused), and of 8 to
+                                           15, whose values are not */
 } llm_packed_t;
 
 /* the result of a product */
@@ -139,6 +141,15 @@ void llm_pack(llm_cuda_t *d, const llm_packed_t *p, uint32_t type,
 void llm_pack_coded(llm_cuda_t *d, const llm_packed_t *p, uint32_t at,
     uint32_t row_tiles, uint32_t type, uint32_t n_in, const uint8_t *raw,
     size_t row_size);
+/* the code that class 3 has for a code of a coded type with this value: the
+   sign is the highest bit.  Of a type's codes with the same lower bits one is
+   negative and the other one is not, or both are 0. */
+static __device__ __host__ __forceinline__ uint32_t
+llm_packed_code(uint32_t code, int value)
+{
+    return (code & 7) | (value < 0 ? 0u : 8u);
+}
+
 /* its rows' scales */
 void llm_scale_rows_coded(llm_cuda_t *d, const llm_packed_t *p, uint32_t type,
     uint32_t n_in, const uint8_t *raw, size_t row_size);

@@ -22,19 +22,20 @@ llm_packed_class(uint32_t type)
 }
 
 
-/* the values of a coded type's codes, a byte each, plus 128 */
+/* the book of a coded type */
 
 static void
 llm_packed_book(uint32_t type, uint32_t words[4])
 {
-    int            i;
+    uint32_t       i, code;
     const int8_t  *values;
 
     values = llm_type_codes(type);
     memset(words, 0, 4 * sizeof(uint32_t));
 
     for (i = 0; values && i < 16; i++) {
-        words[i / 4] |= (uint32_t) (values[i] + 128) << i % 4 * 8;
+        code = llm_packed_code(i, values[i]);
+        words[code / 4] |= (uint32_t) abs(values[i]) << code % 4 * 8;
     }
 }
 

@@ -106,25 +106,29 @@ llm_bits_turn(int tile, int m, int r)
 }
 
 
-/* class 3: the bytes of a word's eight codes, whose highest bits choose the
-   half of the book, as pairs of denormal f16 */
+/*
+ * Class 3: the values of a word's eight codes plus 128, as pairs of denormal
+ * f16.  Four codes are the selector of two permutations, one of the magnitudes
+ * of negative values and one of the others.  A code is of one of them; in the
+ * other its highest bit asks for the sign of a byte, which is 0.
+ */
 
 static __device__ __forceinline__ void
 llm_quanta_coded(const llm_packed_t &p, uint32_t w, uint32_t q[4])
 {
     int       r;
-    uint32_t  low, high, first, second;
+    uint32_t  other, minus, plus, sum;
 
-    low = w & 0x77777777u;
-    high = (w >> 1 & 0x44444444u) | 0x32103210u;
+    other = w ^ 0x88888888u;
 
 #pragma unroll
     for (r = 0; r < 4; r += 2) {
-        first = __byte_perm(p.book[0], p.book[1], low >> 8 * r);
-        second = __byte_perm(p.book[2], p.book[3], low >> 8 * r);
-        first = __byte_perm(first, second, high >> 8 * r);
-        q[r] = __byte_perm(first, 0, 0x4140);
-        q[r + 1] = __byte_perm(first, 0, 0x4342);
+        minus = llm_permute(p.book[0], p.book[1], w >> 8 * r);
+        plus = llm_permute(p.book[2], p.book[3], other >> 8 * r);
+        sum = plus - minus + 0x80808080u;       /* no byte takes from the
+                                                   next */
+        q[r] = llm_choose_bytes(sum, 0, 0x4140);
+        q[r + 1] = llm_choose_bytes(sum, 0, 0x4342);
     }
 }
 
@@ -150,7 +154,7 @@ llm_quanta(const llm_packed_t &p, const llm_lane_t<CLS> &l, int tile, int m,
 #pragma unroll
         for (r = 0; r < 4; r++) {
             w = llm_word(l.quanta[tile % l.QUANTA], 2 * m + r / 2);
-            q[r] = __byte_perm(w, 0, r % 2 ? 0x4342 : 0x4140);
+            q[r] = llm_choose_bytes(w, 0, r % 2 ? 0x4342 : 0x4140);
         }
 
     } else {

@@ -339,24 +339,6 @@ static inline unsigned __brev(unsigned x)
     return r;
 }
 
-/* four bytes of y:x, chosen by the low four nibbles of s; bit 3 of a nibble
-   repeats the byte's sign bit */
-static inline unsigned
-__byte_perm(unsigned x, unsigned y, unsigned s)
-{
-    int       i;
-    unsigned  b, r;
-
-    for (i = 0, r = 0; i < 4; i++) {
-        b = (unsigned) (((uint64_t) y << 32 | x) >> (s >> 4 * i & 7) * 8)
-            & 255u;
-        b = s >> 4 * i & 8 ? (b & 128 ? 255u : 0u) : b;
-        r |= b << 8 * i;
-    }
-
-    return r;
-}
-
 /* the low word of hi:lo shifted right */
 static inline unsigned
 __funnelshift_r(unsigned lo, unsigned hi, unsigned n)

@@ -67,7 +67,7 @@ RULES = [
          'bfe_{t}({a}, {b}, {c})'),
     rule(r'bfi\.(?P<t>b(?:32|64))', 't t t u32 u32',
          'bfi_{t}({a}, {b}, {c}, {d})'),
-    rule(r'prmt\.b32', 'b32 b32 b32 b32', 'prmt({a}, {b}, {c})'),
+    rule(r'prmt\.b32', 'b32 b32 b32 b32', 'ptx_permute({a}, {b}, {c})'),
     rule(r'popc\.(?P<t>b(?:32|64))', 'u32 t', '__builtin_popcountll({a})'),
     rule(r'clz\.(?P<t>b(?:32|64))', 'u32 t', 'clz_{t}({a})'),
     rule(r'brev\.(?P<t>b32)', 't t', 'brev_{t}({a})'),

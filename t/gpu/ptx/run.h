@@ -350,26 +350,6 @@ bfi_b32(uint32_t a, uint32_t b, uint32_t at, uint32_t n)
 }
 
 
-/* four bytes of b:a, chosen by the low four nibbles of s; bit 3 of a nibble
-   repeats the byte's sign bit */
-
-static inline uint32_t
-prmt(uint32_t a, uint32_t b, uint32_t s)
-{
-    int       i;
-    uint32_t  byte, r;
-
-    for (i = 0, r = 0; i < 4; i++) {
-        byte = (uint32_t) (((uint64_t) b << 32 | a) >> (s >> 4 * i & 7) * 8)
-               & 255;
-        byte = s >> 4 * i & 8 ? (byte & 128 ? 255u : 0) : byte;
-        r |= byte << 8 * i;
-    }
-
-    return r;
-}
-
-
 static inline uint32_t clz_b32(uint32_t a)
     { return a ? (uint32_t) __builtin_clz(a) : 32; }
 static inline uint32_t clz_b64(uint64_t a)

@@ -107,4 +107,24 @@ typedef struct {
 /* of the library; the only symbol that it exports */
 typedef const ptx_library_t *(*ptx_open_pt)(const ptx_emulator_t *emulator);
 
+
+/* PTX's prmt: four bytes of b:a, chosen by the low four nibbles of sel; bit 3
+   of a nibble repeats the byte's sign bit */
+
+static inline uint32_t
+ptx_permute(uint32_t a, uint32_t b, uint32_t sel)
+{
+    int       i;
+    uint32_t  byte, r;
+
+    for (i = 0, r = 0; i < 4; i++) {
+        byte = (uint32_t) (((uint64_t) b << 32 | a) >> (sel >> 4 * i & 7) * 8)
+               & 255;
+        byte = sel >> 4 * i & 8 ? (byte & 128 ? 255u : 0) : byte;
+        r |= byte << 8 * i;
+    }
+
+    return r;
+}
+
 #endif /* LLM_PTX_TYPES_H */
