@@ -24,8 +24,14 @@ llm_pass_feed(const llm_pass_t *p, const llm_act_t *h)
     };
 
     if (l->w[LLM_LT_GATE]) {
-        m->ops->linear(m->exec, p->rows, h, products, 2);
-        m->ops->glu(m->exec, p->rows, d->act.kind, gate, up, glu);
+
+        if (m->ops->linear_glu == NULL
+            || !m->ops->linear_glu(m->exec, p->rows, h, d->act.kind,
+                                   &products[1], &products[0], glu))
+        {
+            m->ops->linear(m->exec, p->rows, h, products, 2);
+            m->ops->glu(m->exec, p->rows, d->act.kind, gate, up, glu);
+        }
 
     } else {
         m->ops->linear(m->exec, p->rows, h, products, 1);

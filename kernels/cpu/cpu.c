@@ -450,6 +450,7 @@ llm_cpu_write(llm_exec_t *exec, llm_act_t *a, uint32_t row, uint32_t n,
 #define llm_cpu_state_size    llm_states_size
 #define llm_cpu_state_copy    llm_states_copy
 #define llm_cpu_enter         NULL
+#define llm_cpu_linear_glu    NULL
 #define llm_cpu_link          NULL
 #define llm_cpu_receive       NULL
 #define llm_cpu_receive_drawn NULL

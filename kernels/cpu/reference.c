@@ -493,6 +493,7 @@ llm_ref_write(llm_exec_t *exec, llm_act_t *a, uint32_t row, uint32_t n,
 #define llm_ref_packed_use    NULL
 #define llm_ref_packed_write  NULL
 #define llm_ref_enter         NULL
+#define llm_ref_linear_glu    NULL
 #define llm_ref_link          NULL
 #define llm_ref_receive       NULL
 #define llm_ref_receive_drawn NULL

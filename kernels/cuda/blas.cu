@@ -430,18 +430,38 @@ llm_blas_prepare(llm_blas_t *b, const llm_blas_args_t *a, uint32_t least,
 }
 
 
-int
-llm_blas_linear(llm_blas_t *b, const llm_blas_args_t *a)
+/* the plan of a product, or NULL */
+
+static llm_blas_plan_t *
+llm_blas_plan(llm_blas_t *b, const llm_blas_args_t *a)
 {
-    int               rc;
     llm_blas_key_t    key;
-    llm_blas_desc_t   d;
     llm_blas_plan_t  *p;
 
     key = llm_blas_key(a);
     p = llm_blas_find(b, &key);
 
-    if (p == NULL || p->none) {
+    return p && !p->none ? p : NULL;
+}
+
+
+int
+llm_blas_has_plan(llm_blas_t *b, const llm_blas_args_t *a)
+{
+    return llm_blas_plan(b, a) != NULL;
+}
+
+
+int
+llm_blas_linear(llm_blas_t *b, const llm_blas_args_t *a)
+{
+    int               rc;
+    llm_blas_desc_t   d;
+    llm_blas_plan_t  *p;
+
+    p = llm_blas_plan(b, a);
+
+    if (p == NULL) {
         return 1;
     }
 

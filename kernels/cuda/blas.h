@@ -61,6 +61,9 @@ int llm_blas_is_prepared(llm_blas_t *b, const llm_blas_args_t *a);
 float llm_blas_prepare(llm_blas_t *b, const llm_blas_args_t *a,
     uint32_t least, const float *want, float ours);
 
+/* is there a plan for the product? */
+int llm_blas_has_plan(llm_blas_t *b, const llm_blas_args_t *a);
+
 /* y = x w^T (+ y), sums in float32; returns nonzero if there is no plan for the
    product, or if it could not be enqueued */
 int llm_blas_linear(llm_blas_t *b, const llm_blas_args_t *a);

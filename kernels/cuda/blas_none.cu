@@ -60,6 +60,16 @@ llm_blas_prepare(llm_blas_t *b, const llm_blas_args_t *a, uint32_t least,
 
 
 int
+llm_blas_has_plan(llm_blas_t *b, const llm_blas_args_t *a)
+{
+    (void) b;
+    (void) a;
+
+    return 0;
+}
+
+
+int
 llm_blas_linear(llm_blas_t *b, const llm_blas_args_t *a)
 {
     (void) b;

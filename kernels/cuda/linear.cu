@@ -490,6 +490,28 @@ llm_k_bias(const uint32_t *count, const float *bias, uint32_t n_out,
 }
 
 
+/* the arguments of a product for cublasLt; returns nonzero if it is none for
+   cublasLt: the plans' bits were compared for float results without a factor */
+
+static int
+llm_cuda_blas_args(llm_blas_args_t *a, uint32_t rows, const uint16_t *x,
+    const llm_weight_t *w, const llm_out_t *o)
+{
+    a->rows = rows;
+    a->n_out = w->n_out;
+    a->n_in = llm_cuda_stride(w->n_in);
+    a->x = x;
+    a->w = w->w16;
+    a->y = (float *) o->y;
+    a->ldx = a->n_in;
+    a->ldw = a->n_in;
+    a->ldy = w->n_out;
+    a->add = o->add;
+
+    return o->y_is16 || o->factor;
+}
+
+
 /* returns nonzero if cublasLt does not compute the product */
 
 static int
@@ -498,24 +520,9 @@ llm_cuda_blas(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
 {
     llm_blas_args_t  a;
 
-    /* the plans' bits were compared for float results without a factor */
-
-    if (o->y_is16 || o->factor) {
-        return 1;
-    }
-
-    a.rows = rows;
-    a.n_out = w->n_out;
-    a.n_in = llm_cuda_stride(w->n_in);
-    a.x = x;
-    a.w = w->w16;
-    a.y = (float *) o->y;
-    a.ldx = a.n_in;
-    a.ldw = a.n_in;
-    a.ldy = w->n_out;
-    a.add = o->add;
-
-    if (llm_blas_linear(d->blas, &a)) {
+    if (llm_cuda_blas_args(&a, rows, x, w, o)
+        || llm_blas_linear(d->blas, &a))
+    {
         return 1;
     }
 
@@ -693,4 +700,44 @@ llm_cuda_linear(llm_exec_t *exec, llm_rows_t which, const llm_act_t *x,
 
     llm_few_flush(d, &few);
     llm_few_flush(d, &few_q);
+}
+
+
+int
+llm_cuda_linear_glu(llm_exec_t *exec, llm_rows_t which, const llm_act_t *x,
+    llm_glu_t act, const llm_linear_t *gate, const llm_linear_t *up,
+    llm_act_t *y)
+{
+    uint32_t             i, rows;
+    llm_out_t            o[2];
+    llm_cuda_t          *d = (llm_cuda_t *) exec;
+    const uint16_t      *w[2], *x16;
+    llm_blas_args_t      a;
+
+    const llm_linear_t  *l[] = { gate, up };
+
+    rows = llm_cuda_rows(d, which);
+    x16 = (const uint16_t *) x->data;
+
+    if (rows == 0 || rows > LLM_FEW_GLU || gate->w->n_out != up->w->n_out
+        || x->cols % LLM_TILE_COLS)
+    {
+        return 0;
+    }
+
+    for (i = 0; i < 2; i++) {
+        w[i] = l[i]->w->w16;
+        o[i] = llm_cuda_out(d, which, l[i]);
+
+        if (w[i] == NULL || o[i].add || o[i].y_is16
+            || (llm_cuda_blas_args(&a, rows, x16, l[i]->w, &o[i]) == 0
+                && llm_blas_has_plan(d->blas, &a)))
+        {
+            return 0;
+        }
+    }
+
+    llm_linear_few_glu(d, rows, x16, x->cols, w, o, act, y);
+
+    return 1;
 }

@@ -59,6 +59,9 @@
    of linear_few.cu may have together to count as small: with up to 16 rows of
    x, and with more, for which a block needs more shared memory */
 #define LLM_FEW_WEIGHTS    4
+/* most rows of a gated network's products that are one launch with it */
+#define LLM_FEW_GLU        16
+
 #define LLM_FEW_SMALL      528
 #define LLM_FEW_SMALLER    264
 
@@ -189,6 +192,11 @@ void llm_linear_packed(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
  */
 
 static __device__ __forceinline__ uint32_t
+/* up to LLM_FEW_GLU rows of x by 16-bit weights of the same size: y = act(the
+   product with w[0]) times that with w[1]; of o, y is not used */
+void llm_linear_few_glu(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
+    uint32_t n_in, const uint16_t *const w[2], const llm_out_t o[2],
+    llm_glu_t act, llm_act_t *y);
 llm_fold(uint32_t i)
 {
     /* lane t, instruction m, half h of a register, element j */
@@ -262,8 +270,7 @@ llm_put(const llm_out_t &o, uint32_t row, uint32_t col, float v)
     }
 
     i = (size_t) row * o.n_out + col;
-    v = o.scales ? __fmul_rn(v, o.scales[col]) : v;
-    v = o.factor ? __fmul_rn(v, *o.factor) : v;
+    v = llm_put_scaled(o, col, v);
 
     if (o.y_is16) {
         y16 = (uint16_t *) o.y + i;
@@ -276,6 +283,28 @@ llm_put(const llm_out_t &o, uint32_t row, uint32_t col, float v)
         *y32 = o.bias ? v + o.bias[col] : v;
     }
 }
+
+/* an element's sum v with scale and factor */
+
+static __device__ __forceinline__ float
+llm_put_scaled(const llm_out_t &o, uint32_t col, float v)
+{
+    v = o.scales ? __fmul_rn(v, o.scales[col]) : v;
+
+    return o.factor ? __fmul_rn(v, *o.factor) : v;
+}
+
+
+/* the element that llm_put() writes as a float, if it does not add */
+
+static __device__ __forceinline__ float
+llm_put_value(const llm_out_t &o, uint32_t col, float v)
+{
+    v = llm_put_scaled(o, col, v);
+
+    return o.bias ? v + o.bias[col] : v;
+}
+
 
 
 /*

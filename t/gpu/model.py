@@ -178,7 +178,7 @@ def other(gpu, code, name, rows):
 
 def threads(kernel):
     """of a block"""
-    few = re.match(r"llm_k_linear_few<(\d+), (\d+),", kernel)
+    few = re.match(r"llm_k_linear_(?:few|glu)<(\d+), (\d+),", kernel)
     return (32 * int(few.group(1)) * int(few.group(2)) if few
             else sass.launch(kernel)[0])
 
@@ -374,6 +374,21 @@ def attention(gpu, code, seqs, rows, cached):
 
 # ---- steps ----
 
+def gated(gpu, code, rows, idle):
+    """Gate, up and the activation in one launch (llm_cuda_linear_glu()); None
+    if they are not."""
+    kernel, blocks = few(code, rows, UP) if rows <= 16 else (None, 0)
+    bucket = max(1, 1 << (rows - 1).bit_length())
+    lt, own = PLANS[UP[0] + (bucket,)]
+    kernel = kernel and kernel.replace("linear_few", "linear_glu")
+    if kernel not in code.loops or lt < own:
+        return None
+    loop = code.loop(kernel, blocks, -(-EMBD // few_cols(kernel)))
+    read = (roof(gpu, rows, UP)
+            - read_early(gpu, code, kernel, blocks, idle))
+    return SHORT + max(loop, read)
+
+
 def layer(gpu, code, rows, att, **products):
     """Seconds of a layer's parts."""
     def product(name, weights, idle):
@@ -382,6 +397,9 @@ def layer(gpu, code, rows, att, **products):
     norm = other(gpu, code, "norm", rows)
     rope = other(gpu, code, "rope", rows)
     glu = other(gpu, code, "glu", rows)
+    if "up" not in products and gated(gpu, code, rows, norm):
+        products["up"] = gated(gpu, code, rows, norm)
+        glu = 0
     # with many rows these read as much as they can
     idle = [norm, rope + att, norm, glu] if rows <= 16 else [0] * 4
 

@@ -157,17 +157,27 @@ llm_blas_prepare(llm_blas_t *b, const llm_blas_args_t *a, uint32_t least,
 
 
 int
-llm_blas_linear(llm_blas_t *b, const llm_blas_args_t *a)
+llm_blas_has_plan(llm_blas_t *b, const llm_blas_args_t *a)
 {
-    int              bf16 = b->bf16;
-    const char      *set;
-    llm_blas_args_t  args = *a;
+    const char  *set;
+
+    (void) b;
 
     set = getenv("LLM_EMU_BLAS");
 
     /* few rows: our kernels are what the tests are about */
 
-    if (a->rows <= BLAS_FEW || (set && strcmp(set, "0") == 0)) {
+    return a->rows > BLAS_FEW && (set == nullptr || strcmp(set, "0") != 0);
+}
+
+
+int
+llm_blas_linear(llm_blas_t *b, const llm_blas_args_t *a)
+{
+    int              bf16 = b->bf16;
+    llm_blas_args_t  args = *a;
+
+    if (!llm_blas_has_plan(b, a)) {
         return 1;
     }
 
