@@ -19,6 +19,7 @@
 #include "engine/base/base.h"
 #include "engine/base/flat.h"
 #include "engine/base/process.h"
+#include "engine/base/products.h"
 #include "engine/base/sampling.h"
 
 #define LLM_MAX_MODELS     32
@@ -802,6 +803,8 @@ typedef struct {
     size_t       kv_cache;              /* bytes, 0: default */
     int          weights_fp8;           /* convert wider matrices to fp8 */
     int          kv_fp8;                /* the KV cache in fp8 */
+    const char  *products;              /* a word of products.h; NULL: the
+                                           device's own */
     const char  *packed;                /* folder for a file of packed weights,
                                            or NULL */
     uint32_t     idle_s;                /* unload after this idle time; 0:

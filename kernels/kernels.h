@@ -136,6 +136,12 @@ typedef struct {
                                            fp8 */
     int          kv_fp8;                /* 1: K and V are stored as e4m3, with
                                            a scale for each token and head */
+    const char  *products;              /* a word of products.h: open() fails if
+                                           the device cannot do that; NULL: the
+                                           device's own.  "fp8": weights_fp8,
+                                           and linear() rounds x to e4m3 with a
+                                           scale for each row where the weight
+                                           is fp8 */
     uint32_t     n_kinds;               /* kinds of KV caches of the model; 0:
                                            one */
 } llm_exec_opts_t;

@@ -40,6 +40,8 @@ typedef struct {
     uint32_t           weights_fp8;     /* weights=fp8 and kv=fp8, which change
                                            the model's answers */
     uint32_t           kv_fp8;
+    const char        *products;        /* products=, as the two before, or
+                                           NULL */
     llm_str_t          owner;
     llm_str_t          deprecated;      /* dates as they were written; len 0:
                                            not given */

@@ -33,7 +33,7 @@ llm_api_hash(uint64_t h, const char *data, size_t len)
 /*
  * system_fingerprint: the same for answers that would be the same, as far as
  * the server knows: it is made from the model's file, the formats of its
- * weights and its cache, and the version of the engine.
+ * weights, its cache and its products, and the version of the engine.
  */
 
 static uint64_t
@@ -42,8 +42,9 @@ llm_api_fingerprint(const llm_api_model_t *m)
     char      text[80];
     uint64_t  h;
 
-    snprintf(text, sizeof(text), LLM_VERSION " %lld %u %u",
-             (long long) m->created, m->weights_fp8, m->kv_fp8);
+    snprintf(text, sizeof(text), LLM_VERSION " %lld %u %u %s",
+             (long long) m->created, m->weights_fp8, m->kv_fp8,
+             m->products ? m->products : "");
 
     h = llm_api_hash(0xcbf29ce484222325ull, m->name.data, m->name.len);
     h = llm_api_hash(h, text, strlen(text) + 1);

@@ -37,6 +37,7 @@ typedef struct {
     const char      *isa;
     const char      *weights;           /* "fp8" or NULL */
     const char      *kv;                /* "fp8" or NULL */
+    const char      *products;          /* a word of products.h, or NULL */
     const char      *packed;
     const char      *pooling;
     const char      *id;                /* this and the next 5: of a new API

@@ -3,6 +3,7 @@
  */
 
 #include "engine/base/count.h"
+#include "engine/base/products.h"
 #include "engine/base/version.h"
 #include "engine/cli/cli.h"
 #include "engine/model/arch.h"
@@ -80,6 +81,7 @@ typedef enum {
     LLM_CLI_FLAG = 0,
     LLM_CLI_STR,
     LLM_CLI_FP8,                        /* "fp8" */
+    LLM_CLI_PRODUCTS,                   /* a word of products.h */
     LLM_CLI_UINT,                       /* 1 ... 2^31 - 1; "8k" */
     LLM_CLI_FLOAT,                      /* 0 ... 1e6 */
     LLM_CLI_SHARE,                      /* 0 ... 1 */
@@ -117,6 +119,9 @@ static const llm_cli_opt_t  llm_cli_opts[] = {
 
     { "kv", LLM_CLI_FP8, LLM_CLI_RUN, offsetof(llm_cli_t, kv),
       "fp8: keep the KV cache in e4m3 (16 bits)" },
+
+    { "products", LLM_CLI_PRODUCTS, LLM_CLI_RUN, offsetof(llm_cli_t, products),
+      "fp8: weights and activations of products in e4m3 (16 bits)" },
 
     { "packed", LLM_CLI_STR, LLM_CLI_RUN, offsetof(llm_cli_t, packed),
       "folder for a file of packed weights (none)" },
@@ -272,6 +277,16 @@ llm_cli_set(llm_cli_t *c, const llm_cli_opt_t *o, const char *v,
         }
 
         *(const char **) field = v;
+        return LLM_OK;
+
+    case LLM_CLI_PRODUCTS:
+        *(const char **) field = llm_products_word(v, strlen(v));
+
+        if (*(const char **) field == NULL) {
+            return llm_fail(err, "--%s: \"%s\" is unknown; it must be %s",
+                            o->name, v, LLM_PRODUCTS_WORDS);
+        }
+
         return LLM_OK;
 
     case LLM_CLI_UINT:

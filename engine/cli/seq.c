@@ -43,6 +43,7 @@ llm_cli_seq_open(llm_cli_seq_t *s, const llm_cli_t *c, uint32_t ctx,
     o.isa = c->isa;
     o.weights_fp8 = c->weights != NULL;
     o.kv_fp8 = c->kv != NULL;
+    o.products = c->products;
     o.packed = c->packed;
     o.threads = c->threads;
     o.ctx = ctx ? ctx : c->ctx;

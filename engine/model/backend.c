@@ -8,6 +8,7 @@
 
 #include "engine/base/file.h"
 #include "engine/base/kind.h"
+#include "engine/base/products.h"
 #include "engine/model/backend.h"
 
 #include <dirent.h>
@@ -232,13 +233,18 @@ static int
 llm_backend_no_fp8(const llm_exec_opts_t *opts, const char *not_cuda,
     llm_err_t *err)
 {
-    if (!opts->weights_fp8 && !opts->kv_fp8) {
+    int  products;
+
+    products = llm_products_is(opts->products, LLM_PRODUCTS_FP8);
+
+    if (!opts->weights_fp8 && !opts->kv_fp8 && !products) {
         return LLM_OK;
     }
 
     return llm_fail(err, "%s=fp8: the CPU has no fp8, a GPU of compute "
                     "capability 8.9 or later is needed%s%s",
-                    opts->weights_fp8 ? "weights" : "kv",
+                    products ? "products"
+                    : opts->weights_fp8 ? "weights" : "kv",
                     not_cuda ? "; " : "", not_cuda ? not_cuda : "");
 }
 

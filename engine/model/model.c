@@ -7,6 +7,7 @@
 #include "engine/model/backend.h"
 #include "engine/model/model_internal.h"
 #include "engine/base/machine.h"
+#include "engine/base/products.h"
 
 #include <stdio.h>
 
@@ -234,6 +235,7 @@ llm_load_sizes(llm_load_t *l)
 int
 llm_load_device(llm_load_t *l)
 {
+    int                      products;
     llm_model_t             *m;
     llm_exec_opts_t          o;
     const llm_model_opts_t  *opts;
@@ -253,6 +255,7 @@ llm_load_device(llm_load_t *l)
     o.weight_type = llm_load_weight_type(m->gguf);
     o.weights_fp8 = opts->weights_fp8;
     o.kv_fp8 = opts->kv_fp8;
+    o.products = opts->products;
     o.n_kinds = m->n_kinds;
 
     if (llm_load_open(l, opts->device, &o) != LLM_OK
@@ -264,10 +267,13 @@ llm_load_device(llm_load_t *l)
 
     l->memory = 1;
 
-    if (o.weights_fp8 && llm_type_block(o.weight_type) > 1) {
-        llm_load_log(l, LLM_LOG_WARN, "%s: weights=fp8: matrices of %s stay "
-                     "as they are, only wider ones become fp8",
-                     llm_gguf_name(m->gguf), llm_type_name(o.weight_type));
+    products = llm_products_is(o.products, LLM_PRODUCTS_FP8);
+
+    if ((o.weights_fp8 || products) && llm_type_block(o.weight_type) > 1) {
+        llm_load_log(l, LLM_LOG_WARN, "%s: %s=fp8: matrices of %s stay as they "
+                     "are, only wider ones become fp8",
+                     llm_gguf_name(m->gguf), products ? "products" : "weights",
+                     llm_type_name(o.weight_type));
     }
 
     return LLM_OK;

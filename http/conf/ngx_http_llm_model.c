@@ -38,6 +38,9 @@ static char *ngx_http_llm_model_aliases(ngx_conf_t *cf,
 static char *ngx_http_llm_model_fp8(ngx_conf_t *cf,
     ngx_http_llm_model_t *model, ngx_http_llm_param_t *param,
     ngx_str_t *value);
+static char *ngx_http_llm_model_products(ngx_conf_t *cf,
+    ngx_http_llm_model_t *model, ngx_http_llm_param_t *param,
+    ngx_str_t *value);
 static char *ngx_http_llm_model_flag(ngx_conf_t *cf,
     ngx_http_llm_model_t *model, ngx_http_llm_param_t *param,
     ngx_str_t *value);
@@ -77,6 +80,9 @@ static ngx_http_llm_param_t  ngx_http_llm_params[] = {
 
     { ngx_string("kv="), ngx_http_llm_model_fp8,
       at(engine.kv_fp8), 0, 0 },
+
+    { ngx_string("products="), ngx_http_llm_model_products,
+      at(engine.products), 0, 0 },
 
     { ngx_string("kv_cache="), ngx_http_llm_model_size,
       at(engine.kv_cache), 65536, (int64_t) 1 << 46 },
@@ -446,6 +452,29 @@ ngx_http_llm_model_fp8(ngx_conf_t *cf, ngx_http_llm_model_t *model,
     ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                        "invalid value \"%V%V\" of model \"%V\", it must be "
                        "\"fp8\"", &param->name, value, &model->name);
+
+    return NGX_CONF_ERROR;
+}
+
+
+/* sets a string to a word of the engine's */
+
+static char *
+ngx_http_llm_model_products(ngx_conf_t *cf, ngx_http_llm_model_t *model,
+    ngx_http_llm_param_t *param, ngx_str_t *value)
+{
+    const char  *word;
+
+    word = llm_products_word((char *) value->data, value->len);
+
+    if (word) {
+        *(const char **) ((char *) model + param->offset) = word;
+        return NGX_CONF_OK;
+    }
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "invalid value \"%V%V\" of model \"%V\", it must be "
+                       LLM_PRODUCTS_WORDS, &param->name, value, &model->name);
 
     return NGX_CONF_ERROR;
 }

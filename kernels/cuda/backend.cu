@@ -21,7 +21,8 @@ llm_cuda_describe(llm_exec_t *exec, char *buf, size_t size)
     llm_cuda_t  *d = (llm_cuda_t *) exec;
 
     snprintf(buf, size, "%s, %s%s%s", d->gpu->name, d->bf16 ? "bf16" : "f16",
-             d->opts.weights_fp8 ? ", fp8 weights" : "",
+             d->products_fp8 ? ", fp8 products"
+             : d->opts.weights_fp8 ? ", fp8 weights" : "",
              d->opts.kv_fp8 ? ", fp8 KV" : "");
 }
 
@@ -80,6 +81,7 @@ llm_cuda_close_all(llm_cuda_t *d)
     (void) cudaFree(d->followed);
     (void) cudaFree(d->step_dev);
     (void) cudaFree(d->padded);
+    (void) cudaFree(d->x8);
     (void) cudaFreeHost(d->stage);
     (void) cudaFree(d->partial);
     (void) cudaFree(d->dev_rows);
@@ -232,11 +234,28 @@ llm_cuda_select(const llm_cuda_t *d, llm_err_t *err)
         return llm_fail(err, "CUDA: device %d does not answer", gpu->index);
     }
 
+    if (d->opts.products && !d->products_fp8) {
+        return llm_fail(err, "products=%s: a GPU has only products=fp8",
+                        d->opts.products);
+    }
+
     if ((d->opts.weights_fp8 || d->opts.kv_fp8) && gpu->capability < 89) {
         return llm_fail(err, "%s=fp8: %s has compute capability %d.%d; 8.9 "
                         "(Ada) or later is needed",
-                        d->opts.weights_fp8 ? "weights" : "kv", gpu->name,
+                        d->products_fp8 ? "products"
+                        : d->opts.weights_fp8 ? "weights" : "kv", gpu->name,
                         gpu->capability / 10, gpu->capability % 10);
+    }
+
+    /* PTX of an earlier one has no instruction for e4m3, and that of 9.0 none
+       that a Hopper is fast with */
+
+    if (d->products_fp8
+        && (gpu->compiled < 89 || (gpu->capability == 90 && !gpu->wgmma)))
+    {
+        return llm_fail(err, "products=fp8: llm_cuda.so has no code for it on "
+                        "%s: CUDA_ARCH=%d%s ./build.sh build", gpu->name,
+                        gpu->capability, gpu->capability == 90 ? "a" : "");
     }
 
     return LLM_OK;
@@ -273,6 +292,8 @@ llm_cuda_open(llm_exec_t **exec, const llm_exec_opts_t *opts, llm_err_t *err)
     d->gpu = (llm_cuda_gpu_t *) device;
     d->owns_gpu = opts->device == NULL;
     d->bf16 = opts->weight_type == LLM_TYPE_BF16;
+    d->products_fp8 = llm_products_is(opts->products, LLM_PRODUCTS_FP8);
+    d->opts.weights_fp8 |= d->products_fp8;
 
     size = llm_cuda_step_layout(d, NULL, &d->step);
 

@@ -638,6 +638,40 @@ llm_mma_bf16(float d[4], const uint32_t a[4], const uint32_t b[2])
 }
 
 
+/*
+ * The same for m16n8k32 of e4m3, whose fragments have four bytes for two 16-bit
+ * elements.  Before Ada there is no such instruction, on a Hopper nvcc makes
+ * conversions and two of m16n8k16 of it, and the host does the same.
+ */
+
+static __device__ __forceinline__ void
+llm_mma_e4m3(float d[4], const uint32_t a[4], const uint32_t b[2])
+{
+#ifdef LLM_EMU
+    int       h, i;
+    uint32_t  wide[6];
+
+    for (h = 0; h < 2; h++) {
+        for (i = 0; i < 6; i++) {
+            wide[i] = llm_e2x16((i < 4 ? a[i] : b[i - 4]) >> 16 * h & 0xffff,
+                                0);
+        }
+
+        llm_mma_f16(d, wide, wide + 4);
+    }
+#elif __CUDA_ARCH__ >= 890
+    asm volatile("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 "
+                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+                 "{%0, %1, %2, %3};\n"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]),
+                   "r"(b[0]), "r"(b[1]));
+#else
+    (void) d; (void) a; (void) b;
+#endif
+}
+
+
 template<int MT, int NT> static __device__ __forceinline__ void
 llm_zero(float acc[MT][NT][4])
 {

@@ -20,6 +20,7 @@
 #include <atomic>
 
 extern "C" {
+#include "engine/base/products.h"
 #include "kernels/kernels.h"
 }
 
@@ -208,6 +209,7 @@ typedef struct llm_cuda_s {
     int               owns_gpu;
     cudaStream_t      stream;
     int               bf16;             /* LLM_ACT_VALUE is bf16, else f16 */
+    int               products_fp8;     /* with weights_fp8 */
 
     /* the devices of which this one is the first (team.cu); itself alone if it
        is in no team, or in that of another one */
@@ -270,6 +272,9 @@ typedef struct llm_cuda_s {
                                            one of 128
                                            (linear.h) */
     size_t            padded_cap;       /* bytes */
+    uint8_t          *x8;               /* x of one linear() in e4m3 (linear.h),
+                                           if products are in fp8 */
+    size_t            x8_cap;           /* bytes */
     uint8_t          *stage;            /* pinned, two halves for uploads */
     cudaEvent_t       staged[2];        /* recorded after the upload of each
                                            half: it is free again */
@@ -464,8 +469,8 @@ extern "C" const llm_ops_t *llm_backend_table(uint32_t interface,
 
 /* the operations: backend.cu (open, close, describe), acts.cu, memory.cu,
    step.cu, kv.cu, basic.cu, rope.cu, values.cu, attention.cu, linear.cu,
-   heads.cu, route.cu, experts.cu, state.cu, pick.cu (drawn), link.cu (enter,
-   receive), team.cu (join, collect) */
+   weights.cu, heads.cu, route.cu, experts.cu, state.cu, pick.cu (drawn),
+   link.cu (enter, receive), team.cu (join, collect) */
 #define LLM_OP(group, needs, result, name, parameters)                       \
     result llm_cuda_##name parameters;
 #include "kernels/ops.def"

@@ -12,7 +12,7 @@
  * 16 m + 2 (lane % 4) + j (+ 8 for r >= 2).
  *
  *   class   types             quanta    bits            pairs of a row
- *   1       e4m3, see below   2048
+ *   1, 7    e4m3, see below   2048
  *   2       coded, minima     1024      256: minima     scales of both halves
  *   3       coded             1024                      scales of both halves
  *   8       Q8_0              2048                      128: scales alone
@@ -38,6 +38,10 @@
  * With weights_fp8, F32, F16 and BF16 become class 1: the largest element of a
  * row becomes 448, and the rows' scales follow the records.  An e4m3 is exact
  * in 16 bits.
+ *
+ * With products in fp8 they become class 7 instead, whose tiles are A operands
+ * of m16n8k32: byte j of a lane's register r is from row lane / 4 (+ 8 for odd
+ * r), column 4 (lane % 4) + j (+ 16 for r >= 2).
  */
 
 #ifndef LLM_CUDA_LINEAR_H
@@ -55,13 +59,13 @@
 #define LLM_FEW_ROWS       64
 #define LLM_FEW_ROWS_Q     16
 
+/* most rows of a gated network's products that are one launch with it */
+#define LLM_FEW_GLU        16
+
 /* most weights of a launch for few rows; and most tiles of 16 rows that those
    of linear_few.cu may have together to count as small: with up to 16 rows of
    x, and with more, for which a block needs more shared memory */
 #define LLM_FEW_WEIGHTS    4
-/* most rows of a gated network's products that are one launch with it */
-#define LLM_FEW_GLU        16
-
 #define LLM_FEW_SMALL      528
 #define LLM_FEW_SMALLER    264
 
@@ -72,6 +76,7 @@
 #define LLM_CLASS_FP8      1
 #define LLM_CLASS_MINS     2
 #define LLM_CLASS_CODED    3
+#define LLM_CLASS_E4       7
 #define LLM_CLASS_16       16
 
 /* the classes of a coded type's scales (coded.h) */
@@ -102,7 +107,7 @@
         break;
 
 typedef struct {
-    int               cls;              /* 1 to 6, 8, 16 */
+    int               cls;              /* 1 to 8, 16 */
     uint32_t          n_out;
     uint32_t          row_tiles;
     uint32_t          quads;            /* of 128 columns */
@@ -136,14 +141,6 @@ size_t llm_packed_size(int cls, uint32_t n_out, uint32_t n_in);
 void llm_packed_view(llm_packed_t *p, int cls, uint32_t type, uint32_t n_out,
     uint32_t n_in, const uint8_t *base);
 
-/* enqueues the packing of rows in GGUF's layout, of a quantised type */
-void llm_pack(llm_cuda_t *d, const llm_packed_t *p, uint32_t type,
-    uint32_t n_in, const uint8_t *raw, size_t row_size);
-
-/* the same for a coded type, whose rows of the grid begin with tile `at` */
-void llm_pack_coded(llm_cuda_t *d, const llm_packed_t *p, uint32_t at,
-    uint32_t row_tiles, uint32_t type, uint32_t n_in, const uint8_t *raw,
-    size_t row_size);
 /* the code that class 3 has for a code of a coded type with this value: the
    sign is the highest bit.  Of a type's codes with the same lower bits one is
    negative and the other one is not, or both are 0. */
@@ -153,6 +150,14 @@ llm_packed_code(uint32_t code, int value)
     return (code & 7) | (value < 0 ? 0u : 8u);
 }
 
+/* enqueues the packing of rows in GGUF's layout, of a quantised type */
+void llm_pack(llm_cuda_t *d, const llm_packed_t *p, uint32_t type,
+    uint32_t n_in, const uint8_t *raw, size_t row_size);
+
+/* the same for a coded type, whose rows of the grid begin with tile `at` */
+void llm_pack_coded(llm_cuda_t *d, const llm_packed_t *p, uint32_t at,
+    uint32_t row_tiles, uint32_t type, uint32_t n_in, const uint8_t *raw,
+    size_t row_size);
 /* its rows' scales */
 void llm_scale_rows_coded(llm_cuda_t *d, const llm_packed_t *p, uint32_t type,
     uint32_t n_in, const uint8_t *raw, size_t row_size);
@@ -160,13 +165,23 @@ void llm_scale_rows_coded(llm_cuda_t *d, const llm_packed_t *p, uint32_t type,
 void llm_embed_coded(llm_cuda_t *d, const llm_weight_t *w,
     const uint32_t *at, int add, llm_act_t *x);
 
-/* enqueues the packing to class 1 of rows of F32, F16 or BF16 */
+/* enqueues the packing to class 1 or 7 of rows of F32, F16 or BF16 */
 void llm_pack_fp8(llm_cuda_t *d, const llm_packed_t *p, uint32_t type,
     uint32_t n_in, const uint8_t *raw, size_t row_size);
 
 /* enqueues a copy to the device; src may be freed at once */
 void llm_cuda_upload(llm_cuda_t *d, uint8_t *dst, const uint8_t *src,
     size_t size);
+
+/* linear.cu: makes room for x of products with n_in columns */
+int llm_cuda_linear_room(llm_cuda_t *d, uint32_t n_in, llm_err_t *err);
+
+/* elements of a row of a 16-bit matrix with n columns */
+static inline uint32_t
+llm_cuda_stride(uint32_t n)
+{
+    return (uint32_t) llm_align((size_t) n, LLM_TILE_COLS);
+}
 
 /* up to LLM_FEW_ROWS_Q rows of x, n_in columns wide, by n weights of the same
    class; if there are several rows, they were folded by llm_k_fold() */
@@ -177,6 +192,11 @@ int llm_linear_q_folds(uint32_t rows, uint32_t n_in);
 /* up to LLM_FEW_ROWS rows of x by n 16-bit weights; n_in is a multiple of 32 */
 void llm_linear_few(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
     uint32_t n_in, const uint16_t *const *w, const llm_out_t *o, uint32_t n);
+/* up to LLM_FEW_GLU rows of x by 16-bit weights of the same size: y = act(the
+   product with w[0]) times that with w[1]; of o, y is not used */
+void llm_linear_few_glu(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
+    uint32_t n_in, const uint16_t *const w[2], const llm_out_t o[2],
+    llm_glu_t act, llm_act_t *y);
 /* any number of rows of x by a 16-bit weight; n_in is a multiple of 32 */
 void llm_linear_16(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
     const uint16_t *w, uint32_t n_in, const llm_out_t *out);
@@ -186,17 +206,25 @@ void llm_linear_packed(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
 
 
 /*
+ * Products in fp8 (linear_fp8.cu) of any number of rows.  x8: what
+ * llm_fp8_rows() makes of x: rows of e4m3, padded with zeros to whole quads,
+ * and behind `rows` of them a scale for each, a float.  p: n weights of class
+ * 7, n_in columns wide, at most LLM_FEW_WEIGHTS.
+ */
+size_t llm_fp8_size(uint32_t rows, uint32_t n_in);
+void llm_fp8_rows(llm_cuda_t *d, llm_rows_t which, const uint16_t *x,
+    uint32_t n_in, uint8_t *x8);
+void llm_linear_fp8(llm_cuda_t *d, uint32_t rows, const uint8_t *x8,
+    const llm_packed_t *p, const llm_out_t *o, uint32_t n);
+
+
+/*
  * Folded rows, for llm_block_product(): in each 32 columns, the eight that lane
  * t = 0 .. 3 of a group of four passes to two instructions follow one another.
  * Returns the column that is stored at place i.
  */
 
 static __device__ __forceinline__ uint32_t
-/* up to LLM_FEW_GLU rows of x by 16-bit weights of the same size: y = act(the
-   product with w[0]) times that with w[1]; of o, y is not used */
-void llm_linear_few_glu(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
-    uint32_t n_in, const uint16_t *const w[2], const llm_out_t o[2],
-    llm_glu_t act, llm_act_t *y);
 llm_fold(uint32_t i)
 {
     /* lane t, instruction m, half h of a register, element j */
@@ -211,7 +239,8 @@ static constexpr __device__ __host__ __forceinline__ uint32_t
 llm_quanta_bytes(int cls)
 {
     return cls == LLM_CLASS_16 ? 4096
-           : cls == 8 || cls == LLM_CLASS_FP8 ? 2048 : 1024;
+           : cls == 8 || cls == LLM_CLASS_FP8 || cls == LLM_CLASS_E4 ? 2048
+           : 1024;
 }
 
 
@@ -226,8 +255,8 @@ static constexpr __device__ __host__ __forceinline__ uint32_t
 llm_record_bytes(int cls)
 {
     return llm_quanta_bytes(cls) + llm_bits_bytes(cls)
-           + (cls == LLM_CLASS_16 || cls == LLM_CLASS_FP8 ? 0
-              : cls == 8 ? 128 : 256);
+           + (cls == LLM_CLASS_16 || cls == LLM_CLASS_FP8
+              || cls == LLM_CLASS_E4 ? 0 : cls == 8 ? 128 : 256);
 }
 
 
@@ -253,6 +282,28 @@ static __device__ __forceinline__ uint32_t
 llm_k_part(uint32_t quads, uint32_t i)
 {
     return (uint32_t) ((uint64_t) quads * i / LLM_K_PARTS);
+}
+
+
+/* an element's sum v with scale and factor */
+
+static __device__ __forceinline__ float
+llm_put_scaled(const llm_out_t &o, uint32_t col, float v)
+{
+    v = o.scales ? __fmul_rn(v, o.scales[col]) : v;
+
+    return o.factor ? __fmul_rn(v, *o.factor) : v;
+}
+
+
+/* the element that llm_put() writes as a float, if it does not add */
+
+static __device__ __forceinline__ float
+llm_put_value(const llm_out_t &o, uint32_t col, float v)
+{
+    v = llm_put_scaled(o, col, v);
+
+    return o.bias ? v + o.bias[col] : v;
 }
 
 
@@ -283,28 +334,6 @@ llm_put(const llm_out_t &o, uint32_t row, uint32_t col, float v)
         *y32 = o.bias ? v + o.bias[col] : v;
     }
 }
-
-/* an element's sum v with scale and factor */
-
-static __device__ __forceinline__ float
-llm_put_scaled(const llm_out_t &o, uint32_t col, float v)
-{
-    v = o.scales ? __fmul_rn(v, o.scales[col]) : v;
-
-    return o.factor ? __fmul_rn(v, *o.factor) : v;
-}
-
-
-/* the element that llm_put() writes as a float, if it does not add */
-
-static __device__ __forceinline__ float
-llm_put_value(const llm_out_t &o, uint32_t col, float v)
-{
-    v = llm_put_scaled(o, col, v);
-
-    return o.bias ? v + o.bias[col] : v;
-}
-
 
 
 /*

@@ -1,8 +1,8 @@
 /*
  * Converts weights to fp8 when they are loaded: a row's scale is its largest
  * magnitude divided by 448; elements are divided by the scale and rounded to
- * the nearest e4m3, in the records of linear.h.  Products: linear_q.cu for few
- * rows, linear_16.cu for many.
+ * the nearest e4m3, in the records of linear.h.  Products of class 1:
+ * linear_q.cu for few rows, linear_16.cu for many; of class 7: linear_fp8.cu.
  */
 
 #include "kernels/cuda/pack.h"
@@ -64,8 +64,18 @@ llm_k_fp8_pack(llm_packed_t p, uint32_t at, uint32_t type, uint32_t n_in,
             + blockIdx.x % 4 * 512 + lane * 16;
 
     for (i = 0; i < 16; i++) {
-        row = (at + blockIdx.y) * LLM_TILE_ROWS + llm_pack_row(lane, i);
-        col = blockIdx.x * LLM_TILE_COLS + llm_pack_col(lane, i);
+        row = (at + blockIdx.y) * LLM_TILE_ROWS;
+        col = blockIdx.x * LLM_TILE_COLS;
+
+        if (p.cls == LLM_CLASS_E4) {
+            row += lane / 4 + i / 4 % 2 * 8;
+            col += lane % 4 * 4 + i % 4 + i / 8 * 16;
+
+        } else {
+            row += llm_pack_row(lane, i);
+            col += llm_pack_col(lane, i);
+        }
+
         v = row < p.n_out && col < n_in
             ? llm_deq(type, raw + row * row_size, col) : 0.0f;
         scale = p.scales[row];

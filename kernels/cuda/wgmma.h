@@ -304,4 +304,107 @@ llm_wg_values(float d[16][4], const uint32_t a[4], const uint8_t *mem,
 #endif
 }
 
+/* ---- e4m3 ---- */
+
+/*
+ * The right operand is a tile of N * 8 rows of 128 bytes, swizzled, as a half
+ * of the tiles above is.  An e4m3's sums in wgmma are less precise than in
+ * mma.sync, so there is no product that may be either.
+ */
+
+#ifdef LLM_EMU
+
+template<int N> static inline void
+llm_wg_step_e4m3(float d[N][4], const uint32_t a[4], const uint8_t *mem,
+    uint64_t desc)
+{
+    int       n, i;
+    uint32_t  b[2], at;
+
+    for (n = 0; n < N; n++) {
+        for (i = 0; i < 2; i++) {
+            at = ((uint32_t) (desc & 0x3fff) << 4)
+                 + (uint32_t) n * ((uint32_t) (desc >> 32 & 0x3fff) << 4)
+                 + emu::cur->lane / 4 * 128 + (uint32_t) i * 16
+                 + emu::cur->lane % 4 * 4;
+            memcpy(&b[i], mem + (at ^ (at >> 3 & 0x70)), sizeof(b[i]));
+        }
+
+        llm_mma_e4m3(d[n], a, b);
+    }
+}
+
+#endif
+
+
+#define LLM_WG_E4M3(shape, sums, a0, a1, a2, a3, desc, add)                  \
+    "wgmma.mma_async.sync.aligned." shape ".f32.e4m3.e4m3 {" sums "}, "      \
+    "{" a0 ", " a1 ", " a2 ", " a3 "}, " desc ", " add ", 1, 1;\n"
+
+/* one step; add: "0" if d is set, "1" if added to */
+#define LLM_WG_E4M3_STEP(add)                                                \
+    if constexpr (N == 1) {                                                  \
+        asm volatile(LLM_WG_E4M3("m64n8k32", "%0, %1, %2, %3",               \
+                                 "%4", "%5", "%6", "%7", "%8", add)          \
+                     : LLM_WG_4(d, 0)                                        \
+                     : "r"(a[k][0]), "r"(a[k][1]), "r"(a[k][2]),             \
+                       "r"(a[k][3]), "l"(desc) : "memory");                  \
+    } else if constexpr (N == 2) {                                           \
+        asm volatile(LLM_WG_E4M3("m64n16k32",                                \
+                                 "%0, %1, %2, %3, %4, %5, %6, %7",           \
+                                 "%8", "%9", "%10", "%11", "%12", add)       \
+                     : LLM_WG_4(d, 0), LLM_WG_4(d, 1)                        \
+                     : "r"(a[k][0]), "r"(a[k][1]), "r"(a[k][2]),             \
+                       "r"(a[k][3]), "l"(desc) : "memory");                  \
+    } else {                                                                 \
+        asm volatile(LLM_WG_E4M3("m64n64k32",                                \
+                                 "%0, %1, %2, %3, %4, %5, %6, %7, "          \
+                                 "%8, %9, %10, %11, %12, %13, %14, %15, "    \
+                                 "%16, %17, %18, %19, %20, %21, %22, %23, "  \
+                                 "%24, %25, %26, %27, %28, %29, %30, %31",   \
+                                 "%32", "%33", "%34", "%35", "%36", add)     \
+                     : LLM_WG_32(d, 0)                                       \
+                     : "r"(a[k][0]), "r"(a[k][1]), "r"(a[k][2]),             \
+                       "r"(a[k][3]), "l"(desc) : "memory");                  \
+    }
+
+
+/* d = A B of 128 elements of K; N is 1, 2 or 8; the asynchronous part only, see
+   llm_wg_begin() and llm_wg_wait() */
+
+template<int N> static __device__ __forceinline__ void
+llm_wg_product_e4m3(float d[N][4], const uint32_t a[4][4],
+    const uint8_t *mem, const uint8_t *tile)
+{
+#ifdef LLM_EMU
+    int  k;
+
+    memset(d, 0, N * sizeof(d[0]));
+
+    for (k = 0; k < 4; k++) {
+        llm_wg_step_e4m3<N>(d, a[k], mem,
+                            llm_wg_descriptor(mem, tile + k * 32));
+    }
+#elif LLM_WG_HERE
+    int       k;
+    uint64_t  desc;
+
+    static_assert(N == 1 || N == 2 || N == 8, "there is no such step");
+
+#pragma unroll
+    for (k = 0; k < 4; k++) {
+        desc = llm_wg_descriptor(mem, tile) + k * 32 / 16;
+
+        if (k == 0) {
+            LLM_WG_E4M3_STEP("0");
+
+        } else {
+            LLM_WG_E4M3_STEP("1");
+        }
+    }
+#else
+    (void) d; (void) a; (void) mem; (void) tile;
+#endif
+}
+
 #endif /* LLM_CUDA_WGMMA_H */

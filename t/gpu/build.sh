@@ -7,8 +7,9 @@
 # compiled from other sources, or does not load there, is compiled there.
 
 NEEDED="libcjson.so.1 libpcre2-8.so.0 libcrypto.so.3"
-TABLES="emu emu_fp8 emu_sample emu_broken emu_ahead emu_dense emu_encode
-    emu_experts emu_latent emu_splits recurrent logits archs"
+TABLES="emu emu_fp8 emu_products emu_glu emu_sample emu_broken emu_ahead
+    emu_dense emu_encode emu_experts emu_latent emu_splits recurrent logits
+    archs"
 
 
 # checksum of the sources that the module and the backends share

@@ -47,7 +47,7 @@ check('standard', $model, $api, undef);
 check('no llm at all', '', 'location / { return 204; }', undef);
 check('every parameter', 'llm_model demo %%ROOT%%/models/demo.gguf alias=a,b'
       . ' ctx=512 parallel=2 threads=1 device=cpu kv_cache=16m batch=64'
-      . ' weights=fp8 kv=fp8'
+      . ' weights=fp8 kv=fp8 products=fp8'
       . ' max_tokens=9 idle=5m lazy default; llm_queue 3 timeout=5s memory=32m;'
       . ' llm_shared_memory 2m;', $api, undef);
 check('every other directive', "$model llm_max_tokens 5; llm_timeout 5s;"
@@ -106,6 +106,8 @@ check('bad weights', 'llm_model demo /x weights=int4;', '',
       qr/invalid value "weights=int4" of model "demo", it must be "fp8"/);
 check('bad KV', 'llm_model demo /x kv=fp16;', '',
       qr/invalid value "kv=fp16" of model "demo", it must be "fp8"/);
+check('bad products', 'llm_model demo /x products=int8;', '',
+      qr/invalid value "products=int8" of model "demo", it must be "fp8"/);
 check('KV without a value', 'llm_model demo /x kv=;', '',
       qr/invalid value "kv="/);
 check('weights twice', 'llm_model demo /x weights=fp8 weights=fp8;', '',

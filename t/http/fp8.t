@@ -159,6 +159,8 @@ sub refused {
 refused('weights on the CPU', 'device=cpu weights=fp8',
         qr/weights=fp8: the CPU has no fp8.*compute capability 8\.9/);
 refused('KV on the CPU', 'device=cpu kv=fp8', qr/kv=fp8: the CPU has no fp8/);
+refused('products on the CPU', 'device=cpu products=fp8',
+        qr/products=fp8: the CPU has no fp8.*compute capability 8\.9/);
 
 SKIP: {
     skip 'there is no llm_emu.so in this build', 1
@@ -213,6 +215,20 @@ SKIP: {
        $said{(sort keys %want)[$_ % 2]}, "one of four: $_") for 0 .. 3;
 
     $t->stop(name => 'fp8');
+
+    $t = served("$dir/wide.gguf", 'device=emu products=fp8')->start;
+
+    like($t->get('/health')->{json}{models}[0]{device}, qr/fp8 products/,
+         'health names the products');
+
+    for my $text (sort keys %want) {
+        my $res = $t->post('/v1/chat/completions', chat($text))->{json};
+
+        like($res->{choices}[0]{message}{content}, $want{$text},
+             "$text with products in fp8");
+    }
+
+    $t->stop(name => 'products');
 }
 
 done_testing();

@@ -255,17 +255,18 @@ static void
 test_fingerprint(void)
 {
     size_t            i;
-    char              all[5][16];
+    char              all[6][16];
     llm_buf_t         head;
     const char       *p;
     llm_api_conf_t    c;
-    llm_api_model_t   m[5];
+    llm_api_model_t   m[6];
     llm_api_reader_t  rd;
 
     for (i = 0; i < llm_nelems(m); i++) {
         m[i] = models[0];
     }
 
+    m[5].products = "fp8";
     m[1].weights_fp8 = 1;
     m[2].kv_fp8 = 1;
     m[3].created++;
@@ -286,8 +287,9 @@ test_fingerprint(void)
     is_int(strlen(all[0]), 14, "a fingerprint: %s", all[0]);
     ok(strcmp(all[0], all[4]) == 0, "the same of the same");
     ok(strcmp(all[0], all[1]) && strcmp(all[0], all[2])
-       && strcmp(all[0], all[3]) && strcmp(all[1], all[2]),
-       "another one for other weights, another cache, another file");
+       && strcmp(all[0], all[3]) && strcmp(all[0], all[5])
+       && strcmp(all[1], all[2]),
+       "another one for other weights, products, another cache, file");
 }
 
 

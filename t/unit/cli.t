@@ -300,6 +300,10 @@ fails('weights that do not exist', qr/--weights: "int4" is unknown/, '1',
       'logits', $demo, '--weights', 'int4');
 fails('fp8 weights on the CPU', qr/weights=fp8: the CPU has no fp8/, '1',
       'logits', $demo, '--device', 'cpu', '--weights', 'fp8');
+fails('fp8 products on the CPU', qr/products=fp8: the CPU has no fp8/, '1',
+      'logits', $demo, '--device', 'cpu', '--products', 'fp8');
+fails('unknown products', qr/--products: "int8" is unknown; it must be "fp8"/,
+      '1', 'logits', $demo, '--products', 'int8');
 fails('fp8 KV on the CPU', qr/kv=fp8: the CPU has no fp8/, '1',
       'bench', $demo, '--device', 'cpu', '--kv=fp8');
 fails('unknown device', qr/device "gpu" is unknown/, '1',

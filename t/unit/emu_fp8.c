@@ -11,90 +11,10 @@
  * down, K's move the scores.
  */
 
+#include "t/unit/e4m3.h"
 #include "t/unit/emu_ops.h"
 
 static llm_exec_t  *reference;
-
-
-/* ---- e4m3 ---- */
-
-/* the numbers that are not negative, by their codes */
-
-static float  numbers[127];
-
-
-static void
-make_numbers(void)
-{
-    int  e;
-
-    for (e = 0; e < 127; e++) {
-        numbers[e] = e < 8 ? ldexpf((float) e, -9)
-                           : ldexpf(8.0f + (float) (e % 8), e / 8 - 10);
-    }
-}
-
-
-/* the nearest of its numbers; of two, the one with the even code */
-
-static float
-nearest(float x)
-{
-    float  d, best, least;
-    int    e;
-
-    best = 0;
-    least = INFINITY;
-
-    for (e = 0; e < 127; e++) {
-        d = fabsf(fabsf(x) - numbers[e]);
-
-        if (d < least || (d == least && e % 2 == 0)) {
-            least = d;
-            best = numbers[e];
-        }
-    }
-
-    return copysignf(best, x);
-}
-
-
-static float
-largest(const float *x, size_t n)
-{
-    float   max;
-    size_t  i;
-
-    for (max = 0, i = 0; i < n; i++) {
-        max = fmaxf(max, fabsf(x[i]));
-    }
-
-    return max;
-}
-
-
-/* a matrix as fp8 weights have it, float32 */
-
-static uint8_t *
-rounded(uint32_t type, const uint8_t *m, uint32_t n_out, uint32_t n_in)
-{
-    float   *w, scale;
-    size_t   i, k;
-
-    w = ops_alloc((size_t) n_out * n_in * sizeof(float));
-
-    for (i = 0; i < n_out; i++) {
-        llm_dequantize(type, m + i * llm_type_row_size(type, n_in),
-                       w + i * n_in, n_in);
-        scale = largest(w + i * n_in, n_in) / 448.0f;
-
-        for (k = 0; k < n_in; k++) {
-            w[i * n_in + k] = nearest(w[i * n_in + k] / scale) * scale;
-        }
-    }
-
-    return (uint8_t *) w;
-}
 
 
 /* heads of n_dim as the cache has them, some of them large or small: the
@@ -113,12 +33,12 @@ cached(float *x, size_t n, uint32_t dim)
             x[k] *= sizes[i % llm_nelems(sizes)];
         }
 
-        for (e = -14; e < 7 && largest(x, dim) > ldexpf(448.0f, e); e++) {
+        for (e = -14; e < 7 && e4m3_largest(x, dim) > ldexpf(448.0f, e); e++) {
             /* void */
         }
 
         for (k = 0; k < dim; k++) {
-            x[k] = ldexpf(nearest(ldexpf(x[k], -e)), e);
+            x[k] = ldexpf(e4m3_nearest(ldexpf(x[k], -e)), e);
         }
     }
 }
@@ -160,7 +80,7 @@ test_products(llm_exec_t *d, int bf16)
             add = k % 2;
 
             m = matrix(types[i], n_out, n_in, 99 * i + k);
-            f = rounded(types[i], m, n_out, n_in);
+            f = e4m3_matrix(types[i], m, n_out, n_in);
             x = ops_alloc((size_t) rows * n_in * sizeof(float));
             bias = ops_alloc(n_out * sizeof(float));
             y[0] = ops_alloc(n * sizeof(float));
@@ -497,7 +417,7 @@ main(void)
     llm_exec_t  *plain, *fp8;
 
     (void) setenv("LLM_EMU_SEED", "13", 0);
-    make_numbers();
+    e4m3_make();
 
     plain = open_emu(LLM_TYPE_F16, 0, 0);
 

@@ -500,7 +500,8 @@ attend(llm_exec_t *d, const attention_t *a,
 /* the device under test, or NULL */
 
 static inline llm_exec_t *
-open_emu(uint32_t weight_type, int weights_fp8, int kv_fp8)
+open_emu_products(uint32_t weight_type, int weights_fp8, int kv_fp8,
+    const char *products)
 {
     llm_exec_opts_t  o;
 
@@ -512,9 +513,17 @@ open_emu(uint32_t weight_type, int weights_fp8, int kv_fp8)
     o.weight_type = weight_type;
     o.weights_fp8 = weights_fp8;
     o.kv_fp8 = kv_fp8;
+    o.products = products;
     o.n_kinds = LLM_KV_KINDS;
 
     return open_tested(&o);
+}
+
+
+static inline llm_exec_t *
+open_emu(uint32_t weight_type, int weights_fp8, int kv_fp8)
+{
+    return open_emu_products(weight_type, weights_fp8, kv_fp8, NULL);
 }
 
 #endif /* LLM_TEST_EMU_OPS_H */

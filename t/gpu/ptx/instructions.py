@@ -171,18 +171,21 @@ class Instructions:
                            for i, x in enumerate(names)) + ' }')
 
     def do_mma(self, opcode, operands):
-        match = re.fullmatch(r'mma\.sync\.aligned\.m16n8k16\.row\.col\.f32'
-                             r'\.(b?f16)\.\1\.f32', opcode)
+        match = re.fullmatch(r'mma\.sync\.aligned\.(m16n8k16|m16n8k32)\.row'
+                             r'\.col\.f32\.(b?f16|e4m3)\.\2\.f32', opcode)
 
-        if not match:
+        if not match or (match.group(1) == 'm16n8k32') \
+                != (match.group(2) == 'e4m3'):
             raise Unknown(f'instruction {opcode}')
 
         d, a, b, c = (split(x[1:-1]) for x in operands)
         given = ', '.join(self.value(x, 'b32') for x in a + b)
         sums = ', '.join(self.value(x, 'f32') for x in c)
+        call = ('ptx_mma_e4m3(d, ab, ab + 4)' if match.group(2) == 'e4m3' else
+                f"ptx_mma(d, ab, {int(match.group(2) == 'bf16')})")
 
         return (f'{{ uint32_t ab[6] = {{ {given} }}; float d[4] = {{ {sums} }};'
-                f" ptx_mma(d, ab, {int(match.group(1) == 'bf16')}); "
+                f' {call}; '
                 + ' '.join(self.assign(x, 'f32', f'd[{i}]')
                            for i, x in enumerate(d)) + ' }')
 
@@ -193,12 +196,17 @@ class Instructions:
                         r'\.sync\.aligned', opcode):
             return ';'
 
-        match = re.fullmatch(r'wgmma\.mma_async\.sync\.aligned\.m64n(\d+)k16'
-                             r'\.f32\.f16\.f16', opcode)
+        match = re.fullmatch(r'wgmma\.mma_async\.sync\.aligned\.m64n(\d+)'
+                             r'(k16\.f32\.f16\.f16|k32\.f32\.e4m3\.e4m3)',
+                             opcode)
 
         if not match or not operands[1].startswith('{') \
                 or operands[3] not in '01' or operands[4:6] != ['1', '1']:
             raise Unknown(f'instruction {opcode}')
+
+        e4m3 = match.group(2).startswith('k32')
+        call = ('ptx_wgmma_e4m3(d, {0}, a, {1}, {2}, {4})' if e4m3 else
+                'ptx_wgmma(d, {0}, a, {1}, {2}, {3}, {4})')
 
         n = int(match.group(1))
         d, a = (split(x[1:-1]) for x in operands[:2])
@@ -207,8 +215,8 @@ class Instructions:
 
         return (f'{{ uint32_t a[4] = {{ {given} }}; '
                 f'float d[{n // 2}] = {{ {sums} }}; '
-                f"ptx_wgmma(d, {n}, a, {self.value(operands[2], 'u64')}, "
-                f'{operands[3]}, {operands[6]}, {self.line}); '
+                + call.format(n, self.value(operands[2], 'u64'), operands[3],
+                              None if e4m3 else operands[6], self.line) + '; '
                 + ' '.join(self.assign(x, 'f32', f'd[{i}]')
                            for i, x in enumerate(d)) + ' }')
 

@@ -312,6 +312,49 @@ ptx_wgmma(float *d, int n, const uint32_t a[4], uint64_t desc, int add,
 }
 
 
+/* as two of 16-bit elements: llm_mma_e4m3() of device.h */
+
+void
+ptx_mma_e4m3(float d[4], const uint32_t a[4], const uint32_t b[2])
+{
+    int       h, i;
+    uint32_t  wide[6];
+
+    for (h = 0; h < 2; h++) {
+        for (i = 0; i < 6; i++) {
+            wide[i] = e4m3x2_f16x2((uint16_t) ((i < 4 ? a[i] : b[i - 4])
+                                               >> 16 * h));
+        }
+
+        ptx_emulator->mma(d, wide, wide + 4, 0);
+    }
+}
+
+
+void
+ptx_wgmma_e4m3(float *d, int n, const uint32_t a[4], uint64_t desc, int add,
+    uint32_t line)
+{
+    int       i, j;
+    uint32_t  b[2], at, lane = ptx_thread()->lane;
+
+    for (i = 0; i < n / 8; i++) {
+        for (j = 0; j < 2; j++) {
+            /* four elements are two of 16 bits */
+            at = ptx_wgmma_at(desc, 0, (uint32_t) i * 8 + lane / 4,
+                              (uint32_t) j * 8 + lane % 4 * 2);
+            memcpy(&b[j], ptx_shared_read_4(at, line), 4);
+        }
+
+        if (!add) {
+            memset(d + 4 * i, 0, 4 * sizeof(float));
+        }
+
+        ptx_mma_e4m3(d + 4 * i, a, b);
+    }
+}
+
+
 void
 ptx_trap(uint32_t line)
 {
