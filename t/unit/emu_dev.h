@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 
 /* the emulator, or the device of LLM_GPU_DEVICE; NULL without */
@@ -26,6 +27,38 @@ open_tested(const llm_exec_opts_t *o)
 
     if (llm_backend_open(device ? device : "emu", objs ? objs : "objs", NULL,
                          o, &d, &err) != LLM_OK)
+    {
+        printf("# %s\n", err.msg);
+        return NULL;
+    }
+
+    return d;
+}
+
+
+/* the emulator for a model of one kind of cache; NULL: there is none */
+
+static inline llm_exec_t *
+open_emulator(uint32_t tokens, uint32_t seqs, uint32_t pages,
+    uint32_t weight_type)
+{
+    llm_exec_t       *d;
+    llm_err_t         err;
+    const char       *objs;
+    llm_exec_opts_t   o;
+
+    objs = getenv("LLM_OBJS");
+    memset(&o, 0, sizeof(o));
+    o.index = -1;
+    o.max_tokens = tokens;
+    o.max_seqs = seqs;
+    o.max_pages = pages;
+    o.max_out = seqs;
+    o.weight_type = weight_type;
+    o.n_kinds = 1;
+
+    if (llm_backend_open("emu", objs ? objs : "objs", NULL, &o, &d, &err)
+        != LLM_OK)
     {
         printf("# %s\n", err.msg);
         return NULL;

@@ -6,10 +6,11 @@
  * launches all and runs nothing.
  */
 
-#include "engine/model/backend.h"
+#include "t/unit/emu_dev.h"
 #include "t/unit/ops.h"
 
 #define SEQS    40
+#define ROWS    64                      /* most of a step */
 #define CTX     4096
 #define PAGES   (CTX / LLM_KV_PAGE)     /* of a sequence; all have the same */
 #define HEADS   2
@@ -128,35 +129,22 @@ main(void)
 {
     uint32_t          n;
     llm_err_t         err;
-    const char       *objs;
-    llm_exec_opts_t   o;
     llm_kv_opts_t     k = { .n_layers = 1, .n_pages = 8 * PAGES,
                             .n_kv_heads = 1, .head_dim_k = DIM,
                             .head_dim_v = DIM, .n_heads = HEADS };
 
-    objs = getenv("LLM_OBJS");
     (void) setenv("LLM_EMU_DRY", "1", 1);
+    d = open_emulator(ROWS, SEQS, PAGES, LLM_TYPE_F16);
 
-    memset(&o, 0, sizeof(o));
-    o.max_tokens = 64;
-    o.max_seqs = SEQS;
-    o.max_pages = PAGES;
-    o.max_out = SEQS;
-    o.weight_type = LLM_TYPE_F16;
-    o.n_kinds = 1;
-
-    if (llm_backend_open("emu", objs ? objs : "objs", NULL, &o, &d, &err)
-        != LLM_OK)
-    {
-        printf("# %s\n", err.msg);
+    if (d == NULL) {
         skip("there is no llm_emu.so");
         return done_testing();
     }
 
     kv = d->ops->kv_create(d, &k, &err);
-    q = d->ops->act_create(d, o.max_tokens, HEADS * DIM, LLM_ACT_PRODUCT,
+    q = d->ops->act_create(d, ROWS, HEADS * DIM, LLM_ACT_PRODUCT,
                            &err);
-    out = d->ops->act_create(d, o.max_tokens, HEADS * DIM, LLM_ACT_VALUE,
+    out = d->ops->act_create(d, ROWS, HEADS * DIM, LLM_ACT_VALUE,
                              &err);
 
     for (n = 1; n < SEQS; n *= 2) {

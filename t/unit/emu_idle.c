@@ -6,9 +6,8 @@
  * and runs none.
  */
 
-#include "engine/model/backend.h"
 #include "t/unit/emu_count.h"
-#include "t/unit/tap.h"
+#include "t/unit/emu_dev.h"
 
 #define PROMPT    2048                  /* rows of the chunk */
 #define SINGLES   511                   /* sequences of one row */
@@ -82,13 +81,11 @@ launched(uint32_t end, uint32_t seen, unsigned long *blocks,
     unsigned long *merges)
 {
     int              rc;
-    const char      *objs;
     llm_act_t       *q, *out;
     llm_err_t        err;
     llm_exec_t      *d;
     llm_kv_t        *kv;
     llm_batch_t      b;
-    llm_exec_opts_t  o;
 
     llm_kv_opts_t    k = { .n_layers = 1, .n_pages = PAGES,
                            .n_kv_heads = KV_HEADS, .head_dim_k = DIM,
@@ -96,20 +93,9 @@ launched(uint32_t end, uint32_t seen, unsigned long *blocks,
     llm_heads_t      h = { .n_heads = HEADS, .n_kv_heads = KV_HEADS,
                            .head_dim_k = DIM, .head_dim_v = DIM, .scale = 1 };
 
-    objs = getenv("LLM_OBJS");
-    memset(&o, 0, sizeof(o));
-    o.index = -1;
-    o.max_tokens = ROWS;
-    o.max_seqs = SEQS;
-    o.max_pages = PAGES;
-    o.max_out = SEQS;
-    o.weight_type = LLM_TYPE_BF16;
-    o.n_kinds = 1;
+    d = open_emulator(ROWS, SEQS, PAGES, LLM_TYPE_BF16);
 
-    if (llm_backend_open("emu", objs ? objs : "objs", NULL, &o, &d, &err)
-        != LLM_OK)
-    {
-        printf("# %s\n", err.msg);
+    if (d == NULL) {
         return 0;
     }
 
