@@ -83,9 +83,17 @@ def attention(dk, dv, fp8, *_):
 # bytes of a record (linear.h), by class
 RECORD = {1: 2048, 2: 1536, 3: 1280, 4: 1280, 5: 1536, 6: 1792, 8: 2176}
 
+def few(wm, wn, _nt, xr, cols, stages, _bf16):
+    """llm_few_shape_t in linear_few.cu"""
+    return wm * wn * 32, ((wm * 16 + xr) * stages + (xr == 1)) * cols * 2
+
+
 LAUNCHES = {
-    "llm_k_linear_few": lambda wm, wn, nt, xr, cols, stages, _: (
-        wm * wn * 32, ((wm * 16 + xr) * stages + (xr == 1)) * cols * 2),
+    "llm_k_linear_few": few,
+    "llm_k_linear_glu": few,
+    # llm_fp8_shape_t in linear_fp8.cu
+    "llm_k_linear_fp8": lambda wm, nt, stages, _: (
+        wm * 128, (wm * 4 * 2048 + nt * 8 * 128) * stages + 1024),
     "llm_k_linear_16": lambda wm, wn, mt, nt, ks, stages, cls, _: (
         wm * wn * 32,
         (wm * mt * (RECORD[cls] if cls else 16 * 2 * ks)
