@@ -185,6 +185,8 @@ typedef struct {
     llm_ref_t        bad_words;         /* llm_ref_t[len]: strings */
     llm_ref_t        breakers;          /* llm_ref_t[len]: strings, for DRY */
     llm_ref_t        infill;            /* llm_infill_t[len], none or one */
+    llm_ref_t        prediction;        /* text that the answer may have, to be
+                                           drafted; empty: none */
 
     uint32_t         rule_kind;         /* llm_rule_t: constraint of each
                                            choice */
@@ -250,6 +252,19 @@ typedef enum {
     LLM_EV_VECTOR       /* a part of an input's vector, or a pair's score;
                            parts come in order */
 } llm_event_type_t;
+
+/* what a drafted token comes from; the scheduler's verification is the same for
+   all (engine/sched/speculate.c) */
+typedef enum {
+    LLM_DRAFT_NONE = 0,
+    LLM_DRAFT_NGRAM,                    /* tokens that stood in the prompt or in
+                                           the answer before */
+    LLM_DRAFT_PREDICTION,               /* the client's prediction */
+    LLM_DRAFT_GRAMMAR,                  /* text that a grammar forces */
+    LLM_DRAFT_MODEL,                    /* a small model of the same
+                                           vocabulary */
+    LLM_DRAFT_N
+} llm_draft_kind_t;
 
 typedef enum {
     LLM_FINISH_NONE = 0,
@@ -336,6 +351,10 @@ typedef struct {
             uint32_t     cached_tokens;
             uint32_t     completion_tokens;
             uint32_t     reasoning_tokens;
+            uint32_t     accepted_tokens;   /* drafted tokens that the model
+                                               drew, and those that it did
+                                               not draw */
+            uint32_t     rejected_tokens;
             uint64_t     queue_us;
             uint64_t     ttft_us;       /* arrival to the first token */
             uint64_t     total_us;
@@ -641,6 +660,12 @@ typedef struct {
     uint64_t     preemptions;
     uint64_t     steps;
     uint64_t     steps_behind;          /* launched while another step ran */
+    uint64_t     drafts[LLM_DRAFT_N];   /* rows of sequences in steps with
+                                           drafted tokens, by
+                                           llm_draft_kind_t */
+    uint64_t     drafted[LLM_DRAFT_N];  /* drafted tokens */
+    uint64_t     accepted[LLM_DRAFT_N]; /* of these, tokens that the model
+                                           drew */
     uint64_t     finished[5];           /* choices, by llm_finish_t */
     uint64_t     errors;                /* requests that ended with an error of
                                            the server, 5xx */
@@ -807,6 +832,9 @@ typedef struct {
                                            device's own */
     const char  *packed;                /* folder for a file of packed weights,
                                            or NULL */
+    uint32_t     speculate[LLM_DRAFT_N];    /* llm_draft_kind_t in order of
+                                               preference, then 0 */
+    const char  *draft_path;            /* of LLM_DRAFT_MODEL */
     uint32_t     idle_s;                /* unload after this idle time; 0:
                                            never */
     int          lazy;                  /* load at the first request */
@@ -822,6 +850,13 @@ typedef struct {
     const llm_request_t *const  *prompts;
     uint32_t     n_prompts;
 } llm_engine_model_t;
+
+/* the kind's word, NULL for LLM_DRAFT_NONE */
+const char *llm_draft_name(llm_draft_kind_t kind);
+/* reads llm_engine_model_t.speculate: kinds by commas, or "off"; *path: FILE of
+   draft=FILE, a part of the text.  LLM_ERROR: err says what it must be */
+int llm_speculate_read(llm_str_t text, uint32_t kinds[LLM_DRAFT_N],
+    llm_str_t *path, llm_err_t *err);
 
 /*
  * The table of the engines of one nginx, across reloads, in llm_engines_size()

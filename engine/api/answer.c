@@ -149,6 +149,8 @@ llm_api_done(llm_api_t *a, const llm_event_t *ev)
     a->usage.ttft_us = ev->u.done.ttft_us;
     a->usage.total_us = ev->u.done.total_us;
     a->usage.reasoning_tokens = ev->u.done.reasoning_tokens;
+    a->usage.accepted_tokens = ev->u.done.accepted_tokens;
+    a->usage.rejected_tokens = ev->u.done.rejected_tokens;
 }
 
 

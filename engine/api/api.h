@@ -269,6 +269,10 @@ typedef struct {
     uint32_t     cached_tokens;
     uint32_t     completion_tokens;
     uint32_t     reasoning_tokens;      /* part of completion_tokens */
+    uint32_t     accepted_tokens;       /* drafted tokens that are part of
+                                           completion_tokens, and those that are
+                                           not; known at the end */
+    uint32_t     rejected_tokens;
     uint64_t     queue_us;
     uint64_t     ttft_us;
     uint64_t     total_us;

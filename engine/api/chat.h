@@ -27,6 +27,7 @@ typedef struct {
     const llm_flat_t  *documents;
     const llm_flat_t  *chat_template_kwargs;
     const llm_flat_t  *modalities;
+    const llm_flat_t  *prediction;
     const llm_flat_t  *thinking;
     const llm_flat_t  *reasoning;
 
@@ -68,6 +69,10 @@ int llm_api_check_name(const llm_flat_t *function, const llm_api_at_t *at,
 /* checks a list of tools or calls: {"type": "function", "function": {"name":
    ...}} */
 int llm_api_check_functions(const llm_flat_t *list, const llm_api_at_t *at,
+    llm_err_t *err);
+
+/* chat_prediction.c: writes the prediction's text to the message's end */
+int llm_api_write_prediction(llm_api_reader_t *rd, const llm_api_chat_t *b,
     llm_err_t *err);
 
 /* chat_tools.c: checks a function's "parameters" and "strict"; at is the

@@ -32,7 +32,7 @@ static const llm_api_field_t  llm_api_chat_rows[] = {
     { "messages", LLM_FIELD_REQUIRED, AT(messages), 0, 0 },
     { "modalities", LLM_FIELD_ARRAY, AT(modalities), 0, 0 },
     { "parallel_tool_calls", LLM_FIELD_BOOL, AT(parallel_tool_calls), 0, 0 },
-    { "prediction", LLM_FIELD_OBJECT, LLM_FIELD_NOWHERE, 0, 0 },
+    { "prediction", LLM_FIELD_OBJECT, AT(prediction), 0, 0 },
     { "reasoning", LLM_FIELD_OBJECT, AT(reasoning), 0, 0 },
     { "reasoning_budget", LLM_FIELD_INT, AT(thinking_budget),
       -1, INT32_MAX },
@@ -189,6 +189,7 @@ llm_api_read_chat(llm_api_reader_t *rd, llm_err_t *err)
     rd->n_choices = rd->r.n;
 
     if (llm_api_write_choice(rd, &b, err) != LLM_OK
+        || llm_api_write_prediction(rd, &b, err) != LLM_OK
         || llm_api_write_lists(rd, &b.body, err) != LLM_OK)
     {
         return LLM_ERROR;

@@ -53,12 +53,13 @@ llm_api_add_usage(llm_buf_t *out, const llm_api_t *a)
                         "{\"cached_tokens\":%u,\"audio_tokens\":0},"
                         "\"completion_tokens_details\":{"
                         "\"reasoning_tokens\":%u,\"audio_tokens\":0,"
-                        "\"accepted_prediction_tokens\":0,"
-                        "\"rejected_prediction_tokens\":0}}",
+                        "\"accepted_prediction_tokens\":%u,"
+                        "\"rejected_prediction_tokens\":%u}}",
                         (unsigned long long) prompt,
                         (unsigned long long) completion,
                         (unsigned long long) (prompt + completion),
-                        a->usage.cached_tokens, a->usage.reasoning_tokens);
+                        a->usage.cached_tokens, a->usage.reasoning_tokens,
+                        a->usage.accepted_tokens, a->usage.rejected_tokens);
 }
 
 

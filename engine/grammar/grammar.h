@@ -230,6 +230,10 @@ int llm_matcher_push(llm_matcher_t *m, llm_str_t text, llm_err_t *err);
    dropped.  *ends: 1 if only the end may follow */
 int llm_matcher_accept_now(llm_matcher_t *m, int32_t token, int *ends,
     llm_err_t *err);
+/* writes the tokens, at most n, of the text that must follow, each as long as
+   the vocabulary has them; returns their number.  Never waits: 0 where
+   llm_matcher_accept_now() would return LLM_LATER */
+uint32_t llm_matcher_forced_now(llm_matcher_t *m, int32_t *ids, uint32_t n);
 int llm_matcher_may_end(llm_matcher_t *m);
 /* 1 if only the end may follow */
 int llm_matcher_must_end(llm_matcher_t *m);

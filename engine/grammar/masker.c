@@ -10,8 +10,13 @@
 
 #define LLM_MASKER_THREADS  2
 
-/* a grammar whose last mask took longer is slow */
+/* a grammar whose last mask took longer is slow; one whose last mask took
+   longer than the second time is not waited for */
 #define LLM_MASKER_SLOW_US  5000
+#define LLM_MASKER_QUICK_US 300
+
+/* tokens that must follow, which are kept */
+#define LLM_MASKER_FORCED   16
 
 typedef enum {
     LLM_MASKED_LISTED = 0,              /* waits for a thread */
@@ -37,6 +42,9 @@ struct llm_masked_s {
     int32_t             *todo;          /* tokens after begin that the matcher
                                            has not seen; owned */
     uint32_t             n_todo;
+    int32_t              forced[LLM_MASKER_FORCED];
+    uint32_t             n_forced;
+    int                  wants_forced;
     uint32_t            *mask;
     int                  rc;            /* result for llm_masked_get() */
     llm_err_t            err;
@@ -59,6 +67,8 @@ struct llm_masker_s {
 
     pthread_mutex_t      lock;          /* guards all members below */
     pthread_cond_t       work;
+    pthread_cond_t       made;          /* the owner waits for a mask; of the
+                                           monotonic clock */
     llm_masked_t        *first;
     llm_masked_t       **last;
     int                  quit;
@@ -174,6 +184,7 @@ llm_masker_main(void *data)
         }
 
         x->state = LLM_MASKED_READY;
+        (void) pthread_cond_signal(&m->made);
         (void) pthread_mutex_unlock(&m->lock);
 
         m->done(m->data);
@@ -193,6 +204,7 @@ llm_masker_create(uint32_t n_vocab, void (*done)(void *data), void *data,
 {
     uint32_t              i;
     llm_masker_t         *m;
+    pthread_condattr_t    attr;
     llm_masker_thread_t  *t;
 
     m = calloc(1, sizeof(*m));
@@ -207,6 +219,10 @@ llm_masker_create(uint32_t n_vocab, void (*done)(void *data), void *data,
     m->last = &m->first;
     (void) pthread_mutex_init(&m->lock, NULL);
     (void) pthread_cond_init(&m->work, NULL);
+    (void) pthread_condattr_init(&attr);
+    (void) pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void) pthread_cond_init(&m->made, &attr);
+    (void) pthread_condattr_destroy(&attr);
 
     for (i = 0; i < LLM_MASKER_THREADS; i++) {
         t = &m->threads[i];
@@ -246,6 +262,7 @@ llm_masker_free(llm_masker_t *m)
     }
 
     (void) pthread_cond_destroy(&m->work);
+    (void) pthread_cond_destroy(&m->made);
     (void) pthread_mutex_destroy(&m->lock);
     free(m);
 }
@@ -282,7 +299,7 @@ llm_masked_list(llm_masked_t *x)
 
 llm_masked_t *
 llm_masked_create(llm_masker_t *m, llm_gram_ref_t *ref, llm_str_t begin,
-    const int32_t *ids, uint32_t n, llm_err_t *err)
+    const int32_t *ids, uint32_t n, int forced, llm_err_t *err)
 {
     llm_masked_t  *x;
 
@@ -296,6 +313,7 @@ llm_masked_create(llm_masker_t *m, llm_gram_ref_t *ref, llm_str_t begin,
 
     x->masker = m;
     x->ref = ref;
+    x->wants_forced = forced;
     x->matcher = llm_matcher_create(llm_gram_of(ref), err);
     x->mask = calloc(m->words, sizeof(*x->mask));
     x->todo = malloc(llm_max(n, 1u) * sizeof(*x->todo));
@@ -386,6 +404,7 @@ llm_masked_add(llm_masked_t *x, int32_t id, llm_err_t *err)
 
     assert(x->state == LLM_MASKED_READY && x->n_todo == 0);
 
+    x->n_forced = 0;
     rc = llm_matcher_accept_now(x->matcher, id, &ends, err);
 
     if (rc == LLM_ERROR) {
@@ -399,9 +418,50 @@ llm_masked_add(llm_masked_t *x, int32_t id, llm_err_t *err)
 
     if (rc == LLM_LATER) {
         x->todo[x->n_todo++] = id;
+
+    } else if (x->wants_forced && !x->slow) {
+        x->n_forced = llm_matcher_forced_now(x->matcher, x->forced,
+                                             LLM_MASKER_FORCED);
     }
 
     llm_masked_list(x);
 
     return LLM_OK;
+}
+
+
+uint32_t
+llm_masked_forced(const llm_masked_t *x, int32_t *ids, uint32_t n)
+{
+    n = llm_min(n, x->n_forced);
+    memcpy(ids, x->forced, n * sizeof(*ids));
+
+    return n;
+}
+
+
+void
+llm_masked_wait(llm_masked_t *x, uint32_t us)
+{
+    int               rc;
+    uint64_t          until;
+    llm_masker_t     *m;
+    struct timespec   ts;
+
+    if (llm_gram_mask_us(llm_gram_of(x->ref)) > LLM_MASKER_QUICK_US) {
+        return;
+    }
+
+    m = x->masker;
+    until = llm_now_us() + us;
+    ts.tv_sec = (time_t) (until / 1000000);
+    ts.tv_nsec = (long) (until % 1000000) * 1000;
+
+    (void) pthread_mutex_lock(&m->lock);
+
+    for (rc = 0; rc == 0 && x->state != LLM_MASKED_READY; /* void */ ) {
+        rc = pthread_cond_timedwait(&m->made, &m->lock, &ts);
+    }
+
+    (void) pthread_mutex_unlock(&m->lock);
 }

@@ -27,9 +27,11 @@ llm_masker_t *llm_masker_create(uint32_t n_vocab, void (*done)(void *data),
     void *data, llm_err_t *err);
 void llm_masker_free(llm_masker_t *m);
 
-/* a text that begins with these bytes, then these tokens; both are copied */
+/* a text that begins with these bytes, then these tokens; both are copied.
+   forced: llm_masked_forced() will be asked for */
 llm_masked_t *llm_masked_create(llm_masker_t *m, llm_gram_ref_t *ref,
-    llm_str_t begin, const int32_t *ids, uint32_t n, llm_err_t *err);
+    llm_str_t begin, const int32_t *ids, uint32_t n, int forced,
+    llm_err_t *err);
 /* x may be NULL */
 void llm_masked_drop(llm_masked_t *x);
 
@@ -46,5 +48,12 @@ int llm_masked_get(llm_masked_t *x, const uint32_t **mask, llm_err_t *err);
  * follow.  If that is not known yet, llm_masked_get() reports it later.
  */
 int llm_masked_add(llm_masked_t *x, int32_t id, llm_err_t *err);
+
+/* copies the tokens, at most n, that must follow the last one that was added,
+   as far as that was known at once; returns their number.  They need not be the
+   only tokens with this text */
+uint32_t llm_masked_forced(const llm_masked_t *x, int32_t *ids, uint32_t n);
+/* waits for a mask that takes little time, us microseconds at most */
+void llm_masked_wait(llm_masked_t *x, uint32_t us);
 
 #endif /* LLM_MASKER_H */

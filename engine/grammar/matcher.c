@@ -31,6 +31,9 @@ typedef struct {
     uint64_t              steps;
 } llm_matcher_spent_t;
 
+/* most bytes that are looked at to find the text that must follow */
+#define LLM_MATCHER_FORCED    128
+
 /* most bytes of computed states of one grammar */
 #define LLM_MATCHER_MAX_RUN   ((size_t) 64 << 20)
 
@@ -470,6 +473,80 @@ llm_matcher_accept_now(llm_matcher_t *m, int32_t token, int *ends,
     llm_gram_leave(m->g);
 
     return rc;
+}
+
+
+/* the bytes that must follow, at most max; the caller has the lock */
+
+static size_t
+llm_matcher_forced(llm_matcher_t *m, char *buf, size_t max)
+{
+    size_t           n;
+    uint32_t         i, set, byte, count;
+    llm_run_t       *r;
+    const uint64_t  *bytes;
+
+    r = &m->g->run;
+    set = m->set;
+
+    for (n = 0; n < max && !llm_run_may_end(r, set); n++) {
+        bytes = llm_run_bytes(r, set);
+
+        for (i = 0, count = 0, byte = 0; i < 4; i++) {
+            count += (uint32_t) __builtin_popcountll(bytes[i]);
+            byte = bytes[i] ? i * 64 + (uint32_t) __builtin_ctzll(bytes[i])
+                            : byte;
+        }
+
+        if (count != 1) {
+            break;
+        }
+
+        set = llm_run_move(r, set, (uint8_t) byte);
+
+        if (set == LLM_SET_NONE) {
+            break;
+        }
+
+        buf[n] = (char) byte;
+    }
+
+    return r->failed ? 0 : n;
+}
+
+
+uint32_t
+llm_matcher_forced_now(llm_matcher_t *m, int32_t *ids, uint32_t n)
+{
+    char       buf[LLM_MATCHER_FORCED];
+    size_t     len;
+    uint32_t   i, id;
+    llm_str_t  text;
+
+    if (pthread_mutex_trylock(&m->g->lock) != 0) {
+        return 0;
+    }
+
+    text.data = buf;
+    text.len = !llm_matcher_full(m->g) && m->generation == m->g->generation
+               && m->set != LLM_SET_NONE
+               ? llm_matcher_forced(m, buf, sizeof(buf)) : 0;
+
+    llm_gram_leave(m->g);
+
+    for (i = 0; i < n && text.len; i++) {
+        id = llm_toktree_longest(m->g->tree, text, &len);
+
+        if (id == LLM_TOKTREE_NONE) {
+            break;
+        }
+
+        ids[i] = (int32_t) id;
+        text.data += len;
+        text.len -= len;
+    }
+
+    return i;
 }
 
 

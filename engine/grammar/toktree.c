@@ -415,6 +415,46 @@ llm_tree_control_compare(const void *a, const void *b)
 }
 
 
+uint32_t
+llm_toktree_longest(const llm_toktree_t *t, llm_str_t text, size_t *len)
+{
+    size_t                  i;
+    uint32_t                id, k, end;
+    const llm_tree_node_t  *nodes;
+
+    nodes = t->all.nodes;
+    id = LLM_TOKTREE_NONE;
+    *len = 0;
+
+    if (text.len == 0 || t->all.root[(uint8_t) text.data[0]] == 0) {
+        return id;
+    }
+
+    k = t->all.root[(uint8_t) text.data[0]] - 1;
+
+    for (i = 1; ; i++) {
+        if (nodes[k].first < nodes[k + 1].first) {
+            id = t->all.ids[nodes[k].first];
+            *len = i;
+        }
+
+        end = llm_tree_end(&t->all, k++);
+
+        if (i == text.len) {
+            return id;
+        }
+
+        while (k < end && nodes[k].byte != (uint8_t) text.data[i]) {
+            k = llm_tree_end(&t->all, k);
+        }
+
+        if (k >= end) {
+            return id;
+        }
+    }
+}
+
+
 llm_str_t
 llm_toktree_text(const llm_toktree_t *t, uint32_t id)
 {

@@ -47,6 +47,7 @@ typedef struct {
 } llm_tree_view_t;
 
 #define LLM_TOKTREE_CONTROL  0xff
+#define LLM_TOKTREE_NONE     UINT32_MAX
 
 typedef struct {
     uint32_t            id;
@@ -85,6 +86,10 @@ struct llm_toktree_s {
                                            of these nodes in the tree */
 };
 
+/* the token with the most bytes that the text begins with; LLM_TOKTREE_NONE:
+   none.  *len: its bytes */
+uint32_t llm_toktree_longest(const llm_toktree_t *t, llm_str_t text,
+    size_t *len);
 /* the bytes of a token in the tree; empty: the token is not in it */
 llm_str_t llm_toktree_text(const llm_toktree_t *t, uint32_t id);
 

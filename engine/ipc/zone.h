@@ -67,6 +67,9 @@ typedef struct {
     _Atomic uint64_t             preemptions;
     _Atomic uint64_t             steps;
     _Atomic uint64_t             steps_behind;
+    _Atomic uint64_t             drafts[LLM_DRAFT_N];
+    _Atomic uint64_t             drafted[LLM_DRAFT_N];
+    _Atomic uint64_t             accepted[LLM_DRAFT_N];
     _Atomic uint64_t             finished[5];
     _Atomic uint64_t             errors;     /* the server's: 5xx */
     _Atomic uint64_t             device_errors;

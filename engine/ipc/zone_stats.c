@@ -170,6 +170,13 @@ llm_zone_model_stats(llm_zone_t *z, const llm_kept_t *kept, uint32_t model,
     st->preemptions = llm_zone_get(c->preemptions);
     st->steps = llm_zone_get(c->steps);
     st->steps_behind = llm_zone_get(c->steps_behind);
+
+    for (i = 0; i < LLM_DRAFT_N; i++) {
+        st->drafts[i] = llm_zone_get(c->drafts[i]);
+        st->drafted[i] = llm_zone_get(c->drafted[i]);
+        st->accepted[i] = llm_zone_get(c->accepted[i]);
+    }
+
     st->errors = llm_zone_get(c->errors);
     st->device_errors = llm_zone_get(c->device_errors);
     st->memory_errors = llm_zone_get(c->memory_errors);

@@ -36,6 +36,7 @@ typedef struct {
     const llm_runner_t  *runner;        /* its sizes and abilities */
     llm_vocab_t         *vocab;
     llm_gram_cache_t    *grams;         /* compiled grammars */
+    int                  speculates;    /* 1: tokens are drafted */
     const int32_t       *eog;           /* [n_eog] tokens that end an answer */
     uint32_t             n_eog;
 
@@ -103,6 +104,9 @@ int llm_prep_chat(const llm_prep_env_t *env, llm_req_t *r,
 int llm_prep_completion(const llm_prep_env_t *env, llm_req_t *r,
     llm_err_t *err);
 int llm_prep_pairs(const llm_prep_env_t *env, llm_req_t *r, llm_err_t *err);
+/* makes the tokens of the client's prediction, if tokens are drafted and there
+   is memory */
+void llm_prep_predicted(const llm_prep_env_t *env, llm_req_t *r);
 /* gives a prompt without tokens its first one, or refuses it */
 int llm_prep_empty(const llm_prep_env_t *env, const llm_req_t *r,
     llm_prompt_ids_t *p, llm_err_t *err);

@@ -535,6 +535,35 @@ llm_prep_completion(const llm_prep_env_t *env, llm_req_t *r, llm_err_t *err)
 }
 
 
+/* a prediction that is longer than the context is not used, like one for which
+   there is no memory: it changes the speed only */
+
+void
+llm_prep_predicted(const llm_prep_env_t *env, llm_req_t *r)
+{
+    llm_err_t  err;
+    llm_ids_t  ids;
+
+    if (!env->speculates || r->msg->prediction.len == 0) {
+        return;
+    }
+
+    memset(&ids, 0, sizeof(ids));
+
+    if (llm_vocab_tokenize(env->vocab,
+                           llm_ref_data(r->msg, r->msg->prediction),
+                           r->msg->prediction.len, NULL, 0,
+                           LLM_TOKENIZE_PLAIN, env->runner->ctx, &ids, &err)
+        != LLM_OK)
+    {
+        free(ids.data);
+        return;
+    }
+
+    r->prep.predicted = ids;
+}
+
+
 /* makes the prompt of a pair; `text` is a buffer for reuse */
 
 static int

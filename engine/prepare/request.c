@@ -135,6 +135,7 @@ llm_prep_check(const llm_request_t *msg, llm_err_t *err)
     rc |= llm_prep_ref(msg, &msg->logit_bias, sizeof(llm_logit_bias_t), 4);
     rc |= llm_prep_ref(msg, &msg->rule, 1, 8);
     rc |= llm_prep_ref(msg, &msg->rule_name, 1, 1);
+    rc |= llm_prep_ref(msg, &msg->prediction, 1, 1);
     rc |= llm_prep_strings(msg, &msg->tool_names, UINT32_MAX);
 
     if (rc == LLM_OK) {
@@ -459,6 +460,8 @@ llm_prep_stage(const llm_prep_env_t *env, llm_req_t *r,
     {
         return LLM_ERROR;
     }
+
+    llm_prep_predicted(env, r);
 
     return LLM_OK;
 }

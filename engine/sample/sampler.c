@@ -234,6 +234,13 @@ llm_sampler_wants_prompt(const llm_sampler_t *s)
 }
 
 
+int
+llm_sampler_penalises(const llm_sampler_t *s)
+{
+    return s->penalises;
+}
+
+
 void
 llm_sampler_see_prompt(llm_sampler_t *s, int32_t id)
 {

@@ -89,6 +89,8 @@ void llm_sampler_free(llm_sampler_t *s);
 
 /* whether penalties depend on the prompt */
 int llm_sampler_wants_prompt(const llm_sampler_t *s);
+/* whether logits depend on how often tokens were generated */
+int llm_sampler_penalises(const llm_sampler_t *s);
 /* adds a token of the prompt, if penalties depend on it */
 void llm_sampler_see_prompt(llm_sampler_t *s, int32_t id);
 /* adds a generated token: counts it for penalties and for the random numbers;
@@ -108,7 +110,7 @@ int llm_sampler_sample(llm_sampler_t *s, llm_sampler_scratch_t *scratch,
 
 /*
  * The same for a device that draws (kernels.h).  plan() describes the draw
- * after `ahead` (0 or 1) tokens that are not accepted yet, with pointers into
+ * after `ahead` tokens that are not accepted yet, with pointers into
  * the sampler that are valid until accept().  It returns 0, and a plan that
  * asks for the row of logits, if a device cannot do this draw.  drawn()
  * turns the device's result into what sample() would have returned.

@@ -154,6 +154,30 @@ llm_sched_room(llm_sched_t *s, llm_seq_t *q, uint32_t *n)
 }
 
 
+/*
+ * Gets pages for n drafted rows after the first `known` positions, while more
+ * pages are available than running sequences may need next; returns how many
+ * rows there are pages for.
+ */
+
+uint32_t
+llm_sched_spare_room(llm_sched_t *s, llm_seq_t *q, uint32_t known, uint32_t n)
+{
+    uint32_t  k;
+
+    for (k = 0; k < s->n_kinds; k++) {
+        while (q->n_pages[k] * LLM_KV_PAGE < known + n
+               && llm_pages_available(s->pages, k) > s->n_running
+               && llm_sched_new_page(s, q, k) == LLM_OK)
+        { /* void */ }
+
+        n = llm_min(n, q->n_pages[k] * LLM_KV_PAGE - known);
+    }
+
+    return n;
+}
+
+
 /* pages of a kind that a sequence needs before it runs: for all its tokens or,
    with a window, for its first rows */
 

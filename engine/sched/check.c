@@ -38,6 +38,14 @@ llm_check_seq(const llm_sched_t *s, const llm_seq_t *q,
 
     assert(q->has_slot == (s->slots && q->n_pages[0]));
 
+    /* drafted rows are in flight, or their logits are kept */
+
+    assert(q->draft.used <= q->draft.n);
+    assert(q->draft.n == 0 || s->in_flight || q->held);
+    assert(q->draft.has_spare == (s->slots && q->draft.n));
+    assert(q->draft.redo == 0
+           || (s->slots && q->n_kv + q->draft.redo + 1 == llm_seq_due(q)));
+
     /* only running sequences have a sampler, if they generate */
 
     assert((q->sampler != NULL)
@@ -127,7 +135,7 @@ llm_check_seq_slots(const llm_sched_t *s)
     n = 0;
 
     for (i = 0; i < s->n_running; i++) {
-        n += s->running[i]->has_slot;
+        n += s->running[i]->has_slot + s->running[i]->draft.has_spare;
     }
 
     for (i = 0; i < s->n_parked; i++) {

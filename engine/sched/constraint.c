@@ -37,7 +37,9 @@ llm_rule_open(llm_sched_t *s, llm_seq_t *q, llm_gram_ref_t *gram,
 
     q->masked = llm_masked_create(s->masker, gram, begin,
                                   q->gen ? q->gen + from : NULL,
-                                  q->n_gen - from, err);
+                                  q->n_gen - from,
+                                  s->conf.speculate[0] != LLM_DRAFT_NONE,
+                                  err);
 
     return q->masked ? LLM_OK : LLM_ERROR;
 }
@@ -131,15 +133,51 @@ llm_rule_hold(llm_sched_t *s, llm_seq_t *q, const float *logits,
 
     n = s->conf.runner.n_vocab * sizeof(*logits);
 
-    q->held = malloc(n);
+    q->held = malloc(n * (1 + q->draft.n - q->draft.used));
     if (q->held == NULL) {
         return llm_fail(err, "no memory");
     }
 
-    memcpy(q->held, logits, n);
+    q->n_held = 0;
+    q->held_at = 0;
+    llm_rule_hold_more(s, q, logits);
     s->n_held++;
 
     return LLM_OK;
+}
+
+
+void
+llm_rule_hold_more(const llm_sched_t *s, llm_seq_t *q, const float *logits)
+{
+    size_t  n;
+
+    n = s->conf.runner.n_vocab;
+    memcpy(q->held + q->n_held++ * n, logits, n * sizeof(*logits));
+}
+
+
+const float *
+llm_rule_held(const llm_sched_t *s, const llm_seq_t *q)
+{
+    return q->held + (size_t) q->held_at * s->conf.runner.n_vocab;
+}
+
+
+/* the mask of a row that is there already: masks of most grammars are made in
+   less time than a step of one more row takes */
+
+void
+llm_rule_wait(llm_sched_t *s, llm_seq_t *q)
+{
+    uint64_t  begin;
+
+    if (q->masked && s->drafts.wait_us) {
+        begin = llm_now_us();
+        llm_masked_wait(q->masked, s->drafts.wait_us);
+        s->drafts.wait_us -= (uint32_t) llm_min(llm_now_us() - begin,
+                                                s->drafts.wait_us);
+    }
 }
 
 

@@ -10,6 +10,16 @@
 #define LLM_SPEED_STEP     0.2
 #define LLM_SPEED_ANSWER   0.05
 
+/* the line of times by rows: how much of earlier steps is kept with each step,
+   the least spread of their rows, the share of a row of a step of one row that
+   is assumed at first, its least share, and how much longer than others a step
+   may count */
+#define LLM_SPEED_KEPT     0.98
+#define LLM_SPEED_SPREAD   0.5
+#define LLM_SPEED_ROW      0.15
+#define LLM_SPEED_LEAST    0.01
+#define LLM_SPEED_MOST     3.0
+
 /* length of an answer, in tokens, that is assumed at first, and how many
    answers this counts as: the first answers that end are the shortest */
 #define LLM_SPEED_TOKENS   256
@@ -27,6 +37,22 @@ static void
 llm_speed_learn(double *mean, double value, double share)
 {
     *mean = *mean > 0 ? *mean + share * (value - *mean) : value;
+}
+
+
+/* adds a step without prompts to the sums; a step that took very long, because
+   the machine did something else, counts less */
+
+static void
+llm_speed_line(llm_line_t *l, double rows, double us)
+{
+    us = l->n > 1 ? llm_min(us, LLM_SPEED_MOST * l->us / l->n) : us;
+
+    l->n = l->n * LLM_SPEED_KEPT + 1;
+    l->rows = l->rows * LLM_SPEED_KEPT + rows;
+    l->us = l->us * LLM_SPEED_KEPT + us;
+    l->rows_rows = l->rows_rows * LLM_SPEED_KEPT + rows * rows;
+    l->rows_us = l->rows_us * LLM_SPEED_KEPT + rows * us;
 }
 
 
@@ -58,11 +84,49 @@ llm_speed_step(llm_sched_t *s, const llm_step_t *st, uint64_t now)
 
     if (n == 0) {
         llm_speed_learn(&v->step_us, us, LLM_SPEED_STEP);
+        llm_speed_line(&v->line, st->batch.n_tokens, us);
 
     } else {
         llm_speed_learn(&v->row_us[1], llm_max(us - v->step_us, 1.0) / rows,
                         LLM_SPEED_STEP);
     }
+}
+
+
+/*
+ * The time of a step with so many rows, and of one row more: the line through
+ * the last steps without prompts.  While all had the same number of rows, the
+ * share of a row is assumed.
+ */
+
+void
+llm_speed_rows(const llm_sched_t *s, uint32_t rows, double *step_us,
+    double *row_us)
+{
+    double             mean_rows, mean_us, spread;
+    const llm_line_t  *l;
+
+    l = &s->speed.line;
+
+    if (l->n == 0) {
+        *step_us = 1;
+        *row_us = LLM_SPEED_ROW;
+        return;
+    }
+
+    mean_rows = l->rows / l->n;
+    mean_us = l->us / l->n;
+    spread = l->rows_rows / l->n - mean_rows * mean_rows;
+
+    *row_us = spread > LLM_SPEED_SPREAD
+              ? (l->rows_us / l->n - mean_rows * mean_us) / spread
+              : mean_us * LLM_SPEED_ROW
+                / (1 + LLM_SPEED_ROW * (mean_rows - 1));
+
+    *row_us = llm_max(*row_us, mean_us * LLM_SPEED_LEAST / mean_rows);
+    *row_us = llm_min(*row_us, mean_us / mean_rows);
+    *step_us = mean_us + *row_us * (rows - mean_rows);
+    *step_us = llm_max(*step_us, *row_us * rows);
 }
 
 

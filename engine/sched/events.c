@@ -81,6 +81,9 @@ llm_send_done(llm_sched_t *s, llm_req_t *r)
     ev->u.done.cached_tokens = r->out.cached_tokens;
     ev->u.done.completion_tokens = r->out.completion_tokens;
     ev->u.done.reasoning_tokens = r->out.reasoning_tokens;
+    ev->u.done.accepted_tokens = r->out.accepted_tokens;
+    ev->u.done.rejected_tokens = r->out.drafted_tokens
+                                 - r->out.accepted_tokens;
     ev->u.done.queue_us = r->run.start_us - arrival;
     ev->u.done.ttft_us = r->out.first_us ? r->out.first_us - arrival : 0;
     ev->u.done.total_us = now - arrival;

@@ -32,6 +32,7 @@ llm_seq_free(llm_seq_t *s)
 {
     free(s->gen);
     free(s->pages);
+    llm_lookup_free(&s->lookup);
     free(s->pool.sum);
     free(s->pool.vector);
     llm_buf_free(&s->begun);
@@ -72,6 +73,7 @@ llm_req_free(llm_req_t *r)
         free(r->prep.endings[i].data);
     }
 
+    free(r->prep.predicted.data);
     free(r->prep.banned);
     free((void *) r->prep.filter.allowed);
     free((void *) r->prep.filter.bad);
@@ -87,6 +89,7 @@ static size_t
 llm_seq_bytes(const llm_seq_t *q)
 {
     return q->cap_gen * sizeof(*q->gen) + q->cap_pages * sizeof(*q->pages)
+           + q->lookup.size * sizeof(*q->lookup.after)
            + llm_emit_bytes(&q->emit) + q->begun.cap + q->pool.sum_bytes
            + (q->pool.vector ? q->pool.n * sizeof(*q->pool.vector) : 0);
 }
@@ -117,6 +120,7 @@ llm_req_bytes(const llm_req_t *r)
 
     n += r->prep.n_banned * sizeof(*r->prep.banned) + r->prep.filter_bytes
          + r->prep.answer.cap
+         + r->prep.predicted.cap * sizeof(*r->prep.predicted.data)
          + (r->prep.gram ? llm_gram_share(r->prep.gram) : 0)
          + (r->prep.call_gram ? llm_gram_share(r->prep.call_gram) : 0)
          + r->prep.tools.n * sizeof(*r->prep.tools.tool);

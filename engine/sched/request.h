@@ -12,6 +12,7 @@
 
 #include "engine/emit/emit.h"
 #include "engine/grammar/masker.h"
+#include "engine/sched/lookup.h"
 #include "engine/sched/pages.h"
 
 typedef struct llm_req_s     llm_req_t;
@@ -63,6 +64,32 @@ typedef struct {
     uint32_t             sent;          /* values of the vector sent so far */
 } llm_pooled_t;
 
+/* most tokens that are drafted for a sequence in a step */
+#define LLM_DRAFT_MOST  16
+
+/* the drafted tokens of a sequence; see speculate.c */
+typedef struct {
+    int32_t              ids[LLM_DRAFT_MOST];
+    uint32_t             n;             /* tokens whose rows are in a step, or
+                                           whose logits are held */
+    uint32_t             used;          /* the first of these, which the model
+                                           has drawn */
+    llm_draft_kind_t     kind;
+    uint32_t             n_drafts[LLM_DRAFT_N];     /* by kind, and the average
+                                                       share of their tokens
+                                                       that were drawn */
+    float                came[LLM_DRAFT_N];
+
+    /* for a model with recurrent layers: */
+    uint32_t             base;          /* positions computed before the step */
+    uint32_t             redo;          /* positions that are computed again,
+                                           as tokens after them were not
+                                           drawn */
+    uint32_t             has_spare;     /* 1: `spare` is held */
+    uint32_t             spare;         /* slot with the state before the
+                                           step */
+} llm_draft_t;
+
 struct llm_seq_s {
     llm_req_t           *req;
     uint32_t             index;         /* prompt * n + choice */
@@ -81,6 +108,8 @@ struct llm_seq_s {
                                            for the sequence, not known yet */
     uint32_t             draw;          /* number of its draw in the last of
                                            these steps */
+    llm_draft_t          draft;
+    llm_lookup_t         lookup;
     uint32_t            *pages;         /* owned; nodes of pages.h, as a table;
                                            LLM_PAGE_NONE: the sequence holds no
                                            page of the node any more */
@@ -121,9 +150,12 @@ struct llm_seq_s {
     llm_sampler_t       *sampler;       /* while RUNNING, if it generates */
     llm_masked_t        *masked;        /* masks, while RUNNING; NULL: not
                                            constrained, or not yet */
-    float               *held;          /* owned; logits of its next token,
-                                           while it waits for its mask; NULL: it
-                                           does not wait */
+    float               *held;          /* owned; logits of its next token and
+                                           of the drafted ones after it, while
+                                           it waits for its mask; NULL: it does
+                                           not wait */
+    uint32_t             n_held;        /* rows of held */
+    uint32_t             held_at;       /* row of the next token */
     llm_buf_t            begun;         /* bytes with which the grammar of a
                                            call that has begun begins; empty:
                                            none has; see trigger.c */
@@ -180,6 +212,7 @@ typedef struct {
                                            follows it are missing */
     int                  open;          /* reasoning that the prompt opens, see
                                            llm_answer_open() */
+    llm_ids_t            predicted;     /* tokens of the client's prediction */
     llm_ids_t            endings[LLM_FORMAT_PAIRS];  /* tokens that end
                                                         reasoning, if it has a
                                                         limit */
@@ -215,6 +248,9 @@ typedef struct {
     uint32_t             cached_tokens;
     uint32_t             completion_tokens;
     uint32_t             reasoning_tokens;  /* of choices that have ended */
+    uint32_t             drafted_tokens;
+    uint32_t             accepted_tokens;   /* of these, those that were
+                                               drawn */
     uint64_t             first_us;      /* time of the first token; 0: none */
     uint32_t             start_sent;
     uint32_t             in_list;       /* 1: it is in the scheduler's list of

@@ -87,7 +87,7 @@ llm_step_draw(llm_sched_t *s, llm_seq_t *q, const float *logits,
     }
 
     return llm_sampler_sample(q->sampler, s->scratch, logits,
-                              q->req->prep.banned, llm_step_n_banned(q),
+                              q->req->prep.banned, llm_step_n_banned(q, 0),
                               mask, token, err);
 }
 
@@ -331,31 +331,124 @@ llm_step_computed(llm_sched_t *s, llm_seq_t *q, uint32_t from, uint32_t to)
 }
 
 
+/*
+ * Takes the result of a drafted row.  LLM_STOPPED: the token before it is not
+ * the drafted one; or without drafts this draw would be made elsewhere, on the
+ * device or on the host, whose sums differ by rounding, so that the row is
+ * computed again.
+ */
+
+static int
+llm_step_drafted(llm_sched_t *s, const llm_step_t *st, llm_seq_t *q,
+    uint32_t out, uint64_t now)
+{
+    llm_draw_t     draw;
+    llm_runner_t  *run;
+
+    run = &s->conf.runner;
+
+    if (q->held) {
+        llm_rule_hold_more(s, q, run->logits(run->data, out));
+        return LLM_OK;
+    }
+
+    llm_step_plan(s, q, 0, &draw);
+
+    if (q->req->err.status || draw.kind != st->draws[out].kind
+        || !llm_draft_accept(s, q))
+    {
+        return LLM_STOPPED;
+    }
+
+    llm_rule_wait(s, q);
+    llm_step_token(s, st, q, out, now);
+
+    return LLM_OK;
+}
+
+
+/* takes the results of the drafted rows of the step's sequence i, from result
+   `out` on; returns the number of the next result */
+
+static uint32_t
+llm_step_drafts(llm_sched_t *s, llm_step_t *st, uint32_t i, uint32_t out,
+    uint64_t now)
+{
+    int         rc;
+    uint32_t    end;
+    llm_seq_t  *q;
+
+    q = st->seqs[i];
+    end = out + st->drafted[i];
+
+    for (rc = LLM_OK; rc == LLM_OK && q && out < end; q = st->seqs[i]) {
+        rc = llm_step_drafted(s, st, q, out++, now);
+    }
+
+    if (q && q->held == NULL) {
+        llm_draft_settle(s, q);
+
+        if (q->n_kv == st->kv_len[i]) {
+            llm_state_taken(s, st, i);
+        }
+    }
+
+    return end;
+}
+
+
+/* the rows of known tokens of the step's sequence i are computed */
+
+static void
+llm_step_known(llm_sched_t *s, llm_step_t *st, uint32_t i)
+{
+    uint32_t    n, to;
+    llm_seq_t  *q;
+
+    q = st->seqs[i];
+    n = st->seq_rows[i + 1] - st->seq_rows[i];
+    to = st->kv_len[i] - st->drafted[i];
+
+    if (st->drafted[i] && s->slots) {
+        return;                         /* see llm_draft_settle() */
+    }
+
+    llm_step_computed(s, q, st->kv_len[i] - n, to);
+
+    if (st->drafted[i] == 0) {
+        llm_state_taken(s, st, i);
+        llm_sched_leave(s, q, to);
+    }
+}
+
+
 /* takes all results of a step, which ended at time `now` */
 
 void
 llm_step_take(llm_sched_t *s, llm_step_t *st, uint64_t now)
 {
-    uint32_t    i, n, out;
+    uint32_t    i, out;
     llm_seq_t  *q;
 
     out = 0;
+    s->drafts.wait_us = LLM_DRAFT_WAIT_US;
 
     for (i = 0; i < st->batch.n_seqs; i++) {
         q = st->seqs[i];
 
         if (q) {
-            n = st->seq_rows[i + 1] - st->seq_rows[i];
-            llm_step_computed(s, q, st->kv_len[i] - n, st->kv_len[i]);
-            llm_state_taken(s, st, i);
-            llm_sched_leave(s, q, st->kv_len[i]);
+            llm_step_known(s, st, i);
         }
 
         while (out < st->batch.n_out
-               && st->out_rows[out] < st->seq_rows[i + 1])
+               && st->out_rows[out] < st->seq_rows[i + 1] - st->drafted[i])
         {
             llm_step_result(s, st, q, out++, now);
             q = st->seqs[i];            /* NULL if this result ended it */
+        }
+
+        if (st->drafted[i]) {
+            out = llm_step_drafts(s, st, i, out, now);
         }
     }
 }

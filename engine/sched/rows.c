@@ -25,13 +25,15 @@ llm_step_create(const llm_sched_t *s, llm_step_t *st)
     st->draws = calloc(outs, sizeof(*st->draws));
     st->out_seqs = calloc(outs, sizeof(*st->out_seqs));
     st->seqs = calloc(seqs, sizeof(*st->seqs));
+    st->drafted = calloc(seqs, sizeof(*st->drafted));
     st->slots = calloc(seqs, sizeof(*st->slots));
     st->snapshots = calloc(seqs, sizeof(*st->snapshots));
 
     if (st->tokens == NULL || st->follows == NULL || st->pos == NULL
         || st->seq_rows == NULL || st->kv_len == NULL
         || st->out_rows == NULL || st->draws == NULL || st->out_seqs == NULL
-        || st->seqs == NULL || st->slots == NULL || st->snapshots == NULL)
+        || st->seqs == NULL || st->drafted == NULL || st->slots == NULL
+        || st->snapshots == NULL)
     {
         return LLM_ERROR;
     }
@@ -81,6 +83,7 @@ llm_step_free(llm_step_t *st)
     free(st->draws);
     free(st->out_seqs);
     free(st->seqs);
+    free(st->drafted);
     free(st->slots);
     free(st->snapshots);
 }
@@ -95,6 +98,9 @@ llm_step_forget(llm_sched_t *s, llm_seq_t *q)
     llm_step_t  *st;
 
     q->pending = 0;
+    q->draft.n = 0;
+    q->draft.used = 0;
+    q->draft.redo = 0;
 
     for (k = 0; k < 2; k++) {
         st = &s->steps[k];

@@ -5,14 +5,6 @@
 
 #include "engine/sched/sched_internal.h"
 
-/*
- * How long a step with prompt rows may take.  A chunk of a prompt must not make
- * running streams wait.  If there are none, the step still has to end soon,
- * because cancels and new requests take effect between steps.
- */
-#define LLM_STEP_ALONE_US   120000
-#define LLM_STEP_SHARED_US  70000
-
 /* after a step that takes longer, none is launched ahead: a new request would
    have to wait for both steps, and the gap that is saved is small compared with
    the step */
@@ -88,10 +80,11 @@ llm_step_learn(llm_sched_t *s, const llm_step_t *st, uint64_t us, int exact)
 }
 
 
-/* rows that were launched count as computed, their draws as pending tokens */
+/* rows that were launched count as computed, their draws as pending tokens,
+   those of drafted tokens aside */
 
 static void
-llm_step_launched(llm_step_t *st)
+llm_step_launched(llm_sched_t *s, llm_step_t *st)
 {
     uint32_t    i, out;
     llm_seq_t  *q;
@@ -100,8 +93,10 @@ llm_step_launched(llm_step_t *st)
 
     for (i = 0; i < st->batch.n_seqs; i++) {
         q = st->seqs[i];
-        q->n_kv += q->in_batch;
+        q->n_kv += q->in_batch - st->drafted[i];
         q->in_batch = 0;
+        q->draft.redo = 0;
+        llm_draft_count(s, q);
 
         for ( /* void */ ;
              out < st->batch.n_out
@@ -109,6 +104,7 @@ llm_step_launched(llm_step_t *st)
              out++)
         {
             if (st->out_seqs[out] == q
+                && st->out_rows[out] < st->seq_rows[i + 1] - st->drafted[i]
                 && st->draws[out].kind == LLM_DRAW_TOKEN)
             {
                 q->pending++;
@@ -157,7 +153,7 @@ llm_step_launch(llm_sched_t *s, llm_err_t *err)
         return LLM_ERROR;
     }
 
-    llm_step_launched(st);
+    llm_step_launched(s, st);
     llm_state_launched(s, st);
     llm_zone_add(s->counters->steps, 1);
     llm_zone_observe(s->counters, LLM_HIST_ROWS, st->batch.n_tokens);
@@ -243,6 +239,33 @@ llm_step_wait(llm_sched_t *s, llm_step_t *st, int launched, llm_err_t *err)
 }
 
 
+/* after a sequence has drawn from logits that it kept: if the token was the
+   drafted one, the next kept logits are those of the token after it */
+
+static void
+llm_step_held_next(llm_sched_t *s, llm_seq_t *q)
+{
+    if (q->held == NULL) {
+        return;                         /* it has ended */
+    }
+
+    q->held_at++;
+
+    if (q->held_at < q->n_held && q->req->err.status == 0
+        && llm_draft_accept(s, q))
+    {
+        llm_rule_wait(s, q);
+        return;
+    }
+
+    llm_rule_drop_held(s, q);
+
+    if (q->draft.n) {
+        llm_draft_settle(s, q);
+    }
+}
+
+
 /* draws the next tokens of sequences that have waited for their masks.  Their
    text is sent at once, because text that is not sent when a step is composed
    means that the client reads slowly */
@@ -253,9 +276,11 @@ llm_step_held(llm_sched_t *s)
     uint32_t    n;
     llm_seq_t  *q;
 
+    s->drafts.wait_us = LLM_DRAFT_WAIT_US;
+
     for (n = 0; (q = llm_rule_ready(s)) != NULL; n++) {
-        llm_step_next(s, q, q->held, NULL, llm_now_us());
-        llm_rule_drop_held(s, q);
+        llm_step_next(s, q, llm_rule_held(s, q), NULL, llm_now_us());
+        llm_step_held_next(s, q);
     }
 
     if (n) {

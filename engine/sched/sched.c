@@ -140,6 +140,15 @@ llm_sched_create(const llm_sched_conf_t *conf, llm_err_t *err)
                                           llm_sched_n_nodes(&conf->runner));
     }
 
+    if (conf->draft) {
+        s->draft_model = llm_draft_model_create(conf->draft, err);
+
+        if (s->draft_model == NULL) {
+            llm_sched_free(s);
+            return NULL;
+        }
+    }
+
     if (s->pages == NULL || s->scratch == NULL
         || (conf->runner.n_slots && s->slots == NULL)
         || llm_sched_arrays(s) != LLM_OK || llm_sched_find_eog(s) != LLM_OK)
@@ -188,6 +197,7 @@ llm_sched_free(llm_sched_t *s)
         llm_sched_tell(s, NULL);
     }
 
+    llm_draft_model_free(s->draft_model);
     llm_queue_free(&s->queue);
     llm_pages_free(s->pages);
     llm_state_slots_free(s->slots);

@@ -4,8 +4,9 @@
  *
  * A step (Yu et al., Orca, 2022; Agrawal et al., Sarathi-Serve, 2024) has one
  * row for each running sequence of which only the last token is not computed
- * yet, then chunks of prompts, as many as the time of a step allows.  A
- * sequence's tokens do not depend on this mix: the kernels guarantee it.
+ * yet, or more with drafts, then chunks of prompts, as many as the time of a
+ * step allows.  A sequence's tokens do not depend on this mix: the kernels
+ * guarantee it.
  *
  * Invariants
  *   - running[] is in the order of llm_seq_before().  When pages run out, its
@@ -33,7 +34,11 @@
  *     device runs steps in order, so the pages are used again only after those
  *     steps.
  *   - For a model with recurrent layers, a sequence has a state slot while it
- *     has pages; each of its rows is computed once, in order.
+ *     has pages; each of its rows is computed once, in order, from a state of
+ *     the rows before.
+ *   - A sequence that decodes may have rows of drafted tokens, too, which give
+ *     it several tokens in a step (speculate.c).  It is then in no step that is
+ *     launched before the results are known.
  *
  * One thread uses a scheduler.  The scheduler owns the requests that were added
  * to it until ended() is called for them.
@@ -94,6 +99,11 @@ typedef struct {
                                            NULL */
     llm_zone_t          *zone;          /* has the model's gauges and bounds */
     uint32_t             model;         /* index of the model in the zone */
+    uint32_t             speculate[LLM_DRAFT_N];    /* llm_draft_kind_t in
+                                                       order of preference, then
+                                                       0 */
+    const llm_runner_t  *draft;         /* the model of LLM_DRAFT_MODEL, or
+                                           NULL */
     /* called when a request has ended; it belongs to the caller again */
     void               (*ended)(void *data, llm_req_t *r);
     /* called, from another thread, when a sequence that waited for its mask may

@@ -6,14 +6,15 @@
  * begin), sampler_pool.c (samplers), running.c (lists), outbox.c (requests
  * with events), prefix.c (prefix cache), echo.c (echoed prompts), finish.c,
  * pooling.c (prompts that become vectors), preempt.c (preemption), admit.c
- * (admission), forecast.c (time to the first token), step.c (composing a step),
- * results.c (its results), run.c (its launch), events.c, sched.c.
+ * (admission), forecast.c (time to the first token), speculate.c (drafts),
+ * step.c (composing a step), results.c (its results), run.c (its launch),
+ * events.c, sched.c.
  */
 
 #ifndef LLM_SCHED_INTERNAL_H
 #define LLM_SCHED_INTERNAL_H
 
-#include "engine/sched/sched.h"
+#include "engine/sched/draft_model.h"
 #include "engine/sched/state_slots.h"
 
 /* result of functions of the scheduler: the sequence is in the queue again */
@@ -22,6 +23,17 @@
 /* while streams run, a step computes at most 1/SHARE of a prompt, or two
    pages */
 #define LLM_STEP_SHARE      24
+
+/*
+ * How long a step with prompt rows may take.  A chunk of a prompt must not make
+ * running streams wait.  If there are none, the step still has to end soon,
+ * because cancels and new requests take effect between steps.
+ */
+#define LLM_STEP_ALONE_US   120000
+#define LLM_STEP_SHARED_US  70000
+
+/* how long a step may wait for the masks of drafted rows, all together */
+#define LLM_DRAFT_WAIT_US   2000
 
 /* prompt rows of a step that are needed to estimate the time of a row */
 #define LLM_STEP_ROWS       64
@@ -42,6 +54,8 @@ typedef struct {
                                            NULL: the result is dropped */
     llm_seq_t          **seqs;          /* [n_seqs]; NULL: results are
                                            dropped */
+    uint32_t            *drafted;       /* [n_seqs] how many of the sequence's
+                                           rows, the last ones, are drafted */
     uint32_t            *slots;         /* [n_seqs] state slots */
     uint32_t            *snapshots;     /* [n_seqs] after the launch: state
                                            slots held for copies of the states
@@ -56,6 +70,16 @@ typedef struct {
 
 #define LLM_SCHED_GAUGES  11            /* set by llm_sched_gauges() */
 
+/* sums over the last steps without prompts: their number, rows, microseconds,
+   squares and products */
+typedef struct {
+    double               n;
+    double               rows;
+    double               us;
+    double               rows_rows;
+    double               rows_us;
+} llm_line_t;
+
 /* what forecasts are made from: averages; 0: not known */
 typedef struct {
     double               row_us[2];     /* microseconds of a prompt row: [0] in
@@ -64,6 +88,7 @@ typedef struct {
     double               step_us;       /* of a step without prompts */
     double               beside_us;     /* of a step with sequences that
                                            generate, with or without prompts */
+    llm_line_t           line;          /* of times by rows */
     double               answer;        /* tokens of an answer */
     double               answers;       /* answers averaged, and
                                            LLM_SPEED_WEIGHT */
@@ -108,6 +133,7 @@ struct llm_sched_s {
     llm_sampler_t      **samplers;      /* [max_seqs] free ones */
     uint32_t             n_samplers;
     llm_sampler_scratch_t  *scratch;
+    llm_draft_model_t   *draft_model;   /* NULL: there is none */
     llm_masker_t        *masker;        /* NULL: not needed yet */
     uint32_t             n_held;        /* sequences that wait for their
                                            mask */
@@ -123,6 +149,15 @@ struct llm_sched_s {
     uint64_t             taken_us;      /* time when the last step's results
                                            came */
     int                  failed;        /* 1: a request was marked as failed */
+
+    /* drafts of the step that is composed: rows that are left for them, the
+       least probability of a drafted token; time that is left to wait for
+       masks of drafted rows */
+    struct {
+        uint32_t         rows;
+        double           least;
+        uint32_t         wait_us;
+    } drafts;
 
     double               row_us;        /* time of one prompt row */
 
@@ -180,6 +215,12 @@ void llm_state_launched(llm_sched_t *s, llm_step_t *st);
 void llm_state_taken(llm_sched_t *s, llm_step_t *st, uint32_t i);
 void llm_state_release(llm_sched_t *s, llm_step_t *st);
 int llm_state_is_unsure(const llm_sched_t *s, const llm_seq_t *q);
+/* for drafted rows, see speculate.c */
+uint32_t llm_state_room(const llm_sched_t *s, const llm_seq_t *q,
+    uint32_t known, uint32_t n);
+int llm_state_spare(llm_sched_t *s, llm_seq_t *q);
+void llm_state_give_spare(llm_sched_t *s, llm_seq_t *q);
+void llm_state_return(llm_sched_t *s, llm_seq_t *q);
 
 /* most rows of a prompt of n tokens in a step while streams run */
 
@@ -197,6 +238,10 @@ void llm_speed_step(llm_sched_t *s, const llm_step_t *st, uint64_t now);
 void llm_speed_answer(llm_sched_t *s, const llm_seq_t *q);
 /* to be called when a request has its first token, or its vectors */
 void llm_speed_first(llm_sched_t *s, const llm_req_t *r, uint64_t now);
+/* times of a step of so many rows without prompts, and of one row more, in the
+   same unit */
+void llm_speed_rows(const llm_sched_t *s, uint32_t rows, double *step_us,
+    double *row_us);
 /* updates queue.aged_us */
 void llm_sched_age(llm_sched_t *s);
 /* sets the tokens of a sequence's prompt that are still to be computed */
@@ -229,6 +274,8 @@ uint32_t llm_sched_first_pages(const llm_sched_t *s, const llm_seq_t *q,
     uint32_t kind);
 int llm_sched_next_page(llm_sched_t *s, llm_seq_t *q);
 int llm_sched_room(llm_sched_t *s, llm_seq_t *q, uint32_t *n);
+uint32_t llm_sched_spare_room(llm_sched_t *s, llm_seq_t *q, uint32_t known,
+    uint32_t n);
 int llm_sched_fork(llm_sched_t *s, llm_seq_t *leader, llm_seq_t *q);
 
 /* finish.c */
@@ -252,10 +299,17 @@ int llm_rule_open(llm_sched_t *s, llm_seq_t *q, llm_gram_ref_t *gram,
 int llm_rule_mask(llm_seq_t *q, const uint32_t **mask, llm_err_t *err);
 /* LLM_STOPPED: the text is complete, so that nothing can follow */
 int llm_rule_add(llm_seq_t *q, int32_t id, llm_err_t *err);
-/* keeps a copy of the logits until the mask is ready */
+/* keeps a copy of the logits until the mask is ready, and of those of drafted
+   rows after them */
 int llm_rule_hold(llm_sched_t *s, llm_seq_t *q, const float *logits,
     llm_err_t *err);
+void llm_rule_hold_more(const llm_sched_t *s, llm_seq_t *q,
+    const float *logits);
+/* the kept logits of the next token */
+const float *llm_rule_held(const llm_sched_t *s, const llm_seq_t *q);
 void llm_rule_drop_held(llm_sched_t *s, llm_seq_t *q);
+/* waits shortly for the mask of a drafted row */
+void llm_rule_wait(llm_sched_t *s, llm_seq_t *q);
 /* a sequence that has kept its logits and got its mask, or NULL */
 llm_seq_t *llm_rule_ready(const llm_sched_t *s);
 
@@ -285,6 +339,15 @@ int llm_pooled_take(llm_sched_t *s, llm_seq_t *q, const float *state,
     llm_err_t *err);
 int llm_pooled_write(llm_seq_t *q, llm_to_t *to);
 
+/* speculate.c */
+void llm_draft_begin(llm_sched_t *s);
+int llm_draft_waits(const llm_sched_t *s, llm_seq_t *q);
+uint32_t llm_draft_make(llm_sched_t *s, llm_seq_t *q);
+/* counts the drafts of a sequence whose rows were launched */
+void llm_draft_count(llm_sched_t *s, llm_seq_t *q);
+int llm_draft_accept(llm_sched_t *s, llm_seq_t *q);
+void llm_draft_settle(llm_sched_t *s, llm_seq_t *q);
+
 /* rows.c */
 int llm_step_create(const llm_sched_t *s, llm_step_t *st);
 void llm_step_free(llm_step_t *st);
@@ -292,7 +355,11 @@ void llm_step_forget(llm_sched_t *s, llm_seq_t *q);
 
 /* step.c */
 int llm_step_compose(llm_sched_t *s);
-uint32_t llm_step_n_banned(const llm_seq_t *q);
+/* describes the draw of a sequence's token after `ahead` tokens that are not
+   known yet */
+void llm_step_plan(const llm_sched_t *s, const llm_seq_t *q, uint32_t ahead,
+    llm_draw_t *draw);
+uint32_t llm_step_n_banned(const llm_seq_t *q, uint32_t ahead);
 void llm_step_fail(llm_sched_t *s, llm_req_t *r, const llm_err_t *err);
 void llm_step_no_memory(llm_sched_t *s, llm_req_t *r);
 

@@ -16,6 +16,7 @@ llm_sched_drop(llm_sched_t *s, llm_seq_t *q)
     uint32_t  k;
 
     llm_step_forget(s, q);
+    llm_draft_model_leave(s->draft_model, q);
 
     for (k = s->n_kinds; k-- > 0; /* void */ ) {
         while (q->n_pages[k] > q->n_gone[k]) {

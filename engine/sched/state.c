@@ -5,7 +5,8 @@
  *
  * Invariants
  *   - A slot holds the state after position n_kv - 1 of its sequence, once the
- *     steps in flight have ended.
+ *     steps in flight have ended and drafted tokens were settled
+ *     (speculate.c).
  *   - A snapshot can be taken only where a step's rows of the sequence end.
  *     So a step ends a prompt's rows where one is due.
  *
@@ -123,12 +124,61 @@ llm_state_fork(llm_sched_t *s, const llm_seq_t *leader, llm_seq_t *q)
 void
 llm_state_drop(llm_sched_t *s, llm_seq_t *q)
 {
+    llm_state_give_spare(s, q);
+
     if (q->has_slot) {
         llm_state_slots_give(s->slots, q->slot);
         q->has_slot = 0;
     }
 
     q->rolling = 0;
+}
+
+
+/* copies the state before a step with drafted rows; LLM_FULL: all slots are
+   held */
+
+int
+llm_state_spare(llm_sched_t *s, llm_seq_t *q)
+{
+    uint32_t  spare;
+
+    if (s->slots == NULL) {
+        return LLM_OK;
+    }
+
+    spare = llm_state_slots_take(s->slots);
+
+    if (spare == LLM_SLOT_NONE) {
+        return LLM_FULL;
+    }
+
+    q->draft.spare = spare;
+    q->draft.has_spare = 1;
+    s->conf.runner.copy_slot(s->conf.runner.data, q->slot, spare);
+
+    return LLM_OK;
+}
+
+
+void
+llm_state_give_spare(llm_sched_t *s, llm_seq_t *q)
+{
+    if (q->draft.has_spare) {
+        llm_state_slots_give(s->slots, q->draft.spare);
+        q->draft.has_spare = 0;
+    }
+}
+
+
+/* returns to the state before the step: the copy takes the slot's place */
+
+void
+llm_state_return(llm_sched_t *s, llm_seq_t *q)
+{
+    llm_state_slots_give(s->slots, q->slot);
+    q->slot = q->draft.spare;
+    q->draft.has_spare = 0;
 }
 
 
@@ -244,7 +294,7 @@ llm_state_branches(const llm_sched_t *s, llm_seq_t *q, uint32_t end)
         other = s->running[i];
 
         if (other == q || other->leader || other->in_batch
-            || llm_seq_due(other) - other->n_kv < 2)
+            || llm_seq_due(other) - other->n_kv < 2 + other->draft.redo)
         {
             continue;
         }
@@ -280,6 +330,22 @@ llm_state_rows(const llm_sched_t *s, llm_seq_t *q, uint32_t n)
     end = q->branch > q->n_kv ? llm_min(end, q->branch) : end;
 
     return end - q->n_kv;
+}
+
+
+/* how many of n drafted rows after the first `known` positions come before the
+   next snapshot of an answer */
+
+uint32_t
+llm_state_room(const llm_sched_t *s, const llm_seq_t *q, uint32_t known,
+    uint32_t n)
+{
+    if (s->slots == NULL || !llm_seq_caches(q)) {
+        return n;
+    }
+
+    return llm_min(n, (LLM_STATE_ANSWER - known % LLM_STATE_ANSWER)
+                      % LLM_STATE_ANSWER);
 }
 
 

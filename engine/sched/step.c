@@ -7,20 +7,34 @@
 #include <assert.h>
 
 
-/* number of banned ids, which are end tokens before min_tokens */
+/* number of banned ids, which are end tokens before min_tokens, after `ahead`
+   tokens that are not known yet */
 
 uint32_t
-llm_step_n_banned(const llm_seq_t *q)
+llm_step_n_banned(const llm_seq_t *q, uint32_t ahead)
 {
-    return (int32_t) (q->n_gen + q->pending) < q->req->msg->min_tokens
+    return (int32_t) (q->n_gen + ahead) < q->req->msg->min_tokens
            ? q->req->prep.n_banned : 0;
 }
 
 
-/* adds a result of this row to the step: q's next token (draws), or logits */
+void
+llm_step_plan(const llm_sched_t *s, const llm_seq_t *q, uint32_t ahead,
+    llm_draw_t *draw)
+{
+    draw->kind = LLM_DRAW_HOST;
 
-static void
-llm_step_out(llm_sched_t *s, llm_seq_t *q, uint32_t row, int draws)
+    if (s->conf.runner.drawn && q->masked == NULL && !llm_think_is_over(q)) {
+        (void) llm_sampler_plan(q->sampler, ahead, q->req->prep.banned,
+                                llm_step_n_banned(q, ahead), NULL, draw);
+    }
+}
+
+
+/* adds a result of this row to the step; returns its number */
+
+static uint32_t
+llm_step_out(llm_sched_t *s, llm_seq_t *q, uint32_t row)
 {
     uint32_t     out;
     llm_step_t  *st;
@@ -32,12 +46,19 @@ llm_step_out(llm_sched_t *s, llm_seq_t *q, uint32_t row, int draws)
     st->out_seqs[out] = q;
     st->draws[out].kind = LLM_DRAW_HOST;
 
-    if (draws && s->conf.runner.drawn && q->masked == NULL
-        && !llm_think_is_over(q))
-    {
-        (void) llm_sampler_plan(q->sampler, q->pending, q->req->prep.banned,
-                                llm_step_n_banned(q), NULL, &st->draws[out]);
-    }
+    return out;
+}
+
+
+/* the same for q's next token, after `ahead` tokens that are not known yet */
+
+static void
+llm_step_draws(llm_sched_t *s, llm_seq_t *q, uint32_t row, uint32_t ahead)
+{
+    uint32_t  out;
+
+    out = llm_step_out(s, q, row);
+    llm_step_plan(s, q, ahead, &s->next->draws[out]);
 }
 
 
@@ -73,7 +94,7 @@ llm_step_last(llm_sched_t *s, llm_seq_t *q, uint32_t row)
     r = q->req;
     st = s->next;
     out = st->batch.n_out;
-    llm_step_out(s, q, row, 1);
+    llm_step_draws(s, q, row, q->pending);
 
     if (st->draws[out].kind == LLM_DRAW_HOST || q->n_gen + q->pending) {
         return;
@@ -83,20 +104,46 @@ llm_step_last(llm_sched_t *s, llm_seq_t *q, uint32_t row)
 
     for (i = 0; i < r->run.n_seqs; i++) {
         if (r->run.seqs[i].leader == q) {
-            llm_step_out(s, &r->run.seqs[i], row, 1);
+            llm_step_draws(s, &r->run.seqs[i], row, 0);
         }
     }
 
-    llm_step_out(s, q, row, 1);
+    llm_step_draws(s, q, row, 0);
 }
 
 
-/* adds the rows of positions [q->n_kv, q->n_kv + n) of a sequence */
+/* the token of a position of q, known or drafted, for the step's row; or where
+   the device finds it */
+
+static void
+llm_step_token_of(llm_step_t *st, const llm_seq_t *q, uint32_t pos,
+    uint32_t row)
+{
+    uint32_t  known;
+
+    known = llm_seq_known(q);
+    st->tokens[row] = 0;
+    st->follows[row] = LLM_NO_DRAW;
+
+    if (pos < known) {
+        st->tokens[row] = llm_seq_token(q, pos);
+
+    } else if (q->draft.n) {
+        st->tokens[row] = q->draft.ids[pos - known];
+
+    } else {
+        st->follows[row] = q->draw;
+    }
+}
+
+
+/* adds the rows of positions [q->n_kv, q->n_kv + n) of a sequence, its drafted
+   tokens included */
 
 static void
 llm_step_rows(llm_sched_t *s, llm_seq_t *q, uint32_t n)
 {
-    uint32_t      i, pos, row;
+    uint32_t      i, due, pos, row;
     llm_step_t   *st;
     llm_batch_t  *b;
 
@@ -104,23 +151,17 @@ llm_step_rows(llm_sched_t *s, llm_seq_t *q, uint32_t n)
     b = &st->batch;
     row = b->n_tokens;
 
-    assert(q->n_kv + n <= llm_seq_due(q));
+    due = llm_seq_due(q) + q->draft.n;
+
+    assert(q->n_kv + n <= due && (q->pending == 0 || q->draft.n == 0));
 
     for (i = 0; i < n; i++, row++) {
         pos = q->n_kv + i;
         st->pos[row] = pos;
-        st->tokens[row] = 0;
-        st->follows[row] = LLM_NO_DRAW;
-
-        if (pos < llm_seq_known(q)) {
-            st->tokens[row] = llm_seq_token(q, pos);
-
-        } else {
-            st->follows[row] = q->draw;
-        }
+        llm_step_token_of(st, q, pos, row);
 
         if (llm_sched_wants_score(q, pos)) {
-            llm_step_out(s, q, row, 0);
+            (void) llm_step_out(s, q, row);
         }
 
         if (llm_pooled_wants(q, pos)) {
@@ -129,14 +170,22 @@ llm_step_rows(llm_sched_t *s, llm_seq_t *q, uint32_t n)
     }
 
     st->seqs[b->n_seqs] = q;
+    st->drafted[b->n_seqs] = q->draft.n;
     st->slots[b->n_seqs] = q->slot;
     st->kv_len[b->n_seqs] = q->n_kv + n;
     st->seq_rows[++b->n_seqs] = row;
     b->n_tokens = row;
     q->in_batch = n;
 
-    if (q->n_kv + n == llm_seq_due(q) && !llm_seq_pools(q)) {
-        llm_step_last(s, q, row - 1);
+    if (q->n_kv + n < due || llm_seq_pools(q)) {
+        return;
+    }
+
+    row -= 1 + q->draft.n;
+    llm_step_last(s, q, row);
+
+    for (i = 1; i <= q->draft.n; i++) {
+        llm_step_draws(s, q, row + i, i);
     }
 }
 
@@ -166,8 +215,22 @@ llm_step_no_memory(llm_sched_t *s, llm_req_t *r)
 }
 
 
-/* adds one row for each sequence of which only the last token is not computed
-   yet */
+/* does the sequence decode, and is there a row for its next token?  A sequence
+   with drafted rows in flight waits for their results */
+
+static int
+llm_step_decodes(const llm_sched_t *s, const llm_seq_t *q)
+{
+    return q->leader == NULL && q->draft.n == 0
+           && llm_seq_due(q) - q->n_kv == 1 + q->draft.redo
+           && !(q->pending && q->n_gen + q->pending >= q->max_gen)
+           && s->next->batch.n_tokens + 1 + q->draft.redo
+              <= s->conf.runner.batch;
+}
+
+
+/* adds the row of the last token of each sequence of which only that one is not
+   computed yet, and rows of drafted tokens */
 
 static void
 llm_step_decode(llm_sched_t *s)
@@ -176,12 +239,12 @@ llm_step_decode(llm_sched_t *s)
     uint32_t    i;
     llm_seq_t  *q;
 
+    llm_draft_begin(s);
+
     for (i = 0; i < s->n_running; /* void */ ) {
         q = s->running[i];
 
-        if (q->leader || llm_seq_due(q) - q->n_kv != 1
-            || (q->pending && q->n_gen + q->pending >= q->max_gen))
-        {
+        if (!llm_step_decodes(s, q) || llm_draft_waits(s, q)) {
             i++;
             continue;
         }
@@ -205,7 +268,7 @@ llm_step_decode(llm_sched_t *s)
         }
 
         if (rc == LLM_OK) {
-            llm_step_rows(s, q, 1);
+            llm_step_rows(s, q, 1 + q->draft.redo + llm_draft_make(s, q));
 
         } else if (rc == LLM_ERROR) {
             llm_step_no_memory(s, q->req);
@@ -228,7 +291,7 @@ llm_step_best_prompt(const llm_sched_t *s)
         q = s->running[i];
 
         if (q->in_batch == 0 && q->leader == NULL && q->waits != s->n_steps
-            && llm_seq_due(q) - q->n_kv > 1
+            && llm_seq_due(q) - q->n_kv > 1 + q->draft.redo
             && (best == NULL || llm_queue_before(&s->queue, q, best)))
         {
             best = q;

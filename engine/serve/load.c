@@ -20,69 +20,6 @@
                                            pause is longer */
 
 
-static int
-llm_runner_submit(void *data, const llm_batch_t *b, llm_err_t *err)
-{
-    return llm_model_submit(data, b, err);
-}
-
-
-static int
-llm_runner_wait(void *data, llm_err_t *err)
-{
-    return llm_model_wait(data, err);
-}
-
-
-static const float *
-llm_runner_logits(void *data, uint32_t i)
-{
-    return llm_model_logits(data, i);
-}
-
-
-static const float *
-llm_runner_hidden(void *data, uint32_t i)
-{
-    return llm_model_hidden(data, i);
-}
-
-
-static int
-llm_runner_project(void *data, float *v)
-{
-    return llm_model_project(data, v);
-}
-
-
-static double
-llm_runner_rank(void *data, const float *state)
-{
-    return llm_model_rank(data, state);
-}
-
-
-static void
-llm_runner_drawn(void *data, uint32_t i, llm_drawn_t *out)
-{
-    llm_model_drawn(data, i, out);
-}
-
-
-static void
-llm_runner_copy(void *data, uint32_t kind, uint32_t src, uint32_t dst)
-{
-    llm_model_copy_page(data, kind, src, dst);
-}
-
-
-static void
-llm_runner_copy_slot(void *data, uint32_t src, uint32_t dst)
-{
-    llm_model_copy_slot(data, src, dst);
-}
-
-
 void
 llm_instance_permille(llm_instance_t *m, uint32_t permille)
 {
@@ -247,44 +184,15 @@ llm_instance_model(llm_instance_t *m, llm_err_t *err)
 }
 
 
-/* the model's sizes and functions, as the scheduler uses them */
-
 static void
 llm_instance_runner(llm_instance_t *m)
 {
-    uint32_t       k;
     llm_runner_t  *run = &m->runner;
 
-    run->data = m->model;
-    run->n_vocab = llm_model_hparams(m->model)->n_vocab;
-    run->n_embd = llm_model_hparams(m->model)->n_embd;
-    run->batch = llm_model_batch(m->model);
+    llm_instance_runner_of(m->model, run);
     run->chunk = llm_min(m->conf.batch ? m->conf.batch : LLM_DEFAULT_CHUNK,
                          run->batch);
-    run->max_seqs = llm_min(m->conf.parallel, llm_model_max_seqs(m->model));
-    run->max_out = llm_model_max_out(m->model);
-    run->window = llm_model_window(m->model);
-    run->ctx = llm_model_ctx(m->model);
-
-    for (k = 0; k < LLM_KV_KINDS; k++) {
-        run->n_pages[k] = llm_model_n_pages(m->model, k);
-    }
-
-    if (run->window == 0 || run->n_pages[LLM_KV_WINDOW]) {
-        run->ctx = llm_min(run->ctx, run->n_pages[LLM_KV_FULL] * LLM_KV_PAGE);
-    }
-
-    run->submit = llm_runner_submit;
-    run->wait = llm_runner_wait;
-    run->overlaps = llm_model_overlaps(m->model);
-    run->logits = llm_runner_logits;
-    run->drawn = llm_model_draws(m->model) ? llm_runner_drawn : NULL;
-    run->hidden = llm_runner_hidden;
-    run->project = llm_runner_project;
-    run->rank = llm_runner_rank;
-    run->copy_page = llm_runner_copy;
-    run->n_slots = llm_model_n_slots(m->model);
-    run->copy_slot = llm_runner_copy_slot;
+    run->max_seqs = llm_min(m->conf.parallel, run->max_seqs);
 }
 
 
@@ -293,6 +201,7 @@ llm_instance_read(llm_instance_t *m)
 {
     llm_err_t         *err = &m->load_err;
     const llm_gguf_t  *g;
+    llm_model_opts_t   opts;
 
 #ifdef LLM_TEST
     if (llm_synthetic_is(m->conf.device)) {
@@ -329,6 +238,11 @@ llm_instance_read(llm_instance_t *m)
     }
 
     llm_instance_runner(m);
+
+    if (m->conf.draft_path) {
+        llm_instance_opts(m, &opts);
+        return llm_instance_draft(m, &opts, err);
+    }
 
     return LLM_OK;
 }
@@ -369,6 +283,7 @@ llm_instance_hide(llm_instance_t *m, llm_err_t *err)
 
     llm_hide_folder(err->msg, llm_instance_path(m));
     llm_hide_folder(err->msg, m->conf.template_path);
+    llm_hide_folder(err->msg, m->conf.draft_path);
 
     if (llm_backend_folder(m->engine->backend_dir, lib, PATH_MAX) == LLM_OK) {
         strcat(lib, "/");
@@ -529,6 +444,8 @@ llm_instance_close(llm_instance_t *m)
         llm_vocab_free(m->env.vocab);
         m->env.vocab = NULL;
     }
+
+    llm_instance_close_draft(m);
 
     if (m->model) {
         llm_model_free(m->model);

@@ -69,6 +69,9 @@ struct llm_instance_s {
                                            read it */
 
     llm_model_t         *model;
+    llm_model_t         *draft;         /* the small model of draft=FILE, or
+                                           NULL */
+    llm_runner_t         draft_runner;
     llm_synthetic_t     *synthetic;     /* instead of a model */
     llm_prep_env_t       env;           /* what preparation threads see of the
                                            model */
@@ -137,6 +140,12 @@ void llm_instance_close(llm_instance_t *m);
 /* removes names of folders from a message */
 void llm_instance_hide(llm_instance_t *m, llm_err_t *err);
 
+/* draft.c: loads the model of draft=FILE, after the instance's own; LLM_ERROR:
+   err says why it cannot draft for it */
+int llm_instance_draft(llm_instance_t *m, const llm_model_opts_t *opts,
+    llm_err_t *err);
+void llm_instance_close_draft(llm_instance_t *m);
+
 /* instance.c */
 /* adds an instance to e->instances, role MODEL; copies all strings; file may be
    NULL.  NULL: no memory */
@@ -183,6 +192,9 @@ int llm_instance_device_failed(const llm_err_t *err);
 /* loads the model again, or, if its GPU is lost, ends worker 0; does nothing
    while requests use it */
 void llm_instance_rebuilt(llm_instance_t *m);
+
+/* runner.c: a model as a scheduler uses it, without `chunk` */
+void llm_instance_runner_of(llm_model_t *model, llm_runner_t *run);
 
 /* sampling_defaults.c: reads the sampling parameters that the file recommends;
    those out of range are logged and not used */

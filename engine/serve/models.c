@@ -23,6 +23,9 @@ llm_instance_ready(llm_instance_t *m)
     conf.zone = e->zone;
     conf.kept = e->kept;
     conf.model = m->index;
+    memcpy(conf.speculate, m->conf.speculate, sizeof(conf.speculate));
+    m->env.speculates = conf.speculate[0] != LLM_DRAFT_NONE;
+    conf.draft = m->draft ? &m->draft_runner : NULL;
     conf.ended = llm_engine_ended;
     conf.masked = llm_engine_masked;
     conf.data = e;

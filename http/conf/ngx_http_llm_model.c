@@ -84,6 +84,8 @@ static ngx_http_llm_param_t  ngx_http_llm_params[] = {
     { ngx_string("products="), ngx_http_llm_model_products,
       at(engine.products), 0, 0 },
 
+    { ngx_string("speculate="), ngx_http_llm_model_speculate, 0, 0, 0 },
+
     { ngx_string("kv_cache="), ngx_http_llm_model_size,
       at(engine.kv_cache), 65536, (int64_t) 1 << 46 },
 

@@ -25,6 +25,13 @@ struct ngx_http_llm_param_s {
 };
 
 
+/* ngx_http_llm_model_speculate.c */
+
+char *ngx_http_llm_model_speculate(ngx_conf_t *cf,
+    ngx_http_llm_model_t *model, ngx_http_llm_param_t *param,
+    ngx_str_t *value);
+
+
 /* ngx_http_llm_model_file.c */
 
 char *ngx_http_llm_model_template(ngx_conf_t *cf, ngx_http_llm_model_t *model,

@@ -231,6 +231,8 @@ extern const ngx_http_llm_metric_kind_t  ngx_http_llm_size;
 extern const ngx_http_llm_metric_kind_t  ngx_http_llm_counter;
 /* two uint32_t, the first a part of the second */
 extern const ngx_http_llm_metric_kind_t  ngx_http_llm_share;
+/* a uint64_t for each llm_draft_kind_t */
+extern const ngx_http_llm_metric_kind_t  ngx_http_llm_drafts;
 /* a uint64_t for each llm_finish_t */
 extern const ngx_http_llm_metric_kind_t  ngx_http_llm_reasons;
 /* a llm_hist_t */

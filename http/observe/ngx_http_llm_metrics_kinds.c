@@ -18,6 +18,10 @@ static void ngx_http_llm_share_prometheus(const ngx_http_llm_metric_t *m,
     const void *figures, const char *label, llm_buf_t *b);
 static void ngx_http_llm_share_json(const ngx_http_llm_metric_t *m,
     const void *figures, llm_buf_t *b);
+static void ngx_http_llm_drafts_prometheus(const ngx_http_llm_metric_t *m,
+    const void *figures, const char *label, llm_buf_t *b);
+static void ngx_http_llm_drafts_json(const ngx_http_llm_metric_t *m,
+    const void *figures, llm_buf_t *b);
 static void ngx_http_llm_reasons_prometheus(const ngx_http_llm_metric_t *m,
     const void *figures, const char *label, llm_buf_t *b);
 static void ngx_http_llm_reasons_json(const ngx_http_llm_metric_t *m,
@@ -42,6 +46,10 @@ const ngx_http_llm_metric_kind_t  ngx_http_llm_counter = {
 
 const ngx_http_llm_metric_kind_t  ngx_http_llm_share = {
     "gauge", ngx_http_llm_share_prometheus, ngx_http_llm_share_json
+};
+
+const ngx_http_llm_metric_kind_t  ngx_http_llm_drafts = {
+    "counter", ngx_http_llm_drafts_prometheus, ngx_http_llm_drafts_json
 };
 
 const ngx_http_llm_metric_kind_t  ngx_http_llm_reasons = {
@@ -120,6 +128,41 @@ ngx_http_llm_share_json(const ngx_http_llm_metric_t *m, const void *figures,
     llm_buf_t *b)
 {
     llm_buf_addf(b, "%.6g", ngx_http_llm_share_of(m, figures));
+}
+
+
+static void
+ngx_http_llm_drafts_prometheus(const ngx_http_llm_metric_t *m,
+    const void *figures, const char *label, llm_buf_t *b)
+{
+    ngx_uint_t       i;
+    const uint64_t  *n;
+
+    n = &figure(uint64_t, m);
+
+    for (i = LLM_DRAFT_NONE + 1; i < LLM_DRAFT_N; i++) {
+        llm_buf_addf(b, "%s{%s,kind=\"%s\"} %llu\n", m->name, label,
+                     llm_draft_name(i), (unsigned long long) n[i]);
+    }
+}
+
+
+static void
+ngx_http_llm_drafts_json(const ngx_http_llm_metric_t *m, const void *figures,
+    llm_buf_t *b)
+{
+    ngx_uint_t       i;
+    const uint64_t  *n;
+
+    n = &figure(uint64_t, m);
+
+    for (i = LLM_DRAFT_NONE + 1; i < LLM_DRAFT_N; i++) {
+        llm_buf_addf(b, "%s\"%s\":%llu",
+                     i > LLM_DRAFT_NONE + 1 ? "," : "{", llm_draft_name(i),
+                     (unsigned long long) n[i]);
+    }
+
+    llm_buf_addc(b, '}');
 }
 
 

@@ -71,6 +71,10 @@ caller(uint32_t slot)
         llm_emit_read(&a->req->run.seqs[i].emit, &reads);
     }
 
+    if (predicting) {
+        predict(a->req, alone[slot][0], n_alone[slot][0]);
+    }
+
     return a;
 }
 
@@ -206,6 +210,48 @@ check_host(void)
 }
 
 
+/* the same with drafts, which pass the place where a call begins */
+
+static void
+test_drafts(void)
+{
+    uint64_t  accepted;
+
+    for (predicting = 80; predicting <= 100; predicting += 10) {
+        printf("# predictions right in %u %%\n", predicting);
+        drawing = 0;
+        overlapping = 0;
+        is_int(play("drafts", MAX_PAGES, N * CHOICES, 0), N * CHOICES,
+               "drafts: the same");
+        accepted = llm_zone_get(zone->models[0].own
+                                    .accepted[LLM_DRAFT_PREDICTION]);
+        ok(accepted > 0, "%llu tokens were drafted and drawn",
+           (unsigned long long) accepted);
+        close_all();
+
+        is_int(play("drafts, few pages", 40, N * CHOICES, 1), N * CHOICES,
+               "few pages, slow readers: the same");
+        close_all();
+
+        drawing = 1;
+        is_int(play("drafts, device", MAX_PAGES, 4, 0), N * CHOICES,
+               "drawn on the device: the same");
+        close_all();
+
+        overlapping = 1;
+        is_int(play("drafts, ahead", MAX_PAGES, 4, 0), N * CHOICES,
+               "a step ahead: the same");
+        close_all();
+
+        recurrent = 10;
+        is_int(play("drafts, recurrent", MAX_PAGES, 3, 0), N * CHOICES,
+               "recurrent layers: the same");
+        close_all();
+        recurrent = 0;
+    }
+}
+
+
 int
 main(void)
 {
@@ -266,6 +312,9 @@ main(void)
     is_int(play("recurrent, few pages", 40, N * CHOICES, 0), N * CHOICES,
            "on few pages: the same");
     close_all();
+    recurrent = 0;
+
+    test_drafts();
 
     llm_gram_cache_free(grams);
     tv_close(&tiny);

@@ -10,6 +10,9 @@
  * With a window a row sees so many tokens through its page table, and no entry
  * before them; with pages for windows of their own it sees all through one
  * table and these through the other.
+ *
+ * With predictions, a request comes with its own answer, in which some tokens
+ * are wrong, and tokens are drafted from it.
  */
 
 #ifndef LLM_T_SCHED_RIG_H
@@ -41,6 +44,8 @@ static uint32_t   recurrent;            /* slots beside those of the seats; 0:
                                            no recurrent layers */
 
 static uint32_t   window;               /* positions that a row sees; 0: all */
+static uint32_t   predicting;           /* percent of a prediction's tokens that
+                                           are right; 0: nothing is drafted */
 static uint32_t   n_windows;            /* pages of windows, if a row sees all
                                            in others; or 0 */
 static int32_t    kv_windows[MAX_PAGES][LLM_KV_PAGE];
@@ -544,6 +549,7 @@ open_all(uint32_t n_pages, uint32_t ctx, uint32_t max_seqs, uint32_t chunk,
     conf.runner.window = window;
     conf.runner.n_slots = recurrent ? max_seqs + recurrent : 0;
     conf.runner.copy_slot = copy_slot;
+    conf.speculate[0] = predicting ? LLM_DRAFT_NGRAM : LLM_DRAFT_NONE;
     conf.vocab = tiny.vocab;
     conf.zone = zone;
     conf.ended = ended;
@@ -617,6 +623,70 @@ check_scores(ask_t *a, const llm_event_t *ev)
 }
 
 
+/* what the row of the n-th token gives, without pages; h: the hash of all */
+
+static inline uint64_t
+result_without(const int32_t *ids, uint32_t n, uint64_t h)
+{
+    uint32_t  i;
+    uint64_t  w;
+
+    if (window == 0) {
+        return h;
+    }
+
+    for (w = 0, i = n < window ? 0 : n - window; i < n; i++) {
+        w = hash_token(w, ids[i], i);
+    }
+
+    return recurrent || n_windows ? w ^ h : w;
+}
+
+
+/* the answer of n tokens to a prompt */
+
+static inline void
+answer_to(const int32_t *prompt, uint32_t n_prompt, int32_t *answer,
+    uint32_t n)
+{
+    int32_t   ids[1024 + MAX_GEN];
+    uint32_t  i;
+    uint64_t  h;
+
+    memcpy(ids, prompt, n_prompt * sizeof(*ids));
+
+    for (i = 0, h = 0; i < n_prompt + n; i++) {
+        if (i >= n_prompt) {
+            ids[i] = next_of(result_without(ids, i, h));
+        }
+
+        h = hash_token(h, ids[i], i);
+    }
+
+    memcpy(answer, ids + n_prompt, n * sizeof(*answer));
+}
+
+
+/* predicts an answer that is right in so many percent of its tokens */
+
+static inline void
+predict(llm_req_t *r, const int32_t *answer, uint32_t n)
+{
+    uint32_t    i;
+    llm_ids_t  *p;
+
+    p = &r->prep.predicted;
+    free(p->data);
+    p->data = malloc(llm_max(n, 1u) * sizeof(*p->data));
+    p->len = n;
+    p->cap = n;
+
+    for (i = 0; i < n; i++) {
+        p->data[i] = rnd(100) < predicting ? answer[i] : (int32_t) rnd(256);
+    }
+}
+
+
 /* what a preparation thread does, for a prompt of ids */
 
 static inline ask_t *
@@ -624,6 +694,7 @@ ask(uint32_t slot, const int32_t *ids, uint32_t n_ids, uint32_t n,
     uint32_t max_gen, uint32_t flags)
 {
     ask_t          *a;
+    int32_t         answer[MAX_GEN];
     uint32_t        i;
     llm_req_t      *r;
     llm_seq_t      *q;
@@ -672,6 +743,11 @@ ask(uint32_t slot, const int32_t *ids, uint32_t n_ids, uint32_t n,
 
     if (flags & LLM_REQ_ECHO) {
         want_scores(&r->prep.prompts[0]);
+    }
+
+    if (predicting) {
+        answer_to(ids, n_ids, answer, max_gen);
+        predict(r, answer, max_gen);
     }
 
     a->req = r;
@@ -753,6 +829,12 @@ step(void)
     int        rc;
     llm_err_t  err;
 
+    /* drafted rows cost little here, whatever this machine does */
+
+    if (predicting) {
+        sched->speed.line = (llm_line_t) { 2, 22, 220, 402, 2420 };
+    }
+
     rc = llm_sched_step(sched, &err);
     llm_sched_assert(sched);
     assert(llm_zone_get(zone->models[0].figures.running)
@@ -766,7 +848,7 @@ step(void)
 
 
 /* a step, and a wait for a mask if that is all that is to be done before n
-   are over */
+   are over: not if what is left are events for slow readers */
 
 static inline void
 step_or_wait(uint32_t n)
@@ -776,7 +858,8 @@ step_or_wait(uint32_t n)
     busy = step();
     read_events();
 
-    if (!busy && n_over < n && sched->n_held == sched->n_running
+    if (!busy && n_over < n && sched->n_held
+        && sched->n_held == sched->n_running
         && sched->n_parked == 0 && !llm_sched_can_draw(sched))
     {
         (void) sem_wait(&masks);
@@ -799,26 +882,6 @@ run(void)
     }
 
     return idle >= 5 ? LLM_OK : LLM_ERROR;
-}
-
-
-/* what the row of the n-th token gives, without pages; h: the hash of all */
-
-static inline uint64_t
-result_without(const int32_t *ids, uint32_t n, uint64_t h)
-{
-    uint32_t  i;
-    uint64_t  w;
-
-    if (window == 0) {
-        return h;
-    }
-
-    for (w = 0, i = n < window ? 0 : n - window; i < n; i++) {
-        w = hash_token(w, ids[i], i);
-    }
-
-    return recurrent || n_windows ? w ^ h : w;
 }
 
 

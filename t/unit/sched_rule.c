@@ -43,13 +43,39 @@ regex(const char *pattern)
 }
 
 
+/* the GEN likeliest digits after a prompt */
+
+static void
+best_digits(const int32_t *prompt, uint32_t n_prompt, int32_t *digit)
+{
+    float     row[N_VOCAB];
+    int32_t   id;
+    uint32_t  i;
+    uint64_t  h;
+
+    for (i = 0, h = 0; i < n_prompt; i++) {
+        h = hash_token(h, prompt[i], i);
+    }
+
+    for (i = 0; i < GEN; i++) {
+        fill_row(row, h);
+
+        for (id = digit[i] = '0'; id <= '9'; id++) {
+            digit[i] = row[id] > row[digit[i]] ? id : digit[i];
+        }
+
+        h = hash_token(h, digit[i], n_prompt + i);
+    }
+}
+
+
 /* a request of n choices, with a prompt of its own, and digits to write */
 
 static ask_t *
 digits(uint32_t slot, uint32_t n, const char *pattern)
 {
     ask_t    *a;
-    int32_t   ids[100];
+    int32_t   ids[100], best[GEN];
     uint32_t  i, n_ids;
 
     n_ids = 20 + slot * 9;
@@ -64,6 +90,11 @@ digits(uint32_t slot, uint32_t n, const char *pattern)
         a->req->prep.gram = regex(pattern);
     }
 
+    if (pattern && predicting) {
+        best_digits(ids, n_ids, best);
+        predict(a->req, best, GEN);
+    }
+
     return a;
 }
 
@@ -73,30 +104,12 @@ digits(uint32_t slot, uint32_t n, const char *pattern)
 static int
 is_best(const ask_t *a, uint32_t choice)
 {
-    float     row[N_VOCAB];
-    int32_t   id, best;
-    uint32_t  i;
-    uint64_t  h;
+    int32_t  best[GEN];
 
-    for (i = 0, h = 0; i < a->n_prompt; i++) {
-        h = hash_token(h, a->prompt[i], i);
-    }
+    best_digits(a->prompt, a->n_prompt, best);
 
-    for (i = 0; i < GEN; i++) {
-        fill_row(row, h);
-
-        for (id = best = '0'; id <= '9'; id++) {
-            best = row[id] > row[best] ? id : best;
-        }
-
-        if (a->ids[choice][i] != best) {
-            return 0;
-        }
-
-        h = hash_token(h, best, a->n_prompt + i);
-    }
-
-    return a->n_ids[choice] == GEN;
+    return a->n_ids[choice] == GEN
+           && memcmp(a->ids[choice], best, sizeof(best)) == 0;
 }
 
 
@@ -187,6 +200,57 @@ test_late(void)
 
     close_all();
     llm_gram_release(ref);
+}
+
+
+/* text that the grammar forces is drafted, and costs no steps of its own */
+
+static void
+test_forced(void)
+{
+    uint32_t  i, n;
+    uint64_t  accepted;
+
+    static const char  text[] = "abcdefghijklmnopqrst";
+
+    open_all(MAX_PAGES, 200, 2, 64, 1 << 18);
+    add(digits(0, 1, text));
+    run_until(1);
+
+    for (i = 0, n = 0; i < GEN; i++) {
+        n += asks[0].ids[0][i] == text[i];
+    }
+
+    accepted = llm_zone_get(zone->models[0].own.accepted[LLM_DRAFT_GRAMMAR]);
+
+    ok(asks[0].n_ids[0] == GEN && n == GEN, "a text that is forced is right");
+    ok(accepted >= GEN / 2, "%llu of its tokens were drafted",
+       (unsigned long long) accepted);
+    ok(n_steps < GEN - accepted + 2, "%u steps for %u tokens", n_steps, GEN);
+    close_all();
+}
+
+
+static void
+test_drafts(void)
+{
+    for (predicting = 80; predicting <= 100; predicting += 20) {
+        drawing = 0;
+        overlapping = 0;
+        test_best(MAX_PAGES, "drafts");
+        test_best(20, "drafts, few pages");
+        test_late();
+        test_forced();
+
+        drawing = 1;
+        overlapping = 1;
+        test_best(24, "drafts, a device that overlaps");
+        test_late();
+    }
+
+    predicting = 0;
+    drawing = 0;
+    overlapping = 0;
 }
 
 
@@ -406,6 +470,7 @@ main(void)
     overlapping = 0;
     test_late();
 
+    test_drafts();
     test_others();
     test_memory();
     test_refused();

@@ -108,7 +108,7 @@ test_storm(uint32_t n_pages, uint32_t seats, uint32_t chunk, uint32_t flags)
     ok(free_pages() == n_pages && free_windows() == n_windows,
        "all pages came back");
 
-    if (overlapping) {
+    if (overlapping && !predicting) {
         ok(n_behind > n_steps / 8, "%u of %u steps were launched behind "
            "another", n_behind, n_steps);
     }
