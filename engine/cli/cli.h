@@ -28,6 +28,9 @@
 #define LLM_CLI_POOLING  128
 #define LLM_CLI_KEY      256             /* --id --tenant --models ... */
 #define LLM_CLI_NO_FILE  512
+#define LLM_CLI_DRAFT    1024            /* --speculate */
+
+#define LLM_CLI_BATCH_SIZE  512         /* tokens of a step by default */
 
 /* the parsed command line; strings are those of argv; NULL or 0: not given */
 typedef struct {
@@ -40,6 +43,7 @@ typedef struct {
     const char      *products;          /* a word of products.h, or NULL */
     const char      *packed;
     const char      *pooling;
+    const char      *speculate;
     const char      *id;                /* this and the next 5: of a new API
                                            key */
     const char      *tenant;
@@ -88,8 +92,13 @@ int llm_cli_match(const llm_cli_t *c, llm_err_t *err);
 int llm_cli_info(const llm_cli_t *c, llm_err_t *err);
 /* run.c */
 int llm_cli_logits(const llm_cli_t *c, llm_err_t *err);
-int llm_cli_complete(const llm_cli_t *c, llm_err_t *err);
 int llm_cli_perplexity(const llm_cli_t *c, llm_err_t *err);
+/* complete.c */
+int llm_cli_complete(const llm_cli_t *c, llm_err_t *err);
+/* reads the text on standard input and tokenizes it; the caller frees
+   ids->data */
+int llm_cli_prompt(const llm_vocab_t *v, int flags, llm_ids_t *ids,
+    llm_err_t *err);
 /* embed.c */
 int llm_cli_embed(const llm_cli_t *c, llm_err_t *err);
 /* key.c */

@@ -55,9 +55,11 @@ static const llm_cli_cmd_t  llm_cli_cmds[] = {
       "      little-endian, not normalised",
       LLM_CLI_RUN | LLM_CLI_BATCH | LLM_CLI_POOLING, llm_cli_embed },
 
-    { "complete", "FILE [--max-tokens N] [--temp T] [--seed N] < PROMPT",
+    { "complete", "FILE [--max-tokens N] [--temp T] [--seed N] "
+      "[--speculate KIND] < PROMPT",
       "the text that the model generates after a prompt",
-      LLM_CLI_RUN | LLM_CLI_BATCH | LLM_CLI_SPECIAL | LLM_CLI_SAMPLE,
+      LLM_CLI_RUN | LLM_CLI_BATCH | LLM_CLI_SPECIAL | LLM_CLI_SAMPLE
+      | LLM_CLI_DRAFT,
       llm_cli_complete },
 
     { "bench", "FILE [--pp N] [--tg N] [--reps N]",
@@ -163,6 +165,10 @@ static const llm_cli_opt_t  llm_cli_opts[] = {
     { "seed", LLM_CLI_SEED, LLM_CLI_SAMPLE,
       offsetof(llm_cli_t, sampling.seed),
       "seed of the random numbers (from the time)" },
+
+    { "speculate", LLM_CLI_STR, LLM_CLI_DRAFT,
+      offsetof(llm_cli_t, speculate),
+      "what tokens are drafted from: ngram or off (off)" },
 
     { "pp", LLM_CLI_UINT, LLM_CLI_BENCH, offsetof(llm_cli_t, pp),
       "tokens of the prompt (512)" },
