@@ -16,6 +16,7 @@ usage: ./build.sh bench [NAME [ARGUMENT ...]]
   two       two models of one process, and a load of one during an answer of
             the other (BEFORE=path: compared with the objs/ of another build)
   flood     waiting time of a tenant while another one sends expensive schemas
+  speculate what speculate=ngram gains, for text that repeats and for other text
   masks     JSON Schemas: how exact the masks are, and how fast
   shapes    shapes of real models with random weights (LLAMA_BENCH=path: also
             llama-bench; BEFORE=path: also the objs/llm of another build)
