@@ -20,7 +20,7 @@ use LLM::Bench;
 use LLM::Test;
 use Time::HiRes qw(time);
 
-my $tokens = $ENV{LLM_BENCH_TOKENS} || 192;
+my $tokens = 0 + ($ENV{LLM_BENCH_TOKENS} || 192);
 my $reps = $ENV{LLM_BENCH_REPS} || 5;
 my $threads = $ENV{LLM_BENCH_THREADS} || (`nproc` + 0);
 my $file = LLM::Bench::file(shift);
