@@ -828,6 +828,7 @@ typedef struct {
     size_t       kv_cache;              /* bytes, 0: default */
     int          weights_fp8;           /* convert wider matrices to fp8 */
     int          kv_fp8;                /* the KV cache in fp8 */
+    int          kv_q8;                 /* or in int8, on CPUs */
     const char  *products;              /* a word of products.h; NULL: the
                                            device's own */
     const char  *packed;                /* folder for a file of packed weights,

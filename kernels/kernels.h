@@ -136,6 +136,8 @@ typedef struct {
                                            fp8 */
     int          kv_fp8;                /* 1: K and V are stored as e4m3, with
                                            a scale for each token and head */
+    int          kv_q8;                 /* 1: K and V are stored as int8, with
+                                           scales; CPUs alone have it */
     const char  *products;              /* a word of products.h: open() fails if
                                            the device cannot do that; NULL: the
                                            device's own.  "fp8": weights_fp8,

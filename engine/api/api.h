@@ -37,9 +37,9 @@ typedef struct {
     int32_t            max_tokens;      /* default of requests that name
                                            none; -1: what is left */
     int64_t            created;         /* seconds since 1970 */
-    uint32_t           weights_fp8;     /* weights=fp8 and kv=fp8, which change
-                                           the model's answers */
-    uint32_t           kv_fp8;
+    uint32_t           weights_fp8;     /* weights=fp8 and kv=, which change the
+                                           model's answers */
+    uint32_t           kv;              /* 1: fp8; 2: q8_0 */
     const char        *products;        /* products=, as the two before, or
                                            NULL */
     llm_str_t          owner;

@@ -43,7 +43,7 @@ llm_api_fingerprint(const llm_api_model_t *m)
     uint64_t  h;
 
     snprintf(text, sizeof(text), LLM_VERSION " %lld %u %u %s",
-             (long long) m->created, m->weights_fp8, m->kv_fp8,
+             (long long) m->created, m->weights_fp8, m->kv,
              m->products ? m->products : "");
 
     h = llm_api_hash(0xcbf29ce484222325ull, m->name.data, m->name.len);

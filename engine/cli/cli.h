@@ -23,7 +23,7 @@
 #define LLM_CLI_ALL       4
 #define LLM_CLI_BATCH     8
 #define LLM_CLI_SAMPLE   16             /* --max-tokens --temp ... */
-#define LLM_CLI_BENCH    32             /* --pp --tg --reps */
+#define LLM_CLI_BENCH    32             /* --pp --tg --depth --reps */
 #define LLM_CLI_STREAM   64             /* --stream */
 #define LLM_CLI_POOLING  128
 #define LLM_CLI_KEY      256             /* --id --tenant --models ... */
@@ -39,7 +39,7 @@ typedef struct {
     const char      *split;             /* "layers", "rows" or NULL */
     const char      *isa;
     const char      *weights;           /* "fp8" or NULL */
-    const char      *kv;                /* "fp8" or NULL */
+    const char      *kv;                /* "fp8", "q8_0" or NULL */
     const char      *products;          /* a word of products.h, or NULL */
     const char      *packed;
     const char      *pooling;
@@ -57,6 +57,7 @@ typedef struct {
     uint32_t         max_tokens;
     uint32_t         pp;
     uint32_t         tg;
+    uint32_t         depth;
     uint32_t         reps;
     int              special;
     int              all;

@@ -62,7 +62,7 @@ static const llm_cli_cmd_t  llm_cli_cmds[] = {
       | LLM_CLI_DRAFT,
       llm_cli_complete },
 
-    { "bench", "FILE [--pp N] [--tg N] [--reps N]",
+    { "bench", "FILE [--pp N] [--tg N] [--depth N] [--reps N]",
       "tokens per second, and the machine's read bandwidth",
       LLM_CLI_RUN | LLM_CLI_BENCH, llm_cli_bench },
 
@@ -83,6 +83,7 @@ typedef enum {
     LLM_CLI_FLAG = 0,
     LLM_CLI_STR,
     LLM_CLI_FP8,                        /* "fp8" */
+    LLM_CLI_KV,                         /* "fp8" or "q8_0" */
     LLM_CLI_PRODUCTS,                   /* a word of products.h */
     LLM_CLI_UINT,                       /* 1 ... 2^31 - 1; "8k" */
     LLM_CLI_FLOAT,                      /* 0 ... 1e6 */
@@ -119,8 +120,8 @@ static const llm_cli_opt_t  llm_cli_opts[] = {
     { "weights", LLM_CLI_FP8, LLM_CLI_RUN, offsetof(llm_cli_t, weights),
       "fp8: convert wider matrices to e4m3 (as in the file)" },
 
-    { "kv", LLM_CLI_FP8, LLM_CLI_RUN, offsetof(llm_cli_t, kv),
-      "fp8: keep the KV cache in e4m3 (16 bits)" },
+    { "kv", LLM_CLI_KV, LLM_CLI_RUN, offsetof(llm_cli_t, kv),
+      "keep the KV cache in 8 bits: fp8 on GPUs, q8_0 on CPUs (16 bits)" },
 
     { "products", LLM_CLI_PRODUCTS, LLM_CLI_RUN, offsetof(llm_cli_t, products),
       "fp8: weights and activations of products in e4m3 (16 bits)" },
@@ -175,6 +176,9 @@ static const llm_cli_opt_t  llm_cli_opts[] = {
 
     { "tg", LLM_CLI_UINT, LLM_CLI_BENCH, offsetof(llm_cli_t, tg),
       "tokens generated (128)" },
+
+    { "depth", LLM_CLI_UINT, LLM_CLI_BENCH, offsetof(llm_cli_t, depth),
+      "tokens before each test (none)" },
 
     { "reps", LLM_CLI_UINT, LLM_CLI_BENCH, offsetof(llm_cli_t, reps),
       "repetitions (5)" },
@@ -293,6 +297,15 @@ llm_cli_set(llm_cli_t *c, const llm_cli_opt_t *o, const char *v,
                             o->name, v, LLM_PRODUCTS_WORDS);
         }
 
+        return LLM_OK;
+
+    case LLM_CLI_KV:
+        if (strcmp(v, "fp8") != 0 && strcmp(v, "q8_0") != 0) {
+            return llm_fail(err, "--%s: \"%s\" is unknown; the values are "
+                            "fp8 and q8_0", o->name, v);
+        }
+
+        *(const char **) field = v;
         return LLM_OK;
 
     case LLM_CLI_UINT:

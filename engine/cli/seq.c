@@ -42,7 +42,8 @@ llm_cli_seq_open(llm_cli_seq_t *s, const llm_cli_t *c, uint32_t ctx,
     o.split_rows = c->split && strcmp(c->split, "rows") == 0;
     o.isa = c->isa;
     o.weights_fp8 = c->weights != NULL;
-    o.kv_fp8 = c->kv != NULL;
+    o.kv_fp8 = c->kv && strcmp(c->kv, "fp8") == 0;
+    o.kv_q8 = c->kv && strcmp(c->kv, "q8_0") == 0;
     o.products = c->products;
     o.packed = c->packed;
     o.threads = c->threads;

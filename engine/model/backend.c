@@ -183,6 +183,19 @@ llm_backend_on(llm_devices_t *devices, const llm_ops_t *ops,
 }
 
 
+/* an error if the cache is to be as only CPUs have it */
+
+static int
+llm_backend_no_q8(const llm_exec_opts_t *opts, llm_err_t *err)
+{
+    if (!opts->kv_q8) {
+        return LLM_OK;
+    }
+
+    return llm_fail(err, "kv=q8_0 is for CPUs; a GPU has kv=fp8");
+}
+
+
 /* opens a device of the backend in dir/file */
 
 static int
@@ -195,7 +208,9 @@ llm_backend_load(llm_devices_t *devices, const char *dir, const char *file,
     llm_backend_pt    backend;
     const llm_ops_t  *ops;
 
-    if (llm_backend_find(dir, file, path, sizeof(path), err) != LLM_OK) {
+    if (llm_backend_no_q8(opts, err) != LLM_OK
+        || llm_backend_find(dir, file, path, sizeof(path), err) != LLM_OK)
+    {
         return LLM_ERROR;
     }
 

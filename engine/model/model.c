@@ -255,6 +255,7 @@ llm_load_device(llm_load_t *l)
     o.weight_type = llm_load_weight_type(m->gguf);
     o.weights_fp8 = opts->weights_fp8;
     o.kv_fp8 = opts->kv_fp8;
+    o.kv_q8 = opts->kv_q8;
     o.products = opts->products;
     o.n_kinds = m->n_kinds;
 

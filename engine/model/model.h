@@ -96,6 +96,7 @@ typedef struct {
                                            the device has */
     int          weights_fp8;           /* as in llm_exec_opts_t */
     int          kv_fp8;
+    int          kv_q8;
     const char  *products;
     const char  *packed;                /* folder for a file of packed weights
                                            (packed.c), or NULL */

@@ -144,6 +144,7 @@ llm_instance_opts(llm_instance_t *m, llm_model_opts_t *opts)
     opts->split_rows = m->conf.split_rows;
     opts->weights_fp8 = m->conf.weights_fp8;
     opts->kv_fp8 = m->conf.kv_fp8;
+    opts->kv_q8 = m->conf.kv_q8;
     opts->products = m->conf.products;
     opts->packed = m->conf.packed;
     opts->log = e->log;

@@ -38,6 +38,9 @@ static char *ngx_http_llm_model_aliases(ngx_conf_t *cf,
 static char *ngx_http_llm_model_fp8(ngx_conf_t *cf,
     ngx_http_llm_model_t *model, ngx_http_llm_param_t *param,
     ngx_str_t *value);
+static char *ngx_http_llm_model_kv(ngx_conf_t *cf,
+    ngx_http_llm_model_t *model, ngx_http_llm_param_t *param,
+    ngx_str_t *value);
 static char *ngx_http_llm_model_products(ngx_conf_t *cf,
     ngx_http_llm_model_t *model, ngx_http_llm_param_t *param,
     ngx_str_t *value);
@@ -78,8 +81,7 @@ static ngx_http_llm_param_t  ngx_http_llm_params[] = {
     { ngx_string("weights="), ngx_http_llm_model_fp8,
       at(engine.weights_fp8), 0, 0 },
 
-    { ngx_string("kv="), ngx_http_llm_model_fp8,
-      at(engine.kv_fp8), 0, 0 },
+    { ngx_string("kv="), ngx_http_llm_model_kv, 0, 0, 0 },
 
     { ngx_string("products="), ngx_http_llm_model_products,
       at(engine.products), 0, 0 },
@@ -477,6 +479,29 @@ ngx_http_llm_model_products(ngx_conf_t *cf, ngx_http_llm_model_t *model,
     ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                        "invalid value \"%V%V\" of model \"%V\", it must be "
                        LLM_PRODUCTS_WORDS, &param->name, value, &model->name);
+
+    return NGX_CONF_ERROR;
+}
+
+
+static char *
+ngx_http_llm_model_kv(ngx_conf_t *cf, ngx_http_llm_model_t *model,
+    ngx_http_llm_param_t *param, ngx_str_t *value)
+{
+    if (value->len == 3 && ngx_memcmp(value->data, "fp8", 3) == 0) {
+        model->engine.kv_fp8 = 1;
+        return NGX_CONF_OK;
+    }
+
+    if (value->len == 4 && ngx_memcmp(value->data, "q8_0", 4) == 0) {
+        model->engine.kv_q8 = 1;
+        return NGX_CONF_OK;
+    }
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "invalid value \"%V%V\" of model \"%V\", it must be "
+                       "\"fp8\" or \"q8_0\"", &param->name, value,
+                       &model->name);
 
     return NGX_CONF_ERROR;
 }

@@ -34,7 +34,8 @@ ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
         api[i].max_tokens = model[i].max_tokens;
         api[i].created = ngx_time();
         api[i].weights_fp8 = model[i].engine.weights_fp8 != 0;
-        api[i].kv_fp8 = model[i].engine.kv_fp8 != 0;
+        api[i].kv = model[i].engine.kv_fp8 ? 1
+                    : model[i].engine.kv_q8 ? 2 : 0;
         api[i].products = model[i].engine.products;
         api[i].owner = ngx_http_llm_text(&model[i].owner);
         api[i].deprecated = ngx_http_llm_text(&model[i].deprecated.text);

@@ -8,7 +8,8 @@
  * exactly as in the AVX-512 kernels, so the bits are the same.
  *
  * BF16 weights: TDPBF16PS in order of k for any number of rows, even for one:
- * its sums differ from those of VDPBF16PS, so the two are never mixed.
+ * its sums differ from those of VDPBF16PS, so the two are never mixed.  So is
+ * attention in bfloat16 (amx_attn.c).
  */
 
 #include "kernels/cpu/cpu.h"
@@ -30,8 +31,8 @@
 #include "kernels/cpu/quant.h"
 #include "kernels/cpu/quant512_codes.h"
 #include "kernels/cpu/bf16.h"
+#include "kernels/cpu/amx.h"
 
-#define AMX_ROWS        16              /* rows of a tile */
 /* up to this number of rows AVX-512 is used: a tile takes as long for one row
    as for 16 */
 #define AMX_FEW         8
@@ -49,16 +50,6 @@
 _Static_assert(AMX_SCRATCH <= LLM_GEMM_SCRATCH, "a chunk fits");
 
 
-/* the operand of LDTILECFG; tiles 0-3 are sums, 4-5 rows of x, 6-7 weights */
-
-typedef struct {
-    uint8_t              palette;
-    uint8_t              start_row;
-    uint8_t              reserved[14];
-    uint16_t             colsb[16];
-    uint8_t              rows[16];
-} amx_config_t;
-
 /* an unpacked chunk of a panel, by units: signed codes, float32 scales and
    minima; the arrays are in the thread's scratch */
 typedef struct {
@@ -70,33 +61,6 @@ typedef struct {
     int32_t               *dots;        /* [4][16][16] */
     uint32_t               panel;
 } amx_panel_t;
-
-
-/*
- * GCC's built-ins for tile loads do not tell the compiler that they read
- * memory: this makes it store everything before.
- */
-#define amx_written()  __asm__ volatile ("" : : : "memory")
-
-
-static void
-amx_configure(uint32_t k_bytes)
-{
-    int           i;
-    amx_config_t  c;
-
-    memset(&c, 0, sizeof(c));
-    c.palette = 1;
-
-    simd_unroll
-    for (i = 0; i < 8; i++) {
-        c.rows[i] = i < 6 ? AMX_ROWS : (uint8_t) (k_bytes / 4);
-        c.colsb[i] = i == 4 || i == 5 ? (uint16_t) k_bytes : 64;
-    }
-
-    amx_written();
-    _tile_loadconfig(&c);
-}
 
 
 /* computes a unit's dot products in tile c; x and w are the tiles to load */
@@ -612,6 +576,7 @@ llm_cpu_kernels_amx(llm_cpu_kernels_t *k)
     k->stage_bf16 = bf16_stage;
     k->gemm_quant = amx_gemm_quant;
     k->gemm_bf16 = amx_gemm_bf16;
+    llm_cpu_attn_amx(k);
 }
 
 #endif

@@ -21,6 +21,10 @@
    than additional tiles gain */
 #define LLM_ATTN_FEW_HEADS 4
 
+/* large tiles, which reuse keys more, are used if there are this many for each
+   thread, so that the last ones do not let threads wait */
+#define LLM_ATTN_MANY      4
+
 /* estimated rates of one thread, per nanosecond */
 #define LLM_RATE_ATTN      30.0         /* multiply-adds */
 #define LLM_RATE_ROPE      2.0          /* elements of q, k and v */
@@ -45,6 +49,8 @@ typedef struct {
     const llm_kv_t      *kv;
     const llm_cpu_kv_layer_t  *layer;   /* the layer's part of kv */
     llm_act_t           *out;
+    void               (*attn)(llm_cpu_attn_t *a);  /* the layer's kernel */
+    uint32_t             tile;          /* queries of a tile, at most */
     uint32_t             heads;         /* query heads of a tile */
     uint32_t             chunks;        /* tiles that the query heads of a KV
                                            head are divided into */
@@ -71,7 +77,30 @@ typedef struct {
 static size_t
 llm_attn_part_floats(size_t dv_pad)
 {
-    return LLM_ATTN_TILE * (dv_pad + 2);
+    return LLM_ATTN_FEW * (dv_pad + 2);
+}
+
+
+/* bytes of scratch that a tile takes: the results of two splits, and what
+   kernels need: scores; unless the cache is F16 weights, sums and factors,
+   queries, and a block's values */
+
+static size_t
+llm_attn_scratch(const llm_cpu_t *cpu, const llm_kv_opts_t *o)
+{
+    size_t  n, dv;
+
+    dv = llm_pad16(o->head_dim_v);
+
+    if (cpu->kv_format == LLM_CPU_KV_F16) {
+        return LLM_ATTN_TILE * (2 * dv + LLM_ATTN_BLOCK) * sizeof(float);
+    }
+
+    n = (2 * dv + LLM_ATTN_KEYS + 32) * sizeof(float)
+        + (LLM_ATTN_KEYS + 32) * sizeof(uint16_t)
+        + llm_align(o->head_dim_k, 32) * sizeof(uint16_t);
+
+    return LLM_ATTN_TILE * n + LLM_ATTN_KEYS * dv * sizeof(uint16_t);
 }
 
 
@@ -97,8 +126,7 @@ llm_cpu_attn_reserve(llm_cpu_t *cpu, const llm_kv_opts_t *o, llm_err_t *err)
 
     dv = llm_pad16(o->head_dim_v);
 
-    n = LLM_ATTN_TILE * (2 * dv + LLM_ATTN_BLOCK) * sizeof(float);
-    n = llm_max(n, o->head_dim_k * sizeof(float));
+    n = llm_max(llm_attn_scratch(cpu, o), o->head_dim_k * sizeof(float));
 
     if (llm_cpu_scratch_reserve(cpu, n, err) != LLM_OK) {
         return LLM_ERROR;
@@ -219,8 +247,7 @@ static void
 llm_rope_write(const llm_rope_job_t *job, uint32_t row, uint32_t thread)
 {
     float                    *k, *whole;
-    size_t                    slot;
-    uint32_t                  i, page, seq;
+    uint32_t                  i, page, slot, seq;
     uint16_t                 *dst;
     const float              *v;
     const llm_batch_t        *b;
@@ -245,18 +272,25 @@ llm_rope_write(const llm_rope_job_t *job, uint32_t row, uint32_t thread)
         dst = kv->data + ((size_t) i * job->kv->opts.n_pages + page)
                          * kv->page;
 
+        if (kv->format != LLM_CPU_KV_F16) {
+            f->keep[kv->format](kv, dst, slot, k + i * h->head_dim_k,
+                                v + i * h->head_dim_v);
+            continue;
+        }
+
         if (h->latent) {
             memcpy(whole, v + i * h->head_dim_v,
                    h->head_dim_v * sizeof(float));
             memcpy(whole + h->head_dim_v, k + i * llm_rope_dim(h),
                    llm_rope_dim(h) * sizeof(float));
-            f->store_f16(dst + slot * kv->v_row, 1, whole, h->head_dim_k);
+            f->store_f16(dst + (size_t) slot * kv->v_row, 1, whole,
+                         h->head_dim_k);
             continue;
         }
 
         f->store_f16(dst + slot, LLM_KV_PAGE, k + i * h->head_dim_k,
                      h->head_dim_k);
-        f->store_f16(dst + kv->k_size + slot * kv->dv_pad, 1,
+        f->store_f16(dst + kv->k_size + (size_t) slot * kv->dv_pad, 1,
                      v + i * h->head_dim_v, h->head_dim_v);
     }
 }
@@ -527,11 +561,11 @@ llm_attn_whole(void *arg, uint32_t item, uint32_t thread)
 
     i = t.first / LLM_ATTN_SPLIT;
     llm_attn_setup(job, &t, i, &a);
-    job->cpu->kernels.attn(&a);
+    job->attn(&a);
 
     for (i++; i < llm_attn_splits(t.last); i++) {
         llm_attn_setup(job, &t, i, &b);
-        job->cpu->kernels.attn(&b);
+        job->attn(&b);
         job->cpu->kernels.attn_merge(&a, &b);
     }
 
@@ -572,11 +606,11 @@ llm_attn_split(void *arg, uint32_t item, uint32_t thread)
     a.scores = (float *) (void *) llm_cpu_scratch(job->cpu, thread);
 
     llm_attn_setup(job, &t, split, &a);
-    job->cpu->kernels.attn(&a);
+    job->attn(&a);
 
-    stats = a.acc + LLM_ATTN_TILE * job->layer->dv_pad;
-    memcpy(stats, a.max, sizeof(a.max));
-    memcpy(stats + LLM_ATTN_TILE, a.sum, sizeof(a.sum));
+    stats = a.acc + LLM_ATTN_FEW * job->layer->dv_pad;
+    memcpy(stats, a.max, a.n * sizeof(float));
+    memcpy(stats + LLM_ATTN_FEW, a.sum, a.n * sizeof(float));
 }
 
 
@@ -601,9 +635,9 @@ llm_attn_join(void *arg, uint32_t tile, uint32_t thread)
         llm_attn_setup(job, &t, i, p);
         p->acc = llm_attn_part(job, tile, i);
 
-        stats = p->acc + LLM_ATTN_TILE * job->layer->dv_pad;
-        memcpy(p->max, stats, sizeof(p->max));
-        memcpy(p->sum, stats + LLM_ATTN_TILE, sizeof(p->sum));
+        stats = p->acc + LLM_ATTN_FEW * job->layer->dv_pad;
+        memcpy(p->max, stats, p->n * sizeof(float));
+        memcpy(p->sum, stats + LLM_ATTN_FEW, p->n * sizeof(float));
 
         if (i > first) {
             job->cpu->kernels.attn_merge(&a, &b);
@@ -628,7 +662,7 @@ llm_attn_cut(llm_attn_job_t *job, uint32_t heads)
 
     job->heads = heads;
     job->chunks = (group + heads - 1) / heads;
-    job->rows = LLM_ATTN_TILE / heads;
+    job->rows = job->tile / heads;
 
     for (i = 0, n = 0; i < b->n_seqs; i++) {
         rows = b->seq_rows[i + 1] - b->seq_rows[i];
@@ -666,10 +700,17 @@ llm_cpu_attention(llm_exec_t *exec, const llm_heads_t *h, const llm_act_t *q,
     }
 
     job.n_splits = llm_attn_splits(longest);
-    n = llm_attn_cut(&job, llm_min(h->n_heads / h->n_kv_heads,
-                                   LLM_ATTN_TILE));
+    job.attn = cpu->kernels.attn[job.layer->format];
+    job.tile = LLM_ATTN_TILE;
+    n = llm_attn_cut(&job, llm_min(h->n_heads / h->n_kv_heads, job.tile));
 
-    /* too few tiles for the threads: divide the query heads of each KV head */
+    /* too few tiles for the threads: smaller ones; then divide the query heads
+       of each KV head */
+
+    if (n < LLM_ATTN_MANY * threads) {
+        job.tile = LLM_ATTN_FEW;
+        n = llm_attn_cut(&job, llm_min(h->n_heads / h->n_kv_heads, job.tile));
+    }
 
     while (n * job.n_splits < threads && job.heads > LLM_ATTN_FEW_HEADS) {
         n = llm_attn_cut(&job, (job.heads + 1) / 2);
@@ -678,7 +719,7 @@ llm_cpu_attention(llm_exec_t *exec, const llm_heads_t *h, const llm_act_t *q,
     work *= (double) h->n_heads * (h->head_dim_k + h->head_dim_v)
             / LLM_RATE_ATTN;
 
-    if (job.n_splits > 1 && n < 2 * threads
+    if (job.n_splits > 1 && job.tile == LLM_ATTN_FEW && n < 2 * threads
         && (uint64_t) n * job.n_splits <= cpu->max_parts)
     {
         llm_cpu_run(cpu, llm_attn_split, &job, n * job.n_splits, work);

@@ -16,9 +16,9 @@
 #endif
 
 #include "kernels/cpu/simd256.h"
+#include "kernels/cpu/simd_math.h"
 #include "kernels/cpu/simd_ops.h"
 #include "kernels/cpu/simd_state.h"
-#include "kernels/cpu/simd_attn.h"
 #include "kernels/cpu/gemm_store.h"
 #include "kernels/cpu/simd_gemm.h"
 #include "kernels/cpu/quant.h"
@@ -48,9 +48,7 @@ llm_cpu_kernels_avx2(llm_cpu_kernels_t *k)
     k->store_f16 = simd_store_f16;
     k->state = simd_state;
     k->conv = simd_conv;
-    k->attn = simd_attn;
-    k->attn_merge = simd_attn_merge;
-    k->attn_finish = simd_attn_finish;
+    llm_cpu_attn_avx2(k);
 }
 
 #endif

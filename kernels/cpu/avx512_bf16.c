@@ -1,6 +1,6 @@
 /*
  * Products of BF16 weights on CPUs with AVX512_BF16: both factors in bfloat16,
- * VDPBF16PS for pairs of k in order, sums in float32.
+ * VDPBF16PS for pairs of k in order, sums in float32; and attention in bfloat16.
  */
 
 #include "kernels/cpu/cpu.h"
@@ -19,6 +19,9 @@
 #include "kernels/cpu/simd512.h"
 #include "kernels/cpu/gemm_store.h"
 #include "kernels/cpu/bf16.h"
+#include "kernels/cpu/simd_math.h"
+#include "kernels/cpu/bf16_kv.h"
+#include "kernels/cpu/bf16_attn.h"
 
 #define BF16_MM  6
 #define BF16_NV  4
@@ -152,6 +155,9 @@ llm_cpu_kernels_avx512_bf16(llm_cpu_kernels_t *k)
     k->bf16 = 1;
     k->stage_bf16 = bf16_stage;
     k->gemm_bf16 = bf16_gemm;
+    k->attn[LLM_CPU_KV_BF16] = bf16_attn;
+    k->keep[LLM_CPU_KV_BF16] = bf16_keep;
+    k->bf16_dims = 2;
 }
 
 #endif

@@ -81,6 +81,30 @@ llm_cpu_device_close(llm_device_t *device)
 }
 
 
+/* the precision of attention follows that of products: it is in bfloat16 where
+   these round activations to 8 or 16 bits anyway */
+
+static llm_cpu_kv_format_t
+llm_cpu_kv_format(const llm_cpu_t *cpu)
+{
+    uint32_t  type;
+
+    type = cpu->opts.weight_type;
+
+    if (cpu->opts.kv_q8) {
+        return LLM_CPU_KV_Q8;
+    }
+
+    if (cpu->kernels.attn[LLM_CPU_KV_BF16] == NULL
+        || type == LLM_TYPE_F32 || type == LLM_TYPE_F16)
+    {
+        return LLM_CPU_KV_F16;
+    }
+
+    return LLM_CPU_KV_BF16;
+}
+
+
 int
 llm_cpu_open(llm_exec_t **exec, const llm_exec_opts_t *opts, llm_err_t *err)
 {
@@ -116,6 +140,7 @@ llm_cpu_open(llm_exec_t **exec, const llm_exec_opts_t *opts, llm_err_t *err)
     cpu->owns_device = opts->device == NULL;
     cpu->kernels = cpu->device->kernels;
     cpu->threads = llm_pool_wanted(opts->threads);
+    cpu->kv_format = llm_cpu_kv_format(cpu);
 
     cpu->first_item = calloc((size_t) opts->max_seqs + 1, sizeof(uint32_t));
 
@@ -155,8 +180,9 @@ llm_cpu_describe(llm_exec_t *exec, char *buf, size_t size)
 {
     llm_cpu_t  *cpu = (llm_cpu_t *) exec;
 
-    snprintf(buf, size, "%s, %u thread%s", cpu->kernels.name, cpu->threads,
-             cpu->threads == 1 ? "" : "s");
+    snprintf(buf, size, "%s, %u thread%s%s", cpu->kernels.name, cpu->threads,
+             cpu->threads == 1 ? "" : "s",
+             cpu->kv_format == LLM_CPU_KV_Q8 ? ", q8_0 KV" : "");
 }
 
 

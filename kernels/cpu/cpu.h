@@ -33,11 +33,15 @@
 #define LLM_PANEL        16             /* rows of a panel */
 #define LLM_BLOCK        32             /* elements that share d_x */
 
-/* keys of one step of the online softmax, and of one split of the cache */
+/* keys of one step of the online softmax, with AMX tiles more; and of one split
+   of the cache */
 #define LLM_ATTN_BLOCK   64
+#define LLM_ATTN_KEYS    256
 #define LLM_ATTN_SPLIT   1024
-/* query rows x heads of one tile, at most */
-#define LLM_ATTN_TILE    16
+/* query rows x heads of one tile, at most; of one whose splits are computed by
+   several threads */
+#define LLM_ATTN_TILE    64
+#define LLM_ATTN_FEW     16
 
 /* RoPE tables kept during a step: layers with and without a window may have
    different ones */
@@ -70,22 +74,38 @@ struct llm_vec_s {
 };
 
 /*
- * The cache of one layer, in binary16.  The pages of a head are adjacent.  A
- * page of one head is K as [head_dim_k][LLM_KV_PAGE], then V as
- * [LLM_KV_PAGE][dv_pad]; a page of a latent layer is [LLM_KV_PAGE][v_row], a
- * row being K (its beginning is V), then zeros.
+ * The cache of one layer.  The pages of a head are adjacent.  A page of one head
+ * is K, then V:
+ *
+ *   F16   K[head_dim_k][LLM_KV_PAGE], V[LLM_KV_PAGE][dv_pad]; of a latent layer
+ *         [LLM_KV_PAGE][v_row], a row being K (its beginning is V), then zeros
+ *   BF16  K[dk_pad / 2][LLM_KV_PAGE][2], V[LLM_KV_PAGE / 2][dv_pad][2]: pairs of
+ *         elements of a key, and of keys, are adjacent
+ *   Q8    int8 in the same order as BF16; after K the binary16 scales of each 32
+ *         elements of a key, [dk_pad / 32][LLM_KV_PAGE], and after V those of
+ *         each key's V, [LLM_KV_PAGE]
  */
+typedef enum {
+    LLM_CPU_KV_F16 = 0,
+    LLM_CPU_KV_BF16,
+    LLM_CPU_KV_Q8,
+    LLM_CPU_KV_N
+} llm_cpu_kv_format_t;
+
 typedef struct {
+    llm_cpu_kv_format_t  format;
     uint32_t             n_heads;
     uint32_t             head_dim_k;
     uint32_t             head_dim_v;
     int                  latent;
+    size_t               dk_pad;        /* head_dim_k, padded as the format
+                                           needs it */
     size_t               dv_pad;        /* head_dim_v, padded */
     size_t               v_row;         /* elements from a token's V to the
                                            next token's */
-    size_t               k_size;        /* elements of K in a page, before V */
-    size_t               page;          /* elements of K and V in a page of one
-                                           head */
+    size_t               k_size;        /* of K in a page, before V, in units of
+                                           2 bytes, as the next */
+    size_t               page;          /* of K and V in a page of one head */
     uint16_t            *data;          /* [head][page number][page] */
 } llm_cpu_kv_layer_t;
 
@@ -298,7 +318,8 @@ typedef struct {
     float               *acc;           /* [n][dv_pad] */
     float                max[LLM_ATTN_TILE];
     float                sum[LLM_ATTN_TILE];
-    float               *scores;        /* [n][LLM_ATTN_BLOCK] scratch */
+    float               *scores;        /* scratch: [n][LLM_ATTN_BLOCK], and
+                                           what formats other than F16 need */
 } llm_cpu_attn_t;
 
 /* RoPE's table of a row: y[i] = x[i] cos[i] + x[partner of i] sin[i] */
@@ -387,7 +408,15 @@ typedef struct {
     void       (*state)(llm_cpu_state_t *p);
     void       (*conv)(const llm_cpu_conv_t *c, float *y);
 
-    void       (*attn)(llm_cpu_attn_t *a);
+    /* on a cache of each format; NULL: the instruction set has no such
+       products */
+    void       (*attn[LLM_CPU_KV_N])(llm_cpu_attn_t *a);
+    /* writes k and v of one token and head to a slot of a page of a format other
+       than F16 */
+    void       (*keep[LLM_CPU_KV_N])(const llm_cpu_kv_layer_t *kv,
+                    uint16_t *page, uint32_t slot, const float *k,
+                    const float *v);
+    uint32_t     bf16_dims;             /* dk_pad of BF16 is a multiple of this */
     /* adds the result b of a later range of keys to the result a */
     void       (*attn_merge)(llm_cpu_attn_t *a, const llm_cpu_attn_t *b);
     /* out[head_dim_v] = acc of query i, divided by its sum; sink: score of a
@@ -446,6 +475,7 @@ typedef struct {
     llm_cpu_device_t    *device;
     int                  owns_device;   /* 1: close() closes the device */
     uint32_t             threads;       /* threads of its steps and its load */
+    llm_cpu_kv_format_t  kv_format;     /* of layers that are not latent */
     size_t               scratch_size;  /* bytes per thread that this model has
                                            reserved */
     llm_cpu_kernels_t    kernels;
@@ -607,6 +637,10 @@ void llm_cpu_kernels_avx512_bf16(llm_cpu_kernels_t *k);
 void llm_cpu_kernels_amx(llm_cpu_kernels_t *k);
 /* AVX-512's product, which the AMX kernels use for few rows */
 void llm_avx512_gemm_quant(const llm_cpu_gemm_t *g);
+/* the kernels of attention, which the ones above set */
+void llm_cpu_attn_avx2(llm_cpu_kernels_t *k);
+void llm_cpu_attn_avx512(llm_cpu_kernels_t *k);
+void llm_cpu_attn_amx(llm_cpu_kernels_t *k);
 #endif
 
 #endif /* LLM_CPU_H */

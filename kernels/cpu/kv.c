@@ -17,32 +17,60 @@ llm_cpu_kv_shape(const llm_kv_opts_t *o, uint32_t layer)
 }
 
 
-/* elements of one head in a page */
+/* sizes of a page of one head; without a device those of binary16 */
 
-static size_t
-llm_cpu_kv_elements(const llm_kv_layer_t *l)
+static void
+llm_cpu_kv_sizes(const llm_cpu_t *cpu, const llm_kv_layer_t *l,
+    llm_cpu_kv_layer_t *k)
 {
+    memset(k, 0, sizeof(llm_cpu_kv_layer_t));
+
+    k->n_heads = l->n_kv_heads;
+    k->head_dim_k = l->head_dim_k;
+    k->head_dim_v = l->head_dim_v;
+    k->latent = l->latent;
+    k->dk_pad = l->head_dim_k;
+    k->dv_pad = llm_pad16(l->head_dim_v);
+
     if (l->latent) {
-        return llm_pad16(l->head_dim_k) * LLM_KV_PAGE;
+        k->v_row = llm_pad16(l->head_dim_k);
+        k->page = k->v_row * LLM_KV_PAGE;
+        return;
     }
 
-    return (l->head_dim_k + llm_pad16(l->head_dim_v)) * LLM_KV_PAGE;
+    k->format = cpu ? cpu->kv_format : LLM_CPU_KV_F16;
+    k->v_row = k->dv_pad;
+
+    if (k->format == LLM_CPU_KV_Q8) {
+        k->dk_pad = llm_align(l->head_dim_k, 32);
+        k->k_size = (k->dk_pad / 2 + k->dk_pad / 32) * LLM_KV_PAGE;
+        k->page = llm_align(k->k_size + (k->dv_pad / 2 + 1) * LLM_KV_PAGE, 32);
+        return;
+    }
+
+    if (k->format == LLM_CPU_KV_BF16) {
+        k->dk_pad = llm_align(l->head_dim_k, cpu->kernels.bf16_dims);
+    }
+
+    k->k_size = k->dk_pad * LLM_KV_PAGE;
+    k->page = k->k_size + k->dv_pad * LLM_KV_PAGE;
 }
 
 
 size_t
 llm_cpu_kv_page_size(llm_exec_t *exec, const llm_kv_opts_t *o)
 {
-    size_t          n;
-    uint32_t        i;
-    llm_kv_layer_t  l;
+    size_t              n;
+    uint32_t            i;
+    llm_kv_layer_t      l;
+    llm_cpu_kv_layer_t  k;
 
-    (void) exec;
     n = 0;
 
     for (i = 0; i < o->n_layers; i++) {
         l = llm_cpu_kv_shape(o, i);
-        n += llm_cpu_kv_elements(&l) * l.n_kv_heads;
+        llm_cpu_kv_sizes((llm_cpu_t *) exec, &l, &k);
+        n += k.page * l.n_kv_heads;
     }
 
     return n * sizeof(uint16_t);
@@ -63,7 +91,7 @@ llm_cpu_kv_free(llm_exec_t *exec, llm_kv_t *kv)
 
 
 static void
-llm_cpu_kv_place(llm_kv_t *kv)
+llm_cpu_kv_place(const llm_cpu_t *cpu, llm_kv_t *kv)
 {
     uint16_t            *data;
     uint32_t             i;
@@ -76,14 +104,7 @@ llm_cpu_kv_place(llm_kv_t *kv)
         l = llm_cpu_kv_shape(&kv->opts, i);
         k = &kv->layers[i];
 
-        k->n_heads = l.n_kv_heads;
-        k->head_dim_k = l.head_dim_k;
-        k->head_dim_v = l.head_dim_v;
-        k->latent = l.latent;
-        k->dv_pad = llm_pad16(l.head_dim_v);
-        k->v_row = l.latent ? llm_pad16(l.head_dim_k) : k->dv_pad;
-        k->k_size = l.latent ? 0 : (size_t) l.head_dim_k * LLM_KV_PAGE;
-        k->page = llm_cpu_kv_elements(&l);
+        llm_cpu_kv_sizes(cpu, &l, k);
         k->data = data;
 
         data += k->page * k->n_heads * kv->opts.n_pages;
@@ -112,7 +133,7 @@ llm_cpu_kv_create(llm_exec_t *exec, const llm_kv_opts_t *o, llm_err_t *err)
         kv->data = llm_cpu_alloc(kv->size, 0);
 
         if (kv->layers && kv->data) {
-            llm_cpu_kv_place(kv);
+            llm_cpu_kv_place(cpu, kv);
             return kv;
         }
     }

@@ -6,7 +6,8 @@
  * Invariant: keys are processed in blocks of LLM_ATTN_BLOCK from the start of
  * the range.  Within a block, the order in which a query's scores, sums and
  * outputs are computed does not depend on the other queries of the tile.  A
- * block that a query does not see changes none of the query's bits.
+ * key that a query does not see changes none of the query's bits, so groups of
+ * queries leave out what none of them sees.
  */
 
 #define ATTN_PAGES    (LLM_ATTN_BLOCK / LLM_KV_PAGE)
@@ -17,6 +18,7 @@
 
 typedef struct {
     const uint16_t  *page[ATTN_PAGES];
+    uint32_t         key;               /* first key of the block */
     uint32_t         first;             /* first key that any query sees,
                                            counted in the block */
     uint32_t         n_keys;            /* keys of the block in the range */
@@ -295,38 +297,105 @@ attn_values(const llm_cpu_attn_t *a, const attn_block_t *b, const float *f,
 }
 
 
+/* narrows the block to the keys that some of mm queries from m0 on see; returns
+   0 if there are none */
+
+static int
+attn_narrow(const llm_cpu_attn_t *a, const attn_block_t *b, uint32_t m0,
+    uint32_t mm, attn_block_t *part)
+{
+    uint32_t  m, from, limit, first, end;
+
+    *part = *b;
+    first = LLM_ATTN_BLOCK;
+    end = 0;
+
+    for (m = m0; m < m0 + mm; m++) {
+        from = llm_max(a->from[m], b->key);
+        limit = llm_min(a->limit[m], b->key + LLM_ATTN_BLOCK);
+
+        if (from < limit) {
+            first = llm_min(first, from - b->key);
+            end = llm_max(end, limit - b->key);
+        }
+    }
+
+    part->first = llm_max(first, b->first);
+    part->n_keys = llm_min(end, b->n_keys);
+
+    return end > 0;
+}
+
+
 /* tile sizes fit into the registers: 32 with AVX-512, 16 with AVX2 */
+
+simd_inline void
+attn_group_scores(const llm_cpu_attn_t *a, const attn_block_t *b,
+    uint32_t m, const int mm, const int nv)
+{
+    uint32_t      v;
+    attn_block_t  part;
+
+    if (!attn_narrow(a, b, m, (uint32_t) mm, &part)) {
+        return;
+    }
+
+    v = part.first / VL / (uint32_t) nv * (uint32_t) nv;
+
+    for ( /* void */ ; v * VL < part.n_keys; v += (uint32_t) nv) {
+        attn_scores(a, &part, m, v, mm, nv);
+    }
+}
+
 
 static void
 attn_block_scores(const llm_cpu_attn_t *a, const attn_block_t *b)
 {
-    uint32_t  m, v, n_vectors;
+    uint32_t  m;
 
-    n_vectors = (b->n_keys + VL - 1) / VL;
     m = 0;
 
 #if VL == 16
     for ( /* void */ ; m + 8 <= a->n; m += 8) {
-        for (v = 0; v < n_vectors; v += 2) {
-            attn_scores(a, b, m, v, 8, 2);
-        }
+        attn_group_scores(a, b, m, 8, 2);
     }
 
     for ( /* void */ ; m + 4 <= a->n; m += 4) {
-        attn_scores(a, b, m, 0, 4, 4);
+        attn_group_scores(a, b, m, 4, 4);
     }
 #endif
 
     for ( /* void */ ; m + 2 <= a->n; m += 2) {
-        for (v = 0; v < n_vectors; v += 4) {
-            attn_scores(a, b, m, v, 2, 4);
-        }
+        attn_group_scores(a, b, m, 2, 4);
     }
 
     if (m < a->n) {
-        for (v = 0; v < n_vectors; v += 4) {
-            attn_scores(a, b, m, v, 1, 4);
-        }
+        attn_group_scores(a, b, m, 1, 4);
+    }
+}
+
+
+/* all outputs, in nv vectors at a time, and the rest one by one */
+
+simd_inline void
+attn_group_values(const llm_cpu_attn_t *a, const attn_block_t *b,
+    const float *f, uint32_t m, const int mm, const int nv)
+{
+    uint32_t      v, n;
+    attn_block_t  part;
+
+    if (!attn_narrow(a, b, m, (uint32_t) mm, &part)) {
+        return;
+    }
+
+    n = (uint32_t) (a->kv->dv_pad / VL);
+
+    for (v = 0; v + (uint32_t) nv <= n; v += (uint32_t) nv) {
+        attn_values(a, &part, f, m, v, mm, nv);
+    }
+
+    for ( /* void */ ; v < n; v++) {
+        attn_values(a, &part, f, m, v, mm, 1);
     }
 }
 
@@ -335,41 +404,22 @@ static void
 attn_block_values(const llm_cpu_attn_t *a, const attn_block_t *b,
     const float *f)
 {
-    uint32_t  m, v, n_vectors;
+    uint32_t  m;
 
-    n_vectors = (uint32_t) (a->kv->dv_pad / VL);
     m = 0;
 
 #if VL == 16
     for ( /* void */ ; m + 8 <= a->n; m += 8) {
-        for (v = 0; v + 2 <= n_vectors; v += 2) {
-            attn_values(a, b, f, m, v, 8, 2);
-        }
-
-        if (v < n_vectors) {
-            attn_values(a, b, f, m, v, 8, 1);
-        }
+        attn_group_values(a, b, f, m, 8, 2);
     }
 #endif
 
     for ( /* void */ ; m + 2 <= a->n; m += 2) {
-        for (v = 0; v + 4 <= n_vectors; v += 4) {
-            attn_values(a, b, f, m, v, 2, 4);
-        }
-
-        for ( /* void */ ; v < n_vectors; v++) {
-            attn_values(a, b, f, m, v, 2, 1);
-        }
+        attn_group_values(a, b, f, m, 2, 4);
     }
 
     if (m < a->n) {
-        for (v = 0; v + 8 <= n_vectors; v += 8) {
-            attn_values(a, b, f, m, v, 1, 8);
-        }
-
-        for ( /* void */ ; v < n_vectors; v++) {
-            attn_values(a, b, f, m, v, 1, 1);
-        }
+        attn_group_values(a, b, f, m, 1, 8);
     }
 }
 
@@ -403,6 +453,7 @@ attn_block_pages(const llm_cpu_attn_t *a, uint32_t key, uint32_t from,
 {
     uint32_t  i, page, low, high;
 
+    b->key = key;
     b->n_keys = llm_min(a->last - key, LLM_ATTN_BLOCK);
     b->first = from > key ? from - key : 0;
     low = (key + b->first) / LLM_KV_PAGE;
@@ -417,12 +468,45 @@ attn_block_pages(const llm_cpu_attn_t *a, uint32_t key, uint32_t from,
 }
 
 
+/* the weights of all queries in the block at `key`, and the factors on their
+   outputs so far */
+
 static void
-simd_attn(llm_cpu_attn_t *a)
+attn_block_softmax(llm_cpu_attn_t *a, uint32_t key, float *f)
 {
-    float         f[LLM_ATTN_TILE];
-    uint32_t      m, key, seen, from, first;
-    attn_block_t  b;
+    uint32_t  m, first, seen;
+
+    for (m = 0; m < a->n; m++) {
+
+        if (a->limit[m] <= key || a->from[m] >= key + LLM_ATTN_BLOCK) {
+            memset(a->scores + m * LLM_ATTN_BLOCK, 0,
+                   LLM_ATTN_BLOCK * sizeof(float));
+            f[m] = 1;
+            continue;
+        }
+
+        if (a->softcap > 0) {
+            simd_softcap(a->softcap, a->scores + m * LLM_ATTN_BLOCK,
+                         LLM_ATTN_BLOCK);
+        }
+
+        if (a->slopes) {
+            attn_slope(a, m, key);
+        }
+
+        first = a->from[m] > key ? a->from[m] - key : 0;
+        seen = llm_min(a->limit[m] - key, LLM_ATTN_BLOCK);
+        f[m] = attn_softmax(a, m, first, seen);
+    }
+}
+
+
+/* clears the results; returns the first key that a query sees */
+
+static uint32_t
+attn_begin(llm_cpu_attn_t *a)
+{
+    uint32_t  m, from;
 
     memset(a->acc, 0, a->n * a->kv->dv_pad * sizeof(float));
     from = UINT32_MAX;
@@ -433,6 +517,18 @@ simd_attn(llm_cpu_attn_t *a)
         from = llm_min(from, a->from[m]);
     }
 
+    return from;
+}
+
+
+static void
+simd_attn(llm_cpu_attn_t *a)
+{
+    float         f[LLM_ATTN_TILE];
+    uint32_t      key, from;
+    attn_block_t  b;
+
+    from = attn_begin(a);
     key = llm_max(a->first, from / LLM_ATTN_BLOCK * LLM_ATTN_BLOCK);
 
     for ( /* void */ ; key < a->last; key += LLM_ATTN_BLOCK) {
@@ -446,29 +542,7 @@ simd_attn(llm_cpu_attn_t *a)
             attn_block_scores(a, &b);
         }
 
-        for (m = 0; m < a->n; m++) {
-
-            if (a->limit[m] <= key || a->from[m] >= key + LLM_ATTN_BLOCK) {
-                memset(a->scores + m * LLM_ATTN_BLOCK, 0,
-                       LLM_ATTN_BLOCK * sizeof(float));
-                f[m] = 1;
-                continue;
-            }
-
-            if (a->softcap > 0) {
-                simd_softcap(a->softcap, a->scores + m * LLM_ATTN_BLOCK,
-                             LLM_ATTN_BLOCK);
-            }
-
-            if (a->slopes) {
-                attn_slope(a, m, key);
-            }
-
-            first = a->from[m] > key ? a->from[m] - key : 0;
-            seen = llm_min(a->limit[m] - key, LLM_ATTN_BLOCK);
-            f[m] = attn_softmax(a, m, first, seen);
-        }
-
+        attn_block_softmax(a, key, f);
         attn_block_values(a, &b, f);
     }
 }

@@ -105,7 +105,7 @@ check('rows of one device', 'llm_model demo /x device=cuda:0 split=rows;', '',
 check('bad weights', 'llm_model demo /x weights=int4;', '',
       qr/invalid value "weights=int4" of model "demo", it must be "fp8"/);
 check('bad KV', 'llm_model demo /x kv=fp16;', '',
-      qr/invalid value "kv=fp16" of model "demo", it must be "fp8"/);
+      qr/invalid value "kv=fp16" of model "demo", it must be "fp8" or "q8_0"/);
 check('bad products', 'llm_model demo /x products=int8;', '',
       qr/invalid value "products=int8" of model "demo", it must be "fp8"/);
 check('KV without a value', 'llm_model demo /x kv=;', '',

@@ -268,7 +268,7 @@ test_fingerprint(void)
 
     m[5].products = "fp8";
     m[1].weights_fp8 = 1;
-    m[2].kv_fp8 = 1;
+    m[2].kv = 1;
     m[3].created++;
 
     for (i = 0; i < llm_nelems(m); i++) {

@@ -1,7 +1,8 @@
 /*
  * Batch invariance: the logits of each position of a sequence are the same
  * bits, whatever the steps it was computed in, whatever ran beside it, on
- * however many threads, and whoever computed the pages before it.
+ * however many threads, and whoever computed the pages before it; with the KV
+ * cache in 16 bits and in int8.
  */
 
 #define RUN_MAX_SEQS  17
@@ -31,6 +32,7 @@ static int32_t   ids[1 + N_OTHER][CTX];
 static float    *want;                  /* [N_IDS][n_vocab], of one thread,
                                            the whole prompt in one step */
 static uint32_t  n_vocab;
+static int       kv_q8;
 static float    *rubbish;               /* where the others' logits go */
 
 
@@ -46,6 +48,7 @@ open_model(const char *isa, uint32_t threads, uint32_t batch)
     memset(&o, 0, sizeof(o));
     o.device = "cpu";
     o.isa = isa;
+    o.kv_q8 = kv_q8;
     o.threads = threads;
     o.batch = batch;
     o.ctx = CTX;
@@ -150,8 +153,8 @@ check_model(const char *isa, uint32_t threads, uint32_t batch)
         s[i].logits = i ? rubbish : got;
     }
 
-    snprintf(what, sizeof(what), "%s, %u threads, at most %u rows", isa,
-             threads, batch);
+    snprintf(what, sizeof(what), "%s%s, %u threads, at most %u rows", isa,
+             kv_q8 ? ", KV in int8" : "", threads, batch);
 
     if (want == NULL) {
         want = calloc((size_t) N_IDS * n_vocab, sizeof(float));
@@ -220,6 +223,14 @@ main(void)
 
         free(want);
         want = NULL;
+        kv_q8 = 1;
+
+        check_model(isas[i], 1, 512);
+        check_model(isas[i], 2, 64);
+
+        free(want);
+        want = NULL;
+        kv_q8 = 0;
     }
 
     free(rubbish);

@@ -107,6 +107,7 @@ typedef struct {
     llm_act_t         *v;
     llm_act_t         *out;
     llm_kv_t          *kv;
+    llm_vec_t         *vecs[4];
     uint32_t           pages[OPS_MAX_PAGES];
 } attn_t;
 
@@ -136,19 +137,11 @@ attn_step(attn_t *a, const float *data, uint32_t pos, uint32_t n, float *out)
 }
 
 
-/* `step` rows at a time; pages behind the window become page 0, whose keys
-   and values are NaN */
-
 static void
-run_attention(const llm_ops_t *ops, const char *isa, const attn_case_t *c,
-    const float *data, const float *w, uint32_t step, float *out)
+attn_open(attn_t *a, llm_exec_t *exec, const attn_case_t *c, const float *w)
 {
-    float             *nan;
-    attn_t             a;
-    uint32_t           i, n, first;
-    llm_vec_t         *vecs[4];
-    const llm_ops_t   *o;
-    attn_case_t        broken = { .n = LLM_KV_PAGE };
+    uint32_t           i;
+    const llm_ops_t   *o = exec->ops;
 
     static const llm_kv_layer_t  layers[] = {
         { 1, 64, 8, 0 }, { KV_HEADS, DK, DV, 0 }, { 0, 0, 0, 0 }
@@ -159,29 +152,66 @@ run_attention(const llm_ops_t *ops, const char *isa, const attn_case_t *c,
                           .head_dim_v = DV, .n_heads = HEADS,
                           .layers = layers };
 
-    memset(&a, 0, sizeof(a));
-    a.exec = ops_open(ops, isa, 2);
-    a.c = c;
-    o = a.exec->ops;
-    a.kv = o->kv_create(a.exec, &kv, NULL);
-    a.q = ops_act(a.exec, NULL, OPS_MAX_ROWS, Q_COLS);
-    a.k = ops_act(a.exec, NULL, OPS_MAX_ROWS, K_COLS);
-    a.v = ops_act(a.exec, NULL, OPS_MAX_ROWS, V_COLS);
-    a.out = ops_act(a.exec, NULL, OPS_MAX_ROWS, OUT_COLS);
+    memset(a, 0, sizeof(attn_t));
+    a->exec = exec;
+    a->c = c;
+    a->kv = o->kv_create(exec, &kv, NULL);
+    a->q = ops_act(exec, NULL, OPS_MAX_ROWS, Q_COLS);
+    a->k = ops_act(exec, NULL, OPS_MAX_ROWS, K_COLS);
+    a->v = ops_act(exec, NULL, OPS_MAX_ROWS, V_COLS);
+    a->out = ops_act(exec, NULL, OPS_MAX_ROWS, OUT_COLS);
 
     for (i = 0; i < 4; i++) {
-        vecs[i] = o->vec_create(a.exec, w + i * DK,
-                                i == 3 ? DK / 4 : i == 2 ? HEADS : DK, NULL);
+        a->vecs[i] = o->vec_create(exec, w + i * DK,
+                                   i == 3 ? DK / 4 : i == 2 ? HEADS : DK,
+                                   NULL);
     }
 
-    a.h.layer = 1;
-    a.h.n_heads = HEADS;
-    a.h.n_kv_heads = KV_HEADS;
-    a.h.head_dim_k = DK;
-    a.h.head_dim_v = DV;
-    a.h.scale = 0.3f;
-    a.rope.kind = LLM_ROPE_NEOX;
-    a.rope.mscale = 1;
+    a->h.layer = 1;
+    a->h.n_heads = HEADS;
+    a->h.n_kv_heads = KV_HEADS;
+    a->h.head_dim_k = DK;
+    a->h.head_dim_v = DV;
+    a->h.scale = 0.3f;
+    a->rope.kind = LLM_ROPE_NEOX;
+    a->rope.mscale = 1;
+}
+
+
+/* closes the device, too */
+
+static void
+attn_close(attn_t *a)
+{
+    uint32_t          i;
+    const llm_ops_t  *o = a->exec->ops;
+
+    for (i = 0; i < 4; i++) {
+        o->vec_free(a->exec, a->vecs[i]);
+    }
+
+    o->act_free(a->exec, a->q);
+    o->act_free(a->exec, a->k);
+    o->act_free(a->exec, a->v);
+    o->act_free(a->exec, a->out);
+    o->kv_free(a->exec, a->kv);
+    o->close(a->exec);
+}
+
+
+/* `step` rows at a time; pages behind the window become page 0, whose keys
+   and values are NaN; closes exec */
+
+static void
+run_attention(llm_exec_t *exec, const attn_case_t *c, const float *data,
+    const float *w, uint32_t step, float *out)
+{
+    float        *nan;
+    attn_t        a;
+    uint32_t      i, n, first;
+    attn_case_t   broken = { .n = LLM_KV_PAGE };
+
+    attn_open(&a, exec, c, w);
 
     /* page 0 */
     nan = ops_alloc((size_t) LLM_KV_PAGE * (Q_COLS + K_COLS + V_COLS)
@@ -207,11 +237,11 @@ run_attention(const llm_ops_t *ops, const char *isa, const attn_case_t *c,
     a.h.temp_scale = c->h.temp_scale;
     a.h.temp_floor = c->h.temp_floor;
     a.h.temp_offset = c->h.temp_offset;
-    a.h.q_norm = c->norms ? vecs[0] : NULL;
-    a.h.k_norm = c->norms ? vecs[1] : NULL;
-    a.h.sinks = c->sinks ? vecs[2] : NULL;
+    a.h.q_norm = c->norms ? a.vecs[0] : NULL;
+    a.h.k_norm = c->norms ? a.vecs[1] : NULL;
+    a.h.sinks = c->sinks ? a.vecs[2] : NULL;
     a.rope.n_dims = c->no_rope ? 0 : DK / 2;
-    a.rope.inv_freq = c->no_rope ? NULL : vecs[3];
+    a.rope.inv_freq = c->no_rope ? NULL : a.vecs[3];
 
     for (i = 0; i < c->n; i += n) {
         n = llm_min(llm_min(step, c->n - i), OPS_MAX_ROWS);
@@ -224,38 +254,124 @@ run_attention(const llm_ops_t *ops, const char *isa, const attn_case_t *c,
         attn_step(&a, data, i, n, out);
     }
 
-    for (i = 0; i < 4; i++) {
-        o->vec_free(a.exec, vecs[i]);
+    attn_close(&a);
+    free(nan);
+}
+
+
+/* on one instruction set, for weights of one type */
+
+static void
+test_attention_for(const attn_case_t *c, const char *isa, const ops_attention_t *t,
+    const float *data, const float *w, const float *want)
+{
+    int          same;
+    float       *got, *again;
+    size_t       k, n;
+    double       far;
+    llm_exec_t  *exec;
+
+    static const uint32_t  steps[] = { 1, 7, 90 };
+
+    exec = ops_open_for(&llm_ops_cpu, isa, 2, t->type, t->q8);
+
+    if (exec == NULL) {
+        skip(isa);
+        return;
     }
 
-    o->act_free(a.exec, a.q);
-    o->act_free(a.exec, a.k);
-    o->act_free(a.exec, a.v);
-    o->act_free(a.exec, a.out);
-    o->kv_free(a.exec, a.kv);
-    o->close(a.exec);
-    free(nan);
+    n = (size_t) c->n * OUT_COLS;
+    got = ops_alloc((n + LLM_KV_PAGE * OUT_COLS) * sizeof(float));
+    again = ops_alloc((n + LLM_KV_PAGE * OUT_COLS) * sizeof(float));
+
+    run_attention(exec, c, data, w, OPS_MAX_ROWS, got);
+    far = ops_distance(got, want, n);
+    ok(far < t->bound, "%s, %s: attention with %s: %.2g", isa,
+       t->name, c->name, far);
+
+    for (k = 0, same = 1; k < llm_nelems(steps); k++) {
+        exec = ops_open_for(&llm_ops_cpu, isa, 1 + k % 2 * 2,
+                            t->type, t->q8);
+        run_attention(exec, c, data, w, steps[k], again);
+        same &= memcmp(got, again, n * sizeof(float)) == 0;
+    }
+
+    ok(same, "%s, %s: attention with %s: the same bits in steps of 1, 7 and "
+       "90", isa, t->name, c->name);
+
+    free(got);
+    free(again);
+}
+
+
+/* the last row sees the same in copies of all pages, the last one partial, and
+   int8 takes half of the memory */
+
+static void
+test_copies(const char *isa, const ops_attention_t *t)
+{
+    enum { N = 5 * LLM_KV_PAGE + 7, PAGES = N / LLM_KV_PAGE + 1 };
+
+    float        *data, *out, want[OUT_COLS];
+    attn_t        a;
+    size_t        n;
+    uint32_t      i;
+    llm_exec_t   *exec;
+    attn_case_t   c = { .n = N };
+
+    llm_kv_opts_t  o = { .n_layers = 1, .n_kv_heads = 8, .head_dim_k = 128,
+                         .head_dim_v = 128, .n_heads = 8 };
+
+    exec = ops_open_for(&llm_ops_cpu, isa, 2, t->type, t->q8);
+
+    if (exec == NULL) {
+        skip(isa);
+        return;
+    }
+
+    n = exec->ops->kv_page_size(exec, &o);
+    ok(n * 100 <= (size_t) LLM_KV_PAGE * 8 * 256 * (t->q8 ? 106 : 200),
+       "%s, %s: a page has %zu bytes", isa, t->name, n);
+
+    data = ops_alloc((size_t) N * (Q_COLS + K_COLS + V_COLS) * sizeof(float));
+    out = ops_alloc((size_t) N * OUT_COLS * sizeof(float));
+    ops_fill(data, (size_t) N * (Q_COLS + K_COLS + V_COLS), 8);
+
+    attn_open(&a, exec, &c, data);
+
+    for (i = 0; i < PAGES; i++) {
+        a.pages[i] = 3 + i;
+    }
+
+    attn_step(&a, data, 0, N, out);
+    memcpy(want, out + (size_t) (N - 1) * OUT_COLS, sizeof(want));
+
+    for (i = 0; i < PAGES; i++) {
+        exec->ops->kv_copy(exec, a.kv, 3 + i, 200 - i);
+        a.pages[i] = 200 - i;
+    }
+
+    attn_step(&a, data, N - 1, 1, out);
+    ok(memcmp(want, out + (size_t) (N - 1) * OUT_COLS, sizeof(want)) == 0,
+       "%s, %s: the same bits in copies of pages", isa, t->name);
+
+    attn_close(&a);
+    free(data);
+    free(out);
 }
 
 
 static void
 test_attention(const attn_case_t *c)
 {
-    int          same;
-    float       *data, *w, *want, *got, *again;
-    size_t       i, k, n;
-    double       far;
-    llm_exec_t  *exec;
-
-    static const uint32_t  steps[] = { 1, 7, 90 };
+    float   *data, *w, *want;
+    size_t   i, k, n;
 
     n = (size_t) c->n * OUT_COLS;
     data = ops_alloc((size_t) c->n * (Q_COLS + K_COLS + V_COLS)
                      * sizeof(float));
     w = ops_alloc(4 * DK * sizeof(float));
     want = ops_alloc((n + LLM_KV_PAGE * OUT_COLS) * sizeof(float));
-    got = ops_alloc((n + LLM_KV_PAGE * OUT_COLS) * sizeof(float));
-    again = ops_alloc((n + LLM_KV_PAGE * OUT_COLS) * sizeof(float));
 
     ops_fill(data, (size_t) c->n * (Q_COLS + K_COLS + V_COLS), c->n);
     ops_fill(w, 4 * DK, 5);
@@ -264,47 +380,26 @@ test_attention(const attn_case_t *c)
         w[i] = fabsf(w[i]) / 10;
     }
 
-    run_attention(&llm_ops_reference, NULL, c, data, w, OPS_MAX_ROWS, want);
+    run_attention(ops_open(&llm_ops_reference, NULL, 2), c, data, w,
+                  OPS_MAX_ROWS, want);
 
     for (i = 0; i < llm_nelems(ops_isas); i++) {
-        exec = ops_open(&llm_ops_cpu, ops_isas[i], 1);
-
-        if (exec == NULL) {
-            skip(ops_isas[i]);
-            continue;
+        for (k = 0; k < llm_nelems(ops_attention); k++) {
+            test_attention_for(c, ops_isas[i], &ops_attention[k], data, w,
+                               want);
         }
-
-        exec->ops->close(exec);
-        run_attention(&llm_ops_cpu, ops_isas[i], c, data, w, OPS_MAX_ROWS,
-                      got);
-        far = ops_distance(got, want, n);
-
-        /* keys and values are rounded to 11 bits */
-        ok(far < 1e-3, "%s: attention with %s: %.2g", ops_isas[i], c->name,
-           far);
-
-        for (k = 0, same = 1; k < llm_nelems(steps); k++) {
-            run_attention(&llm_ops_cpu, ops_isas[i], c, data, w, steps[k],
-                          again);
-            same &= memcmp(got, again, n * sizeof(float)) == 0;
-        }
-
-        ok(same, "%s: attention with %s: the same bits in steps of 1, 7 and "
-           "90", ops_isas[i], c->name);
     }
 
     free(data);
     free(w);
     free(want);
-    free(got);
-    free(again);
 }
 
 
 int
 main(void)
 {
-    size_t       i;
+    size_t       i, k;
     llm_exec_t  *exec;
 
     for (i = 0; i < llm_nelems(ops_isas); i++) {
@@ -317,6 +412,10 @@ main(void)
 
         exec->ops->close(exec);
         test_rows(ops_isas[i]);
+
+        for (k = 0; k < llm_nelems(ops_attention); k++) {
+            test_copies(ops_isas[i], &ops_attention[k]);
+        }
     }
 
     for (i = 0; i < llm_nelems(attn_cases); i++) {

@@ -31,21 +31,64 @@ test_reference(const both_case_t *c, const float *data, const float *got)
 }
 
 
+/* on one instruction set, for weights of one type */
+
 static void
-test(const both_case_t *c)
+test_for(const both_case_t *c, const char *isa, const ops_attention_t *t,
+    const float *data, const float *want)
 {
     int          same;
-    float       *data, *want, *got, *again;
-    size_t       i, n;
+    float       *got, *again;
+    size_t       n;
     double       far;
     uint32_t     threads;
     llm_exec_t  *exec;
 
     n = (size_t) c->n * c->heads * c->dv;
-    data = ops_alloc(both_numbers(c, c->n + BOTH_BESIDE) * sizeof(float));
-    want = ops_alloc(n * sizeof(float));
     got = ops_alloc(n * sizeof(float));
     again = ops_alloc(n * sizeof(float));
+
+    for (threads = 1, same = 1; threads <= 3; threads++) {
+        exec = ops_open_for(&llm_ops_cpu, isa, threads,
+                            t->type, t->q8);
+
+        if (exec == NULL) {
+            break;
+        }
+
+        both_attend(exec, c, data, 0, threads == 1 ? got : again);
+        same &= threads == 1 || memcmp(got, again, n * sizeof(float)) == 0;
+        both_attend(exec, c, data, 1, again);
+        same &= memcmp(got, again, n * sizeof(float)) == 0;
+        exec->ops->close(exec);
+    }
+
+    if (threads == 1) {
+        skip(isa);
+
+    } else {
+        far = ops_distance(got, want, n);
+        ok(far < t->bound, "%s, %s: %s: %.2g", isa,
+           t->name, c->name, far);
+        ok(same, "%s, %s: %s: the same bits on 1 to 3 threads, alone and "
+           "beside another sequence", isa, t->name, c->name);
+    }
+
+    free(got);
+    free(again);
+}
+
+
+static void
+test(const both_case_t *c)
+{
+    float       *data, *want;
+    size_t       i, k, n;
+    llm_exec_t  *exec;
+
+    n = (size_t) c->n * c->heads * c->dv;
+    data = ops_alloc(both_numbers(c, c->n + BOTH_BESIDE) * sizeof(float));
+    want = ops_alloc(n * sizeof(float));
     ops_fill(data, both_numbers(c, c->n + BOTH_BESIDE), c->n);
 
     exec = ops_open(&llm_ops_reference, NULL, 1);
@@ -54,37 +97,13 @@ test(const both_case_t *c)
     test_reference(c, data, want);
 
     for (i = 0; i < llm_nelems(ops_isas); i++) {
-        for (threads = 1, same = 1; threads <= 3; threads++) {
-            exec = ops_open(&llm_ops_cpu, ops_isas[i], threads);
-
-            if (exec == NULL) {
-                break;
-            }
-
-            both_attend(exec, c, data, 0, threads == 1 ? got : again);
-            same &= threads == 1 || memcmp(got, again, n * sizeof(float)) == 0;
-            both_attend(exec, c, data, 1, again);
-            same &= memcmp(got, again, n * sizeof(float)) == 0;
-            exec->ops->close(exec);
+        for (k = 0; k < llm_nelems(ops_attention); k++) {
+            test_for(c, ops_isas[i], &ops_attention[k], data, want);
         }
-
-        if (threads == 1) {
-            skip(ops_isas[i]);
-            continue;
-        }
-
-        far = ops_distance(got, want, n);
-
-        /* keys and values are rounded to 11 bits */
-        ok(far < 1e-3, "%s: %s: %.2g", ops_isas[i], c->name, far);
-        ok(same, "%s: %s: the same bits on 1 to 3 threads, alone and beside "
-           "another sequence", ops_isas[i], c->name);
     }
 
     free(data);
     free(want);
-    free(got);
-    free(again);
 }
 
 
