@@ -1,8 +1,8 @@
 /*
  * The command bench: speed of prompt processing and generation, named as by
- * llama-bench (pp512, tg128), and the read bandwidth of this machine's memory,
- * which limits generation on a CPU: each token reads all weights, and the keys
- * and values of the tokens before it.
+ * llama-bench (pp512, tg128, pp512 @ d4096 behind 4096 tokens), and the read
+ * bandwidth of this machine's memory, which limits generation on a CPU: each
+ * token reads all weights, and the keys and values of the tokens before it.
  */
 
 #include "engine/cli/cli.h"
@@ -19,12 +19,12 @@
 
 /*
  * Average bytes that a step of one token reads or writes: the weights, the
- * recurrent states, and the keys and values, of 2 bytes each, of half the
- * tokens of the test.
+ * recurrent states, and the keys and values, of 2 bytes each or of 1, of the
+ * tokens before the test and of half of its own.
  */
 
 static double
-llm_bench_bytes(const llm_model_t *m, uint32_t n_tg)
+llm_bench_bytes(const llm_cli_t *c, const llm_model_t *m, uint32_t n_tg)
 {
     const llm_hparams_t  *hp;
 
@@ -34,7 +34,8 @@ llm_bench_bytes(const llm_model_t *m, uint32_t n_tg)
 
     return (double) hp->n_bytes_step + 2.0 * (double) hp->n_bytes_state
            + (double) hp->n_layers * hp->n_kv_heads
-             * (hp->head_dim_k + hp->head_dim_v) * 2 * (n_tg + 1) / 2;
+             * (hp->head_dim_k + hp->head_dim_v) * (c->kv ? 1 : 2)
+             * (c->depth + (n_tg + 1) / 2.0);
 }
 
 
@@ -48,9 +49,9 @@ llm_bench_cmp(const void *one, const void *two)
 
 
 /*
- * Tokens per second for n tokens in steps of batch tokens: the median of the
- * repetitions, and half of the difference of fastest and slowest.  A first
- * repetition, to warm up, is not counted.
+ * Tokens per second for n tokens in steps of batch tokens, behind those of
+ * --depth: the median of the repetitions, and half of the difference of fastest
+ * and slowest.  A first repetition, to warm up, is not counted.
  */
 
 static int
@@ -73,7 +74,7 @@ llm_bench_test(const llm_cli_t *c, llm_cli_seq_t *s, const int32_t *ids,
     rc = LLM_OK;
 
     for (i = 0; rc == LLM_OK && i <= reps; i++) {
-        s->len = 0;
+        s->len = c->depth;
         start = llm_now_us();
 
         for (k = 0; rc == LLM_OK && k < n; k += take) {
@@ -133,7 +134,7 @@ llm_bench_turns(const llm_cli_t *c, llm_cli_seq_t *s, const int32_t *ids,
     memset(len, 0, sizeof(len));
 
     rc = LLM_OK;
-    s->len = 0;
+    s->len = c->depth;
 
     for (k = 0; rc == LLM_OK && k < n; k++) {
         take = 1 + k % 2;
@@ -149,7 +150,7 @@ llm_bench_turns(const llm_cli_t *c, llm_cli_seq_t *s, const int32_t *ids,
             qsort(t[i], len[i], sizeof(double), llm_bench_cmp);
         }
 
-        *steps = llm_bench_bytes(s->model, n) / t[0][len[0] / 2];
+        *steps = llm_bench_bytes(c, s->model, n) / t[0][len[0] / 2];
         *reads = (double) LLM_CLI_MEMORY
                  / llm_min(t[1][len[1] / 2], t[2][len[2] / 2]);
     }
@@ -162,19 +163,25 @@ llm_bench_turns(const llm_cli_t *c, llm_cli_seq_t *s, const int32_t *ids,
 
 
 static void
-llm_bench_row(const llm_model_t *m, const char *test, uint32_t n,
-    double median, double spread)
+llm_bench_row(const llm_cli_t *c, const llm_model_t *m, const char *test,
+    uint32_t n, double median, double spread)
 {
-    char                  name[32], device[128];
+    char                  depth[32], device[128];
     const llm_hparams_t  *hp;
 
     hp = llm_model_hparams(m);
-    snprintf(name, sizeof(name), "%s%u", test, n);
+    depth[0] = '\0';
+
+    if (c->depth) {
+        snprintf(depth, sizeof(depth), " @ d%u", c->depth);
+    }
+
     llm_model_device(m, device, sizeof(device));
 
-    printf("| %s | %.2f MiB | %.2f M | %s | %s | %.2f +- %.2f |\n",
+    printf("| %s | %.2f MiB | %.2f M | %s | %s%u%s | %.2f +- %.2f |\n",
            hp->name, (double) hp->n_bytes / (1 << 20),
-           (double) hp->n_params / 1e6, device, name, median, spread);
+           (double) hp->n_params / 1e6, device, test, n, depth, median,
+           spread);
     fflush(stdout);
 }
 
@@ -188,7 +195,7 @@ llm_bench_run(const llm_cli_t *c, llm_cli_seq_t *s, llm_err_t *err)
 
     n_pp = c->pp ? c->pp : LLM_BENCH_PP;
     n_tg = c->tg ? c->tg : LLM_BENCH_TG;
-    n = llm_max(llm_max(n_pp, n_tg), LLM_BENCH_TURNS);
+    n = llm_max(llm_max(n_pp, n_tg), llm_max(c->depth, LLM_BENCH_TURNS));
     n_vocab = llm_model_hparams(s->model)->n_vocab;
 
     ids = malloc(n * sizeof(int32_t));
@@ -207,17 +214,19 @@ llm_bench_run(const llm_cli_t *c, llm_cli_seq_t *s, llm_err_t *err)
            "| --- | ---: | ---: | --- | --- | ---: |\n");
     fflush(stdout);
 
-    if (llm_bench_test(c, s, ids, n_pp, n_pp, &tg, &spread, err) != LLM_OK) {
+    if (llm_cli_seq_feed(s, ids, c->depth, err) != LLM_OK
+        || llm_bench_test(c, s, ids, n_pp, n_pp, &tg, &spread, err) != LLM_OK)
+    {
         goto failed;
     }
 
-    llm_bench_row(s->model, "pp", n_pp, tg, spread);
+    llm_bench_row(c, s->model, "pp", n_pp, tg, spread);
 
     if (llm_bench_test(c, s, ids, n_tg, 1, &tg, &spread, err) != LLM_OK) {
         goto failed;
     }
 
-    llm_bench_row(s->model, "tg", n_tg, tg, spread);
+    llm_bench_row(c, s->model, "tg", n_tg, tg, spread);
 
     if (llm_bench_turns(c, s, ids, n_tg, &steps, &reads, err) != LLM_OK) {
         goto failed;
@@ -229,7 +238,7 @@ llm_bench_run(const llm_cli_t *c, llm_cli_seq_t *s, llm_err_t *err)
            "tg%u reads %.3f GB per token (weights and cache), %.2f GB/s: "
            "%.0f %% of the bandwidth\n",
            c->threads ? c->threads : llm_machine_cpus(), reads / 1e9, n_tg,
-           llm_bench_bytes(s->model, n_tg) / 1e9, steps / 1e9,
+           llm_bench_bytes(c, s->model, n_tg) / 1e9, steps / 1e9,
            reads > 0 ? 100 * steps / reads : 0);
 
     return LLM_OK;
@@ -251,7 +260,8 @@ llm_cli_bench(const llm_cli_t *c, llm_err_t *err)
 
     n_pp = c->pp ? c->pp : LLM_BENCH_PP;
     ctx = llm_max(n_pp, c->tg ? c->tg : LLM_BENCH_TG);
-    ctx = llm_max(llm_max(ctx, c->ctx), LLM_BENCH_TURNS);
+    ctx = c->depth + llm_max(ctx, LLM_BENCH_TURNS);
+    ctx = llm_max(ctx, c->ctx);
 
     if (llm_cli_seq_open(&s, c, ctx, n_pp, 1, err) != LLM_OK) {
         return LLM_ERROR;

@@ -4,24 +4,51 @@
  * prefill, mixtures of experts in the shapes of Qwen3-30B-A3B and gpt-oss-20b,
  * recurrent layers in those of Qwen3.5-4B and Granite 4.
  *
- * usage: kernels [isa] [type|experts|recurrent]
+ * usage: kernels [isa] [type|experts|recurrent|attention]
  *
  * Times are CPU times of the thread, the least of several, so that other
  * processes on the same cores have little effect.  GB/s: bytes of weights, as
  * in the file, or of keys and values; GMAC/s: multiply-accumulate operations.
+ * Attention takes turns with the peak of its instruction, and is a share of it.
  */
 
 #define _GNU_SOURCE
 
 #include "kernels/kernels.h"
+#include "t/bench/peaks.h"
 #include "t/unit/blocks.h"
 
 #include <stdio.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #define MAX_ROWS   512
-#define MAX_CTX    8192
+#define MAX_CTX    33280
+#define MAX_TURNS  200
 #define SPEND      0.2                  /* seconds per measurement */
+#define READ       ((size_t) 128 << 20) /* bytes that peak_read() reads */
+
+
+typedef struct {
+    const char         *name;
+    uint32_t            heads;
+    uint32_t            kv_heads;
+    uint32_t            dim;
+} attention_t;
+
+/* attention as models of this type's weights have it */
+typedef struct {
+    const char         *name;
+    uint32_t            type;
+    int                 bf16;           /* 1: in bfloat16, if the CPU can */
+    int                 q8;             /* 1: the cache is int8 */
+} precision_t;
+
+static const precision_t  precisions[] = {
+    { "bf16", LLM_TYPE_Q8_0, 1, 0 },
+    { "f32", LLM_TYPE_F16, 0, 0 },
+    { "q8_0", LLM_TYPE_Q8_0, 0, 1 }
+};
 
 
 static double
@@ -51,9 +78,8 @@ zeroed(size_t size)
 
 
 static llm_exec_t *
-open_device(const char *isa)
+open_device(const char *isa, uint32_t weight_type, int kv_q8)
 {
-    char             line[128];
     llm_err_t        err;
     llm_exec_t      *exec;
     llm_exec_opts_t  opts;
@@ -61,6 +87,8 @@ open_device(const char *isa)
     memset(&opts, 0, sizeof(opts));
     opts.threads = 1;
     opts.isa = isa;
+    opts.weight_type = weight_type;
+    opts.kv_q8 = kv_q8;
     opts.max_tokens = MAX_ROWS;
     opts.max_seqs = 1;
     opts.max_pages = MAX_CTX / LLM_KV_PAGE;
@@ -69,9 +97,6 @@ open_device(const char *isa)
         fprintf(stderr, "%s\n", err.msg);
         exit(1);
     }
-
-    exec->ops->describe(exec, line, sizeof(line));
-    printf("%s\n", line);
 
     return exec;
 }
@@ -251,32 +276,168 @@ bench_linear(llm_exec_t *exec, uint32_t type, uint32_t n_out, uint32_t n_in,
 }
 
 
-static void
-bench_attention(llm_exec_t *exec, uint32_t heads, uint32_t kv_heads,
-    uint32_t dim, uint32_t rows, uint32_t len)
+/* GMAC/s of the instruction that attention mostly consists of */
+
+static double
+peak_of(llm_exec_t *exec, const precision_t *p, const char **of)
 {
-    double            t, best, pairs, spent;
+    char  line[128];
+
+    exec->ops->describe(exec, line, sizeof(line));
+
+    if (p->q8 && strstr(line, "AVX-512")) {
+        *of = "vpdpwssd";
+        return peak_i16();
+    }
+
+    if (p->bf16 && strstr(line, "AMX")) {
+        *of = "tdpbf16ps";
+        return peak_amx();
+    }
+
+    if (p->bf16 && strstr(line, "BF16")) {
+        *of = "vdpbf16ps";
+        return peak_bf16();
+    }
+
+    if (strstr(line, "AVX-512")) {
+        *of = "f32 products of 512 bits";
+        return peak_f32(1);
+    }
+
+    *of = "f32 products of 256 bits";
+
+    return peak_f32(0);
+}
+
+
+/* GB/s of one thread */
+
+static double
+peak_read(void)
+{
+    double           t;
+    static uint8_t  *p;
+
+    if (p == NULL) {
+        p = aligned_alloc((size_t) 1 << 21, READ);
+
+        if (p == NULL) {
+            fprintf(stderr, "no memory\n");
+            exit(1);
+        }
+
+        (void) madvise(p, READ, MADV_HUGEPAGE);
+        memset(p, 1, READ);
+    }
+
+    t = cpu_time();
+    peak_sum(p, READ);
+    t = cpu_time() - t;
+
+    return (double) READ / t * 1e-9;
+}
+
+
+/* writes random keys and values of len tokens */
+
+static void
+fill_cache(llm_exec_t *exec, const llm_heads_t *h, llm_kv_t *kv, uint32_t len)
+{
+    uint32_t          at, n, cols;
+    llm_act_t        *q, *k, *v;
+    llm_batch_t       b;
+    const llm_ops_t  *o = exec->ops;
+
+    static const llm_rope_t  none = { .mscale = 1 };
+
+    cols = h->n_kv_heads * h->head_dim_k;
+    q = o->act_create(exec, MAX_ROWS, h->n_heads * h->head_dim_k,
+                      LLM_ACT_VALUE, NULL);
+    k = o->act_create(exec, MAX_ROWS, cols, LLM_ACT_VALUE, NULL);
+    v = o->act_create(exec, MAX_ROWS, cols, LLM_ACT_VALUE, NULL);
+
+    for (at = 0; at < len; at += n) {
+        n = llm_min(len - at, MAX_ROWS);
+        random_rows(exec, k, n, cols, at + 1);
+        random_rows(exec, v, n, cols, at + 2);
+        set_batch(&b, n, at + n);
+        o->begin(exec, &b, NULL);
+        o->rope_kv(exec, h, &none, q, k, v, kv);
+        o->end(exec, NULL);
+    }
+
+    o->act_free(exec, q);
+    o->act_free(exec, k);
+    o->act_free(exec, v);
+}
+
+
+static int
+compare(const void *one, const void *two)
+{
+    double  a = *(const double *) one, b = *(const double *) two;
+
+    return a < b ? -1 : a > b;
+}
+
+
+static double
+median(double *x, size_t n)
+{
+    qsort(x, n, sizeof(double), compare);
+
+    return x[n / 2];
+}
+
+
+/*
+ * Attention of rows behind depth tokens, in turns with the peak of its
+ * instruction, or with reads of memory for a single row; medians.
+ */
+
+static void
+bench_attention(llm_exec_t *exec, const attention_t *m,
+    const precision_t *p, uint32_t rows, uint32_t depth)
+{
+    double            t, pairs, work, spent, took[MAX_TURNS], peak[MAX_TURNS];
+    size_t            n;
+    uint32_t          len;
     llm_act_t        *q, *out;
     llm_kv_t         *kv;
+    const char       *of = "reads";
     llm_batch_t       b;
     llm_heads_t       h;
     llm_kv_opts_t     opts;
     const llm_ops_t  *o = exec->ops;
 
+    len = depth + rows;
     opts = (llm_kv_opts_t) { .n_layers = 1, .n_pages = MAX_CTX / LLM_KV_PAGE,
-                             .n_kv_heads = kv_heads, .n_heads = heads,
-                             .head_dim_k = dim, .head_dim_v = dim };
-    h = (llm_heads_t) { .n_heads = heads, .n_kv_heads = kv_heads,
-                        .head_dim_k = dim, .head_dim_v = dim, .scale = 0.1f };
+                             .n_kv_heads = m->kv_heads, .n_heads = m->heads,
+                             .head_dim_k = m->dim, .head_dim_v = m->dim };
+    h = (llm_heads_t) { .n_heads = m->heads, .n_kv_heads = m->kv_heads,
+                        .head_dim_k = m->dim, .head_dim_v = m->dim,
+                        .scale = 0.1f };
 
     kv = o->kv_create(exec, &opts, NULL);
-    q = o->act_create(exec, MAX_ROWS, heads * dim, LLM_ACT_VALUE, NULL);
-    out = o->act_create(exec, MAX_ROWS, heads * dim, LLM_ACT_VALUE, NULL);
-    random_rows(exec, q, MAX_ROWS, heads * dim, 1);
+    q = o->act_create(exec, MAX_ROWS, m->heads * m->dim, LLM_ACT_VALUE, NULL);
+    out = o->act_create(exec, MAX_ROWS, m->heads * m->dim, LLM_ACT_VALUE,
+                        NULL);
+    random_rows(exec, q, MAX_ROWS, m->heads * m->dim, 1);
+    fill_cache(exec, &h, kv, len);
 
-    best = 1e9;
+    /* pairs of query and key under the causal mask; or bytes */
+    pairs = (double) rows * (len - (rows - 1) / 2.0);
+    work = pairs * m->heads * m->dim * 2;
 
-    for (spent = 0; spent < SPEND; spent += t) {
+    if (rows == 1) {
+        work = (double) o->kv_page_size(exec, &opts) / LLM_KV_PAGE * len;
+    }
+
+    for (n = 0, spent = 0; n < 3 || (n < MAX_TURNS && spent < 3 * SPEND);
+         spent += t, n++)
+    {
+        peak[n] = rows == 1 ? peak_read() : peak_of(exec, p, &of);
         set_batch(&b, rows, len);
         o->begin(exec, &b, NULL);
 
@@ -285,20 +446,46 @@ bench_attention(llm_exec_t *exec, uint32_t heads, uint32_t kv_heads,
         t = cpu_time() - t;
 
         o->end(exec, NULL);
-        best = llm_min(best, t);
+        took[n] = t;
     }
 
-    /* pairs of query and key under the causal mask */
-    pairs = (double) rows * (len - (rows - 1) / 2.0);
+    t = median(took, n);
+    work = work / t * 1e-9;
 
-    printf("attention %u/%u heads of %u, %u rows, %u keys: %.3f ms, "
-           "%.1f GMAC/s, %.1f GB/s\n", heads, kv_heads, dim, rows, len,
-           best * 1e3, pairs * heads * dim * 2 / best * 1e-9,
-           (double) len * kv_heads * dim * 4 / best * 1e-9);
+    printf("  %-4s %4u rows behind %5u: %8.3f ms, %.1f %s", p->name, rows,
+           depth, t * 1e3, work, rows == 1 ? "GB/s" : "GMAC/s");
+    printf(", %.0f %% of %.1f (%s)\n", 100 * work / median(peak, n),
+           median(peak, n), of);
 
     o->kv_free(exec, kv);
     o->act_free(exec, q);
     o->act_free(exec, out);
+}
+
+
+static void
+bench_attentions(const char *isa, const attention_t *m)
+{
+    uint32_t     i, p;
+    llm_exec_t  *exec;
+
+    static const uint32_t  sizes[][2] = {
+        { 512, 0 }, { 512, 4096 }, { 512, 16384 }, { 1, 4096 }, { 1, 16384 },
+        { 1, 32768 }
+    };
+
+    printf("attention of %s, %u/%u heads of %u\n", m->name, m->heads,
+           m->kv_heads, m->dim);
+
+    for (p = 0; p < llm_nelems(precisions); p++) {
+        exec = open_device(isa, precisions[p].type, precisions[p].q8);
+
+        for (i = 0; i < llm_nelems(sizes); i++) {
+            bench_attention(exec, m, &precisions[p], sizes[i][0], sizes[i][1]);
+        }
+
+        exec->ops->close(exec);
+    }
 }
 
 
@@ -549,6 +736,7 @@ bench_recurrent(llm_exec_t *exec, const recurrent_t *m)
 int
 main(int argc, char **argv)
 {
+    char         line[128];
     uint32_t     type;
     llm_exec_t  *exec;
     const char  *isa, *only;
@@ -563,10 +751,18 @@ main(int argc, char **argv)
         { "Granite 4 Tiny", 0, 48, 1, 128, 64 },
     };
 
+    static const attention_t  attentions[] = {
+        { "Qwen3-0.6B", 16, 8, 128 },
+        { "Qwen3-8B", 32, 8, 128 },
+        { "Llama 3.2 1B", 32, 8, 64 },
+    };
+
     isa = argc > 1 && strcmp(argv[1], "best") ? argv[1] : NULL;
     only = argc > 2 ? argv[2] : NULL;
 
-    exec = open_device(isa);
+    exec = open_device(isa, LLM_TYPE_F32, 0);
+    exec->ops->describe(exec, line, sizeof(line));
+    printf("%s\n", line);
 
     for (type = 0; type < LLM_TYPE_END; type++) {
         if (llm_type_name(type) == NULL
@@ -592,19 +788,13 @@ main(int argc, char **argv)
         }
     }
 
-    if (only && (strcmp(only, "experts") == 0
-                 || strcmp(only, "recurrent") == 0))
-    {
-        exec->ops->close(exec);
-        return 0;
-    }
-
-    bench_attention(exec, 16, 8, 128, 1, 512);
-    bench_attention(exec, 16, 8, 128, 1, 8192);
-    bench_attention(exec, 16, 8, 128, 512, 512);
-    bench_attention(exec, 32, 8, 64, 512, 4096);
-
     exec->ops->close(exec);
+
+    if (only == NULL || strcmp(only, "attention") == 0) {
+        for (type = 0; type < llm_nelems(attentions); type++) {
+            bench_attentions(isa, &attentions[type]);
+        }
+    }
 
     return 0;
 }

@@ -777,4 +777,16 @@ like($out, qr/read bandwidth of this machine, \d+ threads: \d+\.\d+ GB/,
 is($status, 0, 'bench of one token') or diag($err);
 like($out, qr/read bandwidth/, 'and the bandwidth beside it');
 
+($out, $err, $status) = llm('', 'bench', $demo, '--pp', 8, '--tg', 4,
+                            '--reps', 1, '--depth', 30);
+is($status, 0, 'bench behind other tokens') or diag($err);
+like($out, qr/\| pp8 \@ d30 \| \d+\.\d+ .*\n.*\| tg4 \@ d30 \| \d+\.\d+ /,
+     'is named as by llama-bench');
+
+($out, $err, $status) = llm('', 'bench', $demo, '--device', 'cpu', '--pp', 8,
+                            '--tg', 4, '--reps', 1, '--kv', 'q8_0');
+is($status, 0, 'bench with a cache of int8') or diag($err);
+fails('no such cache', qr/--kv: "q4" is unknown; the values are fp8 and q8_0/,
+      '', 'bench', $demo, '--kv', 'q4');
+
 done_testing();

@@ -1,0 +1,242 @@
+/*
+ * The peaks of one thread, measured: multiply-accumulate operations of the
+ * instructions that kernels consist of, and reads of memory.  Each function
+ * runs for about a millisecond of CPU time.
+ */
+
+#ifndef LLM_BENCH_PEAKS_H
+#define LLM_BENCH_PEAKS_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+
+#define PEAK_LOOPS  100000
+
+/* keeps the sums in registers */
+#define PEAK_UNROLL  _Pragma("GCC unroll 12")
+
+static inline double
+peak_time(void)
+{
+    struct timespec  t;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+
+    return (double) t.tv_sec + (double) t.tv_nsec * 1e-9;
+}
+
+
+/* GMAC/s of n instructions of `macs` multiply-adds since start */
+
+static inline double
+peak_rate(double start, double n, double macs)
+{
+    return n * macs / (peak_time() - start) * 1e-9;
+}
+
+
+/* 12 sums are in progress, more than any CPU needs to keep its units busy; the
+   compiler may not know what becomes of them */
+
+#define PEAK_12(instruction, class, acc, a, b)                               \
+    __asm__ volatile (                                                       \
+        instruction " %12, %13, %0\n" instruction " %12, %13, %1\n"          \
+        instruction " %12, %13, %2\n" instruction " %12, %13, %3\n"          \
+        instruction " %12, %13, %4\n" instruction " %12, %13, %5\n"          \
+        instruction " %12, %13, %6\n" instruction " %12, %13, %7\n"          \
+        instruction " %12, %13, %8\n" instruction " %12, %13, %9\n"          \
+        instruction " %12, %13, %10\n" instruction " %12, %13, %11\n"        \
+        : "+" class (acc[0]), "+" class (acc[1]), "+" class (acc[2]),        \
+          "+" class (acc[3]), "+" class (acc[4]), "+" class (acc[5]),        \
+          "+" class (acc[6]), "+" class (acc[7]), "+" class (acc[8]),        \
+          "+" class (acc[9]), "+" class (acc[10]), "+" class (acc[11])       \
+        : class (a), class (b))
+
+
+__attribute__((target("avx2,fma"), noinline)) static double
+peak_f32_256(void)
+{
+    int     i;
+    double  t;
+    __m256  x, acc[12];
+
+    x = _mm256_set1_ps(0.5f);
+
+    PEAK_UNROLL
+    for (i = 0; i < 12; i++) {
+        acc[i] = x;
+    }
+
+    t = peak_time();
+
+    for (i = 0; i < PEAK_LOOPS; i++) {
+        PEAK_12("vfmadd231ps", "x", acc, x, x);
+    }
+
+    return peak_rate(t, 12.0 * PEAK_LOOPS, 8);
+}
+
+
+__attribute__((target("avx512f"), noinline)) static double
+peak_f32_512(void)
+{
+    int     i;
+    double  t;
+    __m512  x, acc[12];
+
+    x = _mm512_set1_ps(0.5f);
+
+    PEAK_UNROLL
+    for (i = 0; i < 12; i++) {
+        acc[i] = x;
+    }
+
+    t = peak_time();
+
+    for (i = 0; i < PEAK_LOOPS; i++) {
+        PEAK_12("vfmadd231ps", "v", acc, x, x);
+    }
+
+    return peak_rate(t, 12.0 * PEAK_LOOPS, 16);
+}
+
+
+static inline double
+peak_f32(int wide)
+{
+    return wide ? peak_f32_512() : peak_f32_256();
+}
+
+
+__attribute__((target("avx512f,avx512bf16"), noinline)) static double
+peak_bf16(void)
+{
+    int      i;
+    double   t;
+    __m512   acc[12];
+    __m512i  x;
+
+    x = _mm512_set1_epi16(0x3f00);
+
+    PEAK_UNROLL
+    for (i = 0; i < 12; i++) {
+        acc[i] = _mm512_set1_ps(0);
+    }
+
+    t = peak_time();
+
+    for (i = 0; i < PEAK_LOOPS; i++) {
+        PEAK_12("vdpbf16ps", "v", acc, x, x);
+    }
+
+    return peak_rate(t, 12.0 * PEAK_LOOPS, 32);
+}
+
+
+__attribute__((target("avx512f,avx512vnni"), noinline)) static double
+peak_i16(void)
+{
+    int      i;
+    double   t;
+    __m512i  x, acc[12];
+
+    x = _mm512_set1_epi16(1);
+
+    PEAK_UNROLL
+    for (i = 0; i < 12; i++) {
+        acc[i] = x;
+    }
+
+    t = peak_time();
+
+    for (i = 0; i < PEAK_LOOPS; i++) {
+        PEAK_12("vpdpwssd", "v", acc, x, x);
+    }
+
+    return peak_rate(t, 12.0 * PEAK_LOOPS, 32);
+}
+
+
+/* of the thread that has opened a device that uses tiles */
+
+__attribute__((target("amx-tile,amx-bf16"), noinline)) static double
+peak_amx(void)
+{
+    int             i;
+    double          t;
+    static uint8_t  config[64], tile[1024];
+
+    config[0] = 1;
+
+    for (i = 0; i < 8; i++) {
+        config[16 + 2 * i] = 64;
+        config[48 + i] = 16;
+    }
+
+    _tile_loadconfig(config);
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+    _tile_loadd(4, tile, 64);
+    _tile_loadd(5, tile, 64);
+    _tile_loadd(6, tile, 64);
+    _tile_loadd(7, tile, 64);
+
+    t = peak_time();
+
+    for (i = 0; i < PEAK_LOOPS / 8; i++) {
+        _tile_dpbf16ps(0, 4, 6);
+        _tile_dpbf16ps(1, 4, 7);
+        _tile_dpbf16ps(2, 5, 6);
+        _tile_dpbf16ps(3, 5, 7);
+    }
+
+    t = peak_rate(t, PEAK_LOOPS / 8 * 4, 16 * 16 * 32);
+    _tile_release();
+
+    return t;
+}
+
+#else
+
+static double peak_f32(int wide) { (void) wide; return 0; }
+static double peak_bf16(void) { return 0; }
+static double peak_i16(void) { return 0; }
+static double peak_amx(void) { return 0; }
+
+#endif
+
+
+/* reads n bytes */
+
+static void
+peak_sum(const uint8_t *p, size_t n)
+{
+    size_t             i;
+    volatile uint64_t  sink;
+
+    typedef uint64_t  vec_t __attribute__((vector_size(64)));
+
+    const vec_t  *v = (const vec_t *) (const void *) p;
+    vec_t         a = { 0 }, b = { 0 };
+
+    for (i = 0; i + 2 <= n / sizeof(vec_t); i += 2) {
+        __builtin_prefetch(v + i + 16);
+        __builtin_prefetch(v + i + 17);
+        a += v[i];
+        b += v[i + 1];
+    }
+
+    a += b;
+    sink = a[0] + a[1] + a[2] + a[3] + a[4] + a[5] + a[6] + a[7];
+    (void) sink;
+}
+
+#endif /* LLM_BENCH_PEAKS_H */
