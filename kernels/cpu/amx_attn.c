@@ -1,6 +1,7 @@
 /*
- * Attention in bfloat16 with AMX tiles, for one query as for many.  Queries, keys, values and the weights of the softmax are bfloat16,
- * all sums and the softmax float32.
+ * Attention in bfloat16 with AMX tiles, for one query as for many.  Queries,
+ * keys, values and the weights of the softmax are bfloat16, all sums and the
+ * softmax float32.
  *
  * The cache's layout (cpu.h) is that of a tile of weights: a page has the keys
  * of a tile's columns, and two adjacent elements of each in a row.  Values of

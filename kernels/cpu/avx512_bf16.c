@@ -1,6 +1,7 @@
 /*
  * Products of BF16 weights on CPUs with AVX512_BF16: both factors in bfloat16,
- * VDPBF16PS for pairs of k in order, sums in float32; and attention in bfloat16.
+ * VDPBF16PS for pairs of k in order, sums in float32; and attention in
+ * bfloat16.
  */
 
 #include "kernels/cpu/cpu.h"

@@ -31,7 +31,8 @@ typedef struct {
     llm_cpu_attn_t  *a;
     uint16_t        *q;                 /* [n][dk_pad] the queries */
     float           *scores;            /* [n][LLM_ATTN_BLOCK] */
-    uint16_t        *p;                 /* [n][LLM_ATTN_BLOCK] e^(score - max) */
+    uint16_t        *p;                 /* [n][LLM_ATTN_BLOCK]
+                                           e^(score - max) */
     float           *sum;               /* [n][16] parts of their sum */
     float           *f;                 /* [n] factor on what was summed up
                                            before this block */

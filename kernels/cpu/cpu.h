@@ -74,13 +74,14 @@ struct llm_vec_s {
 };
 
 /*
- * The cache of one layer.  The pages of a head are adjacent.  A page of one head
- * is K, then V:
+ * The cache of one layer.  The pages of a head are adjacent.  A page of one
+ * head is K, then V:
  *
- *   F16   K[head_dim_k][LLM_KV_PAGE], V[LLM_KV_PAGE][dv_pad]; of a latent layer
- *         [LLM_KV_PAGE][v_row], a row being K (its beginning is V), then zeros
- *   BF16  K[dk_pad / 2][LLM_KV_PAGE][2], V[LLM_KV_PAGE / 2][dv_pad][2]: pairs of
- *         elements of a key, and of keys, are adjacent
+ *   F16   K[head_dim_k][LLM_KV_PAGE], V[LLM_KV_PAGE][dv_pad]; of a latent
+ *         layer [LLM_KV_PAGE][v_row], a row being K (its beginning is V), then
+ *         zeros
+ *   BF16  K[dk_pad / 2][LLM_KV_PAGE][2], V[LLM_KV_PAGE / 2][dv_pad][2]: pairs
+ *         of elements of a key, and of keys, are adjacent
  *   Q8    int8 in the same order as BF16; after K the binary16 scales of each 32
  *         elements of a key, [dk_pad / 32][LLM_KV_PAGE], and after V those of
  *         each key's V, [LLM_KV_PAGE]
@@ -411,12 +412,13 @@ typedef struct {
     /* on a cache of each format; NULL: the instruction set has no such
        products */
     void       (*attn[LLM_CPU_KV_N])(llm_cpu_attn_t *a);
-    /* writes k and v of one token and head to a slot of a page of a format other
-       than F16 */
+    /* writes k and v of one token and head to a slot of a page of a format
+       other than F16 */
     void       (*keep[LLM_CPU_KV_N])(const llm_cpu_kv_layer_t *kv,
                     uint16_t *page, uint32_t slot, const float *k,
                     const float *v);
-    uint32_t     bf16_dims;             /* dk_pad of BF16 is a multiple of this */
+    uint32_t     bf16_dims;             /* dk_pad of BF16 is a multiple of
+                                           it */
     /* adds the result b of a later range of keys to the result a */
     void       (*attn_merge)(llm_cpu_attn_t *a, const llm_cpu_attn_t *b);
     /* out[head_dim_v] = acc of query i, divided by its sum; sink: score of a

@@ -262,8 +262,9 @@ run_attention(llm_exec_t *exec, const attn_case_t *c, const float *data,
 /* on one instruction set, for weights of one type */
 
 static void
-test_attention_for(const attn_case_t *c, const char *isa, const ops_attention_t *t,
-    const float *data, const float *w, const float *want)
+test_attention_for(const attn_case_t *c, const char *isa,
+    const ops_attention_t *t, const float *data, const float *w,
+    const float *want)
 {
     int          same;
     float       *got, *again;
