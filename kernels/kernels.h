@@ -143,7 +143,9 @@ typedef struct {
                                            device's own.  "fp8": weights_fp8,
                                            and linear() rounds x to e4m3 with a
                                            scale for each row where the weight
-                                           is fp8 */
+                                           is fp8.  "bf16": weights of F32 and
+                                           F16, except the head and routers,
+                                           are rounded to bfloat16, as x is */
     uint32_t     n_kinds;               /* kinds of KV caches of the model; 0:
                                            one */
 } llm_exec_opts_t;

@@ -8,7 +8,8 @@
 #include <string.h>
 
 static const char *const  llm_products_words[] = {
-    LLM_PRODUCTS_FP8
+    LLM_PRODUCTS_FP8,
+    LLM_PRODUCTS_BF16
 };
 
 

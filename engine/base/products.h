@@ -12,8 +12,12 @@
 /* activations and weights in e4m3 */
 #define LLM_PRODUCTS_FP8    "fp8"
 
+/* in bfloat16 */
+#define LLM_PRODUCTS_BF16   "bf16"
+
 /* all of them, for messages */
-#define LLM_PRODUCTS_WORDS  "\"" LLM_PRODUCTS_FP8 "\""
+#define LLM_PRODUCTS_WORDS                                                   \
+    "\"" LLM_PRODUCTS_FP8 "\" or \"" LLM_PRODUCTS_BF16 "\""
 
 /* the word, in static memory; NULL: there is none such */
 const char *llm_products_word(const char *text, size_t len);

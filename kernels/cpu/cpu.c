@@ -16,6 +16,7 @@
 
 #include "kernels/cpu/cpu.h"
 #include "engine/base/machine.h"
+#include "engine/base/products.h"
 #include "kernels/cpu/states.h"
 
 #include <stdio.h>
@@ -96,12 +97,36 @@ llm_cpu_kv_format(const llm_cpu_t *cpu)
     }
 
     if (cpu->kernels.attn[LLM_CPU_KV_BF16] == NULL
-        || type == LLM_TYPE_F32 || type == LLM_TYPE_F16)
+        || (!cpu->bf16 && (type == LLM_TYPE_F32 || type == LLM_TYPE_F16)))
     {
         return LLM_CPU_KV_F16;
     }
 
     return LLM_CPU_KV_BF16;
+}
+
+
+/* CPUs can do only one of the words of products= */
+
+static int
+llm_cpu_products(llm_cpu_t *cpu, llm_err_t *err)
+{
+    const char  *word = cpu->opts.products;
+
+    if (word == NULL) {
+        return LLM_OK;
+    }
+
+    if (!llm_products_is(word, LLM_PRODUCTS_BF16)) {
+        return llm_fail(err, "products=%s: a CPU has only products=bf16", word);
+    }
+
+    if (!cpu->kernels.bf16) {
+        return llm_fail(err, "products=bf16: %s has no products in bfloat16, "
+                        "AVX512_BF16 or AMX is needed", cpu->kernels.name);
+    }
+
+    return LLM_OK;
 }
 
 
@@ -139,6 +164,7 @@ llm_cpu_open(llm_exec_t **exec, const llm_exec_opts_t *opts, llm_err_t *err)
     cpu->device = (llm_cpu_device_t *) device;
     cpu->owns_device = opts->device == NULL;
     cpu->kernels = cpu->device->kernels;
+    cpu->bf16 = opts->products != NULL;
     cpu->threads = llm_pool_wanted(opts->threads);
     cpu->kv_format = llm_cpu_kv_format(cpu);
 
@@ -150,7 +176,9 @@ llm_cpu_open(llm_exec_t **exec, const llm_exec_opts_t *opts, llm_err_t *err)
                         opts->max_seqs);
     }
 
-    if (llm_cpu_threads_reserve(cpu, err) != LLM_OK) {
+    if (llm_cpu_threads_reserve(cpu, err) != LLM_OK
+        || llm_cpu_products(cpu, err) != LLM_OK)
+    {
         llm_cpu_close(&cpu->exec);
         return LLM_ERROR;
     }
@@ -253,6 +281,7 @@ llm_cpu_weights(llm_cpu_t *cpu, uint32_t type, uint32_t n_experts,
     w->n_out = n_out;
     w->n_in = n_in;
     w->usage = usage;
+    w->panels = type;
     w->n_experts = n_experts;
     w->src = src;
     w->row_size = llm_type_row_size(type, n_in);
@@ -278,6 +307,13 @@ llm_cpu_weights(llm_cpu_t *cpu, uint32_t type, uint32_t n_experts,
 
     if (!(usage & LLM_WEIGHT_LINEAR)) {
         return w;
+    }
+
+    /* the head and routers stay as they are: few rows, and much depends on
+       them */
+
+    if (cpu->bf16 && !(usage & LLM_WEIGHT_HEAD) && llm_type_block(type) == 1) {
+        w->panels = LLM_TYPE_BF16;
     }
 
     if (llm_cpu_pack(cpu, w, err) != LLM_OK

@@ -182,6 +182,8 @@ struct llm_weight_s {
     float               *scales;        /* [n_experts] factors on products;
                                            NULL: 1 */
     llm_cpu_format_t     format;
+    uint32_t             panels;        /* LLM_TYPE_ of floats in the panels:
+                                           type, or BF16 by products=bf16 */
 };
 
 /*
@@ -481,6 +483,7 @@ typedef struct {
     size_t               scratch_size;  /* bytes per thread that this model has
                                            reserved */
     llm_cpu_kernels_t    kernels;
+    int                  bf16;          /* products=bf16 */
     const llm_batch_t   *batch;         /* the current step; NULL: none */
     llm_cpu_slab_t      *slab;          /* slab for the next weights, or NULL */
     llm_weight_t        *weights;       /* list, in the order of creation */

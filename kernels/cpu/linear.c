@@ -129,7 +129,7 @@ llm_cpu_stage_wants(const llm_cpu_t *cpu, const llm_weight_t *w)
         return w->format.stage;
     }
 
-    return w->type == LLM_TYPE_BF16 && cpu->kernels.bf16 ? LLM_STAGE_BF16
+    return w->panels == LLM_TYPE_BF16 && cpu->kernels.bf16 ? LLM_STAGE_BF16
                                                          : LLM_STAGE_FLOAT;
 }
 
@@ -228,7 +228,7 @@ llm_cpu_gemm(const llm_cpu_t *cpu, const llm_cpu_gemm_t *g)
     if (g->w->format.bits) {
         cpu->kernels.gemm_quant(g);
 
-    } else if (g->w->type == LLM_TYPE_BF16) {
+    } else if (g->w->panels == LLM_TYPE_BF16) {
         cpu->kernels.gemm_bf16(g);
 
     } else {

@@ -294,6 +294,28 @@ llm_pack_quant(const llm_weight_t *w, uint8_t *dst, const uint8_t *row,
 }
 
 
+/* n rows of the file, of F32 or F16, become a panel of BF16 */
+
+static void
+llm_pack_rounded(const llm_weight_t *w, uint8_t *dst, const uint8_t *src,
+    uint32_t n)
+{
+    float     f;
+    size_t    k;
+    uint16_t  b;
+    uint32_t  r;
+
+    for (k = 0; k < w->n_in; k++) {
+        for (r = 0; r < n; r++) {
+            llm_dequantize(w->type, src + r * w->row_size
+                                    + k * llm_type_block_size(w->type), &f, 1);
+            b = llm_f32_to_bf16(f);
+            memcpy(dst + ((k / 2 * LLM_PANEL + r) * 2 + k % 2) * 2, &b, 2);
+        }
+    }
+}
+
+
 /* n rows of the file, at src, become a panel; whole lines of it are written, one
    after another */
 
@@ -303,6 +325,11 @@ llm_pack_floats(const llm_weight_t *w, uint8_t *dst, const uint8_t *src,
 {
     size_t    k, size, step;
     uint32_t  r;
+
+    if (w->panels != w->type) {
+        llm_pack_rounded(w, dst, src, n);
+        return;
+    }
 
     size = w->type == LLM_TYPE_F32 ? 4 : 2;
     step = w->type == LLM_TYPE_BF16 ? 4 : size;
@@ -378,9 +405,9 @@ llm_pack_layout(llm_weight_t *w)
         w->panel_size = llm_align(w->codes_size + size, 64);
 
     } else {
-        size = w->type == LLM_TYPE_F32 ? 4 : 2;
+        size = w->panels == LLM_TYPE_F32 ? 4 : 2;
         w->codes_size = size * LLM_PANEL
-                        * (w->type == LLM_TYPE_BF16
+                        * (w->panels == LLM_TYPE_BF16
                            ? llm_align(w->n_in, 32) : w->n_in);
         w->panel_size = llm_align(w->codes_size, 64);
     }
@@ -391,7 +418,7 @@ size_t
 llm_cpu_weight_size(uint32_t type, uint32_t n_out, uint32_t n_in)
 {
     size_t        size;
-    llm_weight_t  w = { .type = type, .n_out = n_out, .n_in = n_in };
+    llm_weight_t  w = { .type = type, .panels = type, .n_out = n_out, .n_in = n_in };
 
     llm_pack_layout(&w);
 

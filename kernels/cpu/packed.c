@@ -60,8 +60,8 @@ llm_cpu_packed_key(llm_exec_t *exec, char *buf, size_t size)
 {
     llm_cpu_t  *cpu = (llm_cpu_t *) exec;
 
-    snprintf(buf, size, "cpu, layout %d, %s", LLM_PACKED_LAYOUT,
-             cpu->kernels.name);
+    snprintf(buf, size, "cpu, layout %d, %s%s", LLM_PACKED_LAYOUT,
+             cpu->kernels.name, cpu->bf16 ? ", bf16" : "");
 }
 
 

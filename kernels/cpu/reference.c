@@ -61,6 +61,11 @@ llm_ref_open(llm_exec_t **exec, const llm_exec_opts_t *opts, llm_err_t *err)
     size_t           n;
     llm_ref_exec_t  *d;
 
+    if (opts->products) {
+        return llm_fail(err, "products=%s: this device multiplies in float64 "
+                        "alone", opts->products);
+    }
+
     d = calloc(1, sizeof(llm_ref_exec_t));
     if (d == NULL) {
         return llm_ref_no_memory(err, "the device");
