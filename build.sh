@@ -20,28 +20,6 @@ OBJS=$ROOT/objs
 CC=${CC:-cc}
 JOBS=${JOBS:-$(nproc)}
 
-# lines of a package, and a file or command that shows that it is installed
-BUILD_NEEDS='
-gcc               gcc
-g++               g++
-make              make
-libc6-dev         /usr/include/stdio.h
-libcjson-dev      /usr/include/cjson/cJSON.h
-libpcre2-dev      /usr/include/pcre2.h
-libssl-dev        /usr/include/openssl/evp.h
-zlib1g-dev        /usr/include/zlib.h
-'
-
-# with NGINX_SRC, the distribution's nginx is not needed
-
-if [ -z "${NGINX_SRC:-}" ]; then
-    BUILD_NEEDS="$BUILD_NEEDS
-nginx             nginx
-nginx-dev         /usr/share/nginx/src/configure
-"
-fi
-
-
 usage() {
     cat << END
 usage: ./build.sh COMMAND
@@ -49,11 +27,13 @@ usage: ./build.sh COMMAND
   run      build, then serve the demo model on 127.0.0.1:8080 (LLM_PORT)
   build    objs/ngx_http_llm_module.so, objs/llm and the CUDA backend ("run"
            builds the CUDA backend only if there is a GPU)
+  module   the same without the CUDA backend
   test     all tests; "test asan", "test tsan" under a sanitizer; "test ptx":
            the CUDA kernels that nvcc compiles, run without a GPU
   bench    the engine's speed alone and over HTTP; "bench help" lists the others
   install  the module into the system's nginx, objs/llm as nginx-llm
            (DESTDIR is honoured)
+  deb      Debian packages for the system's nginx, in objs/deb
   clean    remove what was built
 
 NGINX_SRC=dir builds for the nginx of that source tree, CC=clang with clang.
@@ -67,62 +47,6 @@ END
 say() { printf '%s\n' "build.sh: $*"; }
 
 die() { printf '%s\n' "build.sh: $*" >&2; exit 1; }
-
-
-# ---- requirements ----
-
-has() {
-    case $1 in
-        /*)           [ -e "$1" ] ;;
-        clang-fuzzer) command -v clang > /dev/null &&
-                      [ -e "$(clang -print-runtime-dir)/libclang_rt.fuzzer-x86_64.a" ] ||
-                      ls /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a > /dev/null 2>&1 ;;
-        python-venv)  python3 -c 'import ensurepip, venv' 2> /dev/null ;;
-        nginx)        command -v nginx > /dev/null || [ -x /usr/sbin/nginx ] ;;
-        *)            command -v "$1" > /dev/null ;;
-    esac
-}
-
-
-names() {
-    local package probe all=''
-
-    while read -r package probe; do
-        all="$all${package:+${all:+, }$package}"
-    done <<< "$1"
-
-    printf '%s' "$all"
-}
-
-
-need() {
-    local missing='' package probe sudo=''
-
-    while read -r package probe; do
-        if [ -n "$package" ] && ! has "$probe"; then
-            missing="$missing $package"
-        fi
-    done <<< "$1"
-
-    [ -n "$missing" ] || return 0
-
-    # set by tests, which must not install anything
-    [ -z "${LLM_NO_INSTALL:-}" ] || die "not installed:$missing"
-
-    command -v apt-get > /dev/null || die "please install:$missing"
-
-    if [ "$(id -u)" != 0 ]; then
-        command -v sudo > /dev/null || die "please install (as root):$missing"
-        sudo=sudo
-    fi
-
-    say "installing from the distribution:$missing"
-
-    $sudo apt-get update -q
-    # shellcheck disable=SC2086
-    $sudo env DEBIAN_FRONTEND=noninteractive \
-        apt-get install -q -y --no-install-recommends $missing
-}
 
 
 # Dies with one message, instead of one per file, if a folder cannot be written.
@@ -375,6 +299,8 @@ run() {
 
 # ---- other commands, by subject ----
 
+. contrib/needs.sh
+. contrib/deb.sh
 . http/nginx.sh
 . kernels/cuda/toolkit.sh
 . t/setup.sh
@@ -385,9 +311,11 @@ run() {
 case ${1:-} in
     run)     run ;;
     build)   aside build ;;
+    module)  aside module_and_command ;;
     test)    run_tests "${2:-}" ;;
     bench)   bench "${@:2}" ;;
     install) install_all ;;
+    deb)     deb ;;
     clean)   writable "$OBJS" "$ROOT/.deps" && rm -rf objs .deps ;;
     *)       usage; [ "${1:-}" = help ] || exit 1 ;;
 esac

@@ -6,6 +6,23 @@
 DEBIAN_SRC=/usr/share/nginx/src
 
 
+# Prints the folder of the source that the distribution has a package of:
+# Debian's nginx-dev, or nginx-mod-devel of Fedora and RHEL.
+
+distribution_src() {
+    local dir
+
+    for dir in "$DEBIAN_SRC" /usr/src/nginx-[0-9]*; do
+        if [ -d "$dir/src/core" ]; then
+            echo "$dir"
+            return
+        fi
+    done
+
+    echo "$DEBIAN_SRC"
+}
+
+
 # Sets NGX_CONF_FLAGS: Debian's flags for Debian's nginx, or else only the flags
 # that a module needs.
 
@@ -87,7 +104,7 @@ configure() {
 module() {
     local objs=$1
 
-    NGINX_SRC=${NGINX_SRC:-$DEBIAN_SRC}
+    NGINX_SRC=${NGINX_SRC:-$(distribution_src)}
     [ -d "$NGINX_SRC/src/core" ] || die "no nginx source in $NGINX_SRC"
     NGINX_SRC=$(cd "$NGINX_SRC" && pwd)
 

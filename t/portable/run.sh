@@ -1,14 +1,23 @@
 #!/bin/bash
 #
-# t/portable/run.sh [SUITE ...]: tests a clone of this commit in fresh Debian
-# systems (bookworm, trixie, sid), as a new user would: "./build.sh run" and a
-# request, then all C sources with the system's gcc and clang, with warnings as
-# errors.  Run by hand, as root, with debootstrap; each system takes ten minutes
-# and 2 GB.
+# t/portable/run.sh [SUITE | FOLDER ...]: tests this commit in fresh Debian
+# systems (bookworm, trixie, sid), and with other sources of nginx.  Run by hand,
+# as root, with debootstrap; each system takes a quarter of an hour and 3 GB.
+#
+# SUITE:   in a fresh system, as a new user would: "./build.sh run" in a clone
+#          and a request; all C sources with the system's gcc and clang, with
+#          warnings as errors; "./build.sh deb" in an archive without .git; these
+#          packages installed, upgraded, removed and purged in another one.
+# FOLDER:  a source tree of nginx, freenginx, Angie or OpenResty's nginx, built
+#          there (objs/nginx or objs/angie): "./build.sh module" for it, and a
+#          request to it.  On this machine, in a clone that all of them share.
+#
+# What was seen goes into the table of docs/builds.md, a row for each.
 #
 # TEST=1: also "./build.sh test", which takes another 4 GB and an hour.
 # MIRROR: server of packages (http://deb.debian.org/debian).  The systems are
-# made in WORK (objs/portable), and reused if they exist.
+# copies of WORK/base-SUITE, which debootstrap makes unless they are there; WORK
+# is objs/portable.
 
 set -eu
 
@@ -20,44 +29,9 @@ MIRROR=${MIRROR:-http://deb.debian.org/debian}
 PORT=${LLM_PORT:-18080}
 FAILED=
 
+. t/portable/system.sh
+
 say() { printf '== %s\n' "$*"; }
-
-
-make_system() {
-    local suite=$1 dir=$WORK/$1
-
-    [ ! -e "$dir/made" ] || return 0
-
-    say "$suite: debootstrap"
-
-    rm -rf --one-file-system "$dir"
-    mkdir -p "$dir"
-    debootstrap --variant=minbase --include=ca-certificates,git,curl \
-        "$suite" "$dir" "$MIRROR" > "$WORK/$suite.debootstrap" 2>&1
-    touch "$dir/made"
-}
-
-
-# runs a command in a system, without the environment of this machine
-
-inside() {
-    local dir=$WORK/$1
-
-    # name server and certificates of this machine
-    cp /etc/resolv.conf "$dir/etc/resolv.conf"
-    cp /etc/ssl/certs/ca-certificates.crt "$dir/etc/ssl/certs/"
-
-    # in a mount namespace, so that the mounts end with the command
-    unshare --mount --fork --kill-child bash -eu -c '
-        mount -t proc proc "$1/proc"
-        mount --rbind /dev "$1/dev"
-        exec chroot "$1" env -i HOME=/root TERM=dumb LANG=C.UTF-8 \
-            PATH=/usr/sbin:/usr/bin:/sbin:/bin \
-            PIP_CERT=/etc/ssl/certs/ca-certificates.crt \
-            SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt \
-            NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt \
-            bash -eu -c "$2"' _ "$dir" "$2"
-}
 
 
 # starts "run", runs the curl command that it prints, then stops it
@@ -65,6 +39,7 @@ inside() {
 SERVE='
 cd /root/clone
 apt-get update -qq
+apt-get install -qq -y --no-install-recommends ca-certificates curl > /dev/null
 mkfifo /root/said
 LLM_PORT=@ ./build.sh run > /root/said 2>&1 &
 pid=$!
@@ -90,33 +65,175 @@ for cc in gcc clang; do
 done
 '
 
+# two versions of the packages, the second without compiling again
+
+PACKAGES='
+cd /root/archive
+./build.sh deb
+version=$(dpkg-deb -f objs/deb/libnginx-*.deb Version)
+DEB_DIR=/root/newer DEB_VERSION=$version+b1 ./build.sh deb
+apt-get install -qq -y --no-install-recommends lintian > /dev/null
+lintian --allow-root --fail-on warning -I objs/deb/*.deb
+'
+
+INSTALL='
+apt-get update -qq
+apt-get install -qq -y --no-install-recommends ca-certificates curl iproute2 \
+    > /dev/null
+LLM_SCRATCH=1 /root/packages.sh /root/deb /root/newer
+'
+
+
+# try NAME WHAT COMMAND...
 
 try() {
-    local suite=$1 what=$2
+    local name=$1 what=$2
 
-    if inside "$suite" "$3" > "$WORK/$suite.$what" 2>&1; then
-        say "$suite: $what: ok"
+    if "${@:3}" > "$WORK/$name.$what" 2>&1; then
+        say "$name: $what: ok"
+        DONE="$DONE${DONE:+, }$what"
     else
-        say "$suite: $what: FAILED, see $WORK/$suite.$what"
-        FAILED="$FAILED $suite/$what"
+        say "$name: $what: FAILED, see $WORK/$name.$what"
+        FAILED="$FAILED $name/$what"
     fi
+}
+
+
+# row NAME SYSTEM NGINX COMPILERS: what try() has seen of it
+
+row() {
+    mkdir -p "$WORK/rows"
+    printf '| %s | %s | %s | %s |\n' "$2" "$3" "$4" "${DONE:-nothing}" \
+        > "$WORK/rows/$1"
+}
+
+
+# ---- a Debian ----
+
+debian() {
+    local suite=$1 dir=$WORK/$1 fresh=$WORK/$1.fresh compilers nginx
+
+    DONE=
+
+    base_system "$suite"
+    copy_system "$suite" "$dir"
+
+    git clone -q "$ROOT" "$dir/root/clone"
+    mkdir "$dir/root/archive"
+    git archive HEAD | tar -x -C "$dir/root/archive"
+
+    try "$suite" run inside "$dir" "${SERVE/@/$PORT}"
+    try "$suite" compile inside "$dir" "$COMPILE"
+    try "$suite" deb inside "$dir" "$PACKAGES"
+
+    copy_system "$suite" "$fresh"
+    cp -r "$dir/root/archive/objs/deb" "$dir/root/newer" \
+        t/portable/packages.sh "$fresh/root/"
+
+    try "$suite" install inside "$fresh" "$INSTALL"
+    rm -rf --one-file-system "$fresh"
+
+    if [ -n "${TEST:-}" ]; then
+        try "$suite" test inside "$dir" \
+            'cd /root/clone; ./build.sh test < /dev/null'
+    fi
+
+    compilers=$(inside "$dir" 'printf "gcc %s" "$(gcc -dumpfullversion)"
+        printf ", clang %s" "$(clang -dumpversion)"')
+    nginx=$(inside "$dir" 'nginx -v 2>&1 | sed "s/^nginx version: //"')
+
+    row "1-$(inside "$dir" '. /etc/os-release; echo "${VERSION_ID:-99}"')" \
+        "Debian $(inside "$dir" 'cat /etc/debian_version') ($suite)" \
+        "${nginx/\// }" "$compilers"
+}
+
+
+# ---- a source tree of nginx ----
+
+# Serves the demo model with a tree's own program.
+
+serve_with() {
+    local nginx=$1 clone=$WORK/clone dir answer pid
+
+    dir=$clone/objs/run/$PORT
+    mkdir -p "$dir/logs" "$dir/temp"
+    ln -sfn "$clone/objs" "$dir/modules"
+    ln -sfn "$clone/models" "$clone/objs/run/models"
+
+    [ ! -d "$clone/web" ] || ln -sfn "$clone/web" "$dir/llm_page"
+    [ ! -e "$clone/conf/llm_page.conf" ] ||
+        ln -sfn "$clone/conf/llm_page.conf" "$dir/llm_page.conf"
+
+    sed "s/127\.0\.0\.1:8080/127.0.0.1:$PORT/" "$clone/conf/nginx.conf" \
+        > "$dir/nginx.conf"
+
+    "$nginx" -p "$dir/" -c "$dir/nginx.conf" -g "user root; daemon off;" &
+    pid=$!
+
+    for _ in $(seq 600); do
+        ! curl -sf "http://127.0.0.1:$PORT/health" > /dev/null || break
+        kill -0 "$pid"
+        sleep 0.1
+    done
+
+    answer=$(curl -s "http://127.0.0.1:$PORT/v1/chat/completions" \
+        -H 'Content-Type: application/json' \
+        -d '{"messages": [{"role": "user", "content": "What is 2 + 2?"}],
+             "temperature": 0}')
+    printf '%s\n' "$answer"
+    kill -QUIT "$pid"
+    wait "$pid"
+    case $answer in *'"2 + 2 = 4."'*) ;; *) return 1 ;; esac
+}
+
+
+tree() {
+    local tree=$1 name nginx version
+
+    DONE=
+    name=$(basename "$tree")
+    nginx=$(ls -d "$tree"/objs/nginx "$tree"/objs/angie 2> /dev/null | head -n 1)
+
+    [ -n "$nginx" ] || { say "$tree: there is no objs/nginx"; FAILED="$FAILED $name";
+                         return; }
+
+    if [ ! -e "$WORK/clone" ]; then
+        git clone -q "$ROOT" "$WORK/clone"
+    fi
+
+    # these are run in shells of their own, as "set -e" must hold in them
+
+    try "$name" module env NGINX_SRC="$tree" CUDA_HOME=/none \
+        "$WORK/clone/build.sh" module
+    try "$name" run serve_with "$nginx"
+
+    version=$("$nginx" -v 2>&1 | sed -n 's/^[A-Za-z]* version: //p')
+
+    row "2-$name" "$(. /etc/os-release; echo "$PRETTY_NAME")" \
+        "${version/\// }, from source" "gcc $(gcc -dumpfullversion)"
+}
+
+
+# ---- the table ----
+
+table() {
+    local page=docs/builds.md
+
+    cat "$WORK"/rows/* > "$WORK/table"
+    sed -i -e '/^| system | nginx |/,/^$/{/^| [^s]/d}' "$page"
+    sed -i -e "/^|---|---|---|---|\$/r $WORK/table" "$page"
 }
 
 
 mkdir -p "$WORK"
 
-for suite in ${*:-bookworm trixie sid}; do
-    make_system "$suite"
-
-    rm -rf --one-file-system "$WORK/$suite/root/clone" "$WORK/$suite/root/said"
-    git clone -q "$ROOT" "$WORK/$suite/root/clone"
-
-    try "$suite" run "${SERVE/@/$PORT}"
-    try "$suite" compile "$COMPILE"
-
-    if [ -n "${TEST:-}" ]; then
-        try "$suite" test 'cd /root/clone; ./build.sh test < /dev/null'
-    fi
+for what in ${*:-bookworm trixie sid}; do
+    case $what in
+        /*) tree "$what" ;;
+        *)  debian "$what" ;;
+    esac
 done
+
+table
 
 [ -z "$FAILED" ] || { say "failed:$FAILED"; exit 1; }

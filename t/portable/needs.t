@@ -1,0 +1,91 @@
+#!/usr/bin/perl
+
+# What build.sh says where something is missing: the command of the package
+# manager that there is, with the names that its packages have there.
+
+use strict;
+use warnings;
+
+use LLM::Test qw(slurp);
+use Test::More;
+
+my $root = $LLM::Test::ROOT;
+
+delete $ENV{LLM_NO_INSTALL};
+
+
+# need() where nothing is installed, with this package manager
+
+sub said {
+    my ($manager, $needs, %env) = @_;
+
+    local @ENV{keys %env} = values %env;
+
+    return `cd $root && bash -c 'set -- help; . ./build.sh > /dev/null
+        has() { return 1; }
+        package_manager() { echo "$manager"; }
+        apt-get() { echo "apt-get \$*"; }
+        sudo() { echo "sudo \$*"; }
+        need "$needs"' 2>&1`;
+}
+
+
+my @packages = slurp('contrib/needs.sh') =~ /^BUILD_NEEDS='\n(.*?)^'/ms
+             ? $1 =~ /^(\S+)/mg : ();
+
+cmp_ok(scalar @packages, '>', 7, 'packages of a build');
+
+my $dnf = said('dnf', '$BUILD_NEEDS');
+
+like($dnf, qr/please run \(as root\): dnf install gcc gcc-c\+\+ make glibc-devel /,
+     'dnf: the command');
+like($dnf, qr/ cjson-devel pcre2-devel openssl-devel zlib-devel nginx nginx-mod-devel$/,
+     'with the names of Fedora and RHEL');
+
+my $apk = said('apk', '$BUILD_NEEDS');
+
+like($apk, qr/please run \(as root\): apk add gcc g\+\+ make musl-dev /,
+     'apk: the command');
+like($apk, qr/ zlib-dev nginx \(no package has nginx's source: .* set NGINX_SRC/,
+     'and what it has no package for');
+unlike(said('apk', '$BUILD_NEEDS', NGINX_SRC => '/nginx'), qr/nginx/,
+       'which is not asked for with NGINX_SRC');
+
+my $none = said('none', '$BUILD_NEEDS');
+
+like($none, qr/^  apt-get install .*^  dnf install .*^  apk add /ms,
+     'no package manager that it knows: the commands of all');
+
+like(said('dnf', '$BUILD_NEEDS', LLM_NO_INSTALL => 1),
+     qr/^build\.sh: not installed: gcc gcc-c\+\+ /m,
+     'where nothing may be installed: their names');
+
+# the tests' tools have names, too: none that only Debian has
+
+like(said('dnf', '$TEST_NEEDS'), qr/ perl-Test-Harness clang compiler-rt /,
+     'dnf: what the tests need');
+
+# the table of docs/builds.md has the same names
+
+my %doc;
+
+for my $row (slurp('docs/builds.md') =~ /^\| (?!system|---)(.* \|.*\|.*) \|$/mg) {
+    my @cells = split / \| /, $row;
+
+    next if @cells != 4;
+
+    push @{ $doc{$_} }, $cells[$_] =~ /`(\S+)`/g for 1 .. 3;
+}
+
+is("@{ $doc{1} }", "@packages nginx nginx-dev",
+   'docs/builds.md: names for apt');
+
+for my $of ([ 2, $dnf =~ /dnf install (.*)$/m ],
+            [ 3, $apk =~ /apk add (.*?) \(/ ])
+{
+    my ($column, $names) = @$of;
+
+    is("@{ $doc{$column} }", $names, 'docs/builds.md: names in column ' . ($column + 1));
+}
+
+done_testing();
