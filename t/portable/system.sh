@@ -24,7 +24,8 @@ copy_system() {
     [ -d "$base" ] || base=$WORK/base-$base
 
     rm -rf --one-file-system "$dir"
-    cp -a "$base" "$dir"
+    mkdir -p "$dir"
+    cp -a "$base/." "$dir/"
 
     cp /etc/resolv.conf /etc/hosts "$dir/etc/"
     mkdir -p "$dir/etc/ssl/certs"
