@@ -194,14 +194,15 @@ tree() {
     name=$(basename "$tree")
     nginx=$(ls -d "$tree"/objs/nginx "$tree"/objs/angie 2> /dev/null | head -n 1)
 
-    [ -n "$nginx" ] || { say "$tree: there is no objs/nginx"; FAILED="$FAILED $name";
-                         return; }
+    if [ -z "$nginx" ]; then
+        say "$tree: there is no objs/nginx"
+        FAILED="$FAILED $name"
+        return
+    fi
 
     if [ ! -e "$WORK/clone" ]; then
         git clone -q "$ROOT" "$WORK/clone"
     fi
-
-    # these are run in shells of their own, as "set -e" must hold in them
 
     try "$name" module env NGINX_SRC="$tree" CUDA_HOME=/none \
         "$WORK/clone/build.sh" module
