@@ -98,7 +98,7 @@ deb() {
 
     if ! (cd "$dir/source" &&
           LLM_BUILT=1 DEB_BUILD_OPTIONS="noautodbgsym ${DEB_BUILD_OPTIONS:-}" \
-          dpkg-buildpackage -b -us -uc -ui) > "$dir/build.log" 2>&1
+          dpkg-buildpackage -b -us -uc) > "$dir/build.log" 2>&1
     then
         tail -n 20 "$dir/build.log" >&2
         die "the packages could not be made, see $dir/build.log"

@@ -133,6 +133,9 @@ debian() {
     try "$suite" install inside "$fresh" "$INSTALL"
     rm -rf --one-file-system "$fresh"
 
+    try "$suite" image t/portable/image.sh "$WORK/base-$suite" \
+        "$dir/root/archive/objs/deb"
+
     if [ -n "${TEST:-}" ]; then
         try "$suite" test inside "$dir" \
             'cd /root/clone; ./build.sh test < /dev/null'
