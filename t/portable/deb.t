@@ -178,7 +178,7 @@ is(`readelf -S $dir/mod/usr/lib/nginx/modules/*.so` =~ /debug_info/ ? 1 : 0, 0,
 # the sample without its comment signs, with this machine's places
 
 $sample =~ s/^(?=#llm_model)(.*)/$1 =~ s{^#}{}mgr/mse;
-$sample =~ s/127\.0\.0\.1:8080/127.0.0.1:%%PORT%%/;
+$sample =~ s/127\.0\.0\.1:8080/127.0.0.1:%%PORT%%/g;
 $sample =~ s{/usr/share/nginx-llm}{$dir/tool/usr/share/nginx-llm};
 $sample =~ s{include (llm_\w+\.conf)}{include $dir/mod/etc/nginx/$1}g;
 
