@@ -39,7 +39,7 @@ files() {
 # port may be in use outside
 
 serving() {
-    export -f "$1" die ok apt
+    export -f "$1" answers die ok apt
     export MADE NEW SAMPLE
 
     unshare --net bash -eu -c '
