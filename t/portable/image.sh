@@ -75,7 +75,7 @@ SERVE='
     mount -o remount,bind,ro "$1"
     ip link set lo up
 
-    # a container's standard output is its user's, too
+    # the user of a container has its standard output, too
     touch "$4/said"
     chown "$2" "$4/said"
     chroot --userspec="$2" "$1" $3 >> "$4/said" 2>&1 &
