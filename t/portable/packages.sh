@@ -22,7 +22,10 @@ die() { printf 'FAILED: %s\n' "$*"; exit 1; }
 
 ok() { printf 'ok: %s\n' "$*"; }
 
-apt() { apt-get -q -y "$@" > "$MADE/apt" 2>&1 || { cat "$MADE/apt"; die "$*"; }; }
+apt() {
+    apt-get -q -y -o Dpkg::Use-Pty=0 "$@" > "$MADE/apt" 2>&1 ||
+        { cat "$MADE/apt"; die "$*"; }
+}
 
 
 # all files but what apt and dpkg keep for themselves, and caches
@@ -126,7 +129,8 @@ ok 'the administrator'\''s file is kept'
 # ---- removed, with the module's directives still there ----
 
 apt remove libnginx-mod-http-llm nginx-llm
-grep -q "^  $SAMPLE\$" "$MADE/apt" || die 'no word of directives that are left'
+grep -q "^  $SAMPLE" "$MADE/apt" ||
+    { cat "$MADE/apt"; die 'no word of directives that are left'; }
 [ ! -e "$LINK" ] || die 'removed, and still enabled'
 [ -e "$SAMPLE" ] || die 'removed, and so are the files of /etc'
 ok "removed, and said that $SAMPLE has directives"

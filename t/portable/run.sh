@@ -220,12 +220,17 @@ tree() {
 
 # ---- the table ----
 
+# the rows of the page's first table
+
 table() {
     local page=docs/builds.md
 
-    cat "$WORK"/rows/* > "$WORK/table"
-    sed -i -e '/^| system | nginx |/,/^$/{/^| [^s]/d}' "$page"
-    sed -i -e "/^|---|---|---|---|\$/r $WORK/table" "$page"
+    awk -v rows="$WORK/rows" '
+        /^\| system \| nginx \|/ { print; getline; print
+                                  system("cat " rows "/*"); skip = 1; next }
+        skip && /^\|/           { next }
+                                { skip = 0; print }' "$page" > "$WORK/page"
+    cp "$WORK/page" "$page"
 }
 
 
