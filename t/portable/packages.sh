@@ -96,15 +96,15 @@ printf '#!/bin/sh\nexit 101\n' > /usr/sbin/policy-rc.d
 chmod +x /usr/sbin/policy-rc.d
 
 apt install --no-install-recommends nginx
-rm -f /etc/nginx/sites-enabled/default
-sed -i 's/^error_log .*;/error_log \/var\/log\/nginx\/error.log notice;/' \
-    /etc/nginx/nginx.conf
-
 # nginx's own folders, which it makes at its first start
 unshare --net bash -eu -c 'ip link set lo up
     nginx
     nginx -s quit
     while [ -e /run/nginx.pid ]; do sleep 0.1; done'
+
+rm -f /etc/nginx/sites-enabled/default
+sed -i 's/^error_log .*;/error_log \/var\/log\/nginx\/error.log notice;/' \
+    /etc/nginx/nginx.conf
 nginx -t 2> "$MADE/check" || { cat "$MADE/check"; die 'nginx -t'; }
 
 files > "$MADE/before"
