@@ -96,6 +96,7 @@ printf '#!/bin/sh\nexit 101\n' > /usr/sbin/policy-rc.d
 chmod +x /usr/sbin/policy-rc.d
 
 apt install --no-install-recommends nginx
+
 # nginx's own folders, which it makes at its first start
 unshare --net bash -eu -c 'ip link set lo up
     nginx
