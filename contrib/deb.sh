@@ -96,9 +96,11 @@ deb() {
     rm -f "$dir"/*.deb "$dir"/*.buildinfo "$dir"/*.changes
     deb_tree "$dir/source" "$version"
 
+    # -d: need() has looked for what a build needs, which is not build-essential
+
     if ! (cd "$dir/source" &&
           LLM_BUILT=1 DEB_BUILD_OPTIONS="noautodbgsym ${DEB_BUILD_OPTIONS:-}" \
-          dpkg-buildpackage -b -us -uc) > "$dir/build.log" 2>&1
+          dpkg-buildpackage -b -d -us -uc) > "$dir/build.log" 2>&1
     then
         tail -n 20 "$dir/build.log" >&2
         die "the packages could not be made, see $dir/build.log"
