@@ -269,8 +269,13 @@ SKIP: {
 
     my $as = $> == 0 ? '--allow-root' : '';
 
-    is(`cd $dir/a && lintian $as --fail-on none -I *.deb 2>&1`, '',
-       'lintian has nothing to say');
+    # Debian 12's takes a drop-in for a service; newer ones do not know this tag,
+    # and so it cannot be overridden
+
+    my @tags = grep { !/ package-supports-alternative-init-but-no-init\.d/ }
+               `cd $dir/a && lintian $as --fail-on none -I *.deb 2>&1`;
+
+    is(join('', @tags), '', 'lintian has nothing to say');
 }
 
 

@@ -31,13 +31,16 @@ copy_system() {
     mkdir -p "$dir/etc/ssl/certs"
     cp /etc/ssl/certs/ca-certificates.crt "$dir/etc/ssl/certs/"
 
-    # apt's, such as a proxy; a container's would also remove its caches
+    # apt's, such as a proxy: not those of packages, nor those of a container,
+    # which remove apt's caches
 
     for file in /etc/apt/apt.conf.d/*; do
         case $file in
-            */docker*|*'/*') ;;
-            *) cp "$file" "$dir/etc/apt/apt.conf.d/" ;;
+            */docker*|*'/*') continue ;;
         esac
+
+        dpkg -S "$file" > /dev/null 2>&1 ||
+            cp "$file" "$dir/etc/apt/apt.conf.d/"
     done
 }
 
