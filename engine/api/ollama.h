@@ -84,8 +84,6 @@ void llm_api_ollama_heartbeat(const llm_api_t *a, llm_buf_t *out);
 void llm_api_ollama_error(const llm_err_t *err, llm_str_t id,
     llm_buf_t *out);
 void llm_api_ollama_fail(llm_api_t *a, const llm_err_t *err, llm_buf_t *out);
-/* adds the members about time: "total_duration" ... */
-void llm_api_ollama_durations(const llm_api_t *a, llm_buf_t *out);
 
 /* names of a chat's parameters here */
 extern const llm_api_name_t  llm_api_ollama_names[];

@@ -49,7 +49,9 @@ llm_api_ollama_keep(llm_api_t *a, const llm_event_t *ev, llm_err_t *err)
 
 /* ---- pieces ---- */
 
-void
+/* adds the members about time: "total_duration" ... */
+
+static void
 llm_api_ollama_durations(const llm_api_t *a, llm_buf_t *out)
 {
     uint64_t                total, first, queue;

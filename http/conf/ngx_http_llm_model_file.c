@@ -66,7 +66,8 @@ char *
 ngx_http_llm_model_packed(ngx_conf_t *cf, ngx_http_llm_model_t *model,
     ngx_http_llm_param_t *param, ngx_str_t *value)
 {
-    ngx_path_t  *path;
+    ngx_path_t       *path;
+    ngx_file_info_t   fi;
 
     if (value->len == 3 && ngx_strncmp(value->data, "off", 3) == 0) {
         return NGX_CONF_OK;
@@ -92,6 +93,15 @@ ngx_http_llm_model_packed(ngx_conf_t *cf, ngx_http_llm_model_t *model,
     }
 
     if (ngx_conf_full_name(cf->cycle, &path->name, 0) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    if (ngx_file_info(path->name.data, &fi) != NGX_FILE_ERROR
+        && !ngx_is_dir(&fi))
+    {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"packed=%V\" of model \"%V\" is not a folder",
+                           value, &model->name);
         return NGX_CONF_ERROR;
     }
 

@@ -79,6 +79,9 @@ my %own = (
     'llm_model kv_cache=' => { bad => [ '', '-1', '0', '63k', 'word', '1.5m',
                                         '12q', 'm', $overflow,
                                         "${overflow}m", '67108865m' ] },
+    'llm_model packed=' => { words => [], good => [ 'panels', 'off' ],
+                             bad => [ '', 'llm-keys', 'pipe' ] },
+    'llm_model split=' => { words => [ 'layers' ], bad => [ 'rows' ] },
     'llm_model template=' => { good => [ 'chat.jinja' ] },
     'llm_model warmup=' => { good => [ 'warmup.jsonl' ],
                              bad => [ '', 'none', 'logs', 'llm-keys.bad' ] },
@@ -136,7 +139,10 @@ sub values_of {
     my ($param, $kind) = $item =~ /^(\w+=)?(.*)$/;
     my $said = $page{$name}{says}{$item} // $page{$name}{says}{''};
     my $own = $own{"$name " . ($param // $kind)} // {};
-    my @words = grep { /^[a-z]/ } map { s/\[:N,\.\.\.\]$//r } split /\|/, $kind;
+    my @words = $own->{words}
+                ? @{ $own->{words} }
+                : grep { /^[a-z]/ } map { s/\[:N,\.\.\.\]$//r }
+                  split /\|/, $kind;
 
     ($kind) = grep { !/^[a-z]/ } split /\|/, $kind, -1 if $param && @words;
     $kind = '' if !defined $kind || $kind =~ /^[a-z]/;

@@ -108,6 +108,8 @@ unlike($t->log('error.log'), qr/packed/, 'nothing is written');
 $t->stop;
 
 for ([ 'packed=', qr/empty "packed=" of model "demo"/ ],
+     [ 'packed=nginx.conf',
+       qr/"packed=nginx.conf" of model "demo" is not a folder/ ],
      [ 'packed=off packed=off', qr/duplicate parameter "packed=off"/ ])
 {
     my (undef, $said) = LLM::Test->new(model => "$DEMO $_->[0];")->check;

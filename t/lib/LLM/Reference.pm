@@ -376,6 +376,12 @@ sub words {
         $code =~ s/\breturn [^;]*?";//g;
 
         $words{$_} = 1 for $code =~ /"([a-z]\w*=?)"/g;
+
+        if ($code =~ /\bllm_products_word\(/) {
+            $words{$_} = 1 for slurp("engine/base/products.h")
+                               =~ /^#define LLM_PRODUCTS_\w+ +"(\w+)"/mg;
+        }
+
         push @todo, $code =~ /\b(ngx_http_llm_\w+)\(/g,
                     grep { $tables{$_} } $code =~ /\b(ngx_http_llm_\w+)\b/g;
     }
