@@ -43,7 +43,7 @@ log_line(void *data, int level, const char *msg)
 }
 
 
-static void
+static void __attribute__((noreturn))
 bail(const char *what)
 {
     printf("Bail out! %s\n", what);
