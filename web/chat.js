@@ -212,9 +212,16 @@ function newChat() {
 async function open() {
   const id = location.hash.slice(1);
 
-  if (!talk || id !== talk.id) {
-    show(runOf(id)?.conversation
-      || id && await load(id).catch(() => null) || begin());
+  if (id === talk?.id) {
+    return;
+  }
+
+  const c = runOf(id)?.conversation
+    || id && await load(id).catch(() => null) || begin();
+
+  // meanwhile another one may have been opened
+  if (id === location.hash.slice(1) && id !== talk?.id) {
+    show(c);
     side(false);
   }
 }
