@@ -581,9 +581,10 @@ int llm_api_write_list(llm_api_t *a, uint32_t n, llm_api_item_pt item,
 void llm_api_add_float(llm_buf_t *out, float v);
 
 /* vectors.c: reads the inputs to be embedded, a member of this name, and what
-   goes with them; vectors are normalised unless the caller changes that */
+   goes with them; an input may be `mixed` of texts and ids; vectors are
+   normalised unless the caller changes that */
 int llm_api_read_inputs(llm_api_reader_t *rd, const llm_api_body_t *b,
-    const llm_flat_t *input, const char *param, llm_err_t *err);
+    const llm_flat_t *input, const char *param, int mixed, llm_err_t *err);
 /* moves the cursor to the first value of its choice's vector */
 void llm_api_first_value(const llm_api_t *a, llm_api_cursor_t *cur);
 /* writes some values, as numbers with commas unless base64 is given: LLM_MORE,

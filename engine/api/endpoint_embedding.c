@@ -100,7 +100,7 @@ llm_api_native_read(llm_api_reader_t *rd, llm_err_t *err)
         return llm_api_missing(err, llm_api_top(param));
     }
 
-    if (llm_api_read_inputs(rd, &b.body, input, param, err) != LLM_OK) {
+    if (llm_api_read_inputs(rd, &b.body, input, param, 1, err) != LLM_OK) {
         return LLM_ERROR;
     }
 
@@ -167,7 +167,9 @@ llm_api_tei_read(llm_api_reader_t *rd, llm_err_t *err)
                                 "Supported values are: 'Right' and 'Left'.");
     }
 
-    if (llm_api_read_inputs(rd, &b.body, b.inputs, "inputs", err) != LLM_OK) {
+    if (llm_api_read_inputs(rd, &b.body, b.inputs, "inputs", 0, err)
+        != LLM_OK)
+    {
         return LLM_ERROR;
     }
 

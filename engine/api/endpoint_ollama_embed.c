@@ -93,7 +93,9 @@ llm_api_ol_embed_body(llm_api_reader_t *rd, llm_api_ol_embed_t *b,
         return LLM_OK;
     }
 
-    if (llm_api_read_inputs(rd, &b->body, b->input, param, err) != LLM_OK) {
+    if (llm_api_read_inputs(rd, &b->body, b->input, param, 0, err)
+        != LLM_OK)
+    {
         return LLM_ERROR;
     }
 

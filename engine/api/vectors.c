@@ -49,19 +49,25 @@ llm_api_check_inputs(const llm_flat_t *v, const char *param, llm_err_t *err)
 
 int
 llm_api_read_inputs(llm_api_reader_t *rd, const llm_api_body_t *b,
-    const llm_flat_t *input, const char *param, llm_err_t *err)
+    const llm_flat_t *input, const char *param, int mixed, llm_err_t *err)
 {
+    int             rc;
     llm_request_t  *r;
 
     r = &rd->r;
     r->kind = LLM_KIND_COMPLETION;
 
     if (llm_api_read_priority(rd, b, err) != LLM_OK
-        || llm_api_check_inputs(input, param, err) != LLM_OK
-        || llm_api_write_mixed(input, llm_api_top(param), LLM_MAX_INPUTS,
-                               rd->msg, &r->prompts, err)
-           != LLM_OK)
+        || llm_api_check_inputs(input, param, err) != LLM_OK)
     {
+        return LLM_ERROR;
+    }
+
+    rc = (mixed ? llm_api_write_mixed : llm_api_write_prompts)(
+             input, llm_api_top(param), LLM_MAX_INPUTS, rd->msg, &r->prompts,
+             err);
+
+    if (rc != LLM_OK) {
         return LLM_ERROR;
     }
 

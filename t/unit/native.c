@@ -456,10 +456,11 @@ test_vectors(void)
        "not normalised, never cut");
     hang_up();
 
-    (void) ask(&llm_api_embeddings, &conf, "{'input':[[1,'a'],'b',"
+    (void) ask(&llm_api_embedding, &conf, "{'content':[[1,'a'],'b',"
                "{'prompt_string':'c'}]}");
     is_int(((llm_request_t *) msg.data)->prompts.len, 3, "mixed inputs");
     hang_up();
+    refused(&llm_api_embeddings, "{'input':[1,'a']}", "input[1]", "");
 
     refused(&llm_api_embedding, "{}", "content", "Missing");
     refused(&llm_api_embedding, "{'content':''}", "content", "empty string");
