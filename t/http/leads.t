@@ -34,7 +34,7 @@ sub warned {
 
 sub path { 'location = ' . $_[0] }
 
-for my $of ('/x', '/api', '/v1', '/v1/', '/v1/completion', '/v2/completions',
+for my $of ('/x', '/api', '/v1', '/v1/', '/v1/complete', '/v2/completions',
             '/v1/completions/', '/a/chat/completions')
 {
     my $line = path($of) . ' { llm_api; }';
