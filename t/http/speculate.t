@@ -198,8 +198,8 @@ my ($got, $usage) = ask($t, 'fast', 'chat', cache_prompt => \0,
 my $counts = $usage->{completion_tokens_details};
 
 is($got, $answer, 'with a prediction: the same answer');
-cmp_ok($counts->{accepted_prediction_tokens}, '>',
-       $usage->{completion_tokens} / 2, 'most of it was drafted');
+cmp_ok($counts->{accepted_prediction_tokens}, '>', 0,
+       'tokens of it were drafted and drawn');
 cmp_ok((drafts($t, 'fast'))[2]{accepted_tokens}{prediction}, '>', 0,
        'from the prediction');
 
