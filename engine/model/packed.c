@@ -221,7 +221,20 @@ llm_packed_say(const llm_packed_t *p, int level, const char *fmt, ...)
 }
 
 
-/* a lock, which ends with the process, keeps two from writing the same file */
+/* a lock, which ends with the process, keeps two from writing the same file.
+   Another writer may have given it its own name between open() and the lock: it
+   is complete then, and others have it mapped */
+
+static int
+llm_packed_lock(int fd, const char *temp)
+{
+    struct stat  own, named;
+
+    return flock(fd, LOCK_EX|LOCK_NB) == 0 && fstat(fd, &own) == 0
+           && lstat(temp, &named) == 0 && own.st_dev == named.st_dev
+           && own.st_ino == named.st_ino ? LLM_OK : LLM_ERROR;
+}
+
 
 static void *
 llm_packed_main(void *data)
@@ -241,7 +254,7 @@ llm_packed_main(void *data)
         return NULL;
     }
 
-    if (flock(fd, LOCK_EX|LOCK_NB) == 0) {
+    if (llm_packed_lock(fd, temp) == LLM_OK) {
         memset(&err, 0, sizeof(err));
         rc = llm_packed_write(m, fd, temp, &err);
 
