@@ -8,7 +8,8 @@
 
 #include <math.h>
 
-/* most rows that are computed for a seat before a step */
+/* most rows that are computed before a step for seats that lack more than the
+   last step's tokens, for all of them together */
 #define LLM_DRAFT_CATCH  64
 
 /* where a seat's pages are used again, how far it may go back: tokens that were
@@ -39,6 +40,8 @@ struct llm_draft_model_s {
                                            again */
     uint32_t             ctx;           /* tokens of a seat */
     uint64_t             n_uses;
+    uint32_t             catch;         /* rows that are left of LLM_DRAFT_CATCH
+                                           in this step */
     double               us;            /* average time of a step of one row */
     int                  failed;        /* the device failed: nothing is drafted
                                            any more */
@@ -357,20 +360,45 @@ llm_draft_best(llm_draft_model_t *m, double *p)
 }
 
 
+void
+llm_draft_model_begin(llm_draft_model_t *m)
+{
+    if (m) {
+        m->catch = LLM_DRAFT_CATCH;
+    }
+}
+
+
 /* computes what the seat lacks of the known tokens; LLM_LATER: not all of it
-   yet */
+   yet; LLM_ERROR: nothing can be drafted */
 
 static int
 llm_draft_follow(llm_draft_model_t *m, llm_draft_seat_t *seat,
     const llm_seq_t *q)
 {
+    int32_t   id;
     uint32_t  i, n, left;
 
     left = llm_seq_known(q) - seat->n;
-    n = llm_min(llm_min(left, (uint32_t) LLM_DRAFT_CATCH), m->run.batch);
+    n = llm_min(left, m->run.batch);
+
+    if (left > LLM_DRAFT_MOST + 1) {
+        n = llm_min(n, m->catch);
+        m->catch -= n;
+    }
+
+    if (n == 0) {
+        return LLM_LATER;
+    }
 
     for (i = 0; i < n; i++) {
-        m->tokens[i] = llm_seq_token(q, seat->n + i);
+        id = llm_seq_token(q, seat->n + i);
+
+        if ((uint32_t) id >= m->run.n_vocab) {
+            return LLM_ERROR;
+        }
+
+        m->tokens[i] = id;
     }
 
     if (llm_draft_step(m, seat, m->tokens, n, n == left) != LLM_OK) {

@@ -5,7 +5,8 @@
  * model's pages, prefix tree and preemptions.  A sequence that drafts takes a
  * seat, best of all one whose tokens begin like its own; the small model
  * computes what the seat lacks, a part in each step if that is much, and then
- * the most likely tokens one after another.
+ * the most likely tokens one after another.  A sequence with a token that the
+ * small model does not have drafts nothing: the large one may have more.
  *
  * Invariant: the seat's first n tokens are computed, and `sure` of them are
  * known to be those of its sequence.  Nothing but speed depends on it.
@@ -26,6 +27,10 @@ llm_draft_model_t *llm_draft_model_create(const llm_runner_t *run,
 void llm_draft_model_free(llm_draft_model_t *m);
 /* frees a sequence's seat, if it has one; m may be NULL */
 void llm_draft_model_leave(llm_draft_model_t *m, const llm_seq_t *q);
+
+/* before a step of the large model: limits what seats catch up with in it; m may
+   be NULL */
+void llm_draft_model_begin(llm_draft_model_t *m);
 
 /*
  * Drafts tokens after the known ones of q, at most n, while each comes true

@@ -91,6 +91,7 @@ llm_draft_begin(llm_sched_t *s)
         return;
     }
 
+    llm_draft_model_begin(s->draft_model);
     llm_speed_rows(s, s->n_running, &step_us, &row_us);
     most_us = llm_max((double) LLM_STEP_SHARED_US, step_us * LLM_DRAFT_LONGER);
 

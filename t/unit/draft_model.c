@@ -22,6 +22,8 @@ static uint32_t   window;               /* positions that a row sees; 0: all */
 static float      row[N_VOCAB];
 static uint32_t   n_rows, n_steps;
 static int        broken;
+static int        strange;              /* a step had a token that the model
+                                           lacks */
 
 
 static uint64_t
@@ -56,6 +58,7 @@ submit(void *data, const llm_batch_t *b, llm_err_t *err)
     n_rows += b->n_tokens;
 
     for (i = 0; i < b->n_tokens; i++) {
+        strange |= (uint32_t) b->tokens[i] >= N_VOCAB;
         pos = b->pos[i];
         pages[b->pages[0][pos / LLM_KV_PAGE]][pos % LLM_KV_PAGE] =
             b->tokens[i];
@@ -178,6 +181,7 @@ guess(llm_draft_model_t *m, const known_t *k, uint32_t n, double trust,
     uint32_t  i, right;
 
     for (i = 0, *got = 0; i < 20 && *got == 0; i++) {
+        llm_draft_model_begin(m);
         *got = llm_draft_model_guess(m, &k->seq, drafts, n, 0.05, trust, 0,
                                      &expected);
     }
@@ -248,6 +252,7 @@ test_limits(void)
     (void) guess(m, &a, 8, 0.5, &got);
     ok(got > 2 && got < 6, "with half of the trust %u are guessed", got);
 
+    llm_draft_model_begin(m);
     known(&a, CTX - 4, 0, 1);
     is_int(llm_draft_model_guess(m, &a.seq, ids, 8, 0.05, 1, 0, &expected), 0,
            "none beyond the context");
@@ -265,11 +270,79 @@ test_limits(void)
 }
 
 
+/* prompts that are computed together: one step of the large model has so many
+   rows of the small one, whatever the number of sequences */
+
+static void
+test_catching_up(void)
+{
+    known_t             a[SEATS];
+    double              expected;
+    int32_t             ids[16];
+    uint32_t            i, k, got, most;
+    llm_draft_model_t  *m;
+
+    m = create(MAX_PAGES);
+
+    for (k = 0; k < SEATS; k++) {
+        known(&a[k], 200, 0, (int32_t) k);
+    }
+
+    for (i = 0, got = 0, most = 0; i < 20; i++) {
+        llm_draft_model_begin(m);
+        n_rows = 0;
+
+        for (k = 0; k < SEATS; k++) {
+            got |= (llm_draft_model_guess(m, &a[k].seq, ids, 1, 0.05, 1, 0,
+                                          &expected) == 1) << k;
+        }
+
+        most = llm_max(most, n_rows);
+    }
+
+    is_int(got, (1 << SEATS) - 1, "all sequences catch up");
+    ok(most <= 64 + SEATS * 17, "at most %u rows in a step", most);
+
+    llm_draft_model_free(m);
+}
+
+
+/* tokens that only the large model has, in the prompt or drawn */
+
+static void
+test_larger_vocabulary(void)
+{
+    known_t             a;
+    uint32_t            got;
+    llm_draft_model_t  *m;
+
+    m = create(MAX_PAGES);
+    known(&a, 100, 100, 0);
+    is_int(guess(m, &a, 8, 1, &got), 8, "tokens that both have");
+
+    a.ids[a.prompt.n++] = N_VOCAB;
+    (void) guess(m, &a, 8, 1, &got);
+    ok(got == 0 && !strange, "nothing is drafted after one that it lacks");
+
+    a.ids[a.prompt.n++] = 1;
+    (void) guess(m, &a, 8, 1, &got);
+    ok(got == 0 && !strange, "nor later");
+
+    llm_draft_model_leave(m, &a.seq);
+    known(&a, 100, 50, 2);
+    is_int(guess(m, &a, 8, 1, &got), 8, "another text has drafts");
+
+    llm_draft_model_free(m);
+}
+
+
 int
 main(void)
 {
     test_guesses(SEATS * CTX / LLM_KV_PAGE);
     test_limits();
+    test_catching_up();
+    test_larger_vocabulary();
 
     window = 40;
     test_guesses(SEATS * CTX / LLM_KV_PAGE);
