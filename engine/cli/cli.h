@@ -106,9 +106,9 @@ int llm_cli_embed(const llm_cli_t *c, llm_err_t *err);
 int llm_cli_key(const llm_cli_t *c, llm_err_t *err);
 /* plan.c */
 int llm_cli_plan(const llm_cli_t *c, llm_err_t *err);
-/* bandwidth.c: a buffer for n threads, NULL: no memory; the seconds that reading
-   it once takes, `ahead` with prefetches; the bandwidth in bytes per second,
-   measured with a buffer of its own, 0: no memory */
+/* bandwidth.c: a buffer for n threads, NULL: no memory; the seconds that
+   reading it once takes, `ahead` with prefetches; the bandwidth in bytes per
+   second, measured with a buffer of its own, 0: no memory */
 #define LLM_CLI_MEMORY  ((size_t) 1 << 30)
 typedef struct llm_cli_memory_s  llm_cli_memory_t;
 llm_cli_memory_t *llm_cli_memory_create(uint32_t n);
@@ -145,6 +145,10 @@ typedef struct {
     uint32_t     *pos;                  /* [batch] */
     uint32_t     *out;                  /* [batch] */
 } llm_cli_seq_t;
+
+/* the options of a model that the command line has; the rest is zeros */
+int llm_cli_model_opts(const llm_cli_t *c, llm_model_opts_t *o,
+    llm_err_t *err);
 
 /*
  * Loads c->file for a sequence of at most ctx tokens (0: --ctx, or the model's

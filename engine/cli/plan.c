@@ -39,12 +39,10 @@ llm_plan_row(const llm_cli_t *c, uint32_t ctx, llm_plan_table_t *t,
     llm_plan_row_t    *row;
     llm_model_opts_t   o;
 
-    memset(&o, 0, sizeof(o));
-    o.device = c->device;
-    o.isa = c->isa;
-    o.threads = c->threads;
-    o.weights_fp8 = c->weights != NULL;
-    o.kv_fp8 = c->kv != NULL;
+    if (llm_cli_model_opts(c, &o, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
     o.ctx = ctx;
 
     row = &t->rows[t->n_rows++];
@@ -209,8 +207,9 @@ llm_plan_say(const llm_cli_t *c, const llm_hparams_t *hp,
 
     printf("\nfor nginx.conf (the cache is shared: a request takes only what "
            "it fills):\n\n"
-           "    llm_model NAME %s ctx=%u parallel=%u;\n", c->file, ctx,
-           parallel);
+           "    llm_model NAME %s ctx=%u parallel=%u%s%s%s;\n", c->file, ctx,
+           parallel, c->weights ? " weights=fp8" : "", c->kv ? " kv=" : "",
+           c->kv ? c->kv : "");
 
     return LLM_OK;
 }

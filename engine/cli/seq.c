@@ -22,14 +22,9 @@ llm_cli_log(void *data, int level, const char *msg)
 
 
 int
-llm_cli_seq_open(llm_cli_seq_t *s, const llm_cli_t *c, uint32_t ctx,
-    uint32_t batch, uint32_t max_out, llm_err_t *err)
+llm_cli_model_opts(const llm_cli_t *c, llm_model_opts_t *o, llm_err_t *err)
 {
-    uint32_t          i, k, n;
-    llm_model_opts_t  o;
-
-    memset(s, 0, sizeof(llm_cli_seq_t));
-    memset(&o, 0, sizeof(o));
+    memset(o, 0, sizeof(*o));
 
     if (c->split && strcmp(c->split, "rows") != 0
         && strcmp(c->split, "layers") != 0)
@@ -38,15 +33,34 @@ llm_cli_seq_open(llm_cli_seq_t *s, const llm_cli_t *c, uint32_t ctx,
                         "known", c->split);
     }
 
-    o.device = c->device;
-    o.split_rows = c->split && strcmp(c->split, "rows") == 0;
-    o.isa = c->isa;
-    o.weights_fp8 = c->weights != NULL;
-    o.kv_fp8 = c->kv && strcmp(c->kv, "fp8") == 0;
-    o.kv_q8 = c->kv && strcmp(c->kv, "q8_0") == 0;
-    o.products = c->products;
-    o.packed = c->packed;
-    o.threads = c->threads;
+    o->device = c->device;
+    o->split_rows = c->split && strcmp(c->split, "rows") == 0;
+    o->isa = c->isa;
+    o->weights_fp8 = c->weights != NULL;
+    o->kv_fp8 = c->kv && strcmp(c->kv, "fp8") == 0;
+    o->kv_q8 = c->kv && strcmp(c->kv, "q8_0") == 0;
+    o->products = c->products;
+    o->packed = c->packed;
+    o->threads = c->threads;
+    o->ctx = c->ctx;
+
+    return LLM_OK;
+}
+
+
+int
+llm_cli_seq_open(llm_cli_seq_t *s, const llm_cli_t *c, uint32_t ctx,
+    uint32_t batch, uint32_t max_out, llm_err_t *err)
+{
+    uint32_t          i, k, n;
+    llm_model_opts_t  o;
+
+    memset(s, 0, sizeof(llm_cli_seq_t));
+
+    if (llm_cli_model_opts(c, &o, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
     o.ctx = ctx ? ctx : c->ctx;
     o.batch = batch;
     o.max_seqs = 1;

@@ -113,6 +113,20 @@ like($out, qr/^    4096  +0\.\d\d   +0\.\d\d   +0\.\d\d $/m, 'a table');
 like($out, qr/^    llm_model NAME \Q$demo\E ctx=4096 parallel=16;$/m,
      'a line for nginx.conf');
 
+# a cache in 8 bits is smaller, and the line has it; unknown words are refused
+
+($out) = llm('', 'plan', $demo, '--device', 'cpu');
+my ($wide) = $out =~ /^    4096 .* (\d+\.\d\d) $/m;
+
+($out, $err, $status) = llm('', 'plan', $demo, '--device', 'cpu', '--kv',
+                            'q8_0');
+is("$err$status", '0', 'plan --kv q8_0');
+my ($narrow) = $out =~ /^    4096 .* (\d+\.\d\d) $/m;
+cmp_ok($narrow, '<', $wide, 'a smaller cache');
+like($out, qr/ ctx=4096 parallel=16 kv=q8_0;$/m, 'in the line, too');
+like((llm('', 'plan', $demo, '--split', 'x'))[1], qr/--split: "x" is unknown/,
+     'plan --split');
+
 # a cache may have half of what is free; a mark says that it would not
 
 ($out) = llm('', 'plan', $demo, '--ctx', '16000000');
