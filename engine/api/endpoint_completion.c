@@ -12,6 +12,9 @@
 
 #define AT(f)  offsetof(llm_api_native_t, f)
 
+/* most names in response_fields: a choice has fewer fields */
+#define LLM_API_LL_MAX_FIELDS  128
+
 /* options of an answer */
 #define LLM_API_LL_TOKENS    1          /* return_tokens */
 #define LLM_API_LL_TIMINGS   2          /* timings_per_token */
@@ -76,27 +79,62 @@ static const llm_api_fields_t  llm_api_native_fields = {
 
 /* ---- the reader ---- */
 
-/* the fields that an answer shall have, each with a NUL after it */
+/* is the name among those that out has from `start` on? */
+
+static int
+llm_api_ll_is_named(const llm_buf_t *out, size_t start, llm_str_t name)
+{
+    size_t  len;
+
+    for ( /* void */ ; start < out->len; start += len + 1) {
+        len = strlen(out->data + start);
+
+        if (len == name.len && memcmp(out->data + start, name.data, len) == 0)
+        {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/* the fields that an answer shall have, each once, with a NUL after it.  No
+   field has a NUL in its name */
 
 static int
 llm_api_ll_fields(const llm_flat_t *fields, llm_buf_t *out, llm_err_t *err)
 {
-    uint32_t           i;
-    llm_str_t          s;
-    const llm_flat_t  *v;
+    size_t               start;
+    uint32_t             i;
+    llm_str_t            s;
+    const llm_flat_t    *v;
+    const llm_api_at_t  *at;
+
+    at = llm_api_top("response_fields");
+    start = out->len;
+
+    if (fields && fields->count > LLM_API_LL_MAX_FIELDS) {
+        return llm_api_too_long(err, at, LLM_API_LL_MAX_FIELDS, fields);
+    }
 
     v = fields ? llm_flat_first(fields) : NULL;
 
     for (i = 0; v; i++, v = llm_flat_next(fields, v)) {
-        if (llm_api_check_type(err,
-                               llm_api_idx(llm_api_top("response_fields"), i),
-                               v, LLM_FLAT_STRING)
+        if (llm_api_check_type(err, llm_api_idx(at, i), v, LLM_FLAT_STRING)
             != LLM_OK)
         {
             return LLM_ERROR;
         }
 
         s = llm_flat_str(v);
+
+        if (memchr(s.data, '\0', s.len) || out->failed
+            || llm_api_ll_is_named(out, start, s))
+        {
+            continue;
+        }
+
         (void) llm_buf_add(out, s.data, s.len);
         (void) llm_buf_addc(out, '\0');
     }
@@ -177,8 +215,8 @@ llm_api_native_read(llm_api_reader_t *rd, llm_err_t *err)
     if (r->prompts.len * r->n > LLM_MAX_CHOICES) {
         return llm_api_bad_value(err, llm_api_top("n"), "Invalid 'n': %u "
                                  "prompts times n = %u are more than %d "
-                                 "choices.", r->prompts.len,
-                                 r->prompts.len * r->n, LLM_MAX_CHOICES);
+                                 "choices.", r->prompts.len, r->n,
+                                 LLM_MAX_CHOICES);
     }
 
     r->sampling.n_logprobs = b.n_probs ? (int32_t) b.n_probs : -1;

@@ -49,7 +49,8 @@ llm_api_llama_settings(llm_buf_t *out, const llm_request_t *r)
 
 /* ---- response_fields ---- */
 
-/* the value at a path: "generation_settings/n_predict" */
+/* the value at a path: "generation_settings/n_predict".  No member has an empty
+   name, so the object itself, or a value by several paths, is not found */
 
 static const llm_flat_t *
 llm_api_ll_at(const llm_flat_t *v, const char *path)
@@ -58,7 +59,7 @@ llm_api_ll_at(const llm_flat_t *v, const char *path)
     size_t       len;
     const char  *p;
 
-    for (p = path; v && *p; p += len + (p[len] == '/')) {
+    for (p = path; v; p += len + 1) {
         len = strcspn(p, "/");
 
         if (len >= sizeof(name)) {
@@ -68,6 +69,10 @@ llm_api_ll_at(const llm_flat_t *v, const char *path)
         memcpy(name, p, len);
         name[len] = '\0';
         v = llm_flat_get(v, name);
+
+        if (p[len] == '\0') {
+            break;
+        }
     }
 
     return v;

@@ -225,4 +225,27 @@ body(size_t max)
     return rc == LLM_OK ? out.data : "no body";
 }
 
+
+/* a vector of two values */
+
+static inline void
+vector(uint32_t index, float x, float y)
+{
+    struct {
+        llm_event_t  ev;
+        float        v[2];
+    } e;
+
+    memset(&e, 0, sizeof(e));
+    e.ev.size = sizeof(e);
+    e.ev.type = LLM_EV_VECTOR;
+    e.ev.index = index;
+    e.ev.u.vector.total = 2;
+    e.ev.u.vector.values.off = (uint32_t) offsetof(__typeof__(e), v);
+    e.ev.u.vector.values.len = 2;
+    e.v[0] = x;
+    e.v[1] = y;
+    is_int(llm_api_event(a, &e.ev, &out, &err), LLM_OK, "a vector");
+}
+
 #endif /* LLM_API_TALK_H */

@@ -64,7 +64,8 @@ test_requests(void)
           "prompt.content[0].type", "text only" },
         { "{'prompt':'a','post_sampling_probs':true}", "post_sampling_probs",
           "not supported" },
-        { "{'prompt':['a','b'],'n':100}", "n", "128" }
+        { "{'prompt':['a','b'],'n':100}", "n", "2 prompts times n = 100 are "
+          "more than 128" }
     };
 
     same_as("{'prompt':'Hi','n_predict':7,'temperature':0,'stop':['x'],"
@@ -202,6 +203,29 @@ string(cJSON *v, const char *name)
 }
 
 
+/* more names than there are fields */
+
+static void
+many_fields(void)
+{
+    uint32_t   i;
+    llm_buf_t  text;
+
+    llm_buf_init(&text, 0);
+    llm_buf_adds(&text, "{'prompt':'a','response_fields':['x0'");
+
+    for (i = 1; i < 129; i++) {
+        llm_buf_addf(&text, ",'x%u'", i);
+    }
+
+    llm_buf_adds(&text, "]}");
+    is_int(ask(NATIVE, &conf, text.data), LLM_ERROR, "129 names");
+    is_str(err.param, "response_fields", "%s", err.msg);
+    hang_up();
+    llm_buf_free(&text);
+}
+
+
 static void
 test_body(void)
 {
@@ -287,6 +311,19 @@ test_body(void)
     over();
     is_text(body(1), "[{'index':0},{'index':1}]", "of several choices");
     hang_up();
+
+    /* each once: names that are repeated make no answer that is longer than the
+       request by as much as the prompt is */
+
+    (void) ask(NATIVE, &conf, "{'prompt':'abc','response_fields':['prompt',"
+               "'index','prompt','prompt/','','/prompt','prompt\\u0000prompt',"
+               "'index']}");
+    start();
+    ends(0, LLM_FINISH_LENGTH, "");
+    over();
+    is_text(body(1), "{'prompt':'abc','index':0}", "response_fields once each");
+    hang_up();
+    many_fields();
 
     /* two choices are an array */
 
@@ -400,27 +437,6 @@ test_chat(void)
 
 
 /* ---- vectors ---- */
-
-static void
-vector(uint32_t index, float x, float y)
-{
-    struct {
-        llm_event_t  ev;
-        float        v[2];
-    } e;
-
-    memset(&e, 0, sizeof(e));
-    e.ev.size = sizeof(e);
-    e.ev.type = LLM_EV_VECTOR;
-    e.ev.index = index;
-    e.ev.u.vector.total = 2;
-    e.ev.u.vector.values.off = (uint32_t) offsetof(__typeof__(e), v);
-    e.ev.u.vector.values.len = 2;
-    e.v[0] = x;
-    e.v[1] = y;
-    is_int(llm_api_event(a, &e.ev, &out, &err), LLM_OK, "a vector");
-}
-
 
 static void
 test_vectors(void)
