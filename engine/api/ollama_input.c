@@ -215,7 +215,7 @@ llm_api_ol_images(llm_api_draft_t *d, const llm_flat_t *images, int old,
     }
 
     for (i = 0; i < images->count; i++) {
-        llm_api_draft_text(d, llm_str("[image]"));
+        llm_api_draft_text(d, llm_str(LLM_API_PART_IMAGE));
     }
 
     return LLM_OK;

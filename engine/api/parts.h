@@ -9,6 +9,9 @@
 
 #include "engine/api/endpoint.h"
 
+/* what stands for an image without a name that the model cannot read */
+#define LLM_API_PART_IMAGE  "[image]"
+
 /* what the model sees of a part */
 typedef enum {
     LLM_API_PART_NOTHING = 0,           /* nothing: only the writer of the part

@@ -206,7 +206,7 @@ llm_api_rc_outputs(llm_api_draft_t *d, const llm_flat_t *list)
             llm_api_draft_text(d, llm_flat_str(logs));
 
         } else if (llm_api_str_is(llm_api_member(v, "type"), "image")) {
-            llm_api_draft_text(d, llm_str("[image]"));
+            llm_api_draft_text(d, llm_str(LLM_API_PART_IMAGE));
         }
     }
 }
@@ -234,7 +234,7 @@ llm_api_rc_output(llm_api_draft_t *d, const llm_api_recorded_t *rec,
 
     if (v == NULL) {
         if (llm_api_rc_string(item, "result")) {
-            llm_api_draft_text(d, llm_str("[image]"));
+            llm_api_draft_text(d, llm_str(LLM_API_PART_IMAGE));
         }
 
         return LLM_OK;
