@@ -221,12 +221,12 @@ uint32_t llm_api_model(const llm_api_t *a);
 /*
  * The index of a model by a name a client has sent.  Names are tried in this
  * order: exact name, alias, name ignoring case, unique part of a name, the same
- * for NAME of "NAME:latest", fallback; an empty name means the default.  An exact match in conf->aliases
- * comes after all models' names and aliases, a match ignoring case again after
- * those; such an alias stands for a model, never for another alias. -1 and
- * *err if there is no such model (404 model_not_found), if it is denied (403
- * model_not_allowed) and was not named by a granted alias, or if its sunset is
- * over (404, with its successor).
+ * for NAME of "NAME:latest", fallback; an empty name means the default.  An
+ * exact match in conf->aliases comes after all models' names and aliases, a
+ * match ignoring case again after those; such an alias stands for a model,
+ * never for another alias.  -1 and *err if there is no such model (404
+ * model_not_found), if it is denied (403 model_not_allowed) and was not named
+ * by a granted alias, or if its sunset is over (404, with its successor).
  */
 int32_t llm_api_resolve(const llm_api_conf_t *conf, llm_str_t name,
     llm_err_t *err);

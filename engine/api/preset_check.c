@@ -51,8 +51,8 @@ static const llm_preset_sample_t  llm_preset_samples[] = {
 static const char *const  llm_preset_own[] = {
     "content", "context", "data_1", "data_2", "documents", "input",
     "input_extra", "input_prefix", "input_suffix", "inputs", "items",
-    "messages", "model", "previous_response_id", "prompt", "queries", "query", "suffix", "text_1",
-    "text_2", "texts", "tokens"
+    "messages", "model", "previous_response_id", "prompt", "queries",
+    "query", "suffix", "text_1", "text_2", "texts", "tokens"
 };
 
 
