@@ -13,6 +13,7 @@
 #include "kernels/cpu/cpu.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -122,12 +123,14 @@ llm_cpu_packed_take(llm_cpu_t *cpu, llm_weight_t *w)
 }
 
 
-/* writes what is in the buffer */
+/* writes what is in the buffer, and waits until the piece before is on the
+   disk.  Otherwise fsync() would wait for gigabytes at the end, and a model that
+   is unloaded then waits for its writer */
 
 static int
 llm_packed_flush(llm_packed_out_t *o)
 {
-    size_t   done;
+    size_t   done, before;
     ssize_t  n;
 
     for (done = 0; done < o->n; done += (size_t) n) {
@@ -145,6 +148,11 @@ llm_packed_flush(llm_packed_out_t *o)
             return llm_fail(o->err, "write: %s", strerror(errno));
         }
     }
+
+    before = llm_min(o->at, LLM_PACKED_PIECE);
+    (void) sync_file_range(o->fd, (off_t) (o->at - before),
+                           (off_t) (before + o->n),
+                           SYNC_FILE_RANGE_WAIT_BEFORE|SYNC_FILE_RANGE_WRITE);
 
     o->at += o->n;
     o->n = 0;
