@@ -276,6 +276,10 @@ void llm_api_own_names(const llm_api_endpoint_t *ep, llm_err_t *err);
    paths */
 void llm_api_own_schema(llm_str_t schemas, llm_err_t *err);
 
+/* adds an error's message, without quotes, for a form that has no member for
+   the parameter: begins with its name where the message does not say it */
+void llm_api_error_text(const llm_err_t *err, llm_buf_t *out);
+
 
 /* ---- for readers ---- */
 

@@ -199,9 +199,9 @@ llm_api_tei_error(const llm_err_t *err, llm_str_t id, llm_buf_t *out)
 {
     (void) id;
 
-    (void) llm_buf_adds(out, "{\"error\":");
-    (void) llm_json_add_string(out, err->msg, strlen(err->msg));
-    (void) llm_buf_addf(out, ",\"error_type\":\"%s\"}",
+    (void) llm_buf_adds(out, "{\"error\":\"");
+    llm_api_error_text(err, out);
+    (void) llm_buf_addf(out, "\",\"error_type\":\"%s\"}",
                         err->status == 429 || err->status == 503 ? "Overloaded"
                         : err->status < 500 ? "Validation" : "Backend");
 }

@@ -148,6 +148,20 @@ llm_api_error_word(const llm_err_t *err)
 }
 
 
+void
+llm_api_error_text(const llm_err_t *err, llm_buf_t *out)
+{
+    if ((strpbrk(err->param, "[.") || strcmp(err->code, "invalid_value") == 0)
+        && strstr(err->msg, err->param) == NULL)
+    {
+        (void) llm_json_add_text(out, err->param, strlen(err->param));
+        (void) llm_buf_adds(out, ": ");
+    }
+
+    (void) llm_json_add_text(out, err->msg, strlen(err->msg));
+}
+
+
 int
 llm_api_error_body(const llm_api_endpoint_t *ep, llm_str_t id,
     const llm_err_t *err, llm_buf_t *out)

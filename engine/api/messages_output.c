@@ -392,15 +392,7 @@ llm_api_messages_error(const llm_err_t *err, llm_str_t id, llm_buf_t *out)
                         strcmp(err->code, "context_length_exceeded") == 0
                         ? words : "");
 
-    /* names the parameter in the message, since there is no other member for
-       the place */
-
-    if (strpbrk(err->param, "[.") && strstr(err->msg, err->param) == NULL) {
-        (void) llm_json_add_text(out, err->param, strlen(err->param));
-        add_lit(out, ": ");
-    }
-
-    (void) llm_json_add_text(out, err->msg, strlen(err->msg));
+    llm_api_error_text(err, out);
     add_lit(out, "\"},\"request_id\":\"");
     (void) llm_json_add_text(out, id.data, id.len);
     add_lit(out, "\"}");

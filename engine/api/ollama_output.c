@@ -433,16 +433,7 @@ llm_api_ollama_error(const llm_err_t *err, llm_str_t id, llm_buf_t *out)
     (void) id;
 
     add_lit(out, "{\"error\":\"");
-
-    /* names the parameter in the message, since there is no other member for
-       the place */
-
-    if (strpbrk(err->param, "[.") && strstr(err->msg, err->param) == NULL) {
-        (void) llm_json_add_text(out, err->param, strlen(err->param));
-        add_lit(out, ": ");
-    }
-
-    (void) llm_json_add_text(out, err->msg, strlen(err->msg));
+    llm_api_error_text(err, out);
     add_lit(out, "\"}");
 }
 

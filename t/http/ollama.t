@@ -254,6 +254,23 @@ is(scalar @{ $res->{json}{embedding} }, scalar @{ $vectors->[0] },
 
 # ---- errors ----
 
+for my $case ([ '/api/chat', { %chat, format => 'a' }, 'format' ],
+              [ '/api/chat', { %chat, think => 'a' }, 'think' ],
+              [ '/v1/messages', { messages => $chat{messages}, max_tokens => 1,
+                                  output_config => { format => {
+                                      type => 'a' } } }, 'output_config' ],
+              [ '/embed', { inputs => 'a', truncation_direction => 'a' },
+                'truncation_direction' ])
+{
+    my ($path, $body, $name) = @$case;
+
+    $res = $t->post($path, $body);
+    is($res->{status}, 400, "$path: a wrong $name");
+    my $e = $res->{json}{error};
+    like(ref $e ? $e->{message} : $e, qr/\b$name\b/, 'which is named')
+        or diag($res->{body});
+}
+
 for my $case ([ '/api/chat', { %chat, model => 'none' }, 404,
                 'model_not_found' ],
               [ '/api/chat', { %chat, options => { top_p => 5 } }, 400,

@@ -490,6 +490,11 @@ test_vectors(void)
     (void) llm_api_error_body(&llm_api_tei_embed, llm_str(""), &err, &out);
     is_text(out.data, "{'error':'Busy.','error_type':'Overloaded'}",
             "TEI's errors");
+    out.len = 0;
+    (void) llm_fail_with(&err, 400, "invalid_value", "x", "Invalid value.");
+    (void) llm_api_error_body(&llm_api_tei_embed, llm_str(""), &err, &out);
+    is_text(out.data, "{'error':'x: Invalid value.',"
+            "'error_type':'Validation'}", "which name the parameter");
     llm_buf_free(&out);
 }
 
