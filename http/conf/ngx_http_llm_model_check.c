@@ -62,6 +62,9 @@ ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
         ngx_memzero(&err, sizeof(llm_err_t));
 
         if (llm_model_file_check(model[i].engine.path, &err) != LLM_OK
+            || (model[i].engine.draft_path
+                && llm_model_file_check(model[i].engine.draft_path, &err)
+                   != LLM_OK)
             || llm_device_check(model[i].engine.device, &err) != LLM_OK)
         {
             if (ngx_http_llm_unusable(cf->cycle, &model[i], err.msg)

@@ -40,26 +40,27 @@ static char *
 ngx_http_llm_model_draft(ngx_conf_t *cf, ngx_http_llm_model_t *model,
     const llm_str_t *path)
 {
-    ngx_str_t  name;
+    ngx_str_t  *name;
 
     if (path->len == 0) {
         return NGX_CONF_OK;
     }
 
-    name.len = path->len;
-    name.data = ngx_pnalloc(cf->pool, name.len + 1);
-    if (name.data == NULL) {
+    name = &model->draft_path;
+    name->len = path->len;
+    name->data = ngx_pnalloc(cf->pool, name->len + 1);
+    if (name->data == NULL) {
         return NGX_CONF_ERROR;
     }
 
-    ngx_memcpy(name.data, path->data, name.len);
-    name.data[name.len] = '\0';
+    ngx_memcpy(name->data, path->data, name->len);
+    name->data[name->len] = '\0';
 
-    if (ngx_conf_full_name(cf->cycle, &name, 1) != NGX_OK) {
+    if (ngx_conf_full_name(cf->cycle, name, 1) != NGX_OK) {
         return NGX_CONF_ERROR;
     }
 
-    model->engine.draft_path = (char *) name.data;
+    model->engine.draft_path = (char *) name->data;
 
     return NGX_CONF_OK;
 }

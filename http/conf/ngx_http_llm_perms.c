@@ -143,7 +143,9 @@ ngx_http_llm_check_models_access(ngx_cycle_t *cycle, char *user,
              || !ngx_http_llm_is_closed(user, &model[i].path, &why))
             && (model[i].template_path.len == 0
                 || !ngx_http_llm_is_closed(user, &model[i].template_path,
-                                           &why)))
+                                           &why))
+            && (model[i].draft_path.len == 0
+                || !ngx_http_llm_is_closed(user, &model[i].draft_path, &why)))
         {
             continue;
         }

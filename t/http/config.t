@@ -406,7 +406,9 @@ SKIP: {
     my $t = LLM::Test->new(model => 'llm_model open %%DIR%%/open.gguf'
                            . ' template=t.jinja;'
                            . ' llm_model closed %%DIR%%/closed.gguf;'
-                           . ' llm_model hidden %%DIR%%/in/x.gguf;',
+                           . ' llm_model hidden %%DIR%%/in/x.gguf;'
+                           . ' llm_model drafted %%DIR%%/open.gguf'
+                           . ' speculate=draft=closed.gguf;',
                            location => 'llm_api_keys keys;',
                            http => 'llm_token_zone $arg_a zone=a:1m day=1'
                            . ' state=in/usage;',
@@ -441,6 +443,8 @@ SKIP: {
          'a folder on the way');
     like($out, qr{\[error\].*model "open" is not usable: $who "$dir/t\.jinja"$}m,
          'a template');
+    like($out, qr{\[error\].*model "drafted" is not usable: $who "$dir/closed\.gguf"$}m,
+         'a draft model');
     like($out, qr{\[warn\].*llm_api_keys "$dir/keys": $who "$dir/keys"$}m,
          'it warns of a file of keys');
     like($out, qr{\[warn\].*llm_admin "in": $who "$dir/in"}m,

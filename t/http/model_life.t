@@ -30,6 +30,12 @@ copy("$LLM::Test::ROOT/models/demo.gguf", $t->dir . '/a.gguf') or die $!;
 ($rc, $out) = $t->check;
 is($rc, 0, 'with the file it is well') or diag($out);
 
+$t->write_conf($t->conf =~ s/a\.gguf required/a.gguf required speculate=draft=d.gguf/r);
+($rc, $out) = $t->check;
+isnt($rc, 0, 'a draft model that is not there: nginx -t fails');
+like($out, qr/"demo" is required and not usable: .*d\.gguf/, 'and names it');
+$t->write_conf($t->conf);
+
 $t->start;
 
 # the old configuration serves on
