@@ -85,6 +85,11 @@ llm_instance_draft(llm_instance_t *m, const llm_model_opts_t *opts,
                         m->conf.draft_path);
     }
 
+    if (run->n_slots) {
+        return llm_fail(err, "%s: a model with recurrent layers cannot draft",
+                        m->conf.draft_path);
+    }
+
     if (llm_instance_draft_words(m, &why) != LLM_OK) {
         return llm_fail(err, "%s cannot draft for this model: %s",
                         m->conf.draft_path, why.msg);
