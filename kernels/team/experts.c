@@ -89,15 +89,10 @@ llm_team_choice_create(llm_exec_t *exec, const llm_choice_opts_t *opts,
 void
 llm_team_choice_free(llm_exec_t *exec, llm_choice_t *choice)
 {
-    uint32_t            i;
     llm_team_t         *t = (llm_team_t *) exec;
     llm_team_choice_t  *c = (llm_team_choice_t *) choice;
 
-    for (i = 0; i < t->n; i++) {
-        if (c->of[i]) {
-            t->ops->choice_free(llm_team_device(t, i), c->of[i]);
-        }
-    }
+    llm_team_drop(t, choice_free, c->of);
 
     if (c->hidden) {
         llm_team_act_free(exec, (llm_act_t *) c->hidden);

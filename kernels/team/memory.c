@@ -91,15 +91,10 @@ llm_team_weight_create(llm_exec_t *exec, uint32_t type, uint32_t n_out,
 void
 llm_team_weight_free(llm_exec_t *exec, llm_weight_t *weight)
 {
-    uint32_t            i;
     llm_team_t         *t = (llm_team_t *) exec;
     llm_team_weight_t  *w = (llm_team_weight_t *) weight;
 
-    for (i = 0; i < t->n; i++) {
-        if (w->part[i]) {
-            t->ops->weight_free(llm_team_device(t, i), w->part[i]);
-        }
-    }
+    llm_team_drop(t, weight_free, w->part);
 
     if (w->whole) {
         t->ops->weight_free(llm_team_device(t, 0), w->whole);
@@ -172,23 +167,11 @@ llm_team_vec_create(llm_exec_t *exec, const float *src, uint32_t n,
 void
 llm_team_vec_free(llm_exec_t *exec, llm_vec_t *vec)
 {
-    uint32_t         i;
     llm_team_t      *t = (llm_team_t *) exec;
-    llm_exec_t      *one;
     llm_team_vec_t  *v = (llm_team_vec_t *) vec;
 
-    for (i = 0; i < t->n; i++) {
-        one = llm_team_device(t, i);
-
-        if (v->whole[i]) {
-            t->ops->vec_free(one, v->whole[i]);
-        }
-
-        if (v->part[i]) {
-            t->ops->vec_free(one, v->part[i]);
-        }
-    }
-
+    llm_team_drop(t, vec_free, v->whole);
+    llm_team_drop(t, vec_free, v->part);
     free(v);
 }
 
@@ -269,22 +252,11 @@ llm_team_act_create(llm_exec_t *exec, uint32_t max_rows, uint32_t cols,
 void
 llm_team_act_free(llm_exec_t *exec, llm_act_t *act)
 {
-    uint32_t         i;
-    llm_exec_t      *one;
     llm_team_t      *t = (llm_team_t *) exec;
     llm_team_act_t  *a = (llm_team_act_t *) act;
 
-    for (i = 0; i < t->n; i++) {
-        one = llm_team_device(t, i);
-
-        if (a->part[i]) {
-            t->ops->act_free(one, a->part[i]);
-        }
-
-        if (a->whole[i]) {
-            t->ops->act_free(one, a->whole[i]);
-        }
-    }
+    llm_team_drop(t, act_free, a->part);
+    llm_team_drop(t, act_free, a->whole);
 
     t->logits = t->logits == a ? NULL : t->logits;
     free(a);
@@ -396,16 +368,10 @@ llm_team_kv_create(llm_exec_t *exec, const llm_kv_opts_t *opts,
 void
 llm_team_kv_free(llm_exec_t *exec, llm_kv_t *cache)
 {
-    uint32_t        i;
     llm_team_t     *t = (llm_team_t *) exec;
     llm_team_kv_t  *kv = (llm_team_kv_t *) cache;
 
-    for (i = 0; i < t->n; i++) {
-        if (kv->part[i]) {
-            t->ops->kv_free(llm_team_device(t, i), kv->part[i]);
-        }
-    }
-
+    llm_team_drop(t, kv_free, kv->part);
     free(kv->layers);
     free(kv);
 }

@@ -106,6 +106,19 @@ llm_team_device(const llm_team_t *t, uint32_t i)
         }                                                                    \
     } while (0)
 
+/* frees with the operation `op` what the devices have of an object; NULL: a
+   device has none */
+#define llm_team_drop(t, op, of)                                             \
+    do {                                                                     \
+        uint32_t  i;                                                         \
+                                                                             \
+        for (i = 0; i < (t)->n; i++) {                                       \
+            if ((of)[i]) {                                                   \
+                (t)->ops->op(llm_team_device(t, i), (of)[i]);                \
+            }                                                                \
+        }                                                                    \
+    } while (0)
+
 /* a device's buffer or vector of the form; NULL if there is none */
 #define llm_team_at(a, form, i)                                              \
     ((a) == NULL ? NULL : (form) == LLM_TEAM_PART ? (a)->part[i]             \
