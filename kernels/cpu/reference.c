@@ -66,6 +66,11 @@ llm_ref_open(llm_exec_t **exec, const llm_exec_opts_t *opts, llm_err_t *err)
                         "alone", opts->products);
     }
 
+    if (opts->kv_q8) {
+        return llm_fail(err, "kv=q8_0: this device keeps keys and values in "
+                        "float32 alone");
+    }
+
     d = calloc(1, sizeof(llm_ref_exec_t));
     if (d == NULL) {
         return llm_ref_no_memory(err, "the device");

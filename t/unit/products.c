@@ -162,6 +162,12 @@ test_refused(void)
     ok(m == NULL && strstr(err.msg, "products=bf16: this device"),
        "reference: %s", err.msg);
 
+    o.products = NULL;
+    o.kv_q8 = 1;
+    m = llm_model_load(DEMO, &o, &err);
+    ok(m == NULL && strstr(err.msg, "kv=q8_0: this device"),
+       "reference: %s", err.msg);
+
     ok(llm_products_word("bf16", 4) && llm_products_word("fp8", 3)
        && llm_products_word("bf1", 3) == NULL
        && llm_products_word("", 0) == NULL, "words");
