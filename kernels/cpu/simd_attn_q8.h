@@ -349,17 +349,18 @@ q8_block_values(const q8_attn_t *b, const attn_block_t *block)
 
 
 /* multiplies the weights of query m by the scales of the values, and rounds
-   them to int16 */
+   them to int16; their unit is NaN if the query sees values that are no
+   numbers */
 
 simd_inline void
 q8_weights(q8_attn_t *b, const attn_block_t *block, uint32_t m)
 {
-    vf_t             w[ATTN_VECTORS], p, top, inv;
+    vf_t             w[ATTN_VECTORS], p, top, sum, inv;
     float            max;
     uint32_t         v, at;
     const uint16_t  *scale;
 
-    top = vf_zero();
+    top = sum = vf_zero();
     at = (uint32_t) (b->a->kv->k_size + b->a->kv->dv_pad / 2 * LLM_KV_PAGE);
 
     simd_unroll
@@ -371,11 +372,12 @@ q8_weights(q8_attn_t *b, const attn_block_t *block, uint32_t m)
         w[v] = vf_keep_ge(vf_mul(p, vf_load_f16(scale)), p,
                           vf_set1(0x1p-126f));
         top = vf_max(top, w[v]);
+        sum = vf_fma(w[v], vf_zero(), sum);
     }
 
     max = vf_hmax(top);
     inv = vf_set1(max > 0 ? 32767 / max : 0);
-    b->unit[m] = max / 32767;
+    b->unit[m] = max / 32767 + vf_hsum(sum);
 
     simd_unroll
     for (v = 0; v < ATTN_VECTORS; v++) {
@@ -461,7 +463,8 @@ simd_attn_q8(llm_cpu_attn_t *a)
 }
 
 
-/* rounds a scale to what is stored, and returns that */
+/* rounds a scale to what is stored, and returns that; up, if it is so small
+   that the largest number would not be within 127 of its units */
 
 simd_inline uint16_t
 q8_half(float *scale)
@@ -469,6 +472,11 @@ q8_half(float *scale)
     uint16_t  h;
 
     h = llm_f32_to_f16(*scale);
+
+    if (*scale > 0 && llm_f16_to_f32(h) * 127.5f <= *scale * 127) {
+        h++;
+    }
+
     *scale = llm_f16_to_f32(h);
 
     return h;

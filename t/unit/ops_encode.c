@@ -1,7 +1,8 @@
 /*
  * Attention without a causal mask, on every instruction set, against the
  * reference: whole sequences, windows on either side, slopes; the same bits
- * on other numbers of threads and beside another sequence.  The reference
+ * on other numbers of threads and beside another sequence; keys and values that
+ * are tiny, and those that are no numbers.  The reference
  * itself is compared with plain sums here, and with transformers by
  * t/unit/encoders.c.
  */
@@ -107,6 +108,123 @@ test(const both_case_t *c)
 }
 
 
+/* ---- keys and values of other sizes ---- */
+
+static const both_case_t  extreme = {
+    .name = "extremes", .n = 150, BOTH_HEADS(6, 2, 24, 24), .window = 24
+};
+
+
+/* the results of the case on each instruction set and for each kind of cache;
+   calls the check with the reference's results for the same data */
+
+static void
+test_extreme(const float *data, void (*check)(const float *want,
+    const float *got, const char *isa, const ops_attention_t *t))
+{
+    float       *want, *got;
+    size_t       i, k, n;
+    llm_exec_t  *exec;
+
+    n = (size_t) extreme.n * extreme.heads * extreme.dv;
+    want = ops_alloc(n * sizeof(float));
+    got = ops_alloc(n * sizeof(float));
+    exec = ops_open(&llm_ops_reference, NULL, 1);
+    both_attend(exec, &extreme, data, 0, want);
+    exec->ops->close(exec);
+
+    for (i = 0; i < llm_nelems(ops_isas); i++) {
+        for (k = 0; k < llm_nelems(ops_attention); k++) {
+            exec = ops_open_for(&llm_ops_cpu, ops_isas[i], 2,
+                                ops_attention[k].type, ops_attention[k].q8);
+
+            if (exec == NULL) {
+                skip(ops_isas[i]);
+                continue;
+            }
+
+            both_attend(exec, &extreme, data, 0, got);
+            exec->ops->close(exec);
+            check(want, got, ops_isas[i], &ops_attention[k]);
+        }
+    }
+
+    free(want);
+    free(got);
+}
+
+
+/* of values up to 2^-16, for which the scale of an int8 has few bits, a fourth;
+   of others 2^-6 */
+
+static void
+check_tiny(const float *want, const float *got, const char *isa,
+    const ops_attention_t *t)
+{
+    size_t  i, n;
+    double  far;
+
+    n = (size_t) extreme.n * extreme.heads * extreme.dv;
+
+    for (i = 0, far = 0; i < n; i++) {
+        far = llm_max(far, fabs((double) got[i] - want[i]));
+    }
+
+    ok(far < (t->q8 ? 0x1p-18 : 0x1p-22), "%s, %s: tiny values: %.2g", isa,
+       t->name, far);
+}
+
+
+/* a result that is no number in the reference is none; other numbers of its
+   head may be none, either */
+
+static void
+check_nan(const float *want, const float *got, const char *isa,
+    const ops_attention_t *t)
+{
+    size_t  i, n, lost;
+
+    n = (size_t) extreme.n * extreme.heads * extreme.dv;
+
+    for (i = 0, lost = 0; i < n; i++) {
+        lost += isnan(want[i]) && !isnan(got[i]);
+    }
+
+    is_int(lost, 0, "%s, %s: a NaN is not lost", isa, t->name);
+}
+
+
+static void
+test_extremes(void)
+{
+    float   *data, *key, *value;
+    size_t   i, n;
+
+    n = both_numbers(&extreme, extreme.n);
+    data = ops_alloc(n * sizeof(float));
+    key = data + (size_t) extreme.n * extreme.heads * extreme.dk;
+    value = key + (size_t) extreme.n * extreme.kv_heads * extreme.dk;
+
+    ops_fill(data, n, 3);
+
+    for (i = 0; i < (size_t) extreme.n * extreme.kv_heads * extreme.dv; i++) {
+        value[i] *= 0x1p-16f;
+    }
+
+    test_extreme(data, check_tiny);
+
+    ops_fill(data, n, 3);
+    value[70 * extreme.kv_heads * extreme.dv + 5] = NAN;
+    test_extreme(data, check_nan);
+
+    ops_fill(data, n, 3);
+    key[70 * extreme.kv_heads * extreme.dk + 5] = INFINITY;
+    test_extreme(data, check_nan);
+
+    free(data);
+}
+
+
 /* which positions a row sees */
 
 static void
@@ -143,6 +261,8 @@ main(void)
     for (i = 0; i < llm_nelems(both_cases); i++) {
         test(&both_cases[i]);
     }
+
+    test_extremes();
 
     return done_testing();
 }
