@@ -59,107 +59,51 @@ peak_rate(double start, double n, double macs)
         : class (a), class (b))
 
 
-__attribute__((target("avx2,fma"), noinline)) static double
-peak_f32_256(void)
-{
-    int     i;
-    double  t;
-    __m256  x, acc[12];
+/* GMAC/s of an instruction of `macs` multiply-adds, as a function; x: what it
+   multiplies, zero: a sum's first value */
 
-    x = _mm256_set1_ps(0.5f);
-
-    PEAK_UNROLL
-    for (i = 0; i < 12; i++) {
-        acc[i] = x;
+#define PEAK_OF(name, isa, instruction, class, macs, sum_t, zero, x_t, value) \
+    __attribute__((target(isa), noinline)) static double                     \
+    name(void)                                                               \
+    {                                                                        \
+        int     i;                                                           \
+        x_t     x;                                                           \
+        sum_t   acc[12];                                                     \
+        double  t;                                                           \
+                                                                             \
+        x = value;                                                           \
+                                                                             \
+        PEAK_UNROLL                                                          \
+        for (i = 0; i < 12; i++) {                                           \
+            acc[i] = zero;                                                   \
+        }                                                                    \
+                                                                             \
+        t = peak_time();                                                     \
+                                                                             \
+        for (i = 0; i < PEAK_LOOPS; i++) {                                   \
+            PEAK_12(instruction, class, acc, x, x);                          \
+        }                                                                    \
+                                                                             \
+        return peak_rate(t, 12.0 * PEAK_LOOPS, macs);                        \
     }
 
-    t = peak_time();
+PEAK_OF(peak_f32_256, "avx2,fma", "vfmadd231ps", "x", 8,
+        __m256, _mm256_setzero_ps(), __m256, _mm256_set1_ps(0.5f))
 
-    for (i = 0; i < PEAK_LOOPS; i++) {
-        PEAK_12("vfmadd231ps", "x", acc, x, x);
-    }
+PEAK_OF(peak_f32_512, "avx512f", "vfmadd231ps", "v", 16,
+        __m512, _mm512_setzero_ps(), __m512, _mm512_set1_ps(0.5f))
 
-    return peak_rate(t, 12.0 * PEAK_LOOPS, 8);
-}
+PEAK_OF(peak_bf16, "avx512f,avx512bf16", "vdpbf16ps", "v", 32,
+        __m512, _mm512_setzero_ps(), __m512i, _mm512_set1_epi16(0x3f00))
 
-
-__attribute__((target("avx512f"), noinline)) static double
-peak_f32_512(void)
-{
-    int     i;
-    double  t;
-    __m512  x, acc[12];
-
-    x = _mm512_set1_ps(0.5f);
-
-    PEAK_UNROLL
-    for (i = 0; i < 12; i++) {
-        acc[i] = x;
-    }
-
-    t = peak_time();
-
-    for (i = 0; i < PEAK_LOOPS; i++) {
-        PEAK_12("vfmadd231ps", "v", acc, x, x);
-    }
-
-    return peak_rate(t, 12.0 * PEAK_LOOPS, 16);
-}
+PEAK_OF(peak_i16, "avx512f,avx512vnni", "vpdpwssd", "v", 32,
+        __m512i, _mm512_setzero_si512(), __m512i, _mm512_set1_epi16(1))
 
 
 static inline double
 peak_f32(int wide)
 {
     return wide ? peak_f32_512() : peak_f32_256();
-}
-
-
-__attribute__((target("avx512f,avx512bf16"), noinline)) static double
-peak_bf16(void)
-{
-    int      i;
-    double   t;
-    __m512   acc[12];
-    __m512i  x;
-
-    x = _mm512_set1_epi16(0x3f00);
-
-    PEAK_UNROLL
-    for (i = 0; i < 12; i++) {
-        acc[i] = _mm512_set1_ps(0);
-    }
-
-    t = peak_time();
-
-    for (i = 0; i < PEAK_LOOPS; i++) {
-        PEAK_12("vdpbf16ps", "v", acc, x, x);
-    }
-
-    return peak_rate(t, 12.0 * PEAK_LOOPS, 32);
-}
-
-
-__attribute__((target("avx512f,avx512vnni"), noinline)) static double
-peak_i16(void)
-{
-    int      i;
-    double   t;
-    __m512i  x, acc[12];
-
-    x = _mm512_set1_epi16(1);
-
-    PEAK_UNROLL
-    for (i = 0; i < 12; i++) {
-        acc[i] = x;
-    }
-
-    t = peak_time();
-
-    for (i = 0; i < PEAK_LOOPS; i++) {
-        PEAK_12("vpdpwssd", "v", acc, x, x);
-    }
-
-    return peak_rate(t, 12.0 * PEAK_LOOPS, 32);
 }
 
 

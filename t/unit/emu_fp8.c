@@ -168,9 +168,7 @@ test_same_bits(llm_exec_t *d, const char *what)
 static void
 test_untouched(llm_exec_t *fp8, llm_exec_t *plain)
 {
-    float    *x, *y[3];
-    size_t    i;
-    uint8_t  *m;
+    size_t  i;
 
     static const struct {
         uint32_t   type;
@@ -181,39 +179,14 @@ test_untouched(llm_exec_t *fp8, llm_exec_t *plain)
         { LLM_TYPE_F16, LLM_WEIGHT_LINEAR | LLM_WEIGHT_HEAD }
     };
 
-    enum { N_OUT = 40, N_IN = 512, ROWS = 5 };
-
-    x = ops_alloc(ROWS * N_IN * sizeof(float));
-    ops_fill(x, ROWS * N_IN, 8);
-
-    for (i = 0; i < 3; i++) {
-        y[i] = ops_alloc(ROWS * N_OUT * sizeof(float));
-    }
-
     for (i = 0; i < llm_nelems(cases); i++) {
-        m = matrix(cases[i].type, N_OUT, N_IN, i);
-
-        product(fp8, cases[i].type, m, N_OUT, N_IN, cases[i].usage, ROWS, x,
-                NULL, 0, y[0]);
-        product(plain, cases[i].type, m, N_OUT, N_IN, cases[i].usage, ROWS,
-                x, NULL, 0, y[1]);
-        ok(memcmp(y[0], y[1], ROWS * N_OUT * sizeof(float)) == 0,
+        ok(same_product(fp8, plain, cases[i].type, cases[i].usage, i),
            "%s%s stays as it is", llm_type_name(cases[i].type),
            cases[i].usage & LLM_WEIGHT_HEAD ? " of the head" : "");
-
-        product(fp8, cases[i].type, m, N_OUT, N_IN, LLM_WEIGHT_LINEAR, ROWS,
-                x, NULL, 0, y[2]);
-        ok((memcmp(y[1], y[2], ROWS * N_OUT * sizeof(float)) == 0)
-           == (i < 2), "%s otherwise %s", llm_type_name(cases[i].type),
-           i < 2 ? "too" : "does not");
-        free(m);
     }
 
-    free(x);
-
-    for (i = 0; i < 3; i++) {
-        free(y[i]);
-    }
+    ok(!same_product(fp8, plain, LLM_TYPE_F16, LLM_WEIGHT_LINEAR, 2),
+       "F16 otherwise does not");
 }
 
 

@@ -211,6 +211,37 @@ product(llm_exec_t *d, uint32_t type, const uint8_t *m, uint32_t n_out,
 }
 
 
+/* do both devices give the same bits for a matrix of the type? */
+
+static inline int
+same_product(llm_exec_t *d, llm_exec_t *other, uint32_t type, int usage,
+    uint64_t seed)
+{
+    int       same;
+    float    *x, *y[2];
+    uint8_t  *m;
+
+    enum { N_OUT = 40, N_IN = 512, ROWS = 5 };
+
+    x = ops_alloc(ROWS * N_IN * sizeof(float));
+    y[0] = ops_alloc(ROWS * N_OUT * sizeof(float));
+    y[1] = ops_alloc(ROWS * N_OUT * sizeof(float));
+    ops_fill(x, ROWS * N_IN, 8);
+    m = matrix(type, N_OUT, N_IN, seed);
+
+    product(d, type, m, N_OUT, N_IN, usage, ROWS, x, NULL, 0, y[0]);
+    product(other, type, m, N_OUT, N_IN, usage, ROWS, x, NULL, 0, y[1]);
+    same = memcmp(y[0], y[1], ROWS * N_OUT * sizeof(float)) == 0;
+
+    free(m);
+    free(x);
+    free(y[0]);
+    free(y[1]);
+
+    return same;
+}
+
+
 /* ---- attention ---- */
 
 typedef struct {

@@ -229,9 +229,7 @@ test_call(llm_exec_t *d, uint32_t rows)
 static void
 test_untouched(llm_exec_t *d, llm_exec_t *plain)
 {
-    float    *x, *y[2];
-    size_t    i;
-    uint8_t  *m;
+    size_t  i;
 
     static const struct {
         uint32_t   type;
@@ -242,29 +240,11 @@ test_untouched(llm_exec_t *d, llm_exec_t *plain)
         { LLM_TYPE_F16, LLM_WEIGHT_LINEAR | LLM_WEIGHT_HEAD }
     };
 
-    enum { N_OUT = 40, N_IN = 512, ROWS = 5 };
-
-    x = ops_alloc(ROWS * N_IN * sizeof(float));
-    y[0] = ops_alloc(ROWS * N_OUT * sizeof(float));
-    y[1] = ops_alloc(ROWS * N_OUT * sizeof(float));
-    ops_fill(x, ROWS * N_IN, 8);
-
     for (i = 0; i < llm_nelems(cases); i++) {
-        m = matrix(cases[i].type, N_OUT, N_IN, i);
-
-        product(d, cases[i].type, m, N_OUT, N_IN, cases[i].usage, ROWS, x,
-                NULL, 0, y[0]);
-        product(plain, cases[i].type, m, N_OUT, N_IN, cases[i].usage, ROWS,
-                x, NULL, 0, y[1]);
-        ok(memcmp(y[0], y[1], ROWS * N_OUT * sizeof(float)) == 0,
+        ok(same_product(d, plain, cases[i].type, cases[i].usage, i),
            "%s%s stays as it is", llm_type_name(cases[i].type),
            cases[i].usage & LLM_WEIGHT_HEAD ? " of the head" : "");
-        free(m);
     }
-
-    free(x);
-    free(y[0]);
-    free(y[1]);
 }
 
 

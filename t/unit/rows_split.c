@@ -237,7 +237,7 @@ static void
 test_failures(void)
 {
     char          value[32];
-    uint32_t      i, n, loads, wrong, named[2];
+    uint32_t      n, named[2];
     llm_err_t     err;
     llm_model_t  *m;
 
@@ -261,19 +261,7 @@ test_failures(void)
     ok(named[0] && named[1], "of device 0 %u times, of device 1 %u times",
        named[0], named[1]);
 
-    for (i = 1, loads = 0, wrong = 0; i < 2000 && loads == 0; i += 29) {
-        snprintf(value, sizeof(value), "%u", i);
-        (void) setenv("LLM_EMU_FAIL_ALLOC", value, 1);
-        m = load(DEMO, "emu:0,1", 0, &err);
-        (void) unsetenv("LLM_EMU_FAIL_ALLOC");
-
-        loads += m && runs(m, &err) == LLM_OK;
-        wrong += m == NULL && strstr(err.msg, "CUDA: ") == NULL;
-        llm_model_free(m);
-    }
-
-    is_int(wrong, 0, "a load without memory says so");
-    ok(loads, "and the last one runs");
+    check_allocations(2000, 29);
 }
 
 

@@ -211,7 +211,7 @@ static void
 test_failures(void)
 {
     char          value[32];
-    uint32_t      i, n, loads, wrong;
+    uint32_t      n;
     llm_err_t     err;
     llm_model_t  *m;
 
@@ -228,19 +228,7 @@ test_failures(void)
         llm_model_free(m);
     }
 
-    for (i = 1, loads = 0, wrong = 0; i < 600 && loads == 0; i += 13) {
-        snprintf(value, sizeof(value), "%u", i);
-        (void) setenv("LLM_EMU_FAIL_ALLOC", value, 1);
-        m = load(DEMO, "emu:0,1", 0, &err);
-        (void) unsetenv("LLM_EMU_FAIL_ALLOC");
-
-        loads += m && runs(m, &err) == LLM_OK;
-        wrong += m == NULL && strstr(err.msg, "CUDA: ") == NULL;
-        llm_model_free(m);
-    }
-
-    is_int(wrong, 0, "a load without memory says so");
-    ok(loads, "and the last one runs");
+    check_allocations(600, 13);
 }
 
 

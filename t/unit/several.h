@@ -366,4 +366,31 @@ runs(llm_model_t *m, llm_err_t *err)
     return rc;
 }
 
+
+/* allocations fail in the middle of a load, each time `step` later, until one
+   of the first `most` is not reached any more */
+
+static inline void
+check_allocations(uint32_t most, uint32_t step)
+{
+    char          value[32];
+    uint32_t      i, loads, wrong;
+    llm_err_t     err;
+    llm_model_t  *m;
+
+    for (i = 1, loads = 0, wrong = 0; i < most && loads == 0; i += step) {
+        snprintf(value, sizeof(value), "%u", i);
+        (void) setenv("LLM_EMU_FAIL_ALLOC", value, 1);
+        m = load(DEMO, "emu:0,1", 0, &err);
+        (void) unsetenv("LLM_EMU_FAIL_ALLOC");
+
+        loads += m && runs(m, &err) == LLM_OK;
+        wrong += m == NULL && strstr(err.msg, "CUDA: ") == NULL;
+        llm_model_free(m);
+    }
+
+    is_int(wrong, 0, "a load without memory says so");
+    ok(loads, "and the last one runs");
+}
+
 #endif /* LLM_T_SEVERAL_H */
