@@ -18,7 +18,8 @@
 
 /* groups of options that a command takes: bits of llm_cli_cmd_t.options */
 #define LLM_CLI_RUN       1             /* --device --split --threads --isa
-                                           --ctx --weights --kv --packed */
+                                           --ctx --weights --kv --products
+                                           --packed */
 #define LLM_CLI_SPECIAL   2
 #define LLM_CLI_ALL       4
 #define LLM_CLI_BATCH     8

@@ -172,10 +172,41 @@ llm_plan_speed(const llm_cli_t *c, const llm_hparams_t *hp)
     bandwidth = llm_cli_bandwidth(n);
 
     if (bandwidth > 0) {
-        printf("a token reads %.2f GB of weights, and %u threads read %.1f "
+        printf("a token reads %.2f GB of weights, and %u thread%s %.1f "
                "GB/s here: about %.1f tokens/s for one request; \"bench\" "
                "measures it\n", (double) hp->n_bytes_step / 1e9, n,
-               bandwidth / 1e9, bandwidth / (double) hp->n_bytes_step);
+               n == 1 ? " reads" : "s read", bandwidth / 1e9,
+               bandwidth / (double) hp->n_bytes_step);
+    }
+}
+
+
+/* the options for which the table is right */
+
+static void
+llm_plan_opts(const llm_cli_t *c)
+{
+    uint32_t  i;
+
+    const struct {
+        const char  *name;
+        const char  *value;
+    } opts[] = {
+        { "device", c->device },
+        { "split", c->split },
+        { "weights", c->weights },
+        { "kv", c->kv },
+        { "products", c->products },
+    };
+
+    for (i = 0; i < llm_nelems(opts); i++) {
+        if (opts[i].value) {
+            printf(" %s=%s", opts[i].name, opts[i].value);
+        }
+    }
+
+    if (c->threads) {
+        printf(" threads=%u", c->threads);
     }
 }
 
@@ -207,9 +238,10 @@ llm_plan_say(const llm_cli_t *c, const llm_hparams_t *hp,
 
     printf("\nfor nginx.conf (the cache is shared: a request takes only what "
            "it fills):\n\n"
-           "    llm_model NAME %s ctx=%u parallel=%u%s%s%s;\n", c->file, ctx,
-           parallel, c->weights ? " weights=fp8" : "", c->kv ? " kv=" : "",
-           c->kv ? c->kv : "");
+           "    llm_model NAME %s ctx=%u parallel=%u", c->file, ctx,
+           parallel);
+    llm_plan_opts(c);
+    printf(";\n");
 
     return LLM_OK;
 }

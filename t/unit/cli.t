@@ -123,7 +123,7 @@ my ($wide) = $out =~ /^    4096 .* (\d+\.\d\d) $/m;
 is("$err$status", '0', 'plan --kv q8_0');
 my ($narrow) = $out =~ /^    4096 .* (\d+\.\d\d) $/m;
 cmp_ok($narrow, '<', $wide, 'a smaller cache');
-like($out, qr/ ctx=4096 parallel=16 kv=q8_0;$/m, 'in the line, too');
+like($out, qr/ parallel=16 device=cpu kv=q8_0;$/m, 'in the line, too');
 like((llm('', 'plan', $demo, '--split', 'x'))[1], qr/--split: "x" is unknown/,
      'plan --split');
 
