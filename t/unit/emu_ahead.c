@@ -15,7 +15,7 @@
 
 #define MODEL     "models/demo.gguf"
 #define N         6                     /* sequences, a way to draw each */
-#define N_STEPS   24
+#define N_STEPS   16
 #define CTX       96
 #define N_PAGES   (CTX / LLM_KV_PAGE)
 #define CHUNK     5                     /* rows of the prompt beside them */
@@ -34,13 +34,13 @@ static const struct {
     uint32_t     min_tokens;
 } ways[N] = {
     { "the largest", 0, 1, 0, 1, 0, 0, -1, 0, 0 },
-    { "dice", 1.2f, 0.9f, 40, 1, 0, 0, 0, 0, 20 },
+    { "dice", 1.2f, 0.9f, 40, 1, 0, 0, 0, 0, 12 },
     { "penalties", 0, 1, 0, 1.4f, 0.3f, 0.2f, N_TOP, 0, 0 },
     /* these want to say the same again, which was just said and is on no
        list yet */
     { "rewards", 0, 1, 0, 1, -1.5f, -4, N_TOP, 0, 0 },
     { "penalties of what is biased", 0.9f, 1, 0, 1.1f, 0.7f, 0, 0, 1, 0 },
-    { "dice and rewards", 0.8f, 0.95f, 0, 0.8f, 0, 0, 1, 1, 10 }
+    { "dice and rewards", 0.8f, 0.95f, 0, 0.8f, 0, 0, 1, 1, 7 }
 };
 
 typedef struct {

@@ -48,26 +48,26 @@ test_demo(void)
     }
 
     was = launched();
-    check_one(DEMO, "emu:0,1");
+    check_one(DEMO, "emu:0,1", 1);
     ok(launched() > was, "graphs were launched");
 
     f.n_ids = FEW_IDS;
     f.name = "demo, the other first";
-    check_one(DEMO, "emu:1,0");
+    check_one(DEMO, "emu:1,0", 0);
 
     f.name = "demo on Hopper";
     (void) setenv("LLM_EMU_CAPABILITY", "90", 1);
-    check_one(DEMO, "emu:0,1");
+    check_one(DEMO, "emu:0,1", 0);
     (void) unsetenv("LLM_EMU_CAPABILITY");
 
     f.name = "demo in fp8";
     fp8 = 1;
-    check_one(DEMO, "emu:0,1");
+    check_one(DEMO, "emu:0,1", 0);
     fp8 = 0;
 
     f.name = "demo without graphs";
     (void) setenv("LLM_EMU_FAIL_GRAPH", "1", 1);
-    check_one(DEMO, "emu:0,1");
+    check_one(DEMO, "emu:0,1", 0);
     (void) unsetenv("LLM_EMU_FAIL_GRAPH");
 }
 
@@ -100,7 +100,7 @@ test_bits(void)
 
         free(f.want);
         f.n_ids = llm_min(f.n_ids, N_IDS);
-        check_one(path, "emu:0,1");
+        check_one(path, "emu:0,1", 0);
     }
 }
 

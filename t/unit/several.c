@@ -22,13 +22,13 @@ test_demo(void)
         f.ids[i] = (int32_t) (i * 37 % 1000 + 5);
     }
 
-    check_one(DEMO, "emu:0,1");
+    check_one(DEMO, "emu:0,1", 1);
 
     /* kernels are launched early, the first one on the second device not */
 
     f.name = "demo on Hopper";
     (void) setenv("LLM_EMU_CAPABILITY", "90", 1);
-    check_one(DEMO, "emu:0,1");
+    check_one(DEMO, "emu:0,1", 1);
     (void) unsetenv("LLM_EMU_CAPABILITY");
 }
 
@@ -64,7 +64,7 @@ test_bits(void)
 
         free(f.want);
         f.n_ids = llm_min(f.n_ids, N_IDS);
-        check_one(path, models[i].devices);
+        check_one(path, models[i].devices, 0);
     }
 }
 

@@ -24,6 +24,8 @@ static std::map<uint8_t *, Mapped>  mapped;
 static unsigned                     opened = ~0u;   /* devices whose memory is
                                                        accessible, a bit for
                                                        each */
+static unsigned                     with_keys;      /* those whose memory has
+                                                       a protection key */
 static unsigned long                n_allocs;
 static Fault                        graph_fault("LLM_EMU_FAIL_GRAPH");
 
@@ -74,16 +76,45 @@ protect(uint8_t *p, size_t size, int accessible)
 }
 
 
+/* the protection key of a device's memory, with which a thread closes and opens
+   all of it at once; -1 if the CPU or the kernel has none */
+
+static int
+key_of(int device)
+{
+    static int  keys[EMU_MAX_DEVICES], n;
+
+    for ( /* void */ ; n <= device; n++) {
+        keys[n] = pkey_alloc(0, 0);
+    }
+
+    return keys[device];
+}
+
+
 void
 open_memory(unsigned which)
 {
+    int       i, key;
     unsigned  was;
+
+    for (i = 0; i < EMU_MAX_DEVICES && with_keys; i++) {
+        key = with_keys >> i & 1 ? key_of(i) : -1;
+
+        if (key != -1) {
+            (void) pkey_set(key, which >> i & 1 ? 0 : PKEY_DISABLE_ACCESS);
+        }
+    }
 
     if (which == opened) {
         return;
     }
 
     for (const auto &m : mapped) {
+        if (with_keys >> m.second.device & 1) {
+            continue;
+        }
+
         was = opened >> m.second.device & 1;
 
         if (was != (which >> m.second.device & 1)) {
@@ -92,6 +123,27 @@ open_memory(unsigned which)
     }
 
     opened = which;
+}
+
+
+/* a new allocation: as accessible as the device's others */
+
+static void
+close_new(uint8_t *p, size_t size)
+{
+    int     key = key_of(current);
+    size_t  len;
+
+    len = (size + 4095) / 4096 * 4096;
+
+    if (key != -1 && pkey_mprotect(p + size - len, len, PROT_READ|PROT_WRITE,
+                                   key) == 0)
+    {
+        with_keys |= 1u << current;
+
+    } else if (!(opened >> current & 1)) {
+        protect(p, size, 0);
+    }
 }
 
 
@@ -445,10 +497,7 @@ cudaMalloc_(void **p, size_t size)
     mapped[(uint8_t *) *p] = { size, current };
     map_for_ptx(*p, asked);
     devices[current].in_use += size;
-
-    if (!(opened >> current & 1)) {
-        protect((uint8_t *) *p, size, 0);
-    }
+    close_new((uint8_t *) *p, size);
 
     explain_faults();
 
