@@ -181,6 +181,7 @@ typedef struct {
     llm_ref_t        stops;             /* llm_ref_t[len]: stop strings */
     llm_ref_t        stop_ids;          /* int32_t[len] */
     llm_ref_t        logit_bias;        /* llm_logit_bias_t[len] */
+    llm_ref_t        text_bias;         /* llm_text_bias_t[len] */
     llm_ref_t        allowed_ids;       /* int32_t[len]; none: all */
     llm_ref_t        bad_words;         /* llm_ref_t[len]: strings */
     llm_ref_t        breakers;          /* llm_ref_t[len]: strings, for DRY */
@@ -214,6 +215,12 @@ typedef struct {
     llm_ref_t        extra;             /* llm_extra_t[len]: other texts for the
                                            prompt, the most important last */
 } llm_infill_t;
+
+/* a bias for each token of a text */
+typedef struct {
+    llm_ref_t        text;
+    float            bias;
+} llm_text_bias_t;
 
 typedef struct {
     llm_ref_t        name;              /* of a file */

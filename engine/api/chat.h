@@ -49,7 +49,11 @@ void llm_api_chat_defaults(llm_api_chat_t *b);
    the beginning of the answer, which depends on the endpoint */
 int llm_api_read_chat(llm_api_reader_t *rd, llm_err_t *err);
 extern const llm_api_logprobs_t  llm_api_chat_logprobs;
-/* adds "token":…,"logprob":…,"bytes":[…] */
+/* adds "token":…; ,"bytes":[…]; "token":…,"logprob":…,"bytes":[…] */
+void llm_api_add_entry_token(llm_buf_t *out, const llm_api_t *a, int32_t id,
+    llm_ref_t bytes, const llm_event_t *ev);
+void llm_api_add_entry_bytes(llm_buf_t *out, llm_ref_t bytes,
+    const llm_event_t *ev);
 void llm_api_add_entry(llm_buf_t *out, const llm_api_t *a, int32_t id,
     float logprob, llm_ref_t bytes, const llm_event_t *ev);
 

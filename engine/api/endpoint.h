@@ -92,6 +92,8 @@ typedef struct {
     llm_sampling_t     sampling;        /* only parameters of sampling stages
                                            are set */
 
+    int                texts_biased;    /* logit_bias may have texts; set by
+                                           the reader, not by a field */
     int64_t            n;
     int64_t            max_tokens;      /* -1: as many as the context allows;
                                            LLM_API_UNSET: not given */

@@ -254,29 +254,31 @@ llm_api_add_chat_token(llm_buf_t *out, const char *s, size_t len)
 
 
 void
-llm_api_add_entry(llm_buf_t *out, const llm_api_t *a, int32_t id,
-    float logprob, llm_ref_t bytes, const llm_event_t *ev)
+llm_api_add_entry_token(llm_buf_t *out, const llm_api_t *a, int32_t id,
+    llm_ref_t bytes, const llm_event_t *ev)
 {
-    size_t       i, len;
-    const char  *s;
-
-    s = llm_ref_data(ev, bytes);
-    len = bytes.len;
-
     (void) llm_buf_adds(out, "\"token\":");
 
     if (a->as_ids) {
         llm_api_add_token_id(out, id);
 
     } else {
-        llm_api_add_chat_token(out, s, len);
+        llm_api_add_chat_token(out, llm_ref_data(ev, bytes), bytes.len);
     }
+}
 
-    (void) llm_buf_adds(out, ",\"logprob\":");
-    llm_api_add_logprob(out, logprob);
+
+void
+llm_api_add_entry_bytes(llm_buf_t *out, llm_ref_t bytes,
+    const llm_event_t *ev)
+{
+    size_t       i;
+    const char  *s;
+
+    s = llm_ref_data(ev, bytes);
     (void) llm_buf_adds(out, ",\"bytes\":[");
 
-    for (i = 0; i < len; i++) {
+    for (i = 0; i < bytes.len; i++) {
         if (i) {
             (void) llm_buf_addc(out, ',');
         }
@@ -285,6 +287,17 @@ llm_api_add_entry(llm_buf_t *out, const llm_api_t *a, int32_t id,
     }
 
     (void) llm_buf_addc(out, ']');
+}
+
+
+void
+llm_api_add_entry(llm_buf_t *out, const llm_api_t *a, int32_t id,
+    float logprob, llm_ref_t bytes, const llm_event_t *ev)
+{
+    llm_api_add_entry_token(out, a, id, bytes, ev);
+    (void) llm_buf_adds(out, ",\"logprob\":");
+    llm_api_add_logprob(out, logprob);
+    llm_api_add_entry_bytes(out, bytes, ev);
 }
 
 

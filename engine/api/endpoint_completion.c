@@ -22,6 +22,7 @@
 #define LLM_API_LL_ONE       8          /* one prompt, one choice: no array */
 #define LLM_API_LL_IDS      16          /* each prompt's tokens are counted by
                                            its ids */
+#define LLM_API_LL_DRAWN    32          /* post_sampling_probs */
 
 typedef struct {
     llm_api_body_t     body;
@@ -29,6 +30,7 @@ typedef struct {
     const llm_flat_t  *prompt;
     const llm_flat_t  *response_fields;
     int64_t            n_probs;
+    int                post_sampling_probs;
     int                return_progress;
     int                return_tokens;
     int                timings_per_token;
@@ -63,7 +65,7 @@ static const llm_api_field_t  llm_api_native_rows[] = {
     { "n_indent", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
     { "n_keep", LLM_FIELD_INT, LLM_FIELD_NOWHERE, -1, INT32_MAX },
     { "n_probs", LLM_FIELD_INT, AT(n_probs), 0, 20 },
-    { "post_sampling_probs", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
+    { "post_sampling_probs", LLM_FIELD_BOOL, AT(post_sampling_probs), 0, 0 },
     { "prompt", LLM_FIELD_REQUIRED, AT(prompt), 0, 0 },
     { "response_fields", LLM_FIELD_ARRAY, AT(response_fields), 0, 0 },
     { "return_progress", LLM_FIELD_BOOL, AT(return_progress), 0, 0 },
@@ -220,10 +222,12 @@ llm_api_native_read(llm_api_reader_t *rd, llm_err_t *err)
     }
 
     r->sampling.n_logprobs = b.n_probs ? (int32_t) b.n_probs : -1;
+    r->sampling.of_draw = (uint32_t) b.post_sampling_probs;
     rd->n_choices = r->prompts.len * r->n;
     rd->options = (b.return_tokens || b.body.stream ? LLM_API_LL_TOKENS : 0)
                   | (b.timings_per_token ? LLM_API_LL_TIMINGS : 0)
                   | (b.return_progress ? LLM_API_LL_PROGRESS : 0)
+                  | (b.post_sampling_probs ? LLM_API_LL_DRAWN : 0)
                   | (rd->n_choices == 1 ? LLM_API_LL_ONE : 0)
                   | (r->prompts.len > 1 ? LLM_API_LL_IDS : 0);
 
@@ -238,6 +242,8 @@ llm_api_native_read(llm_api_reader_t *rd, llm_err_t *err)
     if (llm_api_ll_keep_own(rd, &b, err) != LLM_OK) {
         return LLM_ERROR;
     }
+
+    b.body.texts_biased = 1;
 
     return llm_api_write_lists(rd, &b.body, err) == LLM_OK
            ? llm_api_write_rule(rd, &b.body, err) : LLM_ERROR;
@@ -379,6 +385,16 @@ llm_api_ll_filter(const llm_api_t *a, size_t start, llm_buf_t *out)
 }
 
 
+/* the form of probabilities that was asked for */
+
+static const llm_api_logprobs_t *
+llm_api_ll_probs(const llm_api_t *a)
+{
+    return a->options & LLM_API_LL_DRAWN ? &llm_api_llama_probs
+                                         : &llm_api_llama_logprobs;
+}
+
+
 /* ---- a stream ---- */
 
 static void
@@ -440,7 +456,7 @@ llm_api_ll_text(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out)
 
     if (a->n_logprobs >= 0 && ev->u.text.logprobs.len) {
         (void) llm_buf_adds(out, ",\"completion_probabilities\":");
-        llm_api_add_logprobs(out, a, &llm_api_llama_logprobs, NULL, ev);
+        llm_api_add_logprobs(out, a, llm_api_ll_probs(a), NULL, ev);
     }
 
     if (a->options & LLM_API_LL_TIMINGS) {
@@ -512,7 +528,7 @@ llm_api_ll_list(llm_api_t *a, int probs, llm_buf_t *out)
     if (probs && cur->at < ev->u.text.logprobs.len) {
         t = llm_ref_data(ev, ev->u.text.logprobs);
         (void) llm_buf_adds(out, cur->some ? "," : "");
-        llm_api_llama_logprobs.item(out, a, NULL, ev, 0, &t[cur->at++]);
+        llm_api_ll_probs(a)->item(out, a, NULL, ev, 0, &t[cur->at++]);
         cur->some = 1;
         return LLM_MORE;
     }

@@ -6,6 +6,8 @@
 
 #include "engine/api/endpoint.h"
 
+#include <math.h>
+
 #include <stdio.h>
 
 
@@ -455,62 +457,75 @@ llm_api_bias_name(const llm_flat_t *k, char *name, size_t size)
 }
 
 
-static int
-llm_api_write_bias_of(const llm_flat_t *k, const llm_flat_t *value,
-    const llm_api_at_t *at, llm_buf_t *msg, llm_err_t *err)
-{
-    char              name[48];
-    int64_t           id;
-    llm_logit_bias_t  bias;
+/* writes a pair of logit_bias to one of two lists: of tokens, or of texts, whose
+   bytes go to the message.  llama-server's value for "never" is false */
 
+static int
+llm_api_write_bias_of(const llm_api_body_t *b, const llm_flat_t *k,
+    const llm_flat_t *value, llm_buf_t *msg, llm_buf_t lists[2],
+    llm_err_t *err)
+{
+    int                  text;
+    char                 name[48];
+    float                of;
+    int64_t              id;
+    llm_logit_bias_t     bias;
+    llm_text_bias_t      of_text;
+    const llm_api_at_t  *at;
+
+    at = llm_api_top("logit_bias");
     id = (k->type == LLM_FLAT_STRING) ? llm_api_bias_id(llm_flat_str(k))
          : llm_api_is_int(k) ? llm_flat_int(k) : -1;
+    text = id < 0 && b->texts_biased && k->type == LLM_FLAT_STRING
+           && llm_flat_str(k).len;
     llm_api_bias_name(k, name, sizeof(name));
 
-    if (id < 0 || id > INT32_MAX) {
+    if ((id < 0 && !text) || id > INT32_MAX) {
         return llm_api_bad_value(err, at, "Invalid key in 'logit_bias': '%s' "
                                  "is not a token id.", name);
     }
 
-    if (llm_api_check_number(err, llm_api_key(at, name), value, -100, 100, 0)
-        != LLM_OK)
+    if (b->texts_biased && value->type == LLM_FLAT_BOOL
+        && !llm_flat_int(value)) {
+        of = -INFINITY;
+
+    } else if (llm_api_check_number(err, llm_api_key(at, name), value, -100,
+                                    100, 0)
+               == LLM_OK)
     {
+        of = (float) llm_flat_double(value);
+
+    } else {
         snprintf(err->param, sizeof(err->param), "logit_bias");
         return LLM_ERROR;
     }
 
-    bias.id = (int32_t) id;
-    bias.bias = (float) llm_flat_double(value);
-    (void) llm_buf_add(msg, &bias, sizeof(llm_logit_bias_t));
+    if (text) {
+        of_text.bias = of;
+        of_text.text.off = (uint32_t) msg->len;
+        of_text.text.len = (uint32_t) llm_flat_str(k).len;
+        (void) llm_buf_add(msg, llm_flat_str(k).data, llm_flat_str(k).len);
+        (void) llm_buf_add(&lists[1], &of_text, sizeof(of_text));
+
+    } else {
+        bias.bias = of;
+        bias.id = (int32_t) id;
+        (void) llm_buf_add(&lists[0], &bias, sizeof(bias));
+    }
 
     return LLM_OK;
 }
 
 
+/* writes all pairs to the lists */
+
 static int
-llm_api_write_bias(const llm_api_body_t *b, llm_buf_t *msg, llm_ref_t *ref,
-    llm_err_t *err)
+llm_api_write_pairs(const llm_api_body_t *b, llm_buf_t *msg,
+    llm_buf_t lists[2], llm_err_t *err)
 {
-    const llm_flat_t    *list, *v, *k, *value;
-    const llm_api_at_t  *at;
+    const llm_flat_t  *list, *v, *k, *value;
 
-    at = llm_api_top("logit_bias");
     list = b->logit_bias;
-
-    if (list == NULL) {
-        return LLM_OK;
-    }
-
-    if (list->type != LLM_FLAT_OBJECT && list->type != LLM_FLAT_ARRAY) {
-        return llm_api_bad_type(err, at, "an object", list);
-    }
-
-    if (list->count > LLM_API_MAX_BIAS) {
-        return llm_api_too_long(err, at, LLM_API_MAX_BIAS, list);
-    }
-
-    ref->off = (uint32_t) msg->len;
-    ref->len = list->count;
 
     for (v = llm_flat_first(list); v; v = llm_flat_next(list, v)) {
 
@@ -520,7 +535,7 @@ llm_api_write_bias(const llm_api_body_t *b, llm_buf_t *msg, llm_ref_t *ref,
 
         } else {
             if (v->type != LLM_FLAT_ARRAY || v->count != 2) {
-                return llm_api_bad_value(err, at,
+                return llm_api_bad_value(err, llm_api_top("logit_bias"),
                                          "Invalid 'logit_bias': expected "
                                          "pairs of a token id and a bias.");
             }
@@ -529,14 +544,65 @@ llm_api_write_bias(const llm_api_body_t *b, llm_buf_t *msg, llm_ref_t *ref,
             value = llm_flat_next(v, k);
         }
 
-        if (llm_api_write_bias_of(k, value, at, msg, err) != LLM_OK) {
+        if (llm_api_write_bias_of(b, k, value, msg, lists, err) != LLM_OK) {
             return LLM_ERROR;
         }
     }
 
+    return LLM_OK;
+}
+
+
+static int
+llm_api_write_bias(const llm_api_body_t *b, llm_buf_t *msg,
+    llm_request_t *r, llm_err_t *err)
+{
+    int                  rc;
+    uint32_t             i;
+    llm_buf_t            lists[2];
+    const llm_api_at_t  *at;
+
+    llm_ref_t *const     refs[2] = { &r->logit_bias, &r->text_bias };
+    static const size_t  sizes[2] = {
+        sizeof(llm_logit_bias_t), sizeof(llm_text_bias_t)
+    };
+
+    at = llm_api_top("logit_bias");
+
+    if (b->logit_bias == NULL) {
+        return LLM_OK;
+    }
+
+    if (b->logit_bias->type != LLM_FLAT_OBJECT
+        && b->logit_bias->type != LLM_FLAT_ARRAY)
+    {
+        return llm_api_bad_type(err, at, "an object", b->logit_bias);
+    }
+
+    if (b->logit_bias->count > LLM_API_MAX_BIAS) {
+        return llm_api_too_long(err, at, LLM_API_MAX_BIAS, b->logit_bias);
+    }
+
+    llm_buf_init(&lists[0], 0);
+    llm_buf_init(&lists[1], 0);
+    rc = llm_api_write_pairs(b, msg, lists, err);
+
+    for (i = 0; i < 2; i++) {
+        (void) llm_buf_pad(msg);
+        refs[i]->off = (uint32_t) msg->len;
+        refs[i]->len = (uint32_t) (lists[i].len / sizes[i]);
+
+        if (lists[i].len) {
+            (void) llm_buf_add(msg, lists[i].data, lists[i].len);
+        }
+
+        msg->failed |= lists[i].failed;
+        llm_buf_free(&lists[i]);
+    }
+
     (void) llm_buf_pad(msg);
 
-    return LLM_OK;
+    return rc;
 }
 
 
@@ -625,7 +691,7 @@ llm_api_write_lists(llm_api_reader_t *rd, const llm_api_body_t *b,
         || llm_api_write_allowed(b, rd->msg, &r->allowed_ids, err) != LLM_OK
         || llm_api_write_breakers(b, rd->msg, &r->breakers, err) != LLM_OK
         || llm_api_write_stop_ids(b, rd->msg, &r->stop_ids, err) != LLM_OK
-        || llm_api_write_bias(b, rd->msg, &r->logit_bias, err) != LLM_OK)
+        || llm_api_write_bias(b, rd->msg, r, err) != LLM_OK)
     {
         return LLM_ERROR;
     }

@@ -5,6 +5,8 @@
 #include "engine/api/chat.h"
 #include "engine/api/llama.h"
 
+#include <math.h>
+
 
 const char *
 llm_api_llama_stop(const llm_api_choice_t *c)
@@ -134,29 +136,42 @@ llm_api_ll_entry(llm_buf_t *out, const llm_api_t *a, int32_t id,
 }
 
 
+/* the same with the probability, which is above 0 */
+
+static void
+llm_api_ll_entry_prob(llm_buf_t *out, const llm_api_t *a, int32_t id,
+    float logprob, llm_ref_t bytes, const llm_event_t *ev)
+{
+    (void) llm_buf_adds(out, "{\"id\":");
+    llm_api_add_uint(out, (uint64_t) id);
+    (void) llm_buf_addc(out, ',');
+    llm_api_add_entry_token(out, a, id, bytes, ev);
+    (void) llm_buf_addf(out, ",\"prob\":%.9g", exp((double) logprob));
+    llm_api_add_entry_bytes(out, bytes, ev);
+}
+
+
 /* as many of the most likely tokens as were asked for: the engine adds the
    sampled one if it is not among them */
 
 static void
-llm_api_ll_item(llm_buf_t *out, const llm_api_t *a,
-    const llm_api_place_t *place, const llm_event_t *ev, uint32_t array,
-    const llm_token_logprob_t *t)
+llm_api_ll_token(llm_buf_t *out, const llm_api_t *a, const llm_event_t *ev,
+    const llm_token_logprob_t *t, const char *top_name,
+    void (*entry)(llm_buf_t *out, const llm_api_t *a, int32_t id,
+                  float logprob, llm_ref_t bytes, const llm_event_t *ev))
 {
     uint32_t                  i, n;
     const llm_top_logprob_t  *top;
 
-    (void) place;
-    (void) array;
-
-    llm_api_ll_entry(out, a, t->id, t->logprob, t->bytes, ev);
-    (void) llm_buf_adds(out, ",\"top_logprobs\":[");
+    entry(out, a, t->id, t->logprob, t->bytes, ev);
+    (void) llm_buf_addf(out, ",\"%s\":[", top_name);
 
     top = llm_ref_data(ev, t->top);
     n = llm_min(t->top.len, (uint32_t) llm_max(a->n_logprobs, 0));
 
     for (i = 0; i < n; i++) {
         (void) llm_buf_adds(out, i ? "," : "");
-        llm_api_ll_entry(out, a, top[i].id, top[i].logprob, top[i].bytes, ev);
+        entry(out, a, top[i].id, top[i].logprob, top[i].bytes, ev);
         (void) llm_buf_addc(out, '}');
     }
 
@@ -164,8 +179,36 @@ llm_api_ll_item(llm_buf_t *out, const llm_api_t *a,
 }
 
 
+static void
+llm_api_ll_item(llm_buf_t *out, const llm_api_t *a,
+    const llm_api_place_t *place, const llm_event_t *ev, uint32_t array,
+    const llm_token_logprob_t *t)
+{
+    (void) place;
+    (void) array;
+
+    llm_api_ll_token(out, a, ev, t, "top_logprobs", llm_api_ll_entry);
+}
+
+
+static void
+llm_api_ll_item_prob(llm_buf_t *out, const llm_api_t *a,
+    const llm_api_place_t *place, const llm_event_t *ev, uint32_t array,
+    const llm_token_logprob_t *t)
+{
+    (void) place;
+    (void) array;
+
+    llm_api_ll_token(out, a, ev, t, "top_probs", llm_api_ll_entry_prob);
+}
+
+
 static const char *const  llm_api_ll_arrays[] = { "[" };
 
 const llm_api_logprobs_t  llm_api_llama_logprobs = {
     1, -1, llm_api_ll_arrays, "]", llm_api_ll_item
+};
+
+const llm_api_logprobs_t  llm_api_llama_probs = {
+    1, -1, llm_api_ll_arrays, "]", llm_api_ll_item_prob
 };

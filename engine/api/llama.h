@@ -24,7 +24,9 @@ void llm_api_llama_settings(llm_buf_t *out, const llm_request_t *r);
 void llm_api_llama_filter(llm_buf_t *out, size_t start, const char *names,
     size_t len);
 
-/* logprobs of a token, whose probabilities are those of the model */
+/* logprobs of a token, whose probabilities are those of the model; or its
+   probability in the draw (post_sampling_probs) */
 extern const llm_api_logprobs_t  llm_api_llama_logprobs;
+extern const llm_api_logprobs_t  llm_api_llama_probs;
 
 #endif /* LLM_API_LLAMA_H */

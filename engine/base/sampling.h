@@ -46,6 +46,8 @@ typedef struct {
     int32_t      n_logprobs;            /* alternatives to return with the
                                            token's own logprob; -1: no
                                            logprobs */
+    uint32_t     of_draw;               /* logprobs are those of the draw, after
+                                           all stages, not of the model */
     uint32_t     has_seed;
     uint64_t     seed;
 } llm_sampling_t;

@@ -1,7 +1,7 @@
 /*
  * Filters of tokens, from a request's message to the sampler's form: the only
- * tokens that may be drawn, words that may not be written, DRY's sequence
- * breakers.
+ * tokens that may be drawn, words that may not be written, biases of texts,
+ * DRY's sequence breakers.
  *
  * The lists belong to the request and are freed with it, whether the functions
  * here fail or not.
@@ -215,6 +215,54 @@ llm_filter_bad_words(const llm_prep_env_t *env, llm_req_t *r, llm_err_t *err)
 }
 
 
+/* a text's bias is that of each of its tokens, as llama-server has it */
+
+static int
+llm_filter_text_bias(const llm_prep_env_t *env, llm_req_t *r, llm_err_t *err)
+{
+    int                     rc;
+    size_t                  k, from;
+    uint32_t                i;
+    llm_ids_t               ids;
+    llm_logit_bias_t       *bias, *more;
+    const llm_text_bias_t  *b;
+
+    memset(&ids, 0, sizeof(ids));
+    b = llm_ref_data(r->msg, r->msg->text_bias);
+    bias = NULL;
+    rc = LLM_OK;
+
+    for (i = 0; i < r->msg->text_bias.len && rc == LLM_OK; i++) {
+        from = ids.len;
+        rc = llm_vocab_tokenize(env->vocab, llm_ref_data(r->msg, b[i].text),
+                                b[i].text.len, NULL, 0, LLM_TOKENIZE_SPECIAL,
+                                0, &ids, err);
+
+        more = rc == LLM_OK && ids.len > from
+               ? realloc(bias, ids.len * sizeof(llm_logit_bias_t)) : bias;
+
+        if (more == NULL && ids.len > from) {
+            rc = llm_fail(err, "no memory for the biases");
+            break;
+        }
+
+        bias = more;
+
+        for (k = from; rc == LLM_OK && k < ids.len; k++) {
+            bias[k].id = ids.data[k];
+            bias[k].bias = b[i].bias;
+        }
+    }
+
+    r->prep.filter.bias = bias;
+    r->prep.filter.n_bias = rc == LLM_OK ? (uint32_t) ids.len : 0;
+    r->prep.filter_bytes += ids.len * sizeof(llm_logit_bias_t);
+    free(ids.data);
+
+    return rc;
+}
+
+
 static llm_str_t
 llm_filter_bytes(const void *vocab, int32_t id)
 {
@@ -263,6 +311,7 @@ llm_prep_filter(const llm_prep_env_t *env, llm_req_t *r, llm_err_t *err)
 {
     if (llm_filter_allowed(env, r, err) != LLM_OK
         || llm_filter_bad_words(env, r, err) != LLM_OK
+        || llm_filter_text_bias(env, r, err) != LLM_OK
         || llm_filter_breakers(env, r, err) != LLM_OK)
     {
         return LLM_ERROR;

@@ -118,7 +118,7 @@ int llm_prep_room(const llm_prep_env_t *env, const llm_req_t *r,
 int llm_prep_echo(const llm_prep_env_t *env, const llm_req_t *r,
     llm_prompt_ids_t *p);
 
-/* filter.c: allowed tokens, bad words, sequence breakers */
+/* filter.c: allowed tokens, bad words, biases of texts, sequence breakers */
 int llm_prep_filter(const llm_prep_env_t *env, llm_req_t *r, llm_err_t *err);
 
 /* answers.c: makes the answer of a task that needs no model */

@@ -56,6 +56,24 @@ llm_prep_strings(const llm_request_t *msg, const llm_ref_t *list,
 
 
 static int
+llm_prep_check_text_bias(const llm_request_t *msg)
+{
+    int                     rc;
+    uint32_t                i;
+    const llm_text_bias_t  *b;
+
+    rc = llm_prep_ref(msg, &msg->text_bias, sizeof(llm_text_bias_t), 4);
+    b = llm_ref_data(msg, msg->text_bias);
+
+    for (i = 0; rc == LLM_OK && i < msg->text_bias.len; i++) {
+        rc = llm_prep_ref(msg, &b[i].text, 1, 1);
+    }
+
+    return rc;
+}
+
+
+static int
 llm_prep_check_infill(const llm_request_t *msg)
 {
     int                  rc;
@@ -133,6 +151,7 @@ llm_prep_check(const llm_request_t *msg, llm_err_t *err)
     rc |= llm_prep_ref(msg, &msg->allowed_ids, sizeof(int32_t), 4);
     rc |= llm_prep_ref(msg, &msg->stop_ids, sizeof(int32_t), 4);
     rc |= llm_prep_ref(msg, &msg->logit_bias, sizeof(llm_logit_bias_t), 4);
+    rc |= llm_prep_check_text_bias(msg);
     rc |= llm_prep_ref(msg, &msg->rule, 1, 8);
     rc |= llm_prep_ref(msg, &msg->rule_name, 1, 1);
     rc |= llm_prep_ref(msg, &msg->prediction, 1, 1);

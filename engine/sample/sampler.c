@@ -181,7 +181,8 @@ llm_sampler_create(const llm_sampling_t *params, uint32_t choice,
 }
 
 
-/* a bad word of one token becomes a bias of minus infinity */
+/* biases of texts are added; a bad word of one token becomes a bias of minus
+   infinity */
 
 int
 llm_sampler_set_filter(llm_sampler_t *s, const llm_filter_t *filter)
@@ -189,11 +190,21 @@ llm_sampler_set_filter(llm_sampler_t *s, const llm_filter_t *filter)
     uint32_t     i;
     llm_edit_t  *e;
 
-    if (filter->n_bad && llm_sampler_room(s, 1, 1) != LLM_OK) {
+    if ((filter->n_bad || filter->n_bias)
+        && llm_sampler_room(s, 1, 1) != LLM_OK)
+    {
         return LLM_ERROR;
     }
 
     s->filter = filter;
+
+    for (i = 0; i < filter->n_bias; i++) {
+        e = llm_sampler_edit(s, filter->bias[i].id);
+
+        if (e) {
+            e->bias += filter->bias[i].bias;
+        }
+    }
 
     for (i = 0; i < filter->n_bad; i++) {
 
@@ -339,23 +350,24 @@ llm_sampler_change(const llm_sampler_t *s, llm_sampler_scratch_t *scratch,
 }
 
 
+/* the chain c goes from the row, whose largest logit is `best`, to the draw */
+
 static int32_t
 llm_sampler_choose(const llm_sampler_t *s, llm_sampler_scratch_t *scratch,
-    const float *row, uint32_t best)
+    const float *row, uint32_t best, llm_chain_t *c)
 {
-    llm_chain_t  c;
+    llm_sampler_chain(s, scratch, row, c);
 
     if (llm_chain_takes_best(&s->params)) {
         return (int32_t) best;
     }
 
-    llm_sampler_chain(s, scratch, row, &c);
-    c.max = row[best];
-    c.scale = 1;
-    c.chance = llm_random(s->params.seed, s->choice, s->n_generated, 1);
+    c->max = row[best];
+    c->scale = 1;
+    c->chance = llm_random(s->params.seed, s->choice, s->n_generated, 1);
 
-    return llm_chain_draw(&c, llm_random(s->params.seed, s->choice,
-                                         s->n_generated, 0));
+    return llm_chain_draw(c, llm_random(s->params.seed, s->choice,
+                                        s->n_generated, 0));
 }
 
 
@@ -488,6 +500,46 @@ llm_sampler_add_logprob(llm_sampler_t *s, const float *logits, float max,
 }
 
 
+/* the probabilities of the draw at the end of the chain: of the tokens that
+   could be drawn */
+
+static void
+llm_sampler_add_drawn(llm_sampler_t *s, llm_chain_t *c, llm_sampled_t *out)
+{
+    double       log_sum;
+    uint32_t     i, n;
+    llm_pick_t  *p;
+
+    out->n_top = 0;
+
+    if (llm_chain_takes_best(&s->params)) {
+        out->logprob = 0;
+
+    } else {
+        log_sum = log(llm_chain_weigh(c));
+        out->logprob = llm_sampler_logprob((c->row[out->id] - c->max)
+                                           * c->scale, 0, log_sum);
+        n = (uint32_t) s->params.n_logprobs;
+        p = c->scratch->picks;
+        n = n && c->count > n ? llm_pick_cut(p, c->count, n, 1)
+                              : llm_min(n, c->count);
+        llm_pick_sort(p, n);
+
+        for (i = 0; i < n && p[i].weight > 0; i++) {
+            s->top[i].id = p[i].id;
+            s->top[i].logprob = llm_sampler_logprob((p[i].key - c->max)
+                                                    * c->scale, 0, log_sum);
+        }
+
+        out->n_top = n ? i : 0;
+    }
+
+    if (s->params.n_logprobs > 0) {
+        llm_sampler_list(s, out);
+    }
+}
+
+
 int
 llm_sampler_sample(llm_sampler_t *s, llm_sampler_scratch_t *scratch,
     const float *logits, const int32_t *banned, uint32_t n_banned,
@@ -496,6 +548,7 @@ llm_sampler_sample(llm_sampler_t *s, llm_sampler_scratch_t *scratch,
     float         max;
     double        log_sum;
     uint32_t      best;
+    llm_chain_t   c;
     const float  *row;
 
     row = logits;
@@ -525,13 +578,16 @@ llm_sampler_sample(llm_sampler_t *s, llm_sampler_scratch_t *scratch,
         return llm_sampler_nothing(err);
     }
 
-    out->id = llm_sampler_choose(s, scratch, row, best);
+    out->id = llm_sampler_choose(s, scratch, row, best, &c);
 
     if (out->id < 0) {
         return llm_sampler_not_finite(err);
     }
 
-    if (s->params.n_logprobs >= 0) {
+    if (s->params.n_logprobs >= 0 && s->params.of_draw) {
+        llm_sampler_add_drawn(s, &c, out);
+
+    } else if (s->params.n_logprobs >= 0) {
         llm_sampler_add_logprob(s, logits, max, log_sum, out);
     }
 
@@ -551,7 +607,7 @@ llm_sampler_plan(const llm_sampler_t *s, uint32_t ahead,
     best = llm_chain_takes_best(p);
     memset(draw, 0, sizeof(llm_draw_t));
 
-    if (p->n_logprobs > LLM_DRAW_TOP
+    if (p->n_logprobs > LLM_DRAW_TOP || (p->of_draw && p->n_logprobs >= 0)
         || (uint64_t) s->n_edits + n_banned > LLM_DRAW_EDITS
         || !llm_chain_on_device(s->on, best) || s->words
         || (mask && s->filter && s->filter->allowed))

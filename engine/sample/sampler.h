@@ -42,6 +42,8 @@ typedef struct {
                                            be drawn */
     const llm_bad_word_t   *bad;
     uint32_t                n_bad;
+    const llm_logit_bias_t *bias;       /* beside those of the request */
+    uint32_t                n_bias;
     const llm_str_t        *breakers;   /* DRY's sequence breakers, at most
                                            LLM_MAX_BREAKER_LEN bytes each */
     uint32_t                n_breakers;
@@ -53,14 +55,16 @@ typedef struct {
 typedef struct {
     int32_t                 id;
     float                   logprob;    /* in the unchanged row: before bias,
-                                           penalties, temperature and cuts; 0
-                                           if not asked for */
+                                           penalties, temperature and cuts; or,
+                                           with of_draw, in the draw; 0 if not
+                                           asked for */
     uint32_t                n_top;      /* entries of top */
     const llm_candidate_t  *top;        /* the n_logprobs most likely tokens,
                                            best first, then the sampled one if
                                            it is not among them; empty if
-                                           n_logprobs is 0.  Valid until the
-                                           next call */
+                                           n_logprobs is 0.  In a draw, those
+                                           that could be drawn.  Valid until
+                                           the next call */
 } llm_sampled_t;
 
 llm_sampler_scratch_t *llm_sampler_scratch_create(uint32_t n_vocab);

@@ -77,6 +77,7 @@ llm_req_free(llm_req_t *r)
     free(r->prep.banned);
     free((void *) r->prep.filter.allowed);
     free((void *) r->prep.filter.bad);
+    free((void *) r->prep.filter.bias);
     free((void *) r->prep.filter.breakers);
     free(r->run.seqs);
     free(r->prep.prompts);

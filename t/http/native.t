@@ -50,6 +50,53 @@ is(scalar @{ $own->{completion_probabilities}[0]{top_logprobs} }, 2,
    'two of each');
 cmp_ok($own->{timings}{predicted_per_second}, '>', 0, 'timings');
 
+# the probabilities of the draw, after top_k
+
+$res = $t->post('/completion', { %ask, temperature => 1, top_k => 3, seed => 7,
+                                 n_probs => 5, post_sampling_probs => \1 });
+my @drawn = @{ $res->{json}{completion_probabilities} };
+is(scalar @drawn, 8, 'post_sampling_probs: of each token')
+    or diag($res->{body});
+
+for my $token (@drawn) {
+    my @top = @{ $token->{top_probs} };
+    my $sum = 0;
+    $sum += $_->{prob} for @top;
+    is(scalar @top, 3, 'those that top_k leaves');
+    cmp_ok(abs($sum - 1), '<', 1e-5, 'are all that there is');
+    is_deeply([ grep { $_->{id} == $token->{id}
+                       && $_->{prob} == $token->{prob} } @top ],
+              [ grep { $_->{id} == $token->{id} } @top ], 'the drawn one too');
+}
+
+$res = $t->post('/completion', { %ask, n_probs => 5,
+                                 post_sampling_probs => \1 });
+is_deeply([ map { map { $_->{prob} } @{ $_->{top_probs} } }
+            @{ $res->{json}{completion_probabilities} } ], [ (1) x 8 ],
+          'greedy: one, with certainty');
+
+# biases of texts: none of their tokens is written
+
+my @words = map { $_ ne '' ? $_ : () } split / /, $text;
+
+for my $bias ({ map { (" $_" => -100) } @words },
+              [ map { [ " $_", \0 ] } @words ])
+{
+    $res = $t->post('/completion', { %ask, logit_bias => $bias });
+    is($res->{status}, 200, 'logit_bias with texts') or diag($res->{body});
+
+    my %not = map { $_ => 1 }
+              map { @{ $t->post('/tokenize', { content => " $_" })
+                       ->{json}{tokens} } } @words;
+    my @got = @{ $t->post('/completion', { %ask, logit_bias => $bias,
+                                           return_tokens => \1 })
+                 ->{json}{tokens} };
+    is(join(' ', grep { $not{$_} } @got), '', 'none of their tokens comes');
+}
+
+is($t->post('/v1/completions', { prompt => 'a', logit_bias => { cat => 1 } })
+   ->{status}, 400, 'OpenAI\'s form takes ids alone');
+
 # a stream
 
 $res = $t->post('/completion', { %ask, stream => \1, return_progress => \1 });

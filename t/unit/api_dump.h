@@ -190,6 +190,7 @@ dump_request(const llm_request_t *r, llm_buf_t *out)
 {
     uint32_t                 i;
     const llm_sampling_t    *s;
+    const llm_text_bias_t   *text;
     const llm_logit_bias_t  *bias;
     const llm_prompt_ref_t  *p;
 
@@ -213,6 +214,7 @@ dump_request(const llm_request_t *r, llm_buf_t *out)
                  s->xtc_probability, s->xtc_threshold, s->top_n_sigma,
                  s->dynatemp_range, s->dynatemp_exponent);
 
+    llm_buf_adds(out, s->of_draw ? " of_draw=1" : "");
     llm_buf_adds(out, " allowed=");
     dump_ids(r, r->allowed_ids, out);
     llm_buf_adds(out, " bad=");
@@ -229,6 +231,13 @@ dump_request(const llm_request_t *r, llm_buf_t *out)
 
     for (i = 0; i < r->logit_bias.len; i++) {
         llm_buf_addf(out, "(%d:%g)", bias[i].id, bias[i].bias);
+    }
+
+    text = llm_ref_data(r, r->text_bias);
+
+    for (i = 0; i < r->text_bias.len; i++) {
+        llm_buf_addf(out, "('%.*s':%g)", (int) text[i].text.len,
+                     (char *) llm_ref_data(r, text[i].text), text[i].bias);
     }
 
     llm_buf_adds(out, "] prompts=");

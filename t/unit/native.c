@@ -62,8 +62,12 @@ test_requests(void)
         { "{'prompt':{'content':'a'}}", "prompt.content", "an array" },
         { "{'prompt':{'content':[{'type':'image_url'}]}}",
           "prompt.content[0].type", "text only" },
-        { "{'prompt':'a','post_sampling_probs':true}", "post_sampling_probs",
-          "not supported" },
+        { "{'prompt':'a','logit_bias':{'':1}}", "logit_bias",
+          "not a token id" },
+        { "{'prompt':'a','logit_bias':[['b',true]]}", "logit_bias",
+          "a number" },
+        { "{'prompt':'a','logit_bias':[['b',101]]}", "logit_bias",
+          "above maximum" },
         { "{'prompt':['a','b'],'n':100}", "n", "2 prompts times n = 100 are "
           "more than 128" }
     };
@@ -88,6 +92,12 @@ test_requests(void)
     has("{'prompt':[[1,'a'],'b',[2]]}", " prompts=([1]'a')'b'[2] ");
     has("{'prompt':'a','n_probs':4}", " logprobs=4 ");
     has("{'prompt':'a','n_probs':0}", " logprobs=-1 ");
+    has("{'prompt':'a','n_probs':1,'post_sampling_probs':true}",
+        " of_draw=1 ");
+    has("{'prompt':'a','logit_bias':[[5,-1],[' is ',false],['b',2]]}",
+        " bias=[(5:-1)(' is ':-inf)('b':2)] ");
+    has("{'prompt':'a','logit_bias':{'5':-1,'b c':2}}",
+        " bias=[(5:-1)('b c':2)] ");
 
     for (i = 0; i < llm_nelems(bad); i++) {
         refused(NATIVE, bad[i].body, bad[i].param, bad[i].words);

@@ -204,13 +204,41 @@ chi_limit(int d)
 }
 
 
+/* the sampler's own probabilities of a draw (of_draw): how far they are at most
+   from t's; listed, best first, are those that can be drawn */
+
+static double
+drawn_distance(const llm_sampled_t *out, const token_t *t, uint32_t n_kept)
+{
+    double    far;
+    uint32_t  i;
+
+    far = fabs(exp(out->logprob) - t[out->id].p);
+
+    if (out->n_top != llm_min(n_kept, (uint32_t) SMALL)) {
+        return 1;
+    }
+
+    for (i = 0; i < out->n_top; i++) {
+        far = llm_max(far, fabs(exp(out->top[i].logprob)
+                                - t[out->top[i].id].p));
+
+        if (i && out->top[i].logprob > out->top[i - 1].logprob) {
+            return 1;
+        }
+    }
+
+    return far;
+}
+
+
 static void
 test_distribution(const char *name, const setup_t *u, const float *logits)
 {
     int                     degrees, stray;
-    double                  chi, want, rest_want, rest_got;
+    double                  chi, want, rest_want, rest_got, far;
     token_t                 t[SMALL];
-    uint32_t                i, k;
+    uint32_t                i, k, n_kept;
     uint32_t                got[SMALL] = { 0 };
     llm_err_t               err;
     llm_sampled_t           out;
@@ -221,9 +249,16 @@ test_distribution(const char *name, const setup_t *u, const float *logits)
     reference_chain(u, logits, SMALL, t);
     scratch = llm_sampler_scratch_create(SMALL);
     stray = 0;
+    far = 0;
+
+    for (i = 0, n_kept = 0; i < SMALL; i++) {
+        n_kept += t[i].p > 1e-37;
+    }
 
     for (i = 0; i < DRAWS; i++) {
         p = u->s;
+        p.n_logprobs = i % 100 == 0 ? SMALL : -1;
+        p.of_draw = 1;
         p.has_seed = 1;
         p.seed = i;
 
@@ -242,6 +277,10 @@ test_distribution(const char *name, const setup_t *u, const float *logits)
             == LLM_OK)
         {
             got[out.id]++;
+
+            if (p.n_logprobs > 0) {
+                far = llm_max(far, drawn_distance(&out, t, n_kept));
+            }
         }
 
         llm_sampler_free(s);
@@ -276,6 +315,7 @@ test_distribution(const char *name, const setup_t *u, const float *logits)
     }
 
     is_int(stray, 0, "%s: nothing outside of the set", name);
+    ok(far < 1e-5, "%s: the probabilities of the draw, within %.1g", name, far);
 
     ok(degrees < 1 ? got[0] + rest_got >= 0 : chi < chi_limit(degrees),
        "%s: chi-square %.1f with %d degrees", name, chi, degrees);
