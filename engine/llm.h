@@ -132,6 +132,7 @@ typedef struct {
 #define LLM_REQ_METERED   8192          /* after PREPARED it waits for GRANT;
                                            events report each token at once,
                                            even if it has no text yet */
+#define LLM_REQ_PROGRESS 32768          /* PROGRESS events are sent */
 #define LLM_REQ_PROBE    16384          /* not a use of the model: an idle model
                                            refuses it, and it does not keep a
                                            model from becoming idle */
@@ -256,6 +257,8 @@ typedef enum {
     LLM_EV_FINISH,      /* a choice has ended */
     LLM_EV_DONE,        /* the request has ended; last event of its ticket */
     LLM_EV_ERROR,       /* the request failed; last event of its ticket */
+    LLM_EV_PROGRESS,    /* how much of the prompts is computed: after START, and
+                           after each step of theirs, before the first text */
     LLM_EV_VECTOR       /* a part of an input's vector, or a pair's score;
                            parts come in order */
 } llm_event_type_t;
@@ -318,6 +321,11 @@ typedef struct {
             uint64_t     predicted_us;  /* arrival to the first token, predicted
                                            at admission; 0: not known */
         } start;
+
+        struct {                        /* PROGRESS */
+            uint32_t     processed;     /* prompt tokens, of all prompts: first
+                                           those from the cache, at last all */
+        } progress;
 
         struct {                        /* TEXT */
             uint16_t     part;          /* llm_part_t */

@@ -235,6 +235,7 @@ llm_api_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out,
 
     case LLM_EV_START:
         a->started = 1;
+        a->start_us = llm_now_us();
         a->usage.prompt_tokens = ev->u.start.prompt_tokens;
         a->usage.cached_tokens = ev->u.start.cached_tokens;
         a->usage.queue_us = ev->u.start.queue_us;
@@ -269,6 +270,9 @@ llm_api_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out,
                                          : llm_api_gather(a, ev, err);
         }
 
+        break;
+
+    case LLM_EV_PROGRESS:
         break;
 
     case LLM_EV_VECTOR:

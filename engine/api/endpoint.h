@@ -433,6 +433,8 @@ struct llm_api_s {
     uint32_t           options;         /* as in the reader */
     uint32_t           ctx;             /* context of the model, once START has
                                            come */
+    uint64_t           start_us;        /* time when the answer began, which is
+                                           START's; 0: it has not */
     llm_api_usage_t    usage;
 
     llm_str_t          id;              /* the request's id, without prefix */

@@ -5,6 +5,7 @@
  */
 
 #include "engine/api/chat.h"
+#include "engine/api/llama.h"
 #include "engine/base/utf8.h"
 
 #define AT(f)               offsetof(llm_api_chat_t, f)
@@ -38,6 +39,7 @@ static const llm_api_field_t  llm_api_chat_rows[] = {
       -1, INT32_MAX },
     { "reasoning_effort", LLM_FIELD_STRING, AT(reasoning_effort), 0, 0 },
     { "reasoning_format", LLM_FIELD_STRING, AT(reasoning_format), 0, 0 },
+    { "return_progress", LLM_FIELD_BOOL, LLM_FIELD_NOWHERE, 0, 0 },
     { "thinking", LLM_FIELD_ANY, AT(thinking), 0, 0 },
     { "thinking_budget", LLM_FIELD_INT, AT(thinking_budget), -1, INT32_MAX },
     { "thinking_budget_tokens", LLM_FIELD_INT, AT(thinking_budget),
@@ -212,6 +214,12 @@ llm_api_chat_read(llm_api_reader_t *rd, llm_err_t *err)
 
     if (v && llm_flat_int(v)) {
         rd->options |= LLM_API_TIMINGS;
+    }
+
+    v = llm_api_member(rd->root, "return_progress");
+
+    if (v && llm_flat_int(v) && (rd->r.flags & LLM_REQ_STREAM)) {
+        rd->r.flags |= LLM_REQ_PROGRESS;
     }
 
     llm_api_write_head(rd, "chatcmpl-", "chat.completion",
@@ -444,6 +452,13 @@ llm_api_chat_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out)
             llm_api_role_frames(a, out);
         }
 
+        break;
+
+    case LLM_EV_PROGRESS:
+        llm_api_open_frame(a, 0, out);
+        add_lit(out, ",\"delta\":{},\"finish_reason\":null}],");
+        llm_api_llama_progress(out, a, ev);
+        llm_api_end_frame(a, out);
         break;
 
     case LLM_EV_TEXT:

@@ -18,7 +18,6 @@
 /* options of an answer */
 #define LLM_API_LL_TOKENS    1          /* return_tokens */
 #define LLM_API_LL_TIMINGS   2          /* timings_per_token */
-#define LLM_API_LL_PROGRESS  4          /* return_progress */
 #define LLM_API_LL_ONE       8          /* one prompt, one choice: no array */
 #define LLM_API_LL_IDS      16          /* each prompt's tokens are counted by
                                            its ids */
@@ -46,9 +45,8 @@ typedef struct {
 /* and of the request; the texts of the prompt, of the settings and of the
    fields' names follow the choices */
 typedef struct {
-    uint64_t             start_us;      /* when it began to run, and when the
-                                           first token came; 0: not yet */
-    uint64_t             first_us;
+    uint64_t             first_us;      /* when the first token came; 0: not
+                                           yet */
     uint32_t             prompt;        /* bytes of the only prompt's text, as
                                            JSON */
     uint32_t             settings;      /* bytes of generation_settings */
@@ -226,10 +224,13 @@ llm_api_native_read(llm_api_reader_t *rd, llm_err_t *err)
     rd->n_choices = r->prompts.len * r->n;
     rd->options = (b.return_tokens || b.body.stream ? LLM_API_LL_TOKENS : 0)
                   | (b.timings_per_token ? LLM_API_LL_TIMINGS : 0)
-                  | (b.return_progress ? LLM_API_LL_PROGRESS : 0)
                   | (b.post_sampling_probs ? LLM_API_LL_DRAWN : 0)
                   | (rd->n_choices == 1 ? LLM_API_LL_ONE : 0)
                   | (r->prompts.len > 1 ? LLM_API_LL_IDS : 0);
+
+    if (b.return_progress && b.body.stream) {
+        r->flags |= LLM_REQ_PROGRESS;
+    }
 
     if (rd->options & (LLM_API_LL_TOKENS|LLM_API_LL_IDS)) {
         r->flags |= LLM_REQ_TOKEN_IDS;
@@ -281,10 +282,6 @@ llm_api_native_keep(llm_api_t *a, const llm_event_t *ev, llm_err_t *err)
     llm_api_ll_own_t  *own = a->own;
 
     switch (ev->type) {
-
-    case LLM_EV_START:
-        own->start_us = llm_now_us();
-        return LLM_OK;
 
     case LLM_EV_TEXT:
         if (llm_api_is_prompt(ev)) {
@@ -407,38 +404,13 @@ llm_api_ll_now(const llm_api_t *a, llm_buf_t *out)
     first = own->first_us ? own->first_us : now;
 
     (void) llm_buf_addc(out, ',');
-    llm_api_llama_timings(out, a, first - own->start_us, now - first);
-}
-
-
-/* how much of the prompt has been computed: the engine says when it begins and
-   when it ends */
-
-static void
-llm_api_ll_progress(const llm_api_t *a, uint32_t processed, llm_buf_t *out)
-{
-    const llm_api_ll_own_t  *own = a->own;
-
-    (void) llm_buf_addf(out, "data: {\"index\":0,\"content\":\"\","
-                        "\"tokens\":[],\"stop\":false,\"id_slot\":-1,"
-                        "\"tokens_predicted\":0,\"tokens_evaluated\":%u,"
-                        "\"prompt_progress\":{\"total\":%u,\"cache\":%u,"
-                        "\"processed\":%u,\"time_ms\":%llu}}\n\n",
-                        a->usage.prompt_tokens, a->usage.prompt_tokens,
-                        a->usage.cached_tokens, processed,
-                        (unsigned long long) (llm_now_us() - own->start_us)
-                        / 1000);
+    llm_api_llama_timings(out, a, first - a->start_us, now - first);
 }
 
 
 static void
 llm_api_ll_text(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out)
 {
-    if (a->options & LLM_API_LL_PROGRESS) {
-        a->options &= ~(uint32_t) LLM_API_LL_PROGRESS;
-        llm_api_ll_progress(a, a->usage.prompt_tokens, out);
-    }
-
     (void) llm_buf_adds(out, "data: {\"index\":");
     llm_api_add_uint(out, ev->index);
     (void) llm_buf_adds(out, ",\"content\":\"");
@@ -475,11 +447,13 @@ llm_api_native_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out)
 
     switch (ev->type) {
 
-    case LLM_EV_START:
-        if (a->options & LLM_API_LL_PROGRESS) {
-            llm_api_ll_progress(a, a->usage.cached_tokens, out);
-        }
-
+    case LLM_EV_PROGRESS:
+        (void) llm_buf_addf(out, "data: {\"index\":0,\"content\":\"\","
+                            "\"tokens\":[],\"stop\":false,\"id_slot\":-1,"
+                            "\"tokens_predicted\":0,\"tokens_evaluated\":%u,",
+                            a->usage.prompt_tokens);
+        llm_api_llama_progress(out, a, ev);
+        (void) llm_buf_adds(out, "}\n\n");
         break;
 
     case LLM_EV_TEXT:

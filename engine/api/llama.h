@@ -13,6 +13,9 @@ void llm_api_llama_timings(llm_buf_t *out, const llm_api_t *a,
     uint64_t prompt_us, uint64_t predicted_us);
 /* the same of an answer that is complete */
 void llm_api_llama_timed(llm_buf_t *out, const llm_api_t *a);
+/* adds "prompt_progress":{...} of a PROGRESS event */
+void llm_api_llama_progress(llm_buf_t *out, const llm_api_t *a,
+    const llm_event_t *ev);
 /* llama.c: why a choice has ended: "limit", "word", "eos" */
 const char *llm_api_llama_stop(const llm_api_choice_t *c);
 /* adds the request's sampling as llama-server names it, an object */

@@ -1,5 +1,6 @@
 /*
- * "timings" of an answer, as llama-server has them; see llama.h.
+ * "timings" of an answer, and "prompt_progress" before it, as llama-server has
+ * them; see llama.h.
  */
 
 #include "engine/api/llama.h"
@@ -29,6 +30,19 @@ llm_api_llama_timings(llm_buf_t *out, const llm_api_t *a, uint64_t prompt_us,
     llm_api_ll_rate(out, "predicted", a->usage.completion_tokens,
                     predicted_us);
     (void) llm_buf_addc(out, '}');
+}
+
+
+void
+llm_api_llama_progress(llm_buf_t *out, const llm_api_t *a,
+    const llm_event_t *ev)
+{
+    (void) llm_buf_addf(out, "\"prompt_progress\":{\"total\":%u,\"cache\":%u,"
+                        "\"processed\":%u,\"time_ms\":%llu}",
+                        a->usage.prompt_tokens, a->usage.cached_tokens,
+                        ev->u.progress.processed,
+                        (unsigned long long) (llm_now_us() - a->start_us)
+                        / 1000);
 }
 
 

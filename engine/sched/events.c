@@ -1,6 +1,6 @@
 /*
- * Sends the events of requests: START, TEXT or VECTOR, FINISH and DONE, in this
- * order, or ERROR, as far as there is room; see sched.h.
+ * Sends the events of requests: START, PROGRESS, TEXT or VECTOR, FINISH and
+ * DONE, in this order, or ERROR, as far as there is room; see sched.h.
  */
 
 #include "engine/sched/sched_internal.h"
@@ -26,6 +26,41 @@ llm_send_start(llm_req_t *r, uint32_t ctx)
 
     llm_event_close(&r->out.to, ev);
     r->out.start_sent = 1;
+
+    return LLM_OK;
+}
+
+
+/* how much of the prompts is computed: first what the cache had, and then what
+   is more than was said before; all, once there is a token */
+
+static int
+llm_send_progress(llm_req_t *r)
+{
+    uint32_t      processed, total;
+    llm_event_t  *ev;
+
+    total = r->prep.prompt_tokens;
+    processed = llm_min(r->out.cached_tokens, total);
+
+    if (r->out.progress_sent) {
+        processed = r->out.first_us ? total
+                    : llm_min(processed + r->out.computed, total);
+
+        if (processed <= r->out.processed) {
+            return LLM_OK;
+        }
+    }
+
+    ev = llm_event_open(&r->out.to, LLM_EV_PROGRESS, 0, 0);
+    if (ev == NULL) {
+        return LLM_FULL;
+    }
+
+    ev->u.progress.processed = processed;
+    llm_event_close(&r->out.to, ev);
+    r->out.progress_sent = 1;
+    r->out.processed = processed;
 
     return LLM_OK;
 }
@@ -143,6 +178,13 @@ llm_send_events_of(llm_sched_t *s, llm_req_t *r, int *over)
     /* a client that reads slowly gets the rest when it has caught up */
 
     if (r->out.paused) {
+        return LLM_FULL;
+    }
+
+    if ((r->msg->flags & LLM_REQ_PROGRESS)
+        && ((!r->out.progress_sent && llm_send_progress(r) != LLM_OK)
+            || llm_send_progress(r) != LLM_OK))
+    {
         return LLM_FULL;
     }
 

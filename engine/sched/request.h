@@ -253,6 +253,10 @@ typedef struct {
                                                drawn */
     uint64_t             first_us;      /* time of the first token; 0: none */
     uint32_t             start_sent;
+    uint32_t             progress_sent;     /* the first PROGRESS was sent */
+    uint32_t             processed;     /* prompt tokens in the last one */
+    uint32_t             computed;      /* prompt tokens that its steps have
+                                           computed, if it has PROGRESS */
     uint32_t             in_list;       /* 1: it is in the scheduler's list of
                                            requests with events */
     llm_req_t           *next;          /* in that list */

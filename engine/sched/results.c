@@ -325,6 +325,11 @@ llm_step_computed(llm_sched_t *s, llm_seq_t *q, uint32_t from, uint32_t to)
         q->advance -= llm_min(q->advance, n);
         llm_sched_set_todo(s, q, q->advance);
         llm_zone_add(s->counters->prompt_computed, n);
+
+        if (q->req->msg->flags & LLM_REQ_PROGRESS) {
+            q->req->out.computed += n;
+            llm_sched_queue_events(s, q->req);
+        }
     }
 
     llm_sched_commit(s, q, to);

@@ -125,7 +125,8 @@ ngx_http_llm_event(void *data, const llm_event_t *ev)
     }
 
     if (ctx->ended || ctx->gather || ctx->broken
-        || (ctx->stream && ev->type == LLM_EV_START))
+        || (ctx->stream && (ev->type == LLM_EV_START
+                            || ev->type == LLM_EV_PROGRESS)))
     {
         ngx_http_llm_mark_dirty(ctx);
     }

@@ -11,7 +11,7 @@ use LLM::Test;
 use Test::More;
 
 my $t = LLM::Test->new(
-    model => LLM::Test::default_model()
+    model => LLM::Test::default_model() =~ s{parallel=8}{parallel=8 batch=128}r
            . 'llm_model qwen %%ROOT%%/models/demo.gguf alias=qwen3:8b lazy;',
     locations => <<'END');
         location / { llm_api; }
@@ -108,7 +108,44 @@ is_deeply([ map { $_->{stop} ? 1 : 0 } @events ], [ (0) x $#events, 1 ],
           'the last one ends it');
 my @progress = map { $_->{prompt_progress} // () } @events;
 is($progress[-1]{processed}, $progress[-1]{total}, 'the prompt is processed');
+
 unlike($res->{body}, qr/DONE/, 'nothing follows');
+
+# a prompt of several steps: after each one, first what the cache had
+
+my $tale = join ' ', map { "word $_" } 1 .. 150;
+
+for my $path ('/completion', '/v1/chat/completions') {
+    for my $n ('not cached', 'cached') {
+        $res = $t->post($path, { %ask, stream => \1, return_progress => \1,
+                                 max_tokens => 4, ignore_eos => \1, $path =~ /chat/
+                                 ? (messages => [ { role => 'user',
+                                                    content => $tale } ])
+                                 : (prompt => $tale) });
+        @events = map { decode_json($_) } $res->{body} =~ /^data: (\{.*\})$/gm;
+        @progress = map { $_->{prompt_progress} // () } @events;
+
+        my @done = map { $_->{processed} } @progress;
+
+        is($done[0], $progress[0]{cache}, "$path, $n: first what was cached")
+            or diag($res->{body});
+        is($done[-1], $progress[-1]{total}, 'at last all');
+        is_deeply(\@done, [ sort { $a <=> $b } keys %{ { map { $_ => 1 }
+                                                         @done } } ],
+                  "it grows: @done");
+        $n eq 'cached'
+            ? cmp_ok($done[0], '>', 0, 'of a cached prompt')
+            : cmp_ok(scalar @done, '>', 3, 'with each step');
+
+        my ($last) = grep { $events[$_]{prompt_progress} } reverse 0 .. $#events;
+        my ($text) = grep { length($events[$_]{content} // $events[$_]{choices}[0]
+                                   {delta}{content} // '') } 0 .. $#events;
+        cmp_ok($last, '<', $text, 'before the first text');
+    }
+}
+
+unlike($t->post('/completion', { %ask, return_progress => \1 })->{body},
+       qr/prompt_progress/, 'not without a stream');
 
 # prompts
 

@@ -135,6 +135,10 @@ tell(llm_event_type_t type, uint32_t part, uint32_t call, const char *text)
         e.ev.u.start.cached_tokens = 8;
     }
 
+    if (type == LLM_EV_PROGRESS) {
+        e.ev.u.progress.processed = call;
+    }
+
     if (type == LLM_EV_FINISH) {
         e.ev.u.finish.reason = part;
         e.ev.u.finish.completion_tokens = 5;

@@ -382,7 +382,11 @@ test_stream(void)
     (void) ask(NATIVE, &conf, "{'prompt':'a','stream':true,"
                "'return_progress':true,'timings_per_token':true,"
                "'n_probs':1}");
+    is_int(((llm_request_t *) msg.data)->flags & LLM_REQ_PROGRESS,
+           LLM_REQ_PROGRESS, "the engine is to say how far it is");
     start();
+    tell(LLM_EV_PROGRESS, 0, 8, "");
+    tell(LLM_EV_PROGRESS, 0, 11, "");
     content("x");
     content("y");
     ends(0, LLM_FINISH_LENGTH, "");
