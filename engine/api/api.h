@@ -19,6 +19,7 @@
 #include "engine/api/keys.h"
 #include "engine/api/quota.h"
 #include "engine/api/route_key.h"
+#include "engine/api/socket.h"
 #include "engine/api/usage.h"
 #include "engine/base/count.h"
 #include "engine/base/version.h"

@@ -24,7 +24,7 @@ my $root = $ENV{LLM_ROOT} || "$FindBin::Bin/../..";
 # which lists what is in them
 
 my @glue = map { "http/$_" } qw(reply conf worker request access balance observe
-                                admin);
+                                admin socket);
 my %height = map { $glue[$_] => $_ } 0 .. $#glue;
 
 # from the ground up; what stands in one line does not see one another

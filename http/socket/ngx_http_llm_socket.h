@@ -1,0 +1,116 @@
+/*
+ * OpenAI's WebSocket mode of Responses (llm_websocket): a connection that was
+ * upgraded, and the requests that its messages become.
+ *
+ *   ngx_http_llm_socket.c         the directive, the handshake, the connection's
+ *                                 life
+ *   ngx_http_llm_socket_frames.c  frames of RFC 6455
+ *   ngx_http_llm_socket_relay.c   requests and their answers
+ *
+ * Each message becomes an ordinary request of nginx, which comes by a pair of
+ * sockets: so it goes through all phases, and limits, keys, quotas, logs and
+ * metrics count it as any other.  It has the handshake's headers.  Its answer,
+ * a stream of events, becomes messages.  One request runs at a time; the next
+ * message waits.  A client that leaves closes the pair, which cancels the
+ * request.
+ *
+ * The state is in the pool of the upgraded request; what it allocates beside is
+ * freed with that.
+ */
+
+#ifndef NGX_HTTP_LLM_SOCKET_H
+#define NGX_HTTP_LLM_SOCKET_H
+
+
+#include "http/conf/ngx_http_llm_conf.h"
+
+
+/* codes of close frames, RFC 6455, 7.4.1 */
+#define NGX_HTTP_LLM_SOCKET_BYE       1000
+#define NGX_HTTP_LLM_SOCKET_AWAY      1001      /* the worker ends */
+#define NGX_HTTP_LLM_SOCKET_PROTOCOL  1002
+#define NGX_HTTP_LLM_SOCKET_TYPE      1003      /* binary messages */
+#define NGX_HTTP_LLM_SOCKET_LARGE     1009
+#define NGX_HTTP_LLM_SOCKET_FAILED    1011
+
+#define NGX_HTTP_LLM_SOCKET_TEXT      0x1       /* opcodes */
+#define NGX_HTTP_LLM_SOCKET_BINARY    0x2
+#define NGX_HTTP_LLM_SOCKET_CLOSE     0x8
+#define NGX_HTTP_LLM_SOCKET_PING      0x9
+#define NGX_HTTP_LLM_SOCKET_PONG      0xa
+
+/* bytes for the client, above which no more of an answer is read */
+#define NGX_HTTP_LLM_SOCKET_HIGH      65536
+
+
+typedef struct ngx_http_llm_socket_s  ngx_http_llm_socket_t;
+
+struct ngx_http_llm_socket_s {
+    ngx_http_request_t          *request;       /* the upgraded one */
+    void                       (*ended)(ngx_http_llm_socket_t *s);
+                                                /* an answer has ended; s may be
+                                                   freed by that */
+    llm_api_socket_t            *api;
+    size_t                       most;          /* bytes of a message */
+    ngx_msec_t                   until;         /* end of the connection's
+                                                   life */
+
+    llm_buf_t                    in;            /* bytes that are not parsed
+                                                   yet */
+    llm_buf_t                    message;       /* data of its frames so far */
+    llm_buf_t                    out;           /* frames for the client */
+    size_t                       sent;          /* bytes of out */
+
+    ngx_connection_t            *pair;          /* the client's end of a
+                                                   request's pair; NULL: none
+                                                   runs */
+    llm_buf_t                    ask;           /* the request */
+    size_t                       asked;         /* bytes of it that were
+                                                   written */
+    llm_buf_t                    answer;        /* bytes that are not used yet */
+    ngx_uint_t                   status;        /* of the answer; 0: its header
+                                                   is not complete */
+
+    unsigned                     begun:1;       /* of a message there were
+                                                   frames, but not the last */
+    unsigned                     whole:1;       /* the message waits for its
+                                                   turn */
+    unsigned                     events:1;      /* the answer is a stream */
+    unsigned                     last:1;        /* its last event has come */
+    unsigned                     waits:1;       /* for the client to read */
+    unsigned                     pinged:1;      /* nothing came since a ping */
+    unsigned                     closing:1;     /* a close frame is in out, or
+                                                   was sent */
+};
+
+
+/* ngx_http_llm_socket_frames.c */
+
+/* parses frames until a message is complete or more bytes are needed; answers
+   control frames */
+void ngx_http_llm_socket_parse(ngx_http_llm_socket_t *s);
+/* adds a frame to out */
+void ngx_http_llm_socket_frame(ngx_http_llm_socket_t *s, ngx_uint_t opcode,
+    const void *data, size_t len);
+/* adds a close frame, once */
+void ngx_http_llm_socket_close(ngx_http_llm_socket_t *s, ngx_uint_t code);
+/* adds texts, with a NUL between two, as messages, and frees the buffer */
+void ngx_http_llm_socket_texts(ngx_http_llm_socket_t *s, llm_buf_t *texts);
+/* sends what is in out, as far as the client reads.  NGX_DONE: the connection
+   was closed by that, and s is freed */
+ngx_int_t ngx_http_llm_socket_flush(ngx_http_llm_socket_t *s);
+
+
+/* ngx_http_llm_socket_relay.c */
+
+/* begins the request with this body, which it frees; NGX_ERROR: no memory or
+   connections */
+ngx_int_t ngx_http_llm_socket_relay(ngx_http_llm_socket_t *s,
+    llm_buf_t *body);
+/* reads more of the answer, if the client has caught up */
+void ngx_http_llm_socket_resume(ngx_http_llm_socket_t *s);
+/* cancels the request, if there is one */
+void ngx_http_llm_socket_cancel(ngx_http_llm_socket_t *s);
+
+
+#endif /* NGX_HTTP_LLM_SOCKET_H */

@@ -1,0 +1,564 @@
+/*
+ * The request that a message of a WebSocket becomes, and its answer.
+ *
+ * One end of a pair of sockets is a connection of this worker as if a client
+ * had connected to the port of the WebSocket, with that client's address; the
+ * other end writes the request and reads the answer, in HTTP/1.0, so that the
+ * answer ends with the connection and is not chunked.
+ */
+
+#include "http/conf/ngx_http_llm_conf.h"
+#include "http/socket/ngx_http_llm_socket.h"
+
+
+/* bytes of an answer's header, or of an answer that is no stream */
+#define NGX_HTTP_LLM_SOCKET_MOST_ANSWER  (1024 * 1024)
+
+
+static ngx_int_t ngx_http_llm_socket_accept(ngx_http_llm_socket_t *s,
+    ngx_socket_t fd);
+static ngx_int_t ngx_http_llm_socket_dress(ngx_connection_t *c,
+    ngx_connection_t *of);
+static ngx_int_t ngx_http_llm_socket_connect(ngx_http_llm_socket_t *s,
+    ngx_socket_t fd);
+static void ngx_http_llm_socket_write_ask(ngx_http_llm_socket_t *s,
+    llm_buf_t *body);
+static ngx_uint_t ngx_http_llm_socket_keeps(ngx_str_t *name);
+static void ngx_http_llm_socket_write(ngx_event_t *wev);
+static void ngx_http_llm_socket_read(ngx_event_t *rev);
+static void ngx_http_llm_socket_read_answer(ngx_http_llm_socket_t *s);
+static void ngx_http_llm_socket_use(ngx_http_llm_socket_t *s);
+static ngx_int_t ngx_http_llm_socket_use_head(ngx_http_llm_socket_t *s);
+static void ngx_http_llm_socket_use_event(ngx_http_llm_socket_t *s,
+    char *p, size_t len);
+static void ngx_http_llm_socket_end(ngx_http_llm_socket_t *s);
+
+
+ngx_int_t
+ngx_http_llm_socket_relay(ngx_http_llm_socket_t *s, llm_buf_t *body)
+{
+    int  fds[2];
+
+    ngx_http_llm_socket_write_ask(s, body);
+    llm_buf_free(body);
+
+    if (s->ask.failed) {
+        return NGX_ERROR;
+    }
+
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == -1) {
+        ngx_log_error(NGX_LOG_ERR, s->request->connection->log, ngx_socket_errno,
+                      "socketpair() failed for a WebSocket");
+        return NGX_ERROR;
+    }
+
+    if (ngx_http_llm_socket_connect(s, fds[0]) != NGX_OK) {
+        (void) ngx_close_socket(fds[1]);
+        return NGX_ERROR;
+    }
+
+    if (ngx_http_llm_socket_accept(s, fds[1]) != NGX_OK) {
+        ngx_http_llm_socket_cancel(s);
+        return NGX_ERROR;
+    }
+
+    ngx_http_llm_socket_write(s->pair->write);
+
+    return NGX_OK;
+}
+
+
+/* ---- nginx's end ---- */
+
+/* does with one end of the pair what nginx does with a connection that it has
+   accepted; takes the socket, also if it fails */
+
+static ngx_int_t
+ngx_http_llm_socket_accept(ngx_http_llm_socket_t *s, ngx_socket_t fd)
+{
+    ngx_connection_t       *c, *of;
+    ngx_http_connection_t  *hc;
+
+    of = s->request->connection;
+
+    c = ngx_get_connection(fd, of->log);
+    if (c == NULL) {
+        (void) ngx_close_socket(fd);
+        return NGX_ERROR;
+    }
+
+    if (ngx_nonblocking(fd) == -1
+        || (c->pool = ngx_create_pool(of->listening->pool_size, of->log))
+           == NULL
+        || ngx_http_llm_socket_dress(c, of) != NGX_OK)
+    {
+        if (c->pool) {
+            ngx_destroy_pool(c->pool);
+        }
+
+        ngx_close_connection(c);
+        return NGX_ERROR;
+    }
+
+#if (NGX_STAT_STUB)
+    (void) ngx_atomic_fetch_add(ngx_stat_active, 1);
+#endif
+
+    c->listening->handler(c);
+
+    if (c->destroyed) {
+        return NGX_ERROR;
+    }
+
+    /* TLS, and the header of the PROXY protocol, were the WebSocket's */
+
+    hc = c->data;
+    hc->proxy_protocol = 0;
+#if (NGX_HTTP_SSL)
+    hc->ssl = 0;
+#endif
+
+    return NGX_OK;
+}
+
+
+/* gives the connection what ngx_event_accept() gives one; addresses are those
+   of the WebSocket's client */
+
+static ngx_int_t
+ngx_http_llm_socket_dress(ngx_connection_t *c, ngx_connection_t *of)
+{
+    ngx_log_t  *log;
+
+    log = ngx_palloc(c->pool, sizeof(ngx_log_t));
+    c->sockaddr = ngx_palloc(c->pool, NGX_SOCKADDRLEN);
+    c->local_sockaddr = ngx_palloc(c->pool, NGX_SOCKADDRLEN);
+    c->addr_text.data = ngx_pnalloc(c->pool, of->addr_text.len);
+
+    if (log == NULL || c->sockaddr == NULL || c->local_sockaddr == NULL
+        || c->addr_text.data == NULL
+        || ngx_connection_local_sockaddr(of, NULL, 0) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    *log = of->listening->log;
+    ngx_memcpy(c->sockaddr, of->sockaddr, of->socklen);
+    ngx_memcpy(c->local_sockaddr, of->local_sockaddr, of->local_socklen);
+    ngx_memcpy(c->addr_text.data, of->addr_text.data, of->addr_text.len);
+
+    c->type = SOCK_STREAM;
+    c->socklen = of->socklen;
+    c->local_socklen = of->local_socklen;
+    c->addr_text.len = of->addr_text.len;
+    c->listening = of->listening;
+    c->log = log;
+    c->pool->log = log;
+    c->read->log = log;
+    c->write->log = log;
+    c->write->ready = 1;
+    c->recv = ngx_recv;
+    c->send = ngx_send;
+    c->recv_chain = ngx_recv_chain;
+    c->send_chain = ngx_send_chain;
+    c->tcp_nodelay = NGX_TCP_NODELAY_DISABLED;  /* it is no TCP */
+    c->tcp_nopush = NGX_TCP_NOPUSH_DISABLED;
+    c->number = ngx_atomic_fetch_add(ngx_connection_counter, 1);
+    c->start_time = ngx_current_msec;
+
+    log->data = NULL;
+    log->handler = NULL;
+    log->connection = c->number;
+
+    return NGX_OK;
+}
+
+
+/* ---- this end ---- */
+
+static ngx_int_t
+ngx_http_llm_socket_connect(ngx_http_llm_socket_t *s, ngx_socket_t fd)
+{
+    ngx_log_t         *log;
+    ngx_connection_t  *c;
+
+    log = s->request->connection->log;
+
+    c = ngx_get_connection(fd, log);
+    if (c == NULL) {
+        (void) ngx_close_socket(fd);
+        return NGX_ERROR;
+    }
+
+    s->pair = c;
+    s->asked = 0;
+    s->status = 0;
+    s->events = 0;
+    s->last = 0;
+    s->waits = 0;
+
+    c->data = s;
+    c->type = SOCK_STREAM;
+    c->recv = ngx_recv;
+    c->send = ngx_send;
+    c->read->handler = ngx_http_llm_socket_read;
+    c->write->handler = ngx_http_llm_socket_write;
+    c->read->log = log;
+    c->write->log = log;
+    c->write->ready = 1;
+
+    if (ngx_nonblocking(fd) == -1
+        || ngx_handle_read_event(c->read, 0) != NGX_OK)
+    {
+        ngx_http_llm_socket_cancel(s);
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+void
+ngx_http_llm_socket_cancel(ngx_http_llm_socket_t *s)
+{
+    if (s->pair) {
+        ngx_close_connection(s->pair);
+        s->pair = NULL;
+    }
+
+    llm_buf_free(&s->ask);
+    llm_buf_free(&s->answer);
+    llm_buf_init(&s->ask, 0);
+    llm_buf_init(&s->answer, 0);
+}
+
+
+/* ---- the request ---- */
+
+static void
+ngx_http_llm_socket_write_ask(ngx_http_llm_socket_t *s, llm_buf_t *body)
+{
+    ngx_uint_t           i;
+    llm_buf_t           *out;
+    ngx_list_part_t     *part;
+    ngx_table_elt_t     *h;
+    ngx_http_request_t  *r;
+
+    r = s->request;
+    out = &s->ask;
+
+    (void) llm_buf_adds(out, "POST ");
+    (void) llm_buf_add(out, r->unparsed_uri.data, r->unparsed_uri.len);
+    (void) llm_buf_adds(out, " HTTP/1.0\r\n");
+
+    part = &r->headers_in.headers.part;
+    h = part->elts;
+
+    for (i = 0; /* void */ ; i++) {
+        if (i >= part->nelts) {
+            if (part->next == NULL) {
+                break;
+            }
+
+            part = part->next;
+            h = part->elts;
+            i = 0;
+        }
+
+        if (h[i].hash && ngx_http_llm_socket_keeps(&h[i].key)) {
+            (void) llm_buf_add(out, h[i].key.data, h[i].key.len);
+            (void) llm_buf_adds(out, ": ");
+            (void) llm_buf_add(out, h[i].value.data, h[i].value.len);
+            (void) llm_buf_adds(out, "\r\n");
+        }
+    }
+
+    (void) llm_buf_addf(out, "Content-Type: application/json\r\n"
+                        "Content-Length: %zu\r\n\r\n", body->len);
+    (void) llm_buf_add(out, body->data, body->len);
+}
+
+
+/* is it a header of the handshake that each request has, too?  Not those of the
+   connection or of a body, nor what makes two requests one */
+
+static ngx_uint_t
+ngx_http_llm_socket_keeps(ngx_str_t *name)
+{
+    ngx_uint_t  i;
+
+    static ngx_str_t  others[] = {
+        ngx_string("accept-encoding"), ngx_string("connection"),
+        ngx_string("content-encoding"), ngx_string("content-length"),
+        ngx_string("content-type"), ngx_string("expect"),
+        ngx_string("idempotency-key"), ngx_string("keep-alive"),
+        ngx_string("te"), ngx_string("trailer"),
+        ngx_string("transfer-encoding"), ngx_string("upgrade")
+    };
+
+    if (name->len > 14
+        && ngx_strncasecmp(name->data, (u_char *) "sec-websocket-", 14) == 0)
+    {
+        return 0;
+    }
+
+    for (i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        if (name->len == others[i].len
+            && ngx_strncasecmp(name->data, others[i].data, name->len) == 0)
+        {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
+static void
+ngx_http_llm_socket_write(ngx_event_t *wev)
+{
+    ssize_t                 n;
+    ngx_connection_t       *c;
+    ngx_http_llm_socket_t  *s;
+
+    c = wev->data;
+    s = c->data;
+
+    while (s->asked < s->ask.len) {
+        n = c->send(c, (u_char *) s->ask.data + s->asked,
+                    s->ask.len - s->asked);
+
+        if ((n == NGX_AGAIN || n == 0)
+            && ngx_handle_write_event(wev, 0) == NGX_OK)
+        {
+            return;
+        }
+
+        /* it was refused before it was read: the answer says why */
+
+        if (n <= 0) {
+            break;
+        }
+
+        s->asked += (size_t) n;
+    }
+
+    llm_buf_free(&s->ask);
+    llm_buf_init(&s->ask, 0);
+    s->asked = 0;
+}
+
+
+/* ---- the answer ---- */
+
+static void
+ngx_http_llm_socket_read(ngx_event_t *rev)
+{
+    ngx_connection_t       *c, *client;
+    ngx_http_llm_socket_t  *s;
+
+    c = rev->data;
+    s = c->data;
+    client = s->request->connection;
+
+    ngx_http_llm_socket_read_answer(s);
+    ngx_http_run_posted_requests(client);
+}
+
+
+static void
+ngx_http_llm_socket_read_answer(ngx_http_llm_socket_t *s)
+{
+    ssize_t            n;
+    ngx_connection_t  *c;
+
+    u_char             buf[16384];
+
+    c = s->pair;
+
+    for ( ;; ) {
+        if (s->out.len - s->sent >= NGX_HTTP_LLM_SOCKET_HIGH) {
+            s->waits = 1;
+            break;
+        }
+
+        n = c->recv(c, buf, sizeof(buf));
+
+        if (n == NGX_AGAIN) {
+            if (ngx_handle_read_event(c->read, 0) != NGX_OK) {
+                ngx_http_llm_socket_end(s);
+                return;
+            }
+
+            break;
+        }
+
+        if (n <= 0) {
+            ngx_http_llm_socket_end(s);
+            return;
+        }
+
+        (void) llm_buf_add(&s->answer, buf, (size_t) n);
+        ngx_http_llm_socket_use(s);
+
+        if (s->closing) {
+            ngx_http_llm_socket_cancel(s);
+            break;
+        }
+    }
+
+    (void) ngx_http_llm_socket_flush(s);
+}
+
+
+void
+ngx_http_llm_socket_resume(ngx_http_llm_socket_t *s)
+{
+    if (s->pair && s->waits
+        && s->out.len - s->sent < NGX_HTTP_LLM_SOCKET_HIGH)
+    {
+        s->waits = 0;
+        ngx_post_event(s->pair->read, &ngx_posted_events);
+    }
+}
+
+
+/* takes complete events out of the answer */
+
+static void
+ngx_http_llm_socket_use(ngx_http_llm_socket_t *s)
+{
+    char    *p, *end;
+    size_t   at;
+
+    if (s->status == 0 && ngx_http_llm_socket_use_head(s) != NGX_OK) {
+        return;
+    }
+
+    if (!s->events) {
+        if (s->answer.len > NGX_HTTP_LLM_SOCKET_MOST_ANSWER) {
+            s->answer.failed = 1;
+        }
+
+        return;
+    }
+
+    for (at = 0; at < s->answer.len && !s->closing; /* void */ ) {
+        p = s->answer.data + at;
+        end = memmem(p, s->answer.len - at, "\n\n", 2);
+
+        if (end == NULL) {
+            break;
+        }
+
+        ngx_http_llm_socket_use_event(s, p, (size_t) (end - p));
+        at = (size_t) (end + 2 - s->answer.data);
+    }
+
+    if (at) {
+        s->answer.len -= at;
+        ngx_memmove(s->answer.data, s->answer.data + at, s->answer.len);
+    }
+
+    if (s->answer.failed) {
+        ngx_http_llm_socket_close(s, NGX_HTTP_LLM_SOCKET_FAILED);
+    }
+}
+
+
+/* NGX_AGAIN: the header is not complete */
+
+static ngx_int_t
+ngx_http_llm_socket_use_head(ngx_http_llm_socket_t *s)
+{
+    char       *end;
+    size_t      len;
+    ngx_int_t   status;
+
+    static char  events[] = "\r\ncontent-type: text/event-stream";
+
+    end = s->answer.len
+          ? memmem(s->answer.data, s->answer.len, "\r\n\r\n", 4) : NULL;
+
+    if (end == NULL) {
+        if (s->answer.len > NGX_HTTP_LLM_SOCKET_MOST_ANSWER) {
+            ngx_http_llm_socket_close(s, NGX_HTTP_LLM_SOCKET_FAILED);
+        }
+
+        return NGX_AGAIN;
+    }
+
+    /* "HTTP/1.1 200 " */
+
+    len = (size_t) (end - s->answer.data);
+    status = len < 12 ? NGX_ERROR
+                      : ngx_atoi((u_char *) s->answer.data + 9, 3);
+    s->status = status > 0 ? (ngx_uint_t) status : 500;
+    s->events = s->status == 200
+                && ngx_strlcasestrn((u_char *) s->answer.data, (u_char *) end,
+                                    (u_char *) events, sizeof(events) - 2)
+                   != NULL;
+
+    s->answer.len -= len + 4;
+    ngx_memmove(s->answer.data, end + 4, s->answer.len);
+
+    return NGX_OK;
+}
+
+
+/* an event of the stream: its line with data, which is JSON, or "[DONE]" */
+
+static void
+ngx_http_llm_socket_use_event(ngx_http_llm_socket_t *s, char *p, size_t len)
+{
+    char       *data;
+    llm_buf_t   texts;
+    llm_str_t   json;
+
+    data = len >= 6 && ngx_strncmp(p, "data: ", 6) == 0
+           ? p : memmem(p, len, "\ndata: ", 7);
+
+    if (data == NULL) {
+        return;                         /* a heartbeat */
+    }
+
+    data += *data == '\n' ? 7 : 6;
+
+    if (data == p + len || *data != '{') {
+        return;
+    }
+
+    json.data = data;
+    json.len = len - (size_t) (data - p);
+
+    llm_buf_init(&texts, 0);
+    s->last |= llm_api_socket_event(s->api, json, &texts);
+    ngx_http_llm_socket_texts(s, &texts);
+}
+
+
+/* the answer is complete, or breaks off */
+
+static void
+ngx_http_llm_socket_end(ngx_http_llm_socket_t *s)
+{
+    llm_buf_t  texts;
+    llm_str_t  body;
+
+    if (!s->last && !s->closing) {
+        body = llm_str("");
+
+        if (!s->events && s->status && !s->answer.failed && s->answer.len) {
+            body.data = s->answer.data;
+            body.len = s->answer.len;
+        }
+
+        llm_buf_init(&texts, 0);
+        llm_api_socket_failed(s->api, s->status ? (uint32_t) s->status : 500,
+                              body, &texts);
+        ngx_http_llm_socket_texts(s, &texts);
+    }
+
+    ngx_http_llm_socket_cancel(s);
+    s->ended(s);
+}
