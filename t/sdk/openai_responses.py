@@ -173,6 +173,33 @@ def check_errors(c):
                 ok(e.code == code, f"{name}: {code}", e.body)
 
 
+def turn(conn, **args):
+    """The text of an answer by a WebSocket, and its last event."""
+    conn.response.create(**{**ASK, **args})
+    text = ""
+    for event in conn:
+        if event.type == "response.output_text.delta":
+            text += event.delta
+        if event.type in ("response.completed", "error"):
+            return text, event
+
+
+def check_socket(c):
+    want = c.responses.create(**ASK)
+    with c.responses.connect() as conn:
+        text, event = turn(conn)
+        ok(text == want.output_text, "by a WebSocket: the same text", text)
+        first = event.response.id
+        text, event = turn(conn, input="And 3 + 3?",
+                           previous_response_id=first)
+        ok(text and event.response.usage.input_tokens
+           > want.usage.input_tokens, "with the response before", event)
+        text, event = turn(conn, previous_response_id=first)
+        ok(event.type == "error" and event.to_dict()["error"]["code"]
+           == "previous_response_not_found", "which is the last alone", event)
+        ok(turn(conn)[0] == want.output_text, "and goes on")
+
+
 def main():
     c = openai.OpenAI(base_url=BASE, api_key="none", max_retries=0,
                       timeout=600)
@@ -182,6 +209,7 @@ def main():
     check_tools(c)
     check_reasoning(c)
     check_errors(c)
+    check_socket(c)
     print(f"1..{COUNT}")
     sys.exit(1 if FAILED else 0)
 

@@ -22,7 +22,7 @@ $ENV{OPENAI_NODE_MODULES} = "$deps/node/node_modules";
 
 my $agents = "$LLM::Test::ROOT/t/agents";
 my $t = LLM::Test->new(
-    server => 'location /api { llm_api; }',
+    server => 'llm_websocket on; location /api { llm_api; }',
     model => LLM::Test::default_model()
         . 'llm_model script %%DIR%%/script.gguf ctx=4096'
         . " template=$agents/template.jinja threads=1;");
