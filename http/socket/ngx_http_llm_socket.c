@@ -45,6 +45,7 @@ static void ngx_http_llm_socket_read_client(ngx_event_t *rev);
 static void ngx_http_llm_socket_write_client(ngx_event_t *wev);
 static void ngx_http_llm_socket_timer(ngx_http_llm_socket_t *s);
 static void ngx_http_llm_socket_next(ngx_http_llm_socket_t *s);
+static ngx_uint_t ngx_http_llm_socket_full(ngx_http_llm_socket_t *s);
 static ngx_int_t ngx_http_llm_socket_receive(ngx_http_llm_socket_t *s);
 
 
@@ -443,6 +444,15 @@ ngx_http_llm_socket_read_client(ngx_event_t *rev)
 }
 
 
+/* so many bytes wait that no more are read */
+
+static ngx_uint_t
+ngx_http_llm_socket_full(ngx_http_llm_socket_t *s)
+{
+    return s->in.len > s->most + NGX_HTTP_LLM_SOCKET_HIGH;
+}
+
+
 /* NGX_ERROR: the client has left */
 
 static ngx_int_t
@@ -455,9 +465,9 @@ ngx_http_llm_socket_receive(ngx_http_llm_socket_t *s)
 
     c = s->request->connection;
 
-    /* frames that wait are bounded: a message, and what fits beside it */
+    /* frames that wait are bounded: a message, and its frame's head */
 
-    while (s->in.len <= s->most + sizeof(buf)) {
+    while (!ngx_http_llm_socket_full(s)) {
         n = c->recv(c, buf, sizeof(buf));
 
         if (n == NGX_AGAIN) {
@@ -537,6 +547,15 @@ ngx_http_llm_socket_next(ngx_http_llm_socket_t *s)
         }
     }
 
+    if (s->in.len == 0) {
+        llm_buf_free(&s->in);           /* most connections are idle */
+        llm_buf_init(&s->in, 0);
+    }
+
+    if (s->request->connection->read->ready && !ngx_http_llm_socket_full(s)) {
+        ngx_post_event(s->request->connection->read, &ngx_posted_events);
+    }
+
     (void) ngx_http_llm_socket_flush(s);
 }
 
@@ -550,7 +569,9 @@ ngx_http_llm_socket_timer(ngx_http_llm_socket_t *s)
 
     c = s->request->connection;
 
-    if (s->pinged || s->closing) {
+    /* a pong may be behind what waits to be read */
+
+    if ((s->pinged && !ngx_http_llm_socket_full(s)) || s->closing) {
         c->timedout = 1;
         ngx_http_finalize_request(s->request, NGX_HTTP_REQUEST_TIME_OUT);
         return;
