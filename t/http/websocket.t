@@ -248,9 +248,10 @@ is(LLM::Socket::text($key->events), $text, 'with an API key');
 
 $t->write_file('keys', key('two'));
 $t->reload;
-$key = socket_of('/keys/responses',
-                 headers => { Authorization => 'Bearer sk-llm-one' });
-is($key->{status}, 401, 'a key that was withdrawn');
+LLM::Test::wait_for(20, sub { $t->workers == 1 });
+is(socket_of('/keys/responses',
+             headers => { Authorization => 'Bearer sk-llm-one' })->{status},
+   401, 'a key that was withdrawn');
 
 my $rare = socket_of('/rare/responses');
 is($rare->{status}, 101, 'the handshake counts as a request');
@@ -303,6 +304,7 @@ is(($busy->events)[-1]{type}, 'response.incomplete',
 is_deeply([ $busy->events ], [ { type => 'close', code => 1001 } ],
           'and is closed then');
 
+LLM::Test::wait_for(20, sub { $t->workers == 1 });
 $ws = socket_of('/v1/responses');
 $ws->ask(%ask, input => 'What is 2 + 2?');
 is(LLM::Socket::text($ws->events), $text, 'the new worker serves');
