@@ -73,7 +73,8 @@ llm_warmup_line(const char *line, size_t len, const llm_api_conf_t *conf,
     r->n = 1;
     r->max_tokens = 1;
     r->min_tokens = 0;
-    r->flags &= ~(uint32_t) (LLM_REQ_STREAM|LLM_REQ_ECHO|LLM_REQ_TOKEN_IDS);
+    r->flags &= ~(uint32_t) (LLM_REQ_STREAM|LLM_REQ_ECHO|LLM_REQ_TOKEN_IDS
+                             |LLM_REQ_PROGRESS);
     r->sampling.n_logprobs = -1;
 
     rc = take(data, r, tenant, err);
