@@ -164,7 +164,9 @@ ngx_http_llm_socket_dress(ngx_connection_t *c, ngx_connection_t *of)
     c->tcp_nodelay = NGX_TCP_NODELAY_DISABLED;  /* it is no TCP */
     c->tcp_nopush = NGX_TCP_NOPUSH_DISABLED;
     c->number = ngx_atomic_fetch_add(ngx_connection_counter, 1);
-    c->start_time = ngx_current_msec;
+#if (nginx_version >= 1019010)
+    c->start_time = ngx_current_msec;           /* for keepalive_time */
+#endif
 
     log->data = NULL;
     log->handler = NULL;
