@@ -195,8 +195,8 @@ ngx_http_llm_socket_handler(ngx_http_request_t *r)
         return ngx_http_llm_socket_refuse(r, &err);
     }
 
-    if (key == NULL || key->value.len != 24 || r->headers_in.content_length_n > 0
-        || r->headers_in.chunked)
+    if (key == NULL || key->value.len != 24
+        || r->headers_in.content_length_n > 0 || r->headers_in.chunked)
     {
         llm_fail_with(&err, 400, "invalid_handshake", NULL, "A WebSocket's "
                       "handshake has a Sec-WebSocket-Key of 24 characters, "
@@ -493,8 +493,8 @@ ngx_http_llm_socket_receive(ngx_http_llm_socket_t *s)
 }
 
 
-/* goes on with what has come: parses it, and begins a request.  s may be freed by
-   that */
+/* goes on with what has come: parses it, and begins a request.  s may be freed
+   by that */
 
 static void
 ngx_http_llm_socket_next(ngx_http_llm_socket_t *s)

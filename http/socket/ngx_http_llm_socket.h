@@ -2,8 +2,8 @@
  * OpenAI's WebSocket mode of Responses (llm_websocket): a connection that was
  * upgraded, and the requests that its messages become.
  *
- *   ngx_http_llm_socket.c         the directive, the handshake, the connection's
- *                                 life
+ *   ngx_http_llm_socket.c         the directive, the handshake, the life of a
+ *                                 connection
  *   ngx_http_llm_socket_frames.c  frames of RFC 6455
  *   ngx_http_llm_socket_relay.c   requests and their answers
  *
@@ -67,7 +67,8 @@ struct ngx_http_llm_socket_s {
     llm_buf_t                    ask;           /* the request */
     size_t                       asked;         /* bytes of it that were
                                                    written */
-    llm_buf_t                    answer;        /* bytes that are not used yet */
+    llm_buf_t                    answer;        /* bytes that are not used
+                                                   yet */
     ngx_uint_t                   status;        /* of the answer; 0: its header
                                                    is not complete */
 

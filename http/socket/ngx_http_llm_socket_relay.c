@@ -47,8 +47,8 @@ ngx_http_llm_socket_relay(ngx_http_llm_socket_t *s, llm_buf_t *body)
     }
 
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == -1) {
-        ngx_log_error(NGX_LOG_ERR, s->request->connection->log, ngx_socket_errno,
-                      "socketpair() failed for a WebSocket");
+        ngx_log_error(NGX_LOG_ERR, s->request->connection->log,
+                      ngx_socket_errno, "socketpair() failed for a WebSocket");
         return NGX_ERROR;
     }
 
