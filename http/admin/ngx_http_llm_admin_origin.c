@@ -17,15 +17,12 @@
 #include "http/access/ngx_http_llm_keys.h"
 #include "http/admin/ngx_http_llm_admin.h"
 #include "http/conf/ngx_http_llm_conf.h"
+#include "http/reply/ngx_http_llm_reply.h"
 
 
-static ngx_table_elt_t *ngx_http_llm_admin_header(ngx_http_request_t *r,
-    const char *name);
 static ngx_uint_t ngx_http_llm_admin_is_own_host(ngx_http_request_t *r);
 static ngx_uint_t ngx_http_llm_admin_is_server_name(ngx_http_request_t *r,
     ngx_http_server_name_t *sn, ngx_str_t *host);
-static ngx_uint_t ngx_http_llm_admin_same_origin(ngx_http_request_t *r,
-    ngx_str_t *origin);
 
 
 ngx_int_t
@@ -47,8 +44,8 @@ ngx_http_llm_admin_check_origin(ngx_http_request_t *r, llm_err_t *err)
         return NGX_ERROR;
     }
 
-    origin = ngx_http_llm_admin_header(r, "Origin");
-    site = ngx_http_llm_admin_header(r, "Sec-Fetch-Site");
+    origin = ngx_http_llm_sent(r, "Origin");
+    site = ngx_http_llm_sent(r, "Sec-Fetch-Site");
 
     if ((origin == NULL && site == NULL)
         || (r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD)))
@@ -56,7 +53,7 @@ ngx_http_llm_admin_check_origin(ngx_http_request_t *r, llm_err_t *err)
         return NGX_OK;
     }
 
-    if ((origin && !ngx_http_llm_admin_same_origin(r, &origin->value))
+    if ((origin && !ngx_http_llm_same_origin(r, &origin->value))
         || (site
             && ngx_strcasecmp(site->value.data, (u_char *) "same-origin") != 0
             && ngx_strcasecmp(site->value.data, (u_char *) "none") != 0))
@@ -66,7 +63,7 @@ ngx_http_llm_admin_check_origin(ngx_http_request_t *r, llm_err_t *err)
         return NGX_ERROR;
     }
 
-    if (ngx_http_llm_admin_header(r, NGX_HTTP_LLM_ADMIN_HEADER) == NULL) {
+    if (ngx_http_llm_sent(r, NGX_HTTP_LLM_ADMIN_HEADER) == NULL) {
         llm_fail_with(err, 403, "header_required", NULL,
                       "A request of a page must have the header "
                       NGX_HTTP_LLM_ADMIN_HEADER ", or a key of "
@@ -75,32 +72,6 @@ ngx_http_llm_admin_check_origin(ngx_http_request_t *r, llm_err_t *err)
     }
 
     return NGX_OK;
-}
-
-
-static ngx_table_elt_t *
-ngx_http_llm_admin_header(ngx_http_request_t *r, const char *name)
-{
-    size_t            len;
-    ngx_uint_t        i;
-    ngx_list_part_t  *part;
-    ngx_table_elt_t  *h;
-
-    len = ngx_strlen(name);
-
-    for (part = &r->headers_in.headers.part; part; part = part->next) {
-        h = part->elts;
-
-        for (i = 0; i < part->nelts; i++) {
-            if (h[i].key.len == len
-                && ngx_strncasecmp(h[i].key.data, (u_char *) name, len) == 0)
-            {
-                return &h[i];
-            }
-        }
-    }
-
-    return NULL;
 }
 
 
@@ -221,26 +192,4 @@ ngx_http_llm_admin_is_server_name(ngx_http_request_t *r,
 
     return len && host->len == len
            && ngx_strncasecmp(host->data, name, len) == 0;
-}
-
-
-static ngx_uint_t
-ngx_http_llm_admin_same_origin(ngx_http_request_t *r, ngx_str_t *origin)
-{
-    u_char           *p;
-    size_t            len;
-    ngx_table_elt_t  *host;
-
-    host = r->headers_in.host;
-    p = ngx_strnstr(origin->data, "://", origin->len);
-
-    if (p == NULL || host == NULL) {
-        return 0;
-    }
-
-    p += 3;
-    len = origin->data + origin->len - p;
-
-    return len == host->value.len
-           && ngx_strncasecmp(p, host->value.data, len) == 0;
 }

@@ -11,6 +11,7 @@
  */
 
 #include "http/observe/ngx_http_llm_trace.h"
+#include "http/reply/ngx_http_llm_reply.h"
 
 #include <sys/random.h>
 
@@ -31,8 +32,6 @@ static ngx_uint_t ngx_http_llm_is_hex(u_char *p, size_t len);
 static ngx_uint_t ngx_http_llm_is_id(u_char *p, size_t len);
 static ngx_int_t ngx_http_llm_trace_state(ngx_http_request_t *r,
     ngx_str_t *state);
-static ngx_table_elt_t *ngx_http_llm_next_header(ngx_http_request_t *r,
-    ngx_str_t *name, ngx_uint_t *n);
 static void ngx_http_llm_trace_cleanup(void *data);
 
 
@@ -109,14 +108,13 @@ ngx_http_llm_trace_new(ngx_http_llm_trace_t *t)
 static ngx_uint_t
 ngx_http_llm_trace_in(ngx_http_request_t *r, ngx_http_llm_trace_t *t)
 {
-    ngx_str_t         name = ngx_string("traceparent");
     ngx_uint_t        n;
     ngx_table_elt_t  *h;
 
     n = 0;
-    h = ngx_http_llm_next_header(r, &name, &n);
+    h = ngx_http_llm_next_sent(r, "traceparent", &n);
 
-    return h && ngx_http_llm_next_header(r, &name, &n) == NULL
+    return h && ngx_http_llm_next_sent(r, "traceparent", &n) == NULL
            && ngx_http_llm_trace_parse(&h->value, t);
 }
 
@@ -194,14 +192,13 @@ ngx_http_llm_trace_state(ngx_http_request_t *r, ngx_str_t *state)
 {
     size_t            len;
     u_char           *p;
-    ngx_str_t         name = ngx_string("tracestate");
     ngx_uint_t        n;
     ngx_table_elt_t  *h;
 
     len = 0;
     n = 0;
 
-    while ((h = ngx_http_llm_next_header(r, &name, &n)) != NULL) {
+    while ((h = ngx_http_llm_next_sent(r, "tracestate", &n)) != NULL) {
         len += h->value.len + 1;
     }
 
@@ -217,7 +214,7 @@ ngx_http_llm_trace_state(ngx_http_request_t *r, ngx_str_t *state)
     state->data = p;
     n = 0;
 
-    while ((h = ngx_http_llm_next_header(r, &name, &n)) != NULL) {
+    while ((h = ngx_http_llm_next_sent(r, "tracestate", &n)) != NULL) {
 
         if (h->value.len == 0) {
             continue;
@@ -233,36 +230,6 @@ ngx_http_llm_trace_state(ngx_http_request_t *r, ngx_str_t *state)
     state->len = p - state->data;
 
     return NGX_OK;
-}
-
-
-/* finds the next header of this name (in lower case) after the first n of all
-   headers; n is then the number of headers up to it */
-
-static ngx_table_elt_t *
-ngx_http_llm_next_header(ngx_http_request_t *r, ngx_str_t *name,
-    ngx_uint_t *n)
-{
-    ngx_uint_t        i, at;
-    ngx_list_part_t  *part;
-    ngx_table_elt_t  *h;
-
-    at = 0;
-
-    for (part = &r->headers_in.headers.part; part; part = part->next) {
-        h = part->elts;
-
-        for (i = 0; i < part->nelts; i++) {
-            if (at++ >= *n && h[i].hash && h[i].key.len == name->len
-                && ngx_strncmp(h[i].lowcase_key, name->data, name->len) == 0)
-            {
-                *n = at;
-                return &h[i];
-            }
-        }
-    }
-
-    return NULL;
 }
 
 

@@ -7,6 +7,7 @@
  *   ngx_http_llm_cause.c     why a request failed
  *   ngx_http_llm_filter.c    the module ngx_http_llm_filter_module
  *   ngx_http_llm_refusal.c   nginx's own errors in the API's form
+ *   ngx_http_llm_sent.c      headers that the client has sent
  */
 
 #ifndef NGX_HTTP_LLM_REPLY_H
@@ -112,6 +113,17 @@ void ngx_http_llm_set_cause(ngx_http_request_t *r, const llm_err_t *err);
 ngx_str_t ngx_http_llm_cause(ngx_http_request_t *r);
 /* writes a line to the error log, without any text from the client */
 void ngx_http_llm_log_error(ngx_http_request_t *r, const llm_err_t *err);
+
+/* ngx_http_llm_sent.c */
+
+/* the first header of this name; NULL: none was sent */
+ngx_table_elt_t *ngx_http_llm_sent(ngx_http_request_t *r, const char *name);
+/* the next one of this name after the first n of all headers; n is then the
+   number of headers up to it */
+ngx_table_elt_t *ngx_http_llm_next_sent(ngx_http_request_t *r,
+    const char *name, ngx_uint_t *n);
+/* does the value of an Origin header name this request's host? */
+ngx_uint_t ngx_http_llm_same_origin(ngx_http_request_t *r, ngx_str_t *origin);
 
 /* ngx_http_llm_refusal.c */
 

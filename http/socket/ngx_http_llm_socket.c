@@ -34,15 +34,16 @@ static ngx_int_t ngx_http_llm_socket_init(ngx_conf_t *cf);
 static ngx_int_t ngx_http_llm_socket_handler(ngx_http_request_t *r);
 static ngx_int_t ngx_http_llm_socket_refuse(ngx_http_request_t *r,
     llm_err_t *err);
-static ngx_uint_t ngx_http_llm_socket_foreign(ngx_http_request_t *r);
-static ngx_table_elt_t *ngx_http_llm_socket_header(ngx_http_request_t *r,
-    const char *name, size_t len);
 static ngx_int_t ngx_http_llm_socket_accepts(ngx_http_request_t *r,
     ngx_str_t *key);
 static ngx_int_t ngx_http_llm_socket_open(ngx_http_request_t *r);
 static void ngx_http_llm_socket_free(void *data);
 static void ngx_http_llm_socket_read_client(ngx_event_t *rev);
 static void ngx_http_llm_socket_write_client(ngx_event_t *wev);
+static void ngx_http_llm_socket_take_message(ngx_http_llm_socket_t *s, int rc,
+    llm_buf_t *out, llm_err_t *err);
+static void ngx_http_llm_socket_say(ngx_http_llm_socket_t *s,
+    const llm_err_t *err);
 static void ngx_http_llm_socket_timer(ngx_http_llm_socket_t *s);
 static void ngx_http_llm_socket_next(ngx_http_llm_socket_t *s);
 static ngx_uint_t ngx_http_llm_socket_full(ngx_http_llm_socket_t *s);
@@ -150,7 +151,7 @@ ngx_http_llm_socket_handler(ngx_http_request_t *r)
 {
     llm_err_t                    err;
     llm_str_t                    path;
-    ngx_table_elt_t             *key, *version;
+    ngx_table_elt_t             *key, *version, *origin;
     ngx_http_llm_loc_conf_t     *llcf;
     ngx_http_llm_socket_conf_t  *conf;
 
@@ -171,15 +172,19 @@ ngx_http_llm_socket_handler(ngx_http_request_t *r)
 
     (void) ngx_http_llm_create_reply(r);
 
-    if (ngx_http_llm_socket_foreign(r)) {
+    /* browsers let any page open a WebSocket, and send cookies with it */
+
+    origin = ngx_http_llm_sent(r, "Origin");
+
+    if (origin && !ngx_http_llm_same_origin(r, &origin->value)) {
         llm_fail_with(&err, 403, "origin_not_allowed", NULL, "WebSockets are "
                       "for pages of this server alone, whose name is the "
                       "Origin's.");
         return ngx_http_llm_socket_refuse(r, &err);
     }
 
-    key = ngx_http_llm_socket_header(r, "sec-websocket-key", 17);
-    version = ngx_http_llm_socket_header(r, "sec-websocket-version", 21);
+    key = ngx_http_llm_sent(r, "Sec-WebSocket-Key");
+    version = ngx_http_llm_sent(r, "Sec-WebSocket-Version");
 
     if (version == NULL || version->value.len != 2
         || ngx_strncmp(version->value.data, "13", 2) != 0)
@@ -220,60 +225,6 @@ ngx_http_llm_socket_refuse(ngx_http_request_t *r, llm_err_t *err)
     ngx_http_finalize_request(r, ngx_http_llm_send_error(r, err, 0));
 
     return NGX_DONE;
-}
-
-
-/* is it a browser's page from elsewhere?  Browsers let any page open a
-   WebSocket, and send cookies with it */
-
-static ngx_uint_t
-ngx_http_llm_socket_foreign(ngx_http_request_t *r)
-{
-    u_char           *p, *last;
-    ngx_str_t        *host;
-    ngx_table_elt_t  *origin;
-
-    origin = ngx_http_llm_socket_header(r, "origin", 6);
-
-    if (origin == NULL) {
-        return 0;
-    }
-
-    last = origin->value.data + origin->value.len;
-    p = ngx_strlcasestrn(origin->value.data, last, (u_char *) "://", 2);
-
-    if (p == NULL || r->headers_in.host == NULL) {
-        return 1;
-    }
-
-    p += 3;
-    host = &r->headers_in.host->value;
-
-    return (size_t) (last - p) != host->len
-           || ngx_strncasecmp(p, host->data, host->len) != 0;
-}
-
-
-static ngx_table_elt_t *
-ngx_http_llm_socket_header(ngx_http_request_t *r, const char *name, size_t len)
-{
-    ngx_uint_t        i;
-    ngx_list_part_t  *part;
-    ngx_table_elt_t  *h;
-
-    for (part = &r->headers_in.headers.part; part; part = part->next) {
-        h = part->elts;
-
-        for (i = 0; i < part->nelts; i++) {
-            if (h[i].key.len == len
-                && ngx_strncasecmp(h[i].key.data, (u_char *) name, len) == 0)
-            {
-                return &h[i];
-            }
-        }
-    }
-
-    return NULL;
 }
 
 
@@ -339,7 +290,7 @@ ngx_http_llm_socket_open(ngx_http_request_t *r)
               ? (size_t) ngx_min(clcf->client_max_body_size, 1 << 30)
               : 1 << 30;
     s->request = r;
-    s->ended = ngx_http_llm_socket_next;
+    s->proceed = ngx_http_llm_socket_next;
     s->until = ngx_current_msec + NGX_HTTP_LLM_SOCKET_LIFE;
     llm_buf_init(&s->in, 0);
     llm_buf_init(&s->message, 0);
@@ -371,8 +322,6 @@ ngx_http_llm_socket_open(ngx_http_request_t *r)
     c->read->handler = ngx_http_llm_socket_read_client;
     c->write->handler = ngx_http_llm_socket_write_client;
 
-    /* the cleanup handler finds the state for the events */
-
     ngx_http_set_ctx(r, s, ngx_http_llm_socket_module);
 
     if (r->header_in->pos < r->header_in->last) {
@@ -398,6 +347,7 @@ ngx_http_llm_socket_free(void *data)
     ngx_http_llm_socket_t *s = data;
 
     ngx_http_llm_socket_cancel(s);
+    ngx_http_llm_socket_leave_job(s);
     llm_api_socket_free(s->api);
     llm_buf_free(&s->in);
     llm_buf_free(&s->message);
@@ -499,10 +449,7 @@ ngx_http_llm_socket_receive(ngx_http_llm_socket_t *s)
 static void
 ngx_http_llm_socket_next(ngx_http_llm_socket_t *s)
 {
-    ngx_int_t   rc;
-    llm_buf_t   body, texts;
-    llm_err_t   err;
-    llm_str_t   text;
+    llm_str_t  text;
 
     for ( ;; ) {
         ngx_http_llm_socket_parse(s);
@@ -512,40 +459,30 @@ ngx_http_llm_socket_next(ngx_http_llm_socket_t *s)
             break;
         }
 
-        if (s->pair == NULL && (ngx_exiting || ngx_terminate)) {
+        if (s->pair || s->job) {
+            break;
+        }
+
+        if (ngx_exiting || ngx_terminate) {
             ngx_http_llm_socket_close(s, NGX_HTTP_LLM_SOCKET_AWAY);
             break;
         }
 
-        if (!s->whole || s->pair) {
+        if (!s->whole) {
             break;
         }
 
         text.data = s->message.data;
         text.len = s->message.len;
-        llm_buf_init(&body, 0);
-        rc = llm_api_socket_ask(s->api, text, &body, &err) == LLM_OK
-             ? NGX_OK : NGX_DECLINED;
+        ngx_http_llm_socket_read_json(s, text, llm_api_socket_ask,
+                                      ngx_http_llm_socket_take_message);
 
         llm_buf_free(&s->message);
         llm_buf_init(&s->message, 0);
         s->whole = 0;
-
-        if (rc == NGX_OK) {
-            rc = ngx_http_llm_socket_relay(s, &body);
-            llm_fail_with(&err, 503, "overloaded", NULL, "The server has no "
-                          "connections or no memory left, try again later.");
-        }
-
-        llm_buf_free(&body);
-
-        if (rc != NGX_OK) {
-            ngx_http_llm_socket_cancel(s);
-            llm_buf_init(&texts, 0);
-            llm_api_socket_error(s->api, &err, &texts);
-            ngx_http_llm_socket_texts(s, &texts);
-        }
     }
+
+    ngx_http_llm_socket_resume(s);
 
     if (s->in.len == 0) {
         llm_buf_free(&s->in);           /* most connections are idle */
@@ -560,10 +497,42 @@ ngx_http_llm_socket_next(ngx_http_llm_socket_t *s)
 }
 
 
+/* out: the body of the request that a message asks for */
+
+static void
+ngx_http_llm_socket_take_message(ngx_http_llm_socket_t *s, int rc,
+    llm_buf_t *out, llm_err_t *err)
+{
+    if (rc == LLM_OK) {
+        if (ngx_http_llm_socket_relay(s, out) == NGX_OK) {
+            return;
+        }
+
+        ngx_http_llm_socket_cancel(s);
+        llm_fail_with(err, 503, "overloaded", NULL, "The server has no "
+                      "connections or no memory left, try again later.");
+    }
+
+    ngx_http_llm_socket_say(s, err);
+}
+
+
+/* adds an error's message */
+
+static void
+ngx_http_llm_socket_say(ngx_http_llm_socket_t *s, const llm_err_t *err)
+{
+    llm_buf_t  texts;
+
+    llm_buf_init(&texts, 0);
+    llm_api_socket_error(s->api, err, &texts);
+    ngx_http_llm_socket_texts(s, &texts);
+}
+
+
 static void
 ngx_http_llm_socket_timer(ngx_http_llm_socket_t *s)
 {
-    llm_buf_t          texts;
     llm_err_t          err;
     ngx_connection_t  *c;
 
@@ -577,13 +546,13 @@ ngx_http_llm_socket_timer(ngx_http_llm_socket_t *s)
         return;
     }
 
-    if ((ngx_msec_int_t) (s->until - ngx_current_msec) <= 0 && !s->pair) {
+    if ((ngx_msec_int_t) (s->until - ngx_current_msec) <= 0 && !s->pair
+        && !s->job)
+    {
         llm_fail_with(&err, 400, "websocket_connection_limit_reached", NULL,
                       "A WebSocket lives for 60 minutes: open a new one to "
                       "continue.");
-        llm_buf_init(&texts, 0);
-        llm_api_socket_error(s->api, &err, &texts);
-        ngx_http_llm_socket_texts(s, &texts);
+        ngx_http_llm_socket_say(s, &err);
         ngx_http_llm_socket_close(s, NGX_HTTP_LLM_SOCKET_BYE);
 
     } else {

@@ -5,6 +5,7 @@
  *   ngx_http_llm_socket.c         the directive, the handshake, the life of a
  *                                 connection
  *   ngx_http_llm_socket_frames.c  frames of RFC 6455
+ *   ngx_http_llm_socket_job.c     reading messages; large ones in a thread
  *   ngx_http_llm_socket_relay.c   requests and their answers
  *
  * Each message becomes an ordinary request of nginx, which comes by a pair of
@@ -44,17 +45,22 @@
 
 
 typedef struct ngx_http_llm_socket_s  ngx_http_llm_socket_t;
+typedef struct ngx_http_llm_socket_job_s  ngx_http_llm_socket_job_t;
 
 struct ngx_http_llm_socket_s {
     ngx_http_request_t          *request;       /* the upgraded one */
-    void                       (*ended)(ngx_http_llm_socket_t *s);
-                                                /* an answer has ended; s may be
+    void                       (*proceed)(ngx_http_llm_socket_t *s);
+                                                /* goes on after an answer has
+                                                   ended, or a thread; s may be
                                                    freed by that */
     llm_api_socket_t            *api;
     size_t                       most;          /* bytes of a message */
     ngx_msec_t                   until;         /* end of the connection's
                                                    life */
 
+    ngx_http_llm_socket_job_t   *job;           /* a thread reads a message or
+                                                   an event, and uses api; or
+                                                   NULL */
     llm_buf_t                    in;            /* bytes that are not parsed
                                                    yet */
     llm_buf_t                    message;       /* data of its frames so far */
@@ -69,6 +75,8 @@ struct ngx_http_llm_socket_s {
                                                    written */
     llm_buf_t                    answer;        /* bytes that are not used
                                                    yet */
+    size_t                       searched;      /* bytes of it without an
+                                                   event's end */
     ngx_uint_t                   status;        /* of the answer; 0: its header
                                                    is not complete */
 
@@ -78,7 +86,8 @@ struct ngx_http_llm_socket_s {
                                                    turn */
     unsigned                     events:1;      /* the answer is a stream */
     unsigned                     last:1;        /* its last event has come */
-    unsigned                     waits:1;       /* for the client to read */
+    unsigned                     waits:1;       /* the answer, for the client
+                                                   to read, or for a thread */
     unsigned                     pinged:1;      /* nothing came since a ping */
     unsigned                     closing:1;     /* a close frame is in out, or
                                                    was sent */
@@ -102,13 +111,28 @@ void ngx_http_llm_socket_texts(ngx_http_llm_socket_t *s, llm_buf_t *texts);
 ngx_int_t ngx_http_llm_socket_flush(ngx_http_llm_socket_t *s);
 
 
+/* ngx_http_llm_socket_job.c */
+
+/* what reads a text, in a thread if it is large; what takes the result, in the
+   event loop */
+typedef int (*ngx_http_llm_socket_read_pt)(llm_api_socket_t *api,
+    llm_str_t text, llm_buf_t *out, llm_err_t *err);
+typedef void (*ngx_http_llm_socket_take_pt)(ngx_http_llm_socket_t *s, int rc,
+    llm_buf_t *out, llm_err_t *err);
+
+/* s->job is set if it is not taken yet */
+void ngx_http_llm_socket_read_json(ngx_http_llm_socket_t *s, llm_str_t text,
+    ngx_http_llm_socket_read_pt read, ngx_http_llm_socket_take_pt take);
+/* s ends before its thread does */
+void ngx_http_llm_socket_leave_job(ngx_http_llm_socket_t *s);
+
+
 /* ngx_http_llm_socket_relay.c */
 
-/* begins the request with this body, which it frees; NGX_ERROR: no memory or
-   connections */
+/* begins the request with this body; NGX_ERROR: no memory or connections */
 ngx_int_t ngx_http_llm_socket_relay(ngx_http_llm_socket_t *s,
     llm_buf_t *body);
-/* reads more of the answer, if the client has caught up */
+/* reads more of the answer, if nothing hinders that any more */
 void ngx_http_llm_socket_resume(ngx_http_llm_socket_t *s);
 /* cancels the request, if there is one */
 void ngx_http_llm_socket_cancel(ngx_http_llm_socket_t *s);

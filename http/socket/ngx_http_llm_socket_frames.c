@@ -232,6 +232,7 @@ ngx_http_llm_socket_texts(ngx_http_llm_socket_t *s, llm_buf_t *texts)
     }
 
     llm_buf_free(texts);
+    llm_buf_init(texts, 0);
 }
 
 
@@ -302,7 +303,7 @@ ngx_http_llm_socket_flush(ngx_http_llm_socket_t *s)
         return NGX_DONE;
     }
 
-    c->idle = s->pair == NULL;
+    c->idle = s->pair == NULL && s->job == NULL;
 
     return NGX_OK;
 }

@@ -31,6 +31,10 @@ static void ngx_http_llm_socket_use(ngx_http_llm_socket_t *s);
 static ngx_int_t ngx_http_llm_socket_use_head(ngx_http_llm_socket_t *s);
 static void ngx_http_llm_socket_use_event(ngx_http_llm_socket_t *s,
     char *p, size_t len);
+static int ngx_http_llm_socket_read_event(llm_api_socket_t *api,
+    llm_str_t text, llm_buf_t *out, llm_err_t *err);
+static void ngx_http_llm_socket_take_event(ngx_http_llm_socket_t *s, int rc,
+    llm_buf_t *out, llm_err_t *err);
 static void ngx_http_llm_socket_end(ngx_http_llm_socket_t *s);
 
 
@@ -40,7 +44,6 @@ ngx_http_llm_socket_relay(ngx_http_llm_socket_t *s, llm_buf_t *body)
     int  fds[2];
 
     ngx_http_llm_socket_write_ask(s, body);
-    llm_buf_free(body);
 
     if (s->ask.failed) {
         return NGX_ERROR;
@@ -198,6 +201,7 @@ ngx_http_llm_socket_connect(ngx_http_llm_socket_t *s, ngx_socket_t fd)
     s->events = 0;
     s->last = 0;
     s->waits = 0;
+    s->searched = 0;
 
     c->data = s;
     c->type = SOCK_STREAM;
@@ -378,8 +382,15 @@ ngx_http_llm_socket_read_answer(ngx_http_llm_socket_t *s)
 
     c = s->pair;
 
+    ngx_http_llm_socket_use(s);         /* what waited for a thread */
+
     for ( ;; ) {
-        if (s->out.len - s->sent >= NGX_HTTP_LLM_SOCKET_HIGH) {
+        if (s->closing) {
+            ngx_http_llm_socket_cancel(s);
+            break;
+        }
+
+        if (s->job || s->out.len - s->sent >= NGX_HTTP_LLM_SOCKET_HIGH) {
             s->waits = 1;
             break;
         }
@@ -402,11 +413,6 @@ ngx_http_llm_socket_read_answer(ngx_http_llm_socket_t *s)
 
         (void) llm_buf_add(&s->answer, buf, (size_t) n);
         ngx_http_llm_socket_use(s);
-
-        if (s->closing) {
-            ngx_http_llm_socket_cancel(s);
-            break;
-        }
     }
 
     (void) ngx_http_llm_socket_flush(s);
@@ -416,7 +422,7 @@ ngx_http_llm_socket_read_answer(ngx_http_llm_socket_t *s)
 void
 ngx_http_llm_socket_resume(ngx_http_llm_socket_t *s)
 {
-    if (s->pair && s->waits
+    if (s->pair && s->waits && !s->job
         && s->out.len - s->sent < NGX_HTTP_LLM_SOCKET_HIGH)
     {
         s->waits = 0;
@@ -425,7 +431,7 @@ ngx_http_llm_socket_resume(ngx_http_llm_socket_t *s)
 }
 
 
-/* takes complete events out of the answer */
+/* takes complete events out of the answer, until a thread has one */
 
 static void
 ngx_http_llm_socket_use(ngx_http_llm_socket_t *s)
@@ -445,14 +451,17 @@ ngx_http_llm_socket_use(ngx_http_llm_socket_t *s)
         return;
     }
 
-    for (at = 0; at < s->answer.len && !s->closing; /* void */ ) {
+    for (at = 0; at < s->answer.len && !s->closing && !s->job; /* void */ ) {
         p = s->answer.data + at;
-        end = memmem(p, s->answer.len - at, "\n\n", 2);
+        end = memmem(p + s->searched, s->answer.len - at - s->searched, "\n\n",
+                     2);
 
         if (end == NULL) {
+            s->searched = s->answer.len - at - 1;
             break;
         }
 
+        s->searched = 0;
         ngx_http_llm_socket_use_event(s, p, (size_t) (end - p));
         at = (size_t) (end + 2 - s->answer.data);
     }
@@ -514,7 +523,6 @@ static void
 ngx_http_llm_socket_use_event(ngx_http_llm_socket_t *s, char *p, size_t len)
 {
     char       *data;
-    llm_buf_t   texts;
     llm_str_t   json;
 
     data = len >= 6 && ngx_strncmp(p, "data: ", 6) == 0
@@ -532,10 +540,31 @@ ngx_http_llm_socket_use_event(ngx_http_llm_socket_t *s, char *p, size_t len)
 
     json.data = data;
     json.len = len - (size_t) (data - p);
+    ngx_http_llm_socket_read_json(s, json, ngx_http_llm_socket_read_event,
+                                  ngx_http_llm_socket_take_event);
+}
 
-    llm_buf_init(&texts, 0);
-    s->last |= llm_api_socket_event(s->api, json, &texts);
-    ngx_http_llm_socket_texts(s, &texts);
+
+/* may run in a thread */
+
+static int
+ngx_http_llm_socket_read_event(llm_api_socket_t *api, llm_str_t text,
+    llm_buf_t *out, llm_err_t *err)
+{
+    (void) err;
+
+    return llm_api_socket_event(api, text, out);
+}
+
+
+static void
+ngx_http_llm_socket_take_event(ngx_http_llm_socket_t *s, int rc,
+    llm_buf_t *out, llm_err_t *err)
+{
+    (void) err;
+
+    s->last |= rc;
+    ngx_http_llm_socket_texts(s, out);
 }
 
 
@@ -562,5 +591,5 @@ ngx_http_llm_socket_end(ngx_http_llm_socket_t *s)
     }
 
     ngx_http_llm_socket_cancel(s);
-    s->ended(s);
+    s->proceed(s);
 }
