@@ -194,6 +194,39 @@ $ws->ask(%ask, input => [ { role => 'user', content => 'What is 2 + 2?' } ],
 @events = $ws->events;
 is($events[-1]{error}{code}, 'context_length_exceeded', 'a long message');
 
+# a thread reads what is large: a message, and an event with what was asked
+
+my $spaces = ' ' x 40000;
+
+$ws->raw(LLM::Socket::frame_of(1, "$spaces$message")
+         . LLM::Socket::frame_of(1, $message));
+is(LLM::Socket::text($ws->events), $text, $_)
+    for 'a large message', 'and the one behind it';
+
+$ws->frame(1, "$spaces\{\"type\":\"response.create\",");
+is(($ws->events)[0]{type}, 'error', 'a large one that is wrong');
+
+$ws->ask(%ask, input => 'What is 2 + 2?', text => { format => {
+             type => 'json_schema', name => 'a', schema => {
+                 type => 'string', description => 'x' x 40000 } } });
+@events = $ws->events;
+like($events[-1]{type}, qr/^response\.(?:completed|incomplete)$/,
+     'large events');
+is(length $events[-1]{response}{text}{format}{schema}{description}, 40000,
+   'as a whole');
+$ws->ask(%ask, input => 'What is 2 + 2?',
+         previous_response_id => $events[-1]{response}{id});
+is(($ws->events)[-1]{type}, 'response.completed', 'which are remembered');
+
+for (1 .. 8) {
+    my $gone = socket_of('/v1/responses');
+
+    $gone->frame(1, $spaces x 15 . $message);
+    $gone->close;
+}
+
+is(socket_of('/v1/responses')->{status}, 101, 'clients that leave meanwhile');
+
 for my $case ([ 1002, LLM::Socket::frame_of(1, 'x', mask => 0), 'no mask' ],
               [ 1002, LLM::Socket::frame_of(0, 'x'), 'a second part first' ],
               [ 1002, LLM::Socket::frame_of(1, 'a', fin => 0)
