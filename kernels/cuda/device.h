@@ -530,50 +530,86 @@ struct llm_mma_lane {
 };
 
 
+/* the emulator spends much of its time from here to the end of the next
+   function: rows are gathered by words, and converted and summed by eights */
+
+typedef float  llm_mma_row_t __attribute__((vector_size(32)));
+
+template<float (*cvt)(uint16_t), int bf16> static inline void
+llm_mma_convert(const uint16_t in[16], float out[16])
+{
+    int  k;
+
+#ifdef __F16C__
+    if (!bf16) {
+        for (k = 0; k < 16; k += 8) {
+            _mm256_storeu_ps(out + k, _mm256_cvtph_ps(
+                                 _mm_loadu_si128((__m128i *) &in[k])));
+        }
+
+        return;
+    }
+#endif
+
+    for (k = 0; k < 16; k++) {
+        out[k] = cvt(in[k]);
+    }
+}
+
+
 /* computes D of all lanes; products are added in the order of K, or as tensor
    cores add them (mma.cpp) */
 
 template<float (*cvt)(uint16_t), int bf16> static void
 llm_mma_16_warp(uint8_t (*slots)[EMU_MEET_BYTES])
 {
-    int            i, k, row, col;
-    float          a[16][16], b[16][8], d[16][8];
-    uint16_t       bits[16][24];        /* a row of A, then one of B */
+    int            i, k, g, t, row, col;
+    float          a[16], bt[8][16];
+    uint16_t       ha[16][16], hb[8][16], bits[16][24];
+    llm_mma_row_t  b[16], d[16];
     llm_mma_lane  *lane;
 
     for (i = 0; i < 32; i++) {
         lane = (llm_mma_lane *) (void *) slots[i];
-        row = i / 4;
-        col = i % 4 * 2;
-
-        for (k = 0; k < 8; k++) {
-            bits[row + k / 2 % 2 * 8][col + k / 4 * 8 + k % 2] = lane->a[k];
-        }
+        g = i / 4;
+        t = i % 4 * 2;
 
         for (k = 0; k < 4; k++) {
-            bits[col + k / 2 * 8 + k % 2][16 + row] = lane->b[k];
-            d[row + k / 2 * 8][col + k % 2] = lane->d[k];
-        }
-    }
-
-    for (row = 0; row < 16; row++) {
-        for (k = 0; k < 16; k++) {
-            a[row][k] = cvt(bits[row][k]);
+            memcpy(&ha[g + k % 2 * 8][t + k / 2 * 8], &lane->a[2 * k], 4);
         }
 
-        for (k = 0; k < 8; k++) {
-            b[row][k] = cvt(bits[row][16 + k]);
+        for (k = 0; k < 2; k++) {
+            memcpy(&hb[g][t + k * 8], &lane->b[2 * k], 4);
+            memcpy((float *) &d[g + k * 8] + t, &lane->d[2 * k], 8);
         }
     }
 
     if (emu::mma_rule()) {
-        emu::mma_16(bits, bf16, d);
-    }
-
-    for (row = 0; row < (emu::mma_rule() ? 0 : 16); row++) {
         for (k = 0; k < 16; k++) {
+            memcpy(bits[k], ha[k], sizeof(ha[k]));
+
             for (col = 0; col < 8; col++) {
-                d[row][col] += a[row][k] * b[k][col];
+                bits[k][16 + col] = hb[col][k];
+            }
+        }
+
+        emu::mma_16(bits, bf16, (float (*)[8]) d);
+
+    } else {
+        for (col = 0; col < 8; col++) {
+            llm_mma_convert<cvt, bf16>(hb[col], bt[col]);
+        }
+
+        for (k = 0; k < 16; k++) {
+            b[k] = (llm_mma_row_t) { bt[0][k], bt[1][k], bt[2][k], bt[3][k],
+                                     bt[4][k], bt[5][k], bt[6][k], bt[7][k] };
+        }
+
+        for (row = 0; row < 16; row++) {
+            llm_mma_convert<cvt, bf16>(ha[row], a);
+
+            for (k = 0; k < 16; k++) {
+                d[row] += a[k] * b[k];
             }
         }
     }
@@ -581,8 +617,8 @@ llm_mma_16_warp(uint8_t (*slots)[EMU_MEET_BYTES])
     for (i = 0; i < 32; i++) {
         lane = (llm_mma_lane *) (void *) slots[i];
 
-        for (k = 0; k < 4; k++) {
-            lane->d[k] = d[i / 4 + k / 2 * 8][i % 4 * 2 + k % 2];
+        for (k = 0; k < 2; k++) {
+            memcpy(&lane->d[2 * k], (float *) &d[i / 4 + k * 8] + i % 4 * 2, 8);
         }
     }
 }
