@@ -39,6 +39,7 @@ libssl-dev        openssl-devel      openssl-dev
 zlib1g-dev        zlib-devel         zlib-dev
 nginx-dev         nginx-mod-devel    -
 perl              perl-Test-Harness  perl-utils
+libcpanel-json-xs-perl  perl-Cpanel-JSON-XS  perl-cpanel-json-xs
 libclang-rt-dev   compiler-rt        compiler-rt
 python3-venv      python3            python3
 nodejs            nodejs             nodejs
@@ -52,6 +53,7 @@ has() {
         clang-fuzzer) command -v clang > /dev/null &&
                       [ -e "$(clang -print-runtime-dir)/libclang_rt.fuzzer-x86_64.a" ] ||
                       ls /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a > /dev/null 2>&1 ;;
+        perl-json-xs) perl -MCpanel::JSON::XS -e 1 2> /dev/null ;;
         python-venv)  python3 -c 'import ensurepip, venv' 2> /dev/null ;;
         nginx)        command -v nginx > /dev/null || [ -x /usr/sbin/nginx ] ;;
         nginx-src)    [ -d "$(distribution_src)/src/core" ] ;;

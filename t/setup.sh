@@ -6,6 +6,7 @@
 
 TEST_NEEDS='
 perl              prove
+libcpanel-json-xs-perl  perl-json-xs
 clang             clang
 libclang-rt-dev   clang-fuzzer
 python3           python3

@@ -21,7 +21,7 @@ use warnings;
 
 use LLM::Alone;
 
-use JSON::PP qw(decode_json);
+use LLM::JSON qw(decode_json);
 use LLM::Agent;
 use LLM::GGUF;
 use LLM::Made qw(script);

@@ -9,7 +9,7 @@ use warnings;
 
 use LLM::Alone;
 
-use JSON::PP;
+use LLM::JSON;
 use LLM::Agent;
 use LLM::Made qw(script);
 use LLM::Test;

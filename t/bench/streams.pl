@@ -13,7 +13,7 @@
 use strict;
 use warnings;
 
-use JSON::PP;
+use LLM::JSON;
 use LLM::Test;
 use POSIX qw(ceil);
 use Time::HiRes qw(sleep time);

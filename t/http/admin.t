@@ -7,7 +7,7 @@ use strict;
 use warnings;
 
 use Digest::SHA qw(sha256_hex);
-use JSON::PP;
+use LLM::JSON;
 use LLM::Test;
 use Test::More;
 
@@ -21,7 +21,7 @@ $models =~ s{(llm_model \S+) ((?:alias=\S+|lazy)(?: default)?) (\S+)}
 sub key {
     my ($id, %of) = @_;
 
-    return JSON::PP->new->canonical->encode({ id => $id, %of,
+    return LLM::JSON->new->canonical->encode({ id => $id, %of,
         sha256 => sha256_hex("secret-of-$id") }) . "\n";
 }
 
@@ -403,7 +403,7 @@ mkdir $t->dir . '/html/ssi';
 $t->write_file('html/ssi/admin.html', '<!--# include virtual="/admin/models" -->');
 $res = $t->get('/ssi/admin.html');
 is($res->{status}, 200, 'a page that includes llm_admin');
-is(eval { JSON::PP::decode_json($res->{body})->{error}{code} },
+is(eval { LLM::JSON::decode_json($res->{body})->{error}{code} },
    'subrequest_not_supported', 'has an error in its place')
     or diag($res->{body});
 

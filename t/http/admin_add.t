@@ -8,7 +8,7 @@ use strict;
 use warnings;
 
 use Digest::SHA qw(sha256_hex);
-use JSON::PP;
+use LLM::JSON;
 use LLM::Made qw(other_weights);
 use LLM::Test qw(slurp);
 use Test::More;
@@ -45,7 +45,7 @@ $t->write_file("models/$_.gguf", $model) for qw(a c);
 $t->write_file('models/b.gguf', $other);
 $t->write_file('models/half.gguf', substr $model, 0, 200_000);
 $t->write_file('outside.gguf', $model);
-$t->write_file('keys', join '', map { JSON::PP->new->canonical->encode($_)
+$t->write_file('keys', join '', map { LLM::JSON->new->canonical->encode($_)
                                       . "\n" }
     { id => 'new', sha256 => sha256_hex('sk-new'), models => [ 'new' ] },
     { id => 'demo', sha256 => sha256_hex('sk-demo'), models => [ 'demo' ] });
@@ -275,7 +275,7 @@ my $path = $long =~ s/([^A-Za-z])/sprintf '%%%02x', ord $1/ger;
 
 is(add($path, 'c.gguf')->{status}, 200, 'a long name');
 is(admin('GET', "models/$path")->{status}, 200, 'which is found');
-is(answers(JSON::PP->new->utf8->decode(qq("@{[ $long =~ s/"/\\"/gr ]}"))),
+is(answers(LLM::JSON->new->utf8->decode(qq("@{[ $long =~ s/"/\\"/gr ]}"))),
    $old, 'and serves');
 is(add('third', 'b.gguf')->{status}, 200, 'a third one');
 is_code(put('fourth', 'b.gguf'), 409, 'no_place', 'there is no place more');
@@ -299,7 +299,7 @@ $slow->event;
 $res = gone('new');
 is($res->{status}, 200, 'removed when nothing runs any more');
 is_deeply($res->{json}, { id => 'new', object => 'model',
-                          deleted => JSON::PP::true }, 'which it says')
+                          deleted => LLM::JSON::true }, 'which it says')
     or diag($res->{body});
 
 my ($text, $error) = whole($slow);

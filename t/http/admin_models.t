@@ -7,7 +7,7 @@
 use strict;
 use warnings;
 
-use JSON::PP;
+use LLM::JSON;
 use LLM::Made qw(other_weights);
 use LLM::Test qw(slurp);
 use Test::More;

@@ -8,7 +8,7 @@ use strict;
 use warnings;
 
 use Fcntl qw(LOCK_EX);
-use JSON::PP;
+use LLM::JSON;
 use LLM::Test;
 use Test::More;
 
@@ -67,7 +67,7 @@ is(models('chat'), 'one', 'as the rule says');
 
 my $res = put('chat', 'two');
 
-is($res->{json}{saved}, JSON::PP::true(), 'it is saved when that is said');
+is($res->{json}{saved}, LLM::JSON::true(), 'it is saved when that is said');
 like(slurp(), qr/^\{"alias":"chat","model":"two"\}$/m, 'in the file');
 is((stat $file)[2] & 0777, 0600, 'which is for its owner alone');
 is(join(' ', glob $t->dir . '/admin.state*'), $file, 'nothing beside it');
@@ -174,7 +174,7 @@ for my $case ([ 'torn', substr $whole, 0, length($whole) / 2 ],
          "$name: and how it is") if $text eq '';
     is(models('chat') . ' ' . leads('m1'), 'one 404', "$name: it is not used");
     is(slurp(), $text, "$name: nor touched");
-    is(put('chat', 'two')->{json}{saved}, JSON::PP::true(),
+    is(put('chat', 'two')->{json}{saved}, LLM::JSON::true(),
        "$name: another one");
     like(slurp(), qr/"chat"/, "$name: takes its place");
     is(slurp("$file.bad"), $text,

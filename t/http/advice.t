@@ -6,7 +6,7 @@
 use strict;
 use warnings;
 
-use JSON::PP;
+use LLM::JSON;
 use LLM::GGUF;
 use LLM::Test;
 use Test::More;

@@ -7,7 +7,7 @@ use strict;
 use warnings;
 
 use Digest::SHA qw(sha256_hex);
-use JSON::PP;
+use LLM::JSON;
 use LLM::Test;
 use Test::More;
 use Time::HiRes qw(time);
@@ -24,7 +24,7 @@ $models =~ s{(llm_model \w+) (alias\S+)( default)? (\S+)}
 sub key {
     my ($id, %of) = @_;
 
-    return JSON::PP->new->canonical->encode({ id => $id, %of,
+    return LLM::JSON->new->canonical->encode({ id => $id, %of,
         sha256 => sha256_hex("secret-of-$id") }) . "\n";
 }
 

@@ -41,7 +41,7 @@ same('in a file', $t->post('/file/completions',
 same('padded to 100 kB', $t->post('/v1/completions',
      { prompt => 'one two', %ask, metadata => { x => 'y' x 100_000 } }));
 
-my $json = JSON::PP->new->utf8->encode({ prompt => 'one two', %ask });
+my $json = LLM::JSON->new->utf8->encode({ prompt => 'one two', %ask });
 my $chunked = join '', map { sprintf "%x\r\n%s\r\n", length, $_ }
               $json =~ /(.{1,7})/gs;
 

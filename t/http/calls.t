@@ -7,7 +7,7 @@
 use strict;
 use warnings;
 
-use JSON::PP;
+use LLM::JSON;
 use Math::BigInt;
 use LLM::Test;
 use Test::More;
@@ -26,9 +26,9 @@ my $t = LLM::Test->new(pace => 0.2,
         location = /figures { llm_metrics json; }
 END
 
-my $characters = JSON::PP->new;
+my $characters = LLM::JSON->new;
 my $path = '/v1/chat/completions';
-my ($true, $false) = (JSON::PP::true, JSON::PP::false);
+my ($true, $false) = (LLM::JSON::true, LLM::JSON::false);
 
 my $mark = $t->post('/v1/tokenize', { content => '<tool_call>',
                                       parse_special => $true })
@@ -349,7 +349,7 @@ my $partly = { type => 'object', required => [ 'a', 'b', 'n' ], properties => {
     b => { type => 'string', minLength => 5, maxLength => 3 },
     n => { const => Math::BigInt->new('1' . '0' x 49 . '7') } } };
 
-my $writer = JSON::PP->new->canonical->allow_bignum;
+my $writer = LLM::JSON->new->canonical->allow_bignum;
 
 sub partly {
     my ($choice, %more) = @_;

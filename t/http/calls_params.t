@@ -8,7 +8,7 @@
 use strict;
 use warnings;
 
-use JSON::PP;
+use LLM::JSON;
 use LLM::Test;
 use Test::More;
 
@@ -39,7 +39,7 @@ END
 
 $t->start;
 
-my ($true, $false) = (JSON::PP::true, JSON::PP::false);
+my ($true, $false) = (LLM::JSON::true, LLM::JSON::false);
 
 my $schema = {
     type => 'object',

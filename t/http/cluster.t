@@ -8,7 +8,7 @@
 use strict;
 use warnings;
 
-use JSON::PP;
+use LLM::JSON;
 use List::Util qw(max min);
 use LLM::H2;
 use LLM::Test qw(slurp);

@@ -11,7 +11,7 @@ use File::Basename qw(basename);
 use File::Copy qw(copy);
 use File::Path qw(make_path);
 use File::Temp ();
-use JSON::PP;
+use LLM::JSON;
 use LLM::Test qw(slurp);
 use Test::More;
 
@@ -493,7 +493,7 @@ my @objects;
 LLM::Test::wait_for(5, sub { ($t->log('llm.json') =~ tr/\n//) >= 10 });
 
 for (split /\n/, $t->log('llm.json')) {
-    push @objects, eval { JSON::PP->new->utf8->decode($_) }
+    push @objects, eval { LLM::JSON->new->utf8->decode($_) }
                    // fail("not JSON: $_");
 }
 
@@ -503,7 +503,7 @@ my %first = %{ $objects[0] };
 
 is_deeply([ @first{qw(endpoint status alias model stream out reasoning finish
                       error method)} ],
-          [ 'completions', 200, '', 'demo', JSON::PP::false, 3, 0, 'length',
+          [ 'completions', 200, '', 'demo', LLM::JSON::false, 3, 0, 'length',
             '', 'POST' ], 'of a completion');
 is(scalar(grep { !defined $first{$_} } keys %first), 0, 'with all figures');
 cmp_ok($first{ttft_s}, '<=', $first{time_s} + 0.01, 'in seconds');

@@ -158,7 +158,7 @@ is($t->get('/health')->{status}, 200, '/health beside them');
 my $prefill = [ @$hi, { role => 'assistant', content => 'Two and 2' } ];
 
 # what the model makes of the same tokens
-my $prompt = llm('render', JSON::PP->new->utf8->encode({
+my $prompt = llm('render', LLM::JSON->new->utf8->encode({
     messages => $prefill, continue_final_message => \1,
     add_generation_prompt => \0 }));
 my @prompt = map { $_ + 0 } split ' ', llm('tokenize', $prompt, '--special');
@@ -338,7 +338,7 @@ for my $choice ('required', { type => 'function',
         or diag($res->{body});
     is($c->{message}{tool_calls}[0]{function}{name}, 'get_weather',
        'forced: the name');
-    is(ref(eval { JSON::PP::decode_json($c->{message}{tool_calls}[0]{function}
+    is(ref(eval { LLM::JSON::decode_json($c->{message}{tool_calls}[0]{function}
                                           {arguments}) }), 'HASH',
        'forced: the arguments');
 }

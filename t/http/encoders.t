@@ -7,7 +7,7 @@
 use strict;
 use warnings;
 
-use JSON::PP;
+use LLM::JSON;
 use LLM::Cli;
 use LLM::GGUF;
 use LLM::Test;

@@ -95,7 +95,7 @@ my %model = (early => 'broken', body => 'nobody', submit => 'broken',
 for my $where (qw(early engine again)) {
     answered($where, $t->post("/$where/v1/completions", { %ask }));
 
-    my $json = JSON::PP->new->utf8->encode({ %ask });
+    my $json = LLM::JSON->new->utf8->encode({ %ask });
     my $client = LLM::Client->open(port => $t->port, raw =>
         "POST /$where/v1/completions HTTP/1.1\r\nHost: x\r\n"
         . "Connection: close\r\nExpect: 100-continue\r\n"
@@ -133,7 +133,7 @@ is($res->{json}{error}{code}, 'context_length_exceeded', 'but in JSON');
 
 for my $where (qw(early body submit engine uri again once)) {
     for my $sent (0, 10, 10_000, 30_000) {
-        my $json = JSON::PP->new->utf8->encode({ %ask,
+        my $json = LLM::JSON->new->utf8->encode({ %ask,
             model => $model{$where} // 'small' });
         my $client = LLM::Client->open(port => $t->port, raw =>
             "POST /$where/v1/completions HTTP/1.1\r\nHost: x\r\n"

@@ -9,7 +9,7 @@
 use strict;
 use warnings;
 
-use JSON::PP;
+use LLM::JSON;
 use LLM::Made qw(script);
 use LLM::Test;
 use Test::More;

@@ -14,7 +14,7 @@ use strict;
 use warnings;
 
 use File::Basename qw(basename);
-use JSON::PP;
+use LLM::JSON;
 use LLM::GGUF;
 use LLM::Test;
 use Test::More;

@@ -8,13 +8,13 @@ use strict;
 use warnings;
 
 use IO::Socket::INET;
-use JSON::PP;
+use LLM::JSON;
 use LLM::H2;
 use LLM::Test;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-my $JSON = JSON::PP->new->utf8->canonical;
+my $JSON = LLM::JSON->new->utf8->canonical;
 my ($t, $guard);
 my $asked = 0;
 

@@ -36,7 +36,7 @@ my $res = $t->post('/v1/completions', \%ask, %gzip);
 
 is($res->{headers}{'content-encoding'}, 'gzip', 'JSON is compressed');
 
-my $json = JSON::PP->new->utf8->decode(Compress::Zlib::memGunzip($res->{body}));
+my $json = LLM::JSON->new->utf8->decode(Compress::Zlib::memGunzip($res->{body}));
 
 is($json->{choices}[0]{text}, $plain->{json}{choices}[0]{text},
    'the same text');
@@ -70,7 +70,7 @@ my @events = $t->open('/v1/completions',
                       { %ask, stream => \1, max_tokens => 400 })->events;
 my $want = LLM::Client::text_of(@events);
 my $got = join '', map { /^data: (\{.*)/
-    ? JSON::PP->new->utf8->decode($1)->{choices}[0]{text} // '' : () }
+    ? LLM::JSON->new->utf8->decode($1)->{choices}[0]{text} // '' : () }
     split /\n\n/, $text;
 
 is($got, $want, 'the same text');
@@ -83,7 +83,7 @@ is($t->post('/v1/completions', '{', %gzip)->{status}, 400, 'errors');
 
 # ---- bodies of requests ----
 
-my $body = JSON::PP->new->utf8->canonical->encode({ %ask,
+my $body = LLM::JSON->new->utf8->canonical->encode({ %ask,
     metadata => { long => 'x' x 20_000 } });
 
 
@@ -122,7 +122,7 @@ same('by its older name', packed($zip, 'x-gzip'));
 same('by none', packed($body, 'identity'));
 same('none is named', packed($body, ''));
 same('in a file', packed($zip, 'gzip', '/file/completions'));
-same('a small one', packed(Compress::Zlib::memGzip(JSON::PP->new->utf8->encode(
+same('a small one', packed(Compress::Zlib::memGzip(LLM::JSON->new->utf8->encode(
     \%ask)), 'gzip'));
 same('in two members', packed(Compress::Zlib::memGzip(substr $body, 0, 9)
     . Compress::Zlib::memGzip(substr $body, 9), 'gzip'));

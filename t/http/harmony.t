@@ -7,7 +7,7 @@
 use strict;
 use warnings;
 
-use JSON::PP;
+use LLM::JSON;
 use LLM::Made qw(script);
 use LLM::Test;
 use Test::More;
@@ -66,7 +66,7 @@ sub said {
 my %schema = (response_format => { type => 'json_schema', json_schema => {
     name => 'a', schema => { type => 'object', required => [ 'a' ],
         properties => { a => { type => 'integer' } },
-        additionalProperties => JSON::PP::false } } });
+        additionalProperties => LLM::JSON::false } } });
 my @calls = ('I call {it}.', undef, [ 'look', '{"at": "sea"}' ]);
 
 is_deeply(said('object'), [ 'An "object".', '{"a": 12}' ], 'free');

@@ -7,7 +7,7 @@
 use strict;
 use warnings;
 
-use JSON::PP;
+use LLM::JSON;
 use LLM::Made qw(script);
 use LLM::Test;
 use Test::More;
@@ -15,7 +15,7 @@ use Test::More;
 binmode Test::More->builder->$_, ':utf8'
     for qw(output failure_output todo_output);
 
-my $json = JSON::PP->new->utf8->canonical;
+my $json = LLM::JSON->new->utf8->canonical;
 
 # the model says what a script has; what is in the history, a template shows
 
@@ -101,7 +101,7 @@ sub args_are {
     my ($name, $text) = @_;
 
     unlike($text // '', qr/\\u0000/, "$name: no escape");
-    is_deeply(scalar(eval { JSON::PP->new->decode($text) }), $args, 'its value')
+    is_deeply(scalar(eval { LLM::JSON->new->decode($text) }), $args, 'its value')
         or diag($text);
 }
 
@@ -127,7 +127,7 @@ is_deeply($res->{json}{content}[0]{input}, $args, 'Messages');
 
 # ---- in: texts of every endpoint ----
 
-# the body is sent as it is: what stands for the text is not JSON::PP's
+# the body is sent as it is: what stands for the text is not our own JSON's
 
 sub sent {
     my ($path, $escape, %body) = @_;

@@ -73,7 +73,7 @@ is($res->{status}, 200, 'the key of another client of Messages');
 
 # a body that is compressed, each time with another date in it, is the same one
 
-my $body = JSON::PP->new->canonical->encode(\%ask);
+my $body = LLM::JSON->new->canonical->encode(\%ask);
 my $zip = Compress::Zlib::memGzip($body);
 my @packed = ($zip, substr($zip, 0, 4) . 'date' . substr $zip, 8);
 

@@ -8,11 +8,11 @@
 use strict;
 use warnings;
 
-use JSON::PP;
+use LLM::JSON;
 use LLM::Test;
 use Test::More;
 
-my $JSON = JSON::PP->new->canonical;
+my $JSON = LLM::JSON->new->canonical;
 my $text = join ' ', map { "Please remember that item $_ is blue." } 1 .. 25;
 my @ids = map { 100 + $_ * 7919 % 900 } 1 .. 300;
 

@@ -8,12 +8,12 @@ use strict;
 use warnings;
 
 use Digest::SHA qw(sha256_hex);
-use JSON::PP;
+use LLM::JSON;
 use LLM::Test;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-my $json = JSON::PP->new->canonical;
+my $json = LLM::JSON->new->canonical;
 my %secret;
 
 # the line of a key, whose secret is made when it is first named

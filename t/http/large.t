@@ -7,7 +7,7 @@
 use strict;
 use warnings;
 
-use JSON::PP;
+use LLM::JSON;
 
 use LLM::Test;
 use Test::More;

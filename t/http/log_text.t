@@ -7,7 +7,7 @@ use strict;
 use warnings;
 
 use Encode qw(decode FB_CROAK);
-use JSON::PP;
+use LLM::JSON;
 use LLM::Made qw(script);
 use LLM::Test;
 use Test::More;
@@ -224,13 +224,13 @@ sub logged {
 
     is(scalar @lines, ++$seen, 'one line');
 
-    return JSON::PP->new->decode(decode('UTF-8', $lines[-1], FB_CROAK));
+    return LLM::JSON->new->decode(decode('UTF-8', $lines[-1], FB_CROAK));
 }
 
 
 my %ask = (prompt => "say \"\x{e9}\x{4e2d}\x{1f600}\"", max_tokens => 8,
            temperature => 0, ignore_eos => \1);
-my $json = JSON::PP->new->utf8->canonical->encode(\%ask);
+my $json = LLM::JSON->new->utf8->canonical->encode(\%ask);
 my $res = $t->post('/kept/completions', $json);
 my $v = logged();
 
@@ -287,7 +287,7 @@ is(length($in) + $more, length $text, 'nothing is lost from the count');
 
 $t->post('/kept/cut/completions', { %ask, n => 4, max_tokens => 200 });
 $v = logged();
-cmp_ok(length(JSON::PP->new->utf8->allow_nonref->encode($v->{out})), '<=',
+cmp_ok(length(LLM::JSON->new->utf8->allow_nonref->encode($v->{out})), '<=',
        40 * 6 + 4 * 40, 'one bound for all choices');
 
 # what is not UTF-8 is refused, and logged as something that is

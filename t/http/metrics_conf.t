@@ -7,7 +7,7 @@
 use strict;
 use warnings;
 
-use JSON::PP;
+use LLM::JSON;
 use LLM::Metrics;
 use LLM::Test qw(slurp);
 use Test::More;

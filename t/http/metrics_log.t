@@ -9,7 +9,7 @@ use strict;
 use warnings;
 
 use Digest::SHA qw(sha256_hex);
-use JSON::PP;
+use LLM::JSON;
 use LLM::Metrics;
 use LLM::Test;
 use Test::More;

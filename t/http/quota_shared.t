@@ -9,7 +9,7 @@ use strict;
 use warnings;
 
 use Fcntl ':flock';
-use JSON::PP;
+use LLM::JSON;
 use LLM::Test;
 use Test::More;
 

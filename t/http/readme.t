@@ -8,7 +8,7 @@
 use strict;
 use warnings;
 
-use JSON::PP;
+use LLM::JSON;
 use LLM::Test qw(slurp);
 use Test::More;
 
@@ -157,7 +157,7 @@ sub shape {
 
     return { map { $_ => shape($v->{$_}) } keys %$v } if ref $v eq 'HASH';
     return [ map { shape($_) } @$v ] if ref $v eq 'ARRAY';
-    return JSON::PP::is_bool($v) ? 'a boolean' : 'null'
+    return LLM::JSON::is_bool($v) ? 'a boolean' : 'null'
         if ref $v || !defined $v;
     return $v =~ /^-?[\d.]+$/ ? 'a number' : 'a string';
 }

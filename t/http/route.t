@@ -8,7 +8,7 @@ use strict;
 use warnings;
 
 use IO::Compress::Gzip qw(gzip);
-use JSON::PP;
+use LLM::JSON;
 use LLM::H2;
 use LLM::Test;
 use Test::More;
@@ -137,7 +137,7 @@ is(key('/file', talk([ 'one', 'two' ])), $one, 'in a file');
 is(key('/file', $long), $one, 'a long one in a file');
 
 for my $body (talk([ 'one' ]), $long) {
-    my $text = JSON::PP->new->utf8->canonical->encode($body);
+    my $text = LLM::JSON->new->utf8->canonical->encode($body);
     my $chunks = join('', map { sprintf "%x\r\n%s\r\n", length, $_ }
                           unpack '(a7000)*', $text) . "0\r\n\r\n";
 
@@ -211,7 +211,7 @@ is($t->post('/keys', talk([ 'one' ]))->{status}, 401, 'who has none is kept out'
 
 # ---- never an error ----
 
-gzip \JSON::PP->new->encode(talk([ 'one' ])) => \my $zipped;
+gzip \LLM::JSON->new->encode(talk([ 'one' ])) => \my $zipped;
 
 my $none = key('/v1', '');
 

@@ -6,7 +6,7 @@
 use strict;
 use warnings;
 
-use JSON::PP;
+use LLM::JSON;
 use LLM::Test;
 use Test::More;
 use Time::HiRes qw(time);
@@ -74,7 +74,7 @@ sub spans {
 
     my ($line) = $t->log('spans.log') =~ /^(.*"$parent".*)$/m;
     my ($id, $queue, $ttft, $tpot, $time, $json) = split / /, $line, 6;
-    my $all = JSON::PP->new->utf8->decode($json);
+    my $all = LLM::JSON->new->utf8->decode($json);
 
     is(scalar @{ $all->{resourceSpans} }, 1, "$name: a line");
 
@@ -328,7 +328,7 @@ is(scalar @logged, 2, 'not those elsewhere, nor those of a trace that is not '
    . 'recorded');
 
 my ($new, $old) = map {
-    JSON::PP->new->utf8->decode(s/^\S+ //r)
+    LLM::JSON->new->utf8->decode(s/^\S+ //r)
         ->{resourceSpans}[0]{scopeSpans}[0]{spans}[0]
 } @logged;
 

@@ -8,12 +8,12 @@
 use strict;
 use warnings;
 
-use JSON::PP;
+use LLM::JSON;
 use LLM::GGUF;
 use LLM::Test;
 use Test::More;
 
-my $JSON = JSON::PP->new->canonical;
+my $JSON = LLM::JSON->new->canonical;
 my $demo = "$LLM::Test::ROOT/models/demo.gguf";
 my $fixtures = $ENV{LLM_FIXTURES} || "$LLM::Test::ROOT/../shared/fixtures";
 my $emu = -e "$LLM::Test::OBJS/llm_emu.so";

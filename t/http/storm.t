@@ -9,7 +9,7 @@ use strict;
 use warnings;
 
 use IO::Select;
-use JSON::PP;
+use LLM::JSON;
 use LLM::Test;
 use Test::More;
 use Time::HiRes qw(time);

@@ -7,7 +7,7 @@
 use strict;
 use warnings;
 
-use JSON::PP;
+use LLM::JSON;
 use LLM::Test;
 use Test::More;
 
@@ -25,7 +25,7 @@ my $t = LLM::Test->new(
         location = /figures { llm_metrics json; }
 END
 
-my $characters = JSON::PP->new;
+my $characters = LLM::JSON->new;
 my $hi = [ { role => 'user', content => 'Who is the tallest of them?' } ];
 
 my $person = {
@@ -38,12 +38,12 @@ my $person = {
                   items => { enum => [ 'a "quoted" one', 'b' ] } },
     },
     required => [ 'name', 'age', 'mood', 'tags' ],
-    additionalProperties => JSON::PP::false,
+    additionalProperties => LLM::JSON::false,
 };
 
 # nor does the model reason before it answers
 
-my @calm = (enable_thinking => JSON::PP::false);
+my @calm = (enable_thinking => LLM::JSON::false);
 
 
 sub chat {
@@ -216,7 +216,7 @@ for my $seed (1 .. 3) {
 
 for my $seed (1 .. 4) {
     my $res = chat(guided_choice => [ 'yes', 'no' ], seed => $seed,
-                   enable_thinking => JSON::PP::true, max_tokens => 900);
+                   enable_thinking => LLM::JSON::true, max_tokens => 900);
     my $c = $res->{json}{choices}[0];
 
     ok($c->{finish_reason} eq 'length' && $c->{message}{content} eq ''
@@ -228,10 +228,10 @@ for my $seed (1 .. 4) {
 # however much it wants to
 
 my $think = $t->post('/v1/tokenize', { content => '<think>',
-                                       parse_special => JSON::PP::true })
+                                       parse_special => LLM::JSON::true })
               ->{json}{tokens};
 
-for my $want (JSON::PP::true, JSON::PP::false) {
+for my $want (LLM::JSON::true, LLM::JSON::false) {
     my $res = $t->post('/v1/chat/completions', {
         messages => $hi, max_tokens => $want ? 1 : 20, temperature => 0,
         guided_choice => [ 'yes', 'no' ],
@@ -258,13 +258,13 @@ my $weather = {
         days => { type => 'integer', minimum => 1, maximum => 9 },
     },
     required => [ 'city', 'unit' ],
-    additionalProperties => JSON::PP::false,
+    additionalProperties => LLM::JSON::false,
 };
 
 my @tools = map { { type => 'function', function => $_ } }
     { name => 'get_weather', parameters => $weather },
     { name => 'now', parameters => {
-        type => 'object', additionalProperties => JSON::PP::false } },
+        type => 'object', additionalProperties => LLM::JSON::false } },
     { name => 'odd', parameters => { type => 'object', properties => {
         a => { '$ref' => 'http://127.0.0.1/other.json' } } } };
 
@@ -312,7 +312,7 @@ for my $seed (1 .. 4) {
 
 for my $seed (1 .. 4) {
     my @calls = calls_of(chat(tools => [ @tools[0, 1] ], seed => $seed,
-        tool_choice => 'required', parallel_tool_calls => JSON::PP::false));
+        tool_choice => 'required', parallel_tool_calls => LLM::JSON::false));
 
     is(scalar(@calls), 1, "a call, seed $seed");
     ok($calls[0] && ref $calls[0][1] eq 'HASH'
@@ -436,7 +436,7 @@ for (
 ) {
     my ($fields, $param, $message) = @$_;
     my $res = chat(%$fields);
-    my $what = substr(JSON::PP->new->canonical->encode($fields), 0, 70);
+    my $what = substr(LLM::JSON->new->canonical->encode($fields), 0, 70);
 
     is($res->{status}, 400, "$what: refused") or diag($res->{body});
     like($res->{json}{error}{param} // '', qr/^$param/, 'by its field');

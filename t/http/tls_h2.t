@@ -37,7 +37,7 @@ my $want = $t->post('/v1/completions', \%ask)->{json}{choices}[0]{text};
 sub curl {
     my ($body, @args) = @_;
 
-    $t->write_file('body', JSON::PP->new->utf8->encode($body));
+    $t->write_file('body', LLM::JSON->new->utf8->encode($body));
 
     my $pid = open(my $out, '-|') // die "fork: $!";
 
@@ -54,7 +54,7 @@ sub curl {
 
 for my $http ('--http1.1', '--http2') {
     my ($out) = curl(\%ask, $http);
-    my $json = eval { JSON::PP->new->utf8->decode(join '', <$out>) };
+    my $json = eval { LLM::JSON->new->utf8->decode(join '', <$out>) };
 
     is($json->{choices}[0]{text}, $want, "$http over TLS");
 
@@ -62,7 +62,7 @@ for my $http ('--http1.1', '--http2') {
 
     my $text = join '', <$out>;
     my $got = join '', map { /^data: (\{.*)/
-        ? JSON::PP->new->utf8->decode($1)->{choices}[0]{text} // '' : () }
+        ? LLM::JSON->new->utf8->decode($1)->{choices}[0]{text} // '' : () }
         split /\n\n/, $text;
 
     is($got, $want, "$http: a stream");
@@ -88,7 +88,7 @@ for my $http ('--http1.1', '--http2') {
 
 # many streams on one HTTP/2 connection
 
-$t->write_file('body', JSON::PP->new->utf8->encode({ %ask, stream => \1 }));
+$t->write_file('body', LLM::JSON->new->utf8->encode({ %ask, stream => \1 }));
 
 my @args = map { ('-o', "$dir/out$_", "$url/v1/completions") } 1 .. 10;
 
@@ -102,7 +102,7 @@ for my $i (1 .. 10) {
     local $/;
     my $text = <$f>;
     my $got = join '', map { /^data: (\{.*)/
-        ? JSON::PP->new->utf8->decode($1)->{choices}[0]{text} // '' : () }
+        ? LLM::JSON->new->utf8->decode($1)->{choices}[0]{text} // '' : () }
         split /\n\n/, $text;
 
     is($got, $want, "stream $i of ten");

@@ -7,7 +7,7 @@
 use strict;
 use warnings;
 
-use JSON::PP;
+use LLM::JSON;
 use LLM::Test;
 use Test::More;
 
@@ -200,8 +200,8 @@ is($props->{default_generation_settings}{n_ctx}, 4096, 'the context');
 is($props->{model_alias}, 'demo', 'the model');
 is($props->{chat_template}, $info->{chat_template}, 'its template');
 is($props->{eos_token}, $info->{eos_token}, 'its end token');
-is_deeply($props->{modalities}, { vision => JSON::PP::false,
-                                  audio => JSON::PP::false }, 'text only');
+is_deeply($props->{modalities}, { vision => LLM::JSON::false,
+                                  audio => LLM::JSON::false }, 'text only');
 cmp_ok($props->{total_slots}, '>', 0, "$props->{total_slots} slots");
 like($props->{build_info}, qr/^nginx-llm-\d/, 'who it is');
 

@@ -7,7 +7,7 @@
 use strict;
 use warnings;
 
-use JSON::PP ();
+use LLM::JSON ();
 use LLM::Test;
 use Test::More;
 
@@ -83,7 +83,7 @@ is(scalar @{ $message->{tool_calls} // [] }, 1, 'one call');
 like($call->{id}, qr/^call_\w+$/, 'its id');
 is($call->{type}, 'function', 'its type');
 is($call->{function}{name}, 'get_weather', 'its name');
-is_deeply(JSON::PP::decode_json($call->{function}{arguments}),
+is_deeply(LLM::JSON::decode_json($call->{function}{arguments}),
           { city => 'Paris' }, 'its arguments');
 unlike($res->{body}, qr/<\/?tool_call>/, 'no marks');
 
@@ -366,7 +366,7 @@ for my $strict (\0, \1) {
         next;
     }
 
-    my $args = JSON::PP::decode_json(
+    my $args = LLM::JSON::decode_json(
         $res->{json}{choices}[0]{message}{tool_calls}[0]{function}{arguments});
 
     is($args->{n}, 7, 'the others are kept to');

@@ -8,7 +8,7 @@ use strict;
 use warnings;
 
 use Digest::SHA qw(sha256_hex);
-use JSON::PP;
+use LLM::JSON;
 use LLM::Socket;
 use LLM::Test;
 use Test::More;
@@ -126,7 +126,7 @@ $ws->ask(%ask, input => 'x', previous_response_id => $second->{id});
 is(($ws->events)[0]{error}{code}, 'previous_response_not_found',
    'and none after an error');
 
-$ws->ask(%ask, input => 'What is 2 + 2?', generate => JSON::PP::false);
+$ws->ask(%ask, input => 'What is 2 + 2?', generate => LLM::JSON::false);
 @events = $ws->events;
 is(join(' ', map { $_->{type} } @events), 'response.created response.completed',
    'generate false: two events');
@@ -151,7 +151,7 @@ for my $case ([ 'x', undef, 'could not parse' ], [ '[]', undef, 'JSON object' ],
                               previous_response_id => 5 }),
                 'previous_response_id', 'a string' ],
               [ encode_json({ type => 'response.create', %ask, input => 'a',
-                              background => JSON::PP::true }), 'background',
+                              background => LLM::JSON::true }), 'background',
                 'not supported' ],
               [ encode_json({ type => 'response.create', model => 'none',
                               input => 'a' }), 'model', 'does not exist' ])
@@ -304,7 +304,7 @@ like(LLM::Test::slurp($t->dir . '/logs/who.log'),
 for my $how ('leaves', 'closes') {
     my $gone = socket_of('/v1/responses');
 
-    $gone->ask(%ask, max_output_tokens => 3000, ignore_eos => JSON::PP::true,
+    $gone->ask(%ask, max_output_tokens => 3000, ignore_eos => LLM::JSON::true,
                input => 'Tell me a story');
     $gone->next_frame for 1 .. 8;
     ok(LLM::Test::wait_for(20, sub { running() }), 'a client');
@@ -315,7 +315,7 @@ for my $how ('leaves', 'closes') {
 }
 
 my $lazy = socket_of('/v1/responses');
-$lazy->ask(%ask, max_output_tokens => 3000, ignore_eos => JSON::PP::true,
+$lazy->ask(%ask, max_output_tokens => 3000, ignore_eos => LLM::JSON::true,
            input => 'Tell me a story');
 sleep 2;
 my $deltas = grep { $_->{type} eq 'response.output_text.delta' } $lazy->events;
@@ -326,7 +326,7 @@ cmp_ok($deltas, '>', 100, 'a client that reads late gets all');
 
 my $idle = socket_of('/v1/responses');
 my $busy = socket_of('/v1/responses');
-$busy->ask(%ask, max_output_tokens => 400, ignore_eos => JSON::PP::true,
+$busy->ask(%ask, max_output_tokens => 400, ignore_eos => LLM::JSON::true,
            input => 'Tell me a story');
 $busy->next_frame;
 $t->reload;

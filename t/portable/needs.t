@@ -62,7 +62,7 @@ like(said('dnf', '$BUILD_NEEDS', LLM_NO_INSTALL => 1),
 
 # the tests' tools have names, too: none that only Debian has
 
-like(said('dnf', '$TEST_NEEDS'), qr/ perl-Test-Harness clang compiler-rt /,
+like(said('dnf', '$TEST_NEEDS'), qr/ perl-Test-Harness perl-Cpanel-JSON-XS clang compiler-rt /,
      'dnf: what the tests need');
 
 # the table of docs/builds.md has the same names

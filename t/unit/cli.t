@@ -8,7 +8,7 @@ use Digest::SHA qw(sha256_hex);
 use File::Temp qw(tempdir);
 use FindBin;
 use lib "$FindBin::Bin/../lib";
-use JSON::PP qw(decode_json);
+use LLM::JSON qw(decode_json);
 use LLM::GGUF;
 use POSIX ();
 use Test::More;
@@ -678,7 +678,7 @@ SKIP: {
 
     skip('the shared fixtures are not here', 2) unless -e $file;
 
-    my $same = JSON::PP->new->canonical->allow_nonref;
+    my $same = LLM::JSON->new->canonical->allow_nonref;
     my (%cases, %cut, @missed);
 
     push @{ $cases{$_->{template}} }, $_
@@ -686,7 +686,7 @@ SKIP: {
 
     for my $name (sort keys %cases) {
         my @cases = @{ $cases{$name} };
-        my $lines = join '', map { JSON::PP::encode_json({
+        my $lines = join '', map { LLM::JSON::encode_json({
             request => $_->{request}, raw => $_->{raw} }) . "\n" } @cases;
         my @out = map { (llm($lines, 'parse',
                              "$fixtures/chat-templates/$name", @$_))[0] }

@@ -9,7 +9,7 @@ use strict;
 use warnings;
 
 use Digest::SHA qw(sha256_hex);
-use JSON::PP;
+use LLM::JSON;
 use LLM::Made qw(script);
 use LLM::Tap;
 use LLM::Test;
@@ -105,7 +105,7 @@ for ($t, $slow) {
         or die "llm_page: $!";
 }
 
-$t->write_file('script.json', JSON::PP->new->utf8->encode(\%script));
+$t->write_file('script.json', LLM::JSON->new->utf8->encode(\%script));
 mkdir $t->dir . '/models' or die "models: $!";
 script($t->dir);
 rename $t->dir . '/script.gguf', $t->dir . '/models/script.gguf' or die $!;

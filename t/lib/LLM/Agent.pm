@@ -19,7 +19,7 @@ use warnings;
 
 use File::Path qw(make_path);
 use File::Temp qw(tempdir);
-use JSON::PP ();
+use LLM::JSON ();
 use POSIX qw(:sys_wait_h);
 use Time::HiRes qw(sleep time);
 
@@ -82,12 +82,12 @@ END
                 npm => '@ai-sdk/openai-compatible', name => 'nginx',
                 options => { baseURL => "$_[0]/v1", apiKey => 'none' },
                 models => { $_[1] => {
-                    name => $_[1], tool_call => JSON::PP::true,
+                    name => $_[1], tool_call => LLM::JSON::true,
                     limit => { context => 65536, output => 4096 } } } } },
             model => "nginx/$_[1]", small_model => "nginx/$_[1]",
         }) },
-        quiet => sub { encode({ %{ JSON::PP::decode_json($_[0]) },
-                                autoupdate => JSON::PP::false,
+        quiet => sub { encode({ %{ LLM::JSON::decode_json($_[0]) },
+                                autoupdate => LLM::JSON::false,
                                 share => 'disabled' }) },
         quiet_env => { OPENCODE_DISABLE_AUTOUPDATE => 1,
                        OPENCODE_DISABLE_MODELS_FETCH => 1,
@@ -106,11 +106,11 @@ END
         } },
         file => '.qwen/settings.json',
         quiet => sub { encode({
-            privacy => { usageStatisticsEnabled => JSON::PP::false },
-            general => { enableAutoUpdate => JSON::PP::false },
+            privacy => { usageStatisticsEnabled => LLM::JSON::false },
+            general => { enableAutoUpdate => LLM::JSON::false },
 
             # requests to the model after the conversation
-            memory => { map { $_ => JSON::PP::false }
+            memory => { map { $_ => LLM::JSON::false }
                         qw(enableManagedAutoMemory enableManagedAutoDream
                            enableAutoSkill) },
         }) },
@@ -120,7 +120,7 @@ END
 );
 
 
-sub encode { return JSON::PP->new->canonical->pretty->encode($_[0]) }
+sub encode { return LLM::JSON->new->canonical->pretty->encode($_[0]) }
 
 
 sub names { return sort keys %agents }

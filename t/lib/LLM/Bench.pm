@@ -19,7 +19,7 @@ use warnings;
 
 use Cwd qw(abs_path);
 use File::Temp;
-use JSON::PP;
+use LLM::JSON;
 use LLM::Test;
 use POSIX ();
 
@@ -155,7 +155,7 @@ sub load {
     my ($self, $path, $body, %opt) = @_;
 
     my $t = $self->{t};
-    my $text = JSON::PP->new->utf8->canonical->encode({
+    my $text = LLM::JSON->new->utf8->canonical->encode({
         stream => \1, stream_options => { include_usage => \1 },
         max_tokens => 777, ignore_eos => \1, temperature => 0, %$body });
 

@@ -14,14 +14,14 @@ use warnings;
 
 use IO::Select;
 use IO::Socket::INET;
-use JSON::PP;
+use LLM::JSON;
 use Socket qw(SO_RCVBUF SOL_SOCKET);
 use Time::HiRes qw(time);
 
-my $JSON = JSON::PP->new->utf8->canonical->allow_nonref;
+my $JSON = LLM::JSON->new->utf8->canonical->allow_nonref;
 
 # a chunk of a completion: with the option "light", only the text is taken from
-# it, because JSON::PP is slow
+# it, so that the client keeps up with thousands of streams
 my $LIGHT = qr/"text":"([^"\\]*)".*"finish_reason":null/;
 
 

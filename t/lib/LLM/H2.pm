@@ -18,7 +18,7 @@ use warnings;
 
 use IO::Select;
 use IO::Socket::INET;
-use JSON::PP;
+use LLM::JSON;
 use List::Util qw(min);
 use Time::HiRes qw(time);
 
@@ -27,7 +27,7 @@ use constant { DATA => 0, HEADERS => 1, RST_STREAM => 3, SETTINGS => 4,
 
 use constant { END_STREAM => 1, ACK => 1, END_HEADERS => 4 };
 
-my $JSON = JSON::PP->new->utf8->canonical;
+my $JSON = LLM::JSON->new->utf8->canonical;
 
 # entries 8 to 14 of the static table
 my @STATUS = (200, 204, 206, 304, 400, 404, 500);

@@ -16,11 +16,11 @@ use warnings;
 use parent 'LLM::H2';
 
 use IPC::Open2;
-use JSON::PP;
+use LLM::JSON;
 
 use LLM::Test;
 
-my $JSON = JSON::PP->new->ascii->canonical;
+my $JSON = LLM::JSON->new->ascii->canonical;
 my $PYTHON = "$LLM::Test::ROOT/.deps/venv/bin/python";
 
 
@@ -71,7 +71,7 @@ sub request {
     my ($self, $method, $path, $body, %o) = @_;
 
     my $id = $self->{next}++;
-    my $text = ref $body ? JSON::PP->new->utf8->encode($body) : $body // '';
+    my $text = ref $body ? LLM::JSON->new->utf8->encode($body) : $body // '';
 
     $self->{streams}{$id} = { data => '' };
     $self->command('request', $id, method => $method, path => $path,

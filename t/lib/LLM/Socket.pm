@@ -8,7 +8,7 @@ use warnings;
 
 use Digest::SHA qw(sha1_base64);
 use IO::Socket::INET;
-use JSON::PP;
+use LLM::JSON;
 use MIME::Base64 qw(encode_base64);
 
 our $WAIT = 60;                         # seconds for a frame

@@ -1,0 +1,37 @@
+package LLM::JSON;
+
+# JSON by Cpanel::JSON::XS, which is in C, or where it is missing (a machine
+# with a GPU and without a network) by perl's own JSON::PP.  Both have the same
+# interface, which is this module's: new, encode_json, decode_json, true, false.
+
+use strict;
+use warnings;
+
+use Exporter 'import';
+
+our @EXPORT = qw(decode_json encode_json);
+
+my $by;
+
+BEGIN {
+    $by = eval { require Cpanel::JSON::XS; 'Cpanel::JSON::XS' };
+
+    if (!$by) {
+        require JSON::PP;
+        $by = 'JSON::PP';
+    }
+}
+
+
+sub new { return $by->new }
+
+sub decode_json { return $by->can('decode_json')->($_[0]) }
+
+sub encode_json { return $by->can('encode_json')->($_[0]) }
+
+sub true { return $by->can('true')->() }
+
+sub false { return $by->can('false')->() }
+
+
+1;
