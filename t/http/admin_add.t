@@ -128,6 +128,9 @@ sub whole {
             if ref $e->{json} && $e->{json}{error};
     }
 
+    # nginx may linger: it counts a request when the client has closed
+    $s->close;
+
     return ($s->{text}, $error);
 }
 
@@ -592,7 +595,11 @@ $t->stop(allow => $killed);
     }
 
     ok(LLM::Test::wait_for(20, sub { slurp($state) =~ /"q"/ }), 'written');
+
+    # worker 0 looks at the file every 200 ms, which reloads must not outrun
+
     ok(LLM::Test::wait_for(20, sub {
+        select undef, undef, undef, 0.5;
         $two[1]->reload;
         $two[1]->wait_ready;
         $two[1]->log('error.log') =~ /"q" of "llm_admin" is dropped: there are/

@@ -3,6 +3,7 @@ package LLM::JSON;
 # JSON by Cpanel::JSON::XS, which is in C, or where it is missing (a machine
 # with a GPU and without a network) by perl's own JSON::PP.  Both have the same
 # interface, which is this module's: new, encode_json, decode_json, true, false.
+# A text may be any value, not only an object or an array.
 
 use strict;
 use warnings;
@@ -23,11 +24,13 @@ BEGIN {
 }
 
 
-sub new { return $by->new }
+my $utf8 = new()->utf8;
 
-sub decode_json { return $by->can('decode_json')->($_[0]) }
+sub new { return $by->new->allow_nonref }
 
-sub encode_json { return $by->can('encode_json')->($_[0]) }
+sub decode_json { return $utf8->decode($_[0]) }
+
+sub encode_json { return $utf8->encode($_[0]) }
 
 sub true { return $by->can('true')->() }
 
