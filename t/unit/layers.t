@@ -34,7 +34,9 @@ my @floors = (
     [ 'kernels', 'engine/llm.h' ],
     [ 'kernels/cpu', 'kernels/cuda', 'kernels/team', 'engine/gguf',
       'engine/ipc', 'engine/grammar/regex' ],
-    [ 'engine/text/vocab', 'engine/sample', 'engine/model', 'engine/api' ],
+    [ 'engine/media' ],
+    [ 'engine/text/vocab', 'engine/sample', 'engine/model', 'engine/api',
+      'engine/media/decoder' ],
     [ 'engine/text/jinja', 'engine/emit', 'engine/grammar' ],
     [ 'engine/text/chat', 'engine/sched', 'engine/grammar/schema' ],
     [ 'engine/prepare' ],
@@ -62,6 +64,8 @@ my @libraries = (
     [ qr{^cjson/},           'engine/api' ],
     [ qr{^pcre2},            'engine/text/vocab' ],
     [ qr{^openssl/},         'engine/base' ],
+    [ qr{^(?:png\.h|jpeglib|jerror|webp/|gif_lib|sndfile)},
+                             'engine/media/decoder' ],
 );
 
 
