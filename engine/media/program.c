@@ -92,8 +92,8 @@ llm_media_find(const char *dir, char *path, size_t size, llm_err_t *err)
         }
     }
 
-    return llm_fail(err, "the program " LLM_MEDIA_NAME ", which decodes images "
-                    "and sound, is not in %s: install it beside the module",
+    return llm_fail(err, "the program llm-media, which decodes images and "
+                    "sound, is not in %s: install it beside the module",
                     dir ? dir : "its folder");
 }
 
@@ -151,8 +151,8 @@ llm_media_program_start(llm_media_program_t *p, const char *dir,
     }
 
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
-        return llm_fail_with(err, 503, NULL, NULL, "no socket for "
-                             LLM_MEDIA_NAME ": %s", strerror(errno));
+        return llm_fail_with(err, 503, NULL, NULL, "no socket for a decoder: "
+                             "%s", strerror(errno));
     }
 
     rc = llm_media_spawn(p, path, pair[1]);
