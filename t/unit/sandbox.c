@@ -1,6 +1,7 @@
 /*
- * What the process of a decoder cannot do once it is in its sandbox, and what it
- * still can: each in a process of its own, that says by its status how it went.
+ * What the process of a decoder cannot do once it is in its sandbox, and what
+ * it still can: each in a process of its own, that says by its status how it
+ * went.
  */
 
 #include "engine/media/decoder/decode.h"
