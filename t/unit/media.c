@@ -198,7 +198,8 @@ png_headers(void)
     llm_buf_free(&b);
 
     png_black(&b, 70000, 1, 1);
-    refuse("70000 x 1", b.data, b.len, "image_parse_error", "");
+    refuse("70000 x 1", b.data, b.len, "image_too_large",
+           "70000 x 1 pixels");
     llm_buf_free(&b);
 
     /* a header that promises more than there is */
