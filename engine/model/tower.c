@@ -297,7 +297,8 @@ llm_tower_buffers(llm_tower_load_t *l)
     } want[LLM_TA_N] = {
         [LLM_TA_X] = { t->width, LLM_ACT_RESIDUAL },
         [LLM_TA_H] = { t->width, LLM_ACT_VALUE },
-        [LLM_TA_CLAMPED] = { llm_max(t->width, t->n_ff), LLM_ACT_VALUE },
+        [LLM_TA_CLAMPED] = { llm_max(llm_max(t->width, t->n_ff), t->cell),
+                             LLM_ACT_VALUE },
         [LLM_TA_Q] = { t->width, LLM_ACT_PRODUCT },
         [LLM_TA_K] = { t->width, LLM_ACT_PRODUCT },
         [LLM_TA_V] = { t->width, LLM_ACT_PRODUCT },

@@ -461,6 +461,32 @@ llm_tower_table(llm_tower_load_t *l, uint32_t *n)
 }
 
 
+int
+llm_tower_square(llm_tower_load_t *l)
+{
+    uint32_t      n;
+    llm_tower_t  *t = l->t;
+
+    if (llm_tower_table(l, &n) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    n = n > t->n_class ? n - t->n_class : 0;
+    t->table_side = (uint32_t) (sqrt(n) + 0.5);
+
+    if (n == 0 || t->table_side * t->table_side != n
+        || (t->info.side && t->table_side * t->info.patch != t->info.side))
+    {
+        return llm_fail(l->err, "%s: v.position_embd.weight: %u positions are "
+                        "not those of the patches of a square%s",
+                        llm_gguf_name(t->gguf), n,
+                        t->info.side ? " of image_size" : "");
+    }
+
+    return LLM_OK;
+}
+
+
 /* tensors of an encoder of sound in the same file are not the tower's */
 
 int

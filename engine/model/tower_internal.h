@@ -120,8 +120,10 @@ struct llm_tower_s {
     uint32_t                 window;    /* cells of a side of a window; 0:
                                            none */
     uint32_t                 n_deepstack;
-    uint32_t                 table_side;    /* rows of the table of positions,
+    uint32_t                 table_side;    /* positions of a side of the table,
                                            as kind->position() takes it */
+    uint32_t                 max_side;  /* patches of an entry's side, at most;
+                                           0: any */
     llm_tower_layer_t       *layers;    /* [info.n_layers] */
     llm_tower_linear_t       embed;     /* of patches */
     llm_tower_norm_t         pre;       /* after it */
@@ -142,6 +144,7 @@ struct llm_tower_s {
     float                    merge_eps;
     uint32_t                 cell;      /* width of a row of cells */
     uint32_t                 mid;       /* width of LLM_TA_MID */
+    uint32_t                 mid_ff;    /* of a gated network there */
     uint32_t                 n_parts;
     llm_tower_merger_t       mergers[LLM_TOWER_PARTS];
 
@@ -235,6 +238,9 @@ int llm_tower_norm(llm_tower_load_t *l, llm_tower_norm_t *x, uint32_t n,
     int required, const char *fmt, ...) llm_printf_like(5, 6);
 /* a table of positions [n][width]; n: how many */
 int llm_tower_table(llm_tower_load_t *l, uint32_t *n);
+/* the same for the patches of a square, after n_class others: of entries of a
+   fixed size, or of any */
+int llm_tower_square(llm_tower_load_t *l);
 /* an error if a tensor of the tower is not used */
 int llm_tower_rest(llm_tower_load_t *l);
 
@@ -256,6 +262,9 @@ void llm_tower_order(const llm_tower_t *t, const llm_tower_shape_t *s,
    parts[0] is what the last layer gave */
 void llm_tower_cells(const llm_tower_t *t, const llm_tower_shape_t *s,
     const uint32_t *patches, const float *const *parts, float *cells);
+/* position() of a table that has a row for each patch of an entry */
+void llm_tower_raster(const llm_tower_t *t, const llm_tower_shape_t *s,
+    uint32_t y, uint32_t x, float *row);
 /* values of a patch, [3][patch][patch] */
 void llm_tower_pixels(const llm_tower_t *t, const llm_tower_entry_t *e,
     uint32_t y, uint32_t x, float *row);
@@ -273,6 +282,10 @@ void llm_tower_embed(const llm_tower_t *t);
 /* keys and values of a layer, from LLM_TA_X; then the rest of the layer */
 void llm_tower_keys(const llm_tower_t *t, uint32_t layer);
 void llm_tower_layer(const llm_tower_t *t, uint32_t layer);
+/* y = x, in another buffer */
+void llm_tower_copy(const llm_tower_t *t, const llm_act_t *x, llm_act_t *y);
+/* RMS norm of LLM_TA_CELL to LLM_TA_CELL_H; w NULL: without weights */
+void llm_tower_cell_rms(const llm_tower_t *t, const llm_vec_t *w);
 /* linear, activation, linear: LLM_TA_CELL_H to the part */
 void llm_tower_two(const llm_tower_t *t, const llm_tower_merger_t *m,
     uint32_t first, uint32_t part);

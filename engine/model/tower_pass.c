@@ -193,6 +193,23 @@ llm_tower_layer(const llm_tower_t *t, uint32_t layer)
 
 
 void
+llm_tower_copy(const llm_tower_t *t, const llm_act_t *x, llm_act_t *y)
+{
+    t->ops->scale(t->exec, LLM_ROWS_ALL, 1, x, 0, y);
+}
+
+
+void
+llm_tower_cell_rms(const llm_tower_t *t, const llm_vec_t *w)
+{
+    llm_norm_t  norm = { .kind = LLM_NORM_RMS, .eps = t->eps, .w = w };
+
+    t->ops->norm(t->exec, LLM_ROWS_ALL, t->act_of[LLM_TA_CELL], &norm,
+                 t->act_of[LLM_TA_CELL_H]);
+}
+
+
+void
 llm_tower_two(const llm_tower_t *t, const llm_tower_merger_t *m,
     uint32_t first, uint32_t part)
 {

@@ -1,14 +1,17 @@
 /*
- * The towers of Qwen3-VL and Qwen 3.5: positions by a table that is stretched
- * to the image, and by RoPE of rows and columns; four patches become a row.
- * Qwen3-VL also gives the model what some of the layers made (deepstack), each
- * by a merger of its own.
+ * The towers of Qwen2.5-VL, Qwen3-VL and Qwen 3.5: RoPE of rows and columns,
+ * and four patches become a row.  In most layers of Qwen2.5-VL, patches see
+ * those of their window.  The others also have positions by a table that is
+ * stretched to the image, and Qwen3-VL gives the model what some of the layers
+ * made (deepstack), each by a merger of its own.
  */
 
 #include "engine/model/tower_internal.h"
 
-#include <math.h>
 #include <stdio.h>
+
+/* pixels of a window's side in Qwen2.5-VL, which no file says */
+#define LLM_TOWER_WINDOW  112
 
 
 /* where the table's rows are for patch i of n, from corner to corner: the first
@@ -58,28 +61,6 @@ llm_tower_qwen3_position(const llm_tower_t *t, const llm_tower_shape_t *s,
             row[c] += f[k] * from[k][c];
         }
     }
-}
-
-
-/* the table is of a square */
-
-static int
-llm_tower_square(llm_tower_load_t *l)
-{
-    uint32_t  n;
-
-    if (llm_tower_table(l, &n) != LLM_OK) {
-        return LLM_ERROR;
-    }
-
-    l->t->table_side = (uint32_t) (sqrt(n) + 0.5);
-
-    if (l->t->table_side * l->t->table_side != n) {
-        return llm_fail(l->err, "%s: v.position_embd.weight: %u positions are "
-                        "no square", llm_gguf_name(l->t->gguf), n);
-    }
-
-    return LLM_OK;
 }
 
 
@@ -155,27 +136,71 @@ llm_tower_qwen3_deepstack(llm_tower_load_t *l)
 }
 
 
+/* what all of them have: RoPE, the main merger */
+
 static int
-llm_tower_qwen3_read(llm_tower_load_t *l)
+llm_tower_qwen_merger(llm_tower_load_t *l)
 {
     uint32_t      out;
     llm_tower_t  *t = l->t;
 
     t->cell = t->info.merge * t->info.merge * t->width;
-    t->merge_eps = 1e-6f;
     out = t->info.n_embd;
 
-    if (llm_tower_square(l) != LLM_OK
-        || llm_tower_rope(l, 10000, LLM_ROPE_NEOX, 0) != LLM_OK
+    if (llm_tower_rope(l, 10000, LLM_ROPE_NEOX, 0) != LLM_OK
         || llm_tower_linear(l, &t->mergers[0].linear[0], t->cell, &t->mid,
-                            "mm.0") != LLM_OK
-        || llm_tower_linear(l, &t->mergers[0].linear[1], t->mid, &out, "mm.2")
-           != LLM_OK)
+                            "mm.0") != LLM_OK)
     {
         return LLM_ERROR;
     }
 
+    return llm_tower_linear(l, &t->mergers[0].linear[1], t->mid, &out,
+                            "mm.2");
+}
+
+
+static int
+llm_tower_qwen3_read(llm_tower_load_t *l)
+{
+    l->t->merge_eps = 1e-6f;
+
+    if (llm_tower_square(l) != LLM_OK || llm_tower_qwen_merger(l) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
     return llm_tower_qwen3_deepstack(l);
+}
+
+
+/* the last of every `period` layers sees all patches */
+
+static int
+llm_tower_qwen25_read(llm_tower_load_t *l)
+{
+    uint32_t      i, period, step;
+    llm_tower_t  *t = l->t;
+
+    period = 0;
+    step = t->info.patch * t->info.merge;
+
+    if (llm_tower_u32(l, "n_wa_pattern", 0, LLM_TOWER_LAYERS, &period)
+        != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    if (period && LLM_TOWER_WINDOW / step == 0) {
+        return llm_fail(l->err, "%s: clip.vision.patch_size: %u is more than a "
+                        "window", llm_gguf_name(t->gguf), t->info.patch);
+    }
+
+    t->window = period ? LLM_TOWER_WINDOW / step : 0;
+
+    for (i = 0; period && i < t->info.n_layers; i++) {
+        t->layers[i].windowed = (i + 1) % period != 0;
+    }
+
+    return llm_tower_qwen_merger(l);
 }
 
 
@@ -205,5 +230,15 @@ const llm_tower_kind_t  llm_tower_qwen3vl = {
     .post_norm = 1,
     .read = llm_tower_qwen3_read,
     .position = llm_tower_qwen3_position,
+    .project = llm_tower_qwen3_project
+};
+
+const llm_tower_kind_t  llm_tower_qwen25vl = {
+    .projector = "qwen2.5vl_merger",
+    .norm = LLM_NORM_RMS,
+    .act = LLM_GLU_SILU,
+    .merge = 2,
+    .post_norm = 1,
+    .read = llm_tower_qwen25_read,
     .project = llm_tower_qwen3_project
 };

@@ -38,6 +38,12 @@ llm_tower_shape(const llm_tower_t *t, uint32_t w, uint32_t h,
                         i->max_patches);
     }
 
+    if (t->max_side && llm_max(s->patch_rows, s->patch_cols) > t->max_side) {
+        return llm_fail(err, "%s: an entry of %ux%u pixels: the tower has "
+                        "positions for sides of %u", llm_gguf_name(t->gguf),
+                        w, h, t->max_side * i->patch);
+    }
+
     s->rows = s->patch_rows / i->merge;
     s->cols = s->patch_cols / i->merge;
     s->n_rows = s->rows * s->cols + (t->break_row ? s->rows - 1 : 0);
@@ -136,6 +142,15 @@ llm_tower_pixels(const llm_tower_t *t, const llm_tower_entry_t *e, uint32_t y,
             }
         }
     }
+}
+
+
+void
+llm_tower_raster(const llm_tower_t *t, const llm_tower_shape_t *s, uint32_t y,
+    uint32_t x, float *row)
+{
+    memcpy(row, t->table + ((size_t) t->n_class + y * s->patch_cols + x)
+                           * t->width, t->width * sizeof(float));
 }
 
 

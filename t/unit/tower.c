@@ -16,7 +16,15 @@ static const struct {
     double       bound;                 /* of logits */
 } families[] = {
     { "qwen3vl", 0.0025 },
-    { "qwen35", 0.004 }
+    { "qwen35", 0.004 },
+    { "gemma4", 0.0025 },
+    { "gemma4e", 0.0025 },
+    { "qwen25vl", 0.0025 },
+    { "gemma3", 0.0025 },
+    { "mistral3", 0.0025 },
+    { "smolvlm", 0.0025 },
+    { "internvl", 0.0025 },
+    { "glm4v", 0.0025 }
 };
 
 static const struct {
