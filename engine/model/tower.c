@@ -412,6 +412,32 @@ llm_tower_open(llm_tower_load_t *l, const char *path,
 }
 
 
+int
+llm_tower_check(const char *path, llm_err_t *err)
+{
+    int               rc;
+    llm_tower_t       t;
+    llm_tower_load_t  l = { &t, NULL, err };
+
+    memset(&t, 0, sizeof(t));
+    t.gguf = llm_gguf_open_header(path, err);
+
+    if (t.gguf == NULL) {
+        return LLM_ERROR;
+    }
+
+    rc = llm_tower_kind(&l);
+
+    if (rc == LLM_OK) {
+        rc = llm_tower_fields(&l);
+    }
+
+    llm_gguf_close(t.gguf);
+
+    return rc;
+}
+
+
 llm_tower_t *
 llm_tower_load(const char *path, llm_model_t *m, const llm_tower_opts_t *opts,
     llm_err_t *err)

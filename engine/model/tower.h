@@ -72,6 +72,10 @@ typedef struct {
 typedef struct llm_tower_s      llm_tower_t;
 typedef struct llm_tower_job_s  llm_tower_job_t;
 
+/* reads the header only: an error if the file is not a tower of a known
+   family */
+int llm_tower_check(const char *path, llm_err_t *err);
+
 /*
  * Loads a tower for m, which it must fit, onto m's first device.  m NULL: for
  * any model, onto the device of opts.  NULL and *err on any error.
