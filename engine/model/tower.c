@@ -12,6 +12,7 @@
 
 #define LLM_TOWER_PATCHES  16384
 #define LLM_TOWER_BATCH    512
+#define LLM_TOWER_WIDE     4096         /* the same on a GPU */
 
 #define LLM_TOWER(ID)  extern const llm_tower_kind_t  llm_tower_##ID;
 #include "engine/model/towers.def"
@@ -354,7 +355,9 @@ llm_tower_sizes(llm_tower_load_t *l, const llm_tower_opts_t *opts)
     t->info.max_patches = n + t->n_class;
     t->max_pages = (t->info.max_patches + LLM_KV_PAGE - 1) / LLM_KV_PAGE;
     t->n_pages = t->max_pages + LLM_TOWER_ENTRIES;
-    t->batch = opts->batch ? opts->batch : LLM_TOWER_BATCH;
+    t->batch = opts->batch ? opts->batch
+               : l->m && llm_model_on_gpu(l->m) ? LLM_TOWER_WIDE
+                                                : LLM_TOWER_BATCH;
     t->batch = llm_min(t->batch, t->info.max_patches);
 
     return LLM_OK;

@@ -48,7 +48,8 @@ typedef struct {
     const llm_model_opts_t  *model;     /* device, isa, threads ...: as the
                                            model's; NULL: defaults */
     uint32_t                 max_patches;   /* of an entry; 0: 16384 */
-    uint32_t                 batch;     /* rows of a step; 0: 512 */
+    uint32_t                 batch;     /* rows of a step; 0: 512, on a GPU
+                                           4096 */
 } llm_tower_opts_t;
 
 /* an entry's size in patches and in rows for the model */

@@ -14,8 +14,10 @@
 
 #include <assert.h>
 
-/* rows times layers of a piece, if the rows fit into a step */
-#define LLM_TOWER_WORK  1024
+/* how long a piece should take, in microseconds: as long as a step with rows of
+   a prompt; and rows that it has at least */
+#define LLM_TOWER_PIECE_US  60000
+#define LLM_TOWER_LEAST     16
 
 typedef enum {
     LLM_JOB_EMBED = 0,
@@ -42,6 +44,7 @@ struct llm_tower_job_s {
     llm_job_phase_t     phase;
     uint32_t            layer;
     uint32_t            row;            /* the piece's first row, or cell */
+    uint32_t            end;            /* after its last one */
 
     uint32_t           *patches;        /* [n_rows] in the entry; of a class row
                                            0 */
@@ -73,14 +76,49 @@ llm_job_cols(const llm_tower_t *t)
 }
 
 
+/* rows times layers that the time of a piece allows, as far as it is known */
+
 static uint32_t
-llm_job_end(const llm_tower_job_t *job)
+llm_job_work(const llm_tower_job_t *job)
 {
-    uint32_t  n;
+    double  row_us = job->t->row_us;
 
-    n = job->phase == LLM_JOB_PROJECT ? job->cells[job->n] : job->n_rows;
+    return row_us * UINT32_MAX <= LLM_TOWER_PIECE_US
+           ? UINT32_MAX : (uint32_t) (LLM_TOWER_PIECE_US / row_us);
+}
 
-    return llm_min(job->row + job->t->batch, n);
+
+/* chooses the rows of the next piece */
+
+static void
+llm_job_choose(llm_tower_job_t *job)
+{
+    uint32_t  n, most;
+
+    most = job->phase == LLM_JOB_PROJECT ? job->cells[job->n] : job->n_rows;
+    n = job->t->batch;
+
+    if (job->phase == LLM_JOB_LAYER && !job->whole) {
+        n = llm_min(n, llm_max(llm_job_work(job),
+                               (uint32_t) LLM_TOWER_LEAST));
+    }
+
+    job->end = llm_min(job->row + n, most);
+}
+
+
+/* learns from the time of a piece */
+
+static void
+llm_job_learn(llm_tower_job_t *job, uint32_t layers, uint64_t us)
+{
+    double  row_us;
+
+    if (job->phase == LLM_JOB_LAYER) {
+        row_us = (double) us / ((job->end - job->row) * layers);
+        job->t->row_us = job->t->row_us > 0
+                         ? (job->t->row_us + row_us) / 2 : row_us;
+    }
 }
 
 
@@ -149,7 +187,7 @@ llm_job_rows(llm_tower_job_t *job, llm_batch_t *b)
     size_t              size;
     const llm_tower_t  *t = job->t;
 
-    end = llm_job_end(job);
+    end = job->end;
     size = t->max_pages * sizeof(uint32_t);
     b->n_tokens = end - job->row;
     b->n_seqs = 0;
@@ -194,7 +232,7 @@ llm_job_merged(llm_tower_job_t *job, llm_batch_t *b)
     const llm_tower_t  *t = job->t;
 
     cols = t->cell * t->n_parts;
-    b->n_tokens = llm_job_end(job) - job->row;
+    b->n_tokens = job->end - job->row;
     b->n_seqs = 1;
     b->given_cols = cols;
     b->rows = job->merged + (size_t) job->row * cols;
@@ -244,7 +282,8 @@ llm_job_layers(const llm_tower_job_t *job)
     uint32_t            i, n, end;
     const llm_tower_t  *t = job->t;
 
-    n = job->whole ? llm_max(LLM_TOWER_WORK / job->n_rows, 1u) : 1;
+    n = job->whole ? llm_max(llm_job_work(job) / job->n_rows, 1u) : 1;
+    n = t->row_us > 0 ? llm_min(n, t->info.n_layers) : 1;
     end = llm_min(job->layer + n, t->info.n_layers);
 
     for (i = job->layer; i + 1 < end && !t->layers[i].keeps; i++) {
@@ -307,7 +346,7 @@ llm_job_save(llm_tower_job_t *job, uint32_t part)
     const float        *x;
     const llm_tower_t  *t = job->t;
 
-    n = llm_job_end(job) - job->row;
+    n = job->end - job->row;
     x = t->ops->map(t->exec, t->act_of[LLM_TA_X], 0, n);
     memcpy(job->x + ((size_t) part * job->n_rows + job->row) * t->width, x,
            (size_t) n * t->width * sizeof(float));
@@ -342,7 +381,7 @@ llm_job_give(llm_tower_job_t *job)
     const float              *from;
     const llm_tower_info_t   *info = &job->t->info;
 
-    n = llm_job_end(job) - job->row;
+    n = job->end - job->row;
 
     for (k = 0; k < job->t->n_parts; k++) {
         from = job->t->ops->map(job->t->exec, job->t->act_of[LLM_TA_PART + k],
@@ -419,7 +458,7 @@ llm_job_next(llm_tower_job_t *job, uint32_t layer)
     uint32_t            end;
     const llm_tower_t  *t = job->t;
 
-    end = llm_job_end(job);
+    end = job->end;
     last = end == (job->phase == LLM_JOB_PROJECT ? job->cells[job->n]
                                                  : job->n_rows);
 
@@ -478,6 +517,7 @@ int
 llm_tower_step(llm_tower_job_t *job, llm_err_t *err)
 {
     uint32_t      layer;
+    uint64_t      began;
     llm_batch_t   b;
     llm_tower_t  *t = job->t;
 
@@ -485,6 +525,8 @@ llm_tower_step(llm_tower_job_t *job, llm_err_t *err)
         return LLM_OK;
     }
 
+    began = llm_now_us();
+    llm_job_choose(job);
     llm_job_batch(job, &b);
 
     if (t->ops->enter) {
@@ -503,6 +545,7 @@ llm_tower_step(llm_tower_job_t *job, llm_err_t *err)
         return LLM_ERROR;
     }
 
+    llm_job_learn(job, layer - job->layer, llm_now_us() - began);
     llm_job_next(job, layer);
 
     return job->phase == LLM_JOB_DONE ? LLM_OK : LLM_MORE;

@@ -151,6 +151,8 @@ struct llm_tower_s {
     llm_act_t               *act_of[LLM_TA_N];
     llm_kv_t                *kv;
     uint32_t                 batch;
+    double                   row_us;    /* time of a row in a layer, measured;
+                                           0: not known */
     uint32_t                 max_pages; /* of one entry */
     uint32_t                 n_pages;
 
