@@ -5,12 +5,13 @@
  * The rows of all entries are numbered through, each entry being a sequence.
  * If they fit into one step, they stay in LLM_TA_X, and a piece is some layers;
  * else they are on the host between pieces, and a piece is one layer of some of
- * the rows, which also writes the keys and values that the next layer needs.
+ * the rows, which also writes the keys and values that the next layer needs.  How
+ * many rows, or layers, follows from the time of earlier pieces.
  *
  * A job owns its arrays; entries and results are the caller's.
  */
 
-#include "engine/model/tower_internal.h"
+#include "engine/model/tower_job.h"
 
 #include <assert.h>
 
@@ -18,63 +19,6 @@
    a prompt; and rows that it has at least */
 #define LLM_TOWER_PIECE_US  60000
 #define LLM_TOWER_LEAST     16
-
-typedef enum {
-    LLM_JOB_EMBED = 0,
-    LLM_JOB_LAYER,
-    LLM_JOB_FINISH,                     /* the norm after the last layer */
-    LLM_JOB_PROJECT,
-    LLM_JOB_DONE
-} llm_job_phase_t;
-
-struct llm_tower_job_s {
-    llm_tower_t        *t;
-    llm_tower_entry_t   entries[LLM_TOWER_ENTRIES];
-    llm_tower_shape_t   shapes[LLM_TOWER_ENTRIES];
-    uint32_t            n;
-    float              *out;
-
-    uint32_t            first[LLM_TOWER_ENTRIES + 1];   /* encoder row of each
-                                           entry */
-    uint32_t            cells[LLM_TOWER_ENTRIES + 1];   /* cell of each entry */
-    uint32_t            n_rows;         /* of the encoder */
-    uint32_t            n_kept;         /* layers kept so far */
-    int                 whole;          /* the rows fit into a step */
-
-    llm_job_phase_t     phase;
-    uint32_t            layer;
-    uint32_t            row;            /* the piece's first row, or cell */
-    uint32_t            end;            /* after its last one */
-
-    uint32_t           *patches;        /* [n_rows] in the entry; of a class row
-                                           0 */
-    uint32_t           *windows;        /* [n_rows][2]; or NULL */
-    uint32_t           *pages;          /* [LLM_TOWER_ENTRIES][max_pages] */
-    float              *x;              /* [n_parts][n_rows][width] what the
-                                           encoder gave, then kept layers */
-    float              *merged;         /* [cells][cell * n_parts] */
-
-    /* of a step */
-    uint32_t           *tokens;         /* [batch] 0, as int32_t */
-    uint32_t           *pos;
-    uint32_t           *given;          /* 0, 1 ... */
-    uint32_t           *turns;          /* [batch][LLM_TURNS] */
-    uint32_t           *sees;           /* [batch][2] */
-    uint32_t            seq_rows[LLM_TOWER_ENTRIES + 1];
-    uint32_t            kv_len[LLM_TOWER_ENTRIES];
-    uint32_t           *step_pages;     /* as pages, of the step's entries */
-    float              *rows;           /* [batch][given_cols] */
-};
-
-
-/* columns of a patch's row: its values, the embedding of its position */
-
-static uint32_t
-llm_job_cols(const llm_tower_t *t)
-{
-    return 3 * t->info.patch * t->info.patch + t->width;
-}
-
 
 /* rows times layers that the time of a piece allows, as far as it is known */
 
@@ -119,156 +63,6 @@ llm_job_learn(llm_tower_job_t *job, uint32_t layers, uint64_t us)
         job->t->row_us = job->t->row_us > 0
                          ? (job->t->row_us + row_us) / 2 : row_us;
     }
-}
-
-
-/* ---- what a step is given ---- */
-
-/* the row of a patch, or of the class, for the encoder */
-
-static void
-llm_job_patch(const llm_tower_job_t *job, uint32_t entry, uint32_t i,
-    float *row)
-{
-    uint32_t                  n, at, y, x;
-    const llm_tower_t        *t = job->t;
-    const llm_tower_shape_t  *s = &job->shapes[entry];
-
-    n = 3 * t->info.patch * t->info.patch;
-    at = i - job->first[entry];
-
-    if (at < t->n_class) {
-        memset(row, 0, n * sizeof(float));
-        memcpy(row + n, t->class_row + (size_t) at * t->width,
-               t->width * sizeof(float));
-        return;
-    }
-
-    y = job->patches[i] / s->patch_cols;
-    x = job->patches[i] % s->patch_cols;
-    llm_tower_pixels(t, &job->entries[entry], y, x, row);
-
-    if (t->kind->position) {
-        t->kind->position(t, s, y, x, row + n);
-    }
-}
-
-
-/* position and window of the step's row r, which is row i of the encoder */
-
-static void
-llm_job_place(llm_tower_job_t *job, uint32_t entry, uint32_t i, uint32_t r)
-{
-    uint32_t                  y, x;
-    const llm_tower_t        *t = job->t;
-    const llm_tower_shape_t  *s = &job->shapes[entry];
-
-    y = job->patches[i] / s->patch_cols;
-    x = job->patches[i] % s->patch_cols;
-
-    job->pos[r] = i - job->first[entry];
-    job->turns[LLM_TURNS * r] = t->kind->x_first ? x : y;
-    job->turns[LLM_TURNS * r + 1] = t->kind->x_first ? y : x;
-    job->turns[LLM_TURNS * r + 2] = 0;
-
-    if (job->windows) {
-        job->sees[2 * r] = job->windows[2 * i];
-        job->sees[2 * r + 1] = job->windows[2 * i + 1];
-    }
-}
-
-
-/* the batch of the encoder's rows of a piece */
-
-static void
-llm_job_rows(llm_tower_job_t *job, llm_batch_t *b)
-{
-    uint32_t            i, e, end;
-    size_t              size;
-    const llm_tower_t  *t = job->t;
-
-    end = job->end;
-    size = t->max_pages * sizeof(uint32_t);
-    b->n_tokens = end - job->row;
-    b->n_seqs = 0;
-
-    for (e = 0; e < job->n; e++) {
-        if (job->first[e + 1] <= job->row || job->first[e] >= end) {
-            continue;
-        }
-
-        i = llm_max(job->first[e], job->row);
-        job->seq_rows[b->n_seqs] = i - job->row;
-        job->kv_len[b->n_seqs] = job->first[e + 1] - job->first[e];
-        memcpy(job->step_pages + b->n_seqs * t->max_pages,
-               job->pages + e * t->max_pages, size);
-        b->n_seqs++;
-
-        for ( /* void */ ; i < llm_min(job->first[e + 1], end); i++) {
-            llm_job_place(job, e, i, i - job->row);
-
-            if (job->phase == LLM_JOB_EMBED) {
-                llm_job_patch(job, e, i, job->rows
-                                         + (size_t) (i - job->row)
-                                           * llm_job_cols(t));
-            }
-        }
-    }
-
-    b->given_cols = job->phase == LLM_JOB_EMBED ? llm_job_cols(t) : t->width;
-    b->rows = job->phase == LLM_JOB_EMBED
-              ? job->rows : job->x + (size_t) job->row * t->width;
-    b->turns = t->rope.n_dims ? job->turns : NULL;
-    b->sees = job->windows ? job->sees : NULL;
-}
-
-
-/* the batch of the cells of a piece, which do not depend on each other */
-
-static void
-llm_job_merged(llm_tower_job_t *job, llm_batch_t *b)
-{
-    uint32_t            i, cols;
-    const llm_tower_t  *t = job->t;
-
-    cols = t->cell * t->n_parts;
-    b->n_tokens = job->end - job->row;
-    b->n_seqs = 1;
-    b->given_cols = cols;
-    b->rows = job->merged + (size_t) job->row * cols;
-
-    for (i = 0; i < b->n_tokens; i++) {
-        job->pos[i] = i;
-    }
-
-    job->seq_rows[0] = 0;
-    job->kv_len[0] = b->n_tokens;
-    memcpy(job->step_pages, job->pages, t->max_pages * sizeof(uint32_t));
-}
-
-
-static void
-llm_job_batch(llm_tower_job_t *job, llm_batch_t *b)
-{
-    memset(b, 0, sizeof(llm_batch_t));
-
-    if (job->phase == LLM_JOB_PROJECT) {
-        llm_job_merged(job, b);
-
-    } else {
-        llm_job_rows(job, b);
-    }
-
-    job->seq_rows[b->n_seqs] = b->n_tokens;
-    b->gives = LLM_GIVES_HIDDEN;
-    b->max_pages = job->t->max_pages;
-    b->tokens = (const int32_t *) job->tokens;
-    b->pos = job->pos;
-    b->seq_rows = job->seq_rows;
-    b->kv_len = job->kv_len;
-    b->pages[LLM_KV_FULL] = job->step_pages;
-    b->given = job->given;
-    b->n_given = b->n_tokens;
 }
 
 

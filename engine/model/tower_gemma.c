@@ -1,8 +1,8 @@
 /*
  * The towers of Gemma 3 and 4: squares of patches are averaged, normalised and
- * projected.  Gemma 3's is SigLIP, for images of one size.  Gemma 4's has tables
- * of positions for columns and rows, RoPE of both in halves of a head, and norms
- * before and after its blocks.
+ * projected.  Gemma 3's is SigLIP, for images of one size.  Gemma 4's has
+ * tables of positions for columns and rows, RoPE of both in halves of a head,
+ * and norms before and after its blocks.
  */
 
 #include "engine/model/tower_internal.h"

@@ -11,8 +11,8 @@
 #define LLM_CUBIC  -0.75                /* PyTorch's parameter */
 
 
-/* rows of the table around patch i of n, and their weights; the table's ends are
-   repeated */
+/* rows of the table around patch i of n, and their weights; the table's ends
+   are repeated */
 
 static void
 llm_tower_cubic(uint32_t i, uint32_t n, uint32_t side, uint32_t at[4],

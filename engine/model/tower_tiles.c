@@ -1,8 +1,8 @@
 /*
- * The towers of Idefics 3 (SmolVLM) and InternVL, for tiles of one size: a table
- * has a position for each patch, and squares of patches side by side become a
- * row.  InternVL's has a class row before the patches, which the rows do not
- * have.
+ * The towers of Idefics 3 (SmolVLM) and InternVL, for tiles of one size: a
+ * table has a position for each patch, and squares of patches side by side
+ * become a row.  InternVL's has a class row before the patches, which the rows
+ * do not have.
  */
 
 #include "engine/model/tower_internal.h"

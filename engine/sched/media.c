@@ -48,8 +48,8 @@ llm_media_add(llm_sched_t *s, llm_req_t *r, llm_err_t *err)
             }
 
             if (run->spans && m->n > run->batch - run->max_seqs) {
-                return llm_fail(err, "an image of %u tokens must be computed in "
-                                "one step, which has at most %u", m->n,
+                return llm_fail(err, "an image of %u tokens must be computed "
+                                "in one step, which has at most %u", m->n,
                                 run->batch - run->max_seqs);
             }
 
@@ -154,8 +154,8 @@ llm_media_splits(const llm_sched_t *s, const llm_seq_t *q, uint32_t pos)
 }
 
 
-/* how many of the next n rows may be in a step: none whose media is not encoded,
-   and no part of a span.  A span that does not fit gets up to `most` rows */
+/* how many of the next n rows may be in a step: none whose media is not
+   encoded, and no part of a span.  A span that does not fit gets up to `most` rows */
 
 uint32_t
 llm_media_fit(const llm_sched_t *s, const llm_seq_t *q, uint32_t n,
