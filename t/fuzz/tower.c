@@ -1,7 +1,7 @@
 /*
  * Towers of every family whose file says something else than was meant: they
- * are refused, or they load and encode a small entry; nothing is read or written
- * beside its place.
+ * are refused, or they load and encode a small entry; nothing is read or
+ * written beside its place.
  *
  * The first byte of the input chooses a tiny tower; every four more are a
  * change, as in model.c: of a key or a tensor, or, with the first bit of the

@@ -2,8 +2,8 @@
  * Towers of every family with tiny layers and weights of a hash, against numpy
  * in float64 (tower_expected.py), on the CPU and in the emulator of the CUDA
  * backend: their rows, the same bits in any pieces and beside other entries;
- * and files, sizes and jobs that are refused.  LLM_GPU_DEVICE=cuda: a GPU in the
- * emulator's place.
+ * and files, sizes and jobs that are refused.  LLM_GPU_DEVICE=cuda: a GPU in
+ * the emulator's place.
  */
 
 #include "engine/model/tower.h"
