@@ -851,6 +851,7 @@ typedef struct {
     uint32_t     speculate[LLM_DRAFT_N];    /* llm_draft_kind_t in order of
                                                preference, then 0 */
     const char  *draft_path;            /* of LLM_DRAFT_MODEL */
+    const char  *mmproj;                /* the encoder of images, or NULL */
     uint32_t     idle_s;                /* unload after this idle time; 0:
                                            never */
     int          lazy;                  /* load at the first request */
@@ -934,6 +935,8 @@ void llm_engine_stop(llm_engine_t *e);
  * of a model that can be loaded, vocabulary included.
  */
 int llm_model_file_check(const char *path, llm_err_t *err);
+/* the same for mmproj=: it is the encoder of images of a known family */
+int llm_mmproj_file_check(const char *path, llm_err_t *err);
 /* the same for template=: the file can be read, is text and not too long */
 int llm_template_file_check(const char *path, llm_err_t *err);
 /* is the name of a device, or of several ("cuda:0,1"), of a known form? */

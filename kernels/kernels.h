@@ -59,6 +59,12 @@
 /* upper limit of the devices of a model */
 #define LLM_MAX_DEVICES  16
 
+/* parts of a row's position in rotary embeddings: time, height, width */
+#define LLM_TURNS        3
+
+/* in batch.given: the row is made from its token */
+#define LLM_NOT_GIVEN    UINT32_MAX
+
 /* upper limit of a layer's experts */
 #define LLM_MAX_EXPERTS  1024
 
@@ -196,6 +202,25 @@ typedef struct {
     const uint32_t  *slots;             /* [n_seqs] state slot of each sequence;
                                            NULL: the model has no recurrent
                                            state */
+    /* for these, a device needs LLM_CAN_MEDIA */
+    const uint32_t  *given;             /* [n_tokens] the row of `rows` that
+                                           input() takes for this one, or
+                                           LLM_NOT_GIVEN; NULL: no row is
+                                           given.  A given row has a token, too,
+                                           for what is made of tokens alone */
+    const float     *rows;              /* [n_given][given_cols] */
+    uint32_t         n_given;
+    uint32_t         given_cols;
+    const uint32_t  *turns;             /* [n_tokens][LLM_TURNS] positions by
+                                           which rope_kv() rotates; NULL: all
+                                           parts are pos, which always says
+                                           where the row is in the cache */
+    const uint32_t  *sees;              /* [n_tokens][2] first position that the
+                                           row sees, and the one after the last;
+                                           for heads with `spans`; NULL: rows
+                                           see what is before them.  Positions
+                                           that a row sees are in the cache, or
+                                           in this step */
 } llm_batch_t;
 
 /* the rows of the step that an operation works on */
@@ -235,8 +260,10 @@ typedef enum {
                                            LLM_CAN_STATE */
     LLM_GLU_LINEAR,                     /* x, so that glu() is gate * up; needs
                                            LLM_CAN_STATE */
-    LLM_GLU_BOUND                       /* max(-bound, min(x, bound)); only in
+    LLM_GLU_BOUND,                      /* max(least, min(x, bound)); only in
                                            act() */
+    LLM_GLU_QUICK                       /* x / (1 + e^-1.702x); only in act();
+                                           needs LLM_CAN_MEDIA */
 } llm_glu_t;
 
 /* an activation without a gate */
@@ -247,7 +274,8 @@ typedef struct {
      * n (expm1(min(x, eps)) - x) + b x
      */
     float             xielu[4];
-    float             bound;            /* of BOUND */
+    float             bound;            /* of BOUND, as the next */
+    float             least;
 } llm_act_fn_t;
 
 typedef enum {
@@ -279,6 +307,13 @@ typedef struct {
                                            rotation */
     const llm_vec_t  *inv_freq;         /* [n_dims / 2], scaling included */
     float             mscale;           /* YaRN's factor on cos and sin */
+    uint32_t          sections[LLM_TURNS];  /* pairs that each part of
+                                           batch.turns rotates, see
+                                           llm_rope_part(); all 0: the first
+                                           part rotates all */
+    uint32_t          mixed;            /* the first so many parts take turns,
+                                           pair by pair; 0: a part's pairs are
+                                           adjacent */
 } llm_rope_t;
 
 /* what one layer stores in the cache per token */
@@ -335,8 +370,11 @@ typedef struct {
     int               latent;
 
     int               both;             /* 1: no causal mask: rows see earlier
-                                           and later positions; all rows of the
-                                           sequence are in this step */
+                                           and later positions, all that are in
+                                           the cache with this step */
+    int               spans;            /* 1: rows see what batch.sees says, and
+                                           no position before the window; not
+                                           with `both` */
     uint32_t          window;           /* positions that a row sees, its own
                                            included; with `both`, window / 2 on
                                            each side of its own; 0: all */
@@ -565,6 +603,62 @@ llm_heads_end(const llm_heads_t *h, uint32_t pos, uint32_t len)
 
     return h->window && len - pos > h->window / 2 ? pos + h->window / 2 + 1
                                                   : len;
+}
+
+
+/* the first position that a row of the step sees, and the one after the last,
+   in a sequence of len positions */
+static inline uint32_t
+llm_batch_first(const llm_batch_t *b, const llm_heads_t *h, uint32_t row)
+{
+    uint32_t  first;
+
+    first = llm_heads_first(h, b->pos[row]);
+
+    return h->spans && b->sees ? llm_max(first, b->sees[2 * row]) : first;
+}
+
+
+static inline uint32_t
+llm_batch_end(const llm_batch_t *b, const llm_heads_t *h, uint32_t row,
+    uint32_t len)
+{
+    return h->spans && b->sees ? b->sees[2 * row + 1]
+                               : llm_heads_end(h, b->pos[row], len);
+}
+
+
+/* the part of batch.turns that rotates pair i */
+static inline uint32_t
+llm_rope_part(const llm_rope_t *r, uint32_t i)
+{
+    uint32_t  part;
+
+    if (r->mixed) {
+        part = i % r->mixed;
+
+        return i < r->mixed * r->sections[part] ? part : 0;
+    }
+
+    for (part = 0; part < LLM_TURNS; part++) {
+        if (i < r->sections[part]) {
+            return part;
+        }
+
+        i -= r->sections[part];
+    }
+
+    return 0;
+}
+
+
+/* the position by which pair i of a row is rotated */
+static inline uint32_t
+llm_batch_turn(const llm_batch_t *b, const llm_rope_t *r, uint32_t row,
+    uint32_t i)
+{
+    return b->turns ? b->turns[LLM_TURNS * row + llm_rope_part(r, i)]
+                    : b->pos[row];
 }
 
 /* capabilities of a backend (or-ed), see ops.def */

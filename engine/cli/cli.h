@@ -11,7 +11,8 @@
 #ifndef LLM_CLI_H
 #define LLM_CLI_H
 
-#include "engine/model/model.h"
+#include "engine/media/rule.h"
+#include "engine/model/tower.h"
 #include "engine/sample/sampler.h"
 #include "engine/text/chat/chat.h"
 #include "engine/text/vocab/vocab.h"
@@ -30,9 +31,19 @@
 #define LLM_CLI_KEY      256             /* --id --tenant --models ... */
 #define LLM_CLI_NO_FILE  512
 #define LLM_CLI_DRAFT    1024            /* --speculate */
-#define LLM_CLI_IMAGE    2048            /* --mmproj --image-tokens --pixels */
+#define LLM_CLI_IMAGE    2048            /* --pixels --rows --model */
+#define LLM_CLI_MMPROJ   4096            /* --mmproj --image-tokens */
+#define LLM_CLI_IMAGES   8192            /* --image */
 
 #define LLM_CLI_BATCH_SIZE  512         /* tokens of a step by default */
+
+#define LLM_CLI_LIST       64           /* values of an option that is given
+                                           several times */
+
+typedef struct {
+    const char      *v[LLM_CLI_LIST];
+    uint32_t         n;
+} llm_cli_list_t;
 
 /* the parsed command line; strings are those of argv; NULL or 0: not given */
 typedef struct {
@@ -47,6 +58,8 @@ typedef struct {
     const char      *pooling;
     const char      *speculate;
     const char      *mmproj;
+    const char      *model;
+    llm_cli_list_t   images;
     const char      *id;                /* this and the next 5: of a new API
                                            key */
     const char      *tenant;
@@ -68,6 +81,7 @@ typedef struct {
     int              stream;
     int              verbose;
     int              pixels;
+    int              rows;
     llm_sampling_t   sampling;
 } llm_cli_t;
 
@@ -109,6 +123,8 @@ int llm_cli_prompt(const llm_vocab_t *v, int flags, llm_ids_t *ids,
 int llm_cli_embed(const llm_cli_t *c, llm_err_t *err);
 /* image.c */
 int llm_cli_image(const llm_cli_t *c, llm_err_t *err);
+/* run_images.c: logits of a prompt with images */
+int llm_cli_logits_images(const llm_cli_t *c, llm_err_t *err);
 /* key.c */
 int llm_cli_key(const llm_cli_t *c, llm_err_t *err);
 /* plan.c */
@@ -134,8 +150,11 @@ int llm_cli_n_vocab(const char *file, uint32_t *n_vocab, llm_err_t *err);
 /* adds all of standard input to b */
 int llm_cli_read(llm_buf_t *b, llm_err_t *err);
 /* reads token ids from standard input, separated by white space; an id must be
-   less than n_vocab; the caller frees ids->data */
-int llm_cli_read_ids(uint32_t n_vocab, llm_ids_t *ids, llm_err_t *err);
+   less than n_vocab; with `images` the word "image" is LLM_CLI_HERE.  The
+   caller frees ids->data */
+#define LLM_CLI_HERE  (-1)
+int llm_cli_read_ids(uint32_t n_vocab, int images, llm_ids_t *ids,
+    llm_err_t *err);
 int llm_cli_write(const void *data, size_t len, llm_err_t *err);
 int llm_cli_flush(llm_err_t *err);
 
@@ -166,6 +185,9 @@ int llm_cli_seq_open(llm_cli_seq_t *s, const llm_cli_t *c, uint32_t ctx,
     uint32_t batch, uint32_t max_out, llm_err_t *err);
 void llm_cli_seq_close(llm_cli_seq_t *s);
 
+/* runs a step of the sequence's next rows, whose n_tokens, n_out, out_rows and
+   tokens are set in b, as is what rows that are not tokens need */
+int llm_cli_seq_run(llm_cli_seq_t *s, llm_batch_t *b, llm_err_t *err);
 /* runs one step of n ids; the output (logits or states) is of its last n_out
    rows */
 int llm_cli_seq_step(llm_cli_seq_t *s, const int32_t *ids, uint32_t n,
@@ -173,5 +195,28 @@ int llm_cli_seq_step(llm_cli_seq_t *s, const int32_t *ids, uint32_t n,
 /* runs n ids in as many steps as needed; the output is of the last row */
 int llm_cli_seq_feed(llm_cli_seq_t *s, const int32_t *ids, size_t n,
     llm_err_t *err);
+
+
+
+/* ---- picture.c: images as a tower gets them ---- */
+
+typedef struct {
+    llm_image_plan_t  plan;
+    uint8_t          *pixels;           /* [n_entries][height][width][3] */
+    float            *rows;             /* what the tower gave, or NULL */
+} llm_cli_picture_t;
+
+/* the rule of --mmproj, within --image-tokens */
+int llm_cli_rule(const llm_cli_t *c, llm_image_rule_t *rule, llm_err_t *err);
+int llm_cli_decode(const char *path, llm_image_t *image, llm_err_t *err);
+/* decodes and resizes an image file; free() after an error, too */
+int llm_cli_picture(const char *path, const llm_image_rule_t *rule,
+    llm_cli_picture_t *p, llm_err_t *err);
+void llm_cli_picture_free(llm_cli_picture_t *p);
+/* loads the tower of --mmproj; m NULL: for any model */
+llm_tower_t *llm_cli_tower(const llm_cli_t *c, llm_model_t *m,
+    llm_err_t *err);
+/* sets p->rows, [n_tokens][n_cols] */
+int llm_cli_encode(llm_tower_t *t, llm_cli_picture_t *p, llm_err_t *err);
 
 #endif /* LLM_CLI_H */

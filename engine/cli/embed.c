@@ -149,7 +149,7 @@ llm_cli_embed(const llm_cli_t *c, llm_err_t *err)
     rc = llm_cli_n_vocab(c->file, &n_vocab, err);
 
     if (rc == LLM_OK) {
-        rc = llm_cli_read_ids(n_vocab, &ids, err);
+        rc = llm_cli_read_ids(n_vocab, 0, &ids, err);
     }
 
     if (rc == LLM_OK && (ids.len == 0 || ids.len > INT32_MAX)) {

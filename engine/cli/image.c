@@ -4,77 +4,13 @@
  */
 
 #include "engine/api/json.h"
-#include "engine/base/file.h"
 #include "engine/cli/cli.h"
-#include "engine/media/rule.h"
 
 typedef struct {
     llm_image_rule_t   rule;
     llm_image_plan_t   plan;
     llm_image_t        image;
 } llm_cli_image_t;
-
-
-static int
-llm_cli_image_rule(const llm_cli_t *c, llm_image_rule_t *rule, llm_err_t *err)
-{
-    int          rc;
-    llm_gguf_t  *g;
-
-    if (c->mmproj == NULL) {
-        return llm_fail(err, "image: --mmproj FILE is missing: the encoder "
-                        "that came with the model");
-    }
-
-    g = llm_gguf_open_header(c->mmproj, err);
-    if (g == NULL) {
-        return LLM_ERROR;
-    }
-
-    rc = llm_image_rule_read(rule, g, err);
-    llm_gguf_close(g);
-
-    llm_image_rule_limit(rule, c->image_tokens);
-
-    return rc;
-}
-
-
-static int
-llm_cli_image_decode(const char *path, llm_image_t *image, llm_err_t *err)
-{
-    int                  rc;
-    llm_buf_t            b;
-    llm_media_pool_t    *pool;
-    llm_media_limits_t   limits;
-    llm_media_source_t   source;
-
-    llm_media_limits_default(&limits);
-    llm_buf_init(&b, limits.bytes);
-
-    pool = NULL;
-    rc = llm_file_read(path, &b, err);
-
-    if (rc == LLM_OK) {
-        pool = llm_media_pool_create(NULL, 1);
-
-        if (pool == NULL) {
-            rc = llm_fail(err, "no memory for a decoder");
-        }
-    }
-
-    if (rc == LLM_OK) {
-        source.data = b.data ? b.data : "";
-        source.len = b.len;
-        source.fd = -1;
-        rc = llm_media_image(pool, &source, &limits, image, err);
-    }
-
-    llm_media_pool_free(pool);
-    llm_buf_free(&b);
-
-    return rc;
-}
 
 
 static int
@@ -192,27 +128,62 @@ llm_cli_image_show(const llm_cli_t *c, const llm_cli_image_t *i,
 }
 
 
+/* the rows that the tower gives, which also fits --model, if it is given */
+
 static int
-llm_cli_image_pixels(const llm_cli_image_t *i, llm_err_t *err)
+llm_cli_image_rows(const llm_cli_t *c, llm_cli_picture_t *p, llm_err_t *err)
 {
-    int       rc;
-    size_t    size;
-    uint8_t  *pixels;
+    int                rc;
+    llm_model_t       *m;
+    llm_tower_t       *t;
+    llm_model_opts_t   o;
 
-    size = llm_image_plan_size(&i->plan);
+    m = NULL;
+    t = NULL;
+    rc = llm_cli_model_opts(c, &o, err);
 
-    pixels = malloc(size);
-    if (pixels == NULL) {
-        return llm_fail(err, "no memory for %zu bytes of pixels", size);
+    if (rc == LLM_OK && c->model) {
+        o.ctx = o.ctx ? o.ctx : 16;
+        m = llm_model_load(c->model, &o, err);
+        rc = m ? LLM_OK : LLM_ERROR;
     }
-
-    rc = llm_image_prepare(&i->rule, &i->plan, &i->image, pixels, err);
 
     if (rc == LLM_OK) {
-        rc = llm_cli_write(pixels, size, err);
+        t = llm_cli_tower(c, m, err);
+        rc = t ? llm_cli_encode(t, p, err) : LLM_ERROR;
     }
 
-    free(pixels);
+    if (rc == LLM_OK) {
+        rc = llm_cli_write(p->rows, (size_t) p->plan.n_tokens
+                                    * llm_tower_info(t)->n_cols
+                                    * sizeof(float), err);
+    }
+
+    llm_tower_free(t);
+    llm_model_free(m);
+
+    return rc;
+}
+
+
+/* the bytes that the tower gets, or the rows that it gives */
+
+static int
+llm_cli_image_numbers(const llm_cli_t *c, const llm_image_rule_t *rule,
+    llm_err_t *err)
+{
+    int                rc;
+    llm_cli_picture_t  p;
+
+    rc = llm_cli_picture(c->file, rule, &p, err);
+
+    if (rc == LLM_OK) {
+        rc = c->rows ? llm_cli_image_rows(c, &p, err)
+                     : llm_cli_write(p.pixels, llm_image_plan_size(&p.plan),
+                                     err);
+    }
+
+    llm_cli_picture_free(&p);
 
     return rc;
 }
@@ -226,17 +197,27 @@ llm_cli_image(const llm_cli_t *c, llm_err_t *err)
 
     memset(&i, 0, sizeof(i));
 
-    if (llm_cli_image_rule(c, &i.rule, err) != LLM_OK
-        || llm_cli_image_decode(c->file, &i.image, err) != LLM_OK)
-    {
+    if (c->mmproj == NULL) {
+        return llm_fail(err, "image: --mmproj FILE is missing: the encoder "
+                        "that came with the model");
+    }
+
+    if (llm_cli_rule(c, &i.rule, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    if (c->pixels || c->rows) {
+        return llm_cli_image_numbers(c, &i.rule, err);
+    }
+
+    if (llm_cli_decode(c->file, &i.image, err) != LLM_OK) {
         return LLM_ERROR;
     }
 
     rc = llm_image_plan(&i.rule, i.image.width, i.image.height, &i.plan, err);
 
     if (rc == LLM_OK) {
-        rc = c->pixels ? llm_cli_image_pixels(&i, err)
-                       : llm_cli_image_show(c, &i, err);
+        rc = llm_cli_image_show(c, &i, err);
     }
 
     llm_image_free(&i.image);

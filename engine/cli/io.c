@@ -69,9 +69,21 @@ llm_cli_is_space(char c)
 }
 
 
+/* is the word at b->data[start] up to `end` the one that an image stands for? */
+
 static int
-llm_cli_parse_ids(const llm_buf_t *b, uint32_t n_vocab, llm_ids_t *ids,
-    llm_err_t *err)
+llm_cli_is_here(const llm_buf_t *b, size_t start, size_t end)
+{
+    static const char  word[] = "image";
+
+    return end - start == sizeof(word) - 1
+           && memcmp(b->data + start, word, end - start) == 0;
+}
+
+
+static int
+llm_cli_parse_ids(const llm_buf_t *b, uint32_t n_vocab, int images,
+    llm_ids_t *ids, llm_err_t *err)
 {
     int       digits;
     size_t    i, start;
@@ -93,6 +105,14 @@ llm_cli_parse_ids(const llm_buf_t *b, uint32_t n_vocab, llm_ids_t *ids,
 
             v = llm_min(v * 10 + (uint64_t) (b->data[i] - '0'),
                         (uint64_t) INT_MAX + 1);
+        }
+
+        if (images && llm_cli_is_here(b, start, i)) {
+            if (llm_cli_add_id(ids, LLM_CLI_HERE, err) != LLM_OK) {
+                return LLM_ERROR;
+            }
+
+            continue;
         }
 
         if (!digits) {
@@ -118,7 +138,8 @@ llm_cli_parse_ids(const llm_buf_t *b, uint32_t n_vocab, llm_ids_t *ids,
 
 
 int
-llm_cli_read_ids(uint32_t n_vocab, llm_ids_t *ids, llm_err_t *err)
+llm_cli_read_ids(uint32_t n_vocab, int images, llm_ids_t *ids,
+    llm_err_t *err)
 {
     int        rc;
     llm_buf_t  b;
@@ -128,7 +149,7 @@ llm_cli_read_ids(uint32_t n_vocab, llm_ids_t *ids, llm_err_t *err)
     rc = llm_cli_read(&b, err);
 
     if (rc == LLM_OK) {
-        rc = llm_cli_parse_ids(&b, n_vocab, ids, err);
+        rc = llm_cli_parse_ids(&b, n_vocab, images, ids, err);
     }
 
     llm_buf_free(&b);

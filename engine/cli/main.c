@@ -45,10 +45,13 @@ static const llm_cli_cmd_t  llm_cli_cmds[] = {
       "which texts schemas and grammars allow, token by token, with times",
       0, llm_cli_match },
 
-    { "logits", "FILE [--all] [--batch N] < IDS",
+    { "logits", "FILE [--all] [--batch N] [--mmproj FILE --image IMAGE...] "
+      "< IDS",
       "the logits after the last id (--all: after each), float32, "
-      "little-endian",
-      LLM_CLI_RUN | LLM_CLI_ALL | LLM_CLI_BATCH, llm_cli_logits },
+      "little-endian;\n      among the ids, the word image is the next --image",
+      LLM_CLI_RUN | LLM_CLI_ALL | LLM_CLI_BATCH | LLM_CLI_MMPROJ
+      | LLM_CLI_IMAGES,
+      llm_cli_logits },
 
     { "embed", "FILE [--pooling none|mean|cls|last] [--batch N] < IDS",
       "the embedding of the ids (--pooling none: of each id), float32,\n"
@@ -70,10 +73,12 @@ static const llm_cli_cmd_t  llm_cli_cmds[] = {
       "the model's perplexity on a text",
       LLM_CLI_RUN | LLM_CLI_BATCH, llm_cli_perplexity },
 
-    { "image", "IMAGE --mmproj FILE [--image-tokens N] [--pixels]",
+    { "image", "IMAGE --mmproj FILE [--image-tokens N] [--pixels] [--rows "
+      "[--model FILE]]",
       "sizes, tiles and tokens of an image for the encoder in FILE, as JSON\n"
-      "      (--pixels: the bytes that it gets, [entry][height][width][3])",
-      LLM_CLI_IMAGE, llm_cli_image },
+      "      (--pixels: the bytes that it gets, [entry][height][width][3];\n"
+      "      --rows: what it gives, float32, little-endian)",
+      LLM_CLI_IMAGE | LLM_CLI_MMPROJ | LLM_CLI_RUN, llm_cli_image },
 
     { "key", "[--id ID] [--tenant T] [--models A,B] [--scopes A,B] "
       "[--expires TIME] >> KEYS",
@@ -87,6 +92,7 @@ static const llm_cli_cmd_t  llm_cli_cmds[] = {
 typedef enum {
     LLM_CLI_FLAG = 0,
     LLM_CLI_STR,
+    LLM_CLI_MANY,                       /* of llm_cli_list_t */
     LLM_CLI_FP8,                        /* "fp8" */
     LLM_CLI_KV,                         /* "fp8" or "q8_0" */
     LLM_CLI_PRODUCTS,                   /* a word of products.h */
@@ -188,12 +194,21 @@ static const llm_cli_opt_t  llm_cli_opts[] = {
     { "reps", LLM_CLI_UINT, LLM_CLI_BENCH, offsetof(llm_cli_t, reps),
       "repetitions (5)" },
 
-    { "mmproj", LLM_CLI_STR, LLM_CLI_IMAGE, offsetof(llm_cli_t, mmproj),
+    { "mmproj", LLM_CLI_STR, LLM_CLI_MMPROJ, offsetof(llm_cli_t, mmproj),
       "the GGUF file of the encoder that came with the model" },
 
-    { "image-tokens", LLM_CLI_UINT, LLM_CLI_IMAGE,
+    { "image-tokens", LLM_CLI_UINT, LLM_CLI_MMPROJ,
       offsetof(llm_cli_t, image_tokens),
       "most tokens of an image (the family's)" },
+
+    { "image", LLM_CLI_MANY, LLM_CLI_IMAGES, offsetof(llm_cli_t, images),
+      "an image of the prompt, in order; may be given several times" },
+
+    { "model", LLM_CLI_STR, LLM_CLI_IMAGE, offsetof(llm_cli_t, model),
+      "the model that the encoder is for (any)" },
+
+    { "rows", LLM_CLI_FLAG, LLM_CLI_IMAGE, offsetof(llm_cli_t, rows),
+      "write the rows that the encoder gives" },
 
     { "pixels", LLM_CLI_FLAG, LLM_CLI_IMAGE, offsetof(llm_cli_t, pixels),
       "write the pixels that the encoder gets" },
@@ -293,6 +308,15 @@ llm_cli_set(llm_cli_t *c, const llm_cli_opt_t *o, const char *v,
 
     case LLM_CLI_STR:
         *(const char **) field = v;
+        return LLM_OK;
+
+    case LLM_CLI_MANY:
+        if (((llm_cli_list_t *) (void *) field)->n == LLM_CLI_LIST) {
+            return llm_fail(err, "--%s: more than %d", o->name, LLM_CLI_LIST);
+        }
+
+        ((llm_cli_list_t *) (void *) field)->v
+            [((llm_cli_list_t *) (void *) field)->n++] = v;
         return LLM_OK;
 
     case LLM_CLI_FP8:

@@ -97,10 +97,19 @@ llm_cli_logits(const llm_cli_t *c, llm_err_t *err)
     uint32_t   n_vocab;
     llm_ids_t  ids = { NULL, 0, 0 };
 
+    if (c->mmproj) {
+        return llm_cli_logits_images(c, err);
+    }
+
+    if (c->images.n) {
+        return llm_fail(err, "--image needs --mmproj FILE, the encoder that "
+                        "came with the model");
+    }
+
     rc = llm_cli_n_vocab(c->file, &n_vocab, err);
 
     if (rc == LLM_OK) {
-        rc = llm_cli_read_ids(n_vocab, &ids, err);
+        rc = llm_cli_read_ids(n_vocab, 0, &ids, err);
     }
 
     if (rc == LLM_OK && (ids.len == 0 || ids.len > INT32_MAX)) {

@@ -127,11 +127,9 @@ llm_cli_seq_close(llm_cli_seq_t *s)
 
 
 int
-llm_cli_seq_step(llm_cli_seq_t *s, const int32_t *ids, uint32_t n,
-    uint32_t n_out, llm_err_t *err)
+llm_cli_seq_run(llm_cli_seq_t *s, llm_batch_t *b, llm_err_t *err)
 {
-    uint32_t     i, k, rows[2], kv_len, slot;
-    llm_batch_t  b;
+    uint32_t  i, k, rows[2], kv_len, slot;
 
     if (llm_model_hparams(s->model)->encoder
         && s->gives != LLM_GIVES_HIDDEN)
@@ -141,49 +139,61 @@ llm_cli_seq_step(llm_cli_seq_t *s, const int32_t *ids, uint32_t n,
                         llm_model_hparams(s->model)->arch);
     }
 
-    if (n > llm_model_ctx(s->model) - s->len) {
+    if (b->n_tokens > llm_model_ctx(s->model) - s->len) {
         return llm_fail(err, "the sequence is longer than ctx, %u tokens",
                         llm_model_ctx(s->model));
     }
 
-    for (i = 0; i < n; i++) {
+    for (i = 0; i < b->n_tokens; i++) {
         s->pos[i] = s->len + i;
     }
+
+    rows[0] = 0;
+    rows[1] = b->n_tokens;
+    kv_len = s->len + b->n_tokens;
+    slot = 0;
+
+    b->n_seqs = 1;
+    b->gives = s->gives;
+    b->max_pages = s->max_pages;
+    b->pos = s->pos;
+    b->seq_rows = rows;
+    b->kv_len = &kv_len;
+
+    for (k = 0; k < LLM_KV_KINDS; k++) {
+        b->pages[k] = s->pages[k];
+    }
+
+    b->slots = &slot;
+
+    if (llm_model_forward(s->model, b, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    s->len += b->n_tokens;
+
+    return LLM_OK;
+}
+
+
+int
+llm_cli_seq_step(llm_cli_seq_t *s, const int32_t *ids, uint32_t n,
+    uint32_t n_out, llm_err_t *err)
+{
+    uint32_t     i;
+    llm_batch_t  b;
 
     for (i = 0; i < n_out; i++) {
         s->out[i] = n - n_out + i;
     }
 
-    rows[0] = 0;
-    rows[1] = n;
-    kv_len = s->len + n;
-    slot = 0;
-
     memset(&b, 0, sizeof(b));
     b.n_tokens = n;
-    b.n_seqs = 1;
     b.n_out = n_out;
-    b.gives = s->gives;
-    b.max_pages = s->max_pages;
     b.tokens = ids;
-    b.pos = s->pos;
-    b.seq_rows = rows;
-    b.kv_len = &kv_len;
-
-    for (k = 0; k < LLM_KV_KINDS; k++) {
-        b.pages[k] = s->pages[k];
-    }
-
     b.out_rows = s->out;
-    b.slots = &slot;
 
-    if (llm_model_forward(s->model, &b, err) != LLM_OK) {
-        return LLM_ERROR;
-    }
-
-    s->len += n;
-
-    return LLM_OK;
+    return llm_cli_seq_run(s, &b, err);
 }
 
 

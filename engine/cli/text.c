@@ -122,7 +122,7 @@ llm_cli_detokenize(const llm_cli_t *c, llm_err_t *err)
     llm_detok_init(&d, v, 1, 1);
     d.raw = 1;
 
-    rc = llm_cli_read_ids(llm_vocab_size(v), &ids, err);
+    rc = llm_cli_read_ids(llm_vocab_size(v), 0, &ids, err);
 
     for (i = 0; rc == LLM_OK && i < ids.len; i++) {
         s = llm_detok_push(&d, ids.data[i]);

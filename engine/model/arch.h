@@ -102,6 +102,7 @@ typedef struct {
     uint32_t            window;         /* as in llm_heads_t, like chunks,
                                            softcap and temp_* */
     int                 chunks;
+    int                 spans;          /* rows see what batch.sees says */
     int                 leaves;         /* its keys and values are not read any
                                            more once they have left a window:
                                            see llm_desc_window() */
@@ -165,6 +166,9 @@ typedef struct {
     uint32_t            n_rot;
     int                 plain;          /* without the factors in the file's
                                            tensors */
+    uint32_t            sections[LLM_TURNS];    /* as in llm_rope_t, like
+                                           `mixed` */
+    uint32_t            mixed;
 } llm_rope_desc_t;
 
 /* an architecture's mixtures of experts: defaults for what a file can say */

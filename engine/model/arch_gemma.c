@@ -62,14 +62,20 @@ llm_gemma2_read(llm_reader_t *r)
 }
 
 
-/* layers with windows have another RoPE, which is never scaled */
+/* layers with windows have another RoPE, which is never scaled; rows of an
+   image see each other in all layers */
 
 static int
 llm_gemma3_read(llm_reader_t *r)
 {
-    uint32_t  rope;
+    uint32_t  i, rope;
 
     llm_gemma_scale(r->d, 62);
+    r->d->hp.spans = 1;
+
+    for (i = 0; i < r->d->hp.n_layers; i++) {
+        r->d->layers[i].spans = 1;
+    }
 
     if (llm_gemma_read(r) != LLM_OK
         || llm_read_window_rope(r, 10000, &rope) != LLM_OK

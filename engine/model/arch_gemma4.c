@@ -64,6 +64,7 @@ llm_gemma4_windows(llm_reader_t *r)
         if (l->window) {
             l->head_dim_k = dim_k;
             l->head_dim_v = dim_v;
+            l->spans = d->hp.spans;
         }
     }
 
@@ -185,9 +186,17 @@ llm_gemma4_read(llm_reader_t *r)
 
     if (llm_read_f32(r, "final_logit_softcapping", &r->d->logit_cap)
         == LLM_ERROR
-        || llm_gemma4_inputs(r) != LLM_OK
-        || llm_gemma4_windows(r) != LLM_OK)
+        || llm_gemma4_inputs(r) != LLM_OK)
     {
+        return LLM_ERROR;
+    }
+
+    /* rows of an image see each other in layers with windows; not in the small
+       models, which are those whose layers have inputs of their own */
+
+    r->d->hp.spans = r->d->n_input == 0;
+
+    if (llm_gemma4_windows(r) != LLM_OK) {
         return LLM_ERROR;
     }
 

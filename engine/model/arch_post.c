@@ -26,21 +26,13 @@ static const llm_tensor_want_t  llm_post_tensors[] = {
 static int
 llm_glm4_read(llm_reader_t *r)
 {
-    uint32_t  i, part, parts;
+    int  has;
 
-    for (i = 0, parts = 0; i < 2; i++) {
-        part = 0;
-
-        if (llm_read_layer(r, "rope.dimension_sections", i, &part)
-            == LLM_ERROR)
-        {
-            return LLM_ERROR;
-        }
-
-        parts += part != 0;
+    if (llm_read_sections(r, 0, &has) != LLM_OK) {
+        return LLM_ERROR;
     }
 
-    if (parts == 2) {
+    if (has) {
         r->d->rope_kind = LLM_ROPE_NEOX;
     }
 

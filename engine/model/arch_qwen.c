@@ -1,7 +1,7 @@
 /*
  * Qwen 2 and 3 and similar architectures: RoPE rotates the halves of a head,
- * and Qwen 3 has norms on each head of Q and K.  Of vision models, only the
- * part that reads text is run.
+ * and Qwen 3 has norms on each head of Q and K.  Towers of vision models are in
+ * tower_qwen.c.
  */
 
 #include "engine/model/reader.h"
@@ -68,16 +68,34 @@ llm_hunyuan_read(llm_reader_t *r)
 }
 
 
-/* positions have three parts, which are the same for text; the inputs that the
-   first layers get from an image (deepstack) do not exist for text */
+/* positions have three parts, which are the same for text */
 
 static int
-llm_qwenvl_read(llm_reader_t *r)
+llm_qwen2vl_read(llm_reader_t *r)
 {
-    llm_read_ignore(r, "rope.dimension_sections");
-    llm_read_ignore(r, "n_deepstack_layers");
+    int  has;
 
-    return LLM_OK;
+    return llm_read_sections(r, 0, &has);
+}
+
+
+/* the parts take turns; the first layers get something of an image, too
+   (deepstack) */
+
+static int
+llm_qwen3vl_read(llm_reader_t *r)
+{
+    int         has;
+    uint32_t   *n = &r->d->hp.n_deepstack;
+
+    if (llm_read_u32(r, "n_deepstack_layers", n) == LLM_ERROR
+        || llm_read_within(r, "n_deepstack_layers", *n, 0,
+                           r->d->hp.n_layers) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    return llm_read_sections(r, 3, &has);
 }
 
 
@@ -194,14 +212,14 @@ const llm_arch_t  llm_arch_apertus = {
 const llm_arch_t  llm_arch_qwen2vl = {
     .name = "qwen2vl",
     .rope = LLM_ROPE_NEOX,
-    .read = llm_qwenvl_read
+    .read = llm_qwen2vl_read
 };
 
 const llm_arch_t  llm_arch_qwen3vl = {
     .name = "qwen3vl",
     .rope = LLM_ROPE_NEOX,
     .tensors = llm_want_qk_norms,
-    .read = llm_qwenvl_read
+    .read = llm_qwen3vl_read
 };
 
 const llm_arch_t  llm_arch_qwen3vlmoe = {
@@ -209,7 +227,7 @@ const llm_arch_t  llm_arch_qwen3vlmoe = {
     .rope = LLM_ROPE_NEOX,
     .experts = &llm_qwen3moe_experts,
     .tensors = llm_want_qk_norms,
-    .read = llm_qwenvl_read
+    .read = llm_qwen3vl_read
 };
 
 const llm_arch_t  llm_arch_mellum = {

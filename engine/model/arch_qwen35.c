@@ -54,14 +54,15 @@ llm_delta_read(llm_reader_t *r, int tiled)
 }
 
 
-/* a text's positions are the same in all sections of RoPE */
+/* positions have three parts, which take turns */
 
 static int
 llm_qwen35_read(llm_reader_t *r)
 {
-    llm_read_ignore(r, "rope.dimension_sections");
+    int  has;
 
-    return llm_delta_read(r, 1);
+    return llm_read_sections(r, 3, &has) == LLM_OK ? llm_delta_read(r, 1)
+                                                   : LLM_ERROR;
 }
 
 

@@ -129,7 +129,8 @@ llm_attend_bound(const llm_pass_t *p, int own)
 {
     llm_model_t   *m = p->m;
     llm_act_t     *const *a = m->act;
-    llm_act_fn_t   fn = { .kind = LLM_GLU_BOUND, .bound = p->d->bound };
+    llm_act_fn_t   fn = { .kind = LLM_GLU_BOUND, .bound = p->d->bound,
+                          .least = -p->d->bound };
 
     if (p->d->bound == 0) {
         return;
@@ -168,6 +169,7 @@ llm_block_attend(const llm_pass_t *p)
         .norm_eps = m->desc.hp.norm_eps,
         .norm_last = d->norm_last,
         .both = m->desc.hp.encoder,
+        .spans = d->spans,
         .window = llm_pass_window(p),
         .chunks = d->chunks,
         .softcap = d->softcap,

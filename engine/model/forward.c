@@ -62,6 +62,10 @@ llm_forward_begin(llm_model_t *m)
         m->ops->scale(m->exec, LLM_ROWS_ALL, m->desc.embd_scale, x, 0, x);
     }
 
+    if (m->given) {
+        m->ops->input(m->exec, LLM_ROWS_ALL, 0, 0, x);
+    }
+
     if (m->pos_embd) {
         m->ops->embed_pos(m->exec, m->pos_embd, x);
     }
@@ -165,6 +169,11 @@ llm_forward_step(llm_model_t *m)
                 p.h = a[LLM_MA_H_OUT];
             }
         }
+
+        if (m->given && p.layer < m->desc.hp.n_deepstack) {
+            m->ops->input(m->exec, p.rows,
+                          (p.layer + 1) * m->desc.hp.n_embd, 1, p.x);
+        }
     }
 
     if (m->at == llm_part_last(m)) {
@@ -264,7 +273,19 @@ llm_forward_assert(const llm_model_t *m, const llm_batch_t *b)
         assert(b->gives == LLM_GIVES_HIDDEN || b->n_out == 0);
     }
 
+    assert((b->given == NULL && b->turns == NULL && b->sees == NULL)
+           || llm_model_takes_rows(m));
+    assert(b->given == NULL
+           || b->given_cols == m->desc.hp.n_embd
+                               * (1 + m->desc.hp.n_deepstack));
+
     for (i = 0; i < b->n_tokens; i++) {
+        assert(b->given == NULL || b->given[i] == LLM_NOT_GIVEN
+               || (b->given[i] < b->n_given && b->tokens[i] == 0));
+        assert(b->sees == NULL
+               || (b->sees[2 * i] <= b->pos[i]
+                   && b->sees[2 * i + 1] > b->pos[i]
+                   && b->sees[2 * i + 1] <= m->ctx));
         assert((uint32_t) b->tokens[i] < m->desc.hp.n_vocab);
         assert(b->follows == NULL || b->follows[i] == LLM_NO_DRAW
                || (m->ops->submit && b->follows[i] < m->n_out));
@@ -282,6 +303,7 @@ llm_model_submit(llm_model_t *m, const llm_batch_t *b, llm_err_t *err)
 
     m->n_out = b->n_out;
     m->gives = b->gives;
+    m->given = b->given != NULL;
 
     for (i = 0; i < m->n_parts; i++) {
         if (llm_forward_part(m, i, b, err) != LLM_OK) {
@@ -337,6 +359,13 @@ llm_model_forward(llm_model_t *m, const llm_batch_t *b, llm_err_t *err)
     }
 
     return llm_model_wait(m, err);
+}
+
+
+int
+llm_model_takes_rows(const llm_model_t *m)
+{
+    return (m->ops->can & LLM_CAN_MEDIA) != 0;
 }
 
 

@@ -58,6 +58,14 @@ typedef struct {
     int          encoder;               /* rows see later rows: the model
                                            generates no text, and computes a
                                            sequence in one step */
+    int          turns;                 /* positions of rotary embeddings have
+                                           three parts (batch.turns) */
+    int          spans;                 /* rows of an image see each other
+                                           (batch.sees), so all are in one
+                                           step */
+    uint32_t     n_deepstack;           /* first layers after which a part of a
+                                           given row is added: such a row is
+                                           n_embd * (1 + n_deepstack) wide */
     float        norm_eps;
     uint64_t     n_params;
     uint64_t     n_bytes;               /* bytes of all tensors */
@@ -180,6 +188,12 @@ int llm_model_short_kv(const llm_model_t *m);
 /* "AVX-512 VNNI, 2 threads": the device, for the log and for info */
 void llm_model_device(const llm_model_t *m, char *buf, size_t size);
 int llm_model_on_gpu(const llm_model_t *m);
+
+/*
+ * Whether rows of a step may be given (batch.given), such as those of an image.
+ * They are n_embd * (1 + n_deepstack) wide, and their tokens are 0.
+ */
+int llm_model_takes_rows(const llm_model_t *m);
 
 /*
  * One step (kernels.h).  n_tokens <= batch, n_seqs <= max_seqs, n_out <=

@@ -186,6 +186,7 @@ struct llm_model_s {
 
     uint32_t            n_out;          /* of the step that began last */
     llm_gives_t         gives;          /* of that step */
+    int                 given;          /* some rows of that step are given */
     uint32_t            in_flight[2];   /* n_out of the steps submitted, oldest
                                            first */
     uint32_t            n_in_flight;

@@ -66,6 +66,8 @@ llm_pass_rope(const llm_pass_t *p)
         rope.n_dims = r->n_rot;
         rope.inv_freq = p->m->at->inv_freq[p->d->rope];
         rope.mscale = r->conf.mscale;
+        memcpy(rope.sections, r->sections, sizeof(rope.sections));
+        rope.mixed = r->mixed;
     }
 
     return rope;

@@ -117,6 +117,11 @@ int llm_read_rot(llm_reader_t *r, const char *name, uint32_t max,
 extern const llm_tensor_want_t  llm_long_rope[];
 int llm_read_long_rope(llm_reader_t *r);
 
+/* rope.c: rope.dimension_sections, the pairs that each part of a position
+   rotates; mixed: as in llm_rope_t.  *has: the file has them.  LLM_OK or
+   LLM_ERROR */
+int llm_read_sections(llm_reader_t *r, uint32_t mixed, int *has);
+
 /* arch_llama.c: factors on embeddings, residuals and logits; the description
    has the defaults */
 int llm_read_granite(llm_reader_t *r);

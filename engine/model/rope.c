@@ -332,3 +332,43 @@ llm_read_long_rope(llm_reader_t *r)
 
     return LLM_OK;
 }
+
+
+int
+llm_read_sections(llm_reader_t *r, uint32_t mixed, int *has)
+{
+    int               rc;
+    uint32_t          i, sum;
+    llm_rope_desc_t  *rope = &r->d->ropes[0];
+
+    static const char  name[] = "rope.dimension_sections";
+
+    for (i = 0, sum = 0; i < LLM_TURNS; i++) {
+        rc = llm_read_layer(r, name, i, &rope->sections[i]);
+
+        if (rc == LLM_ERROR) {
+            return LLM_ERROR;
+        }
+
+        *has = (rc == LLM_OK);
+        sum += *has ? llm_min(rope->sections[i], LLM_MAX_HEAD_DIM) : 0;
+    }
+
+    *has = *has && rope->sections[1];
+
+    if (!*has) {
+        memset(rope->sections, 0, sizeof(rope->sections));
+        return LLM_OK;
+    }
+
+    if (sum != rope->n_rot / 2) {
+        return llm_fail(r->err, "%s: %s.%s: %u pairs, where a head has %u",
+                        llm_gguf_name(r->g), r->d->hp.arch, name, sum,
+                        rope->n_rot / 2);
+    }
+
+    rope->mixed = mixed;
+    r->d->hp.turns = 1;
+
+    return LLM_OK;
+}

@@ -80,6 +80,8 @@ llm_sched_clear(llm_sched_t *s, llm_req_t *r)
         return;                         /* cleared before, or never added */
     }
 
+    llm_media_drop(s, r);
+
     for (i = 0; i < r->run.n_seqs; i++) {
         q = &r->run.seqs[i];
 

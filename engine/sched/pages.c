@@ -1,6 +1,6 @@
 /*
  * KV pages and the prefix tree; see pages.h.  A hash table over (parent, salt,
- * tokens) finds children.
+ * keys) finds children.
  */
 
 #include "engine/sched/pages_internal.h"
@@ -152,7 +152,7 @@ llm_pages_serial(const llm_pages_t *p, uint32_t i)
 
 static uint64_t
 llm_pages_hash(uint64_t behind, const llm_salt_t *salt,
-    const int32_t *tokens)
+    const uint64_t *keys)
 {
     uint32_t  i;
     uint64_t  h;
@@ -162,7 +162,7 @@ llm_pages_hash(uint64_t behind, const llm_salt_t *salt,
     h = (h ^ h >> 32 ^ salt->salt) * 0xff51afd7ed558ccdull;
 
     for (i = 0; i < LLM_KV_PAGE; i++) {
-        h = (h ^ h >> 29 ^ (uint32_t) tokens[i]) * 0x9fb21c651e98df25ull;
+        h = (h ^ h >> 29 ^ keys[i]) * 0x9fb21c651e98df25ull;
     }
 
     return h ^ h >> 32;
@@ -329,14 +329,14 @@ llm_pages_attach(llm_pages_t *p, uint32_t i)
 
 uint32_t
 llm_pages_find(const llm_pages_t *p, uint32_t parent, const llm_salt_t *salt,
-    const int32_t *tokens)
+    const uint64_t *keys)
 {
     uint32_t           i;
     uint64_t           hash, behind;
     const llm_page_t  *node;
 
     behind = llm_pages_serial(p, parent);
-    hash = llm_pages_hash(behind, salt, tokens);
+    hash = llm_pages_hash(behind, salt, keys);
 
     for (i = p->buckets[hash & p->mask];
          i != LLM_PAGE_NONE;
@@ -346,7 +346,7 @@ llm_pages_find(const llm_pages_t *p, uint32_t parent, const llm_salt_t *salt,
 
         if (node->hash == hash && node->behind == behind
             && llm_salt_same(&node->salt, salt)
-            && memcmp(node->tokens, tokens, sizeof(node->tokens)) == 0)
+            && memcmp(node->keys, keys, sizeof(node->keys)) == 0)
         {
             return i;
         }
@@ -489,7 +489,7 @@ llm_pages_merge(llm_pages_t *p, uint32_t i, uint32_t other, uint32_t kind)
 
 uint32_t
 llm_pages_commit(llm_pages_t *p, uint32_t i, uint32_t parent,
-    const llm_salt_t *salt, const int32_t *tokens)
+    const llm_salt_t *salt, const uint64_t *keys)
 {
     uint32_t     other;
     llm_page_t  *node;
@@ -497,7 +497,7 @@ llm_pages_commit(llm_pages_t *p, uint32_t i, uint32_t parent,
     node = &p->node[i];
     assert(node->holders[LLM_KV_FULL] == 1 && !node->in_tree);
 
-    other = llm_pages_find(p, parent, salt, tokens);
+    other = llm_pages_find(p, parent, salt, keys);
 
     if (other != LLM_PAGE_NONE) {
         llm_pages_merge(p, i, other, LLM_KV_FULL);
@@ -515,9 +515,9 @@ llm_pages_commit(llm_pages_t *p, uint32_t i, uint32_t parent,
     node->behind = llm_pages_serial(p, parent);
     node->serial = ++p->serial;
     node->salt = *salt;
-    memcpy(node->tokens, tokens, sizeof(node->tokens));
+    memcpy(node->keys, keys, sizeof(node->keys));
 
-    node->hash = llm_pages_hash(node->behind, salt, tokens);
+    node->hash = llm_pages_hash(node->behind, salt, keys);
     node->chain = p->buckets[node->hash & p->mask];
     p->buckets[node->hash & p->mask] = i;
 

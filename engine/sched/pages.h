@@ -30,8 +30,9 @@
  *     tree if it has no children; otherwise it stays as a bare node.  When free
  *     nodes run out, the one that has been bare for the longest time without
  *     use leaves.
- *   - A block is found by parent, salt and all its tokens, which are compared
- *     one by one, never by hash alone.  A parent is identified by a serial
+ *   - A block is found by parent, salt and all its keys, which are compared
+ *     one by one, never by hash alone.  A key stands for what is at a position:
+ *     a token, or a row of an image.  A parent is identified by a serial
  *     number that is never used again, so children of a node that has left the
  *     tree are not found.
  *
@@ -95,7 +96,7 @@ int llm_pages_attach(llm_pages_t *p, uint32_t node);
 /* the child of parent (LLM_PAGE_NONE: the root) in the tree that has this
    block; LLM_PAGE_NONE: there is none */
 uint32_t llm_pages_find(const llm_pages_t *p, uint32_t parent,
-    const llm_salt_t *salt, const int32_t *tokens);
+    const llm_salt_t *salt, const uint64_t *keys);
 int llm_pages_in_tree(const llm_pages_t *p, uint32_t node);
 /* has the node no children in the tree? */
 int llm_pages_is_leaf(const llm_pages_t *p, uint32_t node);
@@ -129,7 +130,7 @@ int llm_pages_stay(llm_pages_t *p, uint32_t node, uint32_t kind);
  * one is free.
  */
 uint32_t llm_pages_commit(llm_pages_t *p, uint32_t node, uint32_t parent,
-    const llm_salt_t *salt, const int32_t *tokens);
+    const llm_salt_t *salt, const uint64_t *keys);
 
 /* pages_check.c: asserts the invariants above; returns the number of holds of
    all pages */

@@ -28,7 +28,7 @@ typedef struct {
 
     uint64_t         hash;
     llm_salt_t       salt;
-    int32_t          tokens[LLM_KV_PAGE];
+    uint64_t         keys[LLM_KV_PAGE];
 } llm_page_t;
 
 /* the pages of a kind */

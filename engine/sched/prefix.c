@@ -14,12 +14,12 @@
 
 
 static void
-llm_sched_block(const llm_seq_t *q, uint32_t i, int32_t *tokens)
+llm_sched_block(const llm_seq_t *q, uint32_t i, uint64_t *keys)
 {
     uint32_t  k;
 
     for (k = 0; k < LLM_KV_PAGE; k++) {
-        tokens[k] = llm_seq_token(q, i * LLM_KV_PAGE + k);
+        keys[k] = llm_seq_key(q, i * LLM_KV_PAGE + k);
     }
 }
 
@@ -47,7 +47,7 @@ llm_sched_is_entry(const llm_sched_t *s, uint32_t n, uint32_t page,
 static int
 llm_sched_path(llm_sched_t *s, llm_seq_t *q, uint32_t *n)
 {
-    int32_t   tokens[LLM_KV_PAGE];
+    uint64_t  keys[LLM_KV_PAGE];
     uint32_t  i, most, page, parent, present;
 
     *n = 0;
@@ -56,9 +56,9 @@ llm_sched_path(llm_sched_t *s, llm_seq_t *q, uint32_t *n)
     parent = LLM_PAGE_NONE;
 
     for (i = 0; i < most; i++) {
-        llm_sched_block(q, i, tokens);
+        llm_sched_block(q, i, keys);
 
-        page = llm_pages_find(s->pages, parent, &q->req->prep.salt, tokens);
+        page = llm_pages_find(s->pages, parent, &q->req->prep.salt, keys);
         if (page == LLM_PAGE_NONE) {
             break;
         }
@@ -82,7 +82,12 @@ llm_sched_path(llm_sched_t *s, llm_seq_t *q, uint32_t *n)
             llm_pages_use(s->pages, page);
         }
 
-        *n = llm_sched_is_entry(s, i + 1, page, present) ? i + 1 : *n;
+        if (llm_sched_is_entry(s, i + 1, page, present)
+            && !llm_media_splits(s, q, (i + 1) * LLM_KV_PAGE))
+        {
+            *n = i + 1;
+        }
+
         parent = page;
     }
 
@@ -139,7 +144,7 @@ llm_sched_lookup(llm_sched_t *s, llm_seq_t *q)
 uint32_t
 llm_sched_ahead(const llm_sched_t *s, const llm_seq_t *q)
 {
-    int32_t   tokens[LLM_KV_PAGE];
+    uint64_t  keys[LLM_KV_PAGE];
     uint32_t  i, n, page, found;
 
     n = llm_seq_sharable(q) / LLM_KV_PAGE;
@@ -147,9 +152,9 @@ llm_sched_ahead(const llm_sched_t *s, const llm_seq_t *q)
     found = q->n_tree;
 
     for (i = q->n_tree; i < n; i++) {
-        llm_sched_block(q, i, tokens);
+        llm_sched_block(q, i, keys);
 
-        page = llm_pages_find(s->pages, page, &q->req->prep.salt, tokens);
+        page = llm_pages_find(s->pages, page, &q->req->prep.salt, keys);
         if (page == LLM_PAGE_NONE
             || llm_pages_number(s->pages, page, llm_sched_leaving(s))
                == LLM_PAGE_NONE)
@@ -157,7 +162,11 @@ llm_sched_ahead(const llm_sched_t *s, const llm_seq_t *q)
             break;
         }
 
-        found = llm_sched_is_entry(s, i + 1, page, i + 1) ? i + 1 : found;
+        if (llm_sched_is_entry(s, i + 1, page, i + 1)
+            && !llm_media_splits(s, q, (i + 1) * LLM_KV_PAGE))
+        {
+            found = i + 1;
+        }
     }
 
     return found - q->n_tree;
@@ -170,14 +179,14 @@ llm_sched_ahead(const llm_sched_t *s, const llm_seq_t *q)
 static void
 llm_sched_exchange(llm_sched_t *s, llm_seq_t *q)
 {
-    int32_t   tokens[LLM_KV_PAGE];
+    uint64_t  keys[LLM_KV_PAGE];
     uint32_t  i, k, own, page;
 
     i = q->n_tree++;
-    llm_sched_block(q, i, tokens);
+    llm_sched_block(q, i, keys);
 
     page = llm_pages_find(s->pages, i ? q->pages[i - 1] : LLM_PAGE_NONE,
-                          &q->req->prep.salt, tokens);
+                          &q->req->prep.salt, keys);
 
     for (k = 0; k < s->n_kinds; k++) {
         llm_pages_hold(s->pages, page, k);
@@ -252,7 +261,7 @@ llm_sched_extend(llm_sched_t *s, llm_seq_t *q)
 void
 llm_sched_commit(llm_sched_t *s, llm_seq_t *q, uint32_t n_kv)
 {
-    int32_t   tokens[LLM_KV_PAGE];
+    uint64_t  keys[LLM_KV_PAGE];
     uint32_t  i, parent;
 
     if (!llm_seq_caches(q)) {
@@ -263,8 +272,8 @@ llm_sched_commit(llm_sched_t *s, llm_seq_t *q, uint32_t n_kv)
         i = q->n_tree++;
         parent = i ? q->pages[i - 1] : LLM_PAGE_NONE;
 
-        llm_sched_block(q, i, tokens);
+        llm_sched_block(q, i, keys);
         q->pages[i] = llm_pages_commit(s->pages, q->pages[i], parent,
-                                       &q->req->prep.salt, tokens);
+                                       &q->req->prep.salt, keys);
     }
 }

@@ -43,6 +43,14 @@ llm_seq_free(llm_seq_t *s)
 static void
 llm_prompt_ids_free(llm_prompt_ids_t *p)
 {
+    uint32_t  i;
+
+    for (i = 0; i < p->n_media; i++) {
+        free(p->media[i].rgb);
+        free(p->media[i].rows);
+    }
+
+    free(p->media);
     free(p->ids);
     free(p->ends);
     llm_buf_free(&p->echo);
@@ -101,7 +109,7 @@ llm_req_bytes(const llm_req_t *r)
 {
     size_t                   n;
     uint64_t                 prompts, choices, most;
-    uint32_t                 i;
+    uint32_t                 i, k;
     const llm_prompt_ids_t  *p;
 
     /* the message's numbers have not been checked yet */
@@ -138,6 +146,11 @@ llm_req_bytes(const llm_req_t *r)
         p = &r->prep.prompts[i];
         n += p->n * sizeof(*p->ids) + p->echo.cap + p->probs.cap
              + (p->ends ? p->n * sizeof(*p->ends) : 0);
+
+        for (k = 0; k < p->n_media; k++) {
+            n += sizeof(llm_media_t) + p->media[k].row_bytes
+                 + (size_t) p->media[k].w * p->media[k].h * 3;
+        }
     }
 
     for (i = 0; i < r->run.n_seqs; i++) {

@@ -29,10 +29,38 @@ typedef enum {
     LLM_SEQ_ENDED
 } llm_seq_state_t;
 
+/*
+ * Rows of a prompt that are not tokens: one entry of an image (engine/model/
+ * tower.h), which is encoded when the rows before it are computed.  Owned by
+ * its prompt, as is what it points to.
+ */
+typedef struct {
+    uint32_t             first;         /* position of its first row */
+    uint32_t             n;             /* rows */
+    uint32_t             cols;          /* cells of a row of cells, and rows of
+                                           cells */
+    uint32_t             lines;
+    uint32_t             turn;          /* position of its first row in rotary
+                                           embeddings, and of what follows;
+                                           llm_prompt_place() sets both */
+    uint32_t             after;
+    uint64_t             digest;        /* of its pixels: equal ones have equal
+                                           keys and values */
+    uint32_t             w;             /* pixels */
+    uint32_t             h;
+    uint8_t             *rgb;           /* [h][w][3] */
+    float               *rows;          /* [n][n_given] what the encoder gave;
+                                           NULL: it is not encoded, or its keys
+                                           and values are computed */
+    size_t               row_bytes;     /* of rows */
+} llm_media_t;
+
 /* tokens of one prompt, shared by its choices */
 typedef struct {
-    int32_t             *ids;           /* owned */
+    int32_t             *ids;           /* owned; 0 at rows of media */
     uint32_t             n;
+    llm_media_t         *media;         /* [n_media] owned; in order */
+    uint32_t             n_media;
     uint32_t             is_text;
     llm_ref_t            text;          /* the text in the message, if
                                            is_text */
@@ -342,6 +370,42 @@ static inline int32_t
 llm_seq_token(const llm_seq_t *s, uint32_t i)
 {
     return i < s->prompt->n ? s->prompt->ids[i] : s->gen[i - s->prompt->n];
+}
+
+
+/* the media that position i of the prompt is a row of; NULL: none */
+static inline llm_media_t *
+llm_prompt_media(const llm_prompt_ids_t *p, uint32_t i)
+{
+    uint32_t  k;
+
+    for (k = 0; k < p->n_media; k++) {
+        if (i < p->media[k].first + p->media[k].n) {
+            return i < p->media[k].first ? NULL : &p->media[k];
+        }
+    }
+
+    return NULL;
+}
+
+
+/* what is at a position, for the prefix tree: a token, or a row of media; keys
+   of rows are above all tokens */
+static inline uint64_t
+llm_seq_key(const llm_seq_t *s, uint32_t i)
+{
+    uint64_t            key;
+    const llm_media_t  *m;
+
+    m = llm_prompt_media(s->prompt, i);
+
+    if (m == NULL) {
+        return (uint32_t) llm_seq_token(s, i);
+    }
+
+    key = (m->digest ^ (i - m->first + 1)) * 0x9fb21c651e98df25ull;
+
+    return (key ^ key >> 32) | (uint64_t) 1 << 63;
 }
 
 

@@ -413,6 +413,7 @@ llm_step_known(llm_sched_t *s, llm_step_t *st, uint32_t i)
     q = st->seqs[i];
     n = st->seq_rows[i + 1] - st->seq_rows[i];
     to = st->kv_len[i] - st->drafted[i];
+    llm_media_done(s, q);
 
     if (st->drafted[i] && s->slots) {
         return;                         /* see llm_draft_settle() */

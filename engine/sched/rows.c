@@ -29,6 +29,19 @@ llm_step_create(const llm_sched_t *s, llm_step_t *st)
     st->slots = calloc(seqs, sizeof(*st->slots));
     st->snapshots = calloc(seqs, sizeof(*st->snapshots));
 
+    if (run->n_given) {
+        st->given = calloc(rows, sizeof(*st->given));
+        st->turns = calloc(rows, LLM_TURNS * sizeof(*st->turns));
+        st->sees = calloc(rows, 2 * sizeof(*st->sees));
+        st->rows = calloc(rows, run->n_given * sizeof(*st->rows));
+
+        if (st->given == NULL || st->turns == NULL || st->sees == NULL
+            || st->rows == NULL)
+        {
+            return LLM_ERROR;
+        }
+    }
+
     if (st->tokens == NULL || st->follows == NULL || st->pos == NULL
         || st->seq_rows == NULL || st->kv_len == NULL
         || st->out_rows == NULL || st->draws == NULL || st->out_seqs == NULL
@@ -86,6 +99,10 @@ llm_step_free(llm_step_t *st)
     free(st->drafted);
     free(st->slots);
     free(st->snapshots);
+    free(st->given);
+    free(st->turns);
+    free(st->sees);
+    free(st->rows);
 }
 
 

@@ -180,7 +180,7 @@ llm_step_may_overlap(const llm_sched_t *s, const llm_step_t *st)
     uint32_t          i;
     const llm_seq_t  *q;
 
-    if (!s->conf.runner.overlaps
+    if (!s->conf.runner.overlaps || llm_media_waits(s)
         || st->n_prefill * s->row_us > LLM_STEP_AHEAD_US)
     {
         return 0;
@@ -296,6 +296,8 @@ llm_sched_step(llm_sched_t *s, llm_err_t *err)
     int          rc, launched;
     llm_step_t  *st;
 
+    int          encoded;
+
     llm_step_held(s);
 
     if (s->in_flight == NULL) {
@@ -304,9 +306,11 @@ llm_sched_step(llm_sched_t *s, llm_err_t *err)
             return 0;
         }
 
+        encoded = llm_media_encode(s);
         rc = llm_step_launch(s, err);
+        rc = rc == 0 ? encoded : rc == 1 ? 2 : rc;
 
-        if (rc != 1) {
+        if (rc != 2) {
             llm_step_sweep(s);
             llm_sched_gauges(s);
             return rc;

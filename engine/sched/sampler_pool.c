@@ -69,7 +69,9 @@ llm_seat_take(llm_sched_t *s, llm_seq_t *q, llm_err_t *err)
 
     if (llm_sampler_wants_prompt(q->sampler)) {
         for (i = 0; i < q->prompt->n; i++) {
-            llm_sampler_see_prompt(q->sampler, q->prompt->ids[i]);
+            if (llm_prompt_media(q->prompt, i) == NULL) {
+                llm_sampler_see_prompt(q->sampler, q->prompt->ids[i]);
+            }
         }
     }
 

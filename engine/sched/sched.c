@@ -198,6 +198,7 @@ llm_sched_free(llm_sched_t *s)
     }
 
     llm_draft_model_free(s->draft_model);
+    llm_encoded_free(s);
     llm_queue_free(&s->queue);
     llm_pages_free(s->pages);
     llm_state_slots_free(s->slots);
@@ -234,6 +235,12 @@ llm_sched_add(llm_sched_t *s, llm_req_t *r)
     uint32_t    i;
     llm_err_t   err;
     llm_seq_t  *q;
+
+    if (llm_media_add(s, r, &err) != LLM_OK) {
+        llm_req_fail(r, &err, 0);
+        llm_sched_queue_events(s, r);
+        return;
+    }
 
     if (llm_queue_enter(&s->queue, r) != LLM_OK) {
         (void) llm_fail(&err, "no memory");

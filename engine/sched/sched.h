@@ -36,6 +36,9 @@
  *   - For a model with recurrent layers, a sequence has a state slot while it
  *     has pages; each of its rows is computed once, in order, from a state of
  *     the rows before.
+ *   - Rows of media are computed once their media is encoded, which is done
+ *     piece by piece, one between two steps (media.c); those that see each other
+ *     are in one step.
  *   - A sequence that decodes may have rows of drafted tokens, too, which give
  *     it several tokens in a step (speculate.c).  It is then in no step that is
  *     launched before the results are known.
@@ -89,6 +92,21 @@ typedef struct {
     /* state slots, > max_seqs: the surplus is for snapshots; 0: the model has
        no recurrent state */
     uint32_t             n_slots;
+    /*
+     * Rows of media, numbers of each; 0: the model takes none.  turns, spans:
+     * as in llm_hparams_t.  encode() runs a piece of the encoder, of the same m
+     * until it is complete: LLM_MORE: there are more; LLM_OK: m->rows is set,
+     * and row_bytes; LLM_ERROR.  encode_stop(): m is given up.
+     */
+    uint32_t             n_given;
+    int                  turns;
+    int                  spans;
+    int                (*encode)(void *encoder, llm_media_t *m,
+                            llm_err_t *err);
+    void               (*encode_stop)(void *encoder);
+    void                *encoder;
+    size_t               encoded_bytes; /* of rows that are kept for prompts
+                                           with the same media */
     void               (*copy_slot)(void *data, uint32_t src, uint32_t dst);
 } llm_runner_t;
 

@@ -4,11 +4,11 @@
  * a sequence), state.c (its recurrent state), rows.c (arrays of a step),
  * constraint.c (masks), trigger.c (calls that are constrained once they
  * begin), sampler_pool.c (samplers), running.c (lists), outbox.c (requests
- * with events), prefix.c (prefix cache), echo.c (echoed prompts), finish.c,
- * pooling.c (prompts that become vectors), preempt.c (preemption), admit.c
- * (admission), forecast.c (time to the first token), speculate.c (drafts),
- * step.c (composing a step), results.c (its results), run.c (its launch),
- * events.c, sched.c.
+ * with events), encoded.c, media.c (rows of media), prefix.c (prefix cache),
+ * echo.c (echoed prompts), finish.c, pooling.c (prompts that become vectors), preempt.c
+ * (preemption), admit.c (admission), forecast.c (time to the first token),
+ * speculate.c (drafts), step.c (composing a step), encode.c (the encoder of
+ * media), results.c (results of a step), run.c (its launch), events.c, sched.c.
  */
 
 #ifndef LLM_SCHED_INTERNAL_H
@@ -57,6 +57,12 @@ typedef struct {
     uint32_t            *drafted;       /* [n_seqs] how many of the sequence's
                                            rows, the last ones, are drafted */
     uint32_t            *slots;         /* [n_seqs] state slots */
+    /* only for a model that takes rows of media: */
+    uint32_t            *given;         /* [batch] number in rows */
+    uint32_t            *turns;         /* [batch][LLM_TURNS] */
+    uint32_t            *sees;          /* [batch][2] */
+    float               *rows;          /* [batch][n_given] */
+    int                  turned;        /* some turns are not pos */
     uint32_t            *snapshots;     /* [n_seqs] after the launch: state
                                            slots held for copies of the states
                                            that the rows end with, or
@@ -69,6 +75,17 @@ typedef struct {
 } llm_step_t;
 
 #define LLM_SCHED_GAUGES  11            /* set by llm_sched_gauges() */
+
+/* rows of media that are kept, see encoded.c */
+#define LLM_ENCODED         64
+
+typedef struct {
+    llm_salt_t           salt;
+    uint64_t             digest;
+    float               *rows;
+    size_t               bytes;
+    uint64_t             used;          /* time of use, by encoded_clock */
+} llm_encoded_t;
 
 /* sums over the last steps without prompts: their number, rows, microseconds,
    squares and products */
@@ -149,6 +166,14 @@ struct llm_sched_s {
     uint64_t             taken_us;      /* time when the last step's results
                                            came */
     int                  failed;        /* 1: a request was marked as failed */
+
+    llm_req_t           *encodes;       /* request whose media the encoder
+                                           works on; NULL: none */
+    llm_media_t         *media;         /* that media */
+    llm_encoded_t        encoded[LLM_ENCODED];
+    uint32_t             n_encoded;
+    size_t               encoded_bytes; /* of all their rows */
+    uint64_t             encoded_clock;
 
     /* drafts of the step that is composed: rows that are left for them, the
        least probability of a drafted token; time that is left to wait for
@@ -327,6 +352,25 @@ uint32_t llm_sched_ahead(const llm_sched_t *s, const llm_seq_t *q);
 void llm_sched_extend(llm_sched_t *s, llm_seq_t *q);
 void llm_sched_commit(llm_sched_t *s, llm_seq_t *q, uint32_t n_kv);
 
+/* encoded.c */
+void llm_encoded_put(llm_sched_t *s, const llm_salt_t *salt, llm_media_t *m);
+int llm_encoded_get(llm_sched_t *s, const llm_salt_t *salt, llm_media_t *m);
+int llm_encoded_copy(const llm_sched_t *s, const float *rows, llm_media_t *m);
+void llm_encoded_free(llm_sched_t *s);
+
+/* media.c; without media these do nothing */
+int llm_media_add(llm_sched_t *s, llm_req_t *r, llm_err_t *err);
+void llm_media_drop(llm_sched_t *s, llm_req_t *r);
+llm_media_t *llm_media_due(const llm_seq_t *q);
+int llm_media_waits(const llm_sched_t *s);
+uint32_t llm_media_fit(const llm_sched_t *s, const llm_seq_t *q, uint32_t n,
+    uint32_t most);
+int llm_media_splits(const llm_sched_t *s, const llm_seq_t *q, uint32_t pos);
+void llm_media_row(const llm_sched_t *s, llm_step_t *st, const llm_seq_t *q,
+    uint32_t pos, uint32_t row);
+void llm_media_batch(const llm_sched_t *s, llm_step_t *st);
+void llm_media_done(llm_sched_t *s, llm_seq_t *q);
+
 /* echo.c */
 int llm_sched_wants_score(const llm_seq_t *q, uint32_t pos);
 int llm_sched_score(llm_sched_t *s, llm_seq_t *q, uint32_t pos,
@@ -362,6 +406,9 @@ void llm_step_plan(const llm_sched_t *s, const llm_seq_t *q, uint32_t ahead,
 uint32_t llm_step_n_banned(const llm_seq_t *q, uint32_t ahead);
 void llm_step_fail(llm_sched_t *s, llm_req_t *r, const llm_err_t *err);
 void llm_step_no_memory(llm_sched_t *s, llm_req_t *r);
+
+/* encode.c */
+int llm_media_encode(llm_sched_t *s);
 
 /* results.c */
 void llm_step_take(llm_sched_t *s, llm_step_t *st, uint64_t now);

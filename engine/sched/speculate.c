@@ -217,7 +217,7 @@ llm_draft_looked_up(const llm_sched_t *s, llm_seq_t *q, int32_t *ids,
 }
 
 
-/* tokens of the small model */
+/* tokens of the small model, which sees no images */
 
 static uint32_t
 llm_draft_modelled(const llm_sched_t *s, llm_seq_t *q, int32_t *ids,
@@ -227,7 +227,7 @@ llm_draft_modelled(const llm_sched_t *s, llm_seq_t *q, int32_t *ids,
 
     *expected = 0;
 
-    if (s->draft_model == NULL) {
+    if (s->draft_model == NULL || q->prompt->n_media) {
         return 0;
     }
 

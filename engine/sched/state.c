@@ -204,13 +204,15 @@ llm_state_same_page(const llm_seq_t *a, const llm_seq_t *b, uint32_t from)
 
     end = from + LLM_KV_PAGE;
 
-    if (end <= llm_min(a->prompt->n, b->prompt->n)) {
+    if (end <= llm_min(a->prompt->n, b->prompt->n)
+        && a->prompt->n_media + b->prompt->n_media == 0)
+    {
         return memcmp(a->prompt->ids + from, b->prompt->ids + from,
                       LLM_KV_PAGE * sizeof(*a->prompt->ids))
                == 0;
     }
 
-    for (i = from; i < end && llm_seq_token(a, i) == llm_seq_token(b, i); i++)
+    for (i = from; i < end && llm_seq_key(a, i) == llm_seq_key(b, i); i++)
     { /* void */ }
 
     return i == end;

@@ -159,6 +159,7 @@ llm_step_rows(llm_sched_t *s, llm_seq_t *q, uint32_t n)
         pos = q->n_kv + i;
         st->pos[row] = pos;
         llm_step_token_of(st, q, pos, row);
+        llm_media_row(s, st, q, pos, row);
 
         if (llm_sched_wants_score(q, pos)) {
             (void) llm_step_out(s, q, row);
@@ -342,7 +343,7 @@ llm_step_is_page_shared(const llm_step_t *st, const llm_seq_t *q)
 
         for (k = from;
              k < from + LLM_KV_PAGE
-             && llm_seq_token(other, k) == llm_seq_token(q, k);
+             && llm_seq_key(other, k) == llm_seq_key(q, k);
              k++)
         { /* void */ }
 
@@ -415,9 +416,9 @@ llm_step_chunk(llm_sched_t *s, llm_seq_t *q, uint32_t n_decode,
         n = llm_min(n, llm_step_share(llm_seq_known(q)));
     }
 
-    n = llm_state_rows(s, q, n);
+    n = llm_min(llm_state_rows(s, q, n), scores);
 
-    return llm_min(n, scores);
+    return llm_media_fit(s, q, n, s->conf.runner.batch - st->batch.n_tokens);
 }
 
 
@@ -449,6 +450,8 @@ llm_step_prefill(llm_sched_t *s)
             llm_step_no_memory(s, q->req);
             n = 0;
         }
+
+        n = llm_media_fit(s, q, n, n);
 
         if (n == 0) {
             q->waits = s->n_steps;
@@ -518,6 +521,8 @@ llm_step_compose(llm_sched_t *s)
     st->batch.n_tokens = 0;
     st->batch.n_seqs = 0;
     st->batch.n_out = 0;
+    st->batch.n_given = 0;
+    st->turned = 0;
     st->n_prefill = 0;
     st->n_scores = 0;
     st->n_hidden = 0;
@@ -526,6 +531,7 @@ llm_step_compose(llm_sched_t *s)
     llm_step_decode(s);
     llm_step_prefill(s);
     llm_step_tables(s, st);
+    llm_media_batch(s, st);
 
     st->batch.gives = st->n_hidden == 0 ? LLM_GIVES_LOGITS
                       : st->n_hidden == st->batch.n_out ? LLM_GIVES_HIDDEN

@@ -7,6 +7,7 @@
 #include "engine/base/file.h"
 #include "engine/base/kind.h"
 #include "engine/model/backend.h"
+#include "engine/model/tower.h"
 #include "engine/text/vocab/vocab.h"
 #include "engine/base/machine.h"
 
@@ -47,6 +48,13 @@ llm_model_file_check(const char *path, llm_err_t *err)
     llm_gguf_close(g);
 
     return rc;
+}
+
+
+int
+llm_mmproj_file_check(const char *path, llm_err_t *err)
+{
+    return llm_tower_check(path, err);
 }
 
 

@@ -240,6 +240,14 @@ llm_instance_read(llm_instance_t *m)
 
     llm_instance_runner(m);
 
+    if (m->conf.mmproj) {
+        llm_instance_opts(m, &opts);
+
+        if (llm_instance_encoder(m, &opts, err) != LLM_OK) {
+            return LLM_ERROR;
+        }
+    }
+
     if (m->conf.draft_path) {
         llm_instance_opts(m, &opts);
         return llm_instance_draft(m, &opts, err);
@@ -285,6 +293,7 @@ llm_instance_hide(llm_instance_t *m, llm_err_t *err)
     llm_hide_folder(err->msg, llm_instance_path(m));
     llm_hide_folder(err->msg, m->conf.template_path);
     llm_hide_folder(err->msg, m->conf.draft_path);
+    llm_hide_folder(err->msg, m->conf.mmproj);
 
     if (llm_backend_folder(m->engine->backend_dir, lib, PATH_MAX) == LLM_OK) {
         strcat(lib, "/");
@@ -447,6 +456,7 @@ llm_instance_close(llm_instance_t *m)
     }
 
     llm_instance_close_draft(m);
+    llm_instance_close_encoder(m);
 
     if (m->model) {
         llm_model_free(m->model);

@@ -16,6 +16,7 @@
 
 /* synthetic.c; only with LLM_TEST */
 typedef struct llm_synthetic_s  llm_synthetic_t;
+typedef struct llm_encoder_s  llm_encoder_t;   /* encoder.c */
 
 /* warm.c: requests that the model runs before it is ready, one after another;
    the model's state is LOADING meanwhile */
@@ -72,6 +73,7 @@ struct llm_instance_s {
     llm_model_t         *draft;         /* the small model of draft=FILE, or
                                            NULL */
     llm_runner_t         draft_runner;
+    llm_encoder_t       *encoder;       /* of mmproj=, or NULL */
     llm_synthetic_t     *synthetic;     /* instead of a model */
     llm_prep_env_t       env;           /* what preparation threads see of the
                                            model */
@@ -140,6 +142,11 @@ void llm_instance_close(llm_instance_t *m);
 /* removes names of folders from a message */
 void llm_instance_hide(llm_instance_t *m, llm_err_t *err);
 
+/* encoder.c: loads the encoder of mmproj=, after the instance's model, and lets
+   the runner use it; LLM_ERROR: err says why it does not fit */
+int llm_instance_encoder(llm_instance_t *m, const llm_model_opts_t *opts,
+    llm_err_t *err);
+void llm_instance_close_encoder(llm_instance_t *m);
 /* draft.c: loads the model of draft=FILE, after the instance's own; LLM_ERROR:
    err says why it cannot draft for it */
 int llm_instance_draft(llm_instance_t *m, const llm_model_opts_t *opts,

@@ -65,6 +65,9 @@ ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
             || (model[i].engine.draft_path
                 && llm_model_file_check(model[i].engine.draft_path, &err)
                    != LLM_OK)
+            || (model[i].engine.mmproj
+                && llm_mmproj_file_check(model[i].engine.mmproj, &err)
+                   != LLM_OK)
             || llm_device_check(model[i].engine.device, &err) != LLM_OK)
         {
             if (ngx_http_llm_unusable(cf->cycle, &model[i], err.msg)

@@ -66,9 +66,8 @@ typedef struct {
     uint32_t             kv_head;
     uint32_t             head;          /* first query head */
     uint32_t             n_heads;
-    uint32_t             first;         /* first key that the first row sees */
-    uint32_t             last;          /* last key that the last row sees,
-                                           + 1 */
+    uint32_t             first;         /* first key that a row sees */
+    uint32_t             last;          /* last key that a row sees, + 1 */
 } llm_attn_tile_t;
 
 
@@ -215,7 +214,7 @@ llm_rot_item(void *arg, uint32_t item, uint32_t thread)
     s = c + job->cpu->rot_cap;
 
     for (i = 0; i < n / 2; i++) {
-        angle = (double) job->cpu->batch->pos[item]
+        angle = (double) llm_batch_turn(job->cpu->batch, job->rope, item, i)
                 * job->rope->inv_freq->data[i];
 
         if (job->rope->kind == LLM_ROPE_NEOX) {
@@ -442,7 +441,7 @@ llm_cpu_rope_kv(llm_exec_t *exec, const llm_heads_t *h, const llm_rope_t *rope,
 static void
 llm_attn_tile(const llm_attn_job_t *job, uint32_t item, llm_attn_tile_t *t)
 {
-    uint32_t            n, rows, part, chunk, group;
+    uint32_t            i, n, rows, part, chunk, group;
     const llm_batch_t  *b;
 
     b = job->cpu->batch;
@@ -463,9 +462,17 @@ llm_attn_tile(const llm_attn_job_t *job, uint32_t item, llm_attn_tile_t *t)
     t->n_heads = llm_min(job->heads, group - chunk * job->heads);
     t->row = b->seq_rows[t->seq] + part;
     t->n_rows = llm_min(job->rows, n - part);
-    t->first = llm_heads_first(job->h, b->pos[t->row]);
-    t->last = llm_heads_end(job->h, b->pos[t->row + t->n_rows - 1],
+    t->first = llm_batch_first(b, job->h, t->row);
+    t->last = llm_batch_end(b, job->h, t->row + t->n_rows - 1,
                             b->kv_len[t->seq]);
+
+    /* without spans, no row between them sees more */
+
+    for (i = 0; job->h->spans && b->sees && i < t->n_rows; i++) {
+        t->first = llm_min(t->first, llm_batch_first(b, job->h, t->row + i));
+        t->last = llm_max(t->last, llm_batch_end(b, job->h, t->row + i,
+                                                 b->kv_len[t->seq]));
+    }
 }
 
 
@@ -503,8 +510,9 @@ llm_attn_setup(const llm_attn_job_t *job, const llm_attn_tile_t *t,
 
             a->q[m] = job->q->data + (size_t) (t->row + i) * job->q->cols
                       + (t->head + j) * job->h->head_dim_k;
-            a->from[m] = llm_heads_first(job->h, pos);
-            a->limit[m] = llm_heads_end(job->h, pos, b->kv_len[t->seq]);
+            a->from[m] = llm_batch_first(b, job->h, t->row + i);
+            a->limit[m] = llm_batch_end(b, job->h, t->row + i,
+                                        b->kv_len[t->seq]);
             a->at[m] = pos;
             a->slope[m] = slopes ? slopes[j] : 0;
         }

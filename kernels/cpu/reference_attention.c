@@ -21,10 +21,11 @@ llm_ref_slot(const llm_batch_t *b, const llm_kv_t *kv, uint32_t layer,
 }
 
 
-/* rotates the pairs of one head by the angles of position pos */
+/* rotates the pairs of one head by the angles of a row of the step */
 
 static void
-llm_ref_rotate(float *x, const llm_rope_t *rope, uint32_t pos)
+llm_ref_rotate(float *x, const llm_rope_t *rope, const llm_batch_t *batch,
+    uint32_t row)
 {
     double    angle, c, s, a, b;
     uint32_t  i, half, first, second;
@@ -32,7 +33,8 @@ llm_ref_rotate(float *x, const llm_rope_t *rope, uint32_t pos)
     half = rope->n_dims / 2;
 
     for (i = 0; i < half; i++) {
-        angle = (double) pos * rope->inv_freq->data[i];
+        angle = (double) llm_batch_turn(batch, rope, row, i)
+                * rope->inv_freq->data[i];
         c = cos(angle) * rope->mscale;
         s = sin(angle) * rope->mscale;
 
@@ -61,7 +63,7 @@ llm_ref_rope_dim(const llm_heads_t *h)
 static void
 llm_ref_heads(float *x, uint32_t n_heads, uint32_t stride,
     const llm_heads_t *heads, const llm_vec_t *norm, const llm_rope_t *rope,
-    uint32_t pos)
+    const llm_batch_t *batch, uint32_t row)
 {
     uint32_t  h, dim;
 
@@ -72,7 +74,7 @@ llm_ref_heads(float *x, uint32_t n_heads, uint32_t stride,
             llm_ref_rms(x, norm->data, heads->norm_eps, dim, x);
         }
 
-        llm_ref_rotate(x, rope, pos);
+        llm_ref_rotate(x, rope, batch, row);
 
         if (norm && heads->norm_last) {
             llm_ref_rms(x, norm->data, heads->norm_eps, dim, x);
@@ -154,7 +156,7 @@ llm_ref_rope_kv(llm_exec_t *exec, const llm_heads_t *h, const llm_rope_t *rope,
         for (r = b->seq_rows[s]; r < b->seq_rows[s + 1]; r++) {
             row = q->data + (size_t) r * q->cols;
             llm_ref_heads(row + h->head_dim_k - dim, h->n_heads,
-                          h->head_dim_k, h, h->q_norm, rope, b->pos[r]);
+                          h->head_dim_k, h, h->q_norm, rope, b, r);
 
             if (h->temp_scale != 0) {
                 llm_ref_temper(row, h, b->pos[r]);
@@ -165,8 +167,7 @@ llm_ref_rope_kv(llm_exec_t *exec, const llm_heads_t *h, const llm_rope_t *rope,
             }
 
             row = k->data + (size_t) r * k->cols;
-            llm_ref_heads(row, h->n_kv_heads, dim, h, h->k_norm, rope,
-                          b->pos[r]);
+            llm_ref_heads(row, h->n_kv_heads, dim, h, h->k_norm, rope, b, r);
 
             llm_ref_keep(h, kv, llm_ref_slot(b, kv, h->layer, s, b->pos[r]),
                          row, v->data + (size_t) r * v->cols);
@@ -225,16 +226,17 @@ llm_ref_slope(const llm_heads_t *h, uint32_t head, uint32_t pos, uint32_t key)
 
 static void
 llm_ref_attend(llm_ref_exec_t *d, const llm_heads_t *h, const llm_kv_t *kv,
-    uint32_t seq, uint32_t pos, uint32_t head, const float *q, float *out)
+    uint32_t seq, uint32_t row, uint32_t head, const float *q, float *out)
 {
     size_t        slot;
     double        max, total, p;
-    uint32_t      i, t, first, end, kv_head;
+    uint32_t      i, t, pos, first, end, kv_head;
     const float  *v;
 
     kv_head = head / (h->n_heads / h->n_kv_heads);
-    first = llm_heads_first(h, pos);
-    end = llm_heads_end(h, pos, d->batch->kv_len[seq]);
+    pos = d->batch->pos[row];
+    first = llm_batch_first(d->batch, h, row);
+    end = llm_batch_end(d->batch, h, row, d->batch->kv_len[seq]);
     max = h->sinks ? (double) h->sinks->data[head] : (double) -INFINITY;
 
     for (t = first; t < end; t++) {
@@ -276,7 +278,7 @@ llm_ref_attention(llm_exec_t *exec, const llm_heads_t *h, const llm_act_t *q,
     for (s = 0; s < b->n_seqs; s++) {
         for (r = b->seq_rows[s]; r < b->seq_rows[s + 1]; r++) {
             for (i = 0; i < h->n_heads; i++) {
-                llm_ref_attend(d, h, kv, s, b->pos[r], i,
+                llm_ref_attend(d, h, kv, s, r, i,
                                q->data + (size_t) r * q->cols
                                + (size_t) i * h->head_dim_k,
                                out->data + (size_t) r * out->cols

@@ -20,6 +20,35 @@ llm_ref_embed(llm_exec_t *exec, const llm_weight_t *w, llm_act_t *x)
 }
 
 
+void
+llm_ref_input(llm_exec_t *exec, llm_rows_t rows, uint32_t first, int add,
+    llm_act_t *y)
+{
+    float              *to;
+    uint32_t            i, r, row;
+    const float        *from;
+    llm_ref_exec_t     *d = (llm_ref_exec_t *) exec;
+    const llm_batch_t  *b;
+
+    b = d->batch;
+
+    for (r = 0; b->given && r < llm_ref_rows(d, rows); r++) {
+        row = rows == LLM_ROWS_OUT ? b->out_rows[r] : r;
+
+        if (b->given[row] == LLM_NOT_GIVEN) {
+            continue;
+        }
+
+        from = b->rows + (size_t) b->given[row] * b->given_cols + first;
+        to = y->data + (size_t) r * y->cols;
+
+        for (i = 0; i < y->cols; i++) {
+            to[i] = add ? to[i] + from[i] : from[i];
+        }
+    }
+}
+
+
 /* normalises one group of a row; first: column of x and y in the row */
 
 static void
@@ -109,7 +138,10 @@ llm_ref_activate(const llm_act_fn_t *fn, double x)
         return x;
 
     case LLM_GLU_BOUND:
-        return x > fn->bound ? fn->bound : x < -fn->bound ? -fn->bound : x;
+        return x > fn->bound ? fn->bound : x < fn->least ? fn->least : x;
+
+    case LLM_GLU_QUICK:
+        return x / (1 + exp(-1.702 * x));
     }
 
     return 0;

@@ -26,6 +26,7 @@ typedef struct {
     const llm_act_fn_t  *fn;
     float                factor;
     int                  add;
+    llm_rows_t           rows;
     uint32_t             first;         /* first column of x */
     uint32_t             width;         /* columns of a piece */
     uint32_t             stride;        /* columns from piece to piece */
@@ -79,6 +80,48 @@ llm_cpu_embed(llm_exec_t *exec, const llm_weight_t *w, llm_act_t *x)
 
     job.n_rows = job.cpu->batch->n_tokens;
     llm_cpu_run_rows(&job, llm_cpu_embed_item, x->cols);
+}
+
+
+static void
+llm_cpu_input_item(void *arg, uint32_t item, uint32_t thread)
+{
+    float              *y;
+    uint32_t            r, row, i;
+    const float        *x;
+    llm_rows_job_t     *job = arg;
+    const llm_batch_t  *b = job->cpu->batch;
+
+    (void) thread;
+
+    for (r = item * LLM_ROWS_STEP; r < llm_cpu_rows_end(job, item); r++) {
+        row = job->rows == LLM_ROWS_OUT ? b->out_rows[r] : r;
+
+        if (b->given[row] == LLM_NOT_GIVEN) {
+            continue;
+        }
+
+        x = b->rows + (size_t) b->given[row] * b->given_cols + job->first;
+        y = job->y->data + (size_t) r * job->y->cols;
+
+        for (i = 0; i < job->y->cols; i++) {
+            y[i] = job->add ? y[i] + x[i] : x[i];
+        }
+    }
+}
+
+
+void
+llm_cpu_input(llm_exec_t *exec, llm_rows_t rows, uint32_t first, int add,
+    llm_act_t *y)
+{
+    llm_rows_job_t  job = { .cpu = (llm_cpu_t *) exec, .y = y, .rows = rows,
+                            .first = first, .add = add };
+
+    if (job.cpu->batch->given) {
+        job.n_rows = llm_cpu_rows(job.cpu, rows);
+        llm_cpu_run_rows(&job, llm_cpu_input_item, y->cols);
+    }
 }
 
 

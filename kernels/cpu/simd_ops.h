@@ -151,6 +151,10 @@ vf_sigmoid_act(llm_glu_t act, vf_t x)
         v = vf_mul(x, vf_set1(-1.702f));
         break;
 
+    case LLM_GLU_QUICK:
+        v = vf_mul(x, vf_set1(-1.702f));
+        break;
+
     default:  /* LLM_GLU_GELU */
         v = vf_mul(x, vf_fma(vf_mul(x, x), vf_set1(-2 * 0.0356774081f),
                              vf_set1(-2 * 0.7978845608f)));
@@ -243,8 +247,7 @@ vf_act(const llm_act_fn_t *fn, const llm_glu_t kind, vf_t x)
         return x;
 
     case LLM_GLU_BOUND:
-        a = vf_set1(fn->bound);
-        return vf_max(vf_sub(vf_zero(), a), vf_min(a, x));
+        return vf_max(vf_set1(fn->least), vf_min(vf_set1(fn->bound), x));
 
     default:
         return vf_sigmoid_act(kind, x);
@@ -315,6 +318,10 @@ simd_glu(const llm_act_fn_t *fn, const float *gate, const float *up,
 
     case LLM_GLU_BOUND:
         simd_glu_kind(fn, LLM_GLU_BOUND, gate, up, y, n);
+        break;
+
+    case LLM_GLU_QUICK:
+        simd_glu_kind(fn, LLM_GLU_QUICK, gate, up, y, n);
         break;
     }
 }

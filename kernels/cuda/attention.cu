@@ -28,8 +28,8 @@ llm_k_attention_merge(llm_cuda_step_t cs, llm_att_args_t a)
     seq = cs.row_seq[row];
     rows = cs.seq_rows[seq + 1] - cs.seq_rows[seq];
     at = cs.split_base[seq] + row - cs.seq_rows[seq];
-    first = llm_att_first(a, cs.pos[row]) / LLM_CUDA_KV_SPLIT;
-    end = (llm_att_end(a, cs.pos[row], cs.kv_len[seq]) - 1)
+    first = llm_att_row_first(cs, a, row) / LLM_CUDA_KV_SPLIT;
+    end = (llm_att_row_end(cs, a, row, cs.kv_len[seq]) - 1)
           / LLM_CUDA_KV_SPLIT;
 
     for (dim = threadIdx.x; dim < a.dv; dim += blockDim.x) {
@@ -64,6 +64,7 @@ llm_att_sight(llm_att_args_t *a, const llm_heads_t *h)
                                                : h->window - 1;
     a->behind = !h->both ? 0 : h->window ? h->window / 2 : all;
     a->chunk = h->chunks ? h->window : 0;
+    a->spans = h->spans;
 }
 
 

@@ -40,6 +40,7 @@ typedef struct {
     uint32_t          behind;           /* most positions after its own */
     uint32_t          chunk;            /* positions of a chunk; 0: a sliding
                                            window, or none */
+    int               spans;            /* rows see what the step says */
     uint32_t          n_heads;
     uint32_t          n_kv_heads;
     uint32_t          group;            /* query heads of a KV head */
@@ -95,6 +96,49 @@ static __device__ __forceinline__ uint32_t
 llm_att_end(const llm_att_args_t &a, uint32_t pos, uint32_t len)
 {
     return len - pos > a.behind ? pos + a.behind + 1 : len;
+}
+
+
+/* the same of a row of the step, as llm_batch_first() and llm_batch_end() */
+
+static __device__ __forceinline__ uint32_t
+llm_att_row_first(const llm_cuda_step_t &st, const llm_att_args_t &a,
+    uint32_t row)
+{
+    uint32_t  first;
+
+    first = llm_att_first(a, st.pos[row]);
+
+    return a.spans ? llm_max(first, st.sees[2 * row]) : first;
+}
+
+
+static __device__ __forceinline__ uint32_t
+llm_att_row_end(const llm_cuda_step_t &st, const llm_att_args_t &a,
+    uint32_t row, uint32_t len)
+{
+    return a.spans ? st.sees[2 * row + 1] : llm_att_end(a, st.pos[row], len);
+}
+
+
+/* the first position that some of the rows row ... last see, and one more than
+   the last one; without spans no row between them sees more */
+
+static __device__ __forceinline__ void
+llm_att_range(const llm_cuda_step_t &st, const llm_att_args_t &a,
+    uint32_t row, uint32_t last, uint32_t len, uint32_t *begin, uint32_t *end)
+{
+    uint32_t  n;
+
+    *begin = llm_att_row_first(st, a, row);
+    *end = llm_att_row_end(st, a, last, len);
+
+    for ( /* void */ ; a.spans && row <= last; row++) {
+        n = llm_att_row_first(st, a, row);
+        *begin = llm_min(*begin, n);
+        n = llm_att_row_end(st, a, row, len);
+        *end = llm_max(*end, n);
+    }
 }
 
 

@@ -262,7 +262,7 @@ llm_att_rows(const llm_cuda_step_t &cs, const llm_att_args_t &a,
     const llm_att_place_t &at, uint32_t kv_len, llm_att_rows_t &r)
 {
     int       i;
-    uint32_t  index, pos;
+    uint32_t  index, row;
 
 #pragma unroll
     for (i = 0; i < 2; i++) {
@@ -271,9 +271,9 @@ llm_att_rows(const llm_cuda_step_t &cs, const llm_att_args_t &a,
         r.from[i] = 0;
 
         if (index < at.end) {
-            pos = cs.pos[at.row0 + index / a.group];
-            r.to[i] = (int) llm_att_end(a, pos, kv_len) - 1;
-            r.from[i] = (int) llm_att_first(a, pos);
+            row = at.row0 + index / a.group;
+            r.to[i] = (int) llm_att_row_end(cs, a, row, kv_len) - 1;
+            r.from[i] = (int) llm_att_row_first(cs, a, row);
         }
     }
 }
@@ -302,8 +302,8 @@ llm_att_block_rows(const llm_cuda_step_t &cs, const llm_att_args_t &a,
     /* the first and the last position that a row of this block sees */
 
     kv_len = cs.kv_len[seq];
-    begin = llm_att_first(a, cs.pos[at.row0 + at.first / a.group]);
-    end = llm_att_end(a, cs.pos[at.row0 + (at.end - 1) / a.group], kv_len);
+    llm_att_range(cs, a, at.row0 + at.first / a.group,
+                  at.row0 + (at.end - 1) / a.group, kv_len, &begin, &end);
     dv0 = at.dim;
 
     if (SLOPES) {

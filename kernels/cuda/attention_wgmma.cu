@@ -328,8 +328,8 @@ llm_k_attention_wgmma(llm_cuda_step_t cs, llm_att_args_t a)
     w.v = a.vc + at.kv_head * llm_kv_block(a.dv, 0);
     w.k_page = (uint32_t) (a.n_kv_heads * llm_kv_block(a.dk, 0));
     w.v_page = (uint32_t) (a.n_kv_heads * llm_kv_block(a.dv, 0));
-    w.begin = llm_att_first(a, cs.pos[at.row0 + at.first / a.group]);
-    w.end = llm_att_end(a, cs.pos[at.row0 + (at.end - 1) / a.group], kv_len);
+    llm_att_range(cs, a, at.row0 + at.first / a.group,
+                  at.row0 + (at.end - 1) / a.group, kv_len, &w.begin, &w.end);
 
     /* the same in all threads of a warp, which the compiler has to know */
 

@@ -66,6 +66,58 @@ llm_cuda_embed(llm_exec_t *exec, const llm_weight_t *w, llm_act_t *x)
 }
 
 
+/* y[i] = the given row of row i, from `first` on, or += */
+
+__global__ void
+llm_k_input(llm_cuda_step_t st, const uint32_t *count, const uint32_t *at,
+    const float *rows, uint32_t given_cols, uint32_t first, uint32_t cols,
+    int add, void *y, int is16, int bf16)
+{
+    float     v;
+    size_t    to;
+    uint32_t  i, row;
+
+    if (blockIdx.x >= *count) {
+        return;
+    }
+
+    row = st.given[at ? at[blockIdx.x] : blockIdx.x];
+
+    if (row == LLM_NOT_GIVEN) {
+        return;
+    }
+
+    rows += (size_t) row * given_cols + first;
+    to = (size_t) blockIdx.x * cols;
+
+    for (i = llm_row_value(); i < cols; i += gridDim.y * blockDim.x) {
+        v = rows[i];
+        v += add ? llm_load(y, to + i, is16, bf16) : 0.0f;
+        llm_store(y, to + i, v, is16, bf16);
+    }
+}
+
+
+void
+llm_cuda_input(llm_exec_t *exec, llm_rows_t rows, uint32_t first, int add,
+    llm_act_t *y)
+{
+    llm_cuda_t  *d = (llm_cuda_t *) exec;
+
+    if (d->given_cols == 0) {
+        return;
+    }
+
+    llm_launch(llm_k_input,
+               dim3(llm_cuda_rows(d, rows),
+                    llm_row_blocks(y->cols, LLM_ROW_THREADS)),
+               LLM_ROW_THREADS, 0, d->stream, d->step,
+               llm_cuda_count(d, rows),
+               rows == LLM_ROWS_OUT ? d->step.out_rows : NULL, d->given,
+               d->given_cols, first, y->cols, add, y->data, y->is16, d->bf16);
+}
+
+
 void
 llm_cuda_embed_pos(llm_exec_t *exec, const llm_weight_t *w, llm_act_t *x)
 {

@@ -146,6 +146,12 @@ typedef struct {
     int32_t          *tokens;           /* [max_tokens] */
     const uint32_t   *follows;          /* [max_tokens] */
     const uint32_t   *pos;              /* [max_tokens] */
+    const uint32_t   *turns;            /* [max_tokens][LLM_TURNS] positions
+                                           that RoPE takes */
+    const uint32_t   *sees;             /* [max_tokens][2] what rows see in
+                                           layers with spans */
+    const uint32_t   *given;            /* [max_tokens] row of llm_cuda_t.given,
+                                           or LLM_NOT_GIVEN */
     const uint32_t   *row_seq;          /* [max_tokens] sequence of a row */
     const uint32_t   *seq_rows;         /* [max_seqs + 1] */
     const uint32_t   *kv_len;           /* [max_seqs] */
@@ -259,6 +265,11 @@ typedef struct llm_cuda_s {
     int               failed;           /* a call failed: see end() */
     char              why[256];         /* the first failed call's error */
     int               no_memory;        /* that error was a lack of memory */
+
+    float            *given;            /* rows that the step is given, on the
+                                           device; they are not captured */
+    size_t            given_cap;        /* bytes */
+    uint32_t          given_cols;       /* 0: the step is given none */
 
     uint8_t          *step_dev;
     size_t            step_size;        /* without pages */

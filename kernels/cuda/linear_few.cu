@@ -506,7 +506,7 @@ llm_k_linear_few(llm_few_t f, const uint16_t *x, uint32_t n_in)
 static __device__ LLM_CALLED float
 llm_few_glu(llm_glu_t act, float gate, float up)
 {
-    llm_act_fn_t  fn = { act, { 0, 0, 0, 0 }, 0 };
+    llm_act_fn_t  fn = { act, { 0, 0, 0, 0 }, 0, 0 };
 
     return llm_glu_one(fn, gate, up);
 }

@@ -31,6 +31,8 @@ typedef struct {
     uint32_t          plain;            /* elements of a latent head before the
                                            rotated ones; 0: not latent */
     uint32_t          n_dims;           /* rotated elements; 0: no rotation */
+    uint32_t          sections[LLM_TURNS];      /* see llm_rope_t */
+    uint32_t          mixed;
     int               neox;
     int               norm_last;
     int               kv_fp8;
@@ -64,10 +66,35 @@ llm_rope_norm(const llm_rope_args_t &a, float *s, const float *norm)
 }
 
 
-/* a warp computes the cosines of a position, and after them its sines */
+/* as llm_rope_part() */
+
+static __device__ __forceinline__ uint32_t
+llm_rope_part_of(const llm_rope_args_t &a, uint32_t i)
+{
+    uint32_t  part;
+
+    if (a.mixed) {
+        part = i % a.mixed;
+
+        return i < a.mixed * a.sections[part] ? part : 0;
+    }
+
+    for (part = 0; part < LLM_TURNS; part++) {
+        if (i < a.sections[part]) {
+            return part;
+        }
+
+        i -= a.sections[part];
+    }
+
+    return 0;
+}
+
+
+/* a warp computes the cosines of a row's positions, and after them its sines */
 
 static __device__ void
-llm_rope_turns(const llm_rope_args_t &a, float *turns, uint32_t pos)
+llm_rope_turns(const llm_rope_args_t &a, float *turns, const uint32_t *pos)
 {
     float     c, sn;
     double    angle;
@@ -79,7 +106,8 @@ llm_rope_turns(const llm_rope_args_t &a, float *turns, uint32_t pos)
 
         /* far positions need more digits of the angle than a float has */
 
-        angle = (double) pos * (double) a.inv_freq[i];
+        angle = (double) pos[llm_rope_part_of(a, i)]
+                * (double) a.inv_freq[i];
         angle -= floor(angle * 0.15915494309189535) * 6.283185307179586;
         sincosf((float) angle, &sn, &c);
 
@@ -267,7 +295,7 @@ llm_k_rope_kv(llm_cuda_step_t st, llm_rope_args_t a)
 
     if (live) {
         pos = st.pos[row];
-        llm_rope_turns(a, turns, pos);
+        llm_rope_turns(a, turns, st.turns + LLM_TURNS * row);
         page = head < a.n_heads
                ? 0 : st.pages[st.page_first[st.row_seq[row]]
                               + pos / LLM_KV_PAGE];
@@ -328,6 +356,8 @@ llm_cuda_rope_kv(llm_exec_t *exec, const llm_heads_t *h,
     a.dv = h->head_dim_v;
     a.plain = h->latent ? h->head_dim_v : 0;
     a.n_dims = rope->n_dims;
+    memcpy(a.sections, rope->sections, sizeof(a.sections));
+    a.mixed = rope->mixed;
     a.neox = rope->kind == LLM_ROPE_NEOX;
     a.norm_last = h->norm_last;
     a.kv_fp8 = d->opts.kv_fp8;

@@ -35,6 +35,9 @@ llm_cuda_step_layout(llm_cuda_t *d, uint8_t *base, llm_cuda_step_t *st)
     LLM_STEP_ARRAY(tokens, int32_t, d->opts.max_tokens);
     LLM_STEP_ARRAY(follows, uint32_t, d->opts.max_tokens);
     LLM_STEP_ARRAY(pos, uint32_t, d->opts.max_tokens);
+    LLM_STEP_ARRAY(turns, uint32_t, d->opts.max_tokens * (size_t) LLM_TURNS);
+    LLM_STEP_ARRAY(sees, uint32_t, d->opts.max_tokens * (size_t) 2);
+    LLM_STEP_ARRAY(given, uint32_t, d->opts.max_tokens);
     LLM_STEP_ARRAY(row_seq, uint32_t, d->opts.max_tokens);
     LLM_STEP_ARRAY(seq_rows, uint32_t, d->opts.max_seqs + 1);
     LLM_STEP_ARRAY(kv_len, uint32_t, d->opts.max_seqs);
@@ -76,6 +79,31 @@ llm_cuda_step_pages(llm_cuda_t *d, const llm_batch_t *b,
 }
 
 
+/* the arrays of rows that are not tokens, also for a step without such rows: a
+   captured step reads them whatever is replayed */
+
+static void
+llm_cuda_step_media(const llm_batch_t *b, const llm_cuda_step_t *h)
+{
+    uint32_t  i, k, *turns, *sees, *given;
+
+    turns = (uint32_t *) h->turns;
+    sees = (uint32_t *) h->sees;
+    given = (uint32_t *) h->given;
+
+    for (i = 0; i < b->n_tokens; i++) {
+        for (k = 0; k < LLM_TURNS; k++) {
+            turns[LLM_TURNS * i + k] = b->turns ? b->turns[LLM_TURNS * i + k]
+                                                : b->pos[i];
+        }
+
+        sees[2 * i] = b->sees ? b->sees[2 * i] : 0;
+        sees[2 * i + 1] = b->sees ? b->sees[2 * i + 1] : b->pos[i] + 1;
+        given[i] = b->given ? b->given[i] : LLM_NOT_GIVEN;
+    }
+}
+
+
 /* fills the host's copy of the arrays */
 
 static void
@@ -97,6 +125,7 @@ llm_cuda_step_fill(llm_cuda_t *d, const llm_batch_t *b)
 
     memcpy(h.tokens, b->tokens, b->n_tokens * sizeof(int32_t));
     memcpy((void *) h.pos, b->pos, b->n_tokens * sizeof(uint32_t));
+    llm_cuda_step_media(b, &h);
     memcpy((void *) h.seq_rows, b->seq_rows,
            (b->n_seqs + 1) * sizeof(uint32_t));
     memcpy((void *) h.kv_len, b->kv_len, b->n_seqs * sizeof(uint32_t));
@@ -282,8 +311,48 @@ static int
 llm_cuda_decodes(const llm_cuda_t *d, const llm_batch_t *b)
 {
     return b->n_out == b->n_tokens && b->gives == LLM_GIVES_LOGITS
+           && b->given == NULL
            && b->n_tokens <= LLM_CUDA_GRAPH_ROWS
            && d->max_seq_rows <= LLM_CUDA_GRAPH_SEQ_ROWS;
+}
+
+
+/* copies the rows that a step is given; memory for them grows with the steps,
+   because most models are never given any */
+
+static int
+llm_cuda_give(llm_cuda_t *d, const llm_batch_t *b, llm_err_t *err)
+{
+    void    *p;
+    size_t   size;
+
+    d->given_cols = b->given ? b->given_cols : 0;
+    size = (size_t) b->n_given * d->given_cols * sizeof(float);
+
+    if (size == 0) {
+        return LLM_OK;
+    }
+
+    if (size > d->given_cap) {
+        /* waits for the steps that read the old memory */
+        llm_cuda_free(d, d->given);
+        d->given = NULL;
+        d->given_cap = 0;
+
+        if (llm_cuda_alloc(&p, size, "given rows", err) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        d->given = (float *) p;
+        d->given_cap = size;
+    }
+
+    (void) llm_cuda_check(d, cudaMemcpyAsync(d->given, b->rows, size,
+                                             cudaMemcpyHostToDevice,
+                                             d->stream),
+                          "upload of given rows");
+
+    return LLM_OK;
 }
 
 
@@ -330,7 +399,7 @@ llm_cuda_start(llm_cuda_t *d, const llm_batch_t *b, llm_err_t *err)
 
     llm_cuda_pick_upload(d);
 
-    return LLM_OK;
+    return llm_cuda_give(d, b, err);
 }
 
 

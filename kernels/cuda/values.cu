@@ -109,11 +109,40 @@ llm_cuda_glu(llm_exec_t *exec, llm_rows_t rows, llm_glu_t act,
 }
 
 
+/* of 16-bit values, as inputs of products are */
+
+__global__ void
+llm_k_act_16(llm_act_fn_t fn, const void *x, size_t n, void *y, int is16,
+    int bf16)
+{
+    size_t  i;
+
+    i = llm_value();
+
+    if (i < n) {
+        llm_store(y, i, llm_act_one(fn, llm_load(x, i, 1, bf16)), is16,
+                  bf16);
+    }
+}
+
+
 void
 llm_cuda_act(llm_exec_t *exec, llm_rows_t rows, const llm_act_fn_t *fn,
     const llm_act_t *x, llm_act_t *y)
 {
-    llm_cuda_activate((llm_cuda_t *) exec, rows, fn, x, NULL, y);
+    size_t       n;
+    llm_cuda_t  *d = (llm_cuda_t *) exec;
+
+    if (!x->is16) {
+        llm_cuda_activate(d, rows, fn, x, NULL, y);
+        return;
+    }
+
+    n = (size_t) llm_cuda_rows(d, rows) * y->cols;
+
+    llm_launch(llm_k_act_16, llm_value_blocks(n), LLM_VALUE_THREADS, 0,
+               d->stream, *fn, (const void *) x->data, n, y->data, y->is16,
+               d->bf16);
 }
 
 

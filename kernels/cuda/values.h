@@ -51,7 +51,10 @@ llm_act_one(const llm_act_fn_t &fn, float x)
         return x;
 
     case LLM_GLU_BOUND:
-        return x > fn.bound ? fn.bound : x < -fn.bound ? -fn.bound : x;
+        return x > fn.bound ? fn.bound : x < fn.least ? fn.least : x;
+
+    case LLM_GLU_QUICK:
+        return x / (1.0f + expf(-1.702f * x));
     }
 
     return 0.0f;

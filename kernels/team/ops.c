@@ -158,6 +158,19 @@ llm_team_embed(llm_exec_t *exec, const llm_weight_t *weight, llm_act_t *act)
 
 
 void
+llm_team_input(llm_exec_t *exec, llm_rows_t rows, uint32_t first, int add,
+    llm_act_t *act)
+{
+    llm_team_t      *t = (llm_team_t *) exec;
+    llm_team_act_t  *y = (llm_team_act_t *) act;
+
+    llm_team_need(t, rows, y, LLM_TEAM_FIRST);
+    llm_team_writes(t, y, LLM_TEAM_FIRST);
+    t->ops->input(llm_team_device(t, 0), rows, first, add, y->whole[0]);
+}
+
+
+void
 llm_team_embed_pos(llm_exec_t *exec, const llm_weight_t *weight,
     llm_act_t *act)
 {

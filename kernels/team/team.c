@@ -141,7 +141,8 @@ static const llm_ops_t  llm_ops_team = {
     .name = "team",
     .can = LLM_CAN_NORMS | LLM_CAN_ACTS | LLM_CAN_WINDOWS | LLM_CAN_SCORES
            | LLM_CAN_ROPE | LLM_CAN_KV | LLM_CAN_SCALE | LLM_CAN_EMBED
-           | LLM_CAN_EXPERTS | LLM_CAN_FACTORS | LLM_CAN_ENCODE,
+           | LLM_CAN_EXPERTS | LLM_CAN_FACTORS | LLM_CAN_ENCODE
+           | LLM_CAN_MEDIA,
 
     .close = llm_team_close,
     .describe = llm_team_describe,
@@ -168,6 +169,7 @@ static const llm_ops_t  llm_ops_team = {
     .drawn = llm_team_drawn,
 
     .embed = llm_team_embed,
+    .input = llm_team_input,
     .embed_pos = llm_team_embed_pos,
     .linear = llm_team_linear,
     .norm = llm_team_norm,

@@ -79,6 +79,7 @@ my %own = (
     'llm_model kv_cache=' => { bad => [ '', '-1', '0', '63k', 'word', '1.5m',
                                         '12q', 'm', $overflow,
                                         "${overflow}m", '67108865m' ] },
+    'llm_model mmproj=' => { bad => [ '' ] },
     'llm_model packed=' => { words => [], good => [ 'panels', 'off' ],
                              bad => [ '', 'llm-keys', 'pipe' ] },
     'llm_model split=' => { words => [ 'layers' ], bad => [ 'rows' ] },

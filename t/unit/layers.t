@@ -198,7 +198,7 @@ for my $file (grep { m{^engine/model/arch_} } @files) {
 }
 
 for my $file (grep {
-    !m{^engine/(?:model/arch_|text/vocab/|api/|media/rule)}
+    !m{^engine/(?:model/(?:arch|tower)_|text/vocab/|api/|media/rule)}
 } @files) {
     open my $f, '<', "$root/$file" or die "$file: $!";
 

@@ -1,7 +1,8 @@
 /*
- * Attention without a causal mask, whole sequences at once: the same cases
- * for the CPU (ops_encode.c) and for the CUDA backend (emu_encode.c), their
- * steps, and their results from the definition.
+ * Attention without a causal mask, or with spans whose rows see each other,
+ * whole sequences at once: the same cases for the CPU (ops_encode.c) and for
+ * the CUDA backend (emu_encode.c), their steps, and their results from the
+ * definition.
  */
 
 #ifndef LLM_TEST_OPS_BOTH_H
@@ -24,6 +25,11 @@ typedef struct {
     int           slopes;
     int           sinks;
     float         softcap;
+    uint32_t      span;                 /* every second so many rows are a span,
+                                           the others see what is before
+                                           them */
+    uint32_t      own;                  /* rows see those of their own so
+                                           many */
 } both_case_t;
 
 /* of Q, of K, and their elements */
@@ -56,6 +62,13 @@ static const both_case_t  both_cases[] = {
       .sinks = 1 },
     { .name = "heads of 192", .n = 90, BOTH_HEADS(2, 1, 192, 160),
       .slopes = 1 },
+    { .name = "spans", .n = 300, BOTH_HEADS(6, 2, 24, 24), .span = 37 },
+    { .name = "spans in windows", .n = 290, BOTH_HEADS(4, 4, 80, 48),
+      .span = 70, .window = 24 },
+    { .name = "long spans, sinks and capped scores", .n = 540,
+      BOTH_HEADS(4, 2, 128, 128), .span = 260, .sinks = 1, .softcap = 3 },
+    { .name = "rows that see their own", .n = 330, BOTH_HEADS(4, 4, 72, 72),
+      .own = 64 },
     { .name = "wide heads", .n = 80, BOTH_HEADS(2, 1, 320, 300),
       .window = 70, .slopes = 1 }
 };
@@ -68,6 +81,24 @@ static const float  both_slopes[BOTH_MAX_HEADS] = {
 static const float  both_sinks[BOTH_MAX_HEADS] = {
     0.5f, -1, 2, 0.1f, 1, 0, 3, -2, 0.7f, 1.5f, -0.5f, 0.2f
 };
+
+
+/* the positions that row i sees: `first` to `end` - 1 */
+
+static inline void
+both_sees(const both_case_t *c, uint32_t i, uint32_t *first, uint32_t *end)
+{
+    uint32_t  size;
+
+    size = c->own ? c->own : c->span;
+    *first = c->own ? i / size * size : 0;
+    *end = c->own || i / size % 2 ? llm_min((i / size + 1) * size, c->n)
+                                  : i + 1;
+
+    if (c->window && i >= c->window) {
+        *first = llm_max(*first, i - c->window + 1);
+    }
+}
 
 
 /* numbers of `rows` rows of q, k and v */
@@ -90,6 +121,7 @@ both_attend(llm_exec_t *exec, const both_case_t *c, const float *data,
 {
     uint32_t          i, first, rows, ends[3], len[2];
     uint32_t          pos[OPS_MAX_ROWS], pages[2 * OPS_MAX_PAGES];
+    uint32_t          sees[2 * OPS_MAX_ROWS];
     llm_kv_t         *kv;
     llm_act_t        *q, *k, *v, *y;
     llm_vec_t        *slopes, *sinks;
@@ -128,6 +160,13 @@ both_attend(llm_exec_t *exec, const both_case_t *c, const float *data,
 
     for (i = 0; i < rows; i++) {
         pos[i] = i < first ? i : i - first;
+        sees[2 * i] = 0;
+        sees[2 * i + 1] = pos[i] + 1;
+
+        if (i >= first && (c->span || c->own)) {
+            both_sees(c, pos[i], &sees[2 * i], &sees[2 * i + 1]);
+            sees[2 * i] = c->own ? sees[2 * i] : 0;
+        }
     }
 
     for (i = 0; i < 2 * OPS_MAX_PAGES; i++) {
@@ -159,7 +198,9 @@ both_attend(llm_exec_t *exec, const both_case_t *c, const float *data,
     h.head_dim_k = c->dk;
     h.head_dim_v = c->dv;
     h.scale = 1.0f / sqrtf((float) c->dk);
-    h.both = 1;
+    h.both = c->span == 0 && c->own == 0;
+    h.spans = !h.both;
+    b.sees = h.spans ? sees : NULL;
     h.window = c->window;
     h.softcap = c->softcap;
     h.slopes = c->slopes ? slopes : NULL;
@@ -189,7 +230,7 @@ both_plain(const both_case_t *c, const float *data, uint32_t row,
     uint32_t head, double *out)
 {
     double        score, sum, p;
-    uint32_t      i, k, kv_head;
+    uint32_t      i, k, kv_head, first, end;
     const float  *q, *key, *value;
 
     memset(out, 0, c->dv * sizeof(double));
@@ -203,8 +244,18 @@ both_plain(const both_case_t *c, const float *data, uint32_t row,
     for (i = 0; i < c->n; i++, key += c->kv_heads * c->dk,
                                 value += c->kv_heads * c->dv)
     {
-        if (c->window && (uint32_t) abs((int) i - (int) row) > c->window / 2)
-        {
+        first = 0;
+        end = c->n;
+
+        if (c->span || c->own) {
+            both_sees(c, row, &first, &end);
+
+        } else if (c->window) {
+            first = row > c->window / 2 ? row - c->window / 2 : 0;
+            end = row + c->window / 2 + 1;
+        }
+
+        if (i < first || i >= end) {
             continue;
         }
 

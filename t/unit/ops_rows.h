@@ -26,6 +26,7 @@ typedef struct {
     float              cap;
     int                pos;
     int                vec;
+    int                given;           /* 1: input(), 2: added */
     uint32_t           first;           /* column */
     uint32_t           width;           /* of a piece, 0: columns() */
 } row_case_t;
@@ -57,12 +58,16 @@ static const row_case_t  row_cases[] = {
     { .name = "sigmoid", .acts = 1, .fn = { .kind = LLM_GLU_SIGMOID } },
     { .name = "linear", .acts = 1, .fn = { .kind = LLM_GLU_LINEAR } },
     { .name = "bounds", .acts = 1,
-      .fn = { .kind = LLM_GLU_BOUND, .bound = 0.8f } },
+      .fn = { .kind = LLM_GLU_BOUND, .bound = 0.8f, .least = -0.6f } },
+    { .name = "quick", .acts = 1, .fn = { .kind = LLM_GLU_QUICK } },
     { .name = "scale", .scale = 0.3f },
     { .name = "scale, added", .scale = -1.7f, .add = 1 },
     { .name = "soft cap", .cap = 2.5f },
     { .name = "embedding of positions", .pos = 1 },
     { .name = "a vector, added", .vec = 1 },
+    { .name = "given rows", .given = 1 },
+    { .name = "given rows, added", .given = 2 },
+    { .name = "columns of given rows, added", .given = 2, .first = 17 },
     { .name = "columns", .first = 17 },
     { .name = "pieces", .first = 3, .width = GROUP / 5 }
 };
@@ -93,6 +98,9 @@ row_case(llm_exec_t *exec, const row_case_t *c, llm_act_t *x, llm_act_t *y,
     } else if (c->pos) {
         o->embed_pos(exec, e, y);
 
+    } else if (c->given) {
+        o->input(exec, LLM_ROWS_ALL, c->first, c->given == 2, y);
+
     } else if (c->vec) {
         o->add_vec(exec, LLM_ROWS_ALL, w, y);
 
@@ -116,7 +124,7 @@ static inline void
 run_rows(llm_exec_t *exec, const row_case_t *c, const float *x, const float *y,
     const float *w, uint32_t step, float *out)
 {
-    uint32_t          i, k, n, cols, pos[ROWS];
+    uint32_t          i, k, n, cols, pos[ROWS], given[ROWS];
     llm_act_t        *ax, *ay;
     llm_vec_t        *v, *bias;
     llm_batch_t       b;
@@ -134,16 +142,26 @@ run_rows(llm_exec_t *exec, const row_case_t *c, const float *x, const float *y,
 
     for (i = 0; i < ROWS; i += n) {
         n = llm_min(step, ROWS - i);
-        o->act_cols(ay, COLS);
+        o->act_cols(ay, c->given ? cols : COLS);
         o->write(exec, ax, 0, n, x + i * COLS);
-        o->write(exec, ay, 0, n, y + i * COLS);
+        o->write(exec, ay, 0, n, y + i * (c->given ? cols : COLS));
+
+        /* every third row is not given, the others in falling order */
 
         for (k = 0; k < n; k++) {
             pos[k] = i + k;
+            given[k] = (i + k) % 3 == 1 ? LLM_NOT_GIVEN : ROWS - 1 - i - k;
         }
 
         ops_rows_batch(&b, n);
         b.pos = pos;
+
+        if (c->given) {
+            b.given = given;
+            b.rows = w;
+            b.n_given = ROWS;
+            b.given_cols = COLS;
+        }
 
         if (o->begin(exec, &b, NULL) != LLM_REPLAYED) {
             row_case(exec, c, ax, ay, v, bias, e);

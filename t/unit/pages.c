@@ -36,7 +36,7 @@ start(llm_pages_t *p, seq_t *s)
 
     for (i = 0; i < MAX_LEN - 1; i++) {
         page = llm_pages_find(p, parent_of(s, i), &s->salt,
-                              s->tokens + i * LLM_KV_PAGE);
+                              s->keys + i * LLM_KV_PAGE);
         if (page == LLM_PAGE_NONE) {
             break;
         }
@@ -94,12 +94,12 @@ commit(llm_pages_t *p, seq_t *s)
 
     i = s->n_tree++;
     page = llm_pages_commit(p, s->page[i], parent_of(s, i), &s->salt,
-                            s->tokens + i * LLM_KV_PAGE);
+                            s->keys + i * LLM_KV_PAGE);
     s->page[i] = page;
 
     return same_prefix(&contents[page], s, i + 1)
            && llm_pages_find(p, parent_of(s, i), &s->salt,
-                             s->tokens + i * LLM_KV_PAGE) == page;
+                             s->keys + i * LLM_KV_PAGE) == page;
 }
 
 
@@ -187,25 +187,25 @@ test_random(void)
 static void
 test_lru(void)
 {
-    int32_t       tokens[3][LLM_KV_PAGE];
+    uint64_t      keys[3][LLM_KV_PAGE];
     uint32_t      i, page, a[2], b;
     llm_salt_t    salt = { 0, 0 };
     llm_pages_t  *p;
 
     for (i = 0; i < 3; i++) {
-        memset(tokens[i], (int) i + 1, sizeof(tokens[i]));
+        memset(keys[i], (int) i + 1, sizeof(keys[i]));
     }
 
     p = llm_pages_create((uint32_t [LLM_KV_KINDS]) { 3 }, 3);
 
     a[0] = llm_pages_commit(p, alloc(p), LLM_PAGE_NONE, &salt,
-                            tokens[0]);
-    a[1] = llm_pages_commit(p, alloc(p), a[0], &salt, tokens[1]);
+                            keys[0]);
+    a[1] = llm_pages_commit(p, alloc(p), a[0], &salt, keys[1]);
     llm_pages_drop(p, a[1], LLM_KV_FULL);
     llm_pages_drop(p, a[0], LLM_KV_FULL);
 
     b = llm_pages_commit(p, alloc(p), LLM_PAGE_NONE, &salt,
-                         tokens[2]);
+                         keys[2]);
     llm_pages_drop(p, b, LLM_KV_FULL);
 
     is_int(llm_pages_cached(p, LLM_KV_FULL), 3, "three pages are kept");
@@ -213,9 +213,9 @@ test_lru(void)
 
     page = alloc(p);
     is_int(page, a[1], "the leaf of the oldest goes first");
-    is_int(llm_pages_find(p, LLM_PAGE_NONE, &salt, tokens[0]), a[0],
+    is_int(llm_pages_find(p, LLM_PAGE_NONE, &salt, keys[0]), a[0],
            "its parent is still there");
-    is_int(llm_pages_find(p, a[0], &salt, tokens[1]), LLM_PAGE_NONE,
+    is_int(llm_pages_find(p, a[0], &salt, keys[1]), LLM_PAGE_NONE,
            "it is not");
 
     is_int(alloc(p), a[0], "then the parent");
@@ -235,29 +235,32 @@ test_lru(void)
 static void
 test_salt(void)
 {
-    int32_t       tokens[LLM_KV_PAGE];
+    uint64_t      keys[LLM_KV_PAGE];
     uint32_t      a, b;
     llm_salt_t    one = { 1, 0 }, two = { 2, 0 }, three = { 1, 1 };
     llm_pages_t  *p;
 
-    memset(tokens, 0, sizeof(tokens));
+    memset(keys, 0, sizeof(keys));
     p = llm_pages_create((uint32_t [LLM_KV_KINDS]) { 4 }, 4);
 
-    a = llm_pages_commit(p, alloc(p), LLM_PAGE_NONE, &one, tokens);
-    is_int(llm_pages_find(p, LLM_PAGE_NONE, &one, tokens), a, "found");
-    is_int(llm_pages_find(p, LLM_PAGE_NONE, &two, tokens), LLM_PAGE_NONE,
+    a = llm_pages_commit(p, alloc(p), LLM_PAGE_NONE, &one, keys);
+    is_int(llm_pages_find(p, LLM_PAGE_NONE, &one, keys), a, "found");
+    is_int(llm_pages_find(p, LLM_PAGE_NONE, &two, keys), LLM_PAGE_NONE,
            "not by another tenant");
-    is_int(llm_pages_find(p, LLM_PAGE_NONE, &three, tokens), LLM_PAGE_NONE,
+    is_int(llm_pages_find(p, LLM_PAGE_NONE, &three, keys), LLM_PAGE_NONE,
            "not with another salt");
-    is_int(llm_pages_find(p, a, &one, tokens), LLM_PAGE_NONE,
+    is_int(llm_pages_find(p, a, &one, keys), LLM_PAGE_NONE,
            "not behind itself");
 
-    tokens[LLM_KV_PAGE - 1] = 1;
-    is_int(llm_pages_find(p, LLM_PAGE_NONE, &one, tokens), LLM_PAGE_NONE,
+    keys[LLM_KV_PAGE - 1] = 1;
+    is_int(llm_pages_find(p, LLM_PAGE_NONE, &one, keys), LLM_PAGE_NONE,
            "not with another last token");
-    tokens[LLM_KV_PAGE - 1] = 0;
+    keys[LLM_KV_PAGE - 1] = (uint64_t) 1 << 63;
+    is_int(llm_pages_find(p, LLM_PAGE_NONE, &one, keys), LLM_PAGE_NONE,
+           "nor with a key that differs in its last bit");
+    keys[LLM_KV_PAGE - 1] = 0;
 
-    b = llm_pages_commit(p, alloc(p), LLM_PAGE_NONE, &one, tokens);
+    b = llm_pages_commit(p, alloc(p), LLM_PAGE_NONE, &one, keys);
     is_int(b, a, "the same block twice becomes one");
     is_int(llm_pages_available(p, LLM_KV_FULL), 3,
            "and the second page is free");
@@ -278,13 +281,13 @@ is_bare(const llm_pages_t *p, uint32_t node)
 static void
 test_bare(void)
 {
-    int32_t       tokens[6][LLM_KV_PAGE];
+    uint64_t      keys[6][LLM_KV_PAGE];
     uint32_t      i, node[6], parent, evicted, found;
     llm_salt_t    salt = { 0, 0 };
     llm_pages_t  *p;
 
     for (i = 0; i < 6; i++) {
-        memset(tokens[i], (int) i + 1, sizeof(tokens[i]));
+        memset(keys[i], (int) i + 1, sizeof(keys[i]));
     }
 
     p = llm_pages_create((uint32_t [LLM_KV_KINDS]) { 4 }, 16);
@@ -292,7 +295,7 @@ test_bare(void)
     for (i = 0; i < 6; i++) {
         parent = i ? node[i - 1] : LLM_PAGE_NONE;
         node[i] = llm_pages_commit(p, llm_pages_alloc(p, &evicted), parent,
-                                   &salt, tokens[i]);
+                                   &salt, keys[i]);
         is_int(evicted, i < 4 ? LLM_PAGE_NONE : node[i - 4],
                "block %u: what lost its page", i);
 
@@ -304,7 +307,7 @@ test_bare(void)
     (void) llm_pages_assert(p);
 
     for (i = 0, found = 0, parent = LLM_PAGE_NONE; i < 6; i++) {
-        parent = llm_pages_find(p, parent, &salt, tokens[i]);
+        parent = llm_pages_find(p, parent, &salt, keys[i]);
         found += parent == node[i]
                  && is_bare(p, parent) == (i < 2);
     }
@@ -314,7 +317,7 @@ test_bare(void)
     /* the first block is computed again */
 
     i = llm_pages_commit(p, llm_pages_alloc(p, &evicted), LLM_PAGE_NONE,
-                         &salt, tokens[0]);
+                         &salt, keys[0]);
     is_int(i, node[0], "computed again: the same node");
     ok(!is_bare(p, i), "which has a page again");
     llm_pages_drop(p, i, LLM_KV_FULL);
@@ -328,7 +331,7 @@ test_bare(void)
         (void) llm_pages_assert(p);
     }
 
-    is_int(llm_pages_find(p, LLM_PAGE_NONE, &salt, tokens[0]), LLM_PAGE_NONE,
+    is_int(llm_pages_find(p, LLM_PAGE_NONE, &salt, keys[0]), LLM_PAGE_NONE,
            "a path without any page is gone");
 
     llm_pages_free(p);

@@ -19,14 +19,14 @@ typedef struct {
     uint32_t      n_tree;
     uint32_t      page[MAX_LEN];
     llm_salt_t    salt;
-    int32_t       tokens[MAX_LEN * LLM_KV_PAGE];
+    uint64_t      keys[MAX_LEN * LLM_KV_PAGE];
 } seq_t;
 
 /* what is written in a page: the whole prefix that led to it */
 typedef struct {
     llm_salt_t    salt;
     uint32_t      n;
-    int32_t       tokens[MAX_LEN * LLM_KV_PAGE];
+    uint64_t      keys[MAX_LEN * LLM_KV_PAGE];
 } content_t;
 
 static seq_t      seqs[N_SEQS];
@@ -37,7 +37,7 @@ static seq_t      seqs[N_SEQS];
 static inline void
 come(seq_t *s)
 {
-    int32_t   kind;
+    uint64_t  kind;
     uint32_t  i;
 
     memset(s, 0, sizeof(*s));
@@ -47,10 +47,10 @@ come(seq_t *s)
 
     for (i = 0; i < MAX_LEN * LLM_KV_PAGE; i++) {
         if (i % LLM_KV_PAGE == 0) {
-            kind = (int32_t) rnd(3);
+            kind = rnd(3);
         }
 
-        s->tokens[i] = kind * 100 + (int32_t) (i % LLM_KV_PAGE);
+        s->keys[i] = kind * 100 + (uint64_t) (i % LLM_KV_PAGE);
     }
 }
 
@@ -71,7 +71,7 @@ note(content_t *c, const seq_t *s)
 {
     c->salt = s->salt;
     c->n = s->n;
-    memcpy(c->tokens, s->tokens, sizeof(c->tokens));
+    memcpy(c->keys, s->keys, sizeof(c->keys));
 }
 
 
@@ -80,8 +80,8 @@ same_prefix(const content_t *c, const seq_t *s, uint32_t n)
 {
     return c->n == n && c->salt.tenant == s->salt.tenant
            && c->salt.salt == s->salt.salt
-           && memcmp(c->tokens, s->tokens,
-                     n * LLM_KV_PAGE * sizeof(int32_t)) == 0;
+           && memcmp(c->keys, s->keys,
+                     n * LLM_KV_PAGE * sizeof(uint64_t)) == 0;
 }
 
 

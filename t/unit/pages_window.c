@@ -55,7 +55,7 @@ start(llm_pages_t *p, seq_t *s, uint32_t kind, uint32_t *n_bare)
 
     for (i = 0, present = 0; i < MAX_LEN - 1; i++) {
         page = llm_pages_find(p, page, &s->salt,
-                              s->tokens + i * LLM_KV_PAGE);
+                              s->keys + i * LLM_KV_PAGE);
         if (page == LLM_PAGE_NONE) {
             break;
         }
@@ -111,7 +111,7 @@ grow(llm_pages_t *p, seq_t *s, uint32_t kind, int *good)
     }
 
     s->page[i] = llm_pages_commit(p, page, parent_of(s, i), &s->salt,
-                                  s->tokens + i * LLM_KV_PAGE);
+                                  s->keys + i * LLM_KV_PAGE);
     note(&nodes[s->page[i]], s);
     *good &= holds(p, s, i, kind);
 
@@ -211,7 +211,7 @@ test_paths(uint32_t n, uint32_t n_nodes, uint32_t n_windows)
 static void
 test_pass(void)
 {
-    int32_t       tokens[3][LLM_KV_PAGE] = { { 1 }, { 2 }, { 3 } };
+    uint64_t      keys[3][LLM_KV_PAGE] = { { 1 }, { 2 }, { 3 } };
     uint32_t      i, node[3], page;
     llm_salt_t    salt = { 0, 0 };
     llm_pages_t  *p;
@@ -223,7 +223,7 @@ test_pass(void)
         page = alloc(p);
         (void) llm_pages_attach(p, page);
         node[i] = llm_pages_commit(p, page, i ? node[i - 1] : LLM_PAGE_NONE,
-                                   &salt, tokens[i]);
+                                   &salt, keys[i]);
     }
 
     llm_pages_drop(p, node[0], LLM_KV_WINDOW);

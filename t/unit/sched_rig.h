@@ -49,6 +49,9 @@ static uint32_t   predicting;           /* percent of a prediction's tokens that
 static uint32_t   n_windows;            /* pages of windows, if a row sees all
                                            in others; or 0 */
 static int32_t    kv_windows[MAX_PAGES][LLM_KV_PAGE];
+static const llm_runner_t  *media;      /* what of it is about media; NULL: the
+                                           model takes none */
+static void     (*look_at)(const llm_batch_t *b);   /* at each step; or NULL */
 
 /* what a slot keeps */
 typedef struct {
@@ -211,6 +214,10 @@ drawn(void *data, uint32_t i, llm_drawn_t *out)
 static inline int32_t
 token_of(const llm_batch_t *b, const results_t *before, uint32_t row)
 {
+    if (b->given && b->given[row] != LLM_NOT_GIVEN) {
+        return (int32_t) b->rows[(size_t) b->given[row] * b->given_cols];
+    }
+
     if (b->follows == NULL || b->follows[row] == LLM_NO_DRAW) {
         return b->tokens[row];
     }
@@ -385,6 +392,10 @@ submit(void *data, const llm_batch_t *b, llm_err_t *err)
 
     (void) data;
 
+    if (look_at) {
+        look_at(b);
+    }
+
     n_behind += n_submitted > n_waited;
     res = &steps[n_submitted++ % 3];
 
@@ -549,6 +560,16 @@ open_all(uint32_t n_pages, uint32_t ctx, uint32_t max_seqs, uint32_t chunk,
     conf.runner.window = window;
     conf.runner.n_slots = recurrent ? max_seqs + recurrent : 0;
     conf.runner.copy_slot = copy_slot;
+
+    if (media) {
+        conf.runner.n_given = media->n_given;
+        conf.runner.turns = media->turns;
+        conf.runner.spans = media->spans;
+        conf.runner.encode = media->encode;
+        conf.runner.encode_stop = media->encode_stop;
+        conf.runner.encoded_bytes = media->encoded_bytes;
+    }
+
     conf.speculate[0] = predicting ? LLM_DRAFT_NGRAM : LLM_DRAFT_NONE;
     conf.vocab = tiny.vocab;
     conf.zone = zone;

@@ -1,0 +1,598 @@
+/*
+ * Loads towers: finds the family by the file's projector, opens the device,
+ * loads the layers and the projector, and makes the buffers of a step; see
+ * tower.h and tower_internal.h.
+ */
+
+#include "engine/model/model_internal.h"
+#include "engine/model/tower_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define LLM_TOWER_PATCHES  16384
+#define LLM_TOWER_BATCH    512
+#define LLM_TOWER_WIDE     4096         /* the same on a GPU */
+
+#define LLM_TOWER(ID)  extern const llm_tower_kind_t  llm_tower_##ID;
+#include "engine/model/towers.def"
+
+static const llm_tower_kind_t  *const llm_tower_kinds[] = {
+#define LLM_TOWER(ID)  &llm_tower_##ID,
+#include "engine/model/towers.def"
+};
+
+
+/* ---- the file ---- */
+
+/* finds the family by the projector's name; files with several towers have a
+   key for each kind */
+
+static int
+llm_tower_kind(llm_tower_load_t *l)
+{
+    char         name[64];
+    size_t       i;
+    llm_str_t    s;
+    llm_gguf_t  *g = l->t->gguf;
+
+    if (llm_gguf_get_str(g, "general.architecture", &s, NULL) != LLM_OK
+        || !llm_str_is(s, "clip"))
+    {
+        return llm_fail(l->err, "%s: general.architecture: not \"clip\": this "
+                        "is not the tower of a model (mmproj)",
+                        llm_gguf_name(g));
+    }
+
+    if (llm_gguf_get_str(g, "clip.projector_type", &s, NULL) != LLM_OK
+        && llm_gguf_get_str(g, "clip.vision.projector_type", &s, NULL)
+           != LLM_OK)
+    {
+        return llm_fail(l->err, "%s: clip.projector_type: it is missing: the "
+                        "file has no tower for images", llm_gguf_name(g));
+    }
+
+    (void) llm_clean(name, sizeof(name), s.data, llm_min(s.len, 40));
+
+    for (i = 0; i < llm_nelems(llm_tower_kinds); i++) {
+        if (llm_str_is(s, llm_tower_kinds[i]->projector)) {
+            l->t->kind = llm_tower_kinds[i];
+            snprintf(l->t->info.projector, sizeof(l->t->info.projector), "%s",
+                     llm_tower_kinds[i]->projector);
+            return llm_gguf_types_known(g, l->err);
+        }
+    }
+
+    return llm_fail(l->err, "%s: clip.projector_type: the projector \"%s\" is "
+                    "not supported", llm_gguf_name(g), name);
+}
+
+
+static int
+llm_tower_colours(llm_tower_load_t *l, const char *key, float *v)
+{
+    uint32_t               i;
+    const llm_gguf_kv_t   *kv;
+
+    kv = llm_gguf_find(l->t->gguf, key);
+
+    if (kv == NULL || kv->type != LLM_GGUF_ARRAY || kv->item != LLM_GGUF_F32
+        || kv->count != 3)
+    {
+        return llm_fail(l->err, "%s: %s: not three numbers",
+                        llm_gguf_name(l->t->gguf), key);
+    }
+
+    for (i = 0; i < 3; i++) {
+        v[i] = (float) llm_gguf_item_double(kv, i);
+    }
+
+    return LLM_OK;
+}
+
+
+/* the value of each byte in each colour */
+
+static int
+llm_tower_values(llm_tower_load_t *l)
+{
+    float                    v;
+    uint32_t                 c, i;
+    const llm_tower_info_t  *info = &l->t->info;
+
+    if (llm_tower_colours(l, "clip.vision.image_mean", l->t->info.mean)
+        != LLM_OK
+        || llm_tower_colours(l, "clip.vision.image_std", l->t->info.std)
+           != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    for (c = 0; c < 3; c++) {
+        if (!(info->std[c] > 0) || !isfinite(info->mean[c])
+            || !isfinite(info->std[c]))
+        {
+            return llm_fail(l->err, "%s: clip.vision.image_std: %g of mean %g "
+                            "are not those of pixels",
+                            llm_gguf_name(l->t->gguf), info->std[c],
+                            info->mean[c]);
+        }
+
+        for (i = 0; i < 256; i++) {
+            v = ((float) i / 255 - info->mean[c]) / info->std[c];
+            l->t->lut[c][i] = l->t->kind->signed_pixels ? 2 * v - 1 : v;
+        }
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_tower_fields(llm_tower_load_t *l)
+{
+    int           rc;
+    uint32_t      side, merge;
+    llm_tower_t  *t = l->t;
+
+    side = 0;
+    merge = t->kind->merge;
+    t->eps = -1;
+    t->act = t->kind->act;
+    t->merge_scale = 1;
+    t->n_parts = 1;
+    t->n_class = t->kind->n_class;
+
+    if (llm_tower_u32(l, "image_size", 1, 65536, &side) != LLM_OK
+        || llm_tower_u32(l, "patch_size", 1, 256, &t->info.patch) != LLM_OK
+        || llm_tower_u32(l, "embedding_length", 1, 65536, &t->width) != LLM_OK
+        || llm_tower_u32(l, "block_count", 1, LLM_TOWER_LAYERS,
+                         &t->info.n_layers) != LLM_OK
+        || llm_tower_u32(l, "attention.head_count", 1, t->width, &t->n_heads)
+           != LLM_OK
+        || llm_tower_u32(l, "projection_dim", 1, LLM_MAX_WIDTH,
+                         &t->info.n_embd) != LLM_OK
+        || llm_tower_u32(l, "spatial_merge_size", 1, 16, &merge) != LLM_OK
+        || llm_tower_u32(l, "projector.scale_factor", 1, 16, &merge)
+           != LLM_OK
+        || llm_tower_values(l) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    rc = llm_gguf_get_f32(t->gguf, "clip.vision.attention.layer_norm_epsilon",
+                          &t->eps, l->err);
+
+    if (rc == LLM_ERROR) {
+        return LLM_ERROR;
+    }
+
+    if (!(t->eps >= 0 && t->eps < 1)) {
+        return llm_fail(l->err, "%s: clip.vision.attention."
+                        "layer_norm_epsilon: %g is not within 0 and 1",
+                        llm_gguf_name(t->gguf), t->eps);
+    }
+
+    if (t->width % t->n_heads || t->width / t->n_heads > LLM_MAX_HEAD_DIM) {
+        return llm_fail(l->err, "%s: clip.vision.attention.head_count: %u does "
+                        "not fit %u", llm_gguf_name(t->gguf), t->n_heads,
+                        t->width);
+    }
+
+    t->info.merge = merge;
+    t->info.side = t->kind->fixed ? side : 0;
+    t->head_dim = t->width / t->n_heads;
+    t->scale = 1 / sqrtf((float) t->head_dim);
+
+    if (t->info.side && t->info.side % (t->info.patch * merge)) {
+        return llm_fail(l->err, "%s: clip.vision.image_size: %u is no multiple "
+                        "of %u pixels", llm_gguf_name(t->gguf), t->info.side,
+                        t->info.patch * merge);
+    }
+
+    return LLM_OK;
+}
+
+
+/* an error if the tower is not the model's */
+
+static int
+llm_tower_fits(llm_tower_load_t *l)
+{
+    llm_tower_t          *t = l->t;
+    const llm_hparams_t  *hp;
+
+    t->info.n_cols = t->info.n_embd * t->n_parts;
+
+    if (l->m == NULL) {
+        return LLM_OK;
+    }
+
+    hp = &l->m->desc.hp;
+
+    if (hp->n_embd != t->info.n_embd) {
+        return llm_fail(l->err, "%s: clip.vision.projection_dim: the tower is "
+                        "for models with a width of %u, and that of %s is %u",
+                        llm_gguf_name(t->gguf), t->info.n_embd, hp->name,
+                        hp->n_embd);
+    }
+
+    if (hp->n_deepstack + 1 != t->n_parts) {
+        return llm_fail(l->err, "%s: the tower has %u deepstack layers, and %s "
+                        "takes %u", llm_gguf_name(t->gguf), t->n_parts - 1,
+                        hp->name, hp->n_deepstack);
+    }
+
+    return LLM_OK;
+}
+
+
+/* ---- the device ---- */
+
+/* the type of most matrices */
+
+static uint32_t
+llm_tower_weight_type(const llm_gguf_t *g)
+{
+    const llm_gguf_tensor_t  *t;
+
+    t = llm_gguf_find_tensor(g, "v.blk.0.ffn_down.weight");
+
+    return t ? t->type : LLM_TYPE_F32;
+}
+
+
+static int
+llm_tower_device(llm_tower_load_t *l, const llm_tower_opts_t *opts)
+{
+    const char              *device;
+    llm_tower_t             *t = l->t;
+    llm_exec_opts_t          o;
+    llm_backend_list_t       list;
+    const llm_model_opts_t  *mo = opts->model;
+
+    device = l->m ? l->m->n_members ? l->m->members[0].name
+                                    : l->m->parts[0].name
+             : mo ? mo->device : NULL;
+
+    memset(&o, 0, sizeof(o));
+    o.threads = mo ? mo->threads : 0;
+    o.isa = mo ? mo->isa : NULL;
+    o.log = mo ? mo->log : NULL;
+    o.log_data = mo ? mo->log_data : NULL;
+    o.max_tokens = t->batch;
+    o.max_seqs = LLM_TOWER_ENTRIES;
+    o.max_pages = t->max_pages;
+    o.max_out = 1;
+    o.weight_type = llm_tower_weight_type(t->gguf);
+    o.n_kinds = 1;
+
+    if (llm_backend_list(device, &list, l->err) != LLM_OK
+        || llm_backend_open(list.name[0], mo ? mo->backend_dir : NULL,
+                            t->devices, &o, &t->exec, l->err) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    t->ops = t->exec->ops;
+
+    if (!(t->ops->can & LLM_CAN_MEDIA) || !(t->ops->can & LLM_CAN_ENCODE)) {
+        return llm_fail(l->err, "%s: the device %s cannot run it",
+                        llm_gguf_name(t->gguf), t->ops->name);
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_tower_buffers(llm_tower_load_t *l)
+{
+    uint32_t       i;
+    llm_tower_t   *t = l->t;
+    llm_kv_opts_t  kv;
+
+    const struct {
+        uint32_t        cols;
+        llm_act_kind_t  kind;
+    } want[LLM_TA_N] = {
+        [LLM_TA_X] = { t->width, LLM_ACT_RESIDUAL },
+        [LLM_TA_H] = { t->width, LLM_ACT_VALUE },
+        [LLM_TA_CLAMPED] = { llm_max(llm_max(t->width, t->n_ff), t->cell),
+                             LLM_ACT_VALUE },
+        [LLM_TA_Q] = { t->width, LLM_ACT_PRODUCT },
+        [LLM_TA_K] = { t->width, LLM_ACT_PRODUCT },
+        [LLM_TA_V] = { t->width, LLM_ACT_PRODUCT },
+        [LLM_TA_ATTN] = { t->width, LLM_ACT_VALUE },
+        [LLM_TA_OUT] = { t->width, LLM_ACT_PRODUCT },
+        [LLM_TA_GATE] = { t->n_ff, LLM_ACT_PRODUCT },
+        [LLM_TA_UP] = { t->n_ff, LLM_ACT_PRODUCT },
+        [LLM_TA_GLU] = { t->n_ff, LLM_ACT_VALUE },
+        [LLM_TA_PATCH] = { 3 * t->info.patch * t->info.patch,
+                           LLM_ACT_VALUE },
+        [LLM_TA_CELL] = { t->cell, LLM_ACT_RESIDUAL },
+        [LLM_TA_CELL_H] = { t->cell, LLM_ACT_VALUE },
+        [LLM_TA_MID] = { t->mid, LLM_ACT_PRODUCT },
+        [LLM_TA_MID_H] = { t->mid, LLM_ACT_VALUE },
+        [LLM_TA_MID_2] = { t->mid, LLM_ACT_PRODUCT }
+    };
+
+    for (i = 0; i < LLM_TA_PART + t->n_parts; i++) {
+        t->act_of[i] = i < LLM_TA_PART && want[i].cols == 0 ? NULL
+            : t->ops->act_create(t->exec, t->batch,
+                                 i < LLM_TA_PART ? want[i].cols
+                                                 : t->info.n_embd,
+                                 i < LLM_TA_PART ? want[i].kind
+                                                 : LLM_ACT_RESIDUAL, l->err);
+
+        if (t->act_of[i] == NULL && (i >= LLM_TA_PART || want[i].cols)) {
+            return LLM_ERROR;
+        }
+    }
+
+    memset(&kv, 0, sizeof(kv));
+    kv.n_layers = 2;
+    kv.n_pages = t->n_pages;
+    kv.n_kv_heads = t->n_heads;
+    kv.head_dim_k = t->head_dim;
+    kv.head_dim_v = t->head_dim;
+    kv.n_heads = t->n_heads;
+    t->kv = t->ops->kv_create(t->exec, &kv, l->err);
+
+    return t->kv ? LLM_OK : LLM_ERROR;
+}
+
+
+/* ---- life ---- */
+
+static int
+llm_tower_sizes(llm_tower_load_t *l, const llm_tower_opts_t *opts)
+{
+    llm_tower_t  *t = l->t;
+    uint32_t      n;
+
+    n = opts->max_patches ? opts->max_patches : LLM_TOWER_PATCHES;
+    t->info.max_patches = n + t->n_class;
+    t->max_pages = (t->info.max_patches + LLM_KV_PAGE - 1) / LLM_KV_PAGE;
+    t->n_pages = t->max_pages + LLM_TOWER_ENTRIES;
+    t->batch = opts->batch ? opts->batch
+               : l->m && llm_model_on_gpu(l->m) ? LLM_TOWER_WIDE
+                                                : LLM_TOWER_BATCH;
+    t->batch = llm_min(t->batch, t->info.max_patches);
+
+    return LLM_OK;
+}
+
+
+static int
+llm_tower_open(llm_tower_load_t *l, const char *path,
+    const llm_tower_opts_t *opts)
+{
+    size_t        i;
+    llm_tower_t  *t = l->t;
+
+    t->alone = l->m == NULL;
+    t->devices = t->alone ? llm_devices_create() : l->m->devices;
+    t->gguf = llm_gguf_open(path, l->err);
+
+    if (t->devices == NULL || t->gguf == NULL) {
+        return t->gguf ? llm_fail(l->err, "%s: no memory for the tower", path)
+                       : LLM_ERROR;
+    }
+
+    for (i = 0; i < llm_gguf_n_tensors(t->gguf); i++) {
+        t->info.n_bytes += llm_gguf_tensor(t->gguf, i)->size;
+    }
+
+    t->used = calloc(llm_gguf_n_tensors(t->gguf) + 1, 1);
+
+    if (t->used == NULL) {
+        return llm_fail(l->err, "%s: no memory for the tower", path);
+    }
+
+    if (llm_tower_kind(l) != LLM_OK || llm_tower_fields(l) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    t->layers = calloc(t->info.n_layers, sizeof(llm_tower_layer_t));
+
+    if (t->layers == NULL) {
+        return llm_fail(l->err, "%s: no memory for the tower", path);
+    }
+
+    if (llm_tower_sizes(l, opts) != LLM_OK
+        || llm_tower_device(l, opts) != LLM_OK
+        || t->kind->read(l) != LLM_OK
+        || llm_tower_layers(l) != LLM_OK
+        || llm_tower_rest(l) != LLM_OK
+        || llm_tower_fits(l) != LLM_OK
+        || llm_tower_buffers(l) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    return llm_gguf_intact(t->gguf, l->err);
+}
+
+
+int
+llm_tower_check(const char *path, llm_err_t *err)
+{
+    int               rc;
+    llm_tower_t       t;
+    llm_tower_load_t  l = { &t, NULL, err };
+
+    memset(&t, 0, sizeof(t));
+    t.gguf = llm_gguf_open_header(path, err);
+
+    if (t.gguf == NULL) {
+        return LLM_ERROR;
+    }
+
+    rc = llm_tower_kind(&l);
+
+    if (rc == LLM_OK) {
+        rc = llm_tower_fields(&l);
+    }
+
+    llm_gguf_close(t.gguf);
+
+    return rc;
+}
+
+
+llm_tower_t *
+llm_tower_load(const char *path, llm_model_t *m, const llm_tower_opts_t *opts,
+    llm_err_t *err)
+{
+    llm_tower_load_t  l = { NULL, m, err };
+
+    l.t = calloc(1, sizeof(llm_tower_t));
+
+    if (l.t == NULL) {
+        (void) llm_fail(err, "%s: no memory for the tower", path);
+        return NULL;
+    }
+
+    if (llm_tower_open(&l, path, opts) != LLM_OK) {
+        llm_tower_free(l.t);
+        return NULL;
+    }
+
+    return l.t;
+}
+
+
+static void
+llm_tower_free_linear(llm_tower_t *t, llm_tower_linear_t *l)
+{
+    if (l->w) {
+        t->ops->weight_free(t->exec, l->w);
+    }
+
+    if (l->bias) {
+        t->ops->vec_free(t->exec, l->bias);
+    }
+}
+
+
+static void
+llm_tower_free_norm(llm_tower_t *t, llm_tower_norm_t *n)
+{
+    if (n->w) {
+        t->ops->vec_free(t->exec, n->w);
+    }
+
+    if (n->bias) {
+        t->ops->vec_free(t->exec, n->bias);
+    }
+}
+
+
+static void
+llm_tower_free_layer(llm_tower_t *t, llm_tower_layer_t *l)
+{
+    uint32_t  i;
+
+    llm_tower_linear_t  *const linears[] = {
+        &l->q, &l->k, &l->v, &l->out, &l->gate, &l->up, &l->down
+    };
+
+    llm_tower_norm_t  heads[] = { { l->q_norm, NULL }, { l->k_norm, NULL } };
+
+    for (i = 0; i < llm_nelems(linears); i++) {
+        llm_tower_free_linear(t, linears[i]);
+    }
+
+    llm_tower_free_norm(t, &l->ln1);
+    llm_tower_free_norm(t, &l->ln2);
+    llm_tower_free_norm(t, &l->attn_post);
+    llm_tower_free_norm(t, &l->ffn_post);
+    llm_tower_free_norm(t, &heads[0]);
+    llm_tower_free_norm(t, &heads[1]);
+}
+
+
+/* what is on the device */
+
+static void
+llm_tower_free_device(llm_tower_t *t)
+{
+    uint32_t  i, k;
+
+    if (t->ops->enter) {
+        t->ops->enter(t->exec);
+    }
+
+    for (i = 0; i < t->info.n_layers; i++) {
+        llm_tower_free_layer(t, &t->layers[i]);
+    }
+
+    for (i = 0; i < LLM_TOWER_PARTS; i++) {
+        llm_tower_free_norm(t, &t->mergers[i].norm);
+
+        for (k = 0; k < LLM_TOWER_LINEARS; k++) {
+            llm_tower_free_linear(t, &t->mergers[i].linear[k]);
+        }
+    }
+
+    llm_tower_free_linear(t, &t->embed);
+    llm_tower_free_norm(t, &t->pre);
+    llm_tower_free_norm(t, &t->post);
+
+    if (t->rope.inv_freq) {
+        t->ops->vec_free(t->exec, (llm_vec_t *) t->rope.inv_freq);
+    }
+
+    for (i = 0; i < LLM_TA_N; i++) {
+        if (t->act_of[i]) {
+            t->ops->act_free(t->exec, t->act_of[i]);
+        }
+    }
+
+    if (t->kv) {
+        t->ops->kv_free(t->exec, t->kv);
+    }
+
+    llm_devices_close(t->devices, t->exec);
+}
+
+
+void
+llm_tower_free(llm_tower_t *t)
+{
+    size_t  i;
+
+    if (t == NULL) {
+        return;
+    }
+
+    if (t->exec) {
+        llm_tower_free_device(t);
+    }
+
+    if (t->alone && t->devices) {
+        llm_devices_free(t->devices);
+    }
+
+    for (i = 0; i < t->n_copies; i++) {
+        free(t->copies[i]);
+    }
+
+    free(t->copies);
+    free(t->used);
+    free(t->layers);
+
+    if (t->gguf) {
+        llm_gguf_close(t->gguf);
+    }
+
+    free(t);
+}
+
+
+const llm_tower_info_t *
+llm_tower_info(const llm_tower_t *t)
+{
+    return &t->info;
+}

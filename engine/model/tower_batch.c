@@ -1,0 +1,161 @@
+/*
+ * The batches of a tower's steps: what the rows of a piece are given, where
+ * they are in their entries, and what they see; see tower_job.h.
+ */
+
+#include "engine/model/tower_job.h"
+
+
+uint32_t
+llm_job_cols(const llm_tower_t *t)
+{
+    return 3 * t->info.patch * t->info.patch + t->width;
+}
+
+
+/* the row of a patch, or of the class, for the encoder */
+
+static void
+llm_job_patch(const llm_tower_job_t *job, uint32_t entry, uint32_t i,
+    float *row)
+{
+    uint32_t                  n, at, y, x;
+    const llm_tower_t        *t = job->t;
+    const llm_tower_shape_t  *s = &job->shapes[entry];
+
+    n = 3 * t->info.patch * t->info.patch;
+    at = i - job->first[entry];
+
+    if (at < t->n_class) {
+        memset(row, 0, n * sizeof(float));
+        memcpy(row + n, t->class_row + (size_t) at * t->width,
+               t->width * sizeof(float));
+        return;
+    }
+
+    y = job->patches[i] / s->patch_cols;
+    x = job->patches[i] % s->patch_cols;
+    llm_tower_pixels(t, &job->entries[entry], y, x, row);
+
+    if (t->kind->position) {
+        t->kind->position(t, s, y, x, row + n);
+    }
+}
+
+
+/* position and window of the step's row r, which is row i of the encoder */
+
+static void
+llm_job_place(llm_tower_job_t *job, uint32_t entry, uint32_t i, uint32_t r)
+{
+    uint32_t                  y, x;
+    const llm_tower_t        *t = job->t;
+    const llm_tower_shape_t  *s = &job->shapes[entry];
+
+    y = job->patches[i] / s->patch_cols;
+    x = job->patches[i] % s->patch_cols;
+
+    job->pos[r] = i - job->first[entry];
+    job->turns[LLM_TURNS * r] = t->kind->x_first ? x : y;
+    job->turns[LLM_TURNS * r + 1] = t->kind->x_first ? y : x;
+    job->turns[LLM_TURNS * r + 2] = 0;
+
+    if (job->windows) {
+        job->sees[2 * r] = job->windows[2 * i];
+        job->sees[2 * r + 1] = job->windows[2 * i + 1];
+    }
+}
+
+
+/* the batch of the encoder's rows of a piece */
+
+static void
+llm_job_rows(llm_tower_job_t *job, llm_batch_t *b)
+{
+    uint32_t            i, e, end;
+    size_t              size;
+    const llm_tower_t  *t = job->t;
+
+    end = job->end;
+    size = t->max_pages * sizeof(uint32_t);
+    b->n_tokens = end - job->row;
+    b->n_seqs = 0;
+
+    for (e = 0; e < job->n; e++) {
+        if (job->first[e + 1] <= job->row || job->first[e] >= end) {
+            continue;
+        }
+
+        i = llm_max(job->first[e], job->row);
+        job->seq_rows[b->n_seqs] = i - job->row;
+        job->kv_len[b->n_seqs] = job->first[e + 1] - job->first[e];
+        memcpy(job->step_pages + b->n_seqs * t->max_pages,
+               job->pages + e * t->max_pages, size);
+        b->n_seqs++;
+
+        for ( /* void */ ; i < llm_min(job->first[e + 1], end); i++) {
+            llm_job_place(job, e, i, i - job->row);
+
+            if (job->phase == LLM_JOB_EMBED) {
+                llm_job_patch(job, e, i, job->rows
+                                         + (size_t) (i - job->row)
+                                           * llm_job_cols(t));
+            }
+        }
+    }
+
+    b->given_cols = job->phase == LLM_JOB_EMBED ? llm_job_cols(t) : t->width;
+    b->rows = job->phase == LLM_JOB_EMBED
+              ? job->rows : job->x + (size_t) job->row * t->width;
+    b->turns = t->rope.n_dims ? job->turns : NULL;
+    b->sees = job->windows ? job->sees : NULL;
+}
+
+
+/* the batch of the cells of a piece, which do not depend on each other */
+
+static void
+llm_job_merged(llm_tower_job_t *job, llm_batch_t *b)
+{
+    uint32_t            i, cols;
+    const llm_tower_t  *t = job->t;
+
+    cols = t->cell * t->n_parts;
+    b->n_tokens = job->end - job->row;
+    b->n_seqs = 1;
+    b->given_cols = cols;
+    b->rows = job->merged + (size_t) job->row * cols;
+
+    for (i = 0; i < b->n_tokens; i++) {
+        job->pos[i] = i;
+    }
+
+    job->seq_rows[0] = 0;
+    job->kv_len[0] = b->n_tokens;
+    memcpy(job->step_pages, job->pages, t->max_pages * sizeof(uint32_t));
+}
+
+
+void
+llm_job_batch(llm_tower_job_t *job, llm_batch_t *b)
+{
+    memset(b, 0, sizeof(llm_batch_t));
+
+    if (job->phase == LLM_JOB_PROJECT) {
+        llm_job_merged(job, b);
+
+    } else {
+        llm_job_rows(job, b);
+    }
+
+    job->seq_rows[b->n_seqs] = b->n_tokens;
+    b->gives = LLM_GIVES_HIDDEN;
+    b->max_pages = job->t->max_pages;
+    b->tokens = (const int32_t *) job->tokens;
+    b->pos = job->pos;
+    b->seq_rows = job->seq_rows;
+    b->kv_len = job->kv_len;
+    b->pages[LLM_KV_FULL] = job->step_pages;
+    b->given = job->given;
+    b->n_given = b->n_tokens;
+}

@@ -1,0 +1,521 @@
+/*
+ * Jobs of towers: the encoder's layers over all patches, then the merger of
+ * patches to rows, piece by piece; see tower.h.
+ *
+ * The rows of all entries are numbered through, each entry being a sequence.
+ * If they fit into one step, they stay in LLM_TA_X, and a piece is some layers;
+ * else they are on the host between pieces, and a piece is one layer of some of
+ * the rows, which also writes the keys and values that the next layer needs.  How
+ * many rows, or layers, follows from the time of earlier pieces.
+ *
+ * A job owns its arrays; entries and results are the caller's.
+ */
+
+#include "engine/model/tower_job.h"
+
+#include <assert.h>
+
+/* how long a piece should take, in microseconds: as long as a step with rows of
+   a prompt; and rows that it has at least */
+#define LLM_TOWER_PIECE_US  60000
+#define LLM_TOWER_LEAST     16
+
+/* rows times layers that the time of a piece allows, as far as it is known */
+
+static uint32_t
+llm_job_work(const llm_tower_job_t *job)
+{
+    double  row_us = job->t->row_us;
+
+    return row_us * UINT32_MAX <= LLM_TOWER_PIECE_US
+           ? UINT32_MAX : (uint32_t) (LLM_TOWER_PIECE_US / row_us);
+}
+
+
+/* chooses the rows of the next piece */
+
+static void
+llm_job_choose(llm_tower_job_t *job)
+{
+    uint32_t  n, most;
+
+    most = job->phase == LLM_JOB_PROJECT ? job->cells[job->n] : job->n_rows;
+    n = job->t->batch;
+
+    if (job->phase == LLM_JOB_LAYER && !job->whole) {
+        n = llm_min(n, llm_max(llm_job_work(job),
+                               (uint32_t) LLM_TOWER_LEAST));
+    }
+
+    job->end = llm_min(job->row + n, most);
+}
+
+
+/* learns from the time of a piece */
+
+static void
+llm_job_learn(llm_tower_job_t *job, uint32_t layers, uint64_t us)
+{
+    double  row_us;
+
+    if (job->phase == LLM_JOB_LAYER) {
+        row_us = (double) us / ((job->end - job->row) * layers);
+        job->t->row_us = job->t->row_us > 0
+                         ? (job->t->row_us + row_us) / 2 : row_us;
+    }
+}
+
+
+/* ---- a piece ---- */
+
+/* layers of a piece, from job->layer on: not beyond one that is kept */
+
+static uint32_t
+llm_job_layers(const llm_tower_job_t *job)
+{
+    uint32_t            i, n, end;
+    const llm_tower_t  *t = job->t;
+
+    n = job->whole ? llm_max(llm_job_work(job) / job->n_rows, 1u) : 1;
+    n = t->row_us > 0 ? llm_min(n, t->info.n_layers) : 1;
+    end = llm_min(job->layer + n, t->info.n_layers);
+
+    for (i = job->layer; i + 1 < end && !t->layers[i].keeps; i++) {
+        /* void */
+    }
+
+    return i + 1;
+}
+
+
+/* the operations of a piece; returns the first layer that was not run */
+
+static uint32_t
+llm_job_run(llm_tower_job_t *job)
+{
+    uint32_t            i, end;
+    const llm_tower_t  *t = job->t;
+
+    if (job->phase == LLM_JOB_PROJECT) {
+        t->kind->project(t);
+        return 0;
+    }
+
+    if (job->phase == LLM_JOB_EMBED) {
+        llm_tower_embed(t);
+        llm_tower_keys(t, 0);
+        return 0;
+    }
+
+    if (!job->whole) {
+        t->ops->input(t->exec, LLM_ROWS_ALL, 0, 0, t->act_of[LLM_TA_X]);
+    }
+
+    if (job->phase == LLM_JOB_FINISH) {
+        llm_tower_normalize(t, &t->post, t->eps, t->act_of[LLM_TA_X],
+                            t->act_of[LLM_TA_X], 0);
+        return t->info.n_layers;
+    }
+
+    end = llm_job_layers(job);
+
+    for (i = job->layer; i < end; i++) {
+        llm_tower_layer(t, i);
+
+        if (i + 1 < t->info.n_layers) {
+            llm_tower_keys(t, i + 1);
+        }
+    }
+
+    return end;
+}
+
+
+/* copies the piece's rows of LLM_TA_X to part `part` of x */
+
+static void
+llm_job_save(llm_tower_job_t *job, uint32_t part)
+{
+    uint32_t            n;
+    const float        *x;
+    const llm_tower_t  *t = job->t;
+
+    n = job->end - job->row;
+    x = t->ops->map(t->exec, t->act_of[LLM_TA_X], 0, n);
+    memcpy(job->x + ((size_t) part * job->n_rows + job->row) * t->width, x,
+           (size_t) n * t->width * sizeof(float));
+}
+
+
+/* the row of the result that cell i of an entry becomes */
+
+static uint32_t
+llm_job_out_row(const llm_tower_job_t *job, uint32_t entry, uint32_t cell)
+{
+    uint32_t                  k, at;
+    const llm_tower_shape_t  *s;
+
+    for (k = 0, at = 0; k < entry; k++) {
+        at += job->shapes[k].n_rows;
+    }
+
+    s = &job->shapes[entry];
+
+    return at + cell + (job->t->break_row ? cell / s->cols : 0);
+}
+
+
+/* copies the piece's parts to the result */
+
+static void
+llm_job_give(llm_tower_job_t *job)
+{
+    uint32_t                  i, k, e, n;
+    float                    *to;
+    const float              *from;
+    const llm_tower_info_t   *info = &job->t->info;
+
+    n = job->end - job->row;
+
+    for (k = 0; k < job->t->n_parts; k++) {
+        from = job->t->ops->map(job->t->exec, job->t->act_of[LLM_TA_PART + k],
+                                0, n);
+
+        for (i = 0, e = 0; i < n; i++) {
+            while (job->row + i >= job->cells[e + 1]) {
+                e++;
+            }
+
+            to = job->out + (size_t) llm_job_out_row(job, e, job->row + i
+                                                             - job->cells[e])
+                            * info->n_cols;
+            memcpy(to + (size_t) k * info->n_embd,
+                   from + (size_t) i * info->n_embd,
+                   info->n_embd * sizeof(float));
+        }
+    }
+}
+
+
+/* the rows after rows of cells */
+
+static void
+llm_job_breaks(llm_tower_job_t *job)
+{
+    uint32_t                  e, r, at;
+    const llm_tower_t        *t = job->t;
+    const llm_tower_shape_t  *s;
+
+    for (e = 0; t->break_row && e < job->n; e++) {
+        s = &job->shapes[e];
+
+        for (r = 0; r + 1 < s->rows; r++) {
+            at = llm_job_out_row(job, e, (r + 1) * s->cols) - 1;
+            memcpy(job->out + (size_t) at * t->info.n_cols, t->break_row,
+                   t->info.n_embd * sizeof(float));
+        }
+    }
+}
+
+
+/* makes the cells of all entries */
+
+static void
+llm_job_merge(llm_tower_job_t *job)
+{
+    size_t              at;
+    uint32_t            e, k;
+    const float        *parts[LLM_TOWER_PARTS];
+    const llm_tower_t  *t = job->t;
+
+    for (e = 0; e < job->n; e++) {
+        at = job->first[e] + t->n_class;
+
+        for (k = 0; k < t->n_parts; k++) {
+            parts[k] = job->x + ((size_t) k * job->n_rows + at) * t->width;
+        }
+
+        llm_tower_cells(t, &job->shapes[e], job->patches + at, parts,
+                        job->merged + (size_t) job->cells[e] * t->cell
+                                      * t->n_parts);
+    }
+}
+
+
+/* takes the results of a piece whose next layer is `layer`; then the next
+   piece */
+
+static void
+llm_job_next(llm_tower_job_t *job, uint32_t layer)
+{
+    int                 last;
+    uint32_t            end;
+    const llm_tower_t  *t = job->t;
+
+    end = job->end;
+    last = end == (job->phase == LLM_JOB_PROJECT ? job->cells[job->n]
+                                                 : job->n_rows);
+
+    if (job->phase == LLM_JOB_PROJECT) {
+        llm_job_give(job);
+
+    } else if (!job->whole || layer == t->info.n_layers) {
+        llm_job_save(job, 0);
+    }
+
+    if (job->phase == LLM_JOB_LAYER && t->layers[layer - 1].keeps) {
+        llm_job_save(job, job->n_kept + 1);
+        job->n_kept += last;
+    }
+
+    job->row = last ? 0 : end;
+
+    if (!last) {
+        return;
+    }
+
+    switch (job->phase) {
+
+    case LLM_JOB_EMBED:
+        job->phase = LLM_JOB_LAYER;
+        break;
+
+    case LLM_JOB_LAYER:
+        job->layer = layer;
+
+        if (layer < t->info.n_layers) {
+            break;
+        }
+
+        job->phase = LLM_JOB_FINISH;
+
+        if (t->post.w) {
+            break;
+        }
+
+        /* fall through */
+
+    case LLM_JOB_FINISH:
+        llm_job_merge(job);
+        job->phase = LLM_JOB_PROJECT;
+        break;
+
+    default:
+        llm_job_breaks(job);
+        job->phase = LLM_JOB_DONE;
+    }
+}
+
+
+int
+llm_tower_step(llm_tower_job_t *job, llm_err_t *err)
+{
+    uint32_t      layer;
+    uint64_t      began;
+    llm_batch_t   b;
+    llm_tower_t  *t = job->t;
+
+    if (job->phase == LLM_JOB_DONE) {
+        return LLM_OK;
+    }
+
+    began = llm_now_us();
+    llm_job_choose(job);
+    llm_job_batch(job, &b);
+
+    if (t->ops->enter) {
+        t->ops->enter(t->exec);
+    }
+
+    if (t->ops->begin(t->exec, &b, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    layer = llm_job_run(job);
+
+    if (t->ops->end(t->exec, err) != LLM_OK
+        || llm_gguf_intact(t->gguf, err) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    llm_job_learn(job, layer - job->layer, llm_now_us() - began);
+    llm_job_next(job, layer);
+
+    return job->phase == LLM_JOB_DONE ? LLM_OK : LLM_MORE;
+}
+
+
+/* ---- life ---- */
+
+/* numbers rows, cells and pages */
+
+static int
+llm_job_layout(llm_tower_job_t *job, llm_err_t *err)
+{
+    uint32_t                  e, i, n, page;
+    const llm_tower_t        *t = job->t;
+    const llm_tower_shape_t  *s;
+
+    for (e = 0; e < job->n; e++) {
+        s = &job->shapes[e];
+
+        if (llm_tower_shape(t, job->entries[e].w, job->entries[e].h,
+                            &job->shapes[e], err) != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+
+        n = s->patch_rows * s->patch_cols + t->n_class;
+
+        if (n > t->info.max_patches - job->first[e]) {
+            return llm_fail(err, "%s: %u entries have more than %u patches "
+                            "together", llm_gguf_name(t->gguf), job->n,
+                            t->info.max_patches);
+        }
+
+        job->first[e + 1] = job->first[e] + n;
+        job->cells[e + 1] = job->cells[e] + s->rows * s->cols;
+    }
+
+    job->n_rows = job->first[job->n];
+    job->whole = job->n_rows <= t->batch;
+
+    for (e = 0, page = 0; e < job->n; e++) {
+        n = (job->first[e + 1] - job->first[e] + LLM_KV_PAGE - 1)
+            / LLM_KV_PAGE;
+
+        for (i = 0; i < n; i++) {
+            job->pages[e * t->max_pages + i] = page++;
+        }
+    }
+
+    assert(page <= t->n_pages);
+
+    return LLM_OK;
+}
+
+
+static void
+llm_job_order(llm_tower_job_t *job)
+{
+    uint32_t            e, i, at;
+    const llm_tower_t  *t = job->t;
+
+    for (e = 0; e < job->n; e++) {
+        at = job->first[e];
+        llm_tower_order(t, &job->shapes[e], job->patches + at + t->n_class,
+                        job->windows ? job->windows + 2 * at : NULL);
+    }
+
+    for (i = 0; i < t->batch; i++) {
+        job->given[i] = i;
+    }
+}
+
+
+static int
+llm_job_arrays(llm_tower_job_t *job, llm_err_t *err)
+{
+    size_t              n, batch;
+    const llm_tower_t  *t = job->t;
+
+    n = job->n_rows;
+    batch = t->batch;
+
+    job->patches = calloc(n, sizeof(uint32_t));
+    job->windows = t->window ? calloc(n, 2 * sizeof(uint32_t)) : NULL;
+    job->x = calloc(n * t->n_parts, t->width * sizeof(float));
+    job->merged = calloc((size_t) job->cells[job->n] * t->n_parts,
+                         t->cell * sizeof(float));
+    job->tokens = calloc(batch, sizeof(uint32_t));
+    job->pos = calloc(batch, sizeof(uint32_t));
+    job->given = calloc(batch, sizeof(uint32_t));
+    job->turns = calloc(batch, LLM_TURNS * sizeof(uint32_t));
+    job->sees = calloc(batch, 2 * sizeof(uint32_t));
+    job->rows = calloc(batch, llm_job_cols(t) * sizeof(float));
+
+    if (job->patches == NULL || (t->window && job->windows == NULL)
+        || job->x == NULL || job->merged == NULL || job->tokens == NULL
+        || job->pos == NULL || job->given == NULL || job->turns == NULL
+        || job->sees == NULL || job->rows == NULL)
+    {
+        return llm_fail(err, "%s: no memory for %zu patches",
+                        llm_gguf_name(t->gguf), n);
+    }
+
+    return LLM_OK;
+}
+
+
+llm_tower_job_t *
+llm_tower_begin(llm_tower_t *t, const llm_tower_entry_t *e, uint32_t n,
+    float *out, llm_err_t *err)
+{
+    size_t            size;
+    llm_tower_job_t  *job;
+
+    if (n == 0 || n > LLM_TOWER_ENTRIES) {
+        (void) llm_fail(err, "%s: %u entries: a job has 1 to %d",
+                        llm_gguf_name(t->gguf), n, LLM_TOWER_ENTRIES);
+        return NULL;
+    }
+
+    job = calloc(1, sizeof(llm_tower_job_t));
+
+    if (job == NULL) {
+        (void) llm_fail(err, "%s: no memory for a job",
+                        llm_gguf_name(t->gguf));
+        return NULL;
+    }
+
+    job->t = t;
+    job->n = n;
+    job->out = out;
+    memcpy(job->entries, e, n * sizeof(llm_tower_entry_t));
+
+    size = (size_t) n * t->max_pages;
+    job->pages = calloc(size, sizeof(uint32_t));
+    job->step_pages = calloc(size, sizeof(uint32_t));
+
+    if (job->pages == NULL || job->step_pages == NULL) {
+        (void) llm_fail(err, "%s: no memory for a job",
+                        llm_gguf_name(t->gguf));
+        llm_tower_end(job);
+        return NULL;
+    }
+
+    if (llm_job_layout(job, err) != LLM_OK
+        || llm_job_arrays(job, err) != LLM_OK)
+    {
+        llm_tower_end(job);
+        return NULL;
+    }
+
+    llm_job_order(job);
+
+    return job;
+}
+
+
+void
+llm_tower_end(llm_tower_job_t *job)
+{
+    if (job == NULL) {
+        return;
+    }
+
+    free(job->patches);
+    free(job->windows);
+    free(job->pages);
+    free(job->step_pages);
+    free(job->x);
+    free(job->merged);
+    free(job->tokens);
+    free(job->pos);
+    free(job->given);
+    free(job->turns);
+    free(job->sees);
+    free(job->rows);
+    free(job);
+}

@@ -1,0 +1,158 @@
+/*
+ * The towers of Gemma 3 and 4: squares of patches are averaged, normalised and
+ * projected.  Gemma 3's is SigLIP, for images of one size.  Gemma 4's has
+ * tables of positions for columns and rows, RoPE of both in halves of a head,
+ * and norms before and after its blocks.
+ */
+
+#include "engine/model/tower_internal.h"
+
+#include <math.h>
+
+
+/* the projection is [n_in][n_out] in files */
+
+static int
+llm_tower_gemma3_read(llm_tower_load_t *l)
+{
+    llm_tower_t              *t = l->t;
+    llm_tower_matrix_t        m;
+    const llm_gguf_tensor_t  *p;
+
+    t->cell = t->width;
+    t->merge = LLM_TOWER_AVERAGE;
+
+    if (llm_tower_square(l) != LLM_OK
+        || llm_tower_norm(l, &t->mergers[0].norm, t->width, 1,
+                          "mm.soft_emb_norm") != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    p = llm_tower_find(l, "mm.input_projection.weight");
+
+    if (p == NULL) {
+        return llm_tower_missing(l, "mm.input_projection.weight");
+    }
+
+    if (p->ne[0] != t->info.n_embd || p->ne[1] != t->width
+        || p->ne[2] * p->ne[3] != 1)
+    {
+        return llm_fail(l->err, "%s: mm.input_projection.weight: not %u by %u "
+                        "elements", llm_gguf_name(t->gguf), t->info.n_embd,
+                        t->width);
+    }
+
+    memset(&m, 0, sizeof(m));
+    m.t = p;
+    m.n = t->info.n_embd;
+    m.n_in = t->width;
+    m.transposed = 1;
+    t->mergers[0].linear[0].w = llm_tower_matrix(l, &m);
+
+    return t->mergers[0].linear[0].w ? LLM_OK : LLM_ERROR;
+}
+
+
+static int
+llm_tower_gemma4_read(llm_tower_load_t *l)
+{
+    uint32_t                  n, out;
+    llm_tower_t              *t = l->t;
+    const llm_gguf_tensor_t  *bias, *scale;
+
+    t->cell = t->width;
+    t->merge = LLM_TOWER_AVERAGE;
+    t->merge_scale = sqrtf((float) t->width);
+    t->scale = 1;
+    t->norm_v = 1;
+    out = t->info.n_embd;
+
+    if (llm_tower_table(l, &n) != LLM_OK
+        || llm_tower_rope(l, 100, LLM_ROPE_NEOX, 0) != LLM_OK
+        || llm_tower_linear(l, &t->mergers[0].linear[0], t->cell, &out,
+                            "mm.input_projection") != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    t->table_side = n / 2;
+    t->max_side = n / 2;
+
+    if (n == 0 || n % 2) {
+        return llm_fail(l->err, "%s: v.position_embd.weight: %u positions are "
+                        "not two tables", llm_gguf_name(t->gguf), n);
+    }
+
+    bias = llm_tower_find(l, "v.std_bias");
+    scale = llm_tower_find(l, "v.std_scale");
+
+    if (bias == NULL || scale == NULL) {
+        return bias == scale ? LLM_OK
+                             : llm_tower_missing(l, bias ? "v.std_scale"
+                                                         : "v.std_bias");
+    }
+
+    t->shift = llm_tower_floats(l, bias, t->width);
+    t->factor = llm_tower_floats(l, scale, t->width);
+
+    return t->shift && t->factor ? LLM_OK : LLM_ERROR;
+}
+
+
+/* the table of columns, then that of rows */
+
+static void
+llm_tower_gemma4_position(const llm_tower_t *t, const llm_tower_shape_t *s,
+    uint32_t y, uint32_t x, float *row)
+{
+    uint32_t      c;
+    const float  *of_x, *of_y;
+
+    (void) s;
+
+    of_x = t->table + (size_t) x * t->width;
+    of_y = t->table + ((size_t) t->table_side + y) * t->width;
+
+    for (c = 0; c < t->width; c++) {
+        row[c] = of_x[c] + of_y[c];
+    }
+}
+
+
+static void
+llm_tower_gemma_project(const llm_tower_t *t)
+{
+    llm_act_t  *const *a = t->act_of;
+
+    t->ops->input(t->exec, LLM_ROWS_ALL, 0, 0, a[LLM_TA_CELL]);
+    llm_tower_cell_rms(t, t->mergers[0].norm.w);
+    llm_tower_buffer(t, LLM_TA_CLAMPED, t->cell);
+    llm_tower_apply(t, &t->mergers[0].linear[0], a[LLM_TA_CELL_H],
+                    a[LLM_TA_PART], 0);
+}
+
+
+const llm_tower_kind_t  llm_tower_gemma3 = {
+    .projector = "gemma3",
+    .norm = LLM_NORM_LAYER,
+    .act = LLM_GLU_GELU,
+    .merge = 4,
+    .fixed = 1,
+    .post_norm = 1,
+    .read = llm_tower_gemma3_read,
+    .position = llm_tower_raster,
+    .project = llm_tower_gemma_project
+};
+
+const llm_tower_kind_t  llm_tower_gemma4 = {
+    .projector = "gemma4v",
+    .norm = LLM_NORM_RMS,
+    .act = LLM_GLU_GELU,
+    .merge = 3,
+    .signed_pixels = 1,
+    .x_first = 1,
+    .read = llm_tower_gemma4_read,
+    .position = llm_tower_gemma4_position,
+    .project = llm_tower_gemma_project
+};

@@ -1,0 +1,298 @@
+/*
+ * Shared by the files of towers.  A tower is a row of towers.def: an
+ * llm_tower_kind_t, which says what is different in a family; what all have in
+ * common is in tower_file.c (fields and tensors), tower_layers.c (the layers of
+ * the encoder), tower_shape.c (patches and cells), tower_pass.c (the
+ * operations) and tower_encode.c (jobs).
+ *
+ * The tower owns all that its struct points to, but for ops and devices that
+ * its model has.
+ */
+
+#ifndef LLM_MODEL_TOWER_INTERNAL_H
+#define LLM_MODEL_TOWER_INTERNAL_H
+
+#include "engine/model/arch.h"
+#include "engine/model/backend.h"
+#include "engine/model/tower.h"
+
+#define LLM_TOWER_PARTS    4            /* parts of a row that the model is
+                                           given */
+#define LLM_TOWER_LINEARS  5            /* matrices of a merger */
+#define LLM_TOWER_LAYERS   256
+
+typedef struct llm_tower_kind_s  llm_tower_kind_t;
+
+/* a matrix with what belongs to it */
+typedef struct {
+    llm_weight_t  *w;                   /* NULL: the file does not have it */
+    llm_vec_t     *bias;                /* or NULL */
+    int            clamped;             /* x and the product are clamped */
+    llm_act_fn_t   before;
+    llm_act_fn_t   after;
+} llm_tower_linear_t;
+
+typedef struct {
+    llm_vec_t     *w;                   /* NULL: the file does not have it */
+    llm_vec_t     *bias;                /* or NULL */
+} llm_tower_norm_t;
+
+typedef struct {
+    llm_tower_norm_t    ln1;
+    llm_tower_norm_t    ln2;
+    llm_tower_norm_t    attn_post;      /* of a result before it is added, like
+                                           ffn_post; often none */
+    llm_tower_norm_t    ffn_post;
+    llm_vec_t          *q_norm;         /* of each head; or NULL */
+    llm_vec_t          *k_norm;
+    llm_tower_linear_t  q;
+    llm_tower_linear_t  k;
+    llm_tower_linear_t  v;
+    llm_tower_linear_t  out;
+    llm_tower_linear_t  gate;           /* none: up is activated */
+    llm_tower_linear_t  up;
+    llm_tower_linear_t  down;
+    uint32_t            n_ff;
+    int                 keeps;          /* its result is a part of the rows
+                                           (deepstack) */
+    int                 windowed;       /* rows see those of their window */
+} llm_tower_layer_t;
+
+/* one merger of patches to rows; several with deepstack */
+typedef struct {
+    llm_tower_norm_t    norm;
+    llm_tower_linear_t  linear[LLM_TOWER_LINEARS];
+} llm_tower_merger_t;
+
+/* how the patches of a cell become a row, which the host does */
+typedef enum {
+    LLM_TOWER_JOIN = 0,                 /* side by side: dy, dx, channel */
+    LLM_TOWER_UNFOLD,                   /* channel, dy, dx */
+    LLM_TOWER_AVERAGE
+} llm_tower_merge_t;
+
+/* buffers of activations */
+typedef enum {
+    LLM_TA_X = 0,                       /* residual stream */
+    LLM_TA_H,
+    LLM_TA_CLAMPED,                     /* input of a product with clamps */
+    LLM_TA_Q,
+    LLM_TA_K,
+    LLM_TA_V,
+    LLM_TA_ATTN,
+    LLM_TA_OUT,                         /* a result before its norm */
+    LLM_TA_GATE,
+    LLM_TA_UP,
+    LLM_TA_GLU,
+    LLM_TA_PATCH,
+    LLM_TA_CELL,                        /* of the projector: its rows; a norm
+                                           of these; a product; its
+                                           activation; another product */
+    LLM_TA_CELL_H,
+    LLM_TA_MID,
+    LLM_TA_MID_H,
+    LLM_TA_MID_2,
+    LLM_TA_PART,                        /* parts of a row for the model */
+    LLM_TA_N = LLM_TA_PART + LLM_TOWER_PARTS
+} llm_tower_act_t;
+
+struct llm_tower_s {
+    llm_tower_info_t         info;
+    const llm_tower_kind_t  *kind;
+    llm_gguf_t              *gguf;
+    llm_devices_t           *devices;   /* registry with the device */
+    int                      alone;     /* the tower owns the registry */
+    const llm_ops_t         *ops;
+    llm_exec_t              *exec;
+    char                     device[LLM_BACKEND_NAME];
+
+    /* the encoder; kind->read() may change what the file does not say */
+    uint32_t                 width;
+    uint32_t                 n_heads;
+    uint32_t                 head_dim;
+    uint32_t                 n_ff;      /* maximum of all layers */
+    uint32_t                 n_class;   /* kind->n_class */
+    float                    eps;
+    float                    scale;     /* of scores */
+    llm_glu_t                act;
+    int                      norm_v;    /* heads of V are normalised, without
+                                           weights */
+    uint32_t                 window;    /* cells of a side of a window; 0:
+                                           none */
+    uint32_t                 n_deepstack;
+    uint32_t                 table_side;    /* positions of a side of the table,
+                                           as kind->position() takes it */
+    uint32_t                 max_side;  /* patches of an entry's side, at most;
+                                           0: any */
+    llm_tower_layer_t       *layers;    /* [info.n_layers] */
+    llm_tower_linear_t       embed;     /* of patches */
+    llm_tower_norm_t         pre;       /* after it */
+    llm_tower_norm_t         post;      /* after the last layer */
+    llm_rope_t               rope;      /* n_dims 0: none */
+    float                   *table;     /* embeddings of positions; or NULL */
+    float                   *class_row; /* [n_class][width]; or NULL */
+    float                   *break_row; /* [n_embd] after each row of cells but
+                                           the last; NULL: none */
+    float                   *shift;     /* [width] (x + shift) * factor of what
+                                           is merged by average; or NULL */
+    float                   *factor;
+    float                    lut[3][256];
+
+    /* the projector */
+    llm_tower_merge_t        merge;
+    float                    merge_scale;   /* of averages */
+    float                    merge_eps;
+    uint32_t                 cell;      /* width of a row of cells */
+    uint32_t                 mid;       /* width of LLM_TA_MID */
+    uint32_t                 mid_ff;    /* of a gated network there */
+    uint32_t                 n_parts;
+    llm_tower_merger_t       mergers[LLM_TOWER_PARTS];
+
+    llm_act_t               *act_of[LLM_TA_N];
+    llm_kv_t                *kv;
+    uint32_t                 batch;
+    double                   row_us;    /* time of a row in a layer, measured;
+                                           0: not known */
+    uint32_t                 max_pages; /* of one entry */
+    uint32_t                 n_pages;
+
+    uint8_t                 *used;      /* [tensors of the file] */
+    void                   **copies;    /* rows that the weights point to */
+    size_t                   n_copies;
+};
+
+/* a family of towers; functions return LLM_OK, or LLM_ERROR and *err */
+typedef struct {
+    llm_tower_t  *t;
+    llm_model_t  *m;                    /* or NULL */
+    llm_err_t    *err;
+} llm_tower_load_t;
+
+struct llm_tower_kind_s {
+    const char       *projector;
+    llm_norm_kind_t   norm;
+    llm_glu_t         act;
+    uint32_t          merge;            /* default of info.merge */
+    uint32_t          n_class;          /* rows before those of the patches */
+    int               fixed;            /* entries are squares of image_size */
+    int               signed_pixels;    /* values are 2x - 1 */
+    int               post_norm;        /* v.post_ln is required */
+    /* fields and tensors of the family, before the layers are loaded; sets the
+       sizes of the projector */
+    int             (*read)(llm_tower_load_t *l);
+    /* row of the embedding of a patch's position, in an entry of this shape;
+       NULL: none is added */
+    void            (*position)(const llm_tower_t *t,
+                        const llm_tower_shape_t *s, uint32_t y, uint32_t x,
+                        float *row);
+    int               x_first;          /* RoPE's first part is the column,
+                                           and pairs lie within halves of a
+                                           head */
+    /* makes the parts of the rows from the given rows of cells */
+    void            (*project)(const llm_tower_t *t);
+};
+
+/* rows of a matrix, and how they are changed on their way to the device */
+typedef struct {
+    const llm_gguf_tensor_t  *t;
+    uint32_t                  first;    /* first row */
+    uint32_t                  n;        /* rows */
+    uint32_t                  n_in;
+    const float              *factors;  /* [n] of rows; or NULL */
+    const llm_gguf_tensor_t  *plus;     /* added; or NULL */
+    int                       transposed;   /* the file has [n_in][n] */
+    uint32_t                  halves;   /* elements of a head, whose rotated
+                                           pairs lie within halves of it: its
+                                           second and third quarters change
+                                           places; 0: they do not */
+} llm_tower_matrix_t;
+
+/* ---- tower_file.c ---- */
+
+/* clip.vision.NAME; *v keeps its default if the file lacks it, but a default of
+   0 means that it must have it */
+int llm_tower_u32(llm_tower_load_t *l, const char *name, uint32_t min,
+    uint32_t max, uint32_t *v);
+/* marks a tensor as used; NULL: there is none */
+const llm_gguf_tensor_t *llm_tower_find(llm_tower_load_t *l,
+    const char *fmt, ...) llm_printf_like(2, 3);
+int llm_tower_missing(llm_tower_load_t *l, const char *what);
+/* a copy of n numbers that the tower owns; n 0: as many as there are */
+float *llm_tower_floats(llm_tower_load_t *l, const llm_gguf_tensor_t *t,
+    size_t n);
+/* memory that the tower owns */
+void *llm_tower_keep(llm_tower_load_t *l, size_t n, size_t size);
+llm_vec_t *llm_tower_vec(llm_tower_load_t *l, const llm_gguf_tensor_t *t,
+    uint32_t n);
+/* *v NULL: the file lacks it */
+int llm_tower_read_vec(llm_tower_load_t *l, llm_vec_t **v, uint32_t n,
+    const char *fmt, ...) llm_printf_like(4, 5);
+llm_weight_t *llm_tower_matrix(llm_tower_load_t *l,
+    const llm_tower_matrix_t *x);
+/* PREFIX.weight [n_out][n_in], PREFIX.bias and clamps; n_out 0: any, *n_out
+   becomes it */
+int llm_tower_linear(llm_tower_load_t *l, llm_tower_linear_t *x,
+    uint32_t n_in, uint32_t *n_out, const char *prefix);
+/* the same if there is such a tensor */
+int llm_tower_clamps(llm_tower_load_t *l, llm_tower_linear_t *x,
+    const char *prefix);
+int llm_tower_norm(llm_tower_load_t *l, llm_tower_norm_t *x, uint32_t n,
+    int required, const char *fmt, ...) llm_printf_like(5, 6);
+/* a table of positions [n][width]; n: how many */
+int llm_tower_table(llm_tower_load_t *l, uint32_t *n);
+/* the same for the patches of a square, after n_class others: of entries of a
+   fixed size, or of any */
+int llm_tower_square(llm_tower_load_t *l);
+/* an error if a tensor of the tower is not used */
+int llm_tower_rest(llm_tower_load_t *l);
+
+/* ---- tower_layers.c ---- */
+
+int llm_tower_layers(llm_tower_load_t *l);
+/* RoPE by rows and columns, which have the same frequencies, or every second
+   one, from the first and from the second on */
+int llm_tower_rope(llm_tower_load_t *l, float base, llm_rope_kind_t kind,
+    int every_second);
+
+/* ---- tower_shape.c ---- */
+
+/* the patches of an entry's encoder rows, in their order; the first row and the
+   end of the window of each, if the tower has windows */
+void llm_tower_order(const llm_tower_t *t, const llm_tower_shape_t *s,
+    uint32_t *patches, uint32_t *windows);
+/* makes the rows of cells, [n_cells][cell * n_parts], of the encoder's rows:
+   parts[0] is what the last layer gave */
+void llm_tower_cells(const llm_tower_t *t, const llm_tower_shape_t *s,
+    const uint32_t *patches, const float *const *parts, float *cells);
+/* position() of a table that has a row for each patch of an entry */
+void llm_tower_raster(const llm_tower_t *t, const llm_tower_shape_t *s,
+    uint32_t y, uint32_t x, float *row);
+/* values of a patch, [3][patch][patch] */
+void llm_tower_pixels(const llm_tower_t *t, const llm_tower_entry_t *e,
+    uint32_t y, uint32_t x, float *row);
+
+/* ---- tower_pass.c ---- */
+
+void llm_tower_apply(const llm_tower_t *t, const llm_tower_linear_t *l,
+    llm_act_t *x, llm_act_t *y, int add);
+void llm_tower_normalize(const llm_tower_t *t, const llm_tower_norm_t *n,
+    float eps, const llm_act_t *x, llm_act_t *y, int add);
+void llm_tower_activate(const llm_tower_t *t, llm_glu_t kind,
+    const llm_act_t *x, llm_act_t *y);
+/* LLM_TA_X = the patches of the step's given rows, and their positions */
+void llm_tower_embed(const llm_tower_t *t);
+/* keys and values of a layer, from LLM_TA_X; then the rest of the layer */
+void llm_tower_keys(const llm_tower_t *t, uint32_t layer);
+void llm_tower_layer(const llm_tower_t *t, uint32_t layer);
+/* y = x, in another buffer */
+void llm_tower_copy(const llm_tower_t *t, const llm_act_t *x, llm_act_t *y);
+/* RMS norm of LLM_TA_CELL to LLM_TA_CELL_H; w NULL: without weights */
+void llm_tower_cell_rms(const llm_tower_t *t, const llm_vec_t *w);
+/* linear, activation, linear: LLM_TA_CELL_H to the part */
+void llm_tower_two(const llm_tower_t *t, const llm_tower_merger_t *m,
+    uint32_t first, uint32_t part);
+/* sets the width of a buffer and returns it */
+llm_act_t *llm_tower_buffer(const llm_tower_t *t, llm_tower_act_t a,
+    uint32_t cols);
+
+#endif /* LLM_MODEL_TOWER_INTERNAL_H */

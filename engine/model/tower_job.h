@@ -1,0 +1,63 @@
+/*
+ * A job of a tower, for tower_encode.c, which runs it, and tower_batch.c, which
+ * makes the batches of its steps.
+ */
+
+#ifndef LLM_MODEL_TOWER_JOB_H
+#define LLM_MODEL_TOWER_JOB_H
+
+#include "engine/model/tower_internal.h"
+
+typedef enum {
+    LLM_JOB_EMBED = 0,
+    LLM_JOB_LAYER,
+    LLM_JOB_FINISH,                     /* the norm after the last layer */
+    LLM_JOB_PROJECT,
+    LLM_JOB_DONE
+} llm_job_phase_t;
+
+struct llm_tower_job_s {
+    llm_tower_t        *t;
+    llm_tower_entry_t   entries[LLM_TOWER_ENTRIES];
+    llm_tower_shape_t   shapes[LLM_TOWER_ENTRIES];
+    uint32_t            n;
+    float              *out;
+
+    uint32_t            first[LLM_TOWER_ENTRIES + 1];   /* encoder row of each
+                                           entry */
+    uint32_t            cells[LLM_TOWER_ENTRIES + 1];   /* cell of each entry */
+    uint32_t            n_rows;         /* of the encoder */
+    uint32_t            n_kept;         /* layers kept so far */
+    int                 whole;          /* the rows fit into a step */
+
+    llm_job_phase_t     phase;
+    uint32_t            layer;
+    uint32_t            row;            /* the piece's first row, or cell */
+    uint32_t            end;            /* after its last one */
+
+    uint32_t           *patches;        /* [n_rows] in the entry; of a class row
+                                           0 */
+    uint32_t           *windows;        /* [n_rows][2]; or NULL */
+    uint32_t           *pages;          /* [LLM_TOWER_ENTRIES][max_pages] */
+    float              *x;              /* [n_parts][n_rows][width] what the
+                                           encoder gave, then kept layers */
+    float              *merged;         /* [cells][cell * n_parts] */
+
+    /* of a step */
+    uint32_t           *tokens;         /* [batch] 0, as int32_t */
+    uint32_t           *pos;
+    uint32_t           *given;          /* 0, 1 ... */
+    uint32_t           *turns;          /* [batch][LLM_TURNS] */
+    uint32_t           *sees;           /* [batch][2] */
+    uint32_t            seq_rows[LLM_TOWER_ENTRIES + 1];
+    uint32_t            kv_len[LLM_TOWER_ENTRIES];
+    uint32_t           *step_pages;     /* as pages, of the step's entries */
+    float              *rows;           /* [batch][given_cols] */
+};
+
+/* columns of a patch's row: its values, the embedding of its position */
+uint32_t llm_job_cols(const llm_tower_t *t);
+/* the batch of the piece's rows, from job->row to job->end */
+void llm_job_batch(llm_tower_job_t *job, llm_batch_t *b);
+
+#endif /* LLM_MODEL_TOWER_JOB_H */

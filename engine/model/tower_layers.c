@@ -1,0 +1,338 @@
+/*
+ * The layers of a tower's encoder, from the tensors v.blk.N of its file: what
+ * kinds of norms, biases, gates and clamps they have, the file says by having
+ * them; see tower_internal.h.
+ */
+
+#include "engine/model/tower_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define LLM_TOWER_NAME  128
+
+
+/* Q, K or V as a matrix of its own, or as a third of attn_qkv */
+
+static int
+llm_tower_third(llm_tower_load_t *l, llm_tower_linear_t *x, uint32_t layer,
+    uint32_t i)
+{
+    float                    *bias;
+    uint32_t                  width = l->t->width;
+    llm_tower_matrix_t        m;
+    const llm_gguf_tensor_t  *t, *b;
+
+    t = llm_tower_find(l, "v.blk.%u.attn_qkv.weight", layer);
+    b = llm_tower_find(l, "v.blk.%u.attn_qkv.bias", layer);
+
+    if (t->ne[0] != width || t->ne[1] != 3 * (uint64_t) width
+        || t->ne[2] * t->ne[3] != 1)
+    {
+        return llm_fail(l->err, "%s: v.blk.%u.attn_qkv.weight: not %u by %u "
+                        "elements", llm_gguf_name(l->t->gguf), layer, width,
+                        3 * width);
+    }
+
+    memset(&m, 0, sizeof(m));
+    m.t = t;
+    m.first = i * width;
+    m.n = width;
+    m.n_in = width;
+    x->w = llm_tower_matrix(l, &m);
+
+    if (x->w == NULL || b == NULL) {
+        return x->w ? LLM_OK : LLM_ERROR;
+    }
+
+    bias = llm_tower_floats(l, b, 3 * (size_t) width);
+    x->bias = bias ? l->t->ops->vec_create(l->t->exec, bias + i * width, width,
+                                           l->err)
+                   : NULL;
+
+    return x->bias ? LLM_OK : LLM_ERROR;
+}
+
+
+/* the norm of heads that are rotated in halves, in the order of these */
+
+static int
+llm_tower_head_norm(llm_tower_load_t *l, llm_vec_t **v, uint32_t layer,
+    const char *name)
+{
+    float                    *f, *to;
+    uint32_t                  i, n, q;
+    const llm_gguf_tensor_t  *t;
+
+    n = l->t->head_dim;
+    q = n / 4;
+    t = llm_tower_find(l, "v.blk.%u.%s.weight", layer, name);
+
+    if (t == NULL) {
+        return LLM_OK;
+    }
+
+    f = llm_tower_floats(l, t, n);
+    to = llm_tower_keep(l, n, sizeof(float));
+
+    if (f == NULL || to == NULL) {
+        return LLM_ERROR;
+    }
+
+    for (i = 0; i < n; i++) {
+        to[i] = f[!l->t->kind->x_first || i / q == 0 || i / q > 2 ? i
+                  : i / q == 1 ? i + q : i - q];
+    }
+
+    *v = l->t->ops->vec_create(l->t->exec, to, n, l->err);
+
+    return *v ? LLM_OK : LLM_ERROR;
+}
+
+
+/* a matrix of a head's rows, which are rotated in halves in some families */
+
+static int
+llm_tower_heads(llm_tower_load_t *l, llm_tower_linear_t *x, uint32_t layer,
+    uint32_t i)
+{
+    char                      name[LLM_TOWER_NAME];
+    uint32_t                  width = l->t->width;
+    llm_tower_matrix_t        m;
+    const llm_gguf_tensor_t  *t;
+
+    static const char  *const names[] = { "attn_q", "attn_k", "attn_v" };
+
+    if (llm_tower_find(l, "v.blk.%u.attn_qkv.weight", layer)) {
+        return llm_tower_third(l, x, layer, i);
+    }
+
+    snprintf(name, sizeof(name), "v.blk.%u.%s", layer, names[i]);
+
+    if (!l->t->kind->x_first || i == 2) {
+        return llm_tower_linear(l, x, width, &width, name);
+    }
+
+    t = llm_tower_find(l, "%s.weight", name);
+
+    if (t == NULL || t->ne[0] != width || t->ne[1] != width
+        || t->ne[2] * t->ne[3] != 1)
+    {
+        return t ? llm_fail(l->err, "%s: %s.weight: not %u by %u elements",
+                            llm_gguf_name(l->t->gguf), name, width, width)
+                 : llm_tower_missing(l, name);
+    }
+
+    memset(&m, 0, sizeof(m));
+    m.t = t;
+    m.n = width;
+    m.n_in = width;
+    m.halves = l->t->head_dim;
+    x->w = llm_tower_matrix(l, &m);
+
+    return x->w ? llm_tower_clamps(l, x, name) : LLM_ERROR;
+}
+
+
+/* a matrix whose product has a factor for each of its elements (layer scale),
+   which is put into its rows and its bias */
+
+static int
+llm_tower_scaled(llm_tower_load_t *l, llm_tower_linear_t *x, uint32_t n_in,
+    uint32_t layer, const char *name, const char *scale)
+{
+    char                      prefix[LLM_TOWER_NAME];
+    float                    *f, *b;
+    uint32_t                  i, width = l->t->width;
+    llm_tower_matrix_t        m;
+    const llm_gguf_tensor_t  *t, *s, *bias;
+
+    snprintf(prefix, sizeof(prefix), "v.blk.%u.%s", layer, name);
+    s = llm_tower_find(l, "v.blk.%u.%s.weight", layer, scale);
+
+    if (s == NULL) {
+        return llm_tower_linear(l, x, n_in, &width, prefix);
+    }
+
+    t = llm_tower_find(l, "%s.weight", prefix);
+
+    if (t == NULL || t->ne[0] != n_in || t->ne[1] != width
+        || t->ne[2] * t->ne[3] != 1)
+    {
+        return t ? llm_fail(l->err, "%s: %s.weight: not %u by %u elements",
+                            llm_gguf_name(l->t->gguf), prefix, n_in, width)
+                 : llm_tower_missing(l, prefix);
+    }
+
+    f = llm_tower_floats(l, s, width);
+
+    if (f == NULL) {
+        return LLM_ERROR;
+    }
+
+    memset(&m, 0, sizeof(m));
+    m.t = t;
+    m.n = width;
+    m.n_in = n_in;
+    m.factors = f;
+    x->w = llm_tower_matrix(l, &m);
+    bias = llm_tower_find(l, "%s.bias", prefix);
+
+    if (x->w == NULL || bias == NULL) {
+        return x->w ? LLM_OK : LLM_ERROR;
+    }
+
+    b = llm_tower_floats(l, bias, width);
+
+    for (i = 0; b && i < width; i++) {
+        b[i] *= f[i];
+    }
+
+    x->bias = b ? l->t->ops->vec_create(l->t->exec, b, width, l->err) : NULL;
+
+    return x->bias ? LLM_OK : LLM_ERROR;
+}
+
+
+static int
+llm_tower_load_layer(llm_tower_load_t *l, uint32_t i)
+{
+    char                name[LLM_TOWER_NAME];
+    uint32_t            width = l->t->width;
+    llm_tower_layer_t  *x = &l->t->layers[i];
+
+    if (llm_tower_norm(l, &x->ln1, width, 1, "v.blk.%u.ln1", i) != LLM_OK
+        || llm_tower_norm(l, &x->ln2, width, 1, "v.blk.%u.ln2", i) != LLM_OK
+        || llm_tower_norm(l, &x->attn_post, width, 0,
+                          "v.blk.%u.attn_post_norm", i) != LLM_OK
+        || llm_tower_norm(l, &x->ffn_post, width, 0,
+                          "v.blk.%u.ffn_post_norm", i) != LLM_OK
+        || llm_tower_head_norm(l, &x->q_norm, i, "attn_q_norm") != LLM_OK
+        || llm_tower_head_norm(l, &x->k_norm, i, "attn_k_norm") != LLM_OK
+        || llm_tower_heads(l, &x->q, i, 0) != LLM_OK
+        || llm_tower_heads(l, &x->k, i, 1) != LLM_OK
+        || llm_tower_heads(l, &x->v, i, 2) != LLM_OK
+        || llm_tower_scaled(l, &x->out, width, i, "attn_out", "ls1")
+           != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    snprintf(name, sizeof(name), "v.blk.%u.ffn_up", i);
+
+    if (llm_tower_linear(l, &x->up, width, &x->n_ff, name) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    if (llm_tower_find(l, "v.blk.%u.ffn_gate.weight", i)) {
+        snprintf(name, sizeof(name), "v.blk.%u.ffn_gate", i);
+
+        if (llm_tower_linear(l, &x->gate, width, &x->n_ff, name) != LLM_OK) {
+            return LLM_ERROR;
+        }
+    }
+
+    l->t->n_ff = llm_max(l->t->n_ff, x->n_ff);
+
+    return llm_tower_scaled(l, &x->down, x->n_ff, i, "ffn_down", "ls2");
+}
+
+
+/* the first frame's kernels and the second one's get the same pixels of an
+   image */
+
+static int
+llm_tower_load_embed(llm_tower_load_t *l)
+{
+    uint32_t                  p, width = l->t->width;
+    llm_tower_matrix_t        m;
+    const llm_gguf_tensor_t  *t, *second;
+
+    t = llm_tower_find(l, "v.patch_embd.weight");
+    second = llm_tower_find(l, "v.patch_embd.weight.1");
+    p = l->t->info.patch;
+
+    if (t == NULL) {
+        return llm_tower_missing(l, "v.patch_embd.weight");
+    }
+
+    if (t->ne[0] != p || t->ne[1] != p || t->ne[2] != 3 || t->ne[3] != width
+        || (second && memcmp(second->ne, t->ne, sizeof(t->ne)) != 0))
+    {
+        return llm_fail(l->err, "%s: v.patch_embd.weight: not for patches of "
+                        "%u pixels and a width of %u",
+                        llm_gguf_name(l->t->gguf), p, width);
+    }
+
+    memset(&m, 0, sizeof(m));
+    m.t = t;
+    m.n = width;
+    m.n_in = 3 * p * p;
+    m.plus = second;
+    l->t->embed.w = llm_tower_matrix(l, &m);
+
+    if (l->t->embed.w == NULL) {
+        return LLM_ERROR;
+    }
+
+    return llm_tower_read_vec(l, &l->t->embed.bias, width,
+                              "v.patch_embd.bias");
+}
+
+
+int
+llm_tower_layers(llm_tower_load_t *l)
+{
+    uint32_t      i;
+    llm_tower_t  *t = l->t;
+
+    if (llm_tower_load_embed(l) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    for (i = 0; i < t->info.n_layers; i++) {
+        if (llm_tower_load_layer(l, i) != LLM_OK) {
+            return LLM_ERROR;
+        }
+    }
+
+    return t->kind->post_norm
+           ? llm_tower_norm(l, &t->post, t->width, 1, "v.post_ln") : LLM_OK;
+}
+
+
+int
+llm_tower_rope(llm_tower_load_t *l, float base, llm_rope_kind_t kind,
+    int every_second)
+{
+    float        *f;
+    uint32_t      i, n, at;
+    llm_tower_t  *t = l->t;
+
+    if (t->head_dim % 4) {
+        return llm_fail(l->err, "%s: heads of %u elements cannot be rotated "
+                        "by rows and columns", llm_gguf_name(t->gguf),
+                        t->head_dim);
+    }
+
+    n = t->head_dim / 4;
+    f = llm_tower_keep(l, 2 * n, sizeof(float));
+
+    if (f == NULL) {
+        return LLM_ERROR;
+    }
+
+    for (i = 0; i < 2 * n; i++) {
+        at = every_second ? 2 * (i % n) + i / n : 2 * (i % n);
+        f[i] = (float) pow(base, -2.0 * at / t->head_dim);
+    }
+
+    t->rope.kind = kind;
+    t->rope.n_dims = t->head_dim;
+    t->rope.mscale = 1;
+    t->rope.sections[0] = n;
+    t->rope.sections[1] = n;
+    t->rope.inv_freq = t->ops->vec_create(t->exec, f, 2 * n, l->err);
+
+    return t->rope.inv_freq ? LLM_OK : LLM_ERROR;
+}

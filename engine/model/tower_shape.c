@@ -1,0 +1,230 @@
+/*
+ * A tower's patches and cells: sizes of entries, the order of patches in the
+ * encoder, the values of a patch, and how the encoder's rows become rows of
+ * cells.  All of it is on the host; see tower_internal.h.
+ */
+
+#include "engine/model/tower_internal.h"
+
+
+int
+llm_tower_shape(const llm_tower_t *t, uint32_t w, uint32_t h,
+    llm_tower_shape_t *s, llm_err_t *err)
+{
+    uint32_t                 step;
+    const llm_tower_info_t  *i = &t->info;
+
+    step = i->patch * i->merge;
+
+    if (i->side && (w != i->side || h != i->side)) {
+        return llm_fail(err, "%s: an entry of %ux%u pixels: the tower takes "
+                        "%ux%u", llm_gguf_name(t->gguf), w, h, i->side,
+                        i->side);
+    }
+
+    if (w == 0 || h == 0 || w % step || h % step) {
+        return llm_fail(err, "%s: an entry of %ux%u pixels: the sides are not "
+                        "multiples of %u", llm_gguf_name(t->gguf), w, h,
+                        step);
+    }
+
+    s->patch_rows = h / i->patch;
+    s->patch_cols = w / i->patch;
+
+    if ((uint64_t) s->patch_rows * s->patch_cols + t->n_class > i->max_patches)
+    {
+        return llm_fail(err, "%s: an entry of %ux%u pixels has more than %u "
+                        "patches", llm_gguf_name(t->gguf), w, h,
+                        i->max_patches);
+    }
+
+    if (t->max_side && llm_max(s->patch_rows, s->patch_cols) > t->max_side) {
+        return llm_fail(err, "%s: an entry of %ux%u pixels: the tower has "
+                        "positions for sides of %u", llm_gguf_name(t->gguf),
+                        w, h, t->max_side * i->patch);
+    }
+
+    s->rows = s->patch_rows / i->merge;
+    s->cols = s->patch_cols / i->merge;
+    s->n_rows = s->rows * s->cols + (t->break_row ? s->rows - 1 : 0);
+
+    return LLM_OK;
+}
+
+
+void
+llm_tower_turns(const llm_hparams_t *hp, const llm_tower_shape_t *s,
+    uint32_t at, uint32_t i, uint32_t turns[LLM_TURNS])
+{
+    turns[0] = hp->turns ? at : at + i;
+    turns[1] = hp->turns ? at + i / s->cols : at + i;
+    turns[2] = hp->turns ? at + i % s->cols : at + i;
+}
+
+
+uint32_t
+llm_tower_length(const llm_hparams_t *hp, const llm_tower_shape_t *s)
+{
+    return hp->turns ? llm_max(s->rows, s->cols) : s->n_rows;
+}
+
+
+/* lists the patches of a window's cells, from row and column of cells on;
+   returns the number of patches so far */
+
+static uint32_t
+llm_tower_window(const llm_tower_t *t, const llm_tower_shape_t *s,
+    uint32_t row, uint32_t col, uint32_t size, uint32_t n, uint32_t *patches)
+{
+    uint32_t  y, x, dy, dx, m;
+
+    m = t->info.merge;
+
+    for (y = row; y < llm_min(row + size, s->rows); y++) {
+        for (x = col; x < llm_min(col + size, s->cols); x++) {
+            for (dy = 0; dy < m; dy++) {
+                for (dx = 0; dx < m; dx++) {
+                    patches[n++] = (y * m + dy) * s->patch_cols + x * m + dx;
+                }
+            }
+        }
+    }
+
+    return n;
+}
+
+
+void
+llm_tower_order(const llm_tower_t *t, const llm_tower_shape_t *s,
+    uint32_t *patches, uint32_t *windows)
+{
+    uint32_t  i, n, first, row, col;
+
+    if (t->window == 0) {
+        for (i = 0; i < s->patch_rows * s->patch_cols; i++) {
+            patches[i] = i;
+        }
+
+        return;
+    }
+
+    n = 0;
+
+    for (row = 0; row < s->rows; row += t->window) {
+        for (col = 0; col < s->cols; col += t->window) {
+            first = n;
+            n = llm_tower_window(t, s, row, col, t->window, n, patches);
+
+            for (i = first; i < n; i++) {
+                windows[2 * i] = first;
+                windows[2 * i + 1] = n;
+            }
+        }
+    }
+}
+
+
+void
+llm_tower_pixels(const llm_tower_t *t, const llm_tower_entry_t *e, uint32_t y,
+    uint32_t x, float *row)
+{
+    uint32_t        p, dy, dx, c;
+    const uint8_t  *from;
+
+    p = t->info.patch;
+
+    for (dy = 0; dy < p; dy++) {
+        from = e->rgb + ((size_t) (y * p + dy) * e->w + x * p) * 3;
+
+        for (dx = 0; dx < p; dx++) {
+            for (c = 0; c < 3; c++) {
+                row[(c * p + dy) * p + dx] = t->lut[c][from[3 * dx + c]];
+            }
+        }
+    }
+}
+
+
+void
+llm_tower_raster(const llm_tower_t *t, const llm_tower_shape_t *s, uint32_t y,
+    uint32_t x, float *row)
+{
+    memcpy(row, t->table + ((size_t) t->n_class + y * s->patch_cols + x)
+                           * t->width, t->width * sizeof(float));
+}
+
+
+/* adds a patch's row to its cell; i: number of the patch in the cell */
+
+static void
+llm_tower_cell(const llm_tower_t *t, uint32_t i, const float *from, float *to)
+{
+    uint32_t  c, n;
+
+    n = t->info.merge * t->info.merge;
+
+    switch (t->merge) {
+
+    case LLM_TOWER_JOIN:
+        memcpy(to + (size_t) i * t->width, from, t->width * sizeof(float));
+        break;
+
+    case LLM_TOWER_UNFOLD:
+        for (c = 0; c < t->width; c++) {
+            to[(size_t) c * n + i] = from[c];
+        }
+
+        break;
+
+    case LLM_TOWER_AVERAGE:
+        for (c = 0; c < t->width; c++) {
+            to[c] = (i ? to[c] : 0) + from[c] / (float) n;
+        }
+    }
+}
+
+
+/* what comes after an average */
+
+static void
+llm_tower_average(const llm_tower_t *t, float *row)
+{
+    uint32_t  c;
+
+    for (c = 0; c < t->width; c++) {
+        row[c] *= t->merge_scale;
+
+        if (t->shift) {
+            row[c] = (row[c] - t->shift[c]) * t->factor[c];
+        }
+    }
+}
+
+
+void
+llm_tower_cells(const llm_tower_t *t, const llm_tower_shape_t *s,
+    const uint32_t *patches, const float *const *parts, float *cells)
+{
+    float     *to;
+    uint32_t   i, k, y, x, m, n;
+
+    m = t->info.merge;
+    n = s->patch_rows * s->patch_cols;
+
+    for (i = 0; i < n; i++) {
+        y = patches[i] / s->patch_cols;
+        x = patches[i] % s->patch_cols;
+        to = cells + ((size_t) (y / m) * s->cols + x / m) * t->cell
+                     * t->n_parts;
+
+        for (k = 0; k < t->n_parts; k++) {
+            llm_tower_cell(t, y % m * m + x % m,
+                           parts[k] + (size_t) i * t->width,
+                           to + (size_t) k * t->cell);
+        }
+    }
+
+    for (i = 0; t->merge == LLM_TOWER_AVERAGE && i < s->rows * s->cols; i++) {
+        llm_tower_average(t, cells + (size_t) i * t->cell);
+    }
+}

@@ -1,0 +1,407 @@
+/*
+ * Towers of every family with tiny layers and weights of a hash, against numpy
+ * in float64 (tower_expected.py), on the CPU and in the emulator of the CUDA
+ * backend: their rows, the same bits in any pieces and beside other entries;
+ * and files, sizes and jobs that are refused.  LLM_GPU_DEVICE=cuda: a GPU in
+ * the emulator's place.
+ */
+
+#include "engine/model/tower.h"
+#include "t/unit/model_run.h"
+#include "t/unit/tap.h"
+#include "t/unit/tower_build.h"
+
+#include <unistd.h>
+
+static const struct {
+    const char  *device;
+    const char  *isa;
+    double       bound;
+} devices[] = {
+    { "reference", NULL, 1e-5 },
+    { "cpu", "avx2", 0.002 },
+    { "cpu", "avx512", 0.002 },
+    { "cpu", "amx", 0.002 },
+    { "emu", NULL, 0.005 }
+};
+
+static char  path[] = "/tmp/llm-tower-XXXXXX";
+
+
+static int
+write_tower(const tower_tiny_t *tiny, const tower_change_t *c)
+{
+    int         rc;
+    FILE       *out;
+    llm_buf_t   b;
+
+    tower_make(tiny, c, &b);
+    out = fopen(path, "wb");
+    rc = out && fwrite(b.data, 1, b.len, out) == b.len;
+
+    if (out) {
+        fclose(out);
+    }
+
+    llm_buf_free(&b);
+
+    return rc;
+}
+
+
+/* ---- rows ---- */
+
+static llm_tower_t *
+load(const char *device, const char *isa, uint32_t batch, llm_err_t *err)
+{
+    llm_model_opts_t  o;
+    llm_tower_opts_t  to = { .model = &o, .batch = batch,
+                             .max_patches = 400 };
+
+    memset(&o, 0, sizeof(o));
+    o.device = device;
+    o.isa = isa;
+    o.threads = 2;
+    o.backend_dir = getenv("LLM_OBJS") ? getenv("LLM_OBJS") : "objs";
+
+    return llm_tower_load(path, NULL, &to, err);
+}
+
+
+/* the family's entries from `first` on, n of them; the caller frees pixels */
+
+static uint32_t
+make_entries(const tower_tiny_t *tiny, llm_tower_entry_t *e)
+{
+    size_t    k, size;
+    uint8_t  *rgb;
+    uint32_t  i;
+
+    for (i = 0; tiny->entries[i].w; i++) {
+        size = (size_t) tiny->entries[i].w * tiny->entries[i].h * 3;
+        rgb = malloc(size);
+
+        for (k = 0; k < size; k++) {
+            rgb[k] = (uint8_t) (tower_hash(tiny->entries[i].seed, k) >> 56);
+        }
+
+        e[i].w = tiny->entries[i].w;
+        e[i].h = tiny->entries[i].h;
+        e[i].rgb = rgb;
+    }
+
+    return i;
+}
+
+
+static int
+encode(llm_tower_t *t, const llm_tower_entry_t *e, uint32_t n, float *out)
+{
+    int               rc;
+    llm_err_t         err;
+    llm_tower_job_t  *job;
+
+    job = llm_tower_begin(t, e, n, out, &err);
+
+    if (job == NULL) {
+        printf("# %s\n", err.msg);
+        return 0;
+    }
+
+    do {
+        rc = llm_tower_step(job, &err);
+    } while (rc == LLM_MORE);
+
+    if (rc != LLM_OK) {
+        printf("# %s\n", err.msg);
+    }
+
+    llm_tower_end(job);
+
+    return rc == LLM_OK;
+}
+
+
+/* the entries one by one */
+
+static int
+encode_each(llm_tower_t *t, const llm_tower_entry_t *e, uint32_t n,
+    float *out)
+{
+    uint32_t           i;
+    llm_err_t          err;
+    llm_tower_shape_t  s;
+
+    for (i = 0; i < n; i++) {
+        if (llm_tower_shape(t, e[i].w, e[i].h, &s, &err) != LLM_OK
+            || !encode(t, &e[i], 1, out))
+        {
+            return 0;
+        }
+
+        out += (size_t) s.n_rows * llm_tower_info(t)->n_cols;
+    }
+
+    return 1;
+}
+
+
+static void
+test(const tower_tiny_t *tiny, const char *device, const char *isa,
+    double bound)
+{
+    float              *got, *again, max;
+    double              sum;
+    size_t              i, size;
+    uint32_t            n;
+    llm_err_t           err;
+    const char         *what = isa ? isa : device;
+    llm_tower_t        *t, *small;
+    llm_tower_entry_t   e[LLM_TOWER_ENTRIES];
+
+    t = load(device, isa, 0, &err);
+
+    if (t == NULL && run_lacks(&err)) {
+        skip(err.msg);
+        return;
+    }
+
+    if (!ok(t != NULL, "%s, %s: loads", tiny->name, what)) {
+        printf("# %s\n", err.msg);
+        return;
+    }
+
+    small = load(device, isa, 5, &err);
+    n = make_entries(tiny, e);
+    size = tiny->n_rows * sizeof(float);
+    got = calloc(1, size);
+    again = calloc(1, size);
+
+    ok(encode(t, e, n, got), "%s, %s: %u entries", tiny->name, what, n);
+
+    for (i = 0, sum = 0, max = 0; i < tiny->n_rows; i++) {
+        sum += pow(got[i] - tiny->rows[i], 2);
+        max = fmaxf(max, fabsf(tiny->rows[i]));
+    }
+
+    sum = sqrt(sum / (double) tiny->n_rows);
+    ok(sum <= bound * max, "%s, %s: the rows, %g of %g", tiny->name, what,
+       sum, max);
+
+    ok(encode_each(t, e, n, again) && memcmp(got, again, size) == 0,
+       "%s, %s: the same bits one by one", tiny->name, what);
+
+    if (ok(small != NULL, "%s, %s: loads for small steps", tiny->name, what))
+    {
+        memset(again, 0, size);
+        ok(encode(small, e, n, again) && memcmp(got, again, size) == 0,
+           "%s, %s: the same bits in small steps", tiny->name, what);
+    }
+
+    for (i = 0; i < n; i++) {
+        free((void *) e[i].rgb);
+    }
+
+    llm_tower_free(small);
+    llm_tower_free(t);
+    free(got);
+    free(again);
+}
+
+
+/* ---- what is refused ---- */
+
+static void
+test_refused(void)
+{
+    size_t        i;
+    llm_err_t     err;
+    llm_tower_t  *t;
+
+    static const tower_change_t  changes[] = {
+        { .key = "clip.projector_type", .str = "ldpv2",
+          .error = "clip.projector_type: the projector \"ldpv2\" is not "
+                   "supported" },
+        { .key = "clip.projector_type", .drop = 1,
+          .error = "clip.projector_type: it is missing" },
+        { .key = "general.architecture", .str = "llama",
+          .error = "general.architecture: not \"clip\"" },
+        { .key = "clip.vision.block_count", .drop = 1,
+          .error = "clip.vision.block_count: it is missing" },
+        { .key = "clip.vision.block_count", .u32 = 4,
+          .error = "clip.vision.is_deepstack_layers: not 4 flags" },
+        { .key = "clip.vision.block_count", .u32 = 4000000000u,
+          .error = "clip.vision.block_count: 4000000000 is not within" },
+        { .key = "clip.vision.attention.head_count", .u32 = 3,
+          .error = "clip.vision.attention.head_count: 3 does not fit 16" },
+        { .key = "clip.vision.attention.head_count", .u32 = 8,
+          .error = "heads of 2 elements cannot be rotated" },
+        { .key = "clip.vision.embedding_length", .u32 = 32,
+          .error = "v.position_embd.weight: it has [16, 25, 1, 1] "
+                   "elements" },
+        { .key = "clip.vision.projection_dim", .u32 = 13,
+          .error = "mm.2.weight: it has [64, 12, 1, 1] elements, where 64 by "
+                   "13 fit" },
+        { .key = "clip.vision.patch_size", .u32 = 8,
+          .error = "v.patch_embd.weight: not for patches of 8 pixels" },
+        { .key = "clip.vision.image_mean", .u32 = 1,
+          .error = "clip.vision.image_mean: not three numbers" },
+        { .key = "clip.vision.attention.layer_norm_epsilon", .drop = 1,
+          .error = "layer_norm_epsilon: -1 is not within 0 and 1" },
+        { .key = "clip.vision.spatial_merge_size", .u32 = 17,
+          .error = "clip.vision.spatial_merge_size: 17 is not within" },
+        { .tensor = "v.post_ln.weight", .name = "v.post_lm.weight",
+          .error = "v.post_ln: the tensor is missing" },
+        { .tensor = "v.post_ln.bias", .name = "v.post_ln.bios",
+          .error = "v.post_ln.bios: a tensor that towers with the projector "
+                   "qwen3vl_merger do not have" },
+        { .tensor = "v.blk.1.attn_out.weight", .name = "v.blk.1.attn_oud",
+          .error = "v.blk.1.attn_out: the tensor is missing" },
+        { .tensor = "v.deepstack.2.fc1.weight", .name = "v.deepstack.1.fc1",
+          .error = "v.deepstack.2.fc1: the tensor is missing" }
+    };
+
+    for (i = 0; i < llm_nelems(changes); i++) {
+        if (!ok(write_tower(&tower_tiny[0], &changes[i]), "a file")) {
+            return;
+        }
+
+        err.msg[0] = '\0';
+        t = load("reference", NULL, 0, &err);
+
+        if (!ok(t == NULL && strstr(err.msg, changes[i].error),
+                "refused: %s", changes[i].error))
+        {
+            printf("# %s\n", err.msg);
+        }
+
+        llm_tower_free(t);
+    }
+}
+
+
+static void
+test_entries(void)
+{
+    size_t              i;
+    float               out[1];
+    llm_err_t           err;
+    llm_tower_t        *t;
+    llm_tower_job_t    *job;
+    llm_tower_entry_t   e[LLM_TOWER_ENTRIES + 1];
+    llm_tower_shape_t   s;
+
+    static const struct {
+        uint32_t     w;
+        uint32_t     h;
+        const char  *error;
+    } sizes[] = {
+        { 0, 8, "an entry of 0x8 pixels" },
+        { 8, 12, "an entry of 8x12 pixels: the sides are not multiples of "
+                 "8" },
+        { 4294967288u, 4294967288u, "has more than 400 patches" },
+        { 168, 160, "has more than 400 patches" }
+    };
+
+    if (!ok(write_tower(&tower_tiny[0], NULL), "a file")) {
+        return;
+    }
+
+    t = load("reference", NULL, 0, &err);
+
+    if (!ok(t != NULL, "it loads")) {
+        return;
+    }
+
+    for (i = 0; i < llm_nelems(sizes); i++) {
+        ok(llm_tower_shape(t, sizes[i].w, sizes[i].h, &s, &err) != LLM_OK
+           && strstr(err.msg, sizes[i].error), "%s", err.msg);
+    }
+
+    memset(e, 0, sizeof(e));
+    job = llm_tower_begin(t, e, 0, out, &err);
+    ok(job == NULL, "no entries: %s", err.msg);
+    job = llm_tower_begin(t, e, LLM_TOWER_ENTRIES + 1, out, &err);
+    ok(job == NULL, "too many entries: %s", err.msg);
+    job = llm_tower_begin(t, e, 1, out, &err);
+    ok(job == NULL, "no pixels: %s", err.msg);
+
+    for (i = 0; i < 2; i++) {
+        e[i].w = 88;
+        e[i].h = 40;
+        e[i].rgb = (const uint8_t *) "";
+    }
+
+    job = llm_tower_begin(t, e, 2, out, &err);
+    ok(job == NULL && strstr(err.msg, "2 entries have more than 400 patches "
+                                      "together"), "%s", err.msg);
+    llm_tower_free(t);
+}
+
+
+/* a tower and a model that do not fit each other */
+
+static void
+test_model(void)
+{
+    llm_err_t          err;
+    llm_model_t       *m;
+    llm_tower_t       *t;
+    llm_model_opts_t   o;
+    llm_tower_opts_t   to = { .model = &o };
+
+    memset(&o, 0, sizeof(o));
+    o.device = "reference";
+    o.ctx = 64;
+    m = llm_model_load("models/demo.gguf", &o, &err);
+
+    if (!ok(m != NULL, "the demo model loads")) {
+        return;
+    }
+
+    t = llm_tower_load(path, m, &to, &err);
+    ok(t == NULL && strstr(err.msg, "clip.vision.projection_dim: the tower is "
+                                    "for models with a width of 12"),
+       "%s", err.msg);
+
+    llm_tower_free(t);
+    llm_model_free(m);
+}
+
+
+int
+main(void)
+{
+    int          fd;
+    size_t       i, k;
+    const char  *gpu = getenv("LLM_GPU_DEVICE");
+
+    fd = mkstemp(path);
+
+    if (!ok(fd >= 0, "a temporary file")) {
+        return done_testing();
+    }
+
+    close(fd);
+
+    for (i = 0; i < llm_nelems(tower_tiny); i++) {
+        if (!ok(write_tower(&tower_tiny[i], NULL), "%s: a file",
+                tower_tiny[i].name))
+        {
+            continue;
+        }
+
+        for (k = 0; k < llm_nelems(devices); k++) {
+            test(&tower_tiny[i], gpu && strcmp(devices[k].device, "emu") == 0
+                                 ? gpu : devices[k].device, devices[k].isa,
+                 devices[k].bound);
+        }
+    }
+
+    test_refused();
+    test_entries();
+    test_model();
+    unlink(path);
+
+    return done_testing();
+}
