@@ -31,6 +31,7 @@
 #define LLM_MAX_CHOICES    128          /* n times prompts of one request */
 #define LLM_MAX_INPUTS     2048         /* inputs to embed, or pairs to
                                            score */
+#define LLM_MAX_MEDIA      4096         /* images and sound of one request */
 #define LLM_MAX_STOPS      16
 #define LLM_MAX_PRIORITY   100          /* the lowest is -LLM_MAX_PRIORITY */
 #define LLM_MAX_BAD_WORDS  256
@@ -956,6 +957,8 @@ typedef struct {
     uint32_t     speculate[LLM_DRAFT_N];    /* llm_draft_kind_t in order of
                                                preference, then 0 */
     const char  *draft_path;            /* of LLM_DRAFT_MODEL */
+    const char  *mmproj_path;           /* file with the projectors of images
+                                           and sound; NULL: none */
     uint32_t     idle_s;                /* unload after this idle time; 0:
                                            never */
     int          lazy;                  /* load at the first request */
@@ -1039,6 +1042,9 @@ void llm_engine_stop(llm_engine_t *e);
  * of a model that can be loaded, vocabulary included.
  */
 int llm_model_file_check(const char *path, llm_err_t *err);
+/* the same for mmproj=: the file has projectors that are known; *media gets
+   their kinds, LLM_MEDIA_... */
+int llm_mmproj_file_check(const char *path, uint32_t *media, llm_err_t *err);
 /* the same for template=: the file can be read, is text and not too long */
 int llm_template_file_check(const char *path, llm_err_t *err);
 /* is the name of a device, or of several ("cuda:0,1"), of a known form? */

@@ -485,7 +485,8 @@ llm_api_write_turn(llm_api_reader_t *rd, const llm_api_chat_t *b,
     }
 
     if (prefill == -1) {
-        prefill = llm_api_can_continue(rd, last) && b->add_generation_prompt != 1;
+        prefill = llm_api_can_continue(rd, last)
+                  && b->add_generation_prompt != 1;
     }
 
     if (prefill

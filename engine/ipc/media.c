@@ -341,7 +341,7 @@ static int
 llm_media_block(const llm_ref_t *media, const void *rec, uint32_t size,
     uint32_t i, llm_block_t *b)
 {
-    if (media->len > LLM_MEDIA_MOST || i >= media->len
+    if (media->len > LLM_MAX_MEDIA || i >= media->len
         || media->off < sizeof(llm_request_t) || media->off % 8
         || media->off > size
         || media->len > (size - media->off) / sizeof(llm_media_t))

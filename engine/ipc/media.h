@@ -31,9 +31,6 @@
 
 #define LLM_MEDIA_CHUNK  16384          /* bytes */
 
-/* most media of a message that an engine takes */
-#define LLM_MEDIA_MOST   4096
-
 /* what an engine has taken of a message */
 typedef struct {
     llm_zone_t          *zone;

@@ -200,6 +200,7 @@ llm_instance_runner(llm_instance_t *m)
 static int
 llm_instance_read(llm_instance_t *m)
 {
+    uint32_t           media;
     llm_err_t         *err = &m->load_err;
     const llm_gguf_t  *g;
     llm_model_opts_t   opts;
@@ -216,6 +217,14 @@ llm_instance_read(llm_instance_t *m)
 #endif
 
     if (llm_instance_model(m, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    /* the file may have changed since the configuration was read */
+
+    if (m->conf.mmproj_path
+        && llm_mmproj_file_check(m->conf.mmproj_path, &media, err) != LLM_OK)
+    {
         return LLM_ERROR;
     }
 
@@ -285,6 +294,7 @@ llm_instance_hide(llm_instance_t *m, llm_err_t *err)
     llm_hide_folder(err->msg, llm_instance_path(m));
     llm_hide_folder(err->msg, m->conf.template_path);
     llm_hide_folder(err->msg, m->conf.draft_path);
+    llm_hide_folder(err->msg, m->conf.mmproj_path);
 
     if (llm_backend_folder(m->engine->backend_dir, lib, PATH_MAX) == LLM_OK) {
         strcat(lib, "/");

@@ -99,6 +99,8 @@ static ngx_http_llm_param_t  ngx_http_llm_params[] = {
 
     { ngx_string("template="), ngx_http_llm_model_template, 0, 0, 0 },
 
+    { ngx_string("mmproj="), ngx_http_llm_model_mmproj, 0, 0, 0 },
+
     { ngx_string("packed="), ngx_http_llm_model_packed, 0, 0, 0 },
 
     { ngx_string("idle="), ngx_http_llm_model_time,

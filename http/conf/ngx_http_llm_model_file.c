@@ -41,6 +41,31 @@ ngx_http_llm_model_template(ngx_conf_t *cf, ngx_http_llm_model_t *model,
 }
 
 
+/* the file is checked with the model's, in ngx_http_llm_model_check.c */
+
+char *
+ngx_http_llm_model_mmproj(ngx_conf_t *cf, ngx_http_llm_model_t *model,
+    ngx_http_llm_param_t *param, ngx_str_t *value)
+{
+    if (value->len == 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "empty \"mmproj=\" of model \"%V\"",
+                           &model->name);
+        return NGX_CONF_ERROR;
+    }
+
+    model->mmproj_path = *value;
+
+    if (ngx_conf_full_name(cf->cycle, &model->mmproj_path, 1) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    model->engine.mmproj_path = (char *) model->mmproj_path.data;
+
+    return NGX_CONF_OK;
+}
+
+
 char *
 ngx_http_llm_model_warmup(ngx_conf_t *cf, ngx_http_llm_model_t *model,
     ngx_http_llm_param_t *param, ngx_str_t *value)

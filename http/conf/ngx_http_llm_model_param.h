@@ -36,6 +36,8 @@ char *ngx_http_llm_model_speculate(ngx_conf_t *cf,
 
 char *ngx_http_llm_model_template(ngx_conf_t *cf, ngx_http_llm_model_t *model,
     ngx_http_llm_param_t *param, ngx_str_t *value);
+char *ngx_http_llm_model_mmproj(ngx_conf_t *cf, ngx_http_llm_model_t *model,
+    ngx_http_llm_param_t *param, ngx_str_t *value);
 char *ngx_http_llm_model_warmup(ngx_conf_t *cf, ngx_http_llm_model_t *model,
     ngx_http_llm_param_t *param, ngx_str_t *value);
 char *ngx_http_llm_model_packed(ngx_conf_t *cf, ngx_http_llm_model_t *model,

@@ -145,7 +145,10 @@ ngx_http_llm_check_models_access(ngx_cycle_t *cycle, char *user,
                 || !ngx_http_llm_is_closed(user, &model[i].template_path,
                                            &why))
             && (model[i].draft_path.len == 0
-                || !ngx_http_llm_is_closed(user, &model[i].draft_path, &why)))
+                || !ngx_http_llm_is_closed(user, &model[i].draft_path, &why))
+            && (model[i].mmproj_path.len == 0
+                || !ngx_http_llm_is_closed(user, &model[i].mmproj_path,
+                                           &why)))
         {
             continue;
         }

@@ -180,7 +180,7 @@ is(join("\n", @bad), '', 'no arrow goes up');
 
 
 # the names of architectures; those of tokenizers are others, though they may
-# be spelt alike, and so are those of the API
+# be spelt alike, and so are those of projectors and of the API
 
 my %arch;
 my @named;
@@ -193,7 +193,7 @@ for my $file (grep { m{^engine/model/arch_} } @files) {
     }
 }
 
-for my $file (grep { !m{^engine/(?:model/arch_|text/vocab/|api/)} } @files) {
+for my $file (grep { !m{^engine/(?:model/(?:arch_|projector)|text/vocab/|api/)} } @files) {
     open my $f, '<', "$root/$file" or die "$file: $!";
 
     while (my $line = <$f>) {
