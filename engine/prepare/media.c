@@ -63,3 +63,19 @@ llm_prep_media(const llm_prep_env_t *env, const llm_req_t *r, llm_err_t *err)
 
     return LLM_OK;
 }
+
+
+int
+llm_prep_media_order(const llm_req_t *r, const llm_prompt_t *prompt,
+    llm_err_t *err)
+{
+    size_t  i;
+
+    for (i = 0; i < prompt->n_media; i++) {
+        if (prompt->media[i] >= r->msg->media.len) {
+            return llm_fail(err, "malformed request to the engine");
+        }
+    }
+
+    return LLM_OK;
+}

@@ -89,6 +89,9 @@ int llm_prep_task(const llm_prep_env_t *env, const llm_request_t *msg,
 /* media.c: checks the message's media, and that the model takes them */
 int llm_prep_media(const llm_prep_env_t *env, const llm_req_t *r,
     llm_err_t *err);
+/* does the prompt refer to media of the message alone? */
+int llm_prep_media_order(const llm_req_t *r, const llm_prompt_t *prompt,
+    llm_err_t *err);
 
 /* rank.c: sets env->rank from the file, or to an encoder's usual prompt; to be
    called after the model and the vocabulary are loaded.  LLM_ERROR: no
