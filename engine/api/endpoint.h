@@ -160,6 +160,7 @@ typedef struct {
                                            complete; it owns their blocks until
                                            then */
     llm_buf_t                  media_texts;
+    uint32_t                   n_urls;  /* of media, media that are fetched */
     uint32_t                   n_choices;   /* choices of all prompts
                                                together */
     uint32_t                   n_best;      /* choices of each prompt that

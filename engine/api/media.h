@@ -13,8 +13,10 @@
 
 #include "engine/api/endpoint.h"
 
-/* bytes of a URL that is fetched */
-#define LLM_API_MAX_URL  8192
+/* bytes of a URL that is fetched, and URLs of a request: each takes nginx some
+   memory for the rest of the request */
+#define LLM_API_MAX_URL   8192
+#define LLM_API_MAX_URLS  64
 
 /* what the location and the model allow */
 typedef struct {

@@ -140,6 +140,15 @@ llm_api_media_take(llm_api_reader_t *rd, llm_api_media_t *m,
                              rd->conf->media.most);
     }
 
+    if (m->source == LLM_API_SOURCE_URL
+        && ++rd->n_urls > LLM_API_MAX_URLS)
+    {
+        return llm_fail_with(err, 400, "too_many_images", path,
+                             "Too many URLs: at most %d of a request are "
+                             "fetched. Send the images themselves.",
+                             LLM_API_MAX_URLS);
+    }
+
     memset(&media, 0, sizeof(media));
     media.kind = m->kind;
     media.type = m->type;

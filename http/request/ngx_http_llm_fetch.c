@@ -33,6 +33,8 @@ typedef struct {
     ngx_http_llm_fetch_t        *fetch;
     ngx_str_t                    uri;           /* value of llm_fetch's URI */
     ngx_str_t                    args;
+    ngx_http_variable_value_t   *variables;     /* of all subrequests, one
+                                                   after another */
     ngx_http_request_t          *subrequest;    /* the present one, or the
                                                    last */
     ngx_uint_t                   index;         /* media that is fetched */
@@ -60,8 +62,7 @@ static ngx_int_t ngx_http_llm_fetch_next(ngx_http_llm_fetched_t *f);
 static ngx_int_t ngx_http_llm_fetch_request(ngx_http_llm_fetched_t *f);
 static ngx_int_t ngx_http_llm_fetch_headers(ngx_http_request_t *r,
     ngx_http_headers_in_t *in);
-static ngx_http_variable_value_t *ngx_http_llm_fetch_variables(
-    ngx_http_request_t *r);
+static ngx_int_t ngx_http_llm_fetch_variables(ngx_http_llm_fetched_t *f);
 static void ngx_http_llm_fetch_wait(ngx_http_llm_fetched_t *f);
 static ngx_int_t ngx_http_llm_fetch_done(ngx_http_request_t *r, void *data,
     ngx_int_t rc);
@@ -257,16 +258,14 @@ ngx_http_llm_fetch_request(ngx_http_llm_fetched_t *f)
     ngx_http_request_t          *r, *sr;
     ngx_http_headers_in_t        in;
     ngx_http_request_body_t     *rb;
-    ngx_http_variable_value_t   *variables;
     ngx_http_post_subrequest_t  *ps;
 
     r = f->body->ctx->request;
 
     ps = ngx_palloc(r->pool, sizeof(ngx_http_post_subrequest_t));
     rb = ngx_pcalloc(r->pool, sizeof(ngx_http_request_body_t));
-    variables = ngx_http_llm_fetch_variables(r);
 
-    if (ps == NULL || rb == NULL || variables == NULL
+    if (ps == NULL || rb == NULL || ngx_http_llm_fetch_variables(f) != NGX_OK
         || ngx_http_llm_fetch_headers(r, &in) != NGX_OK)
     {
         return NGX_ERROR;
@@ -283,7 +282,7 @@ ngx_http_llm_fetch_request(ngx_http_llm_fetched_t *f)
 
     sr->headers_in = in;
     sr->request_body = rb;
-    sr->variables = variables;
+    sr->variables = f->variables;
     sr->filter_need_in_memory = 1;
 
     f->subrequest = sr;
@@ -307,23 +306,31 @@ ngx_http_llm_fetch_headers(ngx_http_request_t *r, ngx_http_headers_in_t *in)
 
 /* none has a value but $request_id, which is the same in all logs */
 
-static ngx_http_variable_value_t *
-ngx_http_llm_fetch_variables(ngx_http_request_t *r)
+static ngx_int_t
+ngx_http_llm_fetch_variables(ngx_http_llm_fetched_t *f)
 {
-    ngx_http_variable_value_t       *values;
+    size_t                           size;
+    ngx_http_request_t              *r;
     ngx_http_core_main_conf_t       *cmcf;
     ngx_http_llm_reply_main_conf_t  *rmcf;
 
+    r = f->body->ctx->request;
     cmcf = ngx_http_get_module_main_conf(r, ngx_http_core_module);
     rmcf = ngx_http_get_module_main_conf(r, ngx_http_llm_filter_module);
 
-    values = ngx_pcalloc(r->pool, cmcf->variables.nelts
-                                  * sizeof(ngx_http_variable_value_t));
-    if (values) {
-        values[rmcf->request_id] = r->variables[rmcf->request_id];
+    size = cmcf->variables.nelts * sizeof(ngx_http_variable_value_t);
+
+    if (f->variables == NULL) {
+        f->variables = ngx_palloc(r->pool, size);
+        if (f->variables == NULL) {
+            return NGX_ERROR;
+        }
     }
 
-    return values;
+    ngx_memzero(f->variables, size);
+    f->variables[rmcf->request_id] = r->variables[rmcf->request_id];
+
+    return NGX_OK;
 }
 
 

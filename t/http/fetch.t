@@ -12,6 +12,7 @@ use IO::Select;
 use IO::Socket::INET;
 use JSON::PP;
 use LLM::GGUF;
+use LLM::H2;
 use LLM::Test;
 use POSIX ();
 use Test::More;
@@ -144,6 +145,12 @@ $t = LLM::Test->new(
         llm_media_memory 1m;
         llm_max_image_size ${BIG};
         proxy_cache_path %%DIR%%/cache keys_zone=c:1m;
+
+        server {
+            listen 127.0.0.1:%%PORT2%% http2;
+            location /v1 { llm_api; llm_fetch /fetch; }
+            location = /fetch { internal; proxy_pass \$llm_fetch_url; }
+        }
 
         map \$llm_fetch_url \$fetch_from {
             default "";
@@ -359,6 +366,19 @@ $t->reload;
 is_empty('after a reload the memory is another one');
 $late->close;
 is_gone('/slow/8');
+
+# streams of HTTP/2
+
+my $h2 = LLM::H2->new(port => $t->{port2});
+my @ids = map { $h2->post('/v1/chat/completions', body(@$_)) }
+          [ '/ok/1000', '/long/100000' ], [ '/status/404' ], [ '/slow/9' ];
+
+ok($h2->wait_done($ids[0])->{data} =~ /no projector/, 'a stream of HTTP/2');
+ok($h2->wait_done($ids[1])->{data} =~ /status 404/, 'beside another one');
+ok(LLM::Test::wait_for(60, sub { used() >= $BIG * 0.9 }), 'and one that waits');
+$h2->rst($ids[2]);
+is_gone('/slow/9');
+is_empty('a stream that was reset');
 
 kill 'KILL', $origin;
 $t->stop(allow => qr/signal 9|no projector/);

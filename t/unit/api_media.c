@@ -443,6 +443,8 @@ test_room(void)
 static void
 test_rules(void)
 {
+    int             i;
+    llm_buf_t       text;
     llm_api_conf_t  c;
 
     /* no fetching */
@@ -457,6 +459,22 @@ test_rules(void)
             " [{'role':'user','content':[{'type':'text','text':'[image]'}]},"
             "{'role':'assistant','content':'A'},{'role':'user','content':"
             "'B'}]", "a URL that was answered is a placeholder");
+
+    /* many URLs */
+
+    c = with;
+    c.media.most = 1000;
+    llm_buf_init(&text, 0);
+    llm_buf_adds(&text, "{'messages':[{'role':'user','content':[");
+
+    for (i = 0; i < 65; i++) {
+        llm_buf_addf(&text, "%s" IMG("https://a/%d"), i ? "," : "", i);
+    }
+
+    llm_buf_adds(&text, "]}]}");
+    is_refused(CHAT, &c, text.data, "messages[0].content[64]",
+               "Too many URLs");
+    llm_buf_free(&text);
 
     /* no tower */
 
