@@ -453,6 +453,40 @@ test_deaths(void)
 }
 
 
+/* a worker's own, while there is no engine */
+
+static void
+test_leaving(void)
+{
+    llm_block_t        b;
+    llm_client_t      *dead, *c;
+    llm_client_conf_t  conf;
+    llm_zone_model_t   m = { .parallel = 1 };
+
+    conf.worker = 1;
+    conf.engine_fd = eventfd(0, EFD_NONBLOCK);
+    conf.zone = llm_zone_init(map(llm_zone_size(2, 1, 1 << 17)), 2, &m, 1,
+                              1 << 17, 8);
+    give_media(conf.zone, CHUNKS);
+
+    dead = llm_client_attach(&conf);
+    (void) llm_media_alloc(zone, llm_client_holder(dead), 5 * CHUNK, &b);
+    is_int(used(), 5, "a worker has a block, and dies");
+
+    c = llm_client_attach(&conf);
+    is_int(used(), 0, "the next one in its place frees it");
+
+    (void) llm_media_alloc(zone, llm_client_holder(c), 5 * CHUNK, &b);
+    llm_client_detach(c);
+    is_int(used(), 0, "one that leaves frees its own");
+
+    free(dead->live);
+    free(dead->pending);
+    free(dead);
+    take_media();
+}
+
+
 /* messages that no worker writes */
 
 static void
@@ -627,6 +661,7 @@ main(void)
     test_blocks();
     test_threads();
     test_wrong();
+    test_leaving();
     test_deaths();
     test_engine();
 
