@@ -6,8 +6,6 @@
  * LLM_MEDIA_SEED in the environment: the number of the storm.
  */
 
-#define _GNU_SOURCE
-
 #include "engine/ipc/client.h"
 #include "engine/ipc/media.h"
 #include "t/unit/rig.h"
@@ -255,7 +253,7 @@ make(message_t *m, uint32_t slot, uint32_t n)
 static void
 work(uint32_t w, int fd)
 {
-    uint32_t           i, retry;
+    uint32_t           i, k, retry;
     uint64_t           d;
     message_t          m;
     llm_err_t          err;
@@ -289,7 +287,10 @@ work(uint32_t w, int fd)
 
         /* all slots are free: nobody answers */
 
-        memset(c->live, 0, c->n_slots * sizeof(*c->live));
+        for (k = 0; k < c->n_slots; k++) {
+            c->live[k].ticket = 0;
+        }
+
         c->n_live = 0;
     }
 }
@@ -555,6 +556,7 @@ ask(uint32_t slot, uint32_t n, llm_err_t *err)
     int          rc;
     uint32_t     i, holder, retry;
     llm_buf_t    b, chat;
+    llm_ref_t    ref;
     llm_media_t  media[4];
 
     rig_req(&b, slot);
@@ -562,7 +564,8 @@ ask(uint32_t slot, uint32_t n, llm_err_t *err)
 
     llm_buf_init(&chat, 0);
     llm_flat_close(&chat, llm_flat_open(&chat, LLM_FLAT_OBJECT), 0);
-    rig_msg(&b)->chat = rig_put(&b, chat.data, chat.len, (uint32_t) chat.len);
+    ref = rig_put(&b, chat.data, chat.len, (uint32_t) chat.len);
+    rig_msg(&b)->chat = ref;
     llm_buf_free(&chat);
 
     memset(media, 0, sizeof(media));
@@ -574,7 +577,8 @@ ask(uint32_t slot, uint32_t n, llm_err_t *err)
         (void) llm_media_alloc(zone, holder, 3 * CHUNK - 5, &media[i].block);
     }
 
-    rig_msg(&b)->media = rig_put(&b, media, n * sizeof(llm_media_t), n);
+    ref = rig_put(&b, media, n * sizeof(llm_media_t), n);
+    rig_msg(&b)->media = ref;
     (void) llm_buf_pad(&b);
     rig_msg(&b)->head.size = (uint32_t) b.len;
 
