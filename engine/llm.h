@@ -558,10 +558,10 @@ void llm_zone_set_bounds(llm_zone_t *z, const llm_zone_bounds_t *b);
 
 /*
  * Memory for the media of requests, llm_media_size(bytes) bytes at mem, 64-byte
- * aligned, in the same mapping as the zone and after it.  Blocks belong to a
- * client while their request is not sent, then to the engine, which frees them
- * with the request.  What a process that died has left is freed by the client
- * or the engine that replaces it.
+ * aligned, in the same mapping as the zone.  Blocks belong to a client while
+ * their request is not sent, then to the engine, which frees them with the
+ * request.  What a process that died has left is freed by the client or the
+ * engine that replaces it.
  *
  * set_media() is called once, after init() and before any client or engine is
  * attached.  A zone without it has no memory for media.

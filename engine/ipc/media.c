@@ -79,7 +79,7 @@ llm_zone_set_media(llm_zone_t *z, void *mem, size_t bytes)
 static llm_media_mem_t *
 llm_media_mem(llm_zone_t *z)
 {
-    return z->media ? llm_zone_at(z, z->media) : NULL;
+    return z->media ? (llm_media_mem_t *) ((uintptr_t) z + z->media) : NULL;
 }
 
 
