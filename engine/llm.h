@@ -957,7 +957,7 @@ typedef struct {
     uint32_t     speculate[LLM_DRAFT_N];    /* llm_draft_kind_t in order of
                                                preference, then 0 */
     const char  *draft_path;            /* of LLM_DRAFT_MODEL */
-    const char  *mmproj_path;           /* file with the projectors of images
+    const char  *mmproj;                /* file with the projectors of images
                                            and sound; NULL: none */
     uint32_t     idle_s;                /* unload after this idle time; 0:
                                            never */

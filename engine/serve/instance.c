@@ -44,7 +44,7 @@ llm_instance_create(llm_engine_t *e, uint32_t index,
     rc |= llm_instance_dup(&m->conf.device);
     rc |= llm_instance_dup(&m->conf.packed);
     rc |= llm_instance_dup(&m->conf.draft_path);
-    rc |= llm_instance_dup(&m->conf.mmproj_path);
+    rc |= llm_instance_dup(&m->conf.mmproj);
     rc |= llm_instance_dup(&m->file);
 
     m->env.name = m->conf.name;
@@ -96,7 +96,7 @@ llm_instance_free(llm_instance_t *m)
     free((char *) m->conf.device);
     free((char *) m->conf.packed);
     free((char *) m->conf.draft_path);
-    free((char *) m->conf.mmproj_path);
+    free((char *) m->conf.mmproj);
     free((char *) m->file);
     free(m);
 }

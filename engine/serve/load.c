@@ -222,8 +222,8 @@ llm_instance_read(llm_instance_t *m)
 
     /* the file may have changed since the configuration was read */
 
-    if (m->conf.mmproj_path
-        && llm_mmproj_file_check(m->conf.mmproj_path, &media, err) != LLM_OK)
+    if (m->conf.mmproj
+        && llm_mmproj_file_check(m->conf.mmproj, &media, err) != LLM_OK)
     {
         return LLM_ERROR;
     }
@@ -294,7 +294,7 @@ llm_instance_hide(llm_instance_t *m, llm_err_t *err)
     llm_hide_folder(err->msg, llm_instance_path(m));
     llm_hide_folder(err->msg, m->conf.template_path);
     llm_hide_folder(err->msg, m->conf.draft_path);
-    llm_hide_folder(err->msg, m->conf.mmproj_path);
+    llm_hide_folder(err->msg, m->conf.mmproj);
 
     if (llm_backend_folder(m->engine->backend_dir, lib, PATH_MAX) == LLM_OK) {
         strcat(lib, "/");

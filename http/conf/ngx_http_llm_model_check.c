@@ -51,8 +51,8 @@ ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
         ngx_memzero(&err, sizeof(llm_err_t));
         mmproj = LLM_OK;
 
-        if (model[i].engine.mmproj_path) {
-            mmproj = llm_mmproj_file_check(model[i].engine.mmproj_path,
+        if (model[i].engine.mmproj) {
+            mmproj = llm_mmproj_file_check(model[i].engine.mmproj,
                                            &api[i].media, &err);
         }
 

@@ -54,13 +54,13 @@ ngx_http_llm_model_mmproj(ngx_conf_t *cf, ngx_http_llm_model_t *model,
         return NGX_CONF_ERROR;
     }
 
-    model->mmproj_path = *value;
+    model->mmproj = *value;
 
-    if (ngx_conf_full_name(cf->cycle, &model->mmproj_path, 1) != NGX_OK) {
+    if (ngx_conf_full_name(cf->cycle, &model->mmproj, 1) != NGX_OK) {
         return NGX_CONF_ERROR;
     }
 
-    model->engine.mmproj_path = (char *) model->mmproj_path.data;
+    model->engine.mmproj = (char *) model->mmproj.data;
 
     return NGX_CONF_OK;
 }

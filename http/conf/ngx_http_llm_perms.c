@@ -146,9 +146,8 @@ ngx_http_llm_check_models_access(ngx_cycle_t *cycle, char *user,
                                            &why))
             && (model[i].draft_path.len == 0
                 || !ngx_http_llm_is_closed(user, &model[i].draft_path, &why))
-            && (model[i].mmproj_path.len == 0
-                || !ngx_http_llm_is_closed(user, &model[i].mmproj_path,
-                                           &why)))
+            && (model[i].mmproj.len == 0
+                || !ngx_http_llm_is_closed(user, &model[i].mmproj, &why)))
         {
             continue;
         }
