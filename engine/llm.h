@@ -43,8 +43,8 @@
 /* ---- media: images and sound of requests ---- */
 
 /* bits of a set of kinds, such as those that a model takes */
-#define LLM_MEDIA_IMAGE  1
-#define LLM_MEDIA_AUDIO  2
+#define LLM_MEDIUM_IMAGE  1
+#define LLM_MEDIUM_AUDIO  2
 
 /* what bytes are, as the client says, who may be wrong */
 typedef enum {
@@ -244,7 +244,7 @@ typedef struct {
     uint32_t         naming;            /* number of the model's name, see
                                            llm_zone_give_name(); 0: the name is
                                            the configuration's */
-    llm_ref_t        media;             /* llm_media_t[len], 8-aligned; the
+    llm_ref_t        media;             /* llm_media_ref_t[len], 8-aligned; the
                                            request owns the blocks of these */
     uint64_t         max_pixels;        /* of an image; a larger one is refused
                                            before it is decoded; 0: no bound */
@@ -253,7 +253,7 @@ typedef struct {
 /* an image or a sound that a chat refers to by its index, see
    LLM_CHAT_MEDIA */
 typedef struct {
-    uint32_t         kind;              /* LLM_MEDIA_IMAGE or LLM_MEDIA_AUDIO */
+    uint32_t         kind;              /* one of LLM_MEDIUM_... */
     uint32_t         type;              /* llm_media_type_t */
     uint32_t         detail;            /* llm_detail_t */
     uint32_t         unused;
@@ -265,7 +265,7 @@ typedef struct {
                                            are missing */
     llm_ref_t        place;             /* text: the part's path in the client's
                                            body, for errors */
-} llm_media_t;
+} llm_media_ref_t;
 
 /* infill: the model writes the text between a prompt and the suffix */
 typedef struct {
@@ -294,8 +294,8 @@ typedef struct {
 
 /*
  * A key in a content part of the type "image" or "audio": its value is the
- * index of the part's llm_media_t in the message.  Only engine/api writes parts
- * with this key; clients cannot.
+ * index of the part's llm_media_ref_t in the message.  Only engine/api writes
+ * parts with this key; clients cannot.
  */
 #define LLM_CHAT_MEDIA  "media, index"
 
@@ -1043,7 +1043,7 @@ void llm_engine_stop(llm_engine_t *e);
  */
 int llm_model_file_check(const char *path, llm_err_t *err);
 /* the same for mmproj=: the file has projectors that are known; *media gets
-   their kinds, LLM_MEDIA_... */
+   their kinds, LLM_MEDIUM_... */
 int llm_mmproj_file_check(const char *path, uint32_t *media, llm_err_t *err);
 /* the same for template=: the file can be read, is text and not too long */
 int llm_template_file_check(const char *path, llm_err_t *err);

@@ -52,7 +52,7 @@ typedef struct {
     llm_str_t          successor;       /* a name, or len 0 */
     uint32_t           naming;          /* number of its naming in the zone; 0:
                                            the name is the configuration's */
-    uint32_t           media;           /* LLM_MEDIA_..., kinds that it takes */
+    uint32_t           media;           /* LLM_MEDIUM_..., what it takes */
 } llm_api_model_t;
 
 /* an alias whose model a rule chooses, request by request */

@@ -152,7 +152,7 @@ llm_api_ollama_raw(const llm_api_reader_t *rd, const llm_api_ollama_t *b,
 
     if (b->images && b->images->count) {
         return llm_api_unsupported(err, llm_api_top("images"),
-                                   rd->takes & LLM_MEDIA_IMAGE
+                                   rd->takes & LLM_MEDIUM_IMAGE
                                    ? "not together with 'raw' or 'suffix'"
                                    : "this model takes text only");
     }

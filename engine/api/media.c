@@ -26,26 +26,26 @@ static const struct {
     uint32_t               kind;
     llm_media_type_t       type;
 } llm_api_media_types[] = {
-    { "image/png", LLM_MEDIA_IMAGE, LLM_MEDIA_PNG },
-    { "image/jpeg", LLM_MEDIA_IMAGE, LLM_MEDIA_JPEG },
-    { "image/jpg", LLM_MEDIA_IMAGE, LLM_MEDIA_JPEG },
-    { "image/webp", LLM_MEDIA_IMAGE, LLM_MEDIA_WEBP },
-    { "image/gif", LLM_MEDIA_IMAGE, LLM_MEDIA_GIF },
-    { "audio/wav", LLM_MEDIA_AUDIO, LLM_MEDIA_WAV },
-    { "audio/x-wav", LLM_MEDIA_AUDIO, LLM_MEDIA_WAV },
-    { "audio/wave", LLM_MEDIA_AUDIO, LLM_MEDIA_WAV },
-    { "audio/mpeg", LLM_MEDIA_AUDIO, LLM_MEDIA_MP3 },
-    { "audio/mp3", LLM_MEDIA_AUDIO, LLM_MEDIA_MP3 },
-    { "audio/flac", LLM_MEDIA_AUDIO, LLM_MEDIA_FLAC },
-    { "audio/ogg", LLM_MEDIA_AUDIO, LLM_MEDIA_OGG },
-    { "audio/opus", LLM_MEDIA_AUDIO, LLM_MEDIA_OGG }
+    { "image/png", LLM_MEDIUM_IMAGE, LLM_MEDIA_PNG },
+    { "image/jpeg", LLM_MEDIUM_IMAGE, LLM_MEDIA_JPEG },
+    { "image/jpg", LLM_MEDIUM_IMAGE, LLM_MEDIA_JPEG },
+    { "image/webp", LLM_MEDIUM_IMAGE, LLM_MEDIA_WEBP },
+    { "image/gif", LLM_MEDIUM_IMAGE, LLM_MEDIA_GIF },
+    { "audio/wav", LLM_MEDIUM_AUDIO, LLM_MEDIA_WAV },
+    { "audio/x-wav", LLM_MEDIUM_AUDIO, LLM_MEDIA_WAV },
+    { "audio/wave", LLM_MEDIUM_AUDIO, LLM_MEDIA_WAV },
+    { "audio/mpeg", LLM_MEDIUM_AUDIO, LLM_MEDIA_MP3 },
+    { "audio/mp3", LLM_MEDIUM_AUDIO, LLM_MEDIA_MP3 },
+    { "audio/flac", LLM_MEDIUM_AUDIO, LLM_MEDIA_FLAC },
+    { "audio/ogg", LLM_MEDIUM_AUDIO, LLM_MEDIA_OGG },
+    { "audio/opus", LLM_MEDIUM_AUDIO, LLM_MEDIA_OGG }
 };
 
 
 static const char *
 llm_api_media_known(uint32_t kind)
 {
-    return kind == LLM_MEDIA_IMAGE
+    return kind == LLM_MEDIUM_IMAGE
            ? "Supported are image/png, image/jpeg, image/webp and image/gif."
            : "Supported are audio/wav, audio/mpeg, audio/flac and audio/ogg.";
 }
@@ -109,7 +109,7 @@ llm_api_media_size(const llm_api_media_t *m,
 
     n = llm_base64_size(m->text.data, m->text.len);
     max = rules->conf->media.max_size;
-    what = m->kind == LLM_MEDIA_IMAGE ? "image" : "audio";
+    what = m->kind == LLM_MEDIUM_IMAGE ? "image" : "audio";
 
     if (n == 0) {
         return llm_api_bad_value(err, at, "The %s is empty.", what);
@@ -453,14 +453,14 @@ llm_api_media_of_audio(const llm_api_media_row_t *row, const llm_flat_t *part,
 
 
 static const llm_api_media_row_t  llm_api_media_rows[] = {
-    { "image_url", LLM_MEDIA_IMAGE, "image_url", llm_api_media_of_url },
-    { "input_image", LLM_MEDIA_IMAGE, "image_url", llm_api_media_of_url },
-    { "computer_screenshot", LLM_MEDIA_IMAGE, "image_url",
+    { "image_url", LLM_MEDIUM_IMAGE, "image_url", llm_api_media_of_url },
+    { "input_image", LLM_MEDIUM_IMAGE, "image_url", llm_api_media_of_url },
+    { "computer_screenshot", LLM_MEDIUM_IMAGE, "image_url",
       llm_api_media_of_url },
-    { "image", LLM_MEDIA_IMAGE, "source", llm_api_media_of_source },
-    { "input_audio", LLM_MEDIA_AUDIO, "input_audio", llm_api_media_of_audio },
-    { "audio_url", LLM_MEDIA_AUDIO, "audio_url", llm_api_media_of_url },
-    { "audio", LLM_MEDIA_AUDIO, "source", llm_api_media_of_source }
+    { "image", LLM_MEDIUM_IMAGE, "source", llm_api_media_of_source },
+    { "input_audio", LLM_MEDIUM_AUDIO, "input_audio", llm_api_media_of_audio },
+    { "audio_url", LLM_MEDIUM_AUDIO, "audio_url", llm_api_media_of_url },
+    { "audio", LLM_MEDIUM_AUDIO, "source", llm_api_media_of_source }
 };
 
 
@@ -503,7 +503,7 @@ llm_api_media_image(const llm_flat_t *v, const llm_api_media_rules_t *rules,
     const llm_api_at_t *at, llm_api_media_t *m, llm_err_t *err)
 {
     memset(m, 0, sizeof(llm_api_media_t));
-    m->kind = LLM_MEDIA_IMAGE;
+    m->kind = LLM_MEDIUM_IMAGE;
 
     return llm_api_check_type(err, at, v, LLM_FLAT_STRING) == LLM_OK
            ? llm_api_media_base64(llm_flat_str(v), rules, at, m, err)

@@ -2,7 +2,7 @@
  * Media in the contents of requests, in all dialects: which parts are images
  * or sound, where their bytes are, and what a request may have of them.  The
  * bytes go into the memory that workers and engine share, and the message gets
- * an llm_media_t for each (engine/llm.h).
+ * an llm_media_ref_t for each (engine/llm.h).
  *
  * Reading (llm_api_media_read) checks all that can be said without decoding;
  * a request's media are then taken once (llm_api_media_take).
@@ -21,7 +21,7 @@
 /* what the location and the model allow */
 typedef struct {
     const llm_api_conf_t  *conf;
-    uint32_t               takes;       /* LLM_MEDIA_..., kinds that the model
+    uint32_t               takes;       /* LLM_MEDIUM_..., kinds that the model
                                            takes */
     int                    drafted;     /* 1: the parts are those of a draft,
                                            whose media are taken already */
@@ -35,7 +35,7 @@ typedef enum {
 } llm_api_source_t;
 
 typedef struct {
-    uint32_t               kind;        /* LLM_MEDIA_... */
+    uint32_t               kind;        /* LLM_MEDIUM_... */
     llm_media_type_t       type;
     llm_detail_t           detail;
     llm_api_source_t       source;
@@ -53,7 +53,7 @@ void llm_api_media_rules(const llm_api_reader_t *rd,
     llm_api_media_rules_t *rules);
 /* NULL: not a type of images or sound */
 const llm_api_media_row_t *llm_api_media_find(const llm_flat_t *type);
-/* LLM_MEDIA_... */
+/* LLM_MEDIUM_... */
 uint32_t llm_api_media_kind(const llm_api_media_row_t *row);
 /* reads a part of this type */
 int llm_api_media_read(const llm_api_media_row_t *row, const llm_flat_t *part,

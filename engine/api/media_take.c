@@ -50,7 +50,7 @@ llm_api_media_rules(const llm_api_reader_t *rd, llm_api_media_rules_t *rules)
 static size_t
 llm_api_media_n(const llm_api_reader_t *rd)
 {
-    return rd->media.len / sizeof(llm_media_t);
+    return rd->media.len / sizeof(llm_media_ref_t);
 }
 
 
@@ -59,11 +59,11 @@ llm_api_media_full(llm_api_reader_t *rd, size_t size, const char *path,
     llm_err_t *err)
 {
     size_t              i;
-    llm_media_t        *list;
+    llm_media_ref_t        *list;
     llm_media_stats_t   st;
 
     llm_zone_media_stats(rd->conf->zone, &st);
-    list = (llm_media_t *) rd->media.data;
+    list = (llm_media_ref_t *) rd->media.data;
 
     for (i = 0; i < llm_api_media_n(rd); i++) {
         size += list[i].block.len;
@@ -123,7 +123,7 @@ llm_api_media_take(llm_api_reader_t *rd, llm_api_media_t *m,
 {
     char         path[192];
     size_t       n;
-    llm_media_t  media;
+    llm_media_ref_t  media;
 
     n = llm_api_media_n(rd);
 
@@ -190,7 +190,7 @@ llm_api_media_write(const llm_api_media_t *m, llm_buf_t *out)
 
     handle = llm_flat_open(out, LLM_FLAT_OBJECT);
     llm_flat_add_str(out, "type", 4);
-    llm_flat_add_str(out, m->kind == LLM_MEDIA_IMAGE ? "image" : "audio", 5);
+    llm_flat_add_str(out, m->kind == LLM_MEDIUM_IMAGE ? "image" : "audio", 5);
     llm_flat_add_str(out, LLM_CHAT_MEDIA, sizeof(LLM_CHAT_MEDIA) - 1);
     llm_flat_add_int(out, m->index);
     llm_flat_close(out, handle, 2);
@@ -202,7 +202,7 @@ llm_api_media_end(llm_api_reader_t *rd)
 {
     size_t        i, n, texts;
     llm_buf_t    *msg;
-    llm_media_t  *list;
+    llm_media_ref_t  *list;
 
     msg = rd->msg;
     n = llm_api_media_n(rd);
@@ -216,7 +216,7 @@ llm_api_media_end(llm_api_reader_t *rd)
     (void) llm_buf_add(msg, rd->media_texts.data, rd->media_texts.len);
     (void) llm_buf_pad(msg);
 
-    list = (llm_media_t *) rd->media.data;
+    list = (llm_media_ref_t *) rd->media.data;
 
     for (i = 0; i < n; i++) {
         list[i].place.off += (uint32_t) texts;
@@ -235,9 +235,9 @@ void
 llm_api_media_drop(llm_api_reader_t *rd)
 {
     size_t        i;
-    llm_media_t  *list;
+    llm_media_ref_t  *list;
 
-    list = (llm_media_t *) rd->media.data;
+    list = (llm_media_ref_t *) rd->media.data;
 
     for (i = 0; i < llm_api_media_n(rd); i++) {
         llm_media_free(rd->conf->zone, rd->conf->holder, &list[i].block);

@@ -215,7 +215,7 @@ llm_api_ollama_images(llm_api_draft_t *d, const llm_flat_t *images, int old,
 
     llm_api_media_rules(d->rd, &rules);
 
-    if (!(rules.takes & LLM_MEDIA_IMAGE) && !old && !rules.conf->media.skip) {
+    if (!(rules.takes & LLM_MEDIUM_IMAGE) && !old && !rules.conf->media.skip) {
         return llm_api_unsupported(err, at, "this model takes text only");
     }
 
@@ -224,7 +224,7 @@ llm_api_ollama_images(llm_api_draft_t *d, const llm_flat_t *images, int old,
     for (i = 0; v; v = llm_flat_next(images, v), i++) {
         here = llm_api_idx(at, i);
 
-        rc = rules.takes & LLM_MEDIA_IMAGE
+        rc = rules.takes & LLM_MEDIUM_IMAGE
              ? llm_api_media_image(v, &rules, here, &m, err) : LLM_END;
 
         if (rc == LLM_OK) {

@@ -233,7 +233,7 @@ llm_api_part_placeholder(llm_api_part_t *p, const llm_flat_t *part,
     row = llm_api_media_find(type);
 
     if (row) {
-        s = llm_api_media_kind(row) == LLM_MEDIA_IMAGE ? llm_str("image")
+        s = llm_api_media_kind(row) == LLM_MEDIUM_IMAGE ? llm_str("image")
                                                        : llm_str("audio");
     }
 
@@ -351,13 +351,13 @@ llm_api_part_known(const llm_api_part_at_t *where)
 {
     switch (where->goes_on ? 0 : where->rules.takes) {
 
-    case LLM_MEDIA_IMAGE:
+    case LLM_MEDIUM_IMAGE:
         return "This model takes text and images.";
 
-    case LLM_MEDIA_AUDIO:
+    case LLM_MEDIUM_AUDIO:
         return "This model takes text and audio.";
 
-    case LLM_MEDIA_IMAGE|LLM_MEDIA_AUDIO:
+    case LLM_MEDIUM_IMAGE|LLM_MEDIUM_AUDIO:
         return "This model takes text, images and audio.";
 
     default:
@@ -405,7 +405,7 @@ llm_api_part_media(llm_api_part_t *p, const llm_flat_t *part,
     }
 
     if (!(where->rules.takes & llm_api_media_kind(row))) {
-        return llm_api_media_kind(row) == LLM_MEDIA_IMAGE
+        return llm_api_media_kind(row) == LLM_MEDIUM_IMAGE
                && where->rules.conf && where->rules.conf->media.skip
                && !where->goes_on
                ? llm_api_part_placeholder(p, part, type, err) : LLM_END;

@@ -60,7 +60,7 @@ llm_client_attach(const llm_client_conf_t *conf)
     llm_ring_producer(&c->down, llm_zone_at(z, w->down));
     llm_ring_consumer(&c->up, llm_zone_at(z, w->up));
 
-    llm_media_leave(z, atomic_load(&w->generation));
+    llm_media_vacate(z, atomic_load(&w->generation));
 
     suspect = atomic_exchange(&w->intent, 0);
 
@@ -126,7 +126,7 @@ llm_client_detach(llm_client_t *c)
 
     (void) llm_client_flush(c);
 
-    llm_media_leave(c->zone, c->holder);
+    llm_media_vacate(c->zone, c->holder);
 
     /* the engine sees that the worker is gone and cancels its requests */
 
@@ -327,7 +327,7 @@ llm_client_send(llm_client_t *c, const llm_request_t *msg, llm_err_t *err)
 
     } else if (rc == LLM_OK) {
         p->head.epoch = epoch;
-        llm_media_send(c->zone, c->holder, epoch, p);
+        llm_media_post(c->zone, c->holder, epoch, p);
         llm_ring_push(&c->down, (llm_record_t *) p);
         (void) llm_ring_publish(&c->down);
     }

@@ -258,7 +258,7 @@ llm_zone_media_stats(llm_zone_t *z, llm_media_stats_t *st)
 
 /* a worker's own message, whose references are right */
 #define llm_media_of(msg)                                                    \
-    ((llm_media_t *) ((char *) (msg) + (msg)->media.off))
+    ((llm_media_ref_t *) ((char *) (msg) + (msg)->media.off))
 
 
 void
@@ -273,7 +273,7 @@ llm_media_release(llm_zone_t *z, uint32_t holder, llm_request_t *msg)
 
 
 void
-llm_media_send(llm_zone_t *z, uint32_t holder, uint32_t epoch,
+llm_media_post(llm_zone_t *z, uint32_t holder, uint32_t epoch,
     const llm_request_t *msg)
 {
     uint32_t            i;
@@ -300,7 +300,7 @@ llm_media_forget(llm_request_t *msg)
 
 
 void
-llm_media_leave(llm_zone_t *z, uint32_t generation)
+llm_media_vacate(llm_zone_t *z, uint32_t generation)
 {
     llm_media_mem_t  *m;
 
@@ -344,13 +344,13 @@ llm_media_block(const llm_ref_t *media, const void *rec, uint32_t size,
     if (media->len > LLM_MAX_MEDIA || i >= media->len
         || media->off < sizeof(llm_request_t) || media->off % 8
         || media->off > size
-        || media->len > (size - media->off) / sizeof(llm_media_t))
+        || media->len > (size - media->off) / sizeof(llm_media_ref_t))
     {
         return 0;
     }
 
-    memcpy(b, (const char *) rec + media->off + i * sizeof(llm_media_t)
-              + offsetof(llm_media_t, block), sizeof(llm_block_t));
+    memcpy(b, (const char *) rec + media->off + i * sizeof(llm_media_ref_t)
+              + offsetof(llm_media_ref_t, block), sizeof(llm_block_t));
 
     return 1;
 }

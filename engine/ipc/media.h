@@ -24,8 +24,8 @@
  * There is no lock, so nobody waits for a process that was stopped or killed.
  */
 
-#ifndef LLM_MEDIA_H
-#define LLM_MEDIA_H
+#ifndef LLM_IPC_MEDIA_H
+#define LLM_IPC_MEDIA_H
 
 #include "engine/ipc/zone.h"
 
@@ -44,12 +44,12 @@ typedef struct {
 
 /* client.c: a message's chunks from HELD to SENT, right before it is
    published */
-void llm_media_send(llm_zone_t *z, uint32_t holder, uint32_t epoch,
+void llm_media_post(llm_zone_t *z, uint32_t holder, uint32_t epoch,
     const llm_request_t *msg);
 /* the message is sent: it owns no blocks for its worker any more */
 void llm_media_forget(llm_request_t *msg);
 /* a client takes the place of another one with this generation, or leaves */
-void llm_media_leave(llm_zone_t *z, uint32_t generation);
+void llm_media_vacate(llm_zone_t *z, uint32_t generation);
 
 /*
  * The engine's scheduler.  msg: a message that is no longer in the ring, with
@@ -76,4 +76,4 @@ void llm_claim_drop(llm_claim_t *c, uint32_t i);
 /* frees all; c may be zeros */
 void llm_claim_free(llm_claim_t *c);
 
-#endif /* LLM_MEDIA_H */
+#endif /* LLM_IPC_MEDIA_H */

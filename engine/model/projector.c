@@ -14,23 +14,23 @@
 
 static const struct {
     const char  *type;
-    uint32_t     media;                 /* LLM_MEDIA_... */
+    uint32_t     media;                 /* LLM_MEDIUM_... */
 } llm_projectors[] = {
-    { "gemma3", LLM_MEDIA_IMAGE },
-    { "gemma4a", LLM_MEDIA_AUDIO },
-    { "gemma4uv", LLM_MEDIA_IMAGE },
-    { "gemma4v", LLM_MEDIA_IMAGE },
-    { "glm4v", LLM_MEDIA_IMAGE },
-    { "idefics3", LLM_MEDIA_IMAGE },
-    { "internvl", LLM_MEDIA_IMAGE },
-    { "kimivl", LLM_MEDIA_IMAGE },
-    { "mlp", LLM_MEDIA_IMAGE },
-    { "pixtral", LLM_MEDIA_IMAGE },
-    { "qwen2.5vl_merger", LLM_MEDIA_IMAGE },
-    { "qwen2a", LLM_MEDIA_AUDIO },
-    { "qwen3a", LLM_MEDIA_AUDIO },
-    { "qwen3vl_merger", LLM_MEDIA_IMAGE },
-    { "voxtral", LLM_MEDIA_AUDIO }
+    { "gemma3", LLM_MEDIUM_IMAGE },
+    { "gemma4a", LLM_MEDIUM_AUDIO },
+    { "gemma4uv", LLM_MEDIUM_IMAGE },
+    { "gemma4v", LLM_MEDIUM_IMAGE },
+    { "glm4v", LLM_MEDIUM_IMAGE },
+    { "idefics3", LLM_MEDIUM_IMAGE },
+    { "internvl", LLM_MEDIUM_IMAGE },
+    { "kimivl", LLM_MEDIUM_IMAGE },
+    { "mlp", LLM_MEDIUM_IMAGE },
+    { "pixtral", LLM_MEDIUM_IMAGE },
+    { "qwen2.5vl_merger", LLM_MEDIUM_IMAGE },
+    { "qwen2a", LLM_MEDIUM_AUDIO },
+    { "qwen3a", LLM_MEDIUM_AUDIO },
+    { "qwen3vl_merger", LLM_MEDIUM_IMAGE },
+    { "voxtral", LLM_MEDIUM_AUDIO }
 };
 
 

@@ -25,7 +25,7 @@ llm_prep_media(const llm_prep_env_t *env, const llm_req_t *r, llm_err_t *err)
     char                  place[sizeof(err->param)];
     size_t                n;
     uint32_t              i;
-    const llm_media_t    *m;
+    const llm_media_ref_t    *m;
     const llm_request_t  *msg;
 
     msg = r->msg;
@@ -57,7 +57,7 @@ llm_prep_media(const llm_prep_env_t *env, const llm_req_t *r, llm_err_t *err)
         return llm_fail_with(err, 400, "invalid_value", place,
                              "This model takes text only: the file that is "
                              "loaded has no projector for %s.",
-                             m[i].kind == LLM_MEDIA_IMAGE ? "images"
+                             m[i].kind == LLM_MEDIUM_IMAGE ? "images"
                                                           : "audio");
     }
 

@@ -37,7 +37,7 @@ typedef struct {
     llm_vocab_t         *vocab;
     llm_gram_cache_t    *grams;         /* compiled grammars */
     int                  speculates;    /* 1: tokens are drafted */
-    uint32_t             takes;         /* LLM_MEDIA_..., kinds of media that
+    uint32_t             takes;         /* LLM_MEDIUM_..., kinds of media that
                                            the loaded model takes */
     const int32_t       *eog;           /* [n_eog] tokens that end an answer */
     uint32_t             n_eog;

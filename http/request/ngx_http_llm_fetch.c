@@ -158,7 +158,7 @@ static ngx_int_t
 ngx_http_llm_fetch_next(ngx_http_llm_fetched_t *f)
 {
     ngx_uint_t            n;
-    llm_media_t          *list;
+    llm_media_ref_t          *list;
     ngx_http_llm_body_t  *body;
 
     body = f->body;

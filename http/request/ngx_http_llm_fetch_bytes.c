@@ -22,7 +22,7 @@ static ngx_int_t ngx_http_llm_fetch_refuse(ngx_http_llm_fetched_t *f,
     ngx_uint_t status, const char *code, const char *fmt, ...);
 
 
-llm_media_t *
+llm_media_ref_t *
 ngx_http_llm_fetch_list(ngx_http_llm_body_t *body, ngx_uint_t *n)
 {
     llm_request_t  *msg;
@@ -30,7 +30,7 @@ ngx_http_llm_fetch_list(ngx_http_llm_body_t *body, ngx_uint_t *n)
     msg = (llm_request_t *) body->msg.data;
     *n = msg->media.len;
 
-    return (llm_media_t *) (body->msg.data + msg->media.off);
+    return (llm_media_ref_t *) (body->msg.data + msg->media.off);
 }
 
 
@@ -70,7 +70,7 @@ ngx_http_llm_fetch_refuse(ngx_http_llm_fetched_t *f, ngx_uint_t status,
     char                  why[192], place[192];
     va_list               args;
     ngx_uint_t            n;
-    llm_media_t          *m;
+    llm_media_ref_t          *m;
     ngx_http_llm_body_t  *body;
 
     f->refused = 1;
@@ -105,7 +105,7 @@ ngx_int_t
 ngx_http_llm_fetch_result(ngx_http_llm_fetched_t *f)
 {
     ngx_uint_t            n;
-    llm_media_t          *m;
+    llm_media_ref_t          *m;
     ngx_http_request_t   *sr;
 
     sr = f->subrequest;
@@ -196,7 +196,7 @@ ngx_http_llm_fetch_add(ngx_http_llm_fetched_t *f, ngx_http_request_t *sr,
 {
     u_char       *to;
     ngx_uint_t    n;
-    llm_media_t  *m;
+    llm_media_ref_t  *m;
 
     m = ngx_http_llm_fetch_list(f->body, &n) + f->index;
 
@@ -226,7 +226,7 @@ ngx_http_llm_fetch_room(ngx_http_llm_fetched_t *f, ngx_http_request_t *sr)
     size_t               max, size;
     ngx_uint_t           i, n;
     llm_zone_t          *zone;
-    llm_media_t         *list, *m;
+    llm_media_ref_t         *list, *m;
     ngx_str_t           *type;
     llm_media_stats_t    st;
 

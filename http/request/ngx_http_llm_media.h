@@ -76,7 +76,7 @@ ngx_int_t ngx_http_llm_fetch_url(ngx_http_request_t *r,
 /* ngx_http_llm_fetch_bytes.c */
 
 /* the media of the request's message, and their number */
-llm_media_t *ngx_http_llm_fetch_list(ngx_http_llm_body_t *body,
+llm_media_ref_t *ngx_http_llm_fetch_list(ngx_http_llm_body_t *body,
     ngx_uint_t *n);
 /* handler of the subrequests; data is a ngx_http_llm_fetched_t */
 ngx_int_t ngx_http_llm_fetch_done(ngx_http_request_t *r, void *data,

@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const llm_api_model_t  models[] = {
     { .name = { 4, "demo" }, .is_default = 1, .max_tokens = -1,
-      .created = 1700000000, .media = LLM_MEDIA_IMAGE|LLM_MEDIA_AUDIO },
+      .created = 1700000000, .media = LLM_MEDIUM_IMAGE|LLM_MEDIUM_AUDIO },
     { .name = { 5, "other" }, .max_tokens = 100,
       .created = 1700000001 }
 };
@@ -192,9 +192,9 @@ static void
 fuzz_media(llm_request_t *r)
 {
     uint32_t            i;
-    const llm_media_t  *m;
+    const llm_media_ref_t  *m;
 
-    fuzz_inside(r, r->media, sizeof(llm_media_t), 8);
+    fuzz_inside(r, r->media, sizeof(llm_media_ref_t), 8);
     must(r->media.len <= conf.media.most);
     m = llm_ref_data(r, r->media);
 

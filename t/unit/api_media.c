@@ -51,8 +51,8 @@ open_zone(void)
     llm_zone_set_media(z, mem, CHUNKS << 14);
 
     memcpy(sees, models, sizeof(sees));
-    sees[0].media = LLM_MEDIA_IMAGE;
-    sees[1].media = LLM_MEDIA_IMAGE|LLM_MEDIA_AUDIO;
+    sees[0].media = LLM_MEDIUM_IMAGE;
+    sees[1].media = LLM_MEDIUM_IMAGE|LLM_MEDIUM_AUDIO;
 
     with = conf;
     with.models = sees;
@@ -71,7 +71,7 @@ static void
 dump_media(const llm_request_t *r, llm_buf_t *to)
 {
     uint32_t            i;
-    const llm_media_t  *m;
+    const llm_media_ref_t  *m;
 
     m = llm_ref_data(r, r->media);
 

@@ -24,7 +24,7 @@
 /* a message with room for its media */
 typedef struct {
     llm_request_t  r;
-    llm_media_t    media[4];
+    llm_media_ref_t    media[4];
 } message_t;
 
 static llm_zone_t  *zone;
@@ -525,7 +525,7 @@ test_wrong(void)
     (void) llm_media_alloc(zone, 5, 100, &m.media[0].block);
     (void) llm_media_alloc(zone, 6, 100, &b);
     m.media[1].block = b;
-    llm_media_send(zone, 5, 0, &m.r);
+    llm_media_post(zone, 5, 0, &m.r);
 
     ok(llm_media_claim(zone, &m.r, &c) == LLM_OK && c.n == 1,
        "another one's block is not taken");
@@ -535,7 +535,7 @@ test_wrong(void)
 
     (void) llm_media_alloc(zone, 5, 100, &m.media[0].block);
     m.media[1].block = m.media[0].block;
-    llm_media_send(zone, 5, 0, &m.r);
+    llm_media_post(zone, 5, 0, &m.r);
     ok(llm_media_claim(zone, &m.r, &c) == LLM_OK && c.n == 1,
        "a block is not taken twice");
     llm_claim_free(&c);
@@ -557,7 +557,7 @@ ask(uint32_t slot, uint32_t n, llm_err_t *err)
     uint32_t     i, holder, retry;
     llm_buf_t    b, chat;
     llm_ref_t    ref;
-    llm_media_t  media[4];
+    llm_media_ref_t  media[4];
 
     rig_req(&b, slot);
     rig_msg(&b)->kind = LLM_KIND_CHAT;
@@ -572,12 +572,12 @@ ask(uint32_t slot, uint32_t n, llm_err_t *err)
     holder = llm_client_holder(rig.clients[0]);
 
     for (i = 0; i < n; i++) {
-        media[i].kind = LLM_MEDIA_IMAGE;
+        media[i].kind = LLM_MEDIUM_IMAGE;
         media[i].place = rig_put(&b, "path [0]", 8, 8);
         (void) llm_media_alloc(zone, holder, 3 * CHUNK - 5, &media[i].block);
     }
 
-    ref = rig_put(&b, media, n * sizeof(llm_media_t), n);
+    ref = rig_put(&b, media, n * sizeof(llm_media_ref_t), n);
     rig_msg(&b)->media = ref;
     (void) llm_buf_pad(&b);
     rig_msg(&b)->head.size = (uint32_t) b.len;
