@@ -37,6 +37,8 @@ typedef struct {
     llm_vocab_t         *vocab;
     llm_gram_cache_t    *grams;         /* compiled grammars */
     int                  speculates;    /* 1: tokens are drafted */
+    uint32_t             takes;         /* LLM_MEDIUM_..., kinds of media that
+                                           the loaded model takes */
     const int32_t       *eog;           /* [n_eog] tokens that end an answer */
     uint32_t             n_eog;
 
@@ -82,6 +84,13 @@ llm_prep_needs_model(const llm_request_t *msg)
 
 /* task.c: can the model do the request's task?  If not, err says why */
 int llm_prep_task(const llm_prep_env_t *env, const llm_request_t *msg,
+    llm_err_t *err);
+
+/* media.c: checks the message's media, and that the model takes them */
+int llm_prep_media(const llm_prep_env_t *env, const llm_req_t *r,
+    llm_err_t *err);
+/* does the prompt refer to media of the message alone? */
+int llm_prep_media_order(const llm_req_t *r, const llm_prompt_t *prompt,
     llm_err_t *err);
 
 /* rank.c: sets env->rank from the file, or to an encoder's usual prompt; to be

@@ -348,7 +348,8 @@ llm_prep_chat(const llm_prep_env_t *env, llm_req_t *r,
 
     flat = llm_ref_data(r->msg, r->msg->chat);
 
-    if (llm_prep_tools(r, llm_flat_get(flat, "tools"), err) != LLM_OK
+    if (llm_prep_media_order(r, &prompt, err) != LLM_OK
+        || llm_prep_tools(r, llm_flat_get(flat, "tools"), err) != LLM_OK
         || llm_prep_endings(env, r, err) != LLM_OK)
     {
         llm_prompt_free(&prompt);

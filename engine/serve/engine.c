@@ -199,6 +199,7 @@ llm_engine_attach(llm_engine_t *e, const int *worker_fds)
         llm_ring_consumer(&p->down, llm_zone_at(z, p->port.worker->down));
     }
 
+    llm_media_sweep(z, 1);
     atomic_store(&z->n_gpus, 0);
     llm_zone_set(z->started, (uint64_t) time(NULL));
     atomic_store(&z->busy_since_us, llm_now_us());
