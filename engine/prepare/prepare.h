@@ -16,6 +16,7 @@
 #ifndef LLM_PREPARE_H
 #define LLM_PREPARE_H
 
+#include "engine/media/rule.h"
 #include "engine/model/model.h"
 #include "engine/sched/sched.h"
 #include "engine/text/chat/chat.h"
@@ -39,6 +40,8 @@ typedef struct {
     int                  speculates;    /* 1: tokens are drafted */
     uint32_t             takes;         /* LLM_MEDIUM_..., kinds of media that
                                            the loaded model takes */
+    const llm_image_rule_t  *rule;      /* of images, if it takes them */
+    llm_media_pool_t        *pool;      /* decodes them */
     const int32_t       *eog;           /* [n_eog] tokens that end an answer */
     uint32_t             n_eog;
 
@@ -92,6 +95,13 @@ int llm_prep_media(const llm_prep_env_t *env, const llm_req_t *r,
 /* does the prompt refer to media of the message alone? */
 int llm_prep_media_order(const llm_req_t *r, const llm_prompt_t *prompt,
     llm_err_t *err);
+
+/* image.c: makes the prompt of a chat with images, of up to `most` rows (0: no
+   bound), more of them are "context_length_exceeded"; takes the bytes of the
+   message's media */
+int llm_prep_images(const llm_prep_env_t *env, llm_req_t *r,
+    const llm_prep_how_t *how, const llm_prompt_t *prompt, uint32_t most,
+    llm_prompt_ids_t *p, llm_err_t *err);
 
 /* rank.c: sets env->rank from the file, or to an encoder's usual prompt; to be
    called after the model and the vocabulary are loaded.  LLM_ERROR: no
