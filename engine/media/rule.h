@@ -30,8 +30,8 @@ typedef enum {
 
 /* texts around the images of a prompt; NULL: none */
 typedef struct {
-    /* what templates write for an image, beside begin and end, which some write,
-       too; in vocabularies they are tokens */
+    /* what templates write for an image, one of these; some write begin and
+       end around it, too */
     const char  *places[LLM_IMAGE_PLACES];
     const char  *outside;               /* joined to the text before and after,
                                            and tokenised with it */

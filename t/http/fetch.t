@@ -11,9 +11,9 @@ use warnings;
 use IO::Select;
 use IO::Socket::INET;
 use JSON::PP;
-use LLM::GGUF;
 use LLM::H2;
 use LLM::Test;
+use LLM::Tower;
 use POSIX ();
 use Test::More;
 use Time::HiRes qw(sleep time);
@@ -137,7 +137,8 @@ $port = $s->sockport;
 
 $t = LLM::Test->new(
     model => 'llm_model sees %%ROOT%%/models/demo.gguf threads=1 parallel=2'
-             . ' mmproj=%%DIR%%/mmproj.gguf default;',
+             . ' template=%%DIR%%/images.jinja mmproj=%%DIR%%/mmproj.gguf'
+             . ' default;',
     workers => 2,
     main => 'worker_shutdown_timeout 60s;',
     http => <<"END",
@@ -188,11 +189,8 @@ END
         location = /figures { llm_metrics json; }
 END
 
-LLM::GGUF::make(undef, $t->dir . '/mmproj.gguf', kv => {
-    'general.architecture' => [ str => 'clip' ],
-    'general.type' => [ str => 'mmproj' ],
-    'clip.projector_type' => [ str => 'gemma3' ]
-}, tensors => { 'v.post_ln.weight' => [ [ 8 ], (1) x 8 ] });
+LLM::Tower::make($t->dir . '/mmproj.gguf');
+$t->write_file('images.jinja', $LLM::Tower::TEMPLATE);
 $t->write_file('disk.png', 'x' x 200_000);
 
 start_origin($s, $t->dir);
@@ -216,14 +214,14 @@ sub ask {
                                  Cookie => 'a=b' });
 }
 
-# what comes to the engine is a 400 of the engine: it has no projector yet
+# what comes to the engine is a 400 of its decoder: the bytes are no image
 
 sub comes {
     my ($paths, $what, %opt) = @_;
     my $res = ask($paths, %opt);
 
     is($res->{status}, 400, $what);
-    like($res->{json}{error}{message}, qr/loaded has no projector for images/,
+    like($res->{json}{error}{message}, qr/no image that is known/,
          'it was fetched, and came to the engine');
 }
 
@@ -373,7 +371,7 @@ my $h2 = LLM::H2->new(port => $t->{port2});
 my @ids = map { $h2->post('/v1/chat/completions', body(@$_)) }
           [ '/ok/1000', '/long/100000' ], [ '/status/404' ], [ '/slow/9' ];
 
-ok($h2->wait_done($ids[0])->{data} =~ /no projector/, 'a stream of HTTP/2');
+ok($h2->wait_done($ids[0])->{data} =~ /no image that is known/, 'a stream of HTTP/2');
 ok($h2->wait_done($ids[1])->{data} =~ /status 404/, 'beside another one');
 ok(LLM::Test::wait_for(60, sub { used() >= $BIG * 0.9 }), 'and one that waits');
 $h2->rst($ids[2]);
@@ -381,6 +379,6 @@ is_gone('/slow/9');
 is_empty('a stream that was reset');
 
 kill 'KILL', $origin;
-$t->stop(allow => qr/signal 9|no projector/);
+$t->stop(allow => qr/signal 9/);
 
 done_testing();

@@ -10,24 +10,23 @@ use warnings;
 use JSON::PP;
 use LLM::GGUF;
 use LLM::Test;
+use LLM::Tower;
 use MIME::Base64 qw(encode_base64);
 use Test::More;
 use Time::HiRes qw(sleep);
 
 my $MODEL = '%%ROOT%%/models/demo.gguf threads=1 parallel=2';
+my $DECODED = qr/no image that is known|PNG file is damaged/;
+my $SEES = 'mmproj=%%DIR%%/mmproj.gguf template=%%DIR%%/images.jinja';
 my $PNG = "\x89PNG\r\n\x1a\n" . 'x' x 20000;
 
-# a file with a projector, by its header
+# an encoder, and a template that has places for images
 
 sub mmproj {
     my ($t, $name, %kv) = @_;
 
-    LLM::GGUF::make(undef, $t->dir . "/$name", kv => {
-        'general.architecture' => [ str => 'clip' ],
-        'general.type' => [ str => 'mmproj' ],
-        'clip.projector_type' => [ str => 'gemma3' ],
-        'clip.has_vision_encoder' => [ bool => 1 ], %kv
-    }, tensors => { 'v.post_ln.weight' => [ [ 8 ], (1) x 8 ] });
+    LLM::Tower::make($t->dir . "/$name", %kv);
+    $t->write_file('images.jinja', $LLM::Tower::TEMPLATE);
 }
 
 sub url {
@@ -66,7 +65,7 @@ sub is_empty {
 
 my $t = LLM::Test->new(model =>
     "llm_model blind $MODEL default;\n"
-    . "llm_model sees $MODEL mmproj=%%DIR%%/mmproj.gguf;",
+    . "llm_model sees $MODEL $SEES;",
     http => 'client_max_body_size 40m; llm_media_memory 1m;',
     locations => <<'END');
         location /v1 { llm_api; llm_max_images 3; llm_max_image_size 700k; }
@@ -77,15 +76,16 @@ my $t = LLM::Test->new(model =>
         location = /metrics { llm_metrics; }
 END
 
+$t->write_file('images.jinja', $LLM::Tower::TEMPLATE);
 my ($status, $said) = $t->check;
 
 like($said, qr/model\ "sees"\ is\ not\ usable:\ \S*mmproj\.gguf:\ 
-               No\ such\ file/x, 'nginx -t names a projector that is missing');
+               No\ such\ file/x, 'nginx -t names an encoder that is missing');
 
 LLM::GGUF::make("$LLM::Test::ROOT/models/demo.gguf",
                 $t->dir . '/mmproj.gguf');
 ($status, $said) = $t->check;
-like($said, qr/mmproj\.gguf: general\.type: .*this file has no projector/,
+like($said, qr/mmproj\.gguf: general\.architecture: not "clip"/,
      'or a file that is none');
 
 mmproj($t, 'mmproj.gguf', 'clip.projector_type' => [ str => 'of_tomorrow' ]);
@@ -95,10 +95,10 @@ like($said, qr/clip\.projector_type: the projector "of_tomorrow" is not/,
 
 mmproj($t, 'mmproj.gguf', 'clip.projector_type' => undef);
 ($status, $said) = $t->check;
-like($said, qr/clip\.projector_type: there is none/, 'or has no type');
+like($said, qr/clip\.projector_type: it is missing/, 'or has no type');
 
 mmproj($t, 'mmproj.gguf', 'clip.projector_type' => undef,
-       'clip.vision.projector_type' => [ str => 'gemma4v' ],
+       'clip.vision.projector_type' => [ str => 'gemma3' ],
        'clip.audio.projector_type' => [ str => 'gemma4a' ]);
 ($status, $said) = $t->check;
 unlike($said, qr/usable/, 'a file of two projectors is read');
@@ -116,15 +116,14 @@ like($t->get('/metrics')->{body}, qr/^llm_media_memory_used_bytes\{\} 0$/m,
 
 # ---- what is allowed ----
 
-# the engine of the model takes no images, until it has a projector: so what
-# gets there is a 400 of the engine, which names the part
+# the bytes are no image: so what gets to the engine is a 400 of its decoder,
+# which names the part
 
 sub reaches {
     my ($res, $place, $what) = @_;
 
     is($res->{status}, 400, $what);
-    like($res->{json}{error}{message}, qr/loaded has no projector for images/,
-         'it came to the engine');
+    like($res->{json}{error}{message}, $DECODED, 'it came to the engine');
     is($res->{json}{error}{param}, $place, 'which names the part');
 }
 
@@ -150,7 +149,7 @@ my $res = $t->post('/v1/messages', { model => 'sees', max_tokens => 2,
         source => { type => 'base64', media_type => 'image/png',
                     data => encode_base64($PNG, '') } } ] } ] });
 is($res->{status}, 400, 'of Messages');
-like($res->{json}{error}{message}, qr/messages\[0\]\.content\[0\].*projector/,
+like($res->{json}{error}{message}, qr/messages\[0\]\.content\[0\].*$DECODED/,
      'in the form of these');
 $res = $t->post('/v1/messages/count_tokens', { model => 'sees',
     messages => [ { role => 'user', content => [ { type => 'image',
@@ -174,7 +173,7 @@ refused(chat($t, [ map { image(url($PNG)) } 1 .. 4 ]), 400,
 refused(chat($t, [ map { image(url('x')) } 1 .. 10_000 ]), 400,
         qr/at most 3/, 'ten thousand');
 refused(chat($t, [ image(url($PNG)) ], path => '/small/chat/completions'),
-        200 + 200, qr/projector/, 'just small enough');
+        400, $DECODED, 'just small enough');
 refused(chat($t, [ image(url('x' x 20481)) ],
              path => '/small/chat/completions'), 400,
         qr/has 20481 bytes, more than the 20480/, 'too large by a byte');
@@ -193,12 +192,12 @@ refused(chat($t, [ map { image(url('x' x 500_000)) } 1 .. 3 ]), 400,
         qr/1500000 bytes so far, more than the 1048576.*llm_media_memory/,
         'images that do not fit even alone');
 is_empty($t, 'it');
-$t->stop(name => 'images', allow => qr/no projector|is not usable/);
+$t->stop(name => 'images', allow => qr/is not usable/);
 
 # while the engine's worker is suspended, requests wait in the rings
 
 $t = LLM::Test->new(model =>
-    "llm_model sees $MODEL mmproj=%%DIR%%/mmproj.gguf default;",
+    "llm_model sees $MODEL $SEES default;",
     workers => 3,
     http => 'client_max_body_size 40m; llm_media_memory 1m;',
     location => 'llm_timeout 10m;');
@@ -277,6 +276,6 @@ ok(LLM::Test::wait_for(60, sub {
 $t->kill('CONT', $engine);
 is($held[0]->response->{status}, 400, 'the old engine answers, still');
 
-$t->stop(name => 'killed', allow => qr/signal 9|no projector/);
+$t->stop(name => 'killed', allow => qr/signal 9/);
 
 done_testing();

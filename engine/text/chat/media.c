@@ -31,7 +31,10 @@ llm_chat_media_of(const llm_flat_t *part)
 }
 
 
-uint32_t
+/* writes the indices of the media in messages, in order, to list, `most` at
+   most; returns how many there are */
+
+static uint32_t
 llm_chat_find_media(const llm_flat_t *messages, uint32_t *list, uint32_t most)
 {
     int64_t            index;

@@ -141,10 +141,6 @@ int llm_chat_tell_tools(const llm_flat_t *messages, const llm_flat_t *tools,
 
 /* media.c */
 
-/* writes the indices of the media in messages, in order, to list, `most` at
-   most; returns how many there are */
-uint32_t llm_chat_find_media(const llm_flat_t *messages, uint32_t *list,
-    uint32_t most);
 /* LLM_ERROR and err: messages that were adapted to a template have lost media */
 int llm_chat_keeps_media(const llm_flat_t *before, const llm_flat_t *after,
     llm_err_t *err);
