@@ -86,7 +86,16 @@ llm_prep_decode(const llm_prep_images_t *t, uint32_t index, llm_image_t *image,
         limits.pixels = r->msg->max_pixels;
     }
 
+    if (t->how && t->how->rest) {
+        t->how->rest(t->how->data, 1);
+    }
+
     rc = llm_media_image(t->env->pool, &source, &limits, image, err);
+
+    if (t->how && t->how->rest) {
+        t->how->rest(t->how->data, 0);
+    }
+
     llm_claim_drop(&r->media, index);
 
     if (rc == LLM_OK) {

@@ -67,6 +67,9 @@ typedef struct {
                                            LLM_LATER instead */
     int                (*pause)(void *data);    /* as for llm_gram_pause();
                                                    NULL: none */
+    /* called before (1) and after (0) it waits for another process; NULL:
+       none */
+    void               (*rest)(void *data, int begins);
     void                *data;
 } llm_prep_how_t;
 

@@ -12,6 +12,7 @@
  * llm_preparer_pause(): when its slice is over and another request is next, it
  * waits, with its job, until its job is next again.  So a long compilation
  * delays others by one slice, and all these threads together use one CPU.
+ * While another process decodes a thread's image, others run, too.
  */
 
 #include "engine/grammar/lexer.h"
@@ -88,33 +89,19 @@ llm_preparer_charge(llm_preparer_t *p)
 }
 
 
-/* called while a job runs: when the slice is over, lets the requests that are
-   next go first; nonzero: the job is not needed any more */
+/* waits until the job is next again; nonzero: it is not needed any more; the
+   caller holds the lock */
 
 static int
-llm_preparer_pause(void *data)
+llm_preparer_return(llm_preparer_t *p)
 {
-    int              others, over;
-    llm_req_t       *r;
-    llm_engine_t    *e;
-    llm_preparer_t  *p = data;
+    int            others;
+    llm_req_t     *r;
+    llm_engine_t  *e;
 
     e = p->engine;
     r = p->job;
-
-    if (llm_preparer_is_cancelled(r)) {
-        return 1;
-    }
-
-    if (llm_lex_now_us() < p->slice_us) {
-        return 0;
-    }
-
-    pthread_mutex_lock(&e->lock);
-
-    llm_preparer_charge(p);
     llm_turns_put(&e->turns, r, LLM_TURN_PAUSED);
-    e->runs = NULL;
     others = 0;
 
     while (!e->quit && !llm_preparer_is_cancelled(r)
@@ -130,7 +117,61 @@ llm_preparer_pause(void *data)
 
     llm_turns_take(&e->turns, r);
     e->runs = e->runs ? e->runs : p;
-    over = e->quit || llm_preparer_is_cancelled(r);
+
+    return e->quit || llm_preparer_is_cancelled(r);
+}
+
+
+/* called before and after a job waits for another process: others run
+   meanwhile */
+
+static void
+llm_preparer_rest(void *data, int begins)
+{
+    llm_engine_t    *e;
+    llm_preparer_t  *p = data;
+
+    e = p->engine;
+    pthread_mutex_lock(&e->lock);
+
+    if (begins) {
+        llm_preparer_charge(p);
+        e->runs = e->runs == p ? NULL : e->runs;
+        pthread_cond_broadcast(&e->work);
+
+    } else {
+        (void) llm_preparer_return(p);
+    }
+
+    pthread_mutex_unlock(&e->lock);
+}
+
+
+/* called while a job runs: when the slice is over, lets the requests that are
+   next go first; nonzero: the job is not needed any more */
+
+static int
+llm_preparer_pause(void *data)
+{
+    int              over;
+    llm_engine_t    *e;
+    llm_preparer_t  *p = data;
+
+    e = p->engine;
+
+    if (llm_preparer_is_cancelled(p->job)) {
+        return 1;
+    }
+
+    if (llm_lex_now_us() < p->slice_us) {
+        return 0;
+    }
+
+    pthread_mutex_lock(&e->lock);
+
+    llm_preparer_charge(p);
+    e->runs = NULL;
+    over = llm_preparer_return(p);
 
     pthread_mutex_unlock(&e->lock);
 
@@ -159,6 +200,7 @@ llm_prepare(llm_preparer_t *p, llm_req_t *r)
 
     how.never = p->small;
     how.pause = p->small ? NULL : llm_preparer_pause;
+    how.rest = p->small ? NULL : llm_preparer_rest;
     how.data = p;
 
     rc = llm_prep_request(&r->instance->env, r, &how, &err);

@@ -240,6 +240,9 @@ my $waits = $t->open('/v1/chat/completions', {
     model => 'sees', max_tokens => 2, messages => [ user(@red) ] });
 my $other = ask($t, 'sees', [ user(text('What?')) ]);
 is_ok($other, 'text does not wait for a decoder');
+refused(ask($t, 'sees', [ user(text('What? ' x 20_000)) ]), 400, 'messages',
+        qr/maximum context length/, 'nor does one that takes long to prepare');
+ok(!LLM::Client::ready(0, $waits), 'the image still waits');
 sleep 0.3;
 kill 'KILL', $_ for @pids;
 $res = $waits->response;
