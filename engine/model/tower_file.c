@@ -163,7 +163,7 @@ llm_tower_floats(llm_tower_load_t *l, const llm_gguf_tensor_t *t, size_t n)
 }
 
 
-llm_vec_t *
+static llm_vec_t *
 llm_tower_vec(llm_tower_load_t *l, const llm_gguf_tensor_t *t, uint32_t n)
 {
     float  *f;
