@@ -33,7 +33,7 @@ my @floors = (
     [ 'engine/base' ],
     [ 'kernels', 'engine/llm.h' ],
     [ 'kernels/cpu', 'kernels/cuda', 'kernels/team', 'engine/gguf',
-      'engine/ipc', 'engine/grammar/regex' ],
+      'engine/ipc', 'engine/grammar/regex', 'engine/media' ],
     [ 'engine/text/vocab', 'engine/sample', 'engine/model', 'engine/api' ],
     [ 'engine/text/jinja', 'engine/emit', 'engine/grammar' ],
     [ 'engine/text/chat', 'engine/sched', 'engine/grammar/schema' ],
