@@ -35,7 +35,7 @@ my @floors = (
     [ 'kernels/cpu', 'kernels/cuda', 'kernels/team', 'engine/gguf',
       'engine/ipc', 'engine/grammar/regex', 'engine/media' ],
     [ 'engine/text/vocab', 'engine/sample', 'engine/model', 'engine/api' ],
-    [ 'engine/text/jinja', 'engine/emit', 'engine/grammar' ],
+    [ 'engine/text/jinja', 'engine/emit', 'engine/grammar', 'engine/speech' ],
     [ 'engine/text/chat', 'engine/sched', 'engine/grammar/schema' ],
     [ 'engine/prepare' ],
     [ 'engine/serve' ],
@@ -62,6 +62,7 @@ my @libraries = (
     [ qr{^cjson/},           'engine/api' ],
     [ qr{^pcre2},            'engine/text/vocab' ],
     [ qr{^openssl/},         'engine/base' ],
+    [ qr{^zlib\.h$},         'engine/speech' ],
 );
 
 
