@@ -33,8 +33,10 @@ my @floors = (
     [ 'engine/base' ],
     [ 'kernels', 'engine/llm.h' ],
     [ 'kernels/cpu', 'kernels/cuda', 'kernels/team', 'engine/gguf',
-      'engine/ipc', 'engine/grammar/regex', 'engine/media' ],
-    [ 'engine/text/vocab', 'engine/sample', 'engine/model', 'engine/api' ],
+      'engine/ipc', 'engine/grammar/regex' ],
+    [ 'engine/media' ],
+    [ 'engine/text/vocab', 'engine/sample', 'engine/model', 'engine/api',
+      'engine/media/decoder' ],
     [ 'engine/text/jinja', 'engine/emit', 'engine/grammar', 'engine/speech' ],
     [ 'engine/text/chat', 'engine/sched', 'engine/grammar/schema' ],
     [ 'engine/prepare' ],
@@ -63,6 +65,8 @@ my @libraries = (
     [ qr{^pcre2},            'engine/text/vocab' ],
     [ qr{^openssl/},         'engine/base' ],
     [ qr{^zlib\.h$},         'engine/speech' ],
+    [ qr{^(?:png\.h|jpeglib|jerror|webp/|gif_lib|sndfile)},
+                             'engine/media/decoder' ],
 );
 
 
