@@ -182,9 +182,10 @@ llm_wav_format(llm_wav_t *w, llm_wav_file_t *f, const unsigned char *p,
     code = llm_wav_code(tag, bits);
 
     if (code < 0) {
-        return llm_fail_with(err, 400, NULL, "file", "the WAV file's samples "
-                             "(%s, code 0x%04x, of %u bits) are not supported; "
-                             "use PCM, floating point, A-law or mu-law",
+        return llm_fail_with(err, 400, LLM_WAV_CODEC, "file", "the WAV file's "
+                             "samples (%s, code 0x%04x, of %u bits) are not "
+                             "supported; use PCM, floating point, A-law or "
+                             "mu-law",
                              tag == LLM_WAV_PCM ? "PCM"
                              : tag == LLM_WAV_FLOAT ? "floating point"
                              : llm_wav_codec(tag), tag, bits);

@@ -18,6 +18,9 @@
 #define LLM_AUDIO_MAX_RATE    384000
 #define LLM_AUDIO_MAX_CHANNELS    32
 
+/* the code of the error that a file's samples are of a kind that is not read */
+#define LLM_WAV_CODEC  "unsupported_codec"
+
 typedef enum {
     LLM_WAV_U8 = 0,
     LLM_WAV_S16,
