@@ -16,6 +16,8 @@
 #define FRAMES  (2 * LANES)             /* of one call of the transform */
 #define POINTS  LLM_MEL_WINDOW
 
+#define LLM_MEL_SILENCE  -10.0f         /* log10 of the least power */
+
 typedef double  llm_mel_lanes_t __attribute__((vector_size(LANES * 8)));
 
 typedef struct {
@@ -379,8 +381,7 @@ llm_mel_log(const llm_mel_t *m, const float *samples, size_t len, size_t first,
     double            power[FRAMES][LLM_MEL_BINS];
     llm_mel_points_t  x, y;
 
-    /* the first frame that has silence alone */
-    sound = (len + POINTS / 2 + LLM_MEL_HOP - 1) / LLM_MEL_HOP;
+    sound = llm_mel_silent(len);
 
     for (i = 0; i < n && first + i < sound; i += FRAMES) {
         llm_mel_load(m, samples, len, first + i, &x);
@@ -398,7 +399,7 @@ llm_mel_log(const llm_mel_t *m, const float *samples, size_t len, size_t first,
     }
 
     for (i *= m->n_mels; i < n * m->n_mels; i++) {
-        out[i] = -10;
+        out[i] = LLM_MEL_SILENCE;
     }
 }
 
@@ -420,18 +421,18 @@ llm_mel_max(const float *rows, size_t n)
 
 
 void
-llm_mel_scale(const llm_mel_t *m, const float *rows, size_t n, float max,
-    int by_band, float *out)
+llm_mel_window(const llm_mel_t *m, const float *rows, size_t n, float max,
+    size_t first, size_t count, float *out)
 {
     float     v;
     size_t    i;
     uint32_t  k;
 
-    for (i = 0; i < n; i++) {
-        for (k = 0; k < m->n_mels; k++) {
-            v = rows[i * m->n_mels + k];
-            v = (llm_max(v, max - 8) + 4) / 4;
-            out[by_band ? k * n + i : i * m->n_mels + k] = v;
+    for (k = 0; k < m->n_mels; k++) {
+        for (i = 0; i < count; i++) {
+            v = (first + i < n) ? rows[(first + i) * m->n_mels + k]
+                                : LLM_MEL_SILENCE;
+            *out++ = (llm_max(v, max - 8) + 4) / 4;
         }
     }
 }

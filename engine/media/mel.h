@@ -43,6 +43,15 @@ llm_mel_frames(size_t n)
 }
 
 
+/* the first frame that is silent, as all later ones are: frames reach beyond
+   the end of the samples */
+static inline size_t
+llm_mel_silent(size_t n)
+{
+    return (n + LLM_MEL_WINDOW / 2 + LLM_MEL_HOP - 1) / LLM_MEL_HOP;
+}
+
+
 /*
  * Logarithms of the frames first, ..., first + n - 1 of len samples; frames
  * after the last sample are those of silence.  out: [n][n_mels], each at least
@@ -51,16 +60,16 @@ llm_mel_frames(size_t n)
 void llm_mel_log(const llm_mel_t *m, const float *samples, size_t len,
     size_t first, size_t n, float *out);
 
-/*
- * What the encoder takes: logarithms that are less than max - 8 are raised to
- * it, then (x + 4) / 4; max is the largest of the whole audio.  From rows
- * [n][n_mels] to out, by frame ([n][n_mels], which may be rows itself), or by
- * band ([n_mels][n]) if by_band is set.
- */
-void llm_mel_scale(const llm_mel_t *m, const float *rows, size_t n, float max,
-    int by_band, float *out);
-
 /* the largest of n numbers, n > 0 */
 float llm_mel_max(const float *rows, size_t n);
+
+/*
+ * What the encoder takes of a window of `count` frames from `first` on, from
+ * the logarithms rows [n][n_mels] of the whole sound, after whose last one
+ * there is silence: what is less than max - 8 is raised to it, then (x + 4) / 4.
+ * max: the largest of the whole sound.  out: by band, [n_mels][count].
+ */
+void llm_mel_window(const llm_mel_t *m, const float *rows, size_t n, float max,
+    size_t first, size_t count, float *out);
 
 #endif /* LLM_MEL_H */

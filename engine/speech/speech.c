@@ -549,6 +549,13 @@ llm_speech_spoken(const llm_speech_t *s)
 }
 
 
+int
+llm_speech_has_words(const llm_speech_t *s)
+{
+    return s->o.words;
+}
+
+
 uint64_t
 llm_speech_tokens(const llm_speech_t *s)
 {

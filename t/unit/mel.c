@@ -140,21 +140,23 @@ test_refused(void)
 
 
 static void
-test_scale(void)
+test_window(void)
 {
-    float       in[6] = { -10, -1, 0.5f, -9, 2, -3 }, out[6];
+    float       in[6] = { -10, -1, 0.5f, -9, 2, -3 }, out[8];
     llm_err_t   err;
     llm_mel_t  *m;
 
     m = llm_mel_create(2, NULL, &err);
     ok(llm_mel_max(in, 6) == 2, "the largest");
 
-    llm_mel_scale(m, in, 3, 2, 1, out);
+    llm_mel_window(m, in, 3, 2, 0, 3, out);
     ok(out[0] == -0.5f && out[1] == 1.125f && out[2] == 1.5f && out[3] == 0.75f
        && out[4] == -0.5f && out[5] == 0.25f, "scaled, by band");
 
-    llm_mel_scale(m, in, 3, 2, 0, in);
-    ok(in[0] == -0.5f && in[1] == 0.75f && in[5] == 0.25f, "in place");
+    llm_mel_window(m, in, 3, 2, 1, 4, out);
+    ok(out[0] == 1.125f && out[1] == 1.5f && out[2] == -0.5f && out[3] == -0.5f
+       && out[4] == -0.5f && out[5] == 0.25f && out[6] == -0.5f,
+       "after the end there is silence");
 
     llm_mel_free(m);
 }
@@ -188,8 +190,8 @@ test_fixture(const char *dir, uint32_t n_mels)
 {
     char        name[32];
     char       *wav, *want;
-    float      *x, *mel, v, worst;
-    size_t      len, size, kept, i, k;
+    float      *x, *rows, *mel, v, worst;
+    size_t      len, size, kept, n, i, k;
     llm_err_t   err;
     llm_mel_t  *m;
     llm_wav_t   w;
@@ -211,15 +213,16 @@ test_fixture(const char *dir, uint32_t n_mels)
     is_int(size, kept * n_mels * sizeof(float), "%s: its frames", name);
 
     m = llm_mel_create(n_mels, NULL, &err);
-    llm_mel_log(m, x, w.frames, 0, FRAMES, mel);
-    v = llm_mel_max(mel, (size_t) FRAMES * n_mels);
-    llm_mel_scale(m, mel, FRAMES, v, 0, mel);
+    n = llm_mel_silent(w.frames);
+    rows = malloc(n * n_mels * sizeof(float));
+    llm_mel_log(m, x, w.frames, 0, n, rows);
+    llm_mel_window(m, rows, n, llm_mel_max(rows, n * n_mels), 0, FRAMES, mel);
     worst = 0;
 
     for (i = 0; i < FRAMES; i++) {
         for (k = 0; k < n_mels; k++) {
             memcpy(&v, want + 4 * (k * kept + llm_min(i, kept - 1)), 4);
-            worst = fmaxf(worst, fabsf(v - mel[i * n_mels + k]));
+            worst = fmaxf(worst, fabsf(v - mel[k * FRAMES + i]));
         }
     }
 
@@ -227,6 +230,7 @@ test_fixture(const char *dir, uint32_t n_mels)
 
     llm_mel_free(m);
     free(x);
+    free(rows);
     free(mel);
     free(wav);
     free(want);
@@ -241,7 +245,7 @@ main(void)
     make_sound();
     test_definition();
     test_refused();
-    test_scale();
+    test_window();
 
     dir = tap_fixtures();
 
