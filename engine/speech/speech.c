@@ -21,13 +21,6 @@
 #define LLM_SPEECH_HEAD      4
 
 
-double
-llm_speech_temperature(const llm_speech_t *s)
-{
-    return s->o.temperature >= 0 ? s->o.temperature : 0.2 * s->attempt;
-}
-
-
 /* most tokens of a window's text; the prompt has one token less, so that there
    is one for <|startofprev|> */
 

@@ -1,7 +1,7 @@
 /*
  * The state of a transcription, shared by the files of this folder: speech.c
  * (what is asked for next), window.c (a window's text becomes segments) and
- * transcript.c (what is kept of them).
+ * keep.c (what is kept of them).
  */
 
 #ifndef LLM_SPEECH_STATE_H
@@ -89,6 +89,14 @@ struct llm_speech_s {
     llm_speech_kept_t    kept;
 };
 
+/* of the attempt that is being made */
+static inline double
+llm_speech_temperature(const llm_speech_t *s)
+{
+    return s->o.temperature >= 0 ? s->o.temperature : 0.2 * s->attempt;
+}
+
+
 /* window.c: cuts the text of a window, n tokens, into s->pieces; returns the
    first frame of the next window */
 size_t llm_speech_cut(llm_speech_t *s, const int32_t *tokens, size_t n);
@@ -98,14 +106,11 @@ size_t llm_speech_cut(llm_speech_t *s, const int32_t *tokens, size_t n);
 int llm_speech_pieces_words(llm_speech_t *s, llm_speech_words_t *w,
     const uint32_t *frames, size_t *next, llm_err_t *err);
 
-/* transcript.c */
+/* keep.c */
 void llm_speech_kept_init(llm_speech_kept_t *k);
 void llm_speech_kept_free(llm_speech_kept_t *k);
 /* adds the pieces; w: their words, or NULL */
 int llm_speech_keep(llm_speech_t *s, const llm_speech_words_t *w,
     llm_err_t *err);
-
-/* speech.c */
-double llm_speech_temperature(const llm_speech_t *s);
 
 #endif /* LLM_SPEECH_STATE_H */

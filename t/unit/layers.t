@@ -64,7 +64,7 @@ my @libraries = (
     [ qr{^cjson/},           'engine/api' ],
     [ qr{^pcre2},            'engine/text/vocab' ],
     [ qr{^openssl/},         'engine/base' ],
-    [ qr{^zlib\.h$},         'engine/speech' ],
+    [ qr{^zlib\.h$},         'engine/speech', 'http/request' ],
     [ qr{^(?:png\.h|jpeglib|jerror|webp/|gif_lib|sndfile)},
                              'engine/media/decoder' ],
 );
