@@ -260,8 +260,8 @@ run() {
 
     check_port "$port"
 
-    say "this installs missing packages ($(names "$BUILD_NEEDS$MEDIA_NEEDS"))," \
-        "builds the" \
+    say "this installs missing packages" \
+        "($(names "$BUILD_NEEDS$MEDIA_NEEDS")), builds the" \
         "module into objs/, and serves models/demo.gguf on" \
         "127.0.0.1:$port until you press Ctrl-C"
 

@@ -28,26 +28,42 @@ llm_media_word(llm_media_kind_t kind)
 }
 
 
-/* an error of the file, with OpenAI's code of its kind: image_WHAT */
+/* an error of the file; those of images have OpenAI's codes */
 
-static int llm_media_refuse(llm_media_kind_t kind, const char *what,
+static int llm_media_refuse(llm_media_kind_t kind, llm_media_reason_t reason,
     llm_err_t *err, const char *fmt, ...) llm_printf_like(4, 5);
 
 static int
-llm_media_refuse(llm_media_kind_t kind, const char *what, llm_err_t *err,
-    const char *fmt, ...)
+llm_media_refuse(llm_media_kind_t kind, llm_media_reason_t reason,
+    llm_err_t *err, const char *fmt, ...)
 {
-    char     code[48], msg[LLM_MEDIA_TEXT + 100];
+    char     msg[LLM_MEDIA_TEXT + 100];
     va_list  args;
 
     va_start(args, fmt);
     vsnprintf(msg, sizeof(msg), fmt, args);
     va_end(args);
 
-    snprintf(code, sizeof(code), "%s_%s", llm_media_word(kind), what);
+    if (kind == LLM_MEDIA_SOUND) {
+        return llm_fail_with(err, 400, "audio_parse_error", NULL, "the audio "
+                             "cannot be decoded: %s", msg);
+    }
 
-    return llm_fail_with(err, 400, code, NULL, "%s cannot be decoded: %s",
-                         llm_media_word(kind), msg);
+    switch (reason) {
+
+    case LLM_MEDIA_UNKNOWN:
+        return llm_fail_with(err, 400, "invalid_image_format", NULL,
+                             "the image cannot be decoded: %s", msg);
+
+    case LLM_MEDIA_TOO_LARGE:
+    case LLM_MEDIA_NO_MEMORY:
+        return llm_fail_with(err, 400, "image_too_large", NULL,
+                             "the image cannot be decoded: %s", msg);
+
+    default:
+        return llm_fail_with(err, 400, "image_parse_error", NULL,
+                             "the image cannot be decoded: %s", msg);
+    }
 }
 
 
@@ -55,7 +71,7 @@ int
 llm_media_too_large(llm_media_kind_t kind, const llm_media_limits_t *limits,
     llm_err_t *err)
 {
-    return llm_media_refuse(kind, "too_large", err,
+    return llm_media_refuse(kind, LLM_MEDIA_TOO_LARGE, err,
                             "the file has more than %llu bytes",
                             (unsigned long long) limits->bytes);
 }
@@ -269,7 +285,7 @@ llm_media_send_all(llm_media_talk_t *t, llm_err_t *err)
 static int
 llm_media_nonsense(llm_media_talk_t *t, llm_err_t *err)
 {
-    return llm_media_refuse(t->kind, "parse_error", err, "its decoder wrote "
+    return llm_media_refuse(t->kind, LLM_MEDIA_BROKEN, err, "its decoder wrote "
                             "what it must not: the file may be an attack");
 }
 
@@ -364,21 +380,9 @@ llm_media_take_failed(llm_media_talk_t *t, size_t len, char *buf,
     memcpy(text, buf + sizeof(reason), len);
     text[len] = '\0';
 
-    switch (reason) {
-
-    case LLM_MEDIA_UNKNOWN:
-        return llm_media_refuse(t->kind, "unsupported_format", err, "%s", text);
-
-    case LLM_MEDIA_TOO_LARGE:
-    case LLM_MEDIA_NO_MEMORY:
-        return llm_media_refuse(t->kind, "too_large", err, "%s", text);
-
-    case LLM_MEDIA_OURS:
-        return llm_fail(err, "%s", text);
-
-    default:
-        return llm_media_refuse(t->kind, "parse_error", err, "%s", text);
-    }
+    return reason == LLM_MEDIA_OURS
+           ? llm_fail(err, "%s", text)
+           : llm_media_refuse(t->kind, reason, err, "%s", text);
 }
 
 
@@ -454,19 +458,21 @@ llm_media_ended(llm_media_talk_t *t, int *stuck, llm_err_t *err)
     switch (end.how) {
 
     case LLM_MEDIA_TIMEOUT:
-        return llm_media_refuse(t->kind, "too_large", err, "that takes longer "
-                                "than %u ms", (unsigned) t->limits->timeout);
+        return llm_media_refuse(t->kind, LLM_MEDIA_TOO_LARGE, err, "that "
+                                "takes longer than %u ms",
+                                (unsigned) t->limits->timeout);
 
     case LLM_MEDIA_SIGNAL:
         if (end.value == SIGXCPU || end.value == SIGKILL) {
-            return llm_media_refuse(t->kind, "too_large", err, "its decoder "
-                                    "was killed (signal %u)",
+            return llm_media_refuse(t->kind, LLM_MEDIA_TOO_LARGE, err, "its "
+                                    "decoder was killed (signal %u)",
                                     (unsigned) end.value);
         }
 
-        return llm_media_refuse(t->kind, "parse_error", err, "its decoder "
-                                "crashed (signal %u): the file may be damaged, "
-                                "or an attack", (unsigned) end.value);
+        return llm_media_refuse(t->kind, LLM_MEDIA_BROKEN, err, "its decoder "
+                                "crashed (signal %u): the file may be "
+                                "damaged, or an attack",
+                                (unsigned) end.value);
 
     case LLM_MEDIA_NO_FORK:
         return llm_fail_with(err, 503, NULL, NULL, "no process for a decoder: "
@@ -479,7 +485,7 @@ llm_media_ended(llm_media_talk_t *t, int *stuck, llm_err_t *err)
                         "program or module: restart nginx after an upgrade");
 
     default:
-        return llm_media_refuse(t->kind, "parse_error", err, "its decoder "
+        return llm_media_refuse(t->kind, LLM_MEDIA_BROKEN, err, "its decoder "
                                 "ended without a result (status %u)",
                                 (unsigned) end.value);
     }

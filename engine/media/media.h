@@ -2,10 +2,10 @@
  * From the bytes of an image's or a sound's file to pixels or samples.
  *
  * Files are decoded by the distribution's libraries, in processes of their own
- * (the program llm-media, decoder/), which can do nothing but read the file from
- * a socket and write what it has: a hole of a library is not one of nginx.  A
- * decoder that crashes, hangs or eats memory costs its request an error; the
- * next job has a new process.
+ * (the program llm-media, decoder/), which can do nothing but read the file
+ * from a socket and write what is in it: a hole of a library is not one of
+ * nginx.  A decoder that crashes, hangs or eats memory costs its request an
+ * error; each job has a new process.
  *
  * A pool starts llm-media when it is first needed, and again if it has died.
  * Its functions may be called from any thread; a call takes as long as its job,
@@ -33,7 +33,7 @@ typedef struct {
                                            much as bytes and pixels need */
     uint32_t  side;                     /* pixels of the longer side */
     uint32_t  seconds;                  /* of a sound */
-    uint32_t  timeout;                  /* milliseconds that decoding may take */
+    uint32_t  timeout;                  /* milliseconds of decoding */
     uint32_t  reserved;
 } llm_media_limits_t;
 

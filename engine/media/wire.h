@@ -18,8 +18,8 @@
  *
  * The data of an image are its pixels, 3 bytes each (red, green, blue), row by
  * row from the top.  Those of a sound are samples, float32, of one channel: the
- * mean of all.  Numbers are in the machine's order.  The engine believes nothing
- * that a decoder writes: it checks sizes and order (job.c).
+ * mean of all.  Numbers are in the machine's order.  The engine believes
+ * nothing that a decoder writes: it checks sizes and order (job.c).
  */
 
 #ifndef LLM_MEDIA_WIRE_H

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LLM_JOB_FIRST  65536            /* bytes of memory for a file at first */
+#define LLM_JOB_FIRST  65536            /* bytes for a file at first */
 
 
 uint64_t
