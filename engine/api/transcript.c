@@ -131,6 +131,48 @@ llm_transcript_member(llm_buf_t *out, const llm_transcript_t *t)
 }
 
 
+/* ,"logprobs":[...] of the tokens of segments first, ..., last - 1; of times
+   there are none */
+
+static void
+llm_transcript_logprobs(llm_buf_t *out, const llm_transcript_t *t,
+    uint32_t first, uint32_t last)
+{
+    size_t                           b;
+    uint32_t                         i, k, n;
+    llm_str_t                        piece;
+    const llm_transcript_segment_t  *s;
+
+    (void) llm_buf_adds(out, ",\"logprobs\":[");
+
+    for (i = first, n = 0; i < last && t->piece; i++) {
+        s = &t->segments[i];
+
+        for (k = 0; k < s->n_tokens; k++) {
+            piece = t->piece(t->ctx, s->tokens[k]);
+
+            if (piece.len == 0) {
+                continue;
+            }
+
+            (void) llm_buf_adds(out, n++ ? ",{\"token\":" : "{\"token\":");
+            (void) llm_json_add_string(out, piece.data, piece.len);
+            (void) llm_buf_addf(out, ",\"logprob\":%.6f,\"bytes\":[",
+                                s->logprobs[k]);
+
+            for (b = 0; b < piece.len; b++) {
+                (void) llm_buf_addf(out, "%s%u", b ? "," : "",
+                                    (unsigned char) piece.data[b]);
+            }
+
+            (void) llm_buf_adds(out, "]}");
+        }
+    }
+
+    (void) llm_buf_addc(out, ']');
+}
+
+
 static void
 llm_transcript_usage(llm_buf_t *out, const llm_transcript_t *t)
 {
@@ -320,8 +362,83 @@ llm_transcript_write(llm_buf_t *out, const llm_transcript_t *t,
     default:
         (void) llm_buf_addc(out, '{');
         llm_transcript_member(out, t);
+
+        if (has & LLM_TRANSCRIPT_LOGPROBS) {
+            llm_transcript_logprobs(out, t, 0, t->n_segments);
+        }
+
         llm_transcript_usage(out, t);
     }
 
     return out->failed ? LLM_ERROR : LLM_OK;
+}
+
+
+/* no segment before this one has a text */
+
+static int
+llm_transcript_first(const llm_transcript_t *t, uint32_t i)
+{
+    while (i-- > 0) {
+        if (t->segments[i].text.len) {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
+int
+llm_transcript_deltas(llm_buf_t *out, const llm_transcript_t *t,
+    uint32_t *next, unsigned has)
+{
+    llm_str_t  text;
+    uint32_t   i;
+
+    for (i = *next; i < t->n_segments; i++) {
+        text = t->segments[i].text;
+
+        if (text.len == 0) {
+            continue;
+        }
+
+        /* the whole text has no space at its beginning */
+        if (llm_transcript_first(t, i)) {
+            while (text.len && llm_transcript_space(text.data[0])) {
+                text.data++;
+                text.len--;
+            }
+        }
+
+        (void) llm_buf_adds(out, "data: {\"type\":\"transcript.text.delta\","
+                            "\"delta\":");
+        (void) llm_json_add_string(out, text.data, text.len);
+
+        if (has & LLM_TRANSCRIPT_LOGPROBS) {
+            llm_transcript_logprobs(out, t, i, i + 1);
+        }
+
+        (void) llm_buf_adds(out, "}\n\n");
+    }
+
+    *next = t->n_segments;
+
+    return out->failed ? LLM_ERROR : LLM_OK;
+}
+
+
+int
+llm_transcript_done(llm_buf_t *out, const llm_transcript_t *t, unsigned has)
+{
+    (void) llm_buf_adds(out, "data: {\"type\":\"transcript.text.done\",");
+    llm_transcript_member(out, t);
+
+    if (has & LLM_TRANSCRIPT_LOGPROBS) {
+        llm_transcript_logprobs(out, t, 0, t->n_segments);
+    }
+
+    llm_transcript_usage(out, t);
+
+    return llm_buf_adds(out, "\n\n");
 }

@@ -21,6 +21,8 @@ typedef enum {
 #define LLM_TRANSCRIPT_WORDS     2      /* all words, after the segments */
 #define LLM_TRANSCRIPT_INNER     4      /* and in each segment its own, with
                                            their spaces */
+/* of json: a log probability for each token */
+#define LLM_TRANSCRIPT_LOGPROBS  8
 
 /* a format by its name in requests; LLM_ERROR: there is none of this name */
 int llm_transcript_format(llm_str_t name, llm_transcript_format_t *format);
@@ -35,5 +37,14 @@ int llm_transcript_text(llm_buf_t *out, const llm_transcript_t *t);
 /* adds a body; LLM_ERROR: out has failed */
 int llm_transcript_write(llm_buf_t *out, const llm_transcript_t *t,
     llm_transcript_format_t format, unsigned has);
+
+/*
+ * The frames of a stream: one for each segment from number *next on, which
+ * becomes their number, then the last one.  has: as above.
+ */
+int llm_transcript_deltas(llm_buf_t *out, const llm_transcript_t *t,
+    uint32_t *next, unsigned has);
+int llm_transcript_done(llm_buf_t *out, const llm_transcript_t *t,
+    unsigned has);
 
 #endif /* LLM_API_TRANSCRIPT_H */

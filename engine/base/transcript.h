@@ -41,6 +41,9 @@ typedef struct {
     int                               words;        /* words were looked for */
     uint32_t                          n_segments;
     const llm_transcript_segment_t   *segments;
+    /* the bytes of a token, for log probabilities; NULL: not known */
+    llm_str_t                       (*piece)(void *ctx, int32_t id);
+    void                             *ctx;
 } llm_transcript_t;
 
 #endif /* LLM_TRANSCRIPT_H */

@@ -164,6 +164,16 @@ llm_speech_segment(const llm_speech_kept_t *k, const llm_speech_segment_t *in,
 }
 
 
+static llm_str_t
+llm_speech_piece_of(void *ctx, int32_t id)
+{
+    llm_speech_t *s = ctx;
+
+    return id < s->o.rules->info.eot ? llm_vocab_bytes(s->o.vocab, id)
+                                     : (llm_str_t) { 0, NULL };
+}
+
+
 int
 llm_speech_transcript(llm_speech_t *s, llm_transcript_t *t, llm_err_t *err)
 {
@@ -205,6 +215,8 @@ llm_speech_transcript(llm_speech_t *s, llm_transcript_t *t, llm_err_t *err)
     t->words = s->o.words;
     t->n_segments = (uint32_t) n;
     t->segments = k->out;
+    t->piece = llm_speech_piece_of;
+    t->ctx = s;
 
     return LLM_OK;
 }

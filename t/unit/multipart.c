@@ -140,8 +140,8 @@ test_forms(void)
     is_form("--xYz--\r\n", "", "no part");
     is_form("--xYz\r\n" HEAD "1\r\n--xYz\r\n" HEAD "2\r\n--xYz--", "[a:1][a:2]",
             "two parts of the same name");
-    is_form("--xYz\r\nContent-Disposition: form-data; filename=\"x\\\"; y.wav\";"
-            " name=\"b c\"\r\nX: y\r\n\r\n-\r\n--xYz--",
+    is_form("--xYz\r\nContent-Disposition: form-data; "
+            "filename=\"x\\\"; y.wav\"; name=\"b c\"\r\nX: y\r\n\r\n-\r\n--xYz--",
             "[b c|x\\\"; y.wav:-]", "quotes and semicolons in a name");
 }
 
@@ -156,20 +156,21 @@ test_wrong(void)
             "its boundary has not come", "nothing");
     is_form("hello", "400: the form is broken at byte 5 of the body: it ends, "
             "and its boundary has not come", "no form");
-    is_form("--xYz\r\n" HEAD "abc\r\n--xYz", "[a:abc]400: the form is broken at "
-            "byte 61 of the body: it ends before its last boundary",
+    is_form("--xYz\r\n" HEAD "abc\r\n--xYz", "[a:abc]400: the form is broken "
+            "at byte 61 of the body: it ends before its last boundary",
             "one that is cut off");
     is_form("--xYz\r\n" HEAD "abc\r\n--xYzz", "[a:abc]400: the form is broken "
             "at byte 61 of the body: a boundary is followed by other text",
             "a longer boundary");
-    is_form("--xYz\r\nX: y\r\n\r\n", "400: the form is broken at byte 14 of the "
+    is_form("--xYz\r\nX: y\r\n\r\n",
+            "400: the form is broken at byte 14 of the "
             "body: a part has no name, which its Content-Disposition should "
             "say", "a part without a name");
     is_form("--xYz\r\n\r\n", "400: the form is broken at byte 8 of the body: a "
             "part has no name, which its Content-Disposition should say",
             "a part without a header");
-    is_form("--xYz\r\nnonsense\r\n\r\n", "400: the form is broken at byte 18 of "
-            "the body: a line of a part's header has no colon",
+    is_form("--xYz\r\nnonsense\r\n\r\n", "400: the form is broken at byte 18 "
+            "of the body: a line of a part's header has no colon",
             "a line without a colon");
     is_form("--xYz-x", "400: the form is broken at byte 6 of the body: a "
             "boundary is followed by a single dash", "a dash");

@@ -9,6 +9,7 @@
 #include <cjson/cJSON.h>
 
 static const int32_t  ids[] = { 50364, 2425, 50464 };
+static const float    logprobs[] = { -1, -0.5f, -2 };
 
 static const llm_transcript_word_t  words[] = {
     { { 6, " Hello" }, 0, 0.5 },
@@ -16,7 +17,7 @@ static const llm_transcript_word_t  words[] = {
 };
 
 static const llm_transcript_segment_t  segments[] = {
-    { { 9, " Hello \"x" }, 0, 1.999, 0, ids, NULL, 3, 2, words, 0.2f, -0.25f,
+    { { 9, " Hello \"x" }, 0, 1.999, 0, ids, logprobs, 3, 2, words, 0.2f, -0.25f,
       1.5f, 0.0009765625f },
     { { 0, NULL }, 2, 2, 0, ids, NULL, 0, 0, words, 0, 0, 0, 0 },
     { { 13, " a --> b\n\nc\xc3\xa4" }, 3599.9996, 3725.5, 300, ids, NULL, 0, 0,
@@ -88,13 +89,62 @@ test_verbose(llm_buf_t *out, const llm_transcript_t *t)
 }
 
 
+static llm_str_t
+piece(void *ctx, int32_t id)
+{
+    return id == 2425 ? *(llm_str_t *) ctx : (llm_str_t) { 0, NULL };
+}
+
+
+static void
+test_stream(llm_buf_t *out, llm_transcript_t *t)
+{
+    uint32_t   next;
+    llm_str_t  hello;
+
+    hello = llm_str(" H\xc3");
+    t->piece = piece;
+    t->ctx = &hello;
+
+    ok(strstr(body(out, t, LLM_TRANSCRIPT_JSON, LLM_TRANSCRIPT_LOGPROBS),
+              ",\"logprobs\":[{\"token\":\" H\xef\xbf\xbd\","
+              "\"logprob\":-0.500000,\"bytes\":[32,72,195]}],\"usage\"")
+       != NULL, "log probabilities of text");
+
+    llm_buf_free(out);
+    llm_buf_init(out, 0);
+    t->n_segments = 1;
+    next = 0;
+    is_int(llm_transcript_deltas(out, t, &next, 0), LLM_OK, "a frame");
+    is_str(out->data, "data: {\"type\":\"transcript.text.delta\","
+           "\"delta\":\"Hello \\\"x\"}\n\n", "of the first segment");
+
+    out->len = 0;
+    t->n_segments = 3;
+    is_int(llm_transcript_deltas(out, t, &next, LLM_TRANSCRIPT_LOGPROBS),
+           LLM_OK, "one of the next two");
+    is_str(out->data, "data: {\"type\":\"transcript.text.delta\",\"delta\":"
+           "\" a --> b\\n\\nc\xc3\xa4\",\"logprobs\":[]}\n\n",
+           "of which the first has no text");
+    is_int(next, 3, "all were written");
+
+    out->len = 0;
+    is_int(llm_transcript_done(out, t, 0), LLM_OK, "the last frame");
+    is_str(out->data, "data: {\"type\":\"transcript.text.done\","
+           "\"text\":\"Hello \\\"x a --> b\\n\\nc\xc3\xa4\","
+           "\"usage\":{\"type\":\"duration\",\"seconds\":3726}}\n\n",
+           "has all of it");
+}
+
+
 int
 main(void)
 {
     int                       language;
     llm_buf_t                 out;
     llm_err_t                 err;
-    llm_transcript_t          t = { 0, "german", 3725.51, 1, 3, segments };
+    llm_transcript_t          t = { 0, "german", 3725.51, 1, 3, segments,
+                                    NULL, NULL };
     llm_transcript_format_t   f;
 
     llm_buf_init(&out, 0);
@@ -111,6 +161,8 @@ main(void)
            "WEBVTT\n\n00:00:00.000 --> 00:00:01.999\nHello \"x\n\n"
            "01:00:00.000 --> 01:02:05.500\na -> b  c\xc3\xa4\n\n", "vtt");
     test_verbose(&out, &t);
+
+    test_stream(&out, &t);
 
     t.n_segments = 0;
     is_str(body(&out, &t, LLM_TRANSCRIPT_TEXT, 0), "\n", "no text");
