@@ -17,8 +17,8 @@ static const llm_transcript_word_t  words[] = {
 };
 
 static const llm_transcript_segment_t  segments[] = {
-    { { 9, " Hello \"x" }, 0, 1.999, 0, ids, logprobs, 3, 2, words, 0.2f, -0.25f,
-      1.5f, 0.0009765625f },
+    { { 9, " Hello \"x" }, 0, 1.999, 0, ids, logprobs, 3, 2, words, 0.2f,
+      -0.25f, 1.5f, 0.0009765625f },
     { { 0, NULL }, 2, 2, 0, ids, NULL, 0, 0, words, 0, 0, 0, 0 },
     { { 13, " a --> b\n\nc\xc3\xa4" }, 3599.9996, 3725.5, 300, ids, NULL, 0, 0,
       words + 2, 0, 0, 0, 1 }
