@@ -34,6 +34,7 @@ my @floors = (
     [ 'kernels', 'engine/llm.h' ],
     [ 'kernels/cpu', 'kernels/cuda', 'kernels/team', 'engine/gguf',
       'engine/ipc', 'engine/grammar/regex' ],
+    [ 'engine/file' ],
     [ 'engine/text/vocab', 'engine/sample', 'engine/model', 'engine/api' ],
     [ 'engine/text/jinja', 'engine/emit', 'engine/grammar' ],
     [ 'engine/text/chat', 'engine/sched', 'engine/grammar/schema' ],
@@ -193,7 +194,7 @@ for my $file (grep { m{^engine/model/arch_} } @files) {
     }
 }
 
-for my $file (grep { !m{^engine/(?:model/arch_|text/vocab/|api/)} } @files) {
+for my $file (grep { !m{^engine/(?:file/|model/arch_|text/vocab/|api/)} } @files) {
     open my $f, '<', "$root/$file" or die "$file: $!";
 
     while (my $line = <$f>) {
