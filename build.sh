@@ -177,6 +177,7 @@ backends() {
 
 module_and_command() {
     need "$BUILD_NEEDS"
+    need_media
 
     mkdir -p "$OBJS"
 
@@ -259,7 +260,8 @@ run() {
 
     check_port "$port"
 
-    say "this installs missing packages ($(names "$BUILD_NEEDS")), builds the" \
+    say "this installs missing packages" \
+        "($(names "$BUILD_NEEDS$MEDIA_NEEDS")), builds the" \
         "module into objs/, and serves models/demo.gguf on" \
         "127.0.0.1:$port until you press Ctrl-C"
 

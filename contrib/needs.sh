@@ -17,6 +17,16 @@ libssl-dev        /usr/include/openssl/evp.h
 zlib1g-dev        /usr/include/zlib.h
 '
 
+# what decodes images and sound: without one of these its formats are refused
+
+MEDIA_NEEDS='
+libpng-dev        /usr/include/png.h
+libjpeg-dev       /usr/include/jpeglib.h
+libwebp-dev       /usr/include/webp/demux.h
+libgif-dev        /usr/include/gif_lib.h
+libsndfile1-dev   /usr/include/sndfile.h
+'
+
 # with NGINX_SRC, the distribution's nginx is not needed
 
 if [ -z "${NGINX_SRC:-}" ]; then
@@ -37,6 +47,11 @@ libcjson-dev      cjson-devel        cjson-dev
 libpcre2-dev      pcre2-devel        pcre2-dev
 libssl-dev        openssl-devel      openssl-dev
 zlib1g-dev        zlib-devel         zlib-dev
+libpng-dev        libpng-devel       libpng-dev
+libjpeg-dev       libjpeg-turbo-devel libjpeg-turbo-dev
+libwebp-dev       libwebp-devel      libwebp-dev
+libgif-dev        giflib-devel       giflib-dev
+libsndfile1-dev   libsndfile-devel   libsndfile-dev
 nginx-dev         nginx-mod-devel    -
 perl              perl-Test-Harness  perl-utils
 libclang-rt-dev   compiler-rt        compiler-rt
@@ -179,6 +194,16 @@ need() {
     # shellcheck disable=SC2086
     $sudo env DEBIAN_FRONTEND=noninteractive \
         apt-get install -q -y --no-install-recommends $missing
+}
+
+
+# The same for what a build can do without.  In a subshell, which need() ends if
+# it cannot install something.
+
+need_media() {
+    (need "$MEDIA_NEEDS") ||
+        say "building without them: the formats of images and sound that they" \
+            "decode are refused (objs/llm-media --formats lists the others)"
 }
 
 

@@ -149,6 +149,12 @@ install_all() {
         install -m 644 "$OBJS/llm_cuda.so" "$dest$modules/"
     fi
 
+    # the module looks for it beside itself, the command in ../libexec
+
+    install -m 755 "$OBJS/llm-media" "$dest$modules/"
+    install -d "$dest/usr/local/libexec/nginx-llm"
+    install -m 755 "$OBJS/llm-media" "$dest/usr/local/libexec/nginx-llm/"
+
     install -m 755 "$OBJS/llm" "$dest/usr/local/bin/nginx-llm"
     install_conf conf/llm_errors.conf "$dest$conf/llm_errors.conf"
     install_conf conf/llm_page.conf "$dest$conf/llm_page.conf"

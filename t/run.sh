@@ -72,6 +72,7 @@ run_tests() {
         '')
             writable "$OBJS" "$ROOT/.deps"
             need "$BUILD_NEEDS$TEST_NEEDS"
+            need_media
             aside build_beside_tools
             export LLM_OBJS=$OBJS
             ;;
@@ -84,6 +85,7 @@ run_tests() {
             ;;
         tsan)
             need "$BUILD_NEEDS$TEST_NEEDS"
+            need_media
             SAN=tsan aside test_build "$OBJS/tsan"
             export LLM_OBJS=$OBJS/tsan LLM_SAN=tsan
             tests=(t/unit)

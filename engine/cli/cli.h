@@ -30,6 +30,7 @@
 #define LLM_CLI_KEY      256             /* --id --tenant --models ... */
 #define LLM_CLI_NO_FILE  512
 #define LLM_CLI_DRAFT    1024            /* --speculate */
+#define LLM_CLI_IMAGE    2048            /* --mmproj --image-tokens --pixels */
 
 #define LLM_CLI_BATCH_SIZE  512         /* tokens of a step by default */
 
@@ -45,6 +46,7 @@ typedef struct {
     const char      *packed;
     const char      *pooling;
     const char      *speculate;
+    const char      *mmproj;
     const char      *id;                /* this and the next 5: of a new API
                                            key */
     const char      *tenant;
@@ -56,6 +58,7 @@ typedef struct {
     uint32_t         ctx;
     uint32_t         batch;
     uint32_t         max_tokens;
+    uint32_t         image_tokens;
     uint32_t         pp;
     uint32_t         tg;
     uint32_t         depth;
@@ -64,6 +67,7 @@ typedef struct {
     int              all;
     int              stream;
     int              verbose;
+    int              pixels;
     llm_sampling_t   sampling;
 } llm_cli_t;
 
@@ -103,6 +107,8 @@ int llm_cli_prompt(const llm_vocab_t *v, int flags, llm_ids_t *ids,
     llm_err_t *err);
 /* embed.c */
 int llm_cli_embed(const llm_cli_t *c, llm_err_t *err);
+/* image.c */
+int llm_cli_image(const llm_cli_t *c, llm_err_t *err);
 /* key.c */
 int llm_cli_key(const llm_cli_t *c, llm_err_t *err);
 /* plan.c */

@@ -70,6 +70,11 @@ static const llm_cli_cmd_t  llm_cli_cmds[] = {
       "the model's perplexity on a text",
       LLM_CLI_RUN | LLM_CLI_BATCH, llm_cli_perplexity },
 
+    { "image", "IMAGE --mmproj FILE [--image-tokens N] [--pixels]",
+      "sizes, tiles and tokens of an image for the encoder in FILE, as JSON\n"
+      "      (--pixels: the bytes that it gets, [entry][height][width][3])",
+      LLM_CLI_IMAGE, llm_cli_image },
+
     { "key", "[--id ID] [--tenant T] [--models A,B] [--scopes A,B] "
       "[--expires TIME] >> KEYS",
       "makes an API key: prints the line for a file of llm_api_keys to "
@@ -182,6 +187,16 @@ static const llm_cli_opt_t  llm_cli_opts[] = {
 
     { "reps", LLM_CLI_UINT, LLM_CLI_BENCH, offsetof(llm_cli_t, reps),
       "repetitions (5)" },
+
+    { "mmproj", LLM_CLI_STR, LLM_CLI_IMAGE, offsetof(llm_cli_t, mmproj),
+      "the GGUF file of the encoder that came with the model" },
+
+    { "image-tokens", LLM_CLI_UINT, LLM_CLI_IMAGE,
+      offsetof(llm_cli_t, image_tokens),
+      "most tokens of an image (the family's)" },
+
+    { "pixels", LLM_CLI_FLAG, LLM_CLI_IMAGE, offsetof(llm_cli_t, pixels),
+      "write the pixels that the encoder gets" },
 
     { "id", LLM_CLI_STR, LLM_CLI_KEY, offsetof(llm_cli_t, id),
       "name of the key in logs and limits (random)" },

@@ -240,8 +240,8 @@ llm_load_sound(llm_load_t *l)
     llm_part_enter(m, 0);
 
     s->rows = llm_min(m->batch, d->n_ctx);
-    s->rows = llm_model_on_gpu(m) ? s->rows
-                                  : llm_min(s->rows, LLM_SOUND_ROWS);
+    s->rows = m->ops == &llm_ops_cpu || m->ops == &llm_ops_reference
+              ? llm_min(s->rows, LLM_SOUND_ROWS) : s->rows;
     s->n_chunks = (d->n_ctx + s->rows - 1) / s->rows;
     s->n_pages = llm_sound_n_pages(&m->desc);
     s->n_states = l->opts->n_windows ? l->opts->n_windows : 1;

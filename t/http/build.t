@@ -258,13 +258,17 @@ my @page = grep { m{/llm_page/} } @installed;
 
 @installed = grep { !m{/llm_page/} } @installed;
 
-is(scalar @installed, 4, 'four files') or diag("@installed");
+is(scalar @installed, 6, 'six files') or diag("@installed");
 is($installed[0], '/etc/nginx/llm_errors.conf', 'the errors to include');
 is($installed[1], '/etc/nginx/llm_page.conf', 'the page to include');
-like($installed[2], qr{^/usr/.*/modules/ngx_http_llm_module\.so$},
+like($installed[3], qr{^/usr/.*/modules/ngx_http_llm_module\.so$},
      'the module among nginx\'s');
-is($installed[3], '/usr/local/bin/nginx-llm', 'the command, by a name its own');
-like(`$dest$installed[3] 2>&1`, qr/^usage: nginx-llm .*^  nginx-llm info /ms,
+like($installed[2], qr{^/usr/.*/modules/llm-media$},
+     'what decodes media, beside the module');
+is($installed[5], '/usr/local/libexec/nginx-llm/llm-media',
+   'and where the command looks for it');
+is($installed[4], '/usr/local/bin/nginx-llm', 'the command, by a name its own');
+like(`$dest$installed[4] 2>&1`, qr/^usage: nginx-llm .*^  nginx-llm info /ms,
      'which it knows');
 
 my ($prefix) = `nginx -V 2>&1` =~ / --prefix=(\S+)/;

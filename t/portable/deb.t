@@ -126,6 +126,8 @@ for my $of ([ 'nginx-llm', \%tool ], [ 'the module', \%mod ]) {
 }
 
 is($tool{'/usr/bin/nginx-llm'}[0], '-rwxr-xr-x', 'the command');
+is($tool{'/usr/libexec/nginx-llm/llm-media'}[0], '-rwxr-xr-x',
+   'and what decodes media');
 ok($tool{"/usr/share/$_"}, "nginx-llm: $_")
     for qw(nginx-llm/models/demo.gguf man/man1/nginx-llm.1.gz
            doc/nginx-llm/README.md doc/nginx-llm/changelog.gz

@@ -60,6 +60,16 @@ like(said('dnf', '$BUILD_NEEDS', LLM_NO_INSTALL => 1),
      qr/^build\.sh: not installed: gcc gcc-c\+\+ /m,
      'where nothing may be installed: their names');
 
+# what decodes media may be missing: the build goes on
+
+like(`cd $root && LLM_NO_INSTALL=1 bash -c 'set -- help; . ./build.sh > /dev/null
+      has() { return 1; }
+      package_manager() { echo apk; }
+      need_media; echo status \$?' 2>&1`,
+     qr/^build\.sh:\ not\ installed:\ libpng-dev\ libjpeg-turbo-dev\ .*
+        ^build\.sh:\ building\ without\ them: .* ^status\ 0$/xms,
+     'without the libraries of images: says so, and builds');
+
 # the tests' tools have names, too: none that only Debian has
 
 like(said('dnf', '$TEST_NEEDS'), qr/ perl-Test-Harness clang compiler-rt /,
@@ -77,11 +87,16 @@ for my $row (slurp('docs/builds.md') =~ /^\| (?!system|---)(.* \|.*\|.*) \|$/mg)
     push @{ $doc{$_} }, $cells[$_] =~ /`(\S+)`/g for 1 .. 3;
 }
 
-is("@{ $doc{1} }", "@packages nginx nginx-dev",
+my @media = slurp('contrib/needs.sh') =~ /^MEDIA_NEEDS='\n(.*?)^'/ms
+          ? $1 =~ /^(\S+)/mg : ();
+
+is("@{ $doc{1} }", "@packages nginx nginx-dev @media",
    'docs/builds.md: names for apt');
 
-for my $of ([ 2, $dnf =~ /dnf install (.*)$/m ],
-            [ 3, $apk =~ /apk add (.*?) \(/ ])
+my $all = '$BUILD_NEEDS$MEDIA_NEEDS';
+
+for my $of ([ 2, said('dnf', $all) =~ /dnf install (.*)$/m ],
+            [ 3, said('apk', $all) =~ /apk add (.*?) \(/ ])
 {
     my ($column, $names) = @$of;
 

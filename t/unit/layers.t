@@ -34,9 +34,10 @@ my @floors = (
     [ 'kernels', 'engine/llm.h' ],
     [ 'kernels/cpu', 'kernels/cuda', 'kernels/team', 'engine/gguf',
       'engine/ipc', 'engine/grammar/regex' ],
-    [ 'engine/file' ],
-    [ 'engine/text/vocab', 'engine/sample', 'engine/model', 'engine/api' ],
-    [ 'engine/text/jinja', 'engine/emit', 'engine/grammar' ],
+    [ 'engine/file', 'engine/media' ],
+    [ 'engine/text/vocab', 'engine/sample', 'engine/model', 'engine/api',
+      'engine/media/decoder' ],
+    [ 'engine/text/jinja', 'engine/emit', 'engine/grammar', 'engine/speech' ],
     [ 'engine/text/chat', 'engine/sched', 'engine/grammar/schema' ],
     [ 'engine/prepare' ],
     [ 'engine/serve' ],
@@ -63,6 +64,9 @@ my @libraries = (
     [ qr{^cjson/},           'engine/api' ],
     [ qr{^pcre2},            'engine/text/vocab' ],
     [ qr{^openssl/},         'engine/base' ],
+    [ qr{^zlib\.h$},         'engine/speech', 'http/request' ],
+    [ qr{^(?:png\.h|jpeglib|jerror|webp/|gif_lib|sndfile)},
+                             'engine/media/decoder' ],
 );
 
 
@@ -180,8 +184,8 @@ cmp_ok(scalar @files, '>', 200, 'files are looked at');
 is(join("\n", @bad), '', 'no arrow goes up');
 
 
-# the names of architectures; those of tokenizers are others, though they may
-# be spelt alike, and so are those of the API
+# the names of architectures; those of tokenizers and projectors are others,
+# though they may be spelt alike, and so are those of the API
 
 my %arch;
 my @named;
@@ -194,7 +198,9 @@ for my $file (grep { m{^engine/model/arch_} } @files) {
     }
 }
 
-for my $file (grep { !m{^engine/(?:file/|model/arch_|text/vocab/|api/)} } @files) {
+for my $file (grep {
+    !m{^engine/(?:file/|model/arch_|text/vocab/|api/|media/rule)}
+} @files) {
     open my $f, '<', "$root/$file" or die "$file: $!";
 
     while (my $line = <$f>) {

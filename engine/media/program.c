@@ -1,0 +1,255 @@
+/*
+ * Starts and ends llm-media; see program.h.
+ */
+
+#define _GNU_SOURCE                     /* dladdr() */
+
+#include "engine/base/process.h"
+#include "engine/media/program.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LLM_MEDIA_POLITE  100           /* times 10 ms, to end by itself */
+#define LLM_MEDIA_NAME  "llm-media"
+
+
+/* the folder of the program or module that this code is in */
+
+static int
+llm_media_own_dir(char *buf, size_t size)
+{
+    char        *p;
+    ssize_t      n;
+    Dl_info      info;
+
+    if (dladdr((void *) (uintptr_t) &llm_media_program_start, &info) == 0
+        || info.dli_fname == NULL || strchr(info.dli_fname, '/') == NULL)
+    {
+        /* a program that was found through PATH */
+        n = readlink("/proc/self/exe", buf, size - 1);
+        if (n <= 0) {
+            return LLM_ERROR;
+        }
+
+        buf[n] = '\0';
+
+    } else if (strlen(info.dli_fname) >= size) {
+        return LLM_ERROR;
+
+    } else {
+        strcpy(buf, info.dli_fname);
+    }
+
+    p = strrchr(buf, '/');
+    if (p == NULL) {
+        return LLM_ERROR;
+    }
+
+    *p = '\0';
+
+    return LLM_OK;
+}
+
+
+static int
+llm_media_find(const char *dir, char *path, size_t size, llm_err_t *err)
+{
+    char    own[PATH_MAX];
+    size_t  i;
+
+    /* in a build; of a program in PREFIX/bin; of a module in
+       PREFIX/lib/nginx/modules */
+    static const char *const  places[] = {
+        "", "../libexec/nginx-llm/", "../../../libexec/nginx-llm/"
+    };
+
+    if (dir) {
+        snprintf(path, size, "%s/" LLM_MEDIA_NAME, dir);
+
+        if (access(path, X_OK) == 0) {
+            return LLM_OK;
+        }
+
+    } else if (llm_media_own_dir(own, sizeof(own)) == LLM_OK) {
+        dir = own;
+
+        for (i = 0; i < llm_nelems(places); i++) {
+            snprintf(path, size, "%s/%s" LLM_MEDIA_NAME, own, places[i]);
+
+            if (access(path, X_OK) == 0) {
+                return LLM_OK;
+            }
+        }
+    }
+
+    return llm_fail(err, "the program " LLM_MEDIA_NAME ", which decodes images "
+                    "and sound, is not in %s: install it beside the module",
+                    dir ? dir : "its folder");
+}
+
+
+static int
+llm_media_spawn(llm_media_program_t *p, const char *path, int socket)
+{
+    int                          rc;
+    char                        *argv[2];
+    sigset_t                     none, all;
+    posix_spawnattr_t            attr;
+    posix_spawn_file_actions_t   files;
+
+    argv[0] = (char *) path;
+    argv[1] = NULL;
+
+    if (posix_spawnattr_init(&attr) != 0) {
+        return ENOMEM;
+    }
+
+    if (posix_spawn_file_actions_init(&files) != 0) {
+        posix_spawnattr_destroy(&attr);
+        return ENOMEM;
+    }
+
+    sigemptyset(&none);
+    sigfillset(&all);
+
+    rc = posix_spawn_file_actions_adddup2(&files, socket, 0);
+
+    if (rc == 0) {
+        (void) posix_spawnattr_setsigmask(&attr, &none);
+        (void) posix_spawnattr_setsigdefault(&attr, &all);
+        (void) posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK
+                                               | POSIX_SPAWN_SETSIGDEF);
+        rc = posix_spawn(&p->pid, path, &files, &attr, argv, environ);
+    }
+
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&attr);
+
+    return rc;
+}
+
+
+int
+llm_media_program_start(llm_media_program_t *p, const char *dir,
+    llm_err_t *err)
+{
+    int   rc, pair[2];
+    char  path[PATH_MAX + 64];
+
+    if (llm_media_find(dir, path, sizeof(path), err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
+        return llm_fail_with(err, 503, NULL, NULL, "no socket for "
+                             LLM_MEDIA_NAME ": %s", strerror(errno));
+    }
+
+    rc = llm_media_spawn(p, path, pair[1]);
+    close(pair[1]);
+
+    if (rc != 0) {
+        close(pair[0]);
+        p->pid = 0;
+
+        return llm_fail(err, "%s cannot be started: %s", path, strerror(rc));
+    }
+
+    p->socket = pair[0];
+    p->born = llm_process_born(p->pid);
+
+    return LLM_OK;
+}
+
+
+int
+llm_media_program_ask(llm_media_program_t *p, const llm_media_start_t *start,
+    int socket, int status)
+{
+    int              fd[2] = { socket, status };
+    ssize_t          n;
+    struct iovec     iov;
+    struct msghdr    msg;
+    struct cmsghdr  *c;
+
+    union {
+        struct cmsghdr  align;
+        char            buf[CMSG_SPACE(sizeof(fd))];
+    } control;
+
+    memset(&msg, 0, sizeof(msg));
+    memset(&control, 0, sizeof(control));
+    iov.iov_base = (void *) start;
+    iov.iov_len = sizeof(*start);
+    msg.msg_iov = &iov;
+    msg.msg_iovlen = 1;
+    msg.msg_control = control.buf;
+    msg.msg_controllen = sizeof(control.buf);
+
+    c = CMSG_FIRSTHDR(&msg);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof(fd));
+    memcpy(CMSG_DATA(c), fd, sizeof(fd));
+
+    /* blocks only while the program has not read many earlier ones */
+
+    do {
+        n = sendmsg(p->socket, &msg, MSG_NOSIGNAL);
+    } while (n < 0 && errno == EINTR);
+
+    return n == (ssize_t) sizeof(*start) ? LLM_OK : LLM_ERROR;
+}
+
+
+/* has it ended?  nginx waits for any child when it gets SIGCHLD, and may have
+   been first */
+
+static int
+llm_media_gone(const llm_media_program_t *p, int how)
+{
+    int  rc;
+
+    do {
+        rc = waitpid(p->pid, NULL, how);
+    } while (rc < 0 && errno == EINTR);
+
+    return rc != 0;
+}
+
+
+void
+llm_media_program_stop(llm_media_program_t *p)
+{
+    int  i;
+
+    static const struct timespec  pause = { 0, 10000000 };
+
+    if (p->pid == 0) {
+        return;
+    }
+
+    /* by this it ends */
+    close(p->socket);
+
+    for (i = 0; i < LLM_MEDIA_POLITE && !llm_media_gone(p, WNOHANG); i++) {
+        nanosleep(&pause, NULL);
+    }
+
+    if (i == LLM_MEDIA_POLITE && llm_process_lives(p->pid, p->born)) {
+        (void) kill(p->pid, SIGKILL);
+        (void) llm_media_gone(p, 0);
+    }
+
+    p->pid = 0;
+}

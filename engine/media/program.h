@@ -1,0 +1,29 @@
+/*
+ * The program llm-media as a pool knows it: where it is, its process, and the
+ * socket on which jobs are asked for; see wire.h.
+ */
+
+#ifndef LLM_MEDIA_PROGRAM_H
+#define LLM_MEDIA_PROGRAM_H
+
+#include "engine/media/wire.h"
+
+#include <sys/types.h>
+
+typedef struct {
+    pid_t     pid;                      /* 0: it does not run */
+    int       socket;
+    uint64_t  born;                     /* its start time, of process.h */
+} llm_media_program_t;
+
+/* dir: as of llm_media_pool_create(); LLM_ERROR and *err: status 500 */
+int llm_media_program_start(llm_media_program_t *p, const char *dir,
+    llm_err_t *err);
+/* asks for a job with these two descriptors, which stay the caller's;
+   LLM_ERROR: the program has gone */
+int llm_media_program_ask(llm_media_program_t *p,
+    const llm_media_start_t *start, int socket, int status);
+/* ends the program, and with it its jobs, if it runs */
+void llm_media_program_stop(llm_media_program_t *p);
+
+#endif /* LLM_MEDIA_PROGRAM_H */

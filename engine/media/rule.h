@@ -1,0 +1,127 @@
+/*
+ * What a family's own processor makes of an image: sizes and tiles, the pixels
+ * that its encoder gets, and what stands around them in a prompt.
+ *
+ * A family is a row of the table in rule.c; numbers that the file of the
+ * encoder has (clip.* of an mmproj GGUF) are taken from there.  Results are
+ * those of transformers' processors with Pillow.
+ */
+
+#ifndef LLM_IMAGE_RULE_H
+#define LLM_IMAGE_RULE_H
+
+#include "engine/gguf/gguf.h"
+#include "engine/media/resize.h"
+
+/* how sizes follow from that of an image; in size.c */
+typedef enum {
+    LLM_SIZING_AREA = 0,    /* sides are multiples of a cell, the area is
+                               between min_pixels and max_pixels */
+    LLM_SIZING_SQUARE,      /* side x side */
+    LLM_SIZING_FILL,        /* as many cells as fit into max_tokens */
+    LLM_SIZING_EDGE,        /* no side longer than `longest` */
+    LLM_SIZING_SPLIT,       /* the longer side becomes `longest`, then tiles
+                               and the whole */
+    LLM_SIZING_GRID         /* the grid of tiles of the closest ratio, and the
+                               whole */
+} llm_sizing_t;
+
+/* texts around the images of a prompt; NULL: none */
+typedef struct {
+    const char  *outside;               /* joined to the text before and after,
+                                           and tokenised with it */
+    const char  *begin;
+    const char  *end;
+    const char  *tile;                  /* before a tile: row, column, from 1 */
+    const char  *row;                   /* after a row of tiles but the last */
+    const char  *whole;                 /* before the whole if there are
+                                           tiles */
+    const char  *alone;                 /* if there are none */
+} llm_image_words_t;
+
+typedef struct {
+    const char               *projector;    /* clip.projector_type */
+    llm_sizing_t              sizing;
+    llm_resample_t            filter;
+    uint32_t                  patch;    /* pixels of a patch's side */
+    uint32_t                  merge;    /* patches of a cell's side; a cell is a
+                                           token */
+    uint32_t                  side;     /* pixels of a tile's, or of the square
+                                           image's side */
+    uint32_t                  longest;
+    uint32_t                  frames;   /* of which a still image has this many,
+                                           for the bounds of its area */
+    uint32_t                  min_tiles;
+    uint32_t                  max_tiles;
+    uint32_t                  max_tokens;   /* 0: no other bound */
+    uint32_t                  max_side; /* patches on a side; 0: no bound */
+    int                       breaks;   /* a row of the encoder's output after
+                                           each row of cells but the last */
+    uint64_t                  min_pixels;
+    uint64_t                  max_pixels;
+    float                     mean[3];
+    float                     std[3];
+    llm_image_words_t         words;
+} llm_image_rule_t;
+
+/*
+ * Reads the rule of an open mmproj file.  LLM_ERROR and *err: no vision
+ * encoder, a projector that is not known (by name), a key that is missing or
+ * out of range.  Points to nothing of the file.
+ */
+int llm_image_rule_read(llm_image_rule_t *rule, const llm_gguf_t *g,
+    llm_err_t *err);
+/* lowers the most tokens of an image, as far as the family can: tiles and
+   squares have a least size; 0: as the family has it */
+void llm_image_rule_limit(llm_image_rule_t *rule, uint32_t tokens);
+/* the value that the encoder gets for each byte of each channel */
+void llm_image_rule_lut(const llm_image_rule_t *rule, float lut[3][256]);
+
+
+/* what becomes of an image; all entries have the same size */
+typedef struct {
+    uint32_t  width;                    /* pixels of an entry */
+    uint32_t  height;
+    uint32_t  n_entries;                /* tiles row by row, the whole last */
+    uint32_t  tile_rows;                /* 1 if there are no tiles */
+    uint32_t  tile_cols;
+    int       whole;                    /* the last entry is the whole, beside
+                                           tiles */
+    uint32_t  cols;                     /* cells of an entry */
+    uint32_t  rows;
+    uint32_t  n_rows;                   /* of the encoder's output, an entry;
+                                           with breaks */
+    uint32_t  n_tokens;                 /* n_rows of all entries */
+    uint32_t  first_width;              /* resized to this before; 0: not */
+    uint32_t  first_height;
+} llm_image_plan_t;
+
+/* sizes for an image of width x height; LLM_ERROR and *err (400): its sides are
+   of a ratio that the model cannot take */
+int llm_image_plan(const llm_image_rule_t *rule, uint32_t width,
+    uint32_t height, llm_image_plan_t *plan, llm_err_t *err);
+
+/* bytes of what llm_image_prepare() writes */
+size_t llm_image_plan_size(const llm_image_plan_t *plan);
+/* out: [n_entries][height][width][3]; the plan is that of the image's size;
+   LLM_ERROR and *err: no memory */
+int llm_image_prepare(const llm_image_rule_t *rule,
+    const llm_image_plan_t *plan, const llm_image_t *image, uint8_t *out,
+    llm_err_t *err);
+
+
+/*
+ * What stands in the prompt for an image, in order: calls text() for each text
+ * and entry() for each entry.  `outside` is not among it.
+ */
+typedef struct {
+    void   *ctx;
+    int   (*text)(void *ctx, const char *text, size_t len);
+    int   (*entry)(void *ctx, uint32_t entry);
+} llm_image_layout_t;
+
+/* LLM_OK, or what a call returned */
+int llm_image_layout(const llm_image_rule_t *rule,
+    const llm_image_plan_t *plan, const llm_image_layout_t *to);
+
+#endif /* LLM_IMAGE_RULE_H */
