@@ -81,8 +81,11 @@ typedef struct llm_state_s   llm_state_t;   /* recurrent states, all layers */
  * hold one element per kind: page tables in a step, caches in a model, pages in
  * the scheduler.  A model with n_kinds caches has the kinds below n_kinds.
  *
- * To add a kind, for instance a cache for cross-attention: add its number here,
- * and say which layers use it (llm_load_kinds() of engine/model/caches.c), how
+ * LLM_KV_CROSS is not one of these: its keys and values are not those of a
+ * sequence's own tokens but of what an encoder made, several sequences may read
+ * the same, and none of their steps adds to them.
+ *
+ * To add a kind: add its number here, and say which layers use it (llm_load_kinds() of engine/model/caches.c), how
  * many pages a sequence needs (llm_load_seq_pages()), which share of the memory
  * it gets (llm_load_split()), and how the scheduler fills its pages
  * (engine/sched/pages.h).  Backends and the forward pass need no change.
@@ -94,7 +97,9 @@ typedef enum {
     LLM_KV_WINDOW,                      /* layers with a window, in a model that
                                            also has layers without: pages that
                                            left the window are not needed */
-    LLM_KV_KINDS
+    LLM_KV_KINDS,
+    LLM_KV_CROSS = LLM_KV_KINDS         /* cross-attention: all positions are
+                                           seen; see batch.cross */
 } llm_kv_kind_t;
 
 /* first member of every backend's device */
@@ -181,6 +186,10 @@ typedef struct {
                                            model has; position p is in page
                                            pages[kind][p / LLM_KV_PAGE], row
                                            p % LLM_KV_PAGE */
+    const uint32_t  *cross;             /* [n_seqs][max_pages] pages in a cache
+                                           of LLM_KV_CROSS; NULL: the step
+                                           reads none */
+    const uint32_t  *cross_len;         /* [n_seqs] positions there */
     const uint32_t  *out_rows;          /* [n_out] row numbers, ascending; a
                                            row may occur several times */
     const llm_draw_t  *draws;           /* [n_out] at most max_seqs of them are
@@ -335,8 +344,9 @@ typedef struct {
     int               latent;
 
     int               both;             /* 1: no causal mask: rows see earlier
-                                           and later positions; all rows of the
-                                           sequence are in this step */
+                                           and later positions, of which all
+                                           were written in this step or
+                                           before */
     uint32_t          window;           /* positions that a row sees, its own
                                            included; with `both`, window / 2 on
                                            each side of its own; 0: all */
@@ -534,7 +544,16 @@ typedef struct {
 static inline const uint32_t *
 llm_batch_table(const llm_batch_t *b, const llm_kv_opts_t *kv, uint32_t seq)
 {
-    return b->pages[kv->kind] + (size_t) seq * b->max_pages;
+    return (kv->kind == LLM_KV_CROSS ? b->cross : b->pages[kv->kind])
+           + (size_t) seq * b->max_pages;
+}
+
+
+/* the positions of a sequence in this cache, after the step */
+static inline uint32_t
+llm_batch_len(const llm_batch_t *b, const llm_kv_opts_t *kv, uint32_t seq)
+{
+    return kv->kind == LLM_KV_CROSS ? b->cross_len[seq] : b->kv_len[seq];
 }
 
 

@@ -3,6 +3,7 @@
  * it, its metadata, and with --all its tensors.
  */
 
+#include "engine/file/source.h"
 #include "engine/cli/cli.h"
 #include "engine/serve/check.h"
 
@@ -228,7 +229,7 @@ llm_cli_info(const llm_cli_t *c, llm_err_t *err)
     llm_gguf_t    *g;
     llm_hparams_t  hp;
 
-    g = llm_gguf_open(c->file, err);
+    g = llm_source_open(c->file, err);
     if (g == NULL) {
         return LLM_ERROR;
     }

@@ -2,6 +2,7 @@
  * Commands that run a model over given tokens: logits, perplexity.
  */
 
+#include "engine/file/source.h"
 #include "engine/cli/cli.h"
 
 #include <math.h>
@@ -17,7 +18,7 @@ llm_cli_n_vocab(const char *file, uint32_t *n_vocab, llm_err_t *err)
     llm_gguf_t    *g;
     llm_hparams_t  hp;
 
-    g = llm_gguf_open(file, err);
+    g = llm_source_open(file, err);
     if (g == NULL) {
         return LLM_ERROR;
     }

@@ -115,6 +115,10 @@ int llm_gguf_get_bool(const llm_gguf_t *g, const char *key, int *out,
 int llm_gguf_get_str(const llm_gguf_t *g, const char *key, llm_str_t *out,
     llm_err_t *err);
 
+/* a key that made headers have (gguf_make.h) if the ids of a byte-level
+   vocabulary are its ranks, as tiktoken's are, and the file has no merges */
+#define LLM_GGUF_RANKED  "tokenizer.ggml.ranked"
+
 /* "ARCH.name": the key of an architecture's field */
 typedef struct {
     char  text[96];

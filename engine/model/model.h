@@ -58,6 +58,8 @@ typedef struct {
     int          encoder;               /* rows see later rows: the model
                                            generates no text, and computes a
                                            sequence in one step */
+    int          listens;               /* rows read what an encoder makes of
+                                           sound: only whisper.h runs it */
     float        norm_eps;
     uint64_t     n_params;
     uint64_t     n_bytes;               /* bytes of all tensors */
@@ -87,6 +89,9 @@ typedef struct {
     uint32_t     max_seqs;              /* sequences of a step; 0: 16 */
     uint32_t     max_out;               /* rows of a step that need results; 0:
                                            batch */
+    uint32_t     n_windows;             /* windows of sound whose states are
+                                           kept, for a model that has an encoder
+                                           of sound; 0: 1 */
     int          whole;                 /* if memory is short, fail rather than
                                            use a smaller ctx */
     size_t       kv_bytes;              /* memory for pages and recurrent

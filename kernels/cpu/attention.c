@@ -359,12 +359,14 @@ llm_rope_item(void *arg, uint32_t item, uint32_t thread)
         rot.cos = job->rot + (size_t) row * 2 * job->cpu->rot_cap;
         rot.sin = rot.cos + job->cpu->rot_cap;
 
-        q = job->q->data + (size_t) row * job->q->cols;
-        llm_rope_heads(job, q + h->head_dim_k - llm_rope_dim(h), h->n_heads,
-                       h->head_dim_k, h->q_norm, &rot);
+        if (job->q) {
+            q = job->q->data + (size_t) row * job->q->cols;
+            llm_rope_heads(job, q + h->head_dim_k - llm_rope_dim(h),
+                           h->n_heads, h->head_dim_k, h->q_norm, &rot);
 
-        if (h->temp_scale != 0) {
-            llm_rope_temper(h, q, job->cpu->batch->pos[row]);
+            if (h->temp_scale != 0) {
+                llm_rope_temper(h, q, job->cpu->batch->pos[row]);
+            }
         }
 
         if (job->k) {
@@ -428,7 +430,7 @@ llm_cpu_rope_kv(llm_exec_t *exec, const llm_heads_t *h, const llm_rope_t *rope,
 
     llm_cpu_run(cpu, llm_rope_item, &job,
                 (n + LLM_ROPE_ROWS - 1) / LLM_ROPE_ROWS,
-                (double) n * (q->cols + (k ? 2 * k->cols : 0))
+                (double) n * ((q ? q->cols : 0) + (k ? 2 * k->cols : 0))
                 / LLM_RATE_ROPE);
 }
 
@@ -465,7 +467,7 @@ llm_attn_tile(const llm_attn_job_t *job, uint32_t item, llm_attn_tile_t *t)
     t->n_rows = llm_min(job->rows, n - part);
     t->first = llm_heads_first(job->h, b->pos[t->row]);
     t->last = llm_heads_end(job->h, b->pos[t->row + t->n_rows - 1],
-                            b->kv_len[t->seq]);
+                            llm_batch_len(b, &job->kv->opts, t->seq));
 }
 
 
@@ -475,7 +477,7 @@ static void
 llm_attn_setup(const llm_attn_job_t *job, const llm_attn_tile_t *t,
     uint32_t split, llm_cpu_attn_t *a)
 {
-    uint32_t                   i, j, m, pos;
+    uint32_t                   i, j, m, pos, len;
     const float               *slopes;
     const llm_batch_t         *b;
     const llm_cpu_kv_layer_t  *kv;
@@ -487,6 +489,7 @@ llm_attn_setup(const llm_attn_job_t *job, const llm_attn_tile_t *t,
     a->base = kv->data + (size_t) t->kv_head * job->kv->opts.n_pages
                          * kv->page;
     a->pages = llm_batch_table(b, &job->kv->opts, t->seq);
+    len = llm_batch_len(b, &job->kv->opts, t->seq);
     a->n = t->n_rows * t->n_heads;
     a->first = split * LLM_ATTN_SPLIT;
     a->last = llm_min(t->last, a->first + LLM_ATTN_SPLIT);
@@ -504,7 +507,7 @@ llm_attn_setup(const llm_attn_job_t *job, const llm_attn_tile_t *t,
             a->q[m] = job->q->data + (size_t) (t->row + i) * job->q->cols
                       + (t->head + j) * job->h->head_dim_k;
             a->from[m] = llm_heads_first(job->h, pos);
-            a->limit[m] = llm_heads_end(job->h, pos, b->kv_len[t->seq]);
+            a->limit[m] = llm_heads_end(job->h, pos, len);
             a->at[m] = pos;
             a->slope[m] = slopes ? slopes[j] : 0;
         }
@@ -680,7 +683,7 @@ llm_cpu_attention(llm_exec_t *exec, const llm_heads_t *h, const llm_act_t *q,
     const llm_kv_t *kv, llm_act_t *out)
 {
     double              work;
-    uint32_t            i, n, rows, longest, seen, threads;
+    uint32_t            i, n, rows, len, longest, seen, threads;
     llm_cpu_t          *cpu = (llm_cpu_t *) exec;
     llm_attn_job_t      job = { .cpu = cpu, .h = h, .q = q, .kv = kv,
                                 .layer = &kv->layers[h->layer],
@@ -694,8 +697,9 @@ llm_cpu_attention(llm_exec_t *exec, const llm_heads_t *h, const llm_act_t *q,
 
     for (i = 0; i < b->n_seqs; i++) {
         rows = b->seq_rows[i + 1] - b->seq_rows[i];
-        longest = llm_max(longest, b->kv_len[i]);
-        seen = h->window ? llm_min(h->window, b->kv_len[i]) : b->kv_len[i];
+        len = llm_batch_len(b, &kv->opts, i);
+        longest = llm_max(longest, len);
+        seen = h->window ? llm_min(h->window, len) : len;
         work += (double) rows * seen;
     }
 

@@ -34,7 +34,7 @@ my @floors = (
     [ 'kernels', 'engine/llm.h' ],
     [ 'kernels/cpu', 'kernels/cuda', 'kernels/team', 'engine/gguf',
       'engine/ipc', 'engine/grammar/regex' ],
-    [ 'engine/media' ],
+    [ 'engine/file', 'engine/media' ],
     [ 'engine/text/vocab', 'engine/sample', 'engine/model', 'engine/api',
       'engine/media/decoder' ],
     [ 'engine/text/jinja', 'engine/emit', 'engine/grammar', 'engine/speech' ],
@@ -199,7 +199,7 @@ for my $file (grep { m{^engine/model/arch_} } @files) {
 }
 
 for my $file (grep {
-    !m{^engine/(?:model/arch_|text/vocab/|api/|media/rule)}
+    !m{^engine/(?:file/|model/arch_|text/vocab/|api/|media/rule)}
 } @files) {
     open my $f, '<', "$root/$file" or die "$file: $!";
 
