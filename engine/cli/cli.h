@@ -31,6 +31,7 @@
 #define LLM_CLI_NO_FILE  512
 #define LLM_CLI_DRAFT    1024            /* --speculate */
 #define LLM_CLI_IMAGE    2048            /* --mmproj --image-tokens --pixels */
+#define LLM_CLI_SPEECH   4096            /* a file of sound, --language ... */
 
 #define LLM_CLI_BATCH_SIZE  512         /* tokens of a step by default */
 
@@ -54,6 +55,16 @@ typedef struct {
     const char      *scopes;
     const char      *not_before;
     const char      *expires;
+    const char      *audio;             /* the second file */
+    const char      *language;
+    const char      *prompt;
+    const char      *format;
+    const char      *thresholds;        /* "off", "on" or NULL */
+    float            temperature;       /* -1: not given */
+    int              translate;
+    int              words;
+    int              no_timestamps;
+    int              no_condition;
     uint32_t         threads;
     uint32_t         ctx;
     uint32_t         batch;
@@ -109,6 +120,8 @@ int llm_cli_prompt(const llm_vocab_t *v, int flags, llm_ids_t *ids,
 int llm_cli_embed(const llm_cli_t *c, llm_err_t *err);
 /* image.c */
 int llm_cli_image(const llm_cli_t *c, llm_err_t *err);
+/* transcribe.c */
+int llm_cli_transcribe(const llm_cli_t *c, llm_err_t *err);
 /* key.c */
 int llm_cli_key(const llm_cli_t *c, llm_err_t *err);
 /* plan.c */
