@@ -12,7 +12,7 @@
 
 #include <math.h>
 
-#define LANES   4
+#define LANES   2                       /* as all machines have registers for */
 #define FRAMES  (2 * LANES)             /* of one call of the transform */
 #define POINTS  LLM_MEL_WINDOW
 

@@ -115,6 +115,7 @@ static int
 llm_sound_read(llm_sound_sink_t *s, llm_media_pool_t *pool, const void *data,
     size_t len, const llm_media_limits_t *limits, llm_err_t *err)
 {
+    int                 rc;
     llm_wav_t           w;
     llm_media_sink_t    sink = { s, llm_sound_start, llm_sound_add };
     llm_media_source_t  source = { data, len, -1 };
@@ -126,12 +127,13 @@ llm_sound_read(llm_sound_sink_t *s, llm_media_pool_t *pool, const void *data,
     }
 
     if (llm_wav_is(data, len)) {
-        if (llm_wav_open(&w, data, len, err) == LLM_OK) {
+        rc = llm_wav_open(&w, data, len, err);
+
+        if (rc == LLM_OK) {
             return llm_sound_wav(s, &w, limits, err);
         }
 
-        /* a codec that is not read here */
-        if (pool == NULL || strcmp(err->code, LLM_WAV_CODEC) != 0) {
+        if (rc != LLM_ABSENT || pool == NULL) {
             return LLM_ERROR;
         }
 

@@ -182,13 +182,13 @@ llm_wav_format(llm_wav_t *w, llm_wav_file_t *f, const unsigned char *p,
     code = llm_wav_code(tag, bits);
 
     if (code < 0) {
-        return llm_fail_with(err, 400, LLM_WAV_CODEC, "file", "the WAV file's "
-                             "samples (%s, code 0x%04x, of %u bits) are not "
-                             "supported; use PCM, floating point, A-law or "
-                             "mu-law",
+        (void) llm_fail_with(err, 400, NULL, "file", "the WAV file's samples "
+                             "(%s, code 0x%04x, of %u bits) are not supported; "
+                             "use PCM, floating point, A-law or mu-law",
                              tag == LLM_WAV_PCM ? "PCM"
                              : tag == LLM_WAV_FLOAT ? "floating point"
                              : llm_wav_codec(tag), tag, bits);
+        return LLM_ABSENT;
     }
 
     w->code = (llm_wav_code_t) code;
@@ -242,6 +242,7 @@ llm_wav_data(llm_wav_t *w, llm_wav_file_t *f, uint32_t size, llm_err_t *err)
 int
 llm_wav_open(llm_wav_t *w, const void *data, size_t len, llm_err_t *err)
 {
+    int                   rc;
     uint32_t              size;
     llm_wav_file_t        f;
     const unsigned char  *p;
@@ -272,10 +273,12 @@ llm_wav_open(llm_wav_t *w, const void *data, size_t len, llm_err_t *err)
                                  "and there are no data");
         }
 
-        if (memcmp(p, "fmt ", 4) == 0
-            && llm_wav_format(w, &f, p + 8, size, err) != LLM_OK)
-        {
-            return LLM_ERROR;
+        if (memcmp(p, "fmt ", 4) == 0) {
+            rc = llm_wav_format(w, &f, p + 8, size, err);
+
+            if (rc != LLM_OK) {
+                return rc;
+            }
         }
 
         if (memcmp(p, "ds64", 4) == 0 && size >= 16) {

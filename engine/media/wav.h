@@ -18,9 +18,6 @@
 #define LLM_AUDIO_MAX_RATE    384000
 #define LLM_AUDIO_MAX_CHANNELS    32
 
-/* the code of the error that a file's samples are of a kind that is not read */
-#define LLM_WAV_CODEC  "unsupported_codec"
-
 typedef enum {
     LLM_WAV_U8 = 0,
     LLM_WAV_S16,
@@ -46,7 +43,8 @@ int llm_wav_is(const void *data, size_t len);
 
 /*
  * Reads the headers of a whole file of len bytes.  LLM_ERROR, *err with status
- * 400 and the offset of what is wrong.  A size of the data that was never
+ * 400 and the offset of what is wrong; LLM_ABSENT, *err: its samples are of a
+ * kind that is not read here.  A size of the data that was never
  * filled in, as programs write to pipes, means that the data end with the
  * file; any other size has to be true.
  */

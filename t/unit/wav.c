@@ -242,7 +242,7 @@ wrong(const char *message, const char *what)
     llm_err_t  err;
     llm_wav_t  w;
 
-    is_int(opens(&w, &err), LLM_ERROR, "%s: refused", what);
+    ok(opens(&w, &err) != LLM_OK, "%s: refused", what);
     is_int(err.status, 400, "%s: as a bad request", what);
     ok(strstr(err.msg, message) != NULL, "%s: %s", what, err.msg);
 }
@@ -276,6 +276,7 @@ test_hostile(void)
     begin();
     format(0x11, 1, 16000, 4);
     wrong("IMA ADPCM", "another codec");
+    is_int(opens(&w, &err), LLM_ABSENT, "which another may read");
 
     begin();
     format(1, 1, 16000, 64);
