@@ -11,6 +11,7 @@
 #ifndef LLM_CLI_H
 #define LLM_CLI_H
 
+#include "engine/media/sound.h"
 #include "engine/model/model.h"
 #include "engine/sample/sampler.h"
 #include "engine/text/chat/chat.h"
@@ -31,7 +32,8 @@
 #define LLM_CLI_NO_FILE  512
 #define LLM_CLI_DRAFT    1024            /* --speculate */
 #define LLM_CLI_IMAGE    2048            /* --mmproj --image-tokens --pixels */
-#define LLM_CLI_SPEECH   4096            /* a file of sound, --language ... */
+#define LLM_CLI_AUDIO    4096            /* --audio */
+#define LLM_CLI_SPEECH   8192            /* a file of sound, --language ... */
 
 #define LLM_CLI_BATCH_SIZE  512         /* tokens of a step by default */
 
@@ -48,6 +50,7 @@ typedef struct {
     const char      *pooling;
     const char      *speculate;
     const char      *mmproj;
+    const char      *audio;             /* a file of sound */
     const char      *id;                /* this and the next 5: of a new API
                                            key */
     const char      *tenant;
@@ -55,7 +58,6 @@ typedef struct {
     const char      *scopes;
     const char      *not_before;
     const char      *expires;
-    const char      *audio;             /* the second file */
     const char      *language;
     const char      *prompt;
     const char      *format;
@@ -118,6 +120,14 @@ int llm_cli_prompt(const llm_vocab_t *v, int flags, llm_ids_t *ids,
     llm_err_t *err);
 /* embed.c */
 int llm_cli_embed(const llm_cli_t *c, llm_err_t *err);
+/* hear.c: the samples of a file, at the rate of spectrograms; the caller frees
+   them */
+int llm_cli_samples(const char *path, llm_sound_t *sound, llm_err_t *err);
+/* embed and logits of a speech model, on the first window of
+   c->audio */
+int llm_cli_hear_states(const llm_cli_t *c, llm_err_t *err);
+int llm_cli_hear_logits(const llm_cli_t *c, const llm_ids_t *ids,
+    llm_err_t *err);
 /* image.c */
 int llm_cli_image(const llm_cli_t *c, llm_err_t *err);
 /* transcribe.c */
@@ -166,6 +176,8 @@ typedef struct {
     uint32_t     *out;                  /* [batch] */
 } llm_cli_seq_t;
 
+/* for opts.log, data the llm_cli_t: standard error, if --verbose is given */
+void llm_cli_log(void *data, int level, const char *msg);
 /* the options of a model that the command line has; the rest is zeros */
 int llm_cli_model_opts(const llm_cli_t *c, llm_model_opts_t *o,
     llm_err_t *err);

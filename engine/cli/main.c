@@ -45,15 +45,18 @@ static const llm_cli_cmd_t  llm_cli_cmds[] = {
       "which texts schemas and grammars allow, token by token, with times",
       0, llm_cli_match },
 
-    { "logits", "FILE [--all] [--batch N] < IDS",
+    { "logits", "FILE [--all] [--batch N] [--audio SOUND] < IDS",
       "the logits after the last id (--all: after each), float32, "
       "little-endian",
-      LLM_CLI_RUN | LLM_CLI_ALL | LLM_CLI_BATCH, llm_cli_logits },
+      LLM_CLI_RUN | LLM_CLI_ALL | LLM_CLI_BATCH | LLM_CLI_AUDIO,
+      llm_cli_logits },
 
     { "embed", "FILE [--pooling none|mean|cls|last] [--batch N] < IDS",
       "the embedding of the ids (--pooling none: of each id), float32,\n"
-      "      little-endian, not normalised",
-      LLM_CLI_RUN | LLM_CLI_BATCH | LLM_CLI_POOLING, llm_cli_embed },
+      "      little-endian, not normalised; with --audio SOUND the rows of a\n"
+      "      speech model's encoder",
+      LLM_CLI_RUN | LLM_CLI_BATCH | LLM_CLI_POOLING | LLM_CLI_AUDIO,
+      llm_cli_embed },
 
     { "complete", "FILE [--max-tokens N] [--temp T] [--seed N] "
       "[--speculate KIND] < PROMPT",
@@ -202,6 +205,9 @@ static const llm_cli_opt_t  llm_cli_opts[] = {
 
     { "pixels", LLM_CLI_FLAG, LLM_CLI_IMAGE, offsetof(llm_cli_t, pixels),
       "write the pixels that the encoder gets" },
+
+    { "audio", LLM_CLI_STR, LLM_CLI_AUDIO, offsetof(llm_cli_t, audio),
+      "sound that a speech model hears, its first 30 seconds" },
 
     { "id", LLM_CLI_STR, LLM_CLI_KEY, offsetof(llm_cli_t, id),
       "name of the key in logs and limits (random)" },

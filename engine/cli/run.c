@@ -110,7 +110,8 @@ llm_cli_logits(const llm_cli_t *c, llm_err_t *err)
     }
 
     if (rc == LLM_OK) {
-        rc = llm_cli_run_logits(c, &ids, err);
+        rc = c->audio ? llm_cli_hear_logits(c, &ids, err)
+                      : llm_cli_run_logits(c, &ids, err);
     }
 
     free(ids.data);

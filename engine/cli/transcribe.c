@@ -3,15 +3,8 @@
  */
 
 #include "engine/api/transcript.h"
-#include "engine/base/file.h"
 #include "engine/cli/cli.h"
-#include "engine/media/sound.h"
 #include "engine/speech/drive.h"
-
-/* of a file: more than any subtitled film has */
-#define LLM_CLI_SOUND_BYTES    ((uint64_t) 1 << 30)
-#define LLM_CLI_SOUND_SECONDS  (24 * 3600)
-#define LLM_CLI_SOUND_TIME     (600 * 1000)     /* ms, to decode it */
 
 typedef struct {
     llm_whisper_t            *whisper;
@@ -117,49 +110,18 @@ llm_cli_speech_load(llm_cli_speech_t *t, const llm_cli_t *c, llm_err_t *err)
 static int
 llm_cli_speech_sound(llm_cli_speech_t *t, const llm_cli_t *c, llm_err_t *err)
 {
-    int                  rc;
-    llm_buf_t            file;
-    llm_err_t            why;
-    llm_audio_t          sound;
-    llm_media_pool_t    *pool;
-    llm_media_limits_t   limits;
+    int          rc;
+    llm_sound_t  sound;
 
-    llm_media_limits_default(&limits);
-    limits.bytes = LLM_CLI_SOUND_BYTES;
-    limits.seconds = LLM_CLI_SOUND_SECONDS;
-    limits.samples = UINT64_MAX / sizeof(float);
-    limits.timeout = LLM_CLI_SOUND_TIME;
-
-    llm_buf_init(&file, LLM_CLI_SOUND_BYTES);
-    rc = llm_file_read(c->audio, &file, err);
-    pool = llm_media_pool_create(NULL, 1);
-
-    if (rc == LLM_OK && pool == NULL) {
-        rc = llm_fail(err, "no memory for decoders");
+    if (llm_cli_samples(c->audio, &sound, err) != LLM_OK) {
+        return LLM_ERROR;
     }
 
-    memset(&sound, 0, sizeof(sound));
-
-    if (rc == LLM_OK) {
-        rc = llm_media_sound(pool, file.data, file.len, &limits, LLM_MEL_RATE,
-                             &sound, &why);
-
-        if (rc != LLM_OK) {
-            (void) llm_fail(err, "%s: %s", c->audio, why.msg);
-        }
-    }
-
-    llm_media_pool_free(pool);
-    llm_buf_free(&file);
-
-    if (rc == LLM_OK) {
-        t->seconds = sound.seconds;
-        rc = llm_speech_sound_init(&t->sound,
-                                   llm_whisper_info(t->whisper)->n_mels,
-                                   sound.samples, sound.n, err);
-    }
-
-    llm_audio_free(&sound);
+    t->seconds = sound.seconds;
+    rc = llm_speech_sound_init(&t->sound,
+                               llm_whisper_info(t->whisper)->n_mels,
+                               sound.samples, sound.n, err);
+    llm_sound_free(&sound);
 
     return rc;
 }

@@ -480,7 +480,8 @@ llm_folder_open(const char *path, int header, llm_err_t *err)
     llm_gguf_make(&f->mk);
 
     if (llm_folder_model(f, path, header, err) == LLM_OK) {
-        g = llm_gguf_made(&f->mk, path, f->files.files, f->files.n, err);
+        g = llm_gguf_made(&f->mk, path, "safetensors", f->files.files,
+                          f->files.n, err);
     }
 
     llm_gguf_unmake(&f->mk);

@@ -341,7 +341,8 @@ llm_whisper_bin_open(const char *path, int header, llm_err_t *err)
         (void) close(f->b.fd);
 
         if (rc == LLM_OK) {
-            g = llm_gguf_made(&f->mk, path, &f->src, 1, err);
+            g = llm_gguf_made(&f->mk, path, "ggml (whisper.cpp)", &f->src, 1,
+                              err);
 
         } else {
             llm_gguf_source_free(&f->src);

@@ -89,6 +89,8 @@ int llm_gguf_types_known(const llm_gguf_t *g, llm_err_t *err);
 
 const char *llm_gguf_name(const llm_gguf_t *g);
 uint32_t llm_gguf_version(const llm_gguf_t *g);
+/* the name of another format that the model was read from; NULL: it is GGUF */
+const char *llm_gguf_format(const llm_gguf_t *g);
 /* bytes of all files; number of files */
 size_t llm_gguf_size(const llm_gguf_t *g);
 size_t llm_gguf_n_files(const llm_gguf_t *g);

@@ -222,7 +222,7 @@ llm_make_files(llm_gguf_t *g, llm_gguf_source_t *files, size_t n,
 
 
 llm_gguf_t *
-llm_gguf_made(llm_gguf_make_t *mk, const char *name,
+llm_gguf_made(llm_gguf_make_t *mk, const char *name, const char *format,
     llm_gguf_source_t *files, size_t n, llm_err_t *err)
 {
     int                  rc;
@@ -234,6 +234,7 @@ llm_gguf_made(llm_gguf_make_t *mk, const char *name,
     g = llm_gguf_create(name, err);
 
     if (g) {
+        g->format = format;
         g->owned = llm_make_header(mk, &g->head);
         g->data = g->owned;
         g->len = LLM_MAKE_LEN;

@@ -8,7 +8,7 @@
 #include "engine/media/wav.h"
 
 typedef struct {
-    llm_audio_t       *sound;
+    llm_sound_t       *sound;
     llm_resample_t    *resample;
     size_t             cap;             /* of sound->samples */
     uint64_t           in;              /* samples that have come */
@@ -149,7 +149,7 @@ llm_sound_read(llm_sound_sink_t *s, llm_media_pool_t *pool, const void *data,
 
 int
 llm_media_sound(llm_media_pool_t *pool, const void *data, size_t len,
-    const llm_media_limits_t *limits, uint32_t rate, llm_audio_t *out,
+    const llm_media_limits_t *limits, uint32_t rate, llm_sound_t *out,
     llm_err_t *err)
 {
     int               rc;
@@ -172,7 +172,7 @@ llm_media_sound(llm_media_pool_t *pool, const void *data, size_t len,
         out->seconds = (double) s.in / s.from;
 
     } else {
-        llm_audio_free(out);
+        llm_sound_free(out);
     }
 
     llm_resample_free(s.resample);
@@ -182,7 +182,7 @@ llm_media_sound(llm_media_pool_t *pool, const void *data, size_t len,
 
 
 void
-llm_audio_free(llm_audio_t *sound)
+llm_sound_free(llm_sound_t *sound)
 {
     free(sound->samples);
     memset(sound, 0, sizeof(*sound));

@@ -13,7 +13,7 @@ typedef struct {
     size_t    n;
     uint32_t  rate;                     /* that was asked for */
     double    seconds;                  /* of the file, at its own rate */
-} llm_audio_t;
+} llm_sound_t;
 
 /*
  * pool: NULL: WAV files alone.  Memory that is taken follows the samples that
@@ -21,8 +21,8 @@ typedef struct {
  * LLM_ERROR and *err: as llm_media_decode(); nothing is to be freed then.
  */
 int llm_media_sound(llm_media_pool_t *pool, const void *data, size_t len,
-    const llm_media_limits_t *limits, uint32_t rate, llm_audio_t *out,
+    const llm_media_limits_t *limits, uint32_t rate, llm_sound_t *out,
     llm_err_t *err);
-void llm_audio_free(llm_audio_t *sound);
+void llm_sound_free(llm_sound_t *sound);
 
 #endif /* LLM_MEDIA_SOUND_H */

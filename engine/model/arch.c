@@ -260,7 +260,7 @@ llm_desc_read(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
     }
 
     if (rc == LLM_OK) {
-        rc = llm_desc_sound(g, d, err);
+        rc = llm_desc_ear(g, d, err);
     }
 
     if (rc != LLM_OK) {
@@ -277,10 +277,10 @@ llm_desc_free(llm_desc_t *d)
     free(d->layers);
     free(d->kv);
     free(d->states);
-    free(d->sound.layers);
-    free(d->sound.align);
-    d->sound.layers = NULL;
-    d->sound.align = NULL;
+    free(d->ear.layers);
+    free(d->ear.align);
+    d->ear.layers = NULL;
+    d->ear.align = NULL;
     d->layers = NULL;
     d->kv = NULL;
     d->states = NULL;
@@ -354,7 +354,7 @@ llm_desc_needs(const llm_desc_t *d, uint32_t ctx)
     needs |= d->output_scale ? LLM_CAN_FACTORS : 0;
     needs |= d->hp.encoder ? LLM_CAN_ENCODE | LLM_CAN_SCALE : 0;
 
-    if (d->sound.n_layers) {
+    if (d->ear.n_layers) {
         needs |= LLM_CAN_CROSS | LLM_CAN_ENCODE | LLM_CAN_NORMS | LLM_CAN_ACTS
                  | LLM_CAN_ROPE | LLM_CAN_SCALE | LLM_CAN_EMBED;
     }

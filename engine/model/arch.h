@@ -178,7 +178,7 @@ typedef enum {
     LLM_ST_DOWN,
     LLM_ST_DOWN_BIAS,
     LLM_ST_N
-} llm_sound_tensor_t;
+} llm_ear_tensor_t;
 
 /* its other tensors */
 typedef enum {
@@ -190,10 +190,10 @@ typedef enum {
     LLM_SG_POST_NORM,
     LLM_SG_POST_NORM_BIAS,
     LLM_SG_N
-} llm_sound_global_t;
+} llm_ear_global_t;
 
 /*
- * An encoder of sound, "a." (sound_desc.c): Whisper's.  Its states are as wide
+ * An encoder of sound, "a." (ear_desc.c): Whisper's.  Its states are as wide
  * as the rows of the decoder that reads them.
  */
 typedef struct {
@@ -210,7 +210,7 @@ typedef struct {
     /* heads of the decoder that look at the sound of a word: layer, head */
     uint32_t                 (*align)[2];   /* [n_align] owned */
     uint32_t                   n_align;
-} llm_sound_desc_t;
+} llm_ear_desc_t;
 
 /* one of the model's ropes */
 typedef struct {
@@ -299,7 +299,7 @@ typedef struct {
     llm_state_layer_t         *states;      /* [hp.n_layers] what each keeps
                                                of a sequence */
 
-    llm_sound_desc_t           sound;
+    llm_ear_desc_t             ear;
 
     int                        up_first;    /* in a tensor that holds both, up
                                                comes before its gate */
@@ -354,10 +354,10 @@ int llm_desc_shape(const llm_gguf_t *g, const llm_gguf_tensor_t *t,
 int llm_desc_no_tensor(const llm_gguf_t *g, const char *name,
     llm_err_t *err);
 
-/* sound_desc.c: the sizes of an encoder of sound, ARCH.audio.*; its tensors,
+/* ear_desc.c: the sizes of an encoder of sound, ARCH.audio.*; its tensors,
    "a.", none of which may be left */
-int llm_read_sound(llm_reader_t *r);
-int llm_desc_sound(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err);
+int llm_read_ear(llm_reader_t *r);
+int llm_desc_ear(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err);
 
 /* sizes.c: the fields that all architectures have in common */
 int llm_desc_sizes(llm_reader_t *r);

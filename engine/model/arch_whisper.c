@@ -1,6 +1,6 @@
 /*
  * Whisper (arXiv:2212.04356): a decoder with learned positions and LayerNorm,
- * whose layers have cross-attention to an encoder of sound (sound_desc.c).
+ * whose layers have cross-attention to an encoder of sound (ear_desc.c).
  * engine/file/ gives its files these names and keys.
  */
 
@@ -33,7 +33,7 @@ llm_whisper_read(llm_reader_t *r)
 {
     r->d->hp.listens = 1;
 
-    return llm_read_sound(r);
+    return llm_read_ear(r);
 }
 
 

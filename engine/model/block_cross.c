@@ -1,11 +1,11 @@
 /*
  * A block: attention over the states that an encoder left of a window, with a
  * norm before it.  Their keys and values are in a cache of their own, which
- * sound.c has filled; no step of the decoder adds to them.
+ * ear.c has filled; no step of the decoder adds to them.
  */
 
 #include "engine/model/blocks.h"
-#include "engine/model/sound.h"
+#include "engine/model/ear.h"
 
 
 static void
@@ -32,7 +32,7 @@ llm_block_look(const llm_pass_t *p)
     llm_pass_norm(p, p->x, LLM_LT_CROSS_NORM, LLM_LT_CROSS_NORM_BIAS,
                   a[LLM_MA_H]);
     m->ops->linear(m->exec, p->rows, a[LLM_MA_H], &q, 1);
-    llm_sound_keep_queries(p);
+    llm_ear_keep_queries(p);
 
     if (p->ends) {
         return;

@@ -10,7 +10,7 @@
  * (which the head reads), or both.
  */
 
-#include "engine/model/sound.h"
+#include "engine/model/ear.h"
 
 #include <assert.h>
 
@@ -246,8 +246,8 @@ llm_forward_assert(const llm_model_t *m, const llm_batch_t *b)
     assert(b->n_seqs > 0 && b->n_seqs <= m->max_seqs);
     assert(b->n_out <= m->max_out);
     assert(b->max_pages <= llm_max(m->max_pages,
-                                   llm_sound_n_pages(&m->desc)));
-    assert(m->sound == NULL || (b->cross && b->cross_len));
+                                   llm_ear_n_pages(&m->desc)));
+    assert(m->ear == NULL || (b->cross && b->cross_len));
     assert(b->seq_rows[0] == 0 && b->seq_rows[b->n_seqs] == b->n_tokens);
 
     for (i = 0; i < m->n_kinds; i++) {

@@ -8,7 +8,7 @@
  * their pages and read them again.  Activations are small in comparison.
  */
 
-#include "engine/model/sound.h"
+#include "engine/model/ear.h"
 #include "engine/base/machine.h"
 
 #include <stdio.h>
@@ -138,7 +138,7 @@ llm_load_sound_bytes(const llm_model_t *m)
     size_t                    n;
     uint32_t                  i, k;
     const llm_gguf_tensor_t  *t;
-    const llm_sound_desc_t   *s = &m->desc.sound;
+    const llm_ear_desc_t   *s = &m->desc.ear;
 
     n = llm_load_add(llm_load_matrix_bytes(m, s->global[LLM_SG_CONV_1]),
                      llm_load_matrix_bytes(m, s->global[LLM_SG_CONV_2]));
@@ -251,7 +251,7 @@ llm_load_cross_bytes(const llm_load_t *l)
     n = l->opts->n_windows ? l->opts->n_windows : 1;
 
     return llm_load_times(llm_load_times(m->ops->kv_page_size(m->exec, &o),
-                                         llm_sound_n_pages(&m->desc)), n);
+                                         llm_ear_n_pages(&m->desc)), n);
 }
 
 

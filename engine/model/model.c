@@ -6,7 +6,7 @@
 
 #include "engine/file/source.h"
 #include "engine/model/backend.h"
-#include "engine/model/sound.h"
+#include "engine/model/ear.h"
 #include "engine/base/machine.h"
 #include "engine/base/products.h"
 
@@ -251,7 +251,7 @@ llm_load_device(llm_load_t *l)
     o.log_data = opts->log_data;
     o.max_tokens = m->batch;
     o.max_seqs = m->max_seqs;
-    o.max_pages = llm_max(m->max_pages, llm_sound_n_pages(&m->desc));
+    o.max_pages = llm_max(m->max_pages, llm_ear_n_pages(&m->desc));
     o.max_out = m->max_out;
     o.weight_type = llm_load_weight_type(m->gguf);
     o.weights_fp8 = opts->weights_fp8;
@@ -341,7 +341,7 @@ llm_model_load(const char *path, const llm_model_opts_t *opts,
         || llm_load_globals(&l) != LLM_OK
         || llm_load_acts(&l) != LLM_OK
         || llm_load_choice(&l) != LLM_OK
-        || llm_load_sound(&l) != LLM_OK
+        || llm_load_ear(&l) != LLM_OK
         || llm_parts_link(&l) != LLM_OK
         || llm_load_caches(&l) != LLM_OK
         || llm_gguf_intact(m->gguf, err) != LLM_OK
@@ -525,7 +525,7 @@ llm_model_free(llm_model_t *m)
         llm_model_free_globals(m);
     }
 
-    llm_sound_free(m);
+    llm_ear_free(m);
     free(m->layers);
     llm_parts_free(m);
 

@@ -84,7 +84,7 @@ typedef struct {
 } llm_member_t;
 
 typedef struct llm_shared_device_s  llm_shared_device_t;
-typedef struct llm_sound_s          llm_sound_t;    /* sound.h */
+typedef struct llm_ear_s          llm_ear_t;    /* ear.h */
 
 struct llm_devices_s {
     pthread_mutex_t       lock;         /* for the next two */
@@ -166,7 +166,7 @@ struct llm_model_s {
     uint32_t            n_dense;        /* rows of dense_2; 0: there are no
                                            dense layers */
     llm_model_layer_t  *layers;         /* [n_layers] */
-    llm_sound_t        *sound;          /* encoder of sound, or NULL */
+    llm_ear_t          *ear;            /* encoder of sound, or NULL */
 
     uint32_t            n_kinds;        /* kinds of caches */
     llm_kv_layer_t     *kv_layers[LLM_KV_KINDS];    /* [n_layers] what each

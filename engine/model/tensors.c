@@ -401,12 +401,12 @@ llm_desc_is_hint(const llm_gguf_tensor_t *t)
 }
 
 
-/* sound_desc.c makes sure that all of these are used */
+/* ear_desc.c makes sure that all of these are used */
 
 static int
 llm_desc_is_sound(const llm_desc_t *d, const llm_gguf_tensor_t *t)
 {
-    return d->sound.n_layers && t->name.len > 2
+    return d->ear.n_layers && t->name.len > 2
            && memcmp(t->name.data, "a.", 2) == 0;
 }
 

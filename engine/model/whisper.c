@@ -5,7 +5,7 @@
  * while steps run.
  */
 
-#include "engine/model/sound.h"
+#include "engine/model/ear.h"
 #include "engine/model/whisper.h"
 
 #include <assert.h>
@@ -60,16 +60,16 @@ llm_whisper_describe(const llm_gguf_t *g, const llm_desc_t *d,
 {
     memset(i, 0, sizeof(*i));
 
-    i->n_mels = d->sound.n_mels;
-    i->n_frames = 2 * d->sound.n_ctx;
-    i->n_audio_ctx = d->sound.n_ctx;
-    i->n_audio_state = d->sound.n_embd;
-    i->n_audio_layers = d->sound.n_layers;
+    i->n_mels = d->ear.n_mels;
+    i->n_frames = 2 * d->ear.n_ctx;
+    i->n_audio_ctx = d->ear.n_ctx;
+    i->n_audio_state = d->ear.n_embd;
+    i->n_audio_layers = d->ear.n_layers;
     i->n_text_ctx = d->hp.n_ctx_train;
     i->n_text_state = d->hp.n_embd;
     i->n_text_layers = d->hp.n_layers;
     i->n_vocab = d->hp.n_vocab;
-    i->n_align = d->sound.n_align;
+    i->n_align = d->ear.n_align;
 
     if (i->n_vocab < LLM_WHISPER_EN || i->n_vocab > LLM_WHISPER_EN + 2) {
         return llm_fail(err, "%s: token_embd.weight: %u tokens, and Whisper's "
@@ -153,7 +153,7 @@ llm_whisper_ready(llm_whisper_t *w, const char *path, llm_err_t *err)
     }
 
     w->n_pages = m->max_pages;
-    w->max_pages = llm_max(m->max_pages, m->sound->n_pages);
+    w->max_pages = llm_max(m->max_pages, m->ear->n_pages);
 
     if (m->n_pages[LLM_KV_FULL] / w->n_pages < m->max_seqs) {
         return llm_fail(err, "%s: the KV cache has room for %u sequences, and "
@@ -231,21 +231,21 @@ void
 llm_whisper_begin(llm_whisper_t *w, uint32_t state, const float *mel,
     int words)
 {
-    llm_sound_begin(w->m, state, mel, words);
+    llm_ear_begin(w->m, state, mel, words);
 }
 
 
 int
 llm_whisper_encode(llm_whisper_t *w, llm_err_t *err)
 {
-    return llm_sound_next(w->m, err);
+    return llm_ear_next(w->m, err);
 }
 
 
 const float *
 llm_whisper_states(llm_whisper_t *w)
 {
-    return w->m->sound->states;
+    return w->m->ear->states;
 }
 
 
@@ -257,7 +257,7 @@ llm_whisper_add(llm_whisper_t *w, llm_batch_t *b, const llm_whisper_rows_t *r)
     uint32_t      i, k, s;
     llm_model_t  *m = w->m;
 
-    assert(r->seq < m->max_seqs && r->state < m->sound->n_states);
+    assert(r->seq < m->max_seqs && r->state < m->ear->n_states);
     assert(r->n && r->n_out <= r->n && r->pos + r->n <= w->info.n_text_ctx);
     assert(b->n_seqs < m->max_seqs && b->n_tokens + r->n <= m->batch);
     assert(b->n_out + r->n_out <= m->max_out);
@@ -269,8 +269,8 @@ llm_whisper_add(llm_whisper_t *w, llm_batch_t *b, const llm_whisper_rows_t *r)
         w->pages[s * w->max_pages + k] = r->seq * w->n_pages + k;
     }
 
-    for (k = 0; k < m->sound->n_pages; k++) {
-        w->cross[s * w->max_pages + k] = r->state * m->sound->n_pages + k;
+    for (k = 0; k < m->ear->n_pages; k++) {
+        w->cross[s * w->max_pages + k] = r->state * m->ear->n_pages + k;
     }
 
     for (i = 0; i < r->n; i++) {
@@ -321,7 +321,7 @@ int
 llm_whisper_step(llm_whisper_t *w, const llm_whisper_rows_t *rows, uint32_t n,
     llm_err_t *err)
 {
-    w->m->sound->keeps = 0;
+    w->m->ear->keeps = 0;
 
     return llm_whisper_run(w, rows, n, err);
 }
@@ -356,7 +356,7 @@ llm_whisper_align(llm_whisper_t *w, const llm_whisper_rows_t *r,
 {
     int                  rc;
     uint32_t             i, n;
-    llm_sound_t         *s = w->m->sound;
+    llm_ear_t         *s = w->m->ear;
     llm_whisper_rows_t   part = *r;
 
     assert(s->keys[r->state]);
@@ -375,7 +375,7 @@ llm_whisper_align(llm_whisper_t *w, const llm_whisper_rows_t *r,
         s->keeps = 0;
 
         if (rc == LLM_OK) {
-            llm_sound_weigh(w->m, r->state, n, i, r->n, weights);
+            llm_ear_weigh(w->m, r->state, n, i, r->n, weights);
         }
     }
 

@@ -15,7 +15,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t               i;
     llm_err_t            err;
     llm_wav_t            w;
-    llm_audio_t          sound;
+    llm_sound_t          sound;
     llm_media_limits_t   limits;
 
     memset(&err, 0, sizeof(err));
@@ -51,7 +51,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
     }
 
-    llm_audio_free(&sound);
+    llm_sound_free(&sound);
 
     return 0;
 }

@@ -89,7 +89,7 @@ test_tone(const char *name)
     size_t       i;
     double       worst;
     llm_err_t    err;
-    llm_audio_t  s;
+    llm_sound_t  s;
 
     if (!ok(llm_media_sound(pool, file, len, &limits, 16000, &s, &err)
             == LLM_OK, "%s is read", name))
@@ -109,7 +109,7 @@ test_tone(const char *name)
     ok(s.n == 16000 && s.rate == 16000 && s.seconds == 1,
        "%s: a second: %zu", name, s.n);
     ok(worst < 5e-5, "%s: the mean of its channels, off by %g", name, worst);
-    llm_audio_free(&s);
+    llm_sound_free(&s);
 }
 
 
@@ -117,7 +117,7 @@ static void
 refused(const char *message, int status, const char *what)
 {
     llm_err_t    err;
-    llm_audio_t  s;
+    llm_sound_t  s;
 
     memset(&err, 0, sizeof(err));
 
@@ -140,7 +140,7 @@ test_flac(const char *dir)
     char         *flac;
     size_t        size;
     llm_err_t     err;
-    llm_audio_t   s;
+    llm_sound_t   s;
 
     snprintf(path, sizeof(path), "%s/audio/real/long_dev.flac", dir);
     f = fopen(path, "rb");
@@ -158,7 +158,7 @@ test_flac(const char *dir)
     ok(s.seconds > 30 && s.seconds < 120 && s.n == (size_t) rint(s.seconds
                                                                * 16000),
        "%.2f seconds", s.seconds);
-    llm_audio_free(&s);
+    llm_sound_free(&s);
 
     memcpy(file, flac, 100000);
     len = 100000;

@@ -4,34 +4,34 @@
  * came from the device, before they were rounded for the cache.
  */
 
-#include "engine/model/sound.h"
+#include "engine/model/ear.h"
 
 #include <math.h>
 
 
 void
-llm_sound_keep_queries(const llm_pass_t *p)
+llm_ear_keep_queries(const llm_pass_t *p)
 {
     llm_act_t    *q;
     llm_model_t  *m = p->m;
 
-    q = m->sound->queries[p->layer];
+    q = m->ear->queries[p->layer];
 
-    if (m->sound->keeps && q) {
+    if (m->ear->keeps && q) {
         m->ops->scale(m->exec, LLM_ROWS_ALL, 1, m->act[LLM_MA_Q], 0, q);
     }
 }
 
 
 void
-llm_sound_keep_keys(llm_model_t *m, uint32_t layer, uint32_t first,
+llm_ear_keep_keys(llm_model_t *m, uint32_t layer, uint32_t first,
     uint32_t n)
 {
     float                   *to;
     uint32_t                 i, k, dim;
     const float             *k0;
-    llm_sound_t             *s = m->sound;
-    const llm_sound_desc_t  *d = &m->desc.sound;
+    llm_ear_t             *s = m->ear;
+    const llm_ear_desc_t  *d = &m->desc.ear;
 
     k0 = NULL;
     dim = m->desc.layers[layer].head_dim_k;
@@ -60,7 +60,7 @@ llm_sound_keep_keys(llm_model_t *m, uint32_t layer, uint32_t first,
 /* the weights of one query over n keys */
 
 static void
-llm_sound_softmax(const float *q, const float *keys, uint32_t dim,
+llm_ear_softmax(const float *q, const float *keys, uint32_t dim,
     uint32_t n, float scale, float *w)
 {
     float     max;
@@ -84,14 +84,14 @@ llm_sound_softmax(const float *q, const float *keys, uint32_t dim,
 
 
 void
-llm_sound_weigh(llm_model_t *m, uint32_t state, uint32_t n, uint32_t at,
+llm_ear_weigh(llm_model_t *m, uint32_t state, uint32_t n, uint32_t at,
     uint32_t of, float *weights)
 {
     uint32_t                 i, k, dim;
     const float             *q;
-    llm_sound_t             *s = m->sound;
+    llm_ear_t             *s = m->ear;
     const llm_layer_desc_t  *l;
-    const llm_sound_desc_t  *d = &m->desc.sound;
+    const llm_ear_desc_t  *d = &m->desc.ear;
 
     for (i = 0; i < d->n_align; i++) {
         l = &m->desc.layers[d->align[i][0]];
@@ -99,7 +99,7 @@ llm_sound_weigh(llm_model_t *m, uint32_t state, uint32_t n, uint32_t at,
         q = m->ops->map(m->exec, s->queries[d->align[i][0]], 0, n);
 
         for (k = 0; k < n; k++) {
-            llm_sound_softmax(q + (size_t) k * d->n_embd
+            llm_ear_softmax(q + (size_t) k * d->n_embd
                               + d->align[i][1] * dim,
                               s->keys[state] + (size_t) i * d->n_ctx * dim,
                               dim, d->n_ctx, l->scale,

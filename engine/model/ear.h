@@ -8,32 +8,32 @@
  * So no piece is longer than a step of prompt, and steps of the decoder may
  * come between.  A row's arithmetic does not depend on the pieces.
  *
- * sound_load.c makes and frees it, sound.c runs it, sound_align.c has what the
+ * ear_load.c makes and frees it, ear.c runs it, ear_align.c has what the
  * decoder's heads look at.  The model owns it.
  */
 
-#ifndef LLM_MODEL_SOUND_H
-#define LLM_MODEL_SOUND_H
+#ifndef LLM_MODEL_EAR_H
+#define LLM_MODEL_EAR_H
 
 #include "engine/model/blocks.h"
 
 typedef enum {
-    LLM_SOUND_CONV_1 = 0,
-    LLM_SOUND_CONV_2,
-    LLM_SOUND_KEYS,                     /* keys and values of a layer */
-    LLM_SOUND_LAYER,                    /* the rest of it */
-    LLM_SOUND_LAST,                     /* the norm after the layers */
-    LLM_SOUND_CROSS,                    /* keys and values of a layer of the
+    LLM_EAR_CONV_1 = 0,
+    LLM_EAR_CONV_2,
+    LLM_EAR_KEYS,                     /* keys and values of a layer */
+    LLM_EAR_LAYER,                    /* the rest of it */
+    LLM_EAR_LAST,                     /* the norm after the layers */
+    LLM_EAR_CROSS,                    /* keys and values of a layer of the
                                            decoder */
-    LLM_SOUND_DONE
-} llm_sound_stage_t;
+    LLM_EAR_DONE
+} llm_ear_stage_t;
 
 typedef struct {
     llm_weight_t       *w[LLM_ST_N];
     llm_vec_t          *v[LLM_ST_N];
-} llm_sound_layer_t;
+} llm_ear_layer_t;
 
-struct llm_sound_s {
+struct llm_ear_s {
     uint32_t            rows;           /* of a piece, at most */
     uint32_t            n_chunks;       /* pieces that n_ctx rows are */
     uint32_t            n_pages;        /* of a window */
@@ -41,7 +41,7 @@ struct llm_sound_s {
 
     llm_weight_t       *gw[LLM_SG_N];
     llm_vec_t          *gv[LLM_SG_N];
-    llm_sound_layer_t  *layers;         /* [n_layers] */
+    llm_ear_layer_t  *layers;         /* [n_layers] */
 
     /* buffers of `rows` rows */
     llm_act_t          *in;             /* a convolution's inputs */
@@ -75,7 +75,7 @@ struct llm_sound_s {
     uint32_t           *cross;          /* [n_pages] of the state */
 
     /* the window that is encoded */
-    llm_sound_stage_t   stage;
+    llm_ear_stage_t   stage;
     uint32_t            state;
     uint32_t            layer;
     uint32_t            chunk;
@@ -84,30 +84,30 @@ struct llm_sound_s {
     int                 keeps;          /* the decoder's step keeps queries */
 };
 
-/* sound_load.c: does nothing for a model without such an encoder */
-int llm_load_sound(llm_load_t *l);
-void llm_sound_free(llm_model_t *m);
+/* ear_load.c: does nothing for a model without such an encoder */
+int llm_load_ear(llm_load_t *l);
+void llm_ear_free(llm_model_t *m);
 
-/* sound.c: as llm_whisper_begin() and llm_whisper_encode() */
-void llm_sound_begin(llm_model_t *m, uint32_t state, const float *mel,
+/* ear.c: as llm_whisper_begin() and llm_whisper_encode() */
+void llm_ear_begin(llm_model_t *m, uint32_t state, const float *mel,
     int words);
-int llm_sound_next(llm_model_t *m, llm_err_t *err);
+int llm_ear_next(llm_model_t *m, llm_err_t *err);
 
-/* sound_align.c: keeps the queries of a layer, if the step is for that; copies
+/* ear_align.c: keeps the queries of a layer, if the step is for that; copies
    the keys of alignment heads in a layer from n rows of K, of the window's
    rows from `first` on; the weights of n queries that were kept, from
    position `at` of `of` on, [n_align][of][n_ctx] */
-void llm_sound_keep_queries(const llm_pass_t *p);
-void llm_sound_keep_keys(llm_model_t *m, uint32_t layer, uint32_t first,
+void llm_ear_keep_queries(const llm_pass_t *p);
+void llm_ear_keep_keys(llm_model_t *m, uint32_t layer, uint32_t first,
     uint32_t n);
-void llm_sound_weigh(llm_model_t *m, uint32_t state, uint32_t n, uint32_t at,
+void llm_ear_weigh(llm_model_t *m, uint32_t state, uint32_t n, uint32_t at,
     uint32_t of, float *weights);
 
 /* pages of a window; 0: the model has no such encoder */
 static inline uint32_t
-llm_sound_n_pages(const llm_desc_t *d)
+llm_ear_n_pages(const llm_desc_t *d)
 {
-    return (d->sound.n_ctx + LLM_KV_PAGE - 1) / LLM_KV_PAGE;
+    return (d->ear.n_ctx + LLM_KV_PAGE - 1) / LLM_KV_PAGE;
 }
 
-#endif /* LLM_MODEL_SOUND_H */
+#endif /* LLM_MODEL_EAR_H */

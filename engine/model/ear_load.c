@@ -1,17 +1,17 @@
 /*
  * Loads the encoder of sound: its weights, its buffers, and the caches that it
- * fills; see sound.h.
+ * fills; see ear.h.
  */
 
-#include "engine/model/sound.h"
+#include "engine/model/ear.h"
 
 /* rows of a piece on a CPU; a GPU takes what a step has room for, as it
    computes more rows in the same time */
-#define LLM_SOUND_ROWS  256
+#define LLM_EAR_ROWS  256
 
 
 static int
-llm_sound_no_memory(llm_load_t *l)
+llm_ear_no_memory(llm_load_t *l)
 {
     return llm_fail(l->err, "%s: no memory for its encoder of sound",
                     llm_gguf_name(l->m->gguf));
@@ -21,7 +21,7 @@ llm_sound_no_memory(llm_load_t *l)
 /* one tensor, as a matrix or as a vector; nothing if t is NULL */
 
 static int
-llm_sound_load(llm_load_t *l, const llm_gguf_tensor_t *t, int usage,
+llm_ear_load(llm_load_t *l, const llm_gguf_tensor_t *t, int usage,
     llm_weight_t **w, llm_vec_t **v)
 {
     if (t == NULL) {
@@ -40,16 +40,16 @@ llm_sound_load(llm_load_t *l, const llm_gguf_tensor_t *t, int usage,
 
 
 static int
-llm_sound_weights(llm_load_t *l)
+llm_ear_weights(llm_load_t *l)
 {
     int                      usage;
     uint32_t                 i, k;
-    llm_sound_t             *s = l->m->sound;
-    const llm_sound_desc_t  *d = &l->m->desc.sound;
+    llm_ear_t             *s = l->m->ear;
+    const llm_ear_desc_t  *d = &l->m->desc.ear;
 
     s->layers = calloc(d->n_layers, sizeof(*s->layers));
     if (s->layers == NULL) {
-        return llm_sound_no_memory(l);
+        return llm_ear_no_memory(l);
     }
 
     for (i = 0; i < LLM_SG_N; i++) {
@@ -57,7 +57,7 @@ llm_sound_weights(llm_load_t *l)
                 : i == LLM_SG_CONV_1 || i == LLM_SG_CONV_2
                 ? LLM_WEIGHT_LINEAR : 0;
 
-        if (llm_sound_load(l, d->global[i], usage, &s->gw[i], &s->gv[i])
+        if (llm_ear_load(l, d->global[i], usage, &s->gw[i], &s->gv[i])
             != LLM_OK)
         {
             return LLM_ERROR;
@@ -70,7 +70,7 @@ llm_sound_weights(llm_load_t *l)
                     || k == LLM_ST_OUT || k == LLM_ST_UP || k == LLM_ST_DOWN
                     ? LLM_WEIGHT_LINEAR : 0;
 
-            if (llm_sound_load(l, d->layers[i][k], usage,
+            if (llm_ear_load(l, d->layers[i][k], usage,
                                &s->layers[i].w[k], &s->layers[i].v[k])
                 != LLM_OK)
             {
@@ -84,12 +84,12 @@ llm_sound_weights(llm_load_t *l)
 
 
 static int
-llm_sound_acts(llm_load_t *l)
+llm_ear_acts(llm_load_t *l)
 {
     uint32_t                 i, in;
     llm_model_t             *m = l->m;
-    llm_sound_t             *s = m->sound;
-    const llm_sound_desc_t  *d = &m->desc.sound;
+    llm_ear_t             *s = m->ear;
+    const llm_ear_desc_t  *d = &m->desc.ear;
 
     in = 3 * llm_max(d->n_mels, d->n_embd);
 
@@ -146,12 +146,12 @@ llm_sound_acts(llm_load_t *l)
 /* the pages of the layer that is computed, and of all states */
 
 static int
-llm_sound_caches(llm_load_t *l)
+llm_ear_caches(llm_load_t *l)
 {
     llm_model_t             *m = l->m;
-    llm_sound_t             *s = m->sound;
+    llm_ear_t             *s = m->ear;
     llm_kv_opts_t            o;
-    const llm_sound_desc_t  *d = &m->desc.sound;
+    const llm_ear_desc_t  *d = &m->desc.ear;
 
     memset(&o, 0, sizeof(o));
     o.n_layers = 1;
@@ -178,12 +178,12 @@ llm_sound_caches(llm_load_t *l)
 
 
 static int
-llm_sound_host(llm_load_t *l)
+llm_ear_host(llm_load_t *l)
 {
     size_t                   n;
     uint32_t                 i;
-    llm_sound_t             *s = l->m->sound;
-    const llm_sound_desc_t  *d = &l->m->desc.sound;
+    llm_ear_t             *s = l->m->ear;
+    const llm_ear_desc_t  *d = &l->m->desc.ear;
 
     n = (size_t) d->n_ctx * d->n_embd;
 
@@ -204,7 +204,7 @@ llm_sound_host(llm_load_t *l)
         || s->tokens == NULL || s->pos == NULL || s->pages == NULL
         || s->cross == NULL)
     {
-        return llm_sound_no_memory(l);
+        return llm_ear_no_memory(l);
     }
 
     for (i = 0; i < s->n_pages; i++) {
@@ -216,11 +216,11 @@ llm_sound_host(llm_load_t *l)
 
 
 int
-llm_load_sound(llm_load_t *l)
+llm_load_ear(llm_load_t *l)
 {
     llm_model_t             *m = l->m;
-    llm_sound_t             *s;
-    const llm_sound_desc_t  *d = &m->desc.sound;
+    llm_ear_t             *s;
+    const llm_ear_desc_t  *d = &m->desc.ear;
 
     if (d->n_layers == 0) {
         return LLM_OK;
@@ -232,42 +232,42 @@ llm_load_sound(llm_load_t *l)
                         m->n_members ? m->n_members : m->n_parts);
     }
 
-    m->sound = s = calloc(1, sizeof(*s));
+    m->ear = s = calloc(1, sizeof(*s));
     if (s == NULL) {
-        return llm_sound_no_memory(l);
+        return llm_ear_no_memory(l);
     }
 
     llm_part_enter(m, 0);
 
     s->rows = llm_min(m->batch, d->n_ctx);
     s->rows = m->ops == &llm_ops_cpu || m->ops == &llm_ops_reference
-              ? llm_min(s->rows, LLM_SOUND_ROWS) : s->rows;
+              ? llm_min(s->rows, LLM_EAR_ROWS) : s->rows;
     s->n_chunks = (d->n_ctx + s->rows - 1) / s->rows;
-    s->n_pages = llm_sound_n_pages(&m->desc);
+    s->n_pages = llm_ear_n_pages(&m->desc);
     s->n_states = l->opts->n_windows ? l->opts->n_windows : 1;
-    s->stage = LLM_SOUND_DONE;
+    s->stage = LLM_EAR_DONE;
 
     if (s->n_states > UINT32_MAX / 2 / s->n_pages) {
         return llm_fail(l->err, "%s: %u windows are too many",
                         llm_gguf_name(m->gguf), s->n_states);
     }
 
-    if (llm_sound_host(l) != LLM_OK
-        || llm_sound_weights(l) != LLM_OK
-        || llm_sound_acts(l) != LLM_OK)
+    if (llm_ear_host(l) != LLM_OK
+        || llm_ear_weights(l) != LLM_OK
+        || llm_ear_acts(l) != LLM_OK)
     {
         return LLM_ERROR;
     }
 
-    return llm_sound_caches(l);
+    return llm_ear_caches(l);
 }
 
 
 static void
-llm_sound_free_device(llm_model_t *m)
+llm_ear_free_device(llm_model_t *m)
 {
     uint32_t      i, k;
-    llm_sound_t  *s = m->sound;
+    llm_ear_t  *s = m->ear;
 
     llm_act_t  *acts[] = { s->in, s->conv, s->h, s->q, s->k, s->v, s->attn,
                            s->up, s->act, s->out };
@@ -282,7 +282,7 @@ llm_sound_free_device(llm_model_t *m)
         }
     }
 
-    for (i = 0; s->layers && i < m->desc.sound.n_layers; i++) {
+    for (i = 0; s->layers && i < m->desc.ear.n_layers; i++) {
         for (k = 0; k < LLM_ST_N; k++) {
             if (s->layers[i].w[k]) {
                 m->ops->weight_free(m->exec, s->layers[i].w[k]);
@@ -319,17 +319,17 @@ llm_sound_free_device(llm_model_t *m)
 
 
 void
-llm_sound_free(llm_model_t *m)
+llm_ear_free(llm_model_t *m)
 {
     uint32_t      i;
-    llm_sound_t  *s = m->sound;
+    llm_ear_t  *s = m->ear;
 
     if (s == NULL) {
         return;
     }
 
     llm_part_enter(m, 0);
-    llm_sound_free_device(m);
+    llm_ear_free_device(m);
 
     for (i = 0; s->keys && i < s->n_states; i++) {
         free(s->keys[i]);
@@ -347,5 +347,5 @@ llm_sound_free(llm_model_t *m)
     free(s->pages);
     free(s->cross);
     free(s);
-    m->sound = NULL;
+    m->ear = NULL;
 }

@@ -1,12 +1,12 @@
 /*
- * Encodes a window of sound, piece by piece; see sound.h.
+ * Encodes a window of sound, piece by piece; see ear.h.
  *
  * The convolutions, three frames wide, are products with rows of three frames
  * side by side, which the host gathers; the second one takes every second
  * frame.  All layers use one cache, one after the other.
  */
 
-#include "engine/model/sound.h"
+#include "engine/model/ear.h"
 
 #include <assert.h>
 
@@ -14,27 +14,27 @@
 /* rows that a piece begins with; how many it has */
 
 static uint32_t
-llm_sound_first(const llm_sound_t *s)
+llm_ear_first(const llm_ear_t *s)
 {
     return s->chunk * s->rows;
 }
 
 
 static uint32_t
-llm_sound_n(const llm_model_t *m)
+llm_ear_n(const llm_model_t *m)
 {
-    const llm_sound_t  *s = m->sound;
+    const llm_ear_t  *s = m->ear;
 
-    return llm_min(s->rows, m->desc.sound.n_ctx
-                            * (s->stage == LLM_SOUND_CONV_1 ? 2u : 1u)
-                            - llm_sound_first(s));
+    return llm_min(s->rows, m->desc.ear.n_ctx
+                            * (s->stage == LLM_EAR_CONV_1 ? 2u : 1u)
+                            - llm_ear_first(s));
 }
 
 
 /* y = norm(x) */
 
 static void
-llm_sound_norm(llm_model_t *m, const llm_act_t *x, const llm_vec_t *w,
+llm_ear_norm(llm_model_t *m, const llm_act_t *x, const llm_vec_t *w,
     const llm_vec_t *bias, llm_act_t *y)
 {
     llm_norm_t  norm = {
@@ -52,18 +52,18 @@ llm_sound_norm(llm_model_t *m, const llm_act_t *x, const llm_vec_t *w,
    channel's side by side, with zeros outside */
 
 static void
-llm_sound_gather(llm_model_t *m, uint32_t first, uint32_t n)
+llm_ear_gather(llm_model_t *m, uint32_t first, uint32_t n)
 {
     int64_t                  at;
     uint32_t                 i, c, k, channels, stride, frames, one;
     float                   *to;
     const float             *from;
-    llm_sound_t             *s = m->sound;
-    const llm_sound_desc_t  *d = &m->desc.sound;
+    llm_ear_t             *s = m->ear;
+    const llm_ear_desc_t  *d = &m->desc.ear;
 
     /* mel has a row for each band, frames one for each frame */
 
-    one = s->stage == LLM_SOUND_CONV_1;
+    one = s->stage == LLM_EAR_CONV_1;
     channels = one ? d->n_mels : d->n_embd;
     stride = one ? 1 : 2;
     frames = 2 * d->n_ctx;
@@ -93,15 +93,15 @@ llm_sound_gather(llm_model_t *m, uint32_t first, uint32_t n)
 
 
 static void
-llm_sound_convolve(llm_model_t *m)
+llm_ear_convolve(llm_model_t *m)
 {
-    llm_sound_t   *s = m->sound;
+    llm_ear_t   *s = m->ear;
     llm_act_fn_t   gelu = { .kind = LLM_GLU_GELU_ERF };
 
     llm_linear_t  out = { s->gw[LLM_SG_CONV_1], s->gv[LLM_SG_CONV_1_BIAS],
                           s->conv, 0 };
 
-    if (s->stage == LLM_SOUND_CONV_2) {
+    if (s->stage == LLM_EAR_CONV_2) {
         out.w = s->gw[LLM_SG_CONV_2];
         out.bias = s->gv[LLM_SG_CONV_2_BIAS];
     }
@@ -109,7 +109,7 @@ llm_sound_convolve(llm_model_t *m)
     m->ops->linear(m->exec, LLM_ROWS_ALL, s->in, &out, 1);
     m->ops->act(m->exec, LLM_ROWS_ALL, &gelu, s->conv, s->conv);
 
-    if (s->stage == LLM_SOUND_CONV_2) {
+    if (s->stage == LLM_EAR_CONV_2) {
         m->ops->scale(m->exec, LLM_ROWS_ALL, 1, s->conv, 0, s->x[s->chunk]);
         m->ops->embed_pos(m->exec, s->gw[LLM_SG_POS], s->x[s->chunk]);
     }
@@ -119,10 +119,10 @@ llm_sound_convolve(llm_model_t *m)
 /* the heads of the encoder, or of the decoder's cross-attention */
 
 static llm_heads_t
-llm_sound_heads(const llm_model_t *m)
+llm_ear_heads(const llm_model_t *m)
 {
-    const llm_sound_t       *s = m->sound;
-    const llm_sound_desc_t  *d = &m->desc.sound;
+    const llm_ear_t       *s = m->ear;
+    const llm_ear_desc_t  *d = &m->desc.ear;
     const llm_layer_desc_t  *l = &m->desc.layers[s->layer];
 
     llm_heads_t  h = {
@@ -135,7 +135,7 @@ llm_sound_heads(const llm_model_t *m)
         .both = 1
     };
 
-    if (s->stage == LLM_SOUND_CROSS) {
+    if (s->stage == LLM_EAR_CROSS) {
         h.layer = s->layer;
         h.n_heads = l->n_heads;
         h.n_kv_heads = l->n_kv_heads;
@@ -150,19 +150,19 @@ llm_sound_heads(const llm_model_t *m)
 
 
 static void
-llm_sound_keys(llm_model_t *m)
+llm_ear_keys(llm_model_t *m)
 {
     llm_rope_t          none = { .kind = LLM_ROPE_NORM };
-    llm_heads_t         heads = llm_sound_heads(m);
-    llm_sound_t        *s = m->sound;
-    llm_sound_layer_t  *l = &s->layers[s->layer];
+    llm_heads_t         heads = llm_ear_heads(m);
+    llm_ear_t        *s = m->ear;
+    llm_ear_layer_t  *l = &s->layers[s->layer];
 
     llm_linear_t  out[2] = {
         { l->w[LLM_ST_K], l->v[LLM_ST_K_BIAS], s->k, 0 },
         { l->w[LLM_ST_V], l->v[LLM_ST_V_BIAS], s->v, 0 }
     };
 
-    llm_sound_norm(m, s->x[s->chunk], l->v[LLM_ST_NORM],
+    llm_ear_norm(m, s->x[s->chunk], l->v[LLM_ST_NORM],
                    l->v[LLM_ST_NORM_BIAS], s->h);
     m->ops->linear(m->exec, LLM_ROWS_ALL, s->h, out, 2);
     m->ops->rope_kv(m->exec, &heads, &none, NULL, s->k, s->v, s->kv);
@@ -170,12 +170,12 @@ llm_sound_keys(llm_model_t *m)
 
 
 static void
-llm_sound_layer(llm_model_t *m)
+llm_ear_layer(llm_model_t *m)
 {
-    llm_heads_t         heads = llm_sound_heads(m);
-    llm_sound_t        *s = m->sound;
+    llm_heads_t         heads = llm_ear_heads(m);
+    llm_ear_t        *s = m->ear;
     llm_act_fn_t        gelu = { .kind = LLM_GLU_GELU_ERF };
-    llm_sound_layer_t  *l = &s->layers[s->layer];
+    llm_ear_layer_t  *l = &s->layers[s->layer];
 
     llm_linear_t  q = { l->w[LLM_ST_Q], l->v[LLM_ST_Q_BIAS], s->q, 0 };
     llm_linear_t  out = { l->w[LLM_ST_OUT], l->v[LLM_ST_OUT_BIAS],
@@ -184,13 +184,13 @@ llm_sound_layer(llm_model_t *m)
     llm_linear_t  down = { l->w[LLM_ST_DOWN], l->v[LLM_ST_DOWN_BIAS],
                            s->x[s->chunk], 1 };
 
-    llm_sound_norm(m, s->x[s->chunk], l->v[LLM_ST_NORM],
+    llm_ear_norm(m, s->x[s->chunk], l->v[LLM_ST_NORM],
                    l->v[LLM_ST_NORM_BIAS], s->h);
     m->ops->linear(m->exec, LLM_ROWS_ALL, s->h, &q, 1);
     m->ops->attention(m->exec, &heads, s->q, s->kv, s->attn);
     m->ops->linear(m->exec, LLM_ROWS_ALL, s->attn, &out, 1);
 
-    llm_sound_norm(m, s->x[s->chunk], l->v[LLM_ST_FF_NORM],
+    llm_ear_norm(m, s->x[s->chunk], l->v[LLM_ST_FF_NORM],
                    l->v[LLM_ST_FF_NORM_BIAS], s->h);
     m->ops->linear(m->exec, LLM_ROWS_ALL, s->h, &up, 1);
     m->ops->act(m->exec, LLM_ROWS_ALL, &gelu, s->up, s->act);
@@ -201,11 +201,11 @@ llm_sound_layer(llm_model_t *m)
 /* keys and values of the states, for a layer of the decoder */
 
 static void
-llm_sound_cross(llm_model_t *m)
+llm_ear_cross(llm_model_t *m)
 {
     llm_rope_t          none = { .kind = LLM_ROPE_NORM };
-    llm_heads_t         heads = llm_sound_heads(m);
-    llm_sound_t        *s = m->sound;
+    llm_heads_t         heads = llm_ear_heads(m);
+    llm_ear_t        *s = m->ear;
     llm_model_layer_t  *l = &m->layers[s->layer];
 
     llm_linear_t  out[2] = {
@@ -213,7 +213,7 @@ llm_sound_cross(llm_model_t *m)
         { l->w[LLM_LT_CROSS_V], l->v[LLM_LT_CROSS_V_BIAS], s->v, 0 }
     };
 
-    llm_sound_norm(m, s->x[s->chunk], s->gv[LLM_SG_POST_NORM],
+    llm_ear_norm(m, s->x[s->chunk], s->gv[LLM_SG_POST_NORM],
                    s->gv[LLM_SG_POST_NORM_BIAS], s->h);
     m->ops->linear(m->exec, LLM_ROWS_ALL, s->h, out, 2);
     m->ops->rope_kv(m->exec, &heads, &none, NULL, s->k, s->v, m->at->cross);
@@ -221,32 +221,32 @@ llm_sound_cross(llm_model_t *m)
 
 
 static void
-llm_sound_piece(llm_model_t *m)
+llm_ear_piece(llm_model_t *m)
 {
-    llm_sound_t  *s = m->sound;
+    llm_ear_t  *s = m->ear;
 
     switch (s->stage) {
 
-    case LLM_SOUND_CONV_1:
-    case LLM_SOUND_CONV_2:
-        llm_sound_convolve(m);
+    case LLM_EAR_CONV_1:
+    case LLM_EAR_CONV_2:
+        llm_ear_convolve(m);
         break;
 
-    case LLM_SOUND_KEYS:
-        llm_sound_keys(m);
+    case LLM_EAR_KEYS:
+        llm_ear_keys(m);
         break;
 
-    case LLM_SOUND_LAYER:
-        llm_sound_layer(m);
+    case LLM_EAR_LAYER:
+        llm_ear_layer(m);
         break;
 
-    case LLM_SOUND_LAST:
-        llm_sound_norm(m, s->x[s->chunk], s->gv[LLM_SG_POST_NORM],
+    case LLM_EAR_LAST:
+        llm_ear_norm(m, s->x[s->chunk], s->gv[LLM_SG_POST_NORM],
                        s->gv[LLM_SG_POST_NORM_BIAS], s->out);
         break;
 
     default:
-        llm_sound_cross(m);
+        llm_ear_cross(m);
     }
 }
 
@@ -255,20 +255,20 @@ llm_sound_piece(llm_model_t *m)
    window */
 
 static int
-llm_sound_step(llm_model_t *m, uint32_t first, uint32_t n, llm_err_t *err)
+llm_ear_step(llm_model_t *m, uint32_t first, uint32_t n, llm_err_t *err)
 {
     int           rc;
     uint32_t      i, len;
     llm_batch_t   b;
-    llm_sound_t  *s = m->sound;
+    llm_ear_t  *s = m->ear;
     uint32_t      seq_rows[2] = { 0, n };
 
-    len = m->desc.sound.n_ctx;
+    len = m->desc.ear.n_ctx;
 
     /* frames before the second convolution have no position */
 
     for (i = 0; i < n; i++) {
-        s->pos[i] = s->stage == LLM_SOUND_CONV_1 ? i % len : first + i;
+        s->pos[i] = s->stage == LLM_EAR_CONV_1 ? i % len : first + i;
     }
 
     for (i = 0; i < s->n_pages; i++) {
@@ -298,10 +298,10 @@ llm_sound_step(llm_model_t *m, uint32_t first, uint32_t n, llm_err_t *err)
 
     assert(rc == LLM_OK);               /* only steps with logits are
                                            replayed */
-    llm_sound_piece(m);
+    llm_ear_piece(m);
 
     if (m->ops->submit && m->ops->submit(m->exec) == LLM_REDO) {
-        llm_sound_piece(m);
+        llm_ear_piece(m);
         (void) m->ops->submit(m->exec);
     }
 
@@ -312,23 +312,23 @@ llm_sound_step(llm_model_t *m, uint32_t first, uint32_t n, llm_err_t *err)
 /* takes what the host keeps of a piece */
 
 static void
-llm_sound_keep(llm_model_t *m, uint32_t first, uint32_t n)
+llm_ear_keep(llm_model_t *m, uint32_t first, uint32_t n)
 {
-    size_t        width = m->desc.sound.n_embd;
-    llm_sound_t  *s = m->sound;
+    size_t        width = m->desc.ear.n_embd;
+    llm_ear_t  *s = m->ear;
 
-    if (s->stage == LLM_SOUND_CONV_1) {
+    if (s->stage == LLM_EAR_CONV_1) {
         memcpy(s->frames + first * width,
                m->ops->map(m->exec, s->conv, 0, n),
                n * width * sizeof(float));
 
-    } else if (s->stage == LLM_SOUND_LAST) {
+    } else if (s->stage == LLM_EAR_LAST) {
         memcpy(s->states + first * width,
                m->ops->map(m->exec, s->out, 0, n),
                n * width * sizeof(float));
 
-    } else if (s->stage == LLM_SOUND_CROSS && s->words) {
-        llm_sound_keep_keys(m, s->layer, first, n);
+    } else if (s->stage == LLM_EAR_CROSS && s->words) {
+        llm_ear_keep_keys(m, s->layer, first, n);
     }
 }
 
@@ -336,13 +336,13 @@ llm_sound_keep(llm_model_t *m, uint32_t first, uint32_t n)
 /* to the next piece */
 
 static void
-llm_sound_advance(llm_model_t *m)
+llm_ear_advance(llm_model_t *m)
 {
     uint32_t      n;
-    llm_sound_t  *s = m->sound;
+    llm_ear_t  *s = m->ear;
 
-    n = s->stage == LLM_SOUND_CONV_1
-        ? (2 * m->desc.sound.n_ctx + s->rows - 1) / s->rows : s->n_chunks;
+    n = s->stage == LLM_EAR_CONV_1
+        ? (2 * m->desc.ear.n_ctx + s->rows - 1) / s->rows : s->n_chunks;
 
     if (++s->chunk < n) {
         return;
@@ -350,20 +350,20 @@ llm_sound_advance(llm_model_t *m)
 
     s->chunk = 0;
 
-    if (s->stage == LLM_SOUND_LAYER
-        && s->layer + 1 < m->desc.sound.n_layers)
+    if (s->stage == LLM_EAR_LAYER
+        && s->layer + 1 < m->desc.ear.n_layers)
     {
         s->layer++;
-        s->stage = LLM_SOUND_KEYS;
+        s->stage = LLM_EAR_KEYS;
         return;
     }
 
-    if (s->stage == LLM_SOUND_CROSS && s->layer + 1 < m->desc.hp.n_layers) {
+    if (s->stage == LLM_EAR_CROSS && s->layer + 1 < m->desc.hp.n_layers) {
         s->layer++;
         return;
     }
 
-    if (s->stage == LLM_SOUND_LAYER) {
+    if (s->stage == LLM_EAR_LAYER) {
         s->layer = 0;
     }
 
@@ -372,13 +372,13 @@ llm_sound_advance(llm_model_t *m)
 
 
 void
-llm_sound_begin(llm_model_t *m, uint32_t state, const float *mel, int words)
+llm_ear_begin(llm_model_t *m, uint32_t state, const float *mel, int words)
 {
-    llm_sound_t  *s = m->sound;
+    llm_ear_t  *s = m->ear;
 
     assert(state < s->n_states);
 
-    s->stage = LLM_SOUND_CONV_1;
+    s->stage = LLM_EAR_CONV_1;
     s->state = state;
     s->layer = 0;
     s->chunk = 0;
@@ -390,11 +390,11 @@ llm_sound_begin(llm_model_t *m, uint32_t state, const float *mel, int words)
 /* the memory of a state's keys stays with it */
 
 static int
-llm_sound_words(llm_model_t *m, llm_err_t *err)
+llm_ear_words(llm_model_t *m, llm_err_t *err)
 {
     size_t                   n;
-    llm_sound_t             *s = m->sound;
-    const llm_sound_desc_t  *d = &m->desc.sound;
+    llm_ear_t             *s = m->ear;
+    const llm_ear_desc_t  *d = &m->desc.ear;
 
     if (!s->words || s->keys[s->state]) {
         return LLM_OK;
@@ -410,33 +410,33 @@ llm_sound_words(llm_model_t *m, llm_err_t *err)
 
 
 int
-llm_sound_next(llm_model_t *m, llm_err_t *err)
+llm_ear_next(llm_model_t *m, llm_err_t *err)
 {
     uint32_t      first, n;
-    llm_sound_t  *s = m->sound;
+    llm_ear_t  *s = m->ear;
 
-    assert(s->stage != LLM_SOUND_DONE && m->n_in_flight == 0);
+    assert(s->stage != LLM_EAR_DONE && m->n_in_flight == 0);
 
     llm_part_enter(m, 0);
-    first = llm_sound_first(s);
-    n = llm_sound_n(m);
+    first = llm_ear_first(s);
+    n = llm_ear_n(m);
 
-    if (llm_sound_words(m, err) != LLM_OK) {
+    if (llm_ear_words(m, err) != LLM_OK) {
         return LLM_ERROR;
     }
 
-    if (s->stage <= LLM_SOUND_CONV_2) {
-        llm_sound_gather(m, first, n);
+    if (s->stage <= LLM_EAR_CONV_2) {
+        llm_ear_gather(m, first, n);
     }
 
-    if (llm_sound_step(m, first, n, err) != LLM_OK) {
+    if (llm_ear_step(m, first, n, err) != LLM_OK) {
         return LLM_ERROR;
     }
 
-    llm_sound_keep(m, first, n);
-    llm_sound_advance(m);
+    llm_ear_keep(m, first, n);
+    llm_ear_advance(m);
 
-    if (s->stage != LLM_SOUND_DONE) {
+    if (s->stage != LLM_EAR_DONE) {
         return LLM_MORE;
     }
 
