@@ -11,6 +11,7 @@
 #ifndef LLM_CLI_H
 #define LLM_CLI_H
 
+#include "engine/media/sound.h"
 #include "engine/model/model.h"
 #include "engine/sample/sampler.h"
 #include "engine/text/chat/chat.h"
@@ -32,6 +33,7 @@
 #define LLM_CLI_DRAFT    1024            /* --speculate */
 #define LLM_CLI_IMAGE    2048            /* --mmproj --image-tokens --pixels */
 #define LLM_CLI_AUDIO    4096            /* --audio */
+#define LLM_CLI_SPEECH   8192            /* a file of sound, --language ... */
 
 #define LLM_CLI_BATCH_SIZE  512         /* tokens of a step by default */
 
@@ -48,7 +50,7 @@ typedef struct {
     const char      *pooling;
     const char      *speculate;
     const char      *mmproj;
-    const char      *audio;
+    const char      *audio;             /* a file of sound */
     const char      *id;                /* this and the next 5: of a new API
                                            key */
     const char      *tenant;
@@ -56,6 +58,15 @@ typedef struct {
     const char      *scopes;
     const char      *not_before;
     const char      *expires;
+    const char      *language;
+    const char      *prompt;
+    const char      *format;
+    const char      *thresholds;        /* "off", "on" or NULL */
+    float            temperature;       /* -1: not given */
+    int              translate;
+    int              words;
+    int              no_timestamps;
+    int              no_condition;
     uint32_t         threads;
     uint32_t         ctx;
     uint32_t         batch;
@@ -109,13 +120,18 @@ int llm_cli_prompt(const llm_vocab_t *v, int flags, llm_ids_t *ids,
     llm_err_t *err);
 /* embed.c */
 int llm_cli_embed(const llm_cli_t *c, llm_err_t *err);
-/* hear.c: embed and logits of a speech model, on the first window of
+/* hear.c: the samples of a file, at the rate of spectrograms; the caller frees
+   them */
+int llm_cli_samples(const char *path, llm_sound_t *sound, llm_err_t *err);
+/* embed and logits of a speech model, on the first window of
    c->audio */
 int llm_cli_hear_states(const llm_cli_t *c, llm_err_t *err);
 int llm_cli_hear_logits(const llm_cli_t *c, const llm_ids_t *ids,
     llm_err_t *err);
 /* image.c */
 int llm_cli_image(const llm_cli_t *c, llm_err_t *err);
+/* transcribe.c */
+int llm_cli_transcribe(const llm_cli_t *c, llm_err_t *err);
 /* key.c */
 int llm_cli_key(const llm_cli_t *c, llm_err_t *err);
 /* plan.c */

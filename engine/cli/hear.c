@@ -6,31 +6,44 @@
 
 #include "engine/base/file.h"
 #include "engine/cli/cli.h"
-#include "engine/media/sound.h"
 #include "engine/model/whisper.h"
 #include "engine/speech/drive.h"
 
 
-/* the samples of a file, one channel */
+/* bounds of a file: more than any subtitled film has */
+#define LLM_CLI_SOUND_BYTES    ((uint64_t) 1 << 30)
+#define LLM_CLI_SOUND_SECONDS  (24 * 3600)
+#define LLM_CLI_SOUND_TIME     (600 * 1000)     /* ms, to decode it */
 
-static int
+
+int
 llm_cli_samples(const char *path, llm_sound_t *sound, llm_err_t *err)
 {
     int                  rc;
     llm_buf_t            b;
+    llm_err_t            why;
     llm_media_pool_t    *pool;
     llm_media_limits_t   limits;
 
-    pool = NULL;
     llm_media_limits_default(&limits);
-    llm_buf_init(&b, limits.bytes);
+    limits.bytes = LLM_CLI_SOUND_BYTES;
+    limits.seconds = LLM_CLI_SOUND_SECONDS;
+    limits.samples = UINT64_MAX / sizeof(float);
+    limits.timeout = LLM_CLI_SOUND_TIME;
+
+    pool = NULL;
+    llm_buf_init(&b, LLM_CLI_SOUND_BYTES);
     rc = llm_file_read(path, &b, err);
 
     if (rc == LLM_OK) {
         pool = llm_media_pool_create(NULL, 1);
         rc = pool ? llm_media_sound(pool, b.len ? b.data : "", b.len, &limits,
-                                    LLM_MEL_RATE, sound, err)
-                  : llm_fail(err, "no memory for a decoder");
+                                    LLM_MEL_RATE, sound, &why)
+                  : llm_fail(&why, "no memory for a decoder");
+
+        if (rc != LLM_OK) {
+            (void) llm_fail(err, "%s: %s", path, why.msg);
+        }
     }
 
     llm_media_pool_free(pool);

@@ -65,6 +65,11 @@ static const llm_cli_cmd_t  llm_cli_cmds[] = {
       | LLM_CLI_DRAFT,
       llm_cli_complete },
 
+    { "transcribe", "WHISPER AUDIO [--language L] [--translate] [--words]\n"
+      "      [--format text|json|verbose_json|srt|vtt]",
+      "what is said in a file of sound",
+      LLM_CLI_RUN | LLM_CLI_SPEECH, llm_cli_transcribe },
+
     { "bench", "FILE [--pp N] [--tg N] [--depth N] [--reps N]",
       "tokens per second, and the machine's read bandwidth",
       LLM_CLI_RUN | LLM_CLI_BENCH, llm_cli_bench },
@@ -223,6 +228,36 @@ static const llm_cli_opt_t  llm_cli_opts[] = {
 
     { "expires", LLM_CLI_STR, LLM_CLI_KEY, offsetof(llm_cli_t, expires),
       "end of validity, in the same form (none)" },
+
+    { "language", LLM_CLI_STR, LLM_CLI_SPEECH, offsetof(llm_cli_t, language),
+      "language that is spoken, as en or english (detected)" },
+
+    { "translate", LLM_CLI_FLAG, LLM_CLI_SPEECH,
+      offsetof(llm_cli_t, translate), "translate to English" },
+
+    { "prompt", LLM_CLI_STR, LLM_CLI_SPEECH, offsetof(llm_cli_t, prompt),
+      "text that could stand before: its names and spelling are kept" },
+
+    { "format", LLM_CLI_STR, LLM_CLI_SPEECH, offsetof(llm_cli_t, format),
+      "text, json, verbose_json, srt or vtt (text)" },
+
+    { "words", LLM_CLI_FLAG, LLM_CLI_SPEECH, offsetof(llm_cli_t, words),
+      "times of words, too" },
+
+    { "no-timestamps", LLM_CLI_FLAG, LLM_CLI_SPEECH,
+      offsetof(llm_cli_t, no_timestamps), "text without times" },
+
+    { "no-condition", LLM_CLI_FLAG, LLM_CLI_SPEECH,
+      offsetof(llm_cli_t, no_condition),
+      "30 seconds are not shown the text before them" },
+
+    { "temperature", LLM_CLI_SHARE, LLM_CLI_SPEECH,
+      offsetof(llm_cli_t, temperature),
+      "this one alone (0, then more by 0.2 while a text fails)" },
+
+    { "thresholds", LLM_CLI_STR, LLM_CLI_SPEECH,
+      offsetof(llm_cli_t, thresholds),
+      "off: no text fails, and silence is not skipped (on)" },
 
     { "verbose", LLM_CLI_FLAG, LLM_CLI_RUN, offsetof(llm_cli_t, verbose),
       "show which device was chosen, and why" }
@@ -426,9 +461,14 @@ llm_cli_read_line(llm_cli_t *c, const llm_cli_cmd_t *cmd, char **argv,
             return llm_fail(err, "%s takes no file: \"%s\"",
                             cmd->name, argv[i]);
 
+        } else if (c->file && c->audio == NULL
+                   && (cmd->options & LLM_CLI_SPEECH))
+        {
+            c->audio = argv[i];
+
         } else if (c->file) {
-            return llm_fail(err, "%s takes one file, not \"%s\" too",
-                            cmd->name, argv[i]);
+            return llm_fail(err, "%s takes %s, not \"%s\" too", cmd->name,
+                            c->audio ? "two files" : "one file", argv[i]);
 
         } else {
             c->file = argv[i];
@@ -439,7 +479,9 @@ llm_cli_read_line(llm_cli_t *c, const llm_cli_cmd_t *cmd, char **argv,
         return LLM_OK;
     }
 
-    if (c->file == NULL) {
+    if (c->file == NULL
+        || (c->audio == NULL && (cmd->options & LLM_CLI_SPEECH)))
+    {
         return llm_fail(err, "usage: %s %s %s",
                         program_invocation_short_name, cmd->name, cmd->usage);
     }
@@ -512,6 +554,7 @@ main(int argc, char **argv)
 
     llm_sampling_default(&c.sampling);
     c.sampling.temperature = 0;
+    c.temperature = -1;
 
     if (llm_cli_read_line(&c, cmd, argv, &err) != LLM_OK
         || cmd->run(&c, &err) != LLM_OK

@@ -3,8 +3,8 @@
  * files are read here (wav.h), all others by llm-media (media.h).
  */
 
-#ifndef LLM_SOUND_H
-#define LLM_SOUND_H
+#ifndef LLM_MEDIA_SOUND_H
+#define LLM_MEDIA_SOUND_H
 
 #include "engine/media/media.h"
 
@@ -25,4 +25,4 @@ int llm_media_sound(llm_media_pool_t *pool, const void *data, size_t len,
     llm_err_t *err);
 void llm_sound_free(llm_sound_t *sound);
 
-#endif /* LLM_SOUND_H */
+#endif /* LLM_MEDIA_SOUND_H */

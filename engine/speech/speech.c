@@ -264,7 +264,7 @@ static int
 llm_speech_accept(llm_speech_t *s, llm_err_t *err)
 {
     size_t                     next;
-    uint32_t                   i;
+    uint32_t                   i, end;
     llm_speech_words_t         none;
     const llm_whisper_info_t  *info;
 
@@ -278,7 +278,10 @@ llm_speech_accept(llm_speech_t *s, llm_err_t *err)
     s->n_forced = llm_speech_head(s, 0, s->forced);
     s->n_text = 0;
 
-    for (i = s->begin; i < s->len; i++) {
+    /* what comes after the last segment is decoded again */
+    end = s->begin + (uint32_t) s->pieces[s->n_pieces - 1].to;
+
+    for (i = s->begin; i < end; i++) {
         if (s->seq[i] < info->eot) {
             s->forced[s->n_forced++] = s->seq[i];
             s->n_text++;

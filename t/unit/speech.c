@@ -44,7 +44,7 @@ typedef struct {
     char                 prompts[16][256];
     size_t               n_prompts;
     size_t               languages;
-    size_t               aligns;
+    size_t               aligned;       /* tokens of the first ALIGN */
     size_t               steps;
     uint32_t             at;            /* tokens of the text so far */
     size_t               attempts;      /* in this window */
@@ -257,7 +257,7 @@ transcribe(model_t *m, const llm_speech_opts_t *o, size_t frames)
             break;
 
         case LLM_SPEECH_ALIGN:
-            m->aligns++;
+            m->aligned = m->aligned ? m->aligned : ask.n;
             w = malloc(2 * (size_t) ask.n * 1500 * sizeof(float));
             look(&ask, w);
             rc = llm_speech_aligned(s, w, &err);
@@ -501,6 +501,7 @@ test_words(void)
             "(1.80 is 2.40)[2.40 \xc3\xa4 3.00](2.40 \xc3\xa4 3.00)"
             "[3.00 t 3.40](3.00 t 3.40)", "words");
     ok(m.windows[1] == 300, "a window begins where a word ended");
+    is_int(m.aligned, 3 + 1 + 15 + 1, "what is cut off is not looked for");
     llm_speech_free(s);
     plain.words = 0;
 }
