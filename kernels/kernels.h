@@ -85,9 +85,10 @@ typedef struct llm_state_s   llm_state_t;   /* recurrent states, all layers */
  * sequence's own tokens but of what an encoder made, several sequences may read
  * the same, and none of their steps adds to them.
  *
- * To add a kind: add its number here, and say which layers use it (llm_load_kinds() of engine/model/caches.c), how
- * many pages a sequence needs (llm_load_seq_pages()), which share of the memory
- * it gets (llm_load_split()), and how the scheduler fills its pages
+ * To add a kind: add its number here, and say which layers use it
+ * (llm_load_kinds() of engine/model/caches.c), how many pages a sequence needs
+ * (llm_load_seq_pages()), which share of the memory it gets
+ * (llm_load_split()), and how the scheduler fills its pages
  * (engine/sched/pages.h).  Backends and the forward pass need no change.
  */
 typedef enum {
@@ -143,6 +144,9 @@ typedef struct {
                                            a scale for each token and head */
     int          kv_q8;                 /* 1: K and V are stored as int8, with
                                            scales; CPUs alone have it */
+    int          kv_f32;                /* 1: K and V are stored as float32 if
+                                           the weights are F32 or F16; GPUs
+                                           store what they do without it */
     const char  *products;              /* a word of products.h: open() fails if
                                            the device cannot do that; NULL: the
                                            device's own.  "fp8": weights_fp8,
@@ -229,6 +233,9 @@ typedef enum {
 #define LLM_WEIGHT_EMBED   2
 #define LLM_WEIGHT_HEAD    4            /* LINEAR that gives logits: it is not
                                            converted to fp8 */
+#define LLM_WEIGHT_FINE    8            /* LINEAR whose products are exact to
+                                           16 bits of x where a device would
+                                           round x to 8 */
 
 typedef enum {
     LLM_GLU_SILU = 0,

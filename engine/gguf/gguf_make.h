@@ -57,8 +57,9 @@ void llm_gguf_make_tensor(llm_gguf_make_t *mk, llm_str_t name,
     uint32_t n_dims, const uint64_t *ne, uint32_t type, const void *data);
 
 /*
- * The model; NULL and *err.  name is for messages, format a constant text.  Takes over the n files,
- * n > 0, and their maps, also after an error; mk must still be freed.
+ * The model; NULL and *err.  name is for messages, format a constant text.
+ * Takes over the n files, n > 0, and their maps, also after an error; mk must
+ * still be freed.
  */
 llm_gguf_t *llm_gguf_made(llm_gguf_make_t *mk, const char *name,
     const char *format, llm_gguf_source_t *files, size_t n, llm_err_t *err);

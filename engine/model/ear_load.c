@@ -39,6 +39,33 @@ llm_ear_load(llm_load_t *l, const llm_gguf_tensor_t *t, int usage,
 }
 
 
+/*
+ * What the matrices are for; 0: it is a vector.  A rounded query or key changes
+ * which sound is attended to, and that counts more than a rounding in the
+ * feed-forward network, which has two thirds of the products.
+ */
+
+static int
+llm_ear_usage(uint32_t id)
+{
+    switch (id) {
+
+    case LLM_ST_Q:
+    case LLM_ST_K:
+    case LLM_ST_V:
+    case LLM_ST_OUT:
+        return LLM_WEIGHT_LINEAR | LLM_WEIGHT_FINE;
+
+    case LLM_ST_UP:
+    case LLM_ST_DOWN:
+        return LLM_WEIGHT_LINEAR;
+
+    default:
+        return 0;
+    }
+}
+
+
 static int
 llm_ear_weights(llm_load_t *l)
 {
@@ -66,9 +93,7 @@ llm_ear_weights(llm_load_t *l)
 
     for (i = 0; i < d->n_layers; i++) {
         for (k = 0; k < LLM_ST_N; k++) {
-            usage = k == LLM_ST_Q || k == LLM_ST_K || k == LLM_ST_V
-                    || k == LLM_ST_OUT || k == LLM_ST_UP || k == LLM_ST_DOWN
-                    ? LLM_WEIGHT_LINEAR : 0;
+            usage = llm_ear_usage(k);
 
             if (llm_ear_load(l, d->layers[i][k], usage,
                                &s->layers[i].w[k], &s->layers[i].v[k])

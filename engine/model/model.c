@@ -257,6 +257,7 @@ llm_load_device(llm_load_t *l)
     o.weights_fp8 = opts->weights_fp8;
     o.kv_fp8 = opts->kv_fp8;
     o.kv_q8 = opts->kv_q8;
+    o.kv_f32 = m->desc.ear.n_layers != 0;
     o.products = opts->products;
     o.n_kinds = m->n_kinds;
 

@@ -305,6 +305,11 @@ llm_whisper_run(llm_whisper_t *w, const llm_whisper_rows_t *rows, uint32_t n,
     b.cross_len = w->cross_len;
     b.out_rows = w->out_rows;
 
+    /* a step that keeps queries has other operations than a decode step, which
+       the device may have captured */
+
+    b.gives = w->m->ear->keeps ? LLM_GIVES_BOTH : LLM_GIVES_LOGITS;
+
     for (i = 0; i < LLM_KV_KINDS; i++) {
         b.pages[i] = w->pages;
     }

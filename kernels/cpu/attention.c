@@ -92,7 +92,9 @@ llm_attn_scratch(const llm_cpu_t *cpu, const llm_kv_opts_t *o)
 
     dv = llm_pad16(o->head_dim_v);
 
-    if (cpu->kv_format == LLM_CPU_KV_F16) {
+    if (cpu->kv_format == LLM_CPU_KV_F16
+        || cpu->kv_format == LLM_CPU_KV_F32)
+    {
         return LLM_ATTN_TILE * (2 * dv + LLM_ATTN_BLOCK) * sizeof(float);
     }
 
