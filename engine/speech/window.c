@@ -24,6 +24,21 @@ llm_speech_seconds(const llm_speech_t *s, int32_t token)
 }
 
 
+/* when the text begins whose first token this is: where no rules are for times,
+   it may be no time, and the text begins where the one before it ended */
+
+static double
+llm_speech_start(const llm_speech_t *s, int32_t token)
+{
+    if (token >= s->o.rules->info.timestamp) {
+        return llm_speech_seconds(s, token);
+    }
+
+    return s->n_pieces ? s->pieces[s->n_pieces - 1].fit.end
+                       : (double) s->seek / LLM_FRAMES;
+}
+
+
 static void
 llm_speech_piece(llm_speech_t *s, size_t from, size_t to, double start,
     double end)
@@ -79,7 +94,7 @@ llm_speech_cut(llm_speech_t *s, const int32_t *tokens, size_t n)
 
     for (i = 1; i < n; i++) {
         if (tokens[i] >= begin && tokens[i - 1] >= begin) {
-            llm_speech_piece(s, last, i, llm_speech_seconds(s, tokens[last]),
+            llm_speech_piece(s, last, i, llm_speech_start(s, tokens[last]),
                              llm_speech_seconds(s, tokens[i - 1]));
             last = i;
         }
@@ -91,7 +106,7 @@ llm_speech_cut(llm_speech_t *s, const int32_t *tokens, size_t n)
     }
 
     if (s->open) {
-        llm_speech_piece(s, last, n, llm_speech_seconds(s, tokens[last]),
+        llm_speech_piece(s, last, n, llm_speech_start(s, tokens[last]),
                          llm_speech_seconds(s, tokens[n - 1]));
         return s->seek + s->size;
     }

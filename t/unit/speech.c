@@ -452,6 +452,8 @@ test_odd(void)
         { 3000, "\1" "00\1" "00 x", 30, 0, NULL },
         { 6000, " \1" "05", 30, 0, NULL },
         { 9000, "\xff\1" "00", 30, 0, NULL },
+        { 12000, "a\1" "02\1" "02b", 30, 0, NULL },
+        { 12200, "c", 30, 0, NULL },
         { 0, NULL, 0, 0, NULL }
     };
 
@@ -465,12 +467,12 @@ test_odd(void)
     plain.timestamps = 0;
     memset(&m, 0, sizeof(m));
     m.said = said;
-    s = transcribe(&m, &plain, 12000);
-    ok(m.n_windows == 4 && m.windows[1] == 3000 && m.windows[2] == 6000,
+    s = transcribe(&m, &plain, 15200);
+    ok(m.n_windows == 6 && m.windows[5] == 12200 && m.windows[1] == 3000 && m.windows[2] == 6000,
        "a window never follows itself");
     ok(m.head, "no times are asked for");
     is_text(s, "[0.00 Iam 30.00][30.00 30.00][60.00 65.00]"
-            "[90.00\xef\xbf\xbd 120.00]",
+            "[90.00\xef\xbf\xbd 120.00][120.00a 122.00][122.00c 152.00]",
             "empty segments, and bytes that are no character");
     llm_speech_free(s);
     plain.timestamps = 1;
