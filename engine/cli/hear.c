@@ -7,7 +7,7 @@
 #include "engine/base/file.h"
 #include "engine/cli/cli.h"
 #include "engine/model/whisper.h"
-#include "engine/speech/drive.h"
+#include "engine/speech/crew.h"
 
 
 /* bounds of a file: more than any subtitled film has */

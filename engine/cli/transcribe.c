@@ -4,7 +4,7 @@
 
 #include "engine/api/transcript.h"
 #include "engine/cli/cli.h"
-#include "engine/speech/drive.h"
+#include "engine/speech/crew.h"
 
 typedef struct {
     llm_whisper_t            *whisper;
@@ -85,6 +85,7 @@ llm_cli_speech_load(llm_cli_speech_t *t, const llm_cli_t *c, llm_err_t *err)
     }
 
     o.model.max_seqs = 1;
+    o.model.max_out = LLM_SPEECH_OUT;
     o.n_states = 1;
 
     t->whisper = llm_whisper_load(c->file, &o, err);

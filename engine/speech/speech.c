@@ -17,8 +17,9 @@
 
 #define LLM_SPEECH_ATTEMPTS  6          /* temperatures 0 to 1 */
 
-/* most tokens of <|startoftranscript|>, language, task, <|notimestamps|> */
-#define LLM_SPEECH_HEAD      4
+/* most tokens of <|startoftranscript|>, language, task, <|notimestamps|>: the
+   first step wants the logits of each */
+#define LLM_SPEECH_HEAD      LLM_SPEECH_OUT
 
 
 /* most tokens of a window's text; the prompt has one token less, so that there

@@ -49,6 +49,9 @@ typedef enum {
     LLM_SPEECH_DONE
 } llm_speech_want_t;
 
+/* most rows of one step whose logits are wanted */
+#define LLM_SPEECH_OUT  4
+
 typedef struct {
     llm_speech_want_t   want;
     size_t              frame;          /* of WINDOW: the first of 3,000 frames
