@@ -92,9 +92,35 @@ llm_media_find(const char *dir, char *path, size_t size, llm_err_t *err)
         }
     }
 
-    return llm_fail(err, "the program " LLM_MEDIA_NAME ", which decodes images "
-                    "and sound, is not in %s: install it beside the module",
+    return llm_fail(err, "the program llm-media, which decodes images and "
+                    "sound, is not in %s: install it beside the module",
                     dir ? dir : "its folder");
+}
+
+
+/* Decoders must not know what else stands in the environment, such as keys:
+   the program gets only what it may need to run at all. */
+
+static void
+llm_media_environment(char *env[], size_t n)
+{
+    size_t  i, k, name;
+
+    static const char *const  names[] = {
+        "LD_LIBRARY_PATH=", "ASAN_OPTIONS=", "UBSAN_OPTIONS=", "TSAN_OPTIONS="
+    };
+
+    for (i = 0, k = 0; environ && environ[i]; i++) {
+        for (name = 0; name < llm_nelems(names); name++) {
+            if (k + 1 < n && strncmp(environ[i], names[name],
+                                     strlen(names[name])) == 0)
+            {
+                env[k++] = environ[i];
+            }
+        }
+    }
+
+    env[k] = NULL;
 }
 
 
@@ -102,13 +128,14 @@ static int
 llm_media_spawn(llm_media_program_t *p, const char *path, int socket)
 {
     int                          rc;
-    char                        *argv[2];
+    char                        *argv[2], *env[8];
     sigset_t                     none, all;
     posix_spawnattr_t            attr;
     posix_spawn_file_actions_t   files;
 
     argv[0] = (char *) path;
     argv[1] = NULL;
+    llm_media_environment(env, llm_nelems(env));
 
     if (posix_spawnattr_init(&attr) != 0) {
         return ENOMEM;
@@ -129,7 +156,7 @@ llm_media_spawn(llm_media_program_t *p, const char *path, int socket)
         (void) posix_spawnattr_setsigdefault(&attr, &all);
         (void) posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK
                                                | POSIX_SPAWN_SETSIGDEF);
-        rc = posix_spawn(&p->pid, path, &files, &attr, argv, environ);
+        rc = posix_spawn(&p->pid, path, &files, &attr, argv, env);
     }
 
     posix_spawn_file_actions_destroy(&files);
@@ -151,8 +178,8 @@ llm_media_program_start(llm_media_program_t *p, const char *dir,
     }
 
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
-        return llm_fail_with(err, 503, NULL, NULL, "no socket for "
-                             LLM_MEDIA_NAME ": %s", strerror(errno));
+        return llm_fail_with(err, 503, NULL, NULL, "no socket for a decoder: "
+                             "%s", strerror(errno));
     }
 
     rc = llm_media_spawn(p, path, pair[1]);

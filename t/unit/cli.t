@@ -777,6 +777,77 @@ SKIP: {
 }
 
 
+# ---- image ----
+
+# a BMP of one colour; every build reads it
+
+sub bmp {
+    my ($width, $height, @bgr) = @_;
+    my $row = pack('C*', (@bgr) x $width) . "\0" x ($width % 4);
+
+    return 'BM' . pack('L<L<L<', 54 + length($row) * $height, 0, 54)
+         . pack('L<l<l<S<S<L<L<L<L<L<L<', 40, $width, $height, 1, 24, (0) x 6)
+         . $row x $height;
+}
+
+sub mmproj {
+    my ($name, %kv) = @_;
+
+    LLM::GGUF::make(undef, "$dir/$name.gguf", kv => {
+        'general.architecture' => [ str => 'clip' ],
+        'clip.has_vision_encoder' => [ bool => 1 ],
+        'clip.projector_type' => [ str => 'internvl' ],
+        'clip.vision.image_size' => [ u32 => 8 ],
+        'clip.vision.patch_size' => [ u32 => 2 ],
+        'clip.vision.image_mean' => [ f32s => .5, .5, .5 ],
+        'clip.vision.image_std' => [ f32s => .5, .5, .5 ], %kv });
+
+    return "$dir/$name.gguf";
+}
+
+my $image = put('image.bmp', bmp(16, 8, 10, 20, 30));
+my $encoder = mmproj('mmproj');
+
+($out, $err, $status) = llm('', 'image', $image, '--mmproj', $encoder);
+is($status, 0, 'image') or diag($err);
+is_deeply(decode_json($out),
+          { file => $image, projector => 'internvl', size => [ 16, 8 ],
+            entries => [ ([ 8, 8 ]) x 3 ], tiles => [ 1, 2 ],
+            rows => [ 4, 4, 4 ], tokens => 12,
+            layout => [ [ t => '<img>' ], (map { [ e => $_ ] } 0 .. 2),
+                        [ t => '</img>' ] ],
+            mean => [ .5, .5, .5 ], std => [ .5, .5, .5 ] },
+          'sizes, tiles and tokens');
+
+($out) = llm('', 'image', $image, '--mmproj', $encoder, '--image-tokens', 4);
+is(decode_json($out)->{tokens}, 4, 'not more tokens than are allowed');
+
+($out) = llm('', 'image', $image, '--mmproj', $encoder, '--pixels');
+is(unpack('H*', $out), '1e140a' x (3 * 64), 'pixels of two tiles and the whole');
+
+($out) = llm('', 'image', put('tall.bmp', bmp(30, 60, 1, 2, 3)), '--mmproj',
+             mmproj('qwen', 'clip.projector_type' => [ str => 'qwen2.5vl_merger' ],
+                    'clip.vision.patch_size' => [ u32 => 14 ]));
+is_deeply([ @{ decode_json($out) }{qw(grid entries tokens)} ],
+          [ [ 1, 8, 4 ], [ [ 56, 112 ] ], 8 ], 'patches of a grid');
+
+fails('no encoder', qr/--mmproj FILE is missing/, '', 'image', $image);
+fails('no vision encoder', qr/it has no encoder of images/, '', 'image', $image,
+      '--mmproj', mmproj('deaf', 'clip.has_vision_encoder' => [ bool => 0 ]));
+fails('not an encoder', qr/it has no clip\.projector_type/, '', 'image', $image,
+      '--mmproj', $demo);
+fails('an encoder that is not known',
+      qr/the projector "resampler\\x0a" is not known/, '', 'image', $image,
+      '--mmproj',
+      mmproj('old', 'clip.projector_type' => [ str => "resampler\n" ]));
+fails('no image file', qr/nowhere\.png: .*No such file/, '', 'image',
+      'nowhere.png', '--mmproj', $encoder);
+fails('no image', qr/the file is no image that is known here/, '', 'image',
+      put('text', 'text'), '--mmproj', $encoder);
+fails('an image that ends early', qr/the BMP file ends early/, '', 'image',
+      put('cut.bmp', substr(bmp(16, 8, 1, 2, 3), 0, 200)), '--mmproj', $encoder);
+
+
 # ---- bench ----
 
 ($out, $err, $status) = llm('', 'bench', $demo, '--pp', 8, '--tg', 4,

@@ -1,6 +1,6 @@
 /*
  * Image files and resized images with what Pillow makes of them
- * (media_expected.py), and PNG files with any header.
+ * (media_expected.py), and black PNG and BMP files with any header.
  */
 
 #ifndef LLM_T_MEDIA_FILE_H
@@ -110,6 +110,43 @@ png_black(llm_buf_t *b, uint32_t width, uint32_t height, uint32_t rows)
 
     llm_buf_free(&h);
     llm_buf_free(&z);
+}
+
+
+static inline void
+bmp_number(llm_buf_t *b, uint32_t v)
+{
+    (void) llm_buf_add(b, &v, sizeof(v));
+}
+
+
+/* the same as a BMP of 8 bits, whose list of colours is black; only the first
+   `rows` rows are there */
+
+static inline void
+bmp_black(llm_buf_t *b, uint32_t width, uint32_t height, uint32_t rows)
+{
+    int     i;
+    size_t  n;
+
+    llm_buf_init(b, 0);
+    n = (size_t) (width + 3) / 4 * 4 * rows;
+
+    (void) llm_buf_add(b, "BM", 2);
+    bmp_number(b, (uint32_t) (1078 + n));
+    bmp_number(b, 0);
+    bmp_number(b, 1078);
+    bmp_number(b, 40);
+    bmp_number(b, width);
+    bmp_number(b, height);
+    bmp_number(b, 8 << 16 | 1);
+
+    for (i = 0; i < 6; i++) {
+        bmp_number(b, 0);
+    }
+
+    memset(llm_buf_reserve(b, 1024 + n), 0, 1024 + n);
+    b->len += 1024 + n;
 }
 
 #endif /* LLM_T_MEDIA_FILE_H */

@@ -228,15 +228,19 @@ llm_picture_write(llm_decode_t *d, const llm_picture_t *p)
     info.width = p->orientation >= 5 ? p->height : p->width;
     info.height = p->orientation >= 5 ? p->width : p->height;
 
+    if (llm_decode_info(d, &info) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    if (p->orientation <= 1 && p->step == 3) {
+        return llm_decode_bytes(d, p->pixels,
+                                (size_t) p->width * p->height * 3);
+    }
+
     row = malloc((size_t) info.width * 3);
 
     if (row == NULL) {
         return llm_decode_fail(d, LLM_MEDIA_NO_MEMORY, "no memory for a row");
-    }
-
-    if (llm_decode_info(d, &info) != LLM_OK) {
-        free(row);
-        return LLM_ERROR;
     }
 
     for (y = 0; y < info.height; y++) {

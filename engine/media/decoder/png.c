@@ -95,7 +95,9 @@ llm_png_read(llm_png_t *s, llm_picture_t *p)
     }
 
     png_set_read_fn(s->png, s, llm_png_bytes);
-    png_set_user_limits(s->png, s->d->limits->side, s->d->limits->side);
+    /* the limits are llm_picture_start()'s, whose message says more; libpng
+       takes no memory for rows before that */
+    png_set_user_limits(s->png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
     png_set_chunk_malloc_max(s->png, 1 << 20);
     png_set_chunk_cache_max(s->png, 64);
     png_read_info(s->png, s->info);
