@@ -55,6 +55,7 @@ open_model(const char *path, const char *device, const char *isa,
     llm_whisper_opts_t  o;
 
     memset(&o, 0, sizeof(o));
+    o.model.backend_dir = getenv("LLM_OBJS") ? getenv("LLM_OBJS") : "objs";
     o.model.device = device;
     o.model.isa = isa;
     o.model.threads = 2;
