@@ -17,8 +17,6 @@
 #define llm_wav_unknown(n)  ((n) == 0 || (n) >= 0xffffff00u                   \
                              || ((n) >= 0x7ffff000u && (n) <= 0x7fffffffu))
 
-#define LLM_WAV_LOUD  1048576.0
-
 typedef struct {
     const unsigned char  *data;
     size_t                len;
@@ -356,7 +354,8 @@ llm_wav_sample(llm_wav_code_t code, const unsigned char *p)
         return llm_wav_ulaw(p[0]);
     }
 
-    return isfinite(d) ? llm_max(llm_min(d, LLM_WAV_LOUD), -LLM_WAV_LOUD) : 0;
+    return isfinite(d) ? llm_max(llm_min(d, LLM_AUDIO_LOUD), -LLM_AUDIO_LOUD)
+                       : 0;
 }
 
 

@@ -17,6 +17,7 @@
 #define LLM_AUDIO_MIN_RATE      1000    /* Hz */
 #define LLM_AUDIO_MAX_RATE    384000
 #define LLM_AUDIO_MAX_CHANNELS    32
+#define LLM_AUDIO_LOUD     1048576.0    /* samples beyond it are cut off */
 
 typedef enum {
     LLM_WAV_U8 = 0,
@@ -53,7 +54,7 @@ int llm_wav_open(llm_wav_t *w, const void *data, size_t len, llm_err_t *err);
 /*
  * Converts n frames from `first` on to one channel, the mean of all; full
  * scale is 1.0.  out: [n].  The caller keeps first + n <= w->frames.  A sample
- * that is no finite number counts as 0, and those beyond 2^20 as 2^20.
+ * that is no finite number counts as 0, and those beyond LLM_AUDIO_LOUD as it.
  */
 void llm_wav_mono(const llm_wav_t *w, uint64_t first, size_t n, float *out);
 

@@ -188,19 +188,23 @@ llm_sound_check(llm_decode_t *d, const char *name, const SF_INFO *info)
 static void
 llm_sound_mono(float *x, size_t n, int channels)
 {
-    int     c;
-    double  sum;
-    size_t  i;
+    int           c;
+    double        sum;
+    size_t        i;
+    const float  *from;
+
+    from = x;
 
     for (i = 0; i < n; i++) {
         sum = 0;
 
-        for (c = 0; c < channels; c++) {
-            sum += isfinite(x[i * (size_t) channels + (size_t) c])
-                   ? x[i * (size_t) channels + (size_t) c] : 0;
+        for (c = 0; c < channels; c++, from++) {
+            sum += isfinite(*from) ? *from : 0;
         }
 
-        x[i] = (float) (sum / channels);
+        sum = llm_max(llm_min(sum / channels, LLM_AUDIO_LOUD),
+                      -LLM_AUDIO_LOUD);
+        x[i] = (float) sum;
     }
 }
 
