@@ -66,8 +66,9 @@ float llm_mel_max(const float *rows, size_t n);
 /*
  * What the encoder takes of a window of `count` frames from `first` on, from
  * the logarithms rows [n][n_mels] of the whole sound, after whose last one
- * there is silence: what is less than max - 8 is raised to it, then (x + 4) / 4.
- * max: the largest of the whole sound.  out: by band, [n_mels][count].
+ * there is silence: what is less than max - 8 is raised to it, then
+ * (x + 4) / 4.  max: the largest of the whole sound.  out: by band,
+ * [n_mels][count].
  */
 void llm_mel_window(const llm_mel_t *m, const float *rows, size_t n, float max,
     size_t first, size_t count, float *out);
