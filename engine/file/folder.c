@@ -450,9 +450,11 @@ llm_folder_model(llm_folder_t *f, const char *path, int header,
 
     llm_buf_free(&b);
 
+    /* the vocabulary is last: it takes longest */
+
     if (rc != LLM_OK
-        || llm_hub_vocab(&f->mk, &f->d, path, err) != LLM_OK
-        || llm_folder_weights(f, path, header, err) != LLM_OK)
+        || llm_folder_weights(f, path, header, err) != LLM_OK
+        || llm_hub_vocab(&f->mk, &f->d, path, err) != LLM_OK)
     {
         return LLM_ERROR;
     }

@@ -47,6 +47,10 @@ llm_model_file_check(const char *path, llm_err_t *err)
     rc = llm_file_usable(g, &hp, err);
     llm_gguf_close(g);
 
+    if (rc == LLM_OK && hp.listens) {
+        return llm_fail(err, LLM_LISTENS, path);
+    }
+
     return rc;
 }
 

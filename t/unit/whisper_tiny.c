@@ -438,7 +438,7 @@ refused_header(const char *header, const char *why, const char *what)
     shape "],\"data_offsets\":[" offsets "]}}"
 
 static void
-wrong_folders(void)
+wrong_folders(const w_model_t *m)
 {
     uint64_t  len = UINT64_MAX;
 
@@ -480,7 +480,7 @@ wrong_folders(void)
     refused(path_of("hub"), "gone.safetensors", "a file that is not there");
     (void) unlink(path_of("hub/model.safetensors.index.json"));
 
-    put("hub/merges.txt", "a\n");
+    write_folder(m, 0);
     put("hub/vocab.json", "{\"a\":0,\"b\":0}");
     refused(path_of("hub"), "same id", "an id twice");
     put("hub/vocab.json", "{\"a\":0}");
@@ -556,7 +556,7 @@ main(void)
     folder_computes(a, "a folder of two files and an index");
 
     wrong_bins(&m, &b);
-    wrong_folders();
+    wrong_folders(&m);
 
     llm_buf_free(&b);
     free(a->logits);
