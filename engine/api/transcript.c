@@ -99,7 +99,9 @@ llm_transcript_all(llm_buf_t *all, const llm_transcript_t *t)
 }
 
 
-int
+/* adds the whole text, without white space at both ends */
+
+static int
 llm_transcript_text(llm_buf_t *out, const llm_transcript_t *t)
 {
     llm_buf_t  all;

@@ -32,8 +32,6 @@ const char *llm_transcript_type(llm_transcript_format_t format);
    or LLM_ERROR and *err, of status 400 */
 int llm_transcript_language(llm_str_t text, int *language, llm_err_t *err);
 
-/* adds the whole text, without white space at both ends */
-int llm_transcript_text(llm_buf_t *out, const llm_transcript_t *t);
 /* adds a body; LLM_ERROR: out has failed */
 int llm_transcript_write(llm_buf_t *out, const llm_transcript_t *t,
     llm_transcript_format_t format, unsigned has);

@@ -222,8 +222,6 @@ float *llm_tower_floats(llm_tower_load_t *l, const llm_gguf_tensor_t *t,
     size_t n);
 /* memory that the tower owns */
 void *llm_tower_keep(llm_tower_load_t *l, size_t n, size_t size);
-llm_vec_t *llm_tower_vec(llm_tower_load_t *l, const llm_gguf_tensor_t *t,
-    uint32_t n);
 /* *v NULL: the file lacks it */
 int llm_tower_read_vec(llm_tower_load_t *l, llm_vec_t **v, uint32_t n,
     const char *fmt, ...) llm_printf_like(4, 5);
