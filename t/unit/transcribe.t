@@ -8,7 +8,7 @@ use warnings;
 
 use File::Temp qw(tempdir);
 use FindBin;
-use JSON::PP qw(decode_json);
+use LLM::JSON;
 use Test::More;
 
 my $root = $ENV{LLM_ROOT} || "$FindBin::Bin/../..";
