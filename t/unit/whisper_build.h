@@ -43,7 +43,7 @@ typedef struct {
 } w_model_t;
 
 
-static float
+static inline float
 w_random(w_model_t *m)
 {
     m->seed = m->seed * 6364136223846793005u + 1442695040888963407u;
@@ -54,7 +54,7 @@ w_random(w_model_t *m)
 
 /* values around `mean`; n dimensions, rows first */
 
-static void
+static inline void
 w_add(w_model_t *m, const char *name, const char *hub, uint32_t n_dims,
     uint32_t a, uint32_t b, uint32_t c, float mean, float scale)
 {
@@ -76,7 +76,7 @@ w_add(w_model_t *m, const char *name, const char *hub, uint32_t n_dims,
 }
 
 
-static void
+static inline void
 w_add_norm(w_model_t *m, const char *name, const char *hub)
 {
     char  a[96], b[96];
@@ -90,7 +90,7 @@ w_add_norm(w_model_t *m, const char *name, const char *hub)
 }
 
 
-static void
+static inline void
 w_add_matrix(w_model_t *m, const char *name, const char *hub, uint32_t in,
     uint32_t out, int bias)
 {
@@ -108,7 +108,7 @@ w_add_matrix(w_model_t *m, const char *name, const char *hub, uint32_t in,
 }
 
 
-static void
+static inline void
 w_add_attention(w_model_t *m, const char *name, const char *hub,
     const char *norm, const char *hub_norm)
 {
@@ -130,7 +130,7 @@ w_add_attention(w_model_t *m, const char *name, const char *hub,
 }
 
 
-static void
+static inline void
 w_add_layer(w_model_t *m, const char *side, uint32_t i, int cross)
 {
     char  a[4][80], b[4][80];
@@ -162,7 +162,7 @@ w_add_layer(w_model_t *m, const char *side, uint32_t i, int cross)
 }
 
 
-static void
+static inline void
 w_make(w_model_t *m, uint64_t seed)
 {
     uint32_t  i;
@@ -200,7 +200,7 @@ w_make(w_model_t *m, uint64_t seed)
 }
 
 
-static void
+static inline void
 w_free(w_model_t *m)
 {
     size_t  i;
@@ -232,7 +232,7 @@ w_find(const w_model_t *m, const char *name)
 
 /* the raw bytes of an ordinary token; returns their number */
 
-static size_t
+static inline size_t
 w_token(uint32_t i, unsigned char *out)
 {
     if (i < 256) {
@@ -259,7 +259,7 @@ w_i32(llm_buf_t *b, int32_t v)
 
 /* the head of a .bin file: sizes, filters, vocabulary */
 
-static void
+static inline void
 w_bin_head(llm_buf_t *b)
 {
     uint32_t       i, n;
@@ -288,7 +288,7 @@ w_bin_head(llm_buf_t *b)
 }
 
 
-static void
+static inline void
 w_bin_tensor(llm_buf_t *b, const w_tensor_t *t)
 {
     uint32_t  k;
@@ -306,7 +306,7 @@ w_bin_tensor(llm_buf_t *b, const w_tensor_t *t)
 }
 
 
-static void
+static inline void
 w_bin(llm_buf_t *b, const w_model_t *m)
 {
     size_t  i;
@@ -319,7 +319,7 @@ w_bin(llm_buf_t *b, const w_model_t *m)
 }
 
 
-static int
+static inline int
 w_write(const char *path, const void *data, size_t len)
 {
     int    rc;
@@ -339,7 +339,7 @@ w_write(const char *path, const void *data, size_t len)
 
 /* a safetensors file of tensors from, ..., to - 1 */
 
-static void
+static inline void
 w_safetensors(llm_buf_t *b, const w_model_t *m, size_t from, size_t to)
 {
     size_t      i, at;
@@ -376,7 +376,7 @@ w_safetensors(llm_buf_t *b, const w_model_t *m, size_t from, size_t to)
 }
 
 
-static void
+static inline void
 w_config(llm_buf_t *b)
 {
     (void) llm_buf_addf(b, "{\"model_type\":\"whisper\",\"d_model\":%d,"
@@ -391,7 +391,7 @@ w_config(llm_buf_t *b)
 }
 
 
-static void
+static inline void
 w_vocab_json(llm_buf_t *b)
 {
     char           text[16];
@@ -422,7 +422,7 @@ w_vocab_json(llm_buf_t *b)
 
 /* ---- the right answers ---- */
 
-static void
+static inline void
 w_norm(const w_model_t *m, const char *name, const double *x, double *y)
 {
     int           i;
@@ -450,7 +450,7 @@ w_norm(const w_model_t *m, const char *name, const double *x, double *y)
 }
 
 
-static void
+static inline void
 w_product(const w_model_t *m, const char *name, int in, int out,
     const double *x, double *y)
 {
@@ -473,7 +473,7 @@ w_product(const w_model_t *m, const char *name, int in, int out,
 }
 
 
-static double
+static inline double
 w_gelu(double x)
 {
     return x / 2 * (1 + erf(x / sqrt(2)));
@@ -482,7 +482,7 @@ w_gelu(double x)
 
 /* attention of one row over n rows of k and v; weights [W_HEADS][n] or NULL */
 
-static void
+static inline void
 w_attend(const double *q, double (*k)[W_EMBD], double (*v)[W_EMBD], int n,
     double *out, double *weights)
 {
@@ -521,7 +521,7 @@ w_attend(const double *q, double (*k)[W_EMBD], double (*v)[W_EMBD], int n,
 }
 
 
-static void
+static inline void
 w_feed(const w_model_t *m, const char *layer, double *x)
 {
     int     i;
@@ -549,7 +549,7 @@ w_feed(const w_model_t *m, const char *layer, double *x)
 /* x += attention of all rows; causal or not; `to`: rows of k and v if these are
    given, as in cross-attention; weights [n][W_HEADS][W_CTX] or NULL */
 
-static void
+static inline void
 w_attention(const w_model_t *m, const char *layer, const char *what,
     double (*x)[W_EMBD], int n, int causal, double (*given)[W_EMBD], int to,
     double *weights)
@@ -595,7 +595,7 @@ w_attention(const w_model_t *m, const char *layer, const char *what,
 
 /* a convolution, three wide; in [n][channels] */
 
-static void
+static inline void
 w_convolve(const w_model_t *m, const char *name, const double *in, int n,
     int channels, int stride, double (*out)[W_EMBD])
 {
@@ -630,7 +630,7 @@ w_convolve(const w_model_t *m, const char *name, const double *in, int n,
 
 /* mel [W_MELS][W_FRAMES] */
 
-static void
+static inline void
 w_encode(const w_model_t *m, const float *mel, double (*out)[W_EMBD])
 {
     int            i, d;
@@ -673,7 +673,7 @@ w_encode(const w_model_t *m, const float *mel, double (*out)[W_EMBD])
 /* logits [n][W_VOCAB]; weights of cross-attention in the last layer, [n]
    [W_HEADS][W_CTX] */
 
-static void
+static inline void
 w_decode(const w_model_t *m, double (*states)[W_EMBD], const int32_t *ids,
     int n, double *logits, double *weights)
 {
