@@ -79,7 +79,7 @@ w_add(w_model_t *m, const char *name, const char *hub, uint32_t n_dims,
 static inline void
 w_add_norm(w_model_t *m, const char *name, const char *hub)
 {
-    char  a[96], b[96];
+    char  a[160], b[160];
 
     snprintf(a, sizeof(a), "%s.weight", name);
     snprintf(b, sizeof(b), "%s.weight", hub);
@@ -94,7 +94,7 @@ static inline void
 w_add_matrix(w_model_t *m, const char *name, const char *hub, uint32_t in,
     uint32_t out, int bias)
 {
-    char  a[96], b[96];
+    char  a[160], b[160];
 
     snprintf(a, sizeof(a), "%s.weight", name);
     snprintf(b, sizeof(b), "%s.weight", hub);
@@ -113,7 +113,7 @@ w_add_attention(w_model_t *m, const char *name, const char *hub,
     const char *norm, const char *hub_norm)
 {
     size_t  i;
-    char    a[96], b[96];
+    char    a[128], b[128];
 
     static const char  *const parts[4][2] = {
         { "query", "q_proj" }, { "key", "k_proj" }, { "value", "v_proj" },
@@ -426,7 +426,7 @@ static inline void
 w_norm(const w_model_t *m, const char *name, const double *x, double *y)
 {
     int           i;
-    char          s[96];
+    char          s[128];
     double        mean, var;
     const float  *w, *b;
 
@@ -455,7 +455,7 @@ w_product(const w_model_t *m, const char *name, int in, int out,
     const double *x, double *y)
 {
     int           i, k;
-    char          s[96];
+    char          s[128];
     const float  *w, *b;
 
     snprintf(s, sizeof(s), "%s.weight", name);
