@@ -228,7 +228,6 @@ int llm_cli_seq_feed(llm_cli_seq_t *s, const int32_t *ids, size_t n,
 typedef struct {
     llm_image_plan_t  plan;
     uint8_t          *pixels;           /* [n_entries][height][width][3] */
-    float            *rows;             /* what the tower gave, or NULL */
 } llm_cli_picture_t;
 
 /* the rule of --mmproj, within --image-tokens */
@@ -241,7 +240,8 @@ void llm_cli_picture_free(llm_cli_picture_t *p);
 /* loads the tower of --mmproj; m NULL: for any model */
 llm_tower_t *llm_cli_tower(const llm_cli_t *c, llm_model_t *m,
     llm_err_t *err);
-/* sets p->rows, [n_tokens][n_cols] */
-int llm_cli_encode(llm_tower_t *t, llm_cli_picture_t *p, llm_err_t *err);
+/* encodes n entries of one size; rows gets [n][n_rows][n_cols] */
+int llm_cli_encode(llm_tower_t *t, const llm_tower_entry_t *e, uint32_t n,
+    uint32_t n_rows, float *rows, llm_err_t *err);
 
 #endif /* LLM_CLI_H */

@@ -128,10 +128,53 @@ llm_cli_image_show(const llm_cli_t *c, const llm_cli_image_t *i,
 }
 
 
+static int
+llm_cli_image_encode(llm_tower_t *t, const llm_cli_picture_t *p,
+    llm_err_t *err)
+{
+    int                      rc;
+    float                   *rows;
+    size_t                   size, n;
+    uint32_t                 i;
+    llm_tower_entry_t       *e;
+    const llm_image_plan_t  *plan = &p->plan;
+
+    n = (size_t) plan->n_tokens * llm_tower_info(t)->n_cols;
+    rows = malloc(n * sizeof(float));
+    e = calloc(plan->n_entries, sizeof(llm_tower_entry_t));
+
+    if (rows == NULL || e == NULL) {
+        free(rows);
+        free(e);
+        return llm_fail(err, "no memory for the rows of an image");
+    }
+
+    size = (size_t) plan->width * plan->height * 3;
+
+    for (i = 0; i < plan->n_entries; i++) {
+        e[i].w = plan->width;
+        e[i].h = plan->height;
+        e[i].rgb = p->pixels + i * size;
+    }
+
+    rc = llm_cli_encode(t, e, plan->n_entries, plan->n_rows, rows, err);
+
+    if (rc == LLM_OK) {
+        rc = llm_cli_write(rows, n * sizeof(float), err);
+    }
+
+    free(rows);
+    free(e);
+
+    return rc;
+}
+
+
 /* the rows that the tower gives, which also fits --model, if it is given */
 
 static int
-llm_cli_image_rows(const llm_cli_t *c, llm_cli_picture_t *p, llm_err_t *err)
+llm_cli_image_rows(const llm_cli_t *c, const llm_cli_picture_t *p,
+    llm_err_t *err)
 {
     int                rc;
     llm_model_t       *m;
@@ -150,13 +193,7 @@ llm_cli_image_rows(const llm_cli_t *c, llm_cli_picture_t *p, llm_err_t *err)
 
     if (rc == LLM_OK) {
         t = llm_cli_tower(c, m, err);
-        rc = t ? llm_cli_encode(t, p, err) : LLM_ERROR;
-    }
-
-    if (rc == LLM_OK) {
-        rc = llm_cli_write(p->rows, (size_t) p->plan.n_tokens
-                                    * llm_tower_info(t)->n_cols
-                                    * sizeof(float), err);
+        rc = t ? llm_cli_image_encode(t, p, err) : LLM_ERROR;
     }
 
     llm_tower_free(t);

@@ -98,7 +98,6 @@ void
 llm_cli_picture_free(llm_cli_picture_t *p)
 {
     free(p->pixels);
-    free(p->rows);
 }
 
 
@@ -142,46 +141,32 @@ llm_cli_encode_some(llm_tower_t *t, const llm_tower_entry_t *e, uint32_t n,
 
 
 int
-llm_cli_encode(llm_tower_t *t, llm_cli_picture_t *p, llm_err_t *err)
+llm_cli_encode(llm_tower_t *t, const llm_tower_entry_t *e, uint32_t n,
+    uint32_t n_rows, float *rows, llm_err_t *err)
 {
-    size_t                   size;
-    uint32_t                 i, k, n, most, cols;
-    llm_tower_entry_t        e[LLM_TOWER_ENTRIES];
-    llm_tower_shape_t        s;
-    const llm_image_plan_t  *plan = &p->plan;
+    size_t             size;
+    uint32_t           i, most, take;
+    llm_tower_shape_t  s;
 
-    cols = llm_tower_info(t)->n_cols;
-    size = (size_t) plan->width * plan->height * 3;
-    p->rows = malloc((size_t) plan->n_tokens * cols * sizeof(float));
-
-    if (p->rows == NULL) {
-        return llm_fail(err, "no memory for the rows of an image");
-    }
-
-    if (llm_tower_shape(t, plan->width, plan->height, &s, err) != LLM_OK) {
+    if (llm_tower_shape(t, e->w, e->h, &s, err) != LLM_OK) {
         return LLM_ERROR;
     }
 
-    if (s.n_rows != plan->n_rows) {
+    if (s.n_rows != n_rows) {
         return llm_fail(err, "the tower gives %u rows, where %u were planned",
-                        s.n_rows, plan->n_rows);
+                        s.n_rows, n_rows);
     }
 
+    size = (size_t) s.n_rows * llm_tower_info(t)->n_cols;
     most = llm_tower_info(t)->max_patches
            / (s.patch_rows * s.patch_cols + 1);
     most = llm_max(1u, llm_min(most, (uint32_t) LLM_TOWER_ENTRIES));
 
-    for (i = 0; i < plan->n_entries; i += n) {
-        n = llm_min(most, plan->n_entries - i);
+    for (i = 0; i < n; i += take) {
+        take = llm_min(most, n - i);
 
-        for (k = 0; k < n; k++) {
-            e[k].w = plan->width;
-            e[k].h = plan->height;
-            e[k].rgb = p->pixels + (i + k) * size;
-        }
-
-        if (llm_cli_encode_some(t, e, n, p->rows + (size_t) i * s.n_rows
-                                                   * cols, err) != LLM_OK)
+        if (llm_cli_encode_some(t, e + i, take, rows + i * size, err)
+            != LLM_OK)
         {
             return LLM_ERROR;
         }

@@ -8,6 +8,7 @@
  */
 
 #include "engine/cli/cli.h"
+#include "engine/prepare/layout.h"
 
 /* one row of the prompt */
 typedef struct {
@@ -24,14 +25,12 @@ typedef struct {
     llm_image_rule_t    rule;
     llm_err_t          *err;
 
-    llm_cli_row_t      *rows;
+    llm_layout_t        layout;
+    uint32_t            n_images;       /* that are laid out */
+    llm_cli_row_t      *rows;           /* [n] */
     uint32_t            n;
-    uint32_t            cap;
-    uint32_t            turn;           /* position of the next row */
     uint32_t            longest;        /* rows that must be in one step */
 
-    llm_cli_picture_t   pictures[LLM_CLI_LIST];
-    uint32_t            n_pictures;
     float              *given;          /* [n_given][cols] rows of all images */
     uint32_t            n_given;
     uint32_t            cols;
@@ -47,137 +46,28 @@ typedef struct {
 
 /* ---- the layout ---- */
 
-static llm_cli_row_t *
-llm_cli_prompt_row(llm_cli_prompt_t *p)
-{
-    uint32_t        cap;
-    llm_cli_row_t  *rows;
-
-    if (p->n == p->cap) {
-        cap = p->cap ? 2 * p->cap : 1024;
-        rows = realloc(p->rows, cap * sizeof(llm_cli_row_t));
-
-        if (rows == NULL) {
-            (void) llm_fail(p->err, "no memory for the prompt");
-            return NULL;
-        }
-
-        p->rows = rows;
-        p->cap = cap;
-    }
-
-    rows = &p->rows[p->n++];
-    rows->token = 0;
-    rows->given = LLM_NOT_GIVEN;
-    rows->sees = p->n;
-
-    return rows;
-}
-
-
-static int
-llm_cli_prompt_token(llm_cli_prompt_t *p, int32_t token)
-{
-    uint32_t        k;
-    llm_cli_row_t  *row;
-
-    row = llm_cli_prompt_row(p);
-
-    if (row == NULL) {
-        return LLM_ERROR;
-    }
-
-    row->token = token;
-
-    for (k = 0; k < LLM_TURNS; k++) {
-        row->turns[k] = p->turn;
-    }
-
-    p->turn++;
-    p->longest = llm_max(p->longest, 1u);
-
-    return LLM_OK;
-}
-
-
-static int
-llm_cli_prompt_text(void *ctx, const char *text, size_t len)
-{
-    int                rc;
-    size_t             i;
-    llm_ids_t          ids = { NULL, 0, 0 };
-    llm_cli_prompt_t  *p = ctx;
-
-    rc = llm_vocab_tokenize(p->vocab, text, len, NULL, 0,
-                            LLM_TOKENIZE_SPECIAL, 0, &ids, p->err);
-
-    for (i = 0; rc == LLM_OK && i < ids.len; i++) {
-        rc = llm_cli_prompt_token(p, ids.data[i]);
-    }
-
-    free(ids.data);
-
-    return rc;
-}
-
-
-static int
-llm_cli_prompt_entry(void *ctx, uint32_t entry)
-{
-    uint32_t                 i, end;
-    llm_cli_row_t           *row;
-    llm_cli_prompt_t        *p = ctx;
-    llm_tower_shape_t        s;
-    const llm_image_plan_t  *plan = &p->pictures[p->n_pictures - 1].plan;
-
-    (void) entry;
-
-    memset(&s, 0, sizeof(s));
-    s.rows = plan->rows;
-    s.cols = plan->cols;
-    s.n_rows = plan->n_rows;
-    end = p->n + s.n_rows;
-
-    for (i = 0; i < s.n_rows; i++) {
-        row = llm_cli_prompt_row(p);
-
-        if (row == NULL) {
-            return LLM_ERROR;
-        }
-
-        row->given = p->n_given++;
-        row->sees = p->hp.spans ? end : p->n;
-        llm_tower_turns(&p->hp, &s, p->turn, i, row->turns);
-    }
-
-    p->turn += llm_tower_length(&p->hp, &s);
-    p->longest = llm_max(p->longest, p->hp.spans ? s.n_rows : 1);
-
-    return LLM_OK;
-}
-
-
 static int
 llm_cli_prompt_image(llm_cli_prompt_t *p)
 {
-    llm_cli_picture_t   *picture;
-    llm_image_layout_t   to = { p, llm_cli_prompt_text,
-                                llm_cli_prompt_entry };
+    int                rc;
+    llm_image_t        image;
+    llm_image_plan_t   plan;
 
-    if (p->n_pictures == p->c->images.n) {
+    if (p->n_images == p->c->images.n) {
         return llm_fail(p->err, "standard input: more images than --image "
                         "names, %u", p->c->images.n);
     }
 
-    picture = &p->pictures[p->n_pictures++];
-
-    if (llm_cli_picture(p->c->images.v[p->n_pictures - 1], &p->rule, picture,
-                        p->err) != LLM_OK)
+    if (llm_cli_decode(p->c->images.v[p->n_images++], &image, p->err)
+        != LLM_OK)
     {
         return LLM_ERROR;
     }
 
-    return llm_image_layout(&p->rule, &picture->plan, &to);
+    rc = llm_layout_image(&p->layout, &p->rule, &image, &plan, p->err);
+    llm_image_free(&image);
+
+    return rc;
 }
 
 
@@ -196,17 +86,90 @@ llm_cli_prompt_read(llm_cli_prompt_t *p)
 
     for (i = 0; rc == LLM_OK && i < ids.len; i++) {
         rc = ids.data[i] == LLM_CLI_HERE
-             ? llm_cli_prompt_image(p) : llm_cli_prompt_token(p, ids.data[i]);
+             ? llm_cli_prompt_image(p)
+             : llm_layout_ids(&p->layout, &ids.data[i], 1, p->err);
     }
 
-    if (rc == LLM_OK && p->n_pictures < p->c->images.n) {
+    if (rc == LLM_OK && p->n_images < p->c->images.n) {
         rc = llm_fail(p->err, "standard input: %u images, where --image names "
-                      "%u", p->n_pictures, p->c->images.n);
+                      "%u", p->n_images, p->c->images.n);
     }
 
     free(ids.data);
 
     return rc;
+}
+
+
+/* ---- the rows ---- */
+
+/* a row of an image; returns the position after it */
+
+static uint32_t
+llm_cli_prompt_given(llm_cli_prompt_t *p, const llm_media_t *m, uint32_t i,
+    uint32_t turn)
+{
+    llm_cli_row_t      *row;
+    llm_tower_shape_t   s;
+
+    memset(&s, 0, sizeof(s));
+    s.rows = m->lines;
+    s.cols = m->cols;
+    s.n_rows = m->n;
+
+    row = &p->rows[i];
+    row->given = p->n_given++;
+    row->sees = p->hp.spans ? m->first + m->n : i + 1;
+    llm_tower_turns(&p->hp, &s, turn, i - m->first, row->turns);
+
+    return i + 1 == m->first + m->n ? turn + llm_tower_length(&p->hp, &s)
+                                    : turn;
+}
+
+
+static int
+llm_cli_prompt_rows(llm_cli_prompt_t *p)
+{
+    uint32_t            i, k, turn;
+    llm_cli_row_t      *row;
+    const llm_media_t  *m, *end;
+
+    p->n = (uint32_t) p->layout.ids.len;
+    p->rows = calloc(llm_max(p->n, 1u), sizeof(llm_cli_row_t));
+
+    if (p->rows == NULL) {
+        return llm_fail(p->err, "no memory for the prompt");
+    }
+
+    m = p->layout.media;
+    end = m + p->layout.n_media;
+    p->longest = 1;
+
+    for (i = 0, turn = 0; i < p->n; i++) {
+        row = &p->rows[i];
+        row->token = p->layout.ids.data[i];
+
+        if (m < end && i == m->first + m->n) {
+            m++;
+        }
+
+        if (m < end && i >= m->first) {
+            p->longest = llm_max(p->longest, p->hp.spans ? m->n : 1);
+            turn = llm_cli_prompt_given(p, m, i, turn);
+            continue;
+        }
+
+        row->given = LLM_NOT_GIVEN;
+        row->sees = i + 1;
+
+        for (k = 0; k < LLM_TURNS; k++) {
+            row->turns[k] = turn;
+        }
+
+        turn++;
+    }
+
+    return LLM_OK;
 }
 
 
@@ -231,6 +194,7 @@ llm_cli_prompt_open(llm_cli_prompt_t *p)
 
     p->cols = p->hp.n_embd * (1 + p->hp.n_deepstack);
     p->vocab = llm_cli_vocab(p->c->file, p->err);
+    p->layout.vocab = p->vocab;
 
     return p->vocab ? LLM_OK : LLM_ERROR;
 }
@@ -239,20 +203,20 @@ llm_cli_prompt_open(llm_cli_prompt_t *p)
 /* ---- the rows of images ---- */
 
 static int
-llm_cli_prompt_encode(llm_cli_prompt_t *p, llm_model_t *m)
+llm_cli_prompt_encode(llm_cli_prompt_t *p, llm_model_t *model)
 {
     int                 rc;
-    size_t              size;
     float              *to;
     uint32_t            i;
     llm_tower_t        *t;
-    llm_cli_picture_t  *picture;
+    llm_tower_entry_t   e;
+    const llm_media_t  *m;
 
-    if (!llm_model_takes_rows(m)) {
+    if (!llm_model_takes_rows(model)) {
         return llm_fail(p->err, "the device takes no images");
     }
 
-    t = llm_cli_tower(p->c, m, p->err);
+    t = llm_cli_tower(p->c, model, p->err);
 
     if (t == NULL) {
         return LLM_ERROR;
@@ -266,15 +230,13 @@ llm_cli_prompt_encode(llm_cli_prompt_t *p, llm_model_t *m)
         rc = llm_fail(p->err, "no memory for the rows of images");
     }
 
-    for (i = 0; rc == LLM_OK && i < p->n_pictures; i++) {
-        picture = &p->pictures[i];
-        rc = llm_cli_encode(t, picture, p->err);
-
-        if (rc == LLM_OK) {
-            size = (size_t) picture->plan.n_tokens * p->cols;
-            memcpy(to, picture->rows, size * sizeof(float));
-            to += size;
-        }
+    for (i = 0; rc == LLM_OK && i < p->layout.n_media; i++) {
+        m = &p->layout.media[i];
+        e.w = m->w;
+        e.h = m->h;
+        e.rgb = m->rgb;
+        rc = llm_cli_encode(t, &e, 1, m->n, to, p->err);
+        to += (size_t) m->n * p->cols;
     }
 
     llm_tower_free(t);
@@ -407,9 +369,8 @@ llm_cli_prompt_run(llm_cli_prompt_t *p)
 int
 llm_cli_logits_images(const llm_cli_t *c, llm_err_t *err)
 {
-    int                rc;
-    uint32_t           i;
-    llm_cli_prompt_t   p;
+    int               rc;
+    llm_cli_prompt_t  p;
 
     memset(&p, 0, sizeof(p));
     p.c = c;
@@ -422,13 +383,14 @@ llm_cli_logits_images(const llm_cli_t *c, llm_err_t *err)
     }
 
     if (rc == LLM_OK) {
+        rc = llm_cli_prompt_rows(&p);
+    }
+
+    if (rc == LLM_OK) {
         rc = llm_cli_prompt_run(&p);
     }
 
-    for (i = 0; i < p.n_pictures; i++) {
-        llm_cli_picture_free(&p.pictures[i]);
-    }
-
+    llm_layout_free(&p.layout);
     llm_vocab_free(p.vocab);
     free(p.rows);
     free(p.given);

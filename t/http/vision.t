@@ -243,13 +243,39 @@ is_ok($other, 'text does not wait for a decoder');
 sleep 0.3;
 kill 'KILL', $_ for @pids;
 $res = $waits->response;
-cmp_ok($res->{status}, '>=', 400, 'a request whose decoder is killed fails');
-like($res->{json}{error}{message}, qr/\w/, 'with a reason');
+is($res->{status}, 503, 'a request whose decoder is killed fails');
+like($res->{json}{error}{message}, qr/cannot be decoded by this server now/,
+     'and the client does not see why');
+ok($t->wait_log(qr/model "sees": an image is not decoded: /), 'the log says it');
 is_ok(ask($t, 'sees', [ user(@red) ]), 'the next one has a new decoder');
 ok(!grep({ my $p = $_; grep { $_ == $p } @pids } decoders()),
    'which is another process');
 is_empty($t);
 $t->stop(name => 'tiny', allow => qr/signal 9|an image is not decoded/);
+
+
+# ---- without the decoder ----
+
+# the module is in a folder where llm-media is not
+
+$t = LLM::Test->new(model => 'llm_model sees %%ROOT%%/models/demo.gguf '
+    . 'threads=1 template=%%DIR%%/images.jinja mmproj=%%DIR%%/mmproj.gguf;');
+(my $conf = $t->conf) =~ s{%%OBJS%%/(ngx_http_llm_module)}{%%DIR%%/alone/$1};
+$t->write_conf($conf);
+LLM::Tower::make($t->dir . '/mmproj.gguf');
+$t->write_file('images.jinja', $LLM::Tower::TEMPLATE);
+mkdir $t->dir . '/alone' or die $!;
+system('cp', "$LLM::Test::OBJS/ngx_http_llm_module.so", $t->dir . '/alone')
+    == 0 or die 'no module';
+$t->start;
+ok($t->wait_ready, 'a server without a decoder');
+$res = ask($t, 'sees', [ user(@red) ]);
+is($res->{status}, 503, 'takes no images');
+unlike($res->{body}, qr{/alone}, 'and does not say where it looked');
+ok($t->wait_log(qr/program llm-media.*is not in \S+alone: install it/),
+   'but to the log');
+is_ok(ask($t, 'sees', [ user(text('What?')) ]), 'it takes text');
+$t->stop(name => 'alone');
 
 
 # ---- families ----
