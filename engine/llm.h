@@ -72,7 +72,7 @@ typedef struct {
     uint32_t     first;                 /* chunk */
     uint32_t     n;                     /* chunks; 0: there are no bytes */
     uint64_t     len;                   /* bytes */
-} llm_block_t;
+} llm_chunk_t;
 
 
 /* ---- what a request says ---- */
@@ -257,7 +257,7 @@ typedef struct {
     uint32_t         type;              /* llm_media_type_t */
     uint32_t         detail;            /* llm_detail_t */
     uint32_t         unused;
-    llm_block_t      block;             /* the file's bytes, as they came; n is
+    llm_chunk_t      block;             /* the file's bytes, as they came; n is
                                            0 while they have to be fetched */
     llm_ref_t        url;               /* where the bytes are fetched; len 0:
                                            they came with the request.  The
@@ -879,11 +879,11 @@ int llm_client_submit(llm_client_t *c, llm_request_t *msg,
  */
 uint32_t llm_client_holder(const llm_client_t *c);
 int llm_media_alloc(llm_zone_t *z, uint32_t holder, size_t len,
-    llm_block_t *b);
-void *llm_media_data(llm_zone_t *z, const llm_block_t *b);
-void llm_media_shrink(llm_zone_t *z, uint32_t holder, llm_block_t *b,
+    llm_chunk_t *b);
+void *llm_media_data(llm_zone_t *z, const llm_chunk_t *b);
+void llm_media_shrink(llm_zone_t *z, uint32_t holder, llm_chunk_t *b,
     size_t len);
-void llm_media_free(llm_zone_t *z, uint32_t holder, llm_block_t *b);
+void llm_media_free(llm_zone_t *z, uint32_t holder, llm_chunk_t *b);
 /* counts a request that is refused for want of room */
 void llm_media_refused(llm_zone_t *z);
 /* frees the blocks of a message that was not sent.  After submit() has taken a

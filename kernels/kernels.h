@@ -87,10 +87,14 @@ typedef struct llm_state_s   llm_state_t;   /* recurrent states, all layers */
  * hold one element per kind: page tables in a step, caches in a model, pages in
  * the scheduler.  A model with n_kinds caches has the kinds below n_kinds.
  *
- * To add a kind, for instance a cache for cross-attention: add its number here,
- * and say which layers use it (llm_load_kinds() of engine/model/caches.c), how
- * many pages a sequence needs (llm_load_seq_pages()), which share of the memory
- * it gets (llm_load_split()), and how the scheduler fills its pages
+ * LLM_KV_CROSS is not one of these: its keys and values are not those of a
+ * sequence's own tokens but of what an encoder made, several sequences may read
+ * the same, and none of their steps adds to them.
+ *
+ * To add a kind: add its number here, and say which layers use it
+ * (llm_load_kinds() of engine/model/caches.c), how many pages a sequence needs
+ * (llm_load_seq_pages()), which share of the memory it gets
+ * (llm_load_split()), and how the scheduler fills its pages
  * (engine/sched/pages.h).  Backends and the forward pass need no change.
  */
 typedef enum {
@@ -100,7 +104,9 @@ typedef enum {
     LLM_KV_WINDOW,                      /* layers with a window, in a model that
                                            also has layers without: pages that
                                            left the window are not needed */
-    LLM_KV_KINDS
+    LLM_KV_KINDS,
+    LLM_KV_CROSS = LLM_KV_KINDS         /* cross-attention: all positions are
+                                           seen; see batch.cross */
 } llm_kv_kind_t;
 
 /* first member of every backend's device */
@@ -144,6 +150,9 @@ typedef struct {
                                            a scale for each token and head */
     int          kv_q8;                 /* 1: K and V are stored as int8, with
                                            scales; CPUs alone have it */
+    int          kv_f32;                /* 1: K and V are stored as float32 if
+                                           the weights are F32 or F16; GPUs
+                                           store what they do without it */
     const char  *products;              /* a word of products.h: open() fails if
                                            the device cannot do that; NULL: the
                                            device's own.  "fp8": weights_fp8,
@@ -187,6 +196,10 @@ typedef struct {
                                            model has; position p is in page
                                            pages[kind][p / LLM_KV_PAGE], row
                                            p % LLM_KV_PAGE */
+    const uint32_t  *cross;             /* [n_seqs][max_pages] pages in a cache
+                                           of LLM_KV_CROSS; NULL: the step
+                                           reads none */
+    const uint32_t  *cross_len;         /* [n_seqs] positions there */
     const uint32_t  *out_rows;          /* [n_out] row numbers, ascending; a
                                            row may occur several times */
     const llm_draw_t  *draws;           /* [n_out] at most max_seqs of them are
@@ -245,6 +258,9 @@ typedef enum {
 #define LLM_WEIGHT_EMBED   2
 #define LLM_WEIGHT_HEAD    4            /* LINEAR that gives logits: it is not
                                            converted to fp8 */
+#define LLM_WEIGHT_FINE    8            /* LINEAR whose products are exact to
+                                           16 bits of x where a device would
+                                           round x to 8 */
 
 typedef enum {
     LLM_GLU_SILU = 0,
@@ -372,7 +388,7 @@ typedef struct {
     int               both;             /* 1: no causal mask: rows see earlier
                                            and later positions, all that are in
                                            the cache with this step */
-    int               spans;            /* 1: rows see what batch.sees says, and
+    uint32_t          spans;            /* 1: rows see what batch.sees says, and
                                            no position before the window; not
                                            with `both` */
     uint32_t          window;           /* positions that a row sees, its own
@@ -572,7 +588,16 @@ typedef struct {
 static inline const uint32_t *
 llm_batch_table(const llm_batch_t *b, const llm_kv_opts_t *kv, uint32_t seq)
 {
-    return b->pages[kv->kind] + (size_t) seq * b->max_pages;
+    return (kv->kind == LLM_KV_CROSS ? b->cross : b->pages[kv->kind])
+           + (size_t) seq * b->max_pages;
+}
+
+
+/* the positions of a sequence in this cache, after the step */
+static inline uint32_t
+llm_batch_len(const llm_batch_t *b, const llm_kv_opts_t *kv, uint32_t seq)
+{
+    return kv->kind == LLM_KV_CROSS ? b->cross_len[seq] : b->kv_len[seq];
 }
 
 

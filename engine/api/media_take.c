@@ -91,7 +91,7 @@ llm_api_media_full(llm_api_reader_t *rd, size_t size, const char *path,
 
 static int
 llm_api_media_decode(llm_api_reader_t *rd, const llm_api_media_t *m,
-    const char *path, llm_block_t *b, llm_err_t *err)
+    const char *path, llm_chunk_t *b, llm_err_t *err)
 {
     int     rc;
     size_t  size;

@@ -12,6 +12,7 @@
 #define LLM_CLI_H
 
 #include "engine/media/rule.h"
+#include "engine/media/sound.h"
 #include "engine/model/tower.h"
 #include "engine/sample/sampler.h"
 #include "engine/text/chat/chat.h"
@@ -34,6 +35,8 @@
 #define LLM_CLI_IMAGE    2048            /* --pixels --rows --model */
 #define LLM_CLI_MMPROJ   4096            /* --mmproj --image-tokens */
 #define LLM_CLI_IMAGES   8192            /* --image */
+#define LLM_CLI_AUDIO    16384           /* --audio */
+#define LLM_CLI_SPEECH   32768           /* a file of sound, --language ... */
 
 #define LLM_CLI_BATCH_SIZE  512         /* tokens of a step by default */
 
@@ -60,6 +63,7 @@ typedef struct {
     const char      *mmproj;
     const char      *model;
     llm_cli_list_t   images;
+    const char      *audio;             /* a file of sound */
     const char      *id;                /* this and the next 5: of a new API
                                            key */
     const char      *tenant;
@@ -67,6 +71,15 @@ typedef struct {
     const char      *scopes;
     const char      *not_before;
     const char      *expires;
+    const char      *language;
+    const char      *prompt;
+    const char      *format;
+    const char      *thresholds;        /* "off", "on" or NULL */
+    float            temperature;       /* -1: not given */
+    int              translate;
+    int              words;
+    int              no_timestamps;
+    int              no_condition;
     uint32_t         threads;
     uint32_t         ctx;
     uint32_t         batch;
@@ -121,10 +134,20 @@ int llm_cli_prompt(const llm_vocab_t *v, int flags, llm_ids_t *ids,
     llm_err_t *err);
 /* embed.c */
 int llm_cli_embed(const llm_cli_t *c, llm_err_t *err);
+/* hear.c: the samples of a file, at the rate of spectrograms; the caller frees
+   them */
+int llm_cli_samples(const char *path, llm_sound_t *sound, llm_err_t *err);
+/* embed and logits of a speech model, on the first window of
+   c->audio */
+int llm_cli_hear_states(const llm_cli_t *c, llm_err_t *err);
+int llm_cli_hear_logits(const llm_cli_t *c, const llm_ids_t *ids,
+    llm_err_t *err);
 /* image.c */
 int llm_cli_image(const llm_cli_t *c, llm_err_t *err);
 /* run_images.c: logits of a prompt with images */
 int llm_cli_logits_images(const llm_cli_t *c, llm_err_t *err);
+/* transcribe.c */
+int llm_cli_transcribe(const llm_cli_t *c, llm_err_t *err);
 /* key.c */
 int llm_cli_key(const llm_cli_t *c, llm_err_t *err);
 /* plan.c */
@@ -172,6 +195,8 @@ typedef struct {
     uint32_t     *out;                  /* [batch] */
 } llm_cli_seq_t;
 
+/* for opts.log, data the llm_cli_t: standard error, if --verbose is given */
+void llm_cli_log(void *data, int level, const char *msg);
 /* the options of a model that the command line has; the rest is zeros */
 int llm_cli_model_opts(const llm_cli_t *c, llm_model_opts_t *o,
     llm_err_t *err);

@@ -144,6 +144,10 @@ llm_cli_embed(const llm_cli_t *c, llm_err_t *err)
     llm_cli_seq_t   s;
     llm_pooling_t   pooling;
 
+    if (c->audio) {
+        return llm_cli_hear_states(c, err);
+    }
+
     pooling = LLM_POOLING_LAST;
     batch = c->batch ? c->batch : LLM_CLI_EMBED_BATCH;
     rc = llm_cli_n_vocab(c->file, &n_vocab, err);

@@ -3,7 +3,10 @@
  * it, its metadata, and with --all its tensors.
  */
 
+#include "engine/file/source.h"
+#include "engine/base/language.h"
 #include "engine/cli/cli.h"
+#include "engine/model/whisper.h"
 #include "engine/serve/check.h"
 
 #include <stdio.h>
@@ -219,6 +222,49 @@ llm_cli_add_file(llm_buf_t *b, const llm_gguf_t *g, int all)
 
 /* a file without tensors has only a vocabulary, which is not an error */
 
+static void
+llm_cli_add_format(llm_buf_t *b, const llm_gguf_t *g)
+{
+    (void) llm_buf_adds(b, "format       ");
+
+    if (llm_gguf_format(g)) {
+        (void) llm_buf_adds(b, llm_gguf_format(g));
+
+    } else {
+        (void) llm_buf_addf(b, "GGUF v%u", llm_gguf_version(g));
+    }
+
+    (void) llm_buf_addf(b, ", %zu bytes", llm_gguf_size(g));
+}
+
+
+/* what a speech model hears and says */
+
+static void
+llm_cli_add_ear(llm_buf_t *b, const llm_gguf_t *g)
+{
+    llm_whisper_info_t  i;
+
+    if (llm_whisper_check(g, &i, NULL) != LLM_OK) {
+        return;
+    }
+
+    (void) llm_buf_addf(b, "encoder      %u layers of width %u, %u mel bands, "
+                        "windows of %u frames (%u s)\n", i.n_audio_layers,
+                        i.n_audio_state, i.n_mels, i.n_frames,
+                        i.n_frames / 100);
+
+    if (i.multilingual) {
+        (void) llm_buf_addf(b, "languages    %u, from %s to %s\n",
+                            i.n_languages, llm_language(0)->code,
+                            llm_language(i.n_languages - 1)->code);
+
+    } else {
+        (void) llm_buf_adds(b, "languages    English\n");
+    }
+}
+
+
 int
 llm_cli_info(const llm_cli_t *c, llm_err_t *err)
 {
@@ -228,7 +274,7 @@ llm_cli_info(const llm_cli_t *c, llm_err_t *err)
     llm_gguf_t    *g;
     llm_hparams_t  hp;
 
-    g = llm_gguf_open(c->file, err);
+    g = llm_source_open(c->file, err);
     if (g == NULL) {
         return LLM_ERROR;
     }
@@ -238,8 +284,7 @@ llm_cli_info(const llm_cli_t *c, llm_err_t *err)
 
     llm_buf_init(&b, 0);
     (void) llm_buf_addf(&b, "file         %s\n", c->file);
-    (void) llm_buf_addf(&b, "format       GGUF v%u, %zu bytes",
-                        llm_gguf_version(g), llm_gguf_size(g));
+    llm_cli_add_format(&b, g);
 
     if (llm_gguf_n_files(g) > 1) {
         (void) llm_buf_addf(&b, " in %zu files", llm_gguf_n_files(g));
@@ -254,6 +299,7 @@ llm_cli_info(const llm_cli_t *c, llm_err_t *err)
     } else if (llm_file_usable(g, &hp, &why) == LLM_OK) {
         runs = 1;
         llm_cli_add_model(&b, &hp);
+        llm_cli_add_ear(&b, g);
         llm_cli_add_types(&b, g);
 
     } else {

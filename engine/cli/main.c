@@ -46,17 +46,19 @@ static const llm_cli_cmd_t  llm_cli_cmds[] = {
       0, llm_cli_match },
 
     { "logits", "FILE [--all] [--batch N] [--mmproj FILE --image IMAGE...] "
-      "< IDS",
+      "[--audio SOUND] < IDS",
       "the logits after the last id (--all: after each), float32, "
       "little-endian;\n      among the ids, the word image is the next --image",
       LLM_CLI_RUN | LLM_CLI_ALL | LLM_CLI_BATCH | LLM_CLI_MMPROJ
-      | LLM_CLI_IMAGES,
+      | LLM_CLI_IMAGES | LLM_CLI_AUDIO,
       llm_cli_logits },
 
     { "embed", "FILE [--pooling none|mean|cls|last] [--batch N] < IDS",
       "the embedding of the ids (--pooling none: of each id), float32,\n"
-      "      little-endian, not normalised",
-      LLM_CLI_RUN | LLM_CLI_BATCH | LLM_CLI_POOLING, llm_cli_embed },
+      "      little-endian, not normalised; with --audio SOUND the rows of a\n"
+      "      speech model's encoder",
+      LLM_CLI_RUN | LLM_CLI_BATCH | LLM_CLI_POOLING | LLM_CLI_AUDIO,
+      llm_cli_embed },
 
     { "complete", "FILE [--max-tokens N] [--temp T] [--seed N] "
       "[--speculate KIND] < PROMPT",
@@ -64,6 +66,11 @@ static const llm_cli_cmd_t  llm_cli_cmds[] = {
       LLM_CLI_RUN | LLM_CLI_BATCH | LLM_CLI_SPECIAL | LLM_CLI_SAMPLE
       | LLM_CLI_DRAFT,
       llm_cli_complete },
+
+    { "transcribe", "WHISPER AUDIO [--language L] [--translate] [--words]\n"
+      "      [--format text|json|verbose_json|srt|vtt]",
+      "what is said in a file of sound",
+      LLM_CLI_RUN | LLM_CLI_SPEECH, llm_cli_transcribe },
 
     { "bench", "FILE [--pp N] [--tg N] [--depth N] [--reps N]",
       "tokens per second, and the machine's read bandwidth",
@@ -213,6 +220,9 @@ static const llm_cli_opt_t  llm_cli_opts[] = {
     { "pixels", LLM_CLI_FLAG, LLM_CLI_IMAGE, offsetof(llm_cli_t, pixels),
       "write the pixels that the encoder gets" },
 
+    { "audio", LLM_CLI_STR, LLM_CLI_AUDIO, offsetof(llm_cli_t, audio),
+      "sound that a speech model hears, its first 30 seconds" },
+
     { "id", LLM_CLI_STR, LLM_CLI_KEY, offsetof(llm_cli_t, id),
       "name of the key in logs and limits (random)" },
 
@@ -232,6 +242,36 @@ static const llm_cli_opt_t  llm_cli_opts[] = {
 
     { "expires", LLM_CLI_STR, LLM_CLI_KEY, offsetof(llm_cli_t, expires),
       "end of validity, in the same form (none)" },
+
+    { "language", LLM_CLI_STR, LLM_CLI_SPEECH, offsetof(llm_cli_t, language),
+      "language that is spoken, as en or english (detected)" },
+
+    { "translate", LLM_CLI_FLAG, LLM_CLI_SPEECH,
+      offsetof(llm_cli_t, translate), "translate to English" },
+
+    { "prompt", LLM_CLI_STR, LLM_CLI_SPEECH, offsetof(llm_cli_t, prompt),
+      "text that could stand before: its names and spelling are kept" },
+
+    { "format", LLM_CLI_STR, LLM_CLI_SPEECH, offsetof(llm_cli_t, format),
+      "text, json, verbose_json, srt or vtt (text)" },
+
+    { "words", LLM_CLI_FLAG, LLM_CLI_SPEECH, offsetof(llm_cli_t, words),
+      "times of words, too" },
+
+    { "no-timestamps", LLM_CLI_FLAG, LLM_CLI_SPEECH,
+      offsetof(llm_cli_t, no_timestamps), "text without times" },
+
+    { "no-condition", LLM_CLI_FLAG, LLM_CLI_SPEECH,
+      offsetof(llm_cli_t, no_condition),
+      "30 seconds are not shown the text before them" },
+
+    { "temperature", LLM_CLI_SHARE, LLM_CLI_SPEECH,
+      offsetof(llm_cli_t, temperature),
+      "this one alone (0, then more by 0.2 while a text fails)" },
+
+    { "thresholds", LLM_CLI_STR, LLM_CLI_SPEECH,
+      offsetof(llm_cli_t, thresholds),
+      "off: no text fails, and silence is not skipped (on)" },
 
     { "verbose", LLM_CLI_FLAG, LLM_CLI_RUN, offsetof(llm_cli_t, verbose),
       "show which device was chosen, and why" }
@@ -444,9 +484,14 @@ llm_cli_read_line(llm_cli_t *c, const llm_cli_cmd_t *cmd, char **argv,
             return llm_fail(err, "%s takes no file: \"%s\"",
                             cmd->name, argv[i]);
 
+        } else if (c->file && c->audio == NULL
+                   && (cmd->options & LLM_CLI_SPEECH))
+        {
+            c->audio = argv[i];
+
         } else if (c->file) {
-            return llm_fail(err, "%s takes one file, not \"%s\" too",
-                            cmd->name, argv[i]);
+            return llm_fail(err, "%s takes %s, not \"%s\" too", cmd->name,
+                            c->audio ? "two files" : "one file", argv[i]);
 
         } else {
             c->file = argv[i];
@@ -457,7 +502,9 @@ llm_cli_read_line(llm_cli_t *c, const llm_cli_cmd_t *cmd, char **argv,
         return LLM_OK;
     }
 
-    if (c->file == NULL) {
+    if (c->file == NULL
+        || (c->audio == NULL && (cmd->options & LLM_CLI_SPEECH)))
+    {
         return llm_fail(err, "usage: %s %s %s",
                         program_invocation_short_name, cmd->name, cmd->usage);
     }
@@ -530,6 +577,7 @@ main(int argc, char **argv)
 
     llm_sampling_default(&c.sampling);
     c.sampling.temperature = 0;
+    c.temperature = -1;
 
     if (llm_cli_read_line(&c, cmd, argv, &err) != LLM_OK
         || cmd->run(&c, &err) != LLM_OK

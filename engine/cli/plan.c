@@ -4,6 +4,7 @@
  * line for nginx.conf.  Nothing is loaded.
  */
 
+#include "engine/file/source.h"
 #include "engine/cli/cli.h"
 #include "engine/base/machine.h"
 
@@ -255,7 +256,7 @@ llm_cli_plan(const llm_cli_t *c, llm_err_t *err)
     llm_hparams_t      hp;
     llm_plan_table_t   t;
 
-    g = llm_gguf_open_header(c->file, err);
+    g = llm_source_open_header(c->file, err);
     if (g == NULL) {
         return LLM_ERROR;
     }

@@ -2,6 +2,7 @@
  * Commands that run a model over given tokens: logits, perplexity.
  */
 
+#include "engine/file/source.h"
 #include "engine/cli/cli.h"
 
 #include <math.h>
@@ -17,7 +18,7 @@ llm_cli_n_vocab(const char *file, uint32_t *n_vocab, llm_err_t *err)
     llm_gguf_t    *g;
     llm_hparams_t  hp;
 
-    g = llm_gguf_open(file, err);
+    g = llm_source_open(file, err);
     if (g == NULL) {
         return LLM_ERROR;
     }
@@ -118,7 +119,8 @@ llm_cli_logits(const llm_cli_t *c, llm_err_t *err)
     }
 
     if (rc == LLM_OK) {
-        rc = llm_cli_run_logits(c, &ids, err);
+        rc = c->audio ? llm_cli_hear_logits(c, &ids, err)
+                      : llm_cli_run_logits(c, &ids, err);
     }
 
     free(ids.data);

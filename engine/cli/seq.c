@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 
-static void
+void
 llm_cli_log(void *data, int level, const char *msg)
 {
     const llm_cli_t  *c = data;
@@ -71,6 +71,12 @@ llm_cli_seq_open(llm_cli_seq_t *s, const llm_cli_t *c, uint32_t ctx,
     s->model = llm_model_load(c->file, &o, err);
     if (s->model == NULL) {
         return LLM_ERROR;
+    }
+
+    if (llm_model_hparams(s->model)->listens) {
+        llm_cli_seq_close(s);
+        return llm_fail(err, "%s is a model of speech: it needs sound "
+                        "(--audio of logits and embed)", c->file);
     }
 
     s->max_pages = (llm_model_ctx(s->model) + LLM_KV_PAGE - 1) / LLM_KV_PAGE;

@@ -3,6 +3,7 @@
  * chat template, but no weights.
  */
 
+#include "engine/file/source.h"
 #include "engine/cli/cli.h"
 #include "engine/api/arguments.h"
 #include "engine/base/file.h"
@@ -22,7 +23,7 @@ llm_cli_vocab(const char *file, llm_err_t *err)
     llm_gguf_t   *g;
     llm_vocab_t  *v;
 
-    g = llm_gguf_open(file, err);
+    g = llm_source_open(file, err);
     if (g == NULL) {
         return NULL;
     }
@@ -191,7 +192,7 @@ llm_cli_chat_gguf(const char *file, llm_err_t *err)
     llm_gguf_t   *g;
     llm_vocab_t  *v;
 
-    g = llm_gguf_open(file, err);
+    g = llm_source_open(file, err);
     if (g == NULL) {
         return NULL;
     }

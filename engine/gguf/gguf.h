@@ -89,6 +89,8 @@ int llm_gguf_types_known(const llm_gguf_t *g, llm_err_t *err);
 
 const char *llm_gguf_name(const llm_gguf_t *g);
 uint32_t llm_gguf_version(const llm_gguf_t *g);
+/* the name of another format that the model was read from; NULL: it is GGUF */
+const char *llm_gguf_format(const llm_gguf_t *g);
 /* bytes of all files; number of files */
 size_t llm_gguf_size(const llm_gguf_t *g);
 size_t llm_gguf_n_files(const llm_gguf_t *g);
@@ -114,6 +116,10 @@ int llm_gguf_get_bool(const llm_gguf_t *g, const char *key, int *out,
     llm_err_t *err);
 int llm_gguf_get_str(const llm_gguf_t *g, const char *key, llm_str_t *out,
     llm_err_t *err);
+
+/* a key that made headers have (gguf_make.h) if the ids of a byte-level
+   vocabulary are its ranks, as tiktoken's are, and the file has no merges */
+#define LLM_GGUF_RANKED  "tokenizer.ggml.ranked"
 
 /* "ARCH.name": the key of an architecture's field */
 typedef struct {

@@ -109,6 +109,13 @@ llm_gguf_version(const llm_gguf_t *g)
 }
 
 
+const char *
+llm_gguf_format(const llm_gguf_t *g)
+{
+    return g->format;
+}
+
+
 size_t
 llm_gguf_size(const llm_gguf_t *g)
 {

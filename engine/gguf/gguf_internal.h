@@ -19,6 +19,7 @@
 struct llm_gguf_s {
     char                      *name;    /* owned */
     const char                *data;
+    const char                *format;  /* of another format: its name */
     size_t                     len;     /* bytes of the file */
     uint64_t                   changed; /* when it was, in ns */
     size_t                     head;    /* bytes at data: len, or fewer if only

@@ -135,14 +135,14 @@ llm_media_mark_all(llm_media_mem_t *m, uint32_t first, uint32_t n,
 
 
 int
-llm_media_alloc(llm_zone_t *z, uint32_t holder, size_t len, llm_block_t *b)
+llm_media_alloc(llm_zone_t *z, uint32_t holder, size_t len, llm_chunk_t *b)
 {
     uint32_t          i, first, n;
     uint64_t          mark;
     llm_media_mem_t  *m;
 
     m = llm_media_mem(z);
-    memset(b, 0, sizeof(llm_block_t));
+    memset(b, 0, sizeof(llm_chunk_t));
 
     n = llm_media_chunks(llm_max(len, (size_t) 1));
 
@@ -177,7 +177,7 @@ llm_media_alloc(llm_zone_t *z, uint32_t holder, size_t len, llm_block_t *b)
 
 
 void *
-llm_media_data(llm_zone_t *z, const llm_block_t *b)
+llm_media_data(llm_zone_t *z, const llm_chunk_t *b)
 {
     llm_media_mem_t  *m;
 
@@ -194,7 +194,7 @@ llm_media_data(llm_zone_t *z, const llm_block_t *b)
 
 
 void
-llm_media_shrink(llm_zone_t *z, uint32_t holder, llm_block_t *b, size_t len)
+llm_media_shrink(llm_zone_t *z, uint32_t holder, llm_chunk_t *b, size_t len)
 {
     uint32_t  n;
 
@@ -211,11 +211,11 @@ llm_media_shrink(llm_zone_t *z, uint32_t holder, llm_block_t *b, size_t len)
 
 
 void
-llm_media_free(llm_zone_t *z, uint32_t holder, llm_block_t *b)
+llm_media_free(llm_zone_t *z, uint32_t holder, llm_chunk_t *b)
 {
     (void) llm_media_turn(llm_media_mem(z), b->first, b->n,
                           llm_mark(LLM_MARK_HELD, 0, holder), 0);
-    memset(b, 0, sizeof(llm_block_t));
+    memset(b, 0, sizeof(llm_chunk_t));
 }
 
 
@@ -277,7 +277,7 @@ llm_media_post(llm_zone_t *z, uint32_t holder, uint32_t epoch,
     const llm_request_t *msg)
 {
     uint32_t            i;
-    const llm_block_t  *b;
+    const llm_chunk_t  *b;
 
     for (i = 0; i < msg->media.len; i++) {
         b = &llm_media_of(msg)[i].block;
@@ -294,7 +294,7 @@ llm_media_forget(llm_request_t *msg)
     uint32_t  i;
 
     for (i = 0; i < msg->media.len; i++) {
-        memset(&llm_media_of(msg)[i].block, 0, sizeof(llm_block_t));
+        memset(&llm_media_of(msg)[i].block, 0, sizeof(llm_chunk_t));
     }
 }
 
@@ -318,7 +318,7 @@ llm_media_vacate(llm_zone_t *z, uint32_t generation)
 /* have all chunks of a block this mark?  0, too, if it is not in the memory */
 
 static int
-llm_media_has(llm_zone_t *z, const llm_block_t *b, uint64_t mark)
+llm_media_has(llm_zone_t *z, const llm_chunk_t *b, uint64_t mark)
 {
     uint32_t          i;
     llm_media_mem_t  *m;
@@ -339,7 +339,7 @@ llm_media_has(llm_zone_t *z, const llm_block_t *b, uint64_t mark)
 
 static int
 llm_media_block(const llm_ref_t *media, const void *rec, uint32_t size,
-    uint32_t i, llm_block_t *b)
+    uint32_t i, llm_chunk_t *b)
 {
     if (media->len > LLM_MAX_MEDIA || i >= media->len
         || media->off < sizeof(llm_request_t) || media->off % 8
@@ -350,7 +350,7 @@ llm_media_block(const llm_ref_t *media, const void *rec, uint32_t size,
     }
 
     memcpy(b, (const char *) rec + media->off + i * sizeof(llm_media_ref_t)
-              + offsetof(llm_media_ref_t, block), sizeof(llm_block_t));
+              + offsetof(llm_media_ref_t, block), sizeof(llm_chunk_t));
 
     return 1;
 }
@@ -369,7 +369,7 @@ llm_media_abandon(llm_zone_t *z, const llm_request_t *head, const void *rec,
     uint32_t size)
 {
     uint32_t     i;
-    llm_block_t  b;
+    llm_chunk_t  b;
 
     for (i = 0; llm_media_block(&head->media, rec, size, i, &b); i++) {
         (void) llm_media_turn(llm_media_mem(z), b.first, b.n,
@@ -383,7 +383,7 @@ llm_media_claim(llm_zone_t *z, const llm_request_t *msg, llm_claim_t *c)
 {
     uint32_t     n;
     uint64_t     sent;
-    llm_block_t  b;
+    llm_chunk_t  b;
 
     memset(c, 0, sizeof(llm_claim_t));
 
@@ -391,7 +391,7 @@ llm_media_claim(llm_zone_t *z, const llm_request_t *msg, llm_claim_t *c)
         return LLM_OK;
     }
 
-    c->blocks = calloc(msg->media.len, sizeof(llm_block_t));
+    c->blocks = calloc(msg->media.len, sizeof(llm_chunk_t));
     if (c->blocks == NULL) {
         return LLM_ERROR;
     }
@@ -433,11 +433,11 @@ llm_claim_data(const llm_claim_t *c, uint32_t i, size_t *len)
 void
 llm_claim_drop(llm_claim_t *c, uint32_t i)
 {
-    llm_block_t  *b;
+    llm_chunk_t  *b;
 
     b = &c->blocks[i];
     (void) llm_media_turn(llm_media_mem(c->zone), b->first, b->n, c->mark, 0);
-    memset(b, 0, sizeof(llm_block_t));
+    memset(b, 0, sizeof(llm_chunk_t));
 }
 
 

@@ -35,7 +35,7 @@
 typedef struct {
     llm_zone_t          *zone;
     uint64_t             mark;          /* of its chunks */
-    llm_block_t         *blocks;        /* [n] owned; those of the message's
+    llm_chunk_t         *blocks;        /* [n] owned; those of the message's
                                            media, in order; n of a block is 0
                                            when it is freed */
     uint32_t             n;

@@ -259,6 +259,10 @@ llm_desc_read(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
         rc = llm_desc_tensors(g, d, err);
     }
 
+    if (rc == LLM_OK) {
+        rc = llm_desc_ear(g, d, err);
+    }
+
     if (rc != LLM_OK) {
         llm_desc_free(d);
     }
@@ -273,6 +277,10 @@ llm_desc_free(llm_desc_t *d)
     free(d->layers);
     free(d->kv);
     free(d->states);
+    free(d->ear.layers);
+    free(d->ear.align);
+    d->ear.layers = NULL;
+    d->ear.align = NULL;
     d->layers = NULL;
     d->kv = NULL;
     d->states = NULL;
@@ -345,6 +353,11 @@ llm_desc_needs(const llm_desc_t *d, uint32_t ctx)
     needs |= d->kv_differs ? LLM_CAN_KV : 0;
     needs |= d->output_scale ? LLM_CAN_FACTORS : 0;
     needs |= d->hp.encoder ? LLM_CAN_ENCODE | LLM_CAN_SCALE : 0;
+
+    if (d->ear.n_layers) {
+        needs |= LLM_CAN_CROSS | LLM_CAN_ENCODE | LLM_CAN_NORMS | LLM_CAN_ACTS
+                 | LLM_CAN_ROPE | LLM_CAN_SCALE | LLM_CAN_EMBED;
+    }
 
     if (d->embd_scale != 1 || d->logit_scale != 1 || d->logit_cap > 0) {
         needs |= LLM_CAN_SCALE;

@@ -160,6 +160,59 @@ typedef struct {
     float               residual_scale;
 } llm_layer_desc_t;
 
+/* tensors of a layer of an encoder of sound */
+typedef enum {
+    LLM_ST_NORM = 0,
+    LLM_ST_NORM_BIAS,
+    LLM_ST_Q,
+    LLM_ST_Q_BIAS,
+    LLM_ST_K,
+    LLM_ST_K_BIAS,
+    LLM_ST_V,
+    LLM_ST_V_BIAS,
+    LLM_ST_OUT,
+    LLM_ST_OUT_BIAS,
+    LLM_ST_FF_NORM,
+    LLM_ST_FF_NORM_BIAS,
+    LLM_ST_UP,
+    LLM_ST_UP_BIAS,
+    LLM_ST_DOWN,
+    LLM_ST_DOWN_BIAS,
+    LLM_ST_N
+} llm_ear_tensor_t;
+
+/* its other tensors */
+typedef enum {
+    LLM_SG_CONV_1 = 0,                  /* [n_embd][n_mels][3], as a matrix */
+    LLM_SG_CONV_1_BIAS,
+    LLM_SG_CONV_2,                      /* [n_embd][n_embd][3], as a matrix */
+    LLM_SG_CONV_2_BIAS,
+    LLM_SG_POS,                         /* [n_ctx][n_embd] */
+    LLM_SG_POST_NORM,
+    LLM_SG_POST_NORM_BIAS,
+    LLM_SG_N
+} llm_ear_global_t;
+
+/*
+ * An encoder of sound, "a." (ear_desc.c): Whisper's.  Its states are as wide
+ * as the rows of the decoder that reads them.
+ */
+typedef struct {
+    uint32_t                   n_layers;    /* 0: the model has none */
+    uint32_t                   n_embd;
+    uint32_t                   n_ff;
+    uint32_t                   n_heads;
+    uint32_t                   n_ctx;       /* states of a window, of two
+                                               frames each */
+    uint32_t                   n_mels;
+    const llm_gguf_tensor_t   *global[LLM_SG_N];
+    const llm_gguf_tensor_t  *(*layers)[LLM_ST_N];  /* [n_layers] owned; NULL
+                                                       in it: no such tensor */
+    /* heads of the decoder that look at the sound of a word: layer, head */
+    uint32_t                 (*align)[2];   /* [n_align] owned */
+    uint32_t                   n_align;
+} llm_ear_desc_t;
+
 /* one of the model's ropes */
 typedef struct {
     llm_rope_conf_t     conf;
@@ -250,6 +303,8 @@ typedef struct {
     llm_state_layer_t         *states;      /* [hp.n_layers] what each keeps
                                                of a sequence */
 
+    llm_ear_desc_t             ear;
+
     int                        up_first;    /* in a tensor that holds both, up
                                                comes before its gate */
     llm_tensor_fact_t          facts[LLM_LT_N];     /* of tensors.def, with the
@@ -295,6 +350,18 @@ int llm_read_experts(llm_reader_t *r, uint32_t layer);
 int llm_read_ssm(llm_reader_t *r);
 int llm_read_shortconv(llm_reader_t *r);
 int llm_read_recurrent(llm_reader_t *r, uint32_t layer, int *recurrent);
+
+/* tensors.c: checks a tensor's dimensions, of which 0 stands for any, and that
+   it is no quantised vector; the error for a tensor that is missing */
+int llm_desc_shape(const llm_gguf_t *g, const llm_gguf_tensor_t *t,
+    uint32_t row, uint32_t rows, uint32_t stack, int matrix, llm_err_t *err);
+int llm_desc_no_tensor(const llm_gguf_t *g, const char *name,
+    llm_err_t *err);
+
+/* ear_desc.c: the sizes of an encoder of sound, ARCH.audio.*; its tensors,
+   "a.", none of which may be left */
+int llm_read_ear(llm_reader_t *r);
+int llm_desc_ear(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err);
 
 /* sizes.c: the fields that all architectures have in common */
 int llm_desc_sizes(llm_reader_t *r);

@@ -44,6 +44,7 @@ struct llm_block_s {
 
 extern const llm_block_t  llm_block_attention;
 extern const llm_block_t  llm_block_latent;
+extern const llm_block_t  llm_block_cross;
 extern const llm_block_t  llm_block_ffn;
 extern const llm_block_t  llm_block_attn_after;
 extern const llm_block_t  llm_block_keep;

@@ -10,7 +10,7 @@
  * (which the head reads), or both.
  */
 
-#include "engine/model/blocks.h"
+#include "engine/model/ear.h"
 
 #include <assert.h>
 
@@ -254,7 +254,9 @@ llm_forward_assert(const llm_model_t *m, const llm_batch_t *b)
     assert(b->n_tokens > 0 && b->n_tokens <= m->batch);
     assert(b->n_seqs > 0 && b->n_seqs <= m->max_seqs);
     assert(b->n_out <= m->max_out);
-    assert(b->max_pages <= m->max_pages);
+    assert(b->max_pages <= llm_max(m->max_pages,
+                                   llm_ear_n_pages(&m->desc)));
+    assert(m->ear == NULL || (b->cross && b->cross_len));
     assert(b->seq_rows[0] == 0 && b->seq_rows[b->n_seqs] == b->n_tokens);
 
     for (i = 0; i < m->n_kinds; i++) {

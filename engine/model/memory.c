@@ -8,7 +8,7 @@
  * their pages and read them again.  Activations are small in comparison.
  */
 
-#include "engine/model/model_internal.h"
+#include "engine/model/ear.h"
 #include "engine/base/machine.h"
 
 #include <stdio.h>
@@ -120,15 +120,40 @@ llm_load_times(size_t a, size_t b)
 }
 
 
-/* bytes of a matrix of the whole model, 0: the file does not have it */
+/* bytes of a matrix; NULL: 0 */
 
 static size_t
-llm_load_global_bytes(const llm_model_t *m, llm_global_tensor_t i)
+llm_load_matrix_bytes(const llm_model_t *m, const llm_gguf_tensor_t *t)
 {
-    const llm_gguf_tensor_t  *t = m->desc.global[i];
-
     return t ? m->ops->weight_size(t->type, (uint32_t) t->ne[1],
                                    (uint32_t) t->ne[0]) : 0;
+}
+
+
+/* matrices of an encoder of sound */
+
+static size_t
+llm_load_sound_bytes(const llm_model_t *m)
+{
+    size_t                    n;
+    uint32_t                  i, k;
+    const llm_gguf_tensor_t  *t;
+    const llm_ear_desc_t   *s = &m->desc.ear;
+
+    n = llm_load_add(llm_load_matrix_bytes(m, s->global[LLM_SG_CONV_1]),
+                     llm_load_matrix_bytes(m, s->global[LLM_SG_CONV_2]));
+
+    for (i = 0; i < s->n_layers; i++) {
+        for (k = 0; k < LLM_ST_N; k++) {
+            t = s->layers[i][k];
+
+            if (t && t->n_dims > 1) {
+                n = llm_load_add(n, llm_load_matrix_bytes(m, t));
+            }
+        }
+    }
+
+    return n;
 }
 
 
@@ -143,13 +168,16 @@ llm_load_weight_bytes(const llm_model_t *m)
         return 0;
     }
 
-    n = llm_load_global_bytes(m, LLM_GT_INPUT_MODEL_PROJ);
+    n = llm_load_matrix_bytes(m,
+                              m->desc.global[LLM_GT_INPUT_MODEL_PROJ]);
 
     if (!m->desc.hp.encoder) {
-        n = llm_load_add(n, llm_load_global_bytes(m,
+        n = llm_load_add(n, llm_load_matrix_bytes(m, m->desc.global[
                                 m->desc.global[LLM_GT_OUTPUT]
-                                ? LLM_GT_OUTPUT : LLM_GT_TOKEN_EMBD));
+                                ? LLM_GT_OUTPUT : LLM_GT_TOKEN_EMBD]));
     }
+
+    n = llm_load_add(n, llm_load_sound_bytes(m));
 
     for (i = 0; i < m->desc.hp.n_layers; i++) {
 
@@ -210,6 +238,23 @@ llm_load_seqs_bytes(const llm_load_t *l, uint32_t n)
 }
 
 
+/* bytes of the states of an encoder's windows */
+
+static size_t
+llm_load_cross_bytes(const llm_load_t *l)
+{
+    uint32_t        n;
+    llm_model_t    *m = l->m;
+    llm_kv_opts_t   o;
+
+    llm_load_kv_opts(l, LLM_KV_FULL, &o);
+    n = l->opts->n_windows ? l->opts->n_windows : 1;
+
+    return llm_load_times(llm_load_times(m->ops->kv_page_size(m->exec, &o),
+                                         llm_ear_n_pages(&m->desc)), n);
+}
+
+
 /*
  * Bytes of memory that the model needs.  With kv_cache= the caches take that
  * size.  Else they take half of what the weights leave, in which must fit one
@@ -241,6 +286,7 @@ llm_load_need(llm_load_t *l, char *what, size_t len)
     kv = llm_load_kv_bytes(l, whole);
     kv = llm_load_add(kv, llm_load_times(llm_load_slot_size(l),
                                          (size_t) m->max_seqs + 1));
+    kv = llm_load_add(kv, llm_load_cross_bytes(l));
     if (whole) {
         snprintf(of, sizeof(of), "one sequence of ctx=%u", m->ctx);
 

@@ -4,8 +4,9 @@
  * by acts.c, KV pages and states by caches.c.
  */
 
+#include "engine/file/source.h"
 #include "engine/model/backend.h"
-#include "engine/model/model_internal.h"
+#include "engine/model/ear.h"
 #include "engine/base/machine.h"
 #include "engine/base/products.h"
 
@@ -250,12 +251,13 @@ llm_load_device(llm_load_t *l)
     o.log_data = opts->log_data;
     o.max_tokens = m->batch;
     o.max_seqs = m->max_seqs;
-    o.max_pages = m->max_pages;
+    o.max_pages = llm_max(m->max_pages, llm_ear_n_pages(&m->desc));
     o.max_out = m->max_out;
     o.weight_type = llm_load_weight_type(m->gguf);
     o.weights_fp8 = opts->weights_fp8;
     o.kv_fp8 = opts->kv_fp8;
     o.kv_q8 = opts->kv_q8;
+    o.kv_f32 = m->desc.ear.n_layers != 0;
     o.products = opts->products;
     o.n_kinds = m->n_kinds;
 
@@ -327,7 +329,7 @@ llm_model_load(const char *path, const llm_model_opts_t *opts,
     l.progress.began_us = llm_now_us();
     l.progress.said_us = l.progress.began_us;
 
-    m->gguf = llm_gguf_open(path, err);
+    m->gguf = llm_source_open(path, err);
 
     if (m->gguf == NULL
         || llm_desc_read(m->gguf, &m->desc, err) != LLM_OK
@@ -340,6 +342,7 @@ llm_model_load(const char *path, const llm_model_opts_t *opts,
         || llm_load_globals(&l) != LLM_OK
         || llm_load_acts(&l) != LLM_OK
         || llm_load_choice(&l) != LLM_OK
+        || llm_load_ear(&l) != LLM_OK
         || llm_parts_link(&l) != LLM_OK
         || llm_load_caches(&l) != LLM_OK
         || llm_gguf_intact(m->gguf, err) != LLM_OK
@@ -523,6 +526,7 @@ llm_model_free(llm_model_t *m)
         llm_model_free_globals(m);
     }
 
+    llm_ear_free(m);
     free(m->layers);
     llm_parts_free(m);
 

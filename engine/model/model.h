@@ -66,6 +66,8 @@ typedef struct {
     uint32_t     n_deepstack;           /* first layers after which a part of a
                                            given row is added: such a row is
                                            n_embd * (1 + n_deepstack) wide */
+    int          listens;               /* rows read what an encoder makes of
+                                           sound: only whisper.h runs it */
     float        norm_eps;
     uint64_t     n_params;
     uint64_t     n_bytes;               /* bytes of all tensors */
@@ -95,6 +97,9 @@ typedef struct {
     uint32_t     max_seqs;              /* sequences of a step; 0: 16 */
     uint32_t     max_out;               /* rows of a step that need results; 0:
                                            batch */
+    uint32_t     n_windows;             /* windows of sound whose states are
+                                           kept, for a model that has an encoder
+                                           of sound; 0: 1 */
     int          whole;                 /* if memory is short, fail rather than
                                            use a smaller ctx */
     size_t       kv_bytes;              /* memory for pages and recurrent

@@ -68,6 +68,7 @@ typedef struct {
     llm_vec_t          *inv_freq[LLM_MAX_ROPES];
     llm_act_t          *act[LLM_MA_N];
     llm_kv_t           *kv[LLM_KV_KINDS];
+    llm_kv_t           *cross;          /* LLM_KV_CROSS, or NULL */
     llm_kv_layer_t     *kv_layers[LLM_KV_KINDS];    /* [n_layers] as in the
                                            model, those of other parts empty;
                                            NULL: there is one part */
@@ -83,6 +84,7 @@ typedef struct {
 } llm_member_t;
 
 typedef struct llm_shared_device_s  llm_shared_device_t;
+typedef struct llm_ear_s          llm_ear_t;    /* ear.h */
 
 struct llm_devices_s {
     pthread_mutex_t       lock;         /* for the next two */
@@ -164,6 +166,7 @@ struct llm_model_s {
     uint32_t            n_dense;        /* rows of dense_2; 0: there are no
                                            dense layers */
     llm_model_layer_t  *layers;         /* [n_layers] */
+    llm_ear_t          *ear;            /* encoder of sound, or NULL */
 
     uint32_t            n_kinds;        /* kinds of caches */
     llm_kv_layer_t     *kv_layers[LLM_KV_KINDS];    /* [n_layers] what each

@@ -62,8 +62,7 @@ static const llm_other_t  llm_other_archs[] = {
     { "sd3", llm_other_picture },
     { "sdxl", llm_other_picture },
     { "wan", llm_other_picture },
-    { "wavtokenizer-dec", llm_other_speech },
-    { "whisper", llm_other_speech }
+    { "wavtokenizer-dec", llm_other_speech }
 };
 
 

@@ -448,6 +448,10 @@ llm_part_free_device(llm_model_t *m)
         }
     }
 
+    if (p->cross) {
+        m->ops->kv_free(m->exec, p->cross);
+    }
+
     if (p->state) {
         m->ops->state_free(m->exec, p->state);
     }

@@ -3,6 +3,7 @@
  * device are enough to say so, and nothing is loaded.
  */
 
+#include "engine/file/source.h"
 #include "engine/model/model_internal.h"
 #include "engine/base/machine.h"
 
@@ -46,7 +47,7 @@ llm_model_plan(const char *path, const llm_model_opts_t *opts,
         return llm_fail(err, "%s: no memory for the model", path);
     }
 
-    l.m->gguf = llm_gguf_open_header(path, err);
+    l.m->gguf = llm_source_open_header(path, err);
 
     rc = l.m->gguf != NULL
          && llm_desc_read(l.m->gguf, &l.m->desc, err) == LLM_OK

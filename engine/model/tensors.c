@@ -48,7 +48,7 @@ static const struct {
 /* checks a shape; row, rows: 0 for any number; rows: 1 for a vector; stack: 1
    for a single matrix */
 
-static int
+int
 llm_desc_shape(const llm_gguf_t *g, const llm_gguf_tensor_t *t, uint32_t row,
     uint32_t rows, uint32_t stack, int matrix, llm_err_t *err)
 {
@@ -107,7 +107,7 @@ llm_desc_stack(const llm_desc_t *d, const llm_layer_desc_t *l, uint32_t id)
 }
 
 
-static int
+int
 llm_desc_no_tensor(const llm_gguf_t *g, const char *name, llm_err_t *err)
 {
     return llm_fail(err, "%s: %s: the tensor is missing", llm_gguf_name(g),
@@ -401,6 +401,16 @@ llm_desc_is_hint(const llm_gguf_tensor_t *t)
 }
 
 
+/* ear_desc.c makes sure that all of these are used */
+
+static int
+llm_desc_is_sound(const llm_desc_t *d, const llm_gguf_tensor_t *t)
+{
+    return d->ear.n_layers && t->name.len > 2
+           && memcmp(t->name.data, "a.", 2) == 0;
+}
+
+
 static int
 llm_desc_uses(const llm_desc_t *d, const llm_gguf_tensor_t *t)
 {
@@ -412,7 +422,9 @@ llm_desc_uses(const llm_desc_t *d, const llm_gguf_tensor_t *t)
         }
     }
 
-    if (d->output_scale == t || llm_desc_is_hint(t)) {
+    if (d->output_scale == t || llm_desc_is_hint(t)
+        || llm_desc_is_sound(d, t))
+    {
         return 1;
     }
 
@@ -440,7 +452,8 @@ llm_desc_step_bytes(const llm_desc_t *d, const llm_gguf_tensor_t *t)
     const llm_layer_desc_t  *l;
 
     if (t == d->global[LLM_GT_INPUT_EMBD] || t == d->global[LLM_GT_POS_EMBD]
-        || (t == d->global[LLM_GT_TOKEN_EMBD] && d->global[LLM_GT_OUTPUT]))
+        || (t == d->global[LLM_GT_TOKEN_EMBD] && d->global[LLM_GT_OUTPUT])
+        || llm_desc_is_sound(d, t))
     {
         return 0;
     }
@@ -449,6 +462,14 @@ llm_desc_step_bytes(const llm_desc_t *d, const llm_gguf_tensor_t *t)
 
     for (i = 0; layer < d->hp.n_layers && i < LLM_LT_N; i++) {
         l = &d->layers[layer];
+
+        /* read once for a window, not for a token */
+
+        if ((i == LLM_LT_CROSS_K || i == LLM_LT_CROSS_V)
+            && l->tensors[i].t == t)
+        {
+            return 0;
+        }
 
         if (l->tensors[i].t == t
             && d->facts[i].stack == LLM_DIM_N_EXPERTS)

@@ -163,22 +163,12 @@ llm_tower_floats(llm_tower_load_t *l, const llm_gguf_tensor_t *t, size_t n)
 }
 
 
-static llm_vec_t *
-llm_tower_vec(llm_tower_load_t *l, const llm_gguf_tensor_t *t, uint32_t n)
-{
-    float  *f;
-
-    f = llm_tower_floats(l, t, n);
-
-    return f ? l->t->ops->vec_create(l->t->exec, f, n, l->err) : NULL;
-}
-
-
 int
 llm_tower_read_vec(llm_tower_load_t *l, llm_vec_t **v, uint32_t n,
     const char *fmt, ...)
 {
     char                      name[LLM_TOWER_NAME];
+    float                    *f;
     va_list                   args;
     const llm_gguf_tensor_t  *t;
 
@@ -192,7 +182,8 @@ llm_tower_read_vec(llm_tower_load_t *l, llm_vec_t **v, uint32_t n,
         return LLM_OK;
     }
 
-    *v = llm_tower_vec(l, t, n);
+    f = llm_tower_floats(l, t, n);
+    *v = f ? l->t->ops->vec_create(l->t->exec, f, n, l->err) : NULL;
 
     return *v ? LLM_OK : LLM_ERROR;
 }

@@ -328,6 +328,20 @@ llm_load_mixed(llm_load_t *l, uint32_t layer)
 }
 
 
+/* a speech model's steps are rows of few sequences, each of which counts */
+
+static int
+llm_load_usage(const llm_load_t *l, uint32_t id)
+{
+    int  fine;
+
+    fine = l->m->desc.hp.listens ? LLM_WEIGHT_FINE : 0;
+
+    return LLM_WEIGHT_LINEAR | fine
+           | (id == LLM_LT_ROUTER ? LLM_WEIGHT_HEAD : 0);
+}
+
+
 static int
 llm_load_layer(llm_load_t *l, uint32_t layer)
 {
@@ -348,9 +362,7 @@ llm_load_layer(llm_load_t *l, uint32_t layer)
             ml->w[i] = llm_load_stack(l, p, l->m->desc.facts[i].stack);
 
         } else if (llm_layer_tensor_is_matrix(&l->m->desc, i)) {
-            ml->w[i] = llm_load_part(l, p, i == LLM_LT_ROUTER
-                                     ? LLM_WEIGHT_LINEAR | LLM_WEIGHT_HEAD
-                                     : LLM_WEIGHT_LINEAR);
+            ml->w[i] = llm_load_part(l, p, llm_load_usage(l, i));
 
         } else if (l->m->desc.facts[i].in == LLM_DIM_CONV_WIDTH) {
             ml->v[i] = llm_load_conv(l, p->t);

@@ -3,6 +3,7 @@
  * runs; see check.h.  No check touches a GPU, so nginx's master may call them.
  */
 
+#include "engine/file/source.h"
 #include "engine/serve/check.h"
 #include "engine/base/file.h"
 #include "engine/base/kind.h"
@@ -39,13 +40,17 @@ llm_model_file_check(const char *path, llm_err_t *err)
     llm_gguf_t    *g;
     llm_hparams_t  hp;
 
-    g = llm_gguf_open_header(path, err);
+    g = llm_source_open_header(path, err);
     if (g == NULL) {
         return LLM_ERROR;
     }
 
     rc = llm_file_usable(g, &hp, err);
     llm_gguf_close(g);
+
+    if (rc == LLM_OK && hp.listens) {
+        return llm_fail(err, LLM_LISTENS, path);
+    }
 
     return rc;
 }
@@ -142,7 +147,7 @@ llm_machine_check(const llm_engine_model_t *conf, llm_err_t *err)
         return LLM_OK;
     }
 
-    g = llm_gguf_open_header(conf->path, err);
+    g = llm_source_open_header(conf->path, err);
     if (g == NULL) {
         return LLM_ERROR;
     }

@@ -80,9 +80,11 @@ llm_instance_draft(llm_instance_t *m, const llm_model_opts_t *opts,
     llm_instance_runner_of(m->draft, run);
     run->n_vocab = llm_min(run->n_vocab, m->runner.n_vocab);
 
-    if (llm_model_hparams(m->draft)->encoder) {
-        return llm_fail(err, "%s: an encoder cannot draft",
-                        m->conf.draft_path);
+    if (llm_model_hparams(m->draft)->encoder
+        || llm_model_hparams(m->draft)->listens)
+    {
+        return llm_fail(err, "%s: an encoder, or a model of speech, cannot "
+                        "draft", m->conf.draft_path);
     }
 
     if (run->n_slots) {

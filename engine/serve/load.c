@@ -170,6 +170,10 @@ llm_instance_model(llm_instance_t *m, llm_err_t *err)
         return LLM_ERROR;
     }
 
+    if (llm_model_hparams(m->model)->listens) {
+        return llm_fail(err, LLM_LISTENS, m->conf.path);
+    }
+
     if (opts.threads < m->conf.threads && !llm_model_on_gpu(m->model)) {
         llm_engine_log(m->engine, LLM_LOG_WARN, "model \"%s\": threads=%u "
                        "is more than the CPUs of this process; it uses "

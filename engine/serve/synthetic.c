@@ -9,6 +9,7 @@
 
 #ifdef LLM_TEST
 
+#include "engine/file/source.h"
 #include "engine/serve/engine.h"
 
 #define LLM_SYNTHETIC_RATE    20
@@ -111,7 +112,7 @@ llm_synthetic_open(llm_instance_t *m, llm_err_t *err)
 
     m->synthetic = s;
 
-    s->file = llm_gguf_open(llm_instance_path(m), err);
+    s->file = llm_source_open(llm_instance_path(m), err);
     if (s->file == NULL) {
         return LLM_ERROR;
     }

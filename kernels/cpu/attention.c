@@ -91,7 +91,9 @@ llm_attn_scratch(const llm_cpu_t *cpu, const llm_kv_opts_t *o)
 
     dv = llm_pad16(o->head_dim_v);
 
-    if (cpu->kv_format == LLM_CPU_KV_F16) {
+    if (cpu->kv_format == LLM_CPU_KV_F16
+        || cpu->kv_format == LLM_CPU_KV_F32)
+    {
         return LLM_ATTN_TILE * (2 * dv + LLM_ATTN_BLOCK) * sizeof(float);
     }
 
@@ -358,12 +360,14 @@ llm_rope_item(void *arg, uint32_t item, uint32_t thread)
         rot.cos = job->rot + (size_t) row * 2 * job->cpu->rot_cap;
         rot.sin = rot.cos + job->cpu->rot_cap;
 
-        q = job->q->data + (size_t) row * job->q->cols;
-        llm_rope_heads(job, q + h->head_dim_k - llm_rope_dim(h), h->n_heads,
-                       h->head_dim_k, h->q_norm, &rot);
+        if (job->q) {
+            q = job->q->data + (size_t) row * job->q->cols;
+            llm_rope_heads(job, q + h->head_dim_k - llm_rope_dim(h),
+                           h->n_heads, h->head_dim_k, h->q_norm, &rot);
 
-        if (h->temp_scale != 0) {
-            llm_rope_temper(h, q, job->cpu->batch->pos[row]);
+            if (h->temp_scale != 0) {
+                llm_rope_temper(h, q, job->cpu->batch->pos[row]);
+            }
         }
 
         if (job->k) {
@@ -427,7 +431,7 @@ llm_cpu_rope_kv(llm_exec_t *exec, const llm_heads_t *h, const llm_rope_t *rope,
 
     llm_cpu_run(cpu, llm_rope_item, &job,
                 (n + LLM_ROPE_ROWS - 1) / LLM_ROPE_ROWS,
-                (double) n * (q->cols + (k ? 2 * k->cols : 0))
+                (double) n * ((q ? q->cols : 0) + (k ? 2 * k->cols : 0))
                 / LLM_RATE_ROPE);
 }
 
@@ -441,7 +445,7 @@ llm_cpu_rope_kv(llm_exec_t *exec, const llm_heads_t *h, const llm_rope_t *rope,
 static void
 llm_attn_tile(const llm_attn_job_t *job, uint32_t item, llm_attn_tile_t *t)
 {
-    uint32_t            i, n, rows, part, chunk, group;
+    uint32_t            i, n, len, rows, part, chunk, group;
     const llm_batch_t  *b;
 
     b = job->cpu->batch;
@@ -462,16 +466,15 @@ llm_attn_tile(const llm_attn_job_t *job, uint32_t item, llm_attn_tile_t *t)
     t->n_heads = llm_min(job->heads, group - chunk * job->heads);
     t->row = b->seq_rows[t->seq] + part;
     t->n_rows = llm_min(job->rows, n - part);
+    len = llm_batch_len(b, &job->kv->opts, t->seq);
     t->first = llm_batch_first(b, job->h, t->row);
-    t->last = llm_batch_end(b, job->h, t->row + t->n_rows - 1,
-                            b->kv_len[t->seq]);
+    t->last = llm_batch_end(b, job->h, t->row + t->n_rows - 1, len);
 
     /* without spans, no row between them sees more */
 
     for (i = 0; job->h->spans && b->sees && i < t->n_rows; i++) {
         t->first = llm_min(t->first, llm_batch_first(b, job->h, t->row + i));
-        t->last = llm_max(t->last, llm_batch_end(b, job->h, t->row + i,
-                                                 b->kv_len[t->seq]));
+        t->last = llm_max(t->last, llm_batch_end(b, job->h, t->row + i, len));
     }
 }
 
@@ -482,7 +485,7 @@ static void
 llm_attn_setup(const llm_attn_job_t *job, const llm_attn_tile_t *t,
     uint32_t split, llm_cpu_attn_t *a)
 {
-    uint32_t                   i, j, m, pos;
+    uint32_t                   i, j, m, pos, len;
     const float               *slopes;
     const llm_batch_t         *b;
     const llm_cpu_kv_layer_t  *kv;
@@ -494,6 +497,7 @@ llm_attn_setup(const llm_attn_job_t *job, const llm_attn_tile_t *t,
     a->base = kv->data + (size_t) t->kv_head * job->kv->opts.n_pages
                          * kv->page;
     a->pages = llm_batch_table(b, &job->kv->opts, t->seq);
+    len = llm_batch_len(b, &job->kv->opts, t->seq);
     a->n = t->n_rows * t->n_heads;
     a->first = split * LLM_ATTN_SPLIT;
     a->last = llm_min(t->last, a->first + LLM_ATTN_SPLIT);
@@ -511,8 +515,7 @@ llm_attn_setup(const llm_attn_job_t *job, const llm_attn_tile_t *t,
             a->q[m] = job->q->data + (size_t) (t->row + i) * job->q->cols
                       + (t->head + j) * job->h->head_dim_k;
             a->from[m] = llm_batch_first(b, job->h, t->row + i);
-            a->limit[m] = llm_batch_end(b, job->h, t->row + i,
-                                        b->kv_len[t->seq]);
+            a->limit[m] = llm_batch_end(b, job->h, t->row + i, len);
             a->at[m] = pos;
             a->slope[m] = slopes ? slopes[j] : 0;
         }
@@ -688,7 +691,7 @@ llm_cpu_attention(llm_exec_t *exec, const llm_heads_t *h, const llm_act_t *q,
     const llm_kv_t *kv, llm_act_t *out)
 {
     double              work;
-    uint32_t            i, n, rows, longest, seen, threads;
+    uint32_t            i, n, rows, len, longest, seen, threads;
     llm_cpu_t          *cpu = (llm_cpu_t *) exec;
     llm_attn_job_t      job = { .cpu = cpu, .h = h, .q = q, .kv = kv,
                                 .layer = &kv->layers[h->layer],
@@ -702,8 +705,9 @@ llm_cpu_attention(llm_exec_t *exec, const llm_heads_t *h, const llm_act_t *q,
 
     for (i = 0; i < b->n_seqs; i++) {
         rows = b->seq_rows[i + 1] - b->seq_rows[i];
-        longest = llm_max(longest, b->kv_len[i]);
-        seen = h->window ? llm_min(h->window, b->kv_len[i]) : b->kv_len[i];
+        len = llm_batch_len(b, &kv->opts, i);
+        longest = llm_max(longest, len);
+        seen = h->window ? llm_min(h->window, len) : len;
         work += (double) rows * seen;
     }
 

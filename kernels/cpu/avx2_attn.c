@@ -31,6 +31,8 @@ void
 llm_cpu_attn_avx2(llm_cpu_kernels_t *k)
 {
     k->attn[LLM_CPU_KV_F16] = simd_attn;
+    k->attn[LLM_CPU_KV_F32] = simd_attn_f32;
+    k->keep[LLM_CPU_KV_F32] = simd_keep_f32;
     k->attn[LLM_CPU_KV_Q8] = simd_attn_q8;
     k->keep[LLM_CPU_KV_Q8] = simd_keep_q8;
     k->attn_merge = simd_attn_merge;

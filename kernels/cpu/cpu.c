@@ -96,6 +96,12 @@ llm_cpu_kv_format(const llm_cpu_t *cpu)
         return LLM_CPU_KV_Q8;
     }
 
+    if (cpu->opts.kv_f32 && !cpu->bf16
+        && (type == LLM_TYPE_F32 || type == LLM_TYPE_F16))
+    {
+        return LLM_CPU_KV_F32;
+    }
+
     if (cpu->kernels.attn[LLM_CPU_KV_BF16] == NULL
         || (!cpu->bf16 && (type == LLM_TYPE_F32 || type == LLM_TYPE_F16)))
     {

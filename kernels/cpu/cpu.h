@@ -85,11 +85,13 @@ struct llm_vec_s {
  *   Q8    int8 in the same order as BF16; after K the binary16 scales of each 32
  *         elements of a key, [dk_pad / 32][LLM_KV_PAGE], and after V those of
  *         each key's V, [LLM_KV_PAGE]
+ *   F32   as F16, in float32, not for latent layers
  */
 typedef enum {
     LLM_CPU_KV_F16 = 0,
     LLM_CPU_KV_BF16,
     LLM_CPU_KV_Q8,
+    LLM_CPU_KV_F32,
     LLM_CPU_KV_N
 } llm_cpu_kv_format_t;
 
@@ -195,7 +197,7 @@ struct llm_weight_s {
  * x is kept with twice the bits (fine) in products of the rows that need
  * results, because these rows matter most and are few, and for NVFP4, whose
  * weights differ so much in size within a block that rounding x to 8 bits would
- * show in the logits.  It is then d * (128 q + q_low) with both in int8, or
+ * show in the logits; and for weights that ask for it.  It is then d * (128 q + q_low) with both in int8, or
  * b + b_low.  The second product takes no additional time where reading the
  * weights takes longer.
  */

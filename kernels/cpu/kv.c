@@ -48,6 +48,12 @@ llm_cpu_kv_sizes(const llm_cpu_t *cpu, const llm_kv_layer_t *l,
         return;
     }
 
+    if (k->format == LLM_CPU_KV_F32) {
+        k->k_size = 2 * k->dk_pad * LLM_KV_PAGE;
+        k->page = k->k_size + 2 * k->dv_pad * LLM_KV_PAGE;
+        return;
+    }
+
     if (k->format == LLM_CPU_KV_BF16) {
         k->dk_pad = llm_align(l->head_dim_k, cpu->kernels.bf16_dims);
     }

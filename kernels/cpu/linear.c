@@ -126,7 +126,8 @@ int
 llm_cpu_stage_wants(const llm_cpu_t *cpu, const llm_weight_t *w)
 {
     if (w->format.bits) {
-        return w->format.stage;
+        return w->format.stage
+               | (w->usage & LLM_WEIGHT_FINE ? LLM_STAGE_FINE : 0);
     }
 
     return w->panels == LLM_TYPE_BF16 && cpu->kernels.bf16 ? LLM_STAGE_BF16

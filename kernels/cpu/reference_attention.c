@@ -154,11 +154,13 @@ llm_ref_rope_kv(llm_exec_t *exec, const llm_heads_t *h, const llm_rope_t *rope,
 
     for (s = 0; s < b->n_seqs; s++) {
         for (r = b->seq_rows[s]; r < b->seq_rows[s + 1]; r++) {
-            row = q->data + (size_t) r * q->cols;
-            llm_ref_heads(row + h->head_dim_k - dim, h->n_heads,
-                          h->head_dim_k, h, h->q_norm, rope, b, r);
+            if (q) {
+                row = q->data + (size_t) r * q->cols;
+                llm_ref_heads(row + h->head_dim_k - dim, h->n_heads,
+                              h->head_dim_k, h, h->q_norm, rope, b, r);
+            }
 
-            if (h->temp_scale != 0) {
+            if (q && h->temp_scale != 0) {
                 llm_ref_temper(row, h, b->pos[r]);
             }
 
@@ -236,7 +238,8 @@ llm_ref_attend(llm_ref_exec_t *d, const llm_heads_t *h, const llm_kv_t *kv,
     kv_head = head / (h->n_heads / h->n_kv_heads);
     pos = d->batch->pos[row];
     first = llm_batch_first(d->batch, h, row);
-    end = llm_batch_end(d->batch, h, row, d->batch->kv_len[seq]);
+    end = llm_batch_end(d->batch, h, row,
+                        llm_batch_len(d->batch, &kv->opts, seq));
     max = h->sinks ? (double) h->sinks->data[head] : (double) -INFINITY;
 
     for (t = first; t < end; t++) {

@@ -25,6 +25,16 @@ typedef struct {
 } attn_block_t;
 
 
+/* a vector from element i of a page of binary16, or of float32 if wide */
+
+simd_inline vf_t
+attn_load(const uint16_t *p, size_t i, const int wide)
+{
+    return wide ? vf_load((const float *) (const void *) p + i)
+                : vf_load_f16(p + i);
+}
+
+
 /*
  * Scores of mm queries from m0 on by nv vectors of keys from v0 on; the page's
  * K is [head_dim_k][LLM_KV_PAGE].
@@ -32,7 +42,7 @@ typedef struct {
 
 simd_inline void
 attn_scores(const llm_cpu_attn_t *a, const attn_block_t *b, uint32_t m0,
-    uint32_t v0, const int mm, const int nv)
+    uint32_t v0, const int mm, const int nv, const int wide)
 {
     int              m, v;
     vf_t             acc[8][4], k, q;
@@ -45,7 +55,7 @@ attn_scores(const llm_cpu_attn_t *a, const attn_block_t *b, uint32_t m0,
     simd_unroll
     for (v = 0; v < nv; v++) {
         p[v] = b->page[(v0 + v) * VL / LLM_KV_PAGE]
-               + (v0 + v) * VL % LLM_KV_PAGE;
+               + (v0 + v) * VL % LLM_KV_PAGE * (wide ? 2 : 1);
     }
 
     simd_unroll
@@ -61,7 +71,7 @@ attn_scores(const llm_cpu_attn_t *a, const attn_block_t *b, uint32_t m0,
     for (d = 0; d < dk; d++) {
         simd_unroll
         for (v = 0; v < nv; v++) {
-            k = vf_load_f16(p[v] + (size_t) d * LLM_KV_PAGE);
+            k = attn_load(p[v], (size_t) d * LLM_KV_PAGE, wide);
 
             simd_unroll
             for (m = 0; m < mm; m++) {
@@ -244,7 +254,7 @@ attn_softmax(llm_cpu_attn_t *a, uint32_t m, uint32_t first, uint32_t n_keys)
 
 simd_inline void
 attn_values(const llm_cpu_attn_t *a, const attn_block_t *b, const float *f,
-    uint32_t m0, uint32_t v0, const int mm, const int nv)
+    uint32_t m0, uint32_t v0, const int mm, const int nv, const int wide)
 {
     int              m, v;
     vf_t             acc[8][8], x[8], p;
@@ -269,11 +279,11 @@ attn_values(const llm_cpu_attn_t *a, const attn_block_t *b, const float *f,
 
     for (k = b->first; k < b->n_keys; k++) {
         row = b->page[k / LLM_KV_PAGE] + a->kv->k_size
-              + k % LLM_KV_PAGE * a->kv->v_row + v0 * VL;
+              + (k % LLM_KV_PAGE * a->kv->v_row + v0 * VL) * (wide ? 2 : 1);
 
         simd_unroll
         for (v = 0; v < nv; v++) {
-            x[v] = vf_load_f16(row + v * VL);
+            x[v] = attn_load(row, (size_t) v * VL, wide);
         }
 
         simd_unroll
@@ -331,7 +341,7 @@ attn_narrow(const llm_cpu_attn_t *a, const attn_block_t *b, uint32_t m0,
 
 simd_inline void
 attn_group_scores(const llm_cpu_attn_t *a, const attn_block_t *b,
-    uint32_t m, const int mm, const int nv)
+    uint32_t m, const int mm, const int nv, const int wide)
 {
     uint32_t      v;
     attn_block_t  part;
@@ -343,13 +353,14 @@ attn_group_scores(const llm_cpu_attn_t *a, const attn_block_t *b,
     v = part.first / VL / (uint32_t) nv * (uint32_t) nv;
 
     for ( /* void */ ; v * VL < part.n_keys; v += (uint32_t) nv) {
-        attn_scores(a, &part, m, v, mm, nv);
+        attn_scores(a, &part, m, v, mm, nv, wide);
     }
 }
 
 
-static void
-attn_block_scores(const llm_cpu_attn_t *a, const attn_block_t *b)
+simd_inline void
+attn_block_scores(const llm_cpu_attn_t *a, const attn_block_t *b,
+    const int wide)
 {
     uint32_t  m;
 
@@ -357,20 +368,20 @@ attn_block_scores(const llm_cpu_attn_t *a, const attn_block_t *b)
 
 #if VL == 16
     for ( /* void */ ; m + 8 <= a->n; m += 8) {
-        attn_group_scores(a, b, m, 8, 2);
+        attn_group_scores(a, b, m, 8, 2, wide);
     }
 
     for ( /* void */ ; m + 4 <= a->n; m += 4) {
-        attn_group_scores(a, b, m, 4, 4);
+        attn_group_scores(a, b, m, 4, 4, wide);
     }
 #endif
 
     for ( /* void */ ; m + 2 <= a->n; m += 2) {
-        attn_group_scores(a, b, m, 2, 4);
+        attn_group_scores(a, b, m, 2, 4, wide);
     }
 
     if (m < a->n) {
-        attn_group_scores(a, b, m, 1, 4);
+        attn_group_scores(a, b, m, 1, 4, wide);
     }
 }
 
@@ -379,7 +390,7 @@ attn_block_scores(const llm_cpu_attn_t *a, const attn_block_t *b)
 
 simd_inline void
 attn_group_values(const llm_cpu_attn_t *a, const attn_block_t *b,
-    const float *f, uint32_t m, const int mm, const int nv)
+    const float *f, uint32_t m, const int mm, const int nv, const int wide)
 {
     uint32_t      v, n;
     attn_block_t  part;
@@ -391,18 +402,18 @@ attn_group_values(const llm_cpu_attn_t *a, const attn_block_t *b,
     n = (uint32_t) (a->kv->dv_pad / VL);
 
     for (v = 0; v + (uint32_t) nv <= n; v += (uint32_t) nv) {
-        attn_values(a, &part, f, m, v, mm, nv);
+        attn_values(a, &part, f, m, v, mm, nv, wide);
     }
 
     for ( /* void */ ; v < n; v++) {
-        attn_values(a, &part, f, m, v, mm, 1);
+        attn_values(a, &part, f, m, v, mm, 1, wide);
     }
 }
 
 
-static void
+simd_inline void
 attn_block_values(const llm_cpu_attn_t *a, const attn_block_t *b,
-    const float *f)
+    const float *f, const int wide)
 {
     uint32_t  m;
 
@@ -410,16 +421,16 @@ attn_block_values(const llm_cpu_attn_t *a, const attn_block_t *b,
 
 #if VL == 16
     for ( /* void */ ; m + 8 <= a->n; m += 8) {
-        attn_group_values(a, b, f, m, 8, 2);
+        attn_group_values(a, b, f, m, 8, 2, wide);
     }
 #endif
 
     for ( /* void */ ; m + 2 <= a->n; m += 2) {
-        attn_group_values(a, b, f, m, 2, 4);
+        attn_group_values(a, b, f, m, 2, 4, wide);
     }
 
     if (m < a->n) {
-        attn_group_values(a, b, f, m, 1, 8);
+        attn_group_values(a, b, f, m, 1, 8, wide);
     }
 }
 
@@ -521,8 +532,8 @@ attn_begin(llm_cpu_attn_t *a)
 }
 
 
-static void
-simd_attn(llm_cpu_attn_t *a)
+simd_inline void
+attn_all(llm_cpu_attn_t *a, const int wide)
 {
     float         f[LLM_ATTN_TILE];
     uint32_t      key, from;
@@ -539,12 +550,46 @@ simd_attn(llm_cpu_attn_t *a)
             attn_latent_block(a, &b);
 
         } else {
-            attn_block_scores(a, &b);
+            attn_block_scores(a, &b, wide);
         }
 
         attn_block_softmax(a, key, f);
-        attn_block_values(a, &b, f);
+        attn_block_values(a, &b, f, wide);
     }
+}
+
+
+static void
+simd_attn(llm_cpu_attn_t *a)
+{
+    attn_all(a, 0);
+}
+
+
+/* on a cache of float32 */
+
+static void
+simd_attn_f32(llm_cpu_attn_t *a)
+{
+    attn_all(a, 1);
+}
+
+
+static void
+simd_keep_f32(const llm_cpu_kv_layer_t *kv, uint16_t *page, uint32_t slot,
+    const float *k, const float *v)
+{
+    float     *to;
+    uint32_t   i;
+
+    to = (float *) (void *) page + slot;
+
+    for (i = 0; i < kv->head_dim_k; i++) {
+        to[i * LLM_KV_PAGE] = k[i];
+    }
+
+    memcpy((float *) (void *) (page + kv->k_size) + slot * kv->v_row, v,
+           kv->head_dim_v * sizeof(float));
 }
 
 

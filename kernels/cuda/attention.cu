@@ -85,6 +85,7 @@ void
 llm_cuda_attention(llm_exec_t *exec, const llm_heads_t *h, const llm_act_t *q,
     const llm_kv_t *kv, llm_act_t *out)
 {
+    int              cross;
     uint32_t         dim;
     llm_cuda_t      *d = (llm_cuda_t *) exec;
     llm_att_args_t   a;
@@ -109,18 +110,22 @@ llm_cuda_attention(llm_exec_t *exec, const llm_heads_t *h, const llm_act_t *q,
 
     a.slices = 1;
     a.first_item = 0;
+    a.max_rows = d->max_seq_rows;
 
+    cross = kv->opts.kind == LLM_KV_CROSS;
+    a.n_items = cross ? d->cross_items : d->items;
     dim = llm_max(a.dk, a.dv);
 
-    if (d->wide_items && llm_att_by_wgmma(d, a, h)) {
+    if (!cross && d->wide_items && llm_att_by_wgmma(d, a, h)) {
         llm_cuda_attention_wgmma(d, kv, a);
         a.first_item = d->wide_items;
+        a.max_rows = d->narrow_rows;
     }
 
     if (h->latent) {
         llm_cuda_latent(d, kv, a);
 
-    } else if (a.first_item == d->items) {
+    } else if (a.first_item == a.n_items) {
         return;
 
     } else if (dim <= 64) {
@@ -138,7 +143,7 @@ llm_cuda_attention(llm_exec_t *exec, const llm_heads_t *h, const llm_act_t *q,
         llm_att_launch<LLM_CUDA_MAX_HEAD, LLM_ATT_SLICE>(d, kv, a);
     }
 
-    if (d->merges) {
+    if (d->merges && !cross) {
         llm_launch_early(llm_cuda_early(d), llm_k_attention_merge,
                          dim3(h->n_heads, d->merges), 128, 0, d->stream,
                          d->step, a);

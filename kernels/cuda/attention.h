@@ -49,6 +49,8 @@ typedef struct {
     uint32_t          slices;           /* of V, a block for each; 1 except in
                                            attention_wide.cu */
     uint32_t          first_item;       /* of the launch */
+    uint32_t          n_items;          /* of the list, or more */
+    uint32_t          max_rows;         /* most rows of a sequence in it */
     int               out16;            /* elements of out are 16-bit, else
                                            float */
     int               bf16;             /* a 16-bit out is bf16; K, V and P are

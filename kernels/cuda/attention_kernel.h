@@ -432,7 +432,7 @@ llm_att_launch_rows(llm_cuda_t *d, const llm_kv_t *kv,
                      (llm_k_attention<DK, DV, FP8, SLOPES, FEW>),
                      dim3((rows + LLM_ATT_WARPS * LLM_ATT_ROWS - 1)
                           / (LLM_ATT_WARPS * LLM_ATT_ROWS),
-                          a.slices * a.n_kv_heads, d->items - a.first_item),
+                          a.slices * a.n_kv_heads, a.n_items - a.first_item),
                      LLM_ATT_THREADS, shared, d->stream,
                      llm_cuda_step_of(d, kv), a);
 }
@@ -443,8 +443,7 @@ llm_att_launch_as(llm_cuda_t *d, const llm_kv_t *kv, const llm_att_args_t &a)
 {
     uint32_t  rows;
 
-    rows = a.first_item ? d->narrow_rows : d->max_seq_rows;
-    rows = llm_min(rows, d->item_tokens) * a.group;
+    rows = llm_min(a.max_rows, d->item_tokens) * a.group;
 
     if constexpr (llm_att_shares<DK, DV>::IT) {
         if (rows <= LLM_ATT_ROWS) {

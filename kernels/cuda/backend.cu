@@ -366,7 +366,7 @@ static const llm_ops_t  llm_ops_cuda = {
     LLM_CAN_NORMS | LLM_CAN_ACTS | LLM_CAN_WINDOWS | LLM_CAN_SCORES
         | LLM_CAN_ROPE | LLM_CAN_KV | LLM_CAN_SCALE | LLM_CAN_EMBED
         | LLM_CAN_EXPERTS | LLM_CAN_STATE | LLM_CAN_ENCODE
-        | LLM_CAN_LATENT | LLM_CAN_FACTORS | LLM_CAN_MEDIA,
+        | LLM_CAN_LATENT | LLM_CAN_FACTORS | LLM_CAN_MEDIA | LLM_CAN_CROSS,
 #define LLM_OP(group, needs, result, name, parameters)  llm_cuda_##name,
 #include "kernels/ops.def"
 };

@@ -49,6 +49,8 @@ extern "C" {
 #define LLM_N_TOKENS_ITEM  4             /* tokens of an attention item */
 #define LLM_N_MERGES  5                 /* rows whose splits are merged */
 #define LLM_N_COUNTS  6
+/* the same numbers for caches of LLM_KV_CROSS follow these */
+#define LLM_N_ALL_COUNTS  (2 * LLM_N_COUNTS)
 
 /* llm_draw_t on the device, with indexes instead of pointers */
 typedef struct {
@@ -142,7 +144,7 @@ typedef struct {
 
 /* a step's arrays on the device; passed to kernels by value */
 typedef struct {
-    const uint32_t   *counts;           /* [LLM_N_COUNTS] */
+    const uint32_t   *counts;           /* [LLM_N_ALL_COUNTS] */
     int32_t          *tokens;           /* [max_tokens] */
     const uint32_t   *follows;          /* [max_tokens] */
     const uint32_t   *pos;              /* [max_tokens] */
@@ -163,9 +165,13 @@ typedef struct {
     const llm_cuda_item_t  *items;      /* [max_items] */
     const uint32_t   *merges;           /* [max_tokens] rows of split
                                            sequences */
-    const uint32_t   *page_first;       /* [n_kinds][max_seqs] index in pages
-                                           of a sequence's first page in the
-                                           cache of a kind */
+    const uint32_t   *cross_len;        /* [max_seqs] kv_len, and items, of
+                                           caches of LLM_KV_CROSS */
+    const llm_cuda_item_t  *cross_items;    /* [max_items] */
+    const uint32_t   *page_first;       /* [n_kinds + 1][max_seqs] index in
+                                           pages of a sequence's first page in
+                                           the cache of a kind, those of
+                                           LLM_KV_CROSS last */
     const uint32_t   *pages;            /* page numbers that the step needs,
                                            sequence after sequence */
 } llm_cuda_step_t;
@@ -188,6 +194,7 @@ typedef struct {
                                            of a sequence */
     uint32_t          splits;           /* bucket of KV splits */
     uint32_t          items;            /* bucket of attention items */
+    uint32_t          cross_items;
     cudaGraphExec_t   exec;             /* NULL: not captured yet */
 } llm_cuda_graph_t;
 
@@ -245,6 +252,7 @@ typedef struct llm_cuda_s {
                                            longest split sequence; 1: none is
                                            split */
     uint32_t          items;            /* bucket of attention items */
+    uint32_t          cross_items;      /* of those of LLM_KV_CROSS */
     uint32_t          wide_items;       /* items that come first, for
                                            attention_wgmma.cu */
     uint32_t          narrow_rows;      /* most rows of a sequence that has
@@ -370,7 +378,7 @@ struct llm_kv_s {
     uint8_t          *data;             /* on the device */
 };
 
-/* the step's arrays with the page tables of this cache */
+/* the step's arrays, those of a kind of cache for this cache */
 
 static inline llm_cuda_step_t
 llm_cuda_step_of(const llm_cuda_t *d, const llm_kv_t *kv)
@@ -378,7 +386,16 @@ llm_cuda_step_of(const llm_cuda_t *d, const llm_kv_t *kv)
     llm_cuda_step_t  st;
 
     st = d->step;
-    st.page_first += kv->opts.kind * d->opts.max_seqs;
+
+    if (kv->opts.kind == LLM_KV_CROSS) {
+        st.counts += LLM_N_COUNTS;
+        st.kv_len = st.cross_len;
+        st.items = st.cross_items;
+        st.page_first += llm_max(d->opts.n_kinds, 1u) * d->opts.max_seqs;
+
+    } else {
+        st.page_first += kv->opts.kind * d->opts.max_seqs;
+    }
 
     return st;
 }

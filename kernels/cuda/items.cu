@@ -16,6 +16,7 @@
 #include "kernels/cuda/internal.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 
 /* each tile of a sequence's rows is an item, or several if it is split */
@@ -218,6 +219,43 @@ llm_cuda_items_list(const llm_cuda_t *d, const llm_batch_t *b,
 }
 
 
+/*
+ * The list for caches of LLM_KV_CROSS: tiles of all sequences, none of which is
+ * split.  Counts: as of the other list, but for the items.
+ */
+
+static void
+llm_cuda_items_cross(llm_cuda_t *d, const llm_batch_t *b,
+    const llm_cuda_step_t *h)
+{
+    uint32_t          s, n, *counts;
+    llm_cuda_item_t   i, *items;
+
+    counts = (uint32_t *) h->counts;
+    items = (llm_cuda_item_t *) h->cross_items;
+    n = 0;
+
+    for (s = 0; b->cross && s < b->n_seqs; s++) {
+        i.seq = s;
+        i.split = LLM_CUDA_NO_SPLIT;
+        i.length = llm_cuda_n_splits(b->cross_len[s]);
+
+        for (i.tile = 0;
+             i.tile < llm_cuda_n_tiles(d, b->seq_rows[s + 1]
+                                          - b->seq_rows[s]);
+             i.tile++)
+        {
+            items[n++] = i;
+        }
+    }
+
+    d->cross_items = n;
+    memcpy(counts + LLM_N_COUNTS, counts, LLM_N_COUNTS * sizeof(*counts));
+    counts[LLM_N_COUNTS + LLM_N_ITEMS] = n;
+    counts[LLM_N_COUNTS + LLM_N_MERGES] = 0;
+}
+
+
 /* fills the host's list, once the sequences of the step are known */
 
 void
@@ -246,4 +284,6 @@ llm_cuda_items_fill(llm_cuda_t *d, const llm_batch_t *b,
     counts[LLM_N_ITEMS] = d->items;
     counts[LLM_N_TOKENS_ITEM] = d->item_tokens;
     counts[LLM_N_MERGES] = d->merges;
+
+    llm_cuda_items_cross(d, b, h);
 }

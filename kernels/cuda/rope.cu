@@ -340,7 +340,7 @@ llm_cuda_rope_kv(llm_exec_t *exec, const llm_heads_t *h,
     llm_cuda_t      *d = (llm_cuda_t *) exec;
     llm_rope_args_t  a;
 
-    a.q = (float *) q->data;
+    a.q = q ? (float *) q->data : NULL;
     a.k = k ? (float *) k->data : NULL;
     a.v = k ? (const float *) v->data : NULL;
     a.kc = kv->data + kv->rooms[h->layer].k;
@@ -350,7 +350,7 @@ llm_cuda_rope_kv(llm_exec_t *exec, const llm_heads_t *h,
     a.inv_freq = rope->n_dims ? rope->inv_freq->data : NULL;
     a.eps = h->norm_eps;
     a.mscale = rope->mscale;
-    a.n_heads = h->n_heads;
+    a.n_heads = q ? h->n_heads : 0;
     a.n_kv_heads = h->n_kv_heads;
     a.dk = h->head_dim_k;
     a.dv = h->head_dim_v;
@@ -365,7 +365,7 @@ llm_cuda_rope_kv(llm_exec_t *exec, const llm_heads_t *h,
     a.temp_floor = h->temp_floor;
     a.temp_offset = h->temp_offset;
 
-    a.all_heads = h->n_heads + (k == NULL ? 0 : h->latent ? h->n_kv_heads
+    a.all_heads = a.n_heads + (k == NULL ? 0 : h->latent ? h->n_kv_heads
                                                   : 2 * h->n_kv_heads);
 
     llm_launch_early(llm_cuda_early(d), llm_k_rope_kv,

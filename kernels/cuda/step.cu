@@ -31,7 +31,7 @@ llm_cuda_step_layout(llm_cuda_t *d, uint8_t *base, llm_cuda_step_t *st)
     off += llm_align((size_t) (n) * sizeof(type), 256)
 
     off = 0;
-    LLM_STEP_ARRAY(counts, uint32_t, LLM_N_COUNTS);
+    LLM_STEP_ARRAY(counts, uint32_t, LLM_N_ALL_COUNTS);
     LLM_STEP_ARRAY(tokens, int32_t, d->opts.max_tokens);
     LLM_STEP_ARRAY(follows, uint32_t, d->opts.max_tokens);
     LLM_STEP_ARRAY(pos, uint32_t, d->opts.max_tokens);
@@ -47,10 +47,13 @@ llm_cuda_step_layout(llm_cuda_t *d, uint8_t *base, llm_cuda_step_t *st)
     LLM_STEP_ARRAY(split_base, uint32_t, d->opts.max_seqs);
     LLM_STEP_ARRAY(items, llm_cuda_item_t, llm_cuda_max_items(d));
     LLM_STEP_ARRAY(merges, uint32_t, d->opts.max_tokens);
-    LLM_STEP_ARRAY(page_first, uint32_t, kinds * d->opts.max_seqs);
+    LLM_STEP_ARRAY(cross_len, uint32_t, d->opts.max_seqs);
+    LLM_STEP_ARRAY(cross_items, llm_cuda_item_t, llm_cuda_max_items(d));
+    LLM_STEP_ARRAY(page_first, uint32_t, (kinds + 1) * d->opts.max_seqs);
     d->step_size = off;
     LLM_STEP_ARRAY(pages, uint32_t,
-                   (size_t) kinds * d->opts.max_seqs * d->opts.max_pages);
+                   (size_t) (kinds + 1) * d->opts.max_seqs
+                   * d->opts.max_pages);
 
 #undef LLM_STEP_ARRAY
 
@@ -73,6 +76,14 @@ llm_cuda_step_pages(llm_cuda_t *d, const llm_batch_t *b,
     for (i = 0; i < llm_max(d->opts.n_kinds, 1u); i++) {
         first[i * d->opts.max_seqs] = d->n_pages;
         memcpy(pages + d->n_pages, b->pages[i] + (size_t) seq * b->max_pages,
+               used * sizeof(uint32_t));
+        d->n_pages += used;
+    }
+
+    if (b->cross) {
+        used = (b->cross_len[seq] + LLM_KV_PAGE - 1) / LLM_KV_PAGE;
+        first[i * d->opts.max_seqs] = d->n_pages;
+        memcpy(pages + d->n_pages, b->cross + (size_t) seq * b->max_pages,
                used * sizeof(uint32_t));
         d->n_pages += used;
     }
@@ -130,6 +141,11 @@ llm_cuda_step_fill(llm_cuda_t *d, const llm_batch_t *b)
            (b->n_seqs + 1) * sizeof(uint32_t));
     memcpy((void *) h.kv_len, b->kv_len, b->n_seqs * sizeof(uint32_t));
 
+    if (b->cross) {
+        memcpy((void *) h.cross_len, b->cross_len,
+               b->n_seqs * sizeof(uint32_t));
+    }
+
     if (b->slots) {
         memcpy((void *) h.slots, b->slots, b->n_seqs * sizeof(uint32_t));
     }
@@ -180,7 +196,8 @@ llm_cuda_find_graph(llm_cuda_t *d)
         if (d->graphs[i].rows == d->rows
             && d->graphs[i].seq_rows == d->max_seq_rows
             && d->graphs[i].splits == d->splits
-            && d->graphs[i].items == d->items)
+            && d->graphs[i].items == d->items
+            && d->graphs[i].cross_items == d->cross_items)
         {
             return &d->graphs[i];
         }
@@ -209,6 +226,7 @@ llm_cuda_graph_of(llm_cuda_t *d, int *again)
         g->seq_rows = d->max_seq_rows;
         g->splits = d->splits;
         g->items = d->items;
+        g->cross_items = d->cross_items;
     }
 
     return g;
@@ -297,6 +315,10 @@ llm_cuda_few_graphs(llm_cuda_t *d)
     for ( /* void */ ; n < d->items; n *= 2) { /* void */ }
 
     d->items = n;
+
+    for (n = d->seqs; n < d->cross_items; n *= 2) { /* void */ }
+
+    d->cross_items = d->cross_items ? n : 0;
     d->merges = d->merges ? d->rows : 0;
     d->splits = d->latent ? d->splits : llm_min(d->splits, 2u);
 }

@@ -394,7 +394,7 @@ static void
 test_room(void)
 {
     char            *text;
-    llm_block_t      b;
+    llm_chunk_t      b;
     llm_api_conf_t   c;
 
     /* the limit of an image, to the byte */

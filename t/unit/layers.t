@@ -34,10 +34,10 @@ my @floors = (
     [ 'kernels', 'engine/llm.h' ],
     [ 'kernels/cpu', 'kernels/cuda', 'kernels/team', 'engine/gguf',
       'engine/ipc', 'engine/grammar/regex' ],
-    [ 'engine/media' ],
+    [ 'engine/file', 'engine/media' ],
     [ 'engine/text/vocab', 'engine/sample', 'engine/model', 'engine/api',
       'engine/media/decoder' ],
-    [ 'engine/text/jinja', 'engine/emit', 'engine/grammar' ],
+    [ 'engine/text/jinja', 'engine/emit', 'engine/grammar', 'engine/speech' ],
     [ 'engine/text/chat', 'engine/sched', 'engine/grammar/schema' ],
     [ 'engine/prepare' ],
     [ 'engine/serve' ],
@@ -64,6 +64,7 @@ my @libraries = (
     [ qr{^cjson/},           'engine/api' ],
     [ qr{^pcre2},            'engine/text/vocab' ],
     [ qr{^openssl/},         'engine/base' ],
+    [ qr{^zlib\.h$},         'engine/speech', 'http/request' ],
     [ qr{^(?:png\.h|jpeglib|jerror|webp/|gif_lib|sndfile)},
                              'engine/media/decoder' ],
 );
@@ -198,7 +199,7 @@ for my $file (grep { m{^engine/model/arch_} } @files) {
 }
 
 for my $file (grep {
-    !m{^engine/(?:model/(?:arch|tower)_|text/vocab/|api/|media/rule)}
+    !m{^engine/(?:file/|model/(?:arch|tower)_|text/vocab/|api/|media/rule)}
 } @files) {
     open my $f, '<', "$root/$file" or die "$file: $!";
 

@@ -79,7 +79,7 @@ used(void)
 /* ---- blocks ---- */
 
 static void
-fill(const llm_block_t *b, uint64_t seed)
+fill(const llm_chunk_t *b, uint64_t seed)
 {
     size_t     i;
     uint64_t  *p;
@@ -110,7 +110,7 @@ static void
 test_blocks(void)
 {
     uint32_t           i;
-    llm_block_t        a, b, c, wrong;
+    llm_chunk_t        a, b, c, wrong;
     llm_zone_model_t   m = { .parallel = 1 };
     llm_media_stats_t  st;
 
@@ -180,7 +180,7 @@ hammer(void *data)
     uint32_t     i, k, holder;
     uint64_t     d;
     uintptr_t    bad;
-    llm_block_t  b[3];
+    llm_chunk_t  b[3];
 
     holder = (uint32_t) (uintptr_t) data;
     d = holder * 7919u;
@@ -459,7 +459,7 @@ test_deaths(void)
 static void
 test_leaving(void)
 {
-    llm_block_t        b;
+    llm_chunk_t        b;
     llm_client_t      *dead, *c;
     llm_client_conf_t  conf;
     llm_zone_model_t   m = { .parallel = 1 };
@@ -495,7 +495,7 @@ test_wrong(void)
 {
     size_t       i;
     message_t    m;
-    llm_block_t  b;
+    llm_chunk_t  b;
     llm_claim_t  c;
 
     static const struct {

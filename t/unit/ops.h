@@ -75,12 +75,12 @@ ops_alloc(size_t size)
 }
 
 
-/* for a model of this type's weights, and a cache of int8; NULL where the CPU
-   lacks the instruction set */
+/* for a model of this type's weights, and a cache of int8 (kv 1) or float32
+   (kv 2); NULL where the CPU lacks the instruction set */
 
 static inline llm_exec_t *
 ops_open_for(const llm_ops_t *ops, const char *isa, uint32_t threads,
-    uint32_t weight_type, int kv_q8)
+    uint32_t weight_type, int kv)
 {
     llm_exec_t      *exec;
     llm_exec_opts_t  opts;
@@ -93,7 +93,8 @@ ops_open_for(const llm_ops_t *ops, const char *isa, uint32_t threads,
     opts.max_seqs = OPS_MAX_SEQS;
     opts.max_pages = OPS_MAX_PAGES;
     opts.weight_type = weight_type;
-    opts.kv_q8 = kv_q8;
+    opts.kv_q8 = kv == 1;
+    opts.kv_f32 = kv == 2;
 
     return ops->open(&exec, &opts, NULL) == LLM_OK ? exec : NULL;
 }
@@ -108,20 +109,22 @@ ops_open(const llm_ops_t *ops, const char *isa, uint32_t threads)
 
 /*
  * Attention is tried in float32, as models of float weights have it; as those
- * of quantised weights have it, in bfloat16, where the CPU multiplies that; and
- * with a cache of int8.  Keys and values are then rounded to 11 or 8 bits, or
- * to 8 bits of the largest, and with bfloat16 queries and weights, too.
+ * of quantised weights have it, in bfloat16, where the CPU multiplies that;
+ * with a cache of int8, and with one of float32.  Keys and values are then
+ * rounded to 11 or 8 bits, or to 8 bits of the largest, or not, and with
+ * bfloat16 queries and weights, too.
  */
 
 typedef struct {
     uint32_t      type;
-    int           q8;
+    int           kv;                   /* as of ops_open_for() */
     const char   *name;
     double        bound;
 } ops_attention_t;
 
 static const ops_attention_t  ops_attention[] __attribute__((unused)) = {
     { LLM_TYPE_F16, 0, "F16", 1e-3 },
+    { LLM_TYPE_F16, 2, "F16, KV in float32", 1e-5 },
     { LLM_TYPE_Q8_0, 0, "Q8_0", 1e-2 },
     { LLM_TYPE_Q8_0, 1, "Q8_0, KV in int8", 2e-2 }
 };

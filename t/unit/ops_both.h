@@ -11,6 +11,8 @@
 #include "t/unit/ops.h"
 
 #define BOTH_BESIDE     45              /* rows of a sequence beside it */
+#define BOTH_LATER      9               /* positions before the rows of
+                                           cross-attention */
 #define BOTH_MAX_HEADS  12
 #define BOTH_MAX_DIM    512
 
@@ -30,6 +32,9 @@ typedef struct {
                                            them */
     uint32_t      own;                  /* rows see those of their own so
                                            many */
+    int           cross;                /* K and V were written before, in a
+                                           cache of LLM_KV_CROSS, and rows have
+                                           positions of their own */
 } both_case_t;
 
 /* of Q, of K, and their elements */
@@ -58,6 +63,10 @@ static const both_case_t  both_cases[] = {
       .window = 64, .slopes = 1 },
     { .name = "a long window", .n = 540, BOTH_HEADS(3, 3, 64, 64),
       .window = 300 },
+    { .name = "cross-attention", .n = 270, BOTH_HEADS(6, 6, 64, 64),
+      .cross = 1 },
+    { .name = "cross-attention of one row", .n = 1, BOTH_HEADS(2, 2, 8, 8),
+      .cross = 1 },
     { .name = "sinks", .n = 270, BOTH_HEADS(4, 2, 128, 128), .window = 9,
       .sinks = 1 },
     { .name = "heads of 192", .n = 90, BOTH_HEADS(2, 1, 192, 160),
@@ -119,7 +128,7 @@ static inline void
 both_attend(llm_exec_t *exec, const both_case_t *c, const float *data,
     int beside, float *out)
 {
-    uint32_t          i, first, rows, ends[3], len[2];
+    uint32_t          i, first, rows, ends[3], len[2], later[2];
     uint32_t          pos[OPS_MAX_ROWS], pages[2 * OPS_MAX_PAGES];
     uint32_t          sees[2 * OPS_MAX_ROWS];
     llm_kv_t         *kv;
@@ -133,7 +142,8 @@ both_attend(llm_exec_t *exec, const both_case_t *c, const float *data,
 
     llm_kv_opts_t  opts = { .n_layers = 1, .n_pages = OPS_MAX_PAGES,
                             .n_kv_heads = c->kv_heads, .head_dim_k = c->dk,
-                            .head_dim_v = c->dv, .n_heads = c->heads };
+                            .head_dim_v = c->dv, .n_heads = c->heads,
+                            .kind = c->cross ? LLM_KV_CROSS : LLM_KV_FULL };
 
     first = beside ? BOTH_BESIDE : 0;
     rows = first + c->n;
@@ -191,6 +201,8 @@ both_attend(llm_exec_t *exec, const both_case_t *c, const float *data,
     b.kv_len = len;
     b.pages[LLM_KV_FULL] = pages;
     b.pages[LLM_KV_WINDOW] = pages;     /* of devices for both kinds */
+    b.cross = pages;
+    b.cross_len = len;
 
     rope.mscale = 1;
     h.n_heads = c->heads;
@@ -206,8 +218,29 @@ both_attend(llm_exec_t *exec, const both_case_t *c, const float *data,
     h.slopes = c->slopes ? slopes : NULL;
     h.sinks = c->sinks ? sinks : NULL;
 
+    if (c->cross) {
+        ok(o->begin(exec, &b, NULL) == LLM_OK, "%s: a step before",
+           c->name);
+        o->rope_kv(exec, &h, &rope, NULL, k, v, kv);
+        ok(o->end(exec, NULL) == LLM_OK, "%s: and its end", c->name);
+
+        for (i = 0; i < rows; i++) {
+            pos[i] += BOTH_LATER;
+        }
+
+        for (i = 0; i < b.n_seqs; i++) {
+            later[i] = len[i] + BOTH_LATER;
+        }
+
+        b.kv_len = later;
+    }
+
     ok(o->begin(exec, &b, NULL) == LLM_OK, "%s: a step begins", c->name);
-    o->rope_kv(exec, &h, &rope, q, k, v, kv);
+
+    if (!c->cross) {
+        o->rope_kv(exec, &h, &rope, q, k, v, kv);
+    }
+
     o->attention(exec, &h, q, kv, y);
     ok(o->end(exec, NULL) == LLM_OK, "%s: and ends", c->name);
     memcpy(out, o->map(exec, y, first, c->n),

@@ -274,7 +274,7 @@ test_attention_for(const attn_case_t *c, const char *isa,
 
     static const uint32_t  steps[] = { 1, 7, 90 };
 
-    exec = ops_open_for(&llm_ops_cpu, isa, 2, t->type, t->q8);
+    exec = ops_open_for(&llm_ops_cpu, isa, 2, t->type, t->kv);
 
     if (exec == NULL) {
         skip(isa);
@@ -292,7 +292,7 @@ test_attention_for(const attn_case_t *c, const char *isa,
 
     for (k = 0, same = 1; k < llm_nelems(steps); k++) {
         exec = ops_open_for(&llm_ops_cpu, isa, 1 + k % 2 * 2,
-                            t->type, t->q8);
+                            t->type, t->kv);
         run_attention(exec, c, data, w, steps[k], again);
         same &= memcmp(got, again, n * sizeof(float)) == 0;
     }
@@ -323,7 +323,7 @@ test_copies(const char *isa, const ops_attention_t *t)
     llm_kv_opts_t  o = { .n_layers = 1, .n_kv_heads = 8, .head_dim_k = 128,
                          .head_dim_v = 128, .n_heads = 8 };
 
-    exec = ops_open_for(&llm_ops_cpu, isa, 2, t->type, t->q8);
+    exec = ops_open_for(&llm_ops_cpu, isa, 2, t->type, t->kv);
 
     if (exec == NULL) {
         skip(isa);
@@ -331,7 +331,8 @@ test_copies(const char *isa, const ops_attention_t *t)
     }
 
     n = exec->ops->kv_page_size(exec, &o);
-    ok(n * 100 <= (size_t) LLM_KV_PAGE * 8 * 256 * (t->q8 ? 106 : 200),
+    ok(n * 100 <= (size_t) LLM_KV_PAGE * 8 * 256
+                  * (t->kv == 1 ? 106 : t->kv == 2 ? 400 : 200),
        "%s, %s: a page has %zu bytes", isa, t->name, n);
 
     data = ops_alloc((size_t) N * (Q_COLS + K_COLS + V_COLS) * sizeof(float));

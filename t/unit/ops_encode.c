@@ -51,7 +51,7 @@ test_for(const both_case_t *c, const char *isa, const ops_attention_t *t,
 
     for (threads = 1, same = 1; threads <= 3; threads++) {
         exec = ops_open_for(&llm_ops_cpu, isa, threads,
-                            t->type, t->q8);
+                            t->type, t->kv);
 
         if (exec == NULL) {
             break;
@@ -136,7 +136,7 @@ test_extreme(const float *data, void (*check)(const float *want,
     for (i = 0; i < llm_nelems(ops_isas); i++) {
         for (k = 0; k < llm_nelems(ops_attention); k++) {
             exec = ops_open_for(&llm_ops_cpu, ops_isas[i], 2,
-                                ops_attention[k].type, ops_attention[k].q8);
+                                ops_attention[k].type, ops_attention[k].kv);
 
             if (exec == NULL) {
                 skip(ops_isas[i]);
@@ -170,7 +170,7 @@ check_tiny(const float *want, const float *got, const char *isa,
         far = llm_max(far, fabs((double) got[i] - want[i]));
     }
 
-    ok(far < (t->q8 ? 0x1p-18 : 0x1p-22), "%s, %s: tiny values: %.2g", isa,
+    ok(far < (t->kv ? 0x1p-18 : 0x1p-22), "%s, %s: tiny values: %.2g", isa,
        t->name, far);
 }
 

@@ -405,13 +405,14 @@ tiny_sections(tiny_file_t *f, const tiny_t *t)
     uint32_t  item = 5;
     uint64_t  n = 4;
 
-    static const int32_t  parts[] = { 2, 1, 1, 0 };
+    /* all pairs of a head that are rotated: 4, or 2 of them */
+    static const int32_t  all[] = { 2, 1, 1, 0 }, half[] = { 1, 1, 0, 0 };
 
     snprintf(key, sizeof(key), "%s.rope.dimension_sections", t->arch);
     tiny_key(f, key, 9);
     (void) llm_buf_add(&f->kv, &item, 4);
     (void) llm_buf_add(&f->kv, &n, 8);
-    (void) llm_buf_add(&f->kv, parts, sizeof(parts));
+    (void) llm_buf_add(&f->kv, t->rot == 4 ? half : all, sizeof(all));
 
     if (strstr(t->arch, "qwen3vl")) {
         tiny_u32(f, t->arch, "n_deepstack_layers", 1);

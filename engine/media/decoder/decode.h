@@ -47,6 +47,8 @@ int llm_decode_fail(llm_decode_t *d, llm_media_reason_t reason,
 /* decoders of a kind, and the lines of its formats */
 int llm_decode_image(llm_decode_t *d);
 void llm_image_formats(void);
+int llm_decode_sound(llm_decode_t *d);
+void llm_sound_formats(void);
 
 
 /* ---- images ---- */

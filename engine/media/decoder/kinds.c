@@ -10,7 +10,8 @@ static const struct {
     llm_decode_pt   decode;
     void          (*formats)(void);
 } llm_kinds[] = {
-    { LLM_MEDIA_IMAGE, llm_decode_image, llm_image_formats }
+    { LLM_MEDIA_IMAGE, llm_decode_image, llm_image_formats },
+    { LLM_MEDIA_SOUND, llm_decode_sound, llm_sound_formats }
 };
 
 

@@ -10,6 +10,7 @@
 
 #include "engine/text/vocab/bpe_merge.h"
 #include "engine/text/vocab/pretok.h"
+#include "engine/base/alphabet.h"
 #include "engine/base/utf8.h"
 
 #define LLM_BPE_BLOCK  64
@@ -32,60 +33,6 @@ typedef struct {
     uint32_t            rank;           /* rank of the block's first merge */
     llm_bpe_pending_t   pending[LLM_BPE_BLOCK];
 } llm_bpe_load_t;
-
-
-/* bytes that are printable in Latin-1 stand for themselves */
-
-static int
-llm_bpe_is_self(uint32_t c)
-{
-    return (c >= 0x21 && c <= 0x7e) || (c >= 0xa1 && c <= 0xac)
-           || (c >= 0xae && c <= 0xff);
-}
-
-
-/* other characters, from U+0100 on, stand for 0 to 0x20, 0x7f to 0xa0, 0xad */
-
-int
-llm_bpe_byte(uint32_t cp)
-{
-    if (cp < 0x100) {
-        return llm_bpe_is_self(cp) ? (int) cp : -1;
-    }
-
-    cp -= 0x100;
-
-    if (cp <= 0x20) {
-        return (int) cp;
-    }
-
-    if (cp <= 0x20 + 0x22) {
-        return (int) (0x7f + cp - 0x21);
-    }
-
-    return cp == 0x43 ? 0xad : -1;
-}
-
-
-/* the character of a byte, 1 or 2 bytes of UTF-8 written to out */
-
-static size_t
-llm_bpe_char(char *out, unsigned char byte)
-{
-    uint32_t  cp;
-
-    if (llm_bpe_is_self(byte)) {
-        cp = byte;
-
-    } else if (byte <= 0x20) {
-        cp = 0x100u + byte;
-
-    } else {
-        cp = byte == 0xad ? 0x143 : 0x100u + 0x21 + byte - 0x7f;
-    }
-
-    return llm_utf8_encode(out, cp);
-}
 
 
 static uint64_t
@@ -263,11 +210,31 @@ llm_bpe_read_block(llm_bpe_load_t *l, const char **p, uint32_t n)
 }
 
 
+/* an empty table for n merges */
+
+static int
+llm_bpe_table(llm_vocab_t *v, uint64_t n, const char *name, llm_err_t *err)
+{
+    size_t  size;
+
+    for (size = 16; size < n + n / 2; size *= 2) { /* void */ }
+
+    v->merges = malloc(size * sizeof(llm_bpe_merge_t));
+    if (v->merges == NULL) {
+        return llm_fail(err, "%s: no memory for its merges", name);
+    }
+
+    memset(v->merges, 0xff, size * sizeof(llm_bpe_merge_t));
+    v->merge_mask = size - 1;
+
+    return LLM_OK;
+}
+
+
 static int
 llm_bpe_load_merges(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
 {
     int                   rc;
-    size_t                size;
     uint32_t              n;
     const char           *p;
     llm_bpe_load_t        l;
@@ -283,18 +250,9 @@ llm_bpe_load_merges(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
                                              : "the file has none");
     }
 
-    for (size = 16; size < kv->count + kv->count / 2; size *= 2) {
-        /* void */
+    if (llm_bpe_table(v, kv->count, llm_gguf_name(g), err) != LLM_OK) {
+        return LLM_ERROR;
     }
-
-    v->merges = malloc(size * sizeof(llm_bpe_merge_t));
-    if (v->merges == NULL) {
-        return llm_fail(err, "%s: no memory for its merges",
-                        llm_gguf_name(g));
-    }
-
-    memset(v->merges, 0xff, size * sizeof(llm_bpe_merge_t));
-    v->merge_mask = size - 1;
 
     l.vocab = v;
     l.file = llm_gguf_name(g);
@@ -315,6 +273,81 @@ llm_bpe_load_merges(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
 }
 
 
+/*
+ * Vocabularies without merges, whose ids are ranks (tiktoken): two symbols
+ * become the token that their texts together are.  Counts the ways to make this
+ * token of two, and enters them once there is a table.
+ */
+
+static size_t
+llm_bpe_rank_token(llm_vocab_t *v, uint32_t id)
+{
+    size_t            i, n, len;
+    uint32_t          left, right;
+    llm_str_t         s;
+    llm_bpe_merge_t  *m;
+
+    s = v->map.str[id];
+    n = 0;
+
+    for (i = 0; i < s.len; i += len) {
+
+        len = llm_utf8_decode(s.data + i, s.len - i, NULL);
+        if (len == 0) {
+            return n;
+        }
+
+        if (i == 0) {
+            continue;
+        }
+
+        left = llm_strmap_find(&v->map, s.data, i);
+        right = llm_strmap_find(&v->map, s.data + i, s.len - i);
+
+        if (left == LLM_STRMAP_NONE || right == LLM_STRMAP_NONE
+            || !llm_vocab_is_plain(v, left) || !llm_vocab_is_plain(v, right))
+        {
+            continue;
+        }
+
+        if (v->merges) {
+            m = llm_bpe_slot(v, left, right);
+            m->key = (uint64_t) left << 32 | right;
+            m->rank = llm_min(m->rank, id);
+            m->sym = m->rank;
+        }
+
+        n++;
+    }
+
+    return n;
+}
+
+
+static int
+llm_bpe_load_ranks(llm_vocab_t *v, const char *name, llm_err_t *err)
+{
+    uint32_t  i;
+    uint64_t  n;
+
+    for (i = 0, n = 0; i < v->n; i++) {
+        n += llm_vocab_is_plain(v, i) ? llm_bpe_rank_token(v, i) : 0;
+    }
+
+    if (llm_bpe_table(v, n, name, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    for (i = 0; i < v->n; i++) {
+        if (llm_vocab_is_plain(v, i)) {
+            (void) llm_bpe_rank_token(v, i);
+        }
+    }
+
+    return LLM_OK;
+}
+
+
 static int
 llm_bpe_load_bytes(llm_vocab_t *v, const char *name, llm_err_t *err)
 {
@@ -326,7 +359,7 @@ llm_bpe_load_bytes(llm_vocab_t *v, const char *name, llm_err_t *err)
     s.data = c;
 
     for (i = 0; i < 256; i++) {
-        s.len = llm_bpe_char(c, (unsigned char) i);
+        s.len = llm_byte_char(c, (unsigned char) i);
 
         sym = llm_bpe_intern(v, s, llm_strmap_hash(&v->map, c, s.len));
         if (sym == LLM_STRMAP_NONE) {
@@ -348,6 +381,12 @@ llm_bpe_load(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
         && llm_bpe_load_bytes(v, llm_gguf_name(g), err) != LLM_OK)
     {
         return LLM_ERROR;
+    }
+
+    if (llm_gguf_find(g, "tokenizer.ggml.merges") == NULL
+        && llm_gguf_find(g, LLM_GGUF_RANKED))
+    {
+        return llm_bpe_load_ranks(v, llm_gguf_name(g), err);
     }
 
     return llm_bpe_load_merges(v, g, err);
@@ -400,7 +439,7 @@ llm_bpe_whole(llm_tok_t *t, const char *p, size_t n)
         }
 
         for (i = 0, len = 0; i < n; i++) {
-            len += llm_bpe_char(out + len, (unsigned char) p[i]);
+            len += llm_byte_char(out + len, (unsigned char) p[i]);
         }
 
         text = out;

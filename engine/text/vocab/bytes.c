@@ -3,6 +3,7 @@
  * that detokenising is a look-up.
  */
 
+#include "engine/base/alphabet.h"
 #include "engine/base/utf8.h"
 #include "engine/text/vocab/internal.h"
 
@@ -56,7 +57,7 @@ llm_vocab_unalphabet(llm_str_t s, char *out)
             return -1;
         }
 
-        byte = llm_bpe_byte(cp);
+        byte = llm_char_byte(cp);
         if (byte == -1) {
             return -1;
         }

@@ -194,8 +194,6 @@ size_t llm_charsmap_next(const llm_charsmap_t *m, const char *p, size_t n,
 
 /* bpe.c: reads the merges; needs map, byte_level and the pre-tokenizer */
 int llm_bpe_load(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err);
-/* the byte that a character of GPT-2's byte alphabet stands for, or -1 */
-int llm_bpe_byte(uint32_t cp);
 
 /* text.c: sorts the added tokens; needs type and flags */
 int llm_added_load(llm_vocab_t *v, llm_err_t *err);

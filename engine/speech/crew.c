@@ -1,0 +1,438 @@
+/*
+ * Transcriptions that share a model; see crew.h.
+ */
+
+#include "engine/speech/crew.h"
+
+typedef struct {
+    llm_speech_t              *s;       /* NULL: the place is free */
+    const llm_speech_sound_t  *sound;
+    llm_err_t                  err;     /* status 0: it has not failed */
+    uint32_t                   fed;     /* tokens of what it asks for that were
+                                           in earlier steps */
+} llm_speech_place_t;
+
+struct llm_speech_crew_s {
+    llm_whisper_t             *w;
+    llm_speech_place_t        *place;   /* [n] */
+    llm_whisper_rows_t        *rows;    /* [n] of a step */
+    uint32_t                  *whose;   /* [n] place of each of rows */
+    uint32_t                   n;
+    uint32_t                   next;    /* place that comes first in a step */
+    uint32_t                   encoding;    /* place; n: none */
+    int                        decoded; /* the last step was not an encoder's */
+    float                     *window;  /* [bands][n_frames] */
+};
+
+
+int
+llm_speech_sound_init(llm_speech_sound_t *sound, uint32_t n_mels,
+    const float *samples, size_t n, llm_err_t *err)
+{
+    memset(sound, 0, sizeof(*sound));
+
+    sound->mel = llm_mel_create(n_mels, NULL, err);
+
+    if (sound->mel == NULL) {
+        return LLM_ERROR;
+    }
+
+    sound->frames = llm_mel_frames(n);
+    sound->n = llm_mel_silent(n);
+    sound->rows = malloc(sound->n * n_mels * sizeof(float));
+
+    if (sound->rows == NULL) {
+        llm_speech_sound_free(sound);
+        return llm_fail_with(err, 503, NULL, NULL, "no memory for the "
+                             "spectrogram of %zu seconds of sound",
+                             n / LLM_MEL_RATE);
+    }
+
+    llm_mel_log(sound->mel, samples, n, 0, sound->n, sound->rows);
+    sound->max = llm_mel_max(sound->rows, sound->n * n_mels);
+
+    return LLM_OK;
+}
+
+
+void
+llm_speech_sound_free(llm_speech_sound_t *sound)
+{
+    llm_mel_free(sound->mel);
+    free(sound->rows);
+    memset(sound, 0, sizeof(*sound));
+}
+
+
+void
+llm_speech_sound_window(const llm_speech_sound_t *sound, size_t frame,
+    size_t n_frames, float *out)
+{
+    llm_mel_window(sound->mel, sound->rows, sound->n, sound->max, frame,
+                   n_frames, out);
+}
+
+
+llm_speech_crew_t *
+llm_speech_crew_create(llm_whisper_t *w, uint32_t places, llm_err_t *err)
+{
+    llm_speech_crew_t         *c;
+    const llm_whisper_info_t  *info;
+
+    info = llm_whisper_info(w);
+
+    if (llm_model_batch(llm_whisper_model(w)) < LLM_SPEECH_OUT
+        || llm_model_max_out(llm_whisper_model(w)) < LLM_SPEECH_OUT)
+    {
+        (void) llm_fail(err, "steps of a model of speech must have %u tokens "
+                        "at least", LLM_SPEECH_OUT);
+        return NULL;
+    }
+
+    c = calloc(1, sizeof(llm_speech_crew_t));
+
+    if (c) {
+        c->w = w;
+        c->n = places;
+        c->encoding = places;
+        c->place = calloc(places, sizeof(llm_speech_place_t));
+        c->rows = calloc(places, sizeof(llm_whisper_rows_t));
+        c->whose = calloc(places, sizeof(uint32_t));
+        c->window = malloc((size_t) info->n_mels * info->n_frames
+                           * sizeof(float));
+
+        if (c->place && c->rows && c->whose && c->window) {
+            return c;
+        }
+    }
+
+    llm_speech_crew_free(c);
+    (void) llm_fail_with(err, 503, NULL, NULL, "no memory for transcriptions");
+
+    return NULL;
+}
+
+
+void
+llm_speech_crew_free(llm_speech_crew_t *c)
+{
+    if (c == NULL) {
+        return;
+    }
+
+    free(c->place);
+    free(c->rows);
+    free(c->whose);
+    free(c->window);
+    free(c);
+}
+
+
+int
+llm_speech_crew_add(llm_speech_crew_t *c, llm_speech_t *s,
+    const llm_speech_sound_t *sound, uint32_t *place)
+{
+    uint32_t  i;
+
+    for (i = 0; i < c->n; i++) {
+        if (c->place[i].s == NULL) {
+            memset(&c->place[i], 0, sizeof(c->place[i]));
+            c->place[i].s = s;
+            c->place[i].sound = sound;
+            *place = i;
+            return LLM_OK;
+        }
+    }
+
+    return LLM_FULL;
+}
+
+
+void
+llm_speech_crew_remove(llm_speech_crew_t *c, uint32_t place)
+{
+    c->place[place].s = NULL;
+
+    if (c->encoding == place) {
+        c->encoding = c->n;
+    }
+}
+
+
+/* what a place wants; DONE: nothing */
+
+static llm_speech_want_t
+llm_speech_crew_want(const llm_speech_crew_t *c, uint32_t place,
+    llm_speech_ask_t *ask)
+{
+    ask->want = LLM_SPEECH_DONE;
+
+    if (c->place[place].s && c->place[place].err.status == 0) {
+        llm_speech_next(c->place[place].s, ask);
+    }
+
+    return ask->want;
+}
+
+
+int
+llm_speech_crew_state(const llm_speech_crew_t *c, uint32_t place,
+    llm_err_t *err)
+{
+    llm_speech_ask_t  ask;
+
+    if (c->place[place].err.status) {
+        *err = c->place[place].err;
+        return LLM_ERROR;
+    }
+
+    return llm_speech_crew_want(c, place, &ask) == LLM_SPEECH_DONE
+           ? LLM_OK : LLM_MORE;
+}
+
+
+/* an answer that a transcription could not take: it fails alone */
+
+static void
+llm_speech_crew_answered(llm_speech_crew_t *c, uint32_t place, int rc,
+    const llm_err_t *err)
+{
+    if (rc != LLM_OK) {
+        c->place[place].err = *err;
+    }
+}
+
+
+/* a piece of a window; LLM_OK: none is wanted */
+
+static int
+llm_speech_crew_encode(llm_speech_crew_t *c, llm_err_t *err)
+{
+    int                  rc;
+    uint32_t             i, k;
+    llm_speech_ask_t     ask;
+    llm_speech_place_t  *p;
+
+    for (k = 0; k < c->n && c->encoding == c->n; k++) {
+        i = (c->next + k) % c->n;
+        p = &c->place[i];
+
+        if (llm_speech_crew_want(c, i, &ask) == LLM_SPEECH_WINDOW) {
+            llm_speech_sound_window(p->sound, ask.frame,
+                                    llm_whisper_info(c->w)->n_frames,
+                                    c->window);
+            llm_whisper_begin(c->w, i, c->window, llm_speech_has_words(p->s));
+            c->encoding = i;
+        }
+    }
+
+    if (c->encoding == c->n) {
+        return LLM_OK;
+    }
+
+    rc = llm_whisper_encode(c->w, err);
+
+    if (rc == LLM_OK) {
+        i = c->encoding;
+        c->encoding = c->n;
+        llm_speech_crew_answered(c, i, llm_speech_encoded(c->place[i].s, err),
+                                 err);
+    }
+
+    return rc == LLM_ERROR ? rc : LLM_MORE;
+}
+
+
+/*
+ * The rows of a place in a step that has room for so many tokens: all that are
+ * left, or a part of a long prompt.  Those whose logits are wanted come
+ * together.  0: there is no room for them.
+ */
+
+static uint32_t
+llm_speech_crew_rows(const llm_speech_place_t *p, uint32_t place,
+    const llm_speech_ask_t *ask, uint32_t room, llm_whisper_rows_t *r)
+{
+    uint32_t  left;
+
+    left = ask->n - p->fed;
+
+    r->seq = place;
+    r->state = place;
+    r->pos = ask->pos + p->fed;
+    r->tokens = ask->tokens + p->fed;
+    r->n = left;
+    r->n_out = ask->n_out;
+
+    if (left > room) {
+        r->n = llm_min(room, left - ask->n_out);
+        r->n_out = 0;
+    }
+
+    return r->n;
+}
+
+
+/* tokens of all that want some; LLM_OK: none does */
+
+static int
+llm_speech_crew_decode(llm_speech_crew_t *c, llm_err_t *err)
+{
+    uint32_t            i, k, n, tokens, outs, most, n_out, at;
+    llm_speech_ask_t    ask;
+    const llm_model_t  *m;
+
+    m = llm_whisper_model(c->w);
+    most = llm_model_batch(m);
+    tokens = 0;
+    outs = 0;
+    n = 0;
+
+    for (k = 0; k < c->n; k++) {
+        i = (c->next + k) % c->n;
+
+        if (llm_speech_crew_want(c, i, &ask) != LLM_SPEECH_STEP
+            && ask.want != LLM_SPEECH_LANGUAGE)
+        {
+            continue;
+        }
+
+        if (llm_speech_crew_rows(&c->place[i], i, &ask, most - tokens,
+                                 &c->rows[n]) == 0
+            || outs + c->rows[n].n_out > llm_model_max_out(m))
+        {
+            break;
+        }
+
+        c->whose[n] = i;
+        tokens += c->rows[n].n;
+        outs += c->rows[n++].n_out;
+    }
+
+    if (n == 0) {
+        return LLM_OK;
+    }
+
+    if (llm_whisper_step(c->w, c->rows, n, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    for (k = 0, at = 0; k < n; k++) {
+        i = c->whose[k];
+        n_out = c->rows[k].n_out;
+        c->place[i].fed += c->rows[k].n;
+
+        if (n_out == 0) {
+            continue;
+        }
+
+        c->place[i].fed = 0;
+        llm_speech_crew_answered(c, i,
+            llm_speech_logits(c->place[i].s, llm_whisper_logits(c->w, at),
+                              llm_whisper_logits(c->w, at + n_out - 1), err),
+            err);
+        at += n_out;
+    }
+
+    /* the first one that found no room comes first */
+    c->next = (c->whose[n - 1] + 1) % c->n;
+
+    return LLM_MORE;
+}
+
+
+/* the alignment of one that wants it; LLM_OK: none does */
+
+static int
+llm_speech_crew_align(llm_speech_crew_t *c, llm_err_t *err)
+{
+    int                        rc;
+    float                     *weights;
+    uint32_t                   i;
+    llm_speech_ask_t           ask;
+    llm_whisper_rows_t         r;
+    const llm_whisper_info_t  *info;
+
+    for (i = 0; i < c->n; i++) {
+        if (llm_speech_crew_want(c, i, &ask) == LLM_SPEECH_ALIGN) {
+            break;
+        }
+    }
+
+    if (i == c->n) {
+        return LLM_OK;
+    }
+
+    info = llm_whisper_info(c->w);
+    weights = malloc((size_t) info->n_align * ask.n * info->n_audio_ctx
+                     * sizeof(float) + 1);
+
+    if (weights == NULL) {
+        (void) llm_fail_with(&c->place[i].err, 503, NULL, NULL,
+                             "no memory for the times of words");
+        return LLM_MORE;
+    }
+
+    memset(&r, 0, sizeof(r));
+    r.seq = i;
+    r.state = i;
+    r.tokens = ask.tokens;
+    r.n = ask.n;
+    rc = llm_whisper_align(c->w, &r, weights, err);
+
+    if (rc == LLM_OK) {
+        llm_speech_crew_answered(c, i, llm_speech_aligned(c->place[i].s,
+                                                          weights, err), err);
+        rc = LLM_MORE;
+    }
+
+    free(weights);
+
+    return rc;
+}
+
+
+int
+llm_speech_crew_step(llm_speech_crew_t *c, llm_err_t *err)
+{
+    int  rc, k;
+
+    for (k = 0; k < 2; k++) {
+        c->decoded = !c->decoded;
+        rc = c->decoded ? llm_speech_crew_decode(c, err)
+                        : llm_speech_crew_encode(c, err);
+
+        if (rc != LLM_OK) {
+            return rc;
+        }
+    }
+
+    return llm_speech_crew_align(c, err);
+}
+
+
+int
+llm_speech_run(llm_speech_t *s, llm_whisper_t *w,
+    const llm_speech_sound_t *sound, llm_err_t *err)
+{
+    int                 rc;
+    uint32_t            place = 0;
+    llm_speech_crew_t  *c;
+
+    c = llm_speech_crew_create(w, 1, err);
+
+    if (c == NULL) {
+        return LLM_ERROR;
+    }
+
+    (void) llm_speech_crew_add(c, s, sound, &place);
+
+    do {
+        rc = llm_speech_crew_step(c, err);
+    } while (rc == LLM_MORE);
+
+    rc = (rc == LLM_OK) ? llm_speech_crew_state(c, place, err) : rc;
+    llm_speech_crew_free(c);
+
+    return rc;
+}

@@ -1,0 +1,66 @@
+/*
+ * Several transcriptions with one model, which share its steps: a step decodes
+ * a token of each that wants one, and windows are encoded in between, a piece
+ * in turns with a step, so that no text waits for an encoder.
+ *
+ * Invariant: a transcription is the same whatever others run with it, as a
+ * row's logits are.
+ *
+ * A crew owns the memory of a window and of its rows; the model, the
+ * transcriptions and their sounds are the caller's and outlive their places.
+ * One thread at a time uses a crew and its model.
+ */
+
+#ifndef LLM_SPEECH_CREW_H
+#define LLM_SPEECH_CREW_H
+
+#include "engine/media/mel.h"
+#include "engine/speech/speech.h"
+
+/* the spectrogram of a whole sound, 32 KB (of 80 bands) for a second of it */
+typedef struct {
+    llm_mel_t    *mel;
+    float        *rows;                 /* logarithms, [n][bands] */
+    size_t        n;
+    size_t        frames;               /* that have sound */
+    float         max;
+} llm_speech_sound_t;
+
+/* n samples at LLM_MEL_RATE, of one channel, which may be freed afterwards;
+   LLM_ERROR and *err: no memory */
+int llm_speech_sound_init(llm_speech_sound_t *sound, uint32_t n_mels,
+    const float *samples, size_t n, llm_err_t *err);
+void llm_speech_sound_free(llm_speech_sound_t *sound);
+
+/* what an encoder takes of the window from a frame on: [bands][n_frames] */
+void llm_speech_sound_window(const llm_speech_sound_t *sound, size_t frame,
+    size_t n_frames, float *out);
+
+
+typedef struct llm_speech_crew_s  llm_speech_crew_t;
+
+/* places: transcriptions at a time, at most the sequences and the states that w
+   was loaded for; NULL and *err: no memory */
+llm_speech_crew_t *llm_speech_crew_create(llm_whisper_t *w, uint32_t places,
+    llm_err_t *err);
+void llm_speech_crew_free(llm_speech_crew_t *c);
+
+/* *place: where s runs; LLM_FULL: all places are taken */
+int llm_speech_crew_add(llm_speech_crew_t *c, llm_speech_t *s,
+    const llm_speech_sound_t *sound, uint32_t *place);
+/* gives the place back, at any time between steps */
+void llm_speech_crew_remove(llm_speech_crew_t *c, uint32_t place);
+/* LLM_MORE: it runs; LLM_OK: it has ended; LLM_ERROR and *err: it failed, the
+   others go on */
+int llm_speech_crew_state(const llm_speech_crew_t *c, uint32_t place,
+    llm_err_t *err);
+
+/* one step of the model.  LLM_MORE: there is more to do; LLM_OK: all have
+   ended; LLM_ERROR and *err: the model failed */
+int llm_speech_crew_step(llm_speech_crew_t *c, llm_err_t *err);
+
+/* runs one transcription to its end */
+int llm_speech_run(llm_speech_t *s, llm_whisper_t *w,
+    const llm_speech_sound_t *sound, llm_err_t *err);
+
+#endif /* LLM_SPEECH_CREW_H */
