@@ -36,6 +36,10 @@ static ngx_http_llm_size_min_t  ngx_http_llm_shared_memory_min = {
     ngx_http_llm_check_size, 256 * 1024, 1
 };
 
+static ngx_http_llm_size_min_t  ngx_http_llm_media_memory_min = {
+    ngx_http_llm_check_size, 1024 * 1024, 1
+};
+
 static ngx_http_llm_size_min_t  ngx_http_llm_stream_buffer_min = {
     ngx_http_llm_check_size, 4096, 0
 };
@@ -67,6 +71,13 @@ static ngx_command_t  ngx_http_llm_commands[] = {
       NGX_HTTP_MAIN_CONF_OFFSET,
       offsetof(ngx_http_llm_main_conf_t, shared_memory),
       &ngx_http_llm_shared_memory_min },
+
+    { ngx_string("llm_media_memory"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE1,
+      ngx_conf_set_size_slot,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      offsetof(ngx_http_llm_main_conf_t, media_memory),
+      &ngx_http_llm_media_memory_min },
 
     { ngx_string("llm_api"),
       NGX_HTTP_LOC_CONF|NGX_HTTP_LIF_CONF|NGX_CONF_ANY,
@@ -242,6 +253,7 @@ ngx_http_llm_create_main_conf(ngx_conf_t *cf)
     mcf->queue_timeout = NGX_CONF_UNSET_MSEC;
     mcf->queue_memory = NGX_CONF_UNSET_SIZE;
     mcf->shared_memory = NGX_CONF_UNSET_SIZE;
+    mcf->media_memory = NGX_CONF_UNSET_SIZE;
 
     return mcf;
 }
@@ -259,6 +271,7 @@ ngx_http_llm_init_main_conf(ngx_conf_t *cf, void *conf)
     ngx_conf_init_msec_value(mcf->queue_timeout, 60000);
     ngx_conf_init_size_value(mcf->queue_memory, 256 * 1024 * 1024);
     ngx_conf_init_size_value(mcf->shared_memory, 8 * 1024 * 1024);
+    ngx_conf_init_size_value(mcf->media_memory, 128 * 1024 * 1024);
 
     /* the last stage: all modules have added theirs */
 

@@ -31,12 +31,48 @@
 #define LLM_MAX_CHOICES    128          /* n times prompts of one request */
 #define LLM_MAX_INPUTS     2048         /* inputs to embed, or pairs to
                                            score */
+#define LLM_MAX_MEDIA      4096         /* images and sound of one request */
 #define LLM_MAX_STOPS      16
 #define LLM_MAX_PRIORITY   100          /* the lowest is -LLM_MAX_PRIORITY */
 #define LLM_MAX_BAD_WORDS  256
 #define LLM_MAX_SLOTS      (1 << 20)    /* live requests of one worker */
 #define LLM_MAX_FILE       1024         /* bytes of a model's path that a
                                            command may name, with the zero */
+
+
+/* ---- media: images and sound of requests ---- */
+
+/* bits of a set of kinds, such as those that a model takes */
+#define LLM_MEDIUM_IMAGE  1
+#define LLM_MEDIUM_AUDIO  2
+
+/* what bytes are, as the client says, who may be wrong */
+typedef enum {
+    LLM_MEDIA_ANY = 0,                  /* the client does not say */
+    LLM_MEDIA_PNG,
+    LLM_MEDIA_JPEG,
+    LLM_MEDIA_WEBP,
+    LLM_MEDIA_GIF,
+    LLM_MEDIA_WAV,
+    LLM_MEDIA_MP3,
+    LLM_MEDIA_FLAC,
+    LLM_MEDIA_OGG
+} llm_media_type_t;
+
+/* how much of an image the client wants the model to see */
+typedef enum {
+    LLM_DETAIL_AUTO = 0,
+    LLM_DETAIL_LOW,
+    LLM_DETAIL_HIGH
+} llm_detail_t;
+
+/* bytes in the memory for media that workers and engine share (llm_zone_t),
+   which has room in chunks */
+typedef struct {
+    uint32_t     first;                 /* chunk */
+    uint32_t     n;                     /* chunks; 0: there are no bytes */
+    uint64_t     len;                   /* bytes */
+} llm_block_t;
 
 
 /* ---- what a request says ---- */
@@ -208,7 +244,28 @@ typedef struct {
     uint32_t         naming;            /* number of the model's name, see
                                            llm_zone_give_name(); 0: the name is
                                            the configuration's */
+    llm_ref_t        media;             /* llm_media_ref_t[len], 8-aligned; the
+                                           request owns the blocks of these */
+    uint64_t         max_pixels;        /* of an image; a larger one is refused
+                                           before it is decoded; 0: no bound */
 } llm_request_t;
+
+/* an image or a sound that a chat refers to by its index, see
+   LLM_CHAT_MEDIA */
+typedef struct {
+    uint32_t         kind;              /* one of LLM_MEDIUM_... */
+    uint32_t         type;              /* llm_media_type_t */
+    uint32_t         detail;            /* llm_detail_t */
+    uint32_t         unused;
+    llm_block_t      block;             /* the file's bytes, as they came; n is
+                                           0 while they have to be fetched */
+    llm_ref_t        url;               /* where the bytes are fetched; len 0:
+                                           they came with the request.  The
+                                           engine gets no message in which any
+                                           are missing */
+    llm_ref_t        place;             /* text: the part's path in the client's
+                                           body, for errors */
+} llm_media_ref_t;
 
 /* infill: the model writes the text between a prompt and the suffix */
 typedef struct {
@@ -234,6 +291,13 @@ typedef struct {
  * engine/api writes this key; clients cannot set it, templates do not see it.
  */
 #define LLM_CHAT_ARGS  "arguments, read"
+
+/*
+ * A key in a content part of the type "image" or "audio": its value is the
+ * index of the part's llm_media_ref_t in the message.  Only engine/api writes
+ * parts with this key; clients cannot.
+ */
+#define LLM_CHAT_MEDIA  "media, index"
 
 /* one prompt of a completion: text, token ids, or parts that are either */
 #define LLM_PROMPT_IDS    1
@@ -491,6 +555,28 @@ typedef struct {
 } llm_zone_bounds_t;
 
 void llm_zone_set_bounds(llm_zone_t *z, const llm_zone_bounds_t *b);
+
+/*
+ * Memory for the media of requests, llm_media_size(bytes) bytes at mem, 64-byte
+ * aligned, in the same mapping as the zone.  Blocks belong to a client while
+ * their request is not sent, then to the engine, which frees them with the
+ * request.  What a process that died has left is freed by the client or the
+ * engine that replaces it.
+ *
+ * set_media() is called once, after init() and before any client or engine is
+ * attached.  A zone without it has no memory for media.
+ */
+size_t llm_media_size(size_t bytes);
+void llm_zone_set_media(llm_zone_t *z, void *mem, size_t bytes);
+
+typedef struct {
+    uint64_t     bytes;                 /* of the memory */
+    uint64_t     used;                  /* of all chunks of blocks */
+    uint64_t     full;                  /* requests refused because there was
+                                           no room; only grows */
+} llm_media_stats_t;
+
+void llm_zone_media_stats(llm_zone_t *z, llm_media_stats_t *st);
 
 /* how busy a model is now; cheap */
 typedef struct {
@@ -784,6 +870,26 @@ int llm_client_admits(llm_client_t *c, uint32_t model, int32_t priority,
  */
 int llm_client_submit(llm_client_t *c, llm_request_t *msg,
     uint32_t *retry_after, llm_err_t *err);
+/*
+ * Blocks of a client.  All these may be called from any thread while the client
+ * is attached; holder is llm_client_holder().  alloc(): LLM_FULL: there is no
+ * room now; LLM_ERROR: there never is.  data() is NULL if the block is not in
+ * the memory.  shrink() frees what is beyond len bytes, free() all, and both
+ * write to b.
+ */
+uint32_t llm_client_holder(const llm_client_t *c);
+int llm_media_alloc(llm_zone_t *z, uint32_t holder, size_t len,
+    llm_block_t *b);
+void *llm_media_data(llm_zone_t *z, const llm_block_t *b);
+void llm_media_shrink(llm_zone_t *z, uint32_t holder, llm_block_t *b,
+    size_t len);
+void llm_media_free(llm_zone_t *z, uint32_t holder, llm_block_t *b);
+/* counts a request that is refused for want of room */
+void llm_media_refused(llm_zone_t *z);
+/* frees the blocks of a message that was not sent.  After submit() has taken a
+   message, its blocks are not the client's any more, and this does nothing */
+void llm_media_release(llm_zone_t *z, uint32_t holder, llm_request_t *msg);
+
 /* sends CANCEL, PAUSE, RESUME or GRANT; never fails: if the ring is full it is
    sent later.  After CANCEL no event of the ticket is handed out. */
 void llm_client_signal(llm_client_t *c, llm_msg_type_t type, uint32_t slot,
@@ -851,7 +957,8 @@ typedef struct {
     uint32_t     speculate[LLM_DRAFT_N];    /* llm_draft_kind_t in order of
                                                preference, then 0 */
     const char  *draft_path;            /* of LLM_DRAFT_MODEL */
-    const char  *mmproj;                /* the encoder of images, or NULL */
+    const char  *mmproj;                /* file with the encoders of images
+                                           and sound; NULL: none */
     uint32_t     idle_s;                /* unload after this idle time; 0:
                                            never */
     int          lazy;                  /* load at the first request */
@@ -935,8 +1042,9 @@ void llm_engine_stop(llm_engine_t *e);
  * of a model that can be loaded, vocabulary included.
  */
 int llm_model_file_check(const char *path, llm_err_t *err);
-/* the same for mmproj=: it is the encoder of images of a known family */
-int llm_mmproj_file_check(const char *path, llm_err_t *err);
+/* the same for mmproj=: the file has projectors that are known; *media gets
+   their kinds, LLM_MEDIUM_... */
+int llm_mmproj_file_check(const char *path, uint32_t *media, llm_err_t *err);
 /* the same for template=: the file can be read, is text and not too long */
 int llm_template_file_check(const char *path, llm_err_t *err);
 /* is the name of a device, or of several ("cuda:0,1"), of a known form? */

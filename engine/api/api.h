@@ -52,6 +52,7 @@ typedef struct {
     llm_str_t          successor;       /* a name, or len 0 */
     uint32_t           naming;          /* number of its naming in the zone; 0:
                                            the name is the configuration's */
+    uint32_t           media;           /* LLM_MEDIUM_..., what it takes */
 } llm_api_model_t;
 
 /* an alias whose model a rule chooses, request by request */
@@ -78,6 +79,17 @@ llm_api_preset_t *llm_api_preset_create(const char *text, size_t len,
     llm_err_t *err);
 void llm_api_preset_free(llm_api_preset_t *p);
 
+/* what a location allows of images and sound */
+typedef struct {
+    uint32_t                most;       /* of one request */
+    size_t                  max_size;   /* bytes of one */
+    uint64_t                max_pixels; /* of an image; 0: no bound */
+    int                     skip;       /* an image that the model does not take
+                                           becomes a placeholder; 0: it is
+                                           refused if it was not answered yet */
+    int                     fetch;      /* URLs are fetched */
+} llm_api_media_conf_t;
+
 /* what a location may use */
 typedef struct {
     const llm_api_model_t  *models;
@@ -101,6 +113,10 @@ typedef struct {
                                            model's or one of aliases, as it is
                                            spelt there; may be NULL */
     const llm_api_preset_t  *preset;    /* defaults of requests, or NULL */
+    uint32_t                holder;     /* llm_client_holder(), which owns the
+                                           blocks of media; 0: requests have no
+                                           media */
+    llm_api_media_conf_t    media;
     llm_buf_t              *guard;      /* gets what a guard is told of a
                                            request that needs a model, see
                                            llm_api_guard_head(); NULL if there

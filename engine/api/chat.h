@@ -58,14 +58,15 @@ void llm_api_add_entry(llm_buf_t *out, const llm_api_t *a, int32_t id,
     float logprob, llm_ref_t bytes, const llm_event_t *ev);
 
 /* chat_messages.c */
-int llm_api_check_messages(const llm_flat_t *messages, llm_err_t *err);
+int llm_api_check_messages(const llm_api_reader_t *rd,
+    const llm_flat_t *messages, llm_err_t *err);
 /* can the answer continue the last message?  The model has to read that
    message as its own words */
-int llm_api_check_goes_on(const llm_flat_t *messages, const llm_flat_t *last,
-    llm_err_t *err);
+int llm_api_check_goes_on(const llm_api_reader_t *rd,
+    const llm_flat_t *messages, const llm_flat_t *last, llm_err_t *err);
 /* fills *where, the place of a message's parts; old as in llm_api_part_at_t */
-void llm_api_chat_where(const llm_flat_t *msg, int old,
-    llm_api_part_at_t *where);
+void llm_api_chat_where(const llm_api_reader_t *rd, const llm_flat_t *msg,
+    int old, llm_api_part_at_t *where);
 /* checks a function, or the call of a function: {"name": ...}; at is its
    place */
 int llm_api_check_name(const llm_flat_t *function, const llm_api_at_t *at,

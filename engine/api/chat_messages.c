@@ -66,8 +66,10 @@ llm_api_check_role(const llm_flat_t *msg, const llm_api_at_t *at,
 
 
 void
-llm_api_chat_where(const llm_flat_t *msg, int old, llm_api_part_at_t *where)
+llm_api_chat_where(const llm_api_reader_t *rd, const llm_flat_t *msg, int old,
+    llm_api_part_at_t *where)
 {
+    llm_api_media_rules(rd, &where->rules);
     where->assistant = llm_api_str_is(llm_flat_get(msg, "role"), "assistant");
     where->old = old;
     where->goes_on = 0;
@@ -101,8 +103,8 @@ llm_api_check_parts(const llm_flat_t *content, const llm_api_part_at_t *where,
 
 
 static int
-llm_api_check_content(const llm_flat_t *msg, int old, const llm_api_at_t *at,
-    llm_err_t *err)
+llm_api_check_content(const llm_api_reader_t *rd, const llm_flat_t *msg,
+    int old, const llm_api_at_t *at, llm_err_t *err)
 {
     const llm_flat_t    *content;
     llm_api_part_at_t    where;
@@ -110,7 +112,7 @@ llm_api_check_content(const llm_flat_t *msg, int old, const llm_api_at_t *at,
 
     here = llm_api_key(at, "content");
     content = llm_flat_get(msg, "content");
-    llm_api_chat_where(msg, old, &where);
+    llm_api_chat_where(rd, msg, old, &where);
 
     if (content == NULL || content->type == LLM_FLAT_NULL) {
 
@@ -139,8 +141,8 @@ llm_api_check_content(const llm_flat_t *msg, int old, const llm_api_at_t *at,
 
 
 int
-llm_api_check_goes_on(const llm_flat_t *messages, const llm_flat_t *last,
-    llm_err_t *err)
+llm_api_check_goes_on(const llm_api_reader_t *rd, const llm_flat_t *messages,
+    const llm_flat_t *last, llm_err_t *err)
 {
     const llm_flat_t    *content;
     llm_api_part_at_t    where;
@@ -155,7 +157,7 @@ llm_api_check_goes_on(const llm_flat_t *messages, const llm_flat_t *last,
     at = llm_api_key(llm_api_idx(llm_api_top("messages"),
                                  messages->count - 1), "content");
 
-    llm_api_chat_where(last, 0, &where);
+    llm_api_chat_where(rd, last, 0, &where);
     where.goes_on = 1;
     where.known = "The answer goes on from this message, so it has content "
                   "parts of the type 'text'.";
@@ -226,8 +228,8 @@ llm_api_check_functions(const llm_flat_t *list, const llm_api_at_t *at,
 
 
 static int
-llm_api_check_message(const llm_flat_t *msg, int old, const llm_api_at_t *at,
-    llm_err_t *err)
+llm_api_check_message(const llm_api_reader_t *rd, const llm_flat_t *msg,
+    int old, const llm_api_at_t *at, llm_err_t *err)
 {
     size_t             i;
     const llm_flat_t  *v;
@@ -238,7 +240,7 @@ llm_api_check_message(const llm_flat_t *msg, int old, const llm_api_at_t *at,
 
     if (llm_api_check_type(err, at, msg, LLM_FLAT_OBJECT) != LLM_OK
         || llm_api_check_role(msg, at, err) != LLM_OK
-        || llm_api_check_content(msg, old, at, err) != LLM_OK)
+        || llm_api_check_content(rd, msg, old, at, err) != LLM_OK)
     {
         return LLM_ERROR;
     }
@@ -276,7 +278,8 @@ llm_api_check_message(const llm_flat_t *msg, int old, const llm_api_at_t *at,
 
 
 int
-llm_api_check_messages(const llm_flat_t *messages, llm_err_t *err)
+llm_api_check_messages(const llm_api_reader_t *rd, const llm_flat_t *messages,
+    llm_err_t *err)
 {
     uint32_t             i, old;
     const llm_flat_t    *msg;
@@ -296,7 +299,7 @@ llm_api_check_messages(const llm_flat_t *messages, llm_err_t *err)
     old = llm_api_old_messages(messages);
 
     for (i = 0; msg; i++) {
-        if (llm_api_check_message(msg, i < old, llm_api_idx(at, i), err)
+        if (llm_api_check_message(rd, msg, i < old, llm_api_idx(at, i), err)
             != LLM_OK)
         {
             return LLM_ERROR;

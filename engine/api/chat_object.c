@@ -13,6 +13,12 @@
 #include "engine/api/arguments.h"
 #include "engine/api/chat.h"
 
+/* the place of a message */
+typedef struct {
+    uint32_t  index;
+    int       old;                      /* see llm_api_part_at_t */
+} llm_api_mat_t;
+
 
 static void
 llm_api_add_key(llm_buf_t *out, const char *key)
@@ -25,26 +31,35 @@ llm_api_add_key(llm_buf_t *out, const char *key)
    are added to reasoning instead */
 
 static int
-llm_api_write_parts(const llm_flat_t *parts, const llm_api_part_at_t *where,
-    llm_buf_t *reasoning, llm_buf_t *out, llm_err_t *err)
+llm_api_write_parts(llm_api_reader_t *rd, const llm_flat_t *parts,
+    const llm_api_part_at_t *where, const llm_api_at_t *at,
+    llm_buf_t *reasoning, llm_err_t *err)
 {
     int                rc;
     size_t             handle, inner;
-    uint32_t           n;
+    uint32_t           i, n;
+    llm_buf_t         *out;
     llm_api_part_t     p;
     const llm_flat_t  *part;
 
     n = 0;
     rc = LLM_OK;
+    out = rd->msg;
+    part = llm_flat_first(parts);
     llm_api_part_init(&p);
     handle = llm_flat_open(out, LLM_FLAT_ARRAY);
 
-    for (part = llm_flat_first(parts); part && rc == LLM_OK;
-         part = llm_flat_next(parts, part))
-    {
-        rc = llm_api_part_read(&p, part, where, llm_api_top("messages"), err);
+    for (i = 0; part && rc == LLM_OK; part = llm_flat_next(parts, part), i++) {
+        rc = llm_api_part_read(&p, part, where, llm_api_idx(at, i), err);
 
         if (rc != LLM_OK || p.kind == LLM_API_PART_NOTHING) {
+            continue;
+        }
+
+        if (p.kind == LLM_API_PART_MEDIA) {
+            rc = llm_api_media_take(rd, &p.media, llm_api_idx(at, i), err);
+            llm_api_media_write(&p.media, out);
+            n++;
             continue;
         }
 
@@ -198,14 +213,17 @@ llm_api_write_reasoning(const llm_flat_t *msg, const llm_buf_t *parts,
 
 static int
 llm_api_write_member(llm_api_reader_t *rd, const llm_flat_t *msg,
-    const llm_flat_t *k, const llm_flat_t *v, int old, llm_buf_t *reasoning,
-    llm_err_t *err)
+    const llm_flat_t *k, const llm_flat_t *v, const llm_api_mat_t *at,
+    llm_buf_t *reasoning, llm_err_t *err)
 {
     llm_api_part_at_t  where;
 
     if (llm_api_str_is(k, "content") && v->type == LLM_FLAT_ARRAY) {
-        llm_api_chat_where(msg, old, &where);
-        return llm_api_write_parts(v, &where, reasoning, rd->msg, err);
+        llm_api_chat_where(rd, msg, at->old, &where);
+        return llm_api_write_parts(rd, v, &where,
+                                   llm_api_key(llm_api_idx(
+                                       llm_api_top("messages"), at->index),
+                                       "content"), reasoning, err);
     }
 
     if (llm_api_str_is(k, "tool_calls")) {
@@ -219,8 +237,8 @@ llm_api_write_member(llm_api_reader_t *rd, const llm_flat_t *msg,
 
 
 static int
-llm_api_write_members(llm_api_reader_t *rd, const llm_flat_t *msg, int old,
-    llm_buf_t *reasoning, llm_err_t *err)
+llm_api_write_members(llm_api_reader_t *rd, const llm_flat_t *msg,
+    const llm_api_mat_t *at, llm_buf_t *reasoning, llm_err_t *err)
 {
     size_t             handle;
     uint32_t           count;
@@ -257,7 +275,7 @@ llm_api_write_members(llm_api_reader_t *rd, const llm_flat_t *msg, int old,
         if (llm_api_str_is(k, "role")) {
             count += llm_api_write_role(msg, v, out);
 
-        } else if (llm_api_write_member(rd, msg, k, v, old, reasoning, err)
+        } else if (llm_api_write_member(rd, msg, k, v, at, reasoning, err)
                    != LLM_OK)
         {
             return LLM_ERROR;
@@ -278,14 +296,14 @@ llm_api_write_members(llm_api_reader_t *rd, const llm_flat_t *msg, int old,
 
 
 static int
-llm_api_write_message(llm_api_reader_t *rd, const llm_flat_t *msg, int old,
-    llm_err_t *err)
+llm_api_write_message(llm_api_reader_t *rd, const llm_flat_t *msg,
+    const llm_api_mat_t *at, llm_err_t *err)
 {
     int        rc;
     llm_buf_t  reasoning;
 
     llm_buf_init(&reasoning, 0);
-    rc = llm_api_write_members(rd, msg, old, &reasoning, err);
+    rc = llm_api_write_members(rd, msg, at, &reasoning, err);
     rd->msg->failed |= reasoning.failed;
     llm_buf_free(&reasoning);
 
@@ -363,7 +381,9 @@ llm_api_write_messages(llm_api_reader_t *rd, const llm_api_chat_t *b,
             llm_api_write_instruction(b, rd->msg);
         }
 
-        if (llm_api_write_message(rd, msg, i < old, err) != LLM_OK) {
+        if (llm_api_write_message(rd, msg, &(llm_api_mat_t) { i, i < old },
+                                  err) != LLM_OK)
+        {
             return NULL;
         }
 
@@ -385,7 +405,8 @@ llm_api_write_messages(llm_api_reader_t *rd, const llm_api_chat_t *b,
 /* has the message a text other than reasoning? */
 
 static int
-llm_api_has_text(const llm_flat_t *msg, const llm_flat_t *content)
+llm_api_has_text(const llm_api_reader_t *rd, const llm_flat_t *msg,
+    const llm_flat_t *content)
 {
     int                 found;
     llm_err_t           err;
@@ -399,7 +420,7 @@ llm_api_has_text(const llm_flat_t *msg, const llm_flat_t *content)
 
     found = 0;
     llm_api_part_init(&p);
-    llm_api_chat_where(msg, 0, &where);
+    llm_api_chat_where(rd, msg, 0, &where);
 
     for (part = llm_flat_first(content); part && !found;
          part = llm_flat_next(content, part))
@@ -419,7 +440,7 @@ llm_api_has_text(const llm_flat_t *msg, const llm_flat_t *content)
 /* is it an assistant's message with text and without tool calls? */
 
 static int
-llm_api_can_continue(const llm_flat_t *msg)
+llm_api_can_continue(const llm_api_reader_t *rd, const llm_flat_t *msg)
 {
     const llm_flat_t  *calls, *content;
 
@@ -428,19 +449,21 @@ llm_api_can_continue(const llm_flat_t *msg)
 
     return llm_api_str_is(llm_flat_get(msg, "role"), "assistant")
            && (calls == NULL || calls->count == 0)
-           && content && llm_api_has_text(msg, content);
+           && content && llm_api_has_text(rd, msg, content);
 }
 
 
 /* a trailing assistant message is continued unless the request forbids it */
 
 static int
-llm_api_write_turn(const llm_api_chat_t *b, const llm_flat_t *last,
-    llm_buf_t *out, llm_err_t *err)
+llm_api_write_turn(llm_api_reader_t *rd, const llm_api_chat_t *b,
+    const llm_flat_t *last, llm_err_t *err)
 {
     int                  prefill;
+    llm_buf_t           *out;
     const llm_api_at_t  *at;
 
+    out = rd->msg;
     at = llm_api_top("continue_final_message");
     prefill = b->continue_final_message;
 
@@ -462,10 +485,13 @@ llm_api_write_turn(const llm_api_chat_t *b, const llm_flat_t *last,
     }
 
     if (prefill == -1) {
-        prefill = llm_api_can_continue(last) && b->add_generation_prompt != 1;
+        prefill = llm_api_can_continue(rd, last)
+                  && b->add_generation_prompt != 1;
     }
 
-    if (prefill && llm_api_check_goes_on(b->messages, last, err) != LLM_OK) {
+    if (prefill
+        && llm_api_check_goes_on(rd, b->messages, last, err) != LLM_OK)
+    {
         return LLM_ERROR;
     }
 
@@ -584,7 +610,7 @@ llm_api_write_chat(llm_api_reader_t *rd, const llm_api_chat_t *b,
 
     last = llm_api_write_messages(rd, b, err);
 
-    if (last == NULL || llm_api_write_turn(b, last, msg, err) != LLM_OK
+    if (last == NULL || llm_api_write_turn(rd, b, last, err) != LLM_OK
         || llm_api_write_kwargs(b, msg, err) != LLM_OK)
     {
         return LLM_ERROR;

@@ -78,11 +78,12 @@ llm_api_draft_goes_on(const llm_flat_t *root)
 
 
 static void
-llm_api_draft_begin(llm_api_draft_t *d, const llm_api_reader_t *rd)
+llm_api_draft_begin(llm_api_draft_t *d, llm_api_reader_t *rd)
 {
     const llm_flat_t  *k, *v;
 
     memset(d, 0, sizeof(llm_api_draft_t));
+    d->rd = rd;
     llm_buf_init(&d->out, 0);
     llm_buf_init(&d->parts, 0);
     llm_buf_init(&d->calls, 0);
@@ -146,6 +147,7 @@ llm_api_draft_read(llm_api_draft_t *d, llm_api_reader_t *rd, llm_err_t *err)
 
     rd->root = (const llm_flat_t *) d->out.data;
     rd->endpoint = d->as ? d->as : &llm_api_chat;
+    rd->drafted = 1;
 
     rc = d->as ? d->as->read(rd, err) : llm_api_read_chat(rd, err);
 
@@ -224,7 +226,7 @@ static void
 llm_api_draft_content(llm_api_draft_t *d)
 {
     size_t             handle;
-    const llm_flat_t  *part;
+    const llm_flat_t  *text;
 
     llm_flat_add_str(&d->out, "content", 7);
 
@@ -239,9 +241,11 @@ llm_api_draft_content(llm_api_draft_t *d)
         return;
     }
 
-    if (d->n_parts == 1 && !d->parts.failed) {
-        part = (const llm_flat_t *) d->parts.data;
-        llm_flat_add_node(&d->out, llm_flat_get(part, "text"));
+    text = d->n_parts == 1 && !d->parts.failed
+           ? llm_flat_get((const llm_flat_t *) d->parts.data, "text") : NULL;
+
+    if (text) {
+        llm_flat_add_node(&d->out, text);
         return;
     }
 
@@ -338,6 +342,21 @@ llm_api_draft_text(llm_api_draft_t *d, llm_str_t text)
 
 
 int
+llm_api_draft_media(llm_api_draft_t *d, llm_api_media_t *m,
+    const llm_api_at_t *at, llm_err_t *err)
+{
+    if (llm_api_media_take(d->rd, m, at, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    llm_api_media_write(m, &d->parts);
+    d->n_parts++;
+
+    return LLM_OK;
+}
+
+
+int
 llm_api_draft_part(llm_api_draft_t *d, const llm_flat_t *part,
     const llm_api_part_at_t *where, const llm_api_at_t *at, llm_err_t *err)
 {
@@ -352,6 +371,9 @@ llm_api_draft_part(llm_api_draft_t *d, const llm_flat_t *part,
 
     } else if (rc == LLM_OK && p.kind == LLM_API_PART_REASONING) {
         llm_api_draft_reasoning(d, p.text);
+
+    } else if (rc == LLM_OK && p.kind == LLM_API_PART_MEDIA) {
+        rc = llm_api_draft_media(d, &p.media, at, err);
     }
 
     llm_api_part_free(&p);

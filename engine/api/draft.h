@@ -22,6 +22,7 @@
 #include "engine/api/parts.h"
 
 typedef struct {
+    llm_api_reader_t  *rd;
     llm_buf_t     out;                  /* the chat request, an object */
     uint32_t      n;                    /* pairs in the object */
     const llm_api_endpoint_t  *as;      /* endpoint whose request it is; NULL: a
@@ -39,8 +40,8 @@ typedef struct {
     const char   *role;                 /* of the open message; NULL: none */
     llm_str_t     call_id;              /* id of the call that a tool's message
                                            answers */
-    llm_buf_t     parts;                /* texts of the open message, flat
-                                           objects */
+    llm_buf_t     parts;                /* texts and media of the open message,
+                                           flat objects */
     uint32_t      n_parts;
     llm_buf_t     calls;                /* calls of the open message, flat
                                            objects */
@@ -86,7 +87,10 @@ void llm_api_draft_result(llm_api_draft_t *d, llm_str_t call_id);
    role */
 void llm_api_draft_end_message(llm_api_draft_t *d);
 void llm_api_draft_text(llm_api_draft_t *d, llm_str_t text);
-/* adds a content part, text or reasoning */
+/* adds an image or sound that was read; at: the place of its part */
+int llm_api_draft_media(llm_api_draft_t *d, llm_api_media_t *m,
+    const llm_api_at_t *at, llm_err_t *err);
+/* adds a content part: text, reasoning or media */
 int llm_api_draft_part(llm_api_draft_t *d, const llm_flat_t *part,
     const llm_api_part_at_t *where, const llm_api_at_t *at, llm_err_t *err);
 /* adds v as JSON text */

@@ -152,6 +152,15 @@ typedef struct {
     llm_buf_t                  schemas; /* for each tool of a draft, in order,
                                            the path of its schema in the body,
                                            NUL-terminated */
+    int                        drafted;     /* root is a draft */
+    uint32_t                   takes;   /* LLM_MEDIUM_..., kinds that the model
+                                           takes */
+    llm_buf_t                  media;   /* llm_media_ref_t, whose texts are
+                                           offsets in media_texts until the
+                                           message is complete; it owns their
+                                           blocks until then */
+    llm_buf_t                  media_texts;
+    uint32_t                   n_urls;  /* of media, media that are fetched */
     uint32_t                   n_choices;   /* choices of all prompts
                                                together */
     uint32_t                   n_best;      /* choices of each prompt that

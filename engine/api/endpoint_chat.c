@@ -177,7 +177,7 @@ llm_api_read_chat(llm_api_reader_t *rd, llm_err_t *err)
            != LLM_OK
         || llm_api_chat_limits(rd, &b, err) != LLM_OK
         || llm_api_read_priority(rd, &b.body, err) != LLM_OK
-        || llm_api_check_messages(b.messages, err) != LLM_OK
+        || llm_api_check_messages(rd, b.messages, err) != LLM_OK
         || llm_api_check_tools(&b, err) != LLM_OK
         || llm_api_chat_thinking(&b, err) != LLM_OK
         || llm_api_chat_reasons(rd, &b, err) != LLM_OK

@@ -145,10 +145,17 @@ llm_api_ollama_chat_read(llm_api_reader_t *rd, llm_err_t *err)
    another bound of the log probabilities */
 
 static int
-llm_api_ollama_raw(const llm_api_ollama_t *b, llm_api_draft_t *d,
-    llm_err_t *err)
+llm_api_ollama_raw(const llm_api_reader_t *rd, const llm_api_ollama_t *b,
+    llm_api_draft_t *d, llm_err_t *err)
 {
     llm_api_ollama_t  plain;
+
+    if (b->images && b->images->count) {
+        return llm_api_unsupported(err, llm_api_top("images"),
+                                   rd->takes & LLM_MEDIUM_IMAGE
+                                   ? "not together with 'raw' or 'suffix'"
+                                   : "this model takes text only");
+    }
 
     if (b->context && b->context->count) {
         return llm_api_unsupported(err, llm_api_top("context"),
@@ -176,14 +183,8 @@ llm_api_ollama_generate_draft(llm_api_reader_t *rd, void *body,
 {
     const llm_api_ollama_t *b = body;
 
-    if (llm_api_ollama_images(b->images, llm_api_top("images"), err)
-        != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
-
     if (b->raw || b->suffix.len) {
-        return llm_api_ollama_raw(b, d, err);
+        return llm_api_ollama_raw(rd, b, d, err);
     }
 
     return llm_api_ollama_recall(rd, b, d, err) == LLM_OK

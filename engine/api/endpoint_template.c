@@ -19,7 +19,7 @@ llm_api_template_read(llm_api_reader_t *rd, llm_err_t *err)
     start = rd->msg->len;
 
     if (llm_api_read_plain(rd, &b, &b.body.model, err) != LLM_OK
-        || llm_api_check_messages(b.messages, err) != LLM_OK
+        || llm_api_check_messages(rd, b.messages, err) != LLM_OK
         || llm_api_check_tools(&b, err) != LLM_OK
         || llm_api_chat_thinking(&b, err) != LLM_OK
         || llm_api_write_chat(rd, &b, err) != LLM_OK)

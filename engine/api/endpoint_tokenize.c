@@ -94,7 +94,7 @@ llm_api_tokenize_chat(llm_api_reader_t *rd, llm_api_chat_t *b,
     start = rd->msg->len;
     rd->r.kind = LLM_KIND_CHAT;
 
-    if (llm_api_check_messages(b->messages, err) != LLM_OK
+    if (llm_api_check_messages(rd, b->messages, err) != LLM_OK
         || llm_api_check_tools(b, err) != LLM_OK
         || llm_api_chat_thinking(b, err) != LLM_OK
         || llm_api_write_chat(rd, b, err) != LLM_OK)

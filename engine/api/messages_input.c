@@ -55,6 +55,7 @@ llm_api_mi_text(llm_api_draft_t *d, const llm_flat_t *block,
 
     (void) type;
 
+    llm_api_media_rules(d->rd, &where.rules);
     where.assistant = 0;
     where.old = d->old;
     where.goes_on = d->goes_on;
@@ -202,6 +203,7 @@ llm_api_mi_served(llm_api_draft_t *d, const llm_flat_t *block,
     const llm_api_at_t  *here;
     llm_api_part_at_t    where;
 
+    llm_api_media_rules(d->rd, &where.rules);
     where.assistant = 1;
     where.old = 1;
     where.goes_on = 0;
@@ -308,6 +310,7 @@ llm_api_mi_answer(llm_api_draft_t *d, const llm_flat_t *block,
                        : LLM_OK;
     }
 
+    llm_api_media_rules(d->rd, &where.rules);
     where.assistant = 1;
     where.old = 1;
     where.goes_on = d->goes_on;

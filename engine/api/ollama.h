@@ -46,9 +46,6 @@ int llm_api_ollama_options(const llm_api_ollama_t *b, llm_api_draft_t *d,
 /* checks keep_alive: a number, or a time such as "5m"; it has no effect, since
    a model is unloaded as its configuration says */
 int llm_api_ollama_keep_alive(const llm_flat_t *v, llm_err_t *err);
-/* are there images?  Then *err says that this model takes none */
-int llm_api_ollama_images(const llm_flat_t *images, const llm_api_at_t *at,
-    llm_err_t *err);
 /* adds an answer's beginning, {"model":...,"created_at":..., left open */
 void llm_api_ollama_head(llm_api_reader_t *rd);
 /* adds a time, in quotes; seconds since 1970 */
@@ -57,7 +54,11 @@ void llm_api_ollama_time(llm_buf_t *out, int64_t seconds);
 void llm_api_ollama_details(llm_buf_t *out, llm_str_t family,
     uint64_t n_params);
 
-/* ollama_input.c: writes a chat's messages to the draft */
+/* ollama_input.c: adds images to the open message, or refuses them; images may
+   be NULL, old as in llm_api_part_at_t.  Writes a chat's messages to the
+   draft */
+int llm_api_ollama_images(llm_api_draft_t *d, const llm_flat_t *images,
+    int old, const llm_api_at_t *at, llm_err_t *err);
 int llm_api_ollama_messages(const llm_api_ollama_t *b, llm_api_draft_t *d,
     llm_err_t *err);
 

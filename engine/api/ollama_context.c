@@ -73,6 +73,31 @@ llm_api_ol_add(llm_buf_t *own, const char *role, llm_str_t text)
 }
 
 
+/* the request's own images and text; the context keeps the text alone */
+
+static int
+llm_api_ol_ask(llm_api_draft_t *d, llm_buf_t *own, const llm_api_ollama_t *b,
+    llm_err_t *err)
+{
+    llm_api_draft_end_message(d);
+    llm_api_draft_open(d, "user");
+
+    if (llm_api_ollama_images(d, b->images, 0, llm_api_top("images"), err)
+        != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    if (b->prompt.len) {
+        llm_api_draft_text(d, b->prompt);
+    }
+
+    llm_api_ol_add(own, "user", b->prompt);
+
+    return LLM_OK;
+}
+
+
 static void
 llm_api_ol_say(llm_api_draft_t *d, llm_buf_t *own, const char *role,
     llm_str_t text)
@@ -183,12 +208,10 @@ llm_api_ollama_recall(llm_api_reader_t *rd, const llm_api_ollama_t *b,
 
     llm_buf_free(&text);
 
-    if (rc != LLM_OK) {
+    if (rc != LLM_OK
+        || (!own->failed && llm_api_ol_ask(d, own, b, err) != LLM_OK))
+    {
         return LLM_ERROR;
-    }
-
-    if (!own->failed) {
-        llm_api_ol_say(d, own, "user", b->prompt);
     }
 
     llm_api_draft_messages_end(d);

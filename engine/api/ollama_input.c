@@ -194,15 +194,18 @@ llm_api_ol_result(llm_api_draft_t *d, const llm_flat_t *msg,
 }
 
 
-/* an image that was answered already becomes a placeholder */
-
-static int
-llm_api_ol_images(llm_api_draft_t *d, const llm_flat_t *images, int old,
+int
+llm_api_ollama_images(llm_api_draft_t *d, const llm_flat_t *images, int old,
     const llm_api_at_t *at, llm_err_t *err)
 {
-    uint32_t  i;
+    int                    rc;
+    uint32_t               i;
+    llm_api_media_t        m;
+    const llm_flat_t      *v;
+    const llm_api_at_t    *here;
+    llm_api_media_rules_t  rules;
 
-    if (images == NULL) {
+    if (images == NULL || images->count == 0) {
         return LLM_OK;
     }
 
@@ -210,12 +213,31 @@ llm_api_ol_images(llm_api_draft_t *d, const llm_flat_t *images, int old,
         return LLM_ERROR;
     }
 
-    if (!old) {
-        return llm_api_ollama_images(images, at, err);
+    llm_api_media_rules(d->rd, &rules);
+
+    if (!(rules.takes & LLM_MEDIUM_IMAGE) && !old && !rules.conf->media.skip) {
+        return llm_api_unsupported(err, at, "this model takes text only");
     }
 
-    for (i = 0; i < images->count; i++) {
-        llm_api_draft_text(d, llm_str(LLM_API_PART_IMAGE));
+    v = llm_flat_first(images);
+
+    for (i = 0; v; v = llm_flat_next(images, v), i++) {
+        here = llm_api_idx(at, i);
+
+        rc = rules.takes & LLM_MEDIUM_IMAGE
+             ? llm_api_media_image(v, &rules, here, &m, err) : LLM_END;
+
+        if (rc == LLM_OK) {
+            if (llm_api_draft_media(d, &m, here, err) != LLM_OK) {
+                return LLM_ERROR;
+            }
+
+        } else if (rc == LLM_ERROR && !old) {
+            return LLM_ERROR;
+
+        } else {
+            llm_api_draft_text(d, llm_str(LLM_API_PART_IMAGE));
+        }
     }
 
     return LLM_OK;
@@ -289,8 +311,8 @@ llm_api_ol_message(llm_api_draft_t *d, const llm_flat_t *msg, int old,
                                 "'system', 'user', 'assistant', and 'tool'.");
     }
 
-    if (llm_api_ol_images(d, llm_api_member(msg, "images"), old,
-                          llm_api_key(at, "images"), err) != LLM_OK)
+    if (llm_api_ollama_images(d, llm_api_member(msg, "images"), old,
+                              llm_api_key(at, "images"), err) != LLM_OK)
     {
         return LLM_ERROR;
     }

@@ -201,16 +201,6 @@ llm_api_ollama_keep_alive(const llm_flat_t *v, llm_err_t *err)
 
 
 int
-llm_api_ollama_images(const llm_flat_t *images, const llm_api_at_t *at,
-    llm_err_t *err)
-{
-    return images && images->count
-           ? llm_api_unsupported(err, at, "this model takes text only")
-           : LLM_OK;
-}
-
-
-int
 llm_api_ollama_options(const llm_api_ollama_t *b, llm_api_draft_t *d,
     llm_err_t *err)
 {

@@ -2,8 +2,9 @@
  * Content parts of all dialects; see parts.h.
  *
  * A type with its text in one member is a row of a table.  A document or the
- * result of a search becomes the text inside it.  The rest are media, and
- * types that are newer than this server.
+ * result of a search becomes the text inside it.  Images and sound are read in
+ * media.c, if the model takes them.  The rest are other media, and types that
+ * are newer than this server.
  */
 
 #include "engine/api/parts.h"
@@ -216,23 +217,29 @@ llm_api_part_placeholder(llm_api_part_t *p, const llm_flat_t *part,
     llm_str_t          s;
     const llm_flat_t  *name;
 
+    const llm_api_media_row_t  *row;
+
     static const struct {
         const char  *type, *word;
-    } media[] = {
-        { "image", "image" }, { "image_url", "image" },
-        { "input_image", "image" }, { "output_image", "image" },
-        { "computer_screenshot", "image" }, { "input_audio", "audio" },
-        { "output_audio", "audio" }, { "audio_url", "audio" },
+    } others[] = {
+        { "output_image", "image" }, { "output_audio", "audio" },
         { "video_url", "video" }, { "input_video", "video" },
         { "input_file", "file" }, { "container_upload", "file" }
     };
 
     p->made.len = 0;
+    p->kind = LLM_API_PART_TEXT;
     s = llm_flat_str(type);
+    row = llm_api_media_find(type);
 
-    for (i = 0; i < llm_nelems(media); i++) {
-        if (llm_str_is(s, media[i].type)) {
-            s.data = media[i].word;
+    if (row) {
+        s = llm_api_media_kind(row) == LLM_MEDIUM_IMAGE ? llm_str("image")
+                                                       : llm_str("audio");
+    }
+
+    for (i = 0; i < llm_nelems(others); i++) {
+        if (llm_str_is(s, others[i].type)) {
+            s.data = others[i].word;
             s.len = strlen(s.data);
             break;
         }
@@ -337,6 +344,28 @@ llm_api_part_no_document(const llm_flat_t *part, const llm_api_at_t *at,
 }
 
 
+/* what a model that takes more than text takes */
+
+static const char *
+llm_api_part_known(const llm_api_part_at_t *where)
+{
+    switch (where->goes_on ? 0 : where->rules.takes) {
+
+    case LLM_MEDIUM_IMAGE:
+        return "This model takes text and images.";
+
+    case LLM_MEDIUM_AUDIO:
+        return "This model takes text and audio.";
+
+    case LLM_MEDIUM_IMAGE|LLM_MEDIUM_AUDIO:
+        return "This model takes text, images and audio.";
+
+    default:
+        return where->known;
+    }
+}
+
+
 /* refuses a part that cannot become text, where it may not be left out */
 
 static int
@@ -352,7 +381,46 @@ llm_api_part_refused(const llm_flat_t *part, const llm_flat_t *type,
     }
 
     return llm_api_bad_word(err, llm_api_key(at, "type"), llm_flat_str(type),
-                            where->known);
+                            llm_api_part_known(where));
+}
+
+
+/*
+ * Reads an image or sound.  One that was answered and cannot be read becomes a
+ * placeholder, as it does if the model takes none.  LLM_END: it is none, or
+ * the model does not take it.
+ */
+
+static int
+llm_api_part_media(llm_api_part_t *p, const llm_flat_t *part,
+    const llm_flat_t *type, const llm_api_part_at_t *where,
+    const llm_api_at_t *at, llm_err_t *err)
+{
+    const llm_api_media_row_t  *row;
+
+    row = where->assistant ? NULL : llm_api_media_find(type);
+
+    if (row == NULL) {
+        return LLM_END;
+    }
+
+    if (!(where->rules.takes & llm_api_media_kind(row))) {
+        return llm_api_media_kind(row) == LLM_MEDIUM_IMAGE
+               && where->rules.conf && where->rules.conf->media.skip
+               && !where->goes_on
+               ? llm_api_part_placeholder(p, part, type, err) : LLM_END;
+    }
+
+    if (llm_api_media_read(row, part, &where->rules, at, &p->media, err)
+        != LLM_OK)
+    {
+        return where->old ? llm_api_part_placeholder(p, part, type, err)
+                          : LLM_ERROR;
+    }
+
+    p->kind = LLM_API_PART_MEDIA;
+
+    return LLM_OK;
 }
 
 
@@ -376,7 +444,14 @@ llm_api_part_other(llm_api_part_t *p, const llm_flat_t *part,
     const llm_flat_t *type, const llm_api_part_at_t *where,
     const llm_api_at_t *at, llm_err_t *err)
 {
+    int                rc;
     const llm_flat_t  *text;
+
+    rc = llm_api_part_media(p, part, type, where, at, err);
+
+    if (rc != LLM_END) {
+        return rc;
+    }
 
     if (where->assistant && llm_api_part_among(type, llm_api_thoughts)) {
         return llm_api_part_thinking(p, part, err);

@@ -7,7 +7,7 @@
 #ifndef LLM_API_PARTS_H
 #define LLM_API_PARTS_H
 
-#include "engine/api/endpoint.h"
+#include "engine/api/media.h"
 
 /* what stands for an image without a name that the model cannot read */
 #define LLM_API_PART_IMAGE  "[image]"
@@ -17,13 +17,15 @@ typedef enum {
     LLM_API_PART_NOTHING = 0,           /* nothing: only the writer of the part
                                            can read it */
     LLM_API_PART_TEXT,
-    LLM_API_PART_REASONING
+    LLM_API_PART_REASONING,
+    LLM_API_PART_MEDIA                  /* an image or sound */
 } llm_api_part_kind_t;
 
 typedef struct {
     llm_api_part_kind_t  kind;
     llm_str_t            text;          /* points into the body, or into made */
     llm_buf_t            made;
+    llm_api_media_t      media;         /* of MEDIA; points into the body */
 } llm_api_part_t;
 
 /* the place of a part */
@@ -39,11 +41,14 @@ typedef struct {
     int          goes_on;
     /* end of an error's message: the types that the endpoint takes */
     const char  *known;
+    /* what the model takes; filled by llm_api_media_rules() */
+    llm_api_media_rules_t  rules;
 } llm_api_part_at_t;
 
 void llm_api_part_init(llm_api_part_t *p);
 void llm_api_part_free(llm_api_part_t *p);
-/* reads an object of a list of parts; what p held before is dropped */
+/* reads an object of a list of parts; what p held before is dropped.  Media
+   that the model takes are not decoded yet */
 int llm_api_part_read(llm_api_part_t *p, const llm_flat_t *part,
     const llm_api_part_at_t *where, const llm_api_at_t *at, llm_err_t *err);
 

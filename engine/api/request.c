@@ -3,7 +3,7 @@
  * fields.c reads the fields, lists.c writes lists.
  */
 
-#include "engine/api/endpoint.h"
+#include "engine/api/media.h"
 
 
 void
@@ -372,9 +372,13 @@ llm_api_read(llm_api_reader_t *rd, llm_err_t *err)
     (void) llm_buf_add(msg, r, sizeof(llm_request_t));
     (void) llm_buf_pad(msg);
 
+    llm_api_media_begin(rd);
+
     if (rd->endpoint->read(rd, err) != LLM_OK) {
         return LLM_ERROR;
     }
+
+    llm_api_media_end(rd);
 
     if (msg->failed || msg->len > UINT32_MAX) {
         return llm_fail_with(err, 413, NULL, NULL,
@@ -423,6 +427,8 @@ llm_api_parse(const llm_api_endpoint_t *ep, const llm_api_conf_t *conf,
     llm_buf_init(&rd.metadata, 0);
     llm_buf_init(&rd.own, 0);
     llm_buf_init(&rd.schemas, 0);
+    llm_buf_init(&rd.media, 0);
+    llm_buf_init(&rd.media_texts, 0);
 
     rd.limits.depth = LLM_FLAT_MAX_DEPTH;
     rd.limits.values = LLM_JSON_MAX_VALUES;
@@ -485,12 +491,18 @@ llm_api_parse(const llm_api_endpoint_t *ep, const llm_api_conf_t *conf,
 
 done:
 
+    if (a == NULL) {
+        llm_api_media_drop(&rd);
+    }
+
     llm_buf_free(&flat);
     llm_buf_free(&rd.head);
     llm_buf_free(&rd.user);
     llm_buf_free(&rd.metadata);
     llm_buf_free(&rd.own);
     llm_buf_free(&rd.schemas);
+    llm_buf_free(&rd.media);
+    llm_buf_free(&rd.media_texts);
 
     return a;
 }

@@ -9,6 +9,7 @@ void
 llm_api_responses_where(const llm_api_draft_t *d, int assistant,
     llm_api_part_at_t *where)
 {
+    llm_api_media_rules(d->rd, &where->rules);
     where->assistant = assistant;
     where->old = d->old;
     where->goes_on = 0;                 /* the answer is a new item */

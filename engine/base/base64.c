@@ -86,6 +86,80 @@ llm_base64_digit(char c)
 }
 
 
+/* the digits of a text, without its padding */
+
+static size_t
+llm_base64_digits(const char *s, size_t len)
+{
+    if (len % 4 == 0 && len && s[len - 1] == '=') {
+        len -= s[len - 2] == '=' ? 2 : 1;
+    }
+
+    return len;
+}
+
+
+size_t
+llm_base64_size(const char *s, size_t len)
+{
+    size_t  n;
+
+    n = llm_base64_digits(s, len);
+
+    return n % 4 == 1 ? SIZE_MAX : n / 4 * 3 + n % 4 * 3 / 4;
+}
+
+
+int
+llm_base64_read(unsigned char *out, const char *s, size_t len)
+{
+    int            bad, digit;
+    size_t         i, k, n, rest;
+    uint32_t       v;
+    unsigned char  of[256];
+
+    /* a value above 63 is no digit */
+
+    for (i = 0; i < sizeof(of); i++) {
+        digit = llm_base64_digit((char) i);
+        of[i] = digit < 0 ? 0x80 : (unsigned char) digit;
+    }
+
+    bad = 0;
+    n = llm_base64_digits(s, len);
+
+    if (n % 4 == 1) {
+        return LLM_ERROR;
+    }
+
+    for (i = 0; i + 4 <= n; i += 4) {
+        v = 0;
+
+        for (k = 0; k < 4; k++) {
+            digit = of[(unsigned char) s[i + k]];
+            bad |= digit;
+            v = v << 6 | (digit & 63);
+        }
+
+        *out++ = (unsigned char) (v >> 16);
+        *out++ = (unsigned char) (v >> 8);
+        *out++ = (unsigned char) v;
+    }
+
+    for (v = 0, rest = n - i, k = 0; k < rest; k++) {
+        digit = of[(unsigned char) s[i + k]];
+        bad |= digit;
+        v |= (uint32_t) (digit & 63) << (18 - 6 * k);
+    }
+
+    for (k = 0; k + 1 < rest; k++) {
+        *out++ = (unsigned char) (v >> (16 - 8 * k));
+    }
+
+    return bad & 0x80 ? LLM_ERROR : LLM_OK;
+}
+
+
 int
 llm_base64_decode(llm_buf_t *out, const char *s, size_t len)
 {

@@ -24,4 +24,12 @@ void llm_base64_end(llm_base64_t *b, llm_buf_t *out);
    failed */
 int llm_base64_decode(llm_buf_t *out, const char *s, size_t len);
 
+/*
+ * The same for text with or without padding, to memory that has room for
+ * llm_base64_size() bytes: so many are written if the text is base64.  size():
+ * SIZE_MAX: no base64 is so long.
+ */
+size_t llm_base64_size(const char *s, size_t len);
+int llm_base64_read(unsigned char *out, const char *s, size_t len);
+
 #endif /* LLM_BASE64_H */

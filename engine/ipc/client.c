@@ -9,6 +9,7 @@
  */
 
 #include "engine/ipc/client.h"
+#include "engine/ipc/media.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -17,6 +18,13 @@ void
 llm_client_wake(llm_client_t *c)
 {
     llm_zone_wake(c->zone, c->engine_fd);
+}
+
+
+uint32_t
+llm_client_holder(const llm_client_t *c)
+{
+    return c->holder;
 }
 
 
@@ -46,10 +54,13 @@ llm_client_attach(const llm_client_conf_t *conf)
     c->worker = w;
     c->engine_fd = conf->engine_fd;
     c->epoch = atomic_load(&z->epoch);
-    c->next_ticket = (uint64_t) generation << LLM_CLIENT_SEQ_BITS | 1;
+    c->holder = generation;
+    c->next_ticket = (uint64_t) generation << LLM_TICKET_SEQ_BITS | 1;
 
     llm_ring_producer(&c->down, llm_zone_at(z, w->down));
     llm_ring_consumer(&c->up, llm_zone_at(z, w->up));
+
+    llm_media_vacate(z, atomic_load(&w->generation));
 
     suspect = atomic_exchange(&w->intent, 0);
 
@@ -114,6 +125,8 @@ llm_client_detach(llm_client_t *c)
     }
 
     (void) llm_client_flush(c);
+
+    llm_media_vacate(c->zone, c->holder);
 
     /* the engine sees that the worker is gone and cancels its requests */
 
@@ -314,6 +327,7 @@ llm_client_send(llm_client_t *c, const llm_request_t *msg, llm_err_t *err)
 
     } else if (rc == LLM_OK) {
         p->head.epoch = epoch;
+        llm_media_post(c->zone, c->holder, epoch, p);
         llm_ring_push(&c->down, (llm_record_t *) p);
         (void) llm_ring_publish(&c->down);
     }
@@ -386,6 +400,8 @@ llm_client_submit(llm_client_t *c, llm_request_t *msg, uint32_t *retry_after,
     if (llm_client_send(c, msg, err) != LLM_OK) {
         goto refused;
     }
+
+    llm_media_forget(msg);
 
     live->ticket = c->next_ticket++;
     live->model = msg->model;

@@ -10,9 +10,6 @@
 
 #include "engine/ipc/zone.h"
 
-#define LLM_CLIENT_SEQ_BITS  40         /* low bits of a ticket, a sequence
-                                           number; above: generation */
-
 typedef struct {
     uint64_t             ticket;        /* 0: the slot is free */
     uint32_t             epoch;         /* the zone's when it was sent */
@@ -27,6 +24,8 @@ struct llm_client_s {
     llm_ring_t           down;          /* producer */
     llm_ring_t           up;            /* consumer */
 
+    uint32_t             holder;        /* its generation, the owner of its
+                                           media */
     uint64_t             next_ticket;
     uint32_t             epoch;         /* of the last sweep */
 

@@ -213,6 +213,9 @@ struct llm_zone_s {
     llm_zone_bounds_t            bounds;     /* set before there is a client or
                                                 an engine */
     uint64_t                     workers;    /* offset */
+    uint64_t                     media;      /* offset, 0: none; see media.h;
+                                                set before there is a client or
+                                                an engine */
 
     _Atomic uint32_t             names;      /* see naming.c */
     _Atomic uint32_t             generation; /* last one given out */
@@ -263,6 +266,11 @@ typedef struct {
 #define llm_zone_worker(z, i)                                                \
     ((llm_zone_worker_t *) ((char *) (z) + (z)->workers) + (i))
 #define llm_zone_at(z, off)  ((void *) ((char *) (z) + (off)))
+
+/* tickets: the generation of a client, and below it a sequence number */
+#define LLM_TICKET_SEQ_BITS  40
+#define llm_generation(ticket)                                               \
+    ((uint32_t) ((ticket) >> LLM_TICKET_SEQ_BITS))
 
 /*
  * Counts one request.  LLM_ERROR: it would have to wait and the queue is full;

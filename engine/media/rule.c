@@ -22,39 +22,44 @@ static const llm_image_rule_t  llm_rules[] = {
     { .projector = "qwen3vl_merger",
       .sizing = LLM_SIZING_AREA, .filter = LLM_RESAMPLE_BICUBIC,
       .merge = 2, .frames = 1, .max_pixels = 16777216,
-      .words = { .begin = "<|vision_start|>", .end = "<|vision_end|>" } },
+      .words = { .places = { "<|image_pad|>" },
+                 .begin = "<|vision_start|>", .end = "<|vision_end|>" } },
 
     { .projector = "qwen2.5vl_merger",
       .sizing = LLM_SIZING_AREA, .filter = LLM_RESAMPLE_BICUBIC,
       .merge = 2, .frames = 1, .max_pixels = 12845056,
-      .words = { .begin = "<|vision_start|>", .end = "<|vision_end|>" } },
+      .words = { .places = { "<|image_pad|>" },
+                 .begin = "<|vision_start|>", .end = "<|vision_end|>" } },
 
     { .projector = "glm4v",
       .sizing = LLM_SIZING_AREA, .filter = LLM_RESAMPLE_BICUBIC,
       .merge = 2, .frames = 2, .min_pixels = 12544, .max_pixels = 9633792,
-      .words = { .begin = "<|begin_of_image|>",
+      .words = { .places = { "<|image|>" }, .begin = "<|begin_of_image|>",
                  .end = "<|end_of_image|>" } },
 
     { .projector = "gemma3",
       .sizing = LLM_SIZING_SQUARE, .filter = LLM_RESAMPLE_BILINEAR,
       .merge = 4,
-      .words = { .outside = "\n\n", .begin = "<start_of_image>",
+      .words = { .places = { "<start_of_image>" },
+                 .outside = "\n\n", .begin = "<start_of_image>",
                  .end = "<end_of_image>" } },
 
     { .projector = "gemma4v",
       .sizing = LLM_SIZING_FILL, .filter = LLM_RESAMPLE_BICUBIC,
       .merge = 3, .max_tokens = 280,
-      .words = { .begin = "<|image>", .end = "<image|>" } },
+      .words = { .places = { "<|image|>" },
+                 .begin = "<|image>", .end = "<image|>" } },
 
     { .projector = "pixtral",
       .sizing = LLM_SIZING_EDGE, .filter = LLM_RESAMPLE_BICUBIC,
       .merge = 1, .breaks = 1,
-      .words = { .end = "[IMG_END]" } },
+      .words = { .places = { "[IMG]" }, .end = "[IMG_END]" } },
 
     { .projector = "idefics3",
       .sizing = LLM_SIZING_SPLIT, .filter = LLM_RESAMPLE_LANCZOS,
       .merge = 4,
-      .words = { .tile = "<fake_token_around_image><row_%R_col_%C>",
+      .words = { .places = { "<image>" },
+                 .tile = "<fake_token_around_image><row_%R_col_%C>",
                  .row = "\n",
                  .whole = "\n\n<fake_token_around_image><global-img>",
                  .alone = "<fake_token_around_image><global-img>",
@@ -63,7 +68,8 @@ static const llm_image_rule_t  llm_rules[] = {
     { .projector = "internvl",
       .sizing = LLM_SIZING_GRID, .filter = LLM_RESAMPLE_BICUBIC,
       .merge = 2, .min_tiles = 1, .max_tiles = 12,
-      .words = { .begin = "<img>", .end = "</img>" } }
+      .words = { .places = { "<IMG_CONTEXT>", "<image>" },
+                 .begin = "<img>", .end = "</img>" } }
 };
 
 /* numbers of the file, where it has them */

@@ -26,8 +26,13 @@ typedef enum {
                                whole */
 } llm_sizing_t;
 
+#define LLM_IMAGE_PLACES  2
+
 /* texts around the images of a prompt; NULL: none */
 typedef struct {
+    /* what templates write for an image, beside begin and end, which some write,
+       too; in vocabularies they are tokens */
+    const char  *places[LLM_IMAGE_PLACES];
     const char  *outside;               /* joined to the text before and after,
                                            and tokenised with it */
     const char  *begin;

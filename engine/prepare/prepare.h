@@ -16,6 +16,7 @@
 #ifndef LLM_PREPARE_H
 #define LLM_PREPARE_H
 
+#include "engine/media/rule.h"
 #include "engine/model/model.h"
 #include "engine/sched/sched.h"
 #include "engine/text/chat/chat.h"
@@ -37,6 +38,10 @@ typedef struct {
     llm_vocab_t         *vocab;
     llm_gram_cache_t    *grams;         /* compiled grammars */
     int                  speculates;    /* 1: tokens are drafted */
+    uint32_t             takes;         /* LLM_MEDIUM_..., kinds of media that
+                                           the loaded model takes */
+    const llm_image_rule_t  *rule;      /* of images, if it takes them */
+    llm_media_pool_t        *pool;      /* decodes them */
     const int32_t       *eog;           /* [n_eog] tokens that end an answer */
     uint32_t             n_eog;
 
@@ -83,6 +88,20 @@ llm_prep_needs_model(const llm_request_t *msg)
 /* task.c: can the model do the request's task?  If not, err says why */
 int llm_prep_task(const llm_prep_env_t *env, const llm_request_t *msg,
     llm_err_t *err);
+
+/* media.c: checks the message's media, and that the model takes them */
+int llm_prep_media(const llm_prep_env_t *env, const llm_req_t *r,
+    llm_err_t *err);
+/* does the prompt refer to media of the message alone? */
+int llm_prep_media_order(const llm_req_t *r, const llm_prompt_t *prompt,
+    llm_err_t *err);
+
+/* image.c: makes the prompt of a chat with images, of up to `most` rows (0: no
+   bound), more of them are "context_length_exceeded"; takes the bytes of the
+   message's media */
+int llm_prep_images(const llm_prep_env_t *env, llm_req_t *r,
+    const llm_prep_how_t *how, const llm_prompt_t *prompt, uint32_t most,
+    llm_prompt_ids_t *p, llm_err_t *err);
 
 /* rank.c: sets env->rank from the file, or to an encoder's usual prompt; to be
    called after the model and the vocabulary are loaded.  LLM_ERROR: no

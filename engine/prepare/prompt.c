@@ -141,6 +141,16 @@ llm_prep_truncate(const llm_prep_env_t *env, const llm_req_t *r,
  * their number.
  */
 
+/* most tokens for which a text is tokenized; 0: no bound */
+
+static uint32_t
+llm_prep_bound(const llm_prep_env_t *env, const llm_req_t *r)
+{
+    return r->msg->truncate == 0 && llm_prep_needs_model(r->msg)
+           ? llm_min(llm_prep_most(env, r), (uint32_t) INT32_MAX / 2) * 2 : 0;
+}
+
+
 static int
 llm_prep_tokenize(const llm_prep_env_t *env, const llm_req_t *r, llm_str_t text,
     const llm_span_t *trusted, size_t n_trusted, int flags,
@@ -151,11 +161,7 @@ llm_prep_tokenize(const llm_prep_env_t *env, const llm_req_t *r, llm_str_t text,
     llm_ids_t   all;
 
     memset(&all, 0, sizeof(all));
-    most = 0;
-
-    if (r->msg->truncate == 0 && llm_prep_needs_model(r->msg)) {
-        most = llm_min(llm_prep_most(env, r), (uint32_t) INT32_MAX / 2) * 2;
-    }
+    most = llm_prep_bound(env, r);
 
     if (llm_vocab_tokenize(env->vocab, text.data, text.len, trusted, n_trusted,
                            flags, most, &all, err)
@@ -181,7 +187,8 @@ llm_prep_tokenize(const llm_prep_env_t *env, const llm_req_t *r, llm_str_t text,
 static int
 llm_prep_put_first(llm_prompt_ids_t *p, int32_t id, llm_err_t *err)
 {
-    int32_t  *ids;
+    int32_t   *ids;
+    uint32_t   i;
 
     ids = realloc(p->ids, (p->n + 1) * sizeof(*ids));
     if (ids == NULL) {
@@ -192,6 +199,10 @@ llm_prep_put_first(llm_prompt_ids_t *p, int32_t id, llm_err_t *err)
     ids[0] = id;
     p->ids = ids;
     p->n++;
+
+    for (i = 0; i < p->n_media; i++) {
+        p->media[i].first++;
+    }
 
     return LLM_OK;
 }
@@ -332,6 +343,39 @@ llm_prep_render(const llm_prep_env_t *env, const llm_req_t *r,
 }
 
 
+/* from the text of a chat to its rows */
+
+static int
+llm_prep_chat_rows(const llm_prep_env_t *env, llm_req_t *r,
+    const llm_prep_how_t *how, const llm_prompt_t *prompt, llm_prompt_ids_t *p,
+    llm_err_t *err)
+{
+    uint32_t  most;
+
+    if (prompt->n_media == 0) {
+        return llm_prep_tokenize(env, r,
+                                 (llm_str_t) { prompt->len, prompt->text },
+                                 prompt->trusted, prompt->n_trusted,
+                                 LLM_TOKENIZE_TRUSTED, p, err);
+    }
+
+    if (r->msg->truncate) {
+        return llm_fail_with(err, 400, "invalid_value", "messages", "A prompt "
+                             "with images cannot be truncated.");
+    }
+
+    most = llm_prep_bound(env, r);
+
+    if (llm_prep_images(env, r, how, prompt, most, p, err) != LLM_OK) {
+        return strcmp(err->code, "context_length_exceeded") == 0
+               ? llm_prep_too_long(env, r, most, LLM_PREP_MORE, err)
+               : LLM_ERROR;
+    }
+
+    return llm_prep_fits(env, r, p, err);
+}
+
+
 int
 llm_prep_chat(const llm_prep_env_t *env, llm_req_t *r,
     const llm_prep_how_t *how, llm_err_t *err)
@@ -348,7 +392,8 @@ llm_prep_chat(const llm_prep_env_t *env, llm_req_t *r,
 
     flat = llm_ref_data(r->msg, r->msg->chat);
 
-    if (llm_prep_tools(r, llm_flat_get(flat, "tools"), err) != LLM_OK
+    if (llm_prep_media_order(r, &prompt, err) != LLM_OK
+        || llm_prep_tools(r, llm_flat_get(flat, "tools"), err) != LLM_OK
         || llm_prep_endings(env, r, err) != LLM_OK)
     {
         llm_prompt_free(&prompt);
@@ -359,10 +404,7 @@ llm_prep_chat(const llm_prep_env_t *env, llm_req_t *r,
     r->prep.open = llm_answer_open(llm_chat_format(env->chat),
                                    llm_chat_tail(&prompt));
 
-    rc = llm_prep_tokenize(env, r, (llm_str_t) { prompt.len, prompt.text },
-                           prompt.trusted, prompt.n_trusted,
-                           LLM_TOKENIZE_TRUSTED, p, err);
-
+    rc = llm_prep_chat_rows(env, r, how, &prompt, p, err);
     llm_prompt_free(&prompt);
 
     if (rc != LLM_OK) {

@@ -452,6 +452,7 @@ llm_prep_stage(const llm_prep_env_t *env, llm_req_t *r,
 
     if (llm_prep_task(env, msg, err) != LLM_OK
         || llm_prep_check(msg, err) != LLM_OK
+        || llm_prep_media(env, r, err) != LLM_OK
         || llm_prep_bias(env, msg, err) != LLM_OK
         || llm_prep_lists(r, err) != LLM_OK)
     {

@@ -71,6 +71,7 @@ llm_req_free(llm_req_t *r)
         llm_prompt_ids_free(&r->prep.prompts[i]);
     }
 
+    llm_claim_free(&r->media);
     llm_stops_free(&r->prep.stops);
     llm_gram_release(r->prep.gram);
     llm_gram_release(r->prep.call_gram);

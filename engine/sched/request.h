@@ -12,6 +12,7 @@
 
 #include "engine/emit/emit.h"
 #include "engine/grammar/masker.h"
+#include "engine/ipc/media.h"
 #include "engine/sched/lookup.h"
 #include "engine/sched/pages.h"
 
@@ -292,6 +293,8 @@ typedef struct {
 
 struct llm_req_s {
     llm_request_t       *msg;           /* owned */
+    llm_claim_t          media;         /* bytes of the message's media; n is 0
+                                           if they could not be taken */
     uint32_t             model;
     llm_instance_t      *instance;      /* engine/serve's: the instance of the
                                            model, with one file, that serves all

@@ -57,9 +57,17 @@ llm_model_file_check(const char *path, llm_err_t *err)
 
 
 int
-llm_mmproj_file_check(const char *path, llm_err_t *err)
+llm_mmproj_file_check(const char *path, uint32_t *media, llm_err_t *err)
 {
-    return llm_tower_check(path, err);
+    *media = 0;
+
+    if (llm_tower_check(path, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    *media = LLM_MEDIUM_IMAGE;
+
+    return LLM_OK;
 }
 
 

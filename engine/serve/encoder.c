@@ -15,6 +15,7 @@
 #define LLM_ENCODED_BYTES  ((size_t) 64 << 20)
 
 struct llm_encoder_s {
+    llm_image_rule_t    rule;           /* what its entries are made by */
     llm_tower_t        *tower;
     llm_tower_job_t    *job;            /* NULL: none */
     float              *rows;           /* its result */
@@ -92,6 +93,34 @@ llm_encoder_encode(void *data, llm_media_t *m, llm_err_t *err)
 }
 
 
+/* reads how images become entries, none larger than the encoder takes */
+
+static int
+llm_encoder_rule(llm_encoder_t *e, const char *path, llm_err_t *err)
+{
+    int                      rc;
+    llm_gguf_t              *g;
+    const llm_tower_info_t  *info;
+
+    g = llm_gguf_open_header(path, err);
+
+    if (g == NULL) {
+        return LLM_ERROR;
+    }
+
+    rc = llm_image_rule_read(&e->rule, g, err);
+    llm_gguf_close(g);
+
+    if (rc == LLM_OK && e->rule.sizing == LLM_SIZING_AREA) {
+        info = llm_tower_info(e->tower);
+        llm_image_rule_limit(&e->rule, info->max_patches
+                                       / (info->merge * info->merge));
+    }
+
+    return rc;
+}
+
+
 int
 llm_instance_encoder(llm_instance_t *m, const llm_model_opts_t *opts,
     llm_err_t *err)
@@ -114,7 +143,9 @@ llm_instance_encoder(llm_instance_t *m, const llm_model_opts_t *opts,
 
     m->encoder->tower = llm_tower_load(m->conf.mmproj, m->model, &to, err);
 
-    if (m->encoder->tower == NULL) {
+    if (m->encoder->tower == NULL
+        || llm_encoder_rule(m->encoder, m->conf.mmproj, err) != LLM_OK)
+    {
         return LLM_ERROR;
     }
 
@@ -125,6 +156,8 @@ llm_instance_encoder(llm_instance_t *m, const llm_model_opts_t *opts,
     run->encode_stop = llm_encoder_stop;
     run->encoder = m->encoder;
     run->encoded_bytes = LLM_ENCODED_BYTES;
+    m->env.takes = LLM_MEDIUM_IMAGE;
+    m->env.rule = &m->encoder->rule;
 
     return LLM_OK;
 }
@@ -138,5 +171,7 @@ llm_instance_close_encoder(llm_instance_t *m)
         llm_tower_free(m->encoder->tower);
         free(m->encoder);
         m->encoder = NULL;
+        m->env.takes = 0;
+        m->env.rule = NULL;
     }
 }

@@ -37,6 +37,7 @@ llm_engine_free(llm_engine_t *e)
     free(e->running);
     free(e->peers);
     llm_devices_free(e->devices);
+    llm_media_pool_free(e->media);
     free((char *) e->backend_dir);
     free(e);
 }
@@ -136,9 +137,10 @@ llm_engine_create(const llm_engine_conf_t *conf)
     e->peers = calloc(llm_max(e->n_peers, 1u), sizeof(*e->peers));
     e->backend_dir = conf->backend_dir ? strdup(conf->backend_dir) : NULL;
     e->devices = llm_devices_create();
+    e->media = llm_media_pool_create(NULL, 0);
 
     if ((conf->backend_dir && e->backend_dir == NULL) || e->devices == NULL
-        || e->models == NULL || e->running == NULL || e->peers == NULL
+        || e->media == NULL || e->models == NULL || e->running == NULL || e->peers == NULL
         || llm_engine_copy_models(e, conf) != LLM_OK)
     {
         llm_engine_free(e);
@@ -199,6 +201,7 @@ llm_engine_attach(llm_engine_t *e, const int *worker_fds)
         llm_ring_consumer(&p->down, llm_zone_at(z, p->port.worker->down));
     }
 
+    llm_media_sweep(z, 1);
     atomic_store(&z->n_gpus, 0);
     llm_zone_set(z->started, (uint64_t) time(NULL));
     atomic_store(&z->busy_since_us, llm_now_us());

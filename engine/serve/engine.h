@@ -64,6 +64,7 @@ struct llm_engine_s {
     int                  fd;
     const char          *backend_dir;   /* owned */
     llm_devices_t       *devices;       /* that its models share; owned */
+    llm_media_pool_t    *media;         /* decodes images; owned */
     llm_log_pt           log;
     void                *log_data;
 

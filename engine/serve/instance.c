@@ -50,6 +50,7 @@ llm_instance_create(llm_engine_t *e, uint32_t index,
     m->env.name = m->conf.name;
     m->env.runner = &m->runner;
     m->env.max_bytes = e->max_bytes;
+    m->env.pool = e->media;
     m->env.log = e->log;
     m->env.log_data = e->log_data;
     m->env.mended = &m->mended;

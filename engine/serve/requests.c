@@ -384,9 +384,11 @@ typedef enum {
 
 static void
 llm_engine_refuse(llm_engine_t *e, llm_peer_t *p, const llm_request_t *msg,
-    llm_refuse_t why)
+    const void *rec, llm_refuse_t why)
 {
     llm_refusal_t  *f;
+
+    llm_media_abandon(e->zone, msg, rec, msg->head.size);
 
     f = &p->refusal;
     f->pending = 1;
@@ -440,25 +442,25 @@ llm_engine_accept(llm_engine_t *e, llm_peer_t *p, const llm_request_t *msg,
     llm_request_t  *copy;
 
     if (llm_peer_slot(p, msg->head.slot) != LLM_OK) {
-        llm_engine_refuse(e, p, msg, LLM_REFUSE_MEMORY);
+        llm_engine_refuse(e, p, msg, rec, LLM_REFUSE_MEMORY);
         return;
     }
 
     /* the model was removed while the message was in the ring */
 
     if (msg->naming != llm_zone_naming(e->zone, msg->model)) {
-        llm_engine_refuse(e, p, msg, LLM_REFUSE_REMOVED);
+        llm_engine_refuse(e, p, msg, rec, LLM_REFUSE_REMOVED);
         return;
     }
 
     if (e->n_bytes + msg->head.size > e->max_bytes) {
-        llm_engine_refuse(e, p, msg, LLM_REFUSE_FULL);
+        llm_engine_refuse(e, p, msg, rec, LLM_REFUSE_FULL);
         return;
     }
 
     copy = malloc(msg->head.size);
     if (copy == NULL) {
-        llm_engine_refuse(e, p, msg, LLM_REFUSE_MEMORY);
+        llm_engine_refuse(e, p, msg, rec, LLM_REFUSE_MEMORY);
         return;
     }
 
@@ -467,14 +469,20 @@ llm_engine_accept(llm_engine_t *e, llm_peer_t *p, const llm_request_t *msg,
 
     r = llm_req_create(copy);
     if (r == NULL) {
-        llm_engine_refuse(e, p, msg, LLM_REFUSE_MEMORY);
+        llm_engine_refuse(e, p, msg, rec, LLM_REFUSE_MEMORY);
+        return;
+    }
+
+    if (llm_media_claim(e->zone, r->msg, &r->media) != LLM_OK) {
+        llm_engine_refuse(e, p, msg, rec, LLM_REFUSE_MEMORY);
+        llm_req_free(r);
         return;
     }
 
     bytes = llm_req_bytes(r);
 
     if (e->n_bytes + bytes > e->max_bytes) {
-        llm_engine_refuse(e, p, msg, LLM_REFUSE_FULL);
+        llm_engine_refuse(e, p, msg, rec, LLM_REFUSE_FULL);
         llm_req_free(r);
         return;
     }

@@ -101,13 +101,17 @@ llm_turns_put(llm_turns_t *q, llm_req_t *r, llm_turn_t list)
 }
 
 
-/* is there much to tokenise?  A query is tokenised again with each document; as
+/* is there much to prepare?  A query is tokenised again with each document; as
    the message has not been checked yet, its size times the pairs is a bound */
 
 static int
 llm_turns_is_large(const llm_request_t *msg)
 {
     size_t  size;
+
+    if (msg->media.len) {
+        return 1;                       /* images are decoded */
+    }
 
     size = msg->head.size;
 

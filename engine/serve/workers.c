@@ -3,11 +3,10 @@
  * were replaced, and clears the admission counts that those have left.
  */
 
+#include "engine/ipc/media.h"
 #include "engine/serve/requests.h"
 
 #define LLM_ENGINE_TAKE       256       /* messages of a worker in one round */
-
-#define llm_generation(ticket)  ((uint32_t) ((ticket) >> 40))
 
 
 static void
@@ -42,6 +41,7 @@ llm_engine_new_client(llm_engine_t *e, llm_peer_t *p)
     if (generation != p->port.generation) {
         llm_engine_cancel_peer(e, p);
         p->port.generation = generation;
+        llm_media_sweep(e->zone, 0);
     }
 }
 
@@ -98,7 +98,7 @@ llm_engine_request(llm_engine_t *e, llm_peer_t *p, llm_request_t *head,
     const void *rec)
 {
     if (head->model >= e->n_models) {
-        return;
+        goto ignored;
     }
 
     if (llm_generation(head->head.ticket) != p->port.generation) {
@@ -106,16 +106,22 @@ llm_engine_request(llm_engine_t *e, llm_peer_t *p, llm_request_t *head,
     }
 
     if (head->head.epoch != e->epoch) {
-        return;                         /* the client itself reports the
+        goto ignored;                   /* the client itself reports the
                                            failure */
     }
 
     if (llm_generation(head->head.ticket) != p->port.generation) {
         llm_zone_release(e->zone, head->model, e->epoch, head->priority);
-        return;
+        goto ignored;
     }
 
     llm_engine_accept(e, p, head, rec);
+
+    return;
+
+ignored:
+
+    llm_media_abandon(e->zone, head, rec, head->head.size);
 }
 
 

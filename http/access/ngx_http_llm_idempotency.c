@@ -445,7 +445,7 @@ ngx_http_llm_idem_finish(ngx_http_llm_ctx_t *ctx)
 static ngx_int_t
 ngx_http_llm_idem_copy(ngx_http_llm_body_t *body, ngx_http_llm_entry_t *e)
 {
-    llm_buf_free(&body->msg);
+    ngx_http_llm_free_message(body);
     llm_buf_init(&body->msg, 0);
 
     if (ngx_http_llm_hold(body, e->len, ngx_http_llm_idem_full) != NGX_OK) {

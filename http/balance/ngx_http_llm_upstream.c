@@ -362,6 +362,7 @@ ngx_http_llm_is_full(ngx_http_upstream_t *u)
     static ngx_str_t   full[] = {
         ngx_string("queue_full"),
         ngx_string("overloaded"),
+        ngx_string("media_memory_full"),
         ngx_null_string
     };
 

@@ -115,6 +115,8 @@ struct ngx_http_llm_main_conf_s {
     size_t                       queue_memory;
     llm_zone_bounds_t            bounds;
     size_t                       shared_memory;
+    size_t                       media_memory;  /* of images and sound; unused
+                                                   if no model takes any */
 
     ngx_uint_t                   keep_bodies;   /* 1: $request_body or
                                                    $llm_route_key is used */

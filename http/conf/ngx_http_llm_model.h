@@ -40,8 +40,8 @@ typedef struct {
     ngx_str_t                    path;          /* full, NUL-terminated */
     ngx_str_t                    template_path; /* full, NUL-terminated; len 0:
                                                    no file */
-    ngx_str_t                    draft_path;    /* the same, as the next */
-    ngx_str_t                    mmproj;
+    ngx_str_t                    draft_path;    /* the same */
+    ngx_str_t                    mmproj;        /* the same */
     ngx_array_t                  aliases;       /* ngx_str_t */
 
     int32_t                      max_tokens;    /* default of requests; -1:

@@ -10,6 +10,7 @@
 char *
 ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
 {
+    int                    mmproj;
     char                  *rv;
     llm_err_t              err;
     ngx_uint_t             i;
@@ -43,14 +44,25 @@ ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
         api[i].sunset_time = model[i].sunset.time;
         api[i].successor = ngx_http_llm_text(&model[i].successor);
 
-        if (ngx_process == NGX_PROCESS_SIGNALLER
-            || model[i].engine.added
+        if (ngx_process == NGX_PROCESS_SIGNALLER) {
+            continue;
+        }
+
+        ngx_memzero(&err, sizeof(llm_err_t));
+        mmproj = LLM_OK;
+
+        if (model[i].engine.mmproj) {
+            mmproj = llm_mmproj_file_check(model[i].engine.mmproj,
+                                           &api[i].media, &err);
+        }
+
+        if (model[i].engine.added
             || ngx_strncmp(model[i].engine.device, "synthetic", 9) == 0)
         {
             continue;
         }
 
-        if (ngx_http_llm_is_replaced(cf, mcf, i)) {
+        if (mmproj == LLM_OK && ngx_http_llm_is_replaced(cf, mcf, i)) {
             model[i].replaced = 1;
             continue;
         }
@@ -59,14 +71,10 @@ ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
             api[i].created = ngx_file_mtime(&fi);
         }
 
-        ngx_memzero(&err, sizeof(llm_err_t));
-
-        if (llm_model_file_check(model[i].engine.path, &err) != LLM_OK
+        if (mmproj != LLM_OK
+            || llm_model_file_check(model[i].engine.path, &err) != LLM_OK
             || (model[i].engine.draft_path
                 && llm_model_file_check(model[i].engine.draft_path, &err)
-                   != LLM_OK)
-            || (model[i].engine.mmproj
-                && llm_mmproj_file_check(model[i].engine.mmproj, &err)
                    != LLM_OK)
             || llm_device_check(model[i].engine.device, &err) != LLM_OK)
         {

@@ -41,7 +41,7 @@ ngx_http_llm_model_template(ngx_conf_t *cf, ngx_http_llm_model_t *model,
 }
 
 
-/* the file is checked with the model's, by ngx_http_llm_check_models() */
+/* the file is checked with the model's, in ngx_http_llm_model_check.c */
 
 char *
 ngx_http_llm_model_mmproj(ngx_conf_t *cf, ngx_http_llm_model_t *model,

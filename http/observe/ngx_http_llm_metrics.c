@@ -49,6 +49,8 @@ static void ngx_http_llm_metrics_prometheus(
 static void ngx_http_llm_metrics_json(ngx_http_llm_main_conf_t *mcf,
     ngx_http_llm_subject_t *models, ngx_uint_t n,
     ngx_http_llm_subject_t *workers, llm_buf_t *b);
+static void ngx_http_llm_metrics_media(ngx_http_llm_main_conf_t *mcf,
+    ngx_uint_t json, llm_buf_t *b);
 static void ngx_http_llm_metrics_members(
     const ngx_http_llm_metrics_t *metrics, const void *figures,
     const char *before, llm_buf_t *b);
@@ -216,6 +218,27 @@ static const ngx_http_llm_metrics_t  ngx_http_llm_worker_metrics = {
 };
 
 
+#define at(field)  offsetof(llm_media_stats_t, field)
+
+static const ngx_http_llm_metric_t  ngx_http_llm_media_rows[] = {
+    { "llm_media_memory_bytes", "bytes",
+      &ngx_http_llm_size, at(bytes), 0,
+      "Memory for the images and sound of requests (llm_media_memory)." },
+    { "llm_media_memory_used_bytes", "used",
+      &ngx_http_llm_size, at(used), 0,
+      "Part of llm_media_memory_bytes that requests use." },
+    { "llm_media_memory_full_total", "full",
+      &ngx_http_llm_counter, at(full), 0,
+      "Requests refused because llm_media_memory_bytes were in use." },
+};
+
+#undef at
+
+static const ngx_http_llm_metrics_t  ngx_http_llm_media_metrics = {
+    ngx_http_llm_media_rows, llm_nelems(ngx_http_llm_media_rows)
+};
+
+
 ngx_int_t
 ngx_http_llm_metrics_handler(ngx_http_request_t *r)
 {
@@ -257,6 +280,7 @@ ngx_http_llm_metrics_handler(ngx_http_request_t *r)
                                         n, &body);
         ngx_http_llm_metrics_prometheus(&ngx_http_llm_worker_metrics, workers,
                                         mcf->nworkers, &body);
+        ngx_http_llm_metrics_media(mcf, 0, &body);
         ngx_http_llm_report_prometheus(r, mlcf->tenants, &body);
     }
 
@@ -421,7 +445,33 @@ ngx_http_llm_metrics_json(ngx_http_llm_main_conf_t *mcf,
         llm_buf_addc(b, '}');
     }
 
-    llm_buf_addc(b, ']');
+    llm_buf_adds(b, "],\"media_memory\":");
+    ngx_http_llm_metrics_media(mcf, 1, b);
+}
+
+
+/* the zone's own figures */
+
+static void
+ngx_http_llm_metrics_media(ngx_http_llm_main_conf_t *mcf, ngx_uint_t json,
+    llm_buf_t *b)
+{
+    llm_media_stats_t       st;
+    ngx_http_llm_subject_t  zone;
+
+    llm_zone_media_stats(mcf->zone, &st);
+
+    zone.label = "";
+    zone.figures = &st;
+
+    if (json) {
+        ngx_http_llm_metrics_members(&ngx_http_llm_media_metrics, &st, "{", b);
+        llm_buf_addc(b, '}');
+
+    } else {
+        ngx_http_llm_metrics_prometheus(&ngx_http_llm_media_metrics, &zone, 1,
+                                        b);
+    }
 }
 
 

@@ -6,6 +6,9 @@
  * x-request-id that an answer already has, from another server or from
  * "add_header", stays.
  *
+ * The bodies of subrequests that fetch files for us end here; nginx's filter
+ * that copies files to memory has been called by then.
+ *
  * This is a module of its own because it must be called after
  * ngx_http_headers_filter_module, which has "add_header".  nginx calls the
  * filters at the end of its list of modules first, so `config` puts this one
@@ -170,6 +173,18 @@ ngx_http_llm_header_filter(ngx_http_request_t *r)
 static ngx_int_t
 ngx_http_llm_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
 {
+    ngx_int_t                        rc;
+    ngx_http_llm_reply_main_conf_t  *rmcf;
+
+    if (r != r->main) {
+        rmcf = ngx_http_get_module_main_conf(r, ngx_http_llm_filter_module);
+        rc = rmcf->take(r, in);
+
+        if (rc != NGX_DECLINED) {
+            return rc;
+        }
+    }
+
     in = ngx_http_llm_refusal_body(r, in);
 
     if (in == NGX_CHAIN_ERROR) {

@@ -56,6 +56,9 @@ typedef struct {
     void                       (*failed)(ngx_http_request_t *r);
     /* adds headers to an answer of any location; NGX_ERROR: no memory */
     ngx_int_t                  (*headers)(ngx_http_request_t *r);
+    /* takes a part of a subrequest's body; NGX_DECLINED: it goes on to the
+       client */
+    ngx_int_t                  (*take)(ngx_http_request_t *r, ngx_chain_t *in);
 } ngx_http_llm_reply_main_conf_t;
 
 

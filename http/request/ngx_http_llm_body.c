@@ -219,6 +219,9 @@ ngx_http_llm_parse(void *data)
     body->api = llm_api_parse(body->ctx->reply->endpoint, &body->conf,
                               (char *) p, size, &body->msg, &body->err);
 
+    body->media = body->api
+                  && ((llm_request_t *) body->msg.data)->media.len;
+
 done:
 
     llm_buf_free(&plain);
@@ -372,7 +375,7 @@ ngx_http_llm_parse_done(void *data)
     body->parsing = 0;
 
     if (body->gone || c->error) {
-        llm_buf_free(&body->msg);
+        ngx_http_llm_free_message(body);
 
         if (body->api) {
             llm_api_free(body->api);
@@ -509,7 +512,7 @@ ngx_http_llm_release(void *data)
 {
     ngx_http_llm_body_t *body = data;
 
-    llm_buf_free(&body->msg);
+    ngx_http_llm_free_message(body);
 
     body->ctx->main->worker->held -= body->held;
     body->held = 0;

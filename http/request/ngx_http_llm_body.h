@@ -12,8 +12,8 @@
 /*
  * A body that is being parsed to a message, in r->pool.  The event loop fills
  * it, then a thread reads ctx->reply->endpoint, bufs, size, unpacked and conf,
- * and writes api, msg, err and alias, which the event loop reads afterwards.
- * Only the event loop uses parsing and gone.
+ * and writes api, msg, media, err and alias, which the event loop reads
+ * afterwards.  Only the event loop uses parsing and gone.
  */
 
 struct ngx_http_llm_body_s {
@@ -27,6 +27,9 @@ struct ngx_http_llm_body_s {
 
     llm_api_t                   *api;           /* NULL: see err */
     llm_buf_t                    msg;
+    ngx_uint_t                   media;         /* 1: msg is a request that owns
+                                                   blocks of media; the thread
+                                                   sets it */
     llm_err_t                    err;
     llm_str_t                    alias;         /* alias that was asked for */
 
@@ -60,6 +63,14 @@ ngx_int_t ngx_http_llm_hold(ngx_http_llm_body_t *body, size_t size,
 ngx_int_t ngx_http_llm_hold_message(ngx_http_llm_body_t *body,
     const char *why);
 
+
+/* ngx_http_llm_message.c */
+
+/* frees the message, with the media of a request that was not sent */
+void ngx_http_llm_free_message(ngx_http_llm_body_t *body);
+/* has the media of a parsed request freed at the end of the request at the
+   latest; NGX_ERROR and body->err: no memory */
+ngx_int_t ngx_http_llm_keep_media(ngx_http_llm_body_t *body);
 
 /* ngx_http_llm_coding.c */
 

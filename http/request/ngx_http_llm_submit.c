@@ -63,7 +63,11 @@ ngx_http_llm_parsed(ngx_http_llm_body_t *body)
 
     ngx_http_llm_asked(ctx, &body->conf, body->alias);
 
-    rc = ctx->api ? ngx_http_llm_identify(body) : NGX_ERROR;
+    rc = ctx->api ? ngx_http_llm_keep_media(body) : NGX_ERROR;
+
+    if (rc == NGX_OK) {
+        rc = ngx_http_llm_identify(body);
+    }
 
     if (rc != NGX_OK) {
         body->retry_after = (body->err.status == 429);
@@ -92,7 +96,7 @@ ngx_http_llm_go_on(ngx_http_llm_body_t *body, ngx_int_t rc)
         rc = ngx_http_llm_send(body);
     }
 
-    llm_buf_free(&body->msg);
+    ngx_http_llm_free_message(body);
 
     if (rc != NGX_OK) {
         ngx_http_finalize_request(ctx->request,

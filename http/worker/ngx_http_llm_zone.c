@@ -19,6 +19,7 @@
 
 
 static ngx_int_t ngx_http_llm_init_zone(ngx_shm_zone_t *shm_zone, void *data);
+static size_t ngx_http_llm_media_size(ngx_http_llm_main_conf_t *mcf);
 static ngx_int_t ngx_http_llm_init_engines(ngx_shm_zone_t *shm_zone,
     void *data);
 static llm_engines_t *ngx_http_llm_map_engines(ngx_http_llm_main_conf_t *mcf,
@@ -163,6 +164,7 @@ ngx_http_llm_size_zone(ngx_cycle_t *cycle)
                          mcf->shared_memory);
 
     size += mcf->models.nelts * ngx_http_llm_lives_each(mcf);
+    size += ngx_http_llm_media_size(mcf);
 
     /* the slab allocator itself needs an entry for each page, and a header */
 
@@ -170,6 +172,24 @@ ngx_http_llm_size_zone(ngx_cycle_t *cycle)
                                         ngx_pagesize);
 
     return NGX_CONF_OK;
+}
+
+
+/* bytes for the media of requests; 0: no model takes any.  Pages of them are
+   used from their first media on */
+
+static size_t
+ngx_http_llm_media_size(ngx_http_llm_main_conf_t *mcf)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; i < mcf->models.nelts; i++) {
+        if (mcf->api_models[i].media) {
+            return llm_media_size(mcf->media_memory);
+        }
+    }
+
+    return 0;
 }
 
 
@@ -218,6 +238,21 @@ ngx_http_llm_init_zone(ngx_shm_zone_t *shm_zone, void *data)
     }
 
     llm_zone_set_bounds(mcf->zone, &mcf->bounds);
+
+    size = ngx_http_llm_media_size(mcf);
+
+    if (size) {
+        mem = ngx_slab_alloc(shpool, size);
+
+        if (mem == NULL) {
+            ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,
+                          "no %uz bytes of shared memory for "
+                          "\"llm_media_memory\"", size);
+            return NGX_ERROR;
+        }
+
+        llm_zone_set_media(mcf->zone, mem, mcf->media_memory);
+    }
 
     if (ngx_http_llm_on_zone(mcf, shpool, shm_zone->shm.log) != NGX_OK) {
         return NGX_ERROR;

@@ -1,7 +1,8 @@
 /*
  * Any bytes as the body of a request, at each endpoint.  What is refused
  * has a status and a reason that make an error body; what is taken is a
- * sound message whose parts lie inside of it, and an answer to it is JSON.
+ * sound message whose parts lie inside of it, and an answer to it is JSON.  The
+ * first model takes images and sound; nothing of them is left at the end.
  */
 
 #include "engine/api/endpoint.h"
@@ -22,15 +23,43 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const llm_api_model_t  models[] = {
     { .name = { 4, "demo" }, .is_default = 1, .max_tokens = -1,
-      .created = 1700000000 },
+      .created = 1700000000, .media = LLM_MEDIUM_IMAGE|LLM_MEDIUM_AUDIO },
     { .name = { 5, "other" }, .max_tokens = 100,
       .created = 1700000001 }
 };
 
-static const llm_api_conf_t  conf = {
+#define HOLDER  9
+#define MEDIA   (8 << 14)
+
+static llm_api_conf_t  conf = {
     .models = models, .n_models = 2, .allowed = 3, .fallback = -1,
-    .cap = 5000, .id = { 4, "fuzz" }, .now = 1750000000
+    .cap = 5000, .id = { 4, "fuzz" }, .now = 1750000000, .holder = HOLDER,
+    .media = { .most = 4, .max_size = 65536, .fetch = 1 }
 };
+
+
+static void
+fuzz_zone(void)
+{
+    llm_zone_model_t  m[2] = { { .parallel = 1 }, { .parallel = 1 } };
+
+    conf.zone = llm_zone_init(aligned_alloc(64, llm_align(
+                                  llm_zone_size(1, 2, 1 << 17), 64)),
+                              1, m, 2, 1 << 17, 8);
+    llm_zone_set_media(conf.zone,
+                       aligned_alloc(64, llm_align(llm_media_size(MEDIA), 64)),
+                       MEDIA);
+}
+
+
+static void
+fuzz_no_media(void)
+{
+    llm_media_stats_t  st;
+
+    llm_zone_media_stats(conf.zone, &st);
+    must(st.used == 0);
+}
 
 
 static void
@@ -156,6 +185,28 @@ fuzz_message(const llm_buf_t *msg)
     fuzz_inside(r, r->allowed_ids, sizeof(int32_t), 4);
     fuzz_inside(r, r->stop_ids, sizeof(int32_t), 4);
     fuzz_inside(r, r->logit_bias, sizeof(llm_logit_bias_t), 4);
+}
+
+
+static void
+fuzz_media(llm_request_t *r)
+{
+    uint32_t            i;
+    const llm_media_ref_t  *m;
+
+    fuzz_inside(r, r->media, sizeof(llm_media_ref_t), 8);
+    must(r->media.len <= conf.media.most);
+    m = llm_ref_data(r, r->media);
+
+    for (i = 0; i < r->media.len; i++) {
+        fuzz_inside(r, m[i].place, 1, 1);
+        fuzz_inside(r, m[i].url, 1, 1);
+        must(m[i].place.len && (m[i].url.len == 0) == (m[i].block.n != 0));
+        must(m[i].block.n == 0
+             || llm_media_data(conf.zone, &m[i].block) != NULL);
+    }
+
+    llm_media_release(conf.zone, HOLDER, r);
 }
 
 
@@ -286,6 +337,7 @@ fuzz_endpoint(const llm_api_endpoint_t *ep, const uint8_t *data,
 
     if (a) {
         fuzz_message(&msg);
+        fuzz_media((llm_request_t *) msg.data);
 
         if (ep->task == LLM_TASK_GENERATE) {
             fuzz_answer(a, data, size);
@@ -297,7 +349,8 @@ fuzz_endpoint(const llm_api_endpoint_t *ep, const uint8_t *data,
         llm_api_free(a);
 
     } else {
-        must((err.status == 400 || err.status == 404) && err.msg[0]);
+        must((err.status == 400 || err.status == 404
+              || strcmp(err.code, "media_memory_full") == 0) && err.msg[0]);
 
         llm_buf_init(&out, 0);
         must(llm_api_error_body(ep, llm_str("fuzz"), &err, &out)
@@ -307,12 +360,17 @@ fuzz_endpoint(const llm_api_endpoint_t *ep, const uint8_t *data,
     }
 
     llm_buf_free(&msg);
+    fuzz_no_media();
 }
 
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    if (conf.zone == NULL) {
+        fuzz_zone();
+    }
+
     fuzz_endpoint(&llm_api_chat, data, size);
     fuzz_endpoint(&llm_api_completions, data, size);
     fuzz_endpoint(&llm_api_responses, data, size);

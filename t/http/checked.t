@@ -79,7 +79,13 @@ my %own = (
     'llm_model kv_cache=' => { bad => [ '', '-1', '0', '63k', 'word', '1.5m',
                                         '12q', 'm', $overflow,
                                         "${overflow}m", '67108865m' ] },
-    'llm_model mmproj=' => { bad => [ '' ] },
+    'llm_media_memory SIZE' => { bad => [ '', '-1', '0', '1023k', 'word',
+                                          $overflow, '1048576m' ] },
+
+    # a file that cannot be used makes its model unusable, no more
+
+    'llm_model mmproj=' => { good => [ 'models/demo.gguf' ],
+                             bad => [ '' ] },
     'llm_model packed=' => { words => [], good => [ 'panels', 'off' ],
                              bad => [ '', 'llm-keys', 'pipe' ] },
     'llm_model split=' => { words => [ 'layers' ], bad => [ 'rows' ] },

@@ -159,7 +159,11 @@ $is{lc "route:$1"} = $2
 my %field = (
     llm_api_keys => { off => 'keyfile:file' },
     llm_capture => { off => 'capture:size' },
+    llm_fetch => { off => 'media:fetch' },
     llm_guard => { off => 'guard_conf:guard' },
+    llm_images => { refuse => 'media:images' },
+    llm_max_image_pixels => { N => 'media:max_pixels' },
+    llm_max_images => { N => 'media:max_images' },
     llm_idempotency => { SIZE => 'idem_conf:size',
                          'valid=' => 'idem_conf:valid' },
     llm_queue => { N => 'queue', 'timeout=' => 'queue_timeout',
@@ -174,9 +178,9 @@ sub number {
     my %unit = (s => 1, m => 60, h => 3600);
     my $seconds = $field eq 'idem_conf:valid' ? 1 : 1000;
 
-    return 0 if $s =~ /^(?:off|NULL)$/;
+    return 0 if $s =~ /^(?:off|refuse|NULL)$/;
     return $1 * ($2 eq 'k' ? 1024 : 1024 * 1024)
-        if $field =~ /size|memory|buffer|capture|route/ && $s =~ /^(\d+)([km])$/;
+        if $field =~ /size|memory|buffer|capture|route|pixels/ && $s =~ /^(\d+)([km])$/;
     return $1 * $unit{$2} * $seconds if $s =~ /^(\d+)([smh])$/;
     return $s =~ /^[\d *]+$/ ? eval $s : $s;
 }

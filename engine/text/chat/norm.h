@@ -139,6 +139,19 @@ uint32_t llm_chat_add_functions(const llm_flat_t *tools, int64_t now,
 int llm_chat_tell_tools(const llm_flat_t *messages, const llm_flat_t *tools,
     llm_buf_t *out, llm_err_t *err);
 
+/* media.c */
+
+/* writes the indices of the media in messages, in order, to list, `most` at
+   most; returns how many there are */
+uint32_t llm_chat_find_media(const llm_flat_t *messages, uint32_t *list,
+    uint32_t most);
+/* LLM_ERROR and err: messages that were adapted to a template have lost media */
+int llm_chat_keeps_media(const llm_flat_t *before, const llm_flat_t *after,
+    llm_err_t *err);
+/* sets out->media to those of the messages that were rendered */
+int llm_chat_note_media(const llm_flat_t *messages, llm_prompt_t *out,
+    llm_err_t *err);
+
 /* content.c */
 
 int llm_chat_add_json(llm_buf_t *out, const llm_flat_t *v);

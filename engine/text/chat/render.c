@@ -115,7 +115,7 @@ llm_chat_vars(const llm_chat_t *c, const llm_flat_t *request, uint64_t what,
 {
     size_t             handle;
     uint32_t           count;
-    const llm_flat_t  *kwargs, *k, *v;
+    const llm_flat_t  *kwargs, *vars, *k, *v;
 
     count = 0;
     handle = llm_flat_open(b, LLM_FLAT_OBJECT);
@@ -176,8 +176,14 @@ llm_chat_vars(const llm_chat_t *c, const llm_flat_t *request, uint64_t what,
 
     llm_flat_close(b, handle, count);
 
-    return b->failed ? llm_fail(err, "the request is too large for a chat "
-                                "template") : LLM_OK;
+    if (b->failed) {
+        return llm_fail(err, "the request is too large for a chat template");
+    }
+
+    vars = (const llm_flat_t *) (b->data + handle);
+
+    return llm_chat_keeps_media(llm_flat_get(request, "messages"),
+                                llm_flat_get(vars, "messages"), err);
 }
 
 
@@ -185,7 +191,8 @@ int
 llm_chat_render_vars(const llm_chat_t *c, const llm_buf_t *vars,
     const llm_jinja_opts_t *opts, llm_prompt_t *out, llm_err_t *err)
 {
-    llm_jinja_opts_t  o;
+    llm_jinja_opts_t   o;
+    const llm_flat_t  *root;
 
     memset(&o, 0, sizeof(o));
 
@@ -195,8 +202,23 @@ llm_chat_render_vars(const llm_chat_t *c, const llm_buf_t *vars,
 
     o.trusted_roles = llm_chat_trusted_roles;
 
-    return llm_jinja_render(c->template, (const llm_flat_t *) vars->data,
-                            llm_chat_trusted_vars, &o, out, err);
+    root = (const llm_flat_t *) vars->data;
+
+    if (llm_jinja_render(c->template, root, llm_chat_trusted_vars, &o, out,
+                         err)
+        != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    if (llm_chat_note_media(llm_flat_get(root, "messages"), out, err)
+        != LLM_OK)
+    {
+        llm_prompt_free(out);
+        return LLM_ERROR;
+    }
+
+    return LLM_OK;
 }
 
 

@@ -383,5 +383,6 @@ llm_prompt_free(llm_prompt_t *p)
 {
     free(p->text);
     free(p->trusted);
+    free(p->media);
     memset(p, 0, sizeof(*p));
 }

@@ -53,6 +53,11 @@ typedef struct {
     size_t       len;
     llm_span_t  *trusted;
     size_t       n_trusted;
+    uint32_t    *media;                 /* [n_media] owned; of a chat: the media
+                                           of its messages, LLM_CHAT_MEDIA, in
+                                           the order in which the template has
+                                           got them; set by text/chat */
+    size_t       n_media;
 } llm_prompt_t;
 
 /* errors have the line in the template and the reason */

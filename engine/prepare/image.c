@@ -1,0 +1,232 @@
+/*
+ * The prompt of a chat with images: each is decoded, made as the model's own
+ * processor makes it, and laid out where the template has its placeholder.
+ *
+ * The bytes of images are in memory that a broken worker can change meanwhile.
+ * Only the process that decodes them reads them, once; all else here is of the
+ * pixels that it gave.
+ */
+
+#include "engine/prepare/place.h"
+#include "engine/prepare/prepare.h"
+
+#include <stdio.h>
+
+/* tokens of an image of detail "low", as far as its family can: with cells of
+   32 pixels they are OpenAI's 512 x 512 */
+#define LLM_PREP_LOW  256
+
+typedef struct {
+    const llm_prep_env_t  *env;
+    llm_req_t             *r;
+    const llm_prep_how_t  *how;
+    const uint32_t        *order;       /* of the prompt's media */
+} llm_prep_images_t;
+
+
+/* says in err which part of the request it is about */
+
+static int
+llm_prep_image_at(const llm_req_t *r, uint32_t index, llm_err_t *err)
+{
+    size_t                  n;
+    const llm_media_ref_t  *m;
+
+    m = (const llm_media_ref_t *) llm_ref_data(r->msg, r->msg->media) + index;
+
+    n = llm_min(m->place.len, sizeof(err->param) - 1);
+    memcpy(err->param, llm_ref_data(r->msg, m->place), n);
+    err->param[n] = '\0';
+
+    return LLM_ERROR;
+}
+
+
+/* an error of this machine: the log says which, and clients must not */
+
+static int
+llm_prep_image_failed(const llm_prep_env_t *env, llm_err_t *err)
+{
+    char  msg[sizeof(err->msg) + 256];
+
+    snprintf(msg, sizeof(msg), "model \"%s\": an image is not decoded: %s",
+             env->name, err->msg);
+
+    if (env->log) {
+        env->log(env->log_data, LLM_LOG_ERR, msg);
+    }
+
+    return llm_fail_with(err, 503, NULL, NULL, "Images cannot be decoded by "
+                         "this server now. Its log says why.");
+}
+
+
+static int
+llm_prep_decode(const llm_prep_images_t *t, uint32_t index, llm_image_t *image,
+    llm_err_t *err)
+{
+    int                  rc;
+    size_t               len;
+    llm_req_t           *r = t->r;
+    llm_media_limits_t   limits;
+    llm_media_source_t   source;
+
+    source.data = llm_claim_data(&r->media, index, &len);
+    source.len = len;
+    source.fd = -1;
+
+    if (source.data == NULL) {
+        return llm_fail(err, "malformed request to the engine");
+    }
+
+    llm_media_limits_default(&limits);
+    limits.bytes = llm_max(len, (size_t) 1);
+
+    if (r->msg->max_pixels) {
+        limits.pixels = r->msg->max_pixels;
+    }
+
+    rc = llm_media_image(t->env->pool, &source, &limits, image, err);
+    llm_claim_drop(&r->media, index);
+
+    if (rc == LLM_OK) {
+        return LLM_OK;
+    }
+
+    return err->status == 400 ? llm_prep_image_at(r, index, err)
+                              : llm_prep_image_failed(t->env, err);
+}
+
+
+/* in a model whose rows see each other in an image, they are in one step */
+
+static int
+llm_prep_image_step(const llm_prep_env_t *env, const llm_image_plan_t *plan,
+    llm_err_t *err)
+{
+    uint32_t             most;
+    const llm_runner_t  *run = env->runner;
+
+    most = run->batch > run->max_seqs ? run->batch - run->max_seqs : 0;
+
+    if (!run->spans || plan->n_rows <= most) {
+        return LLM_OK;
+    }
+
+    return llm_fail_with(err, 400, "image_too_large", NULL, "The image takes "
+                         "%u tokens, which the model must compute in one step, "
+                         "and a step takes %u (llm_model batch=). Please send "
+                         "a smaller image.", plan->n_rows, most);
+}
+
+
+static int
+llm_prep_image(void *data, uint32_t k, llm_layout_t *l, llm_err_t *err)
+{
+    int                       rc;
+    uint32_t                  index;
+    llm_image_t               image;
+    llm_image_rule_t          rule;
+    llm_image_plan_t          plan;
+    const llm_media_ref_t    *m;
+    const llm_prep_images_t  *t = data;
+
+    if (t->how && t->how->pause && t->how->pause(t->how->data)) {
+        return llm_fail(err, "the request was cancelled");
+    }
+
+    index = t->order[k];
+    m = (const llm_media_ref_t *) llm_ref_data(t->r->msg, t->r->msg->media)
+        + index;
+
+    if (llm_prep_decode(t, index, &image, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    rule = *t->env->rule;
+
+    if (m->detail == LLM_DETAIL_LOW) {
+        llm_image_rule_limit(&rule, LLM_PREP_LOW);
+    }
+
+    rc = llm_layout_image(l, &rule, &image, &plan, err);
+
+    if (rc == LLM_OK) {
+        rc = llm_prep_image_step(t->env, &plan, err);
+    }
+
+    llm_image_free(&image);
+
+    if (rc == LLM_OK || err->status != 400
+        || strcmp(err->code, "context_length_exceeded") == 0)
+    {
+        return rc;
+    }
+
+    return llm_prep_image_at(t->r, index, err);
+}
+
+
+/* a placeholder for each image, and rows after the last one */
+
+static int
+llm_prep_image_count(const llm_prep_env_t *env, const llm_prompt_t *prompt,
+    llm_err_t *err)
+{
+    uint32_t  n;
+
+    n = llm_place_count(prompt, env->rule);
+
+    if (n == prompt->n_media) {
+        return LLM_OK;
+    }
+
+    return llm_fail_with(err, 400, "invalid_value", "messages", "The model's "
+                         "chat template has places for %u of the %zu images of "
+                         "these messages: it does not take them where they "
+                         "are.", n, prompt->n_media);
+}
+
+
+int
+llm_prep_images(const llm_prep_env_t *env, llm_req_t *r,
+    const llm_prep_how_t *how, const llm_prompt_t *prompt, uint32_t most,
+    llm_prompt_ids_t *p, llm_err_t *err)
+{
+    int                 rc;
+    llm_layout_t        l;
+    llm_prep_images_t   t = { env, r, how, prompt->media };
+    llm_place_images_t  images = { &t, llm_prep_image };
+
+    if (llm_prep_image_count(env, prompt, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    memset(&l, 0, sizeof(l));
+    l.vocab = env->vocab;
+    l.most = most;
+    l.max_bytes = env->max_bytes;
+    l.counts = !llm_prep_needs_model(r->msg);
+
+    rc = llm_place_images(prompt, env->rule, &images, &l, err);
+
+    if (rc == LLM_OK && l.media[l.n_media - 1].first
+                        + l.media[l.n_media - 1].n == l.ids.len)
+    {
+        rc = llm_fail_with(err, 400, "invalid_value", "messages", "The prompt "
+                           "ends with an image: nothing follows it that could "
+                           "be answered.");
+    }
+
+    if (rc != LLM_OK) {
+        llm_layout_free(&l);
+        return LLM_ERROR;
+    }
+
+    p->ids = l.ids.data;
+    p->n = (uint32_t) l.ids.len;
+    p->media = l.media;
+    p->n_media = l.n_media;
+
+    return LLM_OK;
+}

@@ -1,0 +1,281 @@
+/*
+ * Lays out prompts with images; see layout.h.
+ */
+
+#include "engine/base/sha256.h"
+#include "engine/prepare/layout.h"
+
+
+static int
+llm_layout_fits(const llm_layout_t *l, size_t n, llm_err_t *err)
+{
+    size_t  most;
+
+    most = l->most ? l->most : INT32_MAX;
+
+    if (l->ids.len > most || n > most - l->ids.len) {
+        return llm_fail_with(err, 400, "context_length_exceeded", NULL,
+                             "the prompt has more than %zu tokens", most);
+    }
+
+    return LLM_OK;
+}
+
+
+/* room for n more ids */
+
+static int
+llm_layout_room(llm_layout_t *l, size_t n, llm_err_t *err)
+{
+    size_t    cap;
+    int32_t  *ids;
+
+    if (llm_layout_fits(l, n, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    if (n <= l->ids.cap - l->ids.len) {
+        return LLM_OK;
+    }
+
+    cap = llm_max(2 * l->ids.cap, l->ids.len + n);
+    ids = realloc(l->ids.data, cap * sizeof(int32_t));
+
+    if (ids == NULL) {
+        return llm_fail(err, "no memory for a prompt of %zu tokens", cap);
+    }
+
+    l->ids.data = ids;
+    l->ids.cap = cap;
+
+    return LLM_OK;
+}
+
+
+int
+llm_layout_ids(llm_layout_t *l, const int32_t *ids, size_t n, llm_err_t *err)
+{
+    if (n == 0) {
+        return LLM_OK;
+    }
+
+    if (llm_layout_room(l, n, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    memcpy(l->ids.data + l->ids.len, ids, n * sizeof(int32_t));
+    l->ids.len += n;
+
+    return LLM_OK;
+}
+
+
+int
+llm_layout_text(llm_layout_t *l, llm_str_t text, const llm_span_t *trusted,
+    size_t n_trusted, int flags, llm_err_t *err)
+{
+    int        rc;
+    llm_ids_t  ids;
+
+    if (text.len == 0) {
+        return LLM_OK;
+    }
+
+    memset(&ids, 0, sizeof(ids));
+
+    rc = llm_vocab_tokenize(l->vocab, text.data, text.len, trusted, n_trusted,
+                            flags, l->most, &ids, err);
+
+    if (rc == LLM_OK) {
+        rc = llm_layout_ids(l, ids.data, ids.len, err);
+    }
+
+    free(ids.data);
+
+    return rc;
+}
+
+
+/* ---- an image ---- */
+
+/* text that the family's processor writes */
+
+static int
+llm_layout_word(void *ctx, const char *text, size_t len)
+{
+    llm_layout_t  *l = ctx;
+
+    return llm_layout_text(l, (llm_str_t) { len, (char *) text }, NULL, 0,
+                           LLM_TOKENIZE_SPECIAL, l->err);
+}
+
+
+/* 64 bits of SHA-256 of the sizes and the SHA-256 of the pixels */
+
+static int
+llm_layout_digest(llm_media_t *m, llm_err_t *err)
+{
+    size_t         size;
+    uint32_t       sides[2] = { m->w, m->h };
+    unsigned char  both[LLM_SHA256_LEN + sizeof(sides)];
+    unsigned char  sum[LLM_SHA256_LEN];
+
+    size = (size_t) m->w * m->h * 3;
+    memcpy(both + LLM_SHA256_LEN, sides, sizeof(sides));
+
+    if (llm_sha256(m->rgb, size, both) != LLM_OK
+        || llm_sha256(both, sizeof(both), sum) != LLM_OK)
+    {
+        return llm_fail(err, "no SHA-256 of an image's pixels");
+    }
+
+    memcpy(&m->digest, sum, sizeof(m->digest));
+
+    return LLM_OK;
+}
+
+
+static int
+llm_layout_pixels(const llm_layout_t *l, uint32_t entry, llm_media_t *m,
+    llm_err_t *err)
+{
+    size_t  size;
+
+    if (l->counts) {
+        return LLM_OK;
+    }
+
+    size = (size_t) m->w * m->h * 3;
+    m->rgb = malloc(size);
+
+    if (m->rgb == NULL) {
+        return llm_fail(err, "no memory for the pixels of an image");
+    }
+
+    memcpy(m->rgb, l->pixels + entry * size, size);
+
+    return llm_layout_digest(m, err);
+}
+
+
+static int
+llm_layout_entry(void *ctx, uint32_t entry)
+{
+    uint32_t       cap;
+    llm_media_t   *m;
+    llm_layout_t  *l = ctx;
+
+    if (llm_layout_room(l, l->plan->n_rows, l->err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    if (l->n_media == l->cap) {
+        cap = l->cap ? 2 * l->cap : 4;
+        m = realloc(l->media, cap * sizeof(llm_media_t));
+
+        if (m == NULL) {
+            return llm_fail(l->err, "no memory for the images of a prompt");
+        }
+
+        l->media = m;
+        l->cap = cap;
+    }
+
+    m = &l->media[l->n_media++];
+    memset(m, 0, sizeof(llm_media_t));
+
+    m->first = (uint32_t) l->ids.len;
+    m->n = l->plan->n_rows;
+    m->cols = l->plan->cols;
+    m->lines = l->plan->rows;
+    m->w = l->plan->width;
+    m->h = l->plan->height;
+
+    memset(l->ids.data + l->ids.len, 0, m->n * sizeof(int32_t));
+    l->ids.len += m->n;
+
+    return llm_layout_pixels(l, entry, m, l->err);
+}
+
+
+/* the pixels that the encoder gets; *pixels is the caller's */
+
+static int
+llm_layout_prepare(llm_layout_t *l, const llm_image_rule_t *rule,
+    const llm_image_t *image, const llm_image_plan_t *plan, uint8_t **pixels,
+    llm_err_t *err)
+{
+    size_t  size;
+
+    size = llm_image_plan_size(plan);
+
+    if (l->max_bytes && size > l->max_bytes - l->bytes) {
+        return llm_fail_with(err, 400, "request_too_large", NULL,
+                             "The images take more than the %zu bytes that "
+                             "all requests together may take (llm_queue "
+                             "memory=). Please send fewer, or smaller ones.",
+                             l->max_bytes);
+    }
+
+    l->bytes += size;
+    *pixels = malloc(size);
+
+    if (*pixels == NULL) {
+        return llm_fail(err, "no memory for the pixels of an image");
+    }
+
+    return llm_image_prepare(rule, plan, image, *pixels, err);
+}
+
+
+int
+llm_layout_image(llm_layout_t *l, const llm_image_rule_t *rule,
+    const llm_image_t *image, llm_image_plan_t *plan, llm_err_t *err)
+{
+    int                  rc;
+    uint8_t             *pixels;
+    llm_image_layout_t   to = { l, llm_layout_word, llm_layout_entry };
+
+    if (llm_image_plan(rule, image->width, image->height, plan, err) != LLM_OK
+        || llm_layout_fits(l, plan->n_tokens, err) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    pixels = NULL;
+    rc = LLM_OK;
+
+    if (!l->counts) {
+        rc = llm_layout_prepare(l, rule, image, plan, &pixels, err);
+    }
+
+    if (rc == LLM_OK) {
+        l->plan = plan;
+        l->pixels = pixels;
+        l->err = err;
+        rc = llm_image_layout(rule, plan, &to);
+    }
+
+    free(pixels);
+    l->plan = NULL;
+    l->pixels = NULL;
+
+    return rc;
+}
+
+
+void
+llm_layout_free(llm_layout_t *l)
+{
+    uint32_t  i;
+
+    for (i = 0; i < l->n_media; i++) {
+        free(l->media[i].rgb);
+    }
+
+    free(l->media);
+    free(l->ids.data);
+    l->media = NULL;
+    l->n_media = 0;
+    memset(&l->ids, 0, sizeof(l->ids));
+}

@@ -1,0 +1,49 @@
+/*
+ * The rows of a prompt with images: the tokens of its texts, and for each image
+ * the texts that its family's processor puts around it and between its tiles,
+ * and a row for each that the encoder will give.
+ *
+ * A layout belongs to its caller, who begins with zeros but for the first four
+ * fields, and frees it, or takes its results.
+ */
+
+#ifndef LLM_PREPARE_LAYOUT_H
+#define LLM_PREPARE_LAYOUT_H
+
+#include "engine/media/rule.h"
+#include "engine/sched/request.h"
+#include "engine/text/vocab/vocab.h"
+
+typedef struct {
+    const llm_vocab_t       *vocab;
+    uint32_t                 most;      /* rows; 0: no bound */
+    size_t                   max_bytes; /* of pixels; 0: no bound */
+    int                      counts;    /* 1: the rows are only counted, media
+                                           get no pixels */
+
+    llm_ids_t                ids;       /* 0 at rows of media */
+    llm_media_t             *media;     /* [n_media] owned, as are their
+                                           pixels */
+    uint32_t                 n_media;
+    uint32_t                 cap;
+    size_t                   bytes;     /* of all pixels */
+
+    /* of the image that is laid out */
+    const llm_image_plan_t  *plan;
+    const uint8_t           *pixels;
+    llm_err_t               *err;
+} llm_layout_t;
+
+/* append; as of llm_vocab_tokenize().  LLM_ERROR and *err: no memory, or, with
+   "context_length_exceeded", more than `most` rows */
+int llm_layout_ids(llm_layout_t *l, const int32_t *ids, size_t n,
+    llm_err_t *err);
+int llm_layout_text(llm_layout_t *l, llm_str_t text, const llm_span_t *trusted,
+    size_t n_trusted, int flags, llm_err_t *err);
+/* the same for an image, of which plan is made here; or, with
+   "request_too_large", more than max_bytes */
+int llm_layout_image(llm_layout_t *l, const llm_image_rule_t *rule,
+    const llm_image_t *image, llm_image_plan_t *plan, llm_err_t *err);
+void llm_layout_free(llm_layout_t *l);
+
+#endif /* LLM_PREPARE_LAYOUT_H */

@@ -1,0 +1,252 @@
+/*
+ * The places of images in a prompt.  A template writes a placeholder for each
+ * image, and some templates also what the family's processor puts around it;
+ * the processor's own texts and the image's rows replace both.
+ *
+ * Only text of the template is looked at: a client's text that is spelt like a
+ * placeholder is none.
+ */
+
+#define _GNU_SOURCE                     /* memmem() */
+
+#include "engine/prepare/place.h"
+
+#include <string.h>
+
+/* a template's run of text, and where to go on in it */
+typedef struct {
+    const llm_prompt_t       *p;
+    const llm_image_words_t  *words;
+    size_t                    span;     /* of p->trusted, where a run begins */
+    size_t                    from;     /* in the text */
+} llm_place_walk_t;
+
+
+/* the end of the run of spans that begins at span *i, the last of which *i
+   becomes */
+
+static size_t
+llm_place_run(const llm_prompt_t *p, size_t *i)
+{
+    while (*i + 1 < p->n_trusted
+           && p->trusted[*i + 1].start == p->trusted[*i].end)
+    {
+        (*i)++;
+    }
+
+    return p->trusted[*i].end;
+}
+
+
+/* the first placeholder between two offsets; LLM_ABSENT: there is none */
+
+static int
+llm_place_find(const llm_place_walk_t *w, size_t from, size_t to,
+    llm_span_t *at)
+{
+    int          rc;
+    size_t       i, len;
+    const char  *s;
+
+    rc = LLM_ABSENT;
+
+    for (i = 0; i < LLM_IMAGE_PLACES && w->words->places[i]; i++) {
+        len = strlen(w->words->places[i]);
+        s = memmem(w->p->text + from, to - from, w->words->places[i], len);
+
+        if (s) {
+            at->start = (size_t) (s - w->p->text);
+            at->end = at->start + len;
+            to = at->start;             /* an earlier one is wanted now */
+            rc = LLM_OK;
+        }
+    }
+
+    return rc;
+}
+
+
+/* takes what stands around a placeholder, if the template has written it */
+
+static void
+llm_place_widen(const llm_place_walk_t *w, size_t from, size_t to,
+    llm_span_t *at)
+{
+    size_t       len;
+    const char  *text = w->p->text;
+
+    len = w->words->begin ? strlen(w->words->begin) : 0;
+
+    if (len && at->start - from >= len
+        && memcmp(text + at->start - len, w->words->begin, len) == 0)
+    {
+        at->start -= len;
+    }
+
+    len = w->words->end ? strlen(w->words->end) : 0;
+
+    if (len && to - at->end >= len
+        && memcmp(text + at->end, w->words->end, len) == 0)
+    {
+        at->end += len;
+    }
+}
+
+
+static int
+llm_place_next(llm_place_walk_t *w, llm_span_t *at)
+{
+    size_t               last, from, to;
+    const llm_prompt_t  *p = w->p;
+
+    while (w->span < p->n_trusted) {
+        last = w->span;
+        from = llm_max(p->trusted[w->span].start, w->from);
+        to = llm_place_run(p, &last);
+
+        if (from < to && llm_place_find(w, from, to, at) == LLM_OK) {
+            llm_place_widen(w, from, to, at);
+            w->from = at->end;
+            return LLM_OK;
+        }
+
+        w->span = last + 1;
+    }
+
+    return LLM_ABSENT;
+}
+
+
+uint32_t
+llm_place_count(const llm_prompt_t *p, const llm_image_rule_t *rule)
+{
+    uint32_t          n;
+    llm_span_t        at;
+    llm_place_walk_t  w = { p, &rule->words, 0, 0 };
+
+    for (n = 0; llm_place_next(&w, &at) == LLM_OK; n++) {
+        /* void */
+    }
+
+    return n;
+}
+
+
+/* ---- the texts between ---- */
+
+typedef struct {
+    const llm_prompt_t  *p;
+    const char          *outside;
+    llm_buf_t            text;
+    llm_span_t          *spans;         /* [n_trusted + 2] */
+    size_t               n;
+    size_t               span;          /* of p->trusted, the next one */
+} llm_place_text_t;
+
+
+/* adds what is joined to texts beside an image */
+
+static void
+llm_place_outside(llm_place_text_t *t)
+{
+    size_t  len;
+
+    len = t->outside ? strlen(t->outside) : 0;
+
+    if (len) {
+        t->spans[t->n].start = t->text.len;
+        t->spans[t->n++].end = t->text.len + len;
+        (void) llm_buf_add(&t->text, t->outside, len);
+    }
+}
+
+
+/* adds a part of the prompt's text, with the spans in it */
+
+static void
+llm_place_part(llm_place_text_t *t, size_t from, size_t to)
+{
+    size_t             base, start, end;
+    const llm_span_t  *s;
+
+    base = t->text.len;
+    (void) llm_buf_add(&t->text, t->p->text + from, to - from);
+
+    for ( /* void */ ; t->span < t->p->n_trusted; t->span++) {
+        s = &t->p->trusted[t->span];
+        start = llm_max(s->start, from);
+        end = llm_min(s->end, to);
+
+        if (start < end) {
+            t->spans[t->n].start = base + start - from;
+            t->spans[t->n++].end = base + end - from;
+        }
+
+        if (s->end > to) {
+            break;                      /* the next text may begin in it */
+        }
+    }
+}
+
+
+static int
+llm_place_add(llm_place_text_t *t, llm_layout_t *l, llm_err_t *err)
+{
+    int  rc;
+
+    if (t->text.failed) {
+        return llm_fail(err, "no memory for the prompt");
+    }
+
+    rc = llm_layout_text(l, (llm_str_t) { t->text.len, t->text.data },
+                         t->spans, t->n, LLM_TOKENIZE_TRUSTED, err);
+    t->text.len = 0;
+    t->n = 0;
+
+    return rc;
+}
+
+
+int
+llm_place_images(const llm_prompt_t *p, const llm_image_rule_t *rule,
+    const llm_place_images_t *images, llm_layout_t *l, llm_err_t *err)
+{
+    int               rc;
+    size_t            from;
+    uint32_t          k;
+    llm_span_t        at;
+    llm_place_text_t  t;
+    llm_place_walk_t  w = { p, &rule->words, 0, 0 };
+
+    memset(&t, 0, sizeof(t));
+    t.p = p;
+    t.outside = rule->words.outside;
+    t.spans = malloc((p->n_trusted + 2) * sizeof(llm_span_t));
+    llm_buf_init(&t.text, 0);
+
+    rc = t.spans ? LLM_OK : llm_fail(err, "no memory for the prompt");
+    from = 0;
+
+    for (k = 0; rc == LLM_OK && llm_place_next(&w, &at) == LLM_OK; k++) {
+        llm_place_part(&t, from, at.start);
+        llm_place_outside(&t);
+        rc = llm_place_add(&t, l, err);
+
+        if (rc == LLM_OK) {
+            rc = images->add(images->data, k, l, err);
+            llm_place_outside(&t);
+        }
+
+        from = at.end;
+    }
+
+    if (rc == LLM_OK) {
+        llm_place_part(&t, from, p->len);
+        rc = llm_place_add(&t, l, err);
+    }
+
+    llm_buf_free(&t.text);
+    free(t.spans);
+
+    return rc;
+}

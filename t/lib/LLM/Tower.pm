@@ -1,0 +1,129 @@
+package LLM::Tower;
+
+# A tiny encoder of images for the demo model (an mmproj file of Gemma 3's
+# family: squares of 32 x 32 pixels, 4 tokens each), a chat template that has
+# places for images, and image files.
+#
+#   LLM::Tower::make("$dir/mmproj.gguf");
+#   $t->write_file('images.jinja', $LLM::Tower::TEMPLATE);
+#   my $png = LLM::Tower::png(40, 30, sub { my ($x, $y) = @_; ($x, $y, 9) });
+
+use strict;
+use warnings;
+
+use Compress::Zlib qw(compress crc32);
+use LLM::GGUF;
+use MIME::Base64 qw(encode_base64);
+
+our $TOKENS = 4;
+
+our $TEMPLATE = <<'END';
+{%- for m in messages %}<|im_start|>{{ m.role }}
+{% if m.content is string %}{{ m.content }}{% else %}{% for c in m.content %}
+{%- if c.type == 'image' %}{{ '<start_of_image>' }}
+{%- elif c.type == 'text' %}{{ c.text }}{% endif %}{% endfor %}{% endif %}
+{{- '<|im_end|>\n' }}{% endfor %}
+{%- if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}
+END
+
+my ($WIDTH, $EMBD, $FFN) = (16, 256, 20);
+
+
+# numbers that differ, around $plus
+
+sub numbers {
+    my ($n, $scale, $plus, $seed) = @_;
+
+    return map { $plus + $scale * sin(1 + $_ * 1.7 + $seed * 0.9) } 1 .. $n;
+}
+
+
+sub make {
+    my ($file, %kv) = @_;
+    my (%tensors, $seed);
+
+    my $add = sub {
+        my ($name, $shape, $plus) = @_;
+        my $n = 1;
+
+        $n *= $_ for @$shape;
+        $tensors{$name} = [ $shape, numbers($n, 0.3, $plus // 0, ++$seed) ];
+    };
+    my $norm = sub {
+        $add->("$_[0].weight", [ $WIDTH ], 1);
+        $add->("$_[0].bias", [ $WIDTH ]) unless $_[1];
+    };
+    my $linear = sub {
+        my ($name, $in, $out) = @_;
+
+        $add->("$name.weight", [ $in, $out ]);
+        $add->("$name.bias", [ $out ]);
+    };
+
+    $add->('v.patch_embd.weight', [ 4, 4, 3, $WIDTH ]);
+    $add->('v.patch_embd.bias', [ $WIDTH ]);
+    $add->('v.position_embd.weight', [ $WIDTH, 64 ]);
+    $norm->("v.blk.0.$_") for qw(ln1 ln2);
+    $linear->("v.blk.0.attn_$_", $WIDTH, $WIDTH) for qw(q k v out);
+    $linear->('v.blk.0.ffn_up', $WIDTH, $FFN);
+    $linear->('v.blk.0.ffn_down', $FFN, $WIDTH);
+    $norm->('v.post_ln');
+    $norm->('mm.soft_emb_norm', 1);
+    $add->('mm.input_projection.weight', [ $EMBD, $WIDTH ]);
+
+    LLM::GGUF::make(undef, $file, kv => {
+        'general.architecture' => [ str => 'clip' ],
+        'general.type' => [ str => 'mmproj' ],
+        'clip.projector_type' => [ str => 'gemma3' ],
+        'clip.has_vision_encoder' => [ bool => 1 ],
+        'clip.use_gelu' => [ bool => 1 ],
+        'clip.vision.image_size' => [ u32 => 32 ],
+        'clip.vision.patch_size' => [ u32 => 4 ],
+        'clip.vision.embedding_length' => [ u32 => $WIDTH ],
+        'clip.vision.feed_forward_length' => [ u32 => $FFN ],
+        'clip.vision.block_count' => [ u32 => 1 ],
+        'clip.vision.attention.head_count' => [ u32 => 2 ],
+        'clip.vision.projection_dim' => [ u32 => $EMBD ],
+        'clip.vision.image_mean' => [ f32s => 0.5, 0.5, 0.5 ],
+        'clip.vision.image_std' => [ f32s => 0.5, 0.5, 0.5 ],
+        'clip.vision.attention.layer_norm_epsilon' => [ f32 => 1e-6 ],
+        %kv
+    }, tensors => \%tensors);
+}
+
+
+sub chunk {
+    my ($type, $data) = @_;
+
+    return pack('N', length $data) . $type . $data
+           . pack('N', crc32($type . $data));
+}
+
+
+# an image of red, green and blue, by the colour of each pixel; or, with rows,
+# only so many of the $h rows are in the file
+
+sub png {
+    my ($w, $h, $colour, $rows) = @_;
+    my $data = '';
+
+    for my $y (0 .. ($rows // $h) - 1) {
+        $data .= "\0" . pack 'C*', map { $colour->($_, $y) } 0 .. $w - 1;
+    }
+
+    return "\x89PNG\r\n\x1a\n" . chunk('IHDR', pack 'NNCCCCC', $w, $h, 8, 2, 0,
+                                       0, 0)
+           . chunk('IDAT', compress($data)) . chunk('IEND', '');
+}
+
+
+# as a data: URL
+
+sub url {
+    my ($bytes, $type) = @_;
+
+    return 'data:' . ($type // 'image/png') . ';base64,'
+           . encode_base64($bytes, '');
+}
+
+1;

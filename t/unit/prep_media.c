@@ -1,0 +1,403 @@
+/*
+ * Prompts with images, of all families of the shared fixtures (LLM_FIXTURES/
+ * vision): decoded, resized and laid out, they are those of the families' own
+ * processors, token by token and pixel by pixel.  And what is a place: only a
+ * template's text.
+ */
+
+#include "engine/prepare/place.h"
+#include "t/unit/tap.h"
+#include "t/unit/tower_spec.h"
+
+typedef struct {
+    char               dir[1024];
+    cJSON             *spec;
+    llm_vocab_t       *vocab;
+    llm_image_rule_t   rule;
+    llm_media_pool_t  *pool;
+    const cJSON       *prompt;
+} family_t;
+
+
+/* lays out the k-th image of a prompt, or the first one of none */
+
+static int
+add(void *data, uint32_t k, llm_layout_t *l, llm_err_t *err)
+{
+    int                  rc;
+    char                *bytes;
+    size_t               len;
+    llm_image_t          image;
+    llm_image_plan_t     plan;
+    llm_media_limits_t   limits;
+    llm_media_source_t   source;
+    const cJSON         *images, *of;
+    family_t            *f = data;
+
+    images = cJSON_GetObjectItem(f->spec, "images");
+    of = cJSON_GetObjectItem(f->prompt, "images");
+    images = cJSON_GetArrayItem(images, spec_int(of, (int) k));
+    bytes = spec_read(f->dir,
+                      cJSON_GetObjectItem(images, "file")->valuestring, &len);
+
+    if (bytes == NULL) {
+        return llm_fail(err, "no file");
+    }
+
+    llm_media_limits_default(&limits);
+    source.data = bytes;
+    source.len = len;
+    source.fd = -1;
+
+    rc = llm_media_image(f->pool, &source, &limits, &image, err);
+    free(bytes);
+
+    if (rc == LLM_OK) {
+        rc = llm_layout_image(l, &f->rule, &image, &plan, err);
+        llm_image_free(&image);
+    }
+
+    return rc;
+}
+
+
+/* the prompt's text as a template would write it */
+
+static void
+write_text(const family_t *f, llm_buf_t *b)
+{
+    size_t       n;
+    const char  *s, *at, *outside;
+
+    static const char  mark[] = "<__media__>";
+
+    s = cJSON_GetObjectItem(f->prompt, "text")->valuestring;
+    outside = f->rule.words.outside ? f->rule.words.outside : "";
+    n = strlen(outside);
+
+    while ((at = strstr(s, mark)) != NULL) {
+        /* the fixture's text has what the processor adds */
+        (void) llm_buf_add(b, s, (size_t) (at - s) - n);
+        (void) llm_buf_adds(b, f->rule.words.places[0]);
+        s = at + sizeof(mark) - 1 + n;
+    }
+
+    (void) llm_buf_adds(b, s);
+}
+
+
+static int
+same_pixels(const family_t *f, const llm_media_t *m, int image, uint32_t entry)
+{
+    int          same;
+    char         name[64], *want;
+    size_t       size, n;
+
+    snprintf(name, sizeof(name), "img%d.u8", image);
+    n = (size_t) m->w * m->h * 3;
+    want = spec_read(f->dir, name, &size);
+
+    if (want == NULL || size < (entry + 1) * n) {
+        free(want);
+        return 0;
+    }
+
+    /* a JPEG's decoder may differ by a step */
+    same = 1;
+
+    for (size = 0; size < n && same; size++) {
+        same = abs((int) m->rgb[size]
+                   - (int) (uint8_t) want[entry * n + size]) <= (image == 2
+                                                                 ? 4 : 0);
+    }
+
+    free(want);
+
+    return same;
+}
+
+
+/* compares with ["text", ids] and ["image", image, entry, rows] */
+
+static int
+same_rows(const family_t *f, const llm_layout_t *l)
+{
+    int                 i, k;
+    size_t              at;
+    uint32_t            media;
+    const cJSON        *segments, *s;
+    const llm_media_t  *m;
+
+    segments = cJSON_GetObjectItem(f->prompt, "segments");
+    at = 0;
+    media = 0;
+
+    for (i = 0; i < cJSON_GetArraySize(segments); i++) {
+        s = cJSON_GetArrayItem(segments, i);
+
+        if (strcmp(cJSON_GetArrayItem(s, 0)->valuestring, "text") == 0) {
+            s = cJSON_GetArrayItem(s, 1);
+
+            for (k = 0; k < cJSON_GetArraySize(s); k++, at++) {
+                if (at >= l->ids.len || l->ids.data[at] != spec_int(s, k)) {
+                    printf("# row %zu is %d instead of %d\n", at,
+                           at < l->ids.len ? l->ids.data[at] : -1,
+                           spec_int(s, k));
+                    return 0;
+                }
+            }
+
+            continue;
+        }
+
+        m = &l->media[media];
+
+        if (media++ == l->n_media || m->first != at
+            || (int) m->n != spec_int(s, 3) || m->digest == 0
+            || !same_pixels(f, m, spec_int(s, 1), (uint32_t) spec_int(s, 2)))
+        {
+            printf("# entry %u at %zu differs\n", media - 1, at);
+            return 0;
+        }
+
+        at += m->n;
+    }
+
+    return at == l->ids.len && media == l->n_media;
+}
+
+
+static int
+lay(family_t *f, const llm_prompt_t *p, llm_layout_t *l, llm_err_t *err)
+{
+    int32_t             bos;
+    llm_place_images_t  images = { f, add };
+
+    l->vocab = f->vocab;
+    bos = llm_vocab_bos(f->vocab);
+
+    if (llm_vocab_add_bos(f->vocab)
+        && llm_layout_ids(l, &bos, 1, err) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    return llm_place_images(p, &f->rule, &images, l, err);
+}
+
+
+static void
+prompts(family_t *f, const char *name)
+{
+    int            rc, n;
+    llm_buf_t      b;
+    llm_err_t      err;
+    llm_span_t     all;
+    llm_layout_t   l;
+    llm_prompt_t   p;
+    const cJSON   *list;
+
+    list = cJSON_GetObjectItem(f->spec, "prompts");
+
+    cJSON_ArrayForEach(f->prompt, list) {
+        llm_buf_init(&b, 0);
+        write_text(f, &b);
+        memset(&err, 0, sizeof(err));
+        memset(&l, 0, sizeof(l));
+        memset(&p, 0, sizeof(p));
+        all.start = 0;
+        all.end = b.len;
+        p.text = b.data;
+        p.len = b.len;
+        p.trusted = &all;
+        p.n_trusted = 1;
+
+        n = cJSON_GetArraySize(cJSON_GetObjectItem(f->prompt, "images"));
+        is_int(llm_place_count(&p, &f->rule), n, "%s: places", name);
+
+        rc = lay(f, &p, &l, &err);
+        ok(rc == LLM_OK && same_rows(f, &l), "%s, %s: the processor's rows: %s",
+           name, cJSON_GetObjectItem(f->prompt, "name")->valuestring,
+           rc == LLM_OK ? "laid out" : err.msg);
+
+        llm_layout_free(&l);
+        llm_buf_free(&b);
+    }
+}
+
+
+/* ---- places ---- */
+
+typedef struct {
+    const char  *text;
+    const char  *marks;                 /* 't' where the template has written */
+    int          n;
+} place_case_t;
+
+
+static void
+places(const family_t *f)
+{
+    size_t        i, k;
+    llm_span_t    spans[64];
+    llm_prompt_t  p;
+
+    static const place_case_t  cases[] = {
+        { "a<|image_pad|>b", "ttttttttttttttt", 1 },
+        { "a<|image_pad|>b", "               ", 0 },
+        { "a<|image_pad|>b", "ttttttttt tttttt", 0 },
+        { "<|image_pad|><|image_pad|>", "tttttttttttttttttttttttttt", 2 },
+        { "<|image_pad|><|image_pad|>", "             ttttttttttttt", 1 },
+        { "<|image_pad|><|image_pad|>", "ttttttttttttt             ", 1 },
+        { "<|image_pad|", "tttttttttttt", 0 },
+        { "", "", 0 }
+    };
+
+    for (i = 0; i < llm_nelems(cases); i++) {
+        memset(&p, 0, sizeof(p));
+        p.text = (char *) cases[i].text;
+        p.len = strlen(p.text);
+        p.trusted = spans;
+
+        /* a span for each byte: those that touch are one text */
+        for (k = 0; k < p.len; k++) {
+            if (cases[i].marks[k] == 't') {
+                spans[p.n_trusted].start = k;
+                spans[p.n_trusted++].end = k + 1;
+            }
+        }
+
+        is_int(llm_place_count(&p, &f->rule), cases[i].n,
+               "places of \"%s\" where the template wrote \"%s\"",
+               cases[i].text, cases[i].marks);
+    }
+}
+
+
+/* bounds of rows and of pixels; counting takes no pixels */
+
+static void
+bounds(family_t *f)
+{
+    size_t         n;
+    llm_err_t      err;
+    llm_span_t     all;
+    llm_layout_t   l;
+    llm_prompt_t   p;
+    llm_ids_t      whole;
+
+    static char  text[] = "<|vision_start|><|image_pad|><|vision_end|>what";
+
+    f->prompt = cJSON_GetArrayItem(cJSON_GetObjectItem(f->spec, "prompts"), 0);
+    memset(&p, 0, sizeof(p));
+    p.text = text;
+    p.len = sizeof(text) - 1;
+    all.start = 0;
+    all.end = p.len;
+    p.trusted = &all;
+    p.n_trusted = 1;
+
+    memset(&l, 0, sizeof(l));
+    memset(&err, 0, sizeof(err));
+    is_int(lay(f, &p, &l, &err), LLM_OK, "without a bound: %s", err.msg);
+    whole = l.ids;
+    l.ids.data = NULL;
+    n = l.bytes;
+    llm_layout_free(&l);
+
+    memset(&l, 0, sizeof(l));
+    l.counts = 1;
+    is_int(lay(f, &p, &l, &err), LLM_OK, "counted");
+    ok(l.ids.len == whole.len && l.media[0].rgb == NULL && l.bytes == 0,
+       "without pixels");
+    llm_layout_free(&l);
+
+    memset(&l, 0, sizeof(l));
+    l.most = (uint32_t) whole.len;
+    l.max_bytes = n;
+    is_int(lay(f, &p, &l, &err), LLM_OK, "just enough room");
+    llm_layout_free(&l);
+
+    memset(&l, 0, sizeof(l));
+    l.most = (uint32_t) whole.len - 1;
+    is_int(lay(f, &p, &l, &err), LLM_ERROR, "a row too many");
+    is_str(err.code, "context_length_exceeded", "is said");
+    llm_layout_free(&l);
+
+    memset(&l, 0, sizeof(l));
+    l.max_bytes = n - 1;
+    is_int(lay(f, &p, &l, &err), LLM_ERROR, "a byte too many");
+    is_str(err.code, "request_too_large", "is said");
+    llm_layout_free(&l);
+
+    free(whole.data);
+}
+
+
+static void
+test(const char *fixtures, const char *name)
+{
+    char          path[2048], *json;
+    size_t        size;
+    family_t      f;
+    llm_err_t     err;
+    llm_gguf_t   *g;
+
+    memset(&f, 0, sizeof(f));
+    snprintf(f.dir, sizeof(f.dir), "%s/vision/%s", fixtures, name);
+    json = spec_read(f.dir, "spec.json", &size);
+    f.spec = json ? cJSON_Parse(json) : NULL;
+    free(json);
+
+    snprintf(path, sizeof(path), "%s/text.gguf", f.dir);
+    g = llm_gguf_open(path, &err);
+    f.vocab = g ? llm_vocab_load(g, &err) : NULL;
+    llm_gguf_close(g);
+
+    snprintf(path, sizeof(path), "%s/mmproj.gguf", f.dir);
+    g = llm_gguf_open(path, &err);
+    f.pool = llm_media_pool_create(getenv("LLM_OBJS") ? getenv("LLM_OBJS")
+                                                      : "objs", 1);
+
+    if (f.spec && f.vocab && f.pool && g
+        && llm_image_rule_read(&f.rule, g, &err) == LLM_OK)
+    {
+        prompts(&f, name);
+
+        if (strcmp(name, "qwen3vl") == 0) {
+            places(&f);
+            bounds(&f);
+        }
+
+    } else {
+        ok(0, "%s: %s", name, err.msg);
+    }
+
+    llm_gguf_close(g);
+    llm_media_pool_free(f.pool);
+    llm_vocab_free(f.vocab);
+    cJSON_Delete(f.spec);
+}
+
+
+int
+main(void)
+{
+    size_t       i;
+    const char  *fixtures = getenv("LLM_FIXTURES");
+
+    static const char  *const names[] = {
+        "qwen3vl", "qwen35", "gemma4", "gemma4e", "qwen25vl", "gemma3",
+        "mistral3", "smolvlm", "internvl", "glm4v"
+    };
+
+    for (i = 0; fixtures && i < llm_nelems(names); i++) {
+        test(fixtures, names[i]);
+    }
+
+    if (fixtures == NULL) {
+        skip("LLM_FIXTURES is not set: no fixtures of images");
+    }
+
+    return done_testing();
+}
