@@ -85,7 +85,7 @@ static ngx_command_t  ngx_http_llm_media_commands[] = {
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
       ngx_conf_set_size_slot,
       NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_llm_media_conf_t, max_sound),
+      offsetof(ngx_http_llm_media_conf_t, sound_size),
       &ngx_http_llm_image_size_min },
 
     { ngx_string("llm_max_audio_seconds"),
@@ -180,7 +180,7 @@ ngx_http_llm_create_media_conf(ngx_conf_t *cf)
         conf->max_size = NGX_CONF_UNSET_SIZE;
         conf->max_images = NGX_CONF_UNSET_UINT;
         conf->max_pixels = NGX_CONF_UNSET_SIZE;
-        conf->max_sound = NGX_CONF_UNSET_SIZE;
+        conf->sound_size = NGX_CONF_UNSET_SIZE;
         conf->max_seconds = NGX_CONF_UNSET_SIZE;
         conf->fetch = NGX_CONF_UNSET_PTR;
     }
@@ -203,7 +203,7 @@ ngx_http_llm_merge_media_conf(ngx_conf_t *cf, void *parent, void *child)
     ngx_conf_merge_uint_value(conf->max_images, prev->max_images, 64);
     ngx_conf_merge_size_value(conf->max_pixels, prev->max_pixels,
                               64 * 1024 * 1024);
-    ngx_conf_merge_size_value(conf->max_sound, prev->max_sound,
+    ngx_conf_merge_size_value(conf->sound_size, prev->sound_size,
                               25 * 1024 * 1024);
     ngx_conf_merge_size_value(conf->max_seconds, prev->max_seconds, 3600);
     ngx_conf_merge_ptr_value(conf->fetch, prev->fetch, NULL);
