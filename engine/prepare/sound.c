@@ -144,6 +144,8 @@ llm_prep_sound(const llm_prep_env_t *env, llm_req_t *r, llm_err_t *err)
 
     llm_sound_free(&sound);
     h->sound_bytes = h->sound.n * env->speech->info.n_mels * sizeof(float);
+    h->most = (uint64_t) (h->sound.frames / env->speech->info.n_frames + 1)
+              * (env->speech->info.n_text_ctx / 2);
     h->speech = llm_speech_create(&opts, h->sound.frames, err);
 
     return h->speech ? LLM_OK : LLM_ERROR;

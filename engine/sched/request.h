@@ -303,6 +303,10 @@ typedef struct {
     size_t               sound_bytes;   /* of its spectrogram */
     llm_speech_t        *speech;        /* owned */
     double               seconds;       /* of the sound */
+    uint64_t             most;          /* tokens that it is expected to have
+                                           at most, 224 for each 30 seconds */
+    uint32_t             due;           /* tokens of records that no event has
+                                           counted */
     int                  pieces;        /* segments go with their tokens'
                                            bytes */
     int                  runs;          /* 1: it has a place in the crew */

@@ -251,6 +251,7 @@ llm_hearing_pack(llm_hearing_t *h, llm_req_t *r, int last)
     t.duration = d->seconds;
 
     while (rc == LLM_OK && d->n_packed < t.n_segments) {
+        d->due += t.segments[d->n_packed].n_tokens;
         rc = llm_transcript_pack(&d->out, &t, d->n_packed++, d->pieces);
 
         if (r->out.first_us == 0) {
@@ -291,9 +292,8 @@ llm_hearing_advance(llm_hearing_t *h, llm_req_t *r)
     } else if (rc == LLM_OK) {
         llm_hearing_pack(h, r, 1);
         d->ended = 1;
-        r->out.completion_tokens = (uint32_t) llm_speech_tokens(d->speech);
         llm_zone_add(h->counters->generation_tokens,
-                     r->out.completion_tokens);
+                     llm_speech_tokens(d->speech));
 
     } else {
         llm_speech_next(d->speech, &ask);
@@ -403,6 +403,7 @@ llm_hearing_text(llm_req_t *r)
 
     ev->u.text.text.off = sizeof(*ev);
     ev->u.text.text.len = (uint32_t) n;
+    ev->u.text.n_tokens = d->due;
     ev->u.text.call = (uint32_t) (d->record - d->sent - n);
     memcpy(ev + 1, d->out.data + d->sent, n);
 
@@ -410,6 +411,8 @@ llm_hearing_text(llm_req_t *r)
     llm_event_close(&r->out.to, ev);
     r->out.to.mark = r->out.to.port->ring.pos;
     d->sent += n;
+    r->out.completion_tokens += d->due;
+    d->due = 0;
 
     if (d->sent == d->out.len) {
         d->out.len = 0;

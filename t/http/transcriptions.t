@@ -311,6 +311,81 @@ ok(LLM::Test::wait_for(60, sub { hear($t, [ @MODEL ])->{status} == 200 }),
 $t->stop;
 
 
+# ---- commands, another file, idle models, quotas, keys of idempotency ----
+
+$t = LLM::Test->new(model => join("\n",
+    'llm_model hears %%DIR%%/tiny.bin threads=1 parallel=1;',
+    'llm_model lazy %%DIR%%/tiny.bin threads=1 parallel=1 lazy;',
+    'llm_model demo %%ROOT%%/models/demo.gguf threads=1 parallel=2 default;'),
+    http => 'client_max_body_size 8m; llm_idempotency 8m; '
+            . 'llm_token_zone $http_x_tenant zone=z:1m rate=1/h;',
+    locations => <<'END');
+        location /v1 { llm_api; }
+        location /paid/ { llm_api; llm_token_limit zone=z burst=1 reserve=0; }
+        location /dear/ { llm_api; llm_token_limit zone=z burst=200; }
+        location /admin { llm_admin models=.; }
+        location = /health { llm_health; }
+        location = /figures { llm_metrics json; }
+END
+$t->write_file('tiny.bin', model(51865));
+$t->write_file('other.bin', model(51864));
+$t->start;
+ok($t->wait_ready, 'more models of speech');
+
+sub state {
+    my ($name) = @_;
+
+    return (grep { $_->{id} eq $name }
+            @{ $t->get('/health')->{json}{models} })[0];
+}
+
+is_ok(hear($t, [ @MODEL, model => 'lazy' ]), 'a model that is loaded when it '
+                                             . 'is asked');
+
+$res = $t->post('/admin/models/hears/unload', {});
+ok($res->{status} < 300, 'unload') or diag($res->{body});
+ok(LLM::Test::wait_for(30, sub {
+    hear($t, [ @MODEL ])->{status} == 503
+}), 'it is unloaded');
+$t->post('/admin/models/hears/load', {});
+ok(LLM::Test::wait_for(30, sub {
+    hear($t, [ @MODEL ])->{status} == 200
+}), 'it is loaded again');
+
+my $old = $t->open('/v1/audio/transcriptions', form([ 'a.wav', wav(20) ],
+                   @MODEL), headers => \%TYPE);
+
+$res = $t->post('/admin/models/hears/load', { file => 'other.bin' });
+ok($res->{status} < 300, 'another file') or diag($res->{body});
+ok(LLM::Test::wait_for(60, sub {
+    my $r = hear($t, [ @MODEL, language => 'de' ]);
+
+    $r->{status} == 400 && $r->{body} =~ /English only/
+}), 'takes its place');
+is($old->response->{status}, 200, 'one that ran with the first file');
+
+is(hear($t, [ @MODEL ], path => '/dear/audio/transcriptions',
+        headers => { 'X-Tenant' => 'joe' })->{status}, 429,
+   'what the text may have is charged in advance');
+is_ok(hear($t, [ @MODEL ], path => '/paid/audio/transcriptions',
+           headers => { 'X-Tenant' => 'ann' }), 'within a quota');
+is(hear($t, [ @MODEL ], path => '/paid/audio/transcriptions',
+        headers => { 'X-Tenant' => 'ann' })->{status}, 429,
+   'its tokens were counted');
+
+my %key = (headers => { 'Idempotency-Key' => 'k1' });
+my $first = hear($t, [ @MODEL ], file => [ 'a.wav', wav(3) ], %key);
+
+is_ok($first, 'with a key');
+is(hear($t, [ @MODEL ], file => [ 'a.wav', wav(3) ], %key)->{body},
+   $first->{body}, 'the same file');
+$res = hear($t, [ @MODEL ], file => [ 'a.wav', wav(4) ], %key);
+is($res->{status}, 409, 'another file with the same key');
+is($res->{json}{error}{code}, 'idempotency_key_reused', 'is not that one');
+is_empty($t, 'all that');
+$t->stop(name => 'commands');
+
+
 # ---- OpenAI's program's transcripts ----
 
 SKIP: {
