@@ -11,8 +11,11 @@
 
 #include <stdio.h>
 
-/* memory of a sound whose seconds have no bound in the configuration */
+/* of a sound whose seconds have no bound in the configuration */
 #define LLM_PREP_SECONDS  86400u
+
+/* most samples per second of a file that is as long as allowed */
+#define LLM_PREP_RATE     192000u
 
 
 /* an error of this machine: the log says which, and clients must not */
@@ -64,6 +67,7 @@ llm_prep_sound_decode(const llm_prep_env_t *env, llm_req_t *r,
     limits.bytes = llm_max(len, (size_t) 1);
     limits.seconds = r->msg->max_seconds ? r->msg->max_seconds
                                          : LLM_PREP_SECONDS;
+    limits.samples = (uint64_t) limits.seconds * LLM_PREP_RATE;
     limits.timeout = 60000;
 
     rc = llm_media_sound(env->pool, copy, len, &limits, LLM_MEL_RATE, sound,

@@ -174,7 +174,7 @@ llm_swap_loaded(llm_instance_t *b)
         return;
     }
 
-    if (b->conf.warmup) {
+    if (b->conf.warmup && b->sched) {
         llm_warm_begin(b);
 
     } else {

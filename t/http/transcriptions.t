@@ -314,7 +314,7 @@ $t->stop;
 # ---- commands, another file, idle models, quotas, keys of idempotency ----
 
 $t = LLM::Test->new(model => join("\n",
-    'llm_model hears %%DIR%%/tiny.bin threads=1 parallel=1;',
+    'llm_model hears %%DIR%%/tiny.bin threads=1 parallel=1 warmup;',
     'llm_model lazy %%DIR%%/tiny.bin threads=1 parallel=1 lazy;',
     'llm_model demo %%ROOT%%/models/demo.gguf threads=1 parallel=2 default;'),
     http => 'client_max_body_size 8m; llm_idempotency 8m; '
