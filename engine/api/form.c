@@ -176,19 +176,19 @@ llm_api_form_read(llm_api_form_t *f, const void *data, size_t len,
 }
 
 
-/* the model, by its name; there is no file without one */
+/* the model, by its name, or the default one */
 
 static int
 llm_api_form_model(llm_api_form_t *f, llm_request_t *r, llm_err_t *err)
 {
     int32_t  i;
 
-    if (f->form.model.len == 0 && f->conf->fallback < 0) {
+    i = llm_api_resolve(f->conf, f->form.model, err);
+
+    if (i < 0 && f->form.model.len == 0) {
         return llm_fail_with(err, 400, "missing_required_parameter", "model",
                              "Missing required parameter: 'model'.");
     }
-
-    i = llm_api_resolve(f->conf, f->form.model, err);
 
     if (i < 0) {
         return LLM_ERROR;
