@@ -45,6 +45,8 @@
 /* bits of a set of kinds, such as those that a model takes */
 #define LLM_MEDIUM_IMAGE  1
 #define LLM_MEDIUM_AUDIO  2
+/* the model transcribes speech, and takes nothing in chats */
+#define LLM_MEDIUM_SPEECH  4
 
 /* what bytes are, as the client says, who may be wrong */
 typedef enum {
@@ -99,6 +101,8 @@ typedef enum {
     LLM_TASK_EMBED,                     /* one vector for each prompt */
     LLM_TASK_SCORE,                     /* one number for each pair of prompts,
                                            a query and a document */
+    LLM_TASK_LISTEN,                    /* a sound, the only media, to its
+                                           transcript */
 
     /* tasks for which the vocabulary and the template suffice */
 
@@ -111,7 +115,8 @@ typedef enum {
 
 /* where the prompts of a request are: in chat, or in prompts */
 typedef enum {
-    LLM_KIND_NONE = 0,                  /* no prompt: DESCRIBE and PROPS */
+    LLM_KIND_NONE = 0,                  /* no prompt: LISTEN, DESCRIBE and
+                                           PROPS */
     LLM_KIND_CHAT,
     LLM_KIND_COMPLETION
 } llm_kind_t;
@@ -248,6 +253,18 @@ typedef struct {
                                            request owns the blocks of these */
     uint64_t         max_pixels;        /* of an image; a larger one is refused
                                            before it is decoded; 0: no bound */
+
+    /* LISTEN only */
+    uint32_t         max_seconds;       /* of the sound; 0: no bound but the
+                                           decoder's */
+    int32_t          language;          /* number in base/language.h; -1: it is
+                                           detected */
+    uint32_t         translate;         /* 1: to English */
+    uint32_t         words;             /* 1: words have times */
+    double           heat;              /* the only temperature; -1: 0, then
+                                           more while a text fails */
+    uint64_t         chance;            /* seed */
+    llm_ref_t        spoken;            /* text before the sound, or empty */
 } llm_request_t;
 
 /* an image or a sound that a chat refers to by its index, see
@@ -1039,9 +1056,10 @@ void llm_engine_stop(llm_engine_t *e);
 
 /*
  * Checks a model file for `nginx -t`: it can be opened, and its header is that
- * of a model that can be loaded, vocabulary included.
+ * of a model that can be loaded, vocabulary included.  *media: LLM_MEDIUM_SPEECH
+ * if it transcribes speech, else 0.
  */
-int llm_model_file_check(const char *path, llm_err_t *err);
+int llm_model_file_check(const char *path, uint32_t *media, llm_err_t *err);
 /* the same for mmproj=: the file has projectors that are known; *media gets
    their kinds, LLM_MEDIUM_... */
 int llm_mmproj_file_check(const char *path, uint32_t *media, llm_err_t *err);

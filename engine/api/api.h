@@ -88,6 +88,8 @@ typedef struct {
                                            becomes a placeholder; 0: it is
                                            refused if it was not answered yet */
     int                     fetch;      /* URLs are fetched */
+    size_t                  max_sound;  /* bytes of a sound */
+    uint32_t                max_seconds;    /* of it */
 } llm_api_media_conf_t;
 
 /* what a location may use */
@@ -195,6 +197,26 @@ llm_api_t *llm_api_parse(const llm_api_endpoint_t *ep,
 void llm_api_free(llm_api_t *a);
 
 /*
+ * Requests whose body is a form with a file (multipart/form-data), which is
+ * read in pieces as it comes; the file goes into the memory for media.
+ * size: bytes of the whole body.  read() and end() return LLM_ERROR, or NULL,
+ * and *err, as llm_api_parse() does; then, and after end(), the form is to be
+ * freed.  In any thread; conf and the content type stay.
+ */
+typedef struct llm_api_form_s  llm_api_form_t;
+
+/* does the endpoint take a form instead of JSON? */
+int llm_api_takes_form(const llm_api_endpoint_t *ep);
+llm_api_form_t *llm_api_form_create(const llm_api_endpoint_t *ep,
+    const llm_api_conf_t *conf, llm_str_t content_type, size_t size,
+    llm_err_t *err);
+int llm_api_form_read(llm_api_form_t *f, const void *data, size_t len,
+    llm_err_t *err);
+llm_api_t *llm_api_form_end(llm_api_form_t *f, llm_buf_t *msg,
+    llm_err_t *err);
+void llm_api_form_free(llm_api_form_t *f);
+
+/*
  * Reads a file of requests that a model runs before it is ready (warmup=FILE).
  * Each line is a request as a client would send it to chat/completions (with
  * "messages") or completions (with "prompt").  It may also name a "tenant",
@@ -219,6 +241,8 @@ int llm_api_guard_head(const llm_api_t *a, const llm_api_conf_t *conf,
     llm_str_t request_id, llm_str_t tenant, llm_buf_t *out);
 
 int llm_api_is_stream(const llm_api_t *a);
+/* media type of an answer that is no stream */
+const char *llm_api_body_type(const llm_api_t *a);
 /* media type of a stream; and a frame that says nothing, for a client that has
    received none for a while */
 const char *llm_api_stream_type(const llm_api_t *a);

@@ -12,6 +12,7 @@
 #define LLM_API_ENDPOINT_H
 
 #include "engine/api/output.h"
+#include "engine/api/transcript.h"
 
 /* most fields of an endpoint, shared ones included */
 #define LLM_API_MAX_FIELDS  192
@@ -190,6 +191,9 @@ struct llm_api_endpoint_s {
     llm_task_t                task;
     int                       bodiless; /* a GET: the request consists of the
                                            model, given as an argument */
+    int                       form;     /* the body is a form with a sound,
+                                           see sound_form.h; read() and fields
+                                           are NULL */
     const llm_api_fields_t   *fields;   /* the endpoint's own */
     const llm_api_fields_t   *shared;   /* shared ones; may be NULL */
 
@@ -219,6 +223,8 @@ struct llm_api_endpoint_s {
                                      llm_buf_t *out);
     void                    (*fail)(llm_api_t *a, const llm_err_t *err,
                                     llm_buf_t *out);
+    /* media type of a body; NULL: application/json */
+    const char             *(*body_type)(const llm_api_t *a);
     /* media type of a stream; NULL: text/event-stream */
     const char               *stream_type;
     /* writes a frame that says nothing; NULL: a comment */
@@ -267,6 +273,8 @@ extern const llm_api_endpoint_t  llm_api_version;
 extern const llm_api_endpoint_t  llm_api_completion;
 extern const llm_api_endpoint_t  llm_api_embedding;
 extern const llm_api_endpoint_t  llm_api_slots;
+extern const llm_api_endpoint_t  llm_api_transcriptions;
+extern const llm_api_endpoint_t  llm_api_translations;
 extern const llm_api_endpoint_t  llm_api_tei_embed;
 extern const llm_api_endpoint_t  llm_api_ollama_chat;
 extern const llm_api_endpoint_t  llm_api_ollama_embed;
@@ -360,6 +368,18 @@ int llm_api_wants_json(const llm_api_body_t *b);
 /* lists.c: appends a list of token ids */
 int llm_api_write_ids(const llm_flat_t *list, const llm_api_at_t *at,
     llm_buf_t *msg, llm_ref_t *ref, llm_err_t *err);
+
+/* own of a transcription's answer: form.c sets the form's part, the rest is
+   endpoint_transcriptions.c's and begins with zeros */
+typedef struct llm_api_record_s  llm_api_record_t;
+typedef struct {
+    llm_transcript_format_t  format;
+    unsigned                 has;       /* LLM_TRANSCRIPT_... */
+    llm_api_record_t        *first;     /* records of segments, in the arena */
+    llm_api_record_t        *last;
+    uint32_t                 told;      /* segments that were streamed */
+    size_t                   at;        /* bytes of the body so far */
+} llm_api_heard_t;
 
 /* frames.c: {"id":"PREFIX...","object":... up to the first choice's index,
    to rd->head; chunk is the object of a stream */

@@ -7,6 +7,10 @@
 
 
 const llm_api_row_t  llm_api_endpoints[] = {
+    { "audio/transcriptions", "POST", &llm_api_transcriptions,
+      LLM_SCOPE_GENERATE },
+    { "audio/translations", "POST", &llm_api_translations,
+      LLM_SCOPE_GENERATE },
     { "chat/completions", "POST", &llm_api_chat,
       LLM_SCOPE_GENERATE },
     { "chat/completions/input_tokens", "POST", &llm_api_chat_tokens,

@@ -442,6 +442,11 @@ llm_api_parse(const llm_api_endpoint_t *ep, const llm_api_conf_t *conf,
             goto done;
         }
 
+    } else if (ep->form) {
+        (void) llm_fail_with(err, 415, NULL, NULL, "This endpoint takes a "
+                             "form: multipart/form-data.");
+        goto done;
+
     } else if (llm_json_to_flat(body, len, &rd.limits, &flat, err) != LLM_OK)
     {
         goto done;

@@ -238,6 +238,14 @@ llm_api_stream_type(const llm_api_t *a)
 }
 
 
+const char *
+llm_api_body_type(const llm_api_t *a)
+{
+    return a->endpoint->body_type ? a->endpoint->body_type(a)
+                                  : "application/json";
+}
+
+
 int
 llm_api_heartbeat(const llm_api_t *a, llm_buf_t *out)
 {

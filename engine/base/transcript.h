@@ -46,4 +46,35 @@ typedef struct {
     void                             *ctx;
 } llm_transcript_t;
 
+
+/*
+ * A transcript on its way to another process: records, each of which has what
+ * is known of the whole and one segment, or none.  A record begins with its
+ * size (uint32_t), a multiple of 8.
+ */
+
+/* most bytes of a record */
+#define LLM_TRANSCRIPT_RECORD  (1u << 20)
+
+/* appends the record of segment i, or, if t has no such segment, one without.
+   pieces: with the bytes of its tokens.  LLM_ERROR: no memory, or it is too
+   large */
+int llm_transcript_pack(llm_buf_t *out, const llm_transcript_t *t, uint32_t i,
+    int pieces);
+
+/* a token and its bytes */
+typedef struct {
+    int32_t                           id;
+    llm_str_t                         bytes;
+} llm_transcript_piece_t;
+
+/* what a record, 8-aligned, says: how many words and pieces it has.  LLM_ERROR:
+   it is malformed.  The rest of *t is set, without segments */
+int llm_transcript_peek(const void *rec, size_t size, llm_transcript_t *t,
+    uint32_t *n_words, uint32_t *n_pieces);
+/* the segment of a record that was peeked at: 0: it has none.  It points into
+   the record and to words [n_words]; pieces [n_pieces] are set, too */
+uint32_t llm_transcript_unpack(const void *rec, llm_transcript_segment_t *s,
+    llm_transcript_word_t *words, llm_transcript_piece_t *pieces);
+
 #endif /* LLM_TRANSCRIPT_H */

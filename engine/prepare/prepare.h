@@ -45,6 +45,9 @@ typedef struct {
     const int32_t       *eog;           /* [n_eog] tokens that end an answer */
     uint32_t             n_eog;
 
+    const llm_speech_rules_t  *speech;  /* of a model that transcribes speech
+                                           and does nothing else, or NULL */
+
     llm_chat_t          *chat;          /* NULL: none, chat_err says why */
     llm_err_t            chat_err;
     llm_buf_t            template;      /* text of the chat template */
@@ -105,6 +108,9 @@ int llm_prep_media_order(const llm_req_t *r, const llm_prompt_t *prompt,
 int llm_prep_images(const llm_prep_env_t *env, llm_req_t *r,
     const llm_prep_how_t *how, const llm_prompt_t *prompt, uint32_t most,
     llm_prompt_ids_t *p, llm_err_t *err);
+
+/* sound.c: decodes the sound of a transcription and makes what runs it */
+int llm_prep_sound(const llm_prep_env_t *env, llm_req_t *r, llm_err_t *err);
 
 /* rank.c: sets env->rank from the file, or to an encoder's usual prompt; to be
    called after the model and the vocabulary are loaded.  LLM_ERROR: no

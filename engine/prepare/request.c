@@ -169,7 +169,11 @@ llm_prep_check(const llm_request_t *msg, llm_err_t *err)
         || (msg->kind == LLM_KIND_CHAT && msg->chat.len == 0)
         || (msg->kind == LLM_KIND_COMPLETION && msg->prompts.len == 0)
         || msg->kind > LLM_KIND_COMPLETION
-        || (msg->kind == LLM_KIND_NONE && msg->task < LLM_TASK_DESCRIBE))
+        || (msg->kind == LLM_KIND_NONE && msg->task < LLM_TASK_DESCRIBE
+            && msg->task != LLM_TASK_LISTEN)
+        || (msg->task == LLM_TASK_LISTEN
+            && (msg->kind != LLM_KIND_NONE || msg->media.len != 1
+                || llm_prep_ref(msg, &msg->spoken, 1, 1) != LLM_OK)))
     {
         return llm_fail(err, "malformed request to the engine");
     }
@@ -451,8 +455,16 @@ llm_prep_stage(const llm_prep_env_t *env, llm_req_t *r,
     msg = r->msg;
 
     if (llm_prep_task(env, msg, err) != LLM_OK
-        || llm_prep_check(msg, err) != LLM_OK
-        || llm_prep_media(env, r, err) != LLM_OK
+        || llm_prep_check(msg, err) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    if (msg->task == LLM_TASK_LISTEN) {
+        return llm_prep_sound(env, r, err);
+    }
+
+    if (llm_prep_media(env, r, err) != LLM_OK
         || llm_prep_bias(env, msg, err) != LLM_OK
         || llm_prep_lists(r, err) != LLM_OK)
     {
@@ -503,6 +515,11 @@ llm_prep_request(const llm_prep_env_t *env, llm_req_t *r,
     }
 
     r->prep.staged = 1;
+
+    if (r->msg->task == LLM_TASK_LISTEN) {
+        return LLM_OK;
+    }
+
     rc = llm_prep_grammar(env, r, how, err);
 
     if (rc != LLM_OK) {

@@ -119,11 +119,32 @@ llm_task_embed(const llm_prep_env_t *env, const llm_request_t *msg,
 }
 
 
+/* a model of speech does nothing else, and no other does that */
+
+static int
+llm_task_sound(const llm_prep_env_t *env, llm_err_t *err)
+{
+    return llm_fail_with(err, 400, "unsupported_model", "model",
+                         env->speech
+                         ? "This model transcribes speech: use "
+                           "/v1/audio/transcriptions."
+                         : "This model does not transcribe speech: it is one "
+                           "of text.");
+}
+
+
 int
 llm_prep_task(const llm_prep_env_t *env, const llm_request_t *msg,
     llm_err_t *err)
 {
+    if ((env->speech != NULL) != (msg->task == LLM_TASK_LISTEN)) {
+        return llm_task_sound(env, err);
+    }
+
     switch (msg->task) {
+
+    case LLM_TASK_LISTEN:
+        return LLM_OK;
 
     case LLM_TASK_GENERATE:
         return llm_task_generate(env, err);

@@ -59,9 +59,23 @@ llm_prompt_ids_free(llm_prompt_ids_t *p)
 
 
 void
+llm_heard_free(llm_heard_t *h)
+{
+    if (h) {
+        llm_speech_free(h->speech);
+        llm_speech_sound_free(&h->sound);
+        llm_buf_free(&h->out);
+        free(h);
+    }
+}
+
+
+void
 llm_req_free(llm_req_t *r)
 {
     uint32_t  i;
+
+    llm_heard_free(r->heard);
 
     for (i = 0; i < r->run.n_seqs; i++) {
         llm_seq_free(&r->run.seqs[i]);
@@ -126,6 +140,10 @@ llm_req_bytes(const llm_req_t *r)
 
     if (r->state == LLM_REQ_NEW || r->state == LLM_REQ_PREPARING) {
         return n;
+    }
+
+    if (r->heard) {
+        n += sizeof(*r->heard) + r->heard->sound_bytes + r->heard->out.cap;
     }
 
     n += r->prep.n_banned * sizeof(*r->prep.banned) + r->prep.filter_bytes

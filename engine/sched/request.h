@@ -15,6 +15,7 @@
 #include "engine/ipc/media.h"
 #include "engine/sched/lookup.h"
 #include "engine/sched/pages.h"
+#include "engine/speech/crew.h"
 
 typedef struct llm_req_s     llm_req_t;
 typedef struct llm_seq_s     llm_seq_t;
@@ -211,6 +212,8 @@ typedef enum {
     LLM_REQ_PREPARING,                  /* a preparation thread has it */
     LLM_REQ_ASKING,                     /* waits for its worker's GRANT */
     LLM_REQ_SCHEDULED,                  /* its model's scheduler has it */
+    LLM_REQ_HEARD,                      /* its sound is decoded, its model's
+                                           crew has it or will */
     LLM_REQ_ANSWERED,                   /* its answer was prepared, and waits
                                            for room in the ring */
     LLM_REQ_DOOMED                      /* its error waits for room in the
@@ -291,6 +294,35 @@ typedef struct {
     llm_req_t           *next;          /* in that list */
 } llm_outgoing_t;
 
+/*
+ * A transcription: the preparation makes the sound and the state machine, then
+ * the scheduler's thread alone has it (engine/serve/hearing.c).
+ */
+typedef struct {
+    llm_speech_sound_t   sound;
+    size_t               sound_bytes;   /* of its spectrogram */
+    llm_speech_t        *speech;        /* owned */
+    double               seconds;       /* of the sound */
+    uint64_t             most;          /* tokens that it is expected to have
+                                           at most, 224 for each 30 seconds */
+    uint32_t             due;           /* tokens of records that no event has
+                                           counted */
+    int                  pieces;        /* segments go with their tokens'
+                                           bytes */
+    int                  runs;          /* 1: it has a place in the crew */
+    uint32_t             place;
+    size_t               frame;         /* of its last window */
+    uint32_t             n_packed;      /* segments that are in `out`, or were
+                                           sent */
+    int                  ended;         /* all are */
+    llm_buf_t            out;           /* records of segments */
+    size_t               sent;          /* bytes of these */
+    size_t               record;        /* where the present one ends */
+    llm_req_t           *next;          /* in its model's list */
+} llm_heard_t;
+
+void llm_heard_free(llm_heard_t *h);
+
 struct llm_req_s {
     llm_request_t       *msg;           /* owned */
     llm_claim_t          media;         /* bytes of the message's media; n is 0
@@ -327,6 +359,7 @@ struct llm_req_s {
                                            scheduler */
 
     llm_prepared_t       prep;
+    llm_heard_t         *heard;         /* owned; NULL: not a transcription */
     llm_course_t         run;
     llm_outgoing_t       out;
 

@@ -110,7 +110,7 @@ llm_engine_may_wait(llm_engine_t *e, llm_req_t *r, uint32_t *retry_after,
 
     b = &e->zone->bounds;
 
-    if (!llm_zone_forecasts(e->zone) || r->own
+    if (!llm_zone_forecasts(e->zone) || r->own || r->heard
         || (r->msg->flags & LLM_REQ_PROBE))
     {
         return LLM_OK;

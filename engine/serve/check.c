@@ -34,7 +34,7 @@ llm_file_usable(const llm_gguf_t *g, llm_hparams_t *hp, llm_err_t *err)
 
 
 int
-llm_model_file_check(const char *path, llm_err_t *err)
+llm_model_file_check(const char *path, uint32_t *media, llm_err_t *err)
 {
     int            rc;
     llm_gguf_t    *g;
@@ -47,10 +47,7 @@ llm_model_file_check(const char *path, llm_err_t *err)
 
     rc = llm_file_usable(g, &hp, err);
     llm_gguf_close(g);
-
-    if (rc == LLM_OK && hp.listens) {
-        return llm_fail(err, LLM_LISTENS, path);
-    }
+    *media = rc == LLM_OK && hp.listens ? LLM_MEDIUM_SPEECH : 0;
 
     return rc;
 }

@@ -18,10 +18,6 @@
  */
 int llm_file_usable(const llm_gguf_t *g, llm_hparams_t *hp, llm_err_t *err);
 
-/* the error for a speech model where one of text is meant: one argument */
-#define LLM_LISTENS  "%s: a model of speech, which is not served yet: \"llm "  \
-                     "transcribe\" runs it"
-
 /* load.c: the sizes that the configuration asks for */
 void llm_instance_sizes(const llm_engine_model_t *conf, llm_model_opts_t *opts);
 

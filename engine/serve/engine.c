@@ -125,7 +125,7 @@ llm_engine_create(const llm_engine_conf_t *conf)
     e->max_bytes = conf->max_bytes ? conf->max_bytes : LLM_ENGINE_MAX_BYTES;
 
     llm_turns_init(&e->turns);
-    e->n_idle = LLM_ENGINE_PREPARERS - 1;   /* all but the one for small
+    e->n_idle = LLM_ENGINE_PREPARERS - 2;   /* all but the one for small
                                                messages */
     llm_jobs_init(&e->prepared);
     llm_jobs_init(&e->doomed);
@@ -248,7 +248,8 @@ llm_engine_start(const llm_engine_conf_t *conf, llm_err_t *err)
     for (i = 0; i < LLM_ENGINE_PREPARERS; i++) {
         p = &e->preparers[i];
         p->engine = e;
-        p->small = i == 0;
+        p->small = i <= 1;
+        p->sound = i == 1;
 
         if (llm_thread_start(&p->thread, llm_engine_prepare_main, p) != 0) {
             goto failed;

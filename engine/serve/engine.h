@@ -4,8 +4,9 @@
  *   scheduler     one: takes messages from the workers' rings, steps the
  *                 models, writes events; owns everything below unless noted
  *   preparation   several: from a request's message to tokens and grammars.
- *                 One is for small messages and compiles no grammars; the
- *                 others are for all messages, and one of them runs at a time
+ *                 One is for small messages and compiles no grammars, one is
+ *                 for sounds, which take seconds to be decoded; the others are
+ *                 for all other messages, and one of them runs at a time
  *                 (preparers.c)
  *   loaders       one for each instance that is being loaded, or that was
  *                 replaced and is being freed
@@ -30,9 +31,9 @@
 #include "engine/serve/turns.h"
 #include "engine/serve/workers.h"
 
-/* one for small messages; the others run one at a time, each may hold one
-   paused compilation */
-#define LLM_ENGINE_PREPARERS  5
+/* one for small messages and one for sounds; the others run one at a time, each
+   may hold one paused compilation */
+#define LLM_ENGINE_PREPARERS  6
 
 /* memory of all requests in bytes, unless the configuration sets it */
 #define LLM_ENGINE_MAX_BYTES  ((size_t) 256 << 20)
@@ -45,6 +46,7 @@ typedef struct {
     llm_engine_t        *engine;
     int                  small;         /* takes small messages only, compiles
                                            no grammars */
+    int                  sound;         /* small, but takes sounds only */
     pthread_t            thread;
     llm_req_t           *job;
     uint64_t             charged_us;    /* thread's CPU time up to which tenants

@@ -20,7 +20,7 @@ llm_ask_send(const llm_req_t *r)
         return LLM_FULL;
     }
 
-    n = 0;
+    n = r->heard ? r->heard->most : 0;
 
     for (i = 0; i < r->run.n_seqs; i++) {
         n += r->run.seqs[i].max_gen;

@@ -170,10 +170,6 @@ llm_instance_model(llm_instance_t *m, llm_err_t *err)
         return LLM_ERROR;
     }
 
-    if (llm_model_hparams(m->model)->listens) {
-        return llm_fail(err, LLM_LISTENS, m->conf.path);
-    }
-
     if (opts.threads < m->conf.threads && !llm_model_on_gpu(m->model)) {
         llm_engine_log(m->engine, LLM_LOG_WARN, "model \"%s\": threads=%u "
                        "is more than the CPUs of this process; it uses "
@@ -204,6 +200,7 @@ llm_instance_runner(llm_instance_t *m)
 static int
 llm_instance_read(llm_instance_t *m)
 {
+    int                rc;
     llm_err_t         *err = &m->load_err;
     const llm_gguf_t  *g;
     llm_model_opts_t   opts;
@@ -219,7 +216,14 @@ llm_instance_read(llm_instance_t *m)
     }
 #endif
 
-    if (llm_instance_model(m, err) != LLM_OK) {
+    rc = llm_instance_listens(llm_instance_path(m), err);
+
+    if (rc == LLM_OK) {
+        llm_instance_opts(m, &opts);
+        return llm_instance_hear(m, llm_instance_path(m), &opts, err);
+    }
+
+    if (rc == LLM_ERROR || llm_instance_model(m, err) != LLM_OK) {
         return LLM_ERROR;
     }
 
@@ -264,7 +268,8 @@ llm_instance_read(llm_instance_t *m)
 static void *
 llm_instance_load_main(void *data)
 {
-    llm_instance_t  *m = data;
+    const llm_model_t  *model;
+    llm_instance_t     *m = data;
 
     (void) pthread_setname_np(pthread_self(), "llm-load");
 
@@ -276,8 +281,11 @@ llm_instance_load_main(void *data)
     /* check the file once more, as the vocabulary was read from its mapping,
        too */
 
-    if (m->model) {
-        (void) llm_gguf_intact(llm_model_gguf(m->model), &m->load_err);
+    model = m->model ? m->model
+            : m->hearing ? llm_hearing_model(m->hearing) : NULL;
+
+    if (model) {
+        (void) llm_gguf_intact(llm_model_gguf(model), &m->load_err);
     }
 
     atomic_store(&m->loaded, 1);
@@ -461,6 +469,7 @@ llm_instance_close(llm_instance_t *m)
 
     llm_instance_close_draft(m);
     llm_instance_close_encoder(m);
+    llm_instance_close_hearing(m);
 
     if (m->model) {
         llm_model_free(m->model);

@@ -17,6 +17,7 @@
 /* synthetic.c; only with LLM_TEST */
 typedef struct llm_synthetic_s  llm_synthetic_t;
 typedef struct llm_encoder_s  llm_encoder_t;   /* encoder.c */
+typedef struct llm_hearing_s  llm_hearing_t;   /* hearing.c */
 
 /* warm.c: requests that the model runs before it is ready, one after another;
    the model's state is LOADING meanwhile */
@@ -74,6 +75,8 @@ struct llm_instance_s {
                                            NULL */
     llm_runner_t         draft_runner;
     llm_encoder_t       *encoder;       /* of mmproj=, or NULL */
+    llm_hearing_t       *hearing;       /* a model of speech, instead of
+                                           `model` and `sched` */
     llm_synthetic_t     *synthetic;     /* instead of a model */
     llm_prep_env_t       env;           /* what preparation threads see of the
                                            model */
@@ -147,6 +150,33 @@ void llm_instance_hide(llm_instance_t *m, llm_err_t *err);
 int llm_instance_encoder(llm_instance_t *m, const llm_model_opts_t *opts,
     llm_err_t *err);
 void llm_instance_close_encoder(llm_instance_t *m);
+/* hearing.c: a model of speech, its transcriptions and their events */
+/* is the file such a model?  LLM_ABSENT: it is not; LLM_ERROR: it
+   cannot be read */
+int llm_instance_listens(const char *path, llm_err_t *err);
+/* loads it and fills m->hearing, m->env and m->runner; LLM_ERROR: err says
+   why it cannot be served */
+int llm_instance_hear(llm_instance_t *m, const char *path,
+    const llm_model_opts_t *opts, llm_err_t *err);
+/* no request may be left in it */
+void llm_instance_close_hearing(llm_instance_t *m);
+/* its decoder, for its device and its sizes */
+const llm_model_t *llm_hearing_model(const llm_hearing_t *h);
+/* a prepared transcription waits for a place; remove() is for one in any
+   state */
+void llm_hearing_add(llm_hearing_t *h, llm_req_t *r);
+void llm_hearing_remove(llm_hearing_t *h, llm_req_t *r);
+/* a step of all that have a place.  0: there is nothing to do; LLM_ERROR: the
+   model failed, and so have those */
+int llm_hearing_step(llm_hearing_t *h, llm_err_t *err);
+/* sends the events there is room for; nonzero if some are left.  ended() frees a
+   request that is in no list any more; failed() calls llm_hearing_remove() */
+typedef void (*llm_hearing_ended_pt)(void *engine, llm_req_t *r);
+typedef void (*llm_hearing_failed_pt)(llm_engine_t *e, llm_req_t *r,
+    const llm_err_t *err, uint32_t retry_after);
+int llm_hearing_send(llm_hearing_t *h, llm_hearing_ended_pt ended,
+    llm_hearing_failed_pt failed);
+
 /* draft.c: loads the model of draft=FILE, after the instance's own; LLM_ERROR:
    err says why it cannot draft for it */
 int llm_instance_draft(llm_instance_t *m, const llm_model_opts_t *opts,

@@ -151,7 +151,8 @@ llm_engine_step(llm_engine_t *e, llm_instance_t *m)
     }
 #endif
 
-    rc = llm_sched_step(m->sched, &err);
+    rc = m->hearing ? llm_hearing_step(m->hearing, &err)
+                    : llm_sched_step(m->sched, &err);
 
     if (rc == 0) {
         return 0;
@@ -240,6 +241,18 @@ llm_engine_loads(llm_engine_t *e)
 }
 
 
+/* sends the events of an instance's requests; a step that failed may have
+   closed it */
+
+static void
+llm_engine_send(llm_instance_t *m)
+{
+    m->unsent = m->hearing ? llm_hearing_send(m->hearing, llm_engine_ended,
+                                              llm_engine_fail)
+                : m->sched ? llm_sched_send_events(m->sched) : 0;
+}
+
+
 /* one round of the loop; nonzero if there was anything to do; *unsent: events
    wait for room in a ring */
 
@@ -266,16 +279,13 @@ llm_engine_round(llm_engine_t *e, int *unsent)
             busy = 1;
         }
 
-        if (m->sched && m->unsent) {
-            m->unsent = llm_sched_send_events(m->sched);
+        if (m->unsent) {
+            llm_engine_send(m);
         }
 
-        if (m->sched) {
+        if (m->sched || m->hearing) {
             busy |= llm_engine_step(e, m);
-        }
-
-        if (m->sched) {
-            m->unsent = llm_sched_send_events(m->sched);
+            llm_engine_send(m);
             *unsent |= m->unsent;
         }
 
@@ -468,9 +478,7 @@ llm_engine_shutdown(llm_engine_t *e)
     }
 
     for (m = e->instances; m; m = m->next) {
-        if (m->sched) {
-            (void) llm_sched_send_events(m->sched);
-        }
+        llm_engine_send(m);
     }
 
     (void) llm_engine_send_errors(e);
@@ -482,7 +490,7 @@ llm_engine_shutdown(llm_engine_t *e)
     llm_engine_quit(e);
     llm_engine_take_prepared(e);
 
-    while ((r = llm_turns_next(&e->turns, LLM_TURNS_ALL)) != NULL) {
+    while ((r = llm_turns_next(&e->turns, LLM_TURNS_LEFT)) != NULL) {
         llm_turns_take(&e->turns, r);
         llm_turns_leave(&e->turns, r);
         llm_engine_prepared(e, r);

@@ -16,6 +16,10 @@ llm_instance_ready(llm_instance_t *m)
 
     e = m->engine;
 
+    if (m->hearing) {
+        return LLM_OK;
+    }
+
     memset(&conf, 0, sizeof(conf));
 
     conf.runner = m->runner;
@@ -165,7 +169,7 @@ llm_instance_loaded(llm_instance_t *m)
     if (m->ends) {
         llm_instance_close(m);
 
-    } else if (m->conf.warmup) {
+    } else if (m->conf.warmup && m->sched) {
         llm_warm_begin(m);
 
     } else {
@@ -177,11 +181,12 @@ llm_instance_loaded(llm_instance_t *m)
 void
 llm_instance_open(llm_instance_t *m)
 {
-    char           device[128];
-    llm_jobs_t     held;
-    llm_req_t     *r;
-    llm_zone_t    *z;
-    llm_engine_t  *e;
+    char                device[128];
+    llm_jobs_t          held;
+    llm_req_t          *r;
+    llm_zone_t         *z;
+    llm_engine_t       *e;
+    const llm_model_t  *model;
 
     e = m->engine;
     z = e->zone;
@@ -189,14 +194,16 @@ llm_instance_open(llm_instance_t *m)
     llm_zone_set(z->models[m->index].wanted, 0);
     m->ready_us = llm_now_us();
 
-    if (m->model) {
-        llm_model_device(m->model, device, sizeof(device));
+    model = m->hearing ? llm_hearing_model(m->hearing) : m->model;
+
+    if (model) {
+        llm_model_device(model, device, sizeof(device));
 
     } else {
         snprintf(device, sizeof(device), "%s", m->conf.device);
     }
 
-    if (m->env.chat == NULL) {
+    if (m->env.chat == NULL && m->hearing == NULL) {
         llm_engine_log(e, LLM_LOG_WARN, "model \"%s\": no chat: %s",
                        m->conf.name, m->env.chat_err.msg);
         llm_instance_hide(m, &m->env.chat_err);
@@ -220,7 +227,7 @@ llm_instance_open(llm_instance_t *m)
                        m->runner.n_pages[LLM_KV_FULL]);
     }
 
-    if (e->gpu == NULL && m->model && llm_model_on_gpu(m->model)) {
+    if (e->gpu == NULL && model && llm_model_on_gpu(model)) {
         e->gpu = llm_gpu_start(e);
     }
 
@@ -231,9 +238,9 @@ llm_instance_open(llm_instance_t *m)
     llm_zone_set(z->models[m->index].permille, 1000);
     llm_instance_show(m);
 
-    if (m->model) {
-        llm_instance_count_memory(m, llm_model_hparams(m->model)->n_bytes,
-                                  llm_model_kv_bytes(m->model));
+    if (model) {
+        llm_instance_count_memory(m, llm_model_hparams(model)->n_bytes,
+                                  llm_model_kv_bytes(model));
     }
 
     llm_zone_set(z->models[m->index].retry_after, 1);

@@ -7,6 +7,9 @@
  * message can ask for a grammar that takes long.  A request whose grammar was
  * not compiled before goes on in another thread.
  *
+ * The second one takes sounds and nothing else: one after another, so that the
+ * memory of sounds that are being decoded has the bound of one.
+ *
  * The other threads run one at a time.  While a thread compiles a grammar, and
  * between renderings of a prompt that its template refuses, it calls
  * llm_preparer_pause(): when its slice is over and another request is next, it
@@ -49,7 +52,9 @@ llm_preparer_take(llm_preparer_t *p)
     e = p->engine;
 
     if (p->small) {
-        r = llm_turns_next(&e->turns, llm_turn_bit(LLM_TURN_QUICK));
+        r = llm_turns_next(&e->turns, p->sound
+                                      ? llm_turn_bit(LLM_TURN_SOUND)
+                                      : llm_turn_bit(LLM_TURN_QUICK));
 
     } else {
         r = e->runs ? NULL : llm_preparer_next(e);

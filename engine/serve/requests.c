@@ -9,6 +9,7 @@
  *   ASKING     metered: its size is known, its worker must grant it; in
  *              e->asking until there is room in the ring for PREPARED
  *   SCHEDULED  in its model's scheduler
+ *   HEARD      a transcription: in the crew of its model (hearing.c)
  *   ANSWERED   in e->answered: its answer waits for room in the ring
  *   DOOMED     in e->doomed: its ERROR waits for room in the ring
  */
@@ -511,6 +512,20 @@ llm_engine_late(llm_err_t *err)
 }
 
 
+/* the state of a prepared request that may go on */
+
+static llm_req_state_t
+llm_engine_state(const llm_req_t *r)
+{
+    if (r->heard) {
+        return LLM_REQ_HEARD;
+    }
+
+    return llm_prep_needs_model(r->msg) ? LLM_REQ_SCHEDULED
+                                        : LLM_REQ_ANSWERED;
+}
+
+
 /*
  * A request comes back from a preparation thread.  It may take more memory
  * than was counted for its message, so the bound is checked again.
@@ -536,8 +551,7 @@ llm_engine_prepared(llm_engine_t *e, llm_req_t *r)
         return;
     }
 
-    r->state = llm_prep_needs_model(r->msg) ? LLM_REQ_SCHEDULED
-                                            : LLM_REQ_ANSWERED;
+    r->state = llm_engine_state(r);
     llm_engine_count(e, r, llm_req_bytes(r));
 
     if (e->n_bytes > e->max_bytes) {
@@ -563,8 +577,7 @@ llm_engine_admit(llm_engine_t *e, llm_req_t *r)
     llm_err_t  err;
 
     retry = 1;
-    r->state = llm_prep_needs_model(r->msg) ? LLM_REQ_SCHEDULED
-                                            : LLM_REQ_ANSWERED;
+    r->state = llm_engine_state(r);
 
     if (r->state == LLM_REQ_ANSWERED) {
         r->run.start_us = llm_now_us();
@@ -586,7 +599,12 @@ llm_engine_admit(llm_engine_t *e, llm_req_t *r)
         return;
     }
 
-    llm_sched_add(r->instance->sched, r);
+    if (r->heard) {
+        llm_hearing_add(r->instance->hearing, r);
+
+    } else {
+        llm_sched_add(r->instance->sched, r);
+    }
 }
 
 
@@ -600,7 +618,8 @@ llm_engine_call_off(llm_engine_t *e, llm_req_t *r)
 
     pthread_mutex_lock(&e->lock);
 
-    waits = r->turn == LLM_TURN_QUICK || r->turn == LLM_TURN_SLOW;
+    waits = r->turn == LLM_TURN_QUICK || r->turn == LLM_TURN_SLOW
+            || r->turn == LLM_TURN_SOUND;
 
     if (waits) {
         llm_turns_take(&e->turns, r);
@@ -658,6 +677,11 @@ llm_engine_cancel(llm_engine_t *e, llm_req_t *r)
         llm_sched_remove(r->instance->sched, r);
         break;
 
+    case LLM_REQ_HEARD:
+        llm_zone_add(*cancelled, 1);
+        llm_hearing_remove(r->instance->hearing, r);
+        break;
+
     case LLM_REQ_ANSWERED:
         llm_zone_add(*cancelled, 1);
         llm_jobs_remove(&e->answered, r);
@@ -708,6 +732,11 @@ llm_engine_fail(llm_engine_t *e, llm_req_t *r, const llm_err_t *err,
 
     case LLM_REQ_SCHEDULED:
         llm_sched_fail(r->instance->sched, r, err, retry_after);
+        return;
+
+    case LLM_REQ_HEARD:
+        llm_hearing_remove(r->instance->hearing, r);
+        llm_engine_doom(e, r, err, retry_after);
         return;
 
     case LLM_REQ_ANSWERED:

@@ -174,7 +174,7 @@ llm_swap_loaded(llm_instance_t *b)
         return;
     }
 
-    if (b->conf.warmup) {
+    if (b->conf.warmup && b->sched) {
         llm_warm_begin(b);
 
     } else {
@@ -262,8 +262,10 @@ llm_replaced_close(llm_instance_t *m)
     m->closed = 1;
     atomic_store(&m->loaded, 0);
 
-    llm_sched_free(m->sched);
-    m->sched = NULL;
+    if (m->sched) {
+        llm_sched_free(m->sched);
+        m->sched = NULL;
+    }
 
     if (llm_thread_start(&m->loader, llm_replaced_main, m) == 0) {
         m->loading = 1;

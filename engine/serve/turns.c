@@ -140,8 +140,9 @@ llm_turns_enter(llm_turns_t *q, llm_req_t *r)
     }
 
     r->payer = p;
-    llm_turns_put(q, r, llm_turns_is_large(r->msg) ? LLM_TURN_SLOW
-                                                   : LLM_TURN_QUICK);
+    llm_turns_put(q, r, r->msg->task == LLM_TASK_LISTEN ? LLM_TURN_SOUND
+                        : llm_turns_is_large(r->msg) ? LLM_TURN_SLOW
+                        : LLM_TURN_QUICK);
 
     return LLM_OK;
 }

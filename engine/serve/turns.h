@@ -9,6 +9,7 @@
  *   QUICK    small message, nothing done yet
  *   SLOW     large message, or one whose grammar is still to be compiled
  *   PAUSED   its thread waits until its tenant is next again
+ *   SOUND    a sound to be decoded, nothing done yet
  * or, while a thread works on it, in none.
  *
  * The engine's lock guards all of this.
@@ -24,6 +25,7 @@ typedef enum {
     LLM_TURN_QUICK = 0,
     LLM_TURN_SLOW,
     LLM_TURN_PAUSED,
+    LLM_TURN_SOUND,
     LLM_TURN_N
 } llm_turn_t;
 
@@ -31,6 +33,8 @@ typedef enum {
 #define LLM_TURNS_NEW    (llm_turn_bit(LLM_TURN_QUICK)                       \
                           | llm_turn_bit(LLM_TURN_SLOW))
 #define LLM_TURNS_ALL    (LLM_TURNS_NEW | llm_turn_bit(LLM_TURN_PAUSED))
+/* those that no thread has, when all threads have ended */
+#define LLM_TURNS_LEFT   (LLM_TURNS_ALL | llm_turn_bit(LLM_TURN_SOUND))
 
 /* a tenant of the preparation threads */
 struct llm_payer_s {

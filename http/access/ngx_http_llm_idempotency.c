@@ -39,6 +39,8 @@ typedef struct {
     u_char                       digest[16];    /* of path and body; written by
                                                    input() */
     u_char                       key[16];       /* the entry's key */
+    ngx_md5_t                    md5;           /* of the body so far */
+    ngx_uint_t                   begun;         /* 1: md5 has begun */
     ngx_http_llm_entry_t        *entry;         /* entry that this request owns;
                                                    NULL: none */
 } ngx_http_llm_idem_t;
@@ -159,10 +161,17 @@ ngx_http_llm_idem_digest(ngx_http_llm_body_t *body, u_char *p, size_t size)
 
     uri = &body->ctx->request->uri;
 
-    ngx_md5_init(&md5);
-    ngx_md5_update(&md5, uri->data, uri->len);
-    ngx_md5_update(&md5, "", 1);
-    ngx_md5_update(&md5, p, size);
+    /* a form comes in pieces */
+
+    if (!idem->begun) {
+        idem->begun = 1;
+        ngx_md5_init(&idem->md5);
+        ngx_md5_update(&idem->md5, uri->data, uri->len);
+        ngx_md5_update(&idem->md5, "", 1);
+    }
+
+    ngx_md5_update(&idem->md5, p, size);
+    md5 = idem->md5;
     ngx_md5_final(idem->digest, &md5);
 }
 

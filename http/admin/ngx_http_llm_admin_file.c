@@ -26,6 +26,7 @@ int
 ngx_http_llm_admin_resolve(ngx_http_llm_main_conf_t *mcf, ngx_uint_t i,
     const char *name, char *path, llm_err_t *err)
 {
+    uint32_t               media;
     llm_err_t              why;
     ngx_http_llm_model_t  *model;
 
@@ -46,7 +47,7 @@ ngx_http_llm_admin_resolve(ngx_http_llm_main_conf_t *mcf, ngx_uint_t i,
     }
 
     if (ngx_strncmp(model->engine.device, "synthetic", 9) != 0
-        && llm_model_file_check(path, &why) != LLM_OK)
+        && llm_model_file_check(path, &media, &why) != LLM_OK)
     {
         llm_hide_folder(why.msg, path);
         return llm_fail_with(err, 400, "unusable_model", "file",

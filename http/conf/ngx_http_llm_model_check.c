@@ -13,6 +13,7 @@ ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
     int                    mmproj;
     char                  *rv;
     llm_err_t              err;
+    uint32_t               speech, draft;
     ngx_uint_t             i;
     llm_api_model_t       *api;
     ngx_file_info_t        fi;
@@ -50,6 +51,7 @@ ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
 
         ngx_memzero(&err, sizeof(llm_err_t));
         mmproj = LLM_OK;
+        speech = 0;
 
         if (model[i].engine.mmproj) {
             mmproj = llm_mmproj_file_check(model[i].engine.mmproj,
@@ -72,9 +74,11 @@ ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
         }
 
         if (mmproj != LLM_OK
-            || llm_model_file_check(model[i].engine.path, &err) != LLM_OK
+            || llm_model_file_check(model[i].engine.path, &speech, &err)
+               != LLM_OK
             || (model[i].engine.draft_path
-                && llm_model_file_check(model[i].engine.draft_path, &err)
+                && llm_model_file_check(model[i].engine.draft_path, &draft,
+                                        &err)
                    != LLM_OK)
             || llm_device_check(model[i].engine.device, &err) != LLM_OK)
         {
@@ -88,6 +92,8 @@ ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
             ngx_log_error(NGX_LOG_WARN, cf->log, 0, "model \"%V\": %s",
                           &model[i].name, err.msg);
         }
+
+        api[i].media |= speech;
     }
 
     for (i = 0; i < mcf->models.nelts; i++) {

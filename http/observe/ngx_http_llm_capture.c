@@ -272,7 +272,7 @@ ngx_http_llm_capture_input(ngx_http_llm_body_t *body, u_char *p, size_t len)
         n = ngx_http_llm_char(p, last - p);
 
         if (ngx_max(n, 1) > t->size - t->len) {
-            t->more = last - p;
+            t->more += last - p;        /* a form comes in pieces */
             return;
         }
 

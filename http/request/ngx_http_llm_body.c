@@ -182,6 +182,11 @@ ngx_http_llm_parse(void *data)
     ngx_log_t  *log;
     llm_buf_t   plain;
 
+    if (llm_api_takes_form(body->ctx->reply->endpoint) && !body->unpacked) {
+        ngx_http_llm_parse_form(body);
+        return;
+    }
+
     copy = NULL;
     size = body->size;
     llm_buf_init(&plain, 0);
@@ -212,6 +217,11 @@ ngx_http_llm_parse(void *data)
 
         p = (u_char *) (plain.len ? plain.data : "");
         size = plain.len;
+    }
+
+    if (llm_api_takes_form(body->ctx->reply->endpoint)) {
+        ngx_http_llm_parse_form_of(body, p, size);
+        goto done;
     }
 
     ngx_http_llm_on_input(body, p, size);

@@ -53,6 +53,11 @@ struct ngx_http_llm_body_s {
 /* ngx_http_llm_body.c */
 
 void ngx_http_llm_init_bodies(void);
+/* ngx_http_llm_form.c: parse a form, in any thread: the body, in pieces, or its
+   bytes, which were decompressed */
+void ngx_http_llm_parse_form(ngx_http_llm_body_t *body);
+void ngx_http_llm_parse_form_of(ngx_http_llm_body_t *body, u_char *p,
+    size_t len);
 /* called when the body was read: parses it, at once or in a thread */
 void ngx_http_llm_body_handler(ngx_http_request_t *r);
 /* sets the bytes that a waiting request holds; 0: none.  NGX_ERROR and

@@ -60,6 +60,8 @@ ngx_http_llm_media_allow(ngx_http_llm_ctx_t *ctx, llm_api_conf_t *conf)
     conf->media.most = (uint32_t) lmcf->max_images;
     conf->media.max_size = lmcf->max_size;
     conf->media.max_pixels = lmcf->max_pixels;
+    conf->media.max_sound = lmcf->sound_size;
+    conf->media.max_seconds = (uint32_t) lmcf->max_seconds;
     conf->media.skip = (lmcf->images != 0);
     conf->media.fetch = lmcf->fetch
                         && ngx_http_complex_value(ctx->request,

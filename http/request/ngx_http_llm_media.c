@@ -1,6 +1,6 @@
 /*
  * What a location allows of the images and sound of requests: the module of
- * llm_images, llm_max_image... and llm_fetch.
+ * llm_images, llm_max_image..., llm_max_audio... and llm_fetch.
  */
 
 #include "http/conf/ngx_http_llm_conf.h"
@@ -42,6 +42,10 @@ static ngx_http_llm_bounds_t  ngx_http_llm_pixels_bounds = {
     1024, (uint64_t) 1 << 32
 };
 
+static ngx_http_llm_bounds_t  ngx_http_llm_seconds_bounds = {
+    1, 86400
+};
+
 static ngx_http_llm_size_min_t  ngx_http_llm_image_size_min = {
     ngx_http_llm_check_size, 1024, 0
 };
@@ -76,6 +80,20 @@ static ngx_command_t  ngx_http_llm_media_commands[] = {
       NGX_HTTP_LOC_CONF_OFFSET,
       offsetof(ngx_http_llm_media_conf_t, max_pixels),
       &ngx_http_llm_pixels_bounds },
+
+    { ngx_string("llm_max_audio_size"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_conf_set_size_slot,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_llm_media_conf_t, sound_size),
+      &ngx_http_llm_image_size_min },
+
+    { ngx_string("llm_max_audio_seconds"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_http_llm_media_number,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_llm_media_conf_t, max_seconds),
+      &ngx_http_llm_seconds_bounds },
 
     { ngx_string("llm_fetch"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
@@ -162,6 +180,8 @@ ngx_http_llm_create_media_conf(ngx_conf_t *cf)
         conf->max_size = NGX_CONF_UNSET_SIZE;
         conf->max_images = NGX_CONF_UNSET_UINT;
         conf->max_pixels = NGX_CONF_UNSET_SIZE;
+        conf->sound_size = NGX_CONF_UNSET_SIZE;
+        conf->max_seconds = NGX_CONF_UNSET_SIZE;
         conf->fetch = NGX_CONF_UNSET_PTR;
     }
 
@@ -183,6 +203,9 @@ ngx_http_llm_merge_media_conf(ngx_conf_t *cf, void *parent, void *child)
     ngx_conf_merge_uint_value(conf->max_images, prev->max_images, 64);
     ngx_conf_merge_size_value(conf->max_pixels, prev->max_pixels,
                               64 * 1024 * 1024);
+    ngx_conf_merge_size_value(conf->sound_size, prev->sound_size,
+                              25 * 1024 * 1024);
+    ngx_conf_merge_size_value(conf->max_seconds, prev->max_seconds, 3600);
     ngx_conf_merge_ptr_value(conf->fetch, prev->fetch, NULL);
 
     llcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_llm_module);

@@ -30,6 +30,8 @@ typedef struct {
     ngx_uint_t                   max_images;
     size_t                       max_size;
     size_t                       max_pixels;
+    size_t                       sound_size;     /* bytes */
+    size_t                       max_seconds;
     ngx_http_llm_fetch_t        *fetch;         /* NULL: off */
 } ngx_http_llm_media_conf_t;
 

@@ -165,6 +165,7 @@ static ngx_int_t
 ngx_http_llm_start(ngx_http_llm_ctx_t *ctx)
 {
     ngx_int_t            rc;
+    const char          *type;
     ngx_http_request_t  *r;
 
     r = ctx->request;
@@ -188,7 +189,9 @@ ngx_http_llm_start(ngx_http_llm_ctx_t *ctx)
         }
 
     } else {
-        ngx_str_set(&r->headers_out.content_type, "application/json");
+        type = llm_api_body_type(ctx->api);
+        r->headers_out.content_type.data = (u_char *) type;
+        r->headers_out.content_type.len = ngx_strlen(type);
 
         if (ctx->complete) {
             r->headers_out.content_length_n = ngx_http_llm_gathered(ctx);

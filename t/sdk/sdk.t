@@ -11,6 +11,7 @@ use Digest::SHA qw(sha256_hex);
 use LLM::Tap;
 use LLM::Made qw(script);
 use LLM::Test;
+use LLM::Whisper qw(model wav);
 use Test::More;
 
 my $deps = "$LLM::Test::ROOT/.deps";
@@ -53,6 +54,20 @@ for my $client ([ 'Python', "$deps/venv/bin/python",
 }
 
 $t->stop;
+
+# speech
+
+$t = LLM::Test->new(
+    model => 'llm_model tiny %%DIR%%/tiny.bin threads=1 alias=whisper-1;');
+$t->write_file('tiny.bin', model(51865));
+$t->write_file('a.wav', wav());
+$t->start;
+
+tap_ok('Python, transcriptions', "$deps/venv/bin/python",
+       "$sdk/openai_audio.py", 'http://127.0.0.1:' . $t->port . '/v1',
+       $t->dir . '/a.wav');
+
+$t->stop(name => 'speech');
 
 # with keys
 

@@ -1,0 +1,419 @@
+#!/usr/bin/perl
+
+# POST /v1/audio/transcriptions and translations: forms in pieces and by nginx's
+# temporary file, all formats, streams, several at once, clients that leave,
+# files that are broken or too large, fields that are wrong, models of the
+# other kind, and a reload meanwhile.  The transcripts are those of the command
+# llm, of a tiny model with weights at random and of the shared fixtures
+# (LLM_FIXTURES/audio).
+
+use strict;
+use warnings;
+
+use LLM::JSON;
+use LLM::Test qw(slurp);
+use LLM::Whisper qw(au model wav);
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+my $objs = $ENV{LLM_OBJS} || "$ENV{LLM_ROOT}/objs";
+my $fixtures = $ENV{LLM_FIXTURES} ? "$ENV{LLM_FIXTURES}/audio" : '';
+my $CRLF = "\r\n";
+my $EDGE = 'edge-of-a-part';
+
+# a form: pairs of names and values; [ name, value ] of the file
+
+sub form {
+    my ($file, @fields) = @_;
+    my $body = '';
+
+    while (my ($name, $value) = splice @fields, 0, 2) {
+        $body .= "--$EDGE${CRLF}Content-Disposition: form-data; "
+               . "name=\"$name\"$CRLF$CRLF$value$CRLF";
+    }
+
+    $body .= "--$EDGE${CRLF}Content-Disposition: form-data; name=\"file\"; "
+           . "filename=\"$file->[0]\"${CRLF}Content-Type: audio/wav"
+           . "$CRLF$CRLF$file->[1]$CRLF"
+        if $file;
+
+    return "$body--$EDGE--$CRLF";
+}
+
+my %TYPE = ('Content-Type' => "multipart/form-data; boundary=$EDGE");
+
+my $wav = wav();
+
+sub hear {
+    my ($t, $fields, %o) = @_;
+
+    return $t->post($o{path} // '/v1/audio/transcriptions',
+                    form($o{file} // [ 'a.wav', $wav ], @$fields),
+                    headers => { %TYPE, %{ $o{headers} // {} } });
+}
+
+sub is_ok {
+    my ($res, $what) = @_;
+
+    is($res->{status}, 200, $what) or diag($res->{body});
+}
+
+sub refused {
+    my ($res, $status, $param, $words, $what) = @_;
+
+    is($res->{status}, $status, $what) or diag($res->{body});
+    is($res->{json}{error}{param}, $param, "$what: what is named");
+    like($res->{json}{error}{message}, $words, "$what: the reason");
+}
+
+sub is_empty {
+    my ($t, $what) = @_;
+
+    ok(LLM::Test::wait_for(60, sub {
+        my $f = $t->get('/figures')->{json};
+
+        $f->{media_memory}{used} == 0
+            && !grep { $_->{running} || $_->{waiting} } @{ $f->{models} }
+    }), "$what: nothing is left") or diag($t->get('/figures')->{body});
+}
+
+
+my $t = LLM::Test->new(model => join("\n",
+    'llm_model hears %%DIR%%/tiny.bin threads=1 parallel=2 alias=whisper-1;',
+    'llm_model demo %%ROOT%%/models/demo.gguf threads=1 parallel=2 default;'),
+    http => 'client_max_body_size 8m; client_body_buffer_size 16k; '
+            . 'llm_media_memory 32m;',
+    locations => <<'END');
+        location /v1 { llm_api; }
+        location /small/ { llm_api; llm_max_audio_size 20k; }
+        location /short/ { llm_api; llm_max_audio_seconds 1; }
+        location = /health { llm_health; }
+        location = /figures { llm_metrics json; }
+END
+
+$t->write_file('tiny.bin', model(51865));
+$t->start;
+ok($t->wait_ready, 'a model of speech is ready');
+
+
+# ---- the formats ----
+
+# a text at random is decoded again at higher temperatures, unless there is one
+
+my @MODEL = (model => 'hears', temperature => '0.4');
+my @HEAT = qw(--temperature 0.4);
+my @ALL = (@MODEL, response_format => 'verbose_json');
+
+sub command {
+    my (@args) = @_;
+    my $dir = $t->dir;
+
+    $t->write_file('a.wav', $wav);
+
+    @args = map { "'$_'" } "$objs/llm", 'transcribe', "$dir/tiny.bin",
+                           "$dir/a.wav", @args;
+
+    return scalar qx(@args);
+}
+
+my $res = hear($t, [ @ALL ]);
+my $all = $res->{json};
+
+is_ok($res, 'verbose_json');
+is_deeply($all, decode_json(command(@HEAT, '--format', 'verbose_json')),
+          'as the command has it')
+    or diag($res->{body});
+is($all->{duration}, 2, 'the duration');
+is_deeply($all->{usage}, { type => 'duration', seconds => 2 }, 'the usage');
+
+for my $format (qw(json text srt vtt)) {
+    $res = hear($t, [ @MODEL, response_format => $format ]);
+    is_ok($res, $format);
+    is($res->{body} =~ s/\n*\z/\n/r,
+       command(@HEAT, '--format', $format) =~ s/\n*\z/\n/r, "$format: as the command");
+}
+
+like($res->{headers}{'content-type'}, qr{^text/vtt}, 'vtt: its type');
+
+$res = hear($t, [ @MODEL ]);
+is($res->{headers}{'content-type'}, 'application/json', 'json by default');
+is($res->{json}{text}, $all->{text}, 'its text');
+
+$res = hear($t, [ @ALL, 'timestamp_granularities[]' => 'word',
+                  'timestamp_granularities[]' => 'segment' ]);
+is_ok($res, 'words and segments');
+ok($res->{json}{words}, 'words');
+my $want = decode_json(command(@HEAT, '--words', '--format',
+                               'verbose_json'));
+
+is_deeply($res->{json}{words}, $want->{words}, 'as the command has them');
+is_deeply([ map { $_->{text} } @{ $res->{json}{segments} } ],
+          [ map { $_->{text} } @{ $want->{segments} } ], 'segments');
+
+$res = hear($t, [ @ALL, timestamp_granularities => 'word' ]);
+ok($res->{json}{words} && !$res->{json}{segments}, 'words alone');
+
+$res = hear($t, [ @MODEL, 'include[]' => 'logprobs' ]);
+is_ok($res, 'log probabilities');
+is(join('', map { pack 'C*', @{ $_->{bytes} } } @{ $res->{json}{logprobs} })
+       =~ s/^\s+//r,
+   do { my $s = $res->{json}{text}; utf8::encode($s); $s },
+   'whose bytes are the text');
+
+$res = hear($t, [ @ALL, language => 'de', prompt => 'Word 300.',
+                  seed => 5 ]);
+is_ok($res, 'a language, a prompt, a seed');
+is($res->{json}{language}, 'german', 'the language');
+is_deeply(hear($t, [ @ALL, language => 'de', prompt => 'Word 300.',
+                     seed => 5 ])->{json},
+          $res->{json}, 'chance can be had again');
+
+$res = hear($t, [ model => 'whisper-1', response_format => 'verbose_json' ]);
+is_ok($res, 'by its alias, at any temperature');
+is_deeply($res->{json}, decode_json(command('--format', 'verbose_json')),
+          'as the command has it');
+
+$res = hear($t, [ @ALL ], path => '/v1/audio/translations');
+is($res->{json}{task}, 'translate', 'a translation');
+
+SKIP: {
+    skip 'libsndfile is not installed', 1
+        unless `'$objs/llm-media' --formats` =~ /^AU yes/m;
+
+    $res = hear($t, [ @ALL ], file => [ 'a.au', au() ]);
+    is($res->{json}{text}, $all->{text}, 'a file for the decoder process');
+}
+
+is_deeply(hear($t, [ @ALL ], file => [ 'a.wav', wav(40) ])->{json}{duration},
+          40, 'a large one, by nginx\'s temporary file');
+
+
+# ---- streams ----
+
+sub events {
+    my ($body) = @_;
+
+    return map { decode_json($_) } grep { $_ ne '[DONE]' }
+           $body =~ /^data: (.*)$/mg;
+}
+
+for my $long (0, 1) {
+    my $file = [ 'a.wav', $long ? wav(70) : $wav ];
+    my $whole = hear($t, [ @MODEL, language => 'en' ], file => $file);
+
+    $res = hear($t, [ @MODEL, language => 'en', stream => 'true' ],
+                file => $file);
+    is_ok($res, 'a stream');
+    like($res->{headers}{'content-type'}, qr{^text/event-stream}, 'its type');
+
+    my @e = events($res->{body});
+    my $done = pop @e;
+
+    is($done->{type}, 'transcript.text.done', 'its last event');
+    is($done->{text}, $whole->{json}{text}, 'has the whole text');
+    is(join('', map { $_->{delta} } @e) =~ s/\s+$//r, $done->{text},
+       'as the others together');
+    is(scalar(grep { $_->{type} ne 'transcript.text.delta' } @e), 0,
+       'which are deltas');
+}
+
+
+# ---- several at once ----
+
+my @open = map { $t->open('/v1/audio/transcriptions',
+                          form([ 'a.wav', $wav ], @ALL), headers => \%TYPE) }
+           1 .. 5;
+my $chat = $t->post('/v1/completions', { model => 'demo', prompt => 'a',
+                                         max_tokens => 4 });
+
+is_ok($chat, 'a completion meanwhile');
+is_deeply($_->response->{json}, $all, 'one of five at once') for @open;
+is_empty($t, 'five at once');
+
+
+# ---- what is refused ----
+
+refused(hear($t, [ model => 'nobody' ]), 404, 'model', qr/nobody/,
+        'an unknown model');
+refused(hear($t, [ model => 'demo' ]), 400, 'model',
+        qr/does not transcribe speech/, 'a model of text');
+refused($t->post('/v1/chat/completions', { model => 'hears',
+        messages => [ { role => 'user', content => 'a' } ] }), 400, 'model',
+        qr{transcribes speech: use /v1/audio/transcriptions}, 'a chat');
+refused($t->post('/v1/embeddings', { model => 'hears', input => 'a' }), 400,
+        'model', qr{transcribes speech}, 'an embedding');
+refused($t->post('/v1/audio/transcriptions', form(undef, @MODEL),
+                 headers => \%TYPE), 400, 'file',
+        qr/Missing required parameter: 'file'/, 'no file');
+refused(hear($t, [ @MODEL, language => 'klingon' ]), 400, 'language',
+        qr/klingon/, 'a language');
+refused(hear($t, [ model => 'hears', temperature => '7' ]), 400, 'temperature',
+        qr/0 to 1/, 'a temperature');
+refused(hear($t, [ @MODEL, response_format => 'doc' ]), 400,
+        'response_format', qr/verbose_json/, 'a format');
+refused(hear($t, [ @MODEL, 'timestamp_granularities[]' => 'word' ]), 400,
+        'timestamp_granularities', qr/verbose_json/, 'words in json');
+refused(hear($t, [ @MODEL ], file => [ 'a.wav', '' ]), 400, 'file', qr/empty/,
+        'an empty file');
+refused(hear($t, [ @MODEL ], file => [ 'a.wav', substr $wav, 0, 1000 ]), 400,
+        'file', qr/cut off/, 'a file that is cut off');
+refused(hear($t, [ @MODEL ], file => [ 'a.wav', '<html>' x 5000 ]), 400,
+        'file', qr/cannot be decoded/, 'a file without sound');
+refused(hear($t, [ @MODEL ], path => '/small/audio/transcriptions'), 413,
+        'file', qr/at most 20480 bytes.*llm_max_audio_size/,
+        'a file that is too large');
+refused(hear($t, [ @MODEL ], path => '/short/audio/transcriptions'), 400,
+        'file', qr/second/, 'a sound that is too long');
+
+$res = $t->post('/v1/audio/transcriptions', { model => 'hears' });
+is($res->{status}, 415, 'JSON');
+is($t->post('/v1/audio/transcriptions', substr(form([ 'a', $wav ], @MODEL),
+            0, 5000), headers => \%TYPE)->{status}, 400, 'a form without end');
+is($t->get('/v1/audio/transcriptions')->{status}, 405, 'GET');
+is_empty($t, 'refusals');
+
+
+# ---- clients that leave ----
+
+my $long = wav(110);
+
+for my $stream ('false', 'true') {
+    my $c = $t->open('/v1/audio/transcriptions',
+                     form([ 'a.wav', $long ], @MODEL, stream => $stream),
+                     headers => \%TYPE);
+
+    ok(LLM::Test::wait_for(60, sub {
+        grep { $_->{running} } @{ $t->get('/figures')->{json}{models} }
+    }), 'a long one runs');
+    $c->close;
+    is_empty($t, 'a client that leaves');
+}
+
+my $cut = $t->open('/', undef, raw =>
+    "POST /v1/audio/transcriptions HTTP/1.1${CRLF}Host: localhost$CRLF"
+    . "Content-Type: $TYPE{'Content-Type'}${CRLF}Content-Length: 900000"
+    . "$CRLF$CRLF" . substr form([ 'a.wav', $long ], @MODEL), 0, 200000);
+
+$cut->close;
+is_empty($t, 'one that leaves while it sends');
+is_ok(hear($t, [ @MODEL ]), 'the next one is served');
+
+
+# ---- a reload meanwhile ----
+
+my $c = $t->open('/v1/audio/transcriptions', form([ 'a.wav', $wav ], @ALL),
+                 headers => \%TYPE);
+
+$t->reload;
+is_deeply($c->response->{json}, $all, 'one that was there before a reload');
+ok(LLM::Test::wait_for(60, sub { hear($t, [ @MODEL ])->{status} == 200 }),
+   'after the reload');
+$t->stop;
+
+
+# ---- commands, another file, idle models, quotas, keys of idempotency ----
+
+$t = LLM::Test->new(model => join("\n",
+    'llm_model hears %%DIR%%/tiny.bin threads=1 parallel=1 warmup;',
+    'llm_model lazy %%DIR%%/tiny.bin threads=1 parallel=1 lazy;',
+    'llm_model demo %%ROOT%%/models/demo.gguf threads=1 parallel=2 default;'),
+    http => 'client_max_body_size 8m; llm_idempotency 8m; '
+            . 'llm_token_zone $http_x_tenant zone=z:1m rate=1/h;',
+    locations => <<'END');
+        location /v1 { llm_api; }
+        location /paid/ { llm_api; llm_token_limit zone=z burst=1 reserve=0; }
+        location /dear/ { llm_api; llm_token_limit zone=z burst=200; }
+        location /admin { llm_admin models=.; }
+        location = /health { llm_health; }
+        location = /figures { llm_metrics json; }
+END
+$t->write_file('tiny.bin', model(51865));
+$t->write_file('other.bin', model(51864));
+$t->start;
+ok($t->wait_ready, 'more models of speech');
+
+sub state {
+    my ($name) = @_;
+
+    return (grep { $_->{id} eq $name }
+            @{ $t->get('/health')->{json}{models} })[0];
+}
+
+is_ok(hear($t, [ @MODEL, model => 'lazy' ]), 'a model that is loaded when it '
+                                             . 'is asked');
+
+$res = $t->post('/admin/models/hears/unload', {});
+ok($res->{status} < 300, 'unload') or diag($res->{body});
+ok(LLM::Test::wait_for(30, sub {
+    hear($t, [ @MODEL ])->{status} == 503
+}), 'it is unloaded');
+$t->post('/admin/models/hears/load', {});
+ok(LLM::Test::wait_for(30, sub {
+    hear($t, [ @MODEL ])->{status} == 200
+}), 'it is loaded again');
+
+my $old = $t->open('/v1/audio/transcriptions', form([ 'a.wav', wav(20) ],
+                   @MODEL), headers => \%TYPE);
+
+$res = $t->post('/admin/models/hears/load', { file => 'other.bin' });
+ok($res->{status} < 300, 'another file') or diag($res->{body});
+ok(LLM::Test::wait_for(60, sub {
+    my $r = hear($t, [ @MODEL, language => 'de' ]);
+
+    $r->{status} == 400 && $r->{body} =~ /English only/
+}), 'takes its place');
+is($old->response->{status}, 200, 'one that ran with the first file');
+
+is(hear($t, [ @MODEL ], path => '/dear/audio/transcriptions',
+        headers => { 'X-Tenant' => 'joe' })->{status}, 429,
+   'what the text may have is charged in advance');
+is_ok(hear($t, [ @MODEL ], path => '/paid/audio/transcriptions',
+           headers => { 'X-Tenant' => 'ann' }), 'within a quota');
+is(hear($t, [ @MODEL ], path => '/paid/audio/transcriptions',
+        headers => { 'X-Tenant' => 'ann' })->{status}, 429,
+   'its tokens were counted');
+
+my %key = (headers => { 'Idempotency-Key' => 'k1' });
+my $first = hear($t, [ @MODEL ], file => [ 'a.wav', wav(3) ], %key);
+
+is_ok($first, 'with a key');
+is(hear($t, [ @MODEL ], file => [ 'a.wav', wav(3) ], %key)->{body},
+   $first->{body}, 'the same file');
+$res = hear($t, [ @MODEL ], file => [ 'a.wav', wav(4) ], %key);
+is($res->{status}, 409, 'another file with the same key');
+is($res->{json}{error}{code}, 'idempotency_key_reused', 'is not that one');
+is_empty($t, 'all that');
+$t->stop(name => 'commands');
+
+
+# ---- OpenAI's program's transcripts ----
+
+SKIP: {
+    skip 'LLM_FIXTURES is not set', 1 unless $fixtures;
+    skip "$fixtures is missing", 1 unless -e "$fixtures/speech.wav";
+
+    $t = LLM::Test->new(
+        model => "llm_model f16 $fixtures/w-multi-f16.bin threads=1;\n"
+                 . "llm_model v3 $fixtures/w-hf-v3 threads=1;",
+        http => 'client_max_body_size 8m;');
+    $t->start;
+    ok($t->wait_ready, 'the fixtures are ready');
+
+    for ([ 'f16', 'w-multi-f16' ], [ 'v3', 'w-hf-v3' ]) {
+        my ($model, $name) = @$_;
+        my $decode = decode_json(slurp("$fixtures/$name.json"))->{decode};
+        my $case = $decode->{'language en'} ? 'language en' : 'plain';
+        my $want = decode_json(scalar qx('$objs/llm' transcribe \\
+            '$fixtures/@{[ -e "$fixtures/$name.bin" ? "$name.bin" : $name ]}' \\
+            '$fixtures/speech.wav' --language en --format json));
+
+        $res = hear($t, [ model => $model, language => 'en' ],
+                    file => [ 'a.wav', slurp("$fixtures/speech.wav") ]);
+        is_ok($res, "$name, $case");
+        is($res->{json}{text}, $want->{text}, "$name: its text");
+    }
+
+    $t->stop;
+}
+
+done_testing();
