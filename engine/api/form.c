@@ -15,7 +15,7 @@ struct llm_api_form_s {
     const llm_api_endpoint_t  *endpoint;
     const llm_api_conf_t      *conf;
     size_t                     left;    /* bytes of the body to come */
-    llm_block_t                block;
+    llm_chunk_t                block;
     size_t                     len;     /* bytes of the file so far */
     int                        begun;   /* the block was asked for */
     llm_sound_form_t           form;
