@@ -58,7 +58,7 @@ llm_prompt_ids_free(llm_prompt_ids_t *p)
 }
 
 
-void
+static void
 llm_heard_free(llm_heard_t *h)
 {
     if (h) {

@@ -321,7 +321,6 @@ typedef struct {
     llm_req_t           *next;          /* in its model's list */
 } llm_heard_t;
 
-void llm_heard_free(llm_heard_t *h);
 
 struct llm_req_s {
     llm_request_t       *msg;           /* owned */
