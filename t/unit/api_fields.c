@@ -351,7 +351,7 @@ static const case_t  cases[] = {
 
     /* what needs no model */
 
-    GOOD(TOKENIZE, "{'content':'a b'}", " task=3 model=0 kind=2 flags=0 "),
+    GOOD(TOKENIZE, "{'content':'a b'}", " task=4 model=0 kind=2 flags=0 "),
     GOOD(TOKENIZE, "{'content':'a b'}", " prompts='a b' "),
     GOOD(TOKENIZE, "{'content':'a','add_special':true}", " flags=512 "),
     GOOD(TOKENIZE, "{'content':'a','parse_special':false,"
@@ -386,14 +386,14 @@ static const case_t  cases[] = {
     BAD(TOKENIZE, "{'messages':7}", "messages", "invalid_type", ""),
     BAD(TOKENIZE, "{'content':'a','model':'other'}", "model",
         "model_not_found", ""),
-    GOOD(DETOKENIZE, "{'tokens':[5,0]}", " task=4 model=0 kind=2 "),
+    GOOD(DETOKENIZE, "{'tokens':[5,0]}", " task=5 model=0 kind=2 "),
     GOOD(DETOKENIZE, "{'tokens':[5,0]}", " prompts=[5,0] "),
     GOOD(DETOKENIZE, "{'tokens':[]}", " prompts=[] "),
     BAD(DETOKENIZE, "{'tokens':[],'model':'other'}", "model",
         "model_not_found", ""),
     BAD(DETOKENIZE, "{'tokens':null}", "tokens", "invalid_type", ""),
     BAD(DETOKENIZE, "{'tokens':['5']}", "tokens[0]", "invalid_type", ""),
-    GOOD(TEMPLATE, "{'messages':" HI ",'n':3}", " task=5 model=0 kind=1 "),
+    GOOD(TEMPLATE, "{'messages':" HI ",'n':3}", " task=6 model=0 kind=1 "),
     GOOD(TEMPLATE, "{'messages':" HI "}", "'messages':" HI ","),
     BAD(TEMPLATE, "{'messages':" HI ",'top_p':7}", "top_p",
         "decimal_above_max_value", ""),

@@ -213,7 +213,8 @@ test_endpoints(void)
 }
 
 
-/* no table names a field twice, and they are not too many */
+/* no table names a field twice, and they are not too many; forms have their
+   own, sound_form.c */
 
 static void
 test_tables(void)
@@ -243,7 +244,8 @@ test_tables(void)
             n += fields ? fields->n : 0;
         }
 
-        ok(llm_api_answers(row->endpoint) == (n == 0)
+        ok((llm_api_answers(row->endpoint)
+            || row->endpoint->task == LLM_TASK_LISTEN) == (n == 0)
            && n <= LLM_API_MAX_FIELDS, "%u fields of %s", n, row->path);
     }
 }
