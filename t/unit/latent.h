@@ -180,6 +180,7 @@ latent_step(llm_exec_t *exec, const latent_t *t, const llm_vec_t *freq,
     ops_seq_batch(&b, pos, n, pages);
     memset(&h, 0, sizeof(h));
 
+    memset(&rope, 0, sizeof(rope));
     rope.kind = t->c->kind;
     rope.n_dims = (t->c->dim_k - t->c->dim_v) / 2 * 2;
     rope.inv_freq = freq;
