@@ -162,8 +162,9 @@ my %listed = map { $_->{path} => join ' ', @{ $_->{methods} } }
 is($listed{'/v1/chat/completions'}, 'POST', 'the list: a path, its methods');
 is($listed{'/v1/models/{model}'}, 'GET HEAD', 'those of each');
 is($res->{json}{object}, 'list', 'as OpenAI\'s lists are');
-is($t->get('/ai/v1')->{json}{data}[0]{path}, '/ai/v1/chat/completions',
-   'the paths are those of the location');
+is_deeply([ grep { !m{^/ai/v1(?:/|$)} }
+            map { $_->{path} } @{ $t->get('/ai/v1')->{json}{data} } ], [],
+          'the paths are those of the location');
 is(scalar(grep { $t->get($_)->{status} == 404 }
           grep { !/\{/ } keys %listed), 0, 'all of them are there');
 

@@ -36,6 +36,7 @@ sub snippets {
 
 is(join(' ', map { $_->[0] } snippets('nginx')),
    'README.md README.md docs/cluster.md docs/deploy.md docs/models.md'
+   . ' docs/models.md'
    . ' docs/observability.md docs/observability.md'
    . ' docs/page.md', 'configurations');
 is(join(' ', map { $_->[0] } snippets('python')),
@@ -257,7 +258,7 @@ my %endpoints = map {
     "$method $path" => 0;
 } slurp('engine/api/endpoints.c') =~ /\{ ("[^"]+",\s+"[^"]+)/g;
 
-is(scalar keys %endpoints, 42, 'endpoints of the table');
+is(scalar keys %endpoints, 44, 'endpoints of the table');
 
 # what has other bodies than those that generate text, and the answer where the
 # demo model cannot
@@ -280,6 +281,11 @@ $bodies{"api/$_"} = [ {}, 'unsupported_endpoint' ]
     for qw(create copy pull push delete blobs/demo);
 $bodies{$_} = [ { query => 'a', documents => [ 'a' ] }, 'unsupported_model' ]
     for qw(rerank reranking v2/rerank);
+$bodies{"audio/$_"} = [ join("\r\n",
+        '--x', 'Content-Disposition: form-data; name="file"; filename="a.wav"',
+        '', 'RIFF', '--x--', ''), 'unsupported_model',
+        'multipart/form-data; boundary=x' ]
+    for qw(transcriptions translations);
 
 for my $row (rows('api', 'Endpoints', qr/endpoint/)) {
     for my $endpoint ($row->[0] =~ /`(\w+ [^`]+)`/g) {
@@ -290,13 +296,15 @@ for my $row (rows('api', 'Endpoints', qr/endpoint/)) {
         $endpoints{$endpoint} = 1;
         $path =~ s/ID/demo/;
 
-        my ($body, $refused) = @{ $bodies{$path} // [] };
+        my ($body, $refused, $type) = @{ $bodies{$path} // [] };
 
         $body //= { prompt => 'a', max_tokens => 1,
                     messages => [ { role => 'user', content => 'Hi' } ] };
 
         my $res = $t->request(method => $method, path => "/v1/$path",
-                              $method eq 'POST' ? (body => $body) : ());
+                              $method eq 'POST' ? (body => $body) : (),
+                              $type ? (headers => { 'Content-Type' => $type })
+                                    : ());
 
         is($res->{status}, $refused ? 400 : 200, "$endpoint answers");
         is($res->{headers}{'x-llm-error'}, $refused, "$endpoint says why")

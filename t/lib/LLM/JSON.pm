@@ -2,7 +2,8 @@ package LLM::JSON;
 
 # JSON by Cpanel::JSON::XS, which is in C, or where it is missing (a machine
 # with a GPU and without a network) by perl's own JSON::PP.  Both have the same
-# interface, which is this module's: new, encode_json, decode_json, true, false.
+# interface, which is this module's: new, encode_json, decode_json, true, false,
+# is_bool.
 # A text may be any value, not only an object or an array.
 
 use strict;
@@ -35,6 +36,8 @@ sub encode_json { return $utf8->encode($_[0]) }
 sub true { return $by->can('true')->() }
 
 sub false { return $by->can('false')->() }
+
+sub is_bool { return $by->can('is_bool')->($_[0]) }
 
 
 1;
