@@ -259,8 +259,7 @@ SKIP: {
     my %real = ("$fixtures/lora/llama/a.gguf" => qr/an adapter \(LoRA\)/,
                 "$fixtures/lora/refuse/type-none.gguf" => qr/adapter \(LoRA\)/,
                 "$fixtures/vision/gemma3/mmproj.gguf" => qr/\(mmproj\)/,
-                "$fixtures/hf/bert" => qr/folder with a Hugging Face model/,
-                "$fixtures/audio/w-en-q5_0.bin" => qr/model of whisper\.cpp/);
+                "$fixtures/hf/bert" => qr/folder with a Hugging Face model/);
 
     for (sort keys %real) {
         skip("no $_", 1) unless -e;
