@@ -430,6 +430,34 @@ descriptors(pid_t pid)
 }
 
 
+/* may the process write into its descriptor?  -1: not known */
+
+static int
+writes(pid_t pid, int fd)
+{
+    int       v;
+    char      path[64], line[256];
+    FILE     *f;
+    unsigned  flags;
+
+    snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", (int) pid, fd);
+    f = fopen(path, "r");
+    v = -1;
+
+    while (f && fgets(line, sizeof(line), f)) {
+        if (sscanf(line, "flags: %o", &flags) == 1) {
+            v = (flags & O_ACCMODE) != O_RDONLY;
+        }
+    }
+
+    if (f) {
+        fclose(f);
+    }
+
+    return v;
+}
+
+
 static int
 environment_lacks(pid_t pid, const char *name)
 {
@@ -461,6 +489,8 @@ typedef struct {
     int       seccomp;
     int       privileges;
     int       fds;
+    int       life;                     /* it can write into the pipe that says
+                                           that it lives */
     size_t    len;
 } meddle_t;
 
@@ -501,6 +531,7 @@ meddle_info(void *ctx, const llm_media_info_t *info, llm_err_t *err)
         m->seccomp = status_of(pid, "Seccomp:");
         m->privileges = status_of(pid, "NoNewPrivs:");
         m->fds = descriptors(pid);
+        m->life = writes(pid, 3);
         break;
 
     case KILL:
@@ -599,6 +630,7 @@ processes(void)
     /* what is not this user's cannot be looked at */
     if (m.fds >= 0) {
         is_int(m.fds, 4, "its descriptors: a socket, two of nothing, a pipe");
+        is_int(m.life, 0, "whose end it cannot feign");
     }
 
     program = only_child(getpid());
