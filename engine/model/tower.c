@@ -141,7 +141,6 @@ llm_tower_fields(llm_tower_load_t *l)
     t->act = t->kind->act;
     t->merge_scale = 1;
     t->n_parts = 1;
-    t->n_class = t->kind->n_class;
 
     if (llm_tower_u32(l, "image_size", 1, 65536, &side) != LLM_OK
         || llm_tower_u32(l, "patch_size", 1, 256, &t->info.patch) != LLM_OK
@@ -352,13 +351,15 @@ llm_tower_sizes(llm_tower_load_t *l, const llm_tower_opts_t *opts)
     uint32_t      n;
 
     n = opts->max_patches ? opts->max_patches : LLM_TOWER_PATCHES;
-    t->info.max_patches = n + t->n_class;
+    t->info.max_patches = n + t->kind->n_class;
     t->max_pages = (t->info.max_patches + LLM_KV_PAGE - 1) / LLM_KV_PAGE;
     t->n_pages = t->max_pages + LLM_TOWER_ENTRIES;
     t->batch = opts->batch ? opts->batch
                : l->m && llm_model_on_gpu(l->m) ? LLM_TOWER_WIDE
                                                 : LLM_TOWER_BATCH;
     t->batch = llm_min(t->batch, t->info.max_patches);
+    t->info.together = t->batch - llm_min(t->batch, t->kind->n_class
+                                                    * LLM_TOWER_ENTRIES);
 
     return LLM_OK;
 }

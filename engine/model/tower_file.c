@@ -462,7 +462,7 @@ llm_tower_square(llm_tower_load_t *l)
         return LLM_ERROR;
     }
 
-    n = n > t->n_class ? n - t->n_class : 0;
+    n = n > t->kind->n_class ? n - t->kind->n_class : 0;
     t->table_side = (uint32_t) (sqrt(n) + 0.5);
 
     if (n == 0 || t->table_side * t->table_side != n

@@ -111,7 +111,6 @@ struct llm_tower_s {
     uint32_t                 n_heads;
     uint32_t                 head_dim;
     uint32_t                 n_ff;      /* maximum of all layers */
-    uint32_t                 n_class;   /* kind->n_class */
     float                    eps;
     float                    scale;     /* of scores */
     llm_glu_t                act;
@@ -130,7 +129,7 @@ struct llm_tower_s {
     llm_tower_norm_t         post;      /* after the last layer */
     llm_rope_t               rope;      /* n_dims 0: none */
     float                   *table;     /* embeddings of positions; or NULL */
-    float                   *class_row; /* [n_class][width]; or NULL */
+    float                   *class_row; /* [kind->n_class][width]; or NULL */
     float                   *break_row; /* [n_embd] after each row of cells but
                                            the last; NULL: none */
     float                   *shift;     /* [width] (x + shift) * factor of what

@@ -63,6 +63,8 @@ typedef struct {
     uint32_t             n;
     llm_media_t         *media;         /* [n_media] owned; in order */
     uint32_t             n_media;
+    size_t               media_bytes;   /* most bytes of their rows that are
+                                           there at once; llm_media_most() */
     uint32_t             is_text;
     llm_ref_t            text;          /* the text in the message, if
                                            is_text */
