@@ -3,7 +3,8 @@
  * memory: the kernel grants more memory than there is, and later kills the
  * process that uses it.  A GPU's memory is checked by the device.
  *
- * What counts are the device's own copies of weights, and the KV cache.
+ * What counts are the device's own copies of weights, what is loaded beside
+ * them, and the KV cache.
  * Weights that are read from the mapped file do not count: the kernel can drop
  * their pages and read them again.  Activations are small in comparison.
  */
@@ -268,17 +269,19 @@ llm_load_need(llm_load_t *l, char *what, size_t len)
     int           whole;
     char          size[2][LLM_LOAD_SIZE], of[32];
     size_t        kv, weights;
+    const char   *take;
     llm_model_t  *m;
 
     m = l->m;
     whole = l->opts->ctx || l->opts->whole;
-    weights = llm_load_weight_bytes(m);
+    weights = llm_load_add(llm_load_weight_bytes(m), l->beside);
+    take = l->beside ? " and its encoder take" : " take";
     (void) llm_load_size(size[0], weights, 1);
 
     if (l->opts->kv_bytes) {
         kv = l->opts->kv_bytes;
-        snprintf(what, len, "its weights take %s of memory, kv_cache is %s",
-                 size[0], llm_load_size(size[1], kv, 0));
+        snprintf(what, len, "its weights%s %s of memory, kv_cache is %s",
+                 take, size[0], llm_load_size(size[1], kv, 0));
 
         return llm_load_add(weights, kv);
     }
@@ -294,9 +297,9 @@ llm_load_need(llm_load_t *l, char *what, size_t len)
         snprintf(of, sizeof(of), "a page of each kind");
     }
 
-    snprintf(what, len, "its weights take %s of memory, the KV cache for %s "
+    snprintf(what, len, "its weights%s %s of memory, the KV cache for %s "
              "takes %s and may have half of the rest",
-             size[0], of, llm_load_size(size[1], kv, 1));
+             take, size[0], of, llm_load_size(size[1], kv, 1));
 
     return llm_load_add(weights, llm_load_times(kv, 2));
 }

@@ -10,10 +10,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#define LLM_TOWER_PATCHES  16384
-#define LLM_TOWER_BATCH    512
-#define LLM_TOWER_WIDE     4096         /* the same on a GPU */
-
 #define LLM_TOWER(ID)  extern const llm_tower_kind_t  llm_tower_##ID;
 #include "engine/model/towers.def"
 
@@ -458,6 +454,10 @@ llm_tower_load(const char *path, llm_model_t *m, const llm_tower_opts_t *opts,
     if (llm_tower_open(&l, path, opts) != LLM_OK) {
         llm_tower_free(l.t);
         return NULL;
+    }
+
+    if (m) {
+        llm_promise_beside(m);
     }
 
     return l.t;

@@ -16,6 +16,9 @@
 #include "engine/model/backend.h"
 #include "engine/model/tower.h"
 
+#define LLM_TOWER_PATCHES  16384        /* of an entry, by default */
+#define LLM_TOWER_BATCH    512          /* rows of a step, by default */
+#define LLM_TOWER_WIDE     4096         /* the same on a GPU */
 #define LLM_TOWER_PARTS    4            /* parts of a row that the model is
                                            given */
 #define LLM_TOWER_LINEARS  5            /* matrices of a merger */
