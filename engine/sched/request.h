@@ -384,6 +384,10 @@ void llm_req_free(llm_req_t *r);
  */
 size_t llm_req_bytes(const llm_req_t *r);
 
+/* start_done.c: LLM_FULL: the ring has no room.  START is sent once */
+int llm_req_send_start(llm_req_t *r, uint32_t ctx);
+int llm_req_send_done(llm_req_t *r, uint64_t now);
+
 /* marks a request as failed; the first reason stays */
 void llm_req_fail(llm_req_t *r, const llm_err_t *err, uint32_t retry_after);
 

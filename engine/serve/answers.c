@@ -143,7 +143,7 @@ llm_answer_send(const llm_instance_t *m, llm_req_t *r)
     const llm_prompt_ids_t  *p;
 
     p = &r->prep.prompts[0];
-    rc = llm_engine_send_start(m, r);
+    rc = llm_req_send_start(r, m->runner.ctx);
     end = r->msg->task == LLM_TASK_TOKENIZE ? p->n : r->prep.answer.len;
 
     while (rc == LLM_OK && r->prep.sent < end) {
@@ -159,7 +159,7 @@ llm_answer_send(const llm_instance_t *m, llm_req_t *r)
         }
     }
 
-    return rc == LLM_OK ? llm_engine_send_done(r) : rc;
+    return rc == LLM_OK ? llm_req_send_done(r, llm_now_us()) : rc;
 }
 
 

@@ -418,12 +418,13 @@ llm_hearing_done(llm_hearing_t *h, llm_req_t *r)
         llm_zone_add(h->counters->finished[LLM_FINISH_STOP], 1);
     }
 
-    if (llm_engine_send_done(r) != LLM_OK) {
+    now = llm_now_us();
+
+    if (llm_req_send_done(r, now) != LLM_OK) {
         return LLM_FULL;
     }
 
     llm_zone_add(h->figures->answered, 1);
-    now = llm_now_us();
     llm_zone_observe(h->counters, LLM_HIST_E2E,
                      now - llm_min(r->msg->arrival_us, r->run.start_us));
 
@@ -448,7 +449,7 @@ llm_hearing_send_of(llm_hearing_t *h, llm_req_t *r, int *over)
     }
 
     if (d->out.len || d->ended) {
-        rc = llm_engine_send_start(h->instance, r);
+        rc = llm_req_send_start(r, h->instance->runner.ctx);
     }
 
     while (rc == LLM_OK && d->out.len) {

@@ -177,11 +177,6 @@ typedef void (*llm_hearing_failed_pt)(llm_engine_t *e, llm_req_t *r,
 int llm_hearing_send(llm_hearing_t *h, llm_hearing_ended_pt ended,
     llm_hearing_failed_pt failed);
 
-/* start_done.c: send an event; LLM_FULL: the ring has no room.  START is sent
-   once */
-int llm_engine_send_start(const llm_instance_t *m, llm_req_t *r);
-int llm_engine_send_done(llm_req_t *r);
-
 /* draft.c: loads the model of draft=FILE, after the instance's own; LLM_ERROR:
    err says why it cannot draft for it */
 int llm_instance_draft(llm_instance_t *m, const llm_model_opts_t *opts,

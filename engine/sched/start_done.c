@@ -1,13 +1,14 @@
 /*
- * The first and the last event of requests that no scheduler has: answers that
- * need no model, and transcriptions.
+ * The first and the last event of a request, whoever has it: a scheduler, a
+ * model of speech, or nobody, as its answer needed no model.  What a request has
+ * not got is 0.
  */
 
-#include "engine/serve/engine.h"
+#include "engine/sched/request.h"
 
 
 int
-llm_engine_send_start(const llm_instance_t *m, llm_req_t *r)
+llm_req_send_start(llm_req_t *r, uint32_t ctx)
 {
     llm_event_t  *ev;
 
@@ -21,8 +22,10 @@ llm_engine_send_start(const llm_instance_t *m, llm_req_t *r)
     }
 
     ev->u.start.prompt_tokens = r->prep.prompt_tokens;
-    ev->u.start.ctx = m->runner.ctx;
+    ev->u.start.cached_tokens = r->out.cached_tokens;
+    ev->u.start.ctx = ctx;
     ev->u.start.prepared = r->prepared;
+    ev->u.start.predicted_us = r->run.predicted_us;
     ev->u.start.queue_us = r->run.start_us
                            - llm_min(r->run.start_us, r->msg->arrival_us);
 
@@ -34,9 +37,9 @@ llm_engine_send_start(const llm_instance_t *m, llm_req_t *r)
 
 
 int
-llm_engine_send_done(llm_req_t *r)
+llm_req_send_done(llm_req_t *r, uint64_t now)
 {
-    uint64_t      now, arrival;
+    uint64_t      arrival;
     llm_event_t  *ev;
 
     ev = llm_event_open(&r->out.to, LLM_EV_DONE, 0, 0);
@@ -44,11 +47,15 @@ llm_engine_send_done(llm_req_t *r)
         return LLM_FULL;
     }
 
-    now = llm_now_us();
     arrival = llm_min(r->msg->arrival_us, r->run.start_us);
 
     ev->u.done.prompt_tokens = r->prep.prompt_tokens;
+    ev->u.done.cached_tokens = r->out.cached_tokens;
     ev->u.done.completion_tokens = r->out.completion_tokens;
+    ev->u.done.reasoning_tokens = r->out.reasoning_tokens;
+    ev->u.done.accepted_tokens = r->out.accepted_tokens;
+    ev->u.done.rejected_tokens = r->out.drafted_tokens
+                                 - r->out.accepted_tokens;
     ev->u.done.queue_us = r->run.start_us - arrival;
     ev->u.done.ttft_us = r->out.first_us ? r->out.first_us - arrival : 0;
     ev->u.done.total_us = now - arrival;
