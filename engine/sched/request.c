@@ -170,7 +170,8 @@ llm_req_bytes(const llm_req_t *r)
     }
 
     if (r->heard) {
-        n += sizeof(*r->heard) + r->heard->sound_bytes + r->heard->out.cap;
+        n += sizeof(*r->heard) + r->heard->sound_bytes + r->heard->out.cap
+             + (r->heard->speech ? llm_speech_bytes(r->heard->speech) : 0);
     }
 
     n += r->prep.n_banned * sizeof(*r->prep.banned) + r->prep.filter_bytes
