@@ -4,6 +4,7 @@
  * tower.h and tower_internal.h.
  */
 
+#include "engine/media/rule.h"
 #include "engine/model/model_internal.h"
 #include "engine/model/tower_internal.h"
 
@@ -64,59 +65,24 @@ llm_tower_kind(llm_tower_load_t *l)
 }
 
 
-static int
-llm_tower_colours(llm_tower_load_t *l, const char *key, float *v)
-{
-    uint32_t               i;
-    const llm_gguf_kv_t   *kv;
-
-    kv = llm_gguf_find(l->t->gguf, key);
-
-    if (kv == NULL || kv->type != LLM_GGUF_ARRAY || kv->item != LLM_GGUF_F32
-        || kv->count != 3)
-    {
-        return llm_fail(l->err, "%s: %s: not three numbers",
-                        llm_gguf_name(l->t->gguf), key);
-    }
-
-    for (i = 0; i < 3; i++) {
-        v[i] = (float) llm_gguf_item_double(kv, i);
-    }
-
-    return LLM_OK;
-}
-
-
 /* the value of each byte in each colour */
 
 static int
 llm_tower_values(llm_tower_load_t *l)
 {
-    float                    v;
-    uint32_t                 c, i;
-    const llm_tower_info_t  *info = &l->t->info;
+    uint32_t           c, i;
+    llm_tower_t       *t = l->t;
+    llm_tower_info_t  *info = &t->info;
 
-    if (llm_tower_colours(l, "clip.vision.image_mean", l->t->info.mean)
-        != LLM_OK
-        || llm_tower_colours(l, "clip.vision.image_std", l->t->info.std)
-           != LLM_OK)
-    {
+    if (llm_image_colors(t->gguf, info->mean, info->std, l->err) != LLM_OK) {
         return LLM_ERROR;
     }
 
-    for (c = 0; c < 3; c++) {
-        if (!(info->std[c] > 0) || !isfinite(info->mean[c])
-            || !isfinite(info->std[c]))
-        {
-            return llm_fail(l->err, "%s: clip.vision.image_std: %g of mean %g "
-                            "are not those of pixels",
-                            llm_gguf_name(l->t->gguf), info->std[c],
-                            info->mean[c]);
-        }
+    llm_image_lut(info->mean, info->std, t->lut);
 
+    for (c = 0; t->kind->signed_pixels && c < 3; c++) {
         for (i = 0; i < 256; i++) {
-            v = ((float) i / 255 - info->mean[c]) / info->std[c];
-            l->t->lut[c][i] = l->t->kind->signed_pixels ? 2 * v - 1 : v;
+            t->lut[c][i] = 2 * t->lut[c][i] - 1;
         }
     }
 

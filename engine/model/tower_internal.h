@@ -290,7 +290,7 @@ void llm_tower_copy(const llm_tower_t *t, const llm_act_t *x, llm_act_t *y);
 void llm_tower_cell_rms(const llm_tower_t *t, const llm_vec_t *w);
 /* linear, activation, linear: LLM_TA_CELL_H to the part */
 void llm_tower_two(const llm_tower_t *t, const llm_tower_merger_t *m,
-    uint32_t first, uint32_t part);
+    uint32_t part);
 /* sets the width of a buffer and returns it */
 llm_act_t *llm_tower_buffer(const llm_tower_t *t, llm_tower_act_t a,
     uint32_t cols);

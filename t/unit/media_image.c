@@ -571,7 +571,7 @@ lut(const char *dir, const llm_image_rule_t *rule, const char *family)
         ok(0, "%s", path);
 
     } else {
-        llm_image_rule_lut(rule, got);
+        llm_image_lut(rule->mean, rule->std, got);
 
         for (most = 0, c = 0; c < 3; c++) {
             for (v = 0; v < 256; v++) {
