@@ -83,8 +83,8 @@ void llm_image_rule_limit(llm_image_rule_t *rule, uint32_t tokens);
    they cannot be */
 int llm_image_colors(const llm_gguf_t *g, float mean[3], float std[3],
     llm_err_t *err);
-/* the value that the encoder gets for each byte of each channel, as transformers
-   computes it */
+/* the value that the encoder gets for each byte of each channel, as
+   transformers computes it */
 void llm_image_lut(const float mean[3], const float std[3],
     float lut[3][256]);
 

@@ -78,6 +78,7 @@ llm_prep_decode(const llm_prep_images_t *t, uint32_t index, llm_image_t *image,
     source.data = llm_claim_data(&r->media, index, &len);
     source.len = len;
     source.fd = -1;
+    source.cancelled = &r->cancelled;
 
     if (source.data == NULL) {
         return llm_fail(err, "malformed request to the engine");
@@ -102,8 +103,8 @@ llm_prep_decode(const llm_prep_images_t *t, uint32_t index, llm_image_t *image,
 
     llm_claim_drop(&r->media, index);
 
-    if (rc == LLM_OK) {
-        return LLM_OK;
+    if (rc == LLM_OK || llm_media_is_cancelled(&source)) {
+        return rc;
     }
 
     return err->status == 400 ? llm_prep_image_at(r, index, err)

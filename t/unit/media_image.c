@@ -604,7 +604,7 @@ pixels(const char *dir, const char *file, const llm_image_rule_t *rule,
     llm_err_t            err;
     llm_image_t          image;
     llm_media_limits_t   limits;
-    llm_media_source_t   source = { NULL, 0, -1 };
+    llm_media_source_t   source = { .fd = -1 };
 
     llm_media_limits_default(&limits);
     limits.timeout = 600000;
