@@ -239,14 +239,16 @@ llm_load_seqs_bytes(const llm_load_t *l, uint32_t n)
 }
 
 
-/* bytes of the states of an encoder's windows */
-
-static size_t
+size_t
 llm_load_cross_bytes(const llm_load_t *l)
 {
     uint32_t        n;
     llm_model_t    *m = l->m;
     llm_kv_opts_t   o;
+
+    if (llm_ear_n_pages(&m->desc) == 0) {
+        return 0;
+    }
 
     llm_load_kv_opts(l, LLM_KV_FULL, &o);
     n = l->opts->n_windows ? l->opts->n_windows : 1;
@@ -257,7 +259,8 @@ llm_load_cross_bytes(const llm_load_t *l)
 
 
 /*
- * Bytes of memory that the model needs.  With kv_cache= the caches take that
+ * Bytes of memory that the model needs, with an encoder that is loaded beside
+ * it, or the states of its own.  With kv_cache= the caches take that
  * size.  Else they take half of what the weights leave, in which must fit one
  * sequence of ctx (one page if ctx may be reduced) and the recurrent states of
  * all sequences and one copy.  Writes the explanation into `what`.
@@ -268,14 +271,15 @@ llm_load_need(llm_load_t *l, char *what, size_t len)
 {
     int           whole;
     char          size[2][LLM_LOAD_SIZE], of[32];
-    size_t        kv, weights;
+    size_t        kv, weights, encoder;
     const char   *take;
     llm_model_t  *m;
 
     m = l->m;
     whole = l->opts->ctx || l->opts->whole;
-    weights = llm_load_add(llm_load_weight_bytes(m), l->beside);
-    take = l->beside ? " and its encoder take" : " take";
+    encoder = llm_load_add(l->beside, llm_load_cross_bytes(l));
+    weights = llm_load_add(llm_load_weight_bytes(m), encoder);
+    take = encoder ? " and its encoder take" : " take";
     (void) llm_load_size(size[0], weights, 1);
 
     if (l->opts->kv_bytes) {
@@ -289,7 +293,6 @@ llm_load_need(llm_load_t *l, char *what, size_t len)
     kv = llm_load_kv_bytes(l, whole);
     kv = llm_load_add(kv, llm_load_times(llm_load_slot_size(l),
                                          (size_t) m->max_seqs + 1));
-    kv = llm_load_add(kv, llm_load_cross_bytes(l));
     if (whole) {
         snprintf(of, sizeof(of), "one sequence of ctx=%u", m->ctx);
 

@@ -314,6 +314,8 @@ size_t llm_promised(llm_devices_t *devices, const llm_model_t *but);
  * l->memory if they would fit into all_bytes.
  */
 int llm_load_fits(llm_load_t *l, size_t free_bytes, size_t all_bytes);
+/* bytes of the states of an encoder's windows */
+size_t llm_load_cross_bytes(const llm_load_t *l);
 /* an error if they do not fit even into all_bytes */
 int llm_load_fits_at_all(llm_load_t *l, size_t all_bytes);
 

@@ -1,8 +1,8 @@
 /*
  * Memory of the machine that was promised to the models of a registry
  * (devices.h) and is not in use yet: weights of loads in progress, an encoder
- * that is loaded after its model, and the pages of kv_cache=, which come into
- * use one by one.  The kernel counts this
+ * that is loaded after its model, and the pages of kv_cache= and of states of
+ * windows of sound, which come into use one by one.  The kernel counts this
  * memory as free, but no other model may take it.
  *
  * A load checks and promises under one lock, because each model is loaded by a
@@ -32,15 +32,16 @@ llm_promise_left(const llm_model_t *m)
         return n + m->promise.kv;
     }
 
-    if (m->promise.kv == 0 || m->ops->kv_unused == NULL) {
+    if (m->ops->kv_unused == NULL) {
         return n;
     }
 
     /* a model in the machine's memory has one part */
 
     p = &m->parts[0];
+    n += p->cross ? m->ops->kv_unused(p->exec, p->cross) : 0;
 
-    for (i = 0; i < m->n_kinds; i++) {
+    for (i = 0; m->promise.kv && i < m->n_kinds; i++) {
         n += p->kv[i] ? m->ops->kv_unused(p->exec, p->kv[i]) : 0;
     }
 
@@ -89,7 +90,8 @@ llm_promise(llm_load_t *l)
     rc = llm_load_fits(l, llm_machine_memory_free(""), llm_machine_memory(""));
 
     if (rc == LLM_OK) {
-        m->promise.weights = llm_load_weight_bytes(m);
+        m->promise.weights = llm_load_weight_bytes(m)
+                             + llm_load_cross_bytes(l);
         m->promise.beside = l->beside;
         m->promise.kv = l->opts->kv_bytes;
         m->promise.listed = 1;
