@@ -28,17 +28,36 @@ llm_tower_number(const llm_gguf_t *g, const char *key, uint32_t most)
 }
 
 
-/* matrices as the device has them; of all else there is little */
+/* has the matrix factors of its rows (llm_tower_scaled())? */
+
+static int
+llm_tower_has_factors(const llm_gguf_tensor_t *t)
+{
+    return memmem(t->name.data, t->name.len, "attn_out.weight", 15)
+           || memmem(t->name.data, t->name.len, "ffn_down.weight", 15);
+}
+
+
+/* matrices as the device has them, of those with factors a copy in float32,
+   too; of all else there is little */
 
 static size_t
 llm_tower_weights(const llm_gguf_t *g, int gpu)
 {
+    int                       factors;
     size_t                    i, n, size;
     const llm_gguf_tensor_t  *t;
+
+    factors = llm_gguf_find_tensor(g, "v.blk.0.ls1.weight") != NULL;
 
     for (i = 0, n = 0; i < llm_gguf_n_tensors(g); i++) {
         t = llm_gguf_tensor(g, i);
         size = t->size;
+
+        if (factors && t->n_dims == 2 && llm_tower_has_factors(t)) {
+            n += (gpu ? 1 : 2) * t->ne[0] * t->ne[1] * sizeof(float);
+            continue;
+        }
 
         if (!gpu && t->n_dims == 2 && t->ne[0] <= UINT32_MAX
             && t->ne[1] <= UINT32_MAX && llm_type_name(t->type))
