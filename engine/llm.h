@@ -950,6 +950,11 @@ uint32_t llm_client_drain(llm_client_t *c, llm_event_pt handler, void *data,
 
 /* ---- the engine ---- */
 
+/* sequences that run at once, where the configuration does not say; each of a
+   model of speech takes much more memory, from when it is loaded */
+#define LLM_PARALLEL         16
+#define LLM_PARALLEL_SPEECH  4
+
 typedef struct {
     const char  *name;                  /* for the log */
     const char  *path;

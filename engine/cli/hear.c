@@ -24,6 +24,7 @@ llm_cli_samples(const char *path, llm_sound_t *sound, llm_err_t *err)
     llm_err_t            why;
     llm_media_pool_t    *pool;
     llm_media_limits_t   limits;
+    llm_media_source_t   source = { .fd = -1 };
 
     llm_media_limits_default(&limits);
     limits.bytes = LLM_CLI_SOUND_BYTES;
@@ -37,8 +38,10 @@ llm_cli_samples(const char *path, llm_sound_t *sound, llm_err_t *err)
 
     if (rc == LLM_OK) {
         pool = llm_media_pool_create(NULL, 1);
-        rc = pool ? llm_media_sound(pool, b.len ? b.data : "", b.len, &limits,
-                                    LLM_MEL_RATE, sound, &why)
+        source.data = b.len ? b.data : "";
+        source.len = b.len;
+        rc = pool ? llm_media_sound(pool, &source, &limits, LLM_MEL_RATE,
+                                    sound, &why)
                   : llm_fail(&why, "no memory for a decoder");
 
         if (rc != LLM_OK) {

@@ -36,7 +36,7 @@ llm_cli_decode(const char *path, llm_image_t *image, llm_err_t *err)
     llm_buf_t            b;
     llm_media_pool_t    *pool;
     llm_media_limits_t   limits;
-    llm_media_source_t   source;
+    llm_media_source_t   source = { .fd = -1 };
 
     llm_media_limits_default(&limits);
     llm_buf_init(&b, limits.bytes);

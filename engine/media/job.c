@@ -17,8 +17,12 @@
 #define LLM_MEDIA_TEXT    400           /* most bytes of a message */
 
 /* results of reading and writing beside LLM_OK */
-#define LLM_MEDIA_LATE    (LLM_OTHER - 0)
-#define LLM_MEDIA_GONE    (LLM_OTHER - 1)
+#define LLM_MEDIA_LATE      (LLM_OTHER - 0)
+#define LLM_MEDIA_GONE      (LLM_OTHER - 1)
+#define LLM_MEDIA_UNWANTED  (LLM_OTHER - 2)
+
+#define LLM_MEDIA_LOOK    100           /* milliseconds until it is looked
+                                           whether a job is still wanted */
 
 
 static const char *
@@ -77,10 +81,11 @@ llm_media_too_large(llm_media_kind_t kind, const llm_media_limits_t *limits,
 }
 
 
-/* waits for events on fd until the deadline; LLM_OK or LLM_MEDIA_LATE */
+/* waits for events on fd until the deadline; LLM_OK, LLM_MEDIA_LATE or
+   LLM_MEDIA_UNWANTED */
 
 static int
-llm_media_wait(int fd, short events, uint64_t deadline)
+llm_media_wait(const llm_media_talk_t *t, int fd, short events)
 {
     int            n;
     uint64_t       now;
@@ -89,11 +94,16 @@ llm_media_wait(int fd, short events, uint64_t deadline)
     for ( ;; ) {
         now = llm_now_us();
 
-        if (now >= deadline) {
+        if (llm_media_is_cancelled(t->source)) {
+            return LLM_MEDIA_UNWANTED;
+        }
+
+        if (now >= t->deadline) {
             return LLM_MEDIA_LATE;
         }
 
-        n = poll(&p, 1, (int) llm_min((deadline - now) / 1000 + 1, 60000u));
+        n = poll(&p, 1, (int) llm_min((t->deadline - now) / 1000 + 1,
+                                      (uint64_t) LLM_MEDIA_LOOK));
 
         if (n > 0) {
             return LLM_OK;
@@ -123,7 +133,7 @@ llm_media_send(llm_media_talk_t *t, const void *data, size_t len)
         n = 0;
 
         if (errno == EAGAIN) {
-            rc = llm_media_wait(t->socket, POLLOUT, t->deadline);
+            rc = llm_media_wait(t, t->socket, POLLOUT);
 
             if (rc != LLM_OK) {
                 return rc;
@@ -153,7 +163,7 @@ llm_media_recv(llm_media_talk_t *t, void *buf, size_t len)
         }
 
         if (n < 0 && errno == EAGAIN) {
-            rc = llm_media_wait(t->socket, POLLIN, t->deadline);
+            rc = llm_media_wait(t, t->socket, POLLIN);
 
             if (rc != LLM_OK) {
                 return rc;
@@ -252,8 +262,8 @@ llm_media_send_file(llm_media_talk_t *t, llm_err_t *err)
 }
 
 
-/* LLM_OK; LLM_ERROR and *err; LLM_MEDIA_LATE; LLM_MEDIA_GONE: the decoder reads
-   no more, and may have said why */
+/* LLM_OK; LLM_ERROR and *err; LLM_MEDIA_LATE; LLM_MEDIA_UNWANTED;
+   LLM_MEDIA_GONE: the decoder reads no more, and may have said why */
 
 static int
 llm_media_send_all(llm_media_talk_t *t, llm_err_t *err)
@@ -395,6 +405,10 @@ llm_media_take_all(llm_media_talk_t *t, char *buf, llm_err_t *err)
     llm_media_frame_t  f;
 
     for ( ;; ) {
+        if (llm_media_is_cancelled(t->source)) {
+            return LLM_MEDIA_UNWANTED;
+        }
+
         rc = llm_media_recv(t, &f, sizeof(f));
 
         if (rc != LLM_OK) {
@@ -435,6 +449,13 @@ llm_media_take_all(llm_media_talk_t *t, char *buf, llm_err_t *err)
 }
 
 
+static int
+llm_media_unwanted(llm_err_t *err)
+{
+    return llm_fail(err, "the request was cancelled");
+}
+
+
 /* what became of a decoder that has ended without a result */
 
 static int
@@ -444,7 +465,12 @@ llm_media_ended(llm_media_talk_t *t, int *stuck, llm_err_t *err)
     ssize_t          n;
     llm_media_end_t  end;
 
-    rc = llm_media_wait(t->status, POLLIN, t->deadline);
+    rc = llm_media_wait(t, t->status, POLLIN);
+
+    if (rc == LLM_MEDIA_UNWANTED) {
+        return llm_media_unwanted(err);
+    }
+
     n = rc == LLM_OK ? read(t->status, &end, sizeof(end)) : -1;
 
     if (n != (ssize_t) sizeof(end)) {
@@ -516,6 +542,10 @@ llm_media_talk(llm_media_talk_t *t, int *stuck, llm_err_t *err)
     }
 
     free(buf);
+
+    if (rc == LLM_MEDIA_UNWANTED) {
+        return llm_media_unwanted(err);
+    }
 
     return rc == LLM_MEDIA_LATE || rc == LLM_MEDIA_GONE
            ? llm_media_ended(t, stuck, err) : rc;

@@ -18,6 +18,8 @@
 
 #include "engine/base/base.h"
 
+#include <stdatomic.h>
+
 typedef enum {
     LLM_MEDIA_IMAGE = 1,
     LLM_MEDIA_SOUND
@@ -56,7 +58,19 @@ typedef struct {
     const void  *data;                  /* NULL: fd */
     size_t       len;
     int          fd;
+    const _Atomic uint32_t  *cancelled; /* not 0: the job ends with an error, as
+                                           nobody wants its result any more;
+                                           others write it, a job reads it,
+                                           relaxed; NULL: never */
 } llm_media_source_t;
+
+static inline int
+llm_media_is_cancelled(const llm_media_source_t *s)
+{
+    return s->cancelled
+           && atomic_load_explicit(s->cancelled, memory_order_relaxed) != 0;
+}
+
 
 /*
  * Where the result goes, in order: info once, then data in pieces, never more

@@ -149,13 +149,23 @@ llm_rule_colors(const llm_gguf_t *g, const char *key, int divisor,
     for (i = 0; i < 3; i++) {
         v[i] = (float) llm_gguf_item_double(kv, (uint64_t) i);
 
-        if (!isfinite(v[i]) || (divisor && v[i] == 0)) {
+        if (!isfinite(v[i]) || (divisor && v[i] <= 0)) {
             return llm_fail(err, "%s: %s: number %d is out of range",
                             llm_gguf_name(g), key, i + 1);
         }
     }
 
     return LLM_OK;
+}
+
+
+int
+llm_image_colors(const llm_gguf_t *g, float mean[3], float std[3],
+    llm_err_t *err)
+{
+    return llm_rule_colors(g, "clip.vision.image_mean", 0, mean, err) == LLM_OK
+           ? llm_rule_colors(g, "clip.vision.image_std", 1, std, err)
+           : LLM_ERROR;
 }
 
 
@@ -328,11 +338,7 @@ llm_image_rule_read(llm_image_rule_t *rule, const llm_gguf_t *g,
         }
     }
 
-    if (llm_rule_colors(g, "clip.vision.image_mean", 0, rule->mean, err)
-        != LLM_OK
-        || llm_rule_colors(g, "clip.vision.image_std", 1, rule->std, err)
-           != LLM_OK)
-    {
+    if (llm_image_colors(g, rule->mean, rule->std, err) != LLM_OK) {
         return LLM_ERROR;
     }
 
@@ -394,7 +400,7 @@ llm_image_rule_limit(llm_image_rule_t *rule, uint32_t tokens)
 
 
 void
-llm_image_rule_lut(const llm_image_rule_t *rule, float lut[3][256])
+llm_image_lut(const float mean[3], const float std[3], float lut[3][256])
 {
     int    c, v;
     float  x;
@@ -402,7 +408,7 @@ llm_image_rule_lut(const llm_image_rule_t *rule, float lut[3][256])
     for (c = 0; c < 3; c++) {
         for (v = 0; v < 256; v++) {
             x = (float) (v * (1 / 255.0));
-            lut[c][v] = (x - rule->mean[c]) / rule->std[c];
+            lut[c][v] = (x - mean[c]) / std[c];
         }
     }
 }

@@ -79,8 +79,14 @@ int llm_image_rule_read(llm_image_rule_t *rule, const llm_gguf_t *g,
 /* lowers the most tokens of an image, as far as the family can: tiles and
    squares have a least size; 0: as the family has it */
 void llm_image_rule_limit(llm_image_rule_t *rule, uint32_t tokens);
-/* the value that the encoder gets for each byte of each channel */
-void llm_image_rule_lut(const llm_image_rule_t *rule, float lut[3][256]);
+/* what a file says of the values of pixels; LLM_ERROR and *err: it does not, or
+   they cannot be */
+int llm_image_colors(const llm_gguf_t *g, float mean[3], float std[3],
+    llm_err_t *err);
+/* the value that the encoder gets for each byte of each channel, as
+   transformers computes it */
+void llm_image_lut(const float mean[3], const float std[3],
+    float lut[3][256]);
 
 
 /* what becomes of an image; all entries have the same size */

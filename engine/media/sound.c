@@ -75,7 +75,8 @@ llm_sound_add(void *ctx, const void *data, size_t len, llm_err_t *err)
 
 static int
 llm_sound_wav(llm_sound_sink_t *s, const llm_wav_t *w,
-    const llm_media_limits_t *limits, llm_err_t *err)
+    const llm_media_source_t *source, const llm_media_limits_t *limits,
+    llm_err_t *err)
 {
     float             x[4096];
     size_t            n;
@@ -99,6 +100,10 @@ llm_sound_wav(llm_sound_sink_t *s, const llm_wav_t *w,
     }
 
     for (i = 0; i < w->frames; i += n) {
+        if (llm_media_is_cancelled(source)) {
+            return llm_fail(err, "the request was cancelled");
+        }
+
         n = (size_t) llm_min(w->frames - i, llm_nelems(x));
         llm_wav_mono(w, i, n, x);
 
@@ -112,25 +117,25 @@ llm_sound_wav(llm_sound_sink_t *s, const llm_wav_t *w,
 
 
 static int
-llm_sound_read(llm_sound_sink_t *s, llm_media_pool_t *pool, const void *data,
-    size_t len, const llm_media_limits_t *limits, llm_err_t *err)
+llm_sound_read(llm_sound_sink_t *s, llm_media_pool_t *pool,
+    const llm_media_source_t *source, const llm_media_limits_t *limits,
+    llm_err_t *err)
 {
-    int                 rc;
-    llm_wav_t           w;
-    llm_media_sink_t    sink = { s, llm_sound_start, llm_sound_add };
-    llm_media_source_t  source = { data, len, -1 };
+    int                rc;
+    llm_wav_t          w;
+    llm_media_sink_t   sink = { s, llm_sound_start, llm_sound_add };
 
-    if (len > limits->bytes) {
+    if (source->len > limits->bytes) {
         return llm_fail_with(err, 413, NULL, "file", "the file has %zu bytes; "
-                             "at most %llu are allowed", len,
+                             "at most %llu are allowed", source->len,
                              (unsigned long long) limits->bytes);
     }
 
-    if (llm_wav_is(data, len)) {
-        rc = llm_wav_open(&w, data, len, err);
+    if (llm_wav_is(source->data, source->len)) {
+        rc = llm_wav_open(&w, source->data, source->len, err);
 
         if (rc == LLM_OK) {
-            return llm_sound_wav(s, &w, limits, err);
+            return llm_sound_wav(s, &w, source, limits, err);
         }
 
         if (rc != LLM_ABSENT || pool == NULL) {
@@ -142,13 +147,13 @@ llm_sound_read(llm_sound_sink_t *s, llm_media_pool_t *pool, const void *data,
                              "and no other is read here");
     }
 
-    return llm_media_decode(pool, LLM_MEDIA_SOUND, &source, limits, &sink,
+    return llm_media_decode(pool, LLM_MEDIA_SOUND, source, limits, &sink,
                             err);
 }
 
 
 int
-llm_media_sound(llm_media_pool_t *pool, const void *data, size_t len,
+llm_media_sound(llm_media_pool_t *pool, const llm_media_source_t *source,
     const llm_media_limits_t *limits, uint32_t rate, llm_sound_t *out,
     llm_err_t *err)
 {
@@ -160,7 +165,7 @@ llm_media_sound(llm_media_pool_t *pool, const void *data, size_t len,
     s.sound = out;
     s.to = rate;
 
-    rc = llm_sound_read(&s, pool, data, len, limits, err);
+    rc = llm_sound_read(&s, pool, source, limits, err);
 
     if (rc == LLM_OK) {
         rc = llm_sound_room(&s, llm_resample_room(s.resample, 0), err);

@@ -278,6 +278,28 @@ llm_load_most(const llm_load_t *l, llm_load_share_t *s)
 }
 
 
+/* memory of part i's device that the caches may have; of a team each device has
+   the share of the one with the least */
+
+static size_t
+llm_load_room(llm_load_t *l, uint32_t i)
+{
+    size_t        room, beside;
+    llm_model_t  *m = l->m;
+
+    llm_part_enter(m, i);
+    room = m->ops->memory_free(m->exec);
+    beside = i == 0 ? l->beside * llm_max(m->n_members, 1u) : 0;
+
+    /* of the machine's memory, memory_free() is half of what is free */
+
+    beside = m->promise.listed
+             ? (beside + llm_promised(m->devices, m)) / 2 : beside;
+
+    return room - llm_min(room, beside);
+}
+
+
 /* the device that has less than its part of the pages and slots; NULL: all have
    enough */
 
@@ -290,8 +312,7 @@ llm_load_lacking(llm_load_t *l, const llm_load_share_t *s)
     llm_kv_opts_t   o;
 
     for (i = 0; i < m->n_parts; i++) {
-        llm_part_enter(m, i);
-        room = m->ops->memory_free(m->exec);
+        room = llm_load_room(l, i);
 
         if (llm_mul_overflow(llm_load_slot_size(l), s->slots, &n)) {
             return m->at->name;
@@ -364,21 +385,13 @@ llm_load_free(llm_load_t *l, llm_load_share_t *s, size_t want)
     least = SIZE_MAX;
 
     for (i = 0, n = 0; i < m->n_parts; i++) {
-        llm_part_enter(m, i);
-        room = m->ops->memory_free(m->exec);
+        room = llm_load_room(l, i);
         s->tight = m->n_parts > 1 && room < least ? m->at->name : s->tight;
         least = llm_min(least, room);
         n += room;
     }
 
-    if (m->n_parts > 1) {
-        return llm_load_free_of_all(l, s, llm_min(n, want));
-    }
-
-    /* of the machine's memory, memory_free() is half of what is free */
-
-    return m->promise.listed
-           ? n - llm_min(n, llm_promised(m->devices, m) / 2) : n;
+    return m->n_parts > 1 ? llm_load_free_of_all(l, s, llm_min(n, want)) : n;
 }
 
 

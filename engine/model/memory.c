@@ -3,7 +3,8 @@
  * memory: the kernel grants more memory than there is, and later kills the
  * process that uses it.  A GPU's memory is checked by the device.
  *
- * What counts are the device's own copies of weights, and the KV cache.
+ * What counts are the device's own copies of weights, what is loaded beside
+ * them, and the KV cache.
  * Weights that are read from the mapped file do not count: the kernel can drop
  * their pages and read them again.  Activations are small in comparison.
  */
@@ -238,14 +239,16 @@ llm_load_seqs_bytes(const llm_load_t *l, uint32_t n)
 }
 
 
-/* bytes of the states of an encoder's windows */
-
-static size_t
+size_t
 llm_load_cross_bytes(const llm_load_t *l)
 {
     uint32_t        n;
     llm_model_t    *m = l->m;
     llm_kv_opts_t   o;
+
+    if (llm_ear_n_pages(&m->desc) == 0) {
+        return 0;
+    }
 
     llm_load_kv_opts(l, LLM_KV_FULL, &o);
     n = l->opts->n_windows ? l->opts->n_windows : 1;
@@ -256,7 +259,8 @@ llm_load_cross_bytes(const llm_load_t *l)
 
 
 /*
- * Bytes of memory that the model needs.  With kv_cache= the caches take that
+ * Bytes of memory that the model needs, with an encoder that is loaded beside
+ * it, or the states of its own.  With kv_cache= the caches take that
  * size.  Else they take half of what the weights leave, in which must fit one
  * sequence of ctx (one page if ctx may be reduced) and the recurrent states of
  * all sequences and one copy.  Writes the explanation into `what`.
@@ -267,18 +271,21 @@ llm_load_need(llm_load_t *l, char *what, size_t len)
 {
     int           whole;
     char          size[2][LLM_LOAD_SIZE], of[32];
-    size_t        kv, weights;
+    size_t        kv, weights, encoder;
+    const char   *take;
     llm_model_t  *m;
 
     m = l->m;
     whole = l->opts->ctx || l->opts->whole;
-    weights = llm_load_weight_bytes(m);
+    encoder = llm_load_add(l->beside, llm_load_cross_bytes(l));
+    weights = llm_load_add(llm_load_weight_bytes(m), encoder);
+    take = encoder ? " and its encoder take" : " take";
     (void) llm_load_size(size[0], weights, 1);
 
     if (l->opts->kv_bytes) {
         kv = l->opts->kv_bytes;
-        snprintf(what, len, "its weights take %s of memory, kv_cache is %s",
-                 size[0], llm_load_size(size[1], kv, 0));
+        snprintf(what, len, "its weights%s %s of memory, kv_cache is %s",
+                 take, size[0], llm_load_size(size[1], kv, 0));
 
         return llm_load_add(weights, kv);
     }
@@ -286,7 +293,6 @@ llm_load_need(llm_load_t *l, char *what, size_t len)
     kv = llm_load_kv_bytes(l, whole);
     kv = llm_load_add(kv, llm_load_times(llm_load_slot_size(l),
                                          (size_t) m->max_seqs + 1));
-    kv = llm_load_add(kv, llm_load_cross_bytes(l));
     if (whole) {
         snprintf(of, sizeof(of), "one sequence of ctx=%u", m->ctx);
 
@@ -294,9 +300,9 @@ llm_load_need(llm_load_t *l, char *what, size_t len)
         snprintf(of, sizeof(of), "a page of each kind");
     }
 
-    snprintf(what, len, "its weights take %s of memory, the KV cache for %s "
+    snprintf(what, len, "its weights%s %s of memory, the KV cache for %s "
              "takes %s and may have half of the rest",
-             size[0], of, llm_load_size(size[1], kv, 1));
+             take, size[0], of, llm_load_size(size[1], kv, 1));
 
     return llm_load_add(weights, llm_load_times(kv, 2));
 }

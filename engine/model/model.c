@@ -305,6 +305,30 @@ llm_model_create(const llm_model_opts_t *opts)
 }
 
 
+/* the memory of the encoder that is loaded afterwards */
+
+static int
+llm_load_beside(llm_load_t *l)
+{
+    llm_gguf_t  *g;
+
+    if (l->opts->tower == NULL) {
+        return LLM_OK;
+    }
+
+    g = llm_gguf_open_header(l->opts->tower, l->err);
+
+    if (g == NULL) {
+        return LLM_ERROR;
+    }
+
+    l->beside = llm_tower_memory(g, llm_model_on_gpu(l->m));
+    llm_gguf_close(g);
+
+    return LLM_OK;
+}
+
+
 llm_model_t *
 llm_model_load(const char *path, const llm_model_opts_t *opts,
     llm_err_t *err)
@@ -325,6 +349,7 @@ llm_model_load(const char *path, const llm_model_opts_t *opts,
     l.done = 0;
     l.memory = 0;
     l.promised = 0;
+    l.beside = 0;
     l.err = err;
     l.progress.began_us = llm_now_us();
     l.progress.said_us = l.progress.began_us;
@@ -336,6 +361,7 @@ llm_model_load(const char *path, const llm_model_opts_t *opts,
         || llm_load_ctx(&l) != LLM_OK
         || llm_load_sizes(&l) != LLM_OK
         || llm_load_device(&l) != LLM_OK
+        || llm_load_beside(&l) != LLM_OK
         || llm_packed_open(&l) != LLM_OK
         || (!llm_model_on_gpu(m) && llm_promise(&l) != LLM_OK)
         || llm_load_weights(&l) != LLM_OK

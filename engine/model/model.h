@@ -107,6 +107,9 @@ typedef struct {
                                            ctx (of llm_model_window() tokens
                                            where that suffices), or as much as
                                            the device has */
+    const char  *tower;                 /* file of the encoder that is loaded
+                                           after the model, on its first device:
+                                           memory is left for it; or NULL */
     int          weights_fp8;           /* as in llm_exec_opts_t */
     int          kv_fp8;
     int          kv_q8;

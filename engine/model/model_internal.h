@@ -103,6 +103,7 @@ typedef struct {
     int                 loaded;         /* the model has its caches */
 
     size_t              weights;        /* bytes; 0 once loaded */
+    size_t              beside;         /* of its encoder, as well */
     size_t              kv;             /* bytes of kv_cache=, or 0 */
 
     /* bytes of the file that were loaded: the loading thread adds, others read
@@ -214,6 +215,7 @@ typedef struct {
                                            lack of memory */
     size_t                   promised;  /* bytes of the machine's memory that
                                            other models were promised */
+    size_t                   beside;    /* bytes that opts->tower will take */
     llm_err_t               *err;
 } llm_load_t;
 
@@ -224,6 +226,10 @@ llm_model_t *llm_model_create(const llm_model_opts_t *opts);
 int llm_load_ctx(llm_load_t *l);
 int llm_load_sizes(llm_load_t *l);
 int llm_load_device(llm_load_t *l);
+
+/* tower_memory.c: about the bytes that a tower takes once it is loaded, and
+   works; errors in its file are left to its load */
+size_t llm_tower_memory(const llm_gguf_t *g, int gpu);
 
 /* memory.c: writes "12 MiB" (KiB or bytes if less than one), rounded up or
    down, into text, which has room for LLM_LOAD_SIZE; returns text */
@@ -297,6 +303,8 @@ size_t llm_load_seqs_bytes(const llm_load_t *l, uint32_t n);
  */
 int llm_promise(llm_load_t *l);
 void llm_promise_loaded(llm_model_t *m);
+/* its encoder is loaded */
+void llm_promise_beside(llm_model_t *m);
 void llm_promise_end(llm_model_t *m);
 size_t llm_promised(llm_devices_t *devices, const llm_model_t *but);
 
@@ -306,6 +314,8 @@ size_t llm_promised(llm_devices_t *devices, const llm_model_t *but);
  * l->memory if they would fit into all_bytes.
  */
 int llm_load_fits(llm_load_t *l, size_t free_bytes, size_t all_bytes);
+/* bytes of the states of an encoder's windows */
+size_t llm_load_cross_bytes(const llm_load_t *l);
 /* an error if they do not fit even into all_bytes */
 int llm_load_fits_at_all(llm_load_t *l, size_t all_bytes);
 

@@ -1,7 +1,8 @@
 /*
  * Memory of the machine that was promised to the models of a registry
- * (devices.h) and is not in use yet: weights of loads in progress, and the
- * pages of kv_cache=, which come into use one by one.  The kernel counts this
+ * (devices.h) and is not in use yet: weights of loads in progress, an encoder
+ * that is loaded after its model, and the pages of kv_cache= and of states of
+ * windows of sound, which come into use one by one.  The kernel counts this
  * memory as free, but no other model may take it.
  *
  * A load checks and promises under one lock, because each model is loaded by a
@@ -24,21 +25,23 @@ llm_promise_left(const llm_model_t *m)
     const llm_model_part_t  *p;
 
     taken = atomic_load_explicit(&m->promise.taken, memory_order_relaxed);
-    n = m->promise.weights - llm_min(m->promise.weights, taken);
+    n = m->promise.weights - llm_min(m->promise.weights, taken)
+        + m->promise.beside;
 
     if (!m->promise.loaded) {
         return n + m->promise.kv;
     }
 
-    if (m->promise.kv == 0 || m->ops->kv_unused == NULL) {
-        return 0;
+    if (m->ops->kv_unused == NULL) {
+        return n;
     }
 
     /* a model in the machine's memory has one part */
 
     p = &m->parts[0];
+    n += p->cross ? m->ops->kv_unused(p->exec, p->cross) : 0;
 
-    for (n = 0, i = 0; i < m->n_kinds; i++) {
+    for (i = 0; m->promise.kv && i < m->n_kinds; i++) {
         n += p->kv[i] ? m->ops->kv_unused(p->exec, p->kv[i]) : 0;
     }
 
@@ -87,7 +90,9 @@ llm_promise(llm_load_t *l)
     rc = llm_load_fits(l, llm_machine_memory_free(""), llm_machine_memory(""));
 
     if (rc == LLM_OK) {
-        m->promise.weights = llm_load_weight_bytes(m);
+        m->promise.weights = llm_load_weight_bytes(m)
+                             + llm_load_cross_bytes(l);
+        m->promise.beside = l->beside;
         m->promise.kv = l->opts->kv_bytes;
         m->promise.listed = 1;
         m->promise.next = m->devices->promised;
@@ -106,6 +111,15 @@ llm_promise_loaded(llm_model_t *m)
     pthread_mutex_lock(&m->devices->lock);
     m->promise.loaded = 1;
     m->promise.weights = 0;
+    pthread_mutex_unlock(&m->devices->lock);
+}
+
+
+void
+llm_promise_beside(llm_model_t *m)
+{
+    pthread_mutex_lock(&m->devices->lock);
+    m->promise.beside = 0;
     pthread_mutex_unlock(&m->devices->lock);
 }
 

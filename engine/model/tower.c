@@ -4,15 +4,12 @@
  * tower.h and tower_internal.h.
  */
 
+#include "engine/media/rule.h"
 #include "engine/model/model_internal.h"
 #include "engine/model/tower_internal.h"
 
 #include <math.h>
 #include <stdio.h>
-
-#define LLM_TOWER_PATCHES  16384
-#define LLM_TOWER_BATCH    512
-#define LLM_TOWER_WIDE     4096         /* the same on a GPU */
 
 #define LLM_TOWER(ID)  extern const llm_tower_kind_t  llm_tower_##ID;
 #include "engine/model/towers.def"
@@ -68,59 +65,24 @@ llm_tower_kind(llm_tower_load_t *l)
 }
 
 
-static int
-llm_tower_colours(llm_tower_load_t *l, const char *key, float *v)
-{
-    uint32_t               i;
-    const llm_gguf_kv_t   *kv;
-
-    kv = llm_gguf_find(l->t->gguf, key);
-
-    if (kv == NULL || kv->type != LLM_GGUF_ARRAY || kv->item != LLM_GGUF_F32
-        || kv->count != 3)
-    {
-        return llm_fail(l->err, "%s: %s: not three numbers",
-                        llm_gguf_name(l->t->gguf), key);
-    }
-
-    for (i = 0; i < 3; i++) {
-        v[i] = (float) llm_gguf_item_double(kv, i);
-    }
-
-    return LLM_OK;
-}
-
-
 /* the value of each byte in each colour */
 
 static int
 llm_tower_values(llm_tower_load_t *l)
 {
-    float                    v;
-    uint32_t                 c, i;
-    const llm_tower_info_t  *info = &l->t->info;
+    uint32_t           c, i;
+    llm_tower_t       *t = l->t;
+    llm_tower_info_t  *info = &t->info;
 
-    if (llm_tower_colours(l, "clip.vision.image_mean", l->t->info.mean)
-        != LLM_OK
-        || llm_tower_colours(l, "clip.vision.image_std", l->t->info.std)
-           != LLM_OK)
-    {
+    if (llm_image_colors(t->gguf, info->mean, info->std, l->err) != LLM_OK) {
         return LLM_ERROR;
     }
 
-    for (c = 0; c < 3; c++) {
-        if (!(info->std[c] > 0) || !isfinite(info->mean[c])
-            || !isfinite(info->std[c]))
-        {
-            return llm_fail(l->err, "%s: clip.vision.image_std: %g of mean %g "
-                            "are not those of pixels",
-                            llm_gguf_name(l->t->gguf), info->std[c],
-                            info->mean[c]);
-        }
+    llm_image_lut(info->mean, info->std, t->lut);
 
+    for (c = 0; t->kind->signed_pixels && c < 3; c++) {
         for (i = 0; i < 256; i++) {
-            v = ((float) i / 255 - info->mean[c]) / info->std[c];
-            l->t->lut[c][i] = l->t->kind->signed_pixels ? 2 * v - 1 : v;
+            t->lut[c][i] = 2 * t->lut[c][i] - 1;
         }
     }
 
@@ -141,7 +103,6 @@ llm_tower_fields(llm_tower_load_t *l)
     t->act = t->kind->act;
     t->merge_scale = 1;
     t->n_parts = 1;
-    t->n_class = t->kind->n_class;
 
     if (llm_tower_u32(l, "image_size", 1, 65536, &side) != LLM_OK
         || llm_tower_u32(l, "patch_size", 1, 256, &t->info.patch) != LLM_OK
@@ -352,13 +313,15 @@ llm_tower_sizes(llm_tower_load_t *l, const llm_tower_opts_t *opts)
     uint32_t      n;
 
     n = opts->max_patches ? opts->max_patches : LLM_TOWER_PATCHES;
-    t->info.max_patches = n + t->n_class;
+    t->info.max_patches = n + t->kind->n_class;
     t->max_pages = (t->info.max_patches + LLM_KV_PAGE - 1) / LLM_KV_PAGE;
     t->n_pages = t->max_pages + LLM_TOWER_ENTRIES;
     t->batch = opts->batch ? opts->batch
                : l->m && llm_model_on_gpu(l->m) ? LLM_TOWER_WIDE
                                                 : LLM_TOWER_BATCH;
     t->batch = llm_min(t->batch, t->info.max_patches);
+    t->info.together = t->batch - llm_min(t->batch, t->kind->n_class
+                                                    * LLM_TOWER_ENTRIES);
 
     return LLM_OK;
 }
@@ -457,6 +420,10 @@ llm_tower_load(const char *path, llm_model_t *m, const llm_tower_opts_t *opts,
     if (llm_tower_open(&l, path, opts) != LLM_OK) {
         llm_tower_free(l.t);
         return NULL;
+    }
+
+    if (m) {
+        llm_promise_beside(m);
     }
 
     return l.t;

@@ -26,7 +26,7 @@ llm_job_patch(const llm_tower_job_t *job, uint32_t entry, uint32_t i,
     n = 3 * t->info.patch * t->info.patch;
     at = i - job->first[entry];
 
-    if (at < t->n_class) {
+    if (at < t->kind->n_class) {
         memset(row, 0, n * sizeof(float));
         memcpy(row + n, t->class_row + (size_t) at * t->width,
                t->width * sizeof(float));

@@ -229,7 +229,7 @@ llm_job_merge(llm_tower_job_t *job)
     const llm_tower_t  *t = job->t;
 
     for (e = 0; e < job->n; e++) {
-        at = job->first[e] + t->n_class;
+        at = job->first[e] + t->kind->n_class;
 
         for (k = 0; k < t->n_parts; k++) {
             parts[k] = job->x + ((size_t) k * job->n_rows + at) * t->width;
@@ -366,7 +366,7 @@ llm_job_layout(llm_tower_job_t *job, llm_err_t *err)
             return LLM_ERROR;
         }
 
-        n = s->patch_rows * s->patch_cols + t->n_class;
+        n = s->patch_rows * s->patch_cols + t->kind->n_class;
 
         if (n > t->info.max_patches - job->first[e]) {
             return llm_fail(err, "%s: %u entries have more than %u patches "
@@ -404,7 +404,8 @@ llm_job_order(llm_tower_job_t *job)
 
     for (e = 0; e < job->n; e++) {
         at = job->first[e];
-        llm_tower_order(t, &job->shapes[e], job->patches + at + t->n_class,
+        llm_tower_order(t, &job->shapes[e],
+                        job->patches + at + t->kind->n_class,
                         job->windows ? job->windows + 2 * at : NULL);
     }
 

@@ -248,39 +248,46 @@ static const void *
 llm_tower_changed(llm_tower_load_t *l, const llm_tower_matrix_t *x,
     const char *src)
 {
-    float    *f, *plus;
+    float    *f, *other;
     size_t    i, n;
     uint32_t  r, c;
 
     n = (size_t) x->n * x->n_in;
     f = llm_tower_keep(l, n, sizeof(float));
-    plus = llm_tower_keep(l, n, sizeof(float));
+    other = x->transposed || x->plus ? malloc(n * sizeof(float)) : NULL;
 
-    if (f == NULL || plus == NULL) {
+    if (f == NULL || (other == NULL && (x->transposed || x->plus))) {
+        free(other);
+        (void) llm_tower_no_memory(l);
         return NULL;
     }
 
     if (x->transposed) {
-        llm_dequantize(x->t->type, src, plus, n);
+        llm_dequantize(x->t->type, src, other, n);
 
         for (r = 0; r < x->n; r++) {
             for (c = 0; c < x->n_in; c++) {
-                f[(size_t) r * x->n_in + c] = plus[(size_t) c * x->n + r];
+                f[(size_t) r * x->n_in + c] = other[(size_t) c * x->n + r];
             }
         }
 
-        return f;
+    } else {
+        llm_dequantize(x->t->type, src, f, n);
     }
-
-    llm_dequantize(x->t->type, src, f, n);
 
     if (x->plus) {
-        llm_dequantize(x->plus->type, x->plus->data, plus, n);
+        llm_dequantize(x->plus->type, x->plus->data, other, n);
     }
 
-    for (i = 0; i < n; i++) {
-        f[i] = (f[i] + plus[i]) * (x->factors ? x->factors[i / x->n_in] : 1);
+    for (i = 0; x->plus && i < n; i++) {
+        f[i] += other[i];
     }
+
+    for (i = 0; x->factors && i < n; i++) {
+        f[i] *= x->factors[i / x->n_in];
+    }
+
+    free(other);
 
     return f;
 }
@@ -462,7 +469,7 @@ llm_tower_square(llm_tower_load_t *l)
         return LLM_ERROR;
     }
 
-    n = n > t->n_class ? n - t->n_class : 0;
+    n = n > t->kind->n_class ? n - t->kind->n_class : 0;
     t->table_side = (uint32_t) (sqrt(n) + 0.5);
 
     if (n == 0 || t->table_side * t->table_side != n

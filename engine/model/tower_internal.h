@@ -16,6 +16,9 @@
 #include "engine/model/backend.h"
 #include "engine/model/tower.h"
 
+#define LLM_TOWER_PATCHES  16384        /* of an entry, by default */
+#define LLM_TOWER_BATCH    512          /* rows of a step, by default */
+#define LLM_TOWER_WIDE     4096         /* the same on a GPU */
 #define LLM_TOWER_PARTS    4            /* parts of a row that the model is
                                            given */
 #define LLM_TOWER_LINEARS  5            /* matrices of a merger */
@@ -111,7 +114,6 @@ struct llm_tower_s {
     uint32_t                 n_heads;
     uint32_t                 head_dim;
     uint32_t                 n_ff;      /* maximum of all layers */
-    uint32_t                 n_class;   /* kind->n_class */
     float                    eps;
     float                    scale;     /* of scores */
     llm_glu_t                act;
@@ -130,7 +132,7 @@ struct llm_tower_s {
     llm_tower_norm_t         post;      /* after the last layer */
     llm_rope_t               rope;      /* n_dims 0: none */
     float                   *table;     /* embeddings of positions; or NULL */
-    float                   *class_row; /* [n_class][width]; or NULL */
+    float                   *class_row; /* [kind->n_class][width]; or NULL */
     float                   *break_row; /* [n_embd] after each row of cells but
                                            the last; NULL: none */
     float                   *shift;     /* [width] (x + shift) * factor of what
@@ -288,7 +290,7 @@ void llm_tower_copy(const llm_tower_t *t, const llm_act_t *x, llm_act_t *y);
 void llm_tower_cell_rms(const llm_tower_t *t, const llm_vec_t *w);
 /* linear, activation, linear: LLM_TA_CELL_H to the part */
 void llm_tower_two(const llm_tower_t *t, const llm_tower_merger_t *m,
-    uint32_t first, uint32_t part);
+    uint32_t part);
 /* sets the width of a buffer and returns it */
 llm_act_t *llm_tower_buffer(const llm_tower_t *t, llm_tower_act_t a,
     uint32_t cols);

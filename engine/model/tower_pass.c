@@ -211,12 +211,12 @@ llm_tower_cell_rms(const llm_tower_t *t, const llm_vec_t *w)
 
 void
 llm_tower_two(const llm_tower_t *t, const llm_tower_merger_t *m,
-    uint32_t first, uint32_t part)
+    uint32_t part)
 {
     llm_act_t  *const *a = t->act_of;
 
-    llm_tower_apply(t, &m->linear[first], a[LLM_TA_CELL_H], a[LLM_TA_MID], 0);
+    llm_tower_apply(t, &m->linear[0], a[LLM_TA_CELL_H], a[LLM_TA_MID], 0);
     llm_tower_activate(t, LLM_GLU_GELU_ERF, a[LLM_TA_MID], a[LLM_TA_MID_H]);
-    llm_tower_apply(t, &m->linear[first + 1], a[LLM_TA_MID_H],
+    llm_tower_apply(t, &m->linear[1], a[LLM_TA_MID_H],
                     a[LLM_TA_PART + part], 0);
 }

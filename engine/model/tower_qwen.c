@@ -211,13 +211,13 @@ llm_tower_qwen3_project(const llm_tower_t *t)
     llm_act_t  *const *a = t->act_of;
 
     t->ops->input(t->exec, LLM_ROWS_ALL, 0, 0, a[LLM_TA_CELL_H]);
-    llm_tower_two(t, &t->mergers[0], 0, 0);
+    llm_tower_two(t, &t->mergers[0], 0);
 
     for (i = 1; i < t->n_parts; i++) {
         t->ops->input(t->exec, LLM_ROWS_ALL, i * t->cell, 0, a[LLM_TA_CELL]);
         llm_tower_normalize(t, &t->mergers[i].norm, t->merge_eps,
                             a[LLM_TA_CELL], a[LLM_TA_CELL_H], 0);
-        llm_tower_two(t, &t->mergers[i], 0, i);
+        llm_tower_two(t, &t->mergers[i], i);
     }
 }
 

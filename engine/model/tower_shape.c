@@ -12,6 +12,7 @@ llm_tower_shape(const llm_tower_t *t, uint32_t w, uint32_t h,
     llm_tower_shape_t *s, llm_err_t *err)
 {
     uint32_t                 step;
+    uint64_t                 rows;
     const llm_tower_info_t  *i = &t->info;
 
     step = i->patch * i->merge;
@@ -31,8 +32,9 @@ llm_tower_shape(const llm_tower_t *t, uint32_t w, uint32_t h,
     s->patch_rows = h / i->patch;
     s->patch_cols = w / i->patch;
 
-    if ((uint64_t) s->patch_rows * s->patch_cols + t->n_class > i->max_patches)
-    {
+    rows = (uint64_t) s->patch_rows * s->patch_cols + t->kind->n_class;
+
+    if (rows > i->max_patches) {
         return llm_fail(err, "%s: an entry of %ux%u pixels has more than %u "
                         "patches", llm_gguf_name(t->gguf), w, h,
                         i->max_patches);
@@ -149,8 +151,10 @@ void
 llm_tower_raster(const llm_tower_t *t, const llm_tower_shape_t *s, uint32_t y,
     uint32_t x, float *row)
 {
-    memcpy(row, t->table + ((size_t) t->n_class + y * s->patch_cols + x)
-                           * t->width, t->width * sizeof(float));
+    size_t  at;
+
+    at = (size_t) t->kind->n_class + y * s->patch_cols + x;
+    memcpy(row, t->table + at * t->width, t->width * sizeof(float));
 }
 
 

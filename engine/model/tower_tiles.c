@@ -98,7 +98,7 @@ llm_tower_internvl_project(const llm_tower_t *t)
     t->ops->input(t->exec, LLM_ROWS_ALL, 0, 0, t->act_of[LLM_TA_CELL]);
     llm_tower_normalize(t, &t->mergers[0].norm, t->merge_eps,
                         t->act_of[LLM_TA_CELL], t->act_of[LLM_TA_CELL_H], 0);
-    llm_tower_two(t, &t->mergers[0], 0, 0);
+    llm_tower_two(t, &t->mergers[0], 0);
 }
 
 

@@ -16,6 +16,10 @@
    32 pixels they are OpenAI's 512 x 512 */
 #define LLM_PREP_LOW  256
 
+/* the part of llm_queue's memory= that the rows of a request's images may take
+   which are encoded before their turn */
+#define LLM_PREP_AHEAD  16
+
 typedef struct {
     const llm_prep_env_t  *env;
     llm_req_t             *r;
@@ -74,6 +78,7 @@ llm_prep_decode(const llm_prep_images_t *t, uint32_t index, llm_image_t *image,
     source.data = llm_claim_data(&r->media, index, &len);
     source.len = len;
     source.fd = -1;
+    source.cancelled = &r->cancelled;
 
     if (source.data == NULL) {
         return llm_fail(err, "malformed request to the engine");
@@ -98,8 +103,8 @@ llm_prep_decode(const llm_prep_images_t *t, uint32_t index, llm_image_t *image,
 
     llm_claim_drop(&r->media, index);
 
-    if (rc == LLM_OK) {
-        return LLM_OK;
+    if (rc == LLM_OK || llm_media_is_cancelled(&source)) {
+        return rc;
     }
 
     return err->status == 400 ? llm_prep_image_at(r, index, err)
@@ -197,6 +202,21 @@ llm_prep_image_count(const llm_prep_env_t *env, const llm_prompt_t *prompt,
 }
 
 
+/* what the encoder's rows will take counts from now on */
+
+static int
+llm_prep_image_rows(const llm_prep_env_t *env, const llm_req_t *r,
+    llm_layout_t *l, llm_prompt_ids_t *p, llm_err_t *err)
+{
+    p->media = l->media;
+    p->n_media = l->n_media;
+    p->media_bytes = llm_media_most(p, r->msg->n, env->runner,
+                                    env->max_bytes / LLM_PREP_AHEAD);
+
+    return l->counts ? LLM_OK : llm_layout_bytes(l, p->media_bytes, err);
+}
+
+
 int
 llm_prep_images(const llm_prep_env_t *env, llm_req_t *r,
     const llm_prep_how_t *how, const llm_prompt_t *prompt, uint32_t most,
@@ -227,15 +247,19 @@ llm_prep_images(const llm_prep_env_t *env, llm_req_t *r,
                            "be answered.");
     }
 
+    if (rc == LLM_OK) {
+        rc = llm_prep_image_rows(env, r, &l, p, err);
+    }
+
     if (rc != LLM_OK) {
+        p->n_media = 0;
+        p->media = NULL;
         llm_layout_free(&l);
         return LLM_ERROR;
     }
 
     p->ids = l.ids.data;
     p->n = (uint32_t) l.ids.len;
-    p->media = l.media;
-    p->n_media = l.n_media;
 
     return LLM_OK;
 }

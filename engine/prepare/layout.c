@@ -198,6 +198,23 @@ llm_layout_entry(void *ctx, uint32_t entry)
 }
 
 
+int
+llm_layout_bytes(llm_layout_t *l, size_t n, llm_err_t *err)
+{
+    if (l->max_bytes && n > l->max_bytes - l->bytes) {
+        return llm_fail_with(err, 400, "request_too_large", NULL,
+                             "The images take more than the %zu bytes that "
+                             "all requests together may take (llm_queue "
+                             "memory=). Please send fewer, or smaller ones.",
+                             l->max_bytes);
+    }
+
+    l->bytes += n;
+
+    return LLM_OK;
+}
+
+
 /* the pixels that the encoder gets; *pixels is the caller's */
 
 static int
@@ -209,15 +226,10 @@ llm_layout_prepare(llm_layout_t *l, const llm_image_rule_t *rule,
 
     size = llm_image_plan_size(plan);
 
-    if (l->max_bytes && size > l->max_bytes - l->bytes) {
-        return llm_fail_with(err, 400, "request_too_large", NULL,
-                             "The images take more than the %zu bytes that "
-                             "all requests together may take (llm_queue "
-                             "memory=). Please send fewer, or smaller ones.",
-                             l->max_bytes);
+    if (llm_layout_bytes(l, size, err) != LLM_OK) {
+        return LLM_ERROR;
     }
 
-    l->bytes += size;
     *pixels = malloc(size);
 
     if (*pixels == NULL) {

@@ -17,7 +17,8 @@
 typedef struct {
     const llm_vocab_t       *vocab;
     uint32_t                 most;      /* rows; 0: no bound */
-    size_t                   max_bytes; /* of pixels; 0: no bound */
+    size_t                   max_bytes; /* of what is counted by
+                                           llm_layout_bytes(); 0: no bound */
     int                      counts;    /* 1: the rows are only counted, media
                                            get no pixels */
 
@@ -26,7 +27,7 @@ typedef struct {
                                            pixels */
     uint32_t                 n_media;
     uint32_t                 cap;
-    size_t                   bytes;     /* of all pixels */
+    size_t                   bytes;     /* counted: of all pixels */
 
     /* of the image that is laid out */
     const llm_image_plan_t  *plan;
@@ -44,6 +45,9 @@ int llm_layout_text(llm_layout_t *l, llm_str_t text, const llm_span_t *trusted,
    "request_too_large", more than max_bytes */
 int llm_layout_image(llm_layout_t *l, const llm_image_rule_t *rule,
     const llm_image_t *image, llm_image_plan_t *plan, llm_err_t *err);
+/* counts so many bytes for the images; LLM_ERROR and *err,
+   "request_too_large": beyond max_bytes */
+int llm_layout_bytes(llm_layout_t *l, size_t n, llm_err_t *err);
 void llm_layout_free(llm_layout_t *l);
 
 #endif /* LLM_PREPARE_LAYOUT_H */

@@ -47,6 +47,7 @@ llm_prep_sound_decode(const llm_prep_env_t *env, llm_req_t *r,
     size_t               len;
     const void          *data;
     llm_media_limits_t   limits;
+    llm_media_source_t   source = { .fd = -1 };
 
     data = llm_claim_data(&r->media, 0, &len);
 
@@ -70,12 +71,14 @@ llm_prep_sound_decode(const llm_prep_env_t *env, llm_req_t *r,
     limits.samples = (uint64_t) limits.seconds * LLM_PREP_RATE;
     limits.timeout = 60000;
 
-    rc = llm_media_sound(env->pool, copy, len, &limits, LLM_MEL_RATE, sound,
-                         err);
+    source.data = copy;
+    source.len = len;
+    source.cancelled = &r->cancelled;
+    rc = llm_media_sound(env->pool, &source, &limits, LLM_MEL_RATE, sound, err);
     free(copy);
 
-    if (rc == LLM_OK) {
-        return LLM_OK;
+    if (rc == LLM_OK || llm_media_is_cancelled(&source)) {
+        return rc;
     }
 
     if (err->status != 400) {

@@ -5,10 +5,18 @@
  * other; see sched.h.
  *
  * The scheduler owns the rows, at most runner.encoded_bytes of them; those used
- * least recently give way.  Only prompts with the same salt share them.
+ * least recently give way.  Only prompts with the same salt share them.  It also
+ * owns media that the encoder works on and whose request has left.
  */
 
 #include "engine/sched/sched_internal.h"
+
+
+size_t
+llm_media_row_size(const llm_sched_t *s, const llm_media_t *m)
+{
+    return (size_t) m->n * s->conf.runner.n_given * sizeof(float);
+}
 
 
 static void
@@ -30,8 +38,7 @@ llm_encoded_find(const llm_sched_t *s, const llm_salt_t *salt,
 
     for (i = 0; i < s->n_encoded; i++) {
         if (s->encoded[i].digest == m->digest
-            && s->encoded[i].bytes == m->n * s->conf.runner.n_given
-                                      * sizeof(float)
+            && s->encoded[i].bytes == llm_media_row_size(s, m)
             && llm_salt_same(&s->encoded[i].salt, salt))
         {
             break;
@@ -93,7 +100,7 @@ llm_encoded_copy(const llm_sched_t *s, const float *rows, llm_media_t *m)
 {
     size_t  size;
 
-    size = (size_t) m->n * s->conf.runner.n_given * sizeof(float);
+    size = llm_media_row_size(s, m);
     m->rows = malloc(size);
 
     if (m->rows == NULL) {
@@ -126,10 +133,92 @@ llm_encoded_get(llm_sched_t *s, const llm_salt_t *salt, llm_media_t *m)
 }
 
 
+int
+llm_encoded_has(const llm_sched_t *s, const llm_salt_t *salt,
+    const llm_media_t *m)
+{
+    return llm_encoded_find(s, salt, m) < s->n_encoded;
+}
+
+
 void
 llm_encoded_free(llm_sched_t *s)
 {
     while (s->n_encoded) {
         llm_encoded_remove(s, s->n_encoded - 1);
+    }
+}
+
+
+/* ---- in the encoder ---- */
+
+/* is m among the media that the encoder works on? */
+
+int
+llm_media_encodes(const llm_sched_t *s, const llm_media_t *m)
+{
+    uint32_t  i;
+
+    for (i = 0; i < s->encodes.n && s->encodes.media[i] != m; i++) {
+        /* void */
+    }
+
+    return i < s->encodes.n;
+}
+
+
+/* keeps what was encoded for requests that have left */
+
+void
+llm_media_encodes_free(llm_sched_t *s)
+{
+    uint32_t        i;
+    llm_media_t    *m;
+    llm_encodes_t  *e = &s->encodes;
+
+    for (i = 0; i < e->n; i++) {
+        m = &e->left[i];
+
+        if (e->of[i]) {
+            continue;
+        }
+
+        if (m->rows) {
+            llm_encoded_put(s, &e->salt[i], m);
+        }
+
+        free(m->rgb);
+    }
+
+    e->n = 0;
+    e->pixels = 0;
+    e->us = 0;
+}
+
+
+/* the request is about to leave: its pixels stay while the encoder works for
+   others, too */
+
+void
+llm_media_leave(llm_sched_t *s, llm_req_t *r)
+{
+    uint32_t        i, others;
+    llm_encodes_t  *e = &s->encodes;
+
+    for (i = 0, others = 0; i < e->n; i++) {
+        if (e->of[i] != r) {
+            others += e->of[i] != NULL;
+            continue;
+        }
+
+        e->left[i] = *e->media[i];
+        e->media[i]->rgb = NULL;
+        e->media[i] = &e->left[i];
+        e->of[i] = NULL;
+    }
+
+    if (e->n && others == 0) {
+        s->conf.runner.encode_stop(s->conf.runner.encoder);
+        llm_media_encodes_free(s);
     }
 }

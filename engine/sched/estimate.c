@@ -59,7 +59,8 @@ llm_speed_line(llm_line_t *l, double rows, double us)
 /*
  * Learns from a step whose results came at time `now`.  While there is work,
  * the time of a step counts from the step before, so it includes all that the
- * engine does in between, steps of other models, too.
+ * engine does in between, steps of other models, too, but not the encoder's
+ * pieces, whose time is known.
  */
 
 void
@@ -70,8 +71,9 @@ llm_speed_step(llm_sched_t *s, const llm_step_t *st, uint64_t now)
     llm_speed_t  *v;
 
     v = &s->speed;
-    us = (double) (now - (v->busy ? s->taken_us
+    us = (double) (now - (v->busy ? s->taken_us + v->encoder_us
                                   : llm_max(st->start_us, s->taken_us)));
+    v->encoder_us = 0;
     n = st->n_prefill;
     rows = llm_max(n, (uint32_t) LLM_STEP_ROWS);
 
@@ -136,6 +138,14 @@ llm_speed_init(llm_speed_t *v)
     v->answer = LLM_SPEED_TOKENS;
     v->answers = LLM_SPEED_WEIGHT;
     v->slip = LLM_SLIP_BEGIN;
+}
+
+
+void
+llm_speed_encoded(llm_sched_t *s, uint64_t pixels, uint64_t us)
+{
+    llm_speed_learn(&s->speed.pixel_us, (double) us / (double) pixels,
+                    LLM_SPEED_STEP);
 }
 
 

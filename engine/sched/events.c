@@ -6,31 +6,6 @@
 #include "engine/sched/sched_internal.h"
 
 
-static int
-llm_send_start(llm_req_t *r, uint32_t ctx)
-{
-    llm_event_t  *ev;
-
-    ev = llm_event_open(&r->out.to, LLM_EV_START, 0, 0);
-    if (ev == NULL) {
-        return LLM_FULL;
-    }
-
-    ev->u.start.prompt_tokens = r->prep.prompt_tokens;
-    ev->u.start.cached_tokens = r->out.cached_tokens;
-    ev->u.start.ctx = ctx;
-    ev->u.start.prepared = r->prepared;
-    ev->u.start.predicted_us = r->run.predicted_us;
-    ev->u.start.queue_us = r->run.start_us
-                           - llm_min(r->run.start_us, r->msg->arrival_us);
-
-    llm_event_close(&r->out.to, ev);
-    r->out.start_sent = 1;
-
-    return LLM_OK;
-}
-
-
 /* how much of the prompts is computed: first what the cache had, and then what
    is more than was said before; all, once there is a token */
 
@@ -101,33 +76,17 @@ llm_send_finish(llm_req_t *r, llm_seq_t *q)
 static int
 llm_send_done(llm_sched_t *s, llm_req_t *r)
 {
-    uint64_t      now, arrival;
-    llm_event_t  *ev;
+    uint64_t  now;
 
-    ev = llm_event_open(&r->out.to, LLM_EV_DONE, 0, 0);
-    if (ev == NULL) {
+    now = llm_now_us();
+
+    if (llm_req_send_done(r, now) != LLM_OK) {
         return LLM_FULL;
     }
 
-    now = llm_now_us();
-    arrival = llm_min(r->msg->arrival_us, r->run.start_us);
-
-    ev->u.done.prompt_tokens = r->prep.prompt_tokens;
-    ev->u.done.cached_tokens = r->out.cached_tokens;
-    ev->u.done.completion_tokens = r->out.completion_tokens;
-    ev->u.done.reasoning_tokens = r->out.reasoning_tokens;
-    ev->u.done.accepted_tokens = r->out.accepted_tokens;
-    ev->u.done.rejected_tokens = r->out.drafted_tokens
-                                 - r->out.accepted_tokens;
-    ev->u.done.queue_us = r->run.start_us - arrival;
-    ev->u.done.ttft_us = r->out.first_us ? r->out.first_us - arrival : 0;
-    ev->u.done.total_us = now - arrival;
-
-    llm_event_close(&r->out.to, ev);
-
     llm_zone_add(s->figures->answered, 1);
     llm_zone_observe(s->counters, LLM_HIST_E2E,
-                     now - arrival);
+                     now - llm_min(r->msg->arrival_us, r->run.start_us));
 
     if (r->out.first_us) {
         llm_zone_observe(s->counters, LLM_HIST_DECODE,
@@ -169,9 +128,7 @@ llm_send_events_of(llm_sched_t *s, llm_req_t *r, int *over)
         return LLM_OK;
     }
 
-    if (!r->out.start_sent
-        && llm_send_start(r, s->conf.runner.ctx) != LLM_OK)
-    {
+    if (llm_req_send_start(r, s->conf.runner.ctx) != LLM_OK) {
         return LLM_FULL;
     }
 

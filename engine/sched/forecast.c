@@ -4,8 +4,9 @@
  * before its own.
  *
  * Known are the rows to be computed, without those in the prefix cache, the
- * order of the sequences, and the progress of the running ones.  Measured are
- * the times of a step and of a prompt row, and the length of answers.  What
+ * pixels to be encoded, the order of the sequences, and the progress of the
+ * running ones.  Measured are the times of a step, of a prompt row and of a
+ * pixel, and the length of answers.  What
  * cannot be known (the length of these answers, later requests that go first)
  * is in one factor, which follows the outcome of earlier forecasts; see
  * estimate.c.
@@ -20,6 +21,7 @@
 typedef struct {
     uint32_t     seqs;
     uint64_t     rows;                  /* of their prompts, to be computed */
+    uint64_t     pixels;                /* of their media, to be encoded */
     uint64_t     pages;                 /* that they need */
 } llm_ahead_t;
 
@@ -144,6 +146,7 @@ llm_forecast_tenant(llm_sched_t *s, const llm_tenant_t *t,
         rows = llm_forecast_rows(q);
         a->seqs++;
         a->rows += rows;
+        a->pixels += llm_media_pixels(q->prompt, rows);
         a->pages += llm_forecast_pages(s, q, rows);
         llm_forecast_release(s, q);
 
@@ -197,6 +200,7 @@ typedef struct {
     uint32_t     seqs;
     uint64_t     rows;                  /* of their prompts, to be computed
                                            before the request's */
+    uint64_t     pixels;                /* of their media, as well */
     uint64_t     pages;                 /* of the sequences that give way */
 } llm_swap_t;
 
@@ -204,7 +208,7 @@ typedef struct {
 static void
 llm_forecast_running(llm_sched_t *s, int32_t priority, llm_swap_t *b)
 {
-    uint32_t          i;
+    uint32_t          i, rows;
     const llm_seq_t  *q;
 
     memset(b, 0, sizeof(*b));
@@ -220,8 +224,12 @@ llm_forecast_running(llm_sched_t *s, int32_t priority, llm_swap_t *b)
 
         llm_forecast_release(s, q);
         b->seqs++;
-        b->rows += q->req->msg->priority >= priority ? llm_forecast_rows(q)
-                                                     : 0;
+
+        if (q->req->msg->priority >= priority) {
+            rows = llm_forecast_rows(q);
+            b->rows += rows;
+            b->pixels += llm_media_pixels(q->prompt, rows);
+        }
     }
 }
 
@@ -296,13 +304,13 @@ llm_forecast_place(llm_sched_t *s, int64_t seqs, int64_t pages)
 }
 
 
-/* sets f->tokens: tokens to be computed for all prompts of a request; *rows:
-   for the prompts that its first result needs, whose length is returned.  An
-   embedding needs all its prompts */
+/* sets f->tokens: tokens to be computed for all prompts of a request; *rows,
+   *pixels: for the prompts that its first result needs, whose length is
+   returned.  An embedding needs all its prompts */
 
 static uint32_t
 llm_forecast_own(const llm_sched_t *s, const llm_req_t *r, llm_forecast_t *f,
-    uint32_t *rows)
+    uint32_t *rows, uint64_t *pixels)
 {
     uint32_t          i, n, fresh;
     const llm_seq_t  *q;
@@ -317,6 +325,7 @@ llm_forecast_own(const llm_sched_t *s, const llm_req_t *r, llm_forecast_t *f,
 
         if (i == 0 || llm_seq_pools(q)) {
             *rows += fresh;
+            *pixels += llm_media_pixels(q->prompt, fresh);
             n += q->prompt->n;
         }
     }
@@ -329,19 +338,20 @@ void
 llm_sched_forecast(llm_sched_t *s, const llm_req_t *r, llm_forecast_t *f)
 {
     int           beside;
-    double        wait;
+    double        wait, encode_us, encode_all_us;
     int64_t       seqs, pages;
     uint32_t      n, rows;
-    uint64_t      others;
+    uint64_t      others, pixels;
     llm_ahead_t   ahead;
     llm_swap_t  running;
 
     n = 1;
     rows = 1;
+    pixels = 0;
     f->tokens = 1;
 
     if (r) {
-        n = llm_forecast_own(s, r, f, &rows);
+        n = llm_forecast_own(s, r, f, &rows, &pixels);
     }
 
     llm_forecast_running(s, r ? r->msg->priority : 0, &running);
@@ -357,12 +367,17 @@ llm_sched_forecast(llm_sched_t *s, const llm_req_t *r, llm_forecast_t *f)
 
     wait = llm_forecast_place(s, seqs, pages);
     beside = s->n_running + ahead.seqs != 0;
+    encode_us = s->speed.pixel_us * (double) pixels;
+    encode_all_us = encode_us + s->speed.pixel_us
+                                * (double) (running.pixels + ahead.pixels);
 
     f->known = llm_forecast_row_us(s, 0) > 0;
     f->waits = others || seqs > 0 || (pages > 0 && s->n_running);
-    f->wait_us = llm_max(wait + llm_forecast_compute(s, rows, rows, n, beside),
-                         llm_forecast_compute(s, others + rows, rows, n,
-                                              beside));
+    f->wait_us = llm_max(wait + encode_us
+                         + llm_forecast_compute(s, rows, rows, n, beside),
+                         encode_all_us
+                         + llm_forecast_compute(s, others + rows, rows, n,
+                                                beside));
     f->us = f->wait_us * s->speed.slip;
 }
 

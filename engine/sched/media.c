@@ -26,6 +26,77 @@ llm_media_place(llm_prompt_ids_t *p, int turns)
 }
 
 
+size_t
+llm_media_most(const llm_prompt_ids_t *p, uint32_t n, const llm_runner_t *run,
+    size_t ahead)
+{
+    size_t              row, most, beside, all;
+    uint32_t            i, k;
+    const llm_media_t  *m, *before;
+
+    row = run->n_given * sizeof(float);
+
+    for (i = 0, all = 0, most = 0; i < p->n_media; i++) {
+        m = &p->media[i];
+        all += m->n;
+
+        /* rows of those before it are there as long as they share a page with
+           its beginning: it is encoded when whole pages before it are
+           computed */
+
+        for (k = i, beside = 0; k < p->n_media; k--) {
+            before = &p->media[k];
+
+            if (before->first + before->n
+                <= m->first / LLM_KV_PAGE * LLM_KV_PAGE)
+            {
+                break;
+            }
+
+            beside += before->n;
+        }
+
+        most = llm_max(most, beside);
+    }
+
+    return n > 1 ? all * row : llm_max(most * row, llm_min(all * row, ahead));
+}
+
+
+size_t
+llm_media_held(const llm_sched_t *s, const llm_prompt_ids_t *p)
+{
+    size_t    n;
+    uint32_t  i;
+
+    for (i = 0, n = 0; i < p->n_media; i++) {
+        n += llm_media_encodes(s, &p->media[i])
+             ? llm_media_row_size(s, &p->media[i]) : p->media[i].row_bytes;
+    }
+
+    return n;
+}
+
+
+uint64_t
+llm_media_pixels(const llm_prompt_ids_t *p, uint32_t n)
+{
+    uint32_t            i;
+    uint64_t            pixels;
+    const llm_media_t  *m;
+
+    for (i = 0, pixels = 0; i < p->n_media; i++) {
+        m = &p->media[i];
+
+        if (m->rows == NULL && m->first + m->n + n > p->n) {
+            pixels += (uint64_t) m->w * m->h;
+        }
+    }
+
+    return pixels;
+}
+
+
 /* checks that the model can take the request's media */
 
 int
@@ -81,11 +152,7 @@ llm_media_drop(llm_sched_t *s, llm_req_t *r)
         }
     }
 
-    if (s->encodes == r) {
-        s->conf.runner.encode_stop(s->conf.runner.encoder);
-        s->encodes = NULL;
-        s->media = NULL;
-    }
+    llm_media_leave(s, r);
 }
 
 
@@ -155,7 +222,8 @@ llm_media_splits(const llm_sched_t *s, const llm_seq_t *q, uint32_t pos)
 
 
 /* how many of the next n rows may be in a step: none whose media is not
-   encoded, and no part of a span.  A span that does not fit gets up to `most` rows */
+   encoded, and no part of a span.  A span that does not fit gets up to `most`
+   rows */
 
 uint32_t
 llm_media_fit(const llm_sched_t *s, const llm_seq_t *q, uint32_t n,
@@ -285,11 +353,11 @@ llm_media_waits(const llm_sched_t *s)
 {
     uint32_t  i;
 
-    for (i = 0; s->encodes == NULL && i < s->n_running; i++) {
+    for (i = 0; s->encodes.n == 0 && i < s->n_running; i++) {
         if (llm_media_due(s->running[i])) {
             return 1;
         }
     }
 
-    return s->encodes != NULL;
+    return s->encodes.n != 0;
 }

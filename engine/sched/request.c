@@ -119,12 +119,39 @@ llm_seq_bytes(const llm_seq_t *q)
 }
 
 
+/*
+ * Bytes of a prompt's media: pixels, and the rows that are there.  While some
+ * are still to be encoded, all that may be there at once count, so that a
+ * request which was let in finds room for them.
+ */
+
+static size_t
+llm_prompt_media_bytes(const llm_req_t *r, const llm_prompt_ids_t *p)
+{
+    size_t              n, rows;
+    uint32_t            i;
+    const llm_media_t  *m;
+
+    for (i = 0, n = 0, rows = 0, m = NULL; i < p->n_media; i++) {
+        m = &p->media[i];
+        n += sizeof(*m) + (size_t) m->w * m->h * 3;
+        rows += m->row_bytes;
+    }
+
+    if (m && (r->run.n_seqs != 1 || r->run.seqs[0].n_kv < m->first + m->n)) {
+        rows = llm_max(rows, p->media_bytes);
+    }
+
+    return n + rows;
+}
+
+
 size_t
 llm_req_bytes(const llm_req_t *r)
 {
     size_t                   n;
     uint64_t                 prompts, choices, most;
-    uint32_t                 i, k;
+    uint32_t                 i;
     const llm_prompt_ids_t  *p;
 
     /* the message's numbers have not been checked yet */
@@ -143,7 +170,8 @@ llm_req_bytes(const llm_req_t *r)
     }
 
     if (r->heard) {
-        n += sizeof(*r->heard) + r->heard->sound_bytes + r->heard->out.cap;
+        n += sizeof(*r->heard) + r->heard->sound_bytes + r->heard->out.cap
+             + (r->heard->speech ? llm_speech_bytes(r->heard->speech) : 0);
     }
 
     n += r->prep.n_banned * sizeof(*r->prep.banned) + r->prep.filter_bytes
@@ -164,12 +192,8 @@ llm_req_bytes(const llm_req_t *r)
     for (i = 0; i < r->prep.n_prompts; i++) {
         p = &r->prep.prompts[i];
         n += p->n * sizeof(*p->ids) + p->echo.cap + p->probs.cap
-             + (p->ends ? p->n * sizeof(*p->ends) : 0);
-
-        for (k = 0; k < p->n_media; k++) {
-            n += sizeof(llm_media_t) + p->media[k].row_bytes
-                 + (size_t) p->media[k].w * p->media[k].h * 3;
-        }
+             + (p->ends ? p->n * sizeof(*p->ends) : 0)
+             + llm_prompt_media_bytes(r, p);
     }
 
     for (i = 0; i < r->run.n_seqs; i++) {

@@ -63,6 +63,8 @@ typedef struct {
     uint32_t             n;
     llm_media_t         *media;         /* [n_media] owned; in order */
     uint32_t             n_media;
+    size_t               media_bytes;   /* most bytes of their rows that are
+                                           there at once; llm_media_most() */
     uint32_t             is_text;
     llm_ref_t            text;          /* the text in the message, if
                                            is_text */
@@ -381,6 +383,10 @@ void llm_req_free(llm_req_t *r);
  * sequences; an estimate from its message if it is not prepared yet.
  */
 size_t llm_req_bytes(const llm_req_t *r);
+
+/* start_done.c: LLM_FULL: the ring has no room.  START is sent once */
+int llm_req_send_start(llm_req_t *r, uint32_t ctx);
+int llm_req_send_done(llm_req_t *r, uint64_t now);
 
 /* marks a request as failed; the first reason stays */
 void llm_req_fail(llm_req_t *r, const llm_err_t *err, uint32_t retry_after);

@@ -293,10 +293,8 @@ llm_step_held(llm_sched_t *s)
 int
 llm_sched_step(llm_sched_t *s, llm_err_t *err)
 {
-    int          rc, launched;
+    int          rc, encoded, launched;
     llm_step_t  *st;
-
-    int          encoded;
 
     llm_step_held(s);
 
@@ -306,14 +304,13 @@ llm_sched_step(llm_sched_t *s, llm_err_t *err)
             return 0;
         }
 
-        encoded = llm_media_encode(s);
-        rc = llm_step_launch(s, err);
-        rc = rc == 0 ? encoded : rc == 1 ? 2 : rc;
+        encoded = llm_media_encode(s, err);
+        rc = encoded == LLM_ERROR ? LLM_ERROR : llm_step_launch(s, err);
 
-        if (rc != 2) {
+        if (rc != 1) {
             llm_step_sweep(s);
             llm_sched_gauges(s);
-            return rc;
+            return rc == 0 ? encoded : rc;
         }
 
         s->in_flight = s->next;

@@ -198,6 +198,7 @@ llm_sched_free(llm_sched_t *s)
     }
 
     llm_draft_model_free(s->draft_model);
+    llm_media_encodes_free(s);
     llm_encoded_free(s);
     llm_queue_free(&s->queue);
     llm_pages_free(s->pages);

@@ -37,8 +37,8 @@
  *     has pages; each of its rows is computed once, in order, from a state of
  *     the rows before.
  *   - Rows of media are computed once their media is encoded, which is done
- *     piece by piece, one between two steps (media.c); those that see each other
- *     are in one step.
+ *     piece by piece, one between two steps (encode.c); those that see each
+ *     other are in one step (media.c).
  *   - A sequence that decodes may have rows of drafted tokens, too, which give
  *     it several tokens in a step (speculate.c).  It is then in no step that is
  *     launched before the results are known.
@@ -94,17 +94,22 @@ typedef struct {
     uint32_t             n_slots;
     /*
      * Rows of media, numbers of each; 0: the model takes none.  turns, spans:
-     * as in llm_hparams_t.  encode() runs a piece of the encoder, of the same m
-     * until it is complete: LLM_MORE: there are more; LLM_OK: m->rows is set,
-     * and row_bytes; LLM_ERROR.  encode_stop(): m is given up.
+     * as in llm_hparams_t.  encode() runs a piece of the encoder, of the same n
+     * media, at most LLM_MEDIA_TOGETHER, until they are complete: LLM_MORE:
+     * there are more; LLM_OK: the rows of each are set, and row_bytes;
+     * LLM_ABSENT: one of them cannot be encoded, or there is no memory;
+     * LLM_ERROR: the device, or the encoder's file, has failed.
+     * encode_stop(): they are given up.
      */
     uint32_t             n_given;
     int                  turns;
     int                  spans;
-    int                (*encode)(void *encoder, llm_media_t *m,
-                            llm_err_t *err);
+    int                (*encode)(void *encoder, llm_media_t *const *m,
+                            uint32_t n, llm_err_t *err);
     void               (*encode_stop)(void *encoder);
     void                *encoder;
+    uint64_t             encode_pixels; /* of media that are encoded together:
+                                           more take no less time */
     size_t               encoded_bytes; /* of rows that are kept for prompts
                                            with the same media */
     void               (*copy_slot)(void *data, uint32_t src, uint32_t dst);
@@ -131,6 +136,17 @@ typedef struct {
 } llm_sched_conf_t;
 
 typedef struct llm_sched_s  llm_sched_t;
+
+/* media that are encoded together, at most */
+#define LLM_MEDIA_TOGETHER  16
+
+/*
+ * The most bytes of a prompt's rows of media that are there at once, of a
+ * request with n choices.  ahead: bytes up to which images are encoded before
+ * their turn.  A preparation keeps it in p->media_bytes.
+ */
+size_t llm_media_most(const llm_prompt_ids_t *p, uint32_t n,
+    const llm_runner_t *run, size_t ahead);
 
 llm_sched_t *llm_sched_create(const llm_sched_conf_t *conf, llm_err_t *err);
 /* moves the scheduler's gauges to zone z; from now on events are counted there,

@@ -4,11 +4,12 @@
  * a sequence), state.c (its recurrent state), rows.c (arrays of a step),
  * constraint.c (masks), trigger.c (calls that are constrained once they
  * begin), sampler_pool.c (samplers), running.c (lists), outbox.c (requests
- * with events), encoded.c, media.c (rows of media), prefix.c (prefix cache),
- * echo.c (echoed prompts), finish.c, pooling.c (prompts that become vectors), preempt.c
- * (preemption), admit.c (admission), forecast.c (time to the first token),
- * speculate.c (drafts), step.c (composing a step), encode.c (the encoder of
- * media), results.c (results of a step), run.c (its launch), events.c, sched.c.
+ * with events), media.c, encoded.c (rows of media), prefix.c (prefix cache),
+ * echo.c (echoed prompts), finish.c, pooling.c (prompts that become vectors),
+ * preempt.c (preemption), admit.c (admission), forecast.c (time to the first
+ * token), speculate.c (drafts), step.c (composing a step), encode.c (the encoder
+ * of media), results.c (results of a step), run.c (its launch), events.c,
+ * sched.c.
  */
 
 #ifndef LLM_SCHED_INTERNAL_H
@@ -87,6 +88,20 @@ typedef struct {
     uint64_t             used;          /* time of use, by encoded_clock */
 } llm_encoded_t;
 
+/* media that the encoder works on, see encode.c and encoded.c */
+typedef struct {
+    uint32_t             n;             /* 0: none */
+    llm_req_t           *of[LLM_MEDIA_TOGETHER];    /* request of each; NULL: it
+                                                       has left */
+    llm_media_t         *media[LLM_MEDIA_TOGETHER]; /* its own, or in `left` */
+    llm_media_t          left[LLM_MEDIA_TOGETHER];  /* owned */
+    llm_salt_t           salt[LLM_MEDIA_TOGETHER];
+    uint64_t             pixels;        /* of all */
+    uint64_t             us;            /* time of the pieces so far */
+    int                  alone;         /* 1: some could not be encoded
+                                           together: next, one by one */
+} llm_encodes_t;
+
 /* sums over the last steps without prompts: their number, rows, microseconds,
    squares and products */
 typedef struct {
@@ -106,6 +121,9 @@ typedef struct {
     double               beside_us;     /* of a step with sequences that
                                            generate, with or without prompts */
     llm_line_t           line;          /* of times by rows */
+    double               pixel_us;      /* of a pixel in the encoder */
+    uint64_t             encoder_us;    /* that it has worked since the last
+                                           step, which is no time of a step */
     double               answer;        /* tokens of an answer */
     double               answers;       /* answers averaged, and
                                            LLM_SPEED_WEIGHT */
@@ -167,9 +185,7 @@ struct llm_sched_s {
                                            came */
     int                  failed;        /* 1: a request was marked as failed */
 
-    llm_req_t           *encodes;       /* request whose media the encoder
-                                           works on; NULL: none */
-    llm_media_t         *media;         /* that media */
+    llm_encodes_t        encodes;
     llm_encoded_t        encoded[LLM_ENCODED];
     uint32_t             n_encoded;
     size_t               encoded_bytes; /* of all their rows */
@@ -261,6 +277,8 @@ void llm_speed_init(llm_speed_t *v);
 void llm_speed_step(llm_sched_t *s, const llm_step_t *st, uint64_t now);
 /* to be called when a sequence has ended */
 void llm_speed_answer(llm_sched_t *s, const llm_seq_t *q);
+/* media of so many pixels was encoded */
+void llm_speed_encoded(llm_sched_t *s, uint64_t pixels, uint64_t us);
 /* to be called when a request has its first token, or its vectors */
 void llm_speed_first(llm_sched_t *s, const llm_req_t *r, uint64_t now);
 /* times of a step of so many rows without prompts, and of one row more, in the
@@ -355,14 +373,28 @@ void llm_sched_commit(llm_sched_t *s, llm_seq_t *q, uint32_t n_kv);
 /* encoded.c */
 void llm_encoded_put(llm_sched_t *s, const llm_salt_t *salt, llm_media_t *m);
 int llm_encoded_get(llm_sched_t *s, const llm_salt_t *salt, llm_media_t *m);
+int llm_encoded_has(const llm_sched_t *s, const llm_salt_t *salt,
+    const llm_media_t *m);
 int llm_encoded_copy(const llm_sched_t *s, const float *rows, llm_media_t *m);
 void llm_encoded_free(llm_sched_t *s);
+size_t llm_media_row_size(const llm_sched_t *s, const llm_media_t *m);
+/* is it among the media that the encoder works on? */
+int llm_media_encodes(const llm_sched_t *s, const llm_media_t *m);
+/* the request is about to leave */
+void llm_media_leave(llm_sched_t *s, llm_req_t *r);
+/* the encoder works on none any more */
+void llm_media_encodes_free(llm_sched_t *s);
 
 /* media.c; without media these do nothing */
 int llm_media_add(llm_sched_t *s, llm_req_t *r, llm_err_t *err);
 void llm_media_drop(llm_sched_t *s, llm_req_t *r);
 llm_media_t *llm_media_due(const llm_seq_t *q);
 int llm_media_waits(const llm_sched_t *s);
+/* bytes of the rows of a prompt's media that are there or in the encoder */
+size_t llm_media_held(const llm_sched_t *s, const llm_prompt_ids_t *p);
+/* pixels that the encoder has still to work on before the prompt's last n rows
+   are computed */
+uint64_t llm_media_pixels(const llm_prompt_ids_t *p, uint32_t n);
 uint32_t llm_media_fit(const llm_sched_t *s, const llm_seq_t *q, uint32_t n,
     uint32_t most);
 int llm_media_splits(const llm_sched_t *s, const llm_seq_t *q, uint32_t pos);
@@ -408,7 +440,7 @@ void llm_step_fail(llm_sched_t *s, llm_req_t *r, const llm_err_t *err);
 void llm_step_no_memory(llm_sched_t *s, llm_req_t *r);
 
 /* encode.c */
-int llm_media_encode(llm_sched_t *s);
+int llm_media_encode(llm_sched_t *s, llm_err_t *err);
 
 /* results.c */
 void llm_step_take(llm_sched_t *s, llm_step_t *st, uint64_t now);

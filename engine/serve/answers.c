@@ -12,33 +12,6 @@
 #define LLM_ANSWER_TOKENS  1024
 
 
-static int
-llm_answer_send_start(const llm_instance_t *m, llm_req_t *r)
-{
-    llm_event_t  *ev;
-
-    if (r->out.start_sent) {
-        return LLM_OK;
-    }
-
-    ev = llm_event_open(&r->out.to, LLM_EV_START, 0, 0);
-    if (ev == NULL) {
-        return LLM_FULL;
-    }
-
-    ev->u.start.prompt_tokens = r->prep.prompt_tokens;
-    ev->u.start.ctx = m->runner.ctx;
-    ev->u.start.prepared = r->prepared;
-    ev->u.start.queue_us = r->run.start_us
-                           - llm_min(r->run.start_us, r->msg->arrival_us);
-
-    llm_event_close(&r->out.to, ev);
-    r->out.start_sent = 1;
-
-    return LLM_OK;
-}
-
-
 /* sends a piece of the text, in whole characters */
 
 static int
@@ -159,30 +132,6 @@ llm_answer_send_pieces(const llm_instance_t *m, llm_req_t *r,
 }
 
 
-static int
-llm_answer_send_done(llm_req_t *r)
-{
-    uint64_t      now, arrival;
-    llm_event_t  *ev;
-
-    ev = llm_event_open(&r->out.to, LLM_EV_DONE, 0, 0);
-    if (ev == NULL) {
-        return LLM_FULL;
-    }
-
-    now = llm_now_us();
-    arrival = llm_min(r->msg->arrival_us, r->run.start_us);
-
-    ev->u.done.prompt_tokens = r->prep.prompt_tokens;
-    ev->u.done.queue_us = r->run.start_us - arrival;
-    ev->u.done.total_us = now - arrival;
-
-    llm_event_close(&r->out.to, ev);
-
-    return LLM_OK;
-}
-
-
 /* sends the answer from prep.sent on; LLM_FULL: the ring has no room for the
    rest */
 
@@ -194,7 +143,7 @@ llm_answer_send(const llm_instance_t *m, llm_req_t *r)
     const llm_prompt_ids_t  *p;
 
     p = &r->prep.prompts[0];
-    rc = llm_answer_send_start(m, r);
+    rc = llm_req_send_start(r, m->runner.ctx);
     end = r->msg->task == LLM_TASK_TOKENIZE ? p->n : r->prep.answer.len;
 
     while (rc == LLM_OK && r->prep.sent < end) {
@@ -210,7 +159,7 @@ llm_answer_send(const llm_instance_t *m, llm_req_t *r)
         }
     }
 
-    return rc == LLM_OK ? llm_answer_send_done(r) : rc;
+    return rc == LLM_OK ? llm_req_send_done(r, llm_now_us()) : rc;
 }
 
 

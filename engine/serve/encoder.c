@@ -14,12 +14,18 @@
    bytes */
 #define LLM_ENCODED_BYTES  ((size_t) 64 << 20)
 
+/* the part of llm_queue's memory= that the rows and pixels of an image may
+   take: two that follow each other are there at the same time */
+#define LLM_ENCODER_PART   3
+
+_Static_assert(LLM_MEDIA_TOGETHER <= LLM_TOWER_ENTRIES,
+               "a job has room for all media that are encoded together");
+
 struct llm_encoder_s {
     llm_image_rule_t    rule;           /* what its entries are made by */
     llm_tower_t        *tower;
     llm_tower_job_t    *job;            /* NULL: none */
     float              *rows;           /* its result */
-    size_t              bytes;
 };
 
 
@@ -35,44 +41,102 @@ llm_encoder_stop(void *data)
 }
 
 
-static int
-llm_encoder_begin(llm_encoder_t *e, const llm_media_t *m, llm_err_t *err)
+static size_t
+llm_encoder_bytes(const llm_encoder_t *e, const llm_media_t *m)
 {
-    llm_tower_entry_t  entry = { m->w, m->h, m->rgb };
+    return (size_t) m->n * llm_tower_info(e->tower)->n_cols * sizeof(float);
+}
+
+
+static int
+llm_encoder_begin(llm_encoder_t *e, llm_media_t *const *m, uint32_t n,
+    llm_err_t *err)
+{
+    size_t             size;
+    uint32_t           i;
     llm_tower_shape_t  s;
+    llm_tower_entry_t  entries[LLM_TOWER_ENTRIES];
 
-    if (llm_tower_shape(e->tower, m->w, m->h, &s, err) != LLM_OK) {
-        return LLM_ERROR;
+    for (i = 0, size = 0; i < n; i++) {
+        entries[i] = (llm_tower_entry_t) { m[i]->w, m[i]->h, m[i]->rgb };
+
+        if (llm_tower_shape(e->tower, m[i]->w, m[i]->h, &s, err) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        if (s.n_rows != m[i]->n) {
+            return llm_fail(err, "an image of %u rows in a prompt that has %u "
+                            "for it", s.n_rows, m[i]->n);
+        }
+
+        size += llm_encoder_bytes(e, m[i]);
     }
 
-    if (s.n_rows != m->n) {
-        return llm_fail(err, "an image of %u rows in a prompt that has %u for "
-                        "it", s.n_rows, m->n);
-    }
-
-    e->bytes = (size_t) s.n_rows * llm_tower_info(e->tower)->n_cols
-               * sizeof(float);
-    e->rows = malloc(e->bytes);
+    e->rows = malloc(size);
 
     if (e->rows == NULL) {
         return llm_fail(err, "no memory for the rows of an image");
     }
 
-    e->job = llm_tower_begin(e->tower, &entry, 1, e->rows, err);
+    e->job = llm_tower_begin(e->tower, entries, n, e->rows, err);
 
     return e->job ? LLM_OK : LLM_ERROR;
 }
 
 
+/* the rows of a job to its media; a single one gets them as they are */
+
 static int
-llm_encoder_encode(void *data, llm_media_t *m, llm_err_t *err)
+llm_encoder_give(llm_encoder_t *e, llm_media_t *const *m, uint32_t n,
+    llm_err_t *err)
+{
+    char      *from;
+    uint32_t   i;
+
+    for (i = 0, from = (char *) e->rows; i < n; i++) {
+        m[i]->row_bytes = llm_encoder_bytes(e, m[i]);
+        m[i]->rows = n > 1 ? malloc(m[i]->row_bytes) : e->rows;
+
+        if (m[i]->rows == NULL) {
+            m[i]->row_bytes = 0;
+            break;
+        }
+
+        if (n == 1) {
+            e->rows = NULL;
+            return LLM_OK;
+        }
+
+        memcpy(m[i]->rows, from, m[i]->row_bytes);
+        from += m[i]->row_bytes;
+    }
+
+    if (i == n) {
+        return LLM_OK;
+    }
+
+    while (i-- > 0) {
+        free(m[i]->rows);
+        m[i]->rows = NULL;
+        m[i]->row_bytes = 0;
+    }
+
+    (void) llm_fail(err, "no memory for the rows of images");
+
+    return LLM_ABSENT;
+}
+
+
+static int
+llm_encoder_encode(void *data, llm_media_t *const *m, uint32_t n,
+    llm_err_t *err)
 {
     int             rc;
     llm_encoder_t  *e = data;
 
-    if (e->job == NULL && llm_encoder_begin(e, m, err) != LLM_OK) {
+    if (e->job == NULL && llm_encoder_begin(e, m, n, err) != LLM_OK) {
         llm_encoder_stop(e);
-        return LLM_ERROR;
+        return LLM_ABSENT;
     }
 
     rc = llm_tower_step(e->job, err);
@@ -82,9 +146,7 @@ llm_encoder_encode(void *data, llm_media_t *m, llm_err_t *err)
     }
 
     if (rc == LLM_OK) {
-        m->rows = e->rows;
-        m->row_bytes = e->bytes;
-        e->rows = NULL;
+        rc = llm_encoder_give(e, m, n, err);
     }
 
     llm_encoder_stop(e);
@@ -93,16 +155,43 @@ llm_encoder_encode(void *data, llm_media_t *m, llm_err_t *err)
 }
 
 
+/* lowers the most tokens of an image to what fits into its part of the memory
+   for all requests */
+
+static void
+llm_encoder_limit(llm_instance_t *m, uint32_t most)
+{
+    size_t                   cell, each, fit;
+    const llm_tower_info_t  *info = llm_tower_info(m->encoder->tower);
+
+    cell = (size_t) info->patch * info->merge;
+    each = LLM_ENCODER_PART * (info->n_cols * sizeof(float) + 3 * cell * cell);
+    fit = m->env.max_bytes / each;
+
+    if (m->env.max_bytes == 0 || fit >= most) {
+        return;
+    }
+
+    llm_image_rule_limit(&m->encoder->rule, (uint32_t) llm_max(fit, 1u));
+    llm_engine_log(m->engine, LLM_LOG_NOTICE, "model \"%s\": images have at "
+                   "most %zu tokens, and larger ones are made smaller: %u "
+                   "tokens need llm_queue memory=%zum", m->conf.name,
+                   llm_max(fit, 1u), most, (most * each >> 20) + 1);
+}
+
+
 /* reads how images become entries, none larger than the encoder takes */
 
 static int
-llm_encoder_rule(llm_encoder_t *e, const char *path, llm_err_t *err)
+llm_encoder_rule(llm_instance_t *m, llm_err_t *err)
 {
     int                      rc;
+    uint32_t                 most;
     llm_gguf_t              *g;
-    const llm_tower_info_t  *info;
+    llm_encoder_t           *e = m->encoder;
+    const llm_tower_info_t  *info = llm_tower_info(e->tower);
 
-    g = llm_gguf_open_header(path, err);
+    g = llm_gguf_open_header(m->conf.mmproj, err);
 
     if (g == NULL) {
         return LLM_ERROR;
@@ -111,13 +200,15 @@ llm_encoder_rule(llm_encoder_t *e, const char *path, llm_err_t *err)
     rc = llm_image_rule_read(&e->rule, g, err);
     llm_gguf_close(g);
 
-    if (rc == LLM_OK && e->rule.sizing == LLM_SIZING_AREA) {
-        info = llm_tower_info(e->tower);
-        llm_image_rule_limit(&e->rule, info->max_patches
-                                       / (info->merge * info->merge));
+    if (rc != LLM_OK || e->rule.sizing != LLM_SIZING_AREA) {
+        return rc;
     }
 
-    return rc;
+    most = info->max_patches / (info->merge * info->merge);
+    llm_image_rule_limit(&e->rule, most);
+    llm_encoder_limit(m, most);
+
+    return LLM_OK;
 }
 
 
@@ -125,9 +216,10 @@ int
 llm_instance_encoder(llm_instance_t *m, const llm_model_opts_t *opts,
     llm_err_t *err)
 {
-    llm_runner_t          *run = &m->runner;
-    llm_tower_opts_t       to = { .model = opts };
-    const llm_hparams_t   *hp = llm_model_hparams(m->model);
+    llm_runner_t            *run = &m->runner;
+    llm_tower_opts_t         to = { .model = opts };
+    const llm_hparams_t     *hp = llm_model_hparams(m->model);
+    const llm_tower_info_t  *info;
 
     if (!llm_model_takes_rows(m->model)) {
         return llm_fail(err, "%s: the model's device takes no images",
@@ -144,12 +236,14 @@ llm_instance_encoder(llm_instance_t *m, const llm_model_opts_t *opts,
     m->encoder->tower = llm_tower_load(m->conf.mmproj, m->model, &to, err);
 
     if (m->encoder->tower == NULL
-        || llm_encoder_rule(m->encoder, m->conf.mmproj, err) != LLM_OK)
+        || llm_encoder_rule(m, err) != LLM_OK)
     {
         return LLM_ERROR;
     }
 
-    run->n_given = llm_tower_info(m->encoder->tower)->n_cols;
+    info = llm_tower_info(m->encoder->tower);
+    run->n_given = info->n_cols;
+    run->encode_pixels = (uint64_t) info->together * info->patch * info->patch;
     run->turns = hp->turns;
     run->spans = hp->spans;
     run->encode = llm_encoder_encode;

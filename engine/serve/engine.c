@@ -140,7 +140,8 @@ llm_engine_create(const llm_engine_conf_t *conf)
     e->media = llm_media_pool_create(NULL, 0);
 
     if ((conf->backend_dir && e->backend_dir == NULL) || e->devices == NULL
-        || e->media == NULL || e->models == NULL || e->running == NULL || e->peers == NULL
+        || e->media == NULL || e->models == NULL || e->running == NULL
+        || e->peers == NULL
         || llm_engine_copy_models(e, conf) != LLM_OK)
     {
         llm_engine_free(e);

@@ -345,33 +345,6 @@ llm_hearing_step(llm_hearing_t *h, llm_err_t *err)
 
 /* ---- events ---- */
 
-static int
-llm_hearing_start(const llm_hearing_t *h, llm_req_t *r)
-{
-    llm_event_t  *ev;
-
-    if (r->out.start_sent) {
-        return LLM_OK;
-    }
-
-    ev = llm_event_open(&r->out.to, LLM_EV_START, 0, 0);
-
-    if (ev == NULL) {
-        return LLM_FULL;
-    }
-
-    ev->u.start.ctx = h->instance->runner.ctx;
-    ev->u.start.prepared = r->prepared;
-    ev->u.start.queue_us = r->run.start_us
-                           - llm_min(r->run.start_us, r->msg->arrival_us);
-
-    llm_event_close(&r->out.to, ev);
-    r->out.start_sent = 1;
-
-    return LLM_OK;
-}
-
-
 /* a piece of a record; `call` says how many bytes of it follow */
 
 static int
@@ -427,7 +400,7 @@ llm_hearing_text(llm_req_t *r)
 static int
 llm_hearing_done(llm_hearing_t *h, llm_req_t *r)
 {
-    uint64_t      now, arrival;
+    uint64_t      now;
     llm_event_t  *ev;
 
     if (r->run.n_ended == 0) {
@@ -445,23 +418,15 @@ llm_hearing_done(llm_hearing_t *h, llm_req_t *r)
         llm_zone_add(h->counters->finished[LLM_FINISH_STOP], 1);
     }
 
-    ev = llm_event_open(&r->out.to, LLM_EV_DONE, 0, 0);
+    now = llm_now_us();
 
-    if (ev == NULL) {
+    if (llm_req_send_done(r, now) != LLM_OK) {
         return LLM_FULL;
     }
 
-    now = llm_now_us();
-    arrival = llm_min(r->msg->arrival_us, r->run.start_us);
-
-    ev->u.done.completion_tokens = r->out.completion_tokens;
-    ev->u.done.queue_us = r->run.start_us - arrival;
-    ev->u.done.ttft_us = r->out.first_us ? r->out.first_us - arrival : 0;
-    ev->u.done.total_us = now - arrival;
-    llm_event_close(&r->out.to, ev);
-
     llm_zone_add(h->figures->answered, 1);
-    llm_zone_observe(h->counters, LLM_HIST_E2E, now - arrival);
+    llm_zone_observe(h->counters, LLM_HIST_E2E,
+                     now - llm_min(r->msg->arrival_us, r->run.start_us));
 
     return LLM_OK;
 }
@@ -484,7 +449,7 @@ llm_hearing_send_of(llm_hearing_t *h, llm_req_t *r, int *over)
     }
 
     if (d->out.len || d->ended) {
-        rc = llm_hearing_start(h, r);
+        rc = llm_req_send_start(r, h->instance->runner.ctx);
     }
 
     while (rc == LLM_OK && d->out.len) {

@@ -163,6 +163,7 @@ llm_instance_model(llm_instance_t *m, llm_err_t *err)
     llm_model_opts_t  opts;
 
     llm_instance_opts(m, &opts);
+    opts.tower = m->conf.mmproj;
 
     m->model = llm_model_load(llm_instance_path(m), &opts, err);
     m->env.model = m->model;

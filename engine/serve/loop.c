@@ -78,7 +78,7 @@ llm_engine_check_deadlines(llm_engine_t *e, uint64_t now)
         msg = r->msg;
         waiting[r->model] += !r->own && llm_engine_is_waiting(r);
 
-        if (r->state == LLM_REQ_SCHEDULED) {
+        if (r->state == LLM_REQ_SCHEDULED || r->state == LLM_REQ_HEARD) {
             llm_engine_count(e, r, llm_req_bytes(r));
         }
 

@@ -38,6 +38,16 @@ llm_speech_kept_free(llm_speech_kept_t *k)
 }
 
 
+/* the last two arrays are about as long as what they are made from */
+
+size_t
+llm_speech_kept_bytes(const llm_speech_kept_t *k)
+{
+    return k->text.cap + k->tokens.cap + k->logprobs.cap
+           + 2 * (k->segments.cap + k->words.cap);
+}
+
+
 static void
 llm_speech_keep_words(llm_speech_kept_t *k, const llm_speech_words_t *w,
     const llm_speech_fit_t *fit, llm_speech_segment_t *seg)

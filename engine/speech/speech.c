@@ -189,6 +189,20 @@ llm_speech_free(llm_speech_t *s)
 }
 
 
+size_t
+llm_speech_bytes(const llm_speech_t *s)
+{
+    size_t  n;
+
+    n = s->o.rules->info.n_text_ctx + LLM_SPEECH_HEAD;
+
+    return sizeof(*s) + llm_speech_kept_bytes(&s->kept)
+           + n * (sizeof(*s->seq) + sizeof(*s->forced) + sizeof(*s->logprobs)
+                  + sizeof(*s->pieces))
+           + s->o.rules->info.n_vocab * sizeof(*s->logits);
+}
+
+
 /* the tokens that say what is to be done; returns their number */
 
 static uint32_t

@@ -95,6 +95,8 @@ int llm_speech_transcript(llm_speech_t *s, llm_transcript_t *t,
 int llm_speech_spoken(const llm_speech_t *s);
 /* times of words are wanted: states are encoded for llm_whisper_align(), too */
 int llm_speech_has_words(const llm_speech_t *s);
+/* memory that it takes now */
+size_t llm_speech_bytes(const llm_speech_t *s);
 /* tokens that were decoded, those of rejected texts, too */
 uint64_t llm_speech_tokens(const llm_speech_t *s);
 

@@ -51,7 +51,8 @@ typedef struct {
     llm_buf_t                  words;       /* llm_speech_kept_word_t */
     size_t                     prompt;      /* tokens before this one are not
                                                seen by the next window */
-    llm_transcript_segment_t  *out;         /* llm_speech_transcript()'s */
+    llm_transcript_segment_t  *out;         /* llm_speech_transcript()'s, of all
+                                               segments and words */
     llm_transcript_word_t     *out_words;
 } llm_speech_kept_t;
 
@@ -109,6 +110,7 @@ int llm_speech_pieces_words(llm_speech_t *s, llm_speech_words_t *w,
 /* keep.c */
 void llm_speech_kept_init(llm_speech_kept_t *k);
 void llm_speech_kept_free(llm_speech_kept_t *k);
+size_t llm_speech_kept_bytes(const llm_speech_kept_t *k);
 /* adds the pieces; w: their words, or NULL */
 int llm_speech_keep(llm_speech_t *s, const llm_speech_words_t *w,
     llm_err_t *err);

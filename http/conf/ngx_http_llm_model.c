@@ -151,7 +151,6 @@ ngx_http_llm_model_defaults(ngx_http_llm_model_t *model)
     ngx_str_set(&model->owner, "nginx");
 
     model->engine.device = "auto";
-    model->engine.parallel = 16;
     model->engine.retry_s = 1;
 }
 

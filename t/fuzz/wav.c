@@ -17,6 +17,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     llm_wav_t            w;
     llm_sound_t          sound;
     llm_media_limits_t   limits;
+    llm_media_source_t  source = { .fd = -1 };
 
     memset(&err, 0, sizeof(err));
 
@@ -35,8 +36,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     llm_media_limits_default(&limits);
     limits.seconds = 2;
 
-    if (llm_media_sound(NULL, data, size, &limits, 16000, &sound, &err)
-        != LLM_OK)
+    source.data = data;
+    source.len = size;
+
+    if (llm_media_sound(NULL, &source, &limits, 16000, &sound, &err) != LLM_OK)
     {
         return 0;
     }

@@ -209,8 +209,7 @@ for my $name (sort grep { defined $page{$_}{default} } keys %page) {
 # those that are told in words
 
 for my $case (
-    [ llm_model => 'parallel=N', 'http/conf/ngx_http_llm_model.c',
-      qr/model->engine\.parallel = (\d+);/, 1 ],
+    [ llm_model => 'parallel=N', 'engine/llm.h', qr/LLM_PARALLEL +(\d+)/, 1 ],
     [ llm_model => 'batch=N', 'engine/serve/load.c',
       qr/LLM_DEFAULT_CHUNK (\d+)/, 1 ],
     [ llm_model => 'retry=TIME|off', 'http/conf/ngx_http_llm_model.c',
@@ -232,6 +231,13 @@ for my $case (
 
     is($said =~ s/s$//r, $set =~ /^\d+$/ ? $set / $unit : $set,
        "$name: the default of $item");
+}
+
+{
+    my ($speech) = slurp('engine/llm.h') =~ /LLM_PARALLEL_SPEECH +(\d+)/;
+
+    like($page{llm_model}{says}{'parallel=N'}, qr/; $speech of\s+a \[model of speech/,
+         'llm_model: the default of parallel=N for speech');
 }
 
 # and what can be seen: a location without the directives, and one with them

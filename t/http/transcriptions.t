@@ -315,7 +315,8 @@ $t->stop;
 
 $t = LLM::Test->new(model => join("\n",
     'llm_model hears %%DIR%%/tiny.bin threads=1 parallel=1 warmup;',
-    'llm_model lazy %%DIR%%/tiny.bin threads=1 parallel=1 lazy;',
+    'llm_model lazy %%DIR%%/tiny.bin threads=1 lazy;',
+    'llm_model four %%DIR%%/tiny.bin threads=1 parallel=4 lazy;',
     'llm_model demo %%ROOT%%/models/demo.gguf threads=1 parallel=2 default;'),
     http => 'client_max_body_size 8m; llm_idempotency 8m; '
             . 'llm_token_zone $http_x_tenant zone=z:1m rate=1/h;',
@@ -326,6 +327,7 @@ $t = LLM::Test->new(model => join("\n",
         location /admin { llm_admin models=.; }
         location = /health { llm_health; }
         location = /figures { llm_metrics json; }
+        location = /metrics { llm_metrics; }
 END
 $t->write_file('tiny.bin', model(51865));
 $t->write_file('other.bin', model(51864));
@@ -341,6 +343,18 @@ sub state {
 
 is_ok(hear($t, [ @MODEL, model => 'lazy' ]), 'a model that is loaded when it '
                                              . 'is asked');
+
+is_ok(hear($t, [ @MODEL, model => 'four' ]), 'and another');
+
+sub cache {
+    my ($text) = $t->get('/metrics')->{body}
+        =~ /^llm_kv_cache_bytes\{[^}]*model_name="$_[0]"[^}]*\} (\S+)/m;
+
+    return $text;
+}
+
+ok(cache('four') && cache('four') == cache('lazy'),
+   'four places by default');
 
 $res = $t->post('/admin/models/hears/unload', {});
 ok($res->{status} < 300, 'unload') or diag($res->{body});

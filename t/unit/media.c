@@ -35,7 +35,7 @@ objs(void)
 static int
 decode(const void *data, size_t len, llm_image_t *image, llm_err_t *err)
 {
-    llm_media_source_t  source = { data, len, -1 };
+    llm_media_source_t  source = { data, len, -1, NULL };
 
     memset(err, 0, sizeof(*err));
 
@@ -143,7 +143,7 @@ files(void)
     llm_err_t            err;
     llm_image_t          image;
     llm_media_limits_t   small = limits;
-    llm_media_source_t   source = { NULL, 0, -1 };
+    llm_media_source_t   source = { .fd = -1 };
 
     fd = mkstemp(path);
 
@@ -430,6 +430,34 @@ descriptors(pid_t pid)
 }
 
 
+/* may the process write into its descriptor?  -1: not known */
+
+static int
+writes(pid_t pid, int fd)
+{
+    int       v;
+    char      path[64], line[256];
+    FILE     *f;
+    unsigned  flags;
+
+    snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", (int) pid, fd);
+    f = fopen(path, "r");
+    v = -1;
+
+    while (f && fgets(line, sizeof(line), f)) {
+        if (sscanf(line, "flags: %o", &flags) == 1) {
+            v = (flags & O_ACCMODE) != O_RDONLY;
+        }
+    }
+
+    if (f) {
+        fclose(f);
+    }
+
+    return v;
+}
+
+
 static int
 environment_lacks(pid_t pid, const char *name)
 {
@@ -454,13 +482,17 @@ environment_lacks(pid_t pid, const char *name)
 /* What is done while a decoder waits for its pixels to be read: an image is
    larger than a socket's buffer, so the decoder is there in info(). */
 
-typedef enum { LOOK, KILL, CRASH, WAIT, KILL_ALL, REFUSE } what_t;
+typedef enum { LOOK, KILL, CRASH, WAIT, KILL_ALL, REFUSE, CANCEL } what_t;
+
+static _Atomic uint32_t  cancelled;
 
 typedef struct {
     what_t    what;
     int       seccomp;
     int       privileges;
     int       fds;
+    int       life;                     /* it can write into the pipe that says
+                                           that it lives */
     size_t    len;
 } meddle_t;
 
@@ -501,6 +533,7 @@ meddle_info(void *ctx, const llm_media_info_t *info, llm_err_t *err)
         m->seccomp = status_of(pid, "Seccomp:");
         m->privileges = status_of(pid, "NoNewPrivs:");
         m->fds = descriptors(pid);
+        m->life = writes(pid, 3);
         break;
 
     case KILL:
@@ -521,6 +554,10 @@ meddle_info(void *ctx, const llm_media_info_t *info, llm_err_t *err)
 
     case KILL_ALL:
         end(program, SIGKILL);
+        break;
+
+    case CANCEL:
+        cancelled = 1;
         break;
 
     case REFUSE:
@@ -551,7 +588,7 @@ meddle(meddle_t *m, what_t what, uint32_t timeout, llm_err_t *err)
     llm_buf_t            b;
     llm_media_sink_t     sink = { m, meddle_info, meddle_data };
     llm_media_limits_t   l = limits;
-    llm_media_source_t   source;
+    llm_media_source_t   source = { .fd = -1 };
 
     memset(m, 0, sizeof(*m));
     memset(err, 0, sizeof(*err));
@@ -561,7 +598,8 @@ meddle(meddle_t *m, what_t what, uint32_t timeout, llm_err_t *err)
     bmp_black(&b, 1500, 1500, 1500);
     source.data = b.data;
     source.len = b.len;
-    source.fd = -1;
+    source.cancelled = &cancelled;
+    cancelled = 0;
     rc = llm_media_decode(pool, LLM_MEDIA_IMAGE, &source, &l, &sink, err);
     llm_buf_free(&b);
 
@@ -599,6 +637,7 @@ processes(void)
     /* what is not this user's cannot be looked at */
     if (m.fds >= 0) {
         is_int(m.fds, 4, "its descriptors: a socket, two of nothing, a pipe");
+        is_int(m.life, 0, "whose end it cannot feign");
     }
 
     program = only_child(getpid());
@@ -626,6 +665,11 @@ processes(void)
     is_int(meddle(&m, REFUSE, 60000, &err), LLM_ERROR, "not wanted");
     is_str(err.msg, "no more", "the sink's error");
     still_decodes("not wanted:");
+
+    is_int(meddle(&m, CANCEL, 60000, &err), LLM_ERROR, "cancelled");
+    ok(strstr(err.msg, "was cancelled") && m.len < 1500 * 1500 * 3,
+       "before all bytes have come");
+    still_decodes("cancelled:");
     is_int(only_child(getpid()), program, "all by one llm-media");
 
     is_int(meddle(&m, KILL_ALL, 60000, &err), LLM_ERROR, "llm-media killed");
@@ -702,7 +746,7 @@ absent(void)
     llm_err_t            err;
     llm_image_t          image;
     llm_media_pool_t    *none;
-    llm_media_source_t   source = { "x", 1, -1 };
+    llm_media_source_t   source = { "x", 1, -1, NULL };
 
     none = llm_media_pool_create("/nowhere", 0);
     is_int(llm_media_image(none, &source, &limits, &image, &err), LLM_ERROR,

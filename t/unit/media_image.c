@@ -571,7 +571,7 @@ lut(const char *dir, const llm_image_rule_t *rule, const char *family)
         ok(0, "%s", path);
 
     } else {
-        llm_image_rule_lut(rule, got);
+        llm_image_lut(rule->mean, rule->std, got);
 
         for (most = 0, c = 0; c < 3; c++) {
             for (v = 0; v < 256; v++) {
@@ -604,7 +604,7 @@ pixels(const char *dir, const char *file, const llm_image_rule_t *rule,
     llm_err_t            err;
     llm_image_t          image;
     llm_media_limits_t   limits;
-    llm_media_source_t   source = { NULL, 0, -1 };
+    llm_media_source_t   source = { .fd = -1 };
 
     llm_media_limits_default(&limits);
     limits.timeout = 600000;

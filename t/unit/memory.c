@@ -7,8 +7,10 @@
 
 #include "engine/model/model_internal.h"
 #include "engine/base/machine.h"
+#include "engine/model/tower.h"
 #include "t/unit/tap.h"
 #include "t/unit/tiny_expected.h"
+#include "t/unit/tower_build.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -233,6 +235,67 @@ load_one(void *data)
 }
 
 
+/* an encoder is loaded after its model, for which memory is left */
+
+static void
+test_tower(llm_devices_t *devices, const llm_model_opts_t *opts)
+{
+    int                fd;
+    char               file[] = "/tmp/llm-memory-tower-XXXXXX";
+    size_t             with, without;
+    llm_buf_t          b;
+    llm_err_t          err;
+    llm_gguf_t        *g;
+    llm_tower_t       *t;
+    llm_model_t       *m;
+    llm_model_opts_t   o = *opts;
+    llm_tower_opts_t   to = { .model = &o };
+
+    fd = mkstemp(file);
+    llm_buf_init(&b, 0);
+    tower_make(&tower_tiny[0], NULL, &b);
+    (void) !write(fd, b.data, b.len);
+    close(fd);
+    llm_buf_free(&b);
+
+    o.kv_bytes = 1 << 20;
+    m = llm_model_load(path, &o, &err);
+    without = llm_promised(devices, NULL);
+    llm_model_free(m);
+
+    o.tower = file;
+    m = llm_model_load(path, &o, &err);
+    with = llm_promised(devices, NULL);
+    g = llm_gguf_open_header(file, &err);
+    ok(m && g && with - without == llm_tower_memory(g, 0),
+       "%zu bytes are promised to its encoder", with - without);
+    t = llm_tower_load(file, NULL, &to, &err);
+    ok(t && with - without > llm_tower_info(t)->n_bytes,
+       "more than the tensors have");
+
+    if (m) {
+        llm_promise_beside(m);
+        is_int((int64_t) llm_promised(devices, NULL), (int64_t) without,
+               "and no more once it is there");
+    }
+
+    llm_tower_free(t);
+    llm_gguf_close(g);
+    llm_model_free(m);
+
+    o.kv_bytes = llm_machine_memory("");
+    m = llm_model_load(path, &o, &err);
+    ok(m == NULL && strstr(err.msg, "its weights and its encoder take"), "%s",
+       err.msg);
+    llm_model_free(m);
+
+    o.tower = "/no/such/file";
+    m = llm_model_load(path, &o, &err);
+    ok(m == NULL && strstr(err.msg, "/no/such/file"), "%s", err.msg);
+    (void) unlink(file);
+}
+
+
 static void
 test_promised(void)
 {
@@ -280,6 +343,7 @@ test_promised(void)
     (void) load_one(&l[1]);
     ok(l[1].m != NULL, "and there is memory for the other one");
     llm_model_free(l[1].m);
+    test_tower(devices, &l[0].opts);
 
     /* at once */
 

@@ -30,7 +30,7 @@ add(void *data, uint32_t k, llm_layout_t *l, llm_err_t *err)
     llm_image_t          image;
     llm_image_plan_t     plan;
     llm_media_limits_t   limits;
-    llm_media_source_t   source;
+    llm_media_source_t   source = { .fd = -1 };
     const cJSON         *images, *of;
     family_t            *f = data;
 

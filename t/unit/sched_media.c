@@ -1,8 +1,9 @@
 /*
  * Prompts with media in the scheduler: rows are computed once their media is
  * encoded, and all of a span in one step; what was encoded is found in the
- * prefix cache; one piece of the encoder runs between two steps; and requests
- * that end, fail or lose their pages while it works.
+ * prefix cache; one piece of the encoder runs between two steps; small media
+ * are encoded together, and never more rows are there than were counted; and
+ * requests that end, fail or lose their pages while it works.
  */
 
 #include "t/unit/sched_rig.h"
@@ -10,9 +11,15 @@
 #define PIECES    3                     /* of the encoder, for each media */
 #define N_MEDIA   4
 
-static llm_media_t  *encoding;          /* NULL: none */
+static llm_media_t  *encoding;          /* the first; NULL: none */
 static uint32_t      n_pieces;          /* of `encoding` so far */
+static uint32_t      n_jobs;
 static uint32_t      n_encoded;
+static uint32_t      n_uncounted;       /* prompts with more rows than were
+                                           counted */
+static size_t        ahead;             /* of llm_media_most() */
+static uint64_t      poison;            /* digest of what cannot be encoded; 0:
+                                           none */
 static uint32_t      n_stopped;
 static uint32_t      in_a_row;          /* pieces since the last step, and the
                                            most of them */
@@ -32,30 +39,10 @@ row_of(uint64_t digest, uint32_t i)
 }
 
 
-static int
-encode(void *encoder, llm_media_t *m, llm_err_t *err)
+static void
+give(llm_media_t *m)
 {
     uint32_t  i;
-
-    (void) encoder;
-
-    if (encoding != m) {
-        assert(encoding == NULL);
-        encoding = m;
-        n_pieces = 0;
-    }
-
-    in_a_row++;
-    most_in_a_row = llm_max(most_in_a_row, in_a_row);
-
-    if (breaks) {
-        encoding = NULL;
-        return llm_fail(err, "the encoder is on fire");
-    }
-
-    if (++n_pieces < PIECES) {
-        return LLM_MORE;
-    }
 
     m->row_bytes = m->n * 2 * sizeof(float);
     m->rows = malloc(m->row_bytes);
@@ -65,8 +52,65 @@ encode(void *encoder, llm_media_t *m, llm_err_t *err)
         m->rows[2 * i + 1] = (float) i;
     }
 
-    encoding = NULL;
     n_encoded++;
+}
+
+
+/* are there no more rows of a prompt than were counted? */
+
+static void
+check_held(void)
+{
+    uint32_t                 i;
+    const llm_prompt_ids_t  *p;
+
+    for (i = 0; i < MAX_REQS; i++) {
+        if (asks[i].req && asks[i].req->run.n_seqs) {
+            p = &asks[i].req->prep.prompts[0];
+            n_uncounted += llm_media_held(sched, p) > p->media_bytes;
+        }
+    }
+}
+
+
+static int
+encode(void *encoder, llm_media_t *const *m, uint32_t n, llm_err_t *err)
+{
+    uint32_t  i, bad;
+
+    (void) encoder;
+    (void) err;
+
+    if (encoding == NULL) {
+        n_pieces = 0;
+        n_jobs++;
+    }
+
+    check_held();
+    encoding = m[0];
+    in_a_row++;
+    most_in_a_row = llm_max(most_in_a_row, in_a_row);
+
+    for (i = 0, bad = 0; i < n; i++) {
+        assert(m[i]->rgb && m[i]->rows == NULL);
+        bad |= m[i]->digest == poison;
+    }
+
+    if (breaks || bad) {
+        encoding = NULL;
+        (void) llm_fail(err, "the encoder is on fire");
+        return breaks ? LLM_ERROR : LLM_ABSENT;
+    }
+
+    if (++n_pieces < PIECES) {
+        return LLM_MORE;
+    }
+
+    for (i = 0; i < n; i++) {
+        give(m[i]);
+    }
+
+    encoding = NULL;
 
     return LLM_OK;
 }
@@ -126,6 +170,7 @@ ask_media(uint32_t slot, uint32_t n_ids, uint32_t seed, const llm_media_t *m,
     p->media = calloc(n_media, sizeof(llm_media_t));
     p->n_media = n_media;
     memcpy(p->media, m, n_media * sizeof(llm_media_t));
+    p->media_bytes = llm_media_most(p, n, &runner, ahead);
 
     for (k = 0; k < n_media; k++) {
         for (i = 0; i < m[k].n; i++) {
@@ -217,7 +262,11 @@ begin(int turns, int spans, void (*look)(const llm_batch_t *b),
     runner.encode_stop = encode_stop;
     media = &runner;
     look_at = look;
+    n_jobs = 0;
     n_encoded = 0;
+    n_uncounted = 0;
+    ahead = 0;
+    poison = 0;
     n_stopped = 0;
     n_wrong = 0;
     most_in_a_row = 0;
@@ -385,6 +434,7 @@ test_beside(void)
 static void
 test_ends(void)
 {
+    int          rc = LLM_OK;
     uint32_t     i;
     llm_err_t    err;
     llm_media_t  m;
@@ -408,13 +458,27 @@ test_ends(void)
 
     /* the encoder fails */
 
-    breaks = 1;
+    poison = 7;
     m = make_media(20, 30, 7);
     (void) ask_media(1, 90, 1, &m, 1, 1, 5);
     add(&asks[1]);
     ok(run() == LLM_OK && asks[1].over, "a request whose image cannot be "
        "encoded ends");
     is_int(asks[1].status, 500, "with an error");
+    poison = 0;
+
+    /* its device does, of which the engine must know */
+
+    breaks = 1;
+    m = make_media(20, 30, 7);
+    (void) ask_media(4, 90, 1, &m, 1, 1, 5);
+    add(&asks[4]);
+
+    for (i = 0; i < 100 && (rc = step()) != LLM_ERROR; i++) { /* void */ }
+
+    is_int(rc, LLM_ERROR, "a failed device is an error of the step, too");
+    ok(run() == LLM_OK && asks[4].over && asks[4].status == 500,
+       "and of the request");
     breaks = 0;
 
     m = make_media(20, 30, 7);
@@ -462,8 +526,10 @@ test_storm(int spans)
     llm_media_t  m[N_MEDIA];
 
     begin(!spans, spans, count_steps, 24, 40);
+    sched->conf.runner.encode_pixels = 3;
 
     for (i = 0; i < 24; i++) {
+        ahead = rnd(400);
         n_media = rnd(N_MEDIA);
 
         for (k = 0, at = 5 + rnd(30); k < n_media; k++) {
@@ -493,6 +559,141 @@ test_storm(int spans)
     }
 
     is_int(n, 0, "with few pages%s all are right", spans ? " and spans" : "");
+    is_int(n_uncounted, 0, "and no more rows were there than were counted");
+    end();
+}
+
+
+/* images of a prompt and of several that are encoded together */
+
+static void
+test_shared(void)
+{
+    uint32_t     i, n;
+    size_t       row = 2 * sizeof(float);
+    llm_err_t    err;
+    llm_media_t  m[N_MEDIA];
+
+    begin(0, 0, count_steps, 128, 32);
+    sched->conf.runner.encode_pixels = 3;
+    ahead = 2 * 33 * row;
+
+    for (i = 0; i < 2; i++) {
+        for (n = 0; n < N_MEDIA; n++) {
+            m[n] = make_media(8 + 60 * n, 33, 4 * i + n + 1);
+        }
+
+        (void) ask_media(i, 250, i, m, N_MEDIA, 1, 5);
+        add(&asks[i]);
+    }
+
+    is_int(asks[0].req->prep.prompts[0].media_bytes, 2 * 33 * row,
+           "two images of a prompt may be there");
+    ok(run() == LLM_OK && is_right(&asks[0], 0, 5)
+       && is_right(&asks[1], 0, 5), "two prompts with four images each");
+    is_int(n_encoded, 8, "all were encoded");
+    ok(n_jobs < 6, "in %u jobs of three at most", n_jobs);
+    is_int(n_uncounted, 0, "none before it was counted");
+
+    /* one of three that are encoded together leaves */
+
+    n_jobs = n_encoded = 0;
+
+    for (i = 2; i < 5; i++) {
+        m[0] = make_media(8, 33, 20 + i);
+        (void) ask_media(i, 90, i, m, 1, 1, 5);
+        add(&asks[i]);
+    }
+
+    while (sched->encodes.n < 3) {
+        (void) step();
+    }
+
+    (void) llm_fail(&err, "enough");
+    llm_sched_fail(sched, asks[2].req, &err, 0);
+    llm_sched_assert(sched);
+    is_int(n_stopped, 0, "one of three leaves, and the encoder goes on");
+    ok(run() == LLM_OK && is_right(&asks[3], 0, 5)
+       && is_right(&asks[4], 0, 5), "the others are right");
+    is_int(n_encoded, 3, "with what was begun");
+
+    m[0] = make_media(8, 33, 22);
+    (void) ask_media(5, 90, 2, m, 1, 1, 5);
+    add(&asks[5]);
+    ok(run() == LLM_OK && is_right(&asks[5], 0, 5) && n_encoded == 3,
+       "whose rows were kept, too");
+
+    /* one of them cannot be encoded */
+
+    poison = 31;
+
+    for (i = 6; i < 9; i++) {
+        m[0] = make_media(8, 33, 24 + i);
+        (void) ask_media(i, 90, i, m, 1, 1, 5);
+        add(&asks[i]);
+    }
+
+    ok(run() == LLM_OK && is_right(&asks[6], 0, 5) && asks[7].status == 500
+       && is_right(&asks[8], 0, 5), "of three one fails, alone");
+    end();
+}
+
+
+/* what is counted of a request before its images are encoded, and after */
+
+static void
+test_bytes(void)
+{
+    size_t            before, all, row = 2 * sizeof(float);
+    llm_media_t       m[3];
+    llm_forecast_t    with, without;
+    llm_prompt_ids_t  p;
+
+    begin(0, 0, count_steps, 128, 32);
+    m[0] = make_media(3, 10, 1);
+    m[1] = make_media(14, 20, 2);
+    m[2] = make_media(64, 25, 3);
+    memset(&p, 0, sizeof(p));
+    p.media = m;
+    p.n_media = 3;
+    is_int(llm_media_most(&p, 1, &runner, 0), 30 * row,
+           "two images in a page are there together");
+    is_int(llm_media_most(&p, 1, &runner, 45 * row), 45 * row,
+           "those before their turn as far as is allowed");
+    is_int(llm_media_most(&p, 1, &runner, 1 << 20), 55 * row, "or all");
+    is_int(llm_media_most(&p, 2, &runner, 0), 55 * row,
+           "all for several choices");
+
+    (void) ask_media(0, 100, 0, m, 3, 1, 40);
+    asks[0].req->state = LLM_REQ_SCHEDULED;
+    before = llm_req_bytes(asks[0].req);
+    asks[0].req->prep.prompts[0].media_bytes = 0;
+    all = before - llm_req_bytes(asks[0].req);
+    is_int(all, 30 * row, "they count before they are encoded");
+    asks[0].req->prep.prompts[0].media_bytes = all;
+
+    llm_sched_forecast(sched, asks[0].req, &without);
+    sched->speed.pixel_us = 1000;
+    llm_sched_forecast(sched, asks[0].req, &with);
+    is_int((uint64_t) (with.wait_us - without.wait_us), 3000,
+           "the time of the encoder is in the forecast");
+    add(&asks[0]);
+    llm_sched_forecast(sched, NULL, &with);
+    sched->speed.pixel_us = 0;
+    llm_sched_forecast(sched, NULL, &without);
+    is_int((uint64_t) (with.wait_us - without.wait_us), 3000,
+           "and in that of who comes behind it");
+
+    while (asks[0].n_ids[0] == 0) {
+        (void) step();
+        read_events();
+    }
+
+    before = llm_req_bytes(asks[0].req);
+    asks[0].req->prep.prompts[0].media_bytes = 0;
+    is_int(llm_req_bytes(asks[0].req), before, "not once they are computed");
+    ok(run() == LLM_OK && is_right(&asks[0], 0, 40), "the answer");
+    ok(sched->speed.pixel_us > 0, "and the time of a pixel is known");
     end();
 }
 
@@ -514,6 +715,8 @@ main(void)
     test_inside();
     test_together();
     test_beside();
+    test_shared();
+    test_bytes();
     test_ends();
 
     for (i = 0; i < 6; i++) {

@@ -567,6 +567,7 @@ open_all(uint32_t n_pages, uint32_t ctx, uint32_t max_seqs, uint32_t chunk,
         conf.runner.spans = media->spans;
         conf.runner.encode = media->encode;
         conf.runner.encode_stop = media->encode_stop;
+        conf.runner.encode_pixels = media->encode_pixels;
         conf.runner.encoded_bytes = media->encoded_bytes;
     }
 

@@ -13,16 +13,18 @@
 static llm_instance_t  instance;
 static uint32_t        n_pieces;
 static uint32_t        n_encoded;
+static uint32_t        n_together;      /* jobs of several entries */
 
 
 static int
-count_encode(void *encoder, llm_media_t *m, llm_err_t *err)
+count_encode(void *encoder, llm_media_t *const *m, uint32_t n, llm_err_t *err)
 {
     int  rc;
 
-    rc = instance.runner.encode(encoder, m, err);
+    rc = instance.runner.encode(encoder, m, n, err);
     n_pieces++;
-    n_encoded += rc == LLM_OK;
+    n_encoded += rc == LLM_OK ? n : 0;
+    n_together += rc == LLM_OK && n > 1;
 
     return rc;
 }
@@ -155,6 +157,8 @@ ask_spec(uint32_t slot, const cJSON *prompt, const spec_prompt_t *p,
         memcpy(m->rgb, e->rgb, size);
         at += m->n;
     }
+
+    ids->media_bytes = llm_media_most(ids, 1, &instance.runner, 1 << 20);
 
     add(a);
 }
@@ -306,6 +310,11 @@ main(void)
     for (i = 0; fixtures && i < llm_nelems(names); i++) {
         snprintf(dir, sizeof(dir), "%s/vision/%s", fixtures, names[i]);
         test(dir, names[i]);
+    }
+
+    if (fixtures) {
+        ok(n_together > 0, "%u times entries were encoded together",
+           n_together);
     }
 
     if (fixtures == NULL) {

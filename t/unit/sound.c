@@ -83,6 +83,15 @@ tone(uint32_t rate, int au)
 }
 
 
+static int
+read_sound(const void *data, size_t len, llm_sound_t *s, llm_err_t *err)
+{
+    llm_media_source_t  source = { data, len, -1, NULL };
+
+    return llm_media_sound(pool, &source, &limits, 16000, s, err);
+}
+
+
 static void
 test_tone(const char *name)
 {
@@ -91,7 +100,7 @@ test_tone(const char *name)
     llm_err_t    err;
     llm_sound_t  s;
 
-    if (!ok(llm_media_sound(pool, file, len, &limits, 16000, &s, &err)
+    if (!ok(read_sound(file, len, &s, &err)
             == LLM_OK, "%s is read", name))
     {
         printf("# %s\n", err.msg);
@@ -121,7 +130,7 @@ refused(const char *message, int status, const char *what)
 
     memset(&err, 0, sizeof(err));
 
-    if (ok(llm_media_sound(pool, file, len, &limits, 16000, &s, &err)
+    if (ok(read_sound(file, len, &s, &err)
            == LLM_ERROR, "%s: refused", what))
     {
         ok(err.status == status && strstr(err.msg, message), "%s: %d: %s",
@@ -153,7 +162,7 @@ test_flac(const char *dir)
     size = fread(flac, 1, 1 << 20, f);
     fclose(f);
 
-    is_int(llm_media_sound(pool, flac, size, &limits, 16000, &s, &err), LLM_OK,
+    is_int(read_sound(flac, size, &s, &err), LLM_OK,
            "it is read");
     ok(s.seconds > 30 && s.seconds < 120 && s.n == (size_t) rint(s.seconds
                                                                * 16000),
@@ -166,7 +175,7 @@ test_flac(const char *dir)
 
     limits.seconds = 10;
     memset(&err, 0, sizeof(err));
-    is_int(llm_media_sound(pool, flac, size, &limits, 16000, &s, &err),
+    is_int(read_sound(flac, size, &s, &err),
            LLM_ERROR, "it is too long for ten seconds");
     ok(strstr(err.msg, "10 seconds") != NULL && err.status == 400, "%s",
        err.msg);

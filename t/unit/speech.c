@@ -399,7 +399,9 @@ test_long(void)
 static void
 test_judged(void)
 {
+    size_t         bytes;
     model_t        m;
+    llm_err_t      err;
     llm_speech_t  *s;
 
     static const said_t  said[] = {
@@ -420,6 +422,11 @@ test_judged(void)
             "texts that repeat themselves or are improbable, silence");
     is_int(m.n_prompts, 6, "two were tried again");
     ok(llm_speech_tokens(s) == m.steps, "all tokens are counted");
+    bytes = llm_speech_bytes(s);
+    llm_speech_free(s);
+    s = llm_speech_create(&plain, 12000, &err);
+    ok(bytes > llm_speech_bytes(s) && llm_speech_bytes(s) > VOCAB,
+       "and memory, with that of texts");
     llm_speech_free(s);
 
     plain.temperature = 0.3;

@@ -245,7 +245,7 @@ test_refused(void)
         { .key = "clip.vision.patch_size", .u32 = 8,
           .error = "v.patch_embd.weight: not for patches of 8 pixels" },
         { .key = "clip.vision.image_mean", .u32 = 1,
-          .error = "clip.vision.image_mean: not three numbers" },
+          .error = "clip.vision.image_mean must be three numbers" },
         { .key = "clip.vision.attention.layer_norm_epsilon", .drop = 1,
           .error = "layer_norm_epsilon: -1 is not within 0 and 1" },
         { .key = "clip.vision.spatial_merge_size", .u32 = 17,

@@ -5,6 +5,7 @@
  */
 
 #include "engine/file/source.h"
+#include "engine/model/model_internal.h"
 #include "engine/model/whisper.h"
 #include "engine/text/vocab/vocab.h"
 #include "t/unit/tap.h"
@@ -523,6 +524,40 @@ tokens_are_read(const char *path)
 }
 
 
+/* states of windows are the model's from its load on, though their pages come
+   into use later */
+
+static void
+states_are_promised(const char *path)
+{
+    llm_err_t            err;
+    llm_devices_t       *devices;
+    llm_whisper_t       *w;
+    llm_whisper_opts_t   o;
+    const llm_model_t   *m;
+
+    devices = llm_devices_create();
+    memset(&o, 0, sizeof(o));
+    o.model.device = "cpu";
+    o.model.threads = 1;
+    o.model.max_seqs = 3;
+    o.model.devices = devices;
+    o.n_states = 2000;
+    w = llm_whisper_load(path, &o, &err);
+
+    if (ok(w != NULL, "a model with many states")) {
+        m = llm_whisper_model(w);
+        ok(m->at->cross && llm_promised(devices, NULL)
+                           == m->ops->kv_unused(m->exec, m->at->cross)
+           && llm_promised(devices, NULL) > 0,
+           "%zu bytes of them are promised", llm_promised(devices, NULL));
+    }
+
+    llm_whisper_free(w);
+    llm_devices_free(devices);
+}
+
+
 int
 main(void)
 {
@@ -545,6 +580,7 @@ main(void)
     ok(w_write(path_of("w.bin"), b.data, b.len), "the model is written");
 
     tokens_are_read(path_of("w.bin"));
+    states_are_promised(path_of("w.bin"));
     computes(path_of("w.bin"), a, "reference", NULL, 1e-5);
     computes(path_of("w.bin"), a, "emu", NULL, 0.006);
     computes(path_of("w.bin"), a, "cpu", "avx2", 1e-5);

@@ -28,7 +28,10 @@
 
 typedef struct {
     pid_t      pid;                     /* 0: free */
-    int        life;                    /* at its end once the process ended */
+    int        life;                    /* a pipe whose only reader is the
+                                           process, so it breaks when that
+                                           ends; a writing end would let the
+                                           process claim that it has */
     int        socket;                  /* the job's: the engine may close its
                                            end */
     int        status;                  /* for the llm_media_end_t */
@@ -170,21 +173,21 @@ llm_start(const llm_media_start_t *start, int socket, int status)
     pid = fork();
 
     if (pid == 0) {
-        llm_child(socket, life[1], self, start);
+        llm_child(socket, life[0], self, start);
     }
 
-    close(life[1]);
+    close(life[0]);
 
     if (pid < 0) {
         llm_report(status, LLM_MEDIA_NO_FORK, (uint32_t) errno);
-        close(life[0]);
+        close(life[1]);
         close(socket);
         return;
     }
 
     c = &llm_children[i];
     c->pid = pid;
-    c->life = life[0];
+    c->life = life[1];
     c->socket = socket;
     c->status = status;
     c->late = 0;
@@ -322,7 +325,8 @@ llm_turn(void)
     for (i = 0; i < LLM_MEDIA_JOBS; i++) {
         if (llm_children[i].pid) {
             of[n] = &llm_children[i];
-            p[1 + 2 * n] = (struct pollfd) { of[n]->life, POLLIN, 0 };
+            /* POLLERR: it has ended */
+            p[1 + 2 * n] = (struct pollfd) { of[n]->life, 0, 0 };
             /* POLLHUP: the engine has closed its end and wants no result */
             p[2 + 2 * n] = (struct pollfd) { of[n]->socket, 0, 0 };
             n++;

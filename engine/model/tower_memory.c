@@ -1,0 +1,96 @@
+/*
+ * How much memory a tower will take, for the load of its model, which comes
+ * first and would take all: an estimate from the header of its file, from
+ * above.  What is wrong in the file, its load will say.
+ */
+
+#include "engine/model/model_internal.h"
+#include "engine/model/tower_internal.h"
+
+/* floats of a row in the buffers of a step, times the width of the encoder, a
+   cell and the model (llm_tower_buffers()) */
+#define LLM_TOWER_WIDTHS  24
+#define LLM_TOWER_CELLS   6
+#define LLM_TOWER_MODELS  8
+
+
+/* a number of the file; 1: there is none, or it cannot be used */
+
+static size_t
+llm_tower_number(const llm_gguf_t *g, const char *key, uint32_t most)
+{
+    uint32_t  v;
+
+    v = 1;
+
+    return llm_gguf_get_u32(g, key, &v, NULL) == LLM_OK && v && v <= most
+           ? v : 1;
+}
+
+
+/* has the matrix factors of its rows (llm_tower_scaled())? */
+
+static int
+llm_tower_has_factors(const llm_gguf_tensor_t *t)
+{
+    return memmem(t->name.data, t->name.len, "attn_out.weight", 15)
+           || memmem(t->name.data, t->name.len, "ffn_down.weight", 15);
+}
+
+
+/* matrices as the device has them, of those with factors a copy in float32,
+   too; of all else there is little */
+
+static size_t
+llm_tower_weights(const llm_gguf_t *g, int gpu)
+{
+    int                       factors;
+    size_t                    i, n, size;
+    const llm_gguf_tensor_t  *t;
+
+    factors = llm_gguf_find_tensor(g, "v.blk.0.ls1.weight") != NULL;
+
+    for (i = 0, n = 0; i < llm_gguf_n_tensors(g); i++) {
+        t = llm_gguf_tensor(g, i);
+        size = t->size;
+
+        if (factors && t->n_dims == 2 && llm_tower_has_factors(t)) {
+            n += (gpu ? 1 : 2) * t->ne[0] * t->ne[1] * sizeof(float);
+            continue;
+        }
+
+        if (!gpu && t->n_dims == 2 && t->ne[0] <= UINT32_MAX
+            && t->ne[1] <= UINT32_MAX && llm_type_name(t->type))
+        {
+            size = llm_ops_cpu.weight_size(t->type, (uint32_t) t->ne[1],
+                                           (uint32_t) t->ne[0]);
+        }
+
+        n += size;
+    }
+
+    return n;
+}
+
+
+size_t
+llm_tower_memory(const llm_gguf_t *g, int gpu)
+{
+    size_t  width, merge, model, batch, step, keys, job;
+
+    width = llm_tower_number(g, "clip.vision.embedding_length", 65536);
+    model = llm_tower_number(g, "clip.vision.projection_dim", LLM_MAX_WIDTH);
+    merge = llm_max(llm_tower_number(g, "clip.vision.spatial_merge_size", 16),
+                    2u);
+    batch = gpu ? LLM_TOWER_WIDE : LLM_TOWER_BATCH;
+
+    step = batch * (LLM_TOWER_WIDTHS * width
+                    + LLM_TOWER_CELLS * merge * merge * width
+                    + LLM_TOWER_MODELS * model) * sizeof(float);
+
+    /* keys and values of two layers; a job's rows are the machine's */
+    keys = (size_t) LLM_TOWER_PATCHES * 4 * width * sizeof(uint16_t);
+    job = gpu ? 0 : (size_t) LLM_TOWER_PATCHES * 2 * width * sizeof(float);
+
+    return llm_tower_weights(g, gpu) + step + keys + job;
+}
