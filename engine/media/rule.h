@@ -22,8 +22,12 @@ typedef enum {
     LLM_SIZING_EDGE,        /* no side longer than `longest` */
     LLM_SIZING_SPLIT,       /* the longer side becomes `longest`, then tiles
                                and the whole */
-    LLM_SIZING_GRID         /* the grid of tiles of the closest ratio, and the
+    LLM_SIZING_GRID,        /* the grid of tiles of the closest ratio, and the
                                whole */
+    LLM_SIZING_MIDDLE,      /* side x side, which has the image in its middle,
+                               and the mean colour around */
+    LLM_SIZING_EXTEND       /* as it is, or smaller for max_tokens, and black
+                               to the right and below, up to whole cells */
 } llm_sizing_t;
 
 #define LLM_IMAGE_PLACES  2
@@ -59,7 +63,11 @@ typedef struct {
     uint32_t                  min_tiles;
     uint32_t                  max_tiles;
     uint32_t                  max_tokens;   /* 0: no other bound */
+    uint32_t                  most;     /* tokens of EXTEND with what is added;
+                                           0: no bound */
     uint32_t                  max_side; /* patches on a side; 0: no bound */
+    int                       joined;   /* a cell is one patch of the
+                                           encoder's */
     int                       breaks;   /* a row of the encoder's output after
                                            each row of cells but the last */
     uint64_t                  min_pixels;
@@ -99,6 +107,7 @@ typedef struct {
     uint32_t  n_tokens;                 /* n_rows of all entries */
     uint32_t  first_width;              /* resized to this before; 0: not */
     uint32_t  first_height;
+    int       extended;                 /* what is beyond that is black */
 } llm_image_plan_t;
 
 /* sizes for an image of width x height; LLM_ERROR and *err (400): its sides are

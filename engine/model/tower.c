@@ -25,6 +25,21 @@ static const llm_tower_kind_t  *const llm_tower_kinds[] = {
 
 /* ---- the file ---- */
 
+/* the first files of LLaVA do not name their projector */
+
+static int
+llm_tower_is_llava(const llm_gguf_t *g, llm_str_t *s)
+{
+    int  llava;
+
+    s->data = "mlp";
+    s->len = 3;
+
+    return llm_gguf_get_bool(g, "clip.has_llava_projector", &llava, NULL)
+           == LLM_OK && llava;
+}
+
+
 /* finds the family by the projector's name; files with several towers have a
    key for each kind */
 
@@ -46,7 +61,8 @@ llm_tower_kind(llm_tower_load_t *l)
 
     if (llm_gguf_get_str(g, "clip.projector_type", &s, NULL) != LLM_OK
         && llm_gguf_get_str(g, "clip.vision.projector_type", &s, NULL)
-           != LLM_OK)
+           != LLM_OK
+        && !llm_tower_is_llava(g, &s))
     {
         return llm_fail(l->err, "%s: clip.projector_type: it is missing: the "
                         "file has no tower for images", llm_gguf_name(g));
@@ -128,6 +144,38 @@ llm_tower_values(llm_tower_load_t *l)
 }
 
 
+/* of the layers; a family has some or none */
+
+static int
+llm_tower_layer_fields(llm_tower_load_t *l)
+{
+    llm_tower_t  *t = l->t;
+
+    if (t->kind->bare) {
+        return llm_tower_u32(l, "block_count", 0, 0, &t->info.n_layers);
+    }
+
+    if (llm_tower_u32(l, "block_count", 1, LLM_TOWER_LAYERS,
+                      &t->info.n_layers) != LLM_OK
+        || llm_tower_u32(l, "attention.head_count", 1, t->width, &t->n_heads)
+           != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    if (t->width % t->n_heads || t->width / t->n_heads > LLM_MAX_HEAD_DIM) {
+        return llm_fail(l->err, "%s: clip.vision.attention.head_count: %u does "
+                        "not fit %u", llm_gguf_name(t->gguf), t->n_heads,
+                        t->width);
+    }
+
+    t->head_dim = t->width / t->n_heads;
+    t->scale = 1 / sqrtf((float) t->head_dim);
+
+    return LLM_OK;
+}
+
+
 static int
 llm_tower_fields(llm_tower_load_t *l)
 {
@@ -146,12 +194,10 @@ llm_tower_fields(llm_tower_load_t *l)
     if (llm_tower_u32(l, "image_size", 1, 65536, &side) != LLM_OK
         || llm_tower_u32(l, "patch_size", 1, 256, &t->info.patch) != LLM_OK
         || llm_tower_u32(l, "embedding_length", 1, 65536, &t->width) != LLM_OK
-        || llm_tower_u32(l, "block_count", 1, LLM_TOWER_LAYERS,
-                         &t->info.n_layers) != LLM_OK
-        || llm_tower_u32(l, "attention.head_count", 1, t->width, &t->n_heads)
-           != LLM_OK
-        || llm_tower_u32(l, "projection_dim", 1, LLM_MAX_WIDTH,
-                         &t->info.n_embd) != LLM_OK
+        || llm_tower_layer_fields(l) != LLM_OK
+        || (!t->kind->any_width
+            && llm_tower_u32(l, "projection_dim", 1, LLM_MAX_WIDTH,
+                             &t->info.n_embd) != LLM_OK)
         || llm_tower_u32(l, "spatial_merge_size", 1, 16, &merge) != LLM_OK
         || llm_tower_u32(l, "projector.scale_factor", 1, 16, &merge)
            != LLM_OK
@@ -173,16 +219,9 @@ llm_tower_fields(llm_tower_load_t *l)
                         llm_gguf_name(t->gguf), t->eps);
     }
 
-    if (t->width % t->n_heads || t->width / t->n_heads > LLM_MAX_HEAD_DIM) {
-        return llm_fail(l->err, "%s: clip.vision.attention.head_count: %u does "
-                        "not fit %u", llm_gguf_name(t->gguf), t->n_heads,
-                        t->width);
-    }
-
-    t->info.merge = merge;
+    t->info.patch *= t->kind->joined ? merge : 1;
+    t->info.merge = t->kind->joined ? 1 : merge;
     t->info.side = t->kind->fixed ? side : 0;
-    t->head_dim = t->width / t->n_heads;
-    t->scale = 1 / sqrtf((float) t->head_dim);
 
     if (t->info.side && t->info.side % (t->info.patch * merge)) {
         return llm_fail(l->err, "%s: clip.vision.image_size: %u is no multiple "
@@ -237,6 +276,7 @@ llm_tower_weight_type(const llm_gguf_t *g)
     const llm_gguf_tensor_t  *t;
 
     t = llm_gguf_find_tensor(g, "v.blk.0.ffn_down.weight");
+    t = t ? t : llm_gguf_find_tensor(g, "v.patch_embd.weight");
 
     return t ? t->type : LLM_TYPE_F32;
 }
@@ -285,26 +325,47 @@ llm_tower_device(llm_tower_load_t *l, const llm_tower_opts_t *opts)
 }
 
 
+/* keys and values */
+
+static int
+llm_tower_cache(llm_tower_load_t *l)
+{
+    llm_tower_t   *t = l->t;
+    llm_kv_opts_t  kv;
+
+    memset(&kv, 0, sizeof(kv));
+    kv.n_layers = 2;
+    kv.n_pages = t->n_pages;
+    kv.n_kv_heads = t->n_heads;
+    kv.head_dim_k = t->head_dim;
+    kv.head_dim_v = t->head_dim;
+    kv.n_heads = t->n_heads;
+    t->kv = t->ops->kv_create(t->exec, &kv, l->err);
+
+    return t->kv ? LLM_OK : LLM_ERROR;
+}
+
+
 static int
 llm_tower_buffers(llm_tower_load_t *l)
 {
-    uint32_t       i;
-    llm_tower_t   *t = l->t;
-    llm_kv_opts_t  kv;
+    uint32_t        i;
+    llm_tower_t    *t = l->t;
+    const uint32_t  of_layers = t->info.n_layers ? t->width : 0;
 
     const struct {
         uint32_t        cols;
         llm_act_kind_t  kind;
     } want[LLM_TA_N] = {
         [LLM_TA_X] = { t->width, LLM_ACT_RESIDUAL },
-        [LLM_TA_H] = { t->width, LLM_ACT_VALUE },
+        [LLM_TA_H] = { of_layers, LLM_ACT_VALUE },
         [LLM_TA_CLAMPED] = { llm_max(llm_max(t->width, t->n_ff), t->cell),
                              LLM_ACT_VALUE },
-        [LLM_TA_Q] = { t->width, LLM_ACT_PRODUCT },
-        [LLM_TA_K] = { t->width, LLM_ACT_PRODUCT },
-        [LLM_TA_V] = { t->width, LLM_ACT_PRODUCT },
-        [LLM_TA_ATTN] = { t->width, LLM_ACT_VALUE },
-        [LLM_TA_OUT] = { t->width, LLM_ACT_PRODUCT },
+        [LLM_TA_Q] = { of_layers, LLM_ACT_PRODUCT },
+        [LLM_TA_K] = { of_layers, LLM_ACT_PRODUCT },
+        [LLM_TA_V] = { of_layers, LLM_ACT_PRODUCT },
+        [LLM_TA_ATTN] = { of_layers, LLM_ACT_VALUE },
+        [LLM_TA_OUT] = { of_layers, LLM_ACT_PRODUCT },
         [LLM_TA_GATE] = { t->n_ff, LLM_ACT_PRODUCT },
         [LLM_TA_UP] = { t->n_ff, LLM_ACT_PRODUCT },
         [LLM_TA_GLU] = { t->n_ff, LLM_ACT_VALUE },
@@ -330,16 +391,7 @@ llm_tower_buffers(llm_tower_load_t *l)
         }
     }
 
-    memset(&kv, 0, sizeof(kv));
-    kv.n_layers = 2;
-    kv.n_pages = t->n_pages;
-    kv.n_kv_heads = t->n_heads;
-    kv.head_dim_k = t->head_dim;
-    kv.head_dim_v = t->head_dim;
-    kv.n_heads = t->n_heads;
-    t->kv = t->ops->kv_create(t->exec, &kv, l->err);
-
-    return t->kv ? LLM_OK : LLM_ERROR;
+    return t->info.n_layers ? llm_tower_cache(l) : LLM_OK;
 }
 
 
@@ -394,7 +446,8 @@ llm_tower_open(llm_tower_load_t *l, const char *path,
         return LLM_ERROR;
     }
 
-    t->layers = calloc(t->info.n_layers, sizeof(llm_tower_layer_t));
+    t->layers = calloc(llm_max(t->info.n_layers, 1u),
+                       sizeof(llm_tower_layer_t));
 
     if (t->layers == NULL) {
         return llm_fail(l->err, "%s: no memory for the tower", path);
@@ -538,7 +591,9 @@ llm_tower_free_device(llm_tower_t *t)
 
     llm_tower_free_linear(t, &t->embed);
     llm_tower_free_norm(t, &t->pre);
+    llm_tower_free_norm(t, &t->placed);
     llm_tower_free_norm(t, &t->post);
+    llm_tower_free_norm(t, &t->merged);
 
     if (t->rope.inv_freq) {
         t->ops->vec_free(t->exec, (llm_vec_t *) t->rope.inv_freq);

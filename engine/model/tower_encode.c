@@ -103,7 +103,11 @@ llm_job_run(llm_tower_job_t *job)
 
     if (job->phase == LLM_JOB_EMBED) {
         llm_tower_embed(t);
-        llm_tower_keys(t, 0);
+
+        if (t->info.n_layers) {
+            llm_tower_keys(t, 0);
+        }
+
         return 0;
     }
 
@@ -114,6 +118,12 @@ llm_job_run(llm_tower_job_t *job)
     if (job->phase == LLM_JOB_FINISH) {
         llm_tower_normalize(t, &t->post, t->eps, t->act_of[LLM_TA_X],
                             t->act_of[LLM_TA_X], 0);
+
+        if (t->merged.w) {
+            llm_tower_normalize(t, &t->merged, t->merge_eps,
+                                t->act_of[LLM_TA_X], t->act_of[LLM_TA_X], 0);
+        }
+
         return t->info.n_layers;
     }
 
@@ -278,7 +288,12 @@ llm_job_next(llm_tower_job_t *job, uint32_t layer)
 
     case LLM_JOB_EMBED:
         job->phase = LLM_JOB_LAYER;
-        break;
+
+        if (t->info.n_layers) {
+            break;
+        }
+
+        /* fall through */
 
     case LLM_JOB_LAYER:
         job->layer = layer;

@@ -13,7 +13,8 @@ typedef enum {
     TOWER_F32,
     TOWER_STR,
     TOWER_F32S,
-    TOWER_BOOLS
+    TOWER_BOOLS,
+    TOWER_BOOL
 } tower_kind_t;
 
 typedef struct {
@@ -113,6 +114,12 @@ tower_field(llm_buf_t *b, const tower_field_t *f, const tower_change_t *c)
             flag = f->items[i] != 0;
             (void) llm_buf_add(b, &flag, 1);
         }
+
+        break;
+
+    case TOWER_BOOL:
+        flag = f->u32 != 0;
+        gguf_kv(b, f->key, LLM_GGUF_BOOL, &flag, 1);
     }
 }
 
