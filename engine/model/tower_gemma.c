@@ -165,7 +165,7 @@ llm_tower_gemma4uv_read(llm_tower_load_t *l)
     }
 
     w = llm_tower_floats(l, first[0], n);
-    bias = llm_tower_floats(l, first[1], n);
+    bias = w ? llm_tower_floats(l, first[1], n) : NULL;
     t->pixel_norm = llm_tower_keep(l, 2 * n, sizeof(float));
 
     if (w == NULL || bias == NULL || t->pixel_norm == NULL) {

@@ -211,12 +211,46 @@ test(const tower_tiny_t *tiny, const char *device, const char *isa,
 
 /* ---- what is refused ---- */
 
+static const tower_tiny_t *
+find_tiny(const char *name)
+{
+    size_t  i;
+
+    for (i = 0; strcmp(tower_tiny[i].name, name) != 0; i++) {
+        /* void */
+    }
+
+    return &tower_tiny[i];
+}
+
+
+static void
+refuses(const tower_tiny_t *tiny, const tower_change_t *c)
+{
+    llm_err_t     err;
+    llm_tower_t  *t;
+
+    if (!ok(write_tower(tiny, c), "a file")) {
+        return;
+    }
+
+    err.msg[0] = '\0';
+    t = load("reference", NULL, 0, &err);
+
+    if (!ok(t == NULL && strstr(err.msg, c->error), "%s: refused: %s",
+            tiny->name, c->error))
+    {
+        printf("# %s\n", err.msg);
+    }
+
+    llm_tower_free(t);
+}
+
+
 static void
 test_refused(void)
 {
-    size_t        i;
-    llm_err_t     err;
-    llm_tower_t  *t;
+    size_t  i;
 
     static const tower_change_t  changes[] = {
         { .key = "clip.projector_type", .str = "ldpv2",
@@ -261,22 +295,74 @@ test_refused(void)
           .error = "v.deepstack.2.fc1: the tensor is missing" }
     };
 
+    static const struct {
+        const char      *name;
+        tower_change_t   change;
+    } others[] = {
+        { "llava", { .key = "clip.vision.image_grid_pinpoints", .add = 1,
+                     .error = "the tiles of LLaVA 1.6 are not supported" } },
+        { "llava", { .key = "clip.vision.feature_layer", .add = 1,
+                     .error = "clip.vision.feature_layer: not the last of 2 "
+                              "layers alone" } },
+        { "llava", { .tensor = "v.class_embd", .name = "v.class",
+                     .error = "v.class_embd: the tensor is missing" } },
+        { "llava", { .tensor = "mm.2.weight", .name = "mm.3.weight",
+                     .error = "mm.2: the tensor is missing" } },
+        { "llava", { .tensor = "mm.2.bias", .name = "v.post_ln.bias",
+                     .error = "v.post_ln.bias: a tensor that towers with the "
+                              "projector mlp do not have" } },
+        { "llava", { .key = "clip.projector_type", .str = "ldp",
+                     .error = "the projector \"ldp\" is not supported" } },
+        { "kimivl", { .tensor = "mm.input_norm.weight", .name = "mm.norm",
+                      .error = "mm.input_norm: the tensor is missing" } },
+        { "kimivl", { .key = "clip.projector_type", .str = "kimik25",
+                      .error = "the projector \"kimik25\" is not "
+                               "supported" } },
+        { "gemma4uv", { .key = "clip.vision.block_count", .u32 = 2,
+                        .error = "clip.vision.block_count: 2 is not within 0 "
+                                 "and 0" } },
+        { "gemma4uv", { .key = "clip.vision.patch_size", .u32 = 3,
+                        .error = "v.patch_norm.1.weight: it has" } },
+        { "gemma4uv", { .tensor = "v.patch_norm.1.bias", .name = "v.patch",
+                        .error = "v.patch_norm.1: the tensor is missing" } },
+        { "gemma4uv", { .tensor = "v.patch_norm.3.weight", .name = "v.patch",
+                        .error = "v.patch_norm.3: the tensor is missing" } }
+    };
+
     for (i = 0; i < llm_nelems(changes); i++) {
-        if (!ok(write_tower(&tower_tiny[0], &changes[i]), "a file")) {
-            return;
-        }
-
-        err.msg[0] = '\0';
-        t = load("reference", NULL, 0, &err);
-
-        if (!ok(t == NULL && strstr(err.msg, changes[i].error),
-                "refused: %s", changes[i].error))
-        {
-            printf("# %s\n", err.msg);
-        }
-
-        llm_tower_free(t);
+        refuses(&tower_tiny[0], &changes[i]);
     }
+
+    for (i = 0; i < llm_nelems(others); i++) {
+        refuses(find_tiny(others[i].name), &others[i].change);
+    }
+}
+
+
+/* the first files of LLaVA name no projector */
+
+static void
+test_unnamed(void)
+{
+    llm_err_t     err;
+    llm_tower_t  *t;
+
+    static const tower_change_t  change = {
+        .key = "clip.projector_type", .drop = 1
+    };
+
+    if (!ok(write_tower(find_tiny("llava"), &change), "a file")) {
+        return;
+    }
+
+    t = load("reference", NULL, 0, &err);
+
+    if (ok(t != NULL, "llava without a projector's name: loads")) {
+        is_str(llm_tower_info(t)->projector, "mlp", "its projector");
+        is_int(llm_tower_info(t)->n_embd, 12, "the width of its rows");
+    }
+
+    llm_tower_free(t);
 }
 
 
@@ -399,6 +485,7 @@ main(void)
     }
 
     test_refused();
+    test_unnamed();
     test_entries();
     test_model();
     unlink(path);
