@@ -171,7 +171,7 @@ class Gemma4uv:
         torch.manual_seed(0)
         c = transformers.Gemma4UnifiedConfig(
             vision_config=dict(patch_size=16, pooling_kernel_size=3,
-                               mm_embed_dim=64, mm_posemb_size=40,
+                               mm_embed_dim=64, mm_posemb_size=60,
                                output_proj_dims=64),
             audio_config=dict(audio_embed_dim=32, output_proj_dims=32),
             text_config=dict(hidden_size=96, num_hidden_layers=1,
@@ -204,7 +204,6 @@ class Gemma4uv:
 
     def pixels(self, image):
         w, h = image.size
-        # the most tokens with which 4:1 fits a table of 40 positions
         f = math.sqrt(280 * 48 * 48 / (w * h))
         return np.array(image.resize(
             (int(f * w / 48) * 48, int(f * h / 48) * 48),
