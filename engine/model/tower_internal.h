@@ -1,8 +1,8 @@
 /*
  * Shared by the files of towers.  A tower is a row of towers.def: an
  * llm_tower_kind_t, which says what is different in a family; what all have in
- * common is in tower_file.c (fields and tensors), tower_layers.c (the layers of
- * the encoder), tower_shape.c (patches and cells), tower_pass.c (the
+ * common is in tower_fields.c, tower_file.c (tensors), tower_layers.c (the
+ * layers of the encoder), tower_shape.c (patches and cells), tower_pass.c (the
  * operations) and tower_encode.c (jobs).
  *
  * The tower owns all that its struct points to, but for ops and devices that
@@ -218,6 +218,12 @@ typedef struct {
                                            second and third quarters change
                                            places; 0: they do not */
 } llm_tower_matrix_t;
+
+/* ---- tower_fields.c ---- */
+
+/* finds the family; an error if it is not known */
+int llm_tower_kind(llm_tower_load_t *l);
+int llm_tower_fields(llm_tower_load_t *l);
 
 /* ---- tower_file.c ---- */
 
