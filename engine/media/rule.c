@@ -327,6 +327,48 @@ llm_rule_finish(llm_image_rule_t *rule, const llm_gguf_t *g, llm_err_t *err)
 }
 
 
+/* encoders of sound: what stands around one */
+static const struct {
+    const char         *projector;      /* clip.audio.projector_type */
+    const char         *frames;         /* the matrix that takes frames of
+                                           samples */
+    llm_image_words_t   words;
+} llm_rule_sounds[] = {
+    { "gemma4ua", "mm.a.input_projection.weight",
+      { .places = { "<|audio|>" }, .begin = "<|audio>", .end = "<audio|>" } }
+};
+
+
+/* a file may have an encoder of sound that is not known: its models take none */
+
+static void
+llm_rule_sound(llm_image_rule_t *rule, const llm_gguf_t *g)
+{
+    int                       has;
+    size_t                    i;
+    llm_str_t                 name;
+    const llm_gguf_tensor_t  *t;
+
+    if (llm_gguf_get_bool(g, "clip.has_audio_encoder", &has, NULL) != LLM_OK
+        || !has
+        || llm_gguf_get_str(g, "clip.audio.projector_type", &name, NULL)
+           != LLM_OK)
+    {
+        return;
+    }
+
+    for (i = 0; i < llm_nelems(llm_rule_sounds); i++) {
+        t = llm_str_is(name, llm_rule_sounds[i].projector)
+            ? llm_gguf_find_tensor(g, llm_rule_sounds[i].frames) : NULL;
+
+        if (t && t->ne[0] <= LLM_RULE_MOST) {
+            rule->frame = (uint32_t) t->ne[0];
+            rule->sound = llm_rule_sounds[i].words;
+        }
+    }
+}
+
+
 int
 llm_image_rule_read(llm_image_rule_t *rule, const llm_gguf_t *g,
     llm_err_t *err)
@@ -369,6 +411,8 @@ llm_image_rule_read(llm_image_rule_t *rule, const llm_gguf_t *g,
     {
         return LLM_ERROR;
     }
+
+    llm_rule_sound(rule, g);
 
     return llm_rule_finish(rule, g, err);
 }

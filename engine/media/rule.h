@@ -1,6 +1,7 @@
 /*
  * What a family's own processor makes of an image: sizes and tiles, the pixels
- * that its encoder gets, and what stands around them in a prompt.
+ * that its encoder gets, and what stands around them in a prompt; and what
+ * stands around a sound, if the file has an encoder of sound that is known.
  *
  * A family is a row of the table in rule.c; numbers that the file of the
  * encoder has (clip.* of an mmproj GGUF) are taken from there.  Results are
@@ -75,6 +76,9 @@ typedef struct {
     float                     mean[3];
     float                     std[3];
     llm_image_words_t         words;
+    uint32_t                  frame;    /* samples of a row of sound, 16000 a
+                                           second; 0: sound is not taken */
+    llm_image_words_t         sound;    /* around one; places, begin, end */
 } llm_image_rule_t;
 
 /*

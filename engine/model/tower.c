@@ -137,7 +137,8 @@ llm_tower_buffers(llm_tower_load_t *l)
     } want[LLM_TA_N] = {
         [LLM_TA_X] = { t->width, LLM_ACT_RESIDUAL },
         [LLM_TA_H] = { of_layers, LLM_ACT_VALUE },
-        [LLM_TA_CLAMPED] = { llm_max(llm_max(t->width, t->n_ff), t->cell),
+        [LLM_TA_CLAMPED] = { llm_max(llm_max(t->width, t->n_ff),
+                                     llm_max(t->cell, t->info.frame)),
                              LLM_ACT_VALUE },
         [LLM_TA_Q] = { of_layers, LLM_ACT_PRODUCT },
         [LLM_TA_K] = { of_layers, LLM_ACT_PRODUCT },
@@ -153,7 +154,8 @@ llm_tower_buffers(llm_tower_load_t *l)
         [LLM_TA_CELL_H] = { t->cell, LLM_ACT_VALUE },
         [LLM_TA_MID] = { t->mid, LLM_ACT_PRODUCT },
         [LLM_TA_MID_H] = { t->mid, LLM_ACT_VALUE },
-        [LLM_TA_MID_2] = { t->mid, LLM_ACT_PRODUCT }
+        [LLM_TA_MID_2] = { t->mid, LLM_ACT_PRODUCT },
+        [LLM_TA_FRAME] = { t->info.frame, LLM_ACT_VALUE }
     };
 
     for (i = 0; i < LLM_TA_PART + t->n_parts; i++) {
@@ -235,6 +237,7 @@ llm_tower_open(llm_tower_load_t *l, const char *path,
         || llm_tower_device(l, opts) != LLM_OK
         || t->kind->read(l) != LLM_OK
         || llm_tower_layers(l) != LLM_OK
+        || llm_tower_sound(l) != LLM_OK
         || llm_tower_rest(l) != LLM_OK
         || llm_tower_fits(l) != LLM_OK
         || llm_tower_buffers(l) != LLM_OK)
@@ -368,6 +371,7 @@ llm_tower_free_device(llm_tower_t *t)
     }
 
     llm_tower_free_linear(t, &t->embed);
+    llm_tower_free_linear(t, &t->sound);
     llm_tower_free_norm(t, &t->pre);
     llm_tower_free_norm(t, &t->placed);
     llm_tower_free_norm(t, &t->post);

@@ -92,6 +92,7 @@ typedef enum {
     LLM_TA_MID,
     LLM_TA_MID_H,
     LLM_TA_MID_2,
+    LLM_TA_FRAME,                       /* of sound */
     LLM_TA_PART,                        /* parts of a row for the model */
     LLM_TA_N = LLM_TA_PART + LLM_TOWER_PARTS
 } llm_tower_act_t;
@@ -154,6 +155,8 @@ struct llm_tower_s {
     uint32_t                 mid_ff;    /* of a gated network there */
     uint32_t                 n_parts;
     llm_tower_merger_t       mergers[LLM_TOWER_PARTS];
+    llm_tower_linear_t       sound;     /* of frames; w NULL: none */
+    float                    sound_eps;
 
     llm_act_t               *act_of[LLM_TA_N];
     llm_kv_t                *kv;
@@ -278,6 +281,16 @@ typedef enum {
 
 int llm_tower_rope(llm_tower_load_t *l, float base, llm_rope_kind_t kind,
     llm_tower_rope_t shares);
+
+/* ---- tower_sound.c ---- */
+
+/* the encoder of sound, if the file has one that is known */
+int llm_tower_sound(llm_tower_load_t *l);
+/* frames as the encoder takes them */
+void llm_tower_frames(const llm_tower_t *t, const llm_tower_entry_t *e,
+    float *rows);
+/* makes the rows of the given frames */
+void llm_tower_hear(const llm_tower_t *t);
 
 /* ---- tower_shape.c ---- */
 

@@ -1,7 +1,7 @@
 /*
- * The encoder of images of mmproj=FILE, as an instance's scheduler uses it: a
- * piece at a time, between two steps of the model; see engine/model/tower.h and
- * engine/sched/encode.c.
+ * The encoder of images, and of sound, of mmproj=FILE, as an instance's
+ * scheduler uses it: a piece at a time, between two steps of the model; see
+ * engine/model/tower.h and engine/sched/encode.c.
  *
  * The instance owns the encoder and frees it before its model.  After the load
  * the scheduler's thread alone uses it.
@@ -38,10 +38,14 @@ llm_encoder_stop(void *data)
 static int
 llm_encoder_begin(llm_encoder_t *e, const llm_media_t *m, llm_err_t *err)
 {
-    llm_tower_entry_t  entry = { m->w, m->h, m->rgb };
+    llm_tower_entry_t  entry = { m->w, m->h, m->rgb, m->samples };
     llm_tower_shape_t  s;
 
-    if (llm_tower_shape(e->tower, m->w, m->h, &s, err) != LLM_OK) {
+    s.n_rows = m->h;
+
+    if (!m->heard
+        && llm_tower_shape(e->tower, m->w, m->h, &s, err) != LLM_OK)
+    {
         return LLM_ERROR;
     }
 
@@ -157,6 +161,11 @@ llm_instance_encoder(llm_instance_t *m, const llm_model_opts_t *opts,
     run->encoder = m->encoder;
     run->encoded_bytes = LLM_ENCODED_BYTES;
     m->env.takes = LLM_MEDIUM_IMAGE;
+
+    if (m->encoder->rule.frame && llm_tower_info(m->encoder->tower)->frame) {
+        m->env.takes |= LLM_MEDIUM_AUDIO;
+    }
+
     m->env.rule = &m->encoder->rule;
 
     return LLM_OK;

@@ -1204,6 +1204,12 @@ static const tower_field_t  tower_fields_10[] = {
       TOWER_F32S, 3, 0, NULL, { 1.0f, 1.0f, 1.0f } },
     { "clip.vision.attention.layer_norm_epsilon",
       TOWER_F32, 0, 1e-06f, NULL, { 0 } },
+    { "clip.has_audio_encoder",
+      TOWER_BOOL, 1, 0, NULL, { 0 } },
+    { "clip.audio.projector_type",
+      TOWER_STR, 0, 0, "gemma4ua", { 0 } },
+    { "clip.audio.attention.layer_norm_epsilon",
+      TOWER_F32, 0, 1e-06f, NULL, { 0 } },
     { NULL, TOWER_U32, 0, 0, NULL, { 0 } }
 };
 
@@ -1218,6 +1224,7 @@ static const tower_tensor_t  tower_tensors_10[] = {
     { "v.patch_norm.3.weight", { 16, 0, 0, 0 }, 0.25f, 1.0f },
     { "v.patch_norm.3.bias", { 16, 0, 0, 0 }, 0.4f, 0.0f },
     { "mm.input_projection.weight", { 16, 12, 0, 0 }, 0.4f, 0.0f },
+    { "mm.a.input_projection.weight", { 40, 12, 0, 0 }, 0.4f, 0.0f },
     { NULL, { 0 }, 0, 0 }
 };
 
@@ -1258,6 +1265,15 @@ static const float  tower_rows_10[] = {
     -0.47168f, 0.381036f, -1.42051f, -0.817033f, 0.200812f, -1.05136f,
     0.193897f, 2.14869f, 1.24802f, 1.05176f, -0.816163f, 0.392726f,
     0.125618f, 0.474687f, -0.309356f, 0.960243f, -0.25383f, -0.436797f,
+};
+
+static const float  tower_heard[] = {
+    0.262067f, 1.00225f, 2.10937f, 2.64744f, -0.0908979f, 1.8438f,
+    0.0894565f, -0.840553f, 0.522687f, 0.574853f, -1.24173f, -1.00231f,
+    -3.49485f, 1.20479f, -0.847554f, -0.989091f, 0.122219f, 1.11737f,
+    -2.01244f, 0.482626f, 1.48339f, -0.127762f, -0.00870664f, 0.671259f,
+    1.64169f, -0.853608f, 2.34807f, -0.0604797f, -0.80639f, -1.0081f,
+    1.35782f, 1.00289f, -1.41203f, 0.56215f, 1.13322f, -0.665989f,
 };
 
 static const tower_tiny_t  tower_tiny[] = {

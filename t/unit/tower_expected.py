@@ -548,6 +548,14 @@ def gemma4uv(towers):
 
     t.add(20, 36, 12, run)
     t.add(21, 6, 18, run)
+
+    # frames of 40 samples of a sound
+    t.fields.update({"clip.has_audio_encoder": True,
+                     "clip.audio.projector_type": "gemma4ua",
+                     "clip.audio.attention.layer_norm_epsilon": 1e-6})
+    hear = t.linear("mm.a.input_projection", EMBD, 40, bias=False)
+    x = np.append(numbers(22, 100), np.zeros(20)).reshape(3, 40)
+    t.heard = hear(x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-6))
     towers.append(t)
 
 
@@ -567,6 +575,17 @@ def field(key, v):
         return f"TOWER_F32, 0, {v}f, NULL, {{ 0 }}"
 
     return f"TOWER_U32, {v}, 0, NULL, {{ 0 }}"
+
+
+def floats(name, rows):
+    print(f"static const float  {name}[] = {{")
+
+    for i in range(0, len(rows), 6):
+        print("    " + ", ".join(f"{x:.6g}f" if "." in f"{x:.6g}"
+                                 or "e" in f"{x:.6g}" else f"{x:.6g}.0f"
+                                 for x in rows[i:i + 6]) + ",")
+
+    print("};\n")
 
 
 def write(towers):
@@ -593,15 +612,9 @@ def write(towers):
             print(f"    {{ {seed}, {w}, {h} }},")
 
         print("    { 0, 0, 0 }\n};\n")
-        print(f"static const float  tower_rows_{n}[] = {{")
-        rows = np.concatenate(t.rows).reshape(-1)
+        floats(f"tower_rows_{n}", np.concatenate(t.rows).reshape(-1))
 
-        for i in range(0, len(rows), 6):
-            print("    " + ", ".join(f"{x:.6g}f" if "." in f"{x:.6g}"
-                                     or "e" in f"{x:.6g}" else f"{x:.6g}.0f"
-                                     for x in rows[i:i + 6]) + ",")
-
-        print("};\n")
+    floats("tower_heard", towers[-1].heard.reshape(-1))
 
     print("static const tower_tiny_t  tower_tiny[] = {")
 

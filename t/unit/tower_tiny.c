@@ -88,6 +88,7 @@ make_entries(const tower_tiny_t *tiny, llm_tower_entry_t *e)
         e[i].w = tiny->entries[i].w;
         e[i].h = tiny->entries[i].h;
         e[i].rgb = rgb;
+        e[i].samples = NULL;
     }
 
     return i;
@@ -209,7 +210,7 @@ test(const tower_tiny_t *tiny, const char *device, const char *isa,
 }
 
 
-/* ---- what is refused ---- */
+/* ---- sound ---- */
 
 static const tower_tiny_t *
 find_tiny(const char *name)
@@ -223,6 +224,98 @@ find_tiny(const char *name)
     return &tower_tiny[i];
 }
 
+
+static int
+hear(llm_tower_t *t, const float *samples, float *out)
+{
+    llm_tower_entry_t  e = { 40, 3, NULL, samples };
+
+    return encode(t, &e, 1, out);
+}
+
+
+static void
+test_sound(const char *device, const char *isa, double bound)
+{
+    float         samples[120], got[36], again[36];
+    double        sum;
+    size_t        i;
+    llm_err_t     err;
+    const char   *what = isa ? isa : device;
+    llm_tower_t  *t, *small;
+
+    t = load(device, isa, 0, &err);
+
+    if (t == NULL && run_lacks(&err)) {
+        skip(err.msg);
+        return;
+    }
+
+    small = load(device, isa, 2, &err);
+
+    if (!ok(t && small, "%s: a tower with sound loads", what)) {
+        printf("# %s\n", err.msg);
+        return;
+    }
+
+    is_int(llm_tower_info(t)->frame, 40, "%s: samples of a frame", what);
+
+    for (i = 0; i < llm_nelems(samples); i++) {
+        samples[i] = i < 100 ? (float) (tower_hash(22, i) >> 40) / 8388608.0f
+                               - 1 : 0;
+    }
+
+    ok(hear(t, samples, got), "%s: a sound", what);
+
+    for (i = 0, sum = 0; i < llm_nelems(got); i++) {
+        sum += pow(got[i] - tower_heard[i], 2);
+    }
+
+    sum = sqrt(sum / llm_nelems(got));
+    ok(sum <= bound * 2, "%s: its rows, %g", what, sum);
+    ok(hear(small, samples, again) && memcmp(got, again, sizeof(got)) == 0,
+       "%s: the same bits in small steps", what);
+
+    llm_tower_free(small);
+    llm_tower_free(t);
+}
+
+
+static void
+test_deaf(void)
+{
+    float               out[36], samples[120];
+    size_t              i;
+    llm_err_t           err;
+    llm_tower_t        *t;
+    llm_tower_job_t    *job;
+    llm_tower_entry_t   e[2] = { { 41, 2, NULL, samples },
+                                 { 40, 1, NULL, samples } };
+
+    static const char *const  names[] = { "gemma4uv", "qwen3vl" };
+
+    memset(samples, 0, sizeof(samples));
+
+    for (i = 0; i < llm_nelems(names); i++) {
+        if (!ok(write_tower(find_tiny(names[i]), NULL), "a file")) {
+            return;
+        }
+
+        t = load("reference", NULL, 0, &err);
+        job = t ? llm_tower_begin(t, e, 1, out, &err) : NULL;
+        ok(t && job == NULL && strstr(err.msg, "a sound in frames of 41 "
+                                      "samples"), "%s: %s", names[i], err.msg);
+        llm_tower_end(job);
+
+        job = t ? llm_tower_begin(t, &e[1], 1, out, &err) : NULL;
+        is_int(job != NULL, i == 0, "%s: frames of 40 samples", names[i]);
+        llm_tower_end(job);
+        llm_tower_free(t);
+    }
+}
+
+
+/* ---- what is refused ---- */
 
 static void
 refuses(const tower_tiny_t *tiny, const tower_change_t *c)
@@ -323,6 +416,10 @@ test_refused(void)
                                  "and 0" } },
         { "gemma4uv", { .key = "clip.vision.patch_size", .u32 = 3,
                         .error = "v.patch_norm.1.weight: it has" } },
+        { "gemma4uv", { .tensor = "mm.a.input_projection.weight",
+                        .name = "mm.a.projection",
+                        .error = "mm.a.input_projection: the tensor is "
+                                 "missing" } },
         { "gemma4uv", { .tensor = "v.patch_norm.1.bias", .name = "v.patch",
                         .error = "v.patch_norm.1: the tensor is missing" } },
         { "gemma4uv", { .tensor = "v.patch_norm.3.weight", .name = "v.patch",
@@ -484,6 +581,15 @@ main(void)
         }
     }
 
+    if (ok(write_tower(find_tiny("gemma4uv"), NULL), "a file")) {
+        for (k = 0; k < llm_nelems(devices); k++) {
+            test_sound(gpu && strcmp(devices[k].device, "emu") == 0
+                       ? gpu : devices[k].device, devices[k].isa,
+                       devices[k].bound);
+        }
+    }
+
+    test_deaf();
     test_refused();
     test_unnamed();
     test_entries();
