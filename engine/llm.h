@@ -254,9 +254,10 @@ typedef struct {
     uint64_t         max_pixels;        /* of an image; a larger one is refused
                                            before it is decoded; 0: no bound */
 
-    /* LISTEN only */
-    uint32_t         max_seconds;       /* of the sound; 0: no bound but the
+    uint32_t         max_seconds;       /* of a sound; 0: no bound but the
                                            decoder's */
+
+    /* LISTEN only */
     int32_t          language;          /* number in base/language.h; -1: it is
                                            detected */
     uint32_t         translate;         /* 1: to English */

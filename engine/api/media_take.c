@@ -226,6 +226,7 @@ llm_api_media_end(llm_api_reader_t *rd)
     rd->r.media.off = (uint32_t) msg->len;
     rd->r.media.len = (uint32_t) n;
     rd->r.max_pixels = rd->conf->media.max_pixels;
+    rd->r.max_seconds = rd->conf->media.max_seconds;
     (void) llm_buf_add(msg, rd->media.data, rd->media.len);
     (void) llm_buf_pad(msg);
 }

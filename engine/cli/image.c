@@ -68,6 +68,7 @@ llm_cli_image_sizes(llm_buf_t *b, const llm_cli_image_t *i)
     switch (i->rule.sizing) {
 
     case LLM_SIZING_SQUARE:
+    case LLM_SIZING_MIDDLE:
         break;
 
     case LLM_SIZING_SPLIT:

@@ -235,6 +235,7 @@ llm_cli_prompt_encode(llm_cli_prompt_t *p, llm_model_t *model)
         e.w = m->w;
         e.h = m->h;
         e.rgb = m->rgb;
+        e.samples = m->samples;
         rc = llm_cli_encode(t, &e, 1, m->n, to, p->err);
         to += (size_t) m->n * p->cols;
     }

@@ -58,37 +58,110 @@ llm_prepare_tiles(const llm_image_plan_t *p, const llm_image_t *canvas,
 }
 
 
-/* the canvas is the image in its final size; a processor that has a size before
-   it makes the whole from the canvas, another one from the image itself */
+/* black to the right of the image and below it; frees the image */
+
+static int
+llm_prepare_extend(llm_image_t *image, uint32_t width, uint32_t height,
+    llm_err_t *err)
+{
+    int          rc;
+    uint32_t     y;
+    llm_image_t  out;
+
+    rc = llm_image_create(&out, width, height);
+
+    if (rc == LLM_OK) {
+        memset(out.rgb, 0, (size_t) width * height * 3);
+
+        for (y = 0; y < image->height; y++) {
+            memcpy(out.rgb + (size_t) y * width * 3,
+                   image->rgb + (size_t) y * image->width * 3,
+                   (size_t) image->width * 3);
+        }
+    }
+
+    llm_image_free(image);
+
+    if (rc != LLM_OK) {
+        return llm_fail_with(err, 503, NULL, NULL, "no memory for an image of "
+                             "%u x %u pixels", (unsigned) width,
+                             (unsigned) height);
+    }
+
+    *image = out;
+
+    return LLM_OK;
+}
+
+
+/* the mean colour, rounded down, around it */
+
+static int
+llm_prepare_middle(const llm_image_rule_t *rule, const llm_image_t *image,
+    llm_image_t *canvas, llm_err_t *err)
+{
+    int      c;
+    uint8_t  color[3];
+
+    for (c = 0; c < 3; c++) {
+        color[c] = (uint8_t) llm_min(llm_max(rule->mean[c] * 255, 0.0f),
+                                     255.0f);
+    }
+
+    return llm_image_resize_square(image, rule->side, color, rule->filter,
+                                   canvas, err);
+}
+
+
+/* the image in its final size */
+
+static int
+llm_prepare_canvas(const llm_image_rule_t *rule, const llm_image_plan_t *p,
+    const llm_image_t *image, llm_image_t *canvas, llm_err_t *err)
+{
+    uint32_t  width, height;
+
+    width = p->width * p->tile_cols;
+    height = p->height * p->tile_rows;
+
+    if (rule->sizing == LLM_SIZING_MIDDLE) {
+        return llm_prepare_middle(rule, image, canvas, err);
+    }
+
+    if (p->first_width == 0) {
+        return llm_image_resize(image, width, height, rule->filter, canvas,
+                                err);
+    }
+
+    if (llm_image_resize(image, p->first_width, p->first_height, rule->filter,
+                         canvas, err) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    return p->extended
+           ? llm_prepare_extend(canvas, width, height, err)
+           : llm_prepare_step(canvas, width, height, rule->filter, err);
+}
+
+
+/* a processor that has a size before the final one makes the whole from the
+   canvas, another one from the image itself */
 
 int
 llm_image_prepare(const llm_image_rule_t *rule, const llm_image_plan_t *p,
     const llm_image_t *image, uint8_t *out, llm_err_t *err)
 {
     int          rc;
-    uint32_t     width, height;
     llm_image_t  canvas, whole;
 
-    width = p->width * p->tile_cols;
-    height = p->height * p->tile_rows;
     memset(&whole, 0, sizeof(whole));
 
-    if (p->first_width) {
-        rc = llm_image_resize(image, p->first_width, p->first_height,
-                              rule->filter, &canvas, err);
-
-        if (rc == LLM_OK) {
-            rc = llm_prepare_step(&canvas, width, height, rule->filter, err);
-        }
-
-    } else {
-        rc = llm_image_resize(image, width, height, rule->filter, &canvas, err);
-    }
-
-    if (rc != LLM_OK) {
+    if (llm_prepare_canvas(rule, p, image, &canvas, err) != LLM_OK) {
         return LLM_ERROR;
     }
 
+    rc = LLM_OK;
     out = llm_prepare_tiles(p, &canvas, out);
 
     if (p->whole) {

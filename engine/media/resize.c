@@ -14,6 +14,8 @@ typedef struct {
     uint32_t  *first;                   /* [n] */
     uint32_t  *count;                   /* [n] */
     int32_t   *weights;                 /* [n][taps] */
+    int32_t   *around;                  /* [n] weight of what is around the
+                                           image; NULL: there is nothing */
 } llm_axis_t;
 
 typedef double (*llm_filter_pt)(double x);
@@ -81,6 +83,7 @@ llm_axis_free(llm_axis_t *a)
     free(a->first);
     free(a->count);
     free(a->weights);
+    free(a->around);
 }
 
 
@@ -155,6 +158,41 @@ llm_axis_create(llm_axis_t *a, uint32_t from, uint32_t to,
 }
 
 
+/* the axis of to pixels for the middle n of those that it is for */
+
+static int
+llm_axis_clip(llm_axis_t *a, uint32_t to, uint32_t before, uint32_t n)
+{
+    int32_t   *w;
+    uint32_t   i, k, at, kept;
+
+    a->around = calloc(to, sizeof(*a->around));
+
+    if (a->around == NULL) {
+        return LLM_ERROR;
+    }
+
+    for (i = 0; i < to; i++) {
+        w = a->weights + (size_t) i * a->taps;
+        at = a->first[i];
+
+        for (k = 0, kept = 0; k < a->count[i]; k++) {
+            if (at + k < before || at + k - before >= n) {
+                a->around[i] += w[k];
+
+            } else {
+                w[kept++] = w[k];
+            }
+        }
+
+        a->first[i] = llm_min(llm_max(at, before) - before, n - 1);
+        a->count[i] = kept;
+    }
+
+    return LLM_OK;
+}
+
+
 static inline uint8_t
 llm_resize_round(int32_t sum)
 {
@@ -166,9 +204,9 @@ llm_resize_round(int32_t sum)
 
 static void
 llm_resize_columns(const llm_image_t *from, const llm_axis_t *a,
-    llm_image_t *out)
+    const uint8_t *color, llm_image_t *out)
 {
-    int32_t         r, g, b;
+    int32_t         r, g, b, around;
     uint32_t        x, y, i;
     uint8_t        *to;
     const int32_t  *w;
@@ -182,7 +220,10 @@ llm_resize_columns(const llm_image_t *from, const llm_axis_t *a,
         for (x = 0; x < out->width; x++, to += 3) {
             p = row + (size_t) a->first[x] * 3;
             w = a->weights + (size_t) x * a->taps;
-            r = g = b = 1 << (LLM_RESIZE_BITS - 1);
+            around = a->around ? a->around[x] : 0;
+            r = color[0] * around + (1 << (LLM_RESIZE_BITS - 1));
+            g = color[1] * around + (1 << (LLM_RESIZE_BITS - 1));
+            b = color[2] * around + (1 << (LLM_RESIZE_BITS - 1));
 
             for (i = 0; i < a->count[x]; i++, p += 3) {
                 r += p[0] * w[i];
@@ -201,8 +242,8 @@ llm_resize_columns(const llm_image_t *from, const llm_axis_t *a,
 /* sums: [3 * width] */
 
 static void
-llm_resize_rows(const llm_image_t *from, const llm_axis_t *a, int32_t *sums,
-    llm_image_t *out)
+llm_resize_rows(const llm_image_t *from, const llm_axis_t *a,
+    const uint8_t *color, int32_t *sums, llm_image_t *out)
 {
     size_t          k, n;
     int32_t         w;
@@ -214,7 +255,8 @@ llm_resize_rows(const llm_image_t *from, const llm_axis_t *a, int32_t *sums,
 
     for (y = 0; y < out->height; y++) {
         for (k = 0; k < n; k++) {
-            sums[k] = 1 << (LLM_RESIZE_BITS - 1);
+            sums[k] = (a->around ? color[k % 3] * a->around[y] : 0)
+                      + (1 << (LLM_RESIZE_BITS - 1));
         }
 
         for (i = 0; i < a->count[y]; i++) {
@@ -235,38 +277,52 @@ llm_resize_rows(const llm_image_t *from, const llm_axis_t *a, int32_t *sums,
 }
 
 
-/* one axis; LLM_ERROR: no memory */
+/* what becomes of an axis */
+typedef struct {
+    int             rows;               /* the height's; 0: the width's */
+    uint32_t        from;               /* pixels, with those around the image,
+                                           of which so many are before it */
+    uint32_t        before;
+    uint32_t        to;
+} llm_pass_t;
+
+
+/* LLM_ERROR: no memory */
 
 static int
-llm_resize_axis(const llm_image_t *from, uint32_t width, uint32_t height,
-    llm_resample_t filter, llm_image_t *out)
+llm_resize_axis(const llm_image_t *from, const llm_pass_t *p,
+    const uint8_t *color, llm_resample_t filter, llm_image_t *out)
 {
     int          rc;
     int32_t     *sums;
+    uint32_t     n;
     llm_axis_t   a;
 
     memset(&a, 0, sizeof(a));
     sums = NULL;
+    n = p->rows ? from->height : from->width;
 
-    rc = llm_image_create(out, width, height);
+    rc = llm_image_create(out, p->rows ? from->width : p->to,
+                          p->rows ? p->to : from->height);
 
-    if (rc == LLM_OK && width != from->width) {
-        rc = llm_axis_create(&a, from->width, width, filter);
+    if (rc == LLM_OK) {
+        rc = llm_axis_create(&a, p->from, p->to, filter);
+    }
 
-        if (rc == LLM_OK) {
-            llm_resize_columns(from, &a, out);
-        }
+    if (rc == LLM_OK && p->from > n) {
+        rc = llm_axis_clip(&a, p->to, p->before, n);
+    }
+
+    if (rc == LLM_OK && p->rows) {
+        sums = malloc((size_t) from->width * 3 * sizeof(*sums));
+        rc = sums ? LLM_OK : LLM_ERROR;
+    }
+
+    if (rc == LLM_OK && p->rows) {
+        llm_resize_rows(from, &a, color, sums, out);
 
     } else if (rc == LLM_OK) {
-        rc = llm_axis_create(&a, from->height, height, filter);
-        sums = malloc((size_t) width * 3 * sizeof(*sums));
-
-        if (rc == LLM_OK && sums) {
-            llm_resize_rows(from, &a, sums, out);
-
-        } else {
-            rc = LLM_ERROR;
-        }
+        llm_resize_columns(from, &a, color, out);
     }
 
     free(sums);
@@ -292,24 +348,19 @@ llm_resize_height_first(const llm_image_t *from, uint32_t width,
 }
 
 
-/* both axes; LLM_ERROR: no memory */
+/* one axis after the other; LLM_ERROR: no memory */
 
 static int
-llm_resize_both(const llm_image_t *from, uint32_t width, uint32_t height,
-    llm_resample_t filter, llm_image_t *out)
+llm_resize_both(const llm_image_t *from, const llm_pass_t p[2],
+    const uint8_t *color, llm_resample_t filter, llm_image_t *out)
 {
     int          rc;
     llm_image_t  half;
 
-    if (llm_resize_height_first(from, width, height)) {
-        rc = llm_resize_axis(from, from->width, height, filter, &half);
-
-    } else {
-        rc = llm_resize_axis(from, width, from->height, filter, &half);
-    }
+    rc = llm_resize_axis(from, &p[0], color, filter, &half);
 
     if (rc == LLM_OK) {
-        rc = llm_resize_axis(&half, width, height, filter, out);
+        rc = llm_resize_axis(&half, &p[1], color, filter, out);
         llm_image_free(&half);
     }
 
@@ -317,17 +368,42 @@ llm_resize_both(const llm_image_t *from, uint32_t width, uint32_t height,
 }
 
 
+static int
+llm_resize_done(int rc, uint32_t width, uint32_t height, llm_err_t *err)
+{
+    if (rc == LLM_OK) {
+        return LLM_OK;
+    }
+
+    return llm_fail_with(err, 503, NULL, NULL, "no memory to resize an image "
+                         "to %u x %u pixels", (unsigned) width,
+                         (unsigned) height);
+}
+
+
 int
 llm_image_resize(const llm_image_t *from, uint32_t width, uint32_t height,
     llm_resample_t filter, llm_image_t *out, llm_err_t *err)
 {
-    int  rc;
+    int         rc, first;
+    llm_pass_t  p[2];
+
+    static const uint8_t  black[3];
+
+    first = llm_resize_height_first(from, width, height);
+    memset(p, 0, sizeof(p));
+    p[first].from = from->width;
+    p[first].to = width;
+    p[!first].rows = 1;
+    p[!first].from = from->height;
+    p[!first].to = height;
 
     if (width != from->width && height != from->height) {
-        rc = llm_resize_both(from, width, height, filter, out);
+        rc = llm_resize_both(from, p, black, filter, out);
 
     } else if (width != from->width || height != from->height) {
-        rc = llm_resize_axis(from, width, height, filter, out);
+        rc = llm_resize_axis(from, &p[width == from->width ? !first : first],
+                             black, filter, out);
 
     } else {
         rc = llm_image_create(out, width, height);
@@ -337,11 +413,30 @@ llm_image_resize(const llm_image_t *from, uint32_t width, uint32_t height,
         }
     }
 
-    if (rc != LLM_OK) {
-        return llm_fail_with(err, 503, NULL, NULL, "no memory to resize an "
-                             "image to %u x %u pixels", (unsigned) width,
-                             (unsigned) height);
-    }
+    return llm_resize_done(rc, width, height, err);
+}
 
-    return LLM_OK;
+
+/* what is around stays as it is when it is resized, to the bit, with sides of
+   less than 4000 times the square's */
+
+int
+llm_image_resize_square(const llm_image_t *from, uint32_t side,
+    const uint8_t color[3], llm_resample_t filter, llm_image_t *out,
+    llm_err_t *err)
+{
+    uint32_t    n;
+    llm_pass_t  p[2];
+
+    n = llm_max(from->width, from->height);
+    p[0].rows = 0;
+    p[0].from = n;
+    p[0].before = (n - from->width) / 2;
+    p[0].to = side;
+    p[1] = p[0];
+    p[1].rows = 1;
+    p[1].before = (n - from->height) / 2;
+
+    return llm_resize_done(llm_resize_both(from, p, color, filter, out), side,
+                           side, err);
 }

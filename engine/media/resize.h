@@ -6,6 +6,9 @@
  * Of the two axes the width comes first, unless the height loses more than
  * twice as many pixels: so it is in Pillow 13.  Older versions always begin with
  * the width, which differs in some values by a step, at hard edges by more.
+ *
+ * An image in the middle of a square is resized without the square in memory,
+ * which an image of one line would make too large.
  */
 
 #ifndef LLM_RESIZE_H
@@ -23,5 +26,10 @@ typedef enum {
    memory */
 int llm_image_resize(const llm_image_t *from, uint32_t width, uint32_t height,
     llm_resample_t filter, llm_image_t *out, llm_err_t *err);
+/* the same of a square of this colour, as long as the longer side, that has the
+   image in its middle, or half a pixel before it */
+int llm_image_resize_square(const llm_image_t *from, uint32_t side,
+    const uint8_t color[3], llm_resample_t filter, llm_image_t *out,
+    llm_err_t *err);
 
 #endif /* LLM_RESIZE_H */

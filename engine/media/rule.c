@@ -69,7 +69,25 @@ static const llm_image_rule_t  llm_rules[] = {
       .sizing = LLM_SIZING_GRID, .filter = LLM_RESAMPLE_BICUBIC,
       .merge = 2, .min_tiles = 1, .max_tiles = 12,
       .words = { .places = { "<IMG_CONTEXT>", "<image>" },
-                 .begin = "<img>", .end = "</img>" } }
+                 .begin = "<img>", .end = "</img>" } },
+
+    { .projector = "gemma4uv",
+      .sizing = LLM_SIZING_FILL, .filter = LLM_RESAMPLE_BICUBIC,
+      .merge = 3, .joined = 1, .max_tokens = 280,
+      .words = { .places = { "<|image|>" },
+                 .begin = "<|image>", .end = "<image|>" } },
+
+    { .projector = "kimivl",
+      .sizing = LLM_SIZING_EXTEND, .filter = LLM_RESAMPLE_BICUBIC,
+      .merge = 2, .max_tokens = 1024, .max_side = 511,
+      .words = { .places = { "<|media_pad|>" },
+                 .begin = "<|media_start|>image<|media_content|>",
+                 .end = "<|media_end|>" } },
+
+    { .projector = "mlp",
+      .sizing = LLM_SIZING_MIDDLE, .filter = LLM_RESAMPLE_BICUBIC,
+      .merge = 1,
+      .words = { .places = { "<image>" } } }
 };
 
 /* numbers of the file, where it has them */
@@ -169,12 +187,13 @@ llm_image_colors(const llm_gguf_t *g, float mean[3], float std[3],
 }
 
 
-/* the projector of the images: files with several encoders name it apart */
+/* the projector of the images: files with several encoders name it apart, and
+   the first ones, of LLaVA, not at all */
 
 static int
 llm_rule_find(llm_image_rule_t *rule, const llm_gguf_t *g, llm_err_t *err)
 {
-    int        rc;
+    int        rc, llava;
     char       shown[64];
     size_t     i;
     llm_str_t  name;
@@ -183,6 +202,15 @@ llm_rule_find(llm_image_rule_t *rule, const llm_gguf_t *g, llm_err_t *err)
 
     if (rc == LLM_ABSENT) {
         rc = llm_gguf_get_str(g, "clip.vision.projector_type", &name, err);
+    }
+
+    if (rc == LLM_ABSENT
+        && llm_gguf_get_bool(g, "clip.has_llava_projector", &llava, NULL)
+           == LLM_OK && llava)
+    {
+        name.data = "mlp";
+        name.len = 3;
+        rc = LLM_OK;
     }
 
     if (rc == LLM_ABSENT) {
@@ -209,7 +237,7 @@ llm_rule_find(llm_image_rule_t *rule, const llm_gguf_t *g, llm_err_t *err)
 
 
 /*
- * gemma4v: the position table has an end.  The processor has budgets of 70,
+ * Gemma 4: the position table has an end.  The processor has budgets of 70,
  * 140, 280 tokens and more; the default is 280, but the greatest one with which
  * an image of 4:1 still fits the table, if that is less.
  */
@@ -247,6 +275,11 @@ llm_rule_finish(llm_image_rule_t *rule, const llm_gguf_t *g, llm_err_t *err)
 
     cell = (uint64_t) rule->patch * rule->merge;
 
+    if (rule->joined) {
+        rule->patch = (uint32_t) cell;
+        rule->merge = 1;
+    }
+
     switch (rule->sizing) {
 
     case LLM_SIZING_AREA:
@@ -282,6 +315,7 @@ llm_rule_finish(llm_image_rule_t *rule, const llm_gguf_t *g, llm_err_t *err)
 
     if (cell > LLM_RULE_MOST
         || ((rule->sizing == LLM_SIZING_SQUARE
+             || rule->sizing == LLM_SIZING_MIDDLE
              || rule->sizing == LLM_SIZING_SPLIT
              || rule->sizing == LLM_SIZING_GRID)
             && rule->side % cell))
@@ -300,6 +334,48 @@ llm_rule_finish(llm_image_rule_t *rule, const llm_gguf_t *g, llm_err_t *err)
     }
 
     return LLM_OK;
+}
+
+
+/* encoders of sound: what stands around one */
+static const struct {
+    const char         *projector;      /* clip.audio.projector_type */
+    const char         *frames;         /* the matrix that takes frames of
+                                           samples */
+    llm_image_words_t   words;
+} llm_rule_sounds[] = {
+    { "gemma4ua", "mm.a.input_projection.weight",
+      { .places = { "<|audio|>" }, .begin = "<|audio>", .end = "<audio|>" } }
+};
+
+
+/* a file may have an encoder of sound that is not known: its models take none */
+
+static void
+llm_rule_sound(llm_image_rule_t *rule, const llm_gguf_t *g)
+{
+    int                       has;
+    size_t                    i;
+    llm_str_t                 name;
+    const llm_gguf_tensor_t  *t;
+
+    if (llm_gguf_get_bool(g, "clip.has_audio_encoder", &has, NULL) != LLM_OK
+        || !has
+        || llm_gguf_get_str(g, "clip.audio.projector_type", &name, NULL)
+           != LLM_OK)
+    {
+        return;
+    }
+
+    for (i = 0; i < llm_nelems(llm_rule_sounds); i++) {
+        t = llm_str_is(name, llm_rule_sounds[i].projector)
+            ? llm_gguf_find_tensor(g, llm_rule_sounds[i].frames) : NULL;
+
+        if (t && t->ne[0] <= LLM_RULE_MOST) {
+            rule->frame = (uint32_t) t->ne[0];
+            rule->sound = llm_rule_sounds[i].words;
+        }
+    }
 }
 
 
@@ -341,6 +417,8 @@ llm_image_rule_read(llm_image_rule_t *rule, const llm_gguf_t *g,
     if (llm_image_colors(g, rule->mean, rule->std, err) != LLM_OK) {
         return LLM_ERROR;
     }
+
+    llm_rule_sound(rule, g);
 
     return llm_rule_finish(rule, g, err);
 }
@@ -391,6 +469,11 @@ llm_image_rule_limit(llm_image_rule_t *rule, uint32_t tokens)
     case LLM_SIZING_GRID:
         rule->max_tiles = llm_min(rule->max_tiles, tiles);
         rule->min_tiles = llm_min(rule->min_tiles, rule->max_tiles);
+        break;
+
+    case LLM_SIZING_EXTEND:
+        rule->max_tokens = llm_min(rule->max_tokens, tokens);
+        rule->most = tokens;
         break;
 
     default:

@@ -1,6 +1,7 @@
 /*
  * What a family's own processor makes of an image: sizes and tiles, the pixels
- * that its encoder gets, and what stands around them in a prompt.
+ * that its encoder gets, and what stands around them in a prompt; and what
+ * stands around a sound, if the file has an encoder of sound that is known.
  *
  * A family is a row of the table in rule.c; numbers that the file of the
  * encoder has (clip.* of an mmproj GGUF) are taken from there.  Results are
@@ -22,8 +23,12 @@ typedef enum {
     LLM_SIZING_EDGE,        /* no side longer than `longest` */
     LLM_SIZING_SPLIT,       /* the longer side becomes `longest`, then tiles
                                and the whole */
-    LLM_SIZING_GRID         /* the grid of tiles of the closest ratio, and the
+    LLM_SIZING_GRID,        /* the grid of tiles of the closest ratio, and the
                                whole */
+    LLM_SIZING_MIDDLE,      /* side x side, which has the image in its middle,
+                               and the mean colour around */
+    LLM_SIZING_EXTEND       /* as it is, or smaller for max_tokens, and black
+                               to the right and below, up to whole cells */
 } llm_sizing_t;
 
 #define LLM_IMAGE_PLACES  2
@@ -59,7 +64,11 @@ typedef struct {
     uint32_t                  min_tiles;
     uint32_t                  max_tiles;
     uint32_t                  max_tokens;   /* 0: no other bound */
+    uint32_t                  most;     /* tokens of EXTEND with what is added;
+                                           0: no bound */
     uint32_t                  max_side; /* patches on a side; 0: no bound */
+    int                       joined;   /* a cell is one patch of the
+                                           encoder's */
     int                       breaks;   /* a row of the encoder's output after
                                            each row of cells but the last */
     uint64_t                  min_pixels;
@@ -67,6 +76,9 @@ typedef struct {
     float                     mean[3];
     float                     std[3];
     llm_image_words_t         words;
+    uint32_t                  frame;    /* samples of a row of sound, 16000 a
+                                           second; 0: sound is not taken */
+    llm_image_words_t         sound;    /* around one; places, begin, end */
 } llm_image_rule_t;
 
 /*
@@ -105,6 +117,7 @@ typedef struct {
     uint32_t  n_tokens;                 /* n_rows of all entries */
     uint32_t  first_width;              /* resized to this before; 0: not */
     uint32_t  first_height;
+    int       extended;                 /* what is beyond that is black */
 } llm_image_plan_t;
 
 /* sizes for an image of width x height; LLM_ERROR and *err (400): its sides are

@@ -254,6 +254,45 @@ llm_size_grid(const llm_image_rule_t *r, double w, double h,
 }
 
 
+/* whole patches are counted, and a side of less than a patch has none; what is
+   added to make the cells whole counts only for a bound that was set */
+
+static int
+llm_size_extend(const llm_image_rule_t *r, double w, double h,
+    llm_image_plan_t *p, llm_err_t *err)
+{
+    double    patches, most, scale, to_w, to_h;
+    uint32_t  cell;
+
+    (void) err;
+
+    cell = r->patch * r->merge;
+    patches = floor(w / r->patch) * floor(h / r->patch);
+    most = (double) r->max_tokens * r->merge * r->merge;
+    scale = patches > most ? sqrt(most / patches) : 1;
+
+    for ( ;; ) {
+        to_w = llm_max(trunc(w * scale), 1);
+        to_h = llm_max(trunc(h * scale), 1);
+        llm_size_one(p, llm_size_up(to_w, cell), llm_size_up(to_h, cell));
+
+        if (r->most == 0 || (p->width == cell && p->height == cell)
+            || (uint64_t) (p->width / cell) * (p->height / cell) <= r->most)
+        {
+            break;
+        }
+
+        scale *= 0.98;
+    }
+
+    p->first_width = (uint32_t) to_w;
+    p->first_height = (uint32_t) to_h;
+    p->extended = 1;
+
+    return LLM_OK;
+}
+
+
 typedef int (*llm_size_pt)(const llm_image_rule_t *r, double w, double h,
     llm_image_plan_t *p, llm_err_t *err);
 
@@ -263,7 +302,9 @@ static const llm_size_pt  llm_sizes[] = {
     [LLM_SIZING_FILL] = llm_size_fill,
     [LLM_SIZING_EDGE] = llm_size_edge,
     [LLM_SIZING_SPLIT] = llm_size_split,
-    [LLM_SIZING_GRID] = llm_size_grid
+    [LLM_SIZING_GRID] = llm_size_grid,
+    [LLM_SIZING_MIDDLE] = llm_size_square,
+    [LLM_SIZING_EXTEND] = llm_size_extend
 };
 
 

@@ -1,158 +1,10 @@
 /*
- * Loads towers: finds the family by the file's projector, opens the device,
- * loads the layers and the projector, and makes the buffers of a step; see
- * tower.h and tower_internal.h.
+ * Loads towers: opens the device, loads the layers and the projector, and makes
+ * the buffers of a step; see tower.h and tower_internal.h.
  */
 
-#include "engine/media/rule.h"
 #include "engine/model/model_internal.h"
 #include "engine/model/tower_internal.h"
-
-#include <math.h>
-#include <stdio.h>
-
-#define LLM_TOWER(ID)  extern const llm_tower_kind_t  llm_tower_##ID;
-#include "engine/model/towers.def"
-
-static const llm_tower_kind_t  *const llm_tower_kinds[] = {
-#define LLM_TOWER(ID)  &llm_tower_##ID,
-#include "engine/model/towers.def"
-};
-
-
-/* ---- the file ---- */
-
-/* finds the family by the projector's name; files with several towers have a
-   key for each kind */
-
-static int
-llm_tower_kind(llm_tower_load_t *l)
-{
-    char         name[64];
-    size_t       i;
-    llm_str_t    s;
-    llm_gguf_t  *g = l->t->gguf;
-
-    if (llm_gguf_get_str(g, "general.architecture", &s, NULL) != LLM_OK
-        || !llm_str_is(s, "clip"))
-    {
-        return llm_fail(l->err, "%s: general.architecture: not \"clip\": this "
-                        "is not the tower of a model (mmproj)",
-                        llm_gguf_name(g));
-    }
-
-    if (llm_gguf_get_str(g, "clip.projector_type", &s, NULL) != LLM_OK
-        && llm_gguf_get_str(g, "clip.vision.projector_type", &s, NULL)
-           != LLM_OK)
-    {
-        return llm_fail(l->err, "%s: clip.projector_type: it is missing: the "
-                        "file has no tower for images", llm_gguf_name(g));
-    }
-
-    (void) llm_clean(name, sizeof(name), s.data, llm_min(s.len, 40));
-
-    for (i = 0; i < llm_nelems(llm_tower_kinds); i++) {
-        if (llm_str_is(s, llm_tower_kinds[i]->projector)) {
-            l->t->kind = llm_tower_kinds[i];
-            snprintf(l->t->info.projector, sizeof(l->t->info.projector), "%s",
-                     llm_tower_kinds[i]->projector);
-            return llm_gguf_types_known(g, l->err);
-        }
-    }
-
-    return llm_fail(l->err, "%s: clip.projector_type: the projector \"%s\" is "
-                    "not supported", llm_gguf_name(g), name);
-}
-
-
-/* the value of each byte in each colour */
-
-static int
-llm_tower_values(llm_tower_load_t *l)
-{
-    uint32_t           c, i;
-    llm_tower_t       *t = l->t;
-    llm_tower_info_t  *info = &t->info;
-
-    if (llm_image_colors(t->gguf, info->mean, info->std, l->err) != LLM_OK) {
-        return LLM_ERROR;
-    }
-
-    llm_image_lut(info->mean, info->std, t->lut);
-
-    for (c = 0; t->kind->signed_pixels && c < 3; c++) {
-        for (i = 0; i < 256; i++) {
-            t->lut[c][i] = 2 * t->lut[c][i] - 1;
-        }
-    }
-
-    return LLM_OK;
-}
-
-
-static int
-llm_tower_fields(llm_tower_load_t *l)
-{
-    int           rc;
-    uint32_t      side, merge;
-    llm_tower_t  *t = l->t;
-
-    side = 0;
-    merge = t->kind->merge;
-    t->eps = -1;
-    t->act = t->kind->act;
-    t->merge_scale = 1;
-    t->n_parts = 1;
-
-    if (llm_tower_u32(l, "image_size", 1, 65536, &side) != LLM_OK
-        || llm_tower_u32(l, "patch_size", 1, 256, &t->info.patch) != LLM_OK
-        || llm_tower_u32(l, "embedding_length", 1, 65536, &t->width) != LLM_OK
-        || llm_tower_u32(l, "block_count", 1, LLM_TOWER_LAYERS,
-                         &t->info.n_layers) != LLM_OK
-        || llm_tower_u32(l, "attention.head_count", 1, t->width, &t->n_heads)
-           != LLM_OK
-        || llm_tower_u32(l, "projection_dim", 1, LLM_MAX_WIDTH,
-                         &t->info.n_embd) != LLM_OK
-        || llm_tower_u32(l, "spatial_merge_size", 1, 16, &merge) != LLM_OK
-        || llm_tower_u32(l, "projector.scale_factor", 1, 16, &merge)
-           != LLM_OK
-        || llm_tower_values(l) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
-
-    rc = llm_gguf_get_f32(t->gguf, "clip.vision.attention.layer_norm_epsilon",
-                          &t->eps, l->err);
-
-    if (rc == LLM_ERROR) {
-        return LLM_ERROR;
-    }
-
-    if (!(t->eps >= 0 && t->eps < 1)) {
-        return llm_fail(l->err, "%s: clip.vision.attention."
-                        "layer_norm_epsilon: %g is not within 0 and 1",
-                        llm_gguf_name(t->gguf), t->eps);
-    }
-
-    if (t->width % t->n_heads || t->width / t->n_heads > LLM_MAX_HEAD_DIM) {
-        return llm_fail(l->err, "%s: clip.vision.attention.head_count: %u does "
-                        "not fit %u", llm_gguf_name(t->gguf), t->n_heads,
-                        t->width);
-    }
-
-    t->info.merge = merge;
-    t->info.side = t->kind->fixed ? side : 0;
-    t->head_dim = t->width / t->n_heads;
-    t->scale = 1 / sqrtf((float) t->head_dim);
-
-    if (t->info.side && t->info.side % (t->info.patch * merge)) {
-        return llm_fail(l->err, "%s: clip.vision.image_size: %u is no multiple "
-                        "of %u pixels", llm_gguf_name(t->gguf), t->info.side,
-                        t->info.patch * merge);
-    }
-
-    return LLM_OK;
-}
 
 
 /* an error if the tower is not the model's */
@@ -198,6 +50,7 @@ llm_tower_weight_type(const llm_gguf_t *g)
     const llm_gguf_tensor_t  *t;
 
     t = llm_gguf_find_tensor(g, "v.blk.0.ffn_down.weight");
+    t = t ? t : llm_gguf_find_tensor(g, "v.patch_embd.weight");
 
     return t ? t->type : LLM_TYPE_F32;
 }
@@ -246,26 +99,48 @@ llm_tower_device(llm_tower_load_t *l, const llm_tower_opts_t *opts)
 }
 
 
+/* keys and values */
+
+static int
+llm_tower_cache(llm_tower_load_t *l)
+{
+    llm_tower_t   *t = l->t;
+    llm_kv_opts_t  kv;
+
+    memset(&kv, 0, sizeof(kv));
+    kv.n_layers = 2;
+    kv.n_pages = t->n_pages;
+    kv.n_kv_heads = t->n_heads;
+    kv.head_dim_k = t->head_dim;
+    kv.head_dim_v = t->head_dim;
+    kv.n_heads = t->n_heads;
+    t->kv = t->ops->kv_create(t->exec, &kv, l->err);
+
+    return t->kv ? LLM_OK : LLM_ERROR;
+}
+
+
 static int
 llm_tower_buffers(llm_tower_load_t *l)
 {
-    uint32_t       i;
-    llm_tower_t   *t = l->t;
-    llm_kv_opts_t  kv;
+    uint32_t        i;
+    llm_tower_t    *t = l->t;
+    const uint32_t  of_layers = t->info.n_layers ? t->width : 0;
 
     const struct {
         uint32_t        cols;
         llm_act_kind_t  kind;
     } want[LLM_TA_N] = {
         [LLM_TA_X] = { t->width, LLM_ACT_RESIDUAL },
-        [LLM_TA_H] = { t->width, LLM_ACT_VALUE },
-        [LLM_TA_CLAMPED] = { llm_max(llm_max(t->width, t->n_ff), t->cell),
+        [LLM_TA_H] = { of_layers, LLM_ACT_VALUE },
+        [LLM_TA_CLAMPED] = { llm_max(llm_max(t->width, t->n_ff),
+                                     llm_max(t->cell, t->info.frame)),
                              LLM_ACT_VALUE },
-        [LLM_TA_Q] = { t->width, LLM_ACT_PRODUCT },
-        [LLM_TA_K] = { t->width, LLM_ACT_PRODUCT },
-        [LLM_TA_V] = { t->width, LLM_ACT_PRODUCT },
-        [LLM_TA_ATTN] = { t->width, LLM_ACT_VALUE },
-        [LLM_TA_OUT] = { t->width, LLM_ACT_PRODUCT },
+        [LLM_TA_Q] = { of_layers, LLM_ACT_PRODUCT },
+        [LLM_TA_K] = { of_layers, LLM_ACT_PRODUCT },
+        [LLM_TA_V] = { of_layers, LLM_ACT_PRODUCT },
+        [LLM_TA_ATTN] = { of_layers, LLM_ACT_VALUE },
+        [LLM_TA_OUT] = { of_layers, LLM_ACT_PRODUCT },
         [LLM_TA_GATE] = { t->n_ff, LLM_ACT_PRODUCT },
         [LLM_TA_UP] = { t->n_ff, LLM_ACT_PRODUCT },
         [LLM_TA_GLU] = { t->n_ff, LLM_ACT_VALUE },
@@ -275,7 +150,8 @@ llm_tower_buffers(llm_tower_load_t *l)
         [LLM_TA_CELL_H] = { t->cell, LLM_ACT_VALUE },
         [LLM_TA_MID] = { t->mid, LLM_ACT_PRODUCT },
         [LLM_TA_MID_H] = { t->mid, LLM_ACT_VALUE },
-        [LLM_TA_MID_2] = { t->mid, LLM_ACT_PRODUCT }
+        [LLM_TA_MID_2] = { t->mid, LLM_ACT_PRODUCT },
+        [LLM_TA_FRAME] = { t->info.frame, LLM_ACT_VALUE }
     };
 
     for (i = 0; i < LLM_TA_PART + t->n_parts; i++) {
@@ -291,16 +167,7 @@ llm_tower_buffers(llm_tower_load_t *l)
         }
     }
 
-    memset(&kv, 0, sizeof(kv));
-    kv.n_layers = 2;
-    kv.n_pages = t->n_pages;
-    kv.n_kv_heads = t->n_heads;
-    kv.head_dim_k = t->head_dim;
-    kv.head_dim_v = t->head_dim;
-    kv.n_heads = t->n_heads;
-    t->kv = t->ops->kv_create(t->exec, &kv, l->err);
-
-    return t->kv ? LLM_OK : LLM_ERROR;
+    return t->info.n_layers ? llm_tower_cache(l) : LLM_OK;
 }
 
 
@@ -357,7 +224,8 @@ llm_tower_open(llm_tower_load_t *l, const char *path,
         return LLM_ERROR;
     }
 
-    t->layers = calloc(t->info.n_layers, sizeof(llm_tower_layer_t));
+    t->layers = calloc(llm_max(t->info.n_layers, 1u),
+                       sizeof(llm_tower_layer_t));
 
     if (t->layers == NULL) {
         return llm_fail(l->err, "%s: no memory for the tower", path);
@@ -367,6 +235,7 @@ llm_tower_open(llm_tower_load_t *l, const char *path,
         || llm_tower_device(l, opts) != LLM_OK
         || t->kind->read(l) != LLM_OK
         || llm_tower_layers(l) != LLM_OK
+        || llm_tower_sound(l) != LLM_OK
         || llm_tower_rest(l) != LLM_OK
         || llm_tower_fits(l) != LLM_OK
         || llm_tower_buffers(l) != LLM_OK)
@@ -504,8 +373,11 @@ llm_tower_free_device(llm_tower_t *t)
     }
 
     llm_tower_free_linear(t, &t->embed);
+    llm_tower_free_linear(t, &t->sound);
     llm_tower_free_norm(t, &t->pre);
+    llm_tower_free_norm(t, &t->placed);
     llm_tower_free_norm(t, &t->post);
+    llm_tower_free_norm(t, &t->merged);
 
     if (t->rope.inv_freq) {
         t->ops->vec_free(t->exec, (llm_vec_t *) t->rope.inv_freq);

@@ -42,6 +42,8 @@ typedef struct {
                                            pixel's value is
                                            (byte / 255 - mean) / std */
     float        std[3];
+    uint32_t     frame;                 /* samples of a row of sound; 0: the
+                                           tower takes none */
     uint32_t     n_layers;
     uint64_t     n_bytes;               /* of all tensors */
 } llm_tower_info_t;
@@ -65,11 +67,12 @@ typedef struct {
                                            each row of cells */
 } llm_tower_shape_t;
 
-/* pixels [h][w][3] */
+/* pixels [h][w][3]; or of a sound h frames of w samples, a row each */
 typedef struct {
     uint32_t        w;
     uint32_t        h;
     const uint8_t  *rgb;
+    const float    *samples;            /* NULL: pixels */
 } llm_tower_entry_t;
 
 typedef struct llm_tower_s      llm_tower_t;
@@ -104,8 +107,9 @@ uint32_t llm_tower_length(const llm_hparams_t *hp,
 
 /*
  * A job encodes n entries, at most LLM_TOWER_ENTRIES and together not more than
- * max_patches.  A tower has one job at a time.  out gets the rows of all entries, [n_rows][n_cols].  step()
- * runs one piece, about as long as a step of a prompt: LLM_MORE: there are more;
+ * max_patches; or one sound, of any number of frames.  A tower has one job at a
+ * time.  out gets the rows of all entries, [n_rows][n_cols].  step() runs one
+ * piece, about as long as a step of a prompt: LLM_MORE: there are more;
  * LLM_OK: out is complete; LLM_ERROR: the job failed.  begin() returns NULL and
  * *err on any error.
  */

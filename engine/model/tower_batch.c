@@ -13,6 +13,13 @@ llm_job_cols(const llm_tower_t *t)
 }
 
 
+uint32_t
+llm_job_cell_cols(const llm_tower_job_t *job)
+{
+    return job->heard ? job->t->info.frame : job->t->cell * job->t->n_parts;
+}
+
+
 /* the row of a patch, or of the class, for the encoder */
 
 static void
@@ -120,7 +127,7 @@ llm_job_merged(llm_tower_job_t *job, llm_batch_t *b)
     uint32_t            i, cols;
     const llm_tower_t  *t = job->t;
 
-    cols = t->cell * t->n_parts;
+    cols = llm_job_cell_cols(job);
     b->n_tokens = job->end - job->row;
     b->n_seqs = 1;
     b->given_cols = cols;

@@ -97,13 +97,23 @@ llm_job_run(llm_tower_job_t *job)
     const llm_tower_t  *t = job->t;
 
     if (job->phase == LLM_JOB_PROJECT) {
-        t->kind->project(t);
+        if (job->heard) {
+            llm_tower_hear(t);
+
+        } else {
+            t->kind->project(t);
+        }
+
         return 0;
     }
 
     if (job->phase == LLM_JOB_EMBED) {
         llm_tower_embed(t);
-        llm_tower_keys(t, 0);
+
+        if (t->info.n_layers) {
+            llm_tower_keys(t, 0);
+        }
+
         return 0;
     }
 
@@ -114,6 +124,12 @@ llm_job_run(llm_tower_job_t *job)
     if (job->phase == LLM_JOB_FINISH) {
         llm_tower_normalize(t, &t->post, t->eps, t->act_of[LLM_TA_X],
                             t->act_of[LLM_TA_X], 0);
+
+        if (t->merged.w) {
+            llm_tower_normalize(t, &t->merged, t->merge_eps,
+                                t->act_of[LLM_TA_X], t->act_of[LLM_TA_X], 0);
+        }
+
         return t->info.n_layers;
     }
 
@@ -161,7 +177,8 @@ llm_job_out_row(const llm_tower_job_t *job, uint32_t entry, uint32_t cell)
 
     s = &job->shapes[entry];
 
-    return at + cell + (job->t->break_row ? cell / s->cols : 0);
+    return at + cell + (job->t->break_row && !job->heard ? cell / s->cols
+                                                         : 0);
 }
 
 
@@ -206,7 +223,7 @@ llm_job_breaks(llm_tower_job_t *job)
     const llm_tower_t        *t = job->t;
     const llm_tower_shape_t  *s;
 
-    for (e = 0; t->break_row && e < job->n; e++) {
+    for (e = 0; t->break_row && !job->heard && e < job->n; e++) {
         s = &job->shapes[e];
 
         for (r = 0; r + 1 < s->rows; r++) {
@@ -278,7 +295,12 @@ llm_job_next(llm_tower_job_t *job, uint32_t layer)
 
     case LLM_JOB_EMBED:
         job->phase = LLM_JOB_LAYER;
-        break;
+
+        if (t->info.n_layers) {
+            break;
+        }
+
+        /* fall through */
 
     case LLM_JOB_LAYER:
         job->layer = layer;
@@ -348,6 +370,33 @@ llm_tower_step(llm_tower_job_t *job, llm_err_t *err)
 
 /* ---- life ---- */
 
+/* a sound, whose frames are cells */
+
+static int
+llm_job_sound(llm_tower_job_t *job, llm_err_t *err)
+{
+    const llm_tower_t        *t = job->t;
+    const llm_tower_entry_t  *e = &job->entries[0];
+
+    if (t->sound.w == NULL || e->w != t->info.frame || job->n != 1
+        || e->h == 0)
+    {
+        return llm_fail(err, "%s: a sound in frames of %u samples: the tower "
+                        "takes one with frames of %u", llm_gguf_name(t->gguf),
+                        e->w, t->info.frame);
+    }
+
+    job->heard = 1;
+    job->phase = LLM_JOB_PROJECT;
+    job->shapes[0].rows = e->h;
+    job->shapes[0].cols = 1;
+    job->shapes[0].n_rows = e->h;
+    job->cells[1] = e->h;
+
+    return LLM_OK;
+}
+
+
 /* numbers rows, cells and pages */
 
 static int
@@ -356,6 +405,10 @@ llm_job_layout(llm_tower_job_t *job, llm_err_t *err)
     uint32_t                  e, i, n, page;
     const llm_tower_t        *t = job->t;
     const llm_tower_shape_t  *s;
+
+    if (job->entries[0].samples) {
+        return llm_job_sound(job, err);
+    }
 
     for (e = 0; e < job->n; e++) {
         s = &job->shapes[e];
@@ -402,7 +455,7 @@ llm_job_order(llm_tower_job_t *job)
     uint32_t            e, i, at;
     const llm_tower_t  *t = job->t;
 
-    for (e = 0; e < job->n; e++) {
+    for (e = 0; e < job->n && !job->heard; e++) {
         at = job->first[e];
         llm_tower_order(t, &job->shapes[e],
                         job->patches + at + t->kind->n_class,
@@ -421,14 +474,14 @@ llm_job_arrays(llm_tower_job_t *job, llm_err_t *err)
     size_t              n, batch;
     const llm_tower_t  *t = job->t;
 
-    n = job->n_rows;
+    n = llm_max(job->n_rows, 1u);
     batch = t->batch;
 
     job->patches = calloc(n, sizeof(uint32_t));
     job->windows = t->window ? calloc(n, 2 * sizeof(uint32_t)) : NULL;
     job->x = calloc(n * t->n_parts, t->width * sizeof(float));
-    job->merged = calloc((size_t) job->cells[job->n] * t->n_parts,
-                         t->cell * sizeof(float));
+    job->merged = calloc(job->cells[job->n],
+                         llm_job_cell_cols(job) * sizeof(float));
     job->tokens = calloc(batch, sizeof(uint32_t));
     job->pos = calloc(batch, sizeof(uint32_t));
     job->given = calloc(batch, sizeof(uint32_t));
@@ -494,6 +547,10 @@ llm_tower_begin(llm_tower_t *t, const llm_tower_entry_t *e, uint32_t n,
     }
 
     llm_job_order(job);
+
+    if (job->heard) {
+        llm_tower_frames(t, &job->entries[0], job->merged);
+    }
 
     return job;
 }

@@ -485,6 +485,39 @@ llm_tower_square(llm_tower_load_t *l)
 }
 
 
+/* the class row with its position, which is the table's first; the product of a
+   patch's values, which are 0 here, adds its bias */
+
+int
+llm_tower_class(llm_tower_load_t *l)
+{
+    float                    *b;
+    uint32_t                  c;
+    llm_tower_t              *t = l->t;
+    const llm_gguf_tensor_t  *row, *bias;
+
+    row = llm_tower_find(l, "v.class_embd");
+    bias = llm_tower_find(l, "v.patch_embd.bias");
+
+    if (row == NULL) {
+        return llm_tower_missing(l, "v.class_embd");
+    }
+
+    t->class_row = llm_tower_floats(l, row, t->width);
+    b = bias ? llm_tower_floats(l, bias, t->width) : NULL;
+
+    if (t->class_row == NULL || (bias && b == NULL)) {
+        return LLM_ERROR;
+    }
+
+    for (c = 0; c < t->width; c++) {
+        t->class_row[c] += t->table[c] - (b ? b[c] : 0);
+    }
+
+    return LLM_OK;
+}
+
+
 /* tensors of an encoder of sound in the same file are not the tower's */
 
 int

@@ -2,7 +2,8 @@
  * The towers of Gemma 3 and 4: squares of patches are averaged, normalised and
  * projected.  Gemma 3's is SigLIP, for images of one size.  Gemma 4's has
  * tables of positions for columns and rows, RoPE of both in halves of a head,
- * and norms before and after its blocks.
+ * and norms before and after its blocks; that of the models without an encoder
+ * of images (unified) has the tables, and no layers.
  */
 
 #include "engine/model/tower_internal.h"
@@ -21,6 +22,7 @@ llm_tower_gemma3_read(llm_tower_load_t *l)
 
     t->cell = t->width;
     t->merge = LLM_TOWER_AVERAGE;
+    t->merge_eps = t->eps;
 
     if (llm_tower_square(l) != LLM_OK
         || llm_tower_norm(l, &t->mergers[0].norm, t->width, 1,
@@ -54,25 +56,15 @@ llm_tower_gemma3_read(llm_tower_load_t *l)
 }
 
 
+/* the table of columns, then that of rows */
+
 static int
-llm_tower_gemma4_read(llm_tower_load_t *l)
+llm_tower_tables(llm_tower_load_t *l)
 {
-    uint32_t                  n, out;
-    llm_tower_t              *t = l->t;
-    const llm_gguf_tensor_t  *bias, *scale;
+    uint32_t      n;
+    llm_tower_t  *t = l->t;
 
-    t->cell = t->width;
-    t->merge = LLM_TOWER_AVERAGE;
-    t->merge_scale = sqrtf((float) t->width);
-    t->scale = 1;
-    t->norm_v = 1;
-    out = t->info.n_embd;
-
-    if (llm_tower_table(l, &n) != LLM_OK
-        || llm_tower_rope(l, 100, LLM_ROPE_NEOX, 0) != LLM_OK
-        || llm_tower_linear(l, &t->mergers[0].linear[0], t->cell, &out,
-                            "mm.input_projection") != LLM_OK)
-    {
+    if (llm_tower_table(l, &n) != LLM_OK) {
         return LLM_ERROR;
     }
 
@@ -82,6 +74,33 @@ llm_tower_gemma4_read(llm_tower_load_t *l)
     if (n == 0 || n % 2) {
         return llm_fail(l->err, "%s: v.position_embd.weight: %u positions are "
                         "not two tables", llm_gguf_name(t->gguf), n);
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_tower_gemma4_read(llm_tower_load_t *l)
+{
+    uint32_t                  out;
+    llm_tower_t              *t = l->t;
+    const llm_gguf_tensor_t  *bias, *scale;
+
+    t->cell = t->width;
+    t->merge = LLM_TOWER_AVERAGE;
+    t->merge_eps = t->eps;
+    t->merge_scale = sqrtf((float) t->width);
+    t->scale = 1;
+    t->norm_v = 1;
+    out = t->info.n_embd;
+
+    if (llm_tower_tables(l) != LLM_OK
+        || llm_tower_rope(l, 100, LLM_ROPE_NEOX, LLM_TOWER_ALIKE) != LLM_OK
+        || llm_tower_linear(l, &t->mergers[0].linear[0], t->cell, &out,
+                            "mm.input_projection") != LLM_OK)
+    {
+        return LLM_ERROR;
     }
 
     bias = llm_tower_find(l, "v.std_bias");
@@ -120,6 +139,55 @@ llm_tower_gemma4_position(const llm_tower_t *t, const llm_tower_shape_t *s,
 }
 
 
+/* A cell is one patch, whose values are normalised, embedded, normalised,
+   placed and normalised.  These norms are LayerNorm with PyTorch's epsilon. */
+
+static int
+llm_tower_gemma4uv_read(llm_tower_load_t *l)
+{
+    float                    *w, *bias;
+    size_t                    n;
+    uint32_t                  out;
+    llm_tower_t              *t = l->t;
+    const llm_gguf_tensor_t  *first[2];
+
+    n = 3 * (size_t) t->info.patch * t->info.patch;
+    out = t->info.n_embd;
+    t->cell = t->width;
+    t->merge_eps = t->eps;
+    t->eps = 1e-5f;
+
+    first[0] = llm_tower_find(l, "v.patch_norm.1.weight");
+    first[1] = llm_tower_find(l, "v.patch_norm.1.bias");
+
+    if (first[0] == NULL || first[1] == NULL) {
+        return llm_tower_missing(l, "v.patch_norm.1");
+    }
+
+    w = llm_tower_floats(l, first[0], n);
+    bias = w ? llm_tower_floats(l, first[1], n) : NULL;
+    t->pixel_norm = llm_tower_keep(l, 2 * n, sizeof(float));
+
+    if (w == NULL || bias == NULL || t->pixel_norm == NULL) {
+        return LLM_ERROR;
+    }
+
+    memcpy(t->pixel_norm, w, n * sizeof(float));
+    memcpy(t->pixel_norm + n, bias, n * sizeof(float));
+
+    if (llm_tower_norm(l, &t->pre, t->width, 1, "v.patch_norm.2") != LLM_OK
+        || llm_tower_norm(l, &t->placed, t->width, 1, "v.patch_norm.3")
+           != LLM_OK
+        || llm_tower_tables(l) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    return llm_tower_linear(l, &t->mergers[0].linear[0], t->cell, &out,
+                            "mm.input_projection");
+}
+
+
 static void
 llm_tower_gemma_project(const llm_tower_t *t)
 {
@@ -152,7 +220,19 @@ const llm_tower_kind_t  llm_tower_gemma4 = {
     .merge = 3,
     .signed_pixels = 1,
     .x_first = 1,
+    .halves = 1,
     .read = llm_tower_gemma4_read,
+    .position = llm_tower_gemma4_position,
+    .project = llm_tower_gemma_project
+};
+
+const llm_tower_kind_t  llm_tower_gemma4uv = {
+    .projector = "gemma4uv",
+    .norm = LLM_NORM_LAYER,
+    .merge = 3,
+    .bare = 1,
+    .joined = 1,
+    .read = llm_tower_gemma4uv_read,
     .position = llm_tower_gemma4_position,
     .project = llm_tower_gemma_project
 };

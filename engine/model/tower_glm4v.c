@@ -6,62 +6,6 @@
 
 #include "engine/model/tower_internal.h"
 
-#include <math.h>
-
-#define LLM_CUBIC  -0.75                /* PyTorch's parameter */
-
-
-/* rows of the table around patch i of n, and their weights; the table's ends
-   are repeated */
-
-static void
-llm_tower_cubic(uint32_t i, uint32_t n, uint32_t side, uint32_t at[4],
-    double f[4])
-{
-    int     k, low, pos;
-    double  x, d;
-
-    x = (i + 0.5) / n * side - 0.5;
-    low = (int) floor(x);
-
-    for (k = 0; k < 4; k++) {
-        pos = low + k - 1;
-        d = fabs(x - pos);
-        f[k] = d <= 1 ? ((LLM_CUBIC + 2) * d - (LLM_CUBIC + 3)) * d * d + 1
-                      : ((LLM_CUBIC * d - 5 * LLM_CUBIC) * d + 8 * LLM_CUBIC)
-                        * d - 4 * LLM_CUBIC;
-        pos = llm_min(pos, (int) side - 1);
-        at[k] = (uint32_t) llm_max(pos, 0);
-    }
-}
-
-
-static void
-llm_tower_glm4v_position(const llm_tower_t *t, const llm_tower_shape_t *s,
-    uint32_t y, uint32_t x, float *row)
-{
-    double        fy[4], fx[4], sum;
-    uint32_t      c, i, k, at_y[4], at_x[4];
-    const float  *from;
-
-    llm_tower_cubic(y, s->patch_rows, t->table_side, at_y, fy);
-    llm_tower_cubic(x, s->patch_cols, t->table_side, at_x, fx);
-
-    for (c = 0; c < t->width; c++) {
-        sum = 0;
-
-        for (i = 0; i < 4; i++) {
-            for (k = 0; k < 4; k++) {
-                from = t->table + ((size_t) at_y[i] * t->table_side + at_x[k])
-                                  * t->width;
-                sum += fy[i] * fx[k] * from[c];
-            }
-        }
-
-        row[c] = (float) sum;
-    }
-}
-
 
 static int
 llm_tower_glm4v_read(llm_tower_load_t *l)
@@ -77,7 +21,8 @@ llm_tower_glm4v_read(llm_tower_load_t *l)
     t->cell = t->info.merge * t->info.merge * t->width;
 
     if (llm_tower_square(l) != LLM_OK
-        || llm_tower_rope(l, 10000, LLM_ROPE_NEOX, 0) != LLM_OK
+        || llm_tower_rope(l, 10000, LLM_ROPE_NEOX, LLM_TOWER_ALIKE)
+           != LLM_OK
         || llm_tower_norm(l, &t->pre, t->width, 1, "v.norm_embd") != LLM_OK
         || llm_tower_linear(l, &m->linear[0], t->cell, &n, "mm.patch_merger")
            != LLM_OK
@@ -135,6 +80,6 @@ const llm_tower_kind_t  llm_tower_glm4v = {
     .merge = 2,
     .post_norm = 1,
     .read = llm_tower_glm4v_read,
-    .position = llm_tower_glm4v_position,
+    .position = llm_tower_stretch,
     .project = llm_tower_glm4v_project
 };

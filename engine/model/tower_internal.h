@@ -1,8 +1,8 @@
 /*
  * Shared by the files of towers.  A tower is a row of towers.def: an
  * llm_tower_kind_t, which says what is different in a family; what all have in
- * common is in tower_file.c (fields and tensors), tower_layers.c (the layers of
- * the encoder), tower_shape.c (patches and cells), tower_pass.c (the
+ * common is in tower_fields.c, tower_file.c (tensors), tower_layers.c (the
+ * layers of the encoder), tower_shape.c (patches and cells), tower_pass.c (the
  * operations) and tower_encode.c (jobs).
  *
  * The tower owns all that its struct points to, but for ops and devices that
@@ -95,6 +95,7 @@ typedef enum {
     LLM_TA_MID,
     LLM_TA_MID_H,
     LLM_TA_MID_2,
+    LLM_TA_FRAME,                       /* of sound */
     LLM_TA_PART,                        /* parts of a row for the model */
     LLM_TA_N = LLM_TA_PART + LLM_TOWER_PARTS
 } llm_tower_act_t;
@@ -129,9 +130,16 @@ struct llm_tower_s {
     llm_tower_layer_t       *layers;    /* [info.n_layers] */
     llm_tower_linear_t       embed;     /* of patches */
     llm_tower_norm_t         pre;       /* after it */
+    llm_tower_norm_t         placed;    /* after the positions are added */
     llm_tower_norm_t         post;      /* after the last layer */
+    llm_tower_norm_t         merged;    /* of the rows that are merged; it has
+                                           merge_eps */
     llm_rope_t               rope;      /* n_dims 0: none */
     float                   *table;     /* embeddings of positions; or NULL */
+    float                   *pixel_norm;    /* [2][values of a patch] weights
+                                           and biases of the norm of a patch's
+                                           values, which the host does; or
+                                           NULL */
     float                   *class_row; /* [kind->n_class][width]; or NULL */
     float                   *break_row; /* [n_embd] after each row of cells but
                                            the last; NULL: none */
@@ -149,6 +157,8 @@ struct llm_tower_s {
     uint32_t                 mid_ff;    /* of a gated network there */
     uint32_t                 n_parts;
     llm_tower_merger_t       mergers[LLM_TOWER_PARTS];
+    llm_tower_linear_t       sound;     /* of frames; w NULL: none */
+    float                    sound_eps;
 
     llm_act_t               *act_of[LLM_TA_N];
     llm_kv_t                *kv;
@@ -179,6 +189,11 @@ struct llm_tower_kind_s {
     int               fixed;            /* entries are squares of image_size */
     int               signed_pixels;    /* values are 2x - 1 */
     int               post_norm;        /* v.post_ln is required */
+    int               bare;             /* no layers */
+    int               joined;           /* a patch is a cell: its side is
+                                           patch_size * merge */
+    int               any_width;        /* the file's projection_dim is not the
+                                           width of the rows: read() sets it */
     /* fields and tensors of the family, before the layers are loaded; sets the
        sizes of the projector */
     int             (*read)(llm_tower_load_t *l);
@@ -187,8 +202,8 @@ struct llm_tower_kind_s {
     void            (*position)(const llm_tower_t *t,
                         const llm_tower_shape_t *s, uint32_t y, uint32_t x,
                         float *row);
-    int               x_first;          /* RoPE's first part is the column,
-                                           and pairs lie within halves of a
+    int               x_first;          /* RoPE's first part is the column */
+    int               halves;           /* its pairs lie within halves of a
                                            head */
     /* makes the parts of the rows from the given rows of cells */
     void            (*project)(const llm_tower_t *t);
@@ -208,6 +223,12 @@ typedef struct {
                                            second and third quarters change
                                            places; 0: they do not */
 } llm_tower_matrix_t;
+
+/* ---- tower_fields.c ---- */
+
+/* finds the family; an error if it is not known */
+int llm_tower_kind(llm_tower_load_t *l);
+int llm_tower_fields(llm_tower_load_t *l);
 
 /* ---- tower_file.c ---- */
 
@@ -243,16 +264,35 @@ int llm_tower_table(llm_tower_load_t *l, uint32_t *n);
 /* the same for the patches of a square, after n_class others: of entries of a
    fixed size, or of any */
 int llm_tower_square(llm_tower_load_t *l);
+/* the class row with its position, the table's first one */
+int llm_tower_class(llm_tower_load_t *l);
 /* an error if a tensor of the tower is not used */
 int llm_tower_rest(llm_tower_load_t *l);
 
 /* ---- tower_layers.c ---- */
 
 int llm_tower_layers(llm_tower_load_t *l);
-/* RoPE by rows and columns, which have the same frequencies, or every second
-   one, from the first and from the second on */
+/* how RoPE's pairs are shared out to rows and columns */
+typedef enum {
+    LLM_TOWER_ALIKE = 0,                /* first rows, then columns, of the same
+                                           frequencies */
+    LLM_TOWER_EVERY_SECOND,             /* of every second frequency, from the
+                                           first and from the second on */
+    LLM_TOWER_IN_TURN                   /* as ALIKE, pair by pair */
+} llm_tower_rope_t;
+
 int llm_tower_rope(llm_tower_load_t *l, float base, llm_rope_kind_t kind,
-    int every_second);
+    llm_tower_rope_t shares);
+
+/* ---- tower_sound.c ---- */
+
+/* the encoder of sound, if the file has one that is known */
+int llm_tower_sound(llm_tower_load_t *l);
+/* frames as the encoder takes them */
+void llm_tower_frames(const llm_tower_t *t, const llm_tower_entry_t *e,
+    float *rows);
+/* makes the rows of the given frames */
+void llm_tower_hear(const llm_tower_t *t);
 
 /* ---- tower_shape.c ---- */
 
@@ -266,6 +306,10 @@ void llm_tower_cells(const llm_tower_t *t, const llm_tower_shape_t *s,
     const uint32_t *patches, const float *const *parts, float *cells);
 /* position() of a table that has a row for each patch of an entry */
 void llm_tower_raster(const llm_tower_t *t, const llm_tower_shape_t *s,
+    uint32_t y, uint32_t x, float *row);
+/* position() of a table that is stretched to the entry, with PyTorch's cubic
+   interpolation */
+void llm_tower_stretch(const llm_tower_t *t, const llm_tower_shape_t *s,
     uint32_t y, uint32_t x, float *row);
 /* values of a patch, [3][patch][patch] */
 void llm_tower_pixels(const llm_tower_t *t, const llm_tower_entry_t *e,
@@ -286,7 +330,8 @@ void llm_tower_keys(const llm_tower_t *t, uint32_t layer);
 void llm_tower_layer(const llm_tower_t *t, uint32_t layer);
 /* y = x, in another buffer */
 void llm_tower_copy(const llm_tower_t *t, const llm_act_t *x, llm_act_t *y);
-/* RMS norm of LLM_TA_CELL to LLM_TA_CELL_H; w NULL: without weights */
+/* RMS norm of LLM_TA_CELL to LLM_TA_CELL_H with merge_eps; w NULL: without
+   weights */
 void llm_tower_cell_rms(const llm_tower_t *t, const llm_vec_t *w);
 /* linear, activation, linear: LLM_TA_CELL_H to the part */
 void llm_tower_two(const llm_tower_t *t, const llm_tower_merger_t *m,

@@ -21,6 +21,7 @@ struct llm_tower_job_s {
     llm_tower_entry_t   entries[LLM_TOWER_ENTRIES];
     llm_tower_shape_t   shapes[LLM_TOWER_ENTRIES];
     uint32_t            n;
+    int                 heard;          /* the only entry is a sound */
     float              *out;
 
     uint32_t            first[LLM_TOWER_ENTRIES + 1];   /* encoder row of each
@@ -41,7 +42,8 @@ struct llm_tower_job_s {
     uint32_t           *pages;          /* [LLM_TOWER_ENTRIES][max_pages] */
     float              *x;              /* [n_parts][n_rows][width] what the
                                            encoder gave, then kept layers */
-    float              *merged;         /* [cells][cell * n_parts] */
+    float              *merged;         /* [cells][cell * n_parts]; or the
+                                           frames of a sound */
 
     /* of a step */
     uint32_t           *tokens;         /* [batch] 0, as int32_t */
@@ -57,6 +59,8 @@ struct llm_tower_job_s {
 
 /* columns of a patch's row: its values, the embedding of its position */
 uint32_t llm_job_cols(const llm_tower_t *t);
+/* columns of a row of cells, or of frames */
+uint32_t llm_job_cell_cols(const llm_tower_job_t *job);
 /* the batch of the piece's rows, from job->row to job->end */
 void llm_job_batch(llm_tower_job_t *job, llm_batch_t *b);
 

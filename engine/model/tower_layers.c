@@ -80,7 +80,7 @@ llm_tower_head_norm(llm_tower_load_t *l, llm_vec_t **v, uint32_t layer,
     }
 
     for (i = 0; i < n; i++) {
-        to[i] = f[!l->t->kind->x_first || i / q == 0 || i / q > 2 ? i
+        to[i] = f[!l->t->kind->halves || i / q == 0 || i / q > 2 ? i
                   : i / q == 1 ? i + q : i - q];
     }
 
@@ -109,7 +109,7 @@ llm_tower_heads(llm_tower_load_t *l, llm_tower_linear_t *x, uint32_t layer,
 
     snprintf(name, sizeof(name), "v.blk.%u.%s", layer, names[i]);
 
-    if (!l->t->kind->x_first || i == 2) {
+    if (!l->t->kind->halves || i == 2) {
         return llm_tower_linear(l, x, width, &width, name);
     }
 
@@ -194,9 +194,25 @@ llm_tower_scaled(llm_tower_load_t *l, llm_tower_linear_t *x, uint32_t n_in,
 }
 
 
+/* the first converters gave each of the network's matrices the other's name */
+
+static int
+llm_tower_exchanged(llm_tower_load_t *l, uint32_t i)
+{
+    const llm_gguf_tensor_t  *up, *down;
+
+    up = llm_tower_find(l, "v.blk.%u.ffn_up.weight", i);
+    down = llm_tower_find(l, "v.blk.%u.ffn_down.weight", i);
+
+    return up && down && up->ne[0] != l->t->width
+           && down->ne[0] == l->t->width;
+}
+
+
 static int
 llm_tower_load_layer(llm_tower_load_t *l, uint32_t i)
 {
+    int                 exchanged;
     char                name[LLM_TOWER_NAME];
     uint32_t            width = l->t->width;
     llm_tower_layer_t  *x = &l->t->layers[i];
@@ -218,7 +234,9 @@ llm_tower_load_layer(llm_tower_load_t *l, uint32_t i)
         return LLM_ERROR;
     }
 
-    snprintf(name, sizeof(name), "v.blk.%u.ffn_up", i);
+    exchanged = llm_tower_exchanged(l, i);
+    snprintf(name, sizeof(name), "v.blk.%u.%s", i,
+             exchanged ? "ffn_down" : "ffn_up");
 
     if (llm_tower_linear(l, &x->up, width, &x->n_ff, name) != LLM_OK) {
         return LLM_ERROR;
@@ -234,7 +252,25 @@ llm_tower_load_layer(llm_tower_load_t *l, uint32_t i)
 
     l->t->n_ff = llm_max(l->t->n_ff, x->n_ff);
 
-    return llm_tower_scaled(l, &x->down, x->n_ff, i, "ffn_down", "ls2");
+    return llm_tower_scaled(l, &x->down, x->n_ff, i,
+                            exchanged ? "ffn_up" : "ffn_down", "ls2");
+}
+
+
+/* kernels of a convolution, or a matrix of whole patches */
+
+static int
+llm_tower_embeds(const llm_tower_t *t, const llm_gguf_tensor_t *w)
+{
+    uint64_t  p = t->info.patch;
+
+    if (t->kind->joined) {
+        return w->ne[0] == 3 * p * p && w->ne[1] == t->width
+               && w->ne[2] * w->ne[3] == 1;
+    }
+
+    return w->ne[0] == p && w->ne[1] == p && w->ne[2] == 3
+           && w->ne[3] == t->width;
 }
 
 
@@ -256,7 +292,7 @@ llm_tower_load_embed(llm_tower_load_t *l)
         return llm_tower_missing(l, "v.patch_embd.weight");
     }
 
-    if (t->ne[0] != p || t->ne[1] != p || t->ne[2] != 3 || t->ne[3] != width
+    if (!llm_tower_embeds(l->t, t)
         || (second && memcmp(second->ne, t->ne, sizeof(t->ne)) != 0))
     {
         return llm_fail(l->err, "%s: v.patch_embd.weight: not for patches of "
@@ -303,7 +339,7 @@ llm_tower_layers(llm_tower_load_t *l)
 
 int
 llm_tower_rope(llm_tower_load_t *l, float base, llm_rope_kind_t kind,
-    int every_second)
+    llm_tower_rope_t shares)
 {
     float        *f;
     uint32_t      i, n, at;
@@ -323,7 +359,8 @@ llm_tower_rope(llm_tower_load_t *l, float base, llm_rope_kind_t kind,
     }
 
     for (i = 0; i < 2 * n; i++) {
-        at = every_second ? 2 * (i % n) + i / n : 2 * (i % n);
+        at = shares == LLM_TOWER_EVERY_SECOND ? 2 * (i % n) + i / n
+             : shares == LLM_TOWER_IN_TURN ? i / 2 * 2 : 2 * (i % n);
         f[i] = (float) pow(base, -2.0 * at / t->head_dim);
     }
 
@@ -332,6 +369,7 @@ llm_tower_rope(llm_tower_load_t *l, float base, llm_rope_kind_t kind,
     t->rope.mscale = 1;
     t->rope.sections[0] = n;
     t->rope.sections[1] = n;
+    t->rope.mixed = shares == LLM_TOWER_IN_TURN ? 2 : 0;
     t->rope.inv_freq = t->ops->vec_create(t->exec, f, 2 * n, l->err);
 
     return t->rope.inv_freq ? LLM_OK : LLM_ERROR;

@@ -80,6 +80,10 @@ llm_tower_embed(const llm_tower_t *t)
     if (t->table) {
         t->ops->input(t->exec, LLM_ROWS_ALL, n, 1, x);
     }
+
+    if (t->placed.w) {
+        llm_tower_normalize(t, &t->placed, t->eps, x, x, 0);
+    }
 }
 
 
@@ -202,7 +206,7 @@ llm_tower_copy(const llm_tower_t *t, const llm_act_t *x, llm_act_t *y)
 void
 llm_tower_cell_rms(const llm_tower_t *t, const llm_vec_t *w)
 {
-    llm_norm_t  norm = { .kind = LLM_NORM_RMS, .eps = t->eps, .w = w };
+    llm_norm_t  norm = { .kind = LLM_NORM_RMS, .eps = t->merge_eps, .w = w };
 
     t->ops->norm(t->exec, LLM_ROWS_ALL, t->act_of[LLM_TA_CELL], &norm,
                  t->act_of[LLM_TA_CELL_H]);

@@ -90,7 +90,8 @@ llm_tower_pixtral_read(llm_tower_load_t *l)
     if (llm_tower_norm(l, &t->pre, n, 1, "v.pre_ln") != LLM_OK
         || llm_tower_norm(l, &t->post, n, t->info.merge > 1, "mm.input_norm")
            != LLM_OK
-        || llm_tower_rope(l, 10000, LLM_ROPE_NORM, 1) != LLM_OK
+        || llm_tower_rope(l, 10000, LLM_ROPE_NORM, LLM_TOWER_EVERY_SECOND)
+           != LLM_OK
         || (t->info.merge > 1
             && llm_tower_linear(l, &m->linear[0], t->cell, &n,
                                 "mm.patch_merger") != LLM_OK)

@@ -147,7 +147,7 @@ llm_tower_qwen_merger(llm_tower_load_t *l)
     t->cell = t->info.merge * t->info.merge * t->width;
     out = t->info.n_embd;
 
-    if (llm_tower_rope(l, 10000, LLM_ROPE_NEOX, 0) != LLM_OK
+    if (llm_tower_rope(l, 10000, LLM_ROPE_NEOX, LLM_TOWER_ALIKE) != LLM_OK
         || llm_tower_linear(l, &t->mergers[0].linear[0], t->cell, &t->mid,
                             "mm.0") != LLM_OK)
     {

@@ -1,10 +1,14 @@
 /*
  * A tower's patches and cells: sizes of entries, the order of patches in the
- * encoder, the values of a patch, and how the encoder's rows become rows of
- * cells.  All of it is on the host; see tower_internal.h.
+ * encoder, the values of a patch, positions by tables, and how the encoder's
+ * rows become rows of cells.  All of it is on the host; see tower_internal.h.
  */
 
 #include "engine/model/tower_internal.h"
+
+#include <math.h>
+
+#define LLM_CUBIC  -0.75                /* PyTorch's parameter */
 
 
 int
@@ -126,6 +130,37 @@ llm_tower_order(const llm_tower_t *t, const llm_tower_shape_t *s,
 }
 
 
+/* the norm of a patch's values */
+
+static void
+llm_tower_pixel_norm(const llm_tower_t *t, float *row)
+{
+    double        mean, var;
+    uint32_t      i, n;
+    const float  *w, *bias;
+
+    n = 3 * t->info.patch * t->info.patch;
+    w = t->pixel_norm;
+    bias = w + n;
+
+    for (i = 0, mean = 0; i < n; i++) {
+        mean += row[i];
+    }
+
+    mean /= n;
+
+    for (i = 0, var = 0; i < n; i++) {
+        var += (row[i] - mean) * (row[i] - mean);
+    }
+
+    var = 1 / sqrt(var / n + t->eps);
+
+    for (i = 0; i < n; i++) {
+        row[i] = (float) ((row[i] - mean) * var * w[i] + bias[i]);
+    }
+}
+
+
 void
 llm_tower_pixels(const llm_tower_t *t, const llm_tower_entry_t *e, uint32_t y,
     uint32_t x, float *row)
@@ -144,6 +179,10 @@ llm_tower_pixels(const llm_tower_t *t, const llm_tower_entry_t *e, uint32_t y,
             }
         }
     }
+
+    if (t->pixel_norm) {
+        llm_tower_pixel_norm(t, row);
+    }
 }
 
 
@@ -155,6 +194,58 @@ llm_tower_raster(const llm_tower_t *t, const llm_tower_shape_t *s, uint32_t y,
 
     at = (size_t) t->kind->n_class + y * s->patch_cols + x;
     memcpy(row, t->table + at * t->width, t->width * sizeof(float));
+}
+
+
+/* rows of the table around patch i of n, and their weights; the table's ends
+   are repeated */
+
+static void
+llm_tower_cubic(uint32_t i, uint32_t n, uint32_t side, uint32_t at[4],
+    double f[4])
+{
+    int     k, low, pos;
+    double  x, d;
+
+    x = (i + 0.5) / n * side - 0.5;
+    low = (int) floor(x);
+
+    for (k = 0; k < 4; k++) {
+        pos = low + k - 1;
+        d = fabs(x - pos);
+        f[k] = d <= 1 ? ((LLM_CUBIC + 2) * d - (LLM_CUBIC + 3)) * d * d + 1
+                      : ((LLM_CUBIC * d - 5 * LLM_CUBIC) * d + 8 * LLM_CUBIC)
+                        * d - 4 * LLM_CUBIC;
+        pos = llm_min(pos, (int) side - 1);
+        at[k] = (uint32_t) llm_max(pos, 0);
+    }
+}
+
+
+void
+llm_tower_stretch(const llm_tower_t *t, const llm_tower_shape_t *s,
+    uint32_t y, uint32_t x, float *row)
+{
+    double        fy[4], fx[4], sum;
+    uint32_t      c, i, k, at_y[4], at_x[4];
+    const float  *from;
+
+    llm_tower_cubic(y, s->patch_rows, t->table_side, at_y, fy);
+    llm_tower_cubic(x, s->patch_cols, t->table_side, at_x, fx);
+
+    for (c = 0; c < t->width; c++) {
+        sum = 0;
+
+        for (i = 0; i < 4; i++) {
+            for (k = 0; k < 4; k++) {
+                from = t->table + ((size_t) at_y[i] * t->table_side + at_x[k])
+                                  * t->width;
+                sum += fy[i] * fx[k] * from[c];
+            }
+        }
+
+        row[c] = (float) sum;
+    }
 }
 
 

@@ -1,12 +1,13 @@
 /*
- * The prompt of a chat with images: each is decoded, made as the model's own
- * processor makes it, and laid out where the template has its placeholder.
+ * The prompt of a chat with images or sound: each is decoded, made as the model's
+ * own processor makes it, and laid out where the template has its placeholder.
  *
  * The bytes of images are in memory that a broken worker can change meanwhile.
  * Only the process that decodes them reads them, once; all else here is of the
  * pixels that it gave.
  */
 
+#include "engine/media/mel.h"
 #include "engine/prepare/place.h"
 #include "engine/prepare/prepare.h"
 
@@ -134,6 +135,56 @@ llm_prep_image_step(const llm_prep_env_t *env, const llm_image_plan_t *plan,
 }
 
 
+/* a sound that has more rows than the prompt may have is not decoded to its
+   end */
+
+static int
+llm_prep_heard(const llm_prep_images_t *t, uint32_t index, llm_layout_t *l,
+    llm_err_t *err)
+{
+    int                      rc;
+    uint64_t                 seconds;
+    llm_sound_t              sound;
+    const llm_image_rule_t  *rule = t->env->rule;
+
+    seconds = l->most ? (uint64_t) l->most * rule->frame / LLM_MEL_RATE + 2
+                      : UINT32_MAX;
+
+    if (t->r->msg->max_seconds) {
+        seconds = llm_min(seconds, t->r->msg->max_seconds);
+    }
+
+    if (t->how && t->how->rest) {
+        t->how->rest(t->how->data, 1);
+    }
+
+    rc = llm_prep_sound_decode(t->env, t->r, index, (uint32_t) seconds,
+                               "messages", &sound, err);
+
+    if (t->how && t->how->rest) {
+        t->how->rest(t->how->data, 0);
+    }
+
+    if (rc != LLM_OK) {
+        return err->status == 400 ? llm_prep_image_at(t->r, index, err)
+                                  : LLM_ERROR;
+    }
+
+    if (sound.n == 0) {
+        rc = llm_fail_with(err, 400, "invalid_value", NULL, "The file has no "
+                           "sound: it is empty.");
+        (void) llm_prep_image_at(t->r, index, err);
+
+    } else {
+        rc = llm_layout_sound(l, rule, sound.samples, sound.n, err);
+    }
+
+    llm_sound_free(&sound);
+
+    return rc;
+}
+
+
 static int
 llm_prep_image(void *data, uint32_t k, llm_layout_t *l, llm_err_t *err)
 {
@@ -152,6 +203,10 @@ llm_prep_image(void *data, uint32_t k, llm_layout_t *l, llm_err_t *err)
     index = t->order[k];
     m = (const llm_media_ref_t *) llm_ref_data(t->r->msg, t->r->msg->media)
         + index;
+
+    if (m->kind == LLM_MEDIUM_AUDIO) {
+        return llm_prep_heard(t, index, l, err);
+    }
 
     if (llm_prep_decode(t, index, &image, err) != LLM_OK) {
         return LLM_ERROR;
@@ -181,15 +236,31 @@ llm_prep_image(void *data, uint32_t k, llm_layout_t *l, llm_err_t *err)
 }
 
 
-/* a placeholder for each image, and rows after the last one */
+/* a placeholder of its kind for each image and sound */
 
 static int
-llm_prep_image_count(const llm_prep_env_t *env, const llm_prompt_t *prompt,
-    llm_err_t *err)
+llm_prep_image_count(const llm_prep_env_t *env, const llm_req_t *r,
+    const llm_prompt_t *prompt, llm_err_t *err)
 {
-    uint32_t  n;
+    uint32_t                i, n, *kinds;
+    const llm_media_ref_t  *m;
 
-    n = llm_place_count(prompt, env->rule);
+    kinds = calloc(prompt->n_media, sizeof(uint32_t));
+
+    if (kinds == NULL) {
+        return llm_fail(err, "no memory for the prompt");
+    }
+
+    n = llm_place_count(prompt, env->rule, kinds, (uint32_t) prompt->n_media);
+    m = (const llm_media_ref_t *) llm_ref_data(r->msg, r->msg->media);
+
+    for (i = 0; n == prompt->n_media && i < n; i++) {
+        if (m[prompt->media[i]].kind != kinds[i]) {
+            n = i;
+        }
+    }
+
+    free(kinds);
 
     if (n == prompt->n_media) {
         return LLM_OK;
@@ -227,7 +298,7 @@ llm_prep_images(const llm_prep_env_t *env, llm_req_t *r,
     llm_prep_images_t   t = { env, r, how, prompt->media };
     llm_place_images_t  images = { &t, llm_prep_image };
 
-    if (llm_prep_image_count(env, prompt, err) != LLM_OK) {
+    if (llm_prep_image_count(env, r, prompt, err) != LLM_OK) {
         return LLM_ERROR;
     }
 

@@ -1,5 +1,5 @@
 /*
- * Lays out prompts with images; see layout.h.
+ * Lays out prompts with images and sound; see layout.h.
  */
 
 #include "engine/base/sha256.h"
@@ -110,23 +110,25 @@ llm_layout_word(void *ctx, const char *text, size_t len)
 }
 
 
-/* 64 bits of SHA-256 of the sizes and the SHA-256 of the pixels */
+/* 64 bits of SHA-256 of the sizes and the SHA-256 of the pixels or samples; a
+   sound has one size more */
 
 static int
-llm_layout_digest(llm_media_t *m, llm_err_t *err)
+llm_layout_digest(llm_media_t *m, const void *data, size_t size,
+    llm_err_t *err)
 {
-    size_t         size;
-    uint32_t       sides[2] = { m->w, m->h };
+    size_t         n;
+    uint32_t       sides[3] = { m->w, m->h, 0 };
     unsigned char  both[LLM_SHA256_LEN + sizeof(sides)];
     unsigned char  sum[LLM_SHA256_LEN];
 
-    size = (size_t) m->w * m->h * 3;
+    n = LLM_SHA256_LEN + (m->heard ? 3 : 2) * sizeof(uint32_t);
     memcpy(both + LLM_SHA256_LEN, sides, sizeof(sides));
 
-    if (llm_sha256(m->rgb, size, both) != LLM_OK
-        || llm_sha256(both, sizeof(both), sum) != LLM_OK)
+    if (llm_sha256(data, size, both) != LLM_OK
+        || llm_sha256(both, n, sum) != LLM_OK)
     {
-        return llm_fail(err, "no SHA-256 of an image's pixels");
+        return llm_fail(err, "no SHA-256 of an image or a sound");
     }
 
     memcpy(&m->digest, sum, sizeof(m->digest));
@@ -154,19 +156,20 @@ llm_layout_pixels(const llm_layout_t *l, uint32_t entry, llm_media_t *m,
 
     memcpy(m->rgb, l->pixels + entry * size, size);
 
-    return llm_layout_digest(m, err);
+    return llm_layout_digest(m, m->rgb, size, err);
 }
 
 
-static int
-llm_layout_entry(void *ctx, uint32_t entry)
-{
-    uint32_t       cap;
-    llm_media_t   *m;
-    llm_layout_t  *l = ctx;
+/* adds an entry of n rows; NULL and *err: there is no room */
 
-    if (llm_layout_room(l, l->plan->n_rows, l->err) != LLM_OK) {
-        return LLM_ERROR;
+static llm_media_t *
+llm_layout_add(llm_layout_t *l, uint32_t n, llm_err_t *err)
+{
+    uint32_t      cap;
+    llm_media_t  *m;
+
+    if (llm_layout_room(l, n, err) != LLM_OK) {
+        return NULL;
     }
 
     if (l->n_media == l->cap) {
@@ -174,7 +177,8 @@ llm_layout_entry(void *ctx, uint32_t entry)
         m = realloc(l->media, cap * sizeof(llm_media_t));
 
         if (m == NULL) {
-            return llm_fail(l->err, "no memory for the images of a prompt");
+            (void) llm_fail(err, "no memory for the images of a prompt");
+            return NULL;
         }
 
         l->media = m;
@@ -185,23 +189,39 @@ llm_layout_entry(void *ctx, uint32_t entry)
     memset(m, 0, sizeof(llm_media_t));
 
     m->first = (uint32_t) l->ids.len;
-    m->n = l->plan->n_rows;
+    m->n = n;
+    memset(l->ids.data + l->ids.len, 0, n * sizeof(int32_t));
+    l->ids.len += n;
+
+    return m;
+}
+
+
+static int
+llm_layout_entry(void *ctx, uint32_t entry)
+{
+    llm_media_t   *m;
+    llm_layout_t  *l = ctx;
+
+    m = llm_layout_add(l, l->plan->n_rows, l->err);
+
+    if (m == NULL) {
+        return LLM_ERROR;
+    }
+
     m->cols = l->plan->cols;
     m->lines = l->plan->rows;
     m->w = l->plan->width;
     m->h = l->plan->height;
-
-    memset(l->ids.data + l->ids.len, 0, m->n * sizeof(int32_t));
-    l->ids.len += m->n;
 
     return llm_layout_pixels(l, entry, m, l->err);
 }
 
 
 int
-llm_layout_bytes(llm_layout_t *l, size_t n, llm_err_t *err)
+llm_layout_bytes(llm_layout_t *l, size_t size, llm_err_t *err)
 {
-    if (l->max_bytes && n > l->max_bytes - l->bytes) {
+    if (l->max_bytes && size > l->max_bytes - l->bytes) {
         return llm_fail_with(err, 400, "request_too_large", NULL,
                              "The images take more than the %zu bytes that "
                              "all requests together may take (llm_queue "
@@ -209,7 +229,7 @@ llm_layout_bytes(llm_layout_t *l, size_t n, llm_err_t *err)
                              l->max_bytes);
     }
 
-    l->bytes += n;
+    l->bytes += size;
 
     return LLM_OK;
 }
@@ -276,6 +296,73 @@ llm_layout_image(llm_layout_t *l, const llm_image_rule_t *rule,
 }
 
 
+/* the rows of a sound's frames, and its samples */
+
+static int
+llm_layout_frames(llm_layout_t *l, uint32_t frame, const float *samples,
+    size_t n, llm_err_t *err)
+{
+    size_t        rows, size;
+    llm_media_t  *m;
+
+    rows = (n + frame - 1) / frame;
+
+    if (llm_layout_fits(l, rows, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    m = llm_layout_add(l, (uint32_t) rows, err);
+
+    if (m == NULL) {
+        return LLM_ERROR;
+    }
+
+    m->heard = 1;
+    m->cols = 1;
+    m->lines = m->n;
+    m->w = frame;
+    m->h = m->n;
+    size = rows * frame * sizeof(float);
+
+    if (l->counts) {
+        return LLM_OK;
+    }
+
+    if (llm_layout_bytes(l, size, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    m->samples = calloc(1, size);
+
+    if (m->samples == NULL) {
+        return llm_fail(err, "no memory for the samples of a sound");
+    }
+
+    memcpy(m->samples, samples, n * sizeof(float));
+
+    return llm_layout_digest(m, m->samples, size, err);
+}
+
+
+int
+llm_layout_sound(llm_layout_t *l, const llm_image_rule_t *rule,
+    const float *samples, size_t n, llm_err_t *err)
+{
+    int  rc;
+
+    l->err = err;
+    rc = llm_layout_word(l, rule->sound.begin, strlen(rule->sound.begin));
+
+    if (rc == LLM_OK) {
+        rc = llm_layout_frames(l, rule->frame, samples, n, err);
+    }
+
+    return rc == LLM_OK
+           ? llm_layout_word(l, rule->sound.end, strlen(rule->sound.end))
+           : rc;
+}
+
+
 void
 llm_layout_free(llm_layout_t *l)
 {
@@ -283,6 +370,7 @@ llm_layout_free(llm_layout_t *l)
 
     for (i = 0; i < l->n_media; i++) {
         free(l->media[i].rgb);
+        free(l->media[i].samples);
     }
 
     free(l->media);

@@ -1,7 +1,7 @@
 /*
- * The rows of a prompt with images: the tokens of its texts, and for each image
- * the texts that its family's processor puts around it and between its tiles,
- * and a row for each that the encoder will give.
+ * The rows of a prompt with images and sound: the tokens of its texts, and for
+ * each image the texts that its family's processor puts around it and between
+ * its tiles, and a row for each that the encoder will give.  So it is for sound.
  *
  * A layout belongs to its caller, who begins with zeros but for the first four
  * fields, and frees it, or takes its results.
@@ -27,7 +27,7 @@ typedef struct {
                                            pixels */
     uint32_t                 n_media;
     uint32_t                 cap;
-    size_t                   bytes;     /* counted: of all pixels */
+    size_t                   bytes;     /* counted: of all pixels and samples */
 
     /* of the image that is laid out */
     const llm_image_plan_t  *plan;
@@ -45,9 +45,12 @@ int llm_layout_text(llm_layout_t *l, llm_str_t text, const llm_span_t *trusted,
    "request_too_large", more than max_bytes */
 int llm_layout_image(llm_layout_t *l, const llm_image_rule_t *rule,
     const llm_image_t *image, llm_image_plan_t *plan, llm_err_t *err);
-/* counts so many bytes for the images; LLM_ERROR and *err,
+/* the same for the n samples of a sound; the last frame is filled with 0 */
+int llm_layout_sound(llm_layout_t *l, const llm_image_rule_t *rule,
+    const float *samples, size_t n, llm_err_t *err);
+/* counts so many bytes for the images and sounds; LLM_ERROR and *err,
    "request_too_large": beyond max_bytes */
-int llm_layout_bytes(llm_layout_t *l, size_t n, llm_err_t *err);
+int llm_layout_bytes(llm_layout_t *l, size_t size, llm_err_t *err);
 void llm_layout_free(llm_layout_t *l);
 
 #endif /* LLM_PREPARE_LAYOUT_H */

@@ -1,7 +1,7 @@
 /*
- * The places of images in a prompt.  A template writes a placeholder for each
- * image, and some templates also what the family's processor puts around it;
- * the processor's own texts and the image's rows replace both.
+ * The places of images and sounds in a prompt.  A template writes a placeholder
+ * for each, and some templates also what the family's processor puts around it;
+ * the processor's own texts and the rows replace both.
  *
  * Only text of the template is looked at: a client's text that is spelt like a
  * placeholder is none.
@@ -16,9 +16,10 @@
 /* a template's run of text, and where to go on in it */
 typedef struct {
     const llm_prompt_t       *p;
-    const llm_image_words_t  *words;
+    const llm_image_rule_t   *rule;
     size_t                    span;     /* of p->trusted, where a run begins */
     size_t                    from;     /* in the text */
+    const llm_image_words_t  *words;    /* of the place that was found */
 } llm_place_walk_t;
 
 
@@ -41,24 +42,30 @@ llm_place_run(const llm_prompt_t *p, size_t *i)
 /* the first placeholder between two offsets; LLM_ABSENT: there is none */
 
 static int
-llm_place_find(const llm_place_walk_t *w, size_t from, size_t to,
-    llm_span_t *at)
+llm_place_find(llm_place_walk_t *w, size_t from, size_t to, llm_span_t *at)
 {
     int          rc;
-    size_t       i, len;
+    size_t       i, k, len;
     const char  *s;
+
+    const llm_image_words_t  *const words[] = {
+        &w->rule->words, &w->rule->sound
+    };
 
     rc = LLM_ABSENT;
 
-    for (i = 0; i < LLM_IMAGE_PLACES && w->words->places[i]; i++) {
-        len = strlen(w->words->places[i]);
-        s = memmem(w->p->text + from, to - from, w->words->places[i], len);
+    for (k = 0; k < llm_nelems(words); k++) {
+        for (i = 0; i < LLM_IMAGE_PLACES && words[k]->places[i]; i++) {
+            len = strlen(words[k]->places[i]);
+            s = memmem(w->p->text + from, to - from, words[k]->places[i], len);
 
-        if (s) {
-            at->start = (size_t) (s - w->p->text);
-            at->end = at->start + len;
-            to = at->start;             /* an earlier one is wanted now */
-            rc = LLM_OK;
+            if (s) {
+                at->start = (size_t) (s - w->p->text);
+                at->end = at->start + len;
+                to = at->start;         /* an earlier one is wanted now */
+                w->words = words[k];
+                rc = LLM_OK;
+            }
         }
     }
 
@@ -118,14 +125,18 @@ llm_place_next(llm_place_walk_t *w, llm_span_t *at)
 
 
 uint32_t
-llm_place_count(const llm_prompt_t *p, const llm_image_rule_t *rule)
+llm_place_count(const llm_prompt_t *p, const llm_image_rule_t *rule,
+    uint32_t *kinds, uint32_t most)
 {
     uint32_t          n;
     llm_span_t        at;
-    llm_place_walk_t  w = { p, &rule->words, 0, 0 };
+    llm_place_walk_t  w = { p, rule, 0, 0, NULL };
 
     for (n = 0; llm_place_next(&w, &at) == LLM_OK; n++) {
-        /* void */
+        if (kinds && n < most) {
+            kinds[n] = w.words == &rule->words ? LLM_MEDIUM_IMAGE
+                                               : LLM_MEDIUM_AUDIO;
+        }
     }
 
     return n;
@@ -216,11 +227,10 @@ llm_place_images(const llm_prompt_t *p, const llm_image_rule_t *rule,
     uint32_t          k;
     llm_span_t        at;
     llm_place_text_t  t;
-    llm_place_walk_t  w = { p, &rule->words, 0, 0 };
+    llm_place_walk_t  w = { p, rule, 0, 0, NULL };
 
     memset(&t, 0, sizeof(t));
     t.p = p;
-    t.outside = rule->words.outside;
     t.spans = malloc((p->n_trusted + 2) * sizeof(llm_span_t));
     llm_buf_init(&t.text, 0);
 
@@ -229,6 +239,7 @@ llm_place_images(const llm_prompt_t *p, const llm_image_rule_t *rule,
 
     for (k = 0; rc == LLM_OK && llm_place_next(&w, &at) == LLM_OK; k++) {
         llm_place_part(&t, from, at.start);
+        t.outside = w.words->outside;
         llm_place_outside(&t);
         rc = llm_place_add(&t, l, err);
 

@@ -1,6 +1,6 @@
 /*
- * Where the images of a prompt are, by the placeholders that its template has
- * written; see layout.h for what replaces them.
+ * Where the images and sounds of a prompt are, by the placeholders that its
+ * template has written; see layout.h for what replaces them.
  */
 
 #ifndef LLM_PREPARE_PLACE_H
@@ -9,14 +9,17 @@
 #include "engine/prepare/layout.h"
 #include "engine/text/jinja/jinja.h"
 
-/* lays out the image of place k, from 0; LLM_ERROR and *err end the layout */
+/* lays out the image or sound of place k, from 0; LLM_ERROR and *err end the
+   layout */
 typedef struct {
     void   *data;
     int   (*add)(void *data, uint32_t k, llm_layout_t *l, llm_err_t *err);
 } llm_place_images_t;
 
-/* placeholders in the prompt */
-uint32_t llm_place_count(const llm_prompt_t *p, const llm_image_rule_t *rule);
+/* placeholders in the prompt; kinds: LLM_MEDIUM_... of the first `most` of them,
+   may be NULL */
+uint32_t llm_place_count(const llm_prompt_t *p, const llm_image_rule_t *rule,
+    uint32_t *kinds, uint32_t most);
 /* lays out the whole prompt, in order */
 int llm_place_images(const llm_prompt_t *p, const llm_image_rule_t *rule,
     const llm_place_images_t *images, llm_layout_t *l, llm_err_t *err);

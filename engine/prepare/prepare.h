@@ -17,6 +17,7 @@
 #define LLM_PREPARE_H
 
 #include "engine/media/rule.h"
+#include "engine/media/sound.h"
 #include "engine/model/model.h"
 #include "engine/sched/sched.h"
 #include "engine/text/chat/chat.h"
@@ -102,14 +103,19 @@ int llm_prep_media(const llm_prep_env_t *env, const llm_req_t *r,
 int llm_prep_media_order(const llm_req_t *r, const llm_prompt_t *prompt,
     llm_err_t *err);
 
-/* image.c: makes the prompt of a chat with images, of up to `most` rows (0: no
+/* image.c: makes the prompt of a chat with images or sound, of up to `most` rows (0: no
    bound), more of them are "context_length_exceeded"; takes the bytes of the
    message's media */
 int llm_prep_images(const llm_prep_env_t *env, llm_req_t *r,
     const llm_prep_how_t *how, const llm_prompt_t *prompt, uint32_t most,
     llm_prompt_ids_t *p, llm_err_t *err);
 
-/* sound.c: decodes the sound of a transcription and makes what runs it */
+/* sound.c: decodes the message's media of this index, of up to so many seconds;
+   what is wrong with it is about `param` */
+int llm_prep_sound_decode(const llm_prep_env_t *env, llm_req_t *r,
+    uint32_t index, uint32_t seconds, const char *param, llm_sound_t *sound,
+    llm_err_t *err);
+/* decodes the sound of a transcription and makes what runs it */
 int llm_prep_sound(const llm_prep_env_t *env, llm_req_t *r, llm_err_t *err);
 
 /* rank.c: sets env->rank from the file, or to an encoder's usual prompt; to be

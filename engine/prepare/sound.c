@@ -1,6 +1,6 @@
 /*
- * The sound of a transcription: it is decoded, by a process of its own where it
- * needs a library, and made into a spectrogram.
+ * Sound: it is decoded, by a process of its own where it needs a library; that
+ * of a transcription is made into a spectrogram.
  *
  * The file's bytes are in memory that a broken worker can change meanwhile, and
  * WAV files are read in this process, so they are read from a copy.
@@ -37,9 +37,10 @@ llm_prep_sound_failed(const llm_prep_env_t *env, llm_err_t *err)
 }
 
 
-static int
+int
 llm_prep_sound_decode(const llm_prep_env_t *env, llm_req_t *r,
-    llm_sound_t *sound, llm_err_t *err)
+    uint32_t index, uint32_t seconds, const char *param, llm_sound_t *sound,
+    llm_err_t *err)
 {
     int                  rc;
     char                 what[sizeof(err->msg)];
@@ -49,9 +50,9 @@ llm_prep_sound_decode(const llm_prep_env_t *env, llm_req_t *r,
     llm_media_limits_t   limits;
     llm_media_source_t   source = { .fd = -1 };
 
-    data = llm_claim_data(&r->media, 0, &len);
+    data = llm_claim_data(&r->media, index, &len);
 
-    if (r->media.n != 1 || data == NULL) {
+    if (data == NULL) {
         return llm_fail(err, "malformed request to the engine");
     }
 
@@ -62,12 +63,11 @@ llm_prep_sound_decode(const llm_prep_env_t *env, llm_req_t *r,
     }
 
     memcpy(copy, data, len);
-    llm_claim_drop(&r->media, 0);
+    llm_claim_drop(&r->media, index);
 
     llm_media_limits_default(&limits);
     limits.bytes = llm_max(len, (size_t) 1);
-    limits.seconds = r->msg->max_seconds ? r->msg->max_seconds
-                                         : LLM_PREP_SECONDS;
+    limits.seconds = llm_min(seconds, LLM_PREP_SECONDS);
     limits.samples = (uint64_t) limits.seconds * LLM_PREP_RATE;
     limits.timeout = 60000;
 
@@ -88,7 +88,7 @@ llm_prep_sound_decode(const llm_prep_env_t *env, llm_req_t *r,
     snprintf(what, sizeof(what), "%s", err->msg);
 
     return llm_fail_with(err, 400, err->code[0] ? err->code : "invalid_value",
-                         "file", "%.*s", (int) sizeof(what) - 1, what);
+                         param, "%.*s", (int) sizeof(what) - 1, what);
 }
 
 
@@ -128,7 +128,14 @@ llm_prep_sound(const llm_prep_env_t *env, llm_req_t *r, llm_err_t *err)
     llm_buf_init(&h->out, 0);
     llm_prep_sound_opts(env, r->msg, &opts);
 
-    if (llm_prep_sound_decode(env, r, &sound, err) != LLM_OK) {
+    if (r->media.n != 1) {
+        return llm_fail(err, "malformed request to the engine");
+    }
+
+    if (llm_prep_sound_decode(env, r, 0, r->msg->max_seconds
+                                         ? r->msg->max_seconds : UINT32_MAX,
+                              "file", &sound, err) != LLM_OK)
+    {
         return LLM_ERROR;
     }
 

@@ -130,7 +130,8 @@ llm_media_wants(llm_sched_t *s, uint32_t i)
 }
 
 
-/* adds media to those that are encoded; 0: there is no room for it */
+/* adds media to those that are encoded; 0: there is no room for it; a sound has
+   a job of its own */
 
 static int
 llm_media_join(llm_sched_t *s, llm_req_t *r, llm_media_t *m)
@@ -141,6 +142,7 @@ llm_media_join(llm_sched_t *s, llm_req_t *r, llm_media_t *m)
     pixels = (uint64_t) m->w * m->h;
 
     if (e->n && (e->alone || e->n == LLM_MEDIA_TOGETHER
+                 || m->heard || e->media[0]->heard
                  || e->pixels + pixels > s->conf.runner.encode_pixels))
     {
         return 0;

@@ -118,7 +118,7 @@ llm_media_add(llm_sched_t *s, llm_req_t *r, llm_err_t *err)
                 return llm_fail(err, "the model takes no images");
             }
 
-            if (run->spans && m->n > run->batch - run->max_seqs) {
+            if (run->spans && !m->heard && m->n > run->batch - run->max_seqs) {
                 return llm_fail(err, "an image of %u tokens must be computed "
                                 "in one step, which has at most %u", m->n,
                                 run->batch - run->max_seqs);
@@ -217,7 +217,7 @@ llm_media_splits(const llm_sched_t *s, const llm_seq_t *q, uint32_t pos)
 
     m = s->conf.runner.spans ? llm_prompt_media(q->prompt, pos) : NULL;
 
-    return m != NULL && pos > m->first;
+    return m != NULL && !m->heard && pos > m->first;
 }
 
 
@@ -301,7 +301,8 @@ llm_media_row(const llm_sched_t *s, llm_step_t *st, const llm_seq_t *q,
     m = llm_prompt_media(q->prompt, pos);
     st->given[row] = LLM_NOT_GIVEN;
     st->sees[2 * row] = 0;
-    st->sees[2 * row + 1] = m && run->spans ? m->first + m->n : pos + 1;
+    st->sees[2 * row + 1] = m && run->spans && !m->heard
+                            ? m->first + m->n : pos + 1;
     st->turned |= llm_media_turns(q, pos, run->turns,
                                   st->turns + LLM_TURNS * row);
 

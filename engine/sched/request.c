@@ -47,6 +47,7 @@ llm_prompt_ids_free(llm_prompt_ids_t *p)
 
     for (i = 0; i < p->n_media; i++) {
         free(p->media[i].rgb);
+        free(p->media[i].samples);
         free(p->media[i].rows);
     }
 

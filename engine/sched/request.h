@@ -32,9 +32,9 @@ typedef enum {
 } llm_seq_state_t;
 
 /*
- * Rows of a prompt that are not tokens: one entry of an image (engine/model/
- * tower.h), which is encoded when the rows before it are computed.  Owned by
- * its prompt, as is what it points to.
+ * Rows of a prompt that are not tokens: one entry of an image, or a sound
+ * (engine/model/tower.h), which is encoded when the rows before it are computed.
+ * Owned by its prompt, as is what it points to.
  */
 typedef struct {
     uint32_t             first;         /* position of its first row */
@@ -46,11 +46,14 @@ typedef struct {
                                            embeddings, and of what follows;
                                            llm_prompt_place() sets both */
     uint32_t             after;
-    uint64_t             digest;        /* of its pixels: equal ones have equal
-                                           keys and values */
-    uint32_t             w;             /* pixels */
-    uint32_t             h;
-    uint8_t             *rgb;           /* [h][w][3] */
+    uint64_t             digest;        /* of its pixels or samples: equal ones
+                                           have equal keys and values */
+    uint32_t             w;             /* pixels, or samples of a frame */
+    uint32_t             h;             /* pixels, or frames */
+    int                  heard;         /* a sound, whose rows do not see those
+                                           after them in any model */
+    uint8_t             *rgb;           /* [h][w][3] of an image */
+    float               *samples;       /* [h][w] of a sound */
     float               *rows;          /* [n][n_given] what the encoder gave;
                                            NULL: it is not encoded, or its keys
                                            and values are computed */

@@ -8,6 +8,7 @@
 #include "engine/base/file.h"
 #include "engine/base/kind.h"
 #include "engine/model/backend.h"
+#include "engine/media/rule.h"
 #include "engine/model/tower.h"
 #include "engine/text/vocab/vocab.h"
 #include "engine/base/machine.h"
@@ -56,15 +57,29 @@ llm_model_file_check(const char *path, uint32_t *media, llm_err_t *err)
 int
 llm_mmproj_file_check(const char *path, uint32_t *media, llm_err_t *err)
 {
+    int                rc;
+    llm_gguf_t        *g;
+    llm_image_rule_t   rule;
+
     *media = 0;
 
     if (llm_tower_check(path, err) != LLM_OK) {
         return LLM_ERROR;
     }
 
-    *media = LLM_MEDIUM_IMAGE;
+    g = llm_gguf_open_header(path, err);
+    if (g == NULL) {
+        return LLM_ERROR;
+    }
 
-    return LLM_OK;
+    rc = llm_image_rule_read(&rule, g, err);
+    llm_gguf_close(g);
+
+    if (rc == LLM_OK) {
+        *media = LLM_MEDIUM_IMAGE | (rule.frame ? LLM_MEDIUM_AUDIO : 0);
+    }
+
+    return rc;
 }
 
 

@@ -1,7 +1,7 @@
 /*
- * The encoder of images of mmproj=FILE, as an instance's scheduler uses it: a
- * piece at a time, between two steps of the model; see engine/model/tower.h and
- * engine/sched/encode.c.
+ * The encoder of images, and of sound, of mmproj=FILE, as an instance's
+ * scheduler uses it: a piece at a time, between two steps of the model; see
+ * engine/model/tower.h and engine/sched/encode.c.
  *
  * The instance owns the encoder and frees it before its model.  After the load
  * the scheduler's thread alone uses it.
@@ -58,9 +58,13 @@ llm_encoder_begin(llm_encoder_t *e, llm_media_t *const *m, uint32_t n,
     llm_tower_entry_t  entries[LLM_TOWER_ENTRIES];
 
     for (i = 0, size = 0; i < n; i++) {
-        entries[i] = (llm_tower_entry_t) { m[i]->w, m[i]->h, m[i]->rgb };
+        entries[i] = (llm_tower_entry_t) { m[i]->w, m[i]->h, m[i]->rgb,
+                                           m[i]->samples };
+        s.n_rows = m[i]->h;
 
-        if (llm_tower_shape(e->tower, m[i]->w, m[i]->h, &s, err) != LLM_OK) {
+        if (!m[i]->heard
+            && llm_tower_shape(e->tower, m[i]->w, m[i]->h, &s, err) != LLM_OK)
+        {
             return LLM_ERROR;
         }
 
@@ -251,6 +255,11 @@ llm_instance_encoder(llm_instance_t *m, const llm_model_opts_t *opts,
     run->encoder = m->encoder;
     run->encoded_bytes = LLM_ENCODED_BYTES;
     m->env.takes = LLM_MEDIUM_IMAGE;
+
+    if (m->encoder->rule.frame && llm_tower_info(m->encoder->tower)->frame) {
+        m->env.takes |= LLM_MEDIUM_AUDIO;
+    }
+
     m->env.rule = &m->encoder->rule;
 
     return LLM_OK;

@@ -1764,3 +1764,30 @@ static const media_resize_t  media_resizes[] = {
     { 12, 2, 44, 25, LLM_RESAMPLE_LANCZOS,
       0x9a8f0e54f6e1b291u }
 };
+
+static const media_prepared_t  media_prepared[] = {
+    { "mlp", 28, 14, 50, 31, 28, 28,
+      0xb642fbc11e5279a8u },
+    { "mlp", 28, 14, 31, 50, 28, 28,
+      0x54c56952a1dfa2b0u },
+    { "mlp", 28, 14, 5, 9, 28, 28,
+      0x68d9f70e24587f35u },
+    { "mlp", 28, 14, 28, 28, 28, 28,
+      0x73254476b8853fd0u },
+    { "mlp", 28, 14, 28, 13, 28, 28,
+      0x7b11aa802cf3bac8u },
+    { "mlp", 16, 4, 300, 2, 16, 16,
+      0xb03b1f7d277af271u },
+    { "mlp", 16, 4, 1, 301, 16, 16,
+      0xe46d990ddc520075u },
+    { "kimivl", 896, 14, 56, 28, 56, 28,
+      0x320074fce40b452du },
+    { "kimivl", 896, 14, 57, 27, 84, 28,
+      0xd4b3ee8efd441a52u },
+    { "kimivl", 896, 14, 3, 1, 28, 28,
+      0xd8d066eebf65c323u },
+    { "kimivl", 128, 2, 200, 151, 148, 112,
+      0xd4a357a02edd5a23u },
+    { "kimivl", 128, 2, 99, 400, 64, 260,
+      0x7c6f6da3a4214ab4u }
+};

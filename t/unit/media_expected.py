@@ -9,6 +9,7 @@ Run it after changing a case here:
 """
 
 import io
+import math
 import struct
 import zlib
 
@@ -179,6 +180,52 @@ for i in range(90):
     rows.append('    { %d, %d, %d, %d, LLM_RESAMPLE_%s,\n      0x%016xu }'
                 % (w, h, to_w, to_h, name,
                    fnv(image.resize((to_w, to_h), f).tobytes())))
+
+print(',\n'.join(rows))
+print('};\n\nstatic const media_prepared_t  media_prepared[] = {')
+
+
+def middle(image, side):
+    """in the middle of a square of the mean colour"""
+    n = max(image.size)
+    square = Image.new('RGB', (n, n), (127, 127, 127))
+    square.paste(image, tuple((n - x) // 2 for x in image.size))
+
+    return square.resize((side, side), Image.Resampling.BICUBIC)
+
+
+def extended(image, patch):
+    """at most 4096 whole patches; black up to whole cells of four"""
+    w, h = image.size
+    n = (w // patch) * (h // patch)
+
+    if n > 4096:
+        scale = math.sqrt(4096 / n)
+        w, h = int(w * scale), int(h * scale)
+        image = image.resize((w, h), Image.Resampling.BICUBIC)
+
+    whole = Image.new('RGB', (w + -w % (2 * patch), h + -h % (2 * patch)))
+    whole.paste(image, (0, 0))
+
+    return whole
+
+
+rows = []
+
+for i, (family, w, h, side, patch) in enumerate((
+        ('mlp', 50, 31, 28, 14), ('mlp', 31, 50, 28, 14),
+        ('mlp', 5, 9, 28, 14), ('mlp', 28, 28, 28, 14),
+        ('mlp', 28, 13, 28, 14), ('mlp', 300, 2, 16, 4),
+        ('mlp', 1, 301, 16, 4),
+        ('kimivl', 56, 28, 896, 14), ('kimivl', 57, 27, 896, 14),
+        ('kimivl', 3, 1, 896, 14), ('kimivl', 200, 151, 128, 2),
+        ('kimivl', 99, 400, 128, 2))):
+    image = Image.frombytes('RGB', (w, h), noise(i, w * h * 3))
+    image = (middle(image, side) if family == 'mlp'
+             else extended(image, patch))
+    rows.append('    { "%s", %d, %d, %d, %d, %d, %d,\n      0x%016xu }'
+                % (family, side, patch, w, h, *image.size,
+                   fnv(image.tobytes())))
 
 print(',\n'.join(rows))
 print('};')

@@ -27,6 +27,18 @@ typedef struct {
     uint64_t        sum;                /* FNV-1a of the result */
 } media_resize_t;
 
+/* what a family's processor makes of an image */
+typedef struct {
+    const char  *projector;
+    uint32_t     side;
+    uint32_t     patch;
+    uint32_t     width;
+    uint32_t     height;
+    uint32_t     to_width;
+    uint32_t     to_height;
+    uint64_t     sum;
+} media_prepared_t;
+
 
 static inline uint32_t
 png_crc(const uint8_t *p, size_t n)

@@ -151,6 +151,42 @@ rule_of(const file_t *f, float deviation, llm_image_rule_t *rule,
 }
 
 
+/* what two processors do to pixels that no other does */
+
+static void
+preparing(void)
+{
+    int                      good;
+    size_t                   i, size;
+    uint8_t                 *out;
+    llm_err_t                err;
+    llm_image_t              from;
+    llm_image_plan_t         p;
+    llm_image_rule_t         rule;
+    const media_prepared_t  *m;
+
+    for (i = 0; i < llm_nelems(media_prepared); i++) {
+        m = &media_prepared[i];
+        file_t  file = { m->projector, m->side, m->patch, NULL, 0 };
+
+        out = NULL;
+        size = (size_t) m->to_width * m->to_height * 3;
+        good = noise(&from, i, m->width, m->height) == LLM_OK
+               && rule_of(&file, 0.5f, &rule, &err) == LLM_OK
+               && llm_image_plan(&rule, m->width, m->height, &p, &err)
+                  == LLM_OK
+               && p.width == m->to_width && p.height == m->to_height
+               && llm_image_plan_size(&p) == size
+               && (out = malloc(size)) != NULL
+               && llm_image_prepare(&rule, &p, &from, out, &err) == LLM_OK;
+        ok(good && fnv(out, size) == m->sum, "%s of %u x %u: the pixels",
+           m->projector, m->width, m->height);
+        llm_image_free(&from);
+        free(out);
+    }
+}
+
+
 /* published models; the tokens of their processors (the shared sizes.json has
    more) */
 
@@ -164,6 +200,9 @@ static const file_t  mistral = { "pixtral", 1540, 14,
 static const file_t  smol = { "idefics3", 512, 16,
                               "clip.vision.preproc_image_size", 2048 };
 static const file_t  intern = { "internvl", 448, 14, NULL, 0 };
+static const file_t  llava = { "mlp", 336, 14, NULL, 0 };
+static const file_t  kimi = { "kimivl", 896, 14, NULL, 0 };
+static const file_t  unified = { "gemma4uv", 224, 16, NULL, 0 };
 
 static const struct {
     const file_t  *file;
@@ -190,7 +229,14 @@ static const struct {
     { &smol, 100, 30, 512, 512, 2, 4, 576 },
     { &smol, 1, 1, 512, 512, 4, 4, 1088 },
     { &intern, 2, 3, 448, 448, 3, 2, 1792 },
-    { &intern, 448, 448, 448, 448, 1, 1, 256 }
+    { &intern, 448, 448, 448, 448, 1, 1, 256 },
+    { &llava, 1000, 30, 336, 336, 1, 1, 576 },
+    { &kimi, 300, 30, 308, 56, 1, 1, 22 },
+    { &kimi, 1, 1, 28, 28, 1, 1, 1 },
+    { &kimi, 896, 896, 896, 896, 1, 1, 1024 },
+    { &kimi, 1000, 2000, 644, 1288, 1, 1, 1058 },
+    { &unified, 2, 3, 624, 960, 1, 1, 260 },
+    { &unified, 100, 30, 1440, 432, 1, 1, 270 }
 };
 
 
@@ -242,10 +288,13 @@ limiting(void)
     llm_image_rule_t   rule;
 
     static const file_t *const  files[] = {
-        &qwen3, &qwen25, &glm, &gemma3, &gemma4, &mistral, &smol, &intern
+        &qwen3, &qwen25, &glm, &gemma3, &gemma4, &mistral, &smol, &intern,
+        &llava, &kimi, &unified
     };
     /* the tokens that an image has at least */
-    static const uint32_t  leasts[] = { 4, 4, 4, 256, 1, 1, 64, 256 };
+    static const uint32_t  leasts[] = {
+        4, 4, 4, 256, 1, 1, 64, 256, 576, 1, 1
+    };
 
     for (i = 0; i < llm_nelems(files); i++) {
         for (bad = 0, k = 0; k < 3000; k++) {
@@ -352,6 +401,10 @@ static const struct {
     { &mistral, 300, 300, "(0)[IMG_END]" },
     { &intern, 300, 300, "<img>(0)</img>" },
     { &intern, 400, 200, "<img>(0)(1)(2)</img>" },
+    { &llava, 400, 200, "(0)" },
+    { &kimi, 400, 200,
+      "<|media_start|>image<|media_content|>(0)<|media_end|>" },
+    { &unified, 400, 200, "<|image>(0)<image|>" },
     { &smol, 2048, 512,
       "<fake_token_around_image><row_1_col_1>(0)"
       "<fake_token_around_image><row_1_col_2>(1)"
@@ -725,6 +778,7 @@ main(void)
     };
 
     resizing();
+    preparing();
     planning();
     limiting();
     refusals();

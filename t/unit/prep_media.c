@@ -213,7 +213,7 @@ prompts(family_t *f, const char *name)
         p.n_trusted = 1;
 
         n = cJSON_GetArraySize(cJSON_GetObjectItem(f->prompt, "images"));
-        is_int(llm_place_count(&p, &f->rule), n, "%s: places", name);
+        is_int(llm_place_count(&p, &f->rule, NULL, 0), n, "%s: places", name);
 
         rc = lay(f, &p, &l, &err);
         ok(rc == LLM_OK && same_rows(f, &l), "%s, %s: the processor's rows: %s",
@@ -267,10 +267,76 @@ places(const family_t *f)
             }
         }
 
-        is_int(llm_place_count(&p, &f->rule), cases[i].n,
+        is_int(llm_place_count(&p, &f->rule, NULL, 0), cases[i].n,
                "places of \"%s\" where the template wrote \"%s\"",
                cases[i].text, cases[i].marks);
     }
+}
+
+
+/* places of both kinds, and the rows of a sound */
+
+static void
+sounds(const family_t *f)
+{
+    float              samples[10];
+    size_t             i;
+    uint32_t           kinds[2];
+    llm_err_t          err;
+    llm_span_t         all = { 0, 0 };
+    llm_layout_t       l;
+    llm_prompt_t       p;
+    llm_image_rule_t   rule = f->rule;
+
+    static char  text[] = "a<|audio|>b<|image_pad|>c";
+
+    rule.frame = 4;
+    rule.sound.places[0] = "<|audio|>";
+    rule.sound.begin = "<|audio>";
+    rule.sound.end = "<audio|>";
+    memset(&p, 0, sizeof(p));
+    p.text = text;
+    p.len = all.end = sizeof(text) - 1;
+    p.trusted = &all;
+    p.n_trusted = 1;
+
+    is_int(llm_place_count(&p, &rule, kinds, 2), 2, "two places");
+    is_int(kinds[0], LLM_MEDIUM_AUDIO, "one of a sound");
+    is_int(kinds[1], LLM_MEDIUM_IMAGE, "one of an image");
+    is_int(llm_place_count(&p, &f->rule, NULL, 0), 1,
+           "an encoder of images alone has one");
+
+    for (i = 0; i < llm_nelems(samples); i++) {
+        samples[i] = 1 + (float) i;
+    }
+
+    memset(&l, 0, sizeof(l));
+    l.vocab = f->vocab;
+
+    if (ok(llm_layout_sound(&l, &rule, samples, 10, &err) == LLM_OK
+           && l.n_media == 1, "a sound"))
+    {
+        is_int(l.media[0].n, 3, "its rows");
+        ok(l.media[0].first > 0
+           && l.media[0].first + 3 < l.ids.len, "with its marks around");
+        ok(l.media[0].heard && l.media[0].w == 4 && l.media[0].h == 3
+           && l.media[0].samples[9] == 10 && l.media[0].samples[10] == 0
+           && l.media[0].samples[11] == 0, "its frames, and 0 after them");
+        ok(l.media[0].digest != 0, "its digest");
+    }
+
+    llm_layout_free(&l);
+    memset(&l, 0, sizeof(l));
+    l.vocab = f->vocab;
+    l.counts = 1;
+    ok(llm_layout_sound(&l, &rule, samples, 10, &err) == LLM_OK
+       && l.media[0].samples == NULL && l.media[0].n == 3,
+       "counting takes no samples");
+    l.most = (uint32_t) l.ids.len + 2;
+    is_int(llm_layout_sound(&l, &rule, samples, 10, &err), LLM_ERROR,
+           "more rows than are allowed");
+    is_str(err.code, "context_length_exceeded", "its code");
+    llm_layout_free(&l);
 }
 
 
@@ -366,7 +432,8 @@ test(const char *fixtures, const char *name)
 
         if (strcmp(name, "qwen3vl") == 0) {
             places(&f);
-            bounds(&f);
+            sounds(&f);
+    bounds(&f);
         }
 
     } else {

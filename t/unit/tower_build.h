@@ -13,7 +13,8 @@ typedef enum {
     TOWER_F32,
     TOWER_STR,
     TOWER_F32S,
-    TOWER_BOOLS
+    TOWER_BOOLS,
+    TOWER_BOOL
 } tower_kind_t;
 
 typedef struct {
@@ -49,13 +50,14 @@ typedef struct {
     size_t                 n_rows;      /* numbers of all rows */
 } tower_tiny_t;
 
-/* a change of a file: a field that has another value or is missing, a tensor
-   with another name */
+/* a change of a file: a field that has another value, is missing or is one more,
+   a tensor with another name */
 typedef struct {
     const char     *key;
     const char     *str;                /* NULL: u32 */
     uint32_t        u32;
     int             drop;
+    int             add;
     const char     *tensor;
     const char     *name;
     const char     *error;
@@ -113,6 +115,12 @@ tower_field(llm_buf_t *b, const tower_field_t *f, const tower_change_t *c)
             flag = f->items[i] != 0;
             (void) llm_buf_add(b, &flag, 1);
         }
+
+        break;
+
+    case TOWER_BOOL:
+        flag = f->u32 != 0;
+        gguf_kv(b, f->key, LLM_GGUF_BOOL, &flag, 1);
     }
 }
 
@@ -153,6 +161,8 @@ tower_make(const tower_tiny_t *tiny, const tower_change_t *c, llm_buf_t *b)
         n_kv += !tower_drops(c, f->key);
     }
 
+    n_kv += c && c->add;
+
     for (n_tensors = 0; tiny->tensors[n_tensors].name; n_tensors++) {
         /* void */
     }
@@ -163,6 +173,10 @@ tower_make(const tower_tiny_t *tiny, const tower_change_t *c, llm_buf_t *b)
         if (!tower_drops(c, f->key)) {
             tower_field(b, f, c);
         }
+    }
+
+    if (c && c->add) {
+        gguf_kv_u32(b, c->key, c->u32);
     }
 
     for (i = 0, at = 0; i < n_tensors; i++) {

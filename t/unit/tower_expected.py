@@ -148,7 +148,7 @@ QUARTERS = (np.r_[0:HEAD // 4, HEAD // 2:HEAD // 4 * 3],
 
 def block(t, i, act, gate=False, bias=True, qkv_bias=True, fused=False,
           rms=False, qk_norm=False, post=False, scales=False, clamps=False,
-          scale=None):
+          scale=None, names=("ffn_up", "ffn_down")):
     """a layer: f(x, angle, pairs, mask)"""
     b = f"v.blk.{i}."
     lin = lambda n, o, k, has: t.linear(b + n, o, k, has, clamps)
@@ -162,8 +162,8 @@ def block(t, i, act, gate=False, bias=True, qkv_bias=True, fused=False,
         qkv = lambda x: np.concatenate([q(x), k(x), v(x)], -1)
 
     out = lin("attn_out", WIDTH, WIDTH, bias)
-    up = lin("ffn_up", FF, WIDTH, bias)
-    down = lin("ffn_down", WIDTH, FF, bias)
+    up = lin(names[0], FF, WIDTH, bias)
+    down = lin(names[1], WIDTH, FF, bias)
     g = lin("ffn_gate", FF, WIDTH, bias) if gate else None
     norms = ([t.norm(f"{b}attn_{n}_norm", HEAD, False) for n in "qk"]
              if qk_norm else [lambda x: x] * 2)
@@ -417,6 +417,29 @@ def internvl(towers):
     towers.append(t)
 
 
+def stretched(table, h, w):
+    """[h * w][width] of a table [5][5][width], with cubic interpolation"""
+    def weight(d):
+        a, d = -0.75, abs(d)
+        return ((a + 2) * d ** 3 - (a + 3) * d ** 2 + 1 if d <= 1 else
+                a * d ** 3 - 5 * a * d ** 2 + 8 * a * d - 4 * a if d < 2
+                else 0)
+
+    y = np.zeros((h * w, WIDTH))
+
+    for r in range(h):
+        for c in range(w):
+            py, px = (r + 0.5) / h * 5 - 0.5, (c + 0.5) / w * 5 - 0.5
+
+            for i in range(math.floor(py) - 1, math.floor(py) + 3):
+                for j in range(math.floor(px) - 1, math.floor(px) + 3):
+                    y[r * w + c] += (weight(py - i) * weight(px - j)
+                                     * table[min(max(i, 0), 4),
+                                             min(max(j, 0), 4)])
+
+    return y
+
+
 def glm4v(towers):
     t = Tower("glm4v", "glm4v", 4, 2, eps=1e-5)
     embed = embedding(t, frames=2)
@@ -432,25 +455,9 @@ def glm4v(towers):
     up = t.linear("mm.up", 14, EMBD, bias=False)
     down = t.linear("mm.down", EMBD, 14, bias=False)
 
-    def weight(d):
-        a, d = -0.75, abs(d)
-        return ((a + 2) * d ** 3 - (a + 3) * d ** 2 + 1 if d <= 1 else
-                a * d ** 3 - 5 * a * d ** 2 + 8 * a * d - 4 * a if d < 2
-                else 0)
-
     def run(x):
         h, w = x.shape[0] // 4, x.shape[1] // 4
-        y = pre(embed(x))
-
-        for r in range(h):
-            for c in range(w):
-                py, px = (r + 0.5) / h * 5 - 0.5, (c + 0.5) / w * 5 - 0.5
-
-                for i in range(math.floor(py) - 1, math.floor(py) + 3):
-                    for j in range(math.floor(px) - 1, math.floor(px) + 3):
-                        y[r * w + c] += (weight(py - i) * weight(px - j)
-                                         * table[min(max(i, 0), 4),
-                                                 min(max(j, 0), 4)])
+        y = pre(embed(x)) + stretched(table, h, w)
 
         for f in blocks:
             y = f(y, angles(h, w, 1e4), HALVES)
@@ -465,7 +472,97 @@ def glm4v(towers):
     towers.append(t)
 
 
+def llava(towers):
+    t = Tower("llava", "mlp", 4, 2, eps=1e-5, side=16, projection_dim=9)
+    t.fields["clip.has_llava_projector"] = True
+    t.fields["clip.use_gelu"] = False
+    first = t.tensor("v.class_embd", WIDTH)
+    embed = embedding(t, bias=False)
+    table = t.tensor("v.position_embd.weight", 17, WIDTH)
+    pre = t.norm("v.pre_ln")
+    blocks = [block(t, i, gelu_quick, names=("ffn_down", "ffn_up"))
+              for i in range(2)]
+    one = t.linear("mm.0", 24, WIDTH)
+    two = t.linear("mm.2", EMBD, 24)
+
+    def run(x):
+        y = pre(np.concatenate([first[None], embed(x)]) + table)
+
+        for f in blocks:
+            y = f(y)
+
+        return two(gelu(one(y[1:])))
+
+    t.add(17, 16, 16, run)
+    towers.append(t)
+
+
+def kimi(towers):
+    t = Tower("kimivl", "kimivl", 4, 2, eps=1e-5,
+              **{"projector.scale_factor": 2})
+    embed = embedding(t)
+    table = t.tensor("v.position_embd.weight", 25, WIDTH).reshape(5, 5, -1)
+    blocks = [block(t, i, gelu_tanh) for i in range(2)]
+    post = t.norm("v.post_ln")
+    norm = t.norm("mm.input_norm")
+    one = t.linear("mm.1", 64, 64)
+    two = t.linear("mm.2", EMBD, 64)
+
+    def run(x):
+        h, w = x.shape[0] // 4, x.shape[1] // 4
+        y = embed(x) + stretched(table, h, w)
+        f = 1e4 ** (-np.arange(0, HEAD, 4) / HEAD)
+        r, c = [a.reshape(-1, 1) for a in np.mgrid[:h, :w]]
+        angle = np.stack([c * f, r * f], 2).reshape(h * w, -1)
+
+        for f in blocks:
+            y = f(y, angle, NEIGHBOURS)
+
+        return two(gelu(one(cells(norm(post(y)), h, w, 2).reshape(-1, 64))))
+
+    t.add(18, 24, 16, run)
+    t.add(19, 8, 40, run)
+    towers.append(t)
+
+
+def gemma4uv(towers):
+    t = Tower("gemma4uv", "gemma4uv", 2, 0, key="vision.", mean=(0, 0, 0),
+              std=(1, 1, 1), feed_forward_length=0,
+              **{"attention.head_count": 0})
+    t.patch = 6
+    first = t.norm("v.patch_norm.1", 108, eps=1e-5)
+    w = t.tensor("v.patch_embd.weight", WIDTH, 108)
+    b = t.tensor("v.patch_embd.bias", WIDTH)
+    second = t.norm("v.patch_norm.2", eps=1e-5)
+    table = t.tensor("v.position_embd.weight", 2, 6, WIDTH)
+    third = t.norm("v.patch_norm.3", eps=1e-5)
+    proj = t.linear("mm.input_projection", EMBD, WIDTH, bias=False)
+
+    def run(x):
+        r, c = [a.reshape(-1) for a in np.mgrid[:x.shape[0] // 6,
+                                                :x.shape[1] // 6]]
+        y = second(first(patches(x, 6).reshape(-1, 108)) @ w.T + b)
+        y = third(y + table[0, c] + table[1, r])
+
+        return proj(y / np.sqrt((y * y).mean(-1, keepdims=True) + t.eps))
+
+    t.add(20, 36, 12, run)
+    t.add(21, 6, 18, run)
+
+    # frames of 40 samples of a sound
+    t.fields.update({"clip.has_audio_encoder": True,
+                     "clip.audio.projector_type": "gemma4ua",
+                     "clip.audio.attention.layer_norm_epsilon": 1e-6})
+    hear = t.linear("mm.a.input_projection", EMBD, 40, bias=False)
+    x = np.append(numbers(22, 100), np.zeros(20)).reshape(3, 40)
+    t.heard = hear(x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-6))
+    towers.append(t)
+
+
 def field(key, v):
+    if isinstance(v, bool):
+        return f"TOWER_BOOL, {int(v)}, 0, NULL, {{ 0 }}"
+
     if isinstance(v, str):
         return f'TOWER_STR, 0, 0, "{v}", {{ 0 }}'
 
@@ -478,6 +575,17 @@ def field(key, v):
         return f"TOWER_F32, 0, {v}f, NULL, {{ 0 }}"
 
     return f"TOWER_U32, {v}, 0, NULL, {{ 0 }}"
+
+
+def floats(name, rows):
+    print(f"static const float  {name}[] = {{")
+
+    for i in range(0, len(rows), 6):
+        print("    " + ", ".join(f"{x:.6g}f" if "." in f"{x:.6g}"
+                                 or "e" in f"{x:.6g}" else f"{x:.6g}.0f"
+                                 for x in rows[i:i + 6]) + ",")
+
+    print("};\n")
 
 
 def write(towers):
@@ -504,15 +612,9 @@ def write(towers):
             print(f"    {{ {seed}, {w}, {h} }},")
 
         print("    { 0, 0, 0 }\n};\n")
-        print(f"static const float  tower_rows_{n}[] = {{")
-        rows = np.concatenate(t.rows).reshape(-1)
+        floats(f"tower_rows_{n}", np.concatenate(t.rows).reshape(-1))
 
-        for i in range(0, len(rows), 6):
-            print("    " + ", ".join(f"{x:.6g}f" if "." in f"{x:.6g}"
-                                     or "e" in f"{x:.6g}" else f"{x:.6g}.0f"
-                                     for x in rows[i:i + 6]) + ",")
-
-        print("};\n")
+    floats("tower_heard", towers[-1].heard.reshape(-1))
 
     print("static const tower_tiny_t  tower_tiny[] = {")
 
@@ -528,7 +630,7 @@ def main():
     towers = []
 
     for f in (qwen3, qwen25, gemma3, gemma4, pixtral, idefics3, internvl,
-              glm4v):
+              glm4v, llava, kimi, gemma4uv):
         f(towers)
 
     write(towers)

@@ -88,6 +88,7 @@ make_entries(const tower_tiny_t *tiny, llm_tower_entry_t *e)
         e[i].w = tiny->entries[i].w;
         e[i].h = tiny->entries[i].h;
         e[i].rgb = rgb;
+        e[i].samples = NULL;
     }
 
     return i;
@@ -209,14 +210,140 @@ test(const tower_tiny_t *tiny, const char *device, const char *isa,
 }
 
 
+/* ---- sound ---- */
+
+static const tower_tiny_t *
+find_tiny(const char *name)
+{
+    size_t  i;
+
+    for (i = 0; strcmp(tower_tiny[i].name, name) != 0; i++) {
+        /* void */
+    }
+
+    return &tower_tiny[i];
+}
+
+
+static int
+hear(llm_tower_t *t, const float *samples, float *out)
+{
+    llm_tower_entry_t  e = { 40, 3, NULL, samples };
+
+    return encode(t, &e, 1, out);
+}
+
+
+static void
+test_sound(const char *device, const char *isa, double bound)
+{
+    float         samples[120], got[36], again[36];
+    double        sum;
+    size_t        i;
+    llm_err_t     err;
+    const char   *what = isa ? isa : device;
+    llm_tower_t  *t, *small;
+
+    t = load(device, isa, 0, &err);
+
+    if (t == NULL && run_lacks(&err)) {
+        skip(err.msg);
+        return;
+    }
+
+    small = load(device, isa, 2, &err);
+
+    if (!ok(t && small, "%s: a tower with sound loads", what)) {
+        printf("# %s\n", err.msg);
+        return;
+    }
+
+    is_int(llm_tower_info(t)->frame, 40, "%s: samples of a frame", what);
+
+    for (i = 0; i < llm_nelems(samples); i++) {
+        samples[i] = i < 100 ? (float) (tower_hash(22, i) >> 40) / 8388608.0f
+                               - 1 : 0;
+    }
+
+    ok(hear(t, samples, got), "%s: a sound", what);
+
+    for (i = 0, sum = 0; i < llm_nelems(got); i++) {
+        sum += pow(got[i] - tower_heard[i], 2);
+    }
+
+    sum = sqrt(sum / llm_nelems(got));
+    ok(sum <= bound * 2, "%s: its rows, %g", what, sum);
+    ok(hear(small, samples, again) && memcmp(got, again, sizeof(got)) == 0,
+       "%s: the same bits in small steps", what);
+
+    llm_tower_free(small);
+    llm_tower_free(t);
+}
+
+
+static void
+test_deaf(void)
+{
+    float               out[36], samples[120];
+    size_t              i;
+    llm_err_t           err;
+    llm_tower_t        *t;
+    llm_tower_job_t    *job;
+    llm_tower_entry_t   e[2] = { { 41, 2, NULL, samples },
+                                 { 40, 1, NULL, samples } };
+
+    static const char *const  names[] = { "gemma4uv", "qwen3vl" };
+
+    memset(samples, 0, sizeof(samples));
+
+    for (i = 0; i < llm_nelems(names); i++) {
+        if (!ok(write_tower(find_tiny(names[i]), NULL), "a file")) {
+            return;
+        }
+
+        t = load("reference", NULL, 0, &err);
+        job = t ? llm_tower_begin(t, e, 1, out, &err) : NULL;
+        ok(t && job == NULL && strstr(err.msg, "a sound in frames of 41 "
+                                      "samples"), "%s: %s", names[i], err.msg);
+        llm_tower_end(job);
+
+        job = t ? llm_tower_begin(t, &e[1], 1, out, &err) : NULL;
+        is_int(job != NULL, i == 0, "%s: frames of 40 samples", names[i]);
+        llm_tower_end(job);
+        llm_tower_free(t);
+    }
+}
+
+
 /* ---- what is refused ---- */
+
+static void
+refuses(const tower_tiny_t *tiny, const tower_change_t *c)
+{
+    llm_err_t     err;
+    llm_tower_t  *t;
+
+    if (!ok(write_tower(tiny, c), "a file")) {
+        return;
+    }
+
+    err.msg[0] = '\0';
+    t = load("reference", NULL, 0, &err);
+
+    if (!ok(t == NULL && strstr(err.msg, c->error), "%s: refused: %s",
+            tiny->name, c->error))
+    {
+        printf("# %s\n", err.msg);
+    }
+
+    llm_tower_free(t);
+}
+
 
 static void
 test_refused(void)
 {
-    size_t        i;
-    llm_err_t     err;
-    llm_tower_t  *t;
+    size_t  i;
 
     static const tower_change_t  changes[] = {
         { .key = "clip.projector_type", .str = "ldpv2",
@@ -261,22 +388,78 @@ test_refused(void)
           .error = "v.deepstack.2.fc1: the tensor is missing" }
     };
 
+    static const struct {
+        const char      *name;
+        tower_change_t   change;
+    } others[] = {
+        { "llava", { .key = "clip.vision.image_grid_pinpoints", .add = 1,
+                     .error = "the tiles of LLaVA 1.6 are not supported" } },
+        { "llava", { .key = "clip.vision.feature_layer", .add = 1,
+                     .error = "clip.vision.feature_layer: not the last of 2 "
+                              "layers alone" } },
+        { "llava", { .tensor = "v.class_embd", .name = "v.class",
+                     .error = "v.class_embd: the tensor is missing" } },
+        { "llava", { .tensor = "mm.2.weight", .name = "mm.3.weight",
+                     .error = "mm.2: the tensor is missing" } },
+        { "llava", { .tensor = "mm.2.bias", .name = "v.post_ln.bias",
+                     .error = "v.post_ln.bias: a tensor that towers with the "
+                              "projector mlp do not have" } },
+        { "llava", { .key = "clip.projector_type", .str = "ldp",
+                     .error = "the projector \"ldp\" is not supported" } },
+        { "kimivl", { .tensor = "mm.input_norm.weight", .name = "mm.norm",
+                      .error = "mm.input_norm: the tensor is missing" } },
+        { "kimivl", { .key = "clip.projector_type", .str = "kimik25",
+                      .error = "the projector \"kimik25\" is not "
+                               "supported" } },
+        { "gemma4uv", { .key = "clip.vision.block_count", .u32 = 2,
+                        .error = "clip.vision.block_count: 2 is not within 0 "
+                                 "and 0" } },
+        { "gemma4uv", { .key = "clip.vision.patch_size", .u32 = 3,
+                        .error = "v.patch_norm.1.weight: it has" } },
+        { "gemma4uv", { .tensor = "mm.a.input_projection.weight",
+                        .name = "mm.a.projection",
+                        .error = "mm.a.input_projection: the tensor is "
+                                 "missing" } },
+        { "gemma4uv", { .tensor = "v.patch_norm.1.bias", .name = "v.patch",
+                        .error = "v.patch_norm.1: the tensor is missing" } },
+        { "gemma4uv", { .tensor = "v.patch_norm.3.weight", .name = "v.patch",
+                        .error = "v.patch_norm.3: the tensor is missing" } }
+    };
+
     for (i = 0; i < llm_nelems(changes); i++) {
-        if (!ok(write_tower(&tower_tiny[0], &changes[i]), "a file")) {
-            return;
-        }
-
-        err.msg[0] = '\0';
-        t = load("reference", NULL, 0, &err);
-
-        if (!ok(t == NULL && strstr(err.msg, changes[i].error),
-                "refused: %s", changes[i].error))
-        {
-            printf("# %s\n", err.msg);
-        }
-
-        llm_tower_free(t);
+        refuses(&tower_tiny[0], &changes[i]);
     }
+
+    for (i = 0; i < llm_nelems(others); i++) {
+        refuses(find_tiny(others[i].name), &others[i].change);
+    }
+}
+
+
+/* the first files of LLaVA name no projector */
+
+static void
+test_unnamed(void)
+{
+    llm_err_t     err;
+    llm_tower_t  *t;
+
+    static const tower_change_t  change = {
+        .key = "clip.projector_type", .drop = 1
+    };
+
+    if (!ok(write_tower(find_tiny("llava"), &change), "a file")) {
+        return;
+    }
+
+    t = load("reference", NULL, 0, &err);
+
+    if (ok(t != NULL, "llava without a projector's name: loads")) {
+        is_str(llm_tower_info(t)->projector, "mlp", "its projector");
+        is_int(llm_tower_info(t)->n_embd, 12, "the width of its rows");
+    }
+
+    llm_tower_free(t);
 }
 
 
@@ -398,7 +581,17 @@ main(void)
         }
     }
 
+    if (ok(write_tower(find_tiny("gemma4uv"), NULL), "a file")) {
+        for (k = 0; k < llm_nelems(devices); k++) {
+            test_sound(gpu && strcmp(devices[k].device, "emu") == 0
+                       ? gpu : devices[k].device, devices[k].isa,
+                       devices[k].bound);
+        }
+    }
+
+    test_deaf();
     test_refused();
+    test_unnamed();
     test_entries();
     test_model();
     unlink(path);

@@ -2,9 +2,11 @@ package LLM::Tower;
 
 # A tiny encoder of images for the demo model (an mmproj file of Gemma 3's
 # family: squares of 32 x 32 pixels, 4 tokens each), a chat template that has
-# places for images, and image files.
+# places for images and sound, and image files.  With @HEARS, it encodes sound,
+# too, as Gemma 4 does: 640 samples of 16000 a second are a token.
 #
 #   LLM::Tower::make("$dir/mmproj.gguf");
+#   LLM::Tower::make("$dir/hears.gguf", @LLM::Tower::HEARS);
 #   $t->write_file('images.jinja', $LLM::Tower::TEMPLATE);
 #   my $png = LLM::Tower::png(40, 30, sub { my ($x, $y) = @_; ($x, $y, 9) });
 
@@ -16,11 +18,14 @@ use LLM::GGUF;
 use MIME::Base64 qw(encode_base64);
 
 our $TOKENS = 4;
+our @HEARS = ('clip.has_audio_encoder' => [ bool => 1 ],
+              'clip.audio.projector_type' => [ str => 'gemma4ua' ]);
 
 our $TEMPLATE = <<'END';
 {%- for m in messages %}<|im_start|>{{ m.role }}
 {% if m.content is string %}{{ m.content }}{% else %}{% for c in m.content %}
 {%- if c.type == 'image' %}{{ '<start_of_image>' }}
+{%- elif c.type == 'audio' %}{{ '<|audio|>' }}
 {%- elif c.type == 'text' %}{{ c.text }}{% endif %}{% endfor %}{% endif %}
 {{- '<|im_end|>\n' }}{% endfor %}
 {%- if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}
@@ -70,6 +75,8 @@ sub make {
     $norm->('v.post_ln');
     $norm->('mm.soft_emb_norm', 1);
     $add->('mm.input_projection.weight', [ $EMBD, $WIDTH ]);
+    $add->('mm.a.input_projection.weight', [ 640, $EMBD ])
+        if $kv{'clip.has_audio_encoder'};
 
     LLM::GGUF::make(undef, $file, kv => {
         'general.architecture' => [ str => 'clip' ],

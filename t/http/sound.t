@@ -1,0 +1,138 @@
+#!/usr/bin/perl
+
+# Sound in chats: a model whose mmproj= file encodes it takes input_audio, each
+# 40 ms being a token; others, and sounds that cannot be read, are refused by
+# the part's name.
+
+use strict;
+use warnings;
+
+use LLM::Test;
+use LLM::Tower;
+use MIME::Base64 qw(encode_base64);
+use Test::More;
+
+my $MODEL = '%%ROOT%%/models/demo.gguf threads=1 parallel=2 ctx=512';
+
+my $t = LLM::Test->new(model =>
+    "llm_model hears $MODEL mmproj=%%DIR%%/hears.gguf"
+    . " template=%%DIR%%/media.jinja default;\n"
+    . "llm_model sees $MODEL mmproj=%%DIR%%/sees.gguf"
+    . " template=%%DIR%%/media.jinja;\n"
+    . "llm_model odd $MODEL mmproj=%%DIR%%/hears.gguf"
+    . " template=%%DIR%%/odd.jinja;",
+    http => 'client_max_body_size 4m;',
+    locations => <<'END');
+        location /v1 { llm_api; llm_max_audio_seconds 30; }
+        location /short/ { llm_api; llm_max_audio_seconds 1; }
+        location = /health { llm_health; }
+        location = /figures { llm_metrics json; }
+END
+
+LLM::Tower::make($t->dir . '/hears.gguf', @LLM::Tower::HEARS);
+LLM::Tower::make($t->dir . '/sees.gguf');
+$t->write_file('media.jinja', $LLM::Tower::TEMPLATE);
+(my $odd = $LLM::Tower::TEMPLATE) =~ s/<\|audio\|>/<start_of_image>/;
+$t->write_file('odd.jinja', $odd);
+$t->start;
+
+
+# a WAV file of $n samples of a tone, $rate a second
+
+sub wav {
+    my ($n, $rate, $tone) = @_;
+    my $data = pack 's<*', map { 9000 * sin($_ * $tone) } 1 .. $n;
+
+    return 'RIFF' . pack('V', 36 + length $data) . 'WAVEfmt '
+           . pack('VvvVVvv', 16, 1, 1, $rate, 2 * $rate, 2, 16)
+           . 'data' . pack('V', length $data) . $data;
+}
+
+
+sub sound {
+    my ($bytes) = @_;
+
+    return { type => 'input_audio', input_audio => {
+                 data => encode_base64($bytes, ''), format => 'wav' } };
+}
+
+
+sub chat {
+    my ($parts, %more) = @_;
+
+    return $t->post($more{path} // '/v1/chat/completions', {
+        model => $more{model} // 'hears', max_tokens => 2, temperature => 0,
+        logprobs => JSON::PP::true(),
+        messages => [ { role => 'user', content => $parts } ]
+    });
+}
+
+
+sub tokens { return $_[0]->{json}{usage}{prompt_tokens} }
+
+sub said {
+    return join ' ', map { $_->{token} . $_->{logprob} }
+                     @{ $_[0]->{json}{choices}[0]{logprobs}{content} };
+}
+
+
+sub refused {
+    my ($r, $param, $message, $what) = @_;
+
+    is($r->{status}, 400, "$what: refused");
+    is($r->{json}{error}{param}, $param, "$what: the part");
+    like($r->{json}{error}{message}, $message, "$what: why");
+}
+
+
+my $text = { type => 'text', text => 'What is it?' };
+my $plain = chat([ $text ]);
+my $short = chat([ sound(wav(1600, 16000, 0.1)), $text ]);
+my $long = chat([ sound(wav(17600, 16000, 0.1)), $text ]);
+
+is($plain->{status}, 200, 'text alone');
+is($short->{status}, 200, 'a sound') or diag($short->{content});
+is(tokens($long) - tokens($short), 25, 'a second is 25 tokens');
+cmp_ok(tokens($short) - tokens($plain), '>', 3, '100 ms are 3, and marks');
+is(tokens(chat([ sound(wav(1600, 8000, 0.1)), $text ])),
+   tokens($short) + 2, '1600 samples of 8000 a second are 5');
+
+my $again = chat([ sound(wav(1600, 16000, 0.1)), $text ]);
+my $other = chat([ sound(wav(1600, 16000, 0.2)), $text ]);
+
+is(said($again), said($short), 'the same sound, the same answer');
+is(tokens($other), tokens($short), 'another sound is as long');
+isnt(said($other), said($short), 'and has another answer');
+cmp_ok($again->{json}{usage}{prompt_tokens_details}{cached_tokens}, '>=', 0,
+       'it may come from the cache');
+
+my $image = { type => 'image_url', image_url => { url => LLM::Tower::url(
+    LLM::Tower::png(40, 30, sub { ($_[0], $_[1], 9) })) } };
+my $both = chat([ $image, sound(wav(1600, 16000, 0.1)), $text ]);
+my $swapped = chat([ sound(wav(1600, 16000, 0.1)), $image, $text ]);
+
+is($both->{status}, 200, 'an image and a sound') or diag($both->{content});
+is(tokens($swapped), tokens($both), 'and the other way round');
+isnt(said($swapped), said($both), 'in their order');
+
+refused(chat([ sound(wav(1600, 16000, 0.1)), $text ], model => 'sees'),
+        'messages[0].content[0].type', qr/takes text and images/,
+        'a model that only sees');
+refused(chat([ $text, sound('RIFF, not') ]),
+        'messages[0].content[1].input_audio.data', qr/./, 'no WAV file');
+refused(chat([ $text, sound(wav(0, 16000, 1)) ]),
+        'messages[0].content[1].input_audio.data', qr/empty/, 'no samples');
+refused(chat([ sound(wav(17600, 16000, 0.1)), $text ],
+             path => '/short/chat/completions'),
+        'messages[0].content[0].input_audio.data', qr/second/,
+        'more seconds than are allowed');
+refused(chat([ sound(wav(400000, 16000, 0.1)), $text ]), 'messages',
+        qr/token/, 'more than the context');
+refused(chat([ sound(wav(1600, 16000, 0.1)), $text ], model => 'odd'),
+        'messages', qr/places for 0 of the 1/, 'a place for an image');
+
+ok(LLM::Test::wait_for(30, sub {
+    $t->get('/figures')->{json}{media_memory}{used} == 0 }),
+   'nothing is left in the memory for media');
+
+done_testing();

@@ -1,0 +1,359 @@
+#!/usr/bin/env python3
+"""Towers that no fixture has, beside transformers.
+
+usage: towers.py [--device cpu|emu|cuda] [NAME ...]
+
+For each family: random weights, the rows that transformers makes of images
+from them in float64, and an mmproj file that llama.cpp's own converter makes
+(for LLaVA, whose script needs another transformers, one with the same names).
+Then what objs/llm makes of the same images: the pixels have to be Pillow's, the rows of the
+reference kernels within 10^-4 of the rows' deviation; the device's kernels are
+shown beside them.  So are files in F16 and Q8_0, against the values that they
+have.
+
+Kimi VL is in no transformers.  Its tower is that of Kimi K2.5, which is, but
+for the order of Q and K in files.
+
+LLAMA_CPP is a checkout of llama.cpp.  Nothing is fetched, and nothing of this
+is part of `./build.sh test`: see requirements.txt for what it needs, and
+Pillow 13.
+"""
+
+import argparse
+import json
+import logging
+import math
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+import transformers
+from PIL import Image
+from safetensors.torch import save_file
+
+ROOT = Path(__file__).resolve().parents[2]
+OBJS = Path(os.environ.get("LLM_OBJS", ROOT / "objs"))
+OUT = OBJS / "peer"
+LLAMA_CPP = Path(os.environ.get("LLAMA_CPP", "."))
+LIMIT = 1e-4
+SIZES = [(150, 100), (31, 77), (224, 224), (300, 40)]
+
+sys.path[:0] = [str(LLAMA_CPP), str(LLAMA_CPP / "gguf-py")]
+
+
+def fill(model):
+    """weights that float16 holds, and in which each part counts"""
+    gen = torch.Generator().manual_seed(1)
+
+    with torch.no_grad():
+        for p in model.parameters():
+            x = torch.randn(p.shape, generator=gen, dtype=torch.float64)
+            x = (x * 0.1 + (p if p.ndim < 2 else 0) if p.ndim < 2
+                 else x / (20 if p.ndim == 3 else p[0].numel() ** 0.5))
+            p.copy_(x.half().double())
+
+    return model.double().eval()
+
+
+def patches(rgb, mean, std):
+    """[3][h][w] of bytes"""
+    x = rgb.astype(np.float64) / 255
+    return torch.tensor((x - mean) / std).permute(2, 0, 1)
+
+
+def middle(image, side, mean):
+    """LLaVA's processor with do_pad, which the original code does"""
+    kind = transformers.models.llava.image_processing_pil_llava
+    kind = kind.LlavaImageProcessorPil
+    made = kind(do_pad=True, size={"shortest_edge": side}, do_rescale=False,
+                crop_size={"height": side, "width": side}, do_normalize=False,
+                image_mean=list(mean))(image, return_tensors="np")
+    return made["pixel_values"][0].transpose(1, 2, 0).round().astype("u1")
+
+
+class Llava:
+    mean = np.array([0.48145466, 0.4578275, 0.40821073])
+    std = np.array([0.26862954, 0.26130258, 0.27577711])
+
+    def __init__(self):
+        torch.manual_seed(0)
+        self.model = fill(transformers.LlavaModel(transformers.LlavaConfig(
+            vision_config=dict(
+                model_type="clip_vision_model", hidden_size=64,
+                intermediate_size=160, num_hidden_layers=4, image_size=56,
+                num_attention_heads=4, patch_size=14, projection_dim=24),
+            text_config=dict(
+                model_type="llama", hidden_size=96, intermediate_size=128,
+                num_hidden_layers=1, num_attention_heads=2, vocab_size=128))))
+
+    def convert(self, folder, path, kind):
+        """as the script in llama.cpp's tools/mtmd/legacy-models names things:
+        the last layer is left out, and the network's matrices have each
+        other's names"""
+        import gguf
+
+        v = "clip.vision."
+        f = gguf.GGUFWriter(path, "clip")
+
+        for key, x in ("has_text_encoder", 0), ("has_vision_encoder", 1), \
+                ("has_llava_projector", 1), ("use_gelu", 0):
+            f.add_bool("clip." + key, bool(x))
+
+        f.add_string("clip.projector_type", "mlp")
+
+        for key, x in dict(image_size=56, patch_size=14, embedding_length=64,
+                           feed_forward_length=160, projection_dim=24,
+                           block_count=3).items():
+            f.add_uint32(v + key, x)
+
+        f.add_uint32(v + "attention.head_count", 4)
+        f.add_float32(v + "attention.layer_norm_epsilon", 1e-5)
+        f.add_array(v + "image_mean", self.mean.tolist())
+        f.add_array(v + "image_std", self.std.tolist())
+
+        for k, x in self.model.state_dict().items():
+            if "layers.3." in k or "language" in k or "post_layer" in k \
+                    or "position_ids" in k:
+                continue
+
+            for old, new in (
+                    ("vision_tower.", "v."), ("vision_model.", ""),
+                    ("multi_modal_projector.linear_1", "mm.0"),
+                    ("multi_modal_projector.linear_2", "mm.2"),
+                    ("encoder.layers", "blk"), ("embeddings.", ""),
+                    ("_proj", ""), ("self_attn.", "attn_"),
+                    ("layer_norm", "ln"), ("layrnorm", "ln"),
+                    ("mlp.fc1", "ffn_down"), ("mlp.fc2", "ffn_up"),
+                    ("embedding", "embd")):
+                k = k.replace(old, new)
+
+            x = x.float().numpy()
+            half = x.ndim == 4 or (kind == "f16" and x.ndim == 2)
+            f.add_tensor(k, x.astype("f2") if half else x)
+
+        f.write_header_to_file()
+        f.write_kv_data_to_file()
+        f.write_tensors_to_file()
+        f.close()
+
+    def pixels(self, image):
+        return middle(image, 56, self.mean)
+
+    def rows(self, rgb):
+        x = patches(rgb, self.mean, self.std)[None]
+        out = self.model.get_image_features(
+            x, vision_feature_layer=-2, vision_feature_select_strategy="default")
+        return out.pooler_output[0]
+
+
+def hf_convert(folder, path, kind, name):
+    import gguf
+    from conversion import ModelBase, ModelType, get_model_class
+
+    logging.disable(logging.INFO)
+    types = {"f32": gguf.LlamaFileType.ALL_F32,
+             "f16": gguf.LlamaFileType.MOSTLY_F16,
+             "q8_0": gguf.LlamaFileType.MOSTLY_Q8_0}
+
+    with torch.inference_mode():
+        get_model_class(name, mmproj=True)(folder, types[kind],
+                                           path).write()
+
+
+class Gemma4uv:
+    mean, std = np.zeros(3), np.ones(3)
+
+    def __init__(self):
+        torch.manual_seed(0)
+        c = transformers.Gemma4UnifiedConfig(
+            vision_config=dict(patch_size=16, pooling_kernel_size=3,
+                               mm_embed_dim=64, mm_posemb_size=60,
+                               output_proj_dims=64),
+            audio_config=dict(audio_embed_dim=32, output_proj_dims=32),
+            text_config=dict(hidden_size=96, num_hidden_layers=1,
+                             num_attention_heads=2, num_key_value_heads=1,
+                             intermediate_size=64, vocab_size=128,
+                             head_dim=32, global_head_dim=32,
+                             layer_types=["full_attention"]))
+        self.c = c
+        kind = transformers.models.gemma4_unified.modeling_gemma4_unified
+        self.model = fill(kind.Gemma4UnifiedVisionEmbedder(
+            c.vision_config, c.text_config))
+        self.audio = fill(kind.Gemma4UnifiedMultimodalEmbedder(
+            c.audio_config, c.text_config))
+
+    def convert(self, folder, path, kind):
+        said = self.c.to_dict()
+        said["architectures"] = ["Gemma4UnifiedForConditionalGeneration"]
+        (folder / "config.json").write_text(json.dumps(said, default=str))
+        (folder / "preprocessor_config.json").write_text(json.dumps(
+            dict(image_mean=[0.0] * 3, image_std=[1.0] * 3)))
+        names = {f"model.vision_embedder.{k}"
+                 if "multimodal" not in k else
+                 k.replace("multimodal_embedder.", "model.embed_vision."): v
+                 for k, v in self.model.state_dict().items()}
+        names.update({f"model.embed_audio.{k}": v for k, v
+                      in self.audio.state_dict().items()})
+        save_file({k: v.float().contiguous() for k, v in names.items()},
+                  folder / "model.safetensors")
+        hf_convert(folder, path, kind, said["architectures"][0])
+
+    def pixels(self, image):
+        w, h = image.size
+        f = math.sqrt(280 * 48 * 48 / (w * h))
+        return np.array(image.resize(
+            (int(f * w / 48) * 48, int(f * h / 48) * 48),
+            Image.Resampling.BICUBIC))
+
+    def rows(self, rgb):
+        h, w = rgb.shape[0] // 48, rgb.shape[1] // 48
+        x = torch.tensor(rgb / 255.0).reshape(h, 48, w, 48, 3)
+        x = x.permute(0, 2, 1, 3, 4).reshape(1, h * w, -1)
+        y, c = [torch.tensor(a.reshape(-1)) for a in np.mgrid[:h, :w]]
+        return self.model(x, torch.stack([c, y], 1)[None]).pooler_output[0]
+
+
+class Kimi:
+    mean = std = np.full(3, 0.5)
+
+    def __init__(self):
+        torch.manual_seed(0)
+        k25 = transformers.models.kimi_k25
+        c = k25.configuration_kimi_k25.Kimi_K25VisionConfig(
+            hidden_size=64, intermediate_size=160, num_hidden_layers=3,
+            num_attention_heads=2, pos_emb_height=9, pos_emb_width=9)
+        c._attn_implementation = "eager"
+        self.model = fill(k25.modeling_kimi_k25.Kimi_K25VisionModel(c))
+        self.projector = fill(torch.nn.ModuleDict(dict(
+            pre_norm=torch.nn.LayerNorm(64),
+            linear_1=torch.nn.Linear(256, 256),
+            linear_2=torch.nn.Linear(256, 96))))
+
+    def convert(self, folder, path, kind):
+        name = "KimiVLForConditionalGeneration"
+        (folder / "config.json").write_text(json.dumps(dict(
+            architectures=[name], text_config=dict(hidden_size=96),
+            vision_config=dict(
+                model_type="moonvit", hidden_size=64, intermediate_size=160,
+                num_hidden_layers=3, num_attention_heads=2, patch_size=14,
+                init_pos_emb_height=9, init_pos_emb_width=9,
+                merge_kernel_size=[2, 2]))))
+        (folder / "preprocessor_config.json").write_text(json.dumps(
+            dict(image_mean=[0.5] * 3, image_std=[0.5] * 3)))
+        said = {}
+
+        def neighbours(x):
+            """pairs that are half a head apart, side by side"""
+            x = x.reshape(2, 2, 16, -1).transpose(1, 2)
+            return x.reshape(64, -1)
+
+        for k, v in self.model.state_dict().items():
+            k = k.replace("layers.", "encoder.blocks.")
+            k = k.replace("norm2.", "norm1x.").replace("norm1.", "norm0.")
+            k = k.replace("norm1x.", "norm1.").replace("attn.proj.", "wo.")
+            k = k.replace("mlp.fc1.", "mlp.fc0.x").replace(
+                "mlp.fc2.", "mlp.fc1.").replace("fc0.x", "fc0.")
+            k = k.replace("final_layernorm", "encoder.final_layernorm")
+            k = k.replace("pos_emb.position_embeddings", "pos_emb.weight")
+            said["vision_tower." + k] = v
+
+        for i in range(3):
+            b = f"vision_tower.encoder.blocks.{i}."
+            for end in "weight", "bias":
+                q, k, v = [said.pop(f"{b}attn.{n}_proj.{end}") for n in "qkv"]
+                q, k = [neighbours(x).reshape(x.shape) for x in (q, k)]
+                said[f"{b}wqkv.{end}"] = torch.cat([q, k, v])
+
+        said.update({f"multi_modal_projector.{k}": v for k, v
+                     in self.projector.state_dict().items()})
+        save_file({k: v.float().contiguous() for k, v in said.items()},
+                  folder / "model.safetensors")
+        hf_convert(folder, path, kind, name)
+
+    def pixels(self, image):
+        w, h = image.size
+        whole = Image.new("RGB", (w + -w % 28, h + -h % 28))
+        whole.paste(image, (0, 0))
+        return np.array(whole)
+
+    def rows(self, rgb):
+        h, w = rgb.shape[0] // 14, rgb.shape[1] // 14
+        x = patches(rgb, self.mean, self.std)
+        x = x.reshape(3, h, 14, w, 14).permute(1, 3, 0, 2, 4)
+        p = self.projector
+        y = self.model(x.reshape(h * w, 3, 14, 14),
+                       torch.tensor([[1, h, w]])).pooler_output
+        y = p["pre_norm"](y).reshape(-1, 256)
+        y = torch.nn.functional.gelu(p["linear_1"](y))
+        return p["linear_2"](y)
+
+
+FAMILIES = {"llava": Llava, "kimivl": Kimi, "gemma4uv": Gemma4uv}
+
+
+def llm(image, path, *args):
+    run = subprocess.run([OBJS / "llm", "image", image, "--mmproj", path,
+                          *args], capture_output=True)
+    if run.returncode:
+        raise SystemExit(run.stderr.decode().strip())
+    return run.stdout
+
+
+def check(name, device):
+    family = FAMILIES[name]()
+    good = True
+
+    for kind in ("f32", "f16") if name == "llava" else ("f32", "f16", "q8_0"):
+        folder, path = OUT / name, OUT / f"{name}.gguf"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        family.convert(folder, path, kind)
+
+        for i, (w, h) in enumerate(SIZES):
+            rgb = np.random.default_rng(i).integers(0, 256, (h, w, 3), "u1")
+            rgb[: h // 2] = np.linspace(0, 255, w)[None, :, None]
+            image = Image.fromarray(rgb)
+            image.save(folder / "image.png")
+            pixels = family.pixels(image)
+            got = llm(folder / "image.png", path, "--pixels")
+            same = got == pixels.tobytes()
+
+            with torch.no_grad():
+                right = family.rows(pixels).numpy()
+
+            off = []
+            for where in (("--device", "cpu", "--isa", "reference"),
+                          ("--device", device)):
+                rows = np.frombuffer(llm(folder / "image.png", path, "--rows",
+                                         *where), "<f4").astype("f8")
+                off.append(np.sqrt(((rows.reshape(right.shape) - right)
+                                    ** 2).mean()) / right.std())
+
+            ok = same and off[0] <= (0.02 if kind == "q8_0" else LIMIT)
+            good = good and ok
+            print(f"{name:9} {kind:5} {w}x{h} to {pixels.shape[1]}x"
+                  f"{pixels.shape[0]} {'ok ' if ok else 'BAD'} pixels "
+                  f"{'equal' if same else 'differ'}, rows: reference "
+                  f"{off[0]:.7f}, {device} {off[1]:.6f}", flush=True)
+
+        path.unlink()
+        shutil.rmtree(folder)
+
+    return good
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("names", metavar="NAME", nargs="*")
+    args = parser.parse_args()
+    good = [check(n, args.device) for n in args.names or FAMILIES]
+    return 0 if all(good) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
