@@ -188,8 +188,9 @@ llm_api_said(const llm_api_record_t *first, llm_api_said_t *said)
 static void
 llm_api_hears_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out)
 {
-    llm_api_said_t    said;
-    llm_api_heard_t  *own = a->own;
+    llm_api_said_t           said;
+    llm_api_heard_t         *own = a->own;
+    const llm_api_record_t  *from;
 
     if (ev->type != LLM_EV_DONE
         && (ev->type != LLM_EV_TEXT || ev->u.text.call))
@@ -197,14 +198,17 @@ llm_api_hears_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out)
         return;
     }
 
-    if (llm_api_said(own->first, &said) != LLM_OK) {
+    from = own->told && ev->type == LLM_EV_TEXT ? own->told->next : own->first;
+
+    if (llm_api_said(from, &said) != LLM_OK) {
         out->failed = 1;
 
     } else if (ev->type == LLM_EV_DONE) {
         (void) llm_transcript_done(out, &said.t, own->has);
 
     } else {
-        (void) llm_transcript_deltas(out, &said.t, &own->told, own->has);
+        (void) llm_transcript_deltas(out, &said.t, &own->begun, own->has);
+        own->told = own->last;
     }
 
     llm_api_said_free(&said);
@@ -213,11 +217,13 @@ llm_api_hears_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out)
 
 /* ---- bodies ---- */
 
+/* writes the whole body to own->body, in the arena */
+
 static int
-llm_api_hears_body(llm_api_t *a, size_t max, llm_buf_t *out)
+llm_api_hears_write(llm_api_t *a)
 {
     int               rc;
-    size_t            n;
+    char             *to;
     llm_buf_t         body;
     llm_api_said_t    said;
     llm_api_heard_t  *own = a->own;
@@ -226,23 +232,43 @@ llm_api_hears_body(llm_api_t *a, size_t max, llm_buf_t *out)
     rc = llm_api_said(own->first, &said);
 
     if (rc == LLM_OK) {
-        rc = llm_transcript_write(&body, &said.t, own->format,
-                                  own->has);
+        rc = llm_transcript_write(&body, &said.t, own->format, own->has);
     }
 
-    if (rc == LLM_OK && own->at < body.len) {
-        n = llm_min(body.len - own->at,
-                    max > out->len ? max - out->len : (size_t) 1);
-        (void) llm_buf_add(out, body.data + own->at, n);
-        own->at += n;
-        rc = out->failed ? LLM_ERROR
-             : own->at < body.len ? LLM_MORE : LLM_OK;
+    llm_api_said_free(&said);
+    to = rc == LLM_OK ? llm_arena_alloc(&a->kept, body.len + 1) : NULL;
+
+    if (to) {
+        own->body = (llm_str_t) { body.len, to };
+
+        if (body.len) {                 /* subtitles of silence are empty */
+            memcpy(to, body.data, body.len);
+        }
     }
 
     llm_buf_free(&body);
-    llm_api_said_free(&said);
 
-    return rc;
+    return to ? LLM_OK : LLM_ERROR;
+}
+
+
+static int
+llm_api_hears_body(llm_api_t *a, size_t max, llm_buf_t *out)
+{
+    size_t            n;
+    llm_api_heard_t  *own = a->own;
+
+    if (own->body.data == NULL && llm_api_hears_write(a) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    n = llm_min(own->body.len - own->at,
+                max > out->len ? max - out->len : (size_t) 1);
+    (void) llm_buf_add(out, own->body.data + own->at, n);
+    own->at += n;
+
+    return out->failed ? LLM_ERROR
+           : own->at < own->body.len ? LLM_MORE : LLM_OK;
 }
 
 
