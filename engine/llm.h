@@ -522,8 +522,9 @@ typedef struct {
     uint32_t           requests;        /* requests that wait or run */
     uint32_t           replaced;        /* of `requests`, those that still use
                                            a file that was replaced */
-    uint32_t           ctx;             /* like the next five, 0 until the model
+    uint32_t           ctx;             /* like the next six, 0 until the model
                                            was loaded */
+    uint32_t           takes;           /* LLM_MEDIUM_..., what it takes */
     uint32_t           ctx_train;
     uint32_t           n_vocab;
     uint32_t           n_embd;

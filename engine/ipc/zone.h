@@ -135,7 +135,8 @@ typedef struct {
                                                 once by init() */
     _Atomic uint32_t             state;      /* engine writes, release */
     _Atomic uint32_t             ctx;        /* engine writes this and the next
-                                                eight, relaxed */
+                                                nine, relaxed */
+    _Atomic uint32_t             takes;      /* LLM_MEDIUM_... */
     _Atomic uint32_t             ctx_train;
     _Atomic uint32_t             n_vocab;
     _Atomic uint32_t             n_embd;

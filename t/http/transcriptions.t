@@ -95,6 +95,15 @@ $t->write_file('tiny.bin', model(51865));
 $t->start;
 ok($t->wait_ready, 'a model of speech is ready');
 
+my $props = $t->get('/v1/props?model=hears')->{json};
+
+ok($props->{modalities}{audio} && !$props->{modalities}{vision}, 'audio');
+is(join(' ', @{ $props->{capabilities} }), 'audio', 'is all that it can do');
+is(join(' ', @{ $t->get('/v1/models/hears')->{json}{architecture}
+                   {input_modalities} }), 'audio', 'and takes');
+is($t->get('/v1/tokenizer_info?model=hears')->{status}, 400,
+   'it is described no further');
+
 
 # ---- the formats ----
 

@@ -97,6 +97,18 @@ $t->write_file('lost.jinja', $lost);
 $t->start;
 ok($t->wait_ready, 'models with an encoder are ready');
 
+for (['sees', 1, 'text image'], ['blind', 0, 'text']) {
+    my ($name, $vision, $takes) = @$_;
+    my $props = $t->get("/v1/props?model=$name")->{json};
+
+    is(!!$props->{modalities}{vision}, !!$vision, "$name: vision");
+    ok(!$props->{modalities}{audio}, 'and no audio');
+    is(scalar(grep { $_ eq 'vision' } @{ $props->{capabilities} }), $vision,
+       'is what it can do');
+    is(join(' ', @{ $t->get("/v1/models/$name")->{json}{architecture}
+                       {input_modalities} }), $takes, 'and takes');
+}
+
 my $res = ask($t, 'sees', [ user(text('What is it?')) ]);
 my ($plain) = counts($res);
 
