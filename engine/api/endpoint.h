@@ -223,6 +223,8 @@ struct llm_api_endpoint_s {
                                      llm_buf_t *out);
     void                    (*fail)(llm_api_t *a, const llm_err_t *err,
                                     llm_buf_t *out);
+    /* adds the answer's text so far; NULL: TEXT events have it */
+    void                    (*text)(const llm_api_t *a, llm_buf_t *out);
     /* media type of a body; NULL: application/json */
     const char             *(*body_type)(const llm_api_t *a);
     /* media type of a stream; NULL: text/event-stream */

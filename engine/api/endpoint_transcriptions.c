@@ -66,9 +66,23 @@ llm_api_hears_text(llm_api_t *a, const llm_event_t *ev, llm_err_t *err)
 
 
 static int
+llm_api_is_whole(const llm_api_record_t *rec)
+{
+    return rec && rec->len == rec->size;
+}
+
+
+static int
 llm_api_hears_keep(llm_api_t *a, const llm_event_t *ev, llm_err_t *err)
 {
-    return ev->type == LLM_EV_TEXT ? llm_api_hears_text(a, ev, err) : LLM_OK;
+    const llm_api_heard_t *own = a->own;
+
+    if (ev->type == LLM_EV_TEXT) {
+        return llm_api_hears_text(a, ev, err);
+    }
+
+    return ev->type == LLM_EV_DONE && own->last && !llm_api_is_whole(own->last)
+           ? llm_fail(err, "malformed answer of the engine") : LLM_OK;
 }
 
 
@@ -105,7 +119,7 @@ llm_api_said_free(llm_api_said_t *said)
 }
 
 
-/* the transcript of the records from `first` to the last that is complete;
+/* the transcript of the records from `first` to the last that is whole;
    LLM_ERROR: no memory, or one is malformed */
 
 static int
@@ -117,10 +131,10 @@ llm_api_said_make(const llm_api_record_t *first, llm_api_said_t *said)
 
     memset(said, 0, sizeof(*said));
 
-    for (rec = first, n = 0, words = 0; rec; rec = rec->next) {
-        if (rec->len != rec->size
-            || llm_transcript_peek(rec->data, rec->size, &said->t, &w, &p)
-               != LLM_OK)
+    for (rec = first, n = 0, words = 0; llm_api_is_whole(rec); rec = rec->next)
+    {
+        if (llm_transcript_peek(rec->data, rec->size, &said->t, &w, &p)
+            != LLM_OK)
         {
             return LLM_ERROR;
         }
@@ -140,7 +154,10 @@ llm_api_said_make(const llm_api_record_t *first, llm_api_said_t *said)
         return LLM_ERROR;
     }
 
-    for (rec = first, n = 0, words = 0, k = 0; rec; rec = rec->next) {
+    k = 0;
+
+    for (rec = first, n = 0, words = 0; llm_api_is_whole(rec); rec = rec->next)
+    {
         (void) llm_transcript_peek(rec->data, rec->size, &said->t, &w, &p);
         k += llm_transcript_unpack(rec->data, &said->segments[k],
                                    &said->words[words], &said->pieces[n]);
@@ -272,6 +289,20 @@ llm_api_hears_body(llm_api_t *a, size_t max, llm_buf_t *out)
 }
 
 
+static void
+llm_api_hears_said(const llm_api_t *a, llm_buf_t *out)
+{
+    llm_api_said_t          said;
+    const llm_api_heard_t  *own = a->own;
+
+    if (llm_api_said_make(own->first, &said) == LLM_OK) {
+        (void) llm_transcript_write(out, &said.t, LLM_TRANSCRIPT_TEXT, 0);
+    }
+
+    llm_api_said_free(&said);
+}
+
+
 static const char *
 llm_api_hears_type(const llm_api_t *a)
 {
@@ -292,6 +323,7 @@ const llm_api_endpoint_t  llm_api_transcriptions = {
     .event = llm_api_hears_event,
     .body = llm_api_hears_body,
     .keep = llm_api_hears_keep,
+    .text = llm_api_hears_said,
     .body_type = llm_api_hears_type
 };
 
@@ -302,5 +334,6 @@ const llm_api_endpoint_t  llm_api_translations = {
     .event = llm_api_hears_event,
     .body = llm_api_hears_body,
     .keep = llm_api_hears_keep,
+    .text = llm_api_hears_said,
     .body_type = llm_api_hears_type
 };

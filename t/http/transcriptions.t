@@ -82,9 +82,15 @@ my $t = LLM::Test->new(model => join("\n",
     'llm_model hears %%DIR%%/tiny.bin threads=1 parallel=2 alias=whisper-1;',
     'llm_model demo %%ROOT%%/models/demo.gguf threads=1 parallel=2 default;'),
     http => 'client_max_body_size 8m; client_body_buffer_size 16k; '
-            . 'llm_media_memory 32m;',
+            . 'llm_media_memory 32m; '
+            . 'log_format said escape=none "$llm_output";',
     locations => <<'END');
         location /v1 { llm_api; }
+        location /kept/ {
+            llm_capture 64k;
+            llm_api;
+            access_log %%DIR%%/said.log said;
+        }
         location /small/ { llm_api; llm_max_audio_size 20k; }
         location /short/ { llm_api; llm_max_audio_seconds 1; }
         location = /health { llm_health; }
@@ -147,6 +153,13 @@ like($res->{headers}{'content-type'}, qr{^text/vtt}, 'vtt: its type');
 $res = hear($t, [ @MODEL ]);
 is($res->{headers}{'content-type'}, 'application/json', 'json by default');
 is($res->{json}{text}, $all->{text}, 'its text');
+
+hear($t, [ @MODEL, 'include[]' => 'logprobs' ],
+     path => '/kept/audio/transcriptions');
+ok(LLM::Test::wait_for(30, sub { -s $t->dir . '/said.log' }),
+   'what is said is in the log');
+is(slurp($t->dir . '/said.log') =~ s/\n+\z//r,
+   do { my $s = $all->{text}; utf8::encode($s); $s }, 'as text alone');
 
 $res = hear($t, [ @ALL, 'timestamp_granularities[]' => 'word',
                   'timestamp_granularities[]' => 'segment' ]);
