@@ -48,10 +48,10 @@ typedef struct {
     void                       (*quit)(ngx_http_llm_main_conf_t *mcf);
 
     /* Does another file, which can be used, replace the one that the model's
-       llm_model names? */
+       llm_model names?  *media: LLM_MEDIUM_..., what that file takes */
     ngx_uint_t                 (*replaces)(ngx_conf_t *cf,
                                            ngx_http_llm_main_conf_t *mcf,
-                                           ngx_uint_t model);
+                                           ngx_uint_t model, uint32_t *media);
     /* Copies aliases that were set while nginx runs to the pool.  The first
        subject that has any is the only one used.  NGX_ERROR: no memory. */
     ngx_int_t                  (*aliases)(ngx_http_llm_main_conf_t *mcf,
@@ -305,7 +305,7 @@ ngx_int_t ngx_http_llm_on_zone(ngx_http_llm_main_conf_t *mcf,
 void ngx_http_llm_on_renamed(ngx_http_llm_main_conf_t *mcf, ngx_uint_t model);
 void ngx_http_llm_on_quit(ngx_http_llm_main_conf_t *mcf);
 ngx_uint_t ngx_http_llm_is_replaced(ngx_conf_t *cf,
-    ngx_http_llm_main_conf_t *mcf, ngx_uint_t model);
+    ngx_http_llm_main_conf_t *mcf, ngx_uint_t model, uint32_t *media);
 ngx_int_t ngx_http_llm_set_aliases(ngx_http_llm_main_conf_t *mcf,
     ngx_pool_t *pool, llm_admin_alias_t **list, ngx_uint_t *n);
 

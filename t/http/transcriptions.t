@@ -405,6 +405,14 @@ $res = hear($t, [ @MODEL ], file => [ 'a.wav', wav(4) ], %key);
 is($res->{status}, 409, 'another file with the same key');
 is($res->{json}{error}{code}, 'idempotency_key_reused', 'is not that one');
 is_empty($t, 'all that');
+
+$t->post('/admin/models/lazy/load', { file => 'other.bin' });
+ok(LLM::Test::wait_for(30, sub { state('lazy')->{state} eq 'ready' }),
+   'another file for the other model, too');
+$t->reload;
+ok(LLM::Test::wait_for(60, sub { hear($t, [ @MODEL ])->{status} == 200 }),
+   'after a reload there is memory for the models that are there')
+    or diag(hear($t, [ @MODEL ])->{body});
 $t->stop(name => 'commands');
 
 
