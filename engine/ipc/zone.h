@@ -67,6 +67,10 @@ typedef struct {
     _Atomic uint64_t             preemptions;
     _Atomic uint64_t             steps;
     _Atomic uint64_t             steps_behind;
+    _Atomic uint64_t             media_queries;
+    _Atomic uint64_t             media_hits;
+    _Atomic uint64_t             encodes;
+    _Atomic uint64_t             audio_ms;
     _Atomic uint64_t             drafts[LLM_DRAFT_N];
     _Atomic uint64_t             drafted[LLM_DRAFT_N];
     _Atomic uint64_t             accepted[LLM_DRAFT_N];

@@ -50,6 +50,14 @@ llm_media_beside(const llm_sched_t *s, uint32_t before, const llm_media_t *m,
 }
 
 
+static void
+llm_media_count(llm_sched_t *s, int known)
+{
+    llm_zone_add(s->counters->media_queries, 1);
+    llm_zone_add(s->counters->media_hits, known != 0);
+}
+
+
 /* is the media of sequence number i to be encoded now? */
 
 static int
@@ -70,19 +78,23 @@ llm_media_wants(llm_sched_t *s, uint32_t i)
 
     llm_sched_extend(s, q);
 
-    if (llm_media_due(q) != m
-        || llm_encoded_get(s, &q->req->prep.salt, m) == LLM_OK)
-    {
+    if (llm_media_due(q) != m) {
+        return 0;
+    }
+
+    if (llm_encoded_get(s, &q->req->prep.salt, m) == LLM_OK) {
+        llm_media_count(s, 1);
         return 0;
     }
 
     rows = llm_media_beside(s, i, m, &soon);
 
-    if (rows) {
-        return llm_encoded_copy(s, rows, m) != LLM_OK;
+    if (rows && llm_encoded_copy(s, rows, m) == LLM_OK) {
+        llm_media_count(s, 1);
+        return 0;
     }
 
-    return !soon;
+    return rows || !soon;
 }
 
 
@@ -97,6 +109,7 @@ llm_media_choose(llm_sched_t *s)
         if (llm_media_wants(s, i)) {
             s->encodes = s->running[i]->req;
             s->media = llm_media_due(s->running[i]);
+            llm_media_count(s, 0);
             return;
         }
     }
@@ -134,7 +147,10 @@ llm_media_encode(llm_sched_t *s)
     s->encodes = NULL;
     s->media = NULL;
 
-    if (rc != LLM_OK) {
+    if (rc == LLM_OK) {
+        llm_zone_add(s->counters->encodes, 1);
+
+    } else {
         llm_step_fail(s, r, &err);
     }
 

@@ -135,6 +135,12 @@ my $res = hear($t, [ @ALL ]);
 my $all = $res->{json};
 
 is_ok($res, 'verbose_json');
+
+my ($figures) = grep { $_->{name} eq 'hears' }
+                @{ $t->get('/figures')->{json}{models} };
+
+is($figures->{audio_seconds}, 2, 'seconds are counted');
+cmp_ok($figures->{encodes}, '>', 0, 'and runs of the encoder');
 is_deeply($all, decode_json(command(@HEAT, '--format', 'verbose_json')),
           'as the command has it')
     or diag($res->{body});

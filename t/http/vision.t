@@ -133,6 +133,12 @@ my ($m, $cached) = counts($res);
 is_ok($res, 'a second question, with the image in an older turn');
 cmp_ok($cached, '>=', $n - 16, 'its rows are found in the cache');
 
+my ($f) = grep { $_->{name} eq 'sees' } @{ $t->get('/figures')->{json}{models} };
+
+cmp_ok($f->{encodes}, '>', 0, 'the image was encoded');
+is($f->{media_queries}, $f->{media_hits} + $f->{encodes},
+   'as often as its rows were not kept');
+
 my @logprobs = map {
     $res = ask($t, 'sees', [ user(@$_) ], logprobs => \1, top_logprobs => 5);
     is_ok($res, 'an image');
