@@ -389,6 +389,8 @@ typedef struct {
     union {
         struct {                        /* PREPARED */
             uint32_t     prompt_tokens; /* of all prompts */
+            uint32_t     audio_s;       /* seconds of the sound, rounded up; 0:
+                                           there is none */
             uint64_t     answer_tokens; /* most tokens of all choices
                                            together */
         } prepared;
@@ -398,6 +400,7 @@ typedef struct {
             uint32_t     cached_tokens;
             uint64_t     queue_us;      /* arrival to running */
             uint32_t     ctx;           /* tokens that the model can hold */
+            uint32_t     audio_s;       /* as in PREPARED */
             llm_period_t   prepared;      /* template, tokenizer, grammar */
             uint64_t     predicted_us;  /* arrival to the first token, predicted
                                            at admission; 0: not known */

@@ -366,6 +366,7 @@ llm_hearing_start(const llm_hearing_t *h, llm_req_t *r)
     }
 
     ev->u.start.ctx = h->instance->runner.ctx;
+    ev->u.start.audio_s = llm_heard_seconds(r->heard);
     ev->u.start.prepared = r->prepared;
     ev->u.start.queue_us = r->run.start_us
                            - llm_min(r->run.start_us, r->msg->arrival_us);

@@ -346,11 +346,14 @@ $t = LLM::Test->new(model => join("\n",
     'llm_model lazy %%DIR%%/tiny.bin threads=1 parallel=1 lazy;',
     'llm_model demo %%ROOT%%/models/demo.gguf threads=1 parallel=2 default;'),
     http => 'client_max_body_size 8m; llm_idempotency 8m; '
-            . 'llm_token_zone $http_x_tenant zone=z:1m rate=1/h;',
+            . 'llm_token_zone $http_x_tenant zone=z:1m rate=1/h; '
+            . 'llm_token_zone $http_x_tenant zone=s:1m rate=1/h '
+            . 'count=audio;',
     locations => <<'END');
         location /v1 { llm_api; }
         location /paid/ { llm_api; llm_token_limit zone=z burst=1 reserve=0; }
         location /dear/ { llm_api; llm_token_limit zone=z burst=200; }
+        location /timed/ { llm_api; llm_token_limit zone=s burst=4; }
         location /admin { llm_admin models=.; }
         location = /health { llm_health; }
         location = /figures { llm_metrics json; }
@@ -400,6 +403,19 @@ is_ok(hear($t, [ @MODEL ], path => '/paid/audio/transcriptions',
 is(hear($t, [ @MODEL ], path => '/paid/audio/transcriptions',
         headers => { 'X-Tenant' => 'ann' })->{status}, 429,
    'its tokens were counted');
+
+my @timed = (path => '/timed/audio/transcriptions',
+             headers => { 'X-Tenant' => 'eve' });
+
+refused(hear($t, [ @MODEL ], file => [ 'a.wav', wav(5) ], @timed), 429, undef,
+        qr/has 5 seconds of audio, more than the 4/, 'a quota of seconds');
+is_ok(hear($t, [ @MODEL ], @timed), 'two of four seconds');
+is_ok(hear($t, [ @MODEL ], @timed), 'the other two');
+refused(hear($t, [ @MODEL ], @timed), 429, undef,
+        qr/0 of 4 seconds of audio are left, 1 are needed/, 'one more');
+is_ok($t->post('/timed/completions', { model => 'demo', prompt => 'a',
+      max_tokens => 2 }, headers => { 'X-Tenant' => 'eve' }),
+      'a completion takes none');
 
 my %key = (headers => { 'Idempotency-Key' => 'k1' });
 my $first = hear($t, [ @MODEL ], file => [ 'a.wav', wav(3) ], %key);
