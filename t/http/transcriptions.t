@@ -363,13 +363,6 @@ $t->write_file('other.bin', model(51864));
 $t->start;
 ok($t->wait_ready, 'more models of speech');
 
-sub state {
-    my ($name) = @_;
-
-    return (grep { $_->{id} eq $name }
-            @{ $t->get('/health')->{json}{models} })[0];
-}
-
 is_ok(hear($t, [ @MODEL, model => 'lazy' ]), 'a model that is loaded when it '
                                              . 'is asked');
 
@@ -429,8 +422,10 @@ is($res->{json}{error}{code}, 'idempotency_key_reused', 'is not that one');
 is_empty($t, 'all that');
 
 $t->post('/admin/models/lazy/load', { file => 'other.bin' });
-ok(LLM::Test::wait_for(30, sub { state('lazy')->{state} eq 'ready' }),
-   'another file for the other model, too');
+ok(LLM::Test::wait_for(60, sub {
+    hear($t, [ @MODEL, model => 'lazy', language => 'de' ])->{body}
+        =~ /English only/
+}), 'another file for the other model, too');
 $t->reload;
 ok(LLM::Test::wait_for(60, sub { hear($t, [ @MODEL ])->{status} == 200 }),
    'after a reload there is memory for the models that are there')
