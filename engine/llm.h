@@ -390,6 +390,8 @@ typedef struct {
     union {
         struct {                        /* PREPARED */
             uint32_t     prompt_tokens; /* of all prompts */
+            uint32_t     audio_s;       /* seconds of the sound, rounded up; 0:
+                                           there is none */
             uint64_t     answer_tokens; /* most tokens of all choices
                                            together */
         } prepared;
@@ -399,6 +401,7 @@ typedef struct {
             uint32_t     cached_tokens;
             uint64_t     queue_us;      /* arrival to running */
             uint32_t     ctx;           /* tokens that the model can hold */
+            uint32_t     audio_s;       /* as in PREPARED */
             llm_period_t   prepared;      /* template, tokenizer, grammar */
             uint64_t     predicted_us;  /* arrival to the first token, predicted
                                            at admission; 0: not known */
@@ -523,8 +526,9 @@ typedef struct {
     uint32_t           requests;        /* requests that wait or run */
     uint32_t           replaced;        /* of `requests`, those that still use
                                            a file that was replaced */
-    uint32_t           ctx;             /* like the next five, 0 until the model
+    uint32_t           ctx;             /* like the next six, 0 until the model
                                            was loaded */
+    uint32_t           takes;           /* LLM_MEDIUM_..., what it takes */
     uint32_t           ctx_train;
     uint32_t           n_vocab;
     uint32_t           n_embd;
@@ -779,6 +783,14 @@ typedef struct {
     uint64_t     preemptions;
     uint64_t     steps;
     uint64_t     steps_behind;          /* launched while another step ran */
+    uint64_t     media_queries;         /* images, or tiles of them, whose rows
+                                           were looked up */
+    uint64_t     media_hits;            /* of these, those whose rows were
+                                           known */
+    uint64_t     encodes;               /* runs of an encoder that ended: of an
+                                           image or tile, of 30 seconds of
+                                           sound */
+    uint64_t     audio_ms;              /* of sound that was transcribed */
     uint64_t     drafts[LLM_DRAFT_N];   /* rows of sequences in steps with
                                            drafted tokens, by
                                            llm_draft_kind_t */

@@ -223,6 +223,8 @@ struct llm_api_endpoint_s {
                                      llm_buf_t *out);
     void                    (*fail)(llm_api_t *a, const llm_err_t *err,
                                     llm_buf_t *out);
+    /* adds the answer's text so far; NULL: TEXT events have it */
+    void                    (*text)(const llm_api_t *a, llm_buf_t *out);
     /* media type of a body; NULL: application/json */
     const char             *(*body_type)(const llm_api_t *a);
     /* media type of a stream; NULL: text/event-stream */
@@ -327,6 +329,11 @@ void llm_api_preset_apply(const llm_api_preset_t *p,
    guard */
 void llm_api_guard_rest(const llm_flat_t *root, llm_buf_t *out);
 
+/* request.c: an empty reader, of an empty message; and its end, refused: with
+   the media that were taken, which no message owns */
+void llm_api_reader_init(llm_api_reader_t *rd, const llm_api_endpoint_t *ep,
+    const llm_api_conf_t *conf, llm_buf_t *msg);
+void llm_api_reader_free(llm_api_reader_t *rd, int refused);
 /* request.c: the steps of a reader, in the order in which errors are reported;
    b is the struct of the endpoint's fields */
 void llm_api_defaults(llm_api_body_t *b);
@@ -377,7 +384,11 @@ typedef struct {
     unsigned                 has;       /* LLM_TRANSCRIPT_... */
     llm_api_record_t        *first;     /* records of segments, in the arena */
     llm_api_record_t        *last;
-    uint32_t                 told;      /* segments that were streamed */
+    const llm_api_record_t  *told;      /* last one that was streamed; NULL:
+                                           none */
+    int                      begun;     /* a text was streamed */
+    llm_str_t                body;      /* in the arena; data NULL: not written
+                                           yet */
     size_t                   at;        /* bytes of the body so far */
 } llm_api_heard_t;
 

@@ -7,9 +7,23 @@
 #include "engine/api/endpoint.h"
 
 
-/* adds the model's longest sequence, under the names that clients look for,
-   and llama.cpp's figures about the file; nothing until the model has been
-   loaded */
+/* adds what the model takes and gives, as llama-server and OpenRouter tell
+   it */
+
+static void
+llm_api_add_kinds(llm_buf_t *out, uint32_t takes)
+{
+    (void) llm_buf_addf(out, ",\"architecture\":{\"input_modalities\":[%s%s%s],"
+                        "\"output_modalities\":[\"text\"]}",
+                        takes & LLM_MEDIUM_SPEECH ? "\"audio\"" : "\"text\"",
+                        takes & LLM_MEDIUM_IMAGE ? ",\"image\"" : "",
+                        takes & LLM_MEDIUM_AUDIO ? ",\"audio\"" : "");
+}
+
+
+/* adds what the loaded model takes, or what its configuration says, and, once
+   the model has been loaded, its longest sequence, under the names that clients
+   look for, and llama.cpp's figures about the file */
 
 static void
 llm_api_add_sizes(llm_buf_t *out, const llm_api_conf_t *conf, uint32_t model)
@@ -21,6 +35,8 @@ llm_api_add_sizes(llm_buf_t *out, const llm_api_conf_t *conf, uint32_t model)
     if (conf->zone) {
         llm_zone_status(conf->zone, model, &st);
     }
+
+    llm_api_add_kinds(out, st.ctx ? st.takes : conf->models[model].media);
 
     if (st.ctx == 0) {
         return;

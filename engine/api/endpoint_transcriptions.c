@@ -66,9 +66,23 @@ llm_api_hears_text(llm_api_t *a, const llm_event_t *ev, llm_err_t *err)
 
 
 static int
+llm_api_is_whole(const llm_api_record_t *rec)
+{
+    return rec && rec->len == rec->size;
+}
+
+
+static int
 llm_api_hears_keep(llm_api_t *a, const llm_event_t *ev, llm_err_t *err)
 {
-    return ev->type == LLM_EV_TEXT ? llm_api_hears_text(a, ev, err) : LLM_OK;
+    const llm_api_heard_t *own = a->own;
+
+    if (ev->type == LLM_EV_TEXT) {
+        return llm_api_hears_text(a, ev, err);
+    }
+
+    return ev->type == LLM_EV_DONE && own->last && !llm_api_is_whole(own->last)
+           ? llm_fail(err, "malformed answer of the engine") : LLM_OK;
 }
 
 
@@ -105,7 +119,7 @@ llm_api_said_free(llm_api_said_t *said)
 }
 
 
-/* the transcript of the records from `first` to the last that is complete;
+/* the transcript of the records from `first` to the last that is whole;
    LLM_ERROR: no memory, or one is malformed */
 
 static int
@@ -117,10 +131,10 @@ llm_api_said_make(const llm_api_record_t *first, llm_api_said_t *said)
 
     memset(said, 0, sizeof(*said));
 
-    for (rec = first, n = 0, words = 0; rec; rec = rec->next) {
-        if (rec->len != rec->size
-            || llm_transcript_peek(rec->data, rec->size, &said->t, &w, &p)
-               != LLM_OK)
+    for (rec = first, n = 0, words = 0; llm_api_is_whole(rec); rec = rec->next)
+    {
+        if (llm_transcript_peek(rec->data, rec->size, &said->t, &w, &p)
+            != LLM_OK)
         {
             return LLM_ERROR;
         }
@@ -140,7 +154,10 @@ llm_api_said_make(const llm_api_record_t *first, llm_api_said_t *said)
         return LLM_ERROR;
     }
 
-    for (rec = first, n = 0, words = 0, k = 0; rec; rec = rec->next) {
+    k = 0;
+
+    for (rec = first, n = 0, words = 0; llm_api_is_whole(rec); rec = rec->next)
+    {
         (void) llm_transcript_peek(rec->data, rec->size, &said->t, &w, &p);
         k += llm_transcript_unpack(rec->data, &said->segments[k],
                                    &said->words[words], &said->pieces[n]);
@@ -188,8 +205,9 @@ llm_api_said(const llm_api_record_t *first, llm_api_said_t *said)
 static void
 llm_api_hears_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out)
 {
-    llm_api_said_t    said;
-    llm_api_heard_t  *own = a->own;
+    llm_api_said_t           said;
+    llm_api_heard_t         *own = a->own;
+    const llm_api_record_t  *from;
 
     if (ev->type != LLM_EV_DONE
         && (ev->type != LLM_EV_TEXT || ev->u.text.call))
@@ -197,14 +215,17 @@ llm_api_hears_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out)
         return;
     }
 
-    if (llm_api_said(own->first, &said) != LLM_OK) {
+    from = own->told && ev->type == LLM_EV_TEXT ? own->told->next : own->first;
+
+    if (llm_api_said(from, &said) != LLM_OK) {
         out->failed = 1;
 
     } else if (ev->type == LLM_EV_DONE) {
         (void) llm_transcript_done(out, &said.t, own->has);
 
     } else {
-        (void) llm_transcript_deltas(out, &said.t, &own->told, own->has);
+        (void) llm_transcript_deltas(out, &said.t, &own->begun, own->has);
+        own->told = own->last;
     }
 
     llm_api_said_free(&said);
@@ -213,11 +234,13 @@ llm_api_hears_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out)
 
 /* ---- bodies ---- */
 
+/* writes the whole body to own->body, in the arena */
+
 static int
-llm_api_hears_body(llm_api_t *a, size_t max, llm_buf_t *out)
+llm_api_hears_write(llm_api_t *a)
 {
     int               rc;
-    size_t            n;
+    char             *to;
     llm_buf_t         body;
     llm_api_said_t    said;
     llm_api_heard_t  *own = a->own;
@@ -226,23 +249,57 @@ llm_api_hears_body(llm_api_t *a, size_t max, llm_buf_t *out)
     rc = llm_api_said(own->first, &said);
 
     if (rc == LLM_OK) {
-        rc = llm_transcript_write(&body, &said.t, own->format,
-                                  own->has);
+        rc = llm_transcript_write(&body, &said.t, own->format, own->has);
     }
 
-    if (rc == LLM_OK && own->at < body.len) {
-        n = llm_min(body.len - own->at,
-                    max > out->len ? max - out->len : (size_t) 1);
-        (void) llm_buf_add(out, body.data + own->at, n);
-        own->at += n;
-        rc = out->failed ? LLM_ERROR
-             : own->at < body.len ? LLM_MORE : LLM_OK;
+    llm_api_said_free(&said);
+    to = rc == LLM_OK ? llm_arena_alloc(&a->kept, body.len + 1) : NULL;
+
+    if (to) {
+        own->body = (llm_str_t) { body.len, to };
+
+        if (body.len) {                 /* subtitles of silence are empty */
+            memcpy(to, body.data, body.len);
+        }
     }
 
     llm_buf_free(&body);
-    llm_api_said_free(&said);
 
-    return rc;
+    return to ? LLM_OK : LLM_ERROR;
+}
+
+
+static int
+llm_api_hears_body(llm_api_t *a, size_t max, llm_buf_t *out)
+{
+    size_t            n;
+    llm_api_heard_t  *own = a->own;
+
+    if (own->body.data == NULL && llm_api_hears_write(a) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    n = llm_min(own->body.len - own->at,
+                max > out->len ? max - out->len : (size_t) 1);
+    (void) llm_buf_add(out, own->body.data + own->at, n);
+    own->at += n;
+
+    return out->failed ? LLM_ERROR
+           : own->at < own->body.len ? LLM_MORE : LLM_OK;
+}
+
+
+static void
+llm_api_hears_said(const llm_api_t *a, llm_buf_t *out)
+{
+    llm_api_said_t          said;
+    const llm_api_heard_t  *own = a->own;
+
+    if (llm_api_said_make(own->first, &said) == LLM_OK) {
+        (void) llm_transcript_write(out, &said.t, LLM_TRANSCRIPT_TEXT, 0);
+    }
+
+    llm_api_said_free(&said);
 }
 
 
@@ -266,6 +323,7 @@ const llm_api_endpoint_t  llm_api_transcriptions = {
     .event = llm_api_hears_event,
     .body = llm_api_hears_body,
     .keep = llm_api_hears_keep,
+    .text = llm_api_hears_said,
     .body_type = llm_api_hears_type
 };
 
@@ -276,5 +334,6 @@ const llm_api_endpoint_t  llm_api_translations = {
     .event = llm_api_hears_event,
     .body = llm_api_hears_body,
     .keep = llm_api_hears_keep,
+    .text = llm_api_hears_said,
     .body_type = llm_api_hears_type
 };

@@ -48,7 +48,8 @@ llm_api_form_full(const llm_api_form_t *f, size_t size, llm_err_t *err)
 
     if (st.bytes == 0) {
         return llm_fail_with(err, 400, "unsupported_model", "model", "No model "
-                             "of this server transcribes speech.");
+                             "of this server's configuration transcribes "
+                             "speech.");
     }
 
     if (size > st.bytes) {
@@ -351,8 +352,7 @@ llm_api_form_end(llm_api_form_t *f, llm_buf_t *msg, llm_err_t *err)
     llm_api_t         *a;
     llm_api_reader_t   rd;
 
-    msg->len = 0;
-    memset(&rd, 0, sizeof(llm_api_reader_t));
+    llm_api_reader_init(&rd, f->endpoint, f->conf, msg);
 
     if (llm_sound_form_end(&f->form, err) != LLM_OK
         || llm_api_form_model(f, &rd.r, err) != LLM_OK)
@@ -368,27 +368,10 @@ llm_api_form_end(llm_api_form_t *f, llm_buf_t *msg, llm_err_t *err)
 
     llm_media_shrink(f->conf->zone, f->conf->holder, &f->block, f->len);
 
-    llm_buf_init(&rd.head, 0);
-    llm_buf_init(&rd.user, 0);
-    llm_buf_init(&rd.metadata, 0);
-    llm_buf_init(&rd.own, 0);
-    llm_buf_init(&rd.schemas, 0);
-    llm_buf_init(&rd.media, 0);
-    llm_buf_init(&rd.media_texts, 0);
-    rd.endpoint = f->endpoint;
-    rd.conf = f->conf;
-    rd.msg = msg;
     rd.n_choices = 1;
 
     a = llm_api_form_parsed(f, &rd, err);
-
-    if (a == NULL) {
-        llm_api_media_drop(&rd);
-    }
-
-    llm_buf_free(&rd.own);
-    llm_buf_free(&rd.media);
-    llm_buf_free(&rd.media_texts);
+    llm_api_reader_free(&rd, a == NULL);
 
     return a;
 }

@@ -59,7 +59,7 @@ llm_api_media_full(llm_api_reader_t *rd, size_t size, const char *path,
     llm_err_t *err)
 {
     size_t              i;
-    llm_media_ref_t        *list;
+    llm_media_ref_t    *list;
     llm_media_stats_t   st;
 
     llm_zone_media_stats(rd->conf->zone, &st);
@@ -121,8 +121,8 @@ int
 llm_api_media_take(llm_api_reader_t *rd, llm_api_media_t *m,
     const llm_api_at_t *at, llm_err_t *err)
 {
-    char         path[192];
-    size_t       n;
+    char             path[192];
+    size_t           n;
     llm_media_ref_t  media;
 
     n = llm_api_media_n(rd);
@@ -200,8 +200,8 @@ llm_api_media_write(const llm_api_media_t *m, llm_buf_t *out)
 void
 llm_api_media_end(llm_api_reader_t *rd)
 {
-    size_t        i, n, texts;
-    llm_buf_t    *msg;
+    size_t            i, n, texts;
+    llm_buf_t        *msg;
     llm_media_ref_t  *list;
 
     msg = rd->msg;
@@ -235,7 +235,7 @@ llm_api_media_end(llm_api_reader_t *rd)
 void
 llm_api_media_drop(llm_api_reader_t *rd)
 {
-    size_t        i;
+    size_t            i;
     llm_media_ref_t  *list;
 
     list = (llm_media_ref_t *) rd->media.data;

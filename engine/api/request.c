@@ -409,6 +409,42 @@ llm_api_meant(const llm_api_endpoint_t *ep, const llm_flat_t *root)
 }
 
 
+void
+llm_api_reader_init(llm_api_reader_t *rd, const llm_api_endpoint_t *ep,
+    const llm_api_conf_t *conf, llm_buf_t *msg)
+{
+    memset(rd, 0, sizeof(llm_api_reader_t));
+    msg->len = 0;
+    rd->endpoint = ep;
+    rd->conf = conf;
+    rd->msg = msg;
+    llm_buf_init(&rd->head, 0);
+    llm_buf_init(&rd->user, 0);
+    llm_buf_init(&rd->metadata, 0);
+    llm_buf_init(&rd->own, 0);
+    llm_buf_init(&rd->schemas, 0);
+    llm_buf_init(&rd->media, 0);
+    llm_buf_init(&rd->media_texts, 0);
+}
+
+
+void
+llm_api_reader_free(llm_api_reader_t *rd, int refused)
+{
+    if (refused) {
+        llm_api_media_drop(rd);
+    }
+
+    llm_buf_free(&rd->head);
+    llm_buf_free(&rd->user);
+    llm_buf_free(&rd->metadata);
+    llm_buf_free(&rd->own);
+    llm_buf_free(&rd->schemas);
+    llm_buf_free(&rd->media);
+    llm_buf_free(&rd->media_texts);
+}
+
+
 llm_api_t *
 llm_api_parse(const llm_api_endpoint_t *ep, const llm_api_conf_t *conf,
     const char *body, size_t len, llm_buf_t *msg, llm_err_t *err)
@@ -418,17 +454,8 @@ llm_api_parse(const llm_api_endpoint_t *ep, const llm_api_conf_t *conf,
     llm_api_reader_t   rd;
 
     a = NULL;
-    msg->len = 0;
-
-    memset(&rd, 0, sizeof(llm_api_reader_t));
     llm_buf_init(&flat, 0);
-    llm_buf_init(&rd.head, 0);
-    llm_buf_init(&rd.user, 0);
-    llm_buf_init(&rd.metadata, 0);
-    llm_buf_init(&rd.own, 0);
-    llm_buf_init(&rd.schemas, 0);
-    llm_buf_init(&rd.media, 0);
-    llm_buf_init(&rd.media_texts, 0);
+    llm_api_reader_init(&rd, ep, conf, msg);
 
     rd.limits.depth = LLM_FLAT_MAX_DEPTH;
     rd.limits.values = LLM_JSON_MAX_VALUES;
@@ -452,8 +479,6 @@ llm_api_parse(const llm_api_endpoint_t *ep, const llm_api_conf_t *conf,
         goto done;
     }
 
-    rd.conf = conf;
-    rd.msg = msg;
     rd.root = (const llm_flat_t *) flat.data;
 
     if (rd.root->type != LLM_FLAT_OBJECT) {
@@ -496,18 +521,8 @@ llm_api_parse(const llm_api_endpoint_t *ep, const llm_api_conf_t *conf,
 
 done:
 
-    if (a == NULL) {
-        llm_api_media_drop(&rd);
-    }
-
     llm_buf_free(&flat);
-    llm_buf_free(&rd.head);
-    llm_buf_free(&rd.user);
-    llm_buf_free(&rd.metadata);
-    llm_buf_free(&rd.own);
-    llm_buf_free(&rd.schemas);
-    llm_buf_free(&rd.media);
-    llm_buf_free(&rd.media_texts);
+    llm_api_reader_free(&rd, a == NULL);
 
     return a;
 }

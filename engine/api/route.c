@@ -238,6 +238,15 @@ llm_api_stream_type(const llm_api_t *a)
 }
 
 
+void
+llm_api_text(const llm_api_t *a, llm_buf_t *out)
+{
+    if (a->endpoint->text) {
+        a->endpoint->text(a, out);
+    }
+}
+
+
 const char *
 llm_api_body_type(const llm_api_t *a)
 {

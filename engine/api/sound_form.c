@@ -17,6 +17,9 @@ enum {
     LLM_SOUND_LIST                      /* the item of a list that is read */
 };
 
+/* the largest seed: JSON's clients have no larger whole numbers */
+#define LLM_SOUND_SEEDS  (UINT64_C(1) << 53)
+
 #define LLM_SOUND_NONE  (-1)
 #define LLM_SOUND_FILE  (-2)
 
@@ -231,8 +234,6 @@ llm_sound_form_read(llm_sound_form_t *f, const void *data, size_t len,
 }
 
 
-/* a number; *end is not its end: there is none */
-
 static int
 llm_sound_number(llm_str_t s, double *d)
 {
@@ -247,7 +248,26 @@ llm_sound_number(llm_str_t s, double *d)
     text[s.len] = '\0';
     *d = strtod(text, &end);
 
-    return (*end == '\0' && *d == *d) ? LLM_OK : LLM_ERROR;
+    return (end == text + s.len && *d == *d) ? LLM_OK : LLM_ERROR;
+}
+
+
+/* digits, whose number is at most LLM_SOUND_SEEDS */
+
+static int
+llm_sound_seed(llm_str_t s, uint64_t *n)
+{
+    size_t  i;
+
+    for (i = 0, *n = 0; i < s.len && *n <= LLM_SOUND_SEEDS; i++) {
+        if (s.data[i] < '0' || s.data[i] > '9') {
+            return LLM_ERROR;
+        }
+
+        *n = *n * 10 + (uint64_t) (s.data[i] - '0');
+    }
+
+    return *n <= LLM_SOUND_SEEDS ? LLM_OK : LLM_ERROR;
 }
 
 
@@ -278,12 +298,9 @@ llm_sound_values(llm_sound_form_t *f, llm_err_t *err)
 
     s = llm_sound_value(f, LLM_SOUND_SEED);
 
-    if (s.len) {
-        if (llm_sound_number(s, &d) != LLM_OK || d < 0 || d > 9e15) {
-            return llm_sound_bad(err, "seed", "it is no number from 0 on");
-        }
-
-        f->seed = (uint64_t) d;
+    if (s.len && llm_sound_seed(s, &f->seed) != LLM_OK) {
+        return llm_sound_bad(err, "seed", "it can be a whole number from 0 to "
+                             "9007199254740992");
     }
 
     s = llm_sound_value(f, LLM_SOUND_STREAM);

@@ -83,36 +83,33 @@ llm_transcript_strip(llm_str_t s)
 }
 
 
-static llm_str_t
-llm_transcript_all(llm_buf_t *all, const llm_transcript_t *t)
+/* adds the whole text, without white space at both ends; json: as a string */
+
+static void
+llm_transcript_text(llm_buf_t *out, const llm_transcript_t *t, int json)
 {
-    uint32_t  i;
-
-    llm_buf_init(all, 0);
-
-    for (i = 0; i < t->n_segments; i++) {
-        (void) llm_buf_add(all, t->segments[i].text.data,
-                           t->segments[i].text.len);
-    }
-
-    return llm_transcript_strip((llm_str_t) { all->len, all->data });
-}
-
-
-/* adds the whole text, without white space at both ends */
-
-static int
-llm_transcript_text(llm_buf_t *out, const llm_transcript_t *t)
-{
+    uint32_t   i;
     llm_buf_t  all;
     llm_str_t  text;
 
-    text = llm_transcript_all(&all, t);
-    out->failed |= all.failed;
-    (void) llm_buf_add(out, text.data, text.len);
-    llm_buf_free(&all);
+    llm_buf_init(&all, 0);
 
-    return out->failed ? LLM_ERROR : LLM_OK;
+    for (i = 0; i < t->n_segments; i++) {
+        (void) llm_buf_add(&all, t->segments[i].text.data,
+                           t->segments[i].text.len);
+    }
+
+    text = llm_transcript_strip((llm_str_t) { all.len, all.data });
+    out->failed |= all.failed;
+
+    if (json) {
+        (void) llm_json_add_string(out, text.data, text.len);
+
+    } else {
+        (void) llm_buf_add(out, text.data, text.len);
+    }
+
+    llm_buf_free(&all);
 }
 
 
@@ -121,15 +118,8 @@ llm_transcript_text(llm_buf_t *out, const llm_transcript_t *t)
 static void
 llm_transcript_member(llm_buf_t *out, const llm_transcript_t *t)
 {
-    llm_buf_t  all;
-    llm_str_t  text;
-
-    text = llm_transcript_all(&all, t);
-    out->failed |= all.failed;
-
     (void) llm_buf_adds(out, "\"text\":");
-    (void) llm_json_add_string(out, text.data, text.len);
-    llm_buf_free(&all);
+    llm_transcript_text(out, t, 1);
 }
 
 
@@ -348,7 +338,7 @@ llm_transcript_write(llm_buf_t *out, const llm_transcript_t *t,
     switch (format) {
 
     case LLM_TRANSCRIPT_TEXT:
-        (void) llm_transcript_text(out, t);
+        llm_transcript_text(out, t, 0);
         (void) llm_buf_addc(out, '\n');
         break;
 
@@ -376,29 +366,14 @@ llm_transcript_write(llm_buf_t *out, const llm_transcript_t *t,
 }
 
 
-/* no segment before this one has a text */
-
-static int
-llm_transcript_first(const llm_transcript_t *t, uint32_t i)
-{
-    while (i-- > 0) {
-        if (t->segments[i].text.len) {
-            return 0;
-        }
-    }
-
-    return 1;
-}
-
-
 int
-llm_transcript_deltas(llm_buf_t *out, const llm_transcript_t *t,
-    uint32_t *next, unsigned has)
+llm_transcript_deltas(llm_buf_t *out, const llm_transcript_t *t, int *begun,
+    unsigned has)
 {
     llm_str_t  text;
     uint32_t   i;
 
-    for (i = *next; i < t->n_segments; i++) {
+    for (i = 0; i < t->n_segments; i++) {
         text = t->segments[i].text;
 
         if (text.len == 0) {
@@ -406,12 +381,13 @@ llm_transcript_deltas(llm_buf_t *out, const llm_transcript_t *t,
         }
 
         /* the whole text has no space at its beginning */
-        if (llm_transcript_first(t, i)) {
-            while (text.len && llm_transcript_space(text.data[0])) {
-                text.data++;
-                text.len--;
-            }
+
+        while (!*begun && text.len && llm_transcript_space(text.data[0])) {
+            text.data++;
+            text.len--;
         }
+
+        *begun = 1;
 
         (void) llm_buf_adds(out, "data: {\"type\":\"transcript.text.delta\","
                             "\"delta\":");
@@ -423,8 +399,6 @@ llm_transcript_deltas(llm_buf_t *out, const llm_transcript_t *t,
 
         (void) llm_buf_adds(out, "}\n\n");
     }
-
-    *next = t->n_segments;
 
     return out->failed ? LLM_ERROR : LLM_OK;
 }

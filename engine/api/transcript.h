@@ -37,11 +37,12 @@ int llm_transcript_write(llm_buf_t *out, const llm_transcript_t *t,
     llm_transcript_format_t format, unsigned has);
 
 /*
- * The frames of a stream: one for each segment from number *next on, which
- * becomes their number, then the last one.  has: as above.
+ * The frames of a stream.  deltas(): one for each segment of t, which are those
+ * that are new; *begun, 0 at first, becomes 1 when a text was written.  done():
+ * the last frame, with all segments.  has: as above.
  */
 int llm_transcript_deltas(llm_buf_t *out, const llm_transcript_t *t,
-    uint32_t *next, unsigned has);
+    int *begun, unsigned has);
 int llm_transcript_done(llm_buf_t *out, const llm_transcript_t *t,
     unsigned has);
 

@@ -220,8 +220,6 @@ llm_cli_add_file(llm_buf_t *b, const llm_gguf_t *g, int all)
 }
 
 
-/* a file without tensors has only a vocabulary, which is not an error */
-
 static void
 llm_cli_add_format(llm_buf_t *b, const llm_gguf_t *g)
 {
@@ -264,6 +262,8 @@ llm_cli_add_ear(llm_buf_t *b, const llm_gguf_t *g)
     }
 }
 
+
+/* a file without tensors has only a vocabulary, which is not an error */
 
 int
 llm_cli_info(const llm_cli_t *c, llm_err_t *err)

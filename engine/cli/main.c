@@ -333,9 +333,10 @@ static int
 llm_cli_set(llm_cli_t *c, const llm_cli_opt_t *o, const char *v,
     llm_err_t *err)
 {
-    char      *end, *field;
-    double     d, max;
-    uint64_t   n;
+    char            *end, *field;
+    double           d, max;
+    uint64_t         n;
+    llm_cli_list_t  *list;
 
     field = (char *) c + o->offset;
     errno = 0;
@@ -351,12 +352,13 @@ llm_cli_set(llm_cli_t *c, const llm_cli_opt_t *o, const char *v,
         return LLM_OK;
 
     case LLM_CLI_MANY:
-        if (((llm_cli_list_t *) (void *) field)->n == LLM_CLI_LIST) {
+        list = (llm_cli_list_t *) (void *) field;
+
+        if (list->n == LLM_CLI_LIST) {
             return llm_fail(err, "--%s: more than %d", o->name, LLM_CLI_LIST);
         }
 
-        ((llm_cli_list_t *) (void *) field)->v
-            [((llm_cli_list_t *) (void *) field)->n++] = v;
+        list->v[list->n++] = v;
         return LLM_OK;
 
     case LLM_CLI_FP8:
@@ -491,7 +493,9 @@ llm_cli_read_line(llm_cli_t *c, const llm_cli_cmd_t *cmd, char **argv,
 
         } else if (c->file) {
             return llm_fail(err, "%s takes %s, not \"%s\" too", cmd->name,
-                            c->audio ? "two files" : "one file", argv[i]);
+                            cmd->options & LLM_CLI_SPEECH ? "two files"
+                                                          : "one file",
+                            argv[i]);
 
         } else {
             c->file = argv[i];

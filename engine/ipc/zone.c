@@ -315,6 +315,7 @@ llm_zone_status(llm_zone_t *z, uint32_t model, llm_model_status_t *st)
     st->draining = st->refuse_us != 0;
     st->running = llm_zone_get(m->figures.running);
     st->ctx = llm_zone_get(m->ctx);
+    st->takes = llm_zone_get(m->takes);
     st->ctx_train = llm_zone_get(m->ctx_train);
     st->n_vocab = llm_zone_get(m->n_vocab);
     st->n_embd = llm_zone_get(m->n_embd);

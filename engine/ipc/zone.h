@@ -67,6 +67,10 @@ typedef struct {
     _Atomic uint64_t             preemptions;
     _Atomic uint64_t             steps;
     _Atomic uint64_t             steps_behind;
+    _Atomic uint64_t             media_queries;
+    _Atomic uint64_t             media_hits;
+    _Atomic uint64_t             encodes;
+    _Atomic uint64_t             audio_ms;
     _Atomic uint64_t             drafts[LLM_DRAFT_N];
     _Atomic uint64_t             drafted[LLM_DRAFT_N];
     _Atomic uint64_t             accepted[LLM_DRAFT_N];
@@ -135,7 +139,8 @@ typedef struct {
                                                 once by init() */
     _Atomic uint32_t             state;      /* engine writes, release */
     _Atomic uint32_t             ctx;        /* engine writes this and the next
-                                                eight, relaxed */
+                                                nine, relaxed */
+    _Atomic uint32_t             takes;      /* LLM_MEDIUM_... */
     _Atomic uint32_t             ctx_train;
     _Atomic uint32_t             n_vocab;
     _Atomic uint32_t             n_embd;

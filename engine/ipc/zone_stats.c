@@ -170,6 +170,10 @@ llm_zone_model_stats(llm_zone_t *z, const llm_kept_t *kept, uint32_t model,
     st->preemptions = llm_zone_get(c->preemptions);
     st->steps = llm_zone_get(c->steps);
     st->steps_behind = llm_zone_get(c->steps_behind);
+    st->media_queries = llm_zone_get(c->media_queries);
+    st->media_hits = llm_zone_get(c->media_hits);
+    st->encodes = llm_zone_get(c->encodes);
+    st->audio_ms = llm_zone_get(c->audio_ms);
 
     for (i = 0; i < LLM_DRAFT_N; i++) {
         st->drafts[i] = llm_zone_get(c->drafts[i]);

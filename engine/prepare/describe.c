@@ -251,6 +251,9 @@ llm_describe_abilities(const llm_prep_env_t *env, llm_buf_t *out,
                           != LLM_POOLING_NONE },
         { "tools", f && (f->harmony || f->n_forms) },
         { "thinking", f && (f->harmony || f->n_reasoning) },
+        { "vision", llm_prep_takes(env) & LLM_MEDIUM_IMAGE },
+        { "audio", llm_prep_takes(env) & (LLM_MEDIUM_AUDIO
+                                          | LLM_MEDIUM_SPEECH) },
         { "insert", fim->prefix >= 0 && fim->suffix >= 0 && fim->middle >= 0 }
     };
 
@@ -279,10 +282,11 @@ void
 llm_describe_props(const llm_prep_env_t *env, llm_buf_t *out)
 {
     size_t    handle, inner;
-    uint32_t  n, k;
+    uint32_t  n, k, takes;
 
     n = 0;
     k = 0;
+    takes = llm_prep_takes(env);
     handle = llm_flat_open(out, LLM_FLAT_OBJECT);
 
     llm_describe_key(out, "default_generation_settings", &n);
@@ -304,8 +308,9 @@ llm_describe_props(const llm_prep_env_t *env, llm_buf_t *out)
     k = 0;
     llm_describe_key(out, "modalities", &n);
     inner = llm_flat_open(out, LLM_FLAT_OBJECT);
-    llm_describe_bool(out, "vision", 0, &k);
-    llm_describe_bool(out, "audio", 0, &k);
+    llm_describe_bool(out, "vision", (takes & LLM_MEDIUM_IMAGE) != 0, &k);
+    llm_describe_bool(out, "audio", (takes & (LLM_MEDIUM_AUDIO
+                                              | LLM_MEDIUM_SPEECH)) != 0, &k);
     llm_flat_close(out, inner, k);
 
     llm_describe_bool(out, "endpoint_props", 0, &n);

@@ -22,11 +22,11 @@ llm_prep_media_text(const llm_request_t *msg, const llm_ref_t *ref)
 int
 llm_prep_media(const llm_prep_env_t *env, const llm_req_t *r, llm_err_t *err)
 {
-    char                  place[sizeof(err->param)];
-    size_t                n;
-    uint32_t              i;
-    const llm_media_ref_t    *m;
-    const llm_request_t  *msg;
+    char                    place[sizeof(err->param)];
+    size_t                  n;
+    uint32_t                i;
+    const llm_media_ref_t  *m;
+    const llm_request_t    *msg;
 
     msg = r->msg;
 

@@ -96,6 +96,13 @@ llm_prep_needs_model(const llm_request_t *msg)
 int llm_prep_task(const llm_prep_env_t *env, const llm_request_t *msg,
     llm_err_t *err);
 
+/* LLM_MEDIUM_...: what the loaded model takes, a model of speech, too */
+static inline uint32_t
+llm_prep_takes(const llm_prep_env_t *env)
+{
+    return env->takes | (env->speech ? LLM_MEDIUM_SPEECH : 0);
+}
+
 /* media.c: checks the message's media, and that the model takes them */
 int llm_prep_media(const llm_prep_env_t *env, const llm_req_t *r,
     llm_err_t *err);

@@ -134,13 +134,6 @@ llm_prep_truncate(const llm_prep_env_t *env, const llm_req_t *r,
 }
 
 
-/*
- * Tokenizes a whole text, never a part of it.  For tasks that need the model it
- * gives up at twice as many tokens as a prompt may have, unless the prompt will
- * be truncated: then its last tokens are wanted, and the text's bytes bound
- * their number.
- */
-
 /* most tokens for which a text is tokenized; 0: no bound */
 
 static uint32_t
@@ -150,6 +143,13 @@ llm_prep_bound(const llm_prep_env_t *env, const llm_req_t *r)
            ? llm_min(llm_prep_most(env, r), (uint32_t) INT32_MAX / 2) * 2 : 0;
 }
 
+
+/*
+ * Tokenizes a whole text, never a part of it.  For tasks that need the model it
+ * gives up at twice as many tokens as a prompt may have, unless the prompt will
+ * be truncated: then its last tokens are wanted, and the text's bytes bound
+ * their number.
+ */
 
 static int
 llm_prep_tokenize(const llm_prep_env_t *env, const llm_req_t *r, llm_str_t text,

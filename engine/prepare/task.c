@@ -119,7 +119,8 @@ llm_task_embed(const llm_prep_env_t *env, const llm_request_t *msg,
 }
 
 
-/* a model of speech does nothing else, and no other does that */
+/* a model of speech does nothing else, but that it is described, and no other
+   does that */
 
 static int
 llm_task_sound(const llm_prep_env_t *env, llm_err_t *err)
@@ -137,7 +138,9 @@ int
 llm_prep_task(const llm_prep_env_t *env, const llm_request_t *msg,
     llm_err_t *err)
 {
-    if ((env->speech != NULL) != (msg->task == LLM_TASK_LISTEN)) {
+    if ((env->speech != NULL) != (msg->task == LLM_TASK_LISTEN)
+        && msg->task != LLM_TASK_PROPS)
+    {
         return llm_task_sound(env, err);
     }
 

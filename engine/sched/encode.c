@@ -90,6 +90,14 @@ llm_media_room(llm_sched_t *s, const llm_seq_t *q, const llm_media_t *m)
 }
 
 
+static void
+llm_media_count(llm_sched_t *s, int known)
+{
+    llm_zone_add(s->counters->media_queries, 1);
+    llm_zone_add(s->counters->media_hits, known != 0);
+}
+
+
 /* is the media of sequence number i to be encoded now? */
 
 static int
@@ -117,16 +125,18 @@ llm_media_wants(llm_sched_t *s, uint32_t i)
     llm_media_room(s, q, m);
 
     if (llm_encoded_get(s, &q->req->prep.salt, m) == LLM_OK) {
+        llm_media_count(s, 1);
         return 0;
     }
 
     rows = llm_media_beside(s, i, m, &soon);
 
-    if (rows) {
-        return llm_encoded_copy(s, rows, m) != LLM_OK;
+    if (rows && llm_encoded_copy(s, rows, m) == LLM_OK) {
+        llm_media_count(s, 1);
+        return 0;
     }
 
-    return !soon;
+    return rows || !soon;
 }
 
 
@@ -152,6 +162,7 @@ llm_media_join(llm_sched_t *s, llm_req_t *r, llm_media_t *m)
     e->media[e->n] = m;
     e->salt[e->n++] = r->prep.salt;
     e->pixels += pixels;
+    llm_media_count(s, 0);
 
     return 1;
 }
@@ -260,6 +271,8 @@ llm_media_encode(llm_sched_t *s, llm_err_t *err)
     if (rc == LLM_OK) {
         llm_speed_encoded(s, e->pixels, e->us);
         e->alone = 0;
+
+        llm_zone_add(s->counters->encodes, e->n);
 
     } else {
         llm_media_failed(s, rc, err);

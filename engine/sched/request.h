@@ -326,6 +326,17 @@ typedef struct {
     llm_req_t           *next;          /* in its model's list */
 } llm_heard_t;
 
+/* whole seconds, of which the last one may not be full; h may be NULL */
+static inline uint32_t
+llm_heard_seconds(const llm_heard_t *h)
+{
+    uint32_t  n;
+
+    n = h ? (uint32_t) h->seconds : 0;
+
+    return h && h->seconds > n ? n + 1 : n;
+}
+
 
 struct llm_req_s {
     llm_request_t       *msg;           /* owned */

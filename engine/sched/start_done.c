@@ -24,6 +24,7 @@ llm_req_send_start(llm_req_t *r, uint32_t ctx)
     ev->u.start.prompt_tokens = r->prep.prompt_tokens;
     ev->u.start.cached_tokens = r->out.cached_tokens;
     ev->u.start.ctx = ctx;
+    ev->u.start.audio_s = llm_heard_seconds(r->heard);
     ev->u.start.prepared = r->prepared;
     ev->u.start.predicted_us = r->run.predicted_us;
     ev->u.start.queue_us = r->run.start_us

@@ -294,6 +294,7 @@ llm_hearing_advance(llm_hearing_t *h, llm_req_t *r)
         d->ended = 1;
         llm_zone_add(h->counters->generation_tokens,
                      llm_speech_tokens(d->speech));
+        llm_zone_add(h->counters->audio_ms, (uint64_t) (d->seconds * 1000));
 
     } else {
         llm_speech_next(d->speech, &ask);
@@ -314,6 +315,7 @@ int
 llm_hearing_step(llm_hearing_t *h, llm_err_t *err)
 {
     int         rc;
+    uint64_t    encodes;
     llm_req_t  *r;
 
     llm_hearing_place(h);
@@ -322,8 +324,11 @@ llm_hearing_step(llm_hearing_t *h, llm_err_t *err)
         return 0;
     }
 
+    encodes = llm_speech_crew_encodes(h->crew);
     rc = llm_speech_crew_step(h->crew, err);
     llm_zone_add(h->counters->steps, 1);
+    llm_zone_add(h->counters->encodes,
+                 llm_speech_crew_encodes(h->crew) - encodes);
 
     for (r = h->first; r; r = r->heard->next) {
         if (!r->heard->runs) {

@@ -81,6 +81,7 @@ llm_instance_show(const llm_instance_t *m)
     llm_zone_set(z->ctx, m->runner.ctx);
     llm_zone_set(z->ctx_train, m->runner.ctx);
     llm_zone_set(z->n_vocab, m->runner.n_vocab);
+    llm_zone_set(z->takes, llm_prep_takes(&m->env));
 
     if (m->model == NULL) {
         return;

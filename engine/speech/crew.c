@@ -21,6 +21,7 @@ struct llm_speech_crew_s {
     uint32_t                   next;    /* place that comes first in a step */
     uint32_t                   encoding;    /* place; n: none */
     int                        decoded; /* the last step was not an encoder's */
+    uint64_t                   encodes; /* windows that were encoded */
     float                     *window;  /* [bands][n_frames] */
 };
 
@@ -235,6 +236,7 @@ llm_speech_crew_encode(llm_speech_crew_t *c, llm_err_t *err)
     if (rc == LLM_OK) {
         i = c->encoding;
         c->encoding = c->n;
+        c->encodes++;
         llm_speech_crew_answered(c, i, llm_speech_encoded(c->place[i].s, err),
                                  err);
     }
@@ -389,6 +391,13 @@ llm_speech_crew_align(llm_speech_crew_t *c, llm_err_t *err)
     free(weights);
 
     return rc;
+}
+
+
+uint64_t
+llm_speech_crew_encodes(const llm_speech_crew_t *c)
+{
+    return c->encodes;
 }
 
 

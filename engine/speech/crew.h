@@ -58,6 +58,8 @@ int llm_speech_crew_state(const llm_speech_crew_t *c, uint32_t place,
 /* one step of the model.  LLM_MORE: there is more to do; LLM_OK: all have
    ended; LLM_ERROR and *err: the model failed */
 int llm_speech_crew_step(llm_speech_crew_t *c, llm_err_t *err);
+/* windows that its steps have encoded so far */
+uint64_t llm_speech_crew_encodes(const llm_speech_crew_t *c);
 
 /* runs one transcription to its end */
 int llm_speech_run(llm_speech_t *s, llm_whisper_t *w,

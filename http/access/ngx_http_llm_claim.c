@@ -91,6 +91,10 @@ ngx_http_llm_claim_used(ngx_http_llm_quota_t *q, ngx_http_llm_claim_t *c)
              + (int64_t) c->cached * q->cached * (LLM_QUOTA_UNIT / 1000);
     }
 
+    if (q->audio) {
+        n += (int64_t) c->seconds * LLM_QUOTA_UNIT;
+    }
+
     if (q->out) {
         n += (int64_t) ngx_min(c->answer, LLM_QUOTA_MOST) * LLM_QUOTA_UNIT;
     }

@@ -103,7 +103,7 @@ ngx_http_llm_guard_ask(ngx_http_llm_body_t *body)
         return NGX_OK;
     }
 
-    if (ngx_http_complex_value(ctx->request, &asked->guard->uri, &uri)
+    if (ngx_http_complex_value(ctx->request, &asked->guard->uri.value, &uri)
         != NGX_OK)
     {
         llm_fail(&body->err, "No memory is left for this request.");
@@ -159,7 +159,10 @@ ngx_http_llm_guard_begin(ngx_http_llm_asked_t *asked)
 
     uri = asked->uri;
 
-    if (ngx_http_llm_guard_uri(body->ctx->request, &uri, &args) != NGX_OK) {
+    if (ngx_http_llm_uri_split(body->ctx->request, &asked->guard->uri, &uri,
+                               &args)
+        != NGX_OK)
+    {
         asked->failed = 1;
         (void) ngx_http_llm_hold(body, 0, NULL);
         ngx_http_llm_guard_free(asked);
@@ -224,28 +227,15 @@ ngx_http_llm_guard_head(ngx_http_llm_asked_t *asked)
 static void
 ngx_http_llm_guard_wait(ngx_http_llm_asked_t *asked)
 {
-    uint64_t             past, most;
-    ngx_msec_t           timeout;
     ngx_http_llm_ctx_t  *ctx;
-    ngx_http_request_t  *r;
 
     ctx = asked->body->ctx;
-    r = ctx->request;
+    ctx->request->write_event_handler = ngx_http_llm_guard_write_handler;
 
-    timeout = asked->guard->timeout;
-    most = ctx->conf->timeout;
-    past = (llm_now_us() - ctx->arrival_us) / 1000;
-
-    if (most && past + timeout > most) {
-        timeout = (past < most) ? most - past : 0;
-        asked->last = 1;
-    }
-
-    r->write_event_handler = ngx_http_llm_guard_write_handler;
-
-    ngx_http_llm_watch(ctx, "waiting for the answer of a guard",
-                       ngx_http_llm_guard_timer_handler, asked);
-    ngx_add_timer(&ctx->timer, timeout);
+    asked->last = ngx_http_llm_watch_for(ctx, asked->guard->timeout,
+                                         "waiting for the answer of a guard",
+                                         ngx_http_llm_guard_timer_handler,
+                                         asked);
 }
 
 

@@ -11,21 +11,16 @@
 #define NGX_HTTP_LLM_GUARD_H
 
 
+#include "http/conf/ngx_http_llm_conf.h"
 #include "http/request/ngx_http_llm_body.h"
 #include "http/request/ngx_http_llm_stage.h"
 
 
 typedef struct {
-    ngx_http_complex_value_t     uri;
+    ngx_http_llm_uri_t           uri;
     ngx_msec_t                   timeout;       /* ms */
     ngx_uint_t                   open;          /* 1: a guard's failure allows
                                                    the request */
-
-    ngx_str_t                    file;          /* file and line of the
-                                                   directive */
-    ngx_uint_t                   line;
-    ngx_http_core_srv_conf_t    *checked;       /* server in which the URI was
-                                                   checked last */
 } ngx_http_llm_guard_t;
 
 
@@ -75,10 +70,6 @@ ngx_int_t ngx_http_llm_guard_length(ngx_http_request_t *r);
 
 /* ngx_http_llm_guard_ask.c */
 
-/* splits off the arguments; NGX_ERROR: the URI is invalid, which has been
-   logged */
-ngx_int_t ngx_http_llm_guard_uri(ngx_http_request_t *r, ngx_str_t *uri,
-    ngx_str_t *args);
 /* makes the subrequest; done is called when it ends; NGX_ERROR: no memory */
 ngx_int_t ngx_http_llm_guard_request(ngx_http_llm_asked_t *asked,
     ngx_str_t *uri, ngx_str_t *args, ngx_http_post_subrequest_pt done);

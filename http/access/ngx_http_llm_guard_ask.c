@@ -25,27 +25,6 @@ static ngx_http_variable_value_t *ngx_http_llm_guard_variables(
     ngx_http_request_t *r);
 
 
-/* a URI from a variable may be anything, so it is checked here */
-
-ngx_int_t
-ngx_http_llm_guard_uri(ngx_http_request_t *r, ngx_str_t *uri, ngx_str_t *args)
-{
-    ngx_uint_t  flags;
-
-    flags = NGX_HTTP_LOG_UNSAFE;
-    ngx_str_null(args);
-
-    if (uri->data[0] != '/') {
-        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
-                      "invalid URI \"%s\" of \"llm_guard\", it must begin "
-                      "with \"/\"", ngx_http_llm_clean(r, uri));
-        return NGX_ERROR;
-    }
-
-    return ngx_http_parse_unsafe_uri(r, uri, args, &flags);
-}
-
-
 /* allocates everything first: after ngx_http_subrequest() there is no way
    back */
 

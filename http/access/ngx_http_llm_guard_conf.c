@@ -21,8 +21,6 @@ static char *ngx_http_llm_guard(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 static char *ngx_http_llm_guard_param(ngx_conf_t *cf,
     ngx_http_llm_guard_t *guard, ngx_str_t *value);
-static void ngx_http_llm_check_guard(ngx_conf_t *cf,
-    ngx_http_llm_guard_t *guard);
 
 
 static ngx_command_t  ngx_http_llm_guard_commands[] = {
@@ -140,7 +138,7 @@ ngx_http_llm_merge_guard_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     llcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_llm_module);
 
     if (conf->guard && ngx_http_llm_is_api(llcf)) {
-        ngx_http_llm_check_guard(cf, conf->guard);
+        ngx_http_llm_uri_warn(cf, &conf->guard->uri, "cannot be a guard");
     }
 
     return NGX_CONF_OK;
@@ -154,12 +152,11 @@ ngx_http_llm_guard(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_llm_guard_loc_conf_t *glcf = conf;
 
-    char                              *rv;
-    ngx_str_t                         *value;
-    ngx_uint_t                         i;
-    ngx_http_llm_guard_t              *guard;
-    ngx_http_llm_guard_main_conf_t    *gmcf;
-    ngx_http_compile_complex_value_t   ccv;
+    char                            *rv;
+    ngx_str_t                       *value;
+    ngx_uint_t                       i;
+    ngx_http_llm_guard_t            *guard;
+    ngx_http_llm_guard_main_conf_t  *gmcf;
 
     if (glcf->guard != NGX_CONF_UNSET_PTR) {
         return "is duplicate";
@@ -184,24 +181,10 @@ ngx_http_llm_guard(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     guard->timeout = NGX_HTTP_LLM_GUARD_TIMEOUT;
-    guard->file = cf->conf_file->file.name;
-    guard->line = cf->conf_file->line;
 
-    ngx_memzero(&ccv, sizeof(ngx_http_compile_complex_value_t));
-
-    ccv.cf = cf;
-    ccv.value = &value[1];
-    ccv.complex_value = &guard->uri;
-
-    if (ngx_http_compile_complex_value(&ccv) != NGX_OK) {
-        return NGX_CONF_ERROR;
-    }
-
-    if (guard->uri.lengths == NULL && value[1].data[0] != '/') {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid URI \"%V\" of \"llm_guard\", it must "
-                           "begin with \"/\"", &value[1]);
-        return NGX_CONF_ERROR;
+    rv = ngx_http_llm_uri_read(cf, cmd, &guard->uri);
+    if (rv != NGX_CONF_OK) {
+        return rv;
     }
 
     for (i = 2; i < cf->args->nelts; i++) {
@@ -237,36 +220,4 @@ ngx_http_llm_guard_param(ngx_conf_t *cf, ngx_http_llm_guard_t *guard,
     }
 
     return ngx_http_llm_param_time(cf, value, 8, &guard->timeout);
-}
-
-
-/* checks each guard once in each server */
-
-static void
-ngx_http_llm_check_guard(ngx_conf_t *cf, ngx_http_llm_guard_t *guard)
-{
-    ngx_http_llm_leads_e       to;
-    ngx_http_core_srv_conf_t  *cscf;
-
-    cscf = ngx_http_conf_get_module_srv_conf(cf, ngx_http_core_module);
-
-    if (guard->uri.lengths || guard->checked == cscf) {
-        return;
-    }
-
-    guard->checked = cscf;
-    to = ngx_http_llm_leads(cf, cscf, &guard->uri.value);
-
-    if (to == NGX_HTTP_LLM_LEADS_NOWHERE) {
-        ngx_log_error(NGX_LOG_WARN, cf->log, 0,
-                      "there is no location for the URI \"%V\" of "
-                      "\"llm_guard\" in %V:%ui",
-                      &guard->uri.value, &guard->file, guard->line);
-
-    } else if (to != NGX_HTTP_LLM_LEADS_MAYBE) {
-        ngx_log_error(NGX_LOG_WARN, cf->log, 0,
-                      "the URI \"%V\" of \"llm_guard\" leads to a location "
-                      "that cannot be a guard in %V:%ui",
-                      &guard->uri.value, &guard->file, guard->line);
-    }
 }

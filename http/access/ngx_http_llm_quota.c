@@ -5,8 +5,9 @@
  *                             checked
  *   after it was parsed       they are checked again; the request gets a claim
  *                             on each account, and counts as a request
- *   after it was tokenised    the prompt and a reserve for the answer are
- *                             charged, or the request is refused
+ *   after it was tokenised    the prompt and a reserve for the answer, or the
+ *                             seconds of audio, are charged, or the request is
+ *                             refused
  *   when it begins to run     tokens found in the prefix cache become cheaper
  *   with each token           the charge is used up; further tokens are charged
  *                             to the account, which may go into debt
@@ -31,10 +32,11 @@ static ngx_int_t ngx_http_llm_quota_look(ngx_http_llm_bill_t *bill,
     ngx_http_llm_refusal_t *no);
 static ngx_int_t ngx_http_llm_quota_claims(ngx_http_llm_bill_t *bill,
     ngx_http_llm_refusal_t *no);
+static void ngx_http_llm_quota_least(ngx_http_llm_bill_t *bill);
 static void ngx_http_llm_quota_share_all(ngx_http_llm_bill_t *bill);
 static void ngx_http_llm_quota_count(ngx_http_llm_bill_t *bill, int64_t units);
 static int64_t ngx_http_llm_quota_price(ngx_http_llm_share_t *s,
-    uint64_t prompt, uint64_t answer);
+    const llm_event_t *ev);
 static ngx_int_t ngx_http_llm_quota_begin(ngx_http_llm_ctx_t *ctx,
     llm_err_t *err);
 static ngx_int_t ngx_http_llm_quota_claim(ngx_http_llm_body_t *body);
@@ -124,6 +126,7 @@ ngx_http_llm_quota_begin(ngx_http_llm_ctx_t *ctx, llm_err_t *err)
         return NGX_OK;
     }
 
+    ngx_http_llm_quota_least(bill);
     ngx_http_llm_quota_share_all(bill);
     ngx_http_llm_quota_lock_all(bill);
 
@@ -136,6 +139,26 @@ ngx_http_llm_quota_begin(ngx_http_llm_ctx_t *ctx, llm_err_t *err)
     }
 
     return rc;
+}
+
+
+/* any request needs a token; seconds of audio are needed by forms alone */
+
+static void
+ngx_http_llm_quota_least(ngx_http_llm_bill_t *bill)
+{
+    ngx_uint_t             i;
+    ngx_http_llm_share_t  *s;
+
+    for (i = 0; i < bill->nshares; i++) {
+        s = &bill->shares[i];
+
+        if (!s->limit->quota->audio
+            || llm_api_takes_form(bill->ctx->reply->endpoint))
+        {
+            s->least = LLM_QUOTA_UNIT;
+        }
+    }
 }
 
 
@@ -158,7 +181,6 @@ ngx_http_llm_quota_share_all(ngx_http_llm_bill_t *bill)
 static ngx_int_t
 ngx_http_llm_quota_look(ngx_http_llm_bill_t *bill, ngx_http_llm_refusal_t *no)
 {
-    int64_t                  least;
     ngx_uint_t               i;
     ngx_http_llm_quota_t    *q;
     ngx_http_llm_share_t    *s;
@@ -176,10 +198,9 @@ ngx_http_llm_quota_look(ngx_http_llm_bill_t *bill, ngx_http_llm_refusal_t *no)
         }
 
         a = ngx_http_llm_account_find(q, s->hash, &s->key);
-        least = (q->in || q->out) ? LLM_QUOTA_UNIT : 0;
 
         if ((a ? ngx_http_llm_quota_lacks(s, a, no)
-               : ngx_http_llm_quota_short(s, &none, 1, least, no))
+               : ngx_http_llm_quota_short(s, &none, 1, s->least, no))
             && ngx_http_llm_quota_enforced(bill->ctx, no))
         {
             return NGX_ERROR;
@@ -320,16 +341,17 @@ ngx_http_llm_quota_return(ngx_http_llm_ctx_t *ctx)
 /* ---- after it was tokenised ---- */
 
 static int64_t
-ngx_http_llm_quota_price(ngx_http_llm_share_t *s, uint64_t prompt,
-    uint64_t answer)
+ngx_http_llm_quota_price(ngx_http_llm_share_t *s, const llm_event_t *ev)
 {
     uint64_t               n;
     ngx_http_llm_quota_t  *q;
 
     q = s->limit->quota;
 
-    n = (q->in ? prompt : 0) + (q->out ? ngx_min(answer, s->limit->reserve)
-                                       : 0);
+    n = (q->in ? ev->u.prepared.prompt_tokens : 0)
+        + (q->out ? ngx_min(ev->u.prepared.answer_tokens, s->limit->reserve)
+                  : 0)
+        + (q->audio ? ev->u.prepared.audio_s : 0);
 
     return (int64_t) ngx_min(n, LLM_QUOTA_MOST + 1) * LLM_QUOTA_UNIT;
 }
@@ -340,7 +362,6 @@ ngx_http_llm_quota_charge(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev,
     llm_err_t *err)
 {
     int64_t                  units;
-    uint64_t                 prompt, answer;
     ngx_int_t                rc;
     ngx_uint_t               i;
     ngx_http_llm_quota_t    *q;
@@ -355,8 +376,6 @@ ngx_http_llm_quota_charge(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev,
         return NGX_OK;
     }
 
-    prompt = ev->u.prepared.prompt_tokens;
-    answer = ev->u.prepared.answer_tokens;
     rc = NGX_OK;
 
     ngx_http_llm_quota_share_all(bill);
@@ -371,7 +390,7 @@ ngx_http_llm_quota_charge(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev,
         }
 
         a = s->claim->account;
-        units = ngx_http_llm_quota_price(s, prompt, answer);
+        units = ngx_http_llm_quota_price(s, ev);
 
         ngx_http_llm_account_change(q, a, s->claim);
         ngx_http_llm_quota_run(s, a);
@@ -388,8 +407,7 @@ ngx_http_llm_quota_charge(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev,
 
         if (s->claim) {
             ngx_http_llm_claim_charge(s->claim,
-                                      ngx_http_llm_quota_price(s, prompt,
-                                                               answer));
+                                      ngx_http_llm_quota_price(s, ev));
         }
     }
 
@@ -431,6 +449,7 @@ ngx_http_llm_quota_start(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev)
         if (c) {
             c->cached = ngx_min(ev->u.start.cached_tokens, prompt);
             c->prompt = prompt;
+            c->seconds = ev->u.start.audio_s;
             c->started = 1;
         }
     }

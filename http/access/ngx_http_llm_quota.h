@@ -101,6 +101,7 @@ typedef struct {
                                                    request runs */
     uint32_t                     cached;        /* part of prompt */
     uint64_t                     answer;        /* tokens */
+    uint32_t                     seconds;       /* of audio */
 } ngx_http_llm_claim_t;
 
 
@@ -165,6 +166,8 @@ typedef struct {
     ngx_http_llm_amount_t        streams;
     unsigned                     in:1;          /* prompts count */
     unsigned                     out:1;         /* answers count */
+    unsigned                     audio:1;       /* seconds of audio count, and
+                                                   no tokens */
     ngx_int_t                    cached;        /* price of a cached prompt
                                                    token, in 1/1000 */
     ngx_str_t                    state;         /* full path, NUL-terminated;
@@ -206,6 +209,9 @@ typedef struct {
     int64_t                      most_requests;
     int64_t                      day;
     int64_t                      streams;       /* -1: no such limit */
+    int64_t                      least;         /* units that must be left
+                                                   before a request is
+                                                   parsed */
     ngx_http_llm_claim_t        *claim;         /* NULL: not made yet, or
                                                    ended */
 } ngx_http_llm_share_t;

@@ -88,7 +88,11 @@ ngx_http_llm_quota_headers(ngx_http_request_t *r)
         }
 
         ngx_http_llm_quota_run(&s[i], a);
-        ngx_http_llm_quota_rest(&tokens, s[i].burst, &a->n.tokens);
+
+        if (!q->audio) {
+            ngx_http_llm_quota_rest(&tokens, s[i].burst, &a->n.tokens);
+        }
+
         ngx_http_llm_quota_rest(&requests, s[i].most_requests,
                                 &a->n.requests);
 

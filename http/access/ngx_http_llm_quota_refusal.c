@@ -6,16 +6,28 @@
 #include "http/request/ngx_http_llm_request.h"
 
 
+/* what an account is charged in */
+
 static const char *
-ngx_http_llm_quota_what(ngx_http_llm_short_e what)
+ngx_http_llm_quota_of(ngx_http_llm_refusal_t *no)
 {
-    switch (what) {
+    return no->share->limit->quota->audio ? "seconds of audio" : "tokens";
+}
+
+
+/* after "no more" */
+
+static const char *
+ngx_http_llm_quota_what(ngx_http_llm_refusal_t *no)
+{
+    switch (no->what) {
 
     case NGX_HTTP_LLM_SHORT_TOKENS:
-        return "tokens";
+        return ngx_http_llm_quota_of(no);
 
     case NGX_HTTP_LLM_SHORT_DAY:
-        return "tokens of the day";
+        return no->share->limit->quota->audio ? "seconds of the day's audio"
+                                              : "tokens of the day";
 
     case NGX_HTTP_LLM_SHORT_REQUESTS:
         return "requests";
@@ -44,7 +56,7 @@ ngx_http_llm_quota_enforced(ngx_http_llm_ctx_t *ctx,
 
     ngx_log_error(level, ctx->request->connection->log, 0,
                   "llm_token_limit%s: no more %s in zone \"%V\"",
-                  dry ? ", dry run" : "", ngx_http_llm_quota_what(no->what),
+                  dry ? ", dry run" : "", ngx_http_llm_quota_what(no),
                   &l->quota->shm_zone->shm.name);
 
     return !dry;
@@ -65,13 +77,22 @@ ngx_http_llm_quota_short_error(ngx_http_llm_refusal_t *no, llm_err_t *err)
 
     case NGX_HTTP_LLM_SHORT_DAY:
         llm_fail_with(err, 429, "insufficient_quota", NULL,
-                      "The day's quota of %lld tokens does not suffice: "
+                      "The day's quota of %lld %s does not suffice: "
                       "%lld are left, %lld are needed.",
-                      (long long) (s->day / LLM_QUOTA_UNIT), left, wanted);
+                      (long long) (s->day / LLM_QUOTA_UNIT),
+                      ngx_http_llm_quota_of(no), left, wanted);
         return;
 
     case NGX_HTTP_LLM_SHORT_TOKENS:
         most = s->burst / LLM_QUOTA_UNIT;
+
+        if (wanted > most && s->limit->quota->audio) {
+            llm_fail_with(err, 429, "rate_limit_exceeded", NULL,
+                          "The file has %lld seconds of audio, more than the "
+                          "%lld that may be taken at once: cut it into shorter "
+                          "ones.", wanted, most);
+            return;
+        }
 
         if (wanted > most) {
             llm_fail_with(err, 429, "rate_limit_exceeded", NULL,
@@ -83,8 +104,9 @@ ngx_http_llm_quota_short_error(ngx_http_llm_refusal_t *no, llm_err_t *err)
         }
 
         llm_fail_with(err, 429, "rate_limit_exceeded", NULL,
-                      "Rate limit reached: %lld of %lld tokens are left, "
-                      "%lld are needed.", left, most, wanted);
+                      "Rate limit reached: %lld of %lld %s are left, "
+                      "%lld are needed.", left, most,
+                      ngx_http_llm_quota_of(no), wanted);
         return;
 
     case NGX_HTTP_LLM_SHORT_REQUESTS:

@@ -199,21 +199,19 @@ ngx_uint_t
 ngx_http_llm_quota_lacks(ngx_http_llm_share_t *s, ngx_http_llm_account_t *a,
     ngx_http_llm_refusal_t *no)
 {
-    int64_t                least;
     ngx_uint_t             lacks;
     ngx_http_llm_quota_t  *q;
 
     q = s->limit->quota;
-    least = (q->in || q->out) ? LLM_QUOTA_UNIT : 0;
 
     ngx_http_llm_account_change(q, a, NULL);
     ngx_http_llm_quota_run(s, a);
-    lacks = ngx_http_llm_quota_short(s, a, 1, least, no);
+    lacks = ngx_http_llm_quota_short(s, a, 1, s->least, no);
     ngx_http_llm_account_done(q);
 
     if (lacks && !ngx_queue_empty(&a->claims)) {
         ngx_http_llm_account_sweep(q, a);
-        lacks = ngx_http_llm_quota_short(s, a, 1, least, no);
+        lacks = ngx_http_llm_quota_short(s, a, 1, s->least, no);
     }
 
     return lacks;

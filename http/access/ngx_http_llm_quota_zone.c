@@ -2,8 +2,8 @@
  * A zone of token quotas:
  *
  *   llm_token_zone $key zone=NAME:SIZE [rate=N/m|$v] [day=N|$v]
- *                  [requests=N/m|$v] [streams=N|$v] [count=all|in|out]
- *                  [cached=PRICE] [state=FILE];
+ *                  [requests=N/m|$v] [streams=N|$v]
+ *                  [count=all|in|out|audio] [cached=PRICE] [state=FILE];
  */
 
 #include "http/access/ngx_http_llm_quota.h"
@@ -312,8 +312,14 @@ ngx_http_llm_quota_count(ngx_conf_t *cf, ngx_http_llm_quota_t *q,
         q->in = 0;
         q->out = 1;
 
+    } else if (s->len == 5 && ngx_strncmp(s->data, "audio", 5) == 0) {
+        q->in = 0;
+        q->out = 0;
+        q->audio = 1;
+
     } else {
-        NGX_HTTP_LLM_PARAM_ERROR(cf, "count= is all, in or out, not", s);
+        NGX_HTTP_LLM_PARAM_ERROR(cf, "count= is all, in, out or audio, not",
+                                 s);
     }
 
     return NGX_CONF_OK;

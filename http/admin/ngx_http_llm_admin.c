@@ -26,7 +26,7 @@ static void ngx_http_llm_exit_admin_process(ngx_cycle_t *cycle);
 static char *ngx_http_llm_admin(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 static ngx_uint_t ngx_http_llm_admin_replaces(ngx_conf_t *cf,
-    ngx_http_llm_main_conf_t *mcf, ngx_uint_t i);
+    ngx_http_llm_main_conf_t *mcf, ngx_uint_t i, uint32_t *media);
 static ngx_http_llm_admin_t *ngx_http_llm_admin_conf(ngx_conf_t *cf,
     ngx_http_llm_admin_main_conf_t *amcf);
 static char *ngx_http_llm_admin_know_models(ngx_conf_t *cf,
@@ -347,7 +347,7 @@ ngx_http_llm_admin_first_state(ngx_conf_t *cf, ngx_http_llm_admin_t *admin)
 
 static ngx_uint_t
 ngx_http_llm_admin_replaces(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
-    ngx_uint_t i)
+    ngx_uint_t i, uint32_t *media)
 {
     char                      path[LLM_MAX_FILE];
     llm_err_t                 err;
@@ -372,7 +372,8 @@ ngx_http_llm_admin_replaces(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
         : NULL;
 
     return m && m->o.file[0] && !m->o.added
-           && ngx_http_llm_admin_resolve(mcf, i, m->o.file, path, &err)
+           && ngx_http_llm_admin_resolve(mcf, i, m->o.file, path, media,
+                                         &err)
               == LLM_OK;
 }
 

@@ -263,10 +263,11 @@ void ngx_http_llm_admin_delete_model(ngx_http_llm_admin_request_t *a);
 /* ngx_http_llm_admin_file.c */
 
 /* finds the path of a file that a client or the state names, and checks that
-   the file can be loaded; path has room for LLM_MAX_FILE bytes; LLM_ERROR: see
-   err */
+   the file can be loaded; path has room for LLM_MAX_FILE bytes; media:
+   LLM_MEDIUM_..., what it takes, or NULL; LLM_ERROR: see err */
 int ngx_http_llm_admin_resolve(ngx_http_llm_main_conf_t *mcf,
-    ngx_uint_t model, const char *name, char *path, llm_err_t *err);
+    ngx_uint_t model, const char *name, char *path, uint32_t *media,
+    llm_err_t *err);
 
 /* ngx_http_llm_admin_usage.c */
 

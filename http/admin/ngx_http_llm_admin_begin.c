@@ -127,7 +127,7 @@ ngx_http_llm_admin_locate(ngx_http_llm_main_conf_t *mcf, ngx_uint_t i,
 
     named = *o;
 
-    if (ngx_http_llm_admin_resolve(mcf, i, named.file, o->file, &err)
+    if (ngx_http_llm_admin_resolve(mcf, i, named.file, o->file, NULL, &err)
         == LLM_OK)
     {
         return;
@@ -231,7 +231,8 @@ ngx_http_llm_admin_added_file(ngx_http_llm_main_conf_t *mcf, ngx_uint_t i,
     *path = '\0';
 
     if (*file
-        && ngx_http_llm_admin_resolve(mcf, i, file, path, &err) == LLM_OK)
+        && ngx_http_llm_admin_resolve(mcf, i, file, path, NULL, &err)
+           == LLM_OK)
     {
         return NGX_OK;
     }

@@ -24,12 +24,13 @@ static ngx_uint_t ngx_http_llm_admin_is_configured(
 
 int
 ngx_http_llm_admin_resolve(ngx_http_llm_main_conf_t *mcf, ngx_uint_t i,
-    const char *name, char *path, llm_err_t *err)
+    const char *name, char *path, uint32_t *media, llm_err_t *err)
 {
-    uint32_t               media;
+    uint32_t               takes;
     llm_err_t              why;
     ngx_http_llm_model_t  *model;
 
+    takes = 0;
     model = mcf->models.elts;
     model += i;
 
@@ -47,11 +48,15 @@ ngx_http_llm_admin_resolve(ngx_http_llm_main_conf_t *mcf, ngx_uint_t i,
     }
 
     if (ngx_strncmp(model->engine.device, "synthetic", 9) != 0
-        && llm_model_file_check(path, &media, &why) != LLM_OK)
+        && llm_model_file_check(path, &takes, &why) != LLM_OK)
     {
         llm_hide_folder(why.msg, path);
         return llm_fail_with(err, 400, "unusable_model", "file",
                              "The file cannot be used: %.400s", why.msg);
+    }
+
+    if (media) {
+        *media = takes;
     }
 
     /* the configuration's own file, under another name */

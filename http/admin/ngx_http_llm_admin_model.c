@@ -113,7 +113,7 @@ static int
 ngx_http_llm_admin_run_resolve(ngx_http_llm_admin_job_t *job)
 {
     return ngx_http_llm_admin_resolve(job->main, job->model, job->name,
-                                      job->path, &job->err);
+                                      job->path, NULL, &job->err);
 }
 
 

@@ -48,10 +48,10 @@ typedef struct {
     void                       (*quit)(ngx_http_llm_main_conf_t *mcf);
 
     /* Does another file, which can be used, replace the one that the model's
-       llm_model names? */
+       llm_model names?  *media: LLM_MEDIUM_..., what that file takes */
     ngx_uint_t                 (*replaces)(ngx_conf_t *cf,
                                            ngx_http_llm_main_conf_t *mcf,
-                                           ngx_uint_t model);
+                                           ngx_uint_t model, uint32_t *media);
     /* Copies aliases that were set while nginx runs to the pool.  The first
        subject that has any is the only one used.  NGX_ERROR: no memory. */
     ngx_int_t                  (*aliases)(ngx_http_llm_main_conf_t *mcf,
@@ -266,6 +266,31 @@ ngx_uint_t ngx_http_llm_rewrites(ngx_conf_t *cf, void **loc_conf);
 void ngx_http_llm_check_mirror(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *prev,
     ngx_http_llm_loc_conf_t *conf);
 
+/* ngx_http_llm_uri.c */
+
+/* the URI of a directive whose location is asked by a subrequest */
+
+typedef struct {
+    ngx_http_complex_value_t     value;
+    ngx_str_t                   *directive;     /* its name */
+    ngx_str_t                    file;          /* file and line of the
+                                                   directive */
+    ngx_uint_t                   line;
+    ngx_http_core_srv_conf_t    *checked;       /* server in which the URI was
+                                                   checked last */
+} ngx_http_llm_uri_t;
+
+/* reads the directive's first parameter */
+char *ngx_http_llm_uri_read(ngx_conf_t *cf, ngx_command_t *cmd,
+    ngx_http_llm_uri_t *uri);
+/* warns, once in each server, about a URI that no location serves, or one of
+   ours, which `cannot` what it is asked for */
+void ngx_http_llm_uri_warn(ngx_conf_t *cf, ngx_http_llm_uri_t *uri,
+    const char *cannot);
+/* splits the arguments off the value that the URI has for a request: from a
+   variable it may be anything.  NGX_ERROR: it is invalid, which was logged */
+ngx_int_t ngx_http_llm_uri_split(ngx_http_request_t *r,
+    ngx_http_llm_uri_t *uri, ngx_str_t *value, ngx_str_t *args);
 
 /* ngx_http_llm_life.c */
 
@@ -280,7 +305,7 @@ ngx_int_t ngx_http_llm_on_zone(ngx_http_llm_main_conf_t *mcf,
 void ngx_http_llm_on_renamed(ngx_http_llm_main_conf_t *mcf, ngx_uint_t model);
 void ngx_http_llm_on_quit(ngx_http_llm_main_conf_t *mcf);
 ngx_uint_t ngx_http_llm_is_replaced(ngx_conf_t *cf,
-    ngx_http_llm_main_conf_t *mcf, ngx_uint_t model);
+    ngx_http_llm_main_conf_t *mcf, ngx_uint_t model, uint32_t *media);
 ngx_int_t ngx_http_llm_set_aliases(ngx_http_llm_main_conf_t *mcf,
     ngx_pool_t *pool, llm_admin_alias_t **list, ngx_uint_t *n);
 

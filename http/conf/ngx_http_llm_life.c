@@ -96,7 +96,7 @@ ngx_http_llm_on_quit(ngx_http_llm_main_conf_t *mcf)
 
 ngx_uint_t
 ngx_http_llm_is_replaced(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
-    ngx_uint_t model)
+    ngx_uint_t model, uint32_t *media)
 {
     ngx_uint_t                      i;
     const ngx_http_llm_life_t  **s;
@@ -104,7 +104,7 @@ ngx_http_llm_is_replaced(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
     s = mcf->lives.elts;
 
     for (i = 0; i < mcf->lives.nelts; i++) {
-        if (s[i]->replaces && s[i]->replaces(cf, mcf, model)) {
+        if (s[i]->replaces && s[i]->replaces(cf, mcf, model, media)) {
             return 1;
         }
     }

@@ -67,8 +67,10 @@ ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
             continue;
         }
 
-        if (mmproj == LLM_OK && ngx_http_llm_is_replaced(cf, mcf, i)) {
+        if (mmproj == LLM_OK && ngx_http_llm_is_replaced(cf, mcf, i, &speech))
+        {
             model[i].replaced = 1;
+            api[i].media |= speech;
             continue;
         }
 

@@ -61,6 +61,8 @@ static void ngx_http_llm_capture_input(ngx_http_llm_body_t *body, u_char *p,
     size_t len);
 static void ngx_http_llm_capture_output(ngx_http_llm_ctx_t *ctx,
     const llm_event_t *ev);
+static void ngx_http_llm_capture_end(ngx_http_llm_ctx_t *ctx,
+    const llm_event_t *ev);
 static ngx_http_llm_text_t *ngx_http_llm_capture_choice(ngx_http_request_t *r,
     ngx_http_llm_capture_t *c, ngx_uint_t index);
 static void ngx_http_llm_capture_part(ngx_http_request_t *r,
@@ -77,7 +79,8 @@ static u_char *ngx_http_llm_capture_put(u_char *p, ngx_http_llm_text_t *t);
 static ngx_http_llm_stage_t  ngx_http_llm_capture_stage = {
     .body = ngx_http_llm_capture_init,
     .input = ngx_http_llm_capture_input,
-    .text = ngx_http_llm_capture_output
+    .text = ngx_http_llm_capture_output,
+    .end = ngx_http_llm_capture_end
 };
 
 
@@ -271,7 +274,7 @@ ngx_http_llm_capture_input(ngx_http_llm_body_t *body, u_char *p, size_t len)
     for (last = p + len; p < last; p += n) {
         n = ngx_http_llm_char(p, last - p);
 
-        if (ngx_max(n, 1) > t->size - t->len) {
+        if (t->more || ngx_max(n, 1) > t->size - t->len) {
             t->more += last - p;        /* a form comes in pieces */
             return;
         }
@@ -328,7 +331,9 @@ ngx_http_llm_capture_output(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev)
 
     c = ngx_http_llm_get_data(ctx, ngx_http_llm_capture_stage);
 
-    if (c == NULL || ev->u.text.text.len == 0) {
+    if (c == NULL || ev->u.text.text.len == 0
+        || llm_api_takes_form(ctx->reply->endpoint))
+    {
         return;
     }
 
@@ -342,6 +347,35 @@ ngx_http_llm_capture_output(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev)
     ngx_http_llm_capture_part(r, c, t, ev);
     ngx_http_llm_capture_add(r, c, t, llm_ref_data(ev, ev->u.text.text),
                              ev->u.text.text.len);
+}
+
+
+/* a transcript's text, which comes in records */
+
+static void
+ngx_http_llm_capture_end(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev)
+{
+    llm_buf_t                text;
+    ngx_http_llm_text_t     *t;
+    ngx_http_llm_capture_t  *c;
+
+    c = ngx_http_llm_get_data(ctx, ngx_http_llm_capture_stage);
+
+    if (c == NULL || ctx->api == NULL || c->choices.nelts) {
+        return;
+    }
+
+    llm_buf_init(&text, 0);
+    llm_api_text(ctx->api, &text);
+
+    t = text.len && !text.failed
+        ? ngx_http_llm_capture_choice(ctx->request, c, 0) : NULL;
+
+    if (t) {
+        ngx_http_llm_capture_add(ctx->request, c, t, text.data, text.len);
+    }
+
+    llm_buf_free(&text);
 }
 
 

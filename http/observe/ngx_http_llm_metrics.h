@@ -229,6 +229,8 @@ extern const ngx_http_llm_metric_kind_t  ngx_http_llm_gauge;
 extern const ngx_http_llm_metric_kind_t  ngx_http_llm_size;
 /* a uint64_t that grows */
 extern const ngx_http_llm_metric_kind_t  ngx_http_llm_counter;
+/* a uint64_t of milliseconds that grows */
+extern const ngx_http_llm_metric_kind_t  ngx_http_llm_seconds;
 /* two uint32_t, the first a part of the second */
 extern const ngx_http_llm_metric_kind_t  ngx_http_llm_share;
 /* a uint64_t for each llm_draft_kind_t */

@@ -14,6 +14,10 @@ static void ngx_http_llm_count_prometheus(const ngx_http_llm_metric_t *m,
     const void *figures, const char *label, llm_buf_t *b);
 static void ngx_http_llm_count_json(const ngx_http_llm_metric_t *m,
     const void *figures, llm_buf_t *b);
+static void ngx_http_llm_seconds_prometheus(const ngx_http_llm_metric_t *m,
+    const void *figures, const char *label, llm_buf_t *b);
+static void ngx_http_llm_seconds_json(const ngx_http_llm_metric_t *m,
+    const void *figures, llm_buf_t *b);
 static void ngx_http_llm_share_prometheus(const ngx_http_llm_metric_t *m,
     const void *figures, const char *label, llm_buf_t *b);
 static void ngx_http_llm_share_json(const ngx_http_llm_metric_t *m,
@@ -42,6 +46,10 @@ const ngx_http_llm_metric_kind_t  ngx_http_llm_size = {
 
 const ngx_http_llm_metric_kind_t  ngx_http_llm_counter = {
     "counter", ngx_http_llm_count_prometheus, ngx_http_llm_count_json
+};
+
+const ngx_http_llm_metric_kind_t  ngx_http_llm_seconds = {
+    "counter", ngx_http_llm_seconds_prometheus, ngx_http_llm_seconds_json
 };
 
 const ngx_http_llm_metric_kind_t  ngx_http_llm_share = {
@@ -100,6 +108,23 @@ ngx_http_llm_count_json(const ngx_http_llm_metric_t *m, const void *figures,
     llm_buf_t *b)
 {
     llm_buf_addf(b, "%llu", (unsigned long long) figure(uint64_t, m));
+}
+
+
+static void
+ngx_http_llm_seconds_prometheus(const ngx_http_llm_metric_t *m,
+    const void *figures, const char *label, llm_buf_t *b)
+{
+    llm_buf_addf(b, "%s{%s} %.3f\n", m->name, label,
+                 (double) figure(uint64_t, m) / 1000);
+}
+
+
+static void
+ngx_http_llm_seconds_json(const ngx_http_llm_metric_t *m, const void *figures,
+    llm_buf_t *b)
+{
+    llm_buf_addf(b, "%.3f", (double) figure(uint64_t, m) / 1000);
 }
 
 

@@ -41,8 +41,6 @@ static size_t ngx_http_llm_body_size(ngx_http_request_t *r);
 static void ngx_http_llm_parse(void *data);
 static ngx_int_t ngx_http_llm_join(ngx_http_llm_body_t *body, u_char *p,
     ngx_log_t *log);
-static ngx_int_t ngx_http_llm_read_part(ngx_buf_t *b, u_char *p,
-    ngx_log_t *log);
 static ngx_int_t ngx_http_llm_parse_later(ngx_http_llm_body_t *body);
 static void ngx_http_llm_parse_done(void *data);
 static void ngx_http_llm_body_hold(ngx_event_t *ev);
@@ -266,39 +264,13 @@ ngx_http_llm_join(ngx_http_llm_body_t *body, u_char *p, ngx_log_t *log)
         if (ngx_buf_in_memory(b)) {
             ngx_memcpy(p, b->pos, size);
 
-        } else if (size && ngx_http_llm_read_part(b, p, log) != NGX_OK) {
+        } else if (ngx_http_llm_read_part(b, b->file_pos, size, p, log)
+                   != NGX_OK)
+        {
             return NGX_ERROR;
         }
 
         p += size;
-    }
-
-    return NGX_OK;
-}
-
-
-/* not ngx_read_file(): it would change the file's state */
-
-static ngx_int_t
-ngx_http_llm_read_part(ngx_buf_t *b, u_char *p, ngx_log_t *log)
-{
-    off_t    at;
-    ssize_t  n;
-
-    for (at = b->file_pos; at < b->file_last; at += n) {
-        n = pread(b->file->fd, p, b->file_last - at, at);
-
-        if (n == -1 && ngx_errno == NGX_EINTR) {
-            n = 0;
-
-        } else if (n <= 0) {
-            ngx_log_error(NGX_LOG_CRIT, log, n ? ngx_errno : 0,
-                          "pread() of a request body in \"%V\" ended %O "
-                          "bytes early", &b->file->name, b->file_last - at);
-            return NGX_ERROR;
-        }
-
-        p += n;
     }
 
     return NGX_OK;

@@ -79,6 +79,10 @@ ngx_int_t ngx_http_llm_keep_media(ngx_http_llm_body_t *body);
 
 /* ngx_http_llm_coding.c */
 
+/* reads bytes of a buffer that is in a file, in any thread; NGX_ERROR: they are
+   not there, which was logged */
+ngx_int_t ngx_http_llm_read_part(ngx_buf_t *b, off_t at, size_t size,
+    u_char *p, ngx_log_t *log);
 /* is the body compressed with gzip?  Called before it is read.  NGX_ERROR and
    *err: the request's headers name another coding */
 ngx_int_t ngx_http_llm_coding(ngx_http_request_t *r, ngx_uint_t *gzip,

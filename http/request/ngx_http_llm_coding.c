@@ -1,7 +1,8 @@
 /*
- * Request bodies that are compressed (Content-Encoding: gzip).  They are
- * decompressed by the thread that parses them, never by the event loop.
- * client_max_body_size limits the body before and after decompression.
+ * The bytes of request bodies: those in nginx's temporary file, and those that
+ * are compressed (Content-Encoding: gzip), which are decompressed by the thread
+ * that parses them, never by the event loop.  client_max_body_size limits the
+ * body before and after decompression.
  */
 
 #include "http/reply/ngx_http_llm_reply.h"
@@ -223,4 +224,35 @@ ngx_http_llm_inflate(z_stream *zs, size_t max, llm_buf_t *out, llm_err_t *err)
                          "The request's body is not valid gzip, although its "
                          "Content-Encoding is gzip: %s.",
                          zs->msg ? zs->msg : "it ends too early");
+}
+
+
+/* not ngx_read_file(): it would change the file's state */
+
+ngx_int_t
+ngx_http_llm_read_part(ngx_buf_t *b, off_t at, size_t size, u_char *p,
+    ngx_log_t *log)
+{
+    ssize_t  n;
+
+    while (size) {
+        n = pread(b->file->fd, p, size, at);
+
+        if (n == -1 && ngx_errno == NGX_EINTR) {
+            continue;
+        }
+
+        if (n <= 0) {
+            ngx_log_error(NGX_LOG_CRIT, log, n ? ngx_errno : 0,
+                          "pread() of a request body in \"%V\" ended %O "
+                          "bytes early", &b->file->name, b->file_last - at);
+            return NGX_ERROR;
+        }
+
+        p += n;
+        at += n;
+        size -= n;
+    }
+
+    return NGX_OK;
 }

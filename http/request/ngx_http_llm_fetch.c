@@ -25,7 +25,6 @@
 static void ngx_http_llm_media_allow(ngx_http_llm_ctx_t *ctx,
     llm_api_conf_t *conf);
 static ngx_int_t ngx_http_llm_fetch_media(ngx_http_llm_body_t *body);
-static ngx_int_t ngx_http_llm_fetch_uri(ngx_http_llm_fetched_t *f);
 static ngx_int_t ngx_http_llm_fetch_next(ngx_http_llm_fetched_t *f);
 static ngx_int_t ngx_http_llm_fetch_request(ngx_http_llm_fetched_t *f);
 static ngx_int_t ngx_http_llm_fetch_headers(ngx_http_request_t *r,
@@ -62,10 +61,11 @@ ngx_http_llm_media_allow(ngx_http_llm_ctx_t *ctx, llm_api_conf_t *conf)
     conf->media.max_pixels = lmcf->max_pixels;
     conf->media.max_sound = lmcf->sound_size;
     conf->media.max_seconds = (uint32_t) lmcf->max_seconds;
-    conf->media.skip = (lmcf->images != 0);
+    conf->media.skip = (lmcf->skip != 0);
     conf->media.fetch = lmcf->fetch
                         && ngx_http_complex_value(ctx->request,
-                                                  &lmcf->fetch->uri, &uri)
+                                                  &lmcf->fetch->uri.value,
+                                                  &uri)
                            == NGX_OK
                         && uri.len;
 }
@@ -107,7 +107,19 @@ ngx_http_llm_fetch_media(ngx_http_llm_body_t *body)
     f->fetch = lmcf->fetch;
     ngx_http_llm_set_data(body->ctx, f, ngx_http_llm_media_stage);
 
-    if (ngx_http_llm_fetch_uri(f) != NGX_OK) {
+    if (ngx_http_complex_value(body->ctx->request, &f->fetch->uri.value,
+                               &f->uri)
+        != NGX_OK)
+    {
+        llm_fail(&body->err, "No memory is left for this request.");
+        return NGX_ERROR;
+    }
+
+    if (ngx_http_llm_uri_split(body->ctx->request, &f->fetch->uri, &f->uri,
+                               &f->args)
+        != NGX_OK)
+    {
+        llm_fail(&body->err, "The server cannot fetch files.");
         return NGX_ERROR;
     }
 
@@ -123,44 +135,13 @@ ngx_http_llm_fetch_media(ngx_http_llm_body_t *body)
 }
 
 
-/* a URI from a variable may be anything, so it is checked here */
-
-static ngx_int_t
-ngx_http_llm_fetch_uri(ngx_http_llm_fetched_t *f)
-{
-    ngx_uint_t           flags;
-    ngx_http_request_t  *r;
-
-    r = f->body->ctx->request;
-    flags = NGX_HTTP_LOG_UNSAFE;
-
-    if (ngx_http_complex_value(r, &f->fetch->uri, &f->uri) != NGX_OK) {
-        llm_fail(&f->body->err, "No memory is left for this request.");
-        return NGX_ERROR;
-    }
-
-    if (f->uri.len && f->uri.data[0] == '/'
-        && ngx_http_parse_unsafe_uri(r, &f->uri, &f->args, &flags) == NGX_OK)
-    {
-        return NGX_OK;
-    }
-
-    ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
-                  "invalid URI \"%s\" of \"llm_fetch\", it must begin with "
-                  "\"/\"", ngx_http_llm_clean(r, &f->uri));
-    llm_fail(&f->body->err, "The server cannot fetch files.");
-
-    return NGX_ERROR;
-}
-
-
 /* fetches the next file; NGX_OK: there is none, NGX_AGAIN: it is on its way */
 
 static ngx_int_t
 ngx_http_llm_fetch_next(ngx_http_llm_fetched_t *f)
 {
     ngx_uint_t            n;
-    llm_media_ref_t          *list;
+    llm_media_ref_t      *list;
     ngx_http_llm_body_t  *body;
 
     body = f->body;
@@ -314,26 +295,14 @@ ngx_http_llm_fetch_url(ngx_http_request_t *r, ngx_http_variable_value_t *v,
 static void
 ngx_http_llm_fetch_wait(ngx_http_llm_fetched_t *f)
 {
-    uint64_t             past, most;
-    ngx_msec_t           timeout;
     ngx_http_llm_ctx_t  *ctx;
 
     ctx = f->body->ctx;
-
-    timeout = f->fetch->timeout;
-    most = ctx->conf->timeout;
-    past = (llm_now_us() - ctx->arrival_us) / 1000;
-
-    if (most && past + timeout > most) {
-        timeout = (past < most) ? most - past : 0;
-        f->last = 1;
-    }
-
     ctx->request->write_event_handler = ngx_http_llm_fetch_write_handler;
 
-    ngx_http_llm_watch(ctx, "fetching files of a request",
-                       ngx_http_llm_fetch_timer_handler, f);
-    ngx_add_timer(&ctx->timer, timeout);
+    f->last = ngx_http_llm_watch_for(ctx, f->fetch->timeout,
+                                     "fetching files of a request",
+                                     ngx_http_llm_fetch_timer_handler, f);
 }
 
 

@@ -70,7 +70,7 @@ ngx_http_llm_fetch_refuse(ngx_http_llm_fetched_t *f, ngx_uint_t status,
     char                  why[192], place[192];
     va_list               args;
     ngx_uint_t            n;
-    llm_media_ref_t          *m;
+    llm_media_ref_t      *m;
     ngx_http_llm_body_t  *body;
 
     f->refused = 1;
@@ -105,7 +105,7 @@ ngx_int_t
 ngx_http_llm_fetch_result(ngx_http_llm_fetched_t *f)
 {
     ngx_uint_t            n;
-    llm_media_ref_t          *m;
+    llm_media_ref_t      *m;
     ngx_http_request_t   *sr;
 
     sr = f->subrequest;
@@ -194,8 +194,8 @@ static void
 ngx_http_llm_fetch_add(ngx_http_llm_fetched_t *f, ngx_http_request_t *sr,
     u_char *p, size_t size)
 {
-    u_char       *to;
-    ngx_uint_t    n;
+    u_char           *to;
+    ngx_uint_t        n;
     llm_media_ref_t  *m;
 
     m = ngx_http_llm_fetch_list(f->body, &n) + f->index;
@@ -223,12 +223,12 @@ ngx_http_llm_fetch_add(ngx_http_llm_fetched_t *f, ngx_http_request_t *sr,
 static ngx_int_t
 ngx_http_llm_fetch_room(ngx_http_llm_fetched_t *f, ngx_http_request_t *sr)
 {
-    size_t               max, size;
-    ngx_uint_t           i, n;
-    llm_zone_t          *zone;
-    llm_media_ref_t         *list, *m;
-    ngx_str_t           *type;
-    llm_media_stats_t    st;
+    size_t              max, size;
+    ngx_str_t          *type;
+    ngx_uint_t          i, n;
+    llm_zone_t         *zone;
+    llm_media_ref_t    *list, *m;
+    llm_media_stats_t   st;
 
     zone = f->body->ctx->main->zone;
     list = ngx_http_llm_fetch_list(f->body, &n);

@@ -119,32 +119,25 @@ ngx_http_llm_form_read(ngx_http_llm_body_t *body, llm_api_form_t *form)
 }
 
 
-/* not ngx_read_file(): it would change the file's state */
-
 static ngx_int_t
 ngx_http_llm_form_file(ngx_http_llm_body_t *body, llm_api_form_t *form,
     ngx_buf_t *b, u_char *piece)
 {
-    off_t    at;
-    size_t   size;
-    ssize_t  n;
+    off_t   at;
+    size_t  size;
 
-    for (at = b->file_pos; at < b->file_last; at += n) {
+    for (at = b->file_pos; at < b->file_last; at += size) {
         size = ngx_min(b->file_last - at, NGX_HTTP_LLM_FORM_PIECE);
-        n = pread(b->file->fd, piece, size, at);
 
-        if (n == -1 && ngx_errno == NGX_EINTR) {
-            n = 0;
-
-        } else if (n <= 0) {
-            ngx_log_error(NGX_LOG_CRIT, body->ctx->main->cycle->log,
-                          n ? ngx_errno : 0,
-                          "pread() of a request body in \"%V\" ended %O "
-                          "bytes early", &b->file->name, b->file_last - at);
+        if (ngx_http_llm_read_part(b, at, size, piece,
+                                   body->ctx->main->cycle->log)
+            != NGX_OK)
+        {
             llm_fail(&body->err, "The request's body could not be read.");
             return NGX_ERROR;
+        }
 
-        } else if (ngx_http_llm_form_piece(body, form, piece, n) != NGX_OK) {
+        if (ngx_http_llm_form_piece(body, form, piece, size) != NGX_OK) {
             return NGX_ERROR;
         }
     }

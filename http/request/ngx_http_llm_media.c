@@ -24,14 +24,10 @@ static ngx_int_t ngx_http_llm_media_init(ngx_conf_t *cf);
 static void *ngx_http_llm_create_media_conf(ngx_conf_t *cf);
 static char *ngx_http_llm_merge_media_conf(ngx_conf_t *cf, void *parent,
     void *child);
-static char *ngx_http_llm_images(ngx_conf_t *cf, ngx_command_t *cmd,
-    void *conf);
 static char *ngx_http_llm_media_number(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 static char *ngx_http_llm_fetch(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
-static void ngx_http_llm_check_fetch(ngx_conf_t *cf,
-    ngx_http_llm_fetch_t *fetch);
 
 
 static ngx_http_llm_bounds_t  ngx_http_llm_images_bounds = {
@@ -51,14 +47,21 @@ static ngx_http_llm_size_min_t  ngx_http_llm_image_size_min = {
 };
 
 
+static ngx_conf_enum_t  ngx_http_llm_images_words[] = {
+    { ngx_string("refuse"), 0 },
+    { ngx_string("skip"), 1 },
+    { ngx_null_string, 0 }
+};
+
+
 static ngx_command_t  ngx_http_llm_media_commands[] = {
 
     { ngx_string("llm_images"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
-      ngx_http_llm_images,
+      ngx_conf_set_enum_slot,
       NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
+      offsetof(ngx_http_llm_media_conf_t, skip),
+      &ngx_http_llm_images_words },
 
     { ngx_string("llm_max_images"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
@@ -176,7 +179,7 @@ ngx_http_llm_create_media_conf(ngx_conf_t *cf)
     conf = ngx_pcalloc(cf->pool, sizeof(ngx_http_llm_media_conf_t));
 
     if (conf) {
-        conf->images = NGX_CONF_UNSET_UINT;
+        conf->skip = NGX_CONF_UNSET_UINT;
         conf->max_size = NGX_CONF_UNSET_SIZE;
         conf->max_images = NGX_CONF_UNSET_UINT;
         conf->max_pixels = NGX_CONF_UNSET_SIZE;
@@ -197,7 +200,7 @@ ngx_http_llm_merge_media_conf(ngx_conf_t *cf, void *parent, void *child)
 
     ngx_http_llm_loc_conf_t  *llcf;
 
-    ngx_conf_merge_uint_value(conf->images, prev->images, 0);
+    ngx_conf_merge_uint_value(conf->skip, prev->skip, 0);
     ngx_conf_merge_size_value(conf->max_size, prev->max_size,
                               20 * 1024 * 1024);
     ngx_conf_merge_uint_value(conf->max_images, prev->max_images, 64);
@@ -211,43 +214,10 @@ ngx_http_llm_merge_media_conf(ngx_conf_t *cf, void *parent, void *child)
     llcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_llm_module);
 
     if (conf->fetch && ngx_http_llm_is_api(llcf)) {
-        ngx_http_llm_check_fetch(cf, conf->fetch);
+        ngx_http_llm_uri_warn(cf, &conf->fetch->uri, "fetches nothing");
     }
 
     return NGX_CONF_OK;
-}
-
-
-/* llm_images refuse | skip */
-
-static char *
-ngx_http_llm_images(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
-{
-    ngx_http_llm_media_conf_t *lmcf = conf;
-
-    ngx_str_t  *value;
-
-    if (lmcf->images != NGX_CONF_UNSET_UINT) {
-        return "is duplicate";
-    }
-
-    value = cf->args->elts;
-
-    if (ngx_strcmp(value[1].data, "skip") == 0) {
-        lmcf->images = 1;
-        return NGX_CONF_OK;
-    }
-
-    if (ngx_strcmp(value[1].data, "refuse") == 0) {
-        lmcf->images = 0;
-        return NGX_CONF_OK;
-    }
-
-    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                       "invalid value \"%V\" of \"llm_images\", it must be "
-                       "\"refuse\" or \"skip\"", &value[1]);
-
-    return NGX_CONF_ERROR;
 }
 
 
@@ -292,9 +262,9 @@ ngx_http_llm_fetch(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_llm_media_conf_t *lmcf = conf;
 
-    ngx_str_t                         *value;
-    ngx_http_llm_fetch_t              *fetch;
-    ngx_http_compile_complex_value_t   ccv;
+    char                  *rv;
+    ngx_str_t             *value;
+    ngx_http_llm_fetch_t  *fetch;
 
     if (lmcf->fetch != NGX_CONF_UNSET_PTR) {
         return "is duplicate";
@@ -314,24 +284,10 @@ ngx_http_llm_fetch(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     fetch->timeout = NGX_HTTP_LLM_FETCH_TIMEOUT;
-    fetch->file = cf->conf_file->file.name;
-    fetch->line = cf->conf_file->line;
 
-    ngx_memzero(&ccv, sizeof(ngx_http_compile_complex_value_t));
-
-    ccv.cf = cf;
-    ccv.value = &value[1];
-    ccv.complex_value = &fetch->uri;
-
-    if (ngx_http_compile_complex_value(&ccv) != NGX_OK) {
-        return NGX_CONF_ERROR;
-    }
-
-    if (fetch->uri.lengths == NULL && value[1].data[0] != '/') {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid URI \"%V\" of \"llm_fetch\", it must "
-                           "begin with \"/\"", &value[1]);
-        return NGX_CONF_ERROR;
+    rv = ngx_http_llm_uri_read(cf, cmd, &fetch->uri);
+    if (rv != NGX_CONF_OK) {
+        return rv;
     }
 
     lmcf->fetch = fetch;
@@ -347,36 +303,4 @@ ngx_http_llm_fetch(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     return ngx_http_llm_param_time(cf, &value[2], 8, &fetch->timeout);
-}
-
-
-/* checks each directive once in each server */
-
-static void
-ngx_http_llm_check_fetch(ngx_conf_t *cf, ngx_http_llm_fetch_t *fetch)
-{
-    ngx_http_llm_leads_e       to;
-    ngx_http_core_srv_conf_t  *cscf;
-
-    cscf = ngx_http_conf_get_module_srv_conf(cf, ngx_http_core_module);
-
-    if (fetch->uri.lengths || fetch->checked == cscf) {
-        return;
-    }
-
-    fetch->checked = cscf;
-    to = ngx_http_llm_leads(cf, cscf, &fetch->uri.value);
-
-    if (to == NGX_HTTP_LLM_LEADS_NOWHERE) {
-        ngx_log_error(NGX_LOG_WARN, cf->log, 0,
-                      "there is no location for the URI \"%V\" of "
-                      "\"llm_fetch\" in %V:%ui",
-                      &fetch->uri.value, &fetch->file, fetch->line);
-
-    } else if (to != NGX_HTTP_LLM_LEADS_MAYBE) {
-        ngx_log_error(NGX_LOG_WARN, cf->log, 0,
-                      "the URI \"%V\" of \"llm_fetch\" leads to a location "
-                      "that fetches nothing in %V:%ui",
-                      &fetch->uri.value, &fetch->file, fetch->line);
-    }
 }

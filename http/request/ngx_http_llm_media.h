@@ -8,29 +8,24 @@
 #define NGX_HTTP_LLM_MEDIA_H
 
 
+#include "http/conf/ngx_http_llm_conf.h"
 #include "http/request/ngx_http_llm_stage.h"
 
 
 /* llm_fetch */
 
 typedef struct {
-    ngx_http_complex_value_t     uri;
+    ngx_http_llm_uri_t           uri;
     ngx_msec_t                   timeout;       /* of all files of a request */
-
-    ngx_str_t                    file;          /* file and line of the
-                                                   directive */
-    ngx_uint_t                   line;
-    ngx_http_core_srv_conf_t    *checked;       /* server in which the URI was
-                                                   checked last */
 } ngx_http_llm_fetch_t;
 
 
 typedef struct {
-    ngx_uint_t                   images;        /* 1: skip */
+    ngx_uint_t                   skip;          /* llm_images */
     ngx_uint_t                   max_images;
     size_t                       max_size;
     size_t                       max_pixels;
-    size_t                       sound_size;     /* bytes */
+    size_t                       sound_size;    /* bytes */
     size_t                       max_seconds;
     ngx_http_llm_fetch_t        *fetch;         /* NULL: off */
 } ngx_http_llm_media_conf_t;

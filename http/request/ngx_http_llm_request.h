@@ -270,6 +270,10 @@ void ngx_http_llm_detach(ngx_http_request_t *r, ngx_http_cleanup_pt cleanup);
    handler; the caller starts the timer */
 void ngx_http_llm_watch(ngx_http_llm_ctx_t *ctx, char *action,
     ngx_event_handler_pt handler, void *data);
+/* the same, and starts the timer, for `ms` or until llm_timeout, which comes
+   first if 1 is returned */
+ngx_uint_t ngx_http_llm_watch_for(ngx_http_llm_ctx_t *ctx, ngx_msec_t ms,
+    char *action, ngx_event_handler_pt handler, void *data);
 /* lets a submitted request wait for events, and watches its client */
 void ngx_http_llm_wait(ngx_http_llm_ctx_t *ctx);
 /* sends the output that events have left in each dirty request */

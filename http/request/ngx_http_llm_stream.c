@@ -70,6 +70,28 @@ ngx_http_llm_watch(ngx_http_llm_ctx_t *ctx, char *action,
 }
 
 
+ngx_uint_t
+ngx_http_llm_watch_for(ngx_http_llm_ctx_t *ctx, ngx_msec_t ms, char *action,
+    ngx_event_handler_pt handler, void *data)
+{
+    uint64_t    past, most;
+    ngx_uint_t  last;
+
+    most = ctx->conf->timeout;
+    past = (llm_now_us() - ctx->arrival_us) / 1000;
+    last = most && past + ms > most;
+
+    if (last) {
+        ms = (past < most) ? most - past : 0;
+    }
+
+    ngx_http_llm_watch(ctx, action, handler, data);
+    ngx_add_timer(&ctx->timer, ms);
+
+    return last;
+}
+
+
 void
 ngx_http_llm_wait(ngx_http_llm_ctx_t *ctx)
 {

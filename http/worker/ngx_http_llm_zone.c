@@ -175,13 +175,17 @@ ngx_http_llm_size_zone(ngx_cycle_t *cycle)
 }
 
 
-/* bytes for the media of requests; 0: no model takes any.  Pages of them are
-   used from their first media on */
+/* bytes for the media of requests; 0: no model takes any, and none that does may
+   be added.  Pages of them are used from their first media on */
 
 static size_t
 ngx_http_llm_media_size(ngx_http_llm_main_conf_t *mcf)
 {
     ngx_uint_t  i;
+
+    if (mcf->nadded) {
+        return llm_media_size(mcf->media_memory);
+    }
 
     for (i = 0; i < mcf->models.nelts; i++) {
         if (mcf->api_models[i].media) {

@@ -269,6 +269,8 @@ comes([ '/ok/9' ], 'a location by a variable',
       path => '/var/chat/completions?fetch=/fetch');
 fails([ '/ok/9' ], 400, qr/has not set llm_fetch/, 'an empty one is none',
       path => '/var/chat/completions');
+fails([ '/ok/9' ], 500, qr/cannot fetch files/, 'an invalid one',
+      path => '/var/chat/completions?fetch=fetch');
 comes([ 'http://any.example/' ], 'a location with a file',
       path => '/file/chat/completions');
 is_empty('these');

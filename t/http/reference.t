@@ -161,7 +161,7 @@ my %field = (
     llm_capture => { off => 'capture:size' },
     llm_fetch => { off => 'media:fetch' },
     llm_guard => { off => 'guard_conf:guard' },
-    llm_images => { refuse => 'media:images' },
+    llm_images => { refuse => 'media:skip' },
     llm_max_image_pixels => { N => 'media:max_pixels' },
     llm_max_images => { N => 'media:max_images' },
     llm_idempotency => { SIZE => 'idem_conf:size',

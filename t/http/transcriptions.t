@@ -82,9 +82,15 @@ my $t = LLM::Test->new(model => join("\n",
     'llm_model hears %%DIR%%/tiny.bin threads=1 parallel=2 alias=whisper-1;',
     'llm_model demo %%ROOT%%/models/demo.gguf threads=1 parallel=2 default;'),
     http => 'client_max_body_size 8m; client_body_buffer_size 16k; '
-            . 'llm_media_memory 32m;',
+            . 'llm_media_memory 32m; '
+            . 'log_format said escape=none "$llm_output";',
     locations => <<'END');
         location /v1 { llm_api; }
+        location /kept/ {
+            llm_capture 64k;
+            llm_api;
+            access_log %%DIR%%/said.log said;
+        }
         location /small/ { llm_api; llm_max_audio_size 20k; }
         location /short/ { llm_api; llm_max_audio_seconds 1; }
         location = /health { llm_health; }
@@ -94,6 +100,15 @@ END
 $t->write_file('tiny.bin', model(51865));
 $t->start;
 ok($t->wait_ready, 'a model of speech is ready');
+
+my $props = $t->get('/v1/props?model=hears')->{json};
+
+ok($props->{modalities}{audio} && !$props->{modalities}{vision}, 'audio');
+is(join(' ', @{ $props->{capabilities} }), 'audio', 'is all that it can do');
+is(join(' ', @{ $t->get('/v1/models/hears')->{json}{architecture}
+                   {input_modalities} }), 'audio', 'and takes');
+is($t->get('/v1/tokenizer_info?model=hears')->{status}, 400,
+   'it is described no further');
 
 
 # ---- the formats ----
@@ -120,6 +135,12 @@ my $res = hear($t, [ @ALL ]);
 my $all = $res->{json};
 
 is_ok($res, 'verbose_json');
+
+my ($figures) = grep { $_->{name} eq 'hears' }
+                @{ $t->get('/figures')->{json}{models} };
+
+is($figures->{audio_seconds}, 2, 'seconds are counted');
+cmp_ok($figures->{encodes}, '>', 0, 'and runs of the encoder');
 is_deeply($all, decode_json(command(@HEAT, '--format', 'verbose_json')),
           'as the command has it')
     or diag($res->{body});
@@ -138,6 +159,13 @@ like($res->{headers}{'content-type'}, qr{^text/vtt}, 'vtt: its type');
 $res = hear($t, [ @MODEL ]);
 is($res->{headers}{'content-type'}, 'application/json', 'json by default');
 is($res->{json}{text}, $all->{text}, 'its text');
+
+hear($t, [ @MODEL, 'include[]' => 'logprobs' ],
+     path => '/kept/audio/transcriptions');
+ok(LLM::Test::wait_for(30, sub { -s $t->dir . '/said.log' }),
+   'what is said is in the log');
+is(slurp($t->dir . '/said.log') =~ s/\n+\z//r,
+   do { my $s = $all->{text}; utf8::encode($s); $s }, 'as text alone');
 
 $res = hear($t, [ @ALL, 'timestamp_granularities[]' => 'word',
                   'timestamp_granularities[]' => 'segment' ]);
@@ -319,11 +347,14 @@ $t = LLM::Test->new(model => join("\n",
     'llm_model four %%DIR%%/tiny.bin threads=1 parallel=4 lazy;',
     'llm_model demo %%ROOT%%/models/demo.gguf threads=1 parallel=2 default;'),
     http => 'client_max_body_size 8m; llm_idempotency 8m; '
-            . 'llm_token_zone $http_x_tenant zone=z:1m rate=1/h;',
+            . 'llm_token_zone $http_x_tenant zone=z:1m rate=1/h; '
+            . 'llm_token_zone $http_x_tenant zone=s:1m rate=1/h '
+            . 'count=audio;',
     locations => <<'END');
         location /v1 { llm_api; }
         location /paid/ { llm_api; llm_token_limit zone=z burst=1 reserve=0; }
         location /dear/ { llm_api; llm_token_limit zone=z burst=200; }
+        location /timed/ { llm_api; llm_token_limit zone=s burst=4; }
         location /admin { llm_admin models=.; }
         location = /health { llm_health; }
         location = /figures { llm_metrics json; }
@@ -333,13 +364,6 @@ $t->write_file('tiny.bin', model(51865));
 $t->write_file('other.bin', model(51864));
 $t->start;
 ok($t->wait_ready, 'more models of speech');
-
-sub state {
-    my ($name) = @_;
-
-    return (grep { $_->{id} eq $name }
-            @{ $t->get('/health')->{json}{models} })[0];
-}
 
 is_ok(hear($t, [ @MODEL, model => 'lazy' ]), 'a model that is loaded when it '
                                              . 'is asked');
@@ -387,6 +411,19 @@ is(hear($t, [ @MODEL ], path => '/paid/audio/transcriptions',
         headers => { 'X-Tenant' => 'ann' })->{status}, 429,
    'its tokens were counted');
 
+my @timed = (path => '/timed/audio/transcriptions',
+             headers => { 'X-Tenant' => 'eve' });
+
+refused(hear($t, [ @MODEL ], file => [ 'a.wav', wav(5) ], @timed), 429, undef,
+        qr/has 5 seconds of audio, more than the 4/, 'a quota of seconds');
+is_ok(hear($t, [ @MODEL ], @timed), 'two of four seconds');
+is_ok(hear($t, [ @MODEL ], @timed), 'the other two');
+refused(hear($t, [ @MODEL ], @timed), 429, undef,
+        qr/0 of 4 seconds of audio are left, 1 are needed/, 'one more');
+is_ok($t->post('/timed/completions', { model => 'demo', prompt => 'a',
+      max_tokens => 2 }, headers => { 'X-Tenant' => 'eve' }),
+      'a completion takes none');
+
 my %key = (headers => { 'Idempotency-Key' => 'k1' });
 my $first = hear($t, [ @MODEL ], file => [ 'a.wav', wav(3) ], %key);
 
@@ -397,6 +434,16 @@ $res = hear($t, [ @MODEL ], file => [ 'a.wav', wav(4) ], %key);
 is($res->{status}, 409, 'another file with the same key');
 is($res->{json}{error}{code}, 'idempotency_key_reused', 'is not that one');
 is_empty($t, 'all that');
+
+$t->post('/admin/models/lazy/load', { file => 'other.bin' });
+ok(LLM::Test::wait_for(60, sub {
+    hear($t, [ @MODEL, model => 'lazy', language => 'de' ])->{body}
+        =~ /English only/
+}), 'another file for the other model, too');
+$t->reload;
+ok(LLM::Test::wait_for(60, sub { hear($t, [ @MODEL ])->{status} == 200 }),
+   'after a reload there is memory for the models that are there')
+    or diag(hear($t, [ @MODEL ])->{body});
 $t->stop(name => 'commands');
 
 

@@ -97,6 +97,18 @@ $t->write_file('lost.jinja', $lost);
 $t->start;
 ok($t->wait_ready, 'models with an encoder are ready');
 
+for (['sees', 1, 'text image'], ['blind', 0, 'text']) {
+    my ($name, $vision, $takes) = @$_;
+    my $props = $t->get("/v1/props?model=$name")->{json};
+
+    is(!!$props->{modalities}{vision}, !!$vision, "$name: vision");
+    ok(!$props->{modalities}{audio}, 'and no audio');
+    is(scalar(grep { $_ eq 'vision' } @{ $props->{capabilities} }), $vision,
+       'is what it can do');
+    is(join(' ', @{ $t->get("/v1/models/$name")->{json}{architecture}
+                       {input_modalities} }), $takes, 'and takes');
+}
+
 my $res = ask($t, 'sees', [ user(text('What is it?')) ]);
 my ($plain) = counts($res);
 
@@ -120,6 +132,12 @@ my ($m, $cached) = counts($res);
 
 is_ok($res, 'a second question, with the image in an older turn');
 cmp_ok($cached, '>=', $n - 16, 'its rows are found in the cache');
+
+my ($f) = grep { $_->{name} eq 'sees' } @{ $t->get('/figures')->{json}{models} };
+
+cmp_ok($f->{encodes}, '>', 0, 'the image was encoded');
+is($f->{media_queries}, $f->{media_hits} + $f->{encodes},
+   'as often as its rows were not kept');
 
 my @logprobs = map {
     $res = ask($t, 'sees', [ user(@$_) ], logprobs => \1, top_logprobs => 5);

@@ -1,7 +1,7 @@
 /*
  * Forms with a sound: the message is the same however the body is cut, and
  * nothing of a form that is refused, or given up, stays in the memory for
- * media.
+ * media.  And what becomes of the records that the engine answers with.
  */
 
 #include "t/unit/api_talk.h"
@@ -213,12 +213,150 @@ test_refused(void)
 }
 
 
+/* a form with these fields, whose answer is in `a` then */
+
+static void
+ask_form(const char *fields)
+{
+    char       body[512];
+    llm_err_t  why;
+
+    (void) snprintf(body, sizeof(body), FILE_ "sound\r\n%s--x--\r\n", fields);
+    llm_buf_init(&msg, 0);
+    llm_buf_init(&out, 0);
+    a = read_form(body, strlen(body), sizeof(body), &msg, &why);
+    ok(a != NULL, "a form: %s", why.msg);
+    (void) tell(LLM_EV_START, 0, 0, "");
+}
+
+
+static void
+end_form(void)
+{
+    llm_media_release(with.zone, HOLDER, (llm_request_t *) msg.data);
+    hang_up();
+}
+
+
+/* a segment of this text (NULL: none), as the engine sends it: a record in two
+   events */
+
+static void
+say(const char *text)
+{
+    size_t                    i, n;
+    llm_buf_t                 rec;
+    llm_transcript_t          t;
+    llm_transcript_segment_t  s;
+
+    struct {
+        llm_event_t  ev;
+        char         text[1024];
+    } e;
+
+    memset(&s, 0, sizeof(s));
+    memset(&t, 0, sizeof(t));
+    t.language = "german";
+    t.duration = 2;
+    t.segments = &s;
+    t.n_segments = text != NULL;
+    s.text = (llm_str_t) { text ? strlen(text) : 0, text };
+    s.end = 2;
+    llm_buf_init(&rec, 0);
+    (void) llm_transcript_pack(&rec, &t, 0, 0);
+
+    for (i = 0; i < rec.len; i += n) {
+        n = llm_min(rec.len - i, (size_t) 64);
+        memset(&e.ev, 0, sizeof(e.ev));
+        memcpy(e.text, rec.data + i, n);
+        e.ev.type = LLM_EV_TEXT;
+        e.ev.size = sizeof(e);
+        e.ev.u.text.text.off = offsetof(__typeof__(e), text);
+        e.ev.u.text.text.len = (uint32_t) n;
+        e.ev.u.text.call = (uint32_t) (rec.len - i - n);
+        (void) llm_api_event(a, &e.ev, &out, &err);
+    }
+
+    llm_buf_free(&rec);
+}
+
+
+#define FRAME(text)                                                          \
+    "data: {\"type\":\"transcript.text.delta\",\"delta\":\"" text "\"}\n\n"
+
+
+static void
+test_stream(void)
+{
+    ask_form(PART("stream") "true\r\n");
+    out.len = 0;
+    say("");
+    is_int((long) out.len, 0, "a segment without text: no frame");
+    say(" Guten Tag.");
+    say(" Wie geht");
+    say(NULL);
+    say(" es?");
+    is_str(out.data, FRAME("Guten Tag.") FRAME(" Wie geht") FRAME(" es?"),
+           "a frame for each segment, once");
+    out.len = 0;
+    done();
+    ok(out.len && strstr(out.data, "\"text\":\"Guten Tag. Wie geht es?\""),
+       "and the last one with all of them");
+    end_form();
+}
+
+
+static void
+test_body(void)
+{
+    int     i;
+    char   *whole;
+    size_t  len;
+
+    ask_form(PART("response_format") "verbose_json\r\n");
+
+    for (i = 0; i < 300; i++) {
+        say(" ja");
+    }
+
+    say(NULL);
+    done();
+    len = strlen(body(1 << 20));
+    whole = strndup(out.data, len);
+    end_form();
+
+    ask_form(PART("response_format") "verbose_json\r\n");
+
+    for (i = 0; i < 300; i++) {
+        say(" ja");
+    }
+
+    say(NULL);
+    done();
+    ok(len > 30000 && strncmp(body(3), whole, len) == 0 && out.len == len,
+       "%zu bytes, the same in pieces of 3", len);
+    free(whole);
+    end_form();
+
+    ask_form(PART("response_format") "srt\r\n");
+    say(NULL);
+    done();
+    out.len = 0;
+    is_int(llm_api_body_next(a, 100, &out), LLM_OK, "subtitles of silence");
+    is_int((long) out.len, 0, "are empty");
+    end_form();
+}
+
+
 int
 main(void)
 {
     open_zone();
     test_message();
     test_refused();
+    with.media.max_sound = 40000;
+    test_stream();
+    test_body();
 
     return done_testing();
 }

@@ -295,12 +295,18 @@ test_fingerprint(void)
 }
 
 
+#define TEXT                                                                 \
+    ",\"architecture\":{\"input_modalities\":[\"text\"],"                       \
+    "\"output_modalities\":[\"text\"]}"
+
+
 static void
 test_models(void)
 {
-    llm_buf_t       out;
-    llm_err_t       err;
-    llm_api_conf_t  c;
+    llm_buf_t        out;
+    llm_err_t        err;
+    llm_api_conf_t   c;
+    llm_api_model_t  others[4];
 
     static const llm_api_alias_t  aliases[] = {
         { { 4, "chat" }, { 4, "demo" }, 0 },
@@ -316,17 +322,17 @@ test_models(void)
            "{\"object\":\"list\",\"data\":["
            "{\"id\":\"demo\",\"object\":\"model\",\"created\":1700000000,"
            "\"owned_by\":\"nginx\",\"aliases\":[\"gpt-4o-mini\","
-           "\"Qwen/Small\"]},"
+           "\"Qwen/Small\"]" TEXT "},"
            "{\"id\":\"gpt-4o-mini\",\"object\":\"model\","
            "\"created\":1700000000,\"owned_by\":\"nginx\","
-           "\"aliases\":[],\"alias_of\":\"demo\"},"
+           "\"aliases\":[],\"alias_of\":\"demo\"" TEXT "},"
            "{\"id\":\"Qwen/Small\",\"object\":\"model\","
            "\"created\":1700000000,\"owned_by\":\"nginx\","
-           "\"aliases\":[],\"alias_of\":\"demo\"},"
+           "\"aliases\":[],\"alias_of\":\"demo\"" TEXT "},"
            "{\"id\":\"Big-Llm7\",\"object\":\"model\",\"created\":1700000001,"
-           "\"owned_by\":\"nginx\",\"aliases\":[]},"
+           "\"owned_by\":\"nginx\",\"aliases\":[]" TEXT "},"
            "{\"id\":\"big-tiny\",\"object\":\"model\",\"created\":1700000002,"
-           "\"owned_by\":\"nginx\",\"aliases\":[]}]}",
+           "\"owned_by\":\"nginx\",\"aliases\":[]" TEXT "}]}",
            "the models of a location");
 
     out.len = 0;
@@ -335,7 +341,7 @@ test_models(void)
     is_str(out.data,
            "{\"id\":\"gpt-4o-mini\",\"object\":\"model\","
            "\"created\":1700000000,\"owned_by\":\"nginx\","
-           "\"aliases\":[],\"alias_of\":\"demo\"}", "by its alias");
+           "\"aliases\":[],\"alias_of\":\"demo\"" TEXT "}", "by its alias");
 
     c = conf;
     c.aliases = aliases;
@@ -346,7 +352,8 @@ test_models(void)
     (void) llm_api_answer(&llm_api_models, &c, llm_str(""), &out, &err);
     is_str(out.data, "{\"object\":\"list\",\"data\":["
            "{\"id\":\"mine\",\"object\":\"model\",\"created\":1700000000,"
-           "\"owned_by\":\"nginx\",\"aliases\":[],\"alias_of\":\"demo\"}]}",
+           "\"owned_by\":\"nginx\",\"aliases\":[],\"alias_of\":\"demo\"" TEXT
+           "}]}",
            "an alias that the key is for, of a model that it is not for");
 
     c.denied = 0;
@@ -354,7 +361,7 @@ test_models(void)
     (void) llm_api_answer(&llm_api_models, &c, llm_str("CHAT"), &out, &err);
     is_str(out.data, "{\"id\":\"chat\",\"object\":\"model\","
            "\"created\":1700000000,\"owned_by\":\"nginx\",\"aliases\":[],"
-           "\"alias_of\":\"demo\"}", "an alias is found as one");
+           "\"alias_of\":\"demo\"" TEXT "}", "an alias is found as one");
 
     c = conf;
     c.fallback = 0;
@@ -365,6 +372,19 @@ test_models(void)
     c.allowed = 0;
     (void) llm_api_answer(&llm_api_models, &c, llm_str(""), &out, &err);
     is_str(out.data, "{\"object\":\"list\",\"data\":[]}", "no models");
+
+    memcpy(others, conf.models, sizeof(others));
+    c = conf;
+    c.models = others;
+    others[0].media = LLM_MEDIUM_IMAGE | LLM_MEDIUM_AUDIO;
+    others[1].media = LLM_MEDIUM_SPEECH;
+    out.len = 0;
+    (void) llm_api_answer(&llm_api_models, &c, llm_str(""), &out, &err);
+    ok(strstr(out.data, "{\"input_modalities\":[\"text\",\"image\","
+                        "\"audio\"],\"output_modalities\":[\"text\"]}}"),
+       "what a model takes that has an encoder");
+    ok(strstr(out.data, "{\"input_modalities\":[\"audio\"],"),
+       "and one that transcribes");
 
     llm_buf_free(&out);
 }

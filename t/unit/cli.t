@@ -143,6 +143,8 @@ fails('unknown command', qr/^usage: llm.*no command "frobnicate"/s, '',
       'frobnicate');
 fails('no file', qr/usage: llm info FILE/, '', 'info');
 fails('two files', qr/one file, not "b"/, '', 'info', 'a', 'b');
+fails('two files and a sound', qr/logits takes one file, not "b"/, '', 'logits',
+      'a', '--audio', 's', 'b');
 fails('unknown option', qr/info has no option --x/, '', 'info', 'a', '--x');
 fails('option of another command', qr/info has no option --temp/, '',
       'info', $demo, '--temp', '1');

@@ -108,6 +108,9 @@ main(void)
            "a translation has no language");
     is_int(send("@file=x|model=a|model=b", 0), LLM_OK, "a field twice");
     ok(llm_str_is(form.model, "b"), "the last one counts");
+    is_int(send("@file=x|seed=9007199254740992", 0), LLM_OK,
+           "the largest seed");
+    ok(form.seed == UINT64_C(1) << 53, "counts");
     is_int(send("@file=x|timestamp_granularities[]=word|response_format="
                 "verbose_json", 0), LLM_OK, "words alone");
     ok(form.has == LLM_TRANSCRIPT_WORDS, "have no segments beside them");
@@ -119,7 +122,10 @@ main(void)
     refused("@file=x|temperature=1.5", 400, "temperature", "0 to 1");
     refused("@file=x|temperature=hot", 400, "temperature", "0 to 1");
     refused("@file=x|temperature=nan", 400, "temperature", "0 to 1");
-    refused("@file=x|seed=-1", 400, "seed", "0 on");
+    refused("@file=x|seed=-1", 400, "seed", "0 to 9007199254740992");
+    refused("@file=x|seed=1.5", 400, "seed", "a whole number");
+    refused("@file=x|seed=9007199254740993", 400, "seed", "a whole number");
+    refused("@file=x|seed=99999999999999999999999999", 400, "seed", "a whole");
     refused("@file=x|stream=maybe", 400, "stream", "'true'");
     refused("@file=x|language=klingon", 400, "language", "klingon");
     refused("@file=x|timestamp_granularities[]=char", 400,

@@ -331,9 +331,14 @@ sub read_commands {
     my ($body) = @_;
 
     while ($body =~ /\{\s*ngx_string\("(\w+)"\),\s*([A-Z_0-9|]+),\s*(\w+),\s*
-                     \w+,\s*(?:0|offsetof\(\w+,\s*([\w.]+)\)),/gx)
+                     \w+,\s*(?:0|offsetof\(\w+,\s*([\w.]+)\)),
+                     (?:\s*&(\w+))?/gx)
     {
-        my ($name, $bits, $handler, $field) = ($1, $2, $3, $4);
+        my ($name, $bits, $handler, $field, $post) = ($1, $2, $3, $4, $5);
+
+        # nginx's own handler of words, which are in a table
+
+        $handler = $post if $handler eq 'ngx_conf_set_enum_slot';
 
         $rows{$name} = {
             handler => $handler, field => $field,
