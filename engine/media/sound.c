@@ -4,6 +4,7 @@
 
 #include "engine/media/sound.h"
 
+#include "engine/media/recording.h"
 #include "engine/media/resample.h"
 #include "engine/media/wav.h"
 
@@ -117,6 +118,7 @@ llm_sound_read(llm_sound_sink_t *s, llm_media_pool_t *pool, const void *data,
 {
     int                 rc;
     llm_wav_t           w;
+    llm_media_kind_t    kind;
     llm_media_sink_t    sink = { s, llm_sound_start, llm_sound_add };
     llm_media_source_t  source = { data, len, -1 };
 
@@ -142,8 +144,10 @@ llm_sound_read(llm_sound_sink_t *s, llm_media_pool_t *pool, const void *data,
                              "and no other is read here");
     }
 
-    return llm_media_decode(pool, LLM_MEDIA_SOUND, &source, limits, &sink,
-                            err);
+    kind = llm_recording_find(data, len) == LLM_RECORDING_NONE
+           ? LLM_MEDIA_SOUND : LLM_MEDIA_RECORDING;
+
+    return llm_media_decode(pool, kind, &source, limits, &sink, err);
 }
 
 
