@@ -86,6 +86,7 @@ deb() {
         "nginx: unset NGINX_SRC"
 
     need "$BUILD_NEEDS$DEB_NEEDS"
+    need_ffmpeg
 
     aside module_and_command
 

@@ -27,6 +27,14 @@ libgif-dev        /usr/include/gif_lib.h
 libsndfile1-dev   /usr/include/sndfile.h
 '
 
+# What decodes recordings of browsers and phones.  It brings dozens of packages:
+# installed for tests and packages, and used by other builds if it is there.
+
+FFMPEG_NEEDS='
+libavformat-dev   ffmpeg-headers
+libavcodec-dev    ffmpeg-headers
+'
+
 # with NGINX_SRC, the distribution's nginx is not needed
 
 if [ -z "${NGINX_SRC:-}" ]; then
@@ -52,6 +60,8 @@ libjpeg-dev       libjpeg-turbo-devel libjpeg-turbo-dev
 libwebp-dev       libwebp-devel      libwebp-dev
 libgif-dev        giflib-devel       giflib-dev
 libsndfile1-dev   libsndfile-devel   libsndfile-dev
+libavformat-dev   libavformat-free-devel ffmpeg-dev
+libavcodec-dev    libavcodec-free-devel ffmpeg-dev
 nginx-dev         nginx-mod-devel    -
 perl              perl-Test-Harness  perl-utils
 libcpanel-json-xs-perl  perl-Cpanel-JSON-XS  perl-cpanel-json-xs
@@ -68,6 +78,10 @@ has() {
         clang-fuzzer) command -v clang > /dev/null &&
                       [ -e "$(clang -print-runtime-dir)/libclang_rt.fuzzer-x86_64.a" ] ||
                       ls /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a > /dev/null 2>&1 ;;
+        ffmpeg-headers)
+                      ls /usr/include/libavformat/avformat.h \
+                         /usr/include/*/libavformat/avformat.h \
+                         > /dev/null 2>&1 ;;
         perl-json-xs) perl -MCpanel::JSON::XS -e 1 2> /dev/null ;;
         python-venv)  python3 -c 'import ensurepip, venv' 2> /dev/null ;;
         nginx)        command -v nginx > /dev/null || [ -x /usr/sbin/nginx ] ;;
@@ -105,7 +119,7 @@ package_manager() {
 # names_for MANAGER PACKAGE...: what that manager calls these packages of Debian
 
 names_for() {
-    local manager=$1 package deb dnf apk name
+    local manager=$1 package deb dnf apk name all=''
 
     shift
 
@@ -121,8 +135,15 @@ names_for() {
             esac
         done <<< "$PACKAGE_NAMES"
 
-        printf ' %s' "$name"
+        # one package may have what Debian has in two
+
+        case "$all " in
+            *" $name "*) ;;
+            *)           all="$all $name" ;;
+        esac
     done
+
+    printf '%s' "$all"
 }
 
 
@@ -206,6 +227,12 @@ need_media() {
     (need "$MEDIA_NEEDS") ||
         say "building without them: the formats of images and sound that they" \
             "decode are refused (objs/llm-media --formats lists the others)"
+}
+
+
+need_ffmpeg() {
+    (need "$FFMPEG_NEEDS") ||
+        say "building without FFmpeg: WebM, MP4, M4A and AAC files are refused"
 }
 
 

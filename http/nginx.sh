@@ -149,11 +149,12 @@ install_all() {
         install -m 644 "$OBJS/llm_cuda.so" "$dest$modules/"
     fi
 
-    # the module looks for it beside itself, the command in ../libexec
+    # the module looks for them beside itself, the command in ../libexec
 
-    install -m 755 "$OBJS/llm-media" "$dest$modules/"
+    install -m 755 "$OBJS/llm-media" "$OBJS/llm-media-ffmpeg" "$dest$modules/"
     install -d "$dest/usr/local/libexec/nginx-llm"
-    install -m 755 "$OBJS/llm-media" "$dest/usr/local/libexec/nginx-llm/"
+    install -m 755 "$OBJS/llm-media" "$OBJS/llm-media-ffmpeg" \
+        "$dest/usr/local/libexec/nginx-llm/"
 
     install -m 755 "$OBJS/llm" "$dest/usr/local/bin/nginx-llm"
     install_conf conf/llm_errors.conf "$dest$conf/llm_errors.conf"

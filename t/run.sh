@@ -73,6 +73,7 @@ run_tests() {
             writable "$OBJS" "$ROOT/.deps"
             need "$BUILD_NEEDS$TEST_NEEDS"
             need_media
+            need_ffmpeg
             aside build_beside_tools
             export LLM_OBJS=$OBJS
             ;;

@@ -48,7 +48,7 @@ llm_media_refuse(llm_media_kind_t kind, llm_media_reason_t reason,
     vsnprintf(msg, sizeof(msg), fmt, args);
     va_end(args);
 
-    if (kind == LLM_MEDIA_SOUND) {
+    if (kind != LLM_MEDIA_IMAGE) {
         return llm_fail_with(err, 400, "audio_parse_error", NULL, "the audio "
                              "cannot be decoded: %s", msg);
     }
@@ -68,6 +68,17 @@ llm_media_refuse(llm_media_kind_t kind, llm_media_reason_t reason,
         return llm_fail_with(err, 400, "image_parse_error", NULL,
                              "the image cannot be decoded: %s", msg);
     }
+}
+
+
+int
+llm_media_no_ffmpeg(llm_err_t *err)
+{
+    return llm_media_refuse(LLM_MEDIA_RECORDING, LLM_MEDIA_UNKNOWN, err,
+                            "WebM, MP4, M4A and AAC files are read by a server "
+                            "that has llm-media-ffmpeg and FFmpeg's libraries "
+                            "(libavformat, libavcodec); WAV, FLAC, MP3 and Ogg "
+                            "need neither");
 }
 
 
@@ -350,7 +361,7 @@ llm_media_take_data(llm_media_talk_t *t, size_t len, char *buf, llm_err_t *err)
     int  rc;
 
     if (!t->known || len > t->left
-        || (t->kind == LLM_MEDIA_SOUND && len % sizeof(float)))
+        || (t->kind != LLM_MEDIA_IMAGE && len % sizeof(float)))
     {
         return llm_media_nonsense(t, err);
     }

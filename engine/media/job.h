@@ -25,6 +25,8 @@ typedef struct {
    time what became of the decoder. */
 int llm_media_talk(llm_media_talk_t *t, int *stuck, llm_err_t *err);
 
+/* the error of a recording where llm-media-ffmpeg does not run */
+int llm_media_no_ffmpeg(llm_err_t *err);
 /* the error of a file with too many bytes */
 int llm_media_too_large(llm_media_kind_t kind,
     const llm_media_limits_t *limits, llm_err_t *err);

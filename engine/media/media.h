@@ -7,10 +7,11 @@
  * nginx.  A decoder that crashes, hangs or eats memory costs its request an
  * error; each job has a new process.
  *
- * A pool starts llm-media when it is first needed, and again if it has died.
- * Its functions may be called from any thread; a call takes as long as its job,
- * and waits while max_jobs others run.  The pool owns the program;
- * llm_media_pool_free() ends it, and so does the end of this process.
+ * A pool starts llm-media when it is first needed, and again if it has died;
+ * for recordings it starts llm-media-ffmpeg.  Its functions may be called from
+ * any thread; a call takes as long as its job, and waits while max_jobs others
+ * run.  The pool owns the programs; llm_media_pool_free() ends them, and so
+ * does the end of this process.
  */
 
 #ifndef LLM_MEDIA_H
@@ -22,7 +23,8 @@
 
 typedef enum {
     LLM_MEDIA_IMAGE = 1,
-    LLM_MEDIA_SOUND
+    LLM_MEDIA_SOUND,
+    LLM_MEDIA_RECORDING                 /* sound by FFmpeg (recording.h) */
 } llm_media_kind_t;
 
 /* what a file may ask for; beyond it there is an error with status 400 */

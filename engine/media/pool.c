@@ -1,6 +1,6 @@
 /*
- * The pool: at most max_jobs at a time, and llm-media started when it is needed
- * and not there; see media.h.
+ * The pool: at most max_jobs at a time, and llm-media or llm-media-ffmpeg
+ * started when it is needed and not there; see media.h.
  *
  * `lock` guards all fields.  A job holds it only to ask for its process.
  */
@@ -20,13 +20,24 @@
 #define LLM_MEDIA_A_PIXEL  12           /* bytes: the largest is a progressive
                                            JPEG's, with its coefficients */
 
+/* the programs; all kinds but recordings are the first one's */
+enum {
+    LLM_MEDIA_PLAIN = 0,
+    LLM_MEDIA_FFMPEG,
+    LLM_MEDIA_PROGRAMS
+};
+
+static const char *const  llm_media_names[LLM_MEDIA_PROGRAMS] = {
+    "llm-media", "llm-media-ffmpeg"
+};
+
 struct llm_media_pool_s {
     pthread_mutex_t       lock;
     pthread_cond_t        free;         /* running has become less */
     uint32_t              running;
     uint32_t              max_jobs;
-    uint64_t              starts;       /* of program */
-    llm_media_program_t   program;
+    uint64_t              starts[LLM_MEDIA_PROGRAMS];
+    llm_media_program_t   programs[LLM_MEDIA_PROGRAMS];
     char                 *dir;          /* or NULL */
 };
 
@@ -76,11 +87,16 @@ llm_media_pool_create(const char *dir, uint32_t max_jobs)
 void
 llm_media_pool_free(llm_media_pool_t *pool)
 {
+    size_t  i;
+
     if (pool == NULL) {
         return;
     }
 
-    llm_media_program_stop(&pool->program);
+    for (i = 0; i < LLM_MEDIA_PROGRAMS; i++) {
+        llm_media_program_stop(&pool->programs[i]);
+    }
+
     pthread_cond_destroy(&pool->free);
     pthread_mutex_destroy(&pool->lock);
     free(pool->dir);
@@ -92,42 +108,45 @@ llm_media_pool_free(llm_media_pool_t *pool)
    that has died since the last job is started again. */
 
 static int
-llm_media_ask(llm_media_pool_t *pool, const llm_media_start_t *start,
-    int socket, int status, llm_err_t *err)
+llm_media_ask(llm_media_pool_t *pool, size_t which,
+    const llm_media_start_t *start, int socket, int status, llm_err_t *err)
 {
-    int  tries;
+    int                   rc, tries;
+    llm_media_program_t  *p;
+
+    p = &pool->programs[which];
 
     for (tries = 0; tries < 2; tries++) {
-        if (pool->program.pid == 0) {
-            if (llm_media_program_start(&pool->program, pool->dir, err)
-                != LLM_OK)
-            {
-                return LLM_ERROR;
+        if (p->pid == 0) {
+            rc = llm_media_program_start(p, llm_media_names[which], pool->dir,
+                                         err);
+            if (rc != LLM_OK) {
+                return rc;
             }
 
-            pool->starts++;
+            pool->starts[which]++;
         }
 
-        if (llm_media_program_ask(&pool->program, start, socket, status)
-            == LLM_OK)
-        {
+        if (llm_media_program_ask(p, start, socket, status) == LLM_OK) {
             return LLM_OK;
         }
 
-        llm_media_program_stop(&pool->program);
+        llm_media_program_stop(p);
     }
 
-    return llm_fail_with(err, 503, NULL, NULL, "the program that decodes "
-                         "images and sound ends as soon as it is started");
+    return llm_fail_with(err, 503, NULL, NULL, "%s, which decodes images and "
+                         "sound, ends as soon as it is started",
+                         llm_media_names[which]);
 }
 
 
-/* makes the socket and the pipe of a job and its process; which: the start of
-   the program that has it */
+/* makes the socket and the pipe of a job and its process, of the program
+   `which`; *nth: the start of the program that has it */
 
 static int
-llm_media_begin(llm_media_pool_t *pool, const llm_media_start_t *start,
-    llm_media_talk_t *talk, uint64_t *which, llm_err_t *err)
+llm_media_begin(llm_media_pool_t *pool, size_t which,
+    const llm_media_start_t *start, llm_media_talk_t *talk, uint64_t *nth,
+    llm_err_t *err)
 {
     int  rc, pair[2], status[2];
 
@@ -144,8 +163,8 @@ llm_media_begin(llm_media_pool_t *pool, const llm_media_start_t *start,
     }
 
     pthread_mutex_lock(&pool->lock);
-    rc = llm_media_ask(pool, start, pair[1], status[1], err);
-    *which = pool->starts;
+    rc = llm_media_ask(pool, which, start, pair[1], status[1], err);
+    *nth = pool->starts[which];
     pthread_mutex_unlock(&pool->lock);
 
     close(pair[1]);
@@ -154,7 +173,10 @@ llm_media_begin(llm_media_pool_t *pool, const llm_media_start_t *start,
     if (rc != LLM_OK) {
         close(pair[0]);
         close(status[0]);
-        return LLM_ERROR;
+
+        /* a server without it may be meant so: the file is refused */
+        return rc == LLM_ABSENT && which == LLM_MEDIA_FFMPEG
+               ? llm_media_no_ffmpeg(err) : LLM_ERROR;
     }
 
     talk->socket = pair[0];
@@ -178,15 +200,15 @@ llm_media_enter(llm_media_pool_t *pool)
 }
 
 
-/* stuck: the program, in its start `which`, does not do what it should */
+/* stuck: the program `which`, in its nth start, does not do what it should */
 
 static void
-llm_media_leave(llm_media_pool_t *pool, int stuck, uint64_t which)
+llm_media_leave(llm_media_pool_t *pool, int stuck, size_t which, uint64_t nth)
 {
     pthread_mutex_lock(&pool->lock);
 
-    if (stuck && which == pool->starts) {
-        llm_media_program_stop(&pool->program);
+    if (stuck && nth == pool->starts[which]) {
+        llm_media_program_stop(&pool->programs[which]);
     }
 
     pool->running--;
@@ -201,7 +223,8 @@ llm_media_decode(llm_media_pool_t *pool, llm_media_kind_t kind,
     const llm_media_sink_t *sink, llm_err_t *err)
 {
     int                 rc, stuck;
-    uint64_t            which;
+    size_t              which;
+    uint64_t            nth;
     llm_media_talk_t    talk;
     llm_media_start_t   start;
 
@@ -229,10 +252,11 @@ llm_media_decode(llm_media_pool_t *pool, llm_media_kind_t kind,
     talk.sink = sink;
 
     stuck = 0;
-    which = 0;
+    nth = 0;
+    which = kind == LLM_MEDIA_RECORDING ? LLM_MEDIA_FFMPEG : LLM_MEDIA_PLAIN;
     llm_media_enter(pool);
 
-    rc = llm_media_begin(pool, &start, &talk, &which, err);
+    rc = llm_media_begin(pool, which, &start, &talk, &nth, err);
 
     if (rc == LLM_OK) {
         rc = llm_media_talk(&talk, &stuck, err);
@@ -240,7 +264,7 @@ llm_media_decode(llm_media_pool_t *pool, llm_media_kind_t kind,
         close(talk.status);
     }
 
-    llm_media_leave(pool, stuck, which);
+    llm_media_leave(pool, stuck, which, nth);
 
     return rc;
 }

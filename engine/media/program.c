@@ -1,5 +1,5 @@
 /*
- * Starts and ends llm-media; see program.h.
+ * Starts and ends llm-media and llm-media-ffmpeg; see program.h.
  */
 
 #define _GNU_SOURCE                     /* dladdr() */
@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -20,7 +21,7 @@
 #include <unistd.h>
 
 #define LLM_MEDIA_POLITE  100           /* times 10 ms, to end by itself */
-#define LLM_MEDIA_NAME  "llm-media"
+#define LLM_MEDIA_HELLO   20000         /* milliseconds to load its libraries */
 
 
 /* the folder of the program or module that this code is in */
@@ -62,7 +63,8 @@ llm_media_own_dir(char *buf, size_t size)
 
 
 static int
-llm_media_find(const char *dir, char *path, size_t size, llm_err_t *err)
+llm_media_find(const char *name, const char *dir, char *path, size_t size,
+    llm_err_t *err)
 {
     char    own[PATH_MAX];
     size_t  i;
@@ -74,7 +76,7 @@ llm_media_find(const char *dir, char *path, size_t size, llm_err_t *err)
     };
 
     if (dir) {
-        snprintf(path, size, "%s/" LLM_MEDIA_NAME, dir);
+        snprintf(path, size, "%s/%s", dir, name);
 
         if (access(path, X_OK) == 0) {
             return LLM_OK;
@@ -84,7 +86,7 @@ llm_media_find(const char *dir, char *path, size_t size, llm_err_t *err)
         dir = own;
 
         for (i = 0; i < llm_nelems(places); i++) {
-            snprintf(path, size, "%s/%s" LLM_MEDIA_NAME, own, places[i]);
+            snprintf(path, size, "%s/%s%s", own, places[i], name);
 
             if (access(path, X_OK) == 0) {
                 return LLM_OK;
@@ -92,9 +94,11 @@ llm_media_find(const char *dir, char *path, size_t size, llm_err_t *err)
         }
     }
 
-    return llm_fail(err, "the program llm-media, which decodes images and "
-                    "sound, is not in %s: install it beside the module",
+    (void) llm_fail(err, "the program %s, which decodes images and sound, is "
+                    "not in %s: install it beside the module", name,
                     dir ? dir : "its folder");
+
+    return LLM_ABSENT;
 }
 
 
@@ -166,15 +170,50 @@ llm_media_spawn(llm_media_program_t *p, const char *path, int socket)
 }
 
 
+/* Waits for its first word: it has none if the dynamic linker does not find a
+   library, and then says which on standard error. */
+
+static int
+llm_media_hello(llm_media_program_t *p, const char *path, llm_err_t *err)
+{
+    int            n;
+    uint32_t       magic;
+    struct pollfd  poll_fd = { p->socket, POLLIN, 0 };
+
+    do {
+        n = poll(&poll_fd, 1, LLM_MEDIA_HELLO);
+    } while (n < 0 && errno == EINTR);
+
+    if (n == 1
+        && recv(p->socket, &magic, sizeof(magic), MSG_DONTWAIT)
+           == (ssize_t) sizeof(magic))
+    {
+        return LLM_OK;
+    }
+
+    llm_media_program_stop(p);
+
+    if (n == 0) {
+        (void) llm_fail_with(err, 503, NULL, NULL, "%s, which decodes images "
+                             "and sound, does not answer", path);
+    } else {
+        (void) llm_fail_with(err, 503, NULL, NULL, "%s, which decodes images "
+                             "and sound, ends as soon as it is started", path);
+    }
+
+    return LLM_ABSENT;
+}
+
+
 int
-llm_media_program_start(llm_media_program_t *p, const char *dir,
-    llm_err_t *err)
+llm_media_program_start(llm_media_program_t *p, const char *name,
+    const char *dir, llm_err_t *err)
 {
     int   rc, pair[2];
     char  path[PATH_MAX + 64];
 
-    if (llm_media_find(dir, path, sizeof(path), err) != LLM_OK) {
-        return LLM_ERROR;
+    if (llm_media_find(name, dir, path, sizeof(path), err) != LLM_OK) {
+        return LLM_ABSENT;
     }
 
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
@@ -195,7 +234,7 @@ llm_media_program_start(llm_media_program_t *p, const char *dir,
     p->socket = pair[0];
     p->born = llm_process_born(p->pid);
 
-    return LLM_OK;
+    return llm_media_hello(p, path, err);
 }
 
 

@@ -1,5 +1,5 @@
 /*
- * The program llm-media as a pool knows it: where it is, its process, and the
+ * A program that decodes as a pool knows it: where it is, its process, and the
  * socket on which jobs are asked for; see wire.h.
  */
 
@@ -16,9 +16,11 @@ typedef struct {
     uint64_t  born;                     /* its start time, of process.h */
 } llm_media_program_t;
 
-/* dir: as of llm_media_pool_create(); LLM_ERROR and *err: status 500 */
-int llm_media_program_start(llm_media_program_t *p, const char *dir,
-    llm_err_t *err);
+/* name: "llm-media" or another; dir: as of llm_media_pool_create().
+   LLM_ABSENT: it is not there, or does not start; LLM_ERROR: another reason;
+   *err says it, with status 500 or 503 */
+int llm_media_program_start(llm_media_program_t *p, const char *name,
+    const char *dir, llm_err_t *err);
 /* asks for a job with these two descriptors, which stay the caller's;
    LLM_ERROR: the program has gone */
 int llm_media_program_ask(llm_media_program_t *p,

@@ -4,6 +4,7 @@
 
 #include "engine/media/sound.h"
 
+#include "engine/media/recording.h"
 #include "engine/media/resample.h"
 #include "engine/media/wav.h"
 
@@ -123,6 +124,7 @@ llm_sound_read(llm_sound_sink_t *s, llm_media_pool_t *pool,
 {
     int                rc;
     llm_wav_t          w;
+    llm_media_kind_t   kind;
     llm_media_sink_t   sink = { s, llm_sound_start, llm_sound_add };
 
     if (source->len > limits->bytes) {
@@ -147,8 +149,10 @@ llm_sound_read(llm_sound_sink_t *s, llm_media_pool_t *pool,
                              "and no other is read here");
     }
 
-    return llm_media_decode(pool, LLM_MEDIA_SOUND, source, limits, &sink,
-                            err);
+    kind = llm_recording_find(source->data, source->len) == LLM_RECORDING_NONE
+           ? LLM_MEDIA_SOUND : LLM_MEDIA_RECORDING;
+
+    return llm_media_decode(pool, kind, source, limits, &sink, err);
 }
 
 

@@ -1,6 +1,7 @@
 /*
  * From the bytes of a sound's file to samples of one channel at one rate.  WAV
- * files are read here (wav.h), all others by llm-media (media.h).
+ * files are read here (wav.h), recordings by llm-media-ffmpeg, all others by
+ * llm-media (media.h).
  */
 
 #ifndef LLM_MEDIA_SOUND_H

@@ -1,12 +1,14 @@
 /*
  * What the engine and the program llm-media say to each other.
  *
- * llm-media is started once per pool.  Its standard input is a socket on which
- * a message llm_media_start_t asks for a job; with it come two descriptors: a
- * socket of the job and the writing end of a pipe.  For each job llm-media
- * forks a process, which gives up all it could do but to read and write the
- * job's socket, and ends with the job.  Once it has ended, llm-media writes one
- * llm_media_end_t into the pipe.
+ * llm-media is started once per pool, and so is llm-media-ffmpeg, to which all
+ * of this applies as well.  Its standard input is a socket, on which it first
+ * writes LLM_MEDIA_MAGIC: before that, a library that is missing may have ended
+ * it.  Then a message llm_media_start_t asks it for a job; with it come two
+ * descriptors: a socket of the job and the writing end of a pipe.  For each job
+ * llm-media forks a process, which gives up all it could do but to read and
+ * write the job's socket, and ends with the job.  Once it has ended, llm-media
+ * writes one llm_media_end_t into the pipe.
  *
  * On the job's socket both sides write frames, a llm_media_frame_t and its
  * bytes:
@@ -17,9 +19,10 @@
  *              it may also follow INFO and DATA
  *
  * The data of an image are its pixels, 3 bytes each (red, green, blue), row by
- * row from the top.  Those of a sound are samples, float32, of one channel: the
- * mean of all.  Numbers are in the machine's order.  The engine believes
- * nothing that a decoder writes: it checks sizes and order (job.c).
+ * row from the top.  Those of a sound or a recording are samples, float32, of
+ * one channel: the mean of all.  Numbers are in the machine's order.  The
+ * engine believes nothing that a decoder writes: it checks sizes and order
+ * (job.c).
  */
 
 #ifndef LLM_MEDIA_WIRE_H
@@ -28,7 +31,7 @@
 #include "engine/media/media.h"
 
 /* to be changed with anything in this file or in llm_media_limits_t */
-#define LLM_MEDIA_MAGIC  0x6d6c6c01u
+#define LLM_MEDIA_MAGIC  0x6d6c6c02u
 
 #define LLM_MEDIA_FRAME  (1u << 18)     /* most bytes of a frame */
 

@@ -1,116 +1,15 @@
 /*
- * Any bytes as a file of sound, to the decoder of llm-media without its
- * processes: whole samples, finite ones, no more than a second of them, or one
- * message.
+ * Any bytes as a file of sound, to the decoder of llm-media (sound.h).
  */
 
-#include "engine/media/decoder/decode.h"
-
-#include <math.h>
-
-typedef struct {
-    int        known;
-    int        failed;
-    uint64_t   left;                    /* samples */
-} fuzz_t;
+#include "t/fuzz/sound.h"
 
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 
-static int
-fuzz_put(void *ctx, uint32_t type, const void *data, size_t len)
-{
-    float              x;
-    size_t             i;
-    fuzz_t            *f = ctx;
-    llm_media_info_t   info;
-
-    if (f->failed || len > LLM_MEDIA_FRAME) {
-        abort();
-    }
-
-    switch (type) {
-
-    case LLM_MEDIA_INFO:
-        memcpy(&info, data, sizeof(info));
-
-        if (f->known || info.rate == 0 || info.channels == 0) {
-            abort();
-        }
-
-        f->known = 1;
-        f->left = info.rate;
-        break;
-
-    case LLM_MEDIA_DATA:
-        if (!f->known || len % sizeof(x) || len / sizeof(x) > f->left) {
-            abort();
-        }
-
-        for (i = 0; i < len; i += sizeof(x)) {
-            memcpy(&x, (const char *) data + i, sizeof(x));
-
-            if (!isfinite(x)) {
-                abort();
-            }
-        }
-
-        f->left -= len / sizeof(x);
-        break;
-
-    case LLM_MEDIA_FAILED:
-        if (len <= sizeof(uint32_t)) {
-            abort();
-        }
-
-        f->failed = 1;
-        break;
-
-    default:
-        abort();
-    }
-
-    return LLM_OK;
-}
-
-
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    int                  rc;
-    fuzz_t               f;
-    uint8_t             *copy;
-    llm_decode_t         d;
-    llm_media_limits_t   limits;
-
-    copy = malloc(size + 1);
-
-    if (copy == NULL || size == 0) {
-        free(copy);
-        return 0;
-    }
-
-    memcpy(copy, data, size);
-    memset(&f, 0, sizeof(f));
-    memset(&d, 0, sizeof(d));
-    memset(&limits, 0, sizeof(limits));
-    limits.seconds = 1;
-    limits.samples = UINT64_MAX / 4;
-
-    d.data = copy;
-    d.len = size;
-    d.limits = &limits;
-    d.put = fuzz_put;
-    d.ctx = &f;
-
-    rc = llm_decode_sound(&d);
-
-    if ((rc == LLM_OK) == f.failed || (rc == LLM_OK && !f.known)) {
-        abort();
-    }
-
-    free(copy);
-
-    return 0;
+    return fuzz_sound(data, size, llm_decode_sound);
 }

@@ -258,17 +258,20 @@ my @page = grep { m{/llm_page/} } @installed;
 
 @installed = grep { !m{/llm_page/} } @installed;
 
-is(scalar @installed, 6, 'six files') or diag("@installed");
+is(scalar @installed, 8, 'eight files') or diag("@installed");
 is($installed[0], '/etc/nginx/llm_errors.conf', 'the errors to include');
 is($installed[1], '/etc/nginx/llm_page.conf', 'the page to include');
-like($installed[3], qr{^/usr/.*/modules/ngx_http_llm_module\.so$},
+like($installed[4], qr{^/usr/.*/modules/ngx_http_llm_module\.so$},
      'the module among nginx\'s');
-like($installed[2], qr{^/usr/.*/modules/llm-media$},
+like("$installed[2] $installed[3]",
+     qr{^(/usr/\S+/modules)/llm-media \1/llm-media-ffmpeg$},
      'what decodes media, beside the module');
-is($installed[5], '/usr/local/libexec/nginx-llm/llm-media',
+is("$installed[6] $installed[7]",
+   join(' ', map { "/usr/local/libexec/nginx-llm/$_" } qw(llm-media
+                                                          llm-media-ffmpeg)),
    'and where the command looks for it');
-is($installed[4], '/usr/local/bin/nginx-llm', 'the command, by a name its own');
-like(`$dest$installed[4] 2>&1`, qr/^usage: nginx-llm .*^  nginx-llm info /ms,
+is($installed[5], '/usr/local/bin/nginx-llm', 'the command, by a name its own');
+like(`$dest$installed[5] 2>&1`, qr/^usage: nginx-llm .*^  nginx-llm info /ms,
      'which it knows');
 
 my ($prefix) = `nginx -V 2>&1` =~ / --prefix=(\S+)/;

@@ -212,6 +212,29 @@ SKIP: {
     is($res->{json}{text}, $all->{text}, 'a file for the decoder process');
 }
 
+# a second of a tone without loss, and the same as WAV
+
+SKIP: {
+    skip 'FFmpeg is not installed', 3
+        unless `'$objs/llm-media-ffmpeg' --formats` =~ / yes/;
+
+    my $data = pack 's<*', map { int(sprintf '%.0f', 12288
+                                     * sin(2 * 3.14159265358979 * 440 * $_
+                                           / 8000)) } 0 .. 7999;
+    my $tone = pack('a4 V a4 a4 V v v V V v v a4 V', 'RIFF',
+                    36 + length $data, 'WAVE', 'fmt ', 16, 1, 1, 8000, 16000,
+                    2, 16, 'data', length $data) . $data;
+    my $of = 't/fuzz/corpus/recording';
+
+    $want = hear($t, [ @MODEL ], file => [ 'a.wav', $tone ])->{json};
+    $res = hear($t, [ @MODEL ], file => [ 'a.mov', slurp("$of/alac.mov") ]);
+    is_ok($res, 'a recording');
+    is($res->{json}{text}, $want->{text}, 'what the same sound is as WAV');
+    refused(hear($t, [ @MODEL ], file => [ 'a.m4a',
+                 substr slurp("$of/tone.m4a"), 0, 3000 ]), 400, 'file',
+            qr/M4A file is damaged/, 'half a recording');
+}
+
 is_deeply(hear($t, [ @ALL ], file => [ 'a.wav', wav(40) ])->{json}{duration},
           40, 'a large one, by nginx\'s temporary file');
 

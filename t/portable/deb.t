@@ -128,6 +128,19 @@ for my $of ([ 'nginx-llm', \%tool ], [ 'the module', \%mod ]) {
 is($tool{'/usr/bin/nginx-llm'}[0], '-rwxr-xr-x', 'the command');
 is($tool{'/usr/libexec/nginx-llm/llm-media'}[0], '-rwxr-xr-x',
    'and what decodes media');
+is($tool{'/usr/libexec/nginx-llm/llm-media-ffmpeg'}[0], '-rwxr-xr-x',
+   'and recordings');
+unlike(field($deb{'nginx-llm'}, 'Depends'), qr/libav|ffmpeg/,
+       'without FFmpeg, which');
+
+SKIP: {
+    skip 'FFmpeg is not installed', 1
+        if `$root/objs/llm-media-ffmpeg --formats` !~ / yes/;
+
+    like(field($deb{'nginx-llm'}, 'Suggests'), qr/libavformat\d/,
+         'is suggested');
+}
+
 ok($tool{"/usr/share/$_"}, "nginx-llm: $_")
     for qw(nginx-llm/models/demo.gguf man/man1/nginx-llm.1.gz
            doc/nginx-llm/README.md doc/nginx-llm/changelog.gz

@@ -87,13 +87,13 @@ for my $row (slurp('docs/builds.md') =~ /^\| (?!system|---)(.* \|.*\|.*) \|$/mg)
     push @{ $doc{$_} }, $cells[$_] =~ /`(\S+)`/g for 1 .. 3;
 }
 
-my @media = slurp('contrib/needs.sh') =~ /^MEDIA_NEEDS='\n(.*?)^'/ms
-          ? $1 =~ /^(\S+)/mg : ();
+my @media = map { /^(\S+)/mg } slurp('contrib/needs.sh')
+            =~ /^(?:MEDIA|FFMPEG)_NEEDS='\n(.*?)^'/msg;
 
 is("@{ $doc{1} }", "@packages nginx nginx-dev @media",
    'docs/builds.md: names for apt');
 
-my $all = '$BUILD_NEEDS$MEDIA_NEEDS';
+my $all = '$BUILD_NEEDS$MEDIA_NEEDS$FFMPEG_NEEDS';
 
 for my $of ([ 2, said('dnf', $all) =~ /dnf install (.*)$/m ],
             [ 3, said('apk', $all) =~ /apk add (.*?) \(/ ])

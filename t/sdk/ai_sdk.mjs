@@ -7,6 +7,7 @@
 // Prints TAP.  Answers are the demo model's, and where reasoning and a text
 // come before calls, those of a script (t/agents); all requests are greedy.
 
+import fs from "node:fs";
 import { createRequire } from "node:module";
 
 const require = createRequire(process.env.OPENAI_NODE_MODULES + "/");
@@ -55,6 +56,9 @@ const tools = {
         },
     }),
 };
+// pictures and speech; what is to come back: t/lib/LLM/Media.pm
+const known = JSON.parse(fs.readFileSync(process.env.LLM_MEDIA, "utf8"));
+const picture = fs.readFileSync(known.picture);
 const sum = z.object({ question: z.string().max(40), sum: z.number().int() });
 
 async function parts(stream) {
@@ -173,16 +177,25 @@ async function provider(name, of, thinks) {
     ok(cut.finishReason === "length" && cut.usage.outputTokens === 5,
        `${name}: maxOutputTokens`, [cut.finishReason, cut.usage]);
 
+    const seen = await ai.generateText({
+        ...greedy, model: of("sees"), maxOutputTokens: 12,
+        messages: [{ role: "user", content: [
+            { type: "image", image: picture },
+            { type: "text", text: known.question }] }] });
+    ok(seen.text === known.first.said
+       && seen.usage.inputTokens === known.first.tokens,
+       `${name}: a picture`, [seen.text, seen.usage]);
+
     const abort = new AbortController();
-    let seen = 0;
+    let deltas = 0;
     for await (const part of ai.streamText(
         { ...greedy, prompt: "Count to fifty.",
           abortSignal: abort.signal }).fullStream) {
-        if (part.type === "text-delta" && ++seen === 2) {
+        if (part.type === "text-delta" && ++deltas === 2) {
             abort.abort();
         }
     }
-    ok(seen >= 2, `${name}: a stream can be aborted`, seen);
+    ok(deltas >= 2, `${name}: a stream can be aborted`, deltas);
 
     let e = null;
     try {
@@ -215,6 +228,24 @@ for (const [name, model] of [["openai", openai.embedding("demo")],
        && Math.abs(ai.cosineSimilarity(made.embeddings[0],
                                        made.embeddings[0]) - 1) < 1e-6
        && made.usage.tokens > 0, `${name}: embedMany`, made.usage);
+}
+
+const heard = await ai.experimental_transcribe({
+    model: openai.transcription("whisper-1"), maxRetries: 0,
+    audio: fs.readFileSync(known.speech), providerOptions: { openai: {
+        language: "en", temperature: 0.4,
+        timestampGranularities: ["word"] } } });
+ok(heard.text === known.worded && heard.durationInSeconds === 2
+   && JSON.stringify(heard.segments.map((s) => s.startSecond))
+      === JSON.stringify(known.words.map((w) => w.start)),
+   "openai: transcribe, with words", heard);
+if (known.recording) {
+    const recorded = await ai.experimental_transcribe({
+        model: openai.transcription("whisper-1"), maxRetries: 0,
+        audio: fs.readFileSync(known.recording), providerOptions: {
+            openai: { temperature: 0 } } });
+    ok(recorded.text === known.recorded, "openai: a browser's recording",
+       recorded);
 }
 
 const talk = async (options) => {

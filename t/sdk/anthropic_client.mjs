@@ -4,6 +4,7 @@
 //
 // Prints TAP.
 
+import fs from "node:fs";
 import { createRequire } from "node:module";
 
 const require = createRequire(process.env.OPENAI_NODE_MODULES + "/");
@@ -53,6 +54,24 @@ const final = await client.messages.stream(ask).finalMessage();
 ok(final.content[0].text === text && final.stop_reason === "end_turn"
    && final.usage.output_tokens === whole.usage.output_tokens,
    "the package's own stream gathers it", final);
+
+// what is to come back: t/lib/LLM/Media.pm
+const known = JSON.parse(fs.readFileSync(process.env.LLM_MEDIA, "utf8"));
+const look = {
+    model: "sees", max_tokens: 12, temperature: 0,
+    messages: [{ role: "user", content: [
+        { type: "image", source: {
+            type: "base64", media_type: "image/png",
+            data: fs.readFileSync(known.picture).toString("base64") } },
+        { type: "text", text: known.question }] }],
+};
+const seen = await client.messages.create(look);
+ok(seen.content[0].text === known.first.said
+   && seen.usage.input_tokens + seen.usage.cache_read_input_tokens
+      === known.first.tokens, "a picture", seen);
+const described = await client.messages.stream(look).finalMessage();
+ok(described.content[0].text === known.first.said, "a picture, streamed",
+   described);
 
 async function refused(args) {
     try {

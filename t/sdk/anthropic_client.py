@@ -6,6 +6,9 @@ Prints TAP.  The package itself takes what it gets without a look; here each
 message and each event must be what its type says.
 """
 
+import base64
+import json
+import os
 import sys
 
 import anthropic
@@ -179,6 +182,41 @@ def check_errors(c):
                    f"{name}: {kind}", e.body)
 
 
+def check_picture(c):
+    """What is to come back: t/lib/LLM/Media.pm."""
+    with open(os.environ["LLM_MEDIA"]) as f:
+        known = json.load(f)
+    with open(known["picture"], "rb") as f:
+        data = base64.b64encode(f.read()).decode()
+    image = {"type": "image", "source": {
+        "type": "base64", "media_type": "image/png", "data": data}}
+    ask = {"model": "sees", "messages": [{"role": "user", "content": [
+        image, {"type": "text", "text": known["question"]}]}]}
+    greedy = {"max_tokens": 12, "extra_body": {"temperature": 0}}
+    want = known["first"]
+    m = c.messages.create(**ask, **greedy)
+    ok(valid(m) == "" and m.content[0].text == want["said"]
+       and m.usage.input_tokens + m.usage.cache_read_input_tokens
+       == want["tokens"], "a picture", m)
+    with c.messages.stream(**ask, **greedy) as stream:
+        text = "".join(stream.text_stream)
+    ok(text == want["said"], "a picture, streamed", text)
+    n = c.messages.count_tokens(**ask).input_tokens
+    ok(n == want["tokens"], "a picture, counted", n)
+
+    ask["messages"] = [
+        {"role": "user", "content": "Look."},
+        {"role": "assistant", "content": [
+            {"type": "tool_use", "id": "t1", "name": "add", "input": {}}]},
+        {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "t1", "content": [
+                {"type": "text", "text": "A picture:"}, image]}]}]
+    n = [c.messages.count_tokens(**ask, tools=[TOOL]).input_tokens]
+    ask["messages"][2]["content"][0]["content"].pop()
+    n.append(c.messages.count_tokens(**ask, tools=[TOOL]).input_tokens)
+    ok(n[0] > n[1] + 3, "a picture in the result of a tool", n)
+
+
 def main():
     c = anthropic.Anthropic(base_url=BASE, api_key="none", max_retries=0,
                             timeout=600)
@@ -189,6 +227,7 @@ def main():
     check_thinking(c)
     check_count(c)
     check_errors(c)
+    check_picture(c)
     print(f"1..{COUNT}")
     sys.exit(1 if FAILED else 0)
 

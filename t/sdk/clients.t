@@ -10,6 +10,7 @@ use warnings;
 
 use File::Temp qw(tempdir);
 
+use LLM::Media;
 use LLM::Tap;
 use LLM::Test;
 use Test::More;
@@ -33,13 +34,23 @@ my $t = LLM::Test->new(
     locations => 'location / { llm_api; client_max_body_size 8m; }'
                . ' location = /health { llm_health; }',
     model => 'llm_model demo %%ROOT%%/models/demo.gguf ctx=16384 threads=2'
-           . ' parallel=8 alias=mini,gpt-4o-mini default;')->start;
+           . ' parallel=8 alias=mini,gpt-4o-mini default;'
+           . LLM::Media::models(),
+    http => LLM::Media::http());
+
+LLM::Media::files($t);
+$t->start;
+LLM::Media::known($t);
+
+# requests with a picture
+my %pictures = (langchain => 4, litellm => 3, open_webui => 1);
 
 my $url = 'http://127.0.0.1:' . $t->port . '/v1';
 
 for (['openai3', qw(langchain pydantic_ai openai_agents outlines guidance llm
                     lm_eval)],
-     ['openai2', qw(llama_index litellm instructor dspy)],
+     ['openai2', qw(llama_index litellm instructor dspy
+                    open_webui)],
      ['aider', qw(aider)])
 {
     my ($list, @names) = @$_;
@@ -49,7 +60,11 @@ for (['openai3', qw(langchain pydantic_ai openai_agents outlines guidance llm
         skip "clients/$list.txt is not installed, see build.sh", scalar @names
             if !-e "$deps/$list/requirements.txt";
 
-        tap_ok($_, $python, "$scripts/${_}_client.py", $url) for @names;
+        for my $name (@names) {
+            tap_ok($name, $python, "$scripts/${name}_client.py", $url);
+            LLM::Media::pictures_ok($t, $name, $pictures{$name})
+                if $pictures{$name};
+        }
     }
 }
 

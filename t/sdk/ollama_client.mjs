@@ -4,6 +4,7 @@
 //
 // Prints TAP.
 
+import fs from "node:fs";
 import { createRequire } from "node:module";
 
 const require = createRequire(process.env.OPENAI_NODE_MODULES + "/");
@@ -92,6 +93,15 @@ const vector = await client.embeddings({ model: "demo", prompt: "a" });
 ok(vector.embedding.length > 1, "embeddings", vector);
 const version = await client.version();
 ok(/^\d+\./.test(version.version), "version", version);
+
+// what is to come back: t/lib/LLM/Media.pm
+const known = JSON.parse(fs.readFileSync(process.env.LLM_MEDIA, "utf8"));
+const seen = await client.chat({
+    model: "sees", stream: false, options: { temperature: 0, num_predict: 12 },
+    messages: [{ role: "user", content: known.question,
+                 images: [new Uint8Array(fs.readFileSync(known.picture))] }] });
+ok(seen.message.content === known.first.said
+   && seen.prompt_eval_count === known.first.tokens, "a picture", seen);
 
 async function refused(what, status, call) {
     try {

@@ -6,6 +6,8 @@ Prints TAP.  The server has Ollama's paths below the address without "/v1".
 """
 
 import asyncio
+import json
+import os
 import sys
 
 import ollama
@@ -137,6 +139,28 @@ def check_errors(c):
                and "{" not in e.error, what, repr(e))
 
 
+def check_picture(c):
+    """What is to come back: t/lib/LLM/Media.pm."""
+    with open(os.environ["LLM_MEDIA"]) as f:
+        known = json.load(f)
+    said = known["first"]["said"]
+    tokens = known["first"]["tokens"]
+    options = {"temperature": 0, "num_predict": 12}
+    ask = {"model": "sees", "options": options, "messages": [
+        {"role": "user", "content": known["question"],
+         "images": [known["picture"]]}]}
+    r = c.chat(**ask)
+    ok(r.message.content == said and r.prompt_eval_count == tokens,
+       "a picture", r)
+    text = "".join(part.message.content for part in c.chat(**ask, stream=True))
+    ok(text == said, "a picture, streamed", text)
+    with open(known["picture"], "rb") as f:
+        r = c.generate(model="sees", prompt=known["question"],
+                       images=[f.read()], options=options)
+    ok(r.response == said and r.prompt_eval_count == tokens,
+       "a picture for a text", r)
+
+
 async def check_async():
     c = ollama.AsyncClient(host=HOST)
     text = ""
@@ -147,7 +171,7 @@ async def check_async():
 
 client = ollama.Client(host=HOST)
 for check in (check_chat, check_tools, check_generate, check_models,
-              check_errors):
+              check_errors, check_picture):
     check(client)
 asyncio.run(check_async())
 

@@ -5,6 +5,7 @@
 // Prints TAP.  NODE_PATH does not work for ES modules, so the package is
 // resolved from the folder that OPENAI_NODE_MODULES names.
 
+import fs from "node:fs";
 import { createRequire } from "node:module";
 
 const require = createRequire(process.env.OPENAI_NODE_MODULES + "/");
@@ -153,6 +154,57 @@ ok(embedded.data.length === 2 && embedded.data[1].index === 1
    && embedded.data.every((d, i) => d.embedding.every(
        (v, k) => Math.abs(v - floats.data[i].embedding[k]) < 1e-7)),
    "embeddings, as base64 and as numbers", embedded.usage);
+
+// pictures and speech; what is to come back: t/lib/LLM/Media.pm
+
+const known = JSON.parse(fs.readFileSync(process.env.LLM_MEDIA, "utf8"));
+const url = "data:image/png;base64,"
+            + fs.readFileSync(known.picture).toString("base64");
+const look = {
+    model: "sees", max_tokens: 12, messages: [{ role: "user", content: [
+        { type: "image_url", image_url: { url } },
+        { type: "text", text: known.question }] }],
+};
+const pictured = await create(look);
+ok(pictured.choices[0].message.content === known.first.said
+   && pictured.usage.prompt_tokens === known.first.tokens, "a picture",
+   pictured);
+let described = "";
+for await (const chunk of await create({ ...look, stream: true })) {
+    described += chunk.choices[0]?.delta.content ?? "";
+}
+ok(described === known.first.said, "a picture, streamed", described);
+
+const hear = (args) => client.audio.transcriptions.create({
+    file: fs.createReadStream(known.speech), model: "whisper-1",
+    temperature: 0.4, language: "en", ...args });
+
+const heard = await hear({});
+ok(heard.text === known.heard, "a transcription", heard);
+const timed = await hear({ response_format: "verbose_json",
+                           timestamp_granularities: ["word"] });
+const flat = (words) => words.map((w) => [w.word, w.start, w.end]).join();
+ok(flat(timed.words) === flat(known.words) && timed.text === known.worded
+   && timed.duration === 2, "words", timed);
+ok(await hear({ response_format: "srt" }) === known.srt, "srt");
+let spoken = "";
+let end;
+for await (const event of await hear({ stream: true })) {
+    spoken += event.delta ?? "";
+    end = event;
+}
+ok(end.type === "transcript.text.done" && end.text === known.heard
+   && spoken.trim() === known.heard, "a transcription, streamed", end);
+const translated = await client.audio.translations.create({
+    file: fs.createReadStream(known.speech), model: "whisper-1",
+    temperature: 0.4 });
+ok(translated.text === known.translated, "a translation", translated);
+if (known.recording) {
+    const recorded = await client.audio.transcriptions.create({
+        file: await OpenAI.toFile(fs.readFileSync(known.recording),
+                                  "recording.webm"), model: "whisper-1" });
+    ok(recorded.text === known.recorded, "a browser's recording", recorded);
+}
 
 console.log(`1..${count}`);
 process.exit(failed ? 1 : 0);

@@ -7,7 +7,9 @@ frame or a body that it cannot parse fails here.
 """
 
 import asyncio
+import base64
 import json
+import os
 import sys
 
 import openai
@@ -269,6 +271,26 @@ def check_reasoning(c):
        "reasoning_tokens", r.usage)
 
 
+def check_picture(c):
+    """What is to come back: t/lib/LLM/Media.pm."""
+    with open(os.environ["LLM_MEDIA"]) as f:
+        known = json.load(f)
+    with open(known["picture"], "rb") as f:
+        url = "data:image/png;base64," + base64.b64encode(f.read()).decode()
+    args = {"model": "sees", "temperature": 0, "max_tokens": 12, "messages": [
+        {"role": "user", "content": [
+            {"type": "image_url", "image_url": {"url": url}},
+            {"type": "text", "text": known["question"]}]}]}
+    want = known["first"]
+    r = c.chat.completions.create(**args)
+    ok(r.choices[0].message.content == want["said"]
+       and r.usage.prompt_tokens == want["tokens"], "a picture", r)
+    text = "".join(chunk.choices[0].delta.content or "" for chunk in
+                   c.chat.completions.create(**args, stream=True)
+                   if chunk.choices)
+    ok(text == want["said"], "a picture, streamed", text)
+
+
 async def check_async():
     c = openai.AsyncOpenAI(base_url=BASE, api_key="none", max_retries=0)
 
@@ -299,6 +321,7 @@ def main():
     check_completions(c)
     check_embeddings(c)
     check_errors(c)
+    check_picture(c)
     asyncio.run(check_async())
     print(f"1..{COUNT}")
     sys.exit(1 if FAILED else 0)

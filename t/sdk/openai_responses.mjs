@@ -5,6 +5,7 @@
 //
 // Prints TAP.
 
+import fs from "node:fs";
 import { createRequire } from "node:module";
 
 const require = createRequire(process.env.OPENAI_NODE_MODULES + "/");
@@ -75,6 +76,26 @@ const grown = await client.responses.stream(sum).finalResponse();
 ok(JSON.stringify(grown.output_parsed)
    === JSON.stringify(parsed.output_parsed), "streamed, the same object",
    grown.output);
+
+// what is to come back: t/lib/LLM/Media.pm
+const known = JSON.parse(fs.readFileSync(process.env.LLM_MEDIA, "utf8"));
+const look = {
+    model: "sees", temperature: 0, max_output_tokens: 12,
+    input: [{ role: "user", content: [
+        { type: "input_image", detail: "auto",
+          image_url: "data:image/png;base64,"
+                     + fs.readFileSync(known.picture).toString("base64") },
+        { type: "input_text", text: known.question }] }],
+};
+const seen = await client.responses.create(look);
+ok(seen.output_text === known.first.said
+   && seen.usage.input_tokens === known.first.tokens, "a picture", seen);
+let described = "";
+for await (const event of await client.responses.create(
+    { ...look, stream: true })) {
+    described += event.type === "response.output_text.delta" ? event.delta : "";
+}
+ok(described === known.first.said, "a picture, streamed", described);
 
 async function refused(args) {
     try {

@@ -6,7 +6,9 @@ Prints TAP.  The package itself takes what it gets without a look; here each
 response and each event must be what its type says.
 """
 
+import base64
 import json
+import os
 import sys
 
 import openai
@@ -200,6 +202,25 @@ def check_socket(c):
         ok(turn(conn)[0] == want.output_text, "and goes on")
 
 
+def check_picture(c):
+    """What is to come back: t/lib/LLM/Media.pm."""
+    with open(os.environ["LLM_MEDIA"]) as f:
+        known = json.load(f)
+    with open(known["picture"], "rb") as f:
+        url = "data:image/png;base64," + base64.b64encode(f.read()).decode()
+    args = {"model": "sees", "temperature": 0, "max_output_tokens": 12,
+            "input": [{"role": "user", "content": [
+                {"type": "input_image", "image_url": url, "detail": "auto"},
+                {"type": "input_text", "text": known["question"]}]}]}
+    want = known["first"]
+    r = c.responses.create(**args)
+    ok(r.output_text == want["said"]
+       and r.usage.input_tokens == want["tokens"], "a picture", r)
+    text = "".join(e.delta for e in c.responses.create(**args, stream=True)
+                   if e.type == "response.output_text.delta")
+    ok(text == want["said"], "a picture, streamed", text)
+
+
 def main():
     c = openai.OpenAI(base_url=BASE, api_key="none", max_retries=0,
                       timeout=600)
@@ -209,6 +230,7 @@ def main():
     check_tools(c)
     check_reasoning(c)
     check_errors(c)
+    check_picture(c)
     check_socket(c)
     print(f"1..{COUNT}")
     sys.exit(1 if FAILED else 0)

@@ -8,10 +8,10 @@ use strict;
 use warnings;
 
 use Digest::SHA qw(sha256_hex);
+use LLM::Media;
 use LLM::Tap;
 use LLM::Made qw(script);
 use LLM::Test;
-use LLM::Whisper qw(model wav);
 use Test::More;
 
 my $deps = "$LLM::Test::ROOT/.deps";
@@ -26,48 +26,45 @@ my $t = LLM::Test->new(
     server => 'llm_websocket on; location /api { llm_api; }',
     model => LLM::Test::default_model()
         . 'llm_model script %%DIR%%/script.gguf ctx=4096'
-        . " template=$agents/template.jinja threads=1;");
+        . " template=$agents/template.jinja threads=1;"
+        . LLM::Media::models(),
+    http => LLM::Media::http());
 
 script($t->dir, "$agents/script.json");
+LLM::Media::files($t);
 
 $t->start;
+LLM::Media::known($t);
 
 my $url = 'http://127.0.0.1:' . $t->port . '/v1';
 
-for my $client ([ 'Python', "$deps/venv/bin/python",
+# of each: its requests with a picture
+
+for my $client ([ 2, 'Python', "$deps/venv/bin/python",
                   "$sdk/openai_client.py" ],
-                [ 'JavaScript', 'node', "$sdk/openai_client.mjs" ],
-                [ 'Python, Responses', "$deps/venv/bin/python",
+                [ 2, 'JavaScript', 'node', "$sdk/openai_client.mjs" ],
+                [ 2, 'Python, Responses', "$deps/venv/bin/python",
                   "$sdk/openai_responses.py" ],
-                [ 'JavaScript, Responses', 'node',
+                [ 2, 'JavaScript, Responses', 'node',
                   "$sdk/openai_responses.mjs" ],
-                [ 'Python, Messages', "$deps/venv/bin/python",
+                [ 2, 'Python, Messages', "$deps/venv/bin/python",
                   "$sdk/anthropic_client.py" ],
-                [ 'JavaScript, Messages', 'node',
+                [ 2, 'JavaScript, Messages', 'node',
                   "$sdk/anthropic_client.mjs" ],
-                [ 'JavaScript, the AI SDK', 'node', "$sdk/ai_sdk.mjs" ],
-                [ 'Python, Ollama', "$deps/venv/bin/python",
+                [ 4, 'JavaScript, the AI SDK', 'node', "$sdk/ai_sdk.mjs" ],
+                [ 3, 'Python, Ollama', "$deps/venv/bin/python",
                   "$sdk/ollama_client.py" ],
-                [ 'JavaScript, Ollama', 'node', "$sdk/ollama_client.mjs" ])
+                [ 1, 'JavaScript, Ollama', 'node', "$sdk/ollama_client.mjs" ],
+                [ 0, 'Python, transcriptions', "$deps/venv/bin/python",
+                  "$sdk/openai_audio.py" ])
 {
-    tap_ok(@$client, $url);
+    my ($pictures, @command) = @$client;
+
+    tap_ok(@command, $url);
+    LLM::Media::pictures_ok($t, $command[0], $pictures) if $pictures;
 }
 
 $t->stop;
-
-# speech
-
-$t = LLM::Test->new(
-    model => 'llm_model tiny %%DIR%%/tiny.bin threads=1 alias=whisper-1;');
-$t->write_file('tiny.bin', model(51865));
-$t->write_file('a.wav', wav());
-$t->start;
-
-tap_ok('Python, transcriptions', "$deps/venv/bin/python",
-       "$sdk/openai_audio.py", 'http://127.0.0.1:' . $t->port . '/v1',
-       $t->dir . '/a.wav');
-
-$t->stop(name => 'speech');
 
 # with keys
 

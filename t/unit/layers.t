@@ -37,7 +37,8 @@ my @floors = (
     [ 'engine/file', 'engine/media' ],
     [ 'engine/text/vocab', 'engine/sample', 'engine/model', 'engine/api',
       'engine/media/decoder' ],
-    [ 'engine/text/jinja', 'engine/emit', 'engine/grammar', 'engine/speech' ],
+    [ 'engine/text/jinja', 'engine/emit', 'engine/grammar', 'engine/speech',
+      'engine/media/ffmpeg' ],
     [ 'engine/text/chat', 'engine/sched', 'engine/grammar/schema' ],
     [ 'engine/prepare' ],
     [ 'engine/serve' ],
@@ -67,6 +68,7 @@ my @libraries = (
     [ qr{^zlib\.h$},         'engine/speech', 'http/request' ],
     [ qr{^(?:png\.h|jpeglib|jerror|webp/|gif_lib|sndfile)},
                              'engine/media/decoder' ],
+    [ qr{^libav},            'engine/media/ffmpeg' ],
 );
 
 

@@ -1,11 +1,12 @@
 /*
- * The decoders of llm-media: from a file in memory to frames (wire.h).
+ * The decoders of llm-media, and what llm-media-ffmpeg (../ffmpeg/) shares with
+ * it: from a file in memory to frames (wire.h).
  *
  * A kind is a row of kinds.c and a function here; a format of images is a row
  * in image.c and a file.  Decoders run in a process that has no files, no
  * network and little memory, and ends with the job (sandbox.c); they may leak,
- * but must not believe the file: what it asks for is compared with the limits before
- * memory is taken.
+ * but must not believe the file: what it asks for is compared with the limits
+ * before memory is taken.
  *
  * A library that is not installed where this is built has no decoder: its
  * format is refused with a message that says so.

@@ -1,7 +1,8 @@
 /*
- * The program llm-media: starts a process for each job that the engine asks
- * for on standard input (wire.h), and says how it ended.  It never reads a
- * byte of media itself, so what is in a file can harm its job's process alone.
+ * The programs llm-media and llm-media-ffmpeg, which differ in their decoders
+ * (kinds.c): each starts a process for each job that the engine asks for on
+ * standard input (wire.h), and says how it ended.  It never reads a byte of
+ * media itself, so what is in a file can harm its job's process alone.
  *
  * It ends when the engine does: its standard input is then at its end, and the
  * processes of jobs are killed with it.
@@ -351,6 +352,24 @@ llm_turn(void)
 }
 
 
+/* says that all libraries were found */
+
+static int
+llm_hello(void)
+{
+    ssize_t   n;
+    uint32_t  magic;
+
+    magic = LLM_MEDIA_MAGIC;
+
+    do {
+        n = write(0, &magic, sizeof(magic));
+    } while (n < 0 && errno == EINTR);
+
+    return n == (ssize_t) sizeof(magic) ? LLM_OK : LLM_ERROR;
+}
+
+
 int
 main(int argc, char **argv)
 {
@@ -385,6 +404,10 @@ main(int argc, char **argv)
     llm_close_from(3);
     llm_become_nobody();
     (void) prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+
+    if (llm_hello() != LLM_OK) {
+        return 1;
+    }
 
     do {
         rc = llm_turn();

@@ -232,8 +232,13 @@ sub go_on { my ($self, $text) = @_;
             return $self->run(@{ $self->{go_on} }, $text) }
 
 
-sub run {
-    my ($self, @args) = @_;
+sub run { my ($self, @args) = @_; return $self->run_with(undef, @args) }
+
+
+# the same with a file of its folder as standard input
+
+sub run_with {
+    my ($self, $in, @args) = @_;
 
     my %file = map { $_ => "$self->{home}/$_" } qw(out err);
     my $pid = fork() // die "fork: $!";
@@ -241,7 +246,7 @@ sub run {
     if ($pid == 0) {
         POSIX::setsid();
         chdir $self->{folder} or POSIX::_exit(126);
-        open STDIN, '<', '/dev/null';
+        open STDIN, '<', $in // '/dev/null' or POSIX::_exit(126);
         open STDOUT, '>', $file{out};
         open STDERR, '>', $file{err};
         %ENV = %{ $self->{environment} };

@@ -1,7 +1,8 @@
 """LangChain and LangGraph: chat, stream, batch, tools and an agent's loop,
-structured output, embeddings, Responses and Messages."""
+structured output, embeddings, Responses, Messages and pictures."""
 
-from tap import BASE, QUESTION, WEATHER, cities, ok, run, weather
+from tap import (BASE, KNOWN, QUESTION, WEATHER, cities, ok, picture, run,
+                 weather)
 
 from langchain.agents import create_agent
 from langchain.agents.middleware import ModelCallLimitMiddleware
@@ -200,5 +201,27 @@ def messages():
     ok(r.text or r.tool_calls, "Messages: the result is answered", r)
 
 
+def pictures():
+    args = {"model": "sees", "api_key": "none", "temperature": 0,
+            "max_tokens": 12, "max_retries": 0}
+    own = {"type": "image", "base64": picture(), "mime_type": "image/png"}
+    openai = {"type": "image_url", "image_url": {
+        "url": "data:image/png;base64," + picture()}}
+    for name, model, image in (
+            ("chat", ChatOpenAI(base_url=BASE, **args), own),
+            ("chat, OpenAI's block", ChatOpenAI(base_url=BASE, **args),
+             openai),
+            ("Responses", ChatOpenAI(base_url=BASE, use_responses_api=True,
+                                     output_version="responses/v1", **args),
+             own),
+            ("Messages", ChatAnthropic(base_url=BASE.removesuffix("/v1"),
+                                       **args), own)):
+        r = model.invoke([HumanMessage([
+            image, {"type": "text", "text": KNOWN["question"]}])])
+        ok(r.text == KNOWN["first"]["said"]
+           and r.usage_metadata["input_tokens"] == KNOWN["first"]["tokens"],
+           f"a picture: {name}", r)
+
+
 run(chat, async_stream, completion, tools, structured, graph, agent,
-    embeddings, responses, messages)
+    embeddings, responses, messages, pictures)

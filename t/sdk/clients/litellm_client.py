@@ -1,9 +1,10 @@
 """LiteLLM: chat, stream, tools, structured output, completions, embeddings,
-rerank, Responses, Messages; its exceptions."""
+rerank, Responses, Messages, pictures, transcriptions; its exceptions."""
 
 import json
 
-from tap import BASE, QUESTION, WEATHER, cities, ok, run, weather
+from tap import (BASE, KNOWN, QUESTION, WEATHER, cities, ok, picture, run,
+                 weather)
 
 import litellm
 from pydantic import BaseModel, ConfigDict, Field
@@ -114,6 +115,42 @@ def messages():
     ok(text, "Messages: streamed", text)
 
 
+def pictures():
+    ask = [{"role": "user", "content": [
+        {"type": "image_url", "image_url": {
+            "url": "data:image/png;base64," + picture()}},
+        {"type": "text", "text": KNOWN["question"]}]}]
+    for model, base in (("openai/sees", BASE), ("hosted_vllm/sees", BASE),
+                        ("anthropic/sees", BASE.removesuffix("/v1"))):
+        r = litellm.completion(model=model, messages=ask, temperature=0,
+                               max_tokens=12, **{**SERVER, "api_base": base})
+        m = r.choices[0].message
+        text = m.content
+        if m.get("reasoning_content"):
+            # it looks for the marks itself, and takes them out
+            text = f"<think>{m.reasoning_content}</think>{text}"
+        ok(text == KNOWN["first"]["said"]
+           and r.usage.prompt_tokens == KNOWN["first"]["tokens"],
+           f"{model}: a picture", r)
+
+
+def transcriptions():
+    args = {"model": "openai/whisper-1", "language": "en", "temperature": 0.4,
+            **SERVER}
+    with open(KNOWN["speech"], "rb") as f:
+        r = litellm.transcription(file=f, **args)
+        ok(r.text == KNOWN["heard"], "transcription", r)
+        f.seek(0)
+        r = litellm.transcription(file=f, response_format="verbose_json",
+                                  timestamp_granularities=["word"], **args)
+        ok(r.text == KNOWN["worded"]
+           and [w["start"] for w in r["words"]]
+           == [w["start"] for w in KNOWN["words"]], "transcription: words", r)
+        f.seek(0)
+        r = litellm.transcription(file=f, response_format="srt", **args)
+        ok(r.text == KNOWN["srt"], "transcription: srt", r)
+
+
 def errors():
     for error, args in (
             (litellm.BadRequestError, {"messages": ASK, "temperature": 3}),
@@ -128,4 +165,4 @@ def errors():
 
 
 run(chat, async_chat, tools, structured, without_text, responses, messages,
-    errors)
+    pictures, transcriptions, errors)

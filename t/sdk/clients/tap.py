@@ -1,6 +1,7 @@
 """What the clients' scripts share: TAP, the server's address, a tool.
 
 usage of each: NAME_client.py BASE_URL   (http://127.0.0.1:PORT/v1)
+LLM_MEDIA names a file of t/lib/LLM/Media.pm.
 
 A script lists its checks for run(); an exception in one is a failed test.
 The checks ask for little and do not judge how clever the answer is: they are
@@ -9,7 +10,9 @@ or a form it does.
 """
 
 import asyncio
+import base64
 import inspect
+import json
 import os
 import sys
 import traceback
@@ -31,6 +34,10 @@ BASE = sys.argv[1]
 QUESTION = "What is 2 + 2?"
 WEATHER = "What is the weather in Paris?"
 
+# what a picture and a sound are to be answered
+with open(os.environ["LLM_MEDIA"]) as media:
+    KNOWN = json.load(media)
+
 count = 0
 failed = 0
 
@@ -42,6 +49,12 @@ def ok(good, name, note=""):
     print("ok" if good else "not ok", count, "-", name, flush=True)
     if not good:
         print("#", str(note).replace("\n", "\n# "), flush=True)
+
+
+def picture():
+    """The picture in base64."""
+    with open(KNOWN["picture"], "rb") as f:
+        return base64.b64encode(f.read()).decode()
 
 
 def weather(city: Literal["Paris", "Rome", "Oslo"]) -> str:
