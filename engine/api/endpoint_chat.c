@@ -50,6 +50,7 @@ static const llm_api_field_t  llm_api_chat_rows[] = {
     { "tool_choice", LLM_FIELD_ANY, AT(tool_choice), 0, 0 },
     { "tools", LLM_FIELD_ARRAY, AT(tools), 0, 0 },
     { "top_logprobs", LLM_FIELD_INT, AT(top_logprobs), 0, 20 },
+    { "verbose", LLM_FIELD_BOOL, LLM_FIELD_NOWHERE, 0, 0 },
     { "verbosity", LLM_FIELD_STRING, LLM_FIELD_NOWHERE, 0, 0 },
     { "web_search_options", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
 };
@@ -216,10 +217,23 @@ llm_api_chat_read(llm_api_reader_t *rd, llm_err_t *err)
         rd->options |= LLM_API_TIMINGS;
     }
 
+    if (rd->endpoint == &llm_api_chat_any) {
+        rd->options |= LLM_API_LLAMA;
+    }
+
     v = llm_api_member(rd->root, "return_progress");
 
     if (v && llm_flat_int(v) && (rd->r.flags & LLM_REQ_STREAM)) {
         rd->r.flags |= LLM_REQ_PROGRESS;
+    }
+
+    v = llm_api_member(rd->root, "verbose");
+
+    if (v && llm_flat_int(v) && !(rd->r.flags & LLM_REQ_STREAM)) {
+        rd->r.flags |= LLM_REQ_SHOW;
+        rd->options |= LLM_API_VERBOSE;
+        llm_api_llama_settings(&rd->own, rd);
+        (void) llm_buf_addc(&rd->own, '\0');
     }
 
     llm_api_write_head(rd, "chatcmpl-", "chat.completion",
@@ -387,9 +401,10 @@ llm_api_role_frames(llm_api_t *a, llm_buf_t *out)
 
     for (i = 0; i < a->n_choices; i++) {
         llm_api_open_frame(a, i, out);
-        add_lit(out, ",\"delta\":{\"role\":\"assistant\",\"content\":\"\","
-                "\"refusal\":null},\"logprobs\":null,"
-                "\"finish_reason\":null");
+        (void) llm_buf_addf(out, ",\"delta\":{\"role\":\"assistant\","
+                            "\"content\":%s,\"refusal\":null},"
+                            "\"logprobs\":null,\"finish_reason\":null",
+                            a->options & LLM_API_LLAMA ? "null" : "\"\"");
 
         if (i || !a->token_ids) {
             llm_api_close_frame(a, out);
@@ -457,7 +472,7 @@ llm_api_chat_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out)
     case LLM_EV_PROGRESS:
         llm_api_open_frame(a, 0, out);
         add_lit(out, ",\"delta\":{},\"finish_reason\":null}],");
-        llm_api_llama_progress(out, a, ev);
+        llm_api_llama_progress(out, a, ev, a->options & LLM_API_TIMINGS);
         llm_api_end_frame(a, out);
         break;
 
@@ -653,4 +668,17 @@ const llm_api_endpoint_t  llm_api_chat = {
     .read = llm_api_chat_read,
     .event = llm_api_chat_event,
     .body = llm_api_chat_body
+};
+
+/* without "v1/" the path is llama-server's, too */
+
+const llm_api_endpoint_t  llm_api_chat_any = {
+    .task = LLM_TASK_GENERATE,
+    .fields = &llm_api_chat_fields,
+    .shared = &llm_api_shared_fields,
+    .read = llm_api_chat_read,
+    .event = llm_api_chat_event,
+    .body = llm_api_chat_body,
+    .error = llm_api_llama_error,
+    .v1 = &llm_api_chat
 };

@@ -250,6 +250,7 @@ llm_describe_abilities(const llm_prep_env_t *env, llm_buf_t *out,
                        && llm_model_hparams(env->model)->pooling
                           != LLM_POOLING_NONE },
         { "tools", f && (f->harmony || f->n_forms) },
+        { "vision", (env->takes & LLM_MEDIUM_IMAGE) != 0 },
         { "thinking", f && (f->harmony || f->n_reasoning) },
         { "insert", fim->prefix >= 0 && fim->suffix >= 0 && fim->middle >= 0 }
     };
@@ -304,8 +305,9 @@ llm_describe_props(const llm_prep_env_t *env, llm_buf_t *out)
     k = 0;
     llm_describe_key(out, "modalities", &n);
     inner = llm_flat_open(out, LLM_FLAT_OBJECT);
-    llm_describe_bool(out, "vision", 0, &k);
-    llm_describe_bool(out, "audio", 0, &k);
+    llm_describe_bool(out, "vision", (env->takes & LLM_MEDIUM_IMAGE) != 0,
+                      &k);
+    llm_describe_bool(out, "audio", (env->takes & LLM_MEDIUM_AUDIO) != 0, &k);
     llm_flat_close(out, inner, k);
 
     llm_describe_bool(out, "endpoint_props", 0, &n);
