@@ -16,7 +16,7 @@ void llm_api_llama_timed(llm_buf_t *out, const llm_api_t *a);
 /* adds "prompt_progress":{...} of a PROGRESS event, and timings if asked for */
 void llm_api_llama_progress(llm_buf_t *out, const llm_api_t *a,
     const llm_event_t *ev, int timings);
-/* llama.c: the text of a choice's prompt, without quotes */
+/* llama_end.c: the text of a choice's prompt, without quotes */
 void llm_api_llama_prompt(llm_buf_t *out, const llm_api_t *a,
     uint32_t choice);
 /* did the context end the choice, whose prompt has n tokens? */
@@ -30,7 +30,7 @@ const char *llm_api_llama_stop(const llm_api_choice_t *c);
    are written */
 void llm_api_llama_settings(llm_buf_t *out, const llm_api_reader_t *rd);
 
-/* leaves of the object that out has from `start` on the members with these
+/* llama.c: leaves of the object that out has from `start` on the members with these
    names, `len` bytes with a NUL after each, as members by these names: "a/b" is
    the member b of a */
 void llm_api_llama_filter(llm_buf_t *out, size_t start, const char *names,

@@ -126,7 +126,6 @@ http {{
         add_header Access-Control-Allow-Methods $methods always;
         add_header Access-Control-Allow-Headers $headers always;
         location / {{
-            {location}
             if ($request_method = OPTIONS) {{ return 200; }}
             llm_api{api};
         }}
@@ -224,15 +223,11 @@ def router(o, folder):
 
 def defaults(o):
     d = {"temperature": float(o.temp), "top_k": 40, "top_p": 0.95,
-         "min_p": 0.05}
+         "min_p": 0.05, "enable_thinking": o.reasoning != "off"}
     if o.seed:
         d["seed"] = int(o.seed)
     if int(o.n_predict) > 0:
         d["max_tokens"] = int(o.n_predict)
-    if o.reasoning == "off":
-        d["enable_thinking"] = False
-    if o.reasoning == "on":
-        d["enable_thinking"] = True
     if o.verbose:
         d["verbose"] = True
     return json.dumps(d)
@@ -304,8 +299,6 @@ def write_conf(o, folder):
         models=model(o, folder) if alone else router(o, folder),
         origins=origins(o), api=" fallback=" + min((o.alias or "model").split(",")) if alone
             else "", defaults=defaults(o), server=write_keys(o, folder),
-        location=(f"llm_max_tokens {o.n_predict};"
-                  if int(o.n_predict) > 0 else ""),
         locations=places(o))
     (folder / "nginx.conf").write_text(conf)
 

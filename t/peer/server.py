@@ -99,26 +99,12 @@ def pieces():
     return json.loads((HERE / "server_words.json").read_text())
 
 
-def make_text():
-    """A llama with random weights and 512 tokens, as many in the tests' texts
-    as llama-server's tests have counted."""
+def make_llama(name, tokens, scores, types, embd):
+    """A llama with random weights and these words."""
     g = gguf()
     rng = np.random.default_rng(11)
-    words = pieces()
-    letters = [chr(c) for c in range(33, 127)] + ["\u2581"]
-    tokens = ["<unk>", "<s>", "</s>"] + [f"<0x{i:02X}>" for i in range(256)]
-    scores = [0.0] * len(tokens)
-    types = [2, 3, 3] + [6] * 256
-    for i, word in enumerate(words + letters):
-        tokens.append(word)
-        scores.append(-float(i))
-        types.append(1)
-    while len(tokens) < 512:
-        tokens.append(f"\u2581unused{len(tokens)}")
-        scores.append(-1000.0 - len(tokens))
-        types.append(1)
-    embd, heads, ff, layers = 64, 4, 128, 2
-    w = g.GGUFWriter(OUT / "text.gguf", "llama")
+    heads, ff, layers = 4, 2 * embd, 2
+    w = g.GGUFWriter(OUT / name, "llama")
     w.add_name("llama-server's tests")
     w.add_context_length(8192)
     w.add_embedding_length(embd)
@@ -128,7 +114,7 @@ def make_text():
     w.add_head_count_kv(heads)
     w.add_rope_dimension_count(embd // heads)
     w.add_layer_norm_rms_eps(1e-5)
-    w.add_vocab_size(512)
+    w.add_vocab_size(len(tokens))
     w.add_tokenizer_model("llama")
     w.add_token_list(tokens)
     w.add_token_scores(scores)
@@ -146,8 +132,8 @@ def make_text():
     def ones(name):
         w.add_tensor(name, np.ones(embd, np.float32))
 
-    matrix("token_embd.weight", 512, embd, 1.0)
-    output = rng.normal(0, 0.3, (512, embd)).astype(np.float32)
+    matrix("token_embd.weight", len(tokens), embd, 1.0)
+    output = rng.normal(0, 0.3, (len(tokens), embd)).astype(np.float32)
     output[:259] = 0                    # bytes and control tokens are rare
     w.add_tensor("output.weight", output)
     ones("output_norm.weight")
@@ -155,12 +141,38 @@ def make_text():
         at = f"blk.{i}."
         ones(at + "attn_norm.weight")
         ones(at + "ffn_norm.weight")
-        for name in ("attn_q", "attn_k", "attn_v", "attn_output"):
-            matrix(f"{at}{name}.weight", embd, embd, 0.12)
+        for part in ("attn_q", "attn_k", "attn_v", "attn_output"):
+            matrix(f"{at}{part}.weight", embd, embd, 0.12)
         matrix(at + "ffn_gate.weight", ff, embd, 0.12)
         matrix(at + "ffn_up.weight", ff, embd, 0.12)
         matrix(at + "ffn_down.weight", embd, ff, 0.12)
     finish(w)
+
+
+def make_text():
+    """512 tokens, as many in the tests' texts as the tests have counted."""
+    words = pieces()
+    letters = [chr(c) for c in range(33, 127)] + ["\u2581"]
+    tokens = ["<unk>", "<s>", "</s>"] + [f"<0x{i:02X}>" for i in range(256)]
+    scores = [0.0] * len(tokens)
+    types = [2, 3, 3] + [6] * 256
+    for i, word in enumerate(words + letters):
+        tokens.append(word)
+        scores.append(-float(i))
+        types.append(1)
+    while len(tokens) < 512:
+        tokens.append(f"\u2581unused{len(tokens)}")
+        scores.append(-1000.0 - len(tokens))
+        types.append(1)
+    make_llama("text.gguf", tokens, scores, types, 64)
+
+
+def make_large():
+    """The vocabulary of Llama 2, for a model and for one that drafts."""
+    r = gguf().GGUFReader(FIXTURES / "tokenizers/ggml-vocab-llama-spm.gguf")
+    make_llama("moe.gguf", *(
+        r.get_field("tokenizer.ggml." + key).contents()
+        for key in ("tokens", "scores", "token_type")), 32)
 
 
 def make_encoder():
@@ -205,11 +217,11 @@ def make_ranker():
 def make_all():
     OUT.mkdir(parents=True, exist_ok=True)
     make_text()
+    make_large()
     make_encoder()
     make_ranker()
     shutil.copy(DEMO, OUT / "chat.gguf")
-    shutil.copy(DEMO, OUT / "moe.gguf")
-    shutil.copy(DEMO, OUT / "draft.gguf")
+    shutil.copy(OUT / "moe.gguf", OUT / "draft.gguf")
     remake(DEMO, "infill.gguf", {
         f"tokenizer.ggml.fim_{name}_token_id": ("uint32", i)
         for i, name in enumerate(("pre", "suf", "mid"), 3)})

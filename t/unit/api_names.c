@@ -168,8 +168,8 @@ test_endpoints(void)
         const llm_api_endpoint_t  *want;
         const char                *rest, *allow;
     } paths[] = {
-        { "POST", "chat/completions", CHAT, "", "" },
-        { "POST", "/chat/completions", CHAT, "", "" },
+        { "POST", "chat/completions", &llm_api_chat_any, "", "" },
+        { "POST", "/chat/completions", &llm_api_chat_any, "", "" },
         { "POST", "v1/chat/completions", CHAT, "", "" },
         { "POST", "/v1/chat/completions", CHAT, "", "" },
         { "POST", "completions", &llm_api_completions_any, "", "" },
