@@ -39,18 +39,18 @@ static const llm_api_field_t  llm_api_chat_rows[] = {
       -1, INT32_MAX },
     { "reasoning_effort", LLM_FIELD_STRING, AT(reasoning_effort), 0, 0 },
     { "reasoning_format", LLM_FIELD_STRING, AT(reasoning_format), 0, 0 },
-    { "return_progress", LLM_FIELD_BOOL, LLM_FIELD_NOWHERE, 0, 0 },
+    { "return_progress", LLM_FIELD_BOOL, AT(return_progress), 0, 0 },
     { "thinking", LLM_FIELD_ANY, AT(thinking), 0, 0 },
     { "thinking_budget", LLM_FIELD_INT, AT(thinking_budget), -1, INT32_MAX },
     { "thinking_budget_tokens", LLM_FIELD_INT, AT(thinking_budget),
       -1, INT32_MAX },
     { "thinking_token_budget", LLM_FIELD_INT, AT(thinking_budget),
       -1, INT32_MAX },
-    { "timings_per_token", LLM_FIELD_BOOL, LLM_FIELD_NOWHERE, 0, 0 },
+    { "timings_per_token", LLM_FIELD_BOOL, AT(timings_per_token), 0, 0 },
     { "tool_choice", LLM_FIELD_ANY, AT(tool_choice), 0, 0 },
     { "tools", LLM_FIELD_ARRAY, AT(tools), 0, 0 },
     { "top_logprobs", LLM_FIELD_INT, AT(top_logprobs), 0, 20 },
-    { "verbose", LLM_FIELD_BOOL, LLM_FIELD_NOWHERE, 0, 0 },
+    { "verbose", LLM_FIELD_BOOL, AT(verbose), 0, 0 },
     { "verbosity", LLM_FIELD_STRING, LLM_FIELD_NOWHERE, 0, 0 },
     { "web_search_options", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
 };
@@ -160,29 +160,28 @@ llm_api_chat_defaults(llm_api_chat_t *b)
 }
 
 
-int
-llm_api_read_chat(llm_api_reader_t *rd, llm_err_t *err)
+static int
+llm_api_chat_parse(llm_api_reader_t *rd, llm_api_chat_t *b, llm_err_t *err)
 {
-    size_t          start;
-    llm_api_chat_t  b;
+    size_t  start;
 
-    llm_api_chat_defaults(&b);
+    llm_api_chat_defaults(b);
 
     start = rd->msg->len;
     rd->r.kind = LLM_KIND_CHAT;
 
-    if (llm_api_read_body(rd, &b.body, err) != LLM_OK
-        || llm_api_chat_modalities(&b, err) != LLM_OK
-        || llm_api_read_sampling(rd, &b.body, err) != LLM_OK
-        || llm_api_chat_n_logprobs(&b, &rd->r.sampling.n_logprobs, err)
+    if (llm_api_read_body(rd, &b->body, err) != LLM_OK
+        || llm_api_chat_modalities(b, err) != LLM_OK
+        || llm_api_read_sampling(rd, &b->body, err) != LLM_OK
+        || llm_api_chat_n_logprobs(b, &rd->r.sampling.n_logprobs, err)
            != LLM_OK
-        || llm_api_chat_limits(rd, &b, err) != LLM_OK
-        || llm_api_read_priority(rd, &b.body, err) != LLM_OK
-        || llm_api_check_messages(rd, b.messages, err) != LLM_OK
-        || llm_api_check_tools(&b, err) != LLM_OK
-        || llm_api_chat_thinking(&b, err) != LLM_OK
-        || llm_api_chat_reasons(rd, &b, err) != LLM_OK
-        || llm_api_write_chat(rd, &b, err) != LLM_OK)
+        || llm_api_chat_limits(rd, b, err) != LLM_OK
+        || llm_api_read_priority(rd, &b->body, err) != LLM_OK
+        || llm_api_check_messages(rd, b->messages, err) != LLM_OK
+        || llm_api_check_tools(b, err) != LLM_OK
+        || llm_api_chat_thinking(b, err) != LLM_OK
+        || llm_api_chat_reasons(rd, b, err) != LLM_OK
+        || llm_api_write_chat(rd, b, err) != LLM_OK)
     {
         return LLM_ERROR;
     }
@@ -191,29 +190,39 @@ llm_api_read_chat(llm_api_reader_t *rd, llm_err_t *err)
     rd->r.chat.len = (uint32_t) (rd->msg->len - start);
     rd->n_choices = rd->r.n;
 
-    if (llm_api_write_choice(rd, &b, err) != LLM_OK
-        || llm_api_write_prediction(rd, &b, err) != LLM_OK
-        || llm_api_write_lists(rd, &b.body, err) != LLM_OK)
+    if (llm_api_write_choice(rd, b, err) != LLM_OK
+        || llm_api_write_prediction(rd, b, err) != LLM_OK
+        || llm_api_write_lists(rd, &b->body, err) != LLM_OK)
     {
         return LLM_ERROR;
     }
 
-    return llm_api_write_rule(rd, &b.body, err);
+    return llm_api_write_rule(rd, &b->body, err);
+}
+
+
+int
+llm_api_read_chat(llm_api_reader_t *rd, llm_err_t *err)
+{
+    llm_api_chat_t  b;
+
+    return llm_api_chat_parse(rd, &b, err);
 }
 
 
 static int
 llm_api_chat_read(llm_api_reader_t *rd, llm_err_t *err)
 {
-    const llm_flat_t  *v;
+    int             stream;
+    llm_api_chat_t  b;
 
-    if (llm_api_read_chat(rd, err) != LLM_OK) {
+    if (llm_api_chat_parse(rd, &b, err) != LLM_OK) {
         return LLM_ERROR;
     }
 
-    v = llm_api_member(rd->root, "timings_per_token");
+    stream = (rd->r.flags & LLM_REQ_STREAM) != 0;
 
-    if (v && llm_flat_int(v)) {
+    if (b.timings_per_token) {
         rd->options |= LLM_API_TIMINGS;
     }
 
@@ -221,15 +230,11 @@ llm_api_chat_read(llm_api_reader_t *rd, llm_err_t *err)
         rd->options |= LLM_API_LLAMA;
     }
 
-    v = llm_api_member(rd->root, "return_progress");
-
-    if (v && llm_flat_int(v) && (rd->r.flags & LLM_REQ_STREAM)) {
+    if (b.return_progress && stream) {
         rd->r.flags |= LLM_REQ_PROGRESS;
     }
 
-    v = llm_api_member(rd->root, "verbose");
-
-    if (v && llm_flat_int(v) && !(rd->r.flags & LLM_REQ_STREAM)) {
+    if (b.verbose && !stream) {
         rd->r.flags |= LLM_REQ_SHOW;
         rd->options |= LLM_API_VERBOSE;
         llm_api_llama_settings(&rd->own, rd);

@@ -802,7 +802,8 @@ llm_prep_echo(const llm_prep_env_t *env, const llm_req_t *r,
     llm_detok_t  d;
 
     if (!p->is_text || (r->msg->flags & LLM_REQ_SHOW)) {
-        llm_detok_init(&d, env->vocab, 1, 1);
+        llm_detok_init(&d, env->vocab, 1,
+                       p->n == 0 || p->ids[0] != llm_vocab_bos(env->vocab));
 
         for (i = 0; i < p->n; i++) {
             if (llm_prompt_media(p, i) == NULL) {

@@ -133,6 +133,7 @@ http {{
         location = /picture {{
             internal;
             llm_api_keys off;
+            types {{ image/png png; text/html html; }}
             alias {pictures}/$picture;
         }}
         {locations}
