@@ -17,15 +17,19 @@ my $t = LLM::Test->new(
     model => LLM::Test::default_model() =~ s{parallel=8}{parallel=8 batch=128}r
            . 'llm_model qwen %%ROOT%%/models/demo.gguf alias=qwen3:8b lazy;'
            . 'llm_model short %%ROOT%%/models/demo.gguf ctx=64 threads=1;'
-           . 'llm_model states %%DIR%%/states.gguf ctx=256 threads=1;',
+           . 'llm_model states %%DIR%%/states.gguf ctx=256 threads=1;'
+           . 'llm_model bos %%DIR%%/bos.gguf ctx=256 threads=1;',
     locations => <<'END');
         location / { llm_api; }
         location /v1 { llm_api; }
         location = /completion { llm_api; }
+        location /verbose { llm_api; llm_defaults '{"verbose": true}'; }
         location = /health { llm_health; }
 END
 LLM::GGUF::make($demo, $t->dir . '/states.gguf',
     kv => { 'qwen3.pooling_type' => [ u32 => 0 ] });
+LLM::GGUF::make($demo, $t->dir . '/bos.gguf',
+    kv => { 'tokenizer.ggml.add_bos_token' => [ bool => 1 ] });
 $t->start;
 
 my %ask = (prompt => 'once upon', n_predict => 8, temperature => 0);
@@ -85,6 +89,16 @@ is($res->{json}{choices}[0]{message}{content},
 unlike($t->post('/v1/chat/completions', { messages => $chat, max_tokens => 4,
                                           verbose => \0 })->{body},
        qr/__verbose/, 'only if it is asked for');
+
+ok($t->post('/verbose/v1/chat/completions',
+            { messages => $chat, max_tokens => 1 })->{json}{__verbose},
+   'or if the operator wants it');
+
+my $bos = $t->request(method => 'GET', path => '/props?model=bos')
+    ->{json}{bos_token};
+ok(length $bos, 'a token that begins a text');
+is($t->post('/completion', { %ask, model => 'bos' })->{json}{prompt},
+   "${bos}once upon", 'is in the prompt\'s text');
 
 my $full = $t->post('/completion', { %ask, model => 'short', n_predict => -1,
                                      ignore_eos => \1 })->{json};
