@@ -90,9 +90,11 @@ unlike($t->post('/v1/chat/completions', { messages => $chat, max_tokens => 4,
                                           verbose => \0 })->{body},
        qr/__verbose/, 'only if it is asked for');
 
-ok($t->post('/verbose/v1/chat/completions',
-            { messages => $chat, max_tokens => 1 })->{json}{__verbose},
-   'or if the operator wants it');
+
+for my $path ('/verbose/v1/chat/completions', '/verbose/chat/completions') {
+    ok($t->post($path, { messages => $chat, max_tokens => 1 })
+           ->{json}{__verbose}, "or if the operator wants it: $path");
+}
 
 my $bos = $t->request(method => 'GET', path => '/props?model=bos')
     ->{json}{bos_token};
