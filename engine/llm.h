@@ -174,9 +174,16 @@ typedef struct {
                                            events report each token at once,
                                            even if it has no text yet */
 #define LLM_REQ_PROGRESS 32768          /* PROGRESS events are sent */
+#define LLM_REQ_SHOW     65536          /* each prompt's text comes first, as an
+                                           echo without logprobs: with its
+                                           control tokens, without media */
 #define LLM_REQ_PROBE    16384          /* not a use of the model: an idle model
                                            refuses it, and it does not keep a
                                            model from becoming idle */
+
+#define LLM_REQ_STATES  131072          /* EMBED: with the pooling type "none"
+                                           an input becomes a vector for each
+                                           token, not normalised */
 
 #define LLM_NORMALIZE_NONE  (-1)
 #define LLM_NORMALIZE_MAX   0           /* the largest absolute value becomes
@@ -436,6 +443,8 @@ typedef struct {
             uint32_t     first;         /* number of the first value */
             uint32_t     total;         /* values of the whole vector */
             llm_ref_t    values;        /* float[len] */
+            uint32_t     width;         /* values of one vector, of which there
+                                           may be several, one after another */
         } vector;
 
         struct {                        /* FINISH */
@@ -469,6 +478,8 @@ typedef struct {
             llm_ref_t    msg;
             llm_ref_t    code;          /* may be empty */
             llm_ref_t    param;
+            uint32_t     n_prompt;      /* as in llm_err_t */
+            uint32_t     n_ctx;
         } error;
     } u;
 } llm_event_t;

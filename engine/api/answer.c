@@ -66,6 +66,7 @@ llm_api_create(const llm_api_reader_t *rd)
     a->stream = (r->flags & LLM_REQ_STREAM) != 0;
     a->show_usage = rd->usage;
     a->token_ids = (r->flags & LLM_REQ_TOKEN_IDS) != 0;
+    a->shown = (r->flags & LLM_REQ_SHOW) != 0;
     a->as_ids = rd->as_ids != 0;
     a->choices = (llm_api_choice_t *) (a + 1);
 
@@ -187,6 +188,8 @@ llm_api_event_error(const llm_api_t *a, const llm_event_t *ev, llm_err_t *err)
     (void) llm_fail_with(err, (int) ev->u.error.status, code, param, "%.*s",
                          (int) ev->u.error.msg.len,
                          (const char *) llm_ref_data(ev, ev->u.error.msg));
+    err->n_prompt = ev->u.error.n_prompt;
+    err->n_ctx = ev->u.error.n_ctx;
     llm_api_own_names(a->endpoint, err);
     llm_api_own_schema(a->schemas, err);
 
@@ -250,6 +253,10 @@ llm_api_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out,
 
         if (llm_api_only_counts(ev)) {
             return LLM_OK;
+        }
+
+        if (a->shown && ev->u.text.echo && !llm_api_is_prompt(ev)) {
+            return llm_api_gather_shown(a, ev, err);
         }
 
         /* the ids of a prompt are reported as soon as they come, in a stream,

@@ -10,7 +10,7 @@
  * piece is much larger than asked for, and the whole JSON never exists.
  */
 
-#include "engine/api/endpoint.h"
+#include "engine/api/llama.h"
 
 /* most bytes of text that are written at once */
 #define LLM_API_SLICE  1024
@@ -80,6 +80,14 @@ llm_api_keep_event(llm_api_t *a, const llm_event_t *ev, llm_api_list_t *list,
     list->last = piece;
 
     return LLM_OK;
+}
+
+
+int
+llm_api_gather_shown(llm_api_t *a, const llm_event_t *ev, llm_err_t *err)
+{
+    return llm_api_keep_event(a, ev, &a->choices[ev->index].shown,
+                              a->max_answer, llm_api_fewer, err);
 }
 
 
@@ -499,6 +507,11 @@ llm_api_write_choices(llm_api_t *a, const llm_api_member_t *members,
     (void) llm_buf_adds(out, ",\"usage\":");
     llm_api_add_usage(out, a);
     llm_api_add_timings(out, a);
+
+    if (a->options & LLM_API_VERBOSE) {
+        llm_api_llama_verbose(out, a);
+    }
+
     (void) llm_buf_addc(out, '}');
 
     return out->failed ? LLM_ERROR : LLM_OK;

@@ -37,6 +37,10 @@ typedef struct {
 
     int                enable_thinking;         /* -1: not given */
     int                include_reasoning;       /* -1: not given */
+    int                return_progress;         /* of chats alone, as the next
+                                                   two */
+    int                timings_per_token;
+    int                verbose;
     int                parallel_tool_calls;     /* -1: not given */
     int                add_generation_prompt;   /* -1: not given */
     int                continue_final_message;  /* -1: not given */

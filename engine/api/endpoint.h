@@ -122,8 +122,11 @@ typedef struct {
     const char                *own;
 } llm_api_name_t;
 
-/* option of a chat's answer: "timings" follow the usage, as in llama-server */
+/* options of a chat's answer: "timings" follow the usage, as in llama-server;
+   a stream begins as there */
 #define LLM_API_TIMINGS  1
+#define LLM_API_LLAMA    2
+#define LLM_API_VERBOSE  4              /* "__verbose" follows in a body */
 
 /* usage in a stream: in a chunk after the last one; and, only together with
    that, the figures so far in each chunk */
@@ -251,6 +254,7 @@ typedef struct {
 extern const llm_api_row_t  llm_api_endpoints[];
 
 extern const llm_api_endpoint_t  llm_api_chat;
+extern const llm_api_endpoint_t  llm_api_chat_any;
 extern const llm_api_endpoint_t  llm_api_completions;
 extern const llm_api_endpoint_t  llm_api_completions_any;
 extern const llm_api_endpoint_t  llm_api_chat_tokens;
@@ -296,6 +300,9 @@ void llm_api_own_names(const llm_api_endpoint_t *ep, llm_err_t *err);
    llm_api_reader_t's schemas; does nothing for a chat, which has no such
    paths */
 void llm_api_own_schema(llm_str_t schemas, llm_err_t *err);
+
+/* an error() where the path is llama-server's */
+void llm_api_llama_error(const llm_err_t *err, llm_str_t id, llm_buf_t *out);
 
 /* adds an error's message, without quotes, for a form that has no member for
    the parameter: begins with its name where the message does not say it */
@@ -363,10 +370,13 @@ int llm_api_write_lists(llm_api_reader_t *rd, const llm_api_body_t *b,
    appends llm_prompt_ref_t[len] */
 int llm_api_write_prompts(const llm_flat_t *v, const llm_api_at_t *at,
     uint32_t max, llm_buf_t *msg, llm_ref_t *ref, llm_err_t *err);
-/* the same; a prompt may also be a list of strings and token ids, or an object
-   with a text, as in llama-server */
-int llm_api_write_mixed(const llm_flat_t *v, const llm_api_at_t *at,
-    uint32_t max, llm_buf_t *msg, llm_ref_t *ref, llm_err_t *err);
+/* the same with other forms of a prompt, as in llama-server: an object with a
+   text; or that, or a list of strings and token ids */
+#define LLM_API_OBJECTS  1
+#define LLM_API_MIXED    2
+int llm_api_write_forms(const llm_flat_t *v, unsigned forms,
+    const llm_api_at_t *at, uint32_t max, llm_buf_t *msg, llm_ref_t *ref,
+    llm_err_t *err);
 /* rule.c: appends the form that the answer must have to the message */
 int llm_api_write_rule(llm_api_reader_t *rd, const llm_api_body_t *b,
     llm_err_t *err);
@@ -435,6 +445,7 @@ typedef struct {
     llm_api_list_t     own;
     llm_api_list_t     echo;            /* events of the prompt's echo; only in
                                            the first choice of each prompt */
+    llm_api_list_t     shown;           /* the same of its text that is shown */
 } llm_api_choice_t;
 
 /* how far a body has been written; see body.c */
@@ -464,6 +475,7 @@ struct llm_api_s {
 
     unsigned           stream:1;
     unsigned           token_ids:1;
+    unsigned           shown:1;         /* LLM_REQ_SHOW, streamed or not */
     unsigned           as_ids:1;        /* as in the reader */
     unsigned           due:1;           /* a chat's stream sends the roles
                                            later, with the prompt's ids */
@@ -505,6 +517,8 @@ void llm_api_keep_best(llm_api_t *a);
 /* body.c: memory for kept parts of the answer; NULL: the answer is too large,
    or no memory */
 void *llm_api_keep(llm_api_t *a, size_t size, llm_err_t *err);
+/* keeps a TEXT event of a prompt's text that is shown */
+int llm_api_gather_shown(llm_api_t *a, const llm_event_t *ev, llm_err_t *err);
 /* keeps a TEXT or a VECTOR event; LLM_ERROR: as above */
 int llm_api_gather(llm_api_t *a, const llm_event_t *ev, llm_err_t *err);
 int llm_api_gather_vector(llm_api_t *a, const llm_event_t *ev,
@@ -629,10 +643,11 @@ int llm_api_write_list(llm_api_t *a, uint32_t n, llm_api_item_pt item,
 void llm_api_add_float(llm_buf_t *out, float v);
 
 /* vectors.c: reads the inputs to be embedded, a member of this name, and what
-   goes with them; an input may be `mixed` of texts and ids; vectors are
-   normalised unless the caller changes that */
+   goes with them; forms as for llm_api_write_forms(); vectors are normalised
+   unless the caller changes that */
 int llm_api_read_inputs(llm_api_reader_t *rd, const llm_api_body_t *b,
-    const llm_flat_t *input, const char *param, int mixed, llm_err_t *err);
+    const llm_flat_t *input, const char *param, unsigned forms,
+    llm_err_t *err);
 /* moves the cursor to the first value of its choice's vector */
 void llm_api_first_value(const llm_api_t *a, llm_api_cursor_t *cur);
 /* writes some values, as numbers with commas unless base64 is given: LLM_MORE,

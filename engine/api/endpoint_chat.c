@@ -39,17 +39,18 @@ static const llm_api_field_t  llm_api_chat_rows[] = {
       -1, INT32_MAX },
     { "reasoning_effort", LLM_FIELD_STRING, AT(reasoning_effort), 0, 0 },
     { "reasoning_format", LLM_FIELD_STRING, AT(reasoning_format), 0, 0 },
-    { "return_progress", LLM_FIELD_BOOL, LLM_FIELD_NOWHERE, 0, 0 },
+    { "return_progress", LLM_FIELD_BOOL, AT(return_progress), 0, 0 },
     { "thinking", LLM_FIELD_ANY, AT(thinking), 0, 0 },
     { "thinking_budget", LLM_FIELD_INT, AT(thinking_budget), -1, INT32_MAX },
     { "thinking_budget_tokens", LLM_FIELD_INT, AT(thinking_budget),
       -1, INT32_MAX },
     { "thinking_token_budget", LLM_FIELD_INT, AT(thinking_budget),
       -1, INT32_MAX },
-    { "timings_per_token", LLM_FIELD_BOOL, LLM_FIELD_NOWHERE, 0, 0 },
+    { "timings_per_token", LLM_FIELD_BOOL, AT(timings_per_token), 0, 0 },
     { "tool_choice", LLM_FIELD_ANY, AT(tool_choice), 0, 0 },
     { "tools", LLM_FIELD_ARRAY, AT(tools), 0, 0 },
     { "top_logprobs", LLM_FIELD_INT, AT(top_logprobs), 0, 20 },
+    { "verbose", LLM_FIELD_BOOL, AT(verbose), 0, 0 },
     { "verbosity", LLM_FIELD_STRING, LLM_FIELD_NOWHERE, 0, 0 },
     { "web_search_options", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
 };
@@ -159,29 +160,28 @@ llm_api_chat_defaults(llm_api_chat_t *b)
 }
 
 
-int
-llm_api_read_chat(llm_api_reader_t *rd, llm_err_t *err)
+static int
+llm_api_chat_parse(llm_api_reader_t *rd, llm_api_chat_t *b, llm_err_t *err)
 {
-    size_t          start;
-    llm_api_chat_t  b;
+    size_t  start;
 
-    llm_api_chat_defaults(&b);
+    llm_api_chat_defaults(b);
 
     start = rd->msg->len;
     rd->r.kind = LLM_KIND_CHAT;
 
-    if (llm_api_read_body(rd, &b.body, err) != LLM_OK
-        || llm_api_chat_modalities(&b, err) != LLM_OK
-        || llm_api_read_sampling(rd, &b.body, err) != LLM_OK
-        || llm_api_chat_n_logprobs(&b, &rd->r.sampling.n_logprobs, err)
+    if (llm_api_read_body(rd, &b->body, err) != LLM_OK
+        || llm_api_chat_modalities(b, err) != LLM_OK
+        || llm_api_read_sampling(rd, &b->body, err) != LLM_OK
+        || llm_api_chat_n_logprobs(b, &rd->r.sampling.n_logprobs, err)
            != LLM_OK
-        || llm_api_chat_limits(rd, &b, err) != LLM_OK
-        || llm_api_read_priority(rd, &b.body, err) != LLM_OK
-        || llm_api_check_messages(rd, b.messages, err) != LLM_OK
-        || llm_api_check_tools(&b, err) != LLM_OK
-        || llm_api_chat_thinking(&b, err) != LLM_OK
-        || llm_api_chat_reasons(rd, &b, err) != LLM_OK
-        || llm_api_write_chat(rd, &b, err) != LLM_OK)
+        || llm_api_chat_limits(rd, b, err) != LLM_OK
+        || llm_api_read_priority(rd, &b->body, err) != LLM_OK
+        || llm_api_check_messages(rd, b->messages, err) != LLM_OK
+        || llm_api_check_tools(b, err) != LLM_OK
+        || llm_api_chat_thinking(b, err) != LLM_OK
+        || llm_api_chat_reasons(rd, b, err) != LLM_OK
+        || llm_api_write_chat(rd, b, err) != LLM_OK)
     {
         return LLM_ERROR;
     }
@@ -190,36 +190,55 @@ llm_api_read_chat(llm_api_reader_t *rd, llm_err_t *err)
     rd->r.chat.len = (uint32_t) (rd->msg->len - start);
     rd->n_choices = rd->r.n;
 
-    if (llm_api_write_choice(rd, &b, err) != LLM_OK
-        || llm_api_write_prediction(rd, &b, err) != LLM_OK
-        || llm_api_write_lists(rd, &b.body, err) != LLM_OK)
+    if (llm_api_write_choice(rd, b, err) != LLM_OK
+        || llm_api_write_prediction(rd, b, err) != LLM_OK
+        || llm_api_write_lists(rd, &b->body, err) != LLM_OK)
     {
         return LLM_ERROR;
     }
 
-    return llm_api_write_rule(rd, &b.body, err);
+    return llm_api_write_rule(rd, &b->body, err);
+}
+
+
+int
+llm_api_read_chat(llm_api_reader_t *rd, llm_err_t *err)
+{
+    llm_api_chat_t  b;
+
+    return llm_api_chat_parse(rd, &b, err);
 }
 
 
 static int
 llm_api_chat_read(llm_api_reader_t *rd, llm_err_t *err)
 {
-    const llm_flat_t  *v;
+    int             stream;
+    llm_api_chat_t  b;
 
-    if (llm_api_read_chat(rd, err) != LLM_OK) {
+    if (llm_api_chat_parse(rd, &b, err) != LLM_OK) {
         return LLM_ERROR;
     }
 
-    v = llm_api_member(rd->root, "timings_per_token");
+    stream = (rd->r.flags & LLM_REQ_STREAM) != 0;
 
-    if (v && llm_flat_int(v)) {
+    if (b.timings_per_token) {
         rd->options |= LLM_API_TIMINGS;
     }
 
-    v = llm_api_member(rd->root, "return_progress");
+    if (rd->endpoint == &llm_api_chat_any) {
+        rd->options |= LLM_API_LLAMA;
+    }
 
-    if (v && llm_flat_int(v) && (rd->r.flags & LLM_REQ_STREAM)) {
+    if (b.return_progress && stream) {
         rd->r.flags |= LLM_REQ_PROGRESS;
+    }
+
+    if (b.verbose && !stream) {
+        rd->r.flags |= LLM_REQ_SHOW;
+        rd->options |= LLM_API_VERBOSE;
+        llm_api_llama_settings(&rd->own, rd);
+        (void) llm_buf_addc(&rd->own, '\0');
     }
 
     llm_api_write_head(rd, "chatcmpl-", "chat.completion",
@@ -387,9 +406,10 @@ llm_api_role_frames(llm_api_t *a, llm_buf_t *out)
 
     for (i = 0; i < a->n_choices; i++) {
         llm_api_open_frame(a, i, out);
-        add_lit(out, ",\"delta\":{\"role\":\"assistant\",\"content\":\"\","
-                "\"refusal\":null},\"logprobs\":null,"
-                "\"finish_reason\":null");
+        (void) llm_buf_addf(out, ",\"delta\":{\"role\":\"assistant\","
+                            "\"content\":%s,\"refusal\":null},"
+                            "\"logprobs\":null,\"finish_reason\":null",
+                            a->options & LLM_API_LLAMA ? "null" : "\"\"");
 
         if (i || !a->token_ids) {
             llm_api_close_frame(a, out);
@@ -457,7 +477,7 @@ llm_api_chat_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out)
     case LLM_EV_PROGRESS:
         llm_api_open_frame(a, 0, out);
         add_lit(out, ",\"delta\":{},\"finish_reason\":null}],");
-        llm_api_llama_progress(out, a, ev);
+        llm_api_llama_progress(out, a, ev, a->options & LLM_API_TIMINGS);
         llm_api_end_frame(a, out);
         break;
 
@@ -653,4 +673,17 @@ const llm_api_endpoint_t  llm_api_chat = {
     .read = llm_api_chat_read,
     .event = llm_api_chat_event,
     .body = llm_api_chat_body
+};
+
+/* without "v1/" the path is llama-server's, too */
+
+const llm_api_endpoint_t  llm_api_chat_any = {
+    .task = LLM_TASK_GENERATE,
+    .fields = &llm_api_chat_fields,
+    .shared = &llm_api_shared_fields,
+    .read = llm_api_chat_read,
+    .event = llm_api_chat_event,
+    .body = llm_api_chat_body,
+    .error = llm_api_llama_error,
+    .v1 = &llm_api_chat
 };

@@ -42,13 +42,11 @@ typedef struct {
     int                newline;         /* its text has a newline */
 } llm_api_ll_choice_t;
 
-/* and of the request; the texts of the prompt, of the settings and of the
-   fields' names follow the choices */
+/* and of the request; the texts of the settings and of the fields' names follow
+   the choices */
 typedef struct {
     uint64_t             first_us;      /* when the first token came; 0: not
                                            yet */
-    uint32_t             prompt;        /* bytes of the only prompt's text, as
-                                           JSON */
     uint32_t             settings;      /* bytes of generation_settings */
     uint32_t             fields;        /* bytes of the response_fields' names,
                                            each with a NUL; 0: all */
@@ -57,6 +55,7 @@ typedef struct {
 
 
 static const llm_api_field_t  llm_api_native_rows[] = {
+    { "adaptive_target", LLM_FIELD_PARAM_NUMBER, LLM_FIELD_NOWHERE, -1, -1 },
     { "id_slot", LLM_FIELD_INT, LLM_FIELD_NOWHERE, -1, INT32_MAX },
     { "n_cmpl", LLM_FIELD_INT, AT(body.n), 1, 128 },
     { "n_discard", LLM_FIELD_INT, LLM_FIELD_NOWHERE, 0, INT32_MAX },
@@ -150,7 +149,6 @@ llm_api_ll_keep_own(llm_api_reader_t *rd, const llm_api_native_t *b,
     int                  rc;
     size_t               start;
     uint32_t             i;
-    llm_str_t            s;
     llm_buf_t           *out;
     llm_api_ll_own_t     own;
     llm_api_ll_choice_t  c;
@@ -164,14 +162,8 @@ llm_api_ll_keep_own(llm_api_reader_t *rd, const llm_api_native_t *b,
         (void) llm_buf_add(out, &c, sizeof(c));
     }
 
-    s = b->prompt->type == LLM_FLAT_STRING ? llm_flat_str(b->prompt)
-                                           : llm_str("");
     start = out->len;
-    (void) llm_json_add_string(out, s.data, s.len);
-    own.prompt = (uint32_t) (out->len - start);
-
-    start = out->len;
-    llm_api_llama_settings(out, &rd->r);
+    llm_api_llama_settings(out, rd);
     own.settings = (uint32_t) (out->len - start);
 
     start = out->len;
@@ -205,7 +197,7 @@ llm_api_native_read(llm_api_reader_t *rd, llm_err_t *err)
                                -1, err)
            != LLM_OK
         || llm_api_read_priority(rd, &b.body, err) != LLM_OK
-        || llm_api_write_mixed(b.prompt, llm_api_top("prompt"),
+        || llm_api_write_forms(b.prompt, LLM_API_MIXED, llm_api_top("prompt"),
                                LLM_MAX_CHOICES, rd->msg, &r->prompts, err)
            != LLM_OK)
     {
@@ -228,6 +220,8 @@ llm_api_native_read(llm_api_reader_t *rd, llm_err_t *err)
                   | (rd->n_choices == 1 ? LLM_API_LL_ONE : 0)
                   | (r->prompts.len > 1 ? LLM_API_LL_IDS : 0);
 
+    r->flags |= LLM_REQ_SHOW;
+
     if (b.return_progress && b.body.stream) {
         r->flags |= LLM_REQ_PROGRESS;
     }
@@ -240,13 +234,10 @@ llm_api_native_read(llm_api_reader_t *rd, llm_err_t *err)
     (void) llm_buf_adds(&rd->head, "\"model\":");
     (void) llm_json_add_string(&rd->head, name.data, name.len);
 
-    if (llm_api_ll_keep_own(rd, &b, err) != LLM_OK) {
-        return LLM_ERROR;
-    }
-
     b.body.texts_biased = 1;
 
     return llm_api_write_lists(rd, &b.body, err) == LLM_OK
+           && llm_api_ll_keep_own(rd, &b, err) == LLM_OK
            ? llm_api_write_rule(rd, &b.body, err) : LLM_ERROR;
 }
 
@@ -339,25 +330,25 @@ static void
 llm_api_ll_end(const llm_api_t *a, uint32_t index, llm_buf_t *out)
 {
     uint32_t                 n;
-    const char              *settings;
     const llm_api_choice_t  *c;
     const llm_api_ll_own_t  *own = a->own;
 
     c = &a->choices[index];
     n = llm_api_ll_evaluated(a, index);
-    settings = (const char *) (own->choices + a->n_choices) + own->prompt;
 
     (void) llm_buf_adds(out, ",\"id_slot\":-1,\"stop\":true,");
     (void) llm_buf_add(out, a->head.data, a->head.len);
     (void) llm_buf_addf(out, ",\"tokens_predicted\":%u,"
                         "\"tokens_evaluated\":%u,\"generation_settings\":",
                         c->n_tokens, n);
-    (void) llm_buf_add(out, settings, own->settings);
-    (void) llm_buf_adds(out, ",\"prompt\":");
-    (void) llm_buf_add(out, settings - own->prompt, own->prompt);
-    (void) llm_buf_addf(out, ",\"has_new_line\":%s,\"truncated\":false,"
+    (void) llm_buf_add(out, (const char *) (own->choices + a->n_choices),
+                       own->settings);
+    (void) llm_buf_adds(out, ",\"prompt\":\"");
+    llm_api_llama_prompt(out, a, index);
+    (void) llm_buf_addf(out, "\",\"has_new_line\":%s,\"truncated\":%s,"
                         "\"stop_type\":\"%s\",\"stopping_word\":",
                         own->choices[index].newline ? "true" : "false",
+                        llm_api_llama_truncated(a, c, n) ? "true" : "false",
                         llm_api_llama_stop(c));
     (void) llm_json_add_string(out, own->choices[index].word.data,
                                own->choices[index].word.len);
@@ -377,7 +368,7 @@ llm_api_ll_filter(const llm_api_t *a, size_t start, llm_buf_t *out)
     if (own->fields) {
         llm_api_llama_filter(out, start,
                              (const char *) (own->choices + a->n_choices)
-                             + own->prompt + own->settings, own->fields);
+                             + own->settings, own->fields);
     }
 }
 
@@ -395,22 +386,10 @@ llm_api_ll_probs(const llm_api_t *a)
 /* ---- a stream ---- */
 
 static void
-llm_api_ll_now(const llm_api_t *a, llm_buf_t *out)
-{
-    uint64_t                 now, first;
-    const llm_api_ll_own_t  *own = a->own;
-
-    now = llm_now_us();
-    first = own->first_us ? own->first_us : now;
-
-    (void) llm_buf_addc(out, ',');
-    llm_api_llama_timings(out, a, first - a->start_us, now - first);
-}
-
-
-static void
 llm_api_ll_text(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out)
 {
+    const llm_api_ll_own_t  *own = a->own;
+
     (void) llm_buf_adds(out, "data: {\"index\":");
     llm_api_add_uint(out, ev->index);
     (void) llm_buf_adds(out, ",\"content\":\"");
@@ -432,7 +411,8 @@ llm_api_ll_text(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out)
     }
 
     if (a->options & LLM_API_LL_TIMINGS) {
-        llm_api_ll_now(a, out);
+        (void) llm_buf_addc(out, ',');
+        llm_api_llama_now(out, a, own->first_us);
     }
 
     (void) llm_buf_adds(out, "}\n\n");
@@ -452,7 +432,7 @@ llm_api_native_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out)
                             "\"tokens\":[],\"stop\":false,\"id_slot\":-1,"
                             "\"tokens_predicted\":0,\"tokens_evaluated\":%u,",
                             a->usage.prompt_tokens);
-        llm_api_llama_progress(out, a, ev);
+        llm_api_llama_progress(out, a, ev, a->options & LLM_API_LL_TIMINGS);
         (void) llm_buf_adds(out, "}\n\n");
         break;
 
@@ -653,5 +633,6 @@ const llm_api_endpoint_t  llm_api_completion = {
     .read = llm_api_native_read,
     .event = llm_api_native_event,
     .body = llm_api_native_body,
-    .keep = llm_api_native_keep
+    .keep = llm_api_native_keep,
+    .error = llm_api_llama_error
 };

@@ -473,6 +473,7 @@ const llm_api_endpoint_t  llm_api_completions_any = {
     .read = llm_api_completion_read,
     .event = llm_api_completion_event,
     .body = llm_api_completion_body,
+    .error = llm_api_llama_error,
     .others = llm_api_completion_others,
     .v1 = &llm_api_completions
 };

@@ -1,7 +1,8 @@
 /*
  * Vectors in other dialects: POST /embedding, llama-server's own, and
  * /embeddings if the body has "content": an array of objects, each with a list
- * of vectors, of which there is one.  POST /embed, of Text Embeddings
+ * of vectors, of which there is one, or one for each token with the pooling
+ * type "none".  POST /embed, of Text Embeddings
  * Inference: a plain array of vectors.
  */
 
@@ -100,11 +101,14 @@ llm_api_native_read(llm_api_reader_t *rd, llm_err_t *err)
         return llm_api_missing(err, llm_api_top(param));
     }
 
-    if (llm_api_read_inputs(rd, &b.body, input, param, 1, err) != LLM_OK) {
+    if (llm_api_read_inputs(rd, &b.body, input, param, LLM_API_MIXED, err)
+        != LLM_OK)
+    {
         return LLM_ERROR;
     }
 
     rd->r.normalize = (int32_t) b.embd_normalize;
+    rd->r.flags |= LLM_REQ_STATES;
 
     return llm_buf_addc(&rd->head, '[');
 }
@@ -212,7 +216,8 @@ const llm_api_endpoint_t  llm_api_embedding = {
     .fields = &llm_api_native_fields,
     .names = llm_api_native_names,
     .read = llm_api_native_read,
-    .body = llm_api_native_body
+    .body = llm_api_native_body,
+    .error = llm_api_llama_error
 };
 
 const llm_api_endpoint_t  llm_api_tei_embed = {

@@ -102,7 +102,8 @@ llm_api_embedding_read(llm_api_reader_t *rd, llm_err_t *err)
 
     if (llm_api_read_body(rd, &b.body, err) != LLM_OK
         || llm_api_embedding_format(rd, &b, err) != LLM_OK
-        || llm_api_read_inputs(rd, &b.body, b.input, "input", 0, err)
+        || llm_api_read_inputs(rd, &b.body, b.input, "input",
+                               LLM_API_OBJECTS, err)
            != LLM_OK)
     {
         return LLM_ERROR;

@@ -194,9 +194,12 @@ static void
 llm_api_infill_end(const llm_api_t *a, llm_buf_t *out)
 {
     (void) llm_buf_addf(out, "\",\"stop\":true,\"stop_type\":\"%s\","
-                        "\"truncated\":false,\"tokens_predicted\":%u,"
+                        "\"truncated\":%s,\"tokens_predicted\":%u,"
                         "\"tokens_evaluated\":%u,\"tokens_cached\":%u,",
                         llm_api_llama_stop(&a->choices[0]),
+                        llm_api_llama_truncated(a, &a->choices[0],
+                                                a->usage.prompt_tokens)
+                        ? "true" : "false",
                         a->usage.completion_tokens, a->usage.prompt_tokens,
                         a->usage.cached_tokens);
     llm_api_llama_timed(out, a);

@@ -11,7 +11,7 @@ const llm_api_row_t  llm_api_endpoints[] = {
       LLM_SCOPE_GENERATE },
     { "audio/translations", "POST", &llm_api_translations,
       LLM_SCOPE_GENERATE },
-    { "chat/completions", "POST", &llm_api_chat,
+    { "chat/completions", "POST", &llm_api_chat_any,
       LLM_SCOPE_GENERATE },
     { "chat/completions/input_tokens", "POST", &llm_api_chat_tokens,
       LLM_SCOPE_TOKENIZE },

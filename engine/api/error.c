@@ -1,7 +1,7 @@
 /*
  * Error bodies and frames: {"error": {message, type, param, code}}, all four
- * always there, the type follows from the status; or in the endpoint's own
- * form.
+ * always there, the type follows from the status; with a type of its own where
+ * the path is llama-server's; or in the endpoint's own form.
  */
 
 #include "engine/api/endpoint.h"
@@ -162,22 +162,63 @@ llm_api_error_text(const llm_err_t *err, llm_buf_t *out)
 }
 
 
+/* with the members of llama-server's error of a prompt that is too long */
+
+static void
+llm_api_error_object(const llm_err_t *err, const char *type, const char *msg,
+    llm_buf_t *out)
+{
+    (void) llm_buf_adds(out, "{\"error\":{\"message\":");
+    (void) llm_json_add_string(out, msg, strlen(msg));
+    llm_api_add_member(out, "type", type);
+    llm_api_add_member(out, "param", err->param);
+    llm_api_add_member(out, "code", llm_api_error_code(err));
+
+    if (err->n_ctx) {
+        (void) llm_buf_addf(out, ",\"n_prompt_tokens\":%u,\"n_ctx\":%u",
+                            err->n_prompt, err->n_ctx);
+    }
+
+    (void) llm_buf_adds(out, "}}");
+}
+
+
+void
+llm_api_llama_error(const llm_err_t *err, llm_str_t id, llm_buf_t *out)
+{
+    char  msg[128];
+
+    (void) id;
+
+    if (err->n_ctx == 0) {
+        llm_api_error_object(err, llm_api_error_type(err->status), err->msg,
+                             out);
+        return;
+    }
+
+    /* in llama-server's words, which its clients look for */
+
+    snprintf(msg, sizeof(msg), "The prompt has at least %u tokens, which "
+             "exceeds the available context size (%u tokens).", err->n_prompt,
+             err->n_ctx);
+
+    llm_api_error_object(err, "exceed_context_size_error", msg, out);
+}
+
+
 int
 llm_api_error_body(const llm_api_endpoint_t *ep, llm_str_t id,
     const llm_err_t *err, llm_buf_t *out)
 {
     if (ep && ep->error) {
         ep->error(err, id, out);
-        return out->failed ? LLM_ERROR : LLM_OK;
+
+    } else {
+        llm_api_error_object(err, llm_api_error_type(err->status), err->msg,
+                             out);
     }
 
-    (void) llm_buf_adds(out, "{\"error\":{\"message\":");
-    (void) llm_json_add_string(out, err->msg, strlen(err->msg));
-    llm_api_add_member(out, "type", llm_api_error_type(err->status));
-    llm_api_add_member(out, "param", err->param);
-    llm_api_add_member(out, "code", llm_api_error_code(err));
-
-    return llm_buf_adds(out, "}}");
+    return out->failed ? LLM_ERROR : LLM_OK;
 }
 
 

@@ -77,7 +77,7 @@ llm_api_write_head(llm_api_reader_t *rd, const char *prefix,
                         "\"model\":", stream ? chunk : object,
                         (long long) conf->now);
     (void) llm_json_add_string(out, m->name.data, m->name.len);
-    (void) llm_buf_addf(out, ",\"system_fingerprint\":\"fp_%010llx\","
+    (void) llm_buf_addf(out, ",\"system_fingerprint\":\"b%010llx\","
                         "\"choices\":[" INDEX_KEY,
                         (unsigned long long) llm_api_fingerprint(m));
 }

@@ -208,17 +208,30 @@ llm_api_write_object(const llm_flat_t *v, const llm_api_at_t *at,
 }
 
 
+/* is it llama-server's object with a text, of a form that takes them? */
+
 static int
-llm_api_write_prompt(const llm_flat_t *v, int mixed, const llm_api_at_t *at,
+llm_api_is_object(const llm_flat_t *v, unsigned forms)
+{
+    return v->type == LLM_FLAT_OBJECT
+           && ((forms & LLM_API_MIXED)
+               || ((forms & LLM_API_OBJECTS)
+                   && (llm_api_member(v, "prompt_string")
+                       || llm_api_member(v, "content"))));
+}
+
+
+static int
+llm_api_write_prompt(const llm_flat_t *v, unsigned forms, const llm_api_at_t *at,
     llm_buf_t *msg, llm_prompt_ref_t *p, llm_err_t *err)
 {
     memset(p, 0, sizeof(llm_prompt_ref_t));
 
-    if (mixed && llm_api_is_mixed(v)) {
+    if ((forms & LLM_API_MIXED) && llm_api_is_mixed(v)) {
         return llm_api_write_parts_of(v, at, msg, p, err);
     }
 
-    if (mixed && v->type == LLM_FLAT_OBJECT) {
+    if (llm_api_is_object(v, forms)) {
         return llm_api_write_object(v, at, msg, p, err);
     }
 
@@ -240,9 +253,10 @@ llm_api_write_prompt(const llm_flat_t *v, int mixed, const llm_api_at_t *at,
 }
 
 
-static int
-llm_api_write_all(const llm_flat_t *v, int mixed, const llm_api_at_t *at,
-    uint32_t max, llm_buf_t *msg, llm_ref_t *ref, llm_err_t *err)
+int
+llm_api_write_forms(const llm_flat_t *v, unsigned forms,
+    const llm_api_at_t *at, uint32_t max, llm_buf_t *msg, llm_ref_t *ref,
+    llm_err_t *err)
 {
     int                one;
     int                rc;
@@ -258,7 +272,7 @@ llm_api_write_all(const llm_flat_t *v, int mixed, const llm_api_at_t *at,
     }
 
     one = item == NULL || llm_api_is_int(item)
-          || (mixed && llm_api_is_mixed(v));
+          || ((forms & LLM_API_MIXED) && llm_api_is_mixed(v));
 
     if (!one && v->count > max) {
         return llm_api_too_long(err, at, max, v);
@@ -268,7 +282,7 @@ llm_api_write_all(const llm_flat_t *v, int mixed, const llm_api_at_t *at,
 
     if (one) {
         n = 1;
-        rc = llm_api_write_prompt(v, mixed, at, msg, &p, err);
+        rc = llm_api_write_prompt(v, forms, at, msg, &p, err);
         (void) llm_buf_add(&refs, &p, sizeof(llm_prompt_ref_t));
 
     } else {
@@ -278,7 +292,7 @@ llm_api_write_all(const llm_flat_t *v, int mixed, const llm_api_at_t *at,
         for ( /* void */ ; item && rc == LLM_OK;
              item = llm_flat_next(v, item))
         {
-            rc = llm_api_write_prompt(item, mixed, llm_api_idx(at, n++), msg,
+            rc = llm_api_write_prompt(item, forms, llm_api_idx(at, n++), msg,
                                       &p, err);
             (void) llm_buf_add(&refs, &p, sizeof(llm_prompt_ref_t));
         }
@@ -306,15 +320,7 @@ int
 llm_api_write_prompts(const llm_flat_t *v, const llm_api_at_t *at,
     uint32_t max, llm_buf_t *msg, llm_ref_t *ref, llm_err_t *err)
 {
-    return llm_api_write_all(v, 0, at, max, msg, ref, err);
-}
-
-
-int
-llm_api_write_mixed(const llm_flat_t *v, const llm_api_at_t *at,
-    uint32_t max, llm_buf_t *msg, llm_ref_t *ref, llm_err_t *err)
-{
-    return llm_api_write_all(v, 1, at, max, msg, ref, err);
+    return llm_api_write_forms(v, 0, at, max, msg, ref, err);
 }
 
 

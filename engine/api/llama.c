@@ -1,52 +1,12 @@
 /*
- * Pieces of llama-server's answers; see llama.h.
+ * Pieces of llama-server's answers: the members that were asked for, and log
+ * probabilities; see llama.h.
  */
 
 #include "engine/api/chat.h"
 #include "engine/api/llama.h"
 
 #include <math.h>
-
-
-const char *
-llm_api_llama_stop(const llm_api_choice_t *c)
-{
-    return c->finish == LLM_FINISH_LENGTH ? "limit" : c->hit ? "word" : "eos";
-}
-
-
-/* digits as they were probably written: a float has no more */
-
-#define llm_api_ll_NUMBER(out, name, v)                                      \
-    (void) llm_buf_addf(out, ",\"" name "\":%.6g", (double) (v))
-#define llm_api_ll_ABOVE  llm_api_ll_NUMBER
-#define llm_api_ll_INT(out, name, v)                                         \
-    (void) llm_buf_addf(out, ",\"" name "\":%d", (int) (v))
-
-
-void
-llm_api_llama_settings(llm_buf_t *out, const llm_request_t *r)
-{
-    const llm_sampling_t  *s;
-
-    s = &r->sampling;
-
-    (void) llm_buf_addf(out, "{\"n_predict\":%d,\"max_tokens\":%d,"
-                        "\"stream\":%s,\"ignore_eos\":%s,\"n_probs\":%d,"
-                        "\"seed\":%llu", r->max_tokens, r->max_tokens,
-                        r->flags & LLM_REQ_STREAM ? "true" : "false",
-                        r->flags & LLM_REQ_IGNORE_EOS ? "true" : "false",
-                        llm_max(s->n_logprobs, 0),
-                        (unsigned long long) s->seed);
-
-#define LLM_PARAM(name, type, otherwise, least, most)                        \
-    llm_api_ll_##type(out, #name, s->name);
-#define LLM_ALIAS(name, of, type, least, most)                               \
-    llm_api_ll_##type(out, #name, s->of);
-#include "engine/base/sampling.def"
-
-    (void) llm_buf_addc(out, '}');
-}
 
 
 /* ---- response_fields ---- */

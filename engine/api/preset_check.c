@@ -21,6 +21,7 @@ typedef struct {
 
 static const llm_preset_sample_t  llm_preset_samples[] = {
     { &llm_api_chat, MESSAGES, "{}" },
+    { &llm_api_chat_any, MESSAGES, "{}" },
     { &llm_api_chat_tokens, MESSAGES, "{}" },
     { &llm_api_completions, "{\"prompt\":\"x\"}", "{}" },
     { &llm_api_embeddings, "{\"input\":\"x\"}", "{}" },

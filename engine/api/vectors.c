@@ -49,7 +49,8 @@ llm_api_check_inputs(const llm_flat_t *v, const char *param, llm_err_t *err)
 
 int
 llm_api_read_inputs(llm_api_reader_t *rd, const llm_api_body_t *b,
-    const llm_flat_t *input, const char *param, int mixed, llm_err_t *err)
+    const llm_flat_t *input, const char *param, unsigned forms,
+    llm_err_t *err)
 {
     int             rc;
     llm_request_t  *r;
@@ -63,9 +64,8 @@ llm_api_read_inputs(llm_api_reader_t *rd, const llm_api_body_t *b,
         return LLM_ERROR;
     }
 
-    rc = (mixed ? llm_api_write_mixed : llm_api_write_prompts)(
-             input, llm_api_top(param), LLM_MAX_INPUTS, rd->msg, &r->prompts,
-             err);
+    rc = llm_api_write_forms(input, forms, llm_api_top(param), LLM_MAX_INPUTS,
+                             rd->msg, &r->prompts, err);
 
     if (rc != LLM_OK) {
         return LLM_ERROR;
@@ -92,7 +92,7 @@ int
 llm_api_write_values(llm_api_cursor_t *cur, llm_base64_t *base64,
     llm_buf_t *out)
 {
-    uint32_t            i, n;
+    uint32_t            i, n, at;
     const float        *v;
     const llm_event_t  *ev;
 
@@ -109,9 +109,13 @@ llm_api_write_values(llm_api_cursor_t *cur, llm_base64_t *base64,
         llm_base64_add(base64, out, v, n * sizeof(*v));
 
     } else {
+        at = ev->u.vector.first + cur->at - n;
+
         for (i = 0; i < n; i++) {
             if (cur->some) {
-                (void) llm_buf_addc(out, ',');
+                (void) llm_buf_adds(out, ev->u.vector.width
+                                         && (at + i) % ev->u.vector.width == 0
+                                         ? "],[" : ",");
             }
 
             llm_api_add_float(out, v[i]);

@@ -31,6 +31,8 @@ llm_vfail(llm_err_t *err, int status, const char *code, const char *param,
     n = llm_max(n, 0);
 
     err->status = status;
+    err->n_prompt = 0;
+    err->n_ctx = 0;
     snprintf(err->code, sizeof(err->code), "%s", code ? code : "");
     snprintf(err->param, sizeof(err->param), "%s", param ? param : "");
 

@@ -81,14 +81,18 @@ llm_hex_digit(int c)
 /*
  * An error.  status is the HTTP status for the client (400: a bad request,
  * 500: a failure of the server, 503: temporarily unavailable); param and code
- * are those of OpenAI's errors, empty strings if there are none.
+ * are those of OpenAI's errors, empty strings if there are none.  n_prompt and
+ * n_ctx are set by "context_length_exceeded" alone: tokens of the prompt, as far
+ * as they were counted, and those that it may have; else 0.
  */
 
 typedef struct {
     int          status;
     char         param[192];
     char         code[48];
-    char         msg[512];
+    char         msg[504];
+    uint32_t     n_prompt;
+    uint32_t     n_ctx;
 } llm_err_t;
 
 /* sets msg and status 500; err may be NULL; always returns LLM_ERROR */

@@ -155,6 +155,8 @@ llm_event_failure(const llm_to_t *to, const llm_err_t *err,
     ev->u.error.retry_after = (uint16_t) llm_min(retry_after, UINT16_MAX);
     ev->u.error.completion_tokens = n_tokens;
     ev->u.error.prepared = *prepared;
+    ev->u.error.n_prompt = err->n_prompt;
+    ev->u.error.n_ctx = err->n_ctx;
 
     p = llm_event_put(ev, (char *) (ev + 1), &ev->u.error.msg, err->msg);
     p = llm_event_put(ev, p, &ev->u.error.code, err->code);

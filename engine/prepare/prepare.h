@@ -154,7 +154,7 @@ int llm_prep_empty(const llm_prep_env_t *env, const llm_req_t *r,
 /* sets *max_gen: the tokens that may be generated after the prompt */
 int llm_prep_room(const llm_prep_env_t *env, const llm_req_t *r,
     const llm_prompt_ids_t *p, uint32_t *max_gen, llm_err_t *err);
-/* makes the text of a prompt that is echoed and, for logprobs, the offsets at
+/* makes the text of a prompt that is echoed or shown and, for logprobs, the offsets at
    which its tokens end; LLM_ERROR: no memory */
 int llm_prep_echo(const llm_prep_env_t *env, const llm_req_t *r,
     llm_prompt_ids_t *p);

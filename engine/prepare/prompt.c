@@ -52,26 +52,25 @@ static int
 llm_prep_too_long(const llm_prep_env_t *env, const llm_req_t *r, uint32_t n,
     int flags, llm_err_t *err)
 {
+    uint32_t     most;
     const char  *param;
 
     param = llm_prep_param(r->msg);
+    most = llm_prep_most(env, r);
 
-    if (llm_prep_most(env, r) < env->runner->ctx) {
-        return llm_fail_with(err, 400, "context_length_exceeded", param,
-                             "Prompts of up to %u tokens are allowed here. "
-                             "However, your %s resulted in %s%u tokens. "
-                             "Please reduce the length of the %s.",
-                             llm_prep_most(env, r), param,
-                             flags & LLM_PREP_MORE ? "more than " : "", n,
-                             param);
-    }
-
-    return llm_fail_with(err, 400, "context_length_exceeded", param,
-                         "This model's maximum context length is %u tokens. "
-                         "However, your %s resulted in %s%u tokens. Please "
-                         "reduce the length of the %s.", env->runner->ctx,
+    (void) llm_fail_with(err, 400, "context_length_exceeded", param,
+                         "%s %u tokens%s. However, your %s resulted in %s%u "
+                         "tokens. Please reduce the length of the %s.",
+                         most < env->runner->ctx
+                         ? "Prompts of up to"
+                         : "This model's maximum context length is", most,
+                         most < env->runner->ctx ? " are allowed here" : "",
                          param, flags & LLM_PREP_MORE ? "more than " : "", n,
                          param);
+    err->n_prompt = n;
+    err->n_ctx = most;
+
+    return LLM_ERROR;
 }
 
 
@@ -802,12 +801,15 @@ llm_prep_echo(const llm_prep_env_t *env, const llm_req_t *r,
     llm_str_t    s;
     llm_detok_t  d;
 
-    if (!p->is_text) {
-        llm_detok_init(&d, env->vocab, 1, 1);
+    if (!p->is_text || (r->msg->flags & LLM_REQ_SHOW)) {
+        llm_detok_init(&d, env->vocab, 1,
+                       p->n == 0 || p->ids[0] != llm_vocab_bos(env->vocab));
 
         for (i = 0; i < p->n; i++) {
-            s = llm_detok_push(&d, p->ids[i]);
-            (void) llm_buf_add(&p->echo, s.data, s.len);
+            if (llm_prompt_media(p, i) == NULL) {
+                s = llm_detok_push(&d, p->ids[i]);
+                (void) llm_buf_add(&p->echo, s.data, s.len);
+            }
         }
 
         s = llm_detok_flush(&d, 1);
@@ -820,5 +822,6 @@ llm_prep_echo(const llm_prep_env_t *env, const llm_req_t *r,
         }
     }
 
-    return r->msg->sampling.n_logprobs >= 0 ? llm_prep_ends(env, r, p) : LLM_OK;
+    return (r->msg->flags & LLM_REQ_ECHO) && r->msg->sampling.n_logprobs >= 0
+           ? llm_prep_ends(env, r, p) : LLM_OK;
 }

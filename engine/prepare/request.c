@@ -272,7 +272,7 @@ llm_prep_seqs(const llm_prep_env_t *env, llm_req_t *r, llm_err_t *err)
 
         p = &r->prep.prompts[i / msg->n];
 
-        if (i % msg->n == 0 && (msg->flags & LLM_REQ_ECHO)
+        if (i % msg->n == 0 && (msg->flags & (LLM_REQ_ECHO|LLM_REQ_SHOW))
             && llm_prep_echo(env, r, p) != LLM_OK)
         {
             return llm_fail(err, "no memory for the request");
@@ -281,7 +281,7 @@ llm_prep_seqs(const llm_prep_env_t *env, llm_req_t *r, llm_err_t *err)
         q->req = r;
         q->index = i;
         q->prompt = p;
-        q->echo_due = (msg->flags & LLM_REQ_ECHO) != 0;
+        q->echo_due = (msg->flags & (LLM_REQ_ECHO|LLM_REQ_SHOW)) != 0;
         q->max_gen = max_gen;
         q->stop_id = -1;
 

@@ -3,7 +3,8 @@
  * pooling type is an embedder or a ranker.  It does not generate text, which it
  * was not trained for; nor does an encoder, which cannot.  Every other decoder
  * generates, and embeds with the state of the last token.  With the pooling
- * type "none" a decoder generates, but does not embed.
+ * type "none" a decoder generates, and embeds only where a request takes the
+ * state of each token.
  */
 
 #include "engine/prepare/prepare.h"
@@ -92,7 +93,7 @@ llm_task_embed(const llm_prep_env_t *env, const llm_request_t *msg,
                              "This model does not embed.");
     }
 
-    if (pooling == LLM_POOLING_NONE) {
+    if (pooling == LLM_POOLING_NONE && !(msg->flags & LLM_REQ_STATES)) {
         return llm_task_refused("give one vector per input", pooling,
                                 "one vector per token", err);
     }
@@ -182,6 +183,12 @@ llm_prep_pool(const llm_prep_env_t *env, llm_pooled_t *pool, uint32_t n)
     }
 
     switch (pooling) {
+
+    case LLM_POOLING_NONE:
+        pool->next = 0;
+        pool->end = n;
+        pool->count = 0;
+        return;
 
     case LLM_POOLING_MEAN:
         pool->next = 0;

@@ -70,7 +70,8 @@ llm_sched_echo(llm_seq_t *q)
 
     q->echo_due = 0;
     msg = q->req->msg;
-    send = (msg->flags & LLM_REQ_STREAM) || q->index % msg->n == 0;
+    send = q->index % msg->n == 0
+           || (msg->flags & (LLM_REQ_STREAM|LLM_REQ_SHOW)) == LLM_REQ_STREAM;
 
     llm_emit_echo(&q->emit, llm_req_echo(q->req, q->prompt),
                   &q->prompt->probs, send);

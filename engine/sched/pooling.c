@@ -7,7 +7,8 @@
  * lose the sum, and the sum has the same bits in any batch.
  *
  * A sequence owns the sum until the result is known, and the result until it
- * has been sent.
+ * has been sent.  Where states are not pooled, the result is all of them, from
+ * the first on.
  */
 
 #include "engine/sched/sched_internal.h"
@@ -144,6 +145,31 @@ llm_pooled_finish(llm_sched_t *s, llm_seq_t *q)
 }
 
 
+/* keeps the state of the next position, as it is */
+
+static int
+llm_pooled_keep(llm_sched_t *s, llm_pooled_t *p, const float *state)
+{
+    size_t  n;
+
+    n = s->conf.runner.n_embd;
+
+    if (p->vector == NULL) {
+        p->vector = malloc(p->end * n * sizeof(*p->vector));
+        if (p->vector == NULL) {
+            return LLM_ERROR;
+        }
+
+        p->n = (uint32_t) (p->end * n);
+    }
+
+    memcpy(p->vector + p->next * n, state, n * sizeof(*state));
+    p->next++;
+
+    return LLM_OK;
+}
+
+
 /* are all numbers finite?  JSON has no others */
 
 static int
@@ -172,8 +198,9 @@ llm_pooled_take(llm_sched_t *s, llm_seq_t *q, const float *state,
 
     p = &q->pool;
 
-    if (llm_pooled_add(s, p, state) != LLM_OK
-        || (p->next == p->end && llm_pooled_finish(s, q) != LLM_OK))
+    if (p->count == 0 ? llm_pooled_keep(s, p, state) != LLM_OK
+        : (llm_pooled_add(s, p, state) != LLM_OK
+           || (p->next == p->end && llm_pooled_finish(s, q) != LLM_OK)))
     {
         return llm_fail(err, "no memory");
     }
@@ -214,6 +241,7 @@ llm_pooled_write(llm_seq_t *q, llm_to_t *to)
 
         ev->u.vector.first = p->sent;
         ev->u.vector.total = p->n;
+        ev->u.vector.width = p->count ? p->n : p->n / p->end;
         ev->u.vector.values.off = sizeof(*ev);
         ev->u.vector.values.len = n;
         memcpy(ev + 1, p->vector + p->sent, n * sizeof(float));

@@ -218,7 +218,7 @@ llm_req_fail(llm_req_t *r, const llm_err_t *err, uint32_t retry_after)
 llm_str_t
 llm_req_echo(const llm_req_t *r, const llm_prompt_ids_t *p)
 {
-    if (p->is_text) {
+    if (p->is_text && !(r->msg->flags & LLM_REQ_SHOW)) {
         return (llm_str_t) { p->text.len, llm_ref_data(r->msg, p->text) };
     }
 

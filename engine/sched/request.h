@@ -71,8 +71,8 @@ typedef struct {
     uint32_t             is_text;
     llm_ref_t            text;          /* the text in the message, if
                                            is_text */
-    llm_buf_t            echo;          /* the text, if the prompt came as ids
-                                           and is echoed */
+    llm_buf_t            echo;          /* the text, if the prompt is shown, or
+                                           came as ids and is echoed */
 
     /* only for an echo with the probabilities of its tokens */
     uint32_t            *ends;          /* [n] owned; offset in the echo at
@@ -90,7 +90,8 @@ typedef struct {
     uint32_t             end;           /* position after the last one that is
                                            pooled; 0: the sequence generates
                                            text */
-    uint32_t             count;         /* positions that are pooled */
+    uint32_t             count;         /* positions that are pooled; 0: each
+                                           of them is a vector of its own */
     double              *sum;           /* [n_embd] owned; sum of the states so
                                            far */
     size_t               sum_bytes;

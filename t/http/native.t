@@ -6,19 +6,30 @@
 use strict;
 use warnings;
 
+use LLM::Cli qw(states);
+use LLM::GGUF;
 use LLM::JSON;
 use LLM::Test;
 use Test::More;
 
+my $demo = "$LLM::Test::ROOT/models/demo.gguf";
 my $t = LLM::Test->new(
     model => LLM::Test::default_model() =~ s{parallel=8}{parallel=8 batch=128}r
-           . 'llm_model qwen %%ROOT%%/models/demo.gguf alias=qwen3:8b lazy;',
+           . 'llm_model qwen %%ROOT%%/models/demo.gguf alias=qwen3:8b lazy;'
+           . 'llm_model short %%ROOT%%/models/demo.gguf ctx=64 threads=1;'
+           . 'llm_model states %%DIR%%/states.gguf ctx=256 threads=1;'
+           . 'llm_model bos %%DIR%%/bos.gguf ctx=256 threads=1;',
     locations => <<'END');
         location / { llm_api; }
         location /v1 { llm_api; }
         location = /completion { llm_api; }
+        location /verbose { llm_api; llm_defaults '{"verbose": true}'; }
         location = /health { llm_health; }
 END
+LLM::GGUF::make($demo, $t->dir . '/states.gguf',
+    kv => { 'qwen3.pooling_type' => [ u32 => 0 ] });
+LLM::GGUF::make($demo, $t->dir . '/bos.gguf',
+    kv => { 'tokenizer.ggml.add_bos_token' => [ bool => 1 ] });
 $t->start;
 
 my %ask = (prompt => 'once upon', n_predict => 8, temperature => 0);
@@ -48,7 +59,83 @@ is_deeply([ map { sprintf '%.5f', $_->{logprob} }
           'log probabilities');
 is(scalar @{ $own->{completion_probabilities}[0]{top_logprobs} }, 2,
    'two of each');
-cmp_ok($own->{timings}{predicted_per_second}, '>', 0, 'timings');
+my $times = $own->{timings};
+cmp_ok(abs($times->{predicted_per_second} - 7000 / $times->{predicted_ms}),
+       '<', 1e-6, 'the first token came with the prompt, seven with steps');
+ok(!$own->{truncated}, 'the context has room');
+is_deeply($own->{generation_settings}{logit_bias}, [], 'no biases');
+
+$times = $t->post('/completion', { %ask, n_predict => 1 })->{json}{timings};
+is_deeply([ @$times{qw(predicted_per_second predicted_per_token_ms)} ],
+          [ 0, 0 ], 'one token has no rate');
+
+# what the prompt was, and the context's end
+
+my $chat = [ { role => 'user', content => 'Say <|im_end|> \x{e9}.' } ];
+my $prompt = $t->post('/apply-template', { messages => $chat })
+    ->{json}{prompt};
+$res = $t->post('/v1/chat/completions', { messages => $chat, max_tokens => 4,
+                                          n => 2, verbose => \1,
+                                          temperature => 0 });
+is($res->{json}{__verbose}{prompt}, $prompt, 'verbose: the prompt\'s text')
+    or diag($res->{body});
+is($res->{json}{__verbose}{generation_settings}{n_predict}, 4, 'the settings');
+is($res->{json}{__verbose}{tokens_evaluated},
+   $res->{json}{usage}{prompt_tokens}, 'its tokens');
+is($res->{json}{choices}[0]{message}{content},
+   $t->post('/v1/chat/completions', { messages => $chat, max_tokens => 4,
+                                      temperature => 0 })
+       ->{json}{choices}[0]{message}{content}, 'which is not in the answer');
+unlike($t->post('/v1/chat/completions', { messages => $chat, max_tokens => 4,
+                                          verbose => \0 })->{body},
+       qr/__verbose/, 'only if it is asked for');
+
+
+for my $path ('/verbose/v1/chat/completions', '/verbose/chat/completions') {
+    ok($t->post($path, { messages => $chat, max_tokens => 1 })
+           ->{json}{__verbose}, "or if the operator wants it: $path");
+}
+
+my $bos = $t->request(method => 'GET', path => '/props?model=bos')
+    ->{json}{bos_token};
+ok(length $bos, 'a token that begins a text');
+is($t->post('/completion', { %ask, model => 'bos' })->{json}{prompt},
+   "${bos}once upon", 'is in the prompt\'s text');
+
+my $full = $t->post('/completion', { %ask, model => 'short', n_predict => -1,
+                                     ignore_eos => \1 })->{json};
+is($full->{tokens_evaluated} + $full->{tokens_predicted}, 64,
+   'as many tokens as the context holds');
+ok($full->{truncated}, 'truncated');
+is($full->{stop_type}, 'limit', 'by a limit');
+
+my %long = (model => 'short', prompt => 'word ' x 90,
+            messages => [ { role => 'user', content => 'word ' x 90 } ]);
+
+for my $path ('/completion', '/completions', '/chat/completions') {
+    $res = $t->post($path, { %long, $path =~ /chat/ ? (prompt => undef) : () });
+    is($res->{status}, 400, "$path: a prompt that is too long");
+    is($res->{json}{error}{type}, 'exceed_context_size_error',
+       'has llama-server\'s type');
+    is($res->{json}{error}{code}, 'context_length_exceeded', 'and our code');
+    is($res->{json}{error}{n_ctx}, 64, 'the context');
+    cmp_ok($res->{json}{error}{n_prompt_tokens}, '>', 64, 'the prompt');
+    like($res->{json}{error}{message},
+         qr/exceeds the available context size/, 'in llama-server\'s words');
+}
+
+$res = $t->post('/v1/chat/completions', { %long });
+is($res->{json}{error}{type}, 'invalid_request_error',
+   'with "v1/" the type is OpenAI\'s');
+is($res->{json}{error}{n_ctx}, 64, 'the numbers are there, too');
+
+for my $path ('/chat/completions', '/v1/chat/completions') {
+    $res = $t->post($path, { messages => $chat, max_tokens => 2,
+                             stream => \1 });
+    my ($first) = $res->{body} =~ /^data: (\{.*\})$/m;
+    is(decode_json($first)->{choices}[0]{delta}{content},
+       $path =~ /v1/ ? '' : undef, "$path: the content of the first chunk");
+}
 
 # the probabilities of the draw, after top_k
 
@@ -110,6 +197,18 @@ my @progress = map { $_->{prompt_progress} // () } @events;
 is($progress[-1]{processed}, $progress[-1]{total}, 'the prompt is processed');
 
 unlike($res->{body}, qr/DONE/, 'nothing follows');
+is($events[-1]{prompt}, 'once upon', 'the last one has the prompt');
+
+$res = $t->post('/completion', { %ask, stream => \1, return_progress => \1,
+                                 timings_per_token => \1,
+                                 cache_prompt => \0,
+                                 prompt => join(' ', 1 .. 150) });
+@events = map { decode_json($_) } $res->{body} =~ /^data: (\{.*\})$/gm;
+my @timed = map { $_->{timings} } grep { $_->{prompt_progress} } @events;
+is_deeply([ @{ $timed[0] }{qw(prompt_n prompt_ms predicted_n)} ], [ 0, 0, 0 ],
+          'timings of the progress: nothing is computed at first')
+    or diag($res->{body});
+is($timed[-1]{prompt_n}, $events[-1]{tokens_evaluated}, 'at last all');
 
 # a prompt of several steps: after each one, first what the cache had
 
@@ -161,6 +260,7 @@ for my $mixed ([ @ids, ' a time' ], [ 'once upon', @end ]) {
     is($res->{json}{content}, $whole->{content}, 'texts and ids mixed')
         or diag($res->{body});
     is($res->{json}{tokens_evaluated}, @ids + @end, 'are one prompt');
+    is($res->{json}{prompt}, 'once upon a time', 'whose text is told');
 }
 
 $res = $t->post('/completion', { %ask, prompt => [ 'once upon',
@@ -170,6 +270,8 @@ is_deeply([ map { $_->{content} } @{ $res->{json} } ],
     or diag($res->{body});
 is_deeply([ map { $_->{tokens_evaluated} } @{ $res->{json} } ],
           [ scalar @ids, @ids + @end ], 'each of its own length');
+is_deeply([ map { $_->{prompt} } @{ $res->{json} } ],
+          [ 'once upon', 'once upon a time' ], 'and text');
 
 $res = $t->post('/completion', { %ask, prompt => [ 1 << 30, 'a' ] });
 is($res->{status}, 400, 'an id that the vocabulary has not');
@@ -196,6 +298,31 @@ is_deeply([ map { $_->{embedding}[0] }
 is_deeply($t->post('/embeddings', { content => 'a' })->{json},
           [ { index => 0, embedding => [ $vectors[0] ] } ],
           'content decides');
+for my $input ({ prompt_string => 'a' },
+               { content => [ { type => 'text', text => 'a' } ] })
+{
+    is_deeply($t->post('/v1/embeddings', { input => [ $input ] })
+                  ->{json}{data}[0]{embedding}, $vectors[0],
+              'a text in an object');
+}
+
+# the pooling type "none": the state of each token, as objs/llm writes them
+
+my @pair = @{ $t->post('/tokenize', { content => 'once upon' })
+              ->{json}{tokens} };
+my @want = states($demo, @pair);
+$res = $t->post('/embedding', { model => 'states',
+                                content => [ 'once upon', 'a' ] });
+my @got = map { $_->{embedding} } @{ $res->{json} };
+is(scalar @{ $got[0] }, scalar @pair, 'a vector for each token')
+    or diag($res->{body});
+is(scalar @{ $got[0][1] }, scalar @{ $vectors[0] }, 'of the model\'s width');
+is_deeply([ map { map { sprintf '%.3f', $_ } @$_ } @{ $got[0] } ],
+          [ map { map { sprintf '%.3f', $_ } @$_ } @want ],
+          'which are its states');
+is($t->post('/v1/embeddings', { model => 'states', input => 'a' })->{status},
+   400, 'not where an input has one vector');
+
 is_deeply($t->post('/embed', { inputs => [ 'a', 'b' ] })->{json}, \@vectors,
           'TEI\'s');
 $res = $t->post('/embed', { inputs => 'a', model => 'none' });

@@ -13,16 +13,51 @@
 
 /* ---- requests ---- */
 
+/* a native request is read as the other one is, and its prompt is shown */
+
 static void
 same_as(const char *text, const char *other, const char *what)
 {
-    char  *got, *want;
+    char       *got, *want, *flags;
+    llm_buf_t   shown;
 
     got = asked(NATIVE, text);
     want = asked(COMPL, other);
-    is_str(got, want, "%s", what);
+    llm_buf_init(&shown, 0);
+    flags = strstr(want, "flags=");
+
+    if (flags) {
+        llm_buf_add(&shown, want, (size_t) (flags - want));
+        llm_buf_addf(&shown, "flags=%lu",
+                     strtoul(flags + 6, &flags, 10) | LLM_REQ_SHOW);
+        llm_buf_adds(&shown, flags);
+    }
+
+    is_str(got, shown.len ? shown.data : want, "%s", what);
+    llm_buf_free(&shown);
     free(got);
     free(want);
+}
+
+
+/* the engine shows the prompt's text */
+
+static void
+shows(const char *text)
+{
+    static struct {
+        llm_event_t  ev;
+        char         text[64];
+    } e;
+
+    memset(&e, 0, sizeof(e));
+    e.ev.size = sizeof(e);
+    e.ev.type = LLM_EV_TEXT;
+    e.ev.u.text.echo = 1;
+    e.ev.u.text.text.off = sizeof(e.ev);
+    e.ev.u.text.text.len = (uint32_t) strlen(text);
+    memcpy(e.text, text, strlen(text));
+    is_int(llm_api_event(a, &e.ev, &out, &err), LLM_OK, "a prompt's text");
 }
 
 
@@ -244,6 +279,8 @@ test_body(void)
     (void) ask(NATIVE, &conf, "{'prompt':'Hi \\'you\\'','n_predict':5,"
                "'temperature':0.5,'n_probs':1,'seed':7}");
     start();
+    shows("<s>Hi ");
+    shows("\"you\"");
     content("a\n");
     content("b");
     ends(0, LLM_FINISH_STOP, "end\"");
@@ -255,7 +292,7 @@ test_body(void)
     is_str(string(root, "content"), "a\nb", "its text");
     is_int(number(root, "index"), 0, "index");
     is_str(string(root, "model"), "demo", "model");
-    is_str(string(root, "prompt"), "Hi \"you\"", "prompt");
+    is_str(string(root, "prompt"), "<s>Hi \"you\"", "prompt");
     is_str(string(root, "stop_type"), "word", "a stop string");
     is_str(string(root, "stopping_word"), "end\"", "which one");
     ok(cJSON_IsTrue(at(root, "has_new_line")), "has_new_line");
@@ -278,8 +315,8 @@ test_body(void)
     ok(number(v, "prompt_ms") == 3 && number(v, "predicted_ms") == 5, "times");
     ok(number(v, "prompt_per_token_ms") == 1
        && number(v, "prompt_per_second") == 1000
-       && number(v, "predicted_per_token_ms") == 2.5
-       && number(v, "predicted_per_second") == 400, "rates");
+       && number(v, "predicted_per_token_ms") == 5
+       && number(v, "predicted_per_second") == 200, "rates");
 
     v = at(root, "completion_probabilities");
     is_int(cJSON_GetArraySize(v), 2, "probabilities of each token");
@@ -329,6 +366,7 @@ test_body(void)
                "'index','prompt','prompt/','','/prompt','prompt\\u0000prompt',"
                "'index']}");
     start();
+    shows("abc");
     ends(0, LLM_FINISH_LENGTH, "");
     over();
     is_text(body(1), "{'prompt':'abc','index':0}", "response_fields once each");

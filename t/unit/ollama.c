@@ -672,7 +672,7 @@ test_paths(void)
         { "POST", "api/embeddings", &llm_api_ollama_embeddings },
         { "POST", "api/v1/embeddings", &llm_api_embeddings },
         { "POST", "api/v1/chat/completions", CHAT },
-        { "POST", "api/chat/completions", CHAT },
+        { "POST", "api/chat/completions", &llm_api_chat_any },
         { "GET", "api/models/demo", &llm_api_models },
         { "GET", "api/tags", &llm_api_ollama_tags },
         { "HEAD", "api/blobs/sha256:1", &llm_api_ollama_none },

@@ -14,7 +14,7 @@
 #define HEAD(id, object)                                                     \
     "{\"id\":\"" id "deadbeef\",\"object\":\"" object "\","                  \
     "\"created\":1750000000,\"model\":\"demo\","                             \
-    "\"system_fingerprint\":\"fp_FINGERPRIN\",\"choices\":["
+    "\"system_fingerprint\":\"bFINGERPRIN\",\"choices\":["
 
 #define CHUNK    "data: " HEAD("chatcmpl-", "chat.completion.chunk")
 #define TEXT     "data: " HEAD("cmpl-", "text_completion")
@@ -301,13 +301,13 @@ is_out(const char *want, const char *name)
     char  *p;
 
     for (p = out.len ? out.data : NULL; p; p++) {
-        p = strstr(p, "\"fp_");
+        p = strstr(p, "fingerprint\":\"b");
         if (p == NULL) {
             break;
         }
 
-        if (strspn(p + 4, "0123456789abcdef") == 10) {
-            memcpy(p + 4, "FINGERPRIN", 10);
+        if (strspn(p + 15, "0123456789abcdef") == 10) {
+            memcpy(p + 15, "FINGERPRIN", 10);
         }
     }
 
