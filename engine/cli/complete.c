@@ -228,7 +228,7 @@ llm_cli_draw(llm_cli_complete_t *k, llm_err_t *err)
 /* drafts the next tokens; LLM_ERROR: no memory */
 
 static int
-llm_cli_draft(llm_cli_complete_t *k, llm_err_t *err)
+llm_cli_look_up(llm_cli_complete_t *k, llm_err_t *err)
 {
     double              expected;
     uint32_t            n;
@@ -273,7 +273,7 @@ llm_cli_step(llm_cli_complete_t *k, llm_err_t *err)
     int32_t   rows[LLM_CLI_DRAFT_MOST + 2];
     uint32_t  n;
 
-    if (llm_cli_draft(k, err) != LLM_OK) {
+    if (llm_cli_look_up(k, err) != LLM_OK) {
         return LLM_ERROR;
     }
 

@@ -253,7 +253,7 @@ llm_load_device(llm_load_t *l)
     o.max_seqs = m->max_seqs;
     o.max_pages = llm_max(m->max_pages, llm_ear_n_pages(&m->desc));
     o.max_out = m->max_out;
-    o.weight_type = llm_load_weight_type(m->gguf);
+    o.weight_type = llm_load_weight_type(m->of ? m->of->gguf : m->gguf);
     o.weights_fp8 = opts->weights_fp8;
     o.kv_fp8 = opts->kv_fp8;
     o.kv_q8 = opts->kv_q8;
@@ -305,6 +305,96 @@ llm_model_create(const llm_model_opts_t *opts)
 }
 
 
+/* what follows once the file is described */
+
+static int
+llm_load_described(llm_load_t *l)
+{
+    llm_model_t  *m = l->m;
+
+    if (llm_load_ctx(l) != LLM_OK
+        || llm_load_sizes(l) != LLM_OK
+        || llm_keep_check(l) != LLM_OK
+        || llm_load_device(l) != LLM_OK
+        || llm_packed_open(l) != LLM_OK
+        || (!llm_model_on_gpu(m) && llm_promise(l) != LLM_OK)
+        || llm_load_weights(l) != LLM_OK
+        || llm_load_globals(l) != LLM_OK
+        || llm_load_acts(l) != LLM_OK
+        || llm_load_choice(l) != LLM_OK
+        || llm_load_ear(l) != LLM_OK
+        || llm_parts_link(l) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    if (m->desc.head.kind == LLM_HEAD_ASSISTANT
+        ? llm_load_head_caches(l) != LLM_OK : llm_load_caches(l) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    return llm_gguf_intact(m->gguf, l->err) == LLM_OK
+           ? llm_packed_intact(m, l->err) : LLM_ERROR;
+}
+
+
+static void
+llm_load_begin(llm_load_t *l, llm_model_t *m, const llm_model_opts_t *opts,
+    llm_err_t *err)
+{
+    l->m = m;
+    l->opts = opts;
+    l->done = 0;
+    l->memory = 0;
+    l->promised = 0;
+    l->err = err;
+    l->progress.began_us = llm_now_us();
+    l->progress.said_us = l->progress.began_us;
+}
+
+
+llm_model_t *
+llm_model_load_head(llm_model_t *of, const char *path,
+    const llm_model_opts_t *opts, llm_err_t *err)
+{
+    llm_load_t    l;
+    llm_model_t  *m;
+
+    m = llm_model_create(opts);
+    if (m == NULL) {
+        (void) llm_fail(err, "no memory for the head that drafts");
+        return NULL;
+    }
+
+    llm_load_begin(&l, m, opts, err);
+    m->of = of;
+    m->gguf = path ? llm_source_open(path, err) : of->gguf;
+
+    if (m->gguf == NULL
+        || llm_desc_read_head(m->gguf, path ? LLM_HEAD_NONE : LLM_HEAD_MTP,
+                              &m->desc, err) != LLM_OK
+        || llm_head_fits(m, err) != LLM_OK
+        || llm_load_described(&l) != LLM_OK)
+    {
+        if (l.memory) {
+            snprintf(err->code, sizeof(err->code), "%s", LLM_MEMORY_ERROR);
+        }
+
+        llm_model_free(m);
+        return NULL;
+    }
+
+    llm_promise_loaded(m);
+    llm_load_log(&l, LLM_LOG_NOTICE, "%s: %s%s drafts for it, %.1f MiB",
+                 llm_gguf_name(of->gguf), m->desc.hp.arch,
+                 path ? "" : ", its layer for multi-token prediction,",
+                 (double) m->desc.hp.n_bytes / (1 << 20));
+
+    return m;
+}
+
+
 llm_model_t *
 llm_model_load(const char *path, const llm_model_opts_t *opts,
     llm_err_t *err)
@@ -320,33 +410,12 @@ llm_model_load(const char *path, const llm_model_opts_t *opts,
         return NULL;
     }
 
-    l.m = m;
-    l.opts = opts;
-    l.done = 0;
-    l.memory = 0;
-    l.promised = 0;
-    l.err = err;
-    l.progress.began_us = llm_now_us();
-    l.progress.said_us = l.progress.began_us;
-
+    llm_load_begin(&l, m, opts, err);
     m->gguf = llm_source_open(path, err);
 
     if (m->gguf == NULL
         || llm_desc_read(m->gguf, &m->desc, err) != LLM_OK
-        || llm_load_ctx(&l) != LLM_OK
-        || llm_load_sizes(&l) != LLM_OK
-        || llm_load_device(&l) != LLM_OK
-        || llm_packed_open(&l) != LLM_OK
-        || (!llm_model_on_gpu(m) && llm_promise(&l) != LLM_OK)
-        || llm_load_weights(&l) != LLM_OK
-        || llm_load_globals(&l) != LLM_OK
-        || llm_load_acts(&l) != LLM_OK
-        || llm_load_choice(&l) != LLM_OK
-        || llm_load_ear(&l) != LLM_OK
-        || llm_parts_link(&l) != LLM_OK
-        || llm_load_caches(&l) != LLM_OK
-        || llm_gguf_intact(m->gguf, err) != LLM_OK
-        || llm_packed_intact(m, err) != LLM_OK)
+        || llm_load_described(&l) != LLM_OK)
     {
         if (l.memory) {
             snprintf(err->code, sizeof(err->code), "%s", LLM_MEMORY_ERROR);
@@ -486,7 +555,8 @@ llm_model_free_globals(llm_model_t *m)
 
     llm_weight_t  *weights[2][4] = {
         { m->token_embd, m->pos_embd, m->input_embd, m->input_proj },
-        { m->output != m->token_embd ? m->output : NULL, NULL, NULL, NULL }
+        { m->output != m->token_embd && !m->borrows ? m->output : NULL,
+          m->makes, m->after, NULL }
     };
 
     for (k = 0; k < 2; k++) {
@@ -545,7 +615,7 @@ llm_model_free(llm_model_t *m)
     free(m->dense_row);
     llm_desc_free(&m->desc);
 
-    if (m->gguf) {
+    if (m->gguf && (m->of == NULL || m->gguf != m->of->gguf)) {
         llm_gguf_close(m->gguf);
     }
 
