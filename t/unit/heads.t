@@ -126,6 +126,22 @@ for my $name (sort keys %heads) {
        "$name: the first draft");
 }
 
+# the kernels for GPUs, whose activations are bfloat16
+
+SKIP: {
+    skip 'no emulator', scalar keys %heads if !-e "$objs/llm_emu.so";
+
+    for my $name (sort keys %heads) {
+        my @files = map { "$draft/$_" } @{ $heads{$name}{files} };
+        my ($got, $err) = draft("$draft/$name.ids", 'draft', @files,
+                                '--device emu --chain 4');
+        my $e = error($got, slurp("$draft/$name."
+                                  . ($heads{$name}{chain} // 'chain')));
+
+        cmp_ok($e, '<', 0.15, "$name, emulator: at most $e off") or diag $err;
+    }
+}
+
 # the model is what it is without its layer for multi-token prediction
 
 for my $name (qw(qwen35 qwen3next glm4moe)) {
