@@ -193,7 +193,8 @@ static const llm_cli_opt_t  llm_cli_opts[] = {
 
     { "speculate", LLM_CLI_STR, LLM_CLI_DRAFT,
       offsetof(llm_cli_t, speculate),
-      "what tokens are drafted from: ngram or off (off)" },
+      "what tokens are drafted from: ngram, mtp, draft=HEAD, ngram and one "
+      "of\n                 the others with a comma, or off (off)" },
 
     { "hidden", LLM_CLI_STR, LLM_CLI_HEAD, offsetof(llm_cli_t, hidden),
       "a file with the model's states, float32 (the model's own)" },

@@ -44,20 +44,21 @@ llm_instance_head_path(const llm_instance_t *m, const char **path,
 
 
 int
-llm_instance_keep(const llm_instance_t *m, llm_keep_t *keep, llm_err_t *err)
+llm_instance_keep(const llm_instance_t *m, const char *path,
+    llm_keep_t *keep, llm_err_t *err)
 {
     int          rc;
-    const char  *path;
+    const char  *head;
 
     memset(keep, 0, sizeof(*keep));
-    rc = llm_instance_head_path(m, &path, err);
+    rc = llm_instance_head_path(m, &head, err);
 
     if (rc != LLM_OK) {
         return rc == LLM_ABSENT ? LLM_OK : LLM_ERROR;
     }
 
-    return llm_head_check(llm_instance_path(m), path, err) == LLM_OK
-           ? llm_head_keeps(path, keep, err) : LLM_ERROR;
+    return llm_head_check(path, head, err) == LLM_OK
+           ? llm_head_keeps(head, keep, err) : LLM_ERROR;
 }
 
 

@@ -164,7 +164,9 @@ llm_instance_model(llm_instance_t *m, llm_err_t *err)
 
     llm_instance_opts(m, &opts);
 
-    if (llm_instance_keep(m, &opts.keep, err) != LLM_OK) {
+    if (llm_instance_keep(m, llm_instance_path(m), &opts.keep, err)
+        != LLM_OK)
+    {
         return LLM_ERROR;
     }
 
