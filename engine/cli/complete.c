@@ -8,7 +8,6 @@
  */
 
 #include "engine/cli/head.h"
-#include "engine/llm.h"
 #include "engine/sched/lookup.h"
 
 #include <stdio.h>
@@ -36,9 +35,7 @@ typedef struct {
     llm_sampler_scratch_t  *scratch;
 
     int                     drafts;     /* 1: tokens are drafted */
-    int                     looks_up;   /* those that stood before */
-    int                     has_head;   /* those of a head */
-    char                   *head_path;  /* of draft=; NULL: the model's own */
+    llm_cli_kinds_t         kinds;
     llm_cli_head_t          head;
     llm_lookup_t            lookup;
     int32_t                 drafted[LLM_CLI_DRAFT_MOST];
@@ -52,7 +49,7 @@ static void
 llm_cli_complete_free(llm_cli_complete_t *k)
 {
     llm_cli_head_close(&k->head);
-    free(k->head_path);
+    free(k->kinds.path);
 
     if (k->sampler) {
         llm_sampler_free(k->sampler);
@@ -221,7 +218,7 @@ llm_cli_draw(llm_cli_complete_t *k, llm_err_t *err)
     if (i < k->n_drafted) {
         k->seq.len = known + i;
 
-        if (k->has_head) {
+        if (k->kinds.head) {
             llm_cli_head_drop(&k->head, known + i);
         }
 
@@ -280,11 +277,11 @@ llm_cli_guess(llm_cli_complete_t *k, llm_err_t *err)
 
     most = llm_min(k->max - (uint32_t) k->ids.len - 1, LLM_CLI_DRAFT_MOST);
 
-    if (k->looks_up && llm_cli_look_up(k, most, err) != LLM_OK) {
+    if (k->kinds.ngram && llm_cli_look_up(k, most, err) != LLM_OK) {
         return LLM_ERROR;
     }
 
-    if (k->has_head && k->n_drafted == 0
+    if (k->kinds.head && k->n_drafted == 0
         && llm_cli_head_guess(&k->head, &k->seq, &k->ids, most,
                               LLM_CLI_DRAFT_LEAST, k->drafted, &k->n_drafted,
                               err)
@@ -324,7 +321,7 @@ llm_cli_step(llm_cli_complete_t *k, llm_err_t *err)
         return LLM_ERROR;
     }
 
-    return k->has_head ? llm_cli_head_take(&k->head, &k->ids, k->base,
+    return k->kinds.head ? llm_cli_head_take(&k->head, &k->ids, k->base,
                                            n + k->n_drafted, err)
                        : LLM_OK;
 }
@@ -339,7 +336,7 @@ llm_cli_feed(llm_cli_complete_t *k, llm_err_t *err)
 
     n = (uint32_t) k->ids.len;
 
-    if (!k->has_head) {
+    if (!k->kinds.head) {
         return llm_cli_seq_feed(&k->seq, k->ids.data, n, err);
     }
 
@@ -388,58 +385,6 @@ llm_cli_generate(llm_cli_complete_t *k, llm_err_t *err)
 }
 
 
-/* reads --speculate */
-
-static int
-llm_cli_speculate(const llm_cli_t *c, llm_cli_complete_t *k, llm_err_t *err)
-{
-    int        rc;
-    uint32_t   i, kinds[LLM_DRAFT_N];
-    llm_err_t  what;
-    llm_str_t  path;
-
-    if (c->speculate == NULL) {
-        return LLM_OK;
-    }
-
-    if (llm_speculate_read((llm_str_t) { strlen(c->speculate), c->speculate },
-                           kinds, &path, &what)
-        != LLM_OK)
-    {
-        return llm_fail(err, "--speculate: \"%s\": %s", c->speculate,
-                        what.msg);
-    }
-
-    for (i = 0; i < LLM_DRAFT_N; i++) {
-        k->looks_up |= kinds[i] == LLM_DRAFT_NGRAM;
-        k->has_head |= kinds[i] == LLM_DRAFT_MTP;
-    }
-
-    if (path.len) {
-        k->head_path = strndup(path.data, path.len);
-
-        if (k->head_path == NULL) {
-            return llm_fail(err, "no memory");
-        }
-
-        rc = llm_head_is(k->head_path, err);
-
-        if (rc != LLM_OK) {
-            return rc == LLM_ERROR ? rc
-                   : llm_fail(err, "--speculate: \"%s\": a small model drafts "
-                              "in the server alone; here the file may be a "
-                              "head", c->speculate);
-        }
-
-        k->has_head = 1;
-    }
-
-    k->drafts = k->looks_up || k->has_head;
-
-    return k->has_head ? llm_head_check(c->file, k->head_path, err) : LLM_OK;
-}
-
-
 int
 llm_cli_complete(const llm_cli_t *c, llm_err_t *err)
 {
@@ -451,13 +396,14 @@ llm_cli_complete(const llm_cli_t *c, llm_err_t *err)
     memset(&k, 0, sizeof(k));
     memset(&keep, 0, sizeof(keep));
 
-    if (llm_cli_speculate(c, &k, err) != LLM_OK
-        || (k.has_head && llm_head_keeps(k.head_path, &keep, err) != LLM_OK))
+    if (llm_cli_speculate(c, &k.kinds, err) != LLM_OK
+        || (k.kinds.head && llm_head_keeps(k.kinds.path, &keep, err) != LLM_OK))
     {
-        free(k.head_path);
+        free(k.kinds.path);
         return LLM_ERROR;
     }
 
+    k.drafts = k.kinds.ngram || k.kinds.head;
     batch = c->batch ? c->batch : LLM_CLI_BATCH_SIZE;
 
     if (k.drafts) {
@@ -467,7 +413,7 @@ llm_cli_complete(const llm_cli_t *c, llm_err_t *err)
     if (llm_cli_seq_keeping(&k.seq, c, &keep, 0, batch,
                             k.drafts ? LLM_CLI_DRAFT_MOST + 1 : 1, err)
         != LLM_OK
-        || (k.has_head && llm_cli_head_open(&k.head, c, &k.seq, k.head_path,
+        || (k.kinds.head && llm_cli_head_open(&k.head, c, &k.seq, k.kinds.path,
                                             err) != LLM_OK))
     {
         llm_cli_complete_free(&k);

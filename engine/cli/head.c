@@ -7,11 +7,62 @@
  */
 
 #include "engine/cli/head.h"
+#include "engine/llm.h"
 
 #include <math.h>
 
 /* rows of a step with drafts beside those of a batch */
 #define LLM_CLI_HEAD_MORE  32
+
+
+int
+llm_cli_speculate(const llm_cli_t *c, llm_cli_kinds_t *k, llm_err_t *err)
+{
+    int        rc;
+    uint32_t   i, kinds[LLM_DRAFT_N];
+    llm_err_t  what;
+    llm_str_t  path;
+
+    memset(k, 0, sizeof(*k));
+
+    if (c->speculate == NULL) {
+        return LLM_OK;
+    }
+
+    if (llm_speculate_read((llm_str_t) { strlen(c->speculate), c->speculate },
+                           kinds, &path, &what)
+        != LLM_OK)
+    {
+        return llm_fail(err, "--speculate: \"%s\": %s", c->speculate,
+                        what.msg);
+    }
+
+    for (i = 0; i < LLM_DRAFT_N; i++) {
+        k->ngram |= kinds[i] == LLM_DRAFT_NGRAM;
+        k->head |= kinds[i] == LLM_DRAFT_MTP;
+    }
+
+    if (path.len) {
+        k->path = strndup(path.data, path.len);
+
+        if (k->path == NULL) {
+            return llm_fail(err, "no memory");
+        }
+
+        rc = llm_head_is(k->path, err);
+
+        if (rc != LLM_OK) {
+            return rc == LLM_ERROR ? rc
+                   : llm_fail(err, "--speculate: \"%s\": a small model drafts "
+                              "in the server alone; here the file may be a "
+                              "head", c->speculate);
+        }
+
+        k->head = 1;
+    }
+
+    return k->head ? llm_head_check(c->file, k->path, err) : LLM_OK;
+}
 
 
 int

@@ -78,9 +78,11 @@ static const llm_cli_cmd_t  llm_cli_cmds[] = {
       "what is said in a file of sound",
       LLM_CLI_RUN | LLM_CLI_SPEECH, llm_cli_transcribe },
 
-    { "bench", "FILE [--pp N] [--tg N] [--depth N] [--reps N]",
-      "tokens per second, and the machine's read bandwidth",
-      LLM_CLI_RUN | LLM_CLI_BENCH, llm_cli_bench },
+    { "bench", "FILE [--pp N] [--tg N] [--depth N] [--reps N] "
+      "[--speculate KIND]",
+      "tokens per second, also with a head's drafts, and the machine's read\n"
+      "      bandwidth",
+      LLM_CLI_RUN | LLM_CLI_BENCH | LLM_CLI_DRAFT, llm_cli_bench },
 
     { "perplexity", "FILE < TEXT",
       "the model's perplexity on a text",

@@ -3,8 +3,6 @@
  */
 
 #include "engine/model/head.h"
-
-#include "engine/file/source.h"
 #include "engine/model/model_internal.h"
 
 #include <math.h>
@@ -42,94 +40,6 @@ struct llm_head_s {
     uint32_t                 *turns;    /* [batch][LLM_TURNS] */
     uint32_t                 *table;    /* [pages of a sequence] */
 };
-
-
-/* ---- what a file is ---- */
-
-static llm_gguf_t *
-llm_head_open(const char *path, llm_head_kind_t kind, llm_desc_t *d,
-    llm_err_t *err)
-{
-    llm_gguf_t  *g;
-
-    g = llm_source_open_header(path, err);
-
-    if (g && llm_desc_read_head(g, kind, d, err) != LLM_OK) {
-        llm_gguf_close(g);
-        return NULL;
-    }
-
-    return g;
-}
-
-
-int
-llm_head_is(const char *path, llm_err_t *err)
-{
-    int          is;
-    llm_gguf_t  *g;
-
-    g = llm_source_open_header(path, err);
-    if (g == NULL) {
-        return LLM_ERROR;
-    }
-
-    is = llm_desc_head_kind(g) != LLM_HEAD_NONE;
-    llm_gguf_close(g);
-
-    return is ? LLM_OK : LLM_ABSENT;
-}
-
-
-int
-llm_head_check(const char *model, const char *path, llm_err_t *err)
-{
-    llm_desc_t   d;
-    llm_gguf_t  *g;
-
-    g = path ? llm_head_open(path, LLM_HEAD_NONE, &d, err)
-             : llm_head_open(model, LLM_HEAD_MTP, &d, err);
-
-    if (g == NULL) {
-        return LLM_ERROR;
-    }
-
-    llm_desc_free(&d);
-    llm_gguf_close(g);
-
-    return LLM_OK;
-}
-
-
-int
-llm_head_keeps(const char *path, llm_keep_t *keep, llm_err_t *err)
-{
-    llm_desc_t   d;
-    llm_gguf_t  *g;
-
-    memset(keep, 0, sizeof(*keep));
-    keep->states = 1;
-
-    if (path == NULL) {
-        return LLM_OK;
-    }
-
-    g = llm_head_open(path, LLM_HEAD_NONE, &d, err);
-    if (g == NULL) {
-        return LLM_ERROR;
-    }
-
-    if (d.head.kind == LLM_HEAD_EAGLE3) {
-        keep->states = 0;
-        keep->n_layers = LLM_HEAD_TAPS;
-        memcpy(keep->layers, d.head.taps, sizeof(keep->layers));
-    }
-
-    llm_desc_free(&d);
-    llm_gguf_close(g);
-
-    return LLM_OK;
-}
 
 
 /* ---- loading ---- */

@@ -305,9 +305,7 @@ llm_model_create(const llm_model_opts_t *opts)
 }
 
 
-/* what follows once the file is described */
-
-static int
+int
 llm_load_described(llm_load_t *l)
 {
     llm_model_t  *m = l->m;
@@ -339,7 +337,7 @@ llm_load_described(llm_load_t *l)
 }
 
 
-static void
+void
 llm_load_begin(llm_load_t *l, llm_model_t *m, const llm_model_opts_t *opts,
     llm_err_t *err)
 {
@@ -351,47 +349,6 @@ llm_load_begin(llm_load_t *l, llm_model_t *m, const llm_model_opts_t *opts,
     l->err = err;
     l->progress.began_us = llm_now_us();
     l->progress.said_us = l->progress.began_us;
-}
-
-
-llm_model_t *
-llm_model_load_head(llm_model_t *of, const char *path,
-    const llm_model_opts_t *opts, llm_err_t *err)
-{
-    llm_load_t    l;
-    llm_model_t  *m;
-
-    m = llm_model_create(opts);
-    if (m == NULL) {
-        (void) llm_fail(err, "no memory for the head that drafts");
-        return NULL;
-    }
-
-    llm_load_begin(&l, m, opts, err);
-    m->of = of;
-    m->gguf = path ? llm_source_open(path, err) : of->gguf;
-
-    if (m->gguf == NULL
-        || llm_desc_read_head(m->gguf, path ? LLM_HEAD_NONE : LLM_HEAD_MTP,
-                              &m->desc, err) != LLM_OK
-        || llm_head_fits(m, err) != LLM_OK
-        || llm_load_described(&l) != LLM_OK)
-    {
-        if (l.memory) {
-            snprintf(err->code, sizeof(err->code), "%s", LLM_MEMORY_ERROR);
-        }
-
-        llm_model_free(m);
-        return NULL;
-    }
-
-    llm_promise_loaded(m);
-    llm_load_log(&l, LLM_LOG_NOTICE, "%s: %s%s drafts for it, %.1f MiB",
-                 llm_gguf_name(of->gguf), m->desc.hp.arch,
-                 path ? "" : ", its layer for multi-token prediction,",
-                 (double) m->desc.hp.n_bytes / (1 << 20));
-
-    return m;
 }
 
 

@@ -233,6 +233,10 @@ typedef struct {
    load does once the file is described: the longest sequence, sizes of a step,
    the devices */
 llm_model_t *llm_model_create(const llm_model_opts_t *opts);
+/* model.c: begins a load; what follows once the file is described */
+void llm_load_begin(llm_load_t *l, llm_model_t *m,
+    const llm_model_opts_t *opts, llm_err_t *err);
+int llm_load_described(llm_load_t *l);
 int llm_load_ctx(llm_load_t *l);
 int llm_load_sizes(llm_load_t *l);
 int llm_load_device(llm_load_t *l);
