@@ -361,7 +361,10 @@ typedef enum {
     LLM_DRAFT_PREDICTION,               /* the client's prediction */
     LLM_DRAFT_GRAMMAR,                  /* text that a grammar forces */
     LLM_DRAFT_MODEL,                    /* a small model of the same
-                                           vocabulary */
+                                           vocabulary, or a head in a file of
+                                           its own */
+    LLM_DRAFT_MTP,                      /* the model's own layer for
+                                           multi-token prediction */
     LLM_DRAFT_N
 } llm_draft_kind_t;
 
@@ -1089,6 +1092,9 @@ void llm_engine_stop(llm_engine_t *e);
  * if it transcribes speech, else 0.
  */
 int llm_model_file_check(const char *path, uint32_t *media, llm_err_t *err);
+/* the same of what speculate= says: the file of draft=, or the layer for
+   multi-token prediction that mtp needs in the model's own */
+int llm_draft_file_check(const llm_engine_model_t *conf, llm_err_t *err);
 /* the same for mmproj=: the file has projectors that are known; *media gets
    their kinds, LLM_MEDIUM_... */
 int llm_mmproj_file_check(const char *path, uint32_t *media, llm_err_t *err);

@@ -5,7 +5,7 @@
  * token reads all weights, and the keys and values of the tokens before it.
  */
 
-#include "engine/cli/cli.h"
+#include "engine/cli/head.h"
 #include "engine/base/machine.h"
 
 #include <stdio.h>
@@ -186,6 +186,34 @@ llm_bench_row(const llm_cli_t *c, const llm_model_t *m, const char *test,
 }
 
 
+/* generation with the drafts of --speculate, behind as many tokens as a prompt
+   has */
+
+static int
+llm_bench_drafts(const llm_cli_t *c, const int32_t *ids, uint32_t n,
+    uint32_t n_tg, llm_err_t *err)
+{
+    int              rc;
+    llm_cli_kinds_t  k;
+
+    rc = llm_cli_speculate(c, &k, err);
+
+    if (rc == LLM_OK && k.ngram) {
+        rc = llm_fail(err, "--speculate: \"%s\": a bench has no text that "
+                      "ngram could find again; it may be mtp or draft=HEAD",
+                      c->speculate);
+    }
+
+    if (rc == LLM_OK && k.head) {
+        rc = llm_bench_head(c, k.path, ids, n, n_tg, err);
+    }
+
+    free(k.path);
+
+    return rc;
+}
+
+
 static int
 llm_bench_run(const llm_cli_t *c, llm_cli_seq_t *s, llm_err_t *err)
 {
@@ -232,14 +260,18 @@ llm_bench_run(const llm_cli_t *c, llm_cli_seq_t *s, llm_err_t *err)
         goto failed;
     }
 
-    free(ids);
-
     printf("\nread bandwidth of this machine, %u threads: %.2f GB/s\n"
            "tg%u reads %.3f GB per token (weights and cache), %.2f GB/s: "
            "%.0f %% of the bandwidth\n",
            c->threads ? c->threads : llm_machine_cpus(), reads / 1e9, n_tg,
            llm_bench_bytes(c, s->model, n_tg) / 1e9, steps / 1e9,
            reads > 0 ? 100 * steps / reads : 0);
+
+    if (llm_bench_drafts(c, ids, n_pp, n_tg, err) != LLM_OK) {
+        goto failed;
+    }
+
+    free(ids);
 
     return LLM_OK;
 

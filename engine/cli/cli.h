@@ -37,6 +37,7 @@
 #define LLM_CLI_IMAGES   8192            /* --image */
 #define LLM_CLI_AUDIO    16384           /* --audio */
 #define LLM_CLI_SPEECH   32768           /* a file of sound, --language ... */
+#define LLM_CLI_HEAD     65536           /* a head, --hidden --chain */
 
 #define LLM_CLI_BATCH_SIZE  512         /* tokens of a step by default */
 
@@ -64,6 +65,8 @@ typedef struct {
     const char      *model;
     llm_cli_list_t   images;
     const char      *audio;             /* a file of sound */
+    const char      *head;              /* a file of a head that drafts */
+    const char      *hidden;
     const char      *id;                /* this and the next 5: of a new API
                                            key */
     const char      *tenant;
@@ -89,6 +92,7 @@ typedef struct {
     uint32_t         tg;
     uint32_t         depth;
     uint32_t         reps;
+    uint32_t         chain;
     int              special;
     int              all;
     int              stream;
@@ -126,6 +130,8 @@ int llm_cli_info(const llm_cli_t *c, llm_err_t *err);
 /* run.c */
 int llm_cli_logits(const llm_cli_t *c, llm_err_t *err);
 int llm_cli_perplexity(const llm_cli_t *c, llm_err_t *err);
+/* draft.c */
+int llm_cli_draft(const llm_cli_t *c, llm_err_t *err);
 /* complete.c */
 int llm_cli_complete(const llm_cli_t *c, llm_err_t *err);
 /* reads the text on standard input and tokenizes it; the caller frees
@@ -208,6 +214,10 @@ int llm_cli_model_opts(const llm_cli_t *c, llm_model_opts_t *o,
  */
 int llm_cli_seq_open(llm_cli_seq_t *s, const llm_cli_t *c, uint32_t ctx,
     uint32_t batch, uint32_t max_out, llm_err_t *err);
+/* the same, and steps keep what a head reads; keep NULL: nothing */
+int llm_cli_seq_keeping(llm_cli_seq_t *s, const llm_cli_t *c,
+    const llm_keep_t *keep, uint32_t ctx, uint32_t batch, uint32_t max_out,
+    llm_err_t *err);
 void llm_cli_seq_close(llm_cli_seq_t *s);
 
 /* runs a step of the sequence's next rows, whose n_tokens, n_out, out_rows and

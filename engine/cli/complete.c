@@ -1,14 +1,13 @@
 /*
  * The command complete: the text that a model generates after a prompt.
  *
- * With --speculate ngram, tokens that stood in the prompt or in the text before
- * are drafted: their rows are computed in one step, and the tokens are drawn
- * from them as always, so the text is the same (engine/sched/speculate.c does
- * the same for the server).
+ * With --speculate tokens are drafted, those that stood in the prompt or in the
+ * text before, or those of a head: their rows are computed in one step, and the
+ * tokens are drawn from them as always, so the text is the same
+ * (engine/sched/speculate.c does the same for the server).
  */
 
-#include "engine/cli/cli.h"
-#include "engine/llm.h"
+#include "engine/cli/head.h"
 #include "engine/sched/lookup.h"
 
 #include <stdio.h>
@@ -36,6 +35,8 @@ typedef struct {
     llm_sampler_scratch_t  *scratch;
 
     int                     drafts;     /* 1: tokens are drafted */
+    llm_cli_kinds_t         kinds;
+    llm_cli_head_t          head;
     llm_lookup_t            lookup;
     int32_t                 drafted[LLM_CLI_DRAFT_MOST];
     uint32_t                n_drafted;  /* rows of the last step, the last
@@ -47,6 +48,9 @@ typedef struct {
 static void
 llm_cli_complete_free(llm_cli_complete_t *k)
 {
+    llm_cli_head_close(&k->head);
+    free(k->kinds.path);
+
     if (k->sampler) {
         llm_sampler_free(k->sampler);
     }
@@ -214,6 +218,10 @@ llm_cli_draw(llm_cli_complete_t *k, llm_err_t *err)
     if (i < k->n_drafted) {
         k->seq.len = known + i;
 
+        if (k->kinds.head) {
+            llm_cli_head_drop(&k->head, known + i);
+        }
+
         if (llm_model_n_slots(k->seq.model)) {
             llm_model_copy_slot(k->seq.model, LLM_CLI_SLOT_COPY,
                                 LLM_CLI_SLOT);
@@ -225,23 +233,14 @@ llm_cli_draw(llm_cli_complete_t *k, llm_err_t *err)
 }
 
 
-/* drafts the next tokens; LLM_ERROR: no memory */
+/* drafts at most `most` tokens that stood before; LLM_ERROR: no memory */
 
 static int
-llm_cli_draft(llm_cli_complete_t *k, llm_err_t *err)
+llm_cli_look_up(llm_cli_complete_t *k, uint32_t most, llm_err_t *err)
 {
     double              expected;
     uint32_t            n;
     llm_lookup_texts_t  t;
-
-    k->base = k->seq.len;
-    k->n_drafted = 0;
-
-    /* nor before the state is that of all known tokens but the last */
-
-    if (!k->drafts || k->ids.len - k->seq.len > 1) {
-        return LLM_OK;
-    }
 
     n = (uint32_t) k->ids.len - k->n_prompt;
     t = (llm_lookup_texts_t) {
@@ -253,9 +252,43 @@ llm_cli_draft(llm_cli_complete_t *k, llm_err_t *err)
         return llm_fail(err, "no memory for drafts");
     }
 
-    n = llm_min(k->max - (uint32_t) k->ids.len - 1, LLM_CLI_DRAFT_MOST);
-    k->n_drafted = llm_lookup_guess(&k->lookup, &t, k->drafted, n,
+    k->n_drafted = llm_lookup_guess(&k->lookup, &t, k->drafted, most,
                                     LLM_CLI_DRAFT_LEAST, &expected);
+
+    return LLM_OK;
+}
+
+
+/* drafts the next tokens */
+
+static int
+llm_cli_guess(llm_cli_complete_t *k, llm_err_t *err)
+{
+    uint32_t  most;
+
+    k->base = k->seq.len;
+    k->n_drafted = 0;
+
+    /* nor before the state is that of all known tokens but the last */
+
+    if (!k->drafts || k->ids.len - k->seq.len > 1) {
+        return LLM_OK;
+    }
+
+    most = llm_min(k->max - (uint32_t) k->ids.len - 1, LLM_CLI_DRAFT_MOST);
+
+    if (k->kinds.ngram && llm_cli_look_up(k, most, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    if (k->kinds.head && k->n_drafted == 0
+        && llm_cli_head_guess(&k->head, &k->seq, &k->ids, most,
+                              LLM_CLI_DRAFT_LEAST, k->drafted, &k->n_drafted,
+                              err)
+           != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
 
     if (k->n_drafted && llm_model_n_slots(k->seq.model)) {
         llm_model_copy_slot(k->seq.model, LLM_CLI_SLOT, LLM_CLI_SLOT_COPY);
@@ -270,10 +303,10 @@ llm_cli_draft(llm_cli_complete_t *k, llm_err_t *err)
 static int
 llm_cli_step(llm_cli_complete_t *k, llm_err_t *err)
 {
-    int32_t   rows[LLM_CLI_DRAFT_MOST + 2];
+    int32_t   rows[2 * LLM_CLI_DRAFT_MOST + 4];
     uint32_t  n;
 
-    if (llm_cli_draft(k, err) != LLM_OK) {
+    if (llm_cli_guess(k, err) != LLM_OK) {
         return LLM_ERROR;
     }
 
@@ -281,8 +314,44 @@ llm_cli_step(llm_cli_complete_t *k, llm_err_t *err)
     memcpy(rows, k->ids.data + k->seq.len, n * sizeof(*rows));
     memcpy(rows + n, k->drafted, k->n_drafted * sizeof(*rows));
 
-    return llm_cli_seq_step(&k->seq, rows, n + k->n_drafted,
-                            1 + k->n_drafted, err);
+    if (llm_cli_seq_step(&k->seq, rows, n + k->n_drafted, 1 + k->n_drafted,
+                         err)
+        != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    return k->kinds.head ? llm_cli_head_take(&k->head, &k->ids, k->base,
+                                           n + k->n_drafted, err)
+                       : LLM_OK;
+}
+
+
+/* the prompt, whose states the head takes */
+
+static int
+llm_cli_feed(llm_cli_complete_t *k, llm_err_t *err)
+{
+    uint32_t  i, n, take;
+
+    n = (uint32_t) k->ids.len;
+
+    if (!k->kinds.head) {
+        return llm_cli_seq_feed(&k->seq, k->ids.data, n, err);
+    }
+
+    for (i = 0; i < n; i += take) {
+        take = llm_min(n - i, llm_model_batch(k->seq.model));
+
+        if (llm_cli_seq_step(&k->seq, k->ids.data + i, take, i + take == n,
+                             err) != LLM_OK
+            || llm_cli_head_take(&k->head, &k->ids, i, take, err) != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+    }
+
+    return LLM_OK;
 }
 
 
@@ -316,62 +385,38 @@ llm_cli_generate(llm_cli_complete_t *k, llm_err_t *err)
 }
 
 
-/* reads --speculate */
-
-static int
-llm_cli_speculate(const llm_cli_t *c, llm_cli_complete_t *k, llm_err_t *err)
-{
-    uint32_t   kinds[LLM_DRAFT_N];
-    llm_err_t  what;
-    llm_str_t  path;
-
-    if (c->speculate == NULL) {
-        return LLM_OK;
-    }
-
-    if (llm_speculate_read((llm_str_t) { strlen(c->speculate), c->speculate },
-                           kinds, &path, &what)
-        != LLM_OK)
-    {
-        return llm_fail(err, "--speculate: \"%s\": %s", c->speculate,
-                        what.msg);
-    }
-
-    if (path.len) {
-        return llm_fail(err, "--speculate: \"%s\": a model that drafts needs "
-                        "a server; it may be \"ngram\" or \"off\" here",
-                        c->speculate);
-    }
-
-    k->drafts = kinds[0] == LLM_DRAFT_NGRAM;
-
-    return LLM_OK;
-}
-
-
 int
 llm_cli_complete(const llm_cli_t *c, llm_err_t *err)
 {
     int                 rc;
     uint32_t            batch;
+    llm_keep_t          keep;
     llm_cli_complete_t  k;
 
     memset(&k, 0, sizeof(k));
+    memset(&keep, 0, sizeof(keep));
 
-    if (llm_cli_speculate(c, &k, err) != LLM_OK) {
+    if (llm_cli_speculate(c, &k.kinds, err) != LLM_OK
+        || (k.kinds.head && llm_head_keeps(k.kinds.path, &keep, err) != LLM_OK))
+    {
+        free(k.kinds.path);
         return LLM_ERROR;
     }
 
+    k.drafts = k.kinds.ngram || k.kinds.head;
     batch = c->batch ? c->batch : LLM_CLI_BATCH_SIZE;
 
     if (k.drafts) {
         batch = llm_max(batch, LLM_CLI_DRAFT_MOST + 2);
     }
 
-    if (llm_cli_seq_open(&k.seq, c, 0, batch,
-                         k.drafts ? LLM_CLI_DRAFT_MOST + 1 : 1, err)
-        != LLM_OK)
+    if (llm_cli_seq_keeping(&k.seq, c, &keep, 0, batch,
+                            k.drafts ? LLM_CLI_DRAFT_MOST + 1 : 1, err)
+        != LLM_OK
+        || (k.kinds.head && llm_cli_head_open(&k.head, c, &k.seq, k.kinds.path,
+                                            err) != LLM_OK))
     {
+        llm_cli_complete_free(&k);
         return LLM_ERROR;
     }
 
@@ -399,7 +444,7 @@ llm_cli_complete(const llm_cli_t *c, llm_err_t *err)
     }
 
     if (rc == LLM_OK) {
-        rc = llm_cli_seq_feed(&k.seq, k.ids.data, k.ids.len, err);
+        rc = llm_cli_feed(&k, err);
     }
 
     if (rc == LLM_OK) {

@@ -53,6 +53,12 @@ static const llm_cli_cmd_t  llm_cli_cmds[] = {
       | LLM_CLI_IMAGES | LLM_CLI_AUDIO,
       llm_cli_logits },
 
+    { "draft", "FILE [HEAD] [--hidden STATES] [--chain N] < IDS",
+      "what a head drafts after the ids: its logits at each of them, float32,\n"
+      "      little-endian (--chain: of N drafts, one after another); without "
+      "HEAD\n      the model's own layer for multi-token prediction drafts",
+      LLM_CLI_RUN | LLM_CLI_BATCH | LLM_CLI_HEAD, llm_cli_draft },
+
     { "embed", "FILE [--pooling none|mean|cls|last] [--batch N] < IDS",
       "the embedding of the ids (--pooling none: of each id), float32,\n"
       "      little-endian, not normalised; with --audio SOUND the rows of a\n"
@@ -72,9 +78,11 @@ static const llm_cli_cmd_t  llm_cli_cmds[] = {
       "what is said in a file of sound",
       LLM_CLI_RUN | LLM_CLI_SPEECH, llm_cli_transcribe },
 
-    { "bench", "FILE [--pp N] [--tg N] [--depth N] [--reps N]",
-      "tokens per second, and the machine's read bandwidth",
-      LLM_CLI_RUN | LLM_CLI_BENCH, llm_cli_bench },
+    { "bench", "FILE [--pp N] [--tg N] [--depth N] [--reps N] "
+      "[--speculate KIND]",
+      "tokens per second, also with a head's drafts, and the machine's read\n"
+      "      bandwidth",
+      LLM_CLI_RUN | LLM_CLI_BENCH | LLM_CLI_DRAFT, llm_cli_bench },
 
     { "perplexity", "FILE < TEXT",
       "the model's perplexity on a text",
@@ -187,7 +195,14 @@ static const llm_cli_opt_t  llm_cli_opts[] = {
 
     { "speculate", LLM_CLI_STR, LLM_CLI_DRAFT,
       offsetof(llm_cli_t, speculate),
-      "what tokens are drafted from: ngram or off (off)" },
+      "what tokens are drafted from: ngram, mtp, draft=HEAD, ngram and one "
+      "of\n                 the others with a comma, or off (off)" },
+
+    { "hidden", LLM_CLI_STR, LLM_CLI_HEAD, offsetof(llm_cli_t, hidden),
+      "a file with the model's states, float32 (the model's own)" },
+
+    { "chain", LLM_CLI_UINT, LLM_CLI_HEAD, offsetof(llm_cli_t, chain),
+      "drafts, each the most likely token after the one before" },
 
     { "pp", LLM_CLI_UINT, LLM_CLI_BENCH, offsetof(llm_cli_t, pp),
       "tokens of the prompt (512)" },
@@ -491,11 +506,15 @@ llm_cli_read_line(llm_cli_t *c, const llm_cli_cmd_t *cmd, char **argv,
         {
             c->audio = argv[i];
 
+        } else if (c->file && c->head == NULL
+                   && (cmd->options & LLM_CLI_HEAD))
+        {
+            c->head = argv[i];
+
         } else if (c->file) {
             return llm_fail(err, "%s takes %s, not \"%s\" too", cmd->name,
-                            cmd->options & LLM_CLI_SPEECH ? "two files"
-                                                          : "one file",
-                            argv[i]);
+                            c->head || (cmd->options & LLM_CLI_SPEECH)
+                            ? "two files" : "one file", argv[i]);
 
         } else {
             c->file = argv[i];

@@ -52,6 +52,15 @@ int
 llm_cli_seq_open(llm_cli_seq_t *s, const llm_cli_t *c, uint32_t ctx,
     uint32_t batch, uint32_t max_out, llm_err_t *err)
 {
+    return llm_cli_seq_keeping(s, c, NULL, ctx, batch, max_out, err);
+}
+
+
+int
+llm_cli_seq_keeping(llm_cli_seq_t *s, const llm_cli_t *c,
+    const llm_keep_t *keep, uint32_t ctx, uint32_t batch, uint32_t max_out,
+    llm_err_t *err)
+{
     uint32_t          i, k, n;
     llm_model_opts_t  o;
 
@@ -65,6 +74,11 @@ llm_cli_seq_open(llm_cli_seq_t *s, const llm_cli_t *c, uint32_t ctx,
     o.batch = batch;
     o.max_seqs = 1;
     o.max_out = max_out;
+
+    if (keep) {
+        o.keep = *keep;
+    }
+
     o.log = llm_cli_log;
     o.log_data = (void *) c;
 

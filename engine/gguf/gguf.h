@@ -121,6 +121,10 @@ int llm_gguf_get_str(const llm_gguf_t *g, const char *key, llm_str_t *out,
    vocabulary are its ranks, as tiktoken's are, and the file has no merges */
 #define LLM_GGUF_RANKED  "tokenizer.ggml.ranked"
 
+/* a tensor of integers of 64 bits, which are the only integers that a file may
+   have: the token of the model that each token of a draft head stands for */
+#define LLM_GGUF_WORDS  "d2t"
+
 /* "ARCH.name": the key of an architecture's field */
 typedef struct {
     char  text[96];

@@ -8,6 +8,9 @@
 
 #include <stdio.h>
 
+/* GGUF's number of the type of LLM_GGUF_WORDS */
+#define LLM_GGUF_T_I64    27
+
 /* more bytes than a file can have */
 #define LLM_GGUF_MAX_LEN  ((uint64_t) 1 << 60)
 
@@ -86,6 +89,13 @@ llm_gguf_shape(llm_gguf_reader_t *r, llm_gguf_tensor_t *t, const char *field)
     }
 
     t->type = (llm_type_t) i;
+
+    if (i == LLM_GGUF_T_I64 && llm_str_is(t->name, LLM_GGUF_WORDS)) {
+        return llm_mul_overflow((size_t) n, sizeof(int64_t), &t->size)
+               ? llm_fail(r->err, "%s: %s: its dimensions overflow",
+                          r->g->name, field)
+               : LLM_OK;
+    }
 
     if (llm_type_name(i) == NULL) {
         return llm_gguf_unknown_type(r, field, i);
@@ -215,8 +225,8 @@ llm_gguf_place_tensors(llm_gguf_reader_t *r, const uint64_t *offsets)
     for (i = 0; i < g->n_tensors; i++) {
         t = &g->tensors[i];
 
-        if (llm_type_name(t->type) == NULL) {
-            continue;
+        if (t->size == 0) {
+            continue;                   /* of an unknown type */
         }
 
         if (offsets[i] > room || t->size > room - (size_t) offsets[i]) {

@@ -65,7 +65,7 @@ llm_acts_part(llm_load_t *l)
         }
     }
 
-    return LLM_OK;
+    return llm_keep_acts(l);
 }
 
 

@@ -10,10 +10,16 @@
 
 
 #define LLM_ARCH(ID)  extern const llm_arch_t  llm_arch_##ID;
+#define LLM_HEAD(ID)  extern const llm_arch_t  llm_arch_##ID;
 #include "engine/model/archs.def"
 
 static const llm_arch_t  *const llm_archs[] = {
 #define LLM_ARCH(ID)  &llm_arch_##ID,
+#include "engine/model/archs.def"
+};
+
+static const llm_arch_t  *const llm_head_archs[] = {
+#define LLM_HEAD(ID)  &llm_arch_##ID,
 #include "engine/model/archs.def"
 };
 
@@ -69,6 +75,39 @@ llm_desc_arch_unknown(const llm_gguf_t *g, llm_str_t s, llm_err_t *err)
 }
 
 
+/* the architecture of a head's file; NULL: it is another file */
+
+static const llm_arch_t *
+llm_desc_head_arch(const llm_gguf_t *g)
+{
+    size_t     i;
+    llm_str_t  s;
+
+    if (llm_gguf_get_str(g, "general.architecture", &s, NULL) != LLM_OK) {
+        return NULL;
+    }
+
+    for (i = 0; i < llm_nelems(llm_head_archs); i++) {
+        if (llm_str_is(s, llm_head_archs[i]->name)) {
+            return llm_head_archs[i];
+        }
+    }
+
+    return NULL;
+}
+
+
+llm_head_kind_t
+llm_desc_head_kind(const llm_gguf_t *g)
+{
+    const llm_arch_t  *arch;
+
+    arch = llm_desc_head_arch(g);
+
+    return arch ? arch->head : LLM_HEAD_NONE;
+}
+
+
 static int
 llm_desc_arch(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
 {
@@ -76,8 +115,20 @@ llm_desc_arch(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
     size_t     i;
     llm_str_t  s;
 
+    if (d->arch) {
+        snprintf(d->hp.arch, sizeof(d->hp.arch), "%s", d->arch->name);
+        return llm_gguf_types_known(g, err);
+    }
+
     if (llm_other_check(g, err) != LLM_OK) {
         return LLM_ERROR;
+    }
+
+    if (llm_desc_head_arch(g)) {
+        return llm_fail(err, "%s: general.architecture: \"%s\": this is a "
+                        "head that drafts tokens for another model: name that "
+                        "model's file, and this one in speculate=draft=FILE",
+                        llm_gguf_name(g), llm_desc_head_arch(g)->name);
     }
 
     rc = llm_gguf_get_str(g, "general.architecture", &s, err);
@@ -162,6 +213,42 @@ llm_desc_state_bytes(const llm_state_layer_t *s)
 }
 
 
+/* leaves the first layer for multi-token prediction, as the only one */
+
+static int
+llm_desc_predicts(llm_reader_t *r)
+{
+    uint32_t     block;
+    llm_desc_t  *d;
+
+    d = r->d;
+
+    if (d->head.kind != LLM_HEAD_MTP) {
+        return LLM_OK;
+    }
+
+    block = d->head.block;
+
+    if (!d->arch->predicts || d->layers[block].state.conv_width) {
+        return llm_fail(r->err, "%s: drafts of the layers for multi-token "
+                        "prediction of %s are not supported",
+                        llm_gguf_name(r->g), d->hp.arch);
+    }
+
+    d->layers[0] = d->layers[block];
+    d->layers[0].kv_layer = 0;
+    d->layers[0].window = 0;
+    d->hp.n_layers = 1;
+    d->hp.turns = 0;
+    d->hp.n_deepstack = 0;
+    d->head.n_target = d->hp.n_embd;
+    d->head.n_in = 2 * d->hp.n_embd;
+    llm_layer_want(&d->layers[0], llm_want_nextn);
+
+    return LLM_OK;
+}
+
+
 /* what each layer keeps of a token and of a sequence, and the sums and maxima
    of llm_hparams_t */
 
@@ -180,7 +267,7 @@ llm_desc_summary(llm_reader_t *r)
         kv = &d->kv[i];
         l->rope = d->n_ropes || l->n_kv_heads == 0 ? l->rope : LLM_NO_ROPE;
 
-        if (l->kv_layer == i && (i == 0 || !d->hp.encoder)) {
+        if (l->kv_layer == i && (i == 0 || !d->hp.encoder) && !l->outside) {
             kv->n_kv_heads = l->n_kv_heads;
             kv->head_dim_k = l->head_dim_k;
             kv->head_dim_v = l->head_dim_v;
@@ -229,6 +316,7 @@ llm_desc_fields(llm_reader_t *r)
     if (llm_desc_sizes(r) != LLM_OK
         || (r->d->arch->read && r->d->arch->read(r) != LLM_OK)
         || (r->d->hp.encoder && llm_read_encoder(r) != LLM_OK)
+        || llm_desc_predicts(r) != LLM_OK
         || llm_desc_summary(r) != LLM_OK)
     {
         return LLM_ERROR;
@@ -238,14 +326,19 @@ llm_desc_fields(llm_reader_t *r)
 }
 
 
-int
-llm_desc_read(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
+/* reads what d is of: a model, or a head of this kind */
+
+static int
+llm_desc_read_as(const llm_gguf_t *g, llm_head_kind_t kind,
+    const llm_arch_t *arch, llm_desc_t *d, llm_err_t *err)
 {
     int           rc;
     llm_reader_t  r = { .g = g, .d = d, .err = err };
 
     memset(d, 0, sizeof(llm_desc_t));
     llm_desc_facts(d);
+    d->arch = arch;
+    d->head.kind = kind;
 
     if (llm_desc_arch(g, d, err) != LLM_OK) {
         return LLM_ERROR;
@@ -268,6 +361,34 @@ llm_desc_read(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
     }
 
     return rc;
+}
+
+
+int
+llm_desc_read(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
+{
+    return llm_desc_read_as(g, LLM_HEAD_NONE, NULL, d, err);
+}
+
+
+int
+llm_desc_read_head(const llm_gguf_t *g, llm_head_kind_t kind, llm_desc_t *d,
+    llm_err_t *err)
+{
+    const llm_arch_t  *arch;
+
+    if (kind != LLM_HEAD_NONE) {
+        return llm_desc_read_as(g, kind, NULL, d, err);
+    }
+
+    arch = llm_desc_head_arch(g);
+
+    if (arch == NULL) {
+        return llm_fail(err, "%s: it is no head that drafts for a model",
+                        llm_gguf_name(g));
+    }
+
+    return llm_desc_read_as(g, arch->head, arch, d, err);
 }
 
 
@@ -318,7 +439,9 @@ llm_layer_needs(const llm_desc_t *d, const llm_layer_desc_t *l,
         needs |= LLM_CAN_SCORES;
     }
 
-    if (l->rope == LLM_NO_ROPE || l->norm_last || l->kv_layer != layer) {
+    if (l->rope == LLM_NO_ROPE || l->norm_last || l->kv_layer != layer
+        || l->outside)
+    {
         needs |= LLM_CAN_ROPE;
     }
 
@@ -353,6 +476,7 @@ llm_desc_needs(const llm_desc_t *d, uint32_t ctx)
     needs |= d->kv_differs ? LLM_CAN_KV : 0;
     needs |= d->output_scale ? LLM_CAN_FACTORS : 0;
     needs |= d->hp.encoder ? LLM_CAN_ENCODE | LLM_CAN_SCALE : 0;
+    needs |= d->head.kind ? LLM_CAN_MEDIA | LLM_CAN_SCALE : 0;
 
     if (d->ear.n_layers) {
         needs |= LLM_CAN_CROSS | LLM_CAN_ENCODE | LLM_CAN_NORMS | LLM_CAN_ACTS

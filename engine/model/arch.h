@@ -115,6 +115,12 @@ typedef struct {
     float               temp_scale;
     uint32_t            temp_floor;
     uint32_t            temp_offset;
+    int                 pair;           /* Q, K and V are products of PAIR,
+                                           not of the norm of the residual
+                                           stream: EAGLE3 */
+    int                 outside;        /* it has no keys and values, and reads
+                                           those of layer kv_layer of the model
+                                           that it drafts for */
     int                 norm_last;      /* norms of Q and K come after RoPE */
     int                 norm_v;         /* each head of V is normalised,
                                            without weights */
@@ -213,6 +219,39 @@ typedef struct {
     uint32_t                   n_align;
 } llm_ear_desc_t;
 
+/*
+ * What a description is of: a model, or a head that drafts tokens for another
+ * model from that one's states (head.h).  The rows of a head are given.
+ */
+typedef enum {
+    LLM_HEAD_NONE = 0,
+    LLM_HEAD_MTP,                       /* the first layer for multi-token
+                                           prediction of the model's file */
+    LLM_HEAD_EAGLE3,                    /* a file of its own, as the next */
+    LLM_HEAD_ASSISTANT                  /* Gemma 4's: it reads the keys and
+                                           values of the model */
+} llm_head_kind_t;
+
+/* layers whose inputs an EAGLE3 head reads */
+#define LLM_HEAD_TAPS  3
+
+typedef struct {
+    llm_head_kind_t     kind;
+    uint32_t            block;          /* number of the first layer in the
+                                           file */
+    uint32_t            n_target;       /* width of the model's states */
+    uint32_t            n_in;           /* of what the matrix reads that makes
+                                           a row, or in EAGLE3 attention */
+    uint32_t            taps[LLM_HEAD_TAPS];
+    const llm_gguf_tensor_t  *words;    /* EAGLE3: the model's token for each of
+                                           the head's; NULL: they are the
+                                           same */
+    int                 norm_taps;      /* EAGLE3: what is read of the model is
+                                           normalised; so is what is added to
+                                           attention's result */
+    int                 norm_residual;
+} llm_head_desc_t;
+
 /* one of the model's ropes */
 typedef struct {
     llm_rope_conf_t     conf;
@@ -257,6 +296,10 @@ typedef struct {
                                            factor is not on cos and sin: read()
                                            puts one on the scores instead */
     int                       bare;     /* norms have no weights */
+    int                       predicts; /* its layers for multi-token
+                                           prediction can draft: they read the
+                                           state after the last norm */
+    llm_head_kind_t           head;     /* a head, and no model */
     /* a layer's chain; empty: attention, then a feed-forward network */
     const llm_block_t        *blocks[LLM_MAX_BLOCKS + 1];
     /* replaces llm_block_attention; or NULL */
@@ -278,6 +321,7 @@ typedef struct {
 typedef struct {
     const llm_arch_t          *arch;
     llm_hparams_t              hp;
+    llm_head_desc_t            head;
     uint32_t                   n_skipped;   /* blocks after these layers that
                                                are not run: multi-token
                                                prediction */
@@ -323,6 +367,12 @@ int llm_other_check(const llm_gguf_t *g, llm_err_t *err);
 
 /* on LLM_ERROR there is nothing to free */
 int llm_desc_read(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err);
+/* the same of a head: MTP, of a model's file, or NONE: the file is that of a
+   head */
+int llm_desc_read_head(const llm_gguf_t *g, llm_head_kind_t kind,
+    llm_desc_t *d, llm_err_t *err);
+/* the kind of a head's file by its architecture; NONE: it is another file */
+llm_head_kind_t llm_desc_head_kind(const llm_gguf_t *g);
 void llm_desc_free(llm_desc_t *d);
 
 /* what a device must be able to do to run sequences of ctx, llm_can_t

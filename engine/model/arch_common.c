@@ -35,6 +35,17 @@ const llm_tensor_want_t  llm_want_no_gate[] = {
 };
 
 
+const llm_tensor_want_t  llm_want_nextn[] = {
+    { LLM_LT_NEXTN_PROJ, LLM_WANT_REQUIRED },
+    { LLM_LT_NEXTN_EMBD_NORM, LLM_WANT_REQUIRED },
+    { LLM_LT_NEXTN_STATE_NORM, LLM_WANT_REQUIRED },
+    { LLM_LT_NEXTN_EMBD, LLM_WANT_OPTIONAL },
+    { LLM_LT_NEXTN_NORM, LLM_WANT_OPTIONAL },
+    { LLM_LT_NEXTN_OUTPUT, LLM_WANT_OPTIONAL },
+    { LLM_LT_N, LLM_WANT_NONE }
+};
+
+
 void
 llm_desc_want(llm_desc_t *d, llm_layer_tensor_t t, llm_want_t want)
 {

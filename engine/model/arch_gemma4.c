@@ -204,6 +204,71 @@ llm_gemma4_read(llm_reader_t *r)
 }
 
 
+/*
+ * The assistant: its layers read the keys and values of the model's last layer
+ * with a window, or of the last one without.  Every token that it drafts is at
+ * the same position, after those that the model has, so a window has one
+ * position less.
+ */
+
+static int
+llm_assistant_read(llm_reader_t *r)
+{
+    uint32_t           i;
+    llm_desc_t        *d;
+    llm_layer_desc_t  *l;
+
+    d = r->d;
+    llm_read_ignore(r, "attention.shared_kv_layers");
+
+    if (llm_read_size(r, "embedding_length_out", LLM_MAX_WIDTH / 2,
+                      &d->head.n_target) != LLM_OK
+        || llm_gemma4_inputs(r) != LLM_OK
+        || llm_gemma4_windows(r) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    if (d->n_input) {
+        return llm_fail(r->err, "%s: %s.embedding_length_per_layer_input: an "
+                        "assistant has no such inputs", llm_gguf_name(r->g),
+                        d->hp.arch);
+    }
+
+    d->head.n_in = 2 * d->head.n_target;
+
+    for (i = 0; i < d->hp.n_layers; i++) {
+        l = &d->layers[i];
+        l->outside = 1;
+        l->spans = 0;
+        l->window -= l->window != 0;
+        l->want[LLM_LT_K] = LLM_WANT_NONE;
+        l->want[LLM_LT_V] = LLM_WANT_NONE;
+        l->want[LLM_LT_K_NORM] = LLM_WANT_NONE;
+    }
+
+    return LLM_OK;
+}
+
+
+static const llm_tensor_want_t  llm_assistant_globals[] = {
+    { LLM_GT_BEFORE, LLM_WANT_REQUIRED },
+    { LLM_GT_AFTER, LLM_WANT_REQUIRED },
+    { LLM_GT_N, LLM_WANT_NONE }
+};
+
+
+const llm_arch_t  llm_arch_gemma4_assistant = {
+    .name = "gemma4-assistant",
+    .rope = LLM_ROPE_NEOX,
+    .act = LLM_GLU_GELU,
+    .blocks = { &llm_block_attention, &llm_block_ffn },
+    .tensors = llm_gemma4_tensors,
+    .globals = llm_assistant_globals,
+    .head = LLM_HEAD_ASSISTANT,
+    .read = llm_assistant_read
+};
+
 const llm_arch_t  llm_arch_gemma4 = {
     .name = "gemma4",
     .rope = LLM_ROPE_NEOX,

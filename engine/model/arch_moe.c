@@ -241,6 +241,7 @@ const llm_arch_t  llm_arch_glm4moe = {
     .rope = LLM_ROPE_NEOX,
     .experts = &llm_glm4moe_experts,
     .tensors = llm_norms_optional,
+    .predicts = 1,
     .read = llm_glm4moe_read
 };
 

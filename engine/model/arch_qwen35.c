@@ -105,6 +105,7 @@ const llm_arch_t  llm_arch_qwen3next = {
     .recurrent = &llm_block_delta,
     .experts = &llm_qwen35_experts,
     .tensors = llm_want_qk_norms,
+    .predicts = 1,
     .read = llm_qwen3next_read
 };
 
@@ -113,6 +114,7 @@ const llm_arch_t  llm_arch_qwen35 = {
     .rope = LLM_ROPE_NEOX,
     .recurrent = &llm_block_delta,
     .tensors = llm_want_qk_norms,
+    .predicts = 1,
     .read = llm_qwen35_read
 };
 
@@ -122,5 +124,6 @@ const llm_arch_t  llm_arch_qwen35moe = {
     .recurrent = &llm_block_delta,
     .experts = &llm_qwen35_experts,
     .tensors = llm_want_qk_norms,
+    .predicts = 1,
     .read = llm_qwen35_read
 };

@@ -59,7 +59,7 @@ llm_attend_norms(const llm_pass_t *p, llm_heads_t *h)
         m->ops->norm(m->exec, p->rows, a[LLM_MA_K], &norm, a[LLM_MA_K]);
     }
 
-    if (d->norm_v && d->kv_layer == p->layer) {
+    if (d->norm_v && d->kv_layer == p->layer && !d->outside) {
         norm.group = d->head_dim_v;
         m->ops->norm(m->exec, p->rows, a[LLM_MA_V], &norm, a[LLM_MA_V]);
     }
@@ -114,7 +114,8 @@ llm_attend_products(const llm_pass_t *p, int own)
                                     a[LLM_MA_ATTN_GATE], 0 };
     }
 
-    m->ops->linear(m->exec, p->rows, a[LLM_MA_H], out, n);
+    m->ops->linear(m->exec, p->rows, a[p->d->pair ? LLM_MA_PAIR : LLM_MA_H],
+                   out, n);
 
     if (p->d->gated) {
         llm_attend_ungate(p);
@@ -180,14 +181,17 @@ llm_block_attend(const llm_pass_t *p)
         .temp_offset = d->temp_offset
     };
 
-    own = (d->kv_layer == p->layer);
+    own = (d->kv_layer == p->layer && !d->outside);
     gates = (d->gated || l->w[LLM_LT_ATTN_GATE]);
     kv = llm_pass_kv(p);
     out = gates ? a[LLM_MA_ATTN_OUT] : a[LLM_MA_ATTN];
     rope = llm_pass_rope(p);
 
-    llm_pass_norm(p, p->x, LLM_LT_ATTN_NORM, LLM_LT_ATTN_NORM_BIAS,
-                  a[LLM_MA_H]);
+    if (!d->pair) {
+        llm_pass_norm(p, p->x, LLM_LT_ATTN_NORM, LLM_LT_ATTN_NORM_BIAS,
+                      a[LLM_MA_H]);
+    }
+
     llm_attend_products(p, own);
     llm_attend_bound(p, own);
     llm_attend_norms(p, &heads);

@@ -55,6 +55,12 @@ llm_load_kinds(llm_load_t *l)
 
     m = l->m;
     m->n_kinds = LLM_KV_FULL + 1;
+
+    if (m->desc.head.kind == LLM_HEAD_ASSISTANT) {
+        m->n_kinds = m->of->n_kinds;
+        return LLM_OK;
+    }
+
     m->window = llm_desc_window(&m->desc, m->ctx, &mixed);
 
     if (!mixed) {

@@ -11,6 +11,8 @@
  */
 
 #include "engine/model/ear.h"
+#include "engine/model/head_pass.h"
+#include "engine/model/keep.h"
 
 #include <assert.h>
 
@@ -22,7 +24,9 @@ const llm_buffer_want_t  llm_forward_buffers[] = {
     { LLM_MA_X_OUT, LLM_DIM_EMBD },
     { LLM_MA_H_OUT, LLM_DIM_EMBD },
     { LLM_MA_LOGITS, LLM_DIM_LOGITS },
-    { LLM_MA_HIDDEN, LLM_DIM_EMBD },
+    { LLM_MA_HIDDEN, LLM_DIM_STATE },
+    { LLM_MA_PAIR, LLM_DIM_PAIR },
+    { LLM_MA_TAPS, LLM_DIM_TAPS },
     { LLM_MA_N, LLM_DIM_NONE }
 };
 
@@ -55,6 +59,11 @@ llm_forward_begin(llm_model_t *m)
         .w = m->embd_norm,
         .bias = m->embd_norm_bias
     };
+
+    if (m->desc.head.kind) {
+        llm_head_begin(m);
+        return;
+    }
 
     m->ops->embed(m->exec, m->token_embd, x);
 
@@ -100,7 +109,12 @@ llm_forward_head(llm_model_t *m)
         .bias = m->output_norm_bias
     };
 
-    if (m->gives != LLM_GIVES_LOGITS && (norm.w || m->desc.arch->bare)) {
+    if (m->gives != LLM_GIVES_LOGITS && m->desc.head.kind > LLM_HEAD_MTP) {
+        llm_head_state(m);
+
+    } else if (m->gives != LLM_GIVES_LOGITS
+               && (norm.w || m->desc.arch->bare))
+    {
         m->ops->norm(m->exec, LLM_ROWS_OUT, a[LLM_MA_X_OUT], &norm,
                      a[LLM_MA_HIDDEN]);
 
@@ -142,14 +156,19 @@ llm_forward_step(llm_model_t *m)
         llm_forward_begin(m);
     }
 
+    if (llm_head_is_made(m)) {
+        return;
+    }
+
     for (p.layer = m->at->first; p.layer < m->at->end; p.layer++) {
         p.d = &m->desc.layers[p.layer];
         p.l = &m->layers[p.layer];
+        llm_keep_input(m, p.layer);
 
         for (i = 0; p.d->blocks[i]; i++) {
             narrows = (p.layer == m->desc.hp.n_layers - 1
                        && i == llm_forward_last_mix(p.d));
-            p.ends = (narrows && m->n_out == 0);
+            p.ends = (narrows && m->n_out == 0 && !llm_keep_all(m));
 
             llm_pass_buffers(&p, p.d->blocks[i]->buffers);
             p.d->blocks[i]->forward(&p);
@@ -158,8 +177,19 @@ llm_forward_step(llm_model_t *m)
                 return;
             }
 
-            if (narrows) {
+            if (narrows && m->n_out) {
                 m->ops->gather(m->exec, a[LLM_MA_X], a[LLM_MA_X_OUT]);
+            }
+
+            if (narrows && llm_keep_all(m)) {
+                llm_keep_rest(&p, i);
+            }
+
+            if (narrows && m->n_out == 0) {
+                return;
+            }
+
+            if (narrows) {
                 p.rows = LLM_ROWS_OUT;
                 p.x = a[LLM_MA_X_OUT];
             }
@@ -177,6 +207,7 @@ llm_forward_step(llm_model_t *m)
     }
 
     if (m->at == llm_part_last(m)) {
+        llm_keep_results(m);
         llm_forward_head(m);
     }
 }
@@ -277,7 +308,7 @@ llm_forward_assert(const llm_model_t *m, const llm_batch_t *b)
 
     assert((b->given == NULL && b->turns == NULL && b->sees == NULL)
            || llm_model_takes_rows(m));
-    assert(b->given == NULL
+    assert(b->given == NULL || m->desc.head.kind
            || b->given_cols == m->desc.hp.n_embd
                                * (1 + m->desc.hp.n_deepstack));
 
@@ -304,6 +335,13 @@ llm_model_submit(llm_model_t *m, const llm_batch_t *b, llm_err_t *err)
     llm_forward_assert(m, b);
 
     m->n_out = b->n_out;
+    m->n_rows = b->n_tokens;
+    m->all_out = b->n_out == b->n_tokens;
+
+    for (i = 0; i < b->n_out && m->all_out; i++) {
+        m->all_out = b->out_rows[i] == i;
+    }
+
     m->gives = b->gives;
     m->given = b->given != NULL;
 
@@ -328,6 +366,7 @@ llm_model_wait(llm_model_t *m, llm_err_t *err)
     assert(m->n_in_flight > 0);
 
     m->n_results = m->in_flight[0];
+    m->n_kept = m->n_rows;
     m->in_flight[0] = m->in_flight[1];
     m->n_in_flight--;
     m->logits = NULL;
@@ -374,7 +413,10 @@ llm_model_takes_rows(const llm_model_t *m)
 int
 llm_model_overlaps(const llm_model_t *m)
 {
-    return m->ops->submit != NULL && m->ops->drawn != NULL;
+    /* a step that follows would write over what one keeps */
+
+    return m->ops->submit != NULL && m->ops->drawn != NULL
+           && m->keep.n_layers == 0 && !m->keep.states;
 }
 
 
@@ -404,7 +446,9 @@ llm_model_hidden(llm_model_t *m, uint32_t i)
                                 m->n_results);
     }
 
-    return m->hidden + (size_t) i * m->desc.hp.n_embd;
+    return m->hidden + (size_t) i
+                       * llm_desc_dim(&m->desc, &m->desc.layers[0],
+                                      LLM_DIM_STATE);
 }
 
 

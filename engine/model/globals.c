@@ -298,8 +298,11 @@ llm_load_head(llm_load_t *l)
 int
 llm_load_globals(llm_load_t *l)
 {
-    if (llm_load_embeddings(l) != LLM_OK
-        || llm_load_head(l) != LLM_OK
+    int  rc;
+
+    rc = l->m->of ? llm_load_head_globals(l) : llm_load_embeddings(l);
+
+    if (rc != LLM_OK || (l->m->of == NULL && llm_load_head(l) != LLM_OK)
         || llm_load_slopes(l) != LLM_OK)
     {
         return LLM_ERROR;

@@ -172,7 +172,13 @@ llm_load_weight_bytes(const llm_model_t *m)
     n = llm_load_matrix_bytes(m,
                               m->desc.global[LLM_GT_INPUT_MODEL_PROJ]);
 
-    if (!m->desc.hp.encoder) {
+    /* a head has the model's output, or its own among those of its layer */
+
+    if (!m->desc.hp.encoder
+        && (m->desc.head.kind == LLM_HEAD_NONE
+            || m->desc.head.kind == LLM_HEAD_ASSISTANT
+            || m->desc.global[LLM_GT_OUTPUT]))
+    {
         n = llm_load_add(n, llm_load_matrix_bytes(m, m->desc.global[
                                 m->desc.global[LLM_GT_OUTPUT]
                                 ? LLM_GT_OUTPUT : LLM_GT_TOKEN_EMBD]));
@@ -185,7 +191,9 @@ llm_load_weight_bytes(const llm_model_t *m)
         for (k = 0; k < LLM_LT_N; k++) {
             p = &m->desc.layers[i].tensors[k];
 
-            if (p->t == NULL || !llm_layer_tensor_is_matrix(&m->desc, k)) {
+            if (p->t == NULL || !llm_layer_tensor_is_matrix(&m->desc, k)
+                || k == LLM_LT_NEXTN_EMBD)
+            {
                 continue;
             }
 

@@ -253,7 +253,7 @@ llm_load_device(llm_load_t *l)
     o.max_seqs = m->max_seqs;
     o.max_pages = llm_max(m->max_pages, llm_ear_n_pages(&m->desc));
     o.max_out = m->max_out;
-    o.weight_type = llm_load_weight_type(m->gguf);
+    o.weight_type = llm_load_weight_type(m->of ? m->of->gguf : m->gguf);
     o.weights_fp8 = opts->weights_fp8;
     o.kv_fp8 = opts->kv_fp8;
     o.kv_q8 = opts->kv_q8;
@@ -329,6 +329,55 @@ llm_load_beside(llm_load_t *l)
 }
 
 
+int
+llm_load_described(llm_load_t *l)
+{
+    llm_model_t  *m = l->m;
+
+    if (llm_load_ctx(l) != LLM_OK
+        || llm_load_sizes(l) != LLM_OK
+        || llm_keep_check(l) != LLM_OK
+        || llm_load_device(l) != LLM_OK
+        || llm_load_beside(l) != LLM_OK
+        || llm_packed_open(l) != LLM_OK
+        || (!llm_model_on_gpu(m) && llm_promise(l) != LLM_OK)
+        || llm_load_weights(l) != LLM_OK
+        || llm_load_globals(l) != LLM_OK
+        || llm_load_acts(l) != LLM_OK
+        || llm_load_choice(l) != LLM_OK
+        || llm_load_ear(l) != LLM_OK
+        || llm_parts_link(l) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    if (m->desc.head.kind == LLM_HEAD_ASSISTANT
+        ? llm_load_head_caches(l) != LLM_OK : llm_load_caches(l) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    return llm_gguf_intact(m->gguf, l->err) == LLM_OK
+           ? llm_packed_intact(m, l->err) : LLM_ERROR;
+}
+
+
+void
+llm_load_begin(llm_load_t *l, llm_model_t *m, const llm_model_opts_t *opts,
+    llm_err_t *err)
+{
+    l->m = m;
+    l->opts = opts;
+    l->done = 0;
+    l->memory = 0;
+    l->promised = 0;
+    l->beside = 0;
+    l->err = err;
+    l->progress.began_us = llm_now_us();
+    l->progress.said_us = l->progress.began_us;
+}
+
+
 llm_model_t *
 llm_model_load(const char *path, const llm_model_opts_t *opts,
     llm_err_t *err)
@@ -344,35 +393,12 @@ llm_model_load(const char *path, const llm_model_opts_t *opts,
         return NULL;
     }
 
-    l.m = m;
-    l.opts = opts;
-    l.done = 0;
-    l.memory = 0;
-    l.promised = 0;
-    l.beside = 0;
-    l.err = err;
-    l.progress.began_us = llm_now_us();
-    l.progress.said_us = l.progress.began_us;
-
+    llm_load_begin(&l, m, opts, err);
     m->gguf = llm_source_open(path, err);
 
     if (m->gguf == NULL
         || llm_desc_read(m->gguf, &m->desc, err) != LLM_OK
-        || llm_load_ctx(&l) != LLM_OK
-        || llm_load_sizes(&l) != LLM_OK
-        || llm_load_device(&l) != LLM_OK
-        || llm_load_beside(&l) != LLM_OK
-        || llm_packed_open(&l) != LLM_OK
-        || (!llm_model_on_gpu(m) && llm_promise(&l) != LLM_OK)
-        || llm_load_weights(&l) != LLM_OK
-        || llm_load_globals(&l) != LLM_OK
-        || llm_load_acts(&l) != LLM_OK
-        || llm_load_choice(&l) != LLM_OK
-        || llm_load_ear(&l) != LLM_OK
-        || llm_parts_link(&l) != LLM_OK
-        || llm_load_caches(&l) != LLM_OK
-        || llm_gguf_intact(m->gguf, err) != LLM_OK
-        || llm_packed_intact(m, err) != LLM_OK)
+        || llm_load_described(&l) != LLM_OK)
     {
         if (l.memory) {
             snprintf(err->code, sizeof(err->code), "%s", LLM_MEMORY_ERROR);
@@ -512,7 +538,8 @@ llm_model_free_globals(llm_model_t *m)
 
     llm_weight_t  *weights[2][4] = {
         { m->token_embd, m->pos_embd, m->input_embd, m->input_proj },
-        { m->output != m->token_embd ? m->output : NULL, NULL, NULL, NULL }
+        { m->output != m->token_embd && !m->borrows ? m->output : NULL,
+          m->makes, m->after, NULL }
     };
 
     for (k = 0; k < 2; k++) {
@@ -571,7 +598,7 @@ llm_model_free(llm_model_t *m)
     free(m->dense_row);
     llm_desc_free(&m->desc);
 
-    if (m->gguf) {
+    if (m->gguf && (m->of == NULL || m->gguf != m->of->gguf)) {
         llm_gguf_close(m->gguf);
     }
 

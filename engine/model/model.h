@@ -77,6 +77,13 @@ typedef struct {
                                            state */
 } llm_hparams_t;
 
+/* what steps keep of all their rows, for a head that drafts (head.h) */
+typedef struct {
+    int          states;                /* the state after the last norm */
+    uint32_t     n_layers;              /* or the inputs of these layers */
+    uint32_t     layers[3];
+} llm_keep_t;
+
 typedef struct {
     const char  *device;                /* "auto", "cpu", "cuda", "cuda:1",
                                            "cuda:0,1", "emu", "emu:0,1",
@@ -100,6 +107,7 @@ typedef struct {
     uint32_t     n_windows;             /* windows of sound whose states are
                                            kept, for a model that has an encoder
                                            of sound; 0: 1 */
+    llm_keep_t   keep;
     int          whole;                 /* if memory is short, fail rather than
                                            use a smaller ctx */
     size_t       kv_bytes;              /* memory for pages and recurrent
@@ -164,6 +172,11 @@ void llm_model_free(llm_model_t *m);
    written; free() stops the writing */
 void llm_model_wait_packed(llm_model_t *m);
 
+/* a head that drafts for a model, which outlives it: that of the file at path,
+   or NULL: of the model's own file.  head.h runs it */
+llm_model_t *llm_model_load_head(llm_model_t *of, const char *path,
+    const llm_model_opts_t *opts, llm_err_t *err);
+
 const llm_hparams_t *llm_model_hparams(const llm_model_t *m);
 const llm_gguf_t *llm_model_gguf(const llm_model_t *m);
 uint32_t llm_model_ctx(const llm_model_t *m);
@@ -214,6 +227,14 @@ const float *llm_model_logits(llm_model_t *m, uint32_t i);
 /* the row's final state, n_embd floats, if batch.gives asks for states; valid
    until the next step */
 const float *llm_model_hidden(llm_model_t *m, uint32_t i);
+
+/*
+ * Of a model with `keep`: rows [row, row + n) of the step that ended last,
+ * n_embd floats each, of the final states (i = 0) or of the inputs of layer
+ * keep.layers[i]; valid until the next call, or the next step.
+ */
+const float *llm_model_kept(llm_model_t *m, uint32_t i, uint32_t row,
+    uint32_t n);
 
 /*
  * llm_model_forward() in two calls.  wait() waits for the oldest submitted

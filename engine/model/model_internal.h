@@ -168,6 +168,15 @@ struct llm_model_s {
                                            dense layers */
     llm_model_layer_t  *layers;         /* [n_layers] */
     llm_ear_t          *ear;            /* encoder of sound, or NULL */
+    llm_keep_t          keep;           /* what steps keep of all rows */
+    uint32_t            n_kept;         /* rows of the step that ended last */
+
+    /* of a head that drafts (head.h) */
+    llm_model_t        *of;             /* the model; NULL: this is no head */
+    llm_weight_t       *makes;          /* what makes a row of PAIR or TAPS */
+    llm_weight_t       *after;          /* of a state of the assistant */
+    int                 borrows;        /* `output` is the model's */
+    llm_kv_t           *outside[LLM_KV_KINDS];  /* the model's */
 
     uint32_t            n_kinds;        /* kinds of caches */
     llm_kv_layer_t     *kv_layers[LLM_KV_KINDS];    /* [n_layers] what each
@@ -189,6 +198,9 @@ struct llm_model_s {
     llm_promise_t       promise;
 
     uint32_t            n_out;          /* of the step that began last */
+    uint32_t            n_rows;         /* of that step */
+    int                 all_out;        /* all of these give results, once
+                                           each */
     llm_gives_t         gives;          /* of that step */
     int                 given;          /* some rows of that step are given */
     uint32_t            in_flight[2];   /* n_out of the steps submitted, oldest
@@ -223,6 +235,10 @@ typedef struct {
    load does once the file is described: the longest sequence, sizes of a step,
    the devices */
 llm_model_t *llm_model_create(const llm_model_opts_t *opts);
+/* model.c: begins a load; what follows once the file is described */
+void llm_load_begin(llm_load_t *l, llm_model_t *m,
+    const llm_model_opts_t *opts, llm_err_t *err);
+int llm_load_described(llm_load_t *l);
 int llm_load_ctx(llm_load_t *l);
 int llm_load_sizes(llm_load_t *l);
 int llm_load_device(llm_load_t *l);
@@ -267,6 +283,17 @@ size_t llm_load_slot_size(const llm_load_t *l);
 
 /* forward.c: the buffers of the model itself; blocks have lists of theirs */
 extern const llm_buffer_want_t  llm_forward_buffers[];
+
+/* keep.c: what a step keeps of all its rows.  check(): an error if the layers
+   are not there; acts(): the buffers of the part that the load is at */
+int llm_keep_check(llm_load_t *l);
+int llm_keep_acts(llm_load_t *l);
+
+/* head_load.c: an error if the head cannot draft for m->of; what it has instead of a model's embeddings, output and
+   caches */
+int llm_head_fits(llm_model_t *m, llm_err_t *err);
+int llm_load_head_globals(llm_load_t *l);
+int llm_load_head_caches(llm_load_t *l);
 
 /* acts.c: buffers; the choice of experts, which all layers share */
 int llm_load_acts(llm_load_t *l);

@@ -48,6 +48,10 @@ llm_pass_kv(const llm_pass_t *p)
 {
     llm_model_t  *m = p->m;
 
+    if (p->d->outside) {
+        return m->outside[p->d->kind];
+    }
+
     return m->at->kv[m->desc.layers[p->d->kv_layer].kind];
 }
 

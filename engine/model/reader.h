@@ -68,6 +68,8 @@ extern const llm_tensor_want_t  llm_want_qk_norms[];
 extern const llm_tensor_want_t  llm_want_post_norms[];
 extern const llm_tensor_want_t  llm_want_qk_post_norms[];
 extern const llm_tensor_want_t  llm_want_no_gate[];
+/* what a layer for multi-token prediction has beside those of any layer */
+extern const llm_tensor_want_t  llm_want_nextn[];
 
 /* changes to all layers of a description: */
 void llm_desc_want(llm_desc_t *d, llm_layer_tensor_t t, llm_want_t want);

@@ -11,7 +11,8 @@
 #include <math.h>
 
 
-/* layers for multi-token prediction come after the others and are not run */
+/* layers for multi-token prediction come after the others and are not run; the
+   description of such a head has all layers until they are read */
 
 static int
 llm_sizes_layers(llm_reader_t *r)
@@ -28,13 +29,27 @@ llm_sizes_layers(llm_reader_t *r)
         return LLM_ERROR;
     }
 
+    d->n_skipped = d->arch->head ? 0 : d->n_skipped;
+
     if (d->n_skipped >= d->hp.n_layers) {
         return llm_fail(r->err, "%s: %s.nextn_predict_layers: %u of %u "
                         "layers: none is left to run", llm_gguf_name(r->g),
                         d->hp.arch, d->n_skipped, d->hp.n_layers);
     }
 
-    d->hp.n_layers -= d->n_skipped;
+    if (d->head.kind == LLM_HEAD_MTP && d->n_skipped == 0) {
+        return llm_fail(r->err, "%s: it has no layers for multi-token "
+                        "prediction (%s.nextn_predict_layers)",
+                        llm_gguf_name(r->g), d->hp.arch);
+    }
+
+    if (d->head.kind == LLM_HEAD_MTP) {
+        d->head.block = d->hp.n_layers - d->n_skipped;
+
+    } else {
+        d->hp.n_layers -= d->n_skipped;
+    }
+
     d->layers = calloc(d->hp.n_layers, sizeof(llm_layer_desc_t));
     d->kv = calloc(d->hp.n_layers, sizeof(llm_kv_layer_t));
     d->states = calloc(d->hp.n_layers, sizeof(llm_state_layer_t));

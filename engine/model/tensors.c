@@ -140,7 +140,8 @@ llm_desc_split(const llm_gguf_t *g, const llm_desc_t *d, llm_layer_desc_t *l,
     uint32_t                  i, id, first, in, n[3];
     const llm_gguf_tensor_t  *t;
 
-    snprintf(name, sizeof(name), "blk.%u.%s", layer, llm_fused[fused].name);
+    snprintf(name, sizeof(name), "blk.%u.%s", d->head.block + layer,
+             llm_fused[fused].name);
     t = llm_gguf_find_tensor(g, name);
 
     if (t == NULL || l->want[llm_fused[fused].parts[0]] == LLM_WANT_NONE) {
@@ -148,7 +149,8 @@ llm_desc_split(const llm_gguf_t *g, const llm_desc_t *d, llm_layer_desc_t *l,
     }
 
     id = llm_fused[fused].parts[0];
-    snprintf(name, sizeof(name), "blk.%u.%s", layer, d->facts[id].name);
+    snprintf(name, sizeof(name), "blk.%u.%s", d->head.block + layer,
+             d->facts[id].name);
 
     if (strcmp(d->facts[id].name, llm_fused[fused].name) != 0
         && llm_gguf_find_tensor(g, name))
@@ -265,7 +267,8 @@ llm_desc_layer(const llm_gguf_t *g, llm_desc_t *d, uint32_t layer,
             continue;
         }
 
-        snprintf(name, sizeof(name), "blk.%u.%s", layer, d->facts[i].name);
+        snprintf(name, sizeof(name), "blk.%u.%s", d->head.block + layer,
+                 d->facts[i].name);
         t = llm_gguf_find_tensor(g, name);
 
         if (t == NULL) {
@@ -294,6 +297,42 @@ llm_desc_layer(const llm_gguf_t *g, llm_desc_t *d, uint32_t layer,
 }
 
 
+/* an EAGLE3 head may have fewer tokens than the model, and may lack the
+   embeddings, or these and its own output, which are the model's then */
+
+static int
+llm_desc_head_vocab(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
+{
+    const llm_gguf_tensor_t  *embd, *t;
+
+    embd = llm_gguf_find_tensor(g, llm_globals[LLM_GT_TOKEN_EMBD].name);
+    t = llm_gguf_find_tensor(g, llm_globals[LLM_GT_OUTPUT].name);
+    d->global[LLM_GT_TOKEN_EMBD] = embd;
+    d->head.words = llm_gguf_find_tensor(g, LLM_GGUF_WORDS);
+
+    if ((embd && llm_desc_shape(g, embd, d->hp.n_embd, 0, 1, 1, err)
+                 != LLM_OK)
+        || (t && llm_desc_shape(g, t, d->hp.n_embd, 0, 1, 1, err) != LLM_OK))
+    {
+        return LLM_ERROR;
+    }
+
+    /* 0: as many as the model has */
+
+    d->hp.n_vocab = t ? (uint32_t) t->ne[1] : 0;
+    t = d->head.words;
+
+    if (t && (t->ne[0] != d->hp.n_vocab || t->n_dims != 1
+              || t->size != t->ne[0] * sizeof(int64_t)))
+    {
+        return llm_fail(err, "%s: " LLM_GGUF_WORDS ": it must be %u integers "
+                        "of 64 bits", llm_gguf_name(g), d->hp.n_vocab);
+    }
+
+    return LLM_OK;
+}
+
+
 /* n_vocab is the number of the embedding's rows */
 
 static int
@@ -301,6 +340,10 @@ llm_desc_vocab(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
 {
     const llm_gguf_kv_t      *tokens;
     const llm_gguf_tensor_t  *t;
+
+    if (d->head.kind == LLM_HEAD_EAGLE3) {
+        return llm_desc_head_vocab(g, d, err);
+    }
 
     t = llm_gguf_find_tensor(g, llm_globals[LLM_GT_TOKEN_EMBD].name);
 
@@ -423,12 +466,12 @@ llm_desc_uses(const llm_desc_t *d, const llm_gguf_tensor_t *t)
     }
 
     if (d->output_scale == t || llm_desc_is_hint(t)
-        || llm_desc_is_sound(d, t))
+        || llm_desc_is_sound(d, t) || d->head.words == t)
     {
         return 1;
     }
 
-    layer = llm_desc_layer_of(t);
+    layer = llm_desc_layer_of(t) - d->head.block;
 
     for (i = 0; layer < d->hp.n_layers && i < LLM_LT_N; i++) {
         if (d->layers[layer].tensors[i].t == t
@@ -458,7 +501,7 @@ llm_desc_step_bytes(const llm_desc_t *d, const llm_gguf_tensor_t *t)
         return 0;
     }
 
-    layer = llm_desc_layer_of(t);
+    layer = llm_desc_layer_of(t) - d->head.block;
 
     for (i = 0; layer < d->hp.n_layers && i < LLM_LT_N; i++) {
         l = &d->layers[layer];
@@ -507,6 +550,12 @@ llm_desc_extras(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
         if (layer >= d->hp.n_layers
             && layer - d->hp.n_layers < d->n_skipped)
         {
+            continue;
+        }
+
+        /* the rest of the file is the model */
+
+        if (d->head.kind == LLM_HEAD_MTP && !llm_desc_uses(d, t)) {
             continue;
         }
 

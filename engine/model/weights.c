@@ -338,7 +338,8 @@ llm_load_usage(const llm_load_t *l, uint32_t id)
     fine = l->m->desc.hp.listens ? LLM_WEIGHT_FINE : 0;
 
     return LLM_WEIGHT_LINEAR | fine
-           | (id == LLM_LT_ROUTER ? LLM_WEIGHT_HEAD : 0);
+           | (id == LLM_LT_ROUTER || id == LLM_LT_NEXTN_OUTPUT
+              ? LLM_WEIGHT_HEAD : 0);
 }
 
 
@@ -354,7 +355,11 @@ llm_load_layer(llm_load_t *l, uint32_t layer)
     for (i = 0; i < LLM_LT_N; i++) {
         p = &l->m->desc.layers[layer].tensors[i];
 
-        if (p->t == NULL || i == LLM_LT_KV_B || i == LLM_LT_DELTA_MIXED) {
+        /* the embeddings of a head are read on the host */
+
+        if (p->t == NULL || i == LLM_LT_KV_B || i == LLM_LT_DELTA_MIXED
+            || i == LLM_LT_NEXTN_EMBD)
+        {
             continue;
         }
 

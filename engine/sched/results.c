@@ -457,4 +457,6 @@ llm_step_take(llm_sched_t *s, llm_step_t *st, uint64_t now)
             out = llm_step_drafts(s, st, i, out, now);
         }
     }
+
+    llm_draft_states(s, st);
 }

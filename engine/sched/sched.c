@@ -11,6 +11,16 @@
 static int
 llm_sched_arrays(llm_sched_t *s)
 {
+    uint32_t  k;
+
+    for (k = 0; s->draft_head && k < LLM_KV_KINDS; k++) {
+        s->head_pages[k] = malloc(s->max_pages * sizeof(uint32_t));
+
+        if (s->head_pages[k] == NULL) {
+            return LLM_ERROR;
+        }
+    }
+
     s->running = calloc(s->conf.runner.max_seqs, sizeof(*s->running));
     s->samplers = calloc(s->conf.runner.max_seqs, sizeof(*s->samplers));
     s->victims = calloc(s->conf.runner.max_seqs, sizeof(*s->victims));
@@ -149,6 +159,16 @@ llm_sched_create(const llm_sched_conf_t *conf, llm_err_t *err)
         }
     }
 
+    if (conf->head) {
+        s->draft_head = llm_draft_head_create(conf->head, conf->runner.ctx,
+                                              err);
+
+        if (s->draft_head == NULL) {
+            llm_sched_free(s);
+            return NULL;
+        }
+    }
+
     if (s->pages == NULL || s->scratch == NULL
         || (conf->runner.n_slots && s->slots == NULL)
         || llm_sched_arrays(s) != LLM_OK || llm_sched_find_eog(s) != LLM_OK)
@@ -183,6 +203,7 @@ llm_sched_count_in(llm_sched_t *s, llm_zone_t *z, const llm_kept_t *kept)
 void
 llm_sched_free(llm_sched_t *s)
 {
+    uint32_t   k;
     llm_err_t  err;
 
     if (s == NULL) {
@@ -199,6 +220,12 @@ llm_sched_free(llm_sched_t *s)
 
     llm_draft_model_free(s->draft_model);
     llm_media_encodes_free(s);
+    llm_draft_head_free(s->draft_head);
+
+    for (k = 0; k < LLM_KV_KINDS; k++) {
+        free(s->head_pages[k]);
+    }
+
     llm_encoded_free(s);
     llm_queue_free(&s->queue);
     llm_pages_free(s->pages);

@@ -50,6 +50,7 @@
 #ifndef LLM_SCHED_H
 #define LLM_SCHED_H
 
+#include "engine/model/head.h"
 #include "engine/sched/queue.h"
 
 /* the model as the scheduler sees it */
@@ -115,6 +116,31 @@ typedef struct {
     void               (*copy_slot)(void *data, uint32_t src, uint32_t dst);
 } llm_runner_t;
 
+/* most rows of a step of a head that drafts */
+#define LLM_HEAD_ROWS  128
+
+/* a head that drafts, as the scheduler sees it (engine/model/head.h) */
+typedef struct {
+    void                *data;
+    llm_draft_kind_t     kind;          /* what its drafts count as */
+    uint32_t             n_vocab;       /* numbers of a row of logits */
+    uint32_t             n_tokens;      /* tokens that it may be given */
+    uint32_t             width;         /* floats of a row's states */
+    uint32_t             ctx;           /* rows of a seat */
+    uint32_t             batch;         /* rows of a step */
+    uint32_t             seats;
+    int                  last;          /* llm_head_is_last() */
+    void               (*states)(void *data, uint32_t row, uint32_t n,
+                            float *to);
+    int                (*rows)(void *data, const llm_head_at_t *at,
+                            const int32_t *ids, const float *states,
+                            uint32_t n, llm_err_t *err);
+    int                (*next)(void *data, const llm_head_at_t *at,
+                            int32_t id, llm_err_t *err);
+    const float       *(*logits)(void *data);
+    int32_t            (*token)(void *data, uint32_t i);
+} llm_head_runner_t;
+
 typedef struct {
     llm_runner_t         runner;
     const llm_vocab_t   *vocab;
@@ -127,6 +153,7 @@ typedef struct {
                                                        0 */
     const llm_runner_t  *draft;         /* the model of LLM_DRAFT_MODEL, or
                                            NULL */
+    const llm_head_runner_t  *head;     /* a head, instead; or NULL */
     /* called when a request has ended; it belongs to the caller again */
     void               (*ended)(void *data, llm_req_t *r);
     /* called, from another thread, when a sequence that waited for its mask may

@@ -15,6 +15,7 @@
 #ifndef LLM_SCHED_INTERNAL_H
 #define LLM_SCHED_INTERNAL_H
 
+#include "engine/sched/draft_head.h"
 #include "engine/sched/draft_model.h"
 #include "engine/sched/state_slots.h"
 
@@ -168,7 +169,10 @@ struct llm_sched_s {
     llm_sampler_t      **samplers;      /* [max_seqs] free ones */
     uint32_t             n_samplers;
     llm_sampler_scratch_t  *scratch;
-    llm_draft_model_t   *draft_model;   /* NULL: there is none */
+    llm_draft_model_t   *draft_model;   /* NULL: there is none, as the next */
+    llm_draft_head_t    *draft_head;
+    uint32_t            *head_pages[LLM_KV_KINDS];  /* [max_pages] the tables of
+                                           a sequence, for the head */
     llm_masker_t        *masker;        /* NULL: not needed yet */
     uint32_t             n_held;        /* sequences that wait for their
                                            mask */
@@ -240,6 +244,8 @@ llm_sched_leaving(const llm_sched_t *s)
 int llm_sched_reserve(llm_sched_t *s, llm_seq_t *q, uint32_t n);
 int llm_sched_add_page(llm_sched_t *s, llm_seq_t *q, uint32_t node);
 uint32_t llm_sched_window(const llm_sched_t *s, uint32_t kind);
+void llm_sched_table(const llm_sched_t *s, const llm_seq_t *q, uint32_t kind,
+    uint32_t *table, uint32_t width);
 uint32_t llm_sched_first_page(const llm_sched_t *s, uint32_t kind,
     uint32_t n_kv);
 void llm_sched_leave(llm_sched_t *s, llm_seq_t *q, uint32_t n_kv);
@@ -416,6 +422,8 @@ int llm_pooled_take(llm_sched_t *s, llm_seq_t *q, const float *state,
 int llm_pooled_write(llm_seq_t *q, llm_to_t *to);
 
 /* speculate.c */
+/* gives the states of a step's rows to the head that drafts, if there is one */
+void llm_draft_states(llm_sched_t *s, const llm_step_t *st);
 void llm_draft_begin(llm_sched_t *s);
 int llm_draft_waits(const llm_sched_t *s, llm_seq_t *q);
 uint32_t llm_draft_make(llm_sched_t *s, llm_seq_t *q);

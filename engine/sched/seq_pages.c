@@ -17,6 +17,7 @@ llm_sched_drop(llm_sched_t *s, llm_seq_t *q)
 
     llm_step_forget(s, q);
     llm_draft_model_leave(s->draft_model, q);
+    llm_draft_head_leave(s->draft_head, q);
 
     for (k = s->n_kinds; k-- > 0; /* void */ ) {
         while (q->n_pages[k] > q->n_gone[k]) {
@@ -32,6 +33,23 @@ llm_sched_drop(llm_sched_t *s, llm_seq_t *q)
     q->entry = 0;
     q->n_tree = 0;
     q->n_kv = 0;
+}
+
+
+/* the sequence's table of pages of a kind, `width` long; pages that it has not
+   got, or that have left its window, are 0 */
+
+void
+llm_sched_table(const llm_sched_t *s, const llm_seq_t *q, uint32_t kind,
+    uint32_t *table, uint32_t width)
+{
+    uint32_t  i;
+
+    memset(table, 0, width * sizeof(*table));
+
+    for (i = q->n_gone[kind]; i < q->n_pages[kind]; i++) {
+        table[i] = llm_pages_number(s->pages, q->pages[i], kind);
+    }
 }
 
 

@@ -217,26 +217,91 @@ llm_draft_looked_up(const llm_sched_t *s, llm_seq_t *q, int32_t *ids,
 }
 
 
-/* tokens of the small model, which sees no images */
+/* what the drafts of the head or of the small model count as; NONE: there is
+   neither */
+
+static llm_draft_kind_t
+llm_draft_network(const llm_sched_t *s)
+{
+    return s->draft_head ? s->conf.head->kind
+           : s->draft_model ? LLM_DRAFT_MODEL : LLM_DRAFT_NONE;
+}
+
+
+/* tokens of the head; one that reads the model's pages gets their tables */
+
+static uint32_t
+llm_draft_of_head(const llm_sched_t *s, llm_seq_t *q, int32_t *ids,
+    uint32_t most, double trust, double step_us, double *expected)
+{
+    uint32_t         k, n;
+    const uint32_t  *pages[LLM_KV_KINDS] = { NULL };
+
+    n = q->n_pages[LLM_KV_FULL];
+
+    for (k = 0; s->conf.head->last && k < s->n_kinds; k++) {
+        llm_sched_table(s, q, k, s->head_pages[k], n);
+        pages[k] = s->head_pages[k];
+    }
+
+    return llm_draft_head_guess(s->draft_head, q, pages, n, ids, most,
+                                s->drafts.least, trust, step_us, expected);
+}
+
+
+/* tokens of the head, or of the small model, which sees no images */
 
 static uint32_t
 llm_draft_modelled(const llm_sched_t *s, llm_seq_t *q, int32_t *ids,
     uint32_t most, double *expected)
 {
-    double  step_us, row_us;
+    double  trust, step_us, row_us;
 
     *expected = 0;
 
-    if (s->draft_model == NULL || q->prompt->n_media) {
+    if (llm_draft_network(s) == LLM_DRAFT_NONE
+        || (s->draft_model && q->prompt->n_media))
+    {
         return 0;
     }
 
     llm_speed_rows(s, s->n_running, &step_us, &row_us);
+    step_us = s->speed.line.n > 0 ? step_us : 0;
+    trust = llm_draft_trust(&q->draft, llm_draft_network(s));
 
-    return llm_draft_model_guess(s->draft_model, q, ids, most,
-                                 s->drafts.least,
-                                 llm_draft_trust(&q->draft, LLM_DRAFT_MODEL),
-                                 s->speed.line.n > 0 ? step_us : 0, expected);
+    return s->draft_head
+           ? llm_draft_of_head(s, q, ids, most, trust, step_us, expected)
+           : llm_draft_model_guess(s->draft_model, q, ids, most,
+                                   s->drafts.least, trust, step_us, expected);
+}
+
+
+/* states of prompts go to the head, too, although nothing is drafted before the
+   first token */
+
+void
+llm_draft_states(llm_sched_t *s, const llm_step_t *st)
+{
+    uint32_t           i;
+    llm_seq_t         *q;
+    llm_draft_rows_t   rows;
+
+    for (i = 0; s->draft_head && i < st->batch.n_seqs; i++) {
+        q = st->seqs[i];
+
+        if (q == NULL || q->req->err.status || llm_seq_pools(q)
+            || q->max_gen < 2 || q->state == LLM_SEQ_ENDED
+            || (s->conf.runner.drawn && llm_sampler_penalises(q->sampler)))
+        {
+            continue;
+        }
+
+        rows.row = st->seq_rows[i];
+        rows.n = st->seq_rows[i + 1] - rows.row;
+        rows.pos = st->pos[rows.row];
+        rows.tokens = st->tokens + rows.row;
+        llm_draft_head_take(s->draft_head, q, &rows);
+    }
 }
 
 
@@ -254,7 +319,7 @@ llm_draft_tokens(const llm_sched_t *s, llm_seq_t *q, uint32_t most,
     int32_t           ids[LLM_DRAFT_MOST];
     uint32_t          n, forced, modelled;
     llm_draft_t      *d;
-    llm_draft_kind_t  kind;
+    llm_draft_kind_t  kind, network;
 
     d = &q->draft;
     n = llm_draft_looked_up(s, q, d->ids, most, &kind, expected);
@@ -267,15 +332,15 @@ llm_draft_tokens(const llm_sched_t *s, llm_seq_t *q, uint32_t most,
         n = forced;
     }
 
-    if (*expected < LLM_DRAFT_PAYS
-        || s->conf.speculate[0] == LLM_DRAFT_MODEL)
-    {
+    network = llm_draft_network(s);
+
+    if (*expected < LLM_DRAFT_PAYS || s->conf.speculate[0] == network) {
         modelled = llm_draft_modelled(s, q, ids, most, &other);
 
         if (other > *expected) {
             memcpy(d->ids, ids, modelled * sizeof(*ids));
             *expected = other;
-            kind = LLM_DRAFT_MODEL;
+            kind = network;
             n = modelled;
         }
     }
@@ -296,16 +361,18 @@ llm_draft_waits(const llm_sched_t *s, llm_seq_t *q)
 {
     double            expected;
     int32_t           ids[LLM_DRAFT_MOST];
-    llm_draft_kind_t  kind;
+    llm_draft_kind_t  kind, network;
 
     if (q->pending == 0 || s->drafts.rows == 0 || !llm_draft_may(s, q)) {
         return 0;
     }
 
-    /* what the small model promises is known only when it has drafted */
+    /* what the head or the small model promises is known only when it has drafted */
 
-    if (s->draft_model
-        && llm_draft_trust(&q->draft, LLM_DRAFT_MODEL) > LLM_DRAFT_LEAST)
+    network = llm_draft_network(s);
+
+    if (network != LLM_DRAFT_NONE
+        && llm_draft_trust(&q->draft, network) > LLM_DRAFT_LEAST)
     {
         return 1;
     }

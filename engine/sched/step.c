@@ -466,20 +466,6 @@ llm_step_prefill(llm_sched_t *s)
 }
 
 
-static void
-llm_step_table(const llm_sched_t *s, const llm_seq_t *q, uint32_t kind,
-    uint32_t *table, uint32_t width)
-{
-    uint32_t  i;
-
-    memset(table, 0, width * sizeof(*table));
-
-    for (i = q->n_gone[kind]; i < q->n_pages[kind]; i++) {
-        table[i] = llm_pages_number(s->pages, q->pages[i], kind);
-    }
-}
-
-
 /* fills the page tables of the step, as wide as that of its longest sequence;
    kernels do not read entries that are in no row's window */
 
@@ -499,7 +485,7 @@ llm_step_tables(const llm_sched_t *s, llm_step_t *st)
         q = st->seqs[i];
 
         for (k = 0; k < s->n_kinds; k++) {
-            llm_step_table(s, q, k, st->tables[k] + (size_t) i * width, width);
+            llm_sched_table(s, q, k, st->tables[k] + (size_t) i * width, width);
         }
     }
 

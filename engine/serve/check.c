@@ -9,6 +9,7 @@
 #include "engine/base/kind.h"
 #include "engine/model/backend.h"
 #include "engine/media/rule.h"
+#include "engine/model/head.h"
 #include "engine/model/tower.h"
 #include "engine/text/vocab/vocab.h"
 #include "engine/base/machine.h"
@@ -51,6 +52,30 @@ llm_model_file_check(const char *path, uint32_t *media, llm_err_t *err)
     *media = rc == LLM_OK && hp.listens ? LLM_MEDIUM_SPEECH : 0;
 
     return rc;
+}
+
+
+int
+llm_draft_file_check(const llm_engine_model_t *conf, llm_err_t *err)
+{
+    int       rc;
+    uint32_t  i, media;
+
+    if (conf->draft_path) {
+        rc = llm_head_is(conf->draft_path, err);
+
+        return rc == LLM_OK ? llm_head_check(NULL, conf->draft_path, err)
+               : rc == LLM_ABSENT
+               ? llm_model_file_check(conf->draft_path, &media, err) : rc;
+    }
+
+    for (i = 0; i < LLM_DRAFT_N; i++) {
+        if (conf->speculate[i] == LLM_DRAFT_MTP) {
+            return llm_head_check(conf->path, NULL, err);
+        }
+    }
+
+    return LLM_OK;
 }
 
 

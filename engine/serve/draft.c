@@ -1,12 +1,145 @@
 /*
- * The model of draft=FILE, which drafts tokens for an instance's own model; see
- * engine/sched/draft_model.h.
+ * What drafts tokens for an instance's model: the model of draft=FILE (see
+ * engine/sched/draft_model.h), or a head, of that file or of the model's own
+ * (engine/sched/draft_head.h).
  */
 
 #include "engine/serve/engine.h"
 
 /* rows of a step of the small model */
 #define LLM_DRAFT_BATCH  64
+
+
+/* is this kind configured? */
+
+static int
+llm_instance_drafts(const llm_instance_t *m, llm_draft_kind_t kind)
+{
+    uint32_t  i;
+
+    for (i = 0; i < LLM_DRAFT_N; i++) {
+        if (m->conf.speculate[i] == kind) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/* the file of the head: the model's own is NULL.  LLM_ABSENT: no head drafts */
+
+static int
+llm_instance_head_path(const llm_instance_t *m, const char **path,
+    llm_err_t *err)
+{
+    *path = m->conf.draft_path;
+
+    if (m->conf.draft_path) {
+        return llm_head_is(m->conf.draft_path, err);
+    }
+
+    return llm_instance_drafts(m, LLM_DRAFT_MTP) ? LLM_OK : LLM_ABSENT;
+}
+
+
+int
+llm_instance_keep(const llm_instance_t *m, const char *path,
+    llm_keep_t *keep, llm_err_t *err)
+{
+    int          rc;
+    const char  *head;
+
+    memset(keep, 0, sizeof(*keep));
+    rc = llm_instance_head_path(m, &head, err);
+
+    if (rc != LLM_OK) {
+        return rc == LLM_ABSENT ? LLM_OK : LLM_ERROR;
+    }
+
+    return llm_head_check(path, head, err) == LLM_OK
+           ? llm_head_keeps(head, keep, err) : LLM_ERROR;
+}
+
+
+/* ---- a head, as the scheduler uses it ---- */
+
+static void
+llm_head_run_states(void *data, uint32_t row, uint32_t n, float *to)
+{
+    llm_head_read(data, row, n, to);
+}
+
+
+static int
+llm_head_run_rows(void *data, const llm_head_at_t *at, const int32_t *ids,
+    const float *states, uint32_t n, llm_err_t *err)
+{
+    return llm_head_rows(data, at, ids, states, n, 0, err);
+}
+
+
+static int
+llm_head_run_next(void *data, const llm_head_at_t *at, int32_t id,
+    llm_err_t *err)
+{
+    return llm_head_next(data, at, id, err);
+}
+
+
+static const float *
+llm_head_run_logits(void *data)
+{
+    return llm_head_logits(data, 0);
+}
+
+
+static int32_t
+llm_head_run_token(void *data, uint32_t i)
+{
+    return llm_head_token(data, i);
+}
+
+
+static int
+llm_instance_head(llm_instance_t *m, const char *path,
+    const llm_model_opts_t *opts, llm_err_t *err)
+{
+    llm_model_opts_t    o;
+    llm_head_runner_t  *run;
+
+    o = *opts;
+    o.ctx = m->runner.ctx;
+    o.batch = LLM_HEAD_ROWS;
+    o.max_seqs = m->runner.max_seqs;
+    o.kv_bytes = 0;
+
+    m->head = llm_head_load(m->model, path, &o, err);
+    if (m->head == NULL) {
+        return LLM_ERROR;
+    }
+
+    run = &m->head_runner;
+    run->data = m->head;
+    run->kind = path ? LLM_DRAFT_MODEL : LLM_DRAFT_MTP;
+    run->n_vocab = llm_head_n_vocab(m->head);
+    run->n_tokens = llm_head_n_tokens(m->head);
+    run->width = llm_head_width(m->head);
+    run->ctx = llm_head_ctx(m->head);
+    run->batch = llm_head_batch(m->head);
+    run->seats = llm_head_seats(m->head);
+    run->last = llm_head_is_last(m->head);
+    run->states = llm_head_run_states;
+    run->rows = llm_head_run_rows;
+    run->next = llm_head_run_next;
+    run->logits = llm_head_run_logits;
+    run->token = llm_head_run_token;
+
+    return LLM_OK;
+}
+
+
+/* ---- a small model ---- */
 
 
 /* do both models have the same tokens?  One may have more rows than tokens */
@@ -55,8 +188,8 @@ llm_instance_draft_words(const llm_instance_t *m, llm_err_t *err)
 }
 
 
-int
-llm_instance_draft(llm_instance_t *m, const llm_model_opts_t *opts,
+static int
+llm_instance_small(llm_instance_t *m, const llm_model_opts_t *opts,
     llm_err_t *err)
 {
     llm_err_t         why;
@@ -101,9 +234,30 @@ llm_instance_draft(llm_instance_t *m, const llm_model_opts_t *opts,
 }
 
 
+int
+llm_instance_draft(llm_instance_t *m, const llm_model_opts_t *opts,
+    llm_err_t *err)
+{
+    int          rc;
+    const char  *path;
+
+    rc = llm_instance_head_path(m, &path, err);
+
+    if (rc == LLM_OK) {
+        return llm_instance_head(m, path, opts, err);
+    }
+
+    return rc == LLM_ABSENT && path ? llm_instance_small(m, opts, err)
+           : rc == LLM_ABSENT ? LLM_OK : LLM_ERROR;
+}
+
+
 void
 llm_instance_close_draft(llm_instance_t *m)
 {
+    llm_head_free(m->head);
+    m->head = NULL;
+
     if (m->draft) {
         llm_model_free(m->draft);
         m->draft = NULL;

@@ -165,6 +165,12 @@ llm_instance_model(llm_instance_t *m, llm_err_t *err)
     llm_instance_opts(m, &opts);
     opts.tower = m->conf.mmproj;
 
+    if (llm_instance_keep(m, llm_instance_path(m), &opts.keep, err)
+        != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
     m->model = llm_model_load(llm_instance_path(m), &opts, err);
     m->env.model = m->model;
     if (m->model == NULL) {
@@ -257,12 +263,9 @@ llm_instance_read(llm_instance_t *m)
         }
     }
 
-    if (m->conf.draft_path) {
-        llm_instance_opts(m, &opts);
-        return llm_instance_draft(m, &opts, err);
-    }
+    llm_instance_opts(m, &opts);
 
-    return LLM_OK;
+    return llm_instance_draft(m, &opts, err);
 }
 
 

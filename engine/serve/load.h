@@ -74,6 +74,9 @@ struct llm_instance_s {
     llm_model_t         *draft;         /* the small model of draft=FILE, or
                                            NULL */
     llm_runner_t         draft_runner;
+    llm_head_t          *head;          /* the head that drafts, instead, or
+                                           NULL */
+    llm_head_runner_t    head_runner;
     llm_encoder_t       *encoder;       /* of mmproj=, or NULL */
     llm_hearing_t       *hearing;       /* a model of speech, instead of
                                            `model` and `sched` */
@@ -177,8 +180,12 @@ typedef void (*llm_hearing_failed_pt)(llm_engine_t *e, llm_req_t *r,
 int llm_hearing_send(llm_hearing_t *h, llm_hearing_ended_pt ended,
     llm_hearing_failed_pt failed);
 
-/* draft.c: loads the model of draft=FILE, after the instance's own; LLM_ERROR:
-   err says why it cannot draft for it */
+/* draft.c: what the instance's model, of the file at path, must keep for a head that drafts; LLM_ERROR:
+   err says why there is none */
+int llm_instance_keep(const llm_instance_t *m, const char *path,
+    llm_keep_t *keep, llm_err_t *err);
+/* loads the model of draft=FILE, or the head of that or of speculate=mtp, after
+   the instance's own model; LLM_ERROR: err says why it cannot draft for it */
 int llm_instance_draft(llm_instance_t *m, const llm_model_opts_t *opts,
     llm_err_t *err);
 void llm_instance_close_draft(llm_instance_t *m);

@@ -30,6 +30,7 @@ llm_instance_ready(llm_instance_t *m)
     memcpy(conf.speculate, m->conf.speculate, sizeof(conf.speculate));
     m->env.speculates = conf.speculate[0] != LLM_DRAFT_NONE;
     conf.draft = m->draft ? &m->draft_runner : NULL;
+    conf.head = m->head ? &m->head_runner : NULL;
     conf.ended = llm_engine_ended;
     conf.masked = llm_engine_masked;
     conf.data = e;

@@ -10,7 +10,7 @@
 
 
 static const char *const  llm_draft_names[LLM_DRAFT_N] = {
-    NULL, "ngram", "prediction", "grammar", "draft"
+    NULL, "ngram", "prediction", "grammar", "draft", "mtp"
 };
 
 
@@ -32,6 +32,10 @@ llm_speculate_kind(llm_str_t word, llm_str_t *path)
 
     if (llm_str_is(word, llm_draft_names[LLM_DRAFT_NGRAM])) {
         return LLM_DRAFT_NGRAM;
+    }
+
+    if (llm_str_is(word, llm_draft_names[LLM_DRAFT_MTP])) {
+        return LLM_DRAFT_MTP;
     }
 
     if (word.len > len && memcmp(word.data, LLM_SPECULATE_DRAFT, len) == 0) {
@@ -67,7 +71,13 @@ llm_speculate_read(llm_str_t text, uint32_t kinds[LLM_DRAFT_N],
         kind = llm_speculate_kind(word, path);
 
         for (i = 0; i < n; i++) {
-            kind = kinds[i] == kind ? LLM_DRAFT_NONE : kind;
+            /* one network can draft */
+
+            if (kinds[i] == kind
+                || (kinds[i] != LLM_DRAFT_NGRAM && kind != LLM_DRAFT_NGRAM))
+            {
+                kind = LLM_DRAFT_NONE;
+            }
         }
 
         if (kind == LLM_DRAFT_NONE) {
@@ -84,6 +94,7 @@ llm_speculate_read(llm_str_t text, uint32_t kinds[LLM_DRAFT_N],
         text.data = comma + 1;
     }
 
-    return llm_fail(err, "it must be \"ngram\", \"draft=FILE\", both with a "
-                    "comma between them, or \"off\"");
+    return llm_fail(err, "it must be \"ngram\", \"mtp\" or \"draft=FILE\", "
+                    "\"ngram\" and one of the others with a comma between "
+                    "them, or \"off\"");
 }

@@ -13,7 +13,7 @@ ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
     int                    mmproj;
     char                  *rv;
     llm_err_t              err;
-    uint32_t               speech, draft, parallel;
+    uint32_t               speech, parallel;
     ngx_uint_t             i;
     llm_api_model_t       *api;
     ngx_file_info_t        fi;
@@ -81,10 +81,7 @@ ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
         if (mmproj != LLM_OK
             || llm_model_file_check(model[i].engine.path, &speech, &err)
                != LLM_OK
-            || (model[i].engine.draft_path
-                && llm_model_file_check(model[i].engine.draft_path, &draft,
-                                        &err)
-                   != LLM_OK)
+            || llm_draft_file_check(&model[i].engine, &err) != LLM_OK
             || llm_device_check(model[i].engine.device, &err) != LLM_OK)
         {
             if (ngx_http_llm_unusable(cf->cycle, &model[i], err.msg)

@@ -47,9 +47,34 @@ for my $file (@files) {
 }
 
 is(complete($files[0], '--speculate words') =~ /--speculate: "words": (.*)/
-   ? $1 : '', 'it must be "ngram", "draft=FILE", both with a comma between '
-            . 'them, or "off"', 'what it may be');
-like(complete($files[0], '--speculate draft=x.gguf'), qr/needs a server/,
-     'a model cannot draft here');
+   ? $1 : '', 'it must be "ngram", "mtp" or "draft=FILE", "ngram" and one of '
+            . 'the others with a comma between them, or "off"',
+   'what it may be');
+like(complete($files[0], "--speculate draft=$files[0]"),
+     qr/a small model drafts in the server alone/,
+     'a small model cannot draft here');
+
+# heads
+
+my $draft = "$fixtures/draft";
+
+for ((map { [ $_, "$_.gguf", 'mtp' ] } qw(qwen35 qwen3next glm4moe)),
+     (map { [ $_, "$_-target.gguf", "draft=$draft/$_.gguf" ] }
+          qw(eagle3 eagle3-norms gemma4)))
+{
+    my ($name, $file, $kind) = @$_;
+
+    next if !-e "$draft/$file";
+
+    for my $how ('--temp 0', '--temp 0.6 --seed 4', '--temp 0.2 --seed 6 --batch 32') {
+        my $want = complete("$draft/$file", $how);
+
+        is(complete("$draft/$file", $how, "--speculate $_"), $want,
+           "$name, $how, $_: the same text") for $kind, "ngram,$kind";
+    }
+}
+
+like(complete($files[0], '--speculate mtp'),
+     qr/no layers for multi-token prediction/, 'a model without such layers');
 
 done_testing();
