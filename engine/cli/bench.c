@@ -48,6 +48,13 @@ llm_bench_cmp(const void *one, const void *two)
 }
 
 
+void
+llm_cli_sort(double *t, uint32_t n)
+{
+    qsort(t, n, sizeof(double), llm_bench_cmp);
+}
+
+
 /*
  * Tokens per second for n tokens in steps of batch tokens, behind those of
  * --depth: the median of the repetitions, and half of the difference of fastest
@@ -88,7 +95,7 @@ llm_bench_test(const llm_cli_t *c, llm_cli_seq_t *s, const int32_t *ids,
     }
 
     if (rc == LLM_OK) {
-        qsort(t, reps, sizeof(double), llm_bench_cmp);
+        llm_cli_sort(t, reps);
         *median = t[reps / 2];
         *spread = (t[reps - 1] - t[0]) / 2;
     }
@@ -147,7 +154,7 @@ llm_bench_turns(const llm_cli_t *c, llm_cli_seq_t *s, const int32_t *ids,
 
     if (rc == LLM_OK) {
         for (i = 0; i < 3; i++) {
-            qsort(t[i], len[i], sizeof(double), llm_bench_cmp);
+            llm_cli_sort(t[i], len[i]);
         }
 
         *steps = llm_bench_bytes(c, s->model, n) / t[0][len[0] / 2];
@@ -289,6 +296,14 @@ llm_cli_bench(const llm_cli_t *c, llm_err_t *err)
     int            rc;
     uint32_t       n_pp, ctx;
     llm_cli_seq_t  s;
+
+    if (c->audio) {
+        return llm_cli_bench_speech(c, err);
+    }
+
+    if (c->images.n) {
+        return llm_cli_bench_image(c, err);
+    }
 
     n_pp = c->pp ? c->pp : LLM_BENCH_PP;
     ctx = llm_max(n_pp, c->tg ? c->tg : LLM_BENCH_TG);

@@ -26,7 +26,7 @@
 #define LLM_CLI_ALL       4
 #define LLM_CLI_BATCH     8
 #define LLM_CLI_SAMPLE   16             /* --max-tokens --temp ... */
-#define LLM_CLI_BENCH    32             /* --pp --tg --depth --reps */
+#define LLM_CLI_BENCH    32             /* --pp --tg --depth --reps --clips */
 #define LLM_CLI_STREAM   64             /* --stream */
 #define LLM_CLI_POOLING  128
 #define LLM_CLI_KEY      256             /* --id --tenant --models ... */
@@ -93,6 +93,7 @@ typedef struct {
     uint32_t         depth;
     uint32_t         reps;
     uint32_t         chain;
+    uint32_t         clips;
     int              special;
     int              all;
     int              stream;
@@ -169,6 +170,11 @@ double llm_cli_memory_read(llm_cli_memory_t *m, int ahead);
 double llm_cli_bandwidth(uint32_t n);
 /* bench.c */
 int llm_cli_bench(const llm_cli_t *c, llm_err_t *err);
+void llm_cli_sort(double *t, uint32_t n);
+/* bench_media.c: c->file transcribes c->audio; encodes the first of
+   c->images */
+int llm_cli_bench_speech(const llm_cli_t *c, llm_err_t *err);
+int llm_cli_bench_image(const llm_cli_t *c, llm_err_t *err);
 
 
 /* ---- io.c ---- */

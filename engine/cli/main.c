@@ -79,10 +79,12 @@ static const llm_cli_cmd_t  llm_cli_cmds[] = {
       LLM_CLI_RUN | LLM_CLI_SPEECH, llm_cli_transcribe },
 
     { "bench", "FILE [--pp N] [--tg N] [--depth N] [--reps N] "
-      "[--speculate KIND]",
+      "[--speculate KIND] [--audio SOUND | --image IMAGE]",
       "tokens per second, also with a head's drafts, and the machine's read\n"
-      "      bandwidth",
-      LLM_CLI_RUN | LLM_CLI_BENCH | LLM_CLI_DRAFT, llm_cli_bench },
+      "      bandwidth; the time of transcriptions, alone and --clips at once;\n"
+      "      of an encoder of images",
+      LLM_CLI_RUN | LLM_CLI_BENCH | LLM_CLI_DRAFT | LLM_CLI_AUDIO
+      | LLM_CLI_IMAGES, llm_cli_bench },
 
     { "perplexity", "FILE < TEXT",
       "the model's perplexity on a text",
@@ -216,6 +218,9 @@ static const llm_cli_opt_t  llm_cli_opts[] = {
     { "reps", LLM_CLI_UINT, LLM_CLI_BENCH, offsetof(llm_cli_t, reps),
       "repetitions (5)" },
 
+    { "clips", LLM_CLI_UINT, LLM_CLI_BENCH, offsetof(llm_cli_t, clips),
+      "transcriptions at once (4)" },
+
     { "mmproj", LLM_CLI_STR, LLM_CLI_MMPROJ, offsetof(llm_cli_t, mmproj),
       "the GGUF file of the encoder that came with the model" },
 
@@ -236,7 +241,7 @@ static const llm_cli_opt_t  llm_cli_opts[] = {
       "write the pixels that the encoder gets" },
 
     { "audio", LLM_CLI_STR, LLM_CLI_AUDIO, offsetof(llm_cli_t, audio),
-      "sound that a speech model hears, its first 30 seconds" },
+      "sound that a speech model hears, its first 30 seconds; bench: all" },
 
     { "id", LLM_CLI_STR, LLM_CLI_KEY, offsetof(llm_cli_t, id),
       "name of the key in logs and limits (random)" },

@@ -10,6 +10,10 @@ typedef struct {
     llm_err_t                  err;     /* status 0: it has not failed */
     uint32_t                   fed;     /* tokens of what it asks for that were
                                            in earlier steps */
+    int                        waits;   /* for a window */
+    uint64_t                   since;   /* step of the crew in which it began
+                                           to wait; if it does not wait: in
+                                           which its window was complete */
 } llm_speech_place_t;
 
 struct llm_speech_crew_s {
@@ -22,6 +26,7 @@ struct llm_speech_crew_s {
     uint32_t                   encoding;    /* place; n: none */
     int                        decoded; /* the last step was not an encoder's */
     uint64_t                   encodes; /* windows that were encoded */
+    uint64_t                   steps;   /* so far */
     float                     *window;  /* [bands][n_frames] */
 };
 
@@ -204,27 +209,88 @@ llm_speech_crew_answered(llm_speech_crew_t *c, uint32_t place, int rc,
 }
 
 
+/* notes who waits for a window; returns whether one waits for longer than
+   any other has had its own */
+
+static int
+llm_speech_crew_look(llm_speech_crew_t *c)
+{
+    uint32_t             i;
+    uint64_t             window, text;
+    llm_speech_ask_t     ask;
+    llm_speech_place_t  *p;
+
+    window = UINT64_MAX;
+    text = UINT64_MAX;
+
+    for (i = 0; i < c->n; i++) {
+        p = &c->place[i];
+
+        switch (llm_speech_crew_want(c, i, &ask)) {
+
+        case LLM_SPEECH_WINDOW:
+            p->since = p->waits ? p->since : c->steps;
+            p->waits = 1;
+            window = llm_min(window, p->since);
+            break;
+
+        case LLM_SPEECH_STEP:
+        case LLM_SPEECH_LANGUAGE:
+            p->since = p->waits ? c->steps : p->since;
+            p->waits = 0;
+            text = llm_min(text, p->since);
+            break;
+
+        default:
+            break;
+        }
+    }
+
+    return window < text;
+}
+
+
+/* the place that has waited the longest for a window; n: none waits */
+
+static uint32_t
+llm_speech_crew_oldest(const llm_speech_crew_t *c)
+{
+    uint32_t          i, oldest;
+    llm_speech_ask_t  ask;
+
+    oldest = c->n;
+
+    for (i = 0; i < c->n; i++) {
+        if (llm_speech_crew_want(c, i, &ask) == LLM_SPEECH_WINDOW
+            && (oldest == c->n || c->place[i].since < c->place[oldest].since))
+        {
+            oldest = i;
+        }
+    }
+
+    return oldest;
+}
+
+
 /* a piece of a window; LLM_OK: none is wanted */
 
 static int
 llm_speech_crew_encode(llm_speech_crew_t *c, llm_err_t *err)
 {
     int                  rc;
-    uint32_t             i, k;
+    uint32_t             i;
     llm_speech_ask_t     ask;
     llm_speech_place_t  *p;
 
-    for (k = 0; k < c->n && c->encoding == c->n; k++) {
-        i = (c->next + k) % c->n;
-        p = &c->place[i];
+    i = c->encoding == c->n ? llm_speech_crew_oldest(c) : c->n;
 
-        if (llm_speech_crew_want(c, i, &ask) == LLM_SPEECH_WINDOW) {
-            llm_speech_sound_window(p->sound, ask.frame,
-                                    llm_whisper_info(c->w)->n_frames,
-                                    c->window);
-            llm_whisper_begin(c->w, i, c->window, llm_speech_has_words(p->s));
-            c->encoding = i;
-        }
+    if (i < c->n) {
+        p = &c->place[i];
+        llm_speech_next(p->s, &ask);
+        llm_speech_sound_window(p->sound, ask.frame,
+                                llm_whisper_info(c->w)->n_frames, c->window);
+        llm_whisper_begin(c->w, i, c->window, llm_speech_has_words(p->s));
+        c->encoding = i;
     }
 
     if (c->encoding == c->n) {
@@ -404,10 +470,13 @@ llm_speech_crew_encodes(const llm_speech_crew_t *c)
 int
 llm_speech_crew_step(llm_speech_crew_t *c, llm_err_t *err)
 {
-    int  rc, k;
+    int  rc, k, first;
+
+    first = llm_speech_crew_look(c);
+    c->steps++;
 
     for (k = 0; k < 2; k++) {
-        c->decoded = !c->decoded;
+        c->decoded = !c->decoded && !(first && k == 0);
         rc = c->decoded ? llm_speech_crew_decode(c, err)
                         : llm_speech_crew_encode(c, err);
 

@@ -1,7 +1,9 @@
 /*
  * Several transcriptions with one model, which share its steps: a step decodes
- * a token of each that wants one, and windows are encoded in between, a piece
- * in turns with a step, so that no text waits for an encoder.
+ * a token of each that wants one.  A window that was wanted before others had
+ * theirs is encoded before they go on, so that clips which come together are
+ * decoded together; one that is wanted later is encoded in between, a piece in
+ * turns with a step, so that no text waits for those that come after it.
  *
  * Invariant: a transcription is the same whatever others run with it, as a
  * row's logits are.

@@ -214,6 +214,22 @@ llm_speech_pairs(const llm_speech_rules_t *r, float *logits,
 }
 
 
+static float
+llm_speech_most(const float *logits, int32_t from, int32_t to)
+{
+    float    max;
+    int32_t  i;
+
+    max = -INFINITY;
+
+    for (i = from; i < to; i++) {
+        max = logits[i] > max ? logits[i] : max;
+    }
+
+    return max;
+}
+
+
 /* the logarithm of the sum of the exponentials of some logits, and the largest
    of them; -INFINITY: there is none */
 
@@ -224,12 +240,7 @@ llm_speech_sum(const float *logits, int32_t from, int32_t to, double *most)
     double   sum;
     int32_t  i;
 
-    max = -INFINITY;
-
-    for (i = from; i < to; i++) {
-        max = logits[i] > max ? logits[i] : max;
-    }
-
+    max = llm_speech_most(logits, from, to);
     *most = max;
 
     if (max == -INFINITY) {
@@ -250,7 +261,7 @@ void
 llm_speech_rules_apply(const llm_speech_rules_t *r, float *logits,
     const int32_t *tokens, size_t n, int timestamps)
 {
-    double   text, times;
+    double   times;
     int32_t  i, end;
 
     end = (int32_t) r->info.n_vocab;
@@ -277,9 +288,9 @@ llm_speech_rules_apply(const llm_speech_rules_t *r, float *logits,
     llm_speech_pairs(r, logits, tokens, n);
 
     /* if a time is likelier than any text, there is a time */
-    (void) llm_speech_sum(logits, 0, r->info.timestamp, &text);
-
-    if (llm_speech_sum(logits, r->info.timestamp, end, &times) > text) {
+    if (llm_speech_sum(logits, r->info.timestamp, end, &times)
+        > llm_speech_most(logits, 0, r->info.timestamp))
+    {
         llm_speech_forbid(logits, 0, r->info.timestamp);
     }
 }

@@ -232,7 +232,9 @@ typedef struct {
     float               *sum;           /* d * sum(q) */
     float               *half;          /* d * sum(q) of each half */
     int32_t             *zero[LLM_ZERO_N];
-    uint16_t            *b;             /* x in bfloat16 */
+    uint16_t            *b;             /* x in bfloat16; with AVX2, which
+                                           has no use for that: d times 16-bit
+                                           integers, if fine, in place of q */
     uint16_t            *b_low;         /* x - b in bfloat16 */
 } llm_cpu_stage_t;
 

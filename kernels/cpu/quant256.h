@@ -5,8 +5,9 @@
  * VPMADDUBSW adds two products of unsigned and signed bytes in 16 bits, and
  * saturates.  To avoid that, 16-bit sums are widened after 8, 4, 2 or 1 groups
  * of factors with up to 4, 5, 6 or 7 bits; factors of 8 bits are multiplied as
- * magnitudes, with their signs moved to x, and widened after each group.  So
- * dot products are exact, as with all instruction sets.
+ * magnitudes, with their signs moved to x, and widened after each group.  Fine
+ * activations are 16-bit integers, and so are codes for them.  So dot products
+ * are exact, as with all instruction sets.
  */
 
 #define QUANT_MM       4
@@ -25,6 +26,28 @@ quant_store_bytes(int8_t *q, const __m256i v[4])
     a = _mm256_permutevar8x32_epi32(a, _mm256_setr_epi32(0, 4, 1, 5,
                                                          2, 6, 3, 7));
     _mm256_storeu_si256((__m256i *) q, a);
+}
+
+
+/* stores 32 integers as 16-bit ones, of each four the first and the third one,
+   then the others: see quant_tile_words() */
+
+simd_inline void
+quant_store_words(int16_t *q, const __m256i v[4])
+{
+    int      i;
+    __m256i  a;
+
+    const __m256i  order = _mm256_broadcastsi128_si256(
+                               _mm_setr_epi8(0, 1, 4, 5, 2, 3, 6, 7,
+                                             8, 9, 12, 13, 10, 11, 14, 15));
+
+    simd_unroll
+    for (i = 0; i < 2; i++) {
+        a = _mm256_packs_epi32(v[2 * i], v[2 * i + 1]);
+        a = _mm256_shuffle_epi8(_mm256_permute4x64_epi64(a, 0xd8), order);
+        _mm256_storeu_si256((__m256i *) q + i, a);
+    }
 }
 
 
@@ -61,7 +84,7 @@ quant_stage_q8(const llm_cpu_stage_t *s, const float *p, uint32_t row,
     float          max, d, id, steps;
     size_t         at, to, half;
     __m256         x[4], scale;
-    __m256i        v[4], high[4];
+    __m256i        v[4];
     uint32_t       block;
 
     steps = s->fine ? 127.0f * 128.0f : 127.0f;
@@ -96,15 +119,7 @@ quant_stage_q8(const llm_cpu_stage_t *s, const float *p, uint32_t row,
         to = row * s->stride + block * LLM_BLOCK;
 
         if (s->fine) {
-            simd_unroll
-            for (i = 0; i < 4; i++) {
-                high[i] = _mm256_srai_epi32(_mm256_add_epi32(v[i],
-                                                 _mm256_set1_epi32(64)), 7);
-                v[i] = _mm256_sub_epi32(v[i], _mm256_slli_epi32(high[i], 7));
-            }
-
-            quant_store_bytes(s->q + to, high);
-            quant_store_bytes(s->q_low + to, v);
+            quant_store_words((int16_t *) (void *) s->b + to, v);
 
         } else {
             quant_store_bytes(s->q + to, v);
@@ -382,22 +397,23 @@ typedef struct {
     size_t                  first[QUANT_MM];    /* first index in d */
     size_t                  start[QUANT_MM];    /* first index in sum, half and
                                                    zero */
-    size_t                  low;        /* bytes from q to q_low */
+    const int16_t          *words[QUANT_MM];    /* fine: in place of q */
 } quant_rows_t;
 
 
 simd_inline void
 quant_tile_rows(quant_rows_t *r, const llm_cpu_stage_t *x, uint32_t pack,
-    uint32_t row, const int mm, const int fine)
+    uint32_t row, const int mm)
 {
     int  m;
 
     r->x = x;
-    r->low = fine ? (size_t) (x->q_low - x->q) : 0;
 
     simd_unroll
     for (m = 0; m < mm; m++) {
         r->q[m] = x->q + (row + m) * x->stride;
+        r->words[m] = (const int16_t *) (const void *) x->b
+                      + (row + m) * x->stride;
         r->first[m] = llm_stage_at(row + (uint32_t) m, x->n_blocks);
         r->start[m] = llm_stage_at(row + (uint32_t) m,
                                    x->n_blocks * (size_t) quant_halves(pack));
@@ -436,13 +452,12 @@ quant_tile_scales(uint32_t pack, int plain, const uint8_t *codes,
 }
 
 
-/* a += codes times x of one part (a block or half of it); plane: 0 for q, low
-   for q_low */
+/* a += codes times x of one part (a block or half of it) */
 
 simd_inline void
-quant_tile_plane(const quant_rows_t *r, uint32_t pack, int plain,
-    const uint8_t *c, __m256i book, size_t plane, size_t b, size_t part,
-    const int mm, __m256i *a)
+quant_tile_bytes(const quant_rows_t *r, uint32_t pack, int plain,
+    const uint8_t *c, __m256i book, size_t b, size_t part, const int mm,
+    __m256i *a)
 {
     int      i, m;
     int32_t  x4;
@@ -468,7 +483,7 @@ quant_tile_plane(const quant_rows_t *r, uint32_t pack, int plain,
 
         simd_unroll
         for (m = 0; m < mm; m++) {
-            memcpy(&x4, r->q[m] + plane + b * LLM_BLOCK
+            memcpy(&x4, r->q[m] + b * LLM_BLOCK
                         + ((int) part * groups + i) * 4, 4);
             v = quant_products(pack, w, _mm256_set1_epi32(x4));
 
@@ -483,6 +498,72 @@ quant_tile_plane(const quant_rows_t *r, uint32_t pack, int plain,
 }
 
 
+/*
+ * The same with x in 16 bits, which VPMADDWD multiplies without overflow: of
+ * the four codes of a row, the first and the third one, then the others.
+ */
+
+simd_inline void
+quant_tile_group(uint32_t pack, __m256i w, const int16_t *const *x, size_t at,
+    const int mm, __m256i *a)
+{
+    int      m;
+    int32_t  one, two;
+    __m256i  even, odd;
+
+    if (quant_range(pack) == 8) {
+        w = _mm256_xor_si256(w, _mm256_set1_epi8((char) 0x80));
+    }
+
+    even = _mm256_srai_epi16(_mm256_slli_epi16(w, 8), 8);
+    odd = _mm256_srai_epi16(w, 8);
+
+    simd_unroll
+    for (m = 0; m < mm; m++) {
+        memcpy(&one, x[m] + at, 4);
+        memcpy(&two, x[m] + at + 2, 4);
+        a[m] = _mm256_add_epi32(a[m], _mm256_madd_epi16(even,
+                                          _mm256_set1_epi32(one)));
+        a[m] = _mm256_add_epi32(a[m], _mm256_madd_epi16(odd,
+                                          _mm256_set1_epi32(two)));
+    }
+}
+
+
+simd_inline void
+quant_tile_words(const quant_rows_t *r, uint32_t pack, int plain,
+    const uint8_t *c, __m256i book, size_t b, size_t part, const int mm,
+    __m256i *a)
+{
+    int     i, g;
+    size_t  at;
+
+    const int  groups = quant_halves(pack) == 2 ? 4 : 8;
+
+    at = b * LLM_BLOCK + part * (size_t) groups * 4;
+
+    if (plain) {
+        /* unrolled, this would want more registers than there are */
+        c += (int) part * groups * 64;
+
+        _Pragma("GCC unroll 1")
+        for (i = 0; i < groups; i++, c += 64, at += 4) {
+            quant_tile_group(pack, _mm256_load_si256((const __m256i *) c),
+                             r->words, at, mm, a);
+        }
+
+        return;
+    }
+
+    simd_unroll
+    for (i = 0; i < groups; i++) {
+        g = (int) part * groups + i;
+        quant_tile_group(pack, quant_group(pack, c, book, g), r->words,
+                         at + (size_t) i * 4, mm, a);
+    }
+}
+
+
 /* a = the exact dot products of one part */
 
 simd_inline void
@@ -490,9 +571,8 @@ quant_tile_product(const quant_rows_t *r, uint32_t pack, int plain,
     const uint8_t *c, __m256i book, size_t b, size_t part, const int mm,
     const int fine, __m256i *a)
 {
-    int      m;
-    size_t   at;
-    __m256i  v;
+    int     m;
+    size_t  at;
 
     const int     zero = quant_range(pack) == 8 ? -1 : quant_zero(pack);
     const size_t  half = b * (size_t) quant_halves(pack) + part;
@@ -500,28 +580,16 @@ quant_tile_product(const quant_rows_t *r, uint32_t pack, int plain,
     simd_unroll
     for (m = 0; m < mm; m++) {
         at = r->start[m] + half * 16;
-        a[m] = zero >= 0 && !fine ? _mm256_set1_epi32(r->x->zero[zero][at])
-                                  : _mm256_setzero_si256();
+        a[m] = zero >= 0 ? _mm256_set1_epi32(r->x->zero[zero][at])
+                         : _mm256_setzero_si256();
     }
 
-    quant_tile_plane(r, pack, plain, c, book, 0, b, part, mm, a);
+    if (fine) {
+        quant_tile_words(r, pack, plain, c, book, b, part, mm, a);
 
-    if (!fine) {
-        return;
+    } else {
+        quant_tile_bytes(r, pack, plain, c, book, b, part, mm, a);
     }
-
-    simd_unroll
-    for (m = 0; m < mm; m++) {
-        at = r->start[m] + half * 16;
-        a[m] = _mm256_slli_epi32(a[m], 7);
-
-        if (zero >= 0) {
-            v = _mm256_set1_epi32(r->x->zero[zero][at]);
-            a[m] = _mm256_add_epi32(a[m], v);
-        }
-    }
-
-    quant_tile_plane(r, pack, plain, c, book, r->low, b, part, mm, a);
 }
 
 
@@ -573,7 +641,7 @@ quant_tile(const llm_cpu_gemm_t *g, uint32_t pack, int plain,
     book = quant_book(g->w);
     min[0] = min[1] = _mm256_setzero_ps();
     ahead = quant_ahead(g, row, out);
-    quant_tile_rows(&r, g->x, pack, row, mm, fine);
+    quant_tile_rows(&r, g->x, pack, row, mm);
 
     simd_unroll
     for (m = 0; m < mm; m++) {
@@ -666,6 +734,11 @@ quant_rows(const llm_cpu_gemm_t *g, uint32_t pack, int plain,
         row = g->row;
 
         if (g->x->fine) {
+            for ( /* void */ ; row + 4 <= end; row += 4) {
+                quant_tile(g, pack, plain, codes, scales, out, lane, row, 4,
+                           1);
+            }
+
             for ( /* void */ ; row < end; row++) {
                 quant_tile(g, pack, plain, codes, scales, out, lane, row, 1,
                            1);

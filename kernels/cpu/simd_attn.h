@@ -45,7 +45,7 @@ attn_scores(const llm_cpu_attn_t *a, const attn_block_t *b, uint32_t m0,
     uint32_t v0, const int mm, const int nv, const int wide)
 {
     int              m, v;
-    vf_t             acc[8][4], k, q;
+    vf_t             acc[8][4], k[4], q;
     uint32_t         d, dk;
     const float     *x[8];
     const uint16_t  *p[4];
@@ -71,12 +71,16 @@ attn_scores(const llm_cpu_attn_t *a, const attn_block_t *b, uint32_t m0,
     for (d = 0; d < dk; d++) {
         simd_unroll
         for (v = 0; v < nv; v++) {
-            k = attn_load(p[v], (size_t) d * LLM_KV_PAGE, wide);
+            k[v] = attn_load(p[v], (size_t) d * LLM_KV_PAGE, wide);
+        }
+
+        simd_unroll
+        for (m = 0; m < mm; m++) {
+            q = vf_set1(x[m][d]);
 
             simd_unroll
-            for (m = 0; m < mm; m++) {
-                q = vf_set1(x[m][d]);
-                acc[m][v] = vf_fma(k, q, acc[m][v]);
+            for (v = 0; v < nv; v++) {
+                acc[m][v] = vf_fma(k[v], q, acc[m][v]);
             }
         }
     }
@@ -259,12 +263,13 @@ attn_values(const llm_cpu_attn_t *a, const attn_block_t *b, const float *f,
     int              m, v;
     vf_t             acc[8][8], x[8], p;
     float           *y;
-    size_t           dv;
-    uint32_t         k;
+    size_t           dv, step;
+    uint32_t         k, end;
     const float     *s;
     const uint16_t  *row;
 
     dv = a->kv->dv_pad;
+    step = (size_t) a->kv->v_row * (wide ? 2 : 1);
     s = a->scores + m0 * LLM_ATTN_BLOCK;
     y = a->acc + m0 * dv + v0 * VL;
 
@@ -277,22 +282,25 @@ attn_values(const llm_cpu_attn_t *a, const attn_block_t *b, const float *f,
         }
     }
 
-    for (k = b->first; k < b->n_keys; k++) {
+    for (k = b->first; k < b->n_keys; k = end) {
+        end = llm_min(b->n_keys, (k / LLM_KV_PAGE + 1) * LLM_KV_PAGE);
         row = b->page[k / LLM_KV_PAGE] + a->kv->k_size
               + (k % LLM_KV_PAGE * a->kv->v_row + v0 * VL) * (wide ? 2 : 1);
 
-        simd_unroll
-        for (v = 0; v < nv; v++) {
-            x[v] = attn_load(row, (size_t) v * VL, wide);
-        }
-
-        simd_unroll
-        for (m = 0; m < mm; m++) {
-            p = vf_set1(s[m * LLM_ATTN_BLOCK + k]);
-
+        for ( /* void */ ; k < end; k++, row += step) {
             simd_unroll
             for (v = 0; v < nv; v++) {
-                acc[m][v] = vf_fma(p, x[v], acc[m][v]);
+                x[v] = attn_load(row, (size_t) v * VL, wide);
+            }
+
+            simd_unroll
+            for (m = 0; m < mm; m++) {
+                p = vf_set1(s[m * LLM_ATTN_BLOCK + k]);
+
+                simd_unroll
+                for (v = 0; v < nv; v++) {
+                    acc[m][v] = vf_fma(p, x[v], acc[m][v]);
+                }
             }
         }
     }
@@ -374,6 +382,10 @@ attn_block_scores(const llm_cpu_attn_t *a, const attn_block_t *b,
     for ( /* void */ ; m + 4 <= a->n; m += 4) {
         attn_group_scores(a, b, m, 4, 4, wide);
     }
+#else
+    for ( /* void */ ; m + 6 <= a->n; m += 6) {
+        attn_group_scores(a, b, m, 6, 2, wide);
+    }
 #endif
 
     for ( /* void */ ; m + 2 <= a->n; m += 2) {
@@ -422,6 +434,10 @@ attn_block_values(const llm_cpu_attn_t *a, const attn_block_t *b,
 #if VL == 16
     for ( /* void */ ; m + 8 <= a->n; m += 8) {
         attn_group_values(a, b, f, m, 8, 2, wide);
+    }
+#else
+    for ( /* void */ ; m + 6 <= a->n; m += 6) {
+        attn_group_values(a, b, f, m, 6, 2, wide);
     }
 #endif
 

@@ -35,16 +35,15 @@ gemm_float_tile(const llm_cpu_gemm_t *g, uint32_t type,
     const int nv)
 {
     int           m, v;
-    vf_t          acc[8][8], w, w2;
+    vf_t          acc[8][8], w[8], w2, xk;
     size_t        k, n;
-    const float  *x[8];
+    const float  *x;
 
     n = g->w->n_in;
+    x = g->x->x + row * n;
 
     simd_unroll
     for (m = 0; m < mm; m++) {
-        x[m] = g->x->x + (row + m) * n;
-
         simd_unroll
         for (v = 0; v < nv; v++) {
             acc[m][v] = vf_zero();
@@ -56,15 +55,17 @@ gemm_float_tile(const llm_cpu_gemm_t *g, uint32_t type,
         for (k = 0; k + 2 <= n; k += 2) {
             simd_unroll
             for (v = 0; v < nv; v++) {
-                w = vf_load_bf16_even((const uint16_t *) panel[v]
-                                      + k * LLM_PANEL);
+                w[v] = vf_load_bf16_even((const uint16_t *) panel[v]
+                                         + k * LLM_PANEL);
                 w2 = vf_load_bf16_odd((const uint16_t *) panel[v]
                                       + k * LLM_PANEL);
 
                 simd_unroll
                 for (m = 0; m < mm; m++) {
-                    acc[m][v] = vf_fma(w, vf_set1(x[m][k]), acc[m][v]);
-                    acc[m][v] = vf_fma(w2, vf_set1(x[m][k + 1]), acc[m][v]);
+                    acc[m][v] = vf_fma(w[v], vf_set1(x[m * n + k]),
+                                       acc[m][v]);
+                    acc[m][v] = vf_fma(w2, vf_set1(x[m * n + k + 1]),
+                                       acc[m][v]);
                 }
             }
         }
@@ -72,12 +73,13 @@ gemm_float_tile(const llm_cpu_gemm_t *g, uint32_t type,
         if (k < n) {
             simd_unroll
             for (v = 0; v < nv; v++) {
-                w = vf_load_bf16_even((const uint16_t *) panel[v]
-                                      + k * LLM_PANEL);
+                w[v] = vf_load_bf16_even((const uint16_t *) panel[v]
+                                         + k * LLM_PANEL);
 
                 simd_unroll
                 for (m = 0; m < mm; m++) {
-                    acc[m][v] = vf_fma(w, vf_set1(x[m][k]), acc[m][v]);
+                    acc[m][v] = vf_fma(w[v], vf_set1(x[m * n + k]),
+                                       acc[m][v]);
                 }
             }
         }
@@ -86,14 +88,22 @@ gemm_float_tile(const llm_cpu_gemm_t *g, uint32_t type,
         for (k = 0; k < n; k++) {
             simd_unroll
             for (v = 0; v < nv; v++) {
-                w = type == LLM_TYPE_F16
-                    ? vf_load_f16((const uint16_t *) panel[v]
-                                  + k * LLM_PANEL)
-                    : vf_load((const float *) panel[v] + k * LLM_PANEL);
+                w[v] = type == LLM_TYPE_F16
+                       ? vf_load_f16((const uint16_t *) panel[v]
+                                     + k * LLM_PANEL)
+                       : vf_load((const float *) panel[v] + k * LLM_PANEL);
+            }
+
+            /* one element of x at a time, as there are registers for all
+               sums and w, and one more */
+
+            simd_unroll
+            for (m = 0; m < mm; m++) {
+                xk = vf_set1(x[m * n + k]);
 
                 simd_unroll
-                for (m = 0; m < mm; m++) {
-                    acc[m][v] = vf_fma(w, vf_set1(x[m][k]), acc[m][v]);
+                for (v = 0; v < nv; v++) {
+                    acc[m][v] = vf_fma(w[v], xk, acc[m][v]);
                 }
             }
         }

@@ -20,6 +20,9 @@ usage: ./build.sh bench [NAME [ARGUMENT ...]]
   masks     JSON Schemas: how exact the masks are, and how fast
   shapes    shapes of real models with random weights (LLAMA_BENCH=path: also
             llama-bench; BEFORE=path: also the objs/llm of another build)
+  media     transcriptions and encoders of images in real shapes
+            (WHISPER_CLI=path: also whisper.cpp; TOWER_PEER=command: also an
+            encoder; BEFORE=path: also the objs/llm of another build)
 END
 }
 

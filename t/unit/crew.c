@@ -203,6 +203,7 @@ main(void)
     uint32_t            i, place;
     llm_err_t           err;
     const char         *dir;
+    llm_speech_ask_t    ask;
     llm_speech_crew_t  *c;
 
     dir = tap_fixtures();
@@ -242,6 +243,14 @@ main(void)
     is_int(llm_speech_crew_add(c, clips[0].s, &clips[0].sound, &place),
            LLM_FULL, "no place is left");
     is_int(llm_speech_crew_state(c, 0, &err), LLM_MORE, "one runs");
+
+    do {
+        (void) llm_speech_crew_step(c, &err);
+        llm_speech_next(clips[CLIPS - 1].s, &ask);
+    } while (ask.want == LLM_SPEECH_WINDOW);
+
+    is_int(llm_speech_tokens(clips[0].s), 0,
+           "those that came together are decoded together");
 
     for (i = 0; i < CLIPS; i++) {
         llm_speech_crew_remove(c, i);

@@ -144,6 +144,15 @@ for my $family (map { m{([^/]+)/text\.gguf$} } glob "$fixtures/*/text.gguf") {
            "$family $image->{file}: the processor's pixels");
         near(run('', @args, '--rows'), "$at/img$i.embd", 0.002,
              "$family $image->{file}: the encoder's rows");
+
+        next if $i;
+
+        my $n = 0;
+
+        $n += $_ for @{ $image->{rows} };
+        like(run('', 'bench', "$at/mmproj.gguf", '--image',
+                 "$at/$image->{file}", '--reps', 1),
+             qr/\| $n \| \d+\.\d{3} \|\n\z/, "$family: llm bench");
     }
 
     for my $prompt (@{ $spec->{prompts} }) {

@@ -42,13 +42,18 @@ sub get {
 # standard output, standard error, exit status
 
 sub transcribe {
+    return llm('transcribe', @_);
+}
+
+
+sub llm {
     my @args = @_;
     my $pid = fork // die "fork: $!";
 
     if ($pid == 0) {
         open STDOUT, '>', "$dir/out" or die $!;
         open STDERR, '>', "$dir/err" or die $!;
-        exec "$objs/llm", 'transcribe', @args or exit 127;
+        exec "$objs/llm", @args or exit 127;
     }
 
     waitpid $pid, 0;
@@ -117,6 +122,14 @@ is(decode_json($json)->{text}, $own->{text}, 'json');
 is(() = $srt =~ /^\d\d:\d\d:\d\d,\d{3} --> \d\d:\d\d:\d\d,\d{3}$/mg,
    scalar @told, 'srt');
 like($vtt, qr/^WEBVTT\n\n\d\d:\d\d:\d\d\.\d{3} --> /, 'vtt');
+
+my ($bench, $err, $status) = llm('bench', $model, '--audio', $wav, '--clips', 3,
+                                 '--reps', 1);
+my @counts = map { (split / \| /)[3, 4] } (split /\n/, $bench)[2, 3];
+
+is($status, 0, 'llm bench of a speech model') or diag($err);
+is("@counts[0, 2]", '1 3', 'alone, and three clips at once');
+is($counts[3], 3 * $counts[1], 'which are the same clips');
 
 is(verbose(@plain, '--translate', '--language', 'de')->{task}, 'translate',
    'a translation');
