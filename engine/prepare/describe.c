@@ -304,8 +304,8 @@ llm_describe_props(const llm_prep_env_t *env, llm_buf_t *out)
     k = 0;
     llm_describe_key(out, "modalities", &n);
     inner = llm_flat_open(out, LLM_FLAT_OBJECT);
-    llm_describe_bool(out, "vision", 0, &k);
-    llm_describe_bool(out, "audio", 0, &k);
+    llm_describe_bool(out, "vision", (env->takes & LLM_MEDIUM_IMAGE) != 0, &k);
+    llm_describe_bool(out, "audio", (env->takes & LLM_MEDIUM_AUDIO) != 0, &k);
     llm_flat_close(out, inner, k);
 
     llm_describe_bool(out, "endpoint_props", 0, &n);

@@ -98,6 +98,11 @@ cmp_ok(tokens($short) - tokens($plain), '>', 3, '100 ms are 3, and marks');
 is(tokens(chat([ sound(wav(1600, 8000, 0.1)), $text ])),
    tokens($short) + 2, '1600 samples of 8000 a second are 5');
 
+is_deeply([ map { my $p = $t->get("/v1/props?model=$_")->{json}{modalities};
+                  ($p->{vision} ? 'vision' : '') . ($p->{audio} ? ' audio' : '')
+            } qw(hears sees) ], [ 'vision audio', 'vision' ],
+          '/props says what a model takes');
+
 my $again = chat([ sound(wav(1600, 16000, 0.1)), $text ]);
 my $other = chat([ sound(wav(1600, 16000, 0.2)), $text ]);
 
