@@ -1,8 +1,8 @@
 /*
  * The tower of Kimi VL (MoonViT): positions by a table that is stretched to the
  * image, with cubic interpolation, and by RoPE, whose pairs belong to columns
- * and rows in turn; rows are normalised once more before four of them are joined
- * for two matrices.
+ * and rows in turn; rows are normalised once more before four of them are
+ * joined for two matrices.
  */
 
 #include "engine/model/tower_internal.h"

@@ -1,6 +1,7 @@
 /*
- * The prompt of a chat with images or sound: each is decoded, made as the model's
- * own processor makes it, and laid out where the template has its placeholder.
+ * The prompt of a chat with images or sound: each is decoded, made as the
+ * model's own processor makes it, and laid out where the template has its
+ * placeholder.
  *
  * The bytes of images are in memory that a broken worker can change meanwhile.
  * Only the process that decodes them reads them, once; all else here is of the

@@ -33,8 +33,8 @@ typedef enum {
 
 /*
  * Rows of a prompt that are not tokens: one entry of an image, or a sound
- * (engine/model/tower.h), which is encoded when the rows before it are computed.
- * Owned by its prompt, as is what it points to.
+ * (engine/model/tower.h), which is encoded when the rows before it are
+ * computed.  Owned by its prompt, as is what it points to.
  */
 typedef struct {
     uint32_t             first;         /* position of its first row */

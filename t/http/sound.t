@@ -7,6 +7,7 @@
 use strict;
 use warnings;
 
+use JSON::PP;
 use LLM::Test;
 use LLM::Tower;
 use MIME::Base64 qw(encode_base64);
@@ -97,6 +98,11 @@ cmp_ok(tokens($short) - tokens($plain), '>', 3, '100 ms are 3, and marks');
 is(tokens(chat([ sound(wav(1600, 8000, 0.1)), $text ])),
    tokens($short) + 2, '1600 samples of 8000 a second are 5');
 
+is_deeply([ map { my $p = $t->get("/v1/props?model=$_")->{json}{modalities};
+                  ($p->{vision} ? 'vision' : '') . ($p->{audio} ? ' audio' : '')
+            } qw(hears sees) ], [ 'vision audio', 'vision' ],
+          '/props says what a model takes');
+
 my $again = chat([ sound(wav(1600, 16000, 0.1)), $text ]);
 my $other = chat([ sound(wav(1600, 16000, 0.2)), $text ]);
 
@@ -119,12 +125,12 @@ refused(chat([ sound(wav(1600, 16000, 0.1)), $text ], model => 'sees'),
         'messages[0].content[0].type', qr/takes text and images/,
         'a model that only sees');
 refused(chat([ $text, sound('RIFF, not') ]),
-        'messages[0].content[1].input_audio.data', qr/./, 'no WAV file');
+        'messages[0].content[1]', qr/./, 'no WAV file');
 refused(chat([ $text, sound(wav(0, 16000, 1)) ]),
-        'messages[0].content[1].input_audio.data', qr/empty/, 'no samples');
+        'messages[0].content[1]', qr/empty/, 'no samples');
 refused(chat([ sound(wav(17600, 16000, 0.1)), $text ],
              path => '/short/chat/completions'),
-        'messages[0].content[0].input_audio.data', qr/second/,
+        'messages[0].content[0]', qr/second/,
         'more seconds than are allowed');
 refused(chat([ sound(wav(400000, 16000, 0.1)), $text ]), 'messages',
         qr/token/, 'more than the context');
