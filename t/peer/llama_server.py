@@ -133,8 +133,13 @@ http {{
         location = /picture {{
             internal;
             llm_api_keys off;
+            rewrite ^ /pictures/$picture last;
+        }}
+        location /pictures/ {{
+            internal;
+            llm_api_keys off;
             types {{ image/png png; text/html html; }}
-            alias {pictures}/$picture;
+            alias {pictures}/;
         }}
         {locations}
     }}
