@@ -511,7 +511,8 @@ llm_cli_read_line(llm_cli_t *c, const llm_cli_cmd_t *cmd, char **argv,
 
         } else if (c->file) {
             return llm_fail(err, "%s takes %s, not \"%s\" too", cmd->name,
-                            c->audio || c->head ? "two files" : "one file", argv[i]);
+                            c->audio || c->head ? "two files" : "one file",
+                            argv[i]);
 
         } else {
             c->file = argv[i];
