@@ -1,6 +1,6 @@
 /*
- * "llm bench --speculate mtp" or draft=HEAD: the speed of greedy generation with
- * the drafts of a head, and how many of these were drawn.
+ * "llm bench --speculate mtp" or draft=HEAD: the speed of greedy generation
+ * with the drafts of a head, and how many of these were drawn.
  *
  * How many come true depends on the text.  A bench has none, so the model goes
  * on from tokens of no meaning, which says little of real text; but the time of

@@ -229,7 +229,9 @@ llm_desc_predicts(llm_reader_t *r)
 
     block = d->head.block;
 
-    if (!d->arch->predicts || d->layers[block].state.conv_width) {
+    if (!d->arch->predicts || d->layers[block].n_kv_heads == 0
+        || d->layers[block].latent)
+    {
         return llm_fail(r->err, "%s: drafts of the layers for multi-token "
                         "prediction of %s are not supported",
                         llm_gguf_name(r->g), d->hp.arch);

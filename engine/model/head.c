@@ -379,6 +379,13 @@ llm_head_embed(const llm_head_t *h, int32_t id, float *y)
     uint32_t     i;
     const char  *rows = h->embd->data;
 
+    /* a head may have fewer embeddings than the model has tokens */
+
+    if ((uint32_t) id >= llm_head_n_tokens(h)) {
+        memset(y, 0, h->n_embd * sizeof(float));
+        return;
+    }
+
     llm_dequantize(h->embd->type,
                    rows + (size_t) id * llm_type_row_size(h->embd->type,
                                                           h->n_embd),

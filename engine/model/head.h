@@ -9,8 +9,8 @@
  * A head is a model (model.h) of one or a few layers, whose rows are given.
  * Row i is made of token i + 1 and of the model's states at position i, and its
  * logits are those of token i + 2.  Further tokens are drafted from the head's
- * own states.  What a row is made of is put together on the host: embeddings are
- * looked up and normalised there.
+ * own states.  What a row is made of is put together on the host: embeddings
+ * are looked up and normalised there.
  *
  * A head has seats, each with pages for a sequence.  A seat may begin at any
  * position of the sequence: its rows are counted from 0, and rotary embeddings
@@ -38,14 +38,15 @@ typedef struct {
     uint32_t         n_pages;
 } llm_head_at_t;
 
-/* what the model must keep for the head of a file, path; NULL: for the layer for
-   multi-token prediction of the model's own file.  Reads and checks headers */
+/* what the model must keep for the head of a file, path; NULL: for the layer
+   for multi-token prediction of the model's own file.  Reads and checks
+   headers */
 int llm_head_keeps(const char *path, llm_keep_t *keep, llm_err_t *err);
 /* is the file at path a head's?  LLM_ABSENT: it is another one; LLM_ERROR: it
    cannot be read */
 int llm_head_is(const char *path, llm_err_t *err);
-/* an error if the file at `path`, or with NULL the model's own at `model`, is no
-   head that can draft; reads headers alone */
+/* an error if the file at `path`, or with NULL the model's own at `model`, is
+   no head that can draft; reads headers alone */
 int llm_head_check(const char *model, const char *path, llm_err_t *err);
 
 /* opts: ctx of a seat, max_seqs seats, batch rows of a step, and what the
@@ -74,8 +75,8 @@ int32_t llm_head_token(const llm_head_t *h, uint32_t i);
 void llm_head_read(const llm_head_t *h, uint32_t row, uint32_t n, float *to);
 
 /*
- * Computes n rows, at most a batch: of the tokens and of the states before them;
- * of the last of them there are logits, or with `all` of each.
+ * Computes n rows, at most a batch: of the tokens and of the states before
+ * them; of the last of them there are logits, or with `all` of each.
  */
 int llm_head_rows(llm_head_t *h, const llm_head_at_t *at, const int32_t *ids,
     const float *states, uint32_t n, int all, llm_err_t *err);

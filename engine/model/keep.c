@@ -5,8 +5,8 @@
  * Invariant: the rows that give results are computed as they are without
  * keep, so logits have the same bits.  The other rows stop in the last layer,
  * once its keys and values are in the cache; with keep they are computed to its
- * end, in a second pass beside that of the results.  Where all rows give results
- * their states are kept from there.
+ * end, in a second pass beside that of the results.  Where all rows give
+ * results their states are kept from there.
  *
  * The buffers belong to the model's parts.
  */

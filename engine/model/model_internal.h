@@ -289,8 +289,8 @@ extern const llm_buffer_want_t  llm_forward_buffers[];
 int llm_keep_check(llm_load_t *l);
 int llm_keep_acts(llm_load_t *l);
 
-/* head_load.c: an error if the head cannot draft for m->of; what it has instead of a model's embeddings, output and
-   caches */
+/* head_load.c: an error if the head cannot draft for m->of; what it has instead
+   of a model's embeddings, output and caches */
 int llm_head_fits(llm_model_t *m, llm_err_t *err);
 int llm_load_head_globals(llm_load_t *l);
 int llm_load_head_caches(llm_load_t *l);

@@ -20,12 +20,15 @@ llm_read_recurrent(llm_reader_t *r, uint32_t layer, int *recurrent)
     l = &r->d->layers[layer];
     *recurrent = 0;
 
+    if (r->d->arch->recurrent == NULL) {
+        return LLM_OK;
+    }
+
     /* layers for multi-token prediction have attention, whatever would be
        their turn */
 
-    if (r->d->arch->recurrent == NULL
-        || (r->d->head.kind == LLM_HEAD_MTP && layer >= r->d->head.block))
-    {
+    if (r->d->head.kind == LLM_HEAD_MTP && layer >= r->d->head.block) {
+        *recurrent = l->n_heads == 0 || l->n_kv_heads == 0;
         return LLM_OK;
     }
 

@@ -10,8 +10,8 @@
  * seat begins where the states do.
  *
  * Invariants
- *   - Row i of a seat was made of the state at position base + i and of the token
- *     after it.  The tokens that the seat has for these positions, and for all
+ *   - Row i of a seat was made of the state at position base + i and of the
+ *     token after it.  The tokens that the seat has for these positions, and for all
  *     before, are those of its sequence, or the seat has none.
  *   - The states that wait are those of the positions after these rows.  Their
  *     tokens may have been drafted and not drawn: then they are dropped, once
@@ -32,7 +32,7 @@ typedef struct llm_draft_head_s  llm_draft_head_t;
 typedef struct {
     uint32_t             pos;
     uint32_t             n;
-    uint32_t             row;           /* number of the first one in the step */
+    uint32_t             row;           /* number of the first in the step */
     const int32_t       *tokens;        /* of these rows */
 } llm_draft_rows_t;
 

@@ -367,7 +367,8 @@ llm_draft_waits(const llm_sched_t *s, llm_seq_t *q)
         return 0;
     }
 
-    /* what the head or the small model promises is known only when it has drafted */
+    /* what the head or the small model promises is known only when it has
+       drafted */
 
     network = llm_draft_network(s);
 

@@ -180,8 +180,8 @@ typedef void (*llm_hearing_failed_pt)(llm_engine_t *e, llm_req_t *r,
 int llm_hearing_send(llm_hearing_t *h, llm_hearing_ended_pt ended,
     llm_hearing_failed_pt failed);
 
-/* draft.c: what the instance's model, of the file at path, must keep for a head that drafts; LLM_ERROR:
-   err says why there is none */
+/* draft.c: what the instance's model, of the file at path, must keep for a head
+   that drafts; LLM_ERROR: err says why there is none */
 int llm_instance_keep(const llm_instance_t *m, const char *path,
     llm_keep_t *keep, llm_err_t *err);
 /* loads the model of draft=FILE, or the head of that or of speculate=mtp, after

@@ -398,8 +398,8 @@ test_limits(void)
     a.ids[a.prompt.n++] = 9;
     is_int(guess(h, &a, 0, drafts, 4), 0, "nor without the last one");
 
-    /* a drafted row whose token turns out to be drawn later, as its mask was not
-       ready: its state is kept */
+    /* a drafted row whose token turns out to be drawn later, as its mask was
+       not ready: its state is kept */
 
     known(&a, 40, 0, 1);
     a.req.err.status = 0;

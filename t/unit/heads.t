@@ -11,6 +11,8 @@ use warnings;
 
 use File::Temp qw(tempdir);
 use FindBin;
+use lib "$FindBin::Bin/../lib";
+use LLM::GGUF;
 use Test::More;
 
 my $root = $ENV{LLM_ROOT} || "$FindBin::Bin/../..";
@@ -189,6 +191,33 @@ for ([ $demo, qr/has no layers for multi-token prediction/,
 
 like((draft("$dir/one", 'draft', "$draft/qwen35.gguf"))[1],
      qr/a head needs two ids at least/, 'a single id');
+
+# layers for multi-token prediction that no head can have
+
+for ([ 'glm4moe', 'glm4moe.attention.head_count_kv', [ u32s => 2, 2, 0 ] ],
+     [ 'qwen35', 'qwen35.attention.head_count_kv', [ u32s => 2, 2, 0 ] ],
+     [ 'qwen35', 'qwen35.nextn_predict_layers', [ u32 => 3 ] ],
+     [ 'eagle3', 'eagle3.target_layers', [ u32s => 1, 2 ] ],
+     [ 'eagle3', 'eagle3.target_layers', [ str => 'all' ] ],
+     [ 'eagle3', 'eagle3.target_hidden_size', [ u32 => 1 << 31 ] ],
+     [ 'eagle3', 'eagle3.block_count', [ u32 => 2 ] ],
+     [ 'gemma4', 'gemma4-assistant.embedding_length_out', [ u32 => 32 ] ],
+     [ 'gemma4', 'gemma4-assistant.attention.head_count_kv',
+       [ u32 => 4 ] ])
+{
+    my ($name, $key, $value) = @$_;
+    my @files = @{ $heads{$name}{files} };
+
+    LLM::GGUF::make("$draft/$files[-1]", "$dir/bad.gguf",
+                    kv => { $key => $value });
+
+    my ($out, $err) = draft("$dir/ids", 'draft',
+                            @files > 1 ? "$draft/$files[0]" : (),
+                            "$dir/bad.gguf");
+
+    like($err, qr/^llm: .*bad\.gguf: /, "$name, $key @$value[1 .. $#$value]");
+    is($out, '', "$name, $key: nothing is printed");
+}
 
 # nor is such a file served, and info says what it is
 
