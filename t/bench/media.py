@@ -56,8 +56,8 @@ PROMPT = 3                              # <|startoftranscript|><|en|>
 # name: width, heads, layers of the encoder and of the decoder
 WHISPERS = {"base": (512, 8, 6), "small": (768, 12, 12)}
 
-# side: pixels of the table of positions; image: of the sides of the image; deep:
-# layers that have a merger of their own
+# side: pixels of the table of positions; image: of the sides of the image;
+# deep: layers that have a merger of their own
 TOWERS = {
     "qwen3-vl-2b": dict(embd=1024, layers=24, heads=16, ff=4096, out=2048,
                         patch=16, side=768, image=512, deep=(5, 11, 17)),
@@ -387,8 +387,8 @@ def row(name):
         out = [name, label, f"{statistics.median(mine):.3f}"]
         for other in times[1:]:
             them = [t[i] for t in other]
-            out += [f"{statistics.median(them):.3f}",
-                    f"{statistics.median(b / a for a, b in zip(mine, them)):.2f}"]
+            ratio = statistics.median(b / a for a, b in zip(mine, them))
+            out += [f"{statistics.median(them):.3f}", f"{ratio:.2f}"]
         print("| " + " | ".join(out) + " |", flush=True)
 
 
