@@ -150,9 +150,9 @@ typedef struct {
                                            a scale for each token and head */
     int          kv_q8;                 /* 1: K and V are stored as int8, with
                                            scales; CPUs alone have it */
-    int          kv_f32;                /* 1: K and V are stored as float32 if
-                                           the weights are F32 or F16; GPUs
-                                           store what they do without it */
+    int          kv_f32;                /* 1: CPUs store K and V as float32 if
+                                           the weights are F32 or F16, those of
+                                           LLM_KV_CROSS if they are F32 */
     const char  *products;              /* a word of products.h: open() fails if
                                            the device cannot do that; NULL: the
                                            device's own.  "fp8": weights_fp8,

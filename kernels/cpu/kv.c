@@ -17,11 +17,23 @@ llm_cpu_kv_shape(const llm_kv_opts_t *o, uint32_t layer)
 }
 
 
+/* the keys and values of cross-attention are all read for each token, as the
+   weights are, so they have no more bits than these */
+
+static llm_cpu_kv_format_t
+llm_cpu_kv_format_of(const llm_cpu_t *cpu, const llm_kv_opts_t *o)
+{
+    return cpu->kv_format == LLM_CPU_KV_F32 && o->kind == LLM_KV_CROSS
+           && cpu->opts.weight_type == LLM_TYPE_F16
+           ? LLM_CPU_KV_F16 : cpu->kv_format;
+}
+
+
 /* sizes of a page of one head; without a device those of binary16 */
 
 static void
-llm_cpu_kv_sizes(const llm_cpu_t *cpu, const llm_kv_layer_t *l,
-    llm_cpu_kv_layer_t *k)
+llm_cpu_kv_sizes(const llm_cpu_t *cpu, const llm_kv_opts_t *o,
+    const llm_kv_layer_t *l, llm_cpu_kv_layer_t *k)
 {
     memset(k, 0, sizeof(llm_cpu_kv_layer_t));
 
@@ -38,7 +50,7 @@ llm_cpu_kv_sizes(const llm_cpu_t *cpu, const llm_kv_layer_t *l,
         return;
     }
 
-    k->format = cpu ? cpu->kv_format : LLM_CPU_KV_F16;
+    k->format = cpu ? llm_cpu_kv_format_of(cpu, o) : LLM_CPU_KV_F16;
     k->v_row = k->dv_pad;
 
     if (k->format == LLM_CPU_KV_Q8) {
@@ -75,7 +87,7 @@ llm_cpu_kv_page_size(llm_exec_t *exec, const llm_kv_opts_t *o)
 
     for (i = 0; i < o->n_layers; i++) {
         l = llm_cpu_kv_shape(o, i);
-        llm_cpu_kv_sizes((llm_cpu_t *) exec, &l, &k);
+        llm_cpu_kv_sizes((llm_cpu_t *) exec, o, &l, &k);
         n += k.page * l.n_kv_heads;
     }
 
@@ -110,7 +122,7 @@ llm_cpu_kv_place(const llm_cpu_t *cpu, llm_kv_t *kv)
         l = llm_cpu_kv_shape(&kv->opts, i);
         k = &kv->layers[i];
 
-        llm_cpu_kv_sizes(cpu, &l, k);
+        llm_cpu_kv_sizes(cpu, &kv->opts, &l, k);
         k->data = data;
 
         data += k->page * k->n_heads * kv->opts.n_pages;

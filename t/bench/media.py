@@ -56,13 +56,11 @@ PROMPT = 3                              # <|startoftranscript|><|en|>
 # name: width, heads, layers of the encoder and of the decoder
 WHISPERS = {"base": (512, 8, 6), "small": (768, 12, 12)}
 
-# name: width, layers, heads, width of the feed-forward network, of the model,
-# pixels of the image's sides
+# side: pixels of the table of positions; image: of the sides of the image;
+# deep: layers that have a merger of their own
 TOWERS = {
-    "qwen3-vl-2b": dict(kind="qwen3vl_merger", embd=1024, layers=24, heads=16,
-                        ff=4096, out=2048, patch=16, side=768, image=512),
-    "siglip-so400m": dict(kind="gemma3", embd=1152, layers=27, heads=16,
-                          ff=4304, out=2560, patch=14, side=896, image=896),
+    "qwen3-vl-2b": dict(embd=1024, layers=24, heads=16, ff=4096, out=2048,
+                        patch=16, side=768, image=512, deep=(5, 11, 17)),
 }
 
 CASES = [f"{name}-{kind}" for name in list(WHISPERS) + list(TOWERS)
@@ -77,7 +75,8 @@ class Weights:
     def __init__(self, kind):
         rng = random.Random(1)
         self.kind = kind
-        self.pools = {k: mkmodel.Pool(k, rng) for k in {kind, "f16", "f32"}}
+        self.pools = {k: mkmodel.Pool(k, rng)
+                      for k in sorted({kind, "f16", "f32"})}
 
     def pool(self, kind, row):
         """That of a type, or of float16 where rows are no whole blocks."""
@@ -193,7 +192,6 @@ def whisper(path, name, kind):
 def tower_tensors(s):
     """(name, dimensions, contents) as mkmodel.py has them; "h": float16."""
     embd, ff, patch = s["embd"], s["ff"], s["patch"]
-    qwen = s["kind"] == "qwen3vl_merger"
 
     def linear(name, n_in, n_out):
         yield f"{name}.weight", (n_in, n_out), "w"
@@ -204,8 +202,7 @@ def tower_tensors(s):
         yield f"{name}.bias", (n,), 0
 
     yield "v.patch_embd.weight", (patch, patch, 3, embd), "h"
-    if qwen:
-        yield "v.patch_embd.weight.1", (patch, patch, 3, embd), "h"
+    yield "v.patch_embd.weight.1", (patch, patch, 3, embd), "h"
     yield "v.patch_embd.bias", (embd,), 0
     yield "v.position_embd.weight", (embd, (s["side"] // patch) ** 2), "r"
     yield from norm("v.post_ln")
@@ -213,19 +210,11 @@ def tower_tensors(s):
         b = f"v.blk.{i}"
         yield from norm(f"{b}.ln1")
         yield from norm(f"{b}.ln2")
-        if qwen:
-            yield from linear(f"{b}.attn_qkv", embd, 3 * embd)
-        else:
-            for part in "qkv":
-                yield from linear(f"{b}.attn_{part}", embd, embd)
+        yield from linear(f"{b}.attn_qkv", embd, 3 * embd)
         yield from linear(f"{b}.attn_out", embd, embd)
         yield from linear(f"{b}.ffn_up", embd, ff)
         yield from linear(f"{b}.ffn_down", ff, embd)
-    if not qwen:
-        yield "mm.soft_emb_norm.weight", (embd,), 1
-        yield "mm.input_projection.weight", (s["out"], embd), "h"
-        return
-    for name in [f"v.deepstack.{i}" for i in (5, 11, 17)] + ["mm"]:
+    for name in [f"v.deepstack.{i}" for i in s["deep"]] + ["mm"]:
         one, two = (".0", ".2") if name == "mm" else (".fc1", ".fc2")
         if name != "mm":
             yield from norm(f"{name}.norm", 4 * embd)
@@ -235,28 +224,27 @@ def tower_tensors(s):
 
 def tower_keys(s):
     v = "clip.vision."
-    bools = [i in (5, 11, 17) for i in range(s["layers"])]
-    rows = [("general.architecture", mkmodel.STRING, "clip"),
-            ("general.type", mkmodel.STRING, "mmproj"),
-            ("general.file_type", mkmodel.U32, 1),
-            ("clip.has_vision_encoder", mkmodel.BOOL, True),
-            ("clip.projector_type", mkmodel.STRING, s["kind"]),
-            ("clip.use_gelu", mkmodel.BOOL, True),
-            (v + "projection_dim", mkmodel.U32, s["out"]),
-            (v + "image_size", mkmodel.U32, s["side"]),
-            (v + "patch_size", mkmodel.U32, s["patch"]),
-            (v + "embedding_length", mkmodel.U32, s["embd"]),
-            (v + "feed_forward_length", mkmodel.U32, s["ff"]),
-            (v + "block_count", mkmodel.U32, s["layers"]),
-            (v + "attention.head_count", mkmodel.U32, s["heads"]),
-            (v + "attention.layer_norm_epsilon", mkmodel.F32, 1e-6),
-            (v + "image_mean", mkmodel.ARRAY, (mkmodel.F32, [0.5] * 3)),
-            (v + "image_std", mkmodel.ARRAY, (mkmodel.F32, [0.5] * 3))]
-    if s["kind"] == "qwen3vl_merger":
-        rows += [(v + "spatial_merge_size", mkmodel.U32, 2),
-                 (v + "is_deepstack_layers", mkmodel.ARRAY,
-                  (mkmodel.BOOL, bools))]
-    return [mkmodel.pair(*r) for r in rows]
+    deep = [i in s["deep"] for i in range(s["layers"])]
+    half = (mkmodel.F32, [0.5] * 3)
+    return [mkmodel.pair(*r) for r in (
+        ("general.architecture", mkmodel.STRING, "clip"),
+        ("general.type", mkmodel.STRING, "mmproj"),
+        ("general.file_type", mkmodel.U32, 1),
+        ("clip.has_vision_encoder", mkmodel.BOOL, True),
+        ("clip.projector_type", mkmodel.STRING, "qwen3vl_merger"),
+        ("clip.use_gelu", mkmodel.BOOL, True),
+        (v + "projection_dim", mkmodel.U32, s["out"]),
+        (v + "image_size", mkmodel.U32, s["side"]),
+        (v + "patch_size", mkmodel.U32, s["patch"]),
+        (v + "embedding_length", mkmodel.U32, s["embd"]),
+        (v + "feed_forward_length", mkmodel.U32, s["ff"]),
+        (v + "block_count", mkmodel.U32, s["layers"]),
+        (v + "attention.head_count", mkmodel.U32, s["heads"]),
+        (v + "attention.layer_norm_epsilon", mkmodel.F32, 1e-6),
+        (v + "image_mean", mkmodel.ARRAY, half),
+        (v + "image_std", mkmodel.ARRAY, half),
+        (v + "spatial_merge_size", mkmodel.U32, 2),
+        (v + "is_deepstack_layers", mkmodel.ARRAY, (mkmodel.BOOL, deep)))]
 
 
 def tower(path, name, kind):
@@ -399,8 +387,8 @@ def row(name):
         out = [name, label, f"{statistics.median(mine):.3f}"]
         for other in times[1:]:
             them = [t[i] for t in other]
-            out += [f"{statistics.median(them):.3f}",
-                    f"{statistics.median(b / a for a, b in zip(mine, them)):.2f}"]
+            ratio = statistics.median(b / a for a, b in zip(mine, them))
+            out += [f"{statistics.median(them):.3f}", f"{ratio:.2f}"]
         print("| " + " | ".join(out) + " |", flush=True)
 
 
