@@ -57,9 +57,9 @@ typedef struct {
 
 /* the file: bytes, or an open regular file that is read from its beginning */
 typedef struct {
-    const void  *data;                  /* NULL: fd */
-    size_t       len;
-    int          fd;
+    const void              *data;      /* NULL: fd */
+    size_t                   len;
+    int                      fd;
     const _Atomic uint32_t  *cancelled; /* not 0: the job ends with an error, as
                                            nobody wants its result any more;
                                            others write it, a job reads it,

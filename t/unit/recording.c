@@ -58,9 +58,11 @@ load(const char *name)
 static int
 hear(llm_sound_t *s, llm_err_t *err)
 {
+    llm_media_source_t  source = { file, len, -1, NULL };
+
     memset(err, 0, sizeof(*err));
 
-    return llm_media_sound(pool, file, len, &limits, 16000, s, err);
+    return llm_media_sound(pool, &source, &limits, 16000, s, err);
 }
 
 
