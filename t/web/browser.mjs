@@ -4,7 +4,7 @@
 //
 // Prints TAP.  Scenes are the functions below; see browser.t for the servers.
 
-import { writeFileSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -70,6 +70,15 @@ async function say(page, text) {
 }
 
 
+async function chooseFiles(page, selector, ...files) {
+    const { root } = await page.send("DOM.getDocument");
+    const { nodeId } = await page.send("DOM.querySelector",
+        { nodeId: root.nodeId, selector });
+
+    await page.send("DOM.setFileInputFiles", { nodeId, files });
+}
+
+
 // what no page may have done
 
 function clean(page, origin) {
@@ -91,7 +100,7 @@ scenes.chats = async (browser, url) => {
     const page = await ready(browser, url, "script");
 
     is(await page.value("[...document.querySelectorAll('#model option')].map("
-        + "o => o.value)"), ["demo", "script", "gpt-4o-mini", "mini"],
+        + "o => o.value)"), ["demo", "script", "sees", "gpt-4o-mini", "mini"],
        "the models and aliases");
 
     // an answer
@@ -217,18 +226,39 @@ scenes.chats = async (browser, url) => {
 };
 
 
+// ---- images ----
+
+scenes.images = async (browser, url, picture) => {
+    const page = await ready(browser, url, "demo");
+
+    await chooseFiles(page, "#file", picture);
+    ok(await page.until(`${textOf("#notes")}?.includes("takes no images")`),
+       "a model without an encoder");
+    is(await page.value(many(".chip")), 0, "nothing is attached");
+
+    await choose(page, "sees");
+    await chooseFiles(page, "#file", picture);
+    ok(await page.until(many(".chip img")), "one with an encoder takes it");
+    await say(page, "What is this?");
+
+    const parts = JSON.parse(page.posts.at(-1)).messages.at(-1).content;
+
+    is(parts.map(p => p.type).sort(), ["image_url", "text"],
+       "the question and its image");
+    is(parts.find(p => p.image_url).image_url.url,
+       "data:image/png;base64," + readFileSync(picture, "base64"),
+       "byte for byte");
+    ok(await page.value(many(".message img")), "it is shown");
+
+    clean(page, url);
+};
+
+
 // ---- conversations ----
 
 scenes.conversations = async (browser, url) => {
     const page = await ready(browser, url, "demo");
     const dir = mkdtempSync(join(tmpdir(), "llm-web-"));
-    const choose_files = async (id, ...files) => {
-        const { root } = await page.send("DOM.getDocument");
-        const { nodeId } = await page.send("DOM.querySelector",
-            { nodeId: root.nodeId, selector: id });
-        await page.send("DOM.setFileInputFiles", { nodeId, files });
-    };
-
     // the system prompt and parameters of a request
 
     await page.click("#system-box summary");
@@ -320,10 +350,10 @@ scenes.conversations = async (browser, url) => {
     ok(await page.until(`${many("#list li")} === 0`), "all deleted");
     writeFileSync(join(dir, "all.json"), json);
     writeFileSync(join(dir, "bad.json"), "{}");
-    await choose_files("#import-file", join(dir, "bad.json"));
+    await chooseFiles(page, "#import-file", join(dir, "bad.json"));
     ok(await page.until(`${textOf("#notes")}?.includes("no conversations")`),
        "a file without any");
-    await choose_files("#import-file", join(dir, "all.json"));
+    await chooseFiles(page, "#import-file", join(dir, "all.json"));
     ok(await page.until(`${many("#list li")} === 2 && ${many(".message")} > 1`),
        "imported");
 
@@ -332,7 +362,7 @@ scenes.conversations = async (browser, url) => {
     writeFileSync(join(dir, "note.txt"), "The word is lilac.\n");
     writeFileSync(join(dir, "bytes.bin"), Buffer.from([0, 255, 254]));
     await page.press("k", CTRL);
-    await choose_files("#file", join(dir, "note.txt"), join(dir, "bytes.bin"));
+    await chooseFiles(page, "#file", join(dir, "note.txt"), join(dir, "bytes.bin"));
     is(await page.until(textOf(".chip")), "note.txt", "a text is attached");
     ok((await page.value(textOf("#notes"))).includes("bytes.bin is not a text"),
        "another file is not");

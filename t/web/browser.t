@@ -13,6 +13,7 @@ use LLM::JSON;
 use LLM::Made qw(script);
 use LLM::Tap;
 use LLM::Test;
+use LLM::Tower;
 use Test::More;
 
 my $web = "$LLM::Test::ROOT/t/web";
@@ -69,7 +70,9 @@ my $t = LLM::Test->new(
     model => LLM::Test::default_model()
              =~ s{%%ROOT%%/models}{%%DIR%%/models}r
         . 'llm_model script %%DIR%%/models/script.gguf ctx=8192'
-        . " template=$web/template.jinja threads=1;",
+        . " template=$web/template.jinja threads=1;"
+        . ' llm_model sees %%ROOT%%/models/demo.gguf threads=1 parallel=2'
+        . ' template=%%DIR%%/images.jinja mmproj=%%DIR%%/mmproj.gguf;',
     http => 'llm_token_zone $binary_remote_addr zone=q:1m requests=1/h;',
     server => 'include %%ROOT%%/conf/llm_page.conf;',
     locations => <<"END");
@@ -111,6 +114,10 @@ script($t->dir);
 rename $t->dir . '/script.gguf', $t->dir . '/models/script.gguf' or die $!;
 symlink "$LLM::Test::ROOT/models/demo.gguf", $t->dir . '/models/demo.gguf'
     or die "demo.gguf: $!";
+LLM::Tower::make($t->dir . '/mmproj.gguf');
+$t->write_file('images.jinja', $LLM::Tower::TEMPLATE);
+$t->write_file('picture.png',
+               LLM::Tower::png(40, 30, sub { (200, 30, $_[0]) }));
 $t->write_file('keys', sprintf qq({"id": "ann", "sha256": "%s"}\n),
                sha256_hex($secret));
 $t->start;
@@ -122,6 +129,8 @@ my @url = map { "http://127.0.0.1:$_/" } $t->port, $port_keys, $port_quota,
 # ---- the page ----
 
 tap_ok('chats', 'node', "$web/browser.mjs", 'chats', $url[0]);
+tap_ok('images', 'node', "$web/browser.mjs", 'images', $url[0],
+       $t->dir . '/picture.png');
 tap_ok('conversations', 'node', "$web/browser.mjs", 'conversations', $url[0]);
 tap_ok('looks', 'node', "$web/browser.mjs", 'looks', $url[0]);
 tap_ok('the server', 'node', "$web/browser.mjs", 'server', @url[0, 1]);
