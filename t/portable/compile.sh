@@ -17,7 +17,7 @@ JOBS=${JOBS:-$(nproc)}
 OBJS=${LLM_OBJS:-$PWD/objs}
 
 FLAGS=(-std=gnu11 -Wall -Wextra -Werror -D_GNU_SOURCE= -DLLM_INTERFACE=1u
-       -pthread -I"$PWD" -fsyntax-only)
+       -DLLM_FFMPEG=0 -pthread -I"$PWD" -fsyntax-only)
 
 case $("$CC" --version) in
     *clang*) CLANG=1 ;;
