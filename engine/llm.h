@@ -797,13 +797,14 @@ typedef struct {
     uint64_t     preemptions;
     uint64_t     steps;
     uint64_t     steps_behind;          /* launched while another step ran */
-    uint64_t     media_queries;         /* images, or tiles of them, whose rows
-                                           were looked up */
+    uint64_t     media_queries;         /* images, or tiles of them, and sounds
+                                           of chats whose rows were looked
+                                           up */
     uint64_t     media_hits;            /* of these, those whose rows were
                                            known */
     uint64_t     encodes;               /* runs of an encoder that ended: of an
-                                           image or tile, of 30 seconds of
-                                           sound */
+                                           image or tile, of a chat's sound, of
+                                           30 seconds of a transcription's */
     uint64_t     audio_ms;              /* of sound that was transcribed */
     uint64_t     drafts[LLM_DRAFT_N];   /* rows of sequences in steps with
                                            drafted tokens, by

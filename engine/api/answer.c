@@ -126,6 +126,13 @@ llm_api_is_stream(const llm_api_t *a)
 }
 
 
+int
+llm_api_is_shown(const llm_api_t *a, const llm_event_t *ev)
+{
+    return a->shown && ev->u.text.echo && !llm_api_is_prompt(ev);
+}
+
+
 uint32_t
 llm_api_model(const llm_api_t *a)
 {
@@ -255,7 +262,7 @@ llm_api_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out,
             return LLM_OK;
         }
 
-        if (a->shown && ev->u.text.echo && !llm_api_is_prompt(ev)) {
+        if (llm_api_is_shown(a, ev)) {
             return llm_api_gather_shown(a, ev, err);
         }
 

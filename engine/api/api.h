@@ -241,6 +241,9 @@ int llm_api_guard_head(const llm_api_t *a, const llm_api_conf_t *conf,
     llm_str_t request_id, llm_str_t tenant, llm_buf_t *out);
 
 int llm_api_is_stream(const llm_api_t *a);
+/* is the text of this TEXT event that of the prompt, which is told beside the
+   answer and is no part of it? */
+int llm_api_is_shown(const llm_api_t *a, const llm_event_t *ev);
 /* adds the text of the answer so far, which the TEXT events of a form do not
    have in themselves; nothing for other answers */
 void llm_api_text(const llm_api_t *a, llm_buf_t *out);

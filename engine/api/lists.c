@@ -222,8 +222,9 @@ llm_api_is_object(const llm_flat_t *v, unsigned forms)
 
 
 static int
-llm_api_write_prompt(const llm_flat_t *v, unsigned forms, const llm_api_at_t *at,
-    llm_buf_t *msg, llm_prompt_ref_t *p, llm_err_t *err)
+llm_api_write_prompt(const llm_flat_t *v, unsigned forms,
+    const llm_api_at_t *at, llm_buf_t *msg, llm_prompt_ref_t *p,
+    llm_err_t *err)
 {
     memset(p, 0, sizeof(llm_prompt_ref_t));
 

@@ -30,9 +30,9 @@ const char *llm_api_llama_stop(const llm_api_choice_t *c);
    are written */
 void llm_api_llama_settings(llm_buf_t *out, const llm_api_reader_t *rd);
 
-/* llama.c: leaves of the object that out has from `start` on the members with these
-   names, `len` bytes with a NUL after each, as members by these names: "a/b" is
-   the member b of a */
+/* llama.c: leaves of the object that out has from `start` on the members with
+   these names, `len` bytes with a NUL after each, as members by these names:
+   "a/b" is the member b of a */
 void llm_api_llama_filter(llm_buf_t *out, size_t start, const char *names,
     size_t len);
 

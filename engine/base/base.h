@@ -82,8 +82,8 @@ llm_hex_digit(int c)
  * An error.  status is the HTTP status for the client (400: a bad request,
  * 500: a failure of the server, 503: temporarily unavailable); param and code
  * are those of OpenAI's errors, empty strings if there are none.  n_prompt and
- * n_ctx are set by "context_length_exceeded" alone: tokens of the prompt, as far
- * as they were counted, and those that it may have; else 0.
+ * n_ctx are set by "context_length_exceeded" alone: tokens of the prompt, as
+ * far as they were counted, and those that it may have; else 0.
  */
 
 typedef struct {

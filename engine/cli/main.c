@@ -81,8 +81,8 @@ static const llm_cli_cmd_t  llm_cli_cmds[] = {
     { "bench", "FILE [--pp N] [--tg N] [--depth N] [--reps N] "
       "[--speculate KIND] [--audio SOUND | --image IMAGE]",
       "tokens per second, also with a head's drafts, and the machine's read\n"
-      "      bandwidth; the time of transcriptions, alone and --clips at once;\n"
-      "      of an encoder of images",
+      "      bandwidth; the time of transcriptions, alone and --clips at "
+      "once;\n      of an encoder of images",
       LLM_CLI_RUN | LLM_CLI_BENCH | LLM_CLI_DRAFT | LLM_CLI_AUDIO
       | LLM_CLI_IMAGES, llm_cli_bench },
 

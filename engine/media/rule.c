@@ -349,7 +349,8 @@ static const struct {
 };
 
 
-/* a file may have an encoder of sound that is not known: its models take none */
+/* a file may have an encoder of sound that is not known: its models take no
+   sound */
 
 static void
 llm_rule_sound(llm_image_rule_t *rule, const llm_gguf_t *g)

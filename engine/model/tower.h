@@ -36,8 +36,9 @@ typedef struct {
                                            squares of this size; 0: they are
                                            not */
     uint32_t     max_patches;           /* of an entry */
-    uint32_t     together;              /* patches that fit into a step, whatever
-                                           number of entries they are of */
+    uint32_t     together;              /* patches that fit into a step,
+                                           whatever number of entries they are
+                                           of */
     float        mean[3];               /* of red, green, blue, as the next: a
                                            pixel's value is
                                            (byte / 255 - mean) / std */

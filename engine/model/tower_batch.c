@@ -131,7 +131,12 @@ llm_job_merged(llm_tower_job_t *job, llm_batch_t *b)
     b->n_tokens = job->end - job->row;
     b->n_seqs = 1;
     b->given_cols = cols;
-    b->rows = job->merged + (size_t) job->row * cols;
+    b->rows = job->merged + (job->heard ? 0 : (size_t) job->row * cols);
+
+    if (job->heard) {
+        llm_tower_frames(t, &job->entries[0], job->row, b->n_tokens,
+                         job->merged);
+    }
 
     for (i = 0; i < b->n_tokens; i++) {
         job->pos[i] = i;

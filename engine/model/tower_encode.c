@@ -471,17 +471,18 @@ llm_job_order(llm_tower_job_t *job)
 static int
 llm_job_arrays(llm_tower_job_t *job, llm_err_t *err)
 {
-    size_t              n, batch;
+    size_t              n, batch, cells;
     const llm_tower_t  *t = job->t;
 
     n = llm_max(job->n_rows, 1u);
     batch = t->batch;
+    cells = job->cells[job->n];
+    cells = job->heard ? llm_min(cells, batch) : cells;
 
     job->patches = calloc(n, sizeof(uint32_t));
     job->windows = t->window ? calloc(n, 2 * sizeof(uint32_t)) : NULL;
     job->x = calloc(n * t->n_parts, t->width * sizeof(float));
-    job->merged = calloc(job->cells[job->n],
-                         llm_job_cell_cols(job) * sizeof(float));
+    job->merged = calloc(cells, llm_job_cell_cols(job) * sizeof(float));
     job->tokens = calloc(batch, sizeof(uint32_t));
     job->pos = calloc(batch, sizeof(uint32_t));
     job->given = calloc(batch, sizeof(uint32_t));
@@ -547,10 +548,6 @@ llm_tower_begin(llm_tower_t *t, const llm_tower_entry_t *e, uint32_t n,
     }
 
     llm_job_order(job);
-
-    if (job->heard) {
-        llm_tower_frames(t, &job->entries[0], job->merged);
-    }
 
     return job;
 }

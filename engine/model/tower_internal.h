@@ -288,9 +288,9 @@ int llm_tower_rope(llm_tower_load_t *l, float base, llm_rope_kind_t kind,
 
 /* the encoder of sound, if the file has one that is known */
 int llm_tower_sound(llm_tower_load_t *l);
-/* frames as the encoder takes them */
+/* `count` frames from number `first` on, as the encoder takes them */
 void llm_tower_frames(const llm_tower_t *t, const llm_tower_entry_t *e,
-    float *rows);
+    uint32_t first, uint32_t count, float *rows);
 /* makes the rows of the given frames */
 void llm_tower_hear(const llm_tower_t *t);
 

@@ -43,7 +43,7 @@ struct llm_tower_job_s {
     float              *x;              /* [n_parts][n_rows][width] what the
                                            encoder gave, then kept layers */
     float              *merged;         /* [cells][cell * n_parts]; or the
-                                           frames of a sound */
+                                           frames of a piece of a sound */
 
     /* of a step */
     uint32_t           *tokens;         /* [batch] 0, as int32_t */

@@ -56,13 +56,13 @@ llm_tower_sound(llm_tower_load_t *l)
 
 void
 llm_tower_frames(const llm_tower_t *t, const llm_tower_entry_t *e,
-    float *rows)
+    uint32_t first, uint32_t count, float *rows)
 {
     double        sum;
     uint32_t      i, k, n = t->info.frame;
     const float  *from;
 
-    for (i = 0; i < e->h; i++, rows += n) {
+    for (i = first; i < first + count; i++, rows += n) {
         from = e->samples + (size_t) i * n;
 
         for (k = 0, sum = 0; k < n; k++) {

@@ -1,7 +1,8 @@
 /*
  * The rows of a prompt with images and sound: the tokens of its texts, and for
  * each image the texts that its family's processor puts around it and between
- * its tiles, and a row for each that the encoder will give.  So it is for sound.
+ * its tiles, and a row for each that the encoder will give; the same for each
+ * sound.
  *
  * A layout belongs to its caller, who begins with zeros but for the first four
  * fields, and frees it, or takes its results.

@@ -16,8 +16,8 @@ typedef struct {
     int   (*add)(void *data, uint32_t k, llm_layout_t *l, llm_err_t *err);
 } llm_place_images_t;
 
-/* placeholders in the prompt; kinds: LLM_MEDIUM_... of the first `most` of them,
-   may be NULL */
+/* placeholders in the prompt; kinds: LLM_MEDIUM_... of the first `most` of
+   them, may be NULL */
 uint32_t llm_place_count(const llm_prompt_t *p, const llm_image_rule_t *rule,
     uint32_t *kinds, uint32_t most);
 /* lays out the whole prompt, in order */

@@ -110,9 +110,9 @@ int llm_prep_media(const llm_prep_env_t *env, const llm_req_t *r,
 int llm_prep_media_order(const llm_req_t *r, const llm_prompt_t *prompt,
     llm_err_t *err);
 
-/* image.c: makes the prompt of a chat with images or sound, of up to `most` rows (0: no
-   bound), more of them are "context_length_exceeded"; takes the bytes of the
-   message's media */
+/* image.c: makes the prompt of a chat with images or sound, of up to `most`
+   rows (0: no bound), more of them are "context_length_exceeded"; takes the
+   bytes of the message's media */
 int llm_prep_images(const llm_prep_env_t *env, llm_req_t *r,
     const llm_prep_how_t *how, const llm_prompt_t *prompt, uint32_t most,
     llm_prompt_ids_t *p, llm_err_t *err);
@@ -154,8 +154,8 @@ int llm_prep_empty(const llm_prep_env_t *env, const llm_req_t *r,
 /* sets *max_gen: the tokens that may be generated after the prompt */
 int llm_prep_room(const llm_prep_env_t *env, const llm_req_t *r,
     const llm_prompt_ids_t *p, uint32_t *max_gen, llm_err_t *err);
-/* makes the text of a prompt that is echoed or shown and, for logprobs, the offsets at
-   which its tokens end; LLM_ERROR: no memory */
+/* makes the text of a prompt that is echoed or shown and, for logprobs, the
+   offsets at which its tokens end; LLM_ERROR: no memory */
 int llm_prep_echo(const llm_prep_env_t *env, const llm_req_t *r,
     llm_prompt_ids_t *p);
 

@@ -188,6 +188,7 @@ llm_prep_pool(const llm_prep_env_t *env, llm_pooled_t *pool, uint32_t n)
         pool->next = 0;
         pool->end = n;
         pool->count = 0;
+        pool->n = n * env->runner->n_embd;
         return;
 
     case LLM_POOLING_MEAN:

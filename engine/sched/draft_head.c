@@ -17,8 +17,9 @@
 
 typedef struct {
     const llm_seq_t     *seq;           /* NULL: the seat is free */
-    int32_t             *ids;           /* [ctx] owned; tokens of the positions
-                                           below at + n_wait */
+    int32_t             *ids;           /* [ctx + 1] owned; tokens of the positions
+                                           below at + n_wait, and the one that
+                                           the last row was made of */
     float               *states;        /* [LLM_HEAD_WAIT][width] owned */
     uint32_t             base;          /* position of the first row's state */
     uint32_t             n;             /* rows */
@@ -181,7 +182,7 @@ llm_head_seat_take(llm_draft_head_t *h, const llm_seq_t *q, uint32_t pos)
     }
 
     if (found->ids == NULL) {
-        found->ids = malloc(h->ctx * sizeof(*found->ids));
+        found->ids = malloc(((size_t) h->ctx + 1) * sizeof(*found->ids));
         found->states = malloc((size_t) LLM_HEAD_WAIT * h->run.width
                                * sizeof(float));
     }
@@ -264,6 +265,8 @@ llm_head_compute(llm_draft_head_t *h, llm_head_seat_t *seat,
         if ((uint32_t) ids[i] >= h->run.n_tokens) {
             return LLM_ERROR;
         }
+
+        seat->ids[seat->at + i + 1] = ids[i];
     }
 
     memset(&at, 0, sizeof(at));
@@ -524,7 +527,7 @@ llm_draft_head_guess(llm_draft_head_t *h, const llm_seq_t *q,
 
     for (i = 0; i < n; i++) {
         ids[i] = llm_head_best(h, &p);
-        chain *= p * trust;
+        chain *= ids[i] < 0 ? 0 : p * trust;
 
         if (ids[i] < 0 || chain < least) {
             break;

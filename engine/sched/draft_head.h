@@ -11,8 +11,8 @@
  *
  * Invariants
  *   - Row i of a seat was made of the state at position base + i and of the
- *     token after it.  The tokens that the seat has for these positions, and for all
- *     before, are those of its sequence, or the seat has none.
+ *     token after it.  The tokens that the seat has for these positions, and
+ *     for all before, are those of its sequence, or the seat has none.
  *   - The states that wait are those of the positions after these rows.  Their
  *     tokens may have been drafted and not drawn: then they are dropped, once
  *     they are looked at.

@@ -162,7 +162,10 @@ llm_media_join(llm_sched_t *s, llm_req_t *r, llm_media_t *m)
     e->media[e->n] = m;
     e->salt[e->n++] = r->prep.salt;
     e->pixels += pixels;
-    llm_media_count(s, 0);
+
+    if (e->alone == 0) {                /* else it was counted before */
+        llm_media_count(s, 0);
+    }
 
     return 1;
 }
@@ -226,9 +229,12 @@ llm_media_failed(llm_sched_t *s, int rc, const llm_err_t *err)
     uint32_t        i;
     llm_encodes_t  *e = &s->encodes;
 
-    e->alone = rc == LLM_ABSENT && e->n > 1;
+    if (rc == LLM_ABSENT && e->n > 1) {
+        e->alone = e->n;
+        return;
+    }
 
-    for (i = 0; i < e->n && !e->alone; i++) {
+    for (i = 0; i < e->n; i++) {
         if (e->of[i]) {
             llm_step_fail(s, e->of[i], err);
         }
@@ -268,10 +274,12 @@ llm_media_encode(llm_sched_t *s, llm_err_t *err)
         return 1;
     }
 
+    if (e->alone && e->n == 1) {
+        e->alone--;
+    }
+
     if (rc == LLM_OK) {
         llm_speed_encoded(s, e->pixels, e->us);
-        e->alone = 0;
-
         llm_zone_add(s->counters->encodes, e->n);
 
     } else {

@@ -5,8 +5,8 @@
  * other; see sched.h.
  *
  * The scheduler owns the rows, at most runner.encoded_bytes of them; those used
- * least recently give way.  Only prompts with the same salt share them.  It also
- * owns media that the encoder works on and whose request has left.
+ * least recently give way.  Only prompts with the same salt share them.  It
+ * also owns media that the encoder works on and whose request has left.
  */
 
 #include "engine/sched/sched_internal.h"

@@ -141,9 +141,15 @@ llm_speed_init(llm_speed_t *v)
 }
 
 
+/* a sound, which is encoded alone, takes little time and has no pixels */
+
 void
 llm_speed_encoded(llm_sched_t *s, uint64_t pixels, uint64_t us)
 {
+    if (s->encodes.media[0]->heard) {
+        return;
+    }
+
     llm_speed_learn(&s->speed.pixel_us, (double) us / (double) pixels,
                     LLM_SPEED_STEP);
 }

@@ -88,7 +88,7 @@ llm_media_pixels(const llm_prompt_ids_t *p, uint32_t n)
     for (i = 0, pixels = 0; i < p->n_media; i++) {
         m = &p->media[i];
 
-        if (m->rows == NULL && m->first + m->n + n > p->n) {
+        if (m->rows == NULL && !m->heard && m->first + m->n + n > p->n) {
             pixels += (uint64_t) m->w * m->h;
         }
     }

@@ -231,6 +231,10 @@ llm_pooled_write(llm_seq_t *q, llm_to_t *to)
 
     p = &q->pool;
 
+    if (p->next < p->end) {
+        return LLM_OK;                  /* there is no result yet */
+    }
+
     for ( /* void */ ; p->sent < p->n; p->sent += n) {
         n = llm_min(p->n - p->sent, (uint32_t) LLM_POOL_PART);
 

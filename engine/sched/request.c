@@ -110,20 +110,23 @@ llm_req_free(llm_req_t *r)
 }
 
 
+/* a result whose size is known counts before it is there */
+
 static size_t
 llm_seq_bytes(const llm_seq_t *q)
 {
     return q->cap_gen * sizeof(*q->gen) + q->cap_pages * sizeof(*q->pages)
            + q->lookup.size * sizeof(*q->lookup.after)
            + llm_emit_bytes(&q->emit) + q->begun.cap + q->pool.sum_bytes
-           + (q->pool.vector ? q->pool.n * sizeof(*q->pool.vector) : 0);
+           + (q->pool.sent < q->pool.n
+              ? (size_t) q->pool.n * sizeof(*q->pool.vector) : 0);
 }
 
 
 /*
- * Bytes of a prompt's media: pixels, and the rows that are there.  While some
- * are still to be encoded, all that may be there at once count, so that a
- * request which was let in finds room for them.
+ * Bytes of a prompt's media: pixels or samples, and the rows that are there.
+ * While some are still to be encoded, all that may be there at once count, so
+ * that a request which was let in finds room for them.
  */
 
 static size_t
@@ -135,7 +138,8 @@ llm_prompt_media_bytes(const llm_req_t *r, const llm_prompt_ids_t *p)
 
     for (i = 0, n = 0, rows = 0, m = NULL; i < p->n_media; i++) {
         m = &p->media[i];
-        n += sizeof(*m) + (size_t) m->w * m->h * 3;
+        n += sizeof(*m) + (size_t) m->w * m->h
+                          * (m->heard ? sizeof(*m->samples) : 3);
         rows += m->row_bytes;
     }
 

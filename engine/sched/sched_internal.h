@@ -7,9 +7,9 @@
  * with events), media.c, encoded.c (rows of media), prefix.c (prefix cache),
  * echo.c (echoed prompts), finish.c, pooling.c (prompts that become vectors),
  * preempt.c (preemption), admit.c (admission), forecast.c (time to the first
- * token), speculate.c (drafts), step.c (composing a step), encode.c (the encoder
- * of media), results.c (results of a step), run.c (its launch), events.c,
- * sched.c.
+ * token), speculate.c (drafts), step.c (composing a step), encode.c (the
+ * encoder of media), results.c (results of a step), run.c (its launch),
+ * events.c, sched.c.
  */
 
 #ifndef LLM_SCHED_INTERNAL_H
@@ -99,8 +99,9 @@ typedef struct {
     llm_salt_t           salt[LLM_MEDIA_TOGETHER];
     uint64_t             pixels;        /* of all */
     uint64_t             us;            /* time of the pieces so far */
-    int                  alone;         /* 1: some could not be encoded
-                                           together: next, one by one */
+    uint32_t             alone;         /* media that could not be encoded
+                                           together: so many of the next are
+                                           encoded one by one */
 } llm_encodes_t;
 
 /* sums over the last steps without prompts: their number, rows, microseconds,

@@ -1,7 +1,7 @@
 /*
  * The first and the last event of a request, whoever has it: a scheduler, a
- * model of speech, or nobody, as its answer needed no model.  What a request has
- * not got is 0.
+ * model of speech, or nobody, as its answer needed no model.  What a request
+ * has not got is 0.
  */
 
 #include "engine/sched/request.h"

@@ -71,6 +71,11 @@ ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
         {
             model[i].replaced = 1;
             api[i].media |= speech;
+
+            if (speech && parallel == 0) {
+                model[i].engine.parallel = LLM_PARALLEL_SPEECH;
+            }
+
             continue;
         }
 

@@ -332,7 +332,8 @@ ngx_http_llm_capture_output(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev)
     c = ngx_http_llm_get_data(ctx, ngx_http_llm_capture_stage);
 
     if (c == NULL || ev->u.text.text.len == 0
-        || llm_api_takes_form(ctx->reply->endpoint))
+        || llm_api_takes_form(ctx->reply->endpoint)
+        || (ctx->api && llm_api_is_shown(ctx->api, ev)))
     {
         return;
     }

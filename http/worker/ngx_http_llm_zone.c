@@ -175,8 +175,8 @@ ngx_http_llm_size_zone(ngx_cycle_t *cycle)
 }
 
 
-/* bytes for the media of requests; 0: no model takes any, and none that does may
-   be added.  Pages of them are used from their first media on */
+/* bytes for the media of requests; 0: no model takes any, and none that does
+   may be added.  Pages of them are used from their first media on */
 
 static size_t
 ngx_http_llm_media_size(ngx_http_llm_main_conf_t *mcf)

@@ -323,6 +323,16 @@ is_deeply([ map { map { sprintf '%.3f', $_ } @$_ } @{ $got[0] } ],
 is($t->post('/v1/embeddings', { model => 'states', input => 'a' })->{status},
    400, 'not where an input has one vector');
 
+# a step gives at most 128 states beside tokens
+
+my @long = map { 20 + $_ % 40 } 1 .. 200;
+$res = $t->post('/embedding', { model => 'states',
+                                content => [ \@long, [ 20 ] ] });
+is_deeply([ map { map { sprintf '%.3f', $_ } @$_ }
+            @{ $res->{json}[0]{embedding} } ],
+          [ map { map { sprintf '%.3f', $_ } @$_ } states($demo, @long) ],
+          'and those of an input of several steps');
+
 is_deeply($t->post('/embed', { inputs => [ 'a', 'b' ] })->{json}, \@vectors,
           'TEI\'s');
 $res = $t->post('/embed', { inputs => 'a', model => 'none' });

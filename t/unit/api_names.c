@@ -296,7 +296,7 @@ test_fingerprint(void)
 
 
 #define TEXT                                                                 \
-    ",\"architecture\":{\"input_modalities\":[\"text\"],"                       \
+    ",\"architecture\":{\"input_modalities\":[\"text\"],"                      \
     "\"output_modalities\":[\"text\"]}"
 
 

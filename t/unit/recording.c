@@ -2,8 +2,8 @@
  * Recordings of browsers and phones by llm-media-ffmpeg: a tone comes back as
  * it was, in its place; files that are cut off or damaged, are films, or ask
  * for much; and a server without the program.  The files are the seeds of the
- * fuzz target, made by FFmpeg 9: a second of 440 Hz, 0.5 in one channel and 0.25
- * in the other.
+ * fuzz target, made by FFmpeg 9: a second of 440 Hz, 0.5 in one channel and
+ * 0.25 in the other.
  */
 
 #include "engine/media/sound.h"

@@ -50,8 +50,8 @@ typedef struct {
     size_t                 n_rows;      /* numbers of all rows */
 } tower_tiny_t;
 
-/* a change of a file: a field that has another value, is missing or is one more,
-   a tensor with another name */
+/* a change of a file: a field that has another value, is missing or is one
+   more, a tensor with another name */
 typedef struct {
     const char     *key;
     const char     *str;                /* NULL: u32 */
