@@ -125,6 +125,7 @@ typedef struct {
 static const ops_attention_t  ops_attention[] __attribute__((unused)) = {
     { LLM_TYPE_F16, 0, "F16", 1e-3 },
     { LLM_TYPE_F16, 2, "F16, KV in float32", 1e-5 },
+    { LLM_TYPE_F32, 2, "F32, KV in float32", 1e-5 },
     { LLM_TYPE_Q8_0, 0, "Q8_0", 1e-2 },
     { LLM_TYPE_Q8_0, 1, "Q8_0, KV in int8", 2e-2 }
 };
