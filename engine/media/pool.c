@@ -31,13 +31,24 @@ static const char *const  llm_media_names[LLM_MEDIA_PROGRAMS] = {
     "llm-media", "llm-media-ffmpeg"
 };
 
+/* microseconds for which a program that could not be started is left alone */
+#define LLM_MEDIA_REST     (10 * 1000000)
+
+/* A program may take seconds to start.  Only its own jobs wait for that, with
+   its own lock. */
+typedef struct {
+    pthread_mutex_t       lock;         /* of all fields */
+    uint64_t              starts;
+    uint64_t              rest_us;      /* not to be started before */
+    llm_media_program_t   program;
+} llm_media_house_t;
+
 struct llm_media_pool_s {
-    pthread_mutex_t       lock;
+    pthread_mutex_t       lock;         /* of running */
     pthread_cond_t        free;         /* running has become less */
     uint32_t              running;
     uint32_t              max_jobs;
-    uint64_t              starts[LLM_MEDIA_PROGRAMS];
-    llm_media_program_t   programs[LLM_MEDIA_PROGRAMS];
+    llm_media_house_t     houses[LLM_MEDIA_PROGRAMS];
     char                 *dir;          /* or NULL */
 };
 
@@ -59,6 +70,7 @@ llm_media_limits_default(llm_media_limits_t *l)
 llm_media_pool_t *
 llm_media_pool_create(const char *dir, uint32_t max_jobs)
 {
+    size_t             i;
     llm_media_pool_t  *pool;
 
     pool = calloc(1, sizeof(*pool));
@@ -74,6 +86,10 @@ llm_media_pool_create(const char *dir, uint32_t max_jobs)
             free(pool);
             return NULL;
         }
+    }
+
+    for (i = 0; i < LLM_MEDIA_PROGRAMS; i++) {
+        pthread_mutex_init(&pool->houses[i].lock, NULL);
     }
 
     pthread_mutex_init(&pool->lock, NULL);
@@ -94,7 +110,8 @@ llm_media_pool_free(llm_media_pool_t *pool)
     }
 
     for (i = 0; i < LLM_MEDIA_PROGRAMS; i++) {
-        llm_media_program_stop(&pool->programs[i]);
+        llm_media_program_stop(&pool->houses[i].program);
+        pthread_mutex_destroy(&pool->houses[i].lock);
     }
 
     pthread_cond_destroy(&pool->free);
@@ -104,27 +121,39 @@ llm_media_pool_free(llm_media_pool_t *pool)
 }
 
 
-/* Asks for a process with these descriptors, with the lock held.  A program
-   that has died since the last job is started again. */
+/* Asks for a process with these descriptors, with the program's lock held.  A
+   program that has died since the last job is started again. */
 
 static int
 llm_media_ask(llm_media_pool_t *pool, size_t which,
     const llm_media_start_t *start, int socket, int status, llm_err_t *err)
 {
     int                   rc, tries;
+    llm_media_house_t    *house;
     llm_media_program_t  *p;
 
-    p = &pool->programs[which];
+    house = &pool->houses[which];
+    p = &house->program;
 
     for (tries = 0; tries < 2; tries++) {
         if (p->pid == 0) {
+            if (llm_now_us() < house->rest_us) {
+                return llm_fail_with(err, 503, NULL, NULL, "%s, which decodes "
+                                     "images and sound, could not be started "
+                                     "a moment ago", llm_media_names[which]);
+            }
+
             rc = llm_media_program_start(p, llm_media_names[which], pool->dir,
                                          err);
+            if (rc == LLM_ERROR) {
+                house->rest_us = llm_now_us() + LLM_MEDIA_REST;
+            }
+
             if (rc != LLM_OK) {
                 return rc;
             }
 
-            pool->starts[which]++;
+            house->starts++;
         }
 
         if (llm_media_program_ask(p, start, socket, status) == LLM_OK) {
@@ -162,10 +191,10 @@ llm_media_begin(llm_media_pool_t *pool, size_t which,
                              strerror(errno));
     }
 
-    pthread_mutex_lock(&pool->lock);
+    pthread_mutex_lock(&pool->houses[which].lock);
     rc = llm_media_ask(pool, which, start, pair[1], status[1], err);
-    *nth = pool->starts[which];
-    pthread_mutex_unlock(&pool->lock);
+    *nth = pool->houses[which].starts;
+    pthread_mutex_unlock(&pool->houses[which].lock);
 
     close(pair[1]);
     close(status[1]);
@@ -205,12 +234,19 @@ llm_media_enter(llm_media_pool_t *pool)
 static void
 llm_media_leave(llm_media_pool_t *pool, int stuck, size_t which, uint64_t nth)
 {
-    pthread_mutex_lock(&pool->lock);
+    llm_media_house_t  *house = &pool->houses[which];
 
-    if (stuck && nth == pool->starts[which]) {
-        llm_media_program_stop(&pool->programs[which]);
+    if (stuck) {
+        pthread_mutex_lock(&house->lock);
+
+        if (nth == house->starts) {
+            llm_media_program_stop(&house->program);
+        }
+
+        pthread_mutex_unlock(&house->lock);
     }
 
+    pthread_mutex_lock(&pool->lock);
     pool->running--;
     pthread_cond_signal(&pool->free);
     pthread_mutex_unlock(&pool->lock);

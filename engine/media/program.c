@@ -171,7 +171,8 @@ llm_media_spawn(llm_media_program_t *p, const char *path, int socket)
 
 
 /* Waits for its first word: it has none if the dynamic linker does not find a
-   library, and then says which on standard error. */
+   library, and then says which on standard error.  LLM_ABSENT: it has ended, or
+   is another program; LLM_ERROR: it says nothing. */
 
 static int
 llm_media_hello(llm_media_program_t *p, const char *path, llm_err_t *err)
@@ -186,7 +187,8 @@ llm_media_hello(llm_media_program_t *p, const char *path, llm_err_t *err)
 
     if (n == 1
         && recv(p->socket, &magic, sizeof(magic), MSG_DONTWAIT)
-           == (ssize_t) sizeof(magic))
+           == (ssize_t) sizeof(magic)
+        && magic == LLM_MEDIA_MAGIC)
     {
         return LLM_OK;
     }
@@ -194,12 +196,12 @@ llm_media_hello(llm_media_program_t *p, const char *path, llm_err_t *err)
     llm_media_program_stop(p);
 
     if (n == 0) {
-        (void) llm_fail_with(err, 503, NULL, NULL, "%s, which decodes images "
+        return llm_fail_with(err, 503, NULL, NULL, "%s, which decodes images "
                              "and sound, does not answer", path);
-    } else {
-        (void) llm_fail_with(err, 503, NULL, NULL, "%s, which decodes images "
-                             "and sound, ends as soon as it is started", path);
     }
+
+    (void) llm_fail_with(err, 503, NULL, NULL, "%s, which decodes images and "
+                         "sound, ends as soon as it is started", path);
 
     return LLM_ABSENT;
 }

@@ -17,8 +17,8 @@ typedef struct {
 } llm_media_program_t;
 
 /* name: "llm-media" or another; dir: as of llm_media_pool_create().
-   LLM_ABSENT: it is not there, or does not start; LLM_ERROR: another reason;
-   *err says it, with status 500 or 503 */
+   LLM_ABSENT: it is not there, or ends at once; LLM_ERROR: another reason, as
+   that it says nothing for 20 seconds; *err says it, with status 500 or 503 */
 int llm_media_program_start(llm_media_program_t *p, const char *name,
     const char *dir, llm_err_t *err);
 /* asks for a job with these two descriptors, which stay the caller's;

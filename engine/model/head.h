@@ -45,8 +45,9 @@ int llm_head_keeps(const char *path, llm_keep_t *keep, llm_err_t *err);
 /* is the file at path a head's?  LLM_ABSENT: it is another one; LLM_ERROR: it
    cannot be read */
 int llm_head_is(const char *path, llm_err_t *err);
-/* an error if the file at `path`, or with NULL the model's own at `model`, is
-   no head that can draft; reads headers alone */
+/* an error if the file at `path` is no head that can draft for a model of the
+   width of that at `model`, or, with NULL, if the model's own is none; reads
+   headers alone */
 int llm_head_check(const char *model, const char *path, llm_err_t *err);
 
 /* opts: ctx of a seat, max_seqs seats, batch rows of a step, and what the

@@ -45,9 +45,39 @@ llm_head_is(const char *path, llm_err_t *err)
 }
 
 
+/* was the head made for a model of this width? */
+
+static int
+llm_head_check_width(const char *model, const llm_gguf_t *head,
+    const llm_desc_t *d, llm_err_t *err)
+{
+    int          rc;
+    llm_desc_t   of;
+    llm_gguf_t  *g;
+
+    g = llm_source_open_header(model, err);
+    if (g == NULL) {
+        return LLM_ERROR;
+    }
+
+    rc = llm_desc_read(g, &of, err);
+
+    if (rc == LLM_OK) {
+        rc = d->head.n_target == of.hp.n_embd ? LLM_OK
+             : llm_head_wrong_width(head, d, g, of.hp.n_embd, err);
+        llm_desc_free(&of);
+    }
+
+    llm_gguf_close(g);
+
+    return rc;
+}
+
+
 int
 llm_head_check(const char *model, const char *path, llm_err_t *err)
 {
+    int          rc;
     llm_desc_t   d;
     llm_gguf_t  *g;
 
@@ -58,10 +88,12 @@ llm_head_check(const char *model, const char *path, llm_err_t *err)
         return LLM_ERROR;
     }
 
+    rc = path ? llm_head_check_width(model, g, &d, err) : LLM_OK;
+
     llm_desc_free(&d);
     llm_gguf_close(g);
 
-    return LLM_OK;
+    return rc;
 }
 
 

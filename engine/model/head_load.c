@@ -71,15 +71,23 @@ llm_head_fits_assistant(llm_model_t *m, llm_err_t *err)
 
 
 int
+llm_head_wrong_width(const llm_gguf_t *head, const llm_desc_t *d,
+    const llm_gguf_t *model, uint32_t n_embd, llm_err_t *err)
+{
+    return llm_fail(err, "%s: it drafts for a model of width %u, and %s has "
+                    "%u", llm_gguf_name(head), d->head.n_target,
+                    llm_gguf_name(model), n_embd);
+}
+
+
+int
 llm_head_fits(llm_model_t *m, llm_err_t *err)
 {
     llm_desc_t           *d = &m->desc;
     const llm_hparams_t  *of = &m->of->desc.hp;
 
     if (d->head.n_target != of->n_embd) {
-        return llm_fail(err, "%s: it drafts for a model of width %u, and %s "
-                        "has %u", llm_gguf_name(m->gguf), d->head.n_target,
-                        llm_gguf_name(m->of->gguf), of->n_embd);
+        return llm_head_wrong_width(m->gguf, d, m->of->gguf, of->n_embd, err);
     }
 
     if (d->head.kind == LLM_HEAD_EAGLE3 && d->hp.n_vocab == 0) {

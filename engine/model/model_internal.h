@@ -292,6 +292,9 @@ int llm_keep_acts(llm_load_t *l);
 /* head_load.c: an error if the head cannot draft for m->of; what it has instead
    of a model's embeddings, output and caches */
 int llm_head_fits(llm_model_t *m, llm_err_t *err);
+/* LLM_ERROR, and *err: the head was made for a model of another width */
+int llm_head_wrong_width(const llm_gguf_t *head, const llm_desc_t *d,
+    const llm_gguf_t *model, uint32_t n_embd, llm_err_t *err);
 int llm_load_head_globals(llm_load_t *l);
 int llm_load_head_caches(llm_load_t *l);
 

@@ -64,9 +64,16 @@ llm_draft_file_check(const llm_engine_model_t *conf, llm_err_t *err)
     if (conf->draft_path) {
         rc = llm_head_is(conf->draft_path, err);
 
-        return rc == LLM_OK ? llm_head_check(NULL, conf->draft_path, err)
-               : rc == LLM_ABSENT
-               ? llm_model_file_check(conf->draft_path, &media, err) : rc;
+        if (rc != LLM_ABSENT) {
+            return rc == LLM_OK
+                   ? llm_head_check(conf->path, conf->draft_path, err) : rc;
+        }
+
+        rc = llm_model_file_check(conf->draft_path, &media, err);
+
+        return rc == LLM_OK && media
+               ? llm_fail(err, "%s: a model of speech cannot draft",
+                          conf->draft_path) : rc;
     }
 
     for (i = 0; i < LLM_DRAFT_N; i++) {

@@ -240,10 +240,11 @@ test_absent(void)
 }
 
 
-/* a program that the dynamic linker refuses, as its libraries are not there */
+/* a program that the dynamic linker refuses, as its libraries are not there; or
+   another one */
 
 static void
-test_no_library(void)
+test_other_program(const char *script, const char *what)
 {
     char               dir[] = "/tmp/llm_recording_XXXXXX", path[64];
     FILE              *f;
@@ -257,7 +258,7 @@ test_no_library(void)
 
     snprintf(path, sizeof(path), "%s/llm-media-ffmpeg", dir);
     f = fopen(path, "w");
-    fputs("#!/bin/sh\nexit 127\n", f);
+    fprintf(f, "#!/bin/sh\n%s\n", script);
     fchmod(fileno(f), 0755);
     fclose(f);
 
@@ -265,7 +266,7 @@ test_no_library(void)
     pool = llm_media_pool_create(dir, 1);
 
     if (load("tone.webm") == LLM_OK) {
-        is_int(hear(&s, &err), LLM_ERROR, "a program that does not start");
+        is_int(hear(&s, &err), LLM_ERROR, "%s", what);
         is_int(err.status, 400, "a recording is refused");
         ok(strstr(err.msg, "libavformat") != NULL, "%s", err.msg);
     }
@@ -315,7 +316,8 @@ main(void)
     pool = llm_media_pool_create(objs(), 2);
 
     test_absent();
-    test_no_library();
+    test_other_program("exit 127", "a program that does not start");
+    test_other_program("echo noise >&0; cat", "one that says something else");
 
     if (!built()) {
         if (load("tone.webm") == LLM_OK) {
