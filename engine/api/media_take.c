@@ -135,8 +135,8 @@ llm_api_media_take(llm_api_reader_t *rd, llm_api_media_t *m,
 
     if (n >= rd->conf->media.most) {
         return llm_fail_with(err, 400, "too_many_images", path,
-                             "Too many images: this server takes at most %u "
-                             "in a request (llm_max_images).",
+                             "Too many images and sounds: this server takes "
+                             "at most %u in a request (llm_max_images).",
                              rd->conf->media.most);
     }
 

@@ -18,18 +18,12 @@
 #define SEATS    3
 #define CTX      600
 
+#include "t/unit/known.h"
+
 typedef struct {
     float     state;
     int32_t   id;
 } made_t;
-
-/* a sequence of known tokens, and the tokens of a step's rows */
-typedef struct {
-    llm_seq_t         seq;
-    llm_req_t         req;
-    llm_prompt_ids_t  prompt;
-    int32_t           ids[CTX];
-} known_t;
 
 static made_t     seats[SEATS][CTX];
 static float      row[N_VOCAB];
@@ -196,24 +190,6 @@ create(uint32_t ctx, uint32_t is_last)
     }
 
     return h;
-}
-
-
-static void
-known(known_t *k, uint32_t n, uint32_t same, int32_t salt)
-{
-    uint32_t  i;
-
-    memset(k, 0, sizeof(*k));
-
-    for (i = 0; i < CTX; i++) {
-        k->ids[i] = (int32_t) (i * 37 % 251) + (i < same ? 0 : salt);
-    }
-
-    k->seq.req = &k->req;
-    k->seq.prompt = &k->prompt;
-    k->prompt.ids = k->ids;
-    k->prompt.n = n;
 }
 
 

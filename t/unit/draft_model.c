@@ -17,6 +17,8 @@
 #define BATCH      64
 #define MAX_PAGES  128
 
+#include "t/unit/known.h"
+
 static int32_t    pages[MAX_PAGES][LLM_KV_PAGE];
 static uint32_t   window;               /* positions that a row sees; 0: all */
 static float      row[N_VOCAB];
@@ -139,33 +141,6 @@ create(uint32_t n_pages)
     }
 
     return m;
-}
-
-
-/* a sequence of n known tokens */
-
-typedef struct {
-    llm_seq_t         seq;
-    llm_req_t         req;
-    llm_prompt_ids_t  prompt;
-    int32_t           ids[CTX];
-} known_t;
-
-static void
-known(known_t *k, uint32_t n, uint32_t same, int32_t salt)
-{
-    uint32_t  i;
-
-    memset(k, 0, sizeof(*k));
-
-    for (i = 0; i < n; i++) {
-        k->ids[i] = (int32_t) (i * 37 % 251) + (i < same ? 0 : salt);
-    }
-
-    k->seq.req = &k->req;
-    k->seq.prompt = &k->prompt;
-    k->prompt.ids = k->ids;
-    k->prompt.n = n;
 }
 
 

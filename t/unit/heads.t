@@ -13,6 +13,7 @@ use File::Temp qw(tempdir);
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use LLM::GGUF;
+use LLM::Test qw(slurp);
 use Test::More;
 
 my $root = $ENV{LLM_ROOT} || "$FindBin::Bin/../..";
@@ -37,16 +38,6 @@ my %heads = (
     gemma4 => { files => [ 'gemma4-target.gguf', 'gemma4.gguf' ],
                 chain => 'chain-causal' },
 );
-
-
-sub slurp {
-    my ($path) = @_;
-
-    open my $f, '<:raw', $path or die "$path: $!";
-    local $/;
-
-    return scalar <$f>;
-}
 
 
 # standard output, and standard error
