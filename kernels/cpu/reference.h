@@ -79,23 +79,34 @@ llm_ref_rows(const llm_ref_exec_t *d, llm_rows_t rows)
 }
 
 
+typedef float   llm_ref_4f_t __attribute__((vector_size(16)));
+typedef double  llm_ref_4d_t __attribute__((vector_size(32)));
+
+
 static inline double
 llm_ref_dot(const float *a, const float *b, uint32_t n)
 {
-    double    sum[4] = { 0 };           /* side by side in a vector */
-    uint32_t  i, k;
+    uint32_t      i, k;
+    llm_ref_4f_t  x, y;
+    llm_ref_4d_t  sum[4] = { 0 };       /* each waits for the one before it:
+                                           four overlap */
 
-    for (i = 0; i + 4 <= n; i += 4) {
+    for (i = 0; i + 16 <= n; i += 16) {
         for (k = 0; k < 4; k++) {
-            sum[k] += (double) a[i + k] * b[i + k];
+            memcpy(&x, a + i + 4 * k, sizeof(x));
+            memcpy(&y, b + i + 4 * k, sizeof(y));
+            sum[k] += __builtin_convertvector(x, llm_ref_4d_t)
+                      * __builtin_convertvector(y, llm_ref_4d_t);
         }
     }
 
     for ( /* void */ ; i < n; i++) {
-        sum[0] += (double) a[i] * b[i];
+        sum[0][0] += (double) a[i] * b[i];
     }
 
-    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    sum[0] += sum[1] + (sum[2] + sum[3]);
+
+    return (sum[0][0] + sum[0][1]) + (sum[0][2] + sum[0][3]);
 }
 
 

@@ -10,10 +10,11 @@
 #include "engine/ipc/zone.h"
 #include "kernels/kernels.h"
 #include "t/unit/rig.h"
+#include "t/unit/shallow.h"
 
 #include <malloc.h>
 
-#define MODEL    "models/demo.gguf"
+#define LAYERS   2
 #define N        7                      /* requests at once, of 4 seats */
 #define SMALL    4                      /* tokens */
 #define CYCLES   5
@@ -258,7 +259,7 @@ main(void)
         return done_testing();
     }
 
-    rig_model(&rig, MODEL, 256, 4);
+    rig_model(&rig, shallow_model(LAYERS), 256, 4);
     rig.models[0].device = "emu";
     rig.models[0].kv_cache = 8 << 20;
     rig.backend_dir = objs;

@@ -11,9 +11,10 @@
 #include "engine/sample/sampler.h"
 #include "t/unit/emu_dev.h"
 #include "t/unit/model_run.h"
+#include "t/unit/shallow.h"
 #include "t/unit/tap.h"
 
-#define MODEL     "models/demo.gguf"
+#define LAYERS    2                     /* one for each device */
 #define N         6                     /* sequences, a way to draw each */
 #define N_STEPS   16
 #define CTX       96
@@ -64,6 +65,7 @@ typedef struct {
     uint32_t     at[N];                 /* which draw is sequence i's */
 } step_t;
 
+static const char       *path;
 static llm_model_opts_t  opts;
 static llm_model_t    *model;
 static llm_sampler_t  *samplers[N];
@@ -345,7 +347,7 @@ check_graphs(void)
 
     for (i = 1; i <= 2; i++) {
         llm_model_free(model);
-        model = llm_model_load(MODEL, &opts, &err);
+        model = llm_model_load(path, &opts, &err);
         must(model ? LLM_OK : LLM_ERROR, &err);
 
         n_graph_logs = 0;
@@ -380,7 +382,7 @@ check_two_devices(const char *split)
     one = model;
     opts.device = "emu:0,1";
     opts.split_rows = strcmp(split, "rows") == 0;
-    model = llm_model_load(MODEL, &opts, &err);
+    model = llm_model_load(path, &opts, &err);
     opts.device = "emu";
     opts.split_rows = 0;
 
@@ -420,7 +422,7 @@ fail_beside(step_t *st)
     fill(st, 0, NULL, NULL);
     must(llm_model_submit(model, &st->batch, &err), &err);
 
-    other = llm_model_load(MODEL, &opts, &err);
+    other = llm_model_load(path, &opts, &err);
 
     fill(&more, 0, NULL, NULL);
     (void) setenv("LLM_EMU_FAIL_LAUNCH", "1", 1);
@@ -468,7 +470,7 @@ check_lost(void)
     samplers_close();
 
     err.code[0] = '\0';
-    model = llm_model_load(MODEL, &opts, &err);
+    model = llm_model_load(path, &opts, &err);
     ok(model == NULL, "nor loaded: %s", err.msg);
     is_str(err.code, LLM_DEVICE_LOST, "as long as the process lives");
 }
@@ -506,7 +508,8 @@ main(void)
     opts.batch = 64;
     opts.max_seqs = N + 1;
 
-    model = llm_model_load(MODEL, &opts, &err);
+    path = shallow_model(LAYERS);
+    model = llm_model_load(path, &opts, &err);
 
     if (model == NULL && run_lacks(&err)) {
         printf("# %s\n", err.msg);

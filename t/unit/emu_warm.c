@@ -7,6 +7,7 @@
 #include "engine/ipc/zone.h"
 #include "t/unit/emu_count.h"
 #include "t/unit/rig.h"
+#include "t/unit/shallow.h"
 
 #define CTX      330
 #define SEATS    4
@@ -101,7 +102,7 @@ main(void)
     }
 
     rig_look = "warm-up failed";
-    rig_model(&rig, "models/demo.gguf", CTX, SEATS);
+    rig_model(&rig, shallow_model(1), CTX, SEATS);
     rig.models[0].device = "emu";
     rig.models[0].warmup = 1;
     rig.backend_dir = objs;

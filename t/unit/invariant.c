@@ -10,10 +10,11 @@
 
 #include "t/unit/tap.h"
 #include "t/unit/model_run.h"
+#include "t/unit/shallow.h"
 
 #include <stdlib.h>
 
-#define MODEL    "models/demo.gguf"
+#define LAYERS   2
 #define N_OTHER  16
 
 /* sanitizers are slow */
@@ -27,6 +28,8 @@
 
 /* of these the pages are taken that were computed among others */
 #define N_WARM   (N_IDS / 2 / LLM_KV_PAGE * LLM_KV_PAGE)
+
+static const char  *path;
 
 static int32_t   ids[1 + N_OTHER][CTX];
 static float    *want;                  /* [N_IDS][n_vocab], of one thread,
@@ -54,7 +57,7 @@ open_model(const char *isa, uint32_t threads, uint32_t batch)
     o.ctx = CTX;
     o.max_seqs = 1 + N_OTHER;
 
-    m = llm_model_load(MODEL, &o, &err);
+    m = llm_model_load(path, &o, &err);
 
     if (m == NULL && run_lacks(&err)) {
         skip(err.msg);
@@ -207,6 +210,7 @@ main(void)
 
     static const char *isas[] = { "avx2", "avx512", "amx" };
 
+    path = shallow_model(LAYERS);
     state = 12345;
 
     for (i = 0; i <= N_OTHER; i++) {

@@ -488,6 +488,9 @@ start()
         die("no memory for the emulator");
     }
 
+    (void) madvise(stacks, (size_t) EMU_STACK * EMU_MAX_THREADS,
+                   MADV_HUGEPAGE);
+
     for (i = 0; i < EMU_MAX_THREADS; i++) {
         fibers[i].stack = stacks + (size_t) i * EMU_STACK;
     }
