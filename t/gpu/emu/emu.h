@@ -34,6 +34,9 @@
  *   LLM_EMU_MEMORY         the devices' memory, bytes (4 GiB); with commas that
  *                          of device 0, of device 1 ..., the last for the rest
  *   LLM_EMU_PEERS=0        no device can access the memory of another
+ *   LLM_EMU_CLOSE=n        on a CPU without protection keys, where closing the
+ *                          memory of other devices takes most of the time: it
+ *                          is closed for every n-th kernel (1)
  *   LLM_EMU_CAPABILITY     80: Ampere; 89: Ada, the default; 90: Hopper; each
  *                          with the shared memory that its blocks have
  *   LLM_EMU_COMPILED       the capability that kernels were compiled for, if

@@ -95,8 +95,10 @@ key_of(int device)
 void
 open_memory(unsigned which)
 {
-    int       i, key;
-    unsigned  was;
+    int              i, key;
+    size_t           every;
+    unsigned         was;
+    static unsigned  turn;
 
     for (i = 0; i < EMU_MAX_DEVICES && with_keys; i++) {
         key = with_keys >> i & 1 ? key_of(i) : -1;
@@ -104,6 +106,12 @@ open_memory(unsigned which)
         if (key != -1) {
             (void) pkey_set(key, which >> i & 1 ? 0 : PKEY_DISABLE_ACCESS);
         }
+    }
+
+    every = setting("LLM_EMU_CLOSE", 1);
+
+    if (every > 1 && which != ~0u && ++turn % every) {
+        which = ~0u;
     }
 
     if (which == opened) {
