@@ -41,8 +41,6 @@ typedef struct {
     char          code[64];
 
     llm_buf_t     text[RIG_CHOICES];
-    int32_t       ids[RIG_CHOICES][RIG_IDS];
-    float         probs[RIG_CHOICES][RIG_IDS];
     uint32_t      n_ids[RIG_CHOICES];
     uint32_t      n_probs[RIG_CHOICES];
     uint32_t      n_prompt_ids[RIG_CHOICES];
@@ -56,6 +54,11 @@ typedef struct {
     uint64_t      last_us;
     uint64_t      over_us;
     llm_period_t  when;                 /* it was prepared */
+
+    /* n_ids and n_probs of them; not cleared: most slots never touch their
+       half a megabyte */
+    int32_t       ids[RIG_CHOICES][RIG_IDS];
+    float         probs[RIG_CHOICES][RIG_IDS];
 } rig_answer_t;
 
 typedef struct {
@@ -185,7 +188,7 @@ rig_reset(rig_answer_t *a)
         llm_buf_free(&a->text[i]);
     }
 
-    memset(a, 0, sizeof(*a));
+    memset(a, 0, offsetof(rig_answer_t, ids));
 }
 
 

@@ -273,17 +273,20 @@ tiny_block_scales(uint32_t type, uint8_t *block)
 static inline void
 tiny_fill(llm_buf_t *out, const char *name, uint32_t type, size_t n)
 {
-    float      v;
-    size_t     i, k, size;
+    float      v, middle;
+    size_t     i, k, size, count;
     uint8_t    block[256];
     uint16_t   h;
     uint32_t   x;
 
     x = tiny_seed(name);
     size = llm_type_block_size(type);
+    count = llm_type_block(type);
+    middle = strstr(name, "norm") || strstr(name, "rope_f")
+             || strstr(name, "scale");
 
-    for (i = 0; i < n; i += llm_type_block(type)) {
-        if (llm_type_block(type) > 1) {
+    for (i = 0; i < n; i += count) {
+        if (count > 1) {
             for (k = 0; k < size; k++) {
                 block[k] = tiny_byte(&x);
             }
@@ -291,14 +294,7 @@ tiny_fill(llm_buf_t *out, const char *name, uint32_t type, size_t n)
             tiny_block_scales(type, block);
 
         } else {
-            v = (float) (int8_t) tiny_byte(&x) / 512;
-
-            if (strstr(name, "norm") || strstr(name, "rope_f")
-                || strstr(name, "scale"))
-            {
-                v += 1;
-            }
-
+            v = (float) (int8_t) tiny_byte(&x) / 512 + middle;
             h = type == LLM_TYPE_F16 ? llm_f32_to_f16(v) : llm_f32_to_bf16(v);
             memcpy(block, type == LLM_TYPE_F32 ? (void *) &v : (void *) &h,
                    size);
