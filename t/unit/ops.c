@@ -167,6 +167,29 @@ typedef enum {
 } ops_mode_t;
 
 
+/* the largest of each 32 of a row, [rows][n_in / 32] */
+
+static float *
+largest(const float *x, uint32_t n_in, uint32_t rows)
+{
+    float     *max, *at;
+    uint32_t   r, k;
+
+    max = ops_alloc((size_t) rows * ((n_in + 31) / 32) * sizeof(float));
+
+    for (r = 0; r < rows; r++) {
+        at = max + (size_t) r * ((n_in + 31) / 32);
+
+        for (k = 0; k < n_in; k++) {
+            at[k / 32] = fmaxf(k % 32 ? at[k / 32] : 0,
+                               fabsf(x[(size_t) r * n_in + k]));
+        }
+    }
+
+    return max;
+}
+
+
 /* the largest error over its bound (see above) */
 
 static double
@@ -174,18 +197,20 @@ worst(uint32_t type, const uint8_t *m, const float *x, const float *y,
     const float *want, uint32_t n_out, uint32_t n_in, uint32_t rows,
     ops_mode_t mode)
 {
-    float        *w, max;
+    int           coded;
+    float        *w, *max;
     double        bound, sum, worst, e;
-    uint32_t      i, j, k, r;
-    const float  *xr;
+    uint32_t      i, k, r;
+    const float  *xr, *most;
 
     /* half a step of int8 or int15 in parts of max; half a unit of x */
     static const double  int8[] = { 1 / 254.0, 1 / 32512.0, 0 };
     static const double  bf16[] = { 1 / 256.0, 1 / 65536.0, 1 / 256.0 };
 
     w = ops_alloc((n_in + 32) * sizeof(float));
+    max = largest(x, n_in, rows);
+    coded = !is_float(type);
     worst = 0;
-    max = 0;
 
     for (i = 0; i < n_out; i++) {
         llm_dequantize(type, m + i * llm_type_row_size(type, n_in), w,
@@ -193,24 +218,20 @@ worst(uint32_t type, const uint8_t *m, const float *x, const float *y,
 
         for (r = 0; r < rows; r++) {
             xr = x + (size_t) r * n_in;
+            most = max + (size_t) r * ((n_in + 31) / 32);
             bound = sum = 0;
 
             for (k = 0; k < n_in; k++) {
-                if (k % 32 == 0) {
-                    for (j = k, max = 0; j < llm_min(k + 32, n_in); j++) {
-                        max = fmaxf(max, fabsf(xr[j]));
-                    }
-                }
-
                 e = fabs((double) w[k] * xr[k]);
                 sum += e;
 
-                if (!is_float(type)) {
-                    bound += fabs(w[k]) * max * int8[mode];
-
-                } else if (type == LLM_TYPE_BF16) {
-                    bound += e * bf16[mode];
+                if (coded) {
+                    bound += fabs(w[k]) * most[k / 32] * int8[mode];
                 }
+            }
+
+            if (type == LLM_TYPE_BF16) {
+                bound = sum * bf16[mode];
             }
 
             bound += 1e-6 + (sum + 1) * (n_in + 8) * 6e-8;
@@ -220,6 +241,7 @@ worst(uint32_t type, const uint8_t *m, const float *x, const float *y,
         }
     }
 
+    free(max);
     free(w);
 
     return worst;
