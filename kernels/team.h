@@ -1,9 +1,10 @@
 /*
  * A team: several devices of one backend that are one device for the model.
  *
- * Each has some rows of every matrix, hence some columns of every product, and
- * in attention some heads of Q, K and V with their pages of the cache.  What an
- * operation needs whole, as the input of a product, is collected from all.
+ * Each has some rows of every matrix, hence some columns of every product, in
+ * attention some heads of Q, K and V with their pages of the cache, and in a
+ * recurrent layer some heads with their states.  What an operation needs whole,
+ * as the input of a product, is collected from all.
  *
  * Invariant: every element of a result is computed on one device, by the very
  * operation that would compute it on a single one.  So the bits are those of a

@@ -10,7 +10,7 @@
 
 
 /* the layer of the model whose keys and values layer i of an assistant reads:
-   the last one of its sort */
+   the last one of its sort, which must be where the assistant is */
 
 static int
 llm_head_outside(llm_model_t *m, uint32_t i, llm_err_t *err)
@@ -36,9 +36,17 @@ llm_head_outside(llm_model_t *m, uint32_t i, llm_err_t *err)
             && from->head_dim_k == l->head_dim_k
             && from->head_dim_v == l->head_dim_v)
         {
+            if (llm_part_of(m->of, k) != m->of->n_parts - 1) {
+                return llm_fail(err, "%s: it reads the keys and values of "
+                                "layer %u of %s, which must be on the device "
+                                "of the last layer; take fewer devices",
+                                llm_gguf_name(m->gguf), k,
+                                llm_gguf_name(m->of->gguf));
+            }
+
             l->kv_layer = k;
             l->kind = from->kind;
-            m->outside[l->kind] = m->of->parts[0].kv[l->kind];
+            m->outside[l->kind] = llm_part_last(m->of)->kv[l->kind];
             return LLM_OK;
         }
     }
@@ -53,12 +61,6 @@ static int
 llm_head_fits_assistant(llm_model_t *m, llm_err_t *err)
 {
     uint32_t  i;
-
-    if (m->of->n_parts > 1) {
-        return llm_fail(err, "%s: an assistant reads the keys and values of "
-                        "the model, which must be on one device",
-                        llm_gguf_name(m->gguf));
-    }
 
     for (i = 0; i < m->desc.hp.n_layers; i++) {
         if (llm_head_outside(m, i, err) != LLM_OK) {

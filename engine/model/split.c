@@ -28,7 +28,8 @@ llm_split_evenly(llm_load_t *l, uint32_t layer, const char *what, uint32_t of,
 
 
 /* each device gets as many heads of keys and values, with the query heads that
-   read them, and as many columns of experts */
+   read them, or of latent attention as many query heads; as many heads of a
+   recurrent layer; and as many columns of experts */
 
 static int
 llm_split_check(llm_load_t *l, uint32_t n)
@@ -40,7 +41,11 @@ llm_split_check(llm_load_t *l, uint32_t n)
     for (i = 0; i < d->hp.n_layers; i++) {
         layer = &d->layers[i];
 
-        if (llm_split_evenly(l, i, "KV head", layer->n_kv_heads, n) != LLM_OK
+        if (llm_split_evenly(l, i, layer->latent ? "query head" : "KV head",
+                             layer->latent ? layer->n_heads
+                                           : layer->n_kv_heads, n) != LLM_OK
+            || llm_split_evenly(l, i, "recurrent head", layer->state.n_heads,
+                                n) != LLM_OK
             || (layer->route.n_experts
                 && (llm_split_evenly(l, i, "row", d->hp.n_embd, n) != LLM_OK
                     || llm_split_evenly(l, i, "row", layer->n_ff_expert, n)

@@ -526,6 +526,8 @@ llm_cpu_write(llm_exec_t *exec, llm_act_t *a, uint32_t row, uint32_t n,
 #define llm_cpu_collect       NULL
 #define llm_cpu_experts_up    NULL
 #define llm_cpu_experts_down  NULL
+#define llm_cpu_delta_part    NULL
+#define llm_cpu_scan_part     NULL
 #define llm_cpu_submit        NULL
 #define llm_cpu_drawn         NULL
 

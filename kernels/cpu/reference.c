@@ -511,6 +511,8 @@ llm_ref_write(llm_exec_t *exec, llm_act_t *a, uint32_t row, uint32_t n,
 #define llm_ref_collect       NULL
 #define llm_ref_experts_up    NULL
 #define llm_ref_experts_down  NULL
+#define llm_ref_delta_part    NULL
+#define llm_ref_scan_part     NULL
 #define llm_ref_submit        NULL
 #define llm_ref_drawn         NULL
 

@@ -331,9 +331,12 @@ typedef struct {
     const float       *beta;            /* NULL: the scan */
     float             *y;
     uint32_t           n_heads;
+    uint32_t           first;           /* number of the first of them in the
+                                           layer: not 0 on a team's devices */
     uint32_t           n_groups;        /* heads of q and k */
+    uint32_t           each;            /* heads of the layer for each group */
     int                tiled;           /* head h has group h % n_groups, not
-                                           h / (n_heads / n_groups) */
+                                           h / each */
     uint32_t           n_rows;
     uint32_t           n_cols;
     const float       *a;               /* [n_heads], as the next two */
@@ -530,7 +533,8 @@ llm_k_state(llm_cuda_step_t cs, llm_state_args_t a)
     col = blockIdx.x * LLM_STATE_COLS + lane;
     row = cs.seq_rows[seq];
     end = cs.seq_rows[seq + 1];
-    group = a.tiled ? head % a.n_groups : head / (a.n_heads / a.n_groups);
+    group = a.tiled ? (a.first + head) % a.n_groups
+                    : (a.first + head) / a.each;
     state = a.st.data + cs.slots[seq] * a.st.slot
             + (size_t) head * a.n_rows * a.n_cols + col;
 
@@ -583,23 +587,27 @@ llm_state_launch(llm_cuda_t *d, const llm_state_t *st, uint32_t layer,
 }
 
 
+/* device i of n computes an nth of the heads */
+
 void
-llm_cuda_delta(llm_exec_t *exec, const llm_delta_t *p, const llm_act_t *x,
-    const llm_act_t *alpha, const llm_act_t *beta, llm_state_t *st,
-    llm_act_t *y)
+llm_cuda_delta_part(llm_exec_t *exec, const llm_delta_t *p, uint32_t i,
+    uint32_t n, const llm_act_t *x, const llm_act_t *alpha,
+    const llm_act_t *beta, llm_state_t *st, llm_act_t *y)
 {
     llm_state_args_t  a;
 
     memset(&a, 0, sizeof(a));
     a.x = (const float *) x->data;
     a.x_cols = x->cols;
+    a.n_heads = p->n_v_heads / n;
+    a.first = a.n_heads * i;
     a.k = p->n_k_heads * p->dim_k;
-    a.v = 2 * a.k;
+    a.v = 2 * a.k + a.first * p->dim_v;
     a.dt = (const float *) alpha->data;
     a.beta = (const float *) beta->data;
     a.y = (float *) y->data;
-    a.n_heads = p->n_v_heads;
     a.n_groups = p->n_k_heads;
+    a.each = p->n_v_heads / p->n_k_heads;
     a.tiled = p->tiled;
     a.n_rows = p->dim_k;
     a.n_cols = p->dim_v;
@@ -611,20 +619,33 @@ llm_cuda_delta(llm_exec_t *exec, const llm_delta_t *p, const llm_act_t *x,
 
 
 void
-llm_cuda_scan(llm_exec_t *exec, const llm_scan_t *p, const llm_act_t *x,
-    const llm_act_t *dt, llm_state_t *st, llm_act_t *y)
+llm_cuda_delta(llm_exec_t *exec, const llm_delta_t *p, const llm_act_t *x,
+    const llm_act_t *alpha, const llm_act_t *beta, llm_state_t *st,
+    llm_act_t *y)
+{
+    llm_cuda_delta_part(exec, p, 0, 1, x, alpha, beta, st, y);
+}
+
+
+void
+llm_cuda_scan_part(llm_exec_t *exec, const llm_scan_t *p, uint32_t i,
+    uint32_t n, const llm_act_t *x, const llm_act_t *dt, llm_state_t *st,
+    llm_act_t *y)
 {
     llm_state_args_t  a;
 
     memset(&a, 0, sizeof(a));
     a.x = (const float *) x->data;
     a.x_cols = x->cols;
+    a.n_heads = p->n_heads / n;
+    a.first = a.n_heads * i;
+    a.v = a.first * p->dim;
     a.k = p->n_heads * p->dim;
     a.q = a.k + p->n_groups * p->n_state;
     a.dt = (const float *) dt->data;
     a.y = (float *) y->data;
-    a.n_heads = p->n_heads;
     a.n_groups = p->n_groups;
+    a.each = p->n_heads / p->n_groups;
     a.n_rows = p->n_state;
     a.n_cols = p->dim;
     a.a = p->a->data;
@@ -633,4 +654,12 @@ llm_cuda_scan(llm_exec_t *exec, const llm_scan_t *p, const llm_act_t *x,
     a.dt_min = p->dt_min;
 
     llm_state_launch((llm_cuda_t *) exec, st, p->layer, &a);
+}
+
+
+void
+llm_cuda_scan(llm_exec_t *exec, const llm_scan_t *p, const llm_act_t *x,
+    const llm_act_t *dt, llm_state_t *st, llm_act_t *y)
+{
+    llm_cuda_scan_part(exec, p, 0, 1, x, dt, st, y);
 }

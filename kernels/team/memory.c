@@ -1,6 +1,7 @@
 /*
  * A team's weights, vectors, buffers and caches: one on each device, with the
- * device's rows, columns or heads.
+ * device's rows, columns or heads.  A latent cache, which has one head, is whole
+ * on each.
  *
  * A team's object owns those of the devices.  What could not be created in part
  * is freed again.
@@ -113,7 +114,8 @@ llm_team_weight_scale(llm_exec_t *exec, llm_weight_t *weight,
     llm_team_weight_t  *w = (llm_team_weight_t *) weight;
 
     for (i = 0; i < t->n; i++) {
-        if (t->ops->weight_scale(llm_team_device(t, i), w->part[i], scales, err)
+        if (t->ops->weight_scale(llm_team_device(t, i), w->part[i],
+                                 scales + llm_team_first(t, w->n_heads, i), err)
             != LLM_OK)
         {
             return LLM_ERROR;
@@ -291,18 +293,32 @@ llm_team_act_cols(llm_act_t *act, uint32_t cols)
 
 /* ---- keys and values ---- */
 
-/* bytes of a page on all devices together, which is what it has on one */
+/* bytes of a page on all devices together: what it has on one, but latent
+   layers have all of theirs on each */
 
 size_t
 llm_team_kv_page_size(llm_exec_t *exec, const llm_kv_opts_t *opts)
 {
-    llm_team_t  *t = (llm_team_t *) exec;
+    size_t          size;
+    uint32_t        i;
+    llm_team_t     *t = (llm_team_t *) exec;
+    llm_kv_opts_t   o = *opts;
 
-    return t->ops->kv_page_size(t->of[0], opts);
+    size = t->ops->kv_page_size(t->of[0], opts);
+    o.n_layers = 1;
+
+    for (i = 0; opts->layers && i < opts->n_layers; i++) {
+        if (opts->layers[i].latent) {
+            o.layers = &opts->layers[i];
+            size += (t->n - 1) * t->ops->kv_page_size(t->of[0], &o);
+        }
+    }
+
+    return size;
 }
 
 
-/* a device's heads of each layer */
+/* a device's heads of each layer; the head of latent layers is that of all */
 
 static int
 llm_team_kv_layers(const llm_team_t *t, llm_team_kv_t *kv, llm_kv_opts_t *o)
@@ -323,10 +339,14 @@ llm_team_kv_layers(const llm_team_t *t, llm_team_kv_t *kv, llm_kv_opts_t *o)
     }
 
     for (i = 0; i < o->n_layers; i++) {
-        assert(o->layers[i].n_kv_heads % t->n == 0);
-
         kv->layers[i] = o->layers[i];
-        kv->layers[i].n_kv_heads /= t->n;
+
+        if (!kv->layers[i].latent) {
+            assert(kv->layers[i].n_kv_heads % t->n == 0);
+            kv->layers[i].n_kv_heads /= t->n;
+        }
+
+        o->n_kv_heads = llm_max(o->n_kv_heads, kv->layers[i].n_kv_heads);
     }
 
     o->layers = kv->layers;

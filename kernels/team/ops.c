@@ -143,6 +143,52 @@ llm_team_columns(llm_exec_t *exec, llm_rows_t rows, const llm_act_t *in,
 }
 
 
+/* are the pieces of x that y's part consists of in x's part, on each device? */
+
+static int
+llm_team_pieces_fit(const llm_team_t *t, const llm_team_act_t *x,
+    uint32_t width, uint32_t stride, const llm_team_act_t *y)
+{
+    uint32_t  i, n;
+
+    if (x->forms != LLM_TEAM_PART || x->cols % stride || y->cols % width
+        || x->cols / stride != y->cols / width)
+    {
+        return 0;
+    }
+
+    n = x->cols / stride;
+
+    for (i = 1; i < t->n; i++) {
+        if (llm_team_first(t, x->cols, i) != llm_team_first(t, n, i) * stride
+            || llm_team_first(t, y->cols, i) != llm_team_first(t, n, i) * width)
+        {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
+void
+llm_team_pieces(llm_exec_t *exec, llm_rows_t rows, const llm_act_t *in,
+    uint32_t first, uint32_t width, uint32_t stride, llm_act_t *out)
+{
+    int              form;
+    llm_team_t      *t = (llm_team_t *) exec;
+    llm_team_act_t  *x = (llm_team_act_t *) in;
+    llm_team_act_t  *y = (llm_team_act_t *) out;
+
+    form = llm_team_pieces_fit(t, x, width, stride, y) ? LLM_TEAM_PART
+                                                       : LLM_TEAM_WHOLE;
+    llm_team_need(t, rows, x, form);
+    llm_team_writes(t, y, form);
+    llm_team_run(t, form, pieces(e, rows, llm_team_at(x, form, i), first,
+                                 width, stride, llm_team_at(y, form, i)));
+}
+
+
 /* ---- rows ---- */
 
 void
@@ -310,7 +356,7 @@ llm_team_linear(llm_exec_t *exec, llm_rows_t rows, const llm_act_t *in,
 
 /* ---- attention ---- */
 
-/* a device's heads */
+/* a device's heads; of a latent layer the head of K is that of all */
 
 static llm_heads_t
 llm_team_heads(const llm_team_t *t, uint32_t i, const llm_heads_t *all)
@@ -322,7 +368,7 @@ llm_team_heads(const llm_team_t *t, uint32_t i, const llm_heads_t *all)
     const llm_team_vec_t  *slopes = (const llm_team_vec_t *) all->slopes;
 
     h.n_heads /= t->n;
-    h.n_kv_heads /= t->n;
+    h.n_kv_heads /= h.latent ? 1 : t->n;
     h.q_norm = llm_team_at(q_norm, LLM_TEAM_WHOLE, i);
     h.k_norm = llm_team_at(k_norm, LLM_TEAM_WHOLE, i);
     h.sinks = llm_team_at(sinks, LLM_TEAM_PART, i);
@@ -337,6 +383,7 @@ llm_team_rope_kv(llm_exec_t *exec, const llm_heads_t *h,
     const llm_rope_t *rope, llm_act_t *queries, llm_act_t *keys,
     const llm_act_t *values, llm_kv_t *cache)
 {
+    int                    form = h->latent ? LLM_TEAM_WHOLE : LLM_TEAM_PART;
     uint32_t               i;
     llm_rope_t             r = *rope;
     llm_team_t            *t = (llm_team_t *) exec;
@@ -351,17 +398,17 @@ llm_team_rope_kv(llm_exec_t *exec, const llm_heads_t *h,
     llm_team_writes(t, q, LLM_TEAM_PART);
 
     if (k) {
-        llm_team_need(t, LLM_ROWS_ALL, v, LLM_TEAM_PART);
-        llm_team_need(t, LLM_ROWS_ALL, k, LLM_TEAM_PART);
-        llm_team_writes(t, k, LLM_TEAM_PART);
+        llm_team_need(t, LLM_ROWS_ALL, v, form);
+        llm_team_need(t, LLM_ROWS_ALL, k, form);
+        llm_team_writes(t, k, form);
     }
 
     for (i = 0; i < t->n; i++) {
         heads = llm_team_heads(t, i, h);
         r.inv_freq = llm_team_at(inv_freq, LLM_TEAM_WHOLE, i);
         t->ops->rope_kv(llm_team_device(t, i), &heads, &r, q->part[i],
-                        llm_team_at(k, LLM_TEAM_PART, i),
-                        llm_team_at(v, LLM_TEAM_PART, i), kv->part[i]);
+                        llm_team_at(k, form, i), llm_team_at(v, form, i),
+                        kv->part[i]);
     }
 }
 
@@ -384,5 +431,64 @@ llm_team_attention(llm_exec_t *exec, const llm_heads_t *h,
         heads = llm_team_heads(t, i, h);
         t->ops->attention(llm_team_device(t, i), &heads, q->part[i],
                           kv->part[i], out->part[i]);
+    }
+}
+
+
+/* a device's heads have their matrices there */
+
+llm_weight_t *
+llm_team_heads_create(llm_exec_t *exec, uint32_t type, uint32_t n_heads,
+    uint32_t n_out, uint32_t n_in, const void *src, size_t stride,
+    llm_err_t *err)
+{
+    uint32_t            i;
+    llm_team_t         *t = (llm_team_t *) exec;
+    const char         *from;
+    llm_team_weight_t  *w;
+
+    assert(n_heads % t->n == 0);
+
+    w = calloc(1, sizeof(llm_team_weight_t));
+
+    if (w == NULL) {
+        (void) llm_fail(err, "no memory for the weights of heads");
+        return NULL;
+    }
+
+    w->n_out = n_out;
+    w->n_heads = n_heads;
+
+    for (i = 0; i < t->n; i++) {
+        from = (const char *) src + llm_team_first(t, n_heads, i) * stride;
+        w->part[i] = t->ops->heads_create(llm_team_device(t, i), type,
+                                          n_heads / t->n, n_out, n_in, from,
+                                          stride, err);
+        if (w->part[i] == NULL) {
+            llm_team_weight_free(exec, (llm_weight_t *) w);
+            return NULL;
+        }
+    }
+
+    return (llm_weight_t *) w;
+}
+
+
+void
+llm_team_linear_heads(llm_exec_t *exec, llm_rows_t rows,
+    const llm_weight_t *weight, const llm_act_t *in, llm_act_t *out)
+{
+    uint32_t                  i;
+    llm_team_t               *t = (llm_team_t *) exec;
+    llm_team_act_t           *x = (llm_team_act_t *) in;
+    llm_team_act_t           *y = (llm_team_act_t *) out;
+    const llm_team_weight_t  *w = (const llm_team_weight_t *) weight;
+
+    llm_team_need(t, rows, x, LLM_TEAM_PART);
+    llm_team_writes(t, y, LLM_TEAM_PART);
+
+    for (i = 0; i < t->n; i++) {
+        t->ops->linear_heads(llm_team_device(t, i), rows, w->part[i],
+                             x->part[i], y->part[i]);
     }
 }

@@ -141,8 +141,8 @@ static const llm_ops_t  llm_ops_team = {
     .name = "team",
     .can = LLM_CAN_NORMS | LLM_CAN_ACTS | LLM_CAN_WINDOWS | LLM_CAN_SCORES
            | LLM_CAN_ROPE | LLM_CAN_KV | LLM_CAN_SCALE | LLM_CAN_EMBED
-           | LLM_CAN_EXPERTS | LLM_CAN_FACTORS | LLM_CAN_ENCODE
-           | LLM_CAN_MEDIA,
+           | LLM_CAN_EXPERTS | LLM_CAN_STATE | LLM_CAN_LATENT | LLM_CAN_FACTORS
+           | LLM_CAN_ENCODE | LLM_CAN_MEDIA,
 
     .close = llm_team_close,
     .describe = llm_team_describe,
@@ -180,14 +180,25 @@ static const llm_ops_t  llm_ops_team = {
     .add_vec = llm_team_add_vec,
     .gather = llm_team_gather,
     .columns = llm_team_columns,
+    .pieces = llm_team_pieces,
 
     .rope_kv = llm_team_rope_kv,
     .attention = llm_team_attention,
+    .heads_create = llm_team_heads_create,
+    .linear_heads = llm_team_linear_heads,
 
     .experts_create = llm_team_experts_create,
     .choice_create = llm_team_choice_create,
     .choice_free = llm_team_choice_free,
     .route = llm_team_route,
     .experts = llm_team_experts,
-    .gate_rows = llm_team_gate_rows
+    .gate_rows = llm_team_gate_rows,
+
+    .state_create = llm_team_state_create,
+    .state_free = llm_team_state_free,
+    .state_size = llm_team_state_size,
+    .state_copy = llm_team_state_copy,
+    .conv = llm_team_conv,
+    .delta = llm_team_delta,
+    .scan = llm_team_scan
 };

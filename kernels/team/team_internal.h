@@ -43,6 +43,8 @@ typedef struct {
 
 typedef struct {
     uint32_t         n_out;
+    uint32_t         n_heads;           /* matrices of which each device has
+                                           some; 0: each has rows of all */
     llm_weight_t    *part[LLM_MAX_DEVICES];     /* some rows, for linear(); all
                                                    rows if there are fewer than
                                                    devices */

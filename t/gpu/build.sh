@@ -12,6 +12,9 @@ TABLES="emu emu_fp8 emu_products emu_glu emu_sample emu_broken emu_ahead
     archs"
 
 
+PROGRAMS="llm load bench bench.so peak bits break.so llm_cuda.so"
+
+
 # checksum of the sources that the module and the backends share
 
 sources() {
@@ -99,11 +102,9 @@ pack_work() {
     compile || die "the CUDA backend, tests or benches do not build"
 
     mkdir -p "$GPU/work/t"
-    cp "$WORK"/{llm,load,bench,bench.so,peak,bits,break.so,llm_cuda.so} \
-        "$GPU/work/"
 
-    for name in $TABLES; do
-        cp "$WORK/t/$name" "$GPU/work/t/"
+    for name in $PROGRAMS $(printf 't/%s ' $TABLES); do
+        cp "$WORK/$name" "$GPU/work/$name"
     done
 
     strip -g "$GPU"/work/{llm,load,bench,bench.so,llm_cuda.so,t/*}
@@ -111,17 +112,63 @@ pack_work() {
 }
 
 
+# What was compiled before is kept in WORK, so a pack that was cut goes on where
+# it was.
+
 pack() {
     DEVICE=cuda
-    rm -rf "$GPU" "$GPU.tar.xz"
+    rm -rf "$GPU" "$GPU.tar.xz"*
     pack_deps
+    say "compiling for ${CUDA_ARCH:-90a}"
     pack_work
+    say "compiling the module"
     CUDA_HOME=$ROOT/none ./build.sh build ||
         die "the module does not build"
     pack_nginx
     pack_fixtures
-    tar -C "${GPU%/*}" -cJf "$GPU.tar.xz" "${GPU##*/}"
+    say "compressing $(du -sh "$GPU" | cut -f 1)"
+    tar -C "${GPU%/*}" -c "${GPU##*/}" | xz -T 0 -1 > "$GPU.tar.xz.new" &&
+        mv "$GPU.tar.xz.new" "$GPU.tar.xz" || die "cannot write $GPU.tar.xz"
     du -sh "$GPU.tar.xz"
+    check
+}
+
+
+# is all in the archive that `first` needs, from these sources, and does it load?
+# Without a GPU the backend is loaded only as far as to say that there is none.
+
+check() {
+    local archive=$GPU.tar.xz dir file said
+
+    [ -e "$archive" ] || die "no $archive: t/gpu/run.sh pack"
+    say "checking"
+    dir=$(mktemp -d "${GPU%/*}/gpu-check.XXXXXX") || die "no temporary folder"
+    trap 'rm -rf "'"$dir"'"' EXIT
+
+    GPU=$dir/gpu
+    tar -C "$dir" -xJf "$archive" || die "$archive cannot be unpacked"
+    packed || die "the archive's module is from other sources"
+    [ -e "$GPU/work/llm_cuda.so" ] || { say "it has no programs"; return; }
+    built "$GPU/work" || die "the archive's programs are from other sources"
+
+    for file in $PROGRAMS $(printf 't/%s ' $TABLES); do
+        [ -x "$GPU/work/$file" ] || die "the archive lacks $file"
+        ! ldd "$GPU/work/$file" 2> /dev/null | grep 'not found' |
+            grep -v libcublas || die "$file lacks a library"
+    done
+
+    for file in cpu cuda; do
+        said=$(echo 1 2 3 | "$GPU/work/llm" logits models/demo.gguf \
+            --device "$file" --ctx 64 2>&1 > "$dir/$file.logits")
+
+        case $?:$file:$said in
+            0:*|*:cuda:*'there is no NVIDIA driver'*) ;;
+            *) die "the carried programs do not work on $file: $said" ;;
+        esac
+    done
+
+    [ -s "$dir/cpu.logits" ] || die "the carried programs print no logits"
+    say "whole"
 }
 
 

@@ -5,6 +5,8 @@
 #
 #   t/gpu/run.sh pack       here: collects what the machine with the GPU may
 #                           lack in objs/gpu.tar.xz (carry it with the tree)
+#   t/gpu/run.sh check      here: is that archive whole, and from these sources?
+#                           (pack does this, too)
 #
 # on the machine with the GPU, three runs, and the calls that they consist of:
 #
@@ -48,7 +50,7 @@ set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 ROOT=$PWD
-GPU=$ROOT/objs/gpu
+GPU=${LLM_GPU_PACK:-$ROOT/objs/gpu}
 WORK=${LLM_GPU_WORK:-$ROOT/objs/gpu-work}
 DEVICE=${LLM_GPU_DEVICE:-cuda}
 BEGAN=$SECONDS
@@ -112,6 +114,7 @@ function_of() {
 
 case $1 in
     pack)  pack; exit ;;
+    check) check; exit ;;
     build) begin; build; exit ;;
 esac
 

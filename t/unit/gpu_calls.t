@@ -110,4 +110,56 @@ like(qx(tar -tzf "$out/results-parity.tar.gz"), qr/-logits\.tap\n/,
 ($rc, $said) = call('gibberish');
 isnt($rc, 0, 'no such call');
 
+# an archive as pack makes it, of programs that say what those would without a
+# GPU
+
+my $pack = tempdir(CLEANUP => 1) . '/gpu';
+
+sub put {
+    my ($path, $text) = @_;
+
+    system('mkdir', '-p', "$pack/" . ($path =~ s/[^\/]*$//r));
+    open my $t, '>', "$pack/$path" or die "$path: $!";
+    print $t $text;
+    close $t;
+    chmod 0755, "$pack/$path";
+}
+
+sub check {
+    system('tar', '-C', "$pack/..", '-cJf', "$pack.tar.xz", 'gpu') == 0
+        or die 'tar';
+
+    return call('check', LLM_GPU_PACK => $pack);
+}
+
+my $module = qx(cd "$root" && bash -c '. t/gpu/build.sh; sources');
+my $says = 'case $4 in cpu) echo 1 ;;'
+           . ' *) echo "CUDA: there is no NVIDIA driver" >&2; exit 1 ;; esac';
+
+put('nginx/sources', $module);
+put('work/built', $sum);
+put("work/$_", "#!/bin/sh\n")
+    for qw(load bench bench.so peak bits break.so llm_cuda.so);
+put('work/llm', "#!/bin/sh\n$says\n");
+put("work/t/$_", "#!/bin/sh\n") for map { s/.*\///r } glob "$work/t/*";
+
+($rc, $said) = check();
+is($rc, 0, 'an archive that is whole') or diag $said;
+like($said, qr/whole$/, 'says so');
+
+put('work/llm', "#!/bin/sh\ncase \$4 in cpu) echo 1 ;; *) echo CUDA: the"
+    . " backend is of another build >&2; exit 1 ;; esac\n");
+($rc, $said) = check();
+isnt($rc, 0, 'one whose backend does not load is not');
+like($said, qr/do not work on cuda: CUDA: the backend is of another/, 'why');
+
+unlink "$pack/work/t/emu_glu";
+($rc, $said) = check();
+isnt($rc, 0, 'nor is one without a table');
+like($said, qr/lacks t\/emu_glu/, 'which is named');
+
+put('work/built', "1 2\n");
+($rc, $said) = check();
+like($said, qr/programs are from other sources/, 'or one of other sources');
+
 done_testing();

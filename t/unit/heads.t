@@ -122,7 +122,7 @@ for my $name (sort keys %heads) {
 # the kernels for GPUs, whose activations are bfloat16
 
 SKIP: {
-    skip 'no emulator', scalar keys %heads if !-e "$objs/llm_emu.so";
+    skip 'no emulator', 2 * keys %heads if !-e "$objs/llm_emu.so";
 
     for my $name (sort keys %heads) {
         my @files = map { "$draft/$_" } @{ $heads{$name}{files} };
@@ -132,6 +132,14 @@ SKIP: {
                                   . ($heads{$name}{chain} // 'chain')));
 
         cmp_ok($e, '<', 0.15, "$name, emulator: at most $e off") or diag $err;
+
+        # the head is on the last layer's device, as is what it reads there
+
+        my ($two, $why) = draft("$draft/$name.ids", 'draft', @files,
+                                '--device emu:0,1 --chain 4');
+
+        is(unpack('H*', $two), unpack('H*', $got),
+           "$name, two devices: the same bytes") or diag $why;
     }
 }
 

@@ -1,10 +1,10 @@
 /*
  * split=rows: two emulated devices that share each layer give the bits of one,
- * of dense models, of mixtures of experts and of encoders; in chunks and token
- * by token, in launched, captured and replayed steps, beside other sequences,
- * from copied pages.  Their memory counts together, the smaller one twice; a
- * model that cannot be divided this way is refused with what to do; and an
- * error names its device.
+ * of dense models, of mixtures of experts, of recurrent layers, of latent
+ * attention and of encoders; in chunks and token by token, in launched, captured
+ * and replayed steps, beside other sequences, from copied pages and states.
+ * Their memory counts together, the smaller one twice; a model that cannot be
+ * divided this way is refused with what to do; and an error names its device.
  */
 
 #include "t/unit/several.h"
@@ -87,7 +87,10 @@ test_bits(void)
         "starcoder2-f16",
         "mixtral-f16", "qwen2moe-f16", "qwen3moe-f16", "gptoss-f16",
         "olmoe-f16", "granitemoe-f16", "glm4moe-f16", "ernie45moe-f16",
-        "hunyuanmoe-f16", "minimaxm2-f16", "llama4-f16"
+        "hunyuanmoe-f16", "minimaxm2-f16", "llama4-f16",
+        "qwen3next-f16", "qwen35-f16", "mamba2-f16", "falconh1-f16",
+        "nemotronhmoe-f16", "lfm2-f16",
+        "deepseek2-f16", "deepseek2-lite-f16"
     };
 
     for (i = 0; i < llm_nelems(names); i++) {
@@ -330,6 +333,12 @@ test_refused(void)
     (void) setenv("LLM_EMU_DEVICES", "3", 1);
     refused("demo", "emu:0,1,2", "the 2 KV heads of layer 0 cannot be "
             "divided evenly among the 3 devices of device=emu:0,1,2");
+
+    if (f.dir) {
+        refused("mamba2-f16", "emu:0,1,2", " recurrent heads of layer 0");
+        refused("deepseek2-f16", "emu:0,1,2", " query heads of layer 0");
+    }
+
     (void) unsetenv("LLM_EMU_DEVICES");
 
     (void) setenv("LLM_EMU_PEERS", "0", 1);
@@ -345,8 +354,6 @@ test_refused(void)
     if (f.dir) {
         refused("falcon-f16", "emu:0,1", "the 1 KV head of layer 0");
         refused("gemma4moe-f16", "emu:0,1", "the 1 KV head of layer 2");
-        refused("mamba2-f16", "emu:0,1", "mamba2: recurrent layers cannot");
-        refused("deepseek2-f16", "emu:0,1", "the 1 KV head of layer 0");
     }
 }
 
