@@ -32,6 +32,8 @@
 #define LLM_MAX_INPUTS     2048         /* inputs to embed, or pairs to
                                            score */
 #define LLM_MAX_MEDIA      4096         /* images and sound of one request */
+#define LLM_MEDIA_CHUNK    16384        /* bytes of the memory for media that a
+                                           block has a multiple of */
 #define LLM_MAX_STOPS      16
 #define LLM_MAX_PRIORITY   100          /* the lowest is -LLM_MAX_PRIORITY */
 #define LLM_MAX_BAD_WORDS  256
@@ -929,6 +931,9 @@ void *llm_media_data(llm_zone_t *z, const llm_chunk_t *b);
 void llm_media_shrink(llm_zone_t *z, uint32_t holder, llm_chunk_t *b,
     size_t len);
 void llm_media_free(llm_zone_t *z, uint32_t holder, llm_chunk_t *b);
+/* bytes of the largest block for which there is room beside those of n media,
+   if all else is free: no larger one of the same request will ever fit */
+size_t llm_media_left(llm_zone_t *z, const llm_media_ref_t *media, size_t n);
 /* counts a request that is refused for want of room */
 void llm_media_refused(llm_zone_t *z);
 /* frees the blocks of a message that was not sent.  After submit() has taken a
