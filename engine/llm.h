@@ -562,6 +562,10 @@ typedef struct {
 /* what the zone needs to know of a model before there is an engine */
 typedef struct {
     uint32_t     parallel;              /* sequences that run at once */
+    int          speech;                /* the configured file is one of
+                                           speech */
+    uint32_t     other;                 /* `parallel` of a file of the other
+                                           sort; 0: the same */
     uint32_t     places;                /* most requests that run or wait; 0: as
                                            many as the queue of all models
                                            allows */
@@ -983,8 +987,9 @@ uint32_t llm_client_drain(llm_client_t *c, llm_event_pt handler, void *data,
 
 /* ---- the engine ---- */
 
-/* sequences that run at once, where the configuration does not say; each of a
-   model of speech takes much more memory, from when it is loaded */
+/* sequences that run at once, where the configuration does not say
+   (llm_parallel()); each of a model of speech takes much more memory, from when
+   it is loaded */
 #define LLM_PARALLEL         16
 #define LLM_PARALLEL_SPEECH  4
 
@@ -998,7 +1003,7 @@ typedef struct {
     int          split_rows;            /* of several devices, each has rows of
                                            every matrix, not some layers */
     uint32_t     ctx;                   /* 0: the model's */
-    uint32_t     parallel;
+    uint32_t     parallel;              /* 0: llm_parallel() */
     uint32_t     threads;               /* of device cpu; 0: default */
     uint32_t     batch;                 /* tokens in a step, 0: default */
     size_t       kv_cache;              /* bytes, 0: default */
@@ -1029,6 +1034,9 @@ typedef struct {
     const llm_request_t *const  *prompts;
     uint32_t     n_prompts;
 } llm_engine_model_t;
+
+/* sequences that run at once, if the model's file is one of speech, or is none */
+uint32_t llm_parallel(const llm_engine_model_t *conf, int speech);
 
 /* the kind's word, NULL for LLM_DRAFT_NONE */
 const char *llm_draft_name(llm_draft_kind_t kind);

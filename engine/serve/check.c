@@ -178,6 +178,7 @@ llm_machine_check(const llm_engine_model_t *conf, llm_err_t *err)
     int               rc;
     llm_err_t         why;
     llm_gguf_t       *g;
+    llm_hparams_t     hp;
     llm_model_opts_t  opts;
 
     if (llm_backend_gpu_check(conf->device, "", err) != LLM_OK) {
@@ -197,9 +198,14 @@ llm_machine_check(const llm_engine_model_t *conf, llm_err_t *err)
     }
 
     memset(&opts, 0, sizeof(opts));
-    llm_instance_sizes(conf, &opts);
+    rc = llm_model_check(g, &hp, err);
 
-    rc = llm_model_fits(g, &opts, err);
+    if (rc == LLM_OK) {
+        llm_instance_sizes(conf, llm_parallel(conf, hp.listens), &opts);
+        opts.n_windows = hp.listens ? opts.max_seqs : 0;
+        rc = llm_model_fits(g, &opts, err);
+    }
+
     llm_gguf_close(g);
 
     return rc;

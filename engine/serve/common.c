@@ -1,6 +1,6 @@
 /*
- * What all files of this folder call: the log, wake-ups, and the notice that
- * the process must exit.
+ * What all files of this folder call: the log, wake-ups, the default of
+ * parallel=, and the notice that the process must exit.
  */
 
 #include "engine/serve/engine.h"
@@ -9,6 +9,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
+
+
+uint32_t
+llm_parallel(const llm_engine_model_t *conf, int speech)
+{
+    return conf->parallel ? conf->parallel
+           : speech ? LLM_PARALLEL_SPEECH : LLM_PARALLEL;
+}
 
 
 void

@@ -111,19 +111,20 @@ llm_instance_threads(const llm_instance_t *m)
 
 
 void
-llm_instance_sizes(const llm_engine_model_t *conf, llm_model_opts_t *opts)
+llm_instance_sizes(const llm_engine_model_t *conf, uint32_t parallel,
+    llm_model_opts_t *opts)
 {
     opts->ctx = conf->ctx;
-    opts->max_seqs = conf->parallel;
+    opts->max_seqs = parallel;
     opts->kv_bytes = conf->kv_cache;
 
     /* a step always has room for all generating sequences and some rows of a
        prompt */
 
     opts->batch = llm_max(conf->batch ? conf->batch : LLM_DEFAULT_CHUNK,
-                          conf->parallel + LLM_KV_PAGE);
+                          parallel + LLM_KV_PAGE);
 
-    opts->max_out = conf->parallel + LLM_SCORE_ROWS;
+    opts->max_out = parallel + LLM_SCORE_ROWS;
 }
 
 
@@ -153,7 +154,7 @@ llm_instance_opts(llm_instance_t *m, llm_model_opts_t *opts)
     opts->progress_data = m;
     opts->cancel = &m->cancel;
 
-    llm_instance_sizes(&m->conf, opts);
+    llm_instance_sizes(&m->conf, m->parallel, opts);
 }
 
 
@@ -200,7 +201,7 @@ llm_instance_runner(llm_instance_t *m)
     llm_instance_runner_of(m->model, run);
     run->chunk = llm_min(m->conf.batch ? m->conf.batch : LLM_DEFAULT_CHUNK,
                          run->batch);
-    run->max_seqs = llm_min(m->conf.parallel, run->max_seqs);
+    run->max_seqs = llm_min(m->parallel, run->max_seqs);
 }
 
 
@@ -224,6 +225,7 @@ llm_instance_read(llm_instance_t *m)
 #endif
 
     rc = llm_instance_listens(llm_instance_path(m), err);
+    m->parallel = llm_parallel(&m->conf, rc == LLM_OK);
 
     if (rc == LLM_OK) {
         llm_instance_opts(m, &opts);
