@@ -1,8 +1,9 @@
 /*
  * What all files of this folder call: the log, wake-ups, the default of
- * parallel=, and the notice that the process must exit.
+ * parallel=, kinds of speculate=, and the notice that the process must exit.
  */
 
+#include "engine/serve/check.h"
 #include "engine/serve/engine.h"
 
 #include <errno.h>
@@ -16,6 +17,19 @@ llm_parallel(const llm_engine_model_t *conf, int speech)
 {
     return conf->parallel ? conf->parallel
            : speech ? LLM_PARALLEL_SPEECH : LLM_PARALLEL;
+}
+
+
+int
+llm_conf_drafts(const llm_engine_model_t *conf, llm_draft_kind_t kind)
+{
+    uint32_t  i;
+
+    for (i = 0; i < LLM_DRAFT_N && conf->speculate[i] != kind; i++) {
+        /* void */
+    }
+
+    return i < LLM_DRAFT_N;
 }
 
 

@@ -128,6 +128,16 @@ llm_instance_sizes(const llm_engine_model_t *conf, uint32_t parallel,
 }
 
 
+void
+llm_instance_beside(const llm_engine_model_t *conf, llm_model_opts_t *opts)
+{
+    opts->tower = conf->mmproj;
+    opts->draft = conf->draft_path;
+    opts->drafts = conf->draft_path != NULL
+                   || llm_conf_drafts(conf, LLM_DRAFT_MTP);
+}
+
+
 static void
 llm_instance_opts(llm_instance_t *m, llm_model_opts_t *opts)
 {
@@ -164,7 +174,7 @@ llm_instance_model(llm_instance_t *m, llm_err_t *err)
     llm_model_opts_t  opts;
 
     llm_instance_opts(m, &opts);
-    opts.tower = m->conf.mmproj;
+    llm_instance_beside(&m->conf, &opts);
 
     if (llm_instance_keep(m, llm_instance_path(m), &opts.keep, err)
         != LLM_OK)
