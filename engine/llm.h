@@ -1035,7 +1035,7 @@ typedef struct {
     uint32_t     n_prompts;
 } llm_engine_model_t;
 
-/* sequences that run at once, if the model's file is one of speech, or is none */
+/* sequences that run at once; speech: the model's file is one of speech */
 uint32_t llm_parallel(const llm_engine_model_t *conf, int speech);
 
 /* the kind's word, NULL for LLM_DRAFT_NONE */

@@ -261,7 +261,8 @@ llm_client_full(llm_client_t *c, uint32_t model, int32_t priority,
     {
         return llm_fail_with(err, 429, "queue_full", NULL,
                              "too many requests for this model: %u wait "
-                             "already", places - llm_zone_parallel(c->zone, model));
+                             "already",
+                             places - llm_zone_parallel(c->zone, model));
     }
 
     queue = llm_zone_queue(c->zone, priority);

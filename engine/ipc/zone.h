@@ -3,16 +3,16 @@
  * rings.  Internal to engine/; others use llm.h.
  *
  * Invariant of admission: the number of requests that wait is the sum over the
- * models of max(0, inflight - parallel), where `parallel` is that of the sort of
- * file that serves (llm_zone_parallel()).  A request that would wait is counted
- * only if that sum does not exceed `queue`, or `queue_low` for a priority below
- * 0, and its model has no more than `places` in flight.  A request that need
- * not wait, because fewer than `parallel` of its own or a higher priority are
- * in flight, is counted in any case, and the request that gives way to it
- * waits; so `parallel` more may wait for each priority.  Workers count a
- * request before they send it, the engine removes it from the count when it
- * ends.  Counters have the engine's epoch in their upper half, so requests
- * that were counted for a dead engine do not count.
+ * models of max(0, inflight - parallel), where `parallel` is that of the sort
+ * of file that serves (llm_zone_parallel()).  A request that would wait is
+ * counted only if that sum does not exceed `queue`, or `queue_low` for a
+ * priority below 0, and its model has no more than `places` in flight.  A
+ * request that need not wait, because fewer than `parallel` of its own or a
+ * higher priority are in flight, is counted in any case, and the request that
+ * gives way to it waits; so `parallel` more may wait for each priority.
+ * Workers count a request before they send it, the engine removes it from the
+ * count when it ends.  Counters have the engine's epoch in their upper half,
+ * so requests that were counted for a dead engine do not count.
  *
  * The memory is the caller's.  It has offsets from its start and no pointers,
  * by which a broken worker could lead the engine to any address.  For counters
@@ -181,8 +181,8 @@ typedef struct {
     llm_zone_command_t           command;
 
     /* epoch << 32 | LLM_COUNT_OTHER | requests; workers add, the engine
-       subtracts and sets or clears the bit: the file that serves is of the other
-       sort, so `other` of its requests run at once */
+       subtracts and sets or clears the bit: the file that serves is of the
+       other sort, so `other` of its requests run at once */
     _Alignas(64) _Atomic uint64_t  inflight;
     /* the same by priority; incremented before inflight, decremented after */
     _Atomic uint64_t             levels[LLM_ZONE_LEVELS];

@@ -34,8 +34,8 @@ llm_zone_most(const llm_zone_model_state_t *m, uint32_t n)
 
 /*
  * Adds one to a counter with an epoch; *old is the count before, and the bit.
- * limits: without and with the bit.  LLM_ERROR: the count has reached the limit;
- * LLM_STALE: its epoch is newer than the caller's.
+ * limits: without and with the bit.  LLM_ERROR: the count has reached the
+ * limit; LLM_STALE: its epoch is newer than the caller's.
  */
 
 static int

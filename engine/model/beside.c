@@ -12,8 +12,8 @@
 /* rows of a step of what drafts, from above (engine/serve/draft.c) */
 #define LLM_BESIDE_ROWS   128
 
-/* floats of a row in the buffers of a step, times the width of the model, of its
-   feed-forward layers, and of its heads together */
+/* floats of a row in the buffers of a step, times the width of the model, of
+   its feed-forward layers, and of its heads together */
 #define LLM_BESIDE_WIDTHS 16
 #define LLM_BESIDE_FFS    4
 #define LLM_BESIDE_HEADS  6

@@ -2,8 +2,8 @@
  * Memory of the machine that was promised to the models of a registry
  * (devices.h) and is not in use yet: weights of loads in progress, an encoder
  * and what drafts, which are loaded after their model, and the pages of
- * kv_cache= and of states of windows of sound, which come into use one by one.  The kernel counts this
- * memory as free, but no other model may take it.
+ * kv_cache= and of states of windows of sound, which come into use one by one.
+ * The kernel counts this memory as free, but no other model may take it.
  *
  * A load checks and promises under one lock, because each model is loaded by a
  * thread of its own.  A cache whose size was not configured is no promise: it

@@ -2,10 +2,10 @@
  * What a model's caches leave of a device's memory for what is loaded after it
  * (beside.c).
  *
- * On a GPU what drafts has of the memory for KV caches the share of its pages in
- * the pages of both, so that it drafts for as long a sequence as the model has.
- * In the machine's memory each model takes half of what is free, so what is left
- * is what the least of its cache needs.
+ * On a GPU what drafts has of the memory for KV caches the share of its pages
+ * in the pages of both, so that it drafts for as long a sequence as the model
+ * has.  In the machine's memory each model takes half of what is free, so what
+ * is left is what the least of its cache needs.
  */
 
 #include "engine/model/model_internal.h"

@@ -120,8 +120,8 @@ void llm_whisper_fork(llm_whisper_t *w, uint32_t from, uint32_t to,
 
 /*
  * For the times of words: what the alignment heads look at while the tokens of
- * r are computed, from position r->pos on (r->n_out is ignored).  The state must
- * have been encoded with words.
+ * r are computed, from position r->pos on (r->n_out is ignored).  The state
+ * must have been encoded with words.
  *
  * look() computes as many of the tokens as fit into a step, from *at on, which
  * it moves, and copies what the heads ask for to queries, of

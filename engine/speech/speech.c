@@ -197,7 +197,8 @@ llm_speech_bytes(const llm_speech_t *s)
     n = s->o.rules->info.n_text_ctx + LLM_SPEECH_HEAD;
 
     return sizeof(*s) + llm_speech_kept_bytes(&s->kept)
-           + (s->align.sum ? s->align.rows * s->align.frames * sizeof(float) : 0)
+           + (s->align.sum ? s->align.rows * s->align.frames : 0)
+             * sizeof(float)
            + n * (sizeof(*s->seq) + sizeof(*s->forced) + sizeof(*s->logprobs)
                   + sizeof(*s->pieces))
            + s->o.rules->info.n_vocab * sizeof(*s->logits);

@@ -476,7 +476,7 @@ test_room(void)
     is_int(used(), 0, "that is given back");
 
     c.media.most = 2 * CHUNKS;
-    is_int(many_small(&c, CHUNKS), LLM_OK, "as many images as there are chunks");
+    is_int(many_small(&c, CHUNKS), LLM_OK, "an image for each chunk");
     is_int(used(), CHUNKS << 14, "take all of the memory");
     llm_media_release(c.zone, HOLDER, (llm_request_t *) msg.data);
     hang_up();

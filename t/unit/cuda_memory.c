@@ -231,8 +231,8 @@ test_draft(void)
 
     m = load(512, &err);
     alone = m ? llm_model_n_pages(m, LLM_KV_FULL) : 0;
-    ok(alone && alone < 512 * 512 / LLM_KV_PAGE, "a card that is full: %u pages",
-       alone);
+    ok(alone && alone < 512 * 512 / LLM_KV_PAGE,
+       "a card that is full: %u pages", alone);
     d = load(512, &err);
     ok(d == NULL, "has no room for another model");
     llm_model_free(d);

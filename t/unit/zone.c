@@ -293,7 +293,7 @@ test_sorts(void)
 
     zone->models[0].places = 3;
     llm_zone_set_speech(zone, 0, 1, 1);
-    is_int(llm_zone_places(zone, 0), 1, "a model's own bound counts what waits");
+    is_int(llm_zone_places(zone, 0), 1, "a model's own bound is of what waits");
     is_int(llm_zone_admit(zone, 0, 1, 0), LLM_ERROR, "so there is no room");
     ok(!llm_zone_has_room(zone, 0, 0), "has_room() says the same");
 
