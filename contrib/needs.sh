@@ -211,12 +211,53 @@ need() {
 
     say "installing from the distribution:$missing"
 
-    $sudo apt-get update -q
+    apt_get "$sudo" update -q
     # shellcheck disable=SC2086
     known_to_apt $missing
     # shellcheck disable=SC2086
-    $sudo env DEBIAN_FRONTEND=noninteractive \
-        apt-get install -q -y --no-install-recommends $missing
+    apt_get "$sudo" install -q -y --no-install-recommends $missing
+}
+
+
+# apt_get SUDO ARGUMENT...: runs apt-get, and waits while another one runs, as a
+# new machine's own does for its first minutes: seconds between two tries, and
+# of all.  apt's own DPkg::Lock::Timeout does not cover all of its locks.
+
+APT_PAUSE=5
+APT_WAIT=300
+
+apt_get() {
+    local sudo=$1 said status waited=0
+
+    shift
+
+    while true; do
+        status=0
+        # shellcheck disable=SC2086
+        { said=$($sudo env LC_ALL=C DEBIAN_FRONTEND=noninteractive \
+                     apt-get "$@" 2>&1 >&3); } 3>&1 || status=$?
+
+        case $status:$said in
+            0:*)    break ;;
+            *'Could not get lock'*|*'Unable to lock'*) ;;
+            *)      break ;;
+        esac
+
+        [ "$waited" -lt "$APT_WAIT" ] ||
+            die "apt is in use since $APT_WAIT seconds; please try again" \
+                "later: $said"
+
+        [ "$waited" != 0 ] ||
+            say "waiting for apt, which another process uses (at most" \
+                "$APT_WAIT seconds)"
+
+        sleep "$APT_PAUSE"
+        waited=$((waited + APT_PAUSE))
+    done
+
+    [ -z "$said" ] || printf '%s\n' "$said" >&2
+
+    return "$status"
 }
 
 

@@ -32,6 +32,8 @@
 #define LLM_MAX_INPUTS     2048         /* inputs to embed, or pairs to
                                            score */
 #define LLM_MAX_MEDIA      4096         /* images and sound of one request */
+#define LLM_MEDIA_CHUNK    16384        /* bytes of the memory for media that a
+                                           block has a multiple of */
 #define LLM_MAX_STOPS      16
 #define LLM_MAX_PRIORITY   100          /* the lowest is -LLM_MAX_PRIORITY */
 #define LLM_MAX_BAD_WORDS  256
@@ -560,6 +562,10 @@ typedef struct {
 /* what the zone needs to know of a model before there is an engine */
 typedef struct {
     uint32_t     parallel;              /* sequences that run at once */
+    int          speech;                /* the configured file is one of
+                                           speech */
+    uint32_t     other;                 /* `parallel` of a file of the other
+                                           sort; 0: the same */
     uint32_t     places;                /* most requests that run or wait; 0: as
                                            many as the queue of all models
                                            allows */
@@ -929,6 +935,9 @@ void *llm_media_data(llm_zone_t *z, const llm_chunk_t *b);
 void llm_media_shrink(llm_zone_t *z, uint32_t holder, llm_chunk_t *b,
     size_t len);
 void llm_media_free(llm_zone_t *z, uint32_t holder, llm_chunk_t *b);
+/* bytes of the largest block for which there is room beside those of n media,
+   if all else is free: no larger one of the same request will ever fit */
+size_t llm_media_left(llm_zone_t *z, const llm_media_ref_t *media, size_t n);
 /* counts a request that is refused for want of room */
 void llm_media_refused(llm_zone_t *z);
 /* frees the blocks of a message that was not sent.  After submit() has taken a
@@ -978,8 +987,9 @@ uint32_t llm_client_drain(llm_client_t *c, llm_event_pt handler, void *data,
 
 /* ---- the engine ---- */
 
-/* sequences that run at once, where the configuration does not say; each of a
-   model of speech takes much more memory, from when it is loaded */
+/* sequences that run at once, where the configuration does not say
+   (llm_parallel()); each of a model of speech takes much more memory, from when
+   it is loaded */
 #define LLM_PARALLEL         16
 #define LLM_PARALLEL_SPEECH  4
 
@@ -993,7 +1003,7 @@ typedef struct {
     int          split_rows;            /* of several devices, each has rows of
                                            every matrix, not some layers */
     uint32_t     ctx;                   /* 0: the model's */
-    uint32_t     parallel;
+    uint32_t     parallel;              /* 0: llm_parallel() */
     uint32_t     threads;               /* of device cpu; 0: default */
     uint32_t     batch;                 /* tokens in a step, 0: default */
     size_t       kv_cache;              /* bytes, 0: default */
@@ -1024,6 +1034,9 @@ typedef struct {
     const llm_request_t *const  *prompts;
     uint32_t     n_prompts;
 } llm_engine_model_t;
+
+/* sequences that run at once; speech: the model's file is one of speech */
+uint32_t llm_parallel(const llm_engine_model_t *conf, int speech);
 
 /* the kind's word, NULL for LLM_DRAFT_NONE */
 const char *llm_draft_name(llm_draft_kind_t kind);

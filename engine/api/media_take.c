@@ -54,35 +54,56 @@ llm_api_media_n(const llm_api_reader_t *rd)
 }
 
 
-static int
-llm_api_media_full(llm_api_reader_t *rd, size_t size, const char *path,
-    llm_err_t *err)
+/* what the media of a request are, with m */
+
+static const char *
+llm_api_media_nouns(const llm_api_reader_t *rd, const llm_api_media_t *m)
 {
-    size_t              i;
-    llm_media_ref_t    *list;
+    size_t                  i;
+    uint32_t                kinds;
+    const llm_media_ref_t  *list;
+
+    list = (const llm_media_ref_t *) rd->media.data;
+    kinds = m->kind;
+
+    for (i = 0; i < llm_api_media_n(rd); i++) {
+        kinds |= list[i].kind;
+    }
+
+    return kinds == LLM_MEDIUM_IMAGE ? "images"
+           : kinds == LLM_MEDIUM_AUDIO ? "sounds" : "images and sounds";
+}
+
+
+static int
+llm_api_media_full(llm_api_reader_t *rd, const llm_api_media_t *m,
+    size_t size, const char *path, llm_err_t *err)
+{
     llm_media_stats_t   st;
 
     llm_zone_media_stats(rd->conf->zone, &st);
-    list = (llm_media_ref_t *) rd->media.data;
 
-    for (i = 0; i < llm_api_media_n(rd); i++) {
-        size += list[i].block.len;
-    }
-
-    if (size > st.bytes) {
+    if (size > llm_media_left(rd->conf->zone,
+                              (const llm_media_ref_t *) rd->media.data,
+                              llm_api_media_n(rd)))
+    {
         return llm_fail_with(err, 400, "media_too_large", path,
-                             "The images of this request take %zu bytes so "
-                             "far, more than the %llu that this server has "
-                             "for those of all requests (llm_media_memory).",
-                             size, (unsigned long long) st.bytes);
+                             "The %s of this request up to this one take more "
+                             "than the %llu bytes that this server has for "
+                             "those of all requests (llm_media_memory), of "
+                             "which each takes a multiple of %d.",
+                             llm_api_media_nouns(rd, m),
+                             (unsigned long long) st.bytes, LLM_MEDIA_CHUNK);
     }
 
     llm_media_refused(rd->conf->zone);
 
     return llm_fail_with(err, 429, "media_memory_full", path,
-                         "The server has no room for another image now: the "
-                         "images of other requests take %llu of %llu bytes "
-                         "(llm_media_memory).", (unsigned long long) st.used,
+                         "The server has no room for another %s now: the "
+                         "images and sounds of other requests take %llu of "
+                         "%llu bytes (llm_media_memory).",
+                         m->kind == LLM_MEDIUM_IMAGE ? "image" : "sound",
+                         (unsigned long long) st.used,
                          (unsigned long long) st.bytes);
 }
 
@@ -100,7 +121,7 @@ llm_api_media_decode(llm_api_reader_t *rd, const llm_api_media_t *m,
     rc = llm_media_alloc(rd->conf->zone, rd->conf->holder, size, b);
 
     if (rc != LLM_OK) {
-        return llm_api_media_full(rd, size, path, err);
+        return llm_api_media_full(rd, m, size, path, err);
     }
 
     if (llm_base64_read(llm_media_data(rd->conf->zone, b), m->text.data,
@@ -109,8 +130,9 @@ llm_api_media_decode(llm_api_reader_t *rd, const llm_api_media_t *m,
     {
         llm_media_free(rd->conf->zone, rd->conf->holder, b);
         return llm_fail_with(err, 400, "invalid_value", path,
-                             "Invalid base64: it has characters that are not "
-                             "part of it.");
+                             "Invalid base64: it has characters that are "
+                             "neither digits of base64 (A-Z, a-z, 0-9, + and "
+                             "/) nor white space.");
     }
 
     return LLM_OK;
@@ -135,8 +157,9 @@ llm_api_media_take(llm_api_reader_t *rd, llm_api_media_t *m,
 
     if (n >= rd->conf->media.most) {
         return llm_fail_with(err, 400, "too_many_images", path,
-                             "Too many images and sounds: this server takes "
-                             "at most %u in a request (llm_max_images).",
+                             "Too many %s: this server takes at most %u in a "
+                             "request, images and sounds together "
+                             "(llm_max_images).", llm_api_media_nouns(rd, m),
                              rd->conf->media.most);
     }
 
@@ -145,8 +168,8 @@ llm_api_media_take(llm_api_reader_t *rd, llm_api_media_t *m,
     {
         return llm_fail_with(err, 400, "too_many_images", path,
                              "Too many URLs: at most %d of a request are "
-                             "fetched. Send the images themselves.",
-                             LLM_API_MAX_URLS);
+                             "fetched. Send the %s themselves.",
+                             LLM_API_MAX_URLS, llm_api_media_nouns(rd, m));
     }
 
     memset(&media, 0, sizeof(media));

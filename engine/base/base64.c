@@ -86,77 +86,168 @@ llm_base64_digit(char c)
 }
 
 
-/* the digits of a text, without its padding */
+/* white space of HTML and of MIME */
+
+static int
+llm_base64_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r';
+}
+
+
+/* bytes above the space: those that are no white space, unless there are
+   control characters, which are no digits either */
 
 static size_t
-llm_base64_digits(const char *s, size_t len)
+llm_base64_count(const char *s, size_t len)
 {
-    if (len % 4 == 0 && len && s[len - 1] == '=') {
-        len -= s[len - 2] == '=' ? 2 : 1;
+    size_t   i, n;
+    uint8_t  k, some;
+
+    for (i = 0, n = 0; len - i >= 64; i += 64) {
+        for (k = 0, some = 0; k < 64; k++) {
+            some += (unsigned char) s[i + k] > ' ';
+        }
+
+        n += some;
     }
 
-    return len;
+    for ( /* void */ ; i < len; i++) {
+        n += (unsigned char) s[i] > ' ';
+    }
+
+    return n;
+}
+
+
+/* the digits of a text: without white space and padding.  *end: bytes up to the
+   last of them */
+
+static size_t
+llm_base64_digits(const char *s, size_t len, size_t *end)
+{
+    size_t  n, pads;
+
+    n = llm_base64_count(s, len);
+
+    for (pads = 0; len; len--) {
+        if (llm_base64_blank(s[len - 1])) {
+            continue;
+        }
+
+        if (n % 4 || pads == 2 || s[len - 1] != '=') {
+            break;
+        }
+
+        pads++;
+    }
+
+    *end = len;
+
+    return n - pads;
 }
 
 
 size_t
 llm_base64_size(const char *s, size_t len)
 {
-    size_t  n;
+    size_t  n, end;
 
-    n = llm_base64_digits(s, len);
+    n = llm_base64_digits(s, len, &end);
 
     return n % 4 == 1 ? SIZE_MAX : n / 4 * 3 + n % 4 * 3 / 4;
+}
+
+
+/* what a character stands for: a digit's value, or one of these */
+#define LLM_BASE64_BLANK  0x40
+#define LLM_BASE64_NONE   0x80
+
+static void
+llm_base64_table(unsigned char of[256])
+{
+    int     digit;
+    size_t  i;
+
+    for (i = 0; i < 256; i++) {
+        digit = llm_base64_digit((char) i);
+        of[i] = digit >= 0 ? (unsigned char) digit
+                : llm_base64_blank((char) i) ? LLM_BASE64_BLANK
+                : LLM_BASE64_NONE;
+    }
+}
+
+
+/* takes up to four digits from *s, over white space; *v: their bits, from the
+   top of 24.  Returns their number, 5: there is a character that is none */
+
+static uint32_t
+llm_base64_take(const unsigned char of[256], const unsigned char **s,
+    const unsigned char *end, uint32_t *v)
+{
+    uint32_t  n, is;
+
+    for (n = 0, *v = 0; n < 4 && *s < end; (*s)++) {
+        is = of[**s];
+
+        if (is == LLM_BASE64_NONE) {
+            return 5;
+        }
+
+        if (is != LLM_BASE64_BLANK) {
+            *v |= is << (18 - 6 * n++);
+        }
+    }
+
+    return n;
 }
 
 
 int
 llm_base64_read(unsigned char *out, const char *s, size_t len)
 {
-    int            bad, digit;
-    size_t         i, k, n, rest;
-    uint32_t       v;
-    unsigned char  of[256];
+    size_t                stop;
+    uint32_t              i, n, v, is;
+    unsigned char         of[256];
+    const unsigned char  *p, *end;
 
-    /* a value above 63 is no digit */
+    llm_base64_table(of);
 
-    for (i = 0; i < sizeof(of); i++) {
-        digit = llm_base64_digit((char) i);
-        of[i] = digit < 0 ? 0x80 : (unsigned char) digit;
-    }
-
-    bad = 0;
-    n = llm_base64_digits(s, len);
-
-    if (n % 4 == 1) {
+    if (llm_base64_digits(s, len, &stop) % 4 == 1) {
         return LLM_ERROR;
     }
 
-    for (i = 0; i + 4 <= n; i += 4) {
-        v = 0;
+    p = (const unsigned char *) s;
+    end = p + stop;
 
-        for (k = 0; k < 4; k++) {
-            digit = of[(unsigned char) s[i + k]];
-            bad |= digit;
-            v = v << 6 | (digit & 63);
+    while (p < end) {
+        n = 0;
+
+        if (end - p >= 4) {
+            is = of[p[0]] | of[p[1]] | of[p[2]] | of[p[3]];
+            v = (uint32_t) of[p[0]] << 18 | (uint32_t) of[p[1]] << 12
+                | (uint32_t) of[p[2]] << 6 | of[p[3]];
+
+            if (is < LLM_BASE64_BLANK) {
+                n = 4;
+                p += 4;
+            }
         }
 
-        *out++ = (unsigned char) (v >> 16);
-        *out++ = (unsigned char) (v >> 8);
-        *out++ = (unsigned char) v;
+        if (n == 0) {
+            n = llm_base64_take(of, &p, end, &v);
+        }
+
+        if (n > 4) {
+            return LLM_ERROR;
+        }
+
+        for (i = 0; i + 1 < n; i++) {
+            *out++ = (unsigned char) (v >> (16 - 8 * i));
+        }
     }
 
-    for (v = 0, rest = n - i, k = 0; k < rest; k++) {
-        digit = of[(unsigned char) s[i + k]];
-        bad |= digit;
-        v |= (uint32_t) (digit & 63) << (18 - 6 * k);
-    }
-
-    for (k = 0; k + 1 < rest; k++) {
-        *out++ = (unsigned char) (v >> (16 - 8 * k));
-    }
-
-    return bad & 0x80 ? LLM_ERROR : LLM_OK;
+    return LLM_OK;
 }
 
 

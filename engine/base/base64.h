@@ -25,9 +25,10 @@ void llm_base64_end(llm_base64_t *b, llm_buf_t *out);
 int llm_base64_decode(llm_buf_t *out, const char *s, size_t len);
 
 /*
- * The same for text with or without padding, to memory that has room for
- * llm_base64_size() bytes: so many are written if the text is base64.  size():
- * SIZE_MAX: no base64 is so long.
+ * The same for what clients send, to memory that has room for
+ * llm_base64_size() bytes: so many are written if the text is base64.  White
+ * space may be anywhere, such as the line breaks of MIME, and the padding may
+ * be missing.  size(): SIZE_MAX: no base64 has so many digits.
  */
 size_t llm_base64_size(const char *s, size_t len);
 int llm_base64_read(unsigned char *out, const char *s, size_t len);

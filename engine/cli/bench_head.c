@@ -9,6 +9,7 @@
 
 #include "engine/cli/head.h"
 #include "engine/llm.h"
+#include "engine/sample/rows.h"
 
 #include <stdio.h>
 
@@ -30,17 +31,8 @@ typedef struct {
 static int32_t
 llm_bench_best(const llm_bench_head_t *b, uint32_t i)
 {
-    uint32_t      k, n, best;
-    const float  *row;
-
-    row = llm_model_logits(b->seq.model, i);
-    n = llm_model_hparams(b->seq.model)->n_vocab;
-
-    for (k = 1, best = 0; k < n; k++) {
-        best = row[k] > row[best] ? k : best;
-    }
-
-    return (int32_t) best;
+    return (int32_t) llm_row_best(llm_model_logits(b->seq.model, i),
+                                  llm_model_hparams(b->seq.model)->n_vocab);
 }
 
 

@@ -6,6 +6,7 @@
 
 #include "engine/cli/cli.h"
 #include "engine/model/head.h"
+#include "engine/sample/rows.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -85,9 +86,8 @@ static int
 llm_cli_draft_chain(llm_cli_draft_t *d, llm_head_at_t *at, uint32_t n,
     llm_err_t *err)
 {
-    int           rc;
-    uint32_t      i, k, best;
-    const float  *row;
+    int       rc;
+    uint32_t  i, best;
 
     for (i = 0; /* void */ ; i++) {
         rc = llm_cli_draft_print(d, 0, err);
@@ -96,11 +96,8 @@ llm_cli_draft_chain(llm_cli_draft_t *d, llm_head_at_t *at, uint32_t n,
             return rc;
         }
 
-        row = llm_head_logits(d->head, 0);
-
-        for (k = 1, best = 0; k < llm_head_n_vocab(d->head); k++) {
-            best = row[k] > row[best] ? k : best;
-        }
+        best = llm_row_best(llm_head_logits(d->head, 0),
+                            llm_head_n_vocab(d->head));
 
         if (llm_head_next(d->head, at, llm_head_token(d->head, best), err)
             != LLM_OK)

@@ -8,6 +8,7 @@
 
 #include "engine/cli/head.h"
 #include "engine/llm.h"
+#include "engine/sample/rows.h"
 
 #include <math.h>
 
@@ -187,9 +188,7 @@ llm_cli_head_best(llm_cli_head_t *h, double *p)
     row = llm_head_logits(h->head, 0);
     n = llm_head_n_vocab(h->head);
 
-    for (i = 1, best = 0; i < n; i++) {
-        best = row[i] > row[best] ? i : best;
-    }
+    best = llm_row_best(row, n);
 
     for (i = 0, sum = 0; i < n; i++) {
         sum += exp((double) row[i] - row[best]);

@@ -242,8 +242,7 @@ static int
 llm_client_full(llm_client_t *c, uint32_t model, int32_t priority,
     llm_err_t *err)
 {
-    uint32_t                 queue;
-    llm_zone_model_state_t  *m;
+    uint32_t  places, queue;
 
     if (atomic_load_explicit(&c->zone->models[model].state,
                              memory_order_acquire)
@@ -255,12 +254,15 @@ llm_client_full(llm_client_t *c, uint32_t model, int32_t priority,
 
     /* the model's own bound, or that of all models */
 
-    m = &c->zone->models[model];
+    places = llm_zone_places(c->zone, model);
 
-    if (llm_zone_inflight(c->zone, m) >= m->places) {
+    if (llm_zone_inflight(c->zone, model, atomic_load(&c->zone->epoch))
+        >= places)
+    {
         return llm_fail_with(err, 429, "queue_full", NULL,
                              "too many requests for this model: %u wait "
-                             "already", m->places - m->parallel);
+                             "already",
+                             places - llm_zone_parallel(c->zone, model));
     }
 
     queue = llm_zone_queue(c->zone, priority);

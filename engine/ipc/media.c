@@ -219,6 +219,24 @@ llm_media_free(llm_zone_t *z, uint32_t holder, llm_chunk_t *b)
 }
 
 
+size_t
+llm_media_left(llm_zone_t *z, const llm_media_ref_t *media, size_t n)
+{
+    size_t            i;
+    uint64_t          left;
+    llm_media_mem_t  *m;
+
+    m = llm_media_mem(z);
+    left = m ? m->n : 0;
+
+    for (i = 0; i < n; i++) {
+        left -= llm_min(left, (uint64_t) media[i].block.n);
+    }
+
+    return left * LLM_MEDIA_CHUNK;
+}
+
+
 void
 llm_media_refused(llm_zone_t *z)
 {

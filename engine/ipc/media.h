@@ -29,8 +29,6 @@
 
 #include "engine/ipc/zone.h"
 
-#define LLM_MEDIA_CHUNK  16384          /* bytes */
-
 /* what an engine has taken of a message */
 typedef struct {
     llm_zone_t          *zone;

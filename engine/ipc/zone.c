@@ -72,6 +72,9 @@ llm_zone_init(void *mem, uint32_t n_workers, const llm_zone_model_t *models,
 
     for (i = 0; i < n_models; i++) {
         z->models[i].parallel = llm_max(models[i].parallel, 1u);
+        z->models[i].speech = models[i].speech != 0;
+        z->models[i].other = models[i].other ? models[i].other
+                                             : z->models[i].parallel;
         z->models[i].places = models[i].places ? models[i].places : UINT32_MAX;
         atomic_init(&z->models[i].retry_after, 1);
     }
@@ -279,17 +282,18 @@ llm_model_state_word(const llm_model_status_t *st)
 void
 llm_zone_busy(llm_zone_t *z, uint32_t model, llm_zone_busy_t *l)
 {
-    uint32_t                 n, total;
+    uint32_t                 n, runs, total;
     uint64_t                 pages;
     llm_zone_model_state_t  *m;
 
     m = &z->models[model];
-    n = llm_zone_inflight(z, m);
+    n = llm_zone_inflight(z, model, atomic_load(&z->epoch));
+    runs = llm_zone_parallel(z, model);
     total = llm_zone_get(m->figures.kv_pages);
     pages = llm_zone_get(m->figures.kv_used);
 
-    l->waiting = n > m->parallel ? n - m->parallel : 0;
-    l->load = (uint32_t) llm_min((uint64_t) n * 100 / m->parallel,
+    l->waiting = n - llm_min(n, runs);
+    l->load = (uint32_t) llm_min((uint64_t) n * 100 / runs,
                                  (uint64_t) UINT32_MAX);
     l->load = llm_max(l->load, total ? (uint32_t) (pages * 100 / total) : 0);
     l->ttft_us = llm_zone_get(m->ttft_us);
@@ -323,9 +327,9 @@ llm_zone_status(llm_zone_t *z, uint32_t model, llm_model_status_t *st)
     st->n_bytes = llm_zone_get(m->n_bytes);
     llm_zone_advised(m, &st->advised);
 
-    n = llm_zone_inflight(z, m);
+    n = llm_zone_inflight(z, model, atomic_load(&z->epoch));
     st->requests = n;
-    st->waiting = n > m->parallel ? n - m->parallel : 0;
+    st->waiting = n - llm_min(n, llm_zone_parallel(z, model));
 
     st->replaced = llm_zone_get(m->command.replaced);
     llm_words_get(&m->command.file, st->file);

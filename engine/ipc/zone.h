@@ -3,15 +3,16 @@
  * rings.  Internal to engine/; others use llm.h.
  *
  * Invariant of admission: the number of requests that wait is the sum over the
- * models of max(0, inflight - parallel).  A request that would wait is counted
- * only if that sum does not exceed `queue`, or `queue_low` for a priority below
- * 0, and its model has no more than `places` in flight.  A request that need
- * not wait, because fewer than `parallel` of its own or a higher priority are
- * in flight, is counted in any case, and the request that gives way to it
- * waits; so `parallel` more may wait for each priority.  Workers count a
- * request before they send it, the engine removes it from the count when it
- * ends.  Counters have the engine's epoch in their upper half, so requests
- * that were counted for a dead engine do not count.
+ * models of max(0, inflight - parallel), where `parallel` is that of the sort
+ * of file that serves (llm_zone_parallel()).  A request that would wait is
+ * counted only if that sum does not exceed `queue`, or `queue_low` for a
+ * priority below 0, and its model has no more than `places` in flight.  A
+ * request that need not wait, because fewer than `parallel` of its own or a
+ * higher priority are in flight, is counted in any case, and the request that
+ * gives way to it waits; so `parallel` more may wait for each priority.
+ * Workers count a request before they send it, the engine removes it from the
+ * count when it ends.  Counters have the engine's epoch in their upper half,
+ * so requests that were counted for a dead engine do not count.
  *
  * The memory is the caller's.  It has offsets from its start and no pointers,
  * by which a broken worker could lead the engine to any address.  For counters
@@ -134,9 +135,13 @@ typedef struct {
 } llm_zone_figures_t;
 
 typedef struct {
-    uint32_t                     parallel;   /* set once by init() */
-    uint32_t                     places;     /* most requests in flight; set
-                                                once by init() */
+    uint32_t                     parallel;   /* set once by init(), as are the
+                                                next three */
+    uint32_t                     speech;     /* is that of a file of speech? */
+    uint32_t                     other;      /* the same of a file of the other
+                                                sort */
+    uint32_t                     places;     /* most requests in flight, of
+                                                which `parallel` run */
     _Atomic uint32_t             state;      /* engine writes, release */
     _Atomic uint32_t             ctx;        /* engine writes this and the next
                                                 nine, relaxed */
@@ -175,7 +180,9 @@ typedef struct {
 
     llm_zone_command_t           command;
 
-    /* epoch << 32 | requests; workers add, the engine subtracts */
+    /* epoch << 32 | LLM_COUNT_OTHER | requests; workers add, the engine
+       subtracts and sets or clears the bit: the file that serves is of the
+       other sort, so `other` of its requests run at once */
     _Alignas(64) _Atomic uint64_t  inflight;
     /* the same by priority; incremented before inflight, decremented after */
     _Atomic uint64_t             levels[LLM_ZONE_LEVELS];
@@ -289,8 +296,15 @@ uint32_t llm_zone_queue(const llm_zone_t *z, int32_t priority);
 int llm_zone_drains(llm_zone_t *z, uint32_t model);
 /* is a request of this epoch counted? */
 int llm_zone_in_use(llm_zone_t *z, uint32_t model, uint32_t epoch);
-/* requests of the model that run or wait */
-uint32_t llm_zone_inflight(llm_zone_t *z, llm_zone_model_state_t *m);
+/* requests of the model that run or wait, counted in this epoch */
+uint32_t llm_zone_inflight(llm_zone_t *z, uint32_t model, uint32_t epoch);
+/* how many of these run at once, and how many there may be: of the file that
+   serves now */
+uint32_t llm_zone_parallel(llm_zone_t *z, uint32_t model);
+uint32_t llm_zone_places(llm_zone_t *z, uint32_t model);
+/* the engine of this epoch: the model's file is one of speech, or is none */
+void llm_zone_set_speech(llm_zone_t *z, uint32_t model, uint32_t epoch,
+    int speech);
 /* would llm_zone_admit() find room now? */
 int llm_zone_has_room(llm_zone_t *z, uint32_t model, int32_t priority);
 /* removes one request of this epoch from the counts */

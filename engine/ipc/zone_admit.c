@@ -5,18 +5,41 @@
 
 #include "engine/ipc/zone.h"
 
-#define llm_count(v)     ((uint32_t) (v))
+/* a bit of `inflight` (zone.h), 0 in other counters */
+#define LLM_COUNT_OTHER  0x80000000u
+
+#define llm_count(v)     ((uint32_t) (v) & ~LLM_COUNT_OTHER)
 #define llm_tag(v)       ((uint32_t) ((v) >> 32))
 #define llm_tagged(e, n) ((uint64_t) (e) << 32 | (n))
 
 
+/* how many of the model's requests run at once, by the bit of n */
+
+static uint32_t
+llm_zone_runs(const llm_zone_model_state_t *m, uint32_t n)
+{
+    return n & LLM_COUNT_OTHER ? m->other : m->parallel;
+}
+
+
+/* how many may be in flight */
+
+static uint32_t
+llm_zone_most(const llm_zone_model_state_t *m, uint32_t n)
+{
+    return m->places == UINT32_MAX
+           ? UINT32_MAX : m->places - m->parallel + llm_zone_runs(m, n);
+}
+
+
 /*
- * Adds one to a counter with an epoch; *old is the count before.  LLM_ERROR:
- * it has reached the limit; LLM_STALE: its epoch is newer than the caller's.
+ * Adds one to a counter with an epoch; *old is the count before, and the bit.
+ * limits: without and with the bit.  LLM_ERROR: the count has reached the
+ * limit; LLM_STALE: its epoch is newer than the caller's.
  */
 
 static int
-llm_count_in(_Atomic uint64_t *c, uint32_t epoch, uint32_t limit,
+llm_count_in(_Atomic uint64_t *c, uint32_t epoch, const uint32_t limits[2],
     uint32_t *old)
 {
     uint32_t  n;
@@ -29,9 +52,9 @@ llm_count_in(_Atomic uint64_t *c, uint32_t epoch, uint32_t limit,
             return LLM_STALE;
         }
 
-        n = llm_tag(v) == epoch ? llm_count(v) : 0;
+        n = llm_tag(v) == epoch ? (uint32_t) v : 0;
 
-        if (n >= limit) {
+        if (llm_count(n) >= limits[(n & LLM_COUNT_OTHER) != 0]) {
             return LLM_ERROR;
         }
 
@@ -43,7 +66,18 @@ llm_count_in(_Atomic uint64_t *c, uint32_t epoch, uint32_t limit,
 }
 
 
-/* subtracts one; LLM_ERROR: it is 0, or of another epoch */
+/* the same for a counter without the bit */
+
+static int
+llm_count_in_all(_Atomic uint64_t *c, uint32_t epoch, uint32_t limit)
+{
+    uint32_t  old;
+
+    return llm_count_in(c, epoch, (uint32_t[]) { limit, limit }, &old);
+}
+
+
+/* subtracts one; LLM_ERROR: it is 0, or of another epoch; *old as above */
 
 static int
 llm_count_out(_Atomic uint64_t *c, uint32_t epoch, uint32_t *old)
@@ -59,7 +93,7 @@ llm_count_out(_Atomic uint64_t *c, uint32_t epoch, uint32_t *old)
 
     } while (!atomic_compare_exchange_weak(c, &v, v - 1));
 
-    *old = llm_count(v);
+    *old = (uint32_t) v;
 
     return LLM_OK;
 }
@@ -125,33 +159,39 @@ llm_zone_admit_to(llm_zone_t *z, uint32_t model, uint32_t epoch,
     int32_t priority, uint32_t same)
 {
     int                      rc, preempts;
-    uint32_t                 old, level;
+    uint32_t                 old, level, runs;
     llm_zone_model_state_t  *m;
 
     m = &z->models[model];
 
-    rc = llm_count_in(&m->inflight, epoch, m->parallel, &old);
+    rc = llm_count_in(&m->inflight, epoch,
+                      (uint32_t[]) { m->parallel, m->other }, &old);
     if (rc != LLM_ERROR) {
         return rc;
     }
 
     level = llm_zone_level(priority);
+    runs = llm_zone_parallel(z, model);
 
-    preempts = same < m->parallel
+    preempts = same < runs
                && llm_zone_between(m, epoch, 0, level)
-               && same + llm_zone_from(m, epoch, level + 1) < m->parallel;
+               && same + llm_zone_from(m, epoch, level + 1) < runs;
 
-    rc = llm_count_in(&z->waiting, epoch,
-                      preempts ? UINT32_MAX : llm_zone_queue(z, priority),
-                      &old);
+    rc = llm_count_in_all(&z->waiting, epoch,
+                          preempts ? UINT32_MAX : llm_zone_queue(z, priority));
     if (rc != LLM_OK) {
         return rc;
     }
 
-    rc = llm_count_in(&m->inflight, epoch, preempts ? UINT32_MAX : m->places,
-                      &old);
+    rc = preempts
+         ? llm_count_in(&m->inflight, epoch,
+                        (uint32_t[]) { UINT32_MAX, UINT32_MAX }, &old)
+         : llm_count_in(&m->inflight, epoch,
+                        (uint32_t[]) { llm_zone_most(m, 0),
+                                       llm_zone_most(m, LLM_COUNT_OTHER) },
+                        &old);
 
-    if (rc != LLM_OK || old < m->parallel) {
+    if (rc != LLM_OK || llm_count(old) < llm_zone_runs(m, old)) {
         (void) llm_count_out(&z->waiting, epoch, &old);
     }
 
@@ -168,7 +208,8 @@ llm_zone_admit(llm_zone_t *z, uint32_t model, uint32_t epoch, int32_t priority)
 
     level = &z->models[model].levels[llm_zone_level(priority)];
 
-    rc = llm_count_in(level, epoch, UINT32_MAX, &same);
+    rc = llm_count_in(level, epoch, (uint32_t[]) { UINT32_MAX, UINT32_MAX },
+                      &same);
     if (rc != LLM_OK) {
         return rc;
     }
@@ -193,7 +234,7 @@ llm_zone_release(llm_zone_t *z, uint32_t model, uint32_t epoch,
     m = &z->models[model];
 
     if (llm_count_out(&m->inflight, epoch, &old) == LLM_OK
-        && old > m->parallel)
+        && llm_count(old) > llm_zone_runs(m, old))
     {
         (void) llm_count_out(&z->waiting, epoch, &old);
     }
@@ -216,7 +257,7 @@ llm_zone_in_use(llm_zone_t *z, uint32_t model, uint32_t epoch)
 int
 llm_zone_has_room(llm_zone_t *z, uint32_t model, int32_t priority)
 {
-    uint32_t                       epoch;
+    uint32_t                       epoch, runs;
     uint64_t                       n, w;
     const llm_zone_model_state_t  *m;
 
@@ -225,14 +266,15 @@ llm_zone_has_room(llm_zone_t *z, uint32_t model, int32_t priority)
     epoch = atomic_load(&z->epoch);
     n = atomic_load(&m->inflight);
     w = atomic_load(&z->waiting);
+    runs = llm_zone_runs(m, (uint32_t) n);
 
-    if (llm_tag(n) != epoch || llm_count(n) < m->parallel
-        || llm_zone_from(m, epoch, llm_zone_level(priority)) < m->parallel)
+    if (llm_tag(n) != epoch || llm_count(n) < runs
+        || llm_zone_from(m, epoch, llm_zone_level(priority)) < runs)
     {
         return 1;
     }
 
-    return llm_count(n) < m->places
+    return llm_count(n) < llm_zone_most(m, (uint32_t) n)
            && (llm_tag(w) != epoch
                || llm_count(w) < llm_zone_queue(z, priority));
 }
@@ -260,8 +302,7 @@ llm_zone_counts(llm_zone_t *z, llm_zone_counts_t *seen)
 static int
 llm_count_clear(_Atomic uint64_t *c, uint64_t seen)
 {
-    return atomic_compare_exchange_strong(c, &seen,
-                                          llm_tagged(llm_tag(seen), 0))
+    return atomic_compare_exchange_strong(c, &seen, seen - llm_count(seen))
            ? LLM_OK : LLM_STALE;
 }
 
@@ -287,11 +328,89 @@ llm_zone_clear_counts(llm_zone_t *z, const llm_zone_counts_t *seen)
 
 
 uint32_t
-llm_zone_inflight(llm_zone_t *z, llm_zone_model_state_t *m)
+llm_zone_inflight(llm_zone_t *z, uint32_t model, uint32_t epoch)
 {
     uint64_t  n;
 
-    n = atomic_load(&m->inflight);
+    n = atomic_load(&z->models[model].inflight);
 
-    return llm_tag(n) == atomic_load(&z->epoch) ? llm_count(n) : 0;
+    return llm_tag(n) == epoch ? llm_count(n) : 0;
+}
+
+
+/* the lower half of `inflight` */
+
+static uint32_t
+llm_zone_now(llm_zone_t *z, uint32_t model)
+{
+    uint64_t  n;
+
+    n = atomic_load(&z->models[model].inflight);
+
+    return llm_tag(n) == atomic_load(&z->epoch) ? (uint32_t) n : 0;
+}
+
+
+uint32_t
+llm_zone_parallel(llm_zone_t *z, uint32_t model)
+{
+    return llm_zone_runs(&z->models[model], llm_zone_now(z, model));
+}
+
+
+uint32_t
+llm_zone_places(llm_zone_t *z, uint32_t model)
+{
+    return llm_zone_most(&z->models[model], llm_zone_now(z, model));
+}
+
+
+/* adds `up` to the requests that wait, or subtracts `down` */
+
+static void
+llm_zone_wait(llm_zone_t *z, uint32_t epoch, uint32_t up, uint32_t down)
+{
+    uint32_t  old;
+
+    while (up-- && llm_count_in_all(&z->waiting, epoch, UINT32_MAX) == LLM_OK) {
+        /* void */
+    }
+
+    while (down-- && llm_count_out(&z->waiting, epoch, &old) == LLM_OK) {
+        /* void */
+    }
+}
+
+
+/*
+ * As when requests are counted, places in the queue are taken before `inflight`
+ * says that more requests wait, and are given back after it says that fewer do.
+ */
+
+void
+llm_zone_set_speech(llm_zone_t *z, uint32_t model, uint32_t epoch, int speech)
+{
+    uint32_t                 n, bit, more, fewer;
+    uint64_t                 v, to;
+    llm_zone_model_state_t  *m;
+
+    m = &z->models[model];
+    bit = (speech != 0) != (m->speech != 0) ? LLM_COUNT_OTHER : 0;
+    v = atomic_load(&m->inflight);
+
+    while ((int32_t) (llm_tag(v) - epoch) <= 0) {
+        n = llm_tag(v) == epoch ? (uint32_t) v : 0;
+        to = llm_tagged(epoch, llm_count(n) | bit);
+        fewer = llm_count(n) - llm_min(llm_count(n), llm_zone_runs(m, n));
+        more = llm_count(n) - llm_min(llm_count(n), llm_zone_runs(m, bit));
+
+        llm_zone_wait(z, epoch, more - llm_min(more, fewer), 0);
+
+        if (atomic_compare_exchange_strong(&m->inflight, &v, to)) {
+            llm_zone_wait(z, epoch, 0, fewer - llm_min(more, fewer));
+            return;
+        }
+
+        llm_zone_wait(z, epoch, 0, more - llm_min(more, fewer));
+    }
 }

@@ -290,12 +290,15 @@ llm_load_most(const llm_load_t *l, llm_load_share_t *s)
 static size_t
 llm_load_room(llm_load_t *l, uint32_t i)
 {
-    size_t        room, beside;
-    llm_model_t  *m = l->m;
+    size_t         room, beside;
+    llm_model_t   *m = l->m;
+    llm_kv_opts_t  o;
 
     llm_part_enter(m, i);
     room = m->ops->memory_free(m->exec);
-    beside = i == 0 ? l->beside * llm_max(m->n_members, 1u) : 0;
+    llm_load_kv_opts(l, LLM_KV_FULL, &o);
+    beside = llm_beside_part(&l->beside, m, i, room,
+                             m->ops->kv_page_size(m->exec, &o));
 
     /* of the machine's memory, memory_free() is half of what is free */
 

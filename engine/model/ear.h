@@ -95,13 +95,16 @@ int llm_ear_next(llm_model_t *m, llm_err_t *err);
 
 /* ear_align.c: keeps the queries of a layer, if the step is for that; copies
    the keys of alignment heads in a layer from n rows of K, of the window's
-   rows from `first` on; the weights of n queries that were kept, from
-   position `at` of `of` on, [n_align][of][n_ctx] */
+   rows from `first` on; copies the queries of alignment heads of n rows that
+   were kept to `to`, of head i to row `at` of [n_align][of][head_dim]; the
+   weights of n queries of head i, [n][n_ctx] */
 void llm_ear_keep_queries(const llm_pass_t *p);
 void llm_ear_keep_keys(llm_model_t *m, uint32_t layer, uint32_t first,
     uint32_t n);
-void llm_ear_weigh(llm_model_t *m, uint32_t state, uint32_t n, uint32_t at,
-    uint32_t of, float *weights);
+void llm_ear_take_queries(llm_model_t *m, uint32_t n, uint32_t at,
+    uint32_t of, float *to);
+void llm_ear_weigh(const llm_model_t *m, uint32_t state, uint32_t i,
+    uint32_t n, const float *queries, float *weights);
 
 /* pages of a window; 0: the model has no such encoder */
 static inline uint32_t

@@ -84,27 +84,40 @@ llm_ear_softmax(const float *q, const float *keys, uint32_t dim,
 
 
 void
-llm_ear_weigh(llm_model_t *m, uint32_t state, uint32_t n, uint32_t at,
-    uint32_t of, float *weights)
+llm_ear_take_queries(llm_model_t *m, uint32_t n, uint32_t at, uint32_t of,
+    float *to)
 {
-    uint32_t                 i, k, dim;
-    const float             *q;
-    llm_ear_t             *s = m->ear;
-    const llm_layer_desc_t  *l;
+    uint32_t               i, k, dim;
+    const float           *q;
     const llm_ear_desc_t  *d = &m->desc.ear;
 
+    dim = m->desc.hp.head_dim_k;
+
     for (i = 0; i < d->n_align; i++) {
-        l = &m->desc.layers[d->align[i][0]];
-        dim = l->head_dim_k;
-        q = m->ops->map(m->exec, s->queries[d->align[i][0]], 0, n);
+        q = m->ops->map(m->exec, m->ear->queries[d->align[i][0]], 0, n);
 
         for (k = 0; k < n; k++) {
-            llm_ear_softmax(q + (size_t) k * d->n_embd
-                              + d->align[i][1] * dim,
-                              s->keys[state] + (size_t) i * d->n_ctx * dim,
-                              dim, d->n_ctx, l->scale,
-                              weights + ((size_t) i * of + at + k)
-                                        * d->n_ctx);
+            memcpy(to + ((size_t) i * of + at + k) * dim,
+                   q + (size_t) k * d->n_embd + d->align[i][1] * dim,
+                   dim * sizeof(float));
         }
+    }
+}
+
+
+void
+llm_ear_weigh(const llm_model_t *m, uint32_t state, uint32_t i, uint32_t n,
+    const float *queries, float *weights)
+{
+    uint32_t               k, dim;
+    const llm_ear_desc_t  *d = &m->desc.ear;
+
+    dim = m->desc.hp.head_dim_k;
+
+    for (k = 0; k < n; k++) {
+        llm_ear_softmax(queries + ((size_t) i * n + k) * dim,
+                        m->ear->keys[state] + (size_t) i * d->n_ctx * dim,
+                        dim, d->n_ctx, m->desc.layers[d->align[i][0]].scale,
+                        weights + (size_t) k * d->n_ctx);
     }
 }

@@ -210,6 +210,8 @@ llm_head_load(llm_model_t *of, const char *path, const llm_model_opts_t *opts,
     o.split_rows = 0;
     o.packed = NULL;
     o.tower = NULL;
+    o.draft = NULL;
+    o.drafts = 0;
     o.progress = NULL;
     o.batch = opts->batch ? opts->batch : LLM_HEAD_BATCH;
     o.max_out = o.batch;

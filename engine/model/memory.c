@@ -267,8 +267,8 @@ llm_load_cross_bytes(const llm_load_t *l)
 
 
 /*
- * Bytes of memory that the model needs, with an encoder that is loaded beside
- * it, or the states of its own.  With kv_cache= the caches take that
+ * Bytes of memory that the model needs, with what is loaded after it, or the
+ * states of an encoder of its own.  With kv_cache= the caches take that
  * size.  Else they take half of what the weights leave, in which must fit one
  * sequence of ctx (one page if ctx may be reduced) and the recurrent states of
  * all sequences and one copy.  Writes the explanation into `what`.
@@ -279,15 +279,19 @@ llm_load_need(llm_load_t *l, char *what, size_t len)
 {
     int           whole;
     char          size[2][LLM_LOAD_SIZE], of[32];
-    size_t        kv, weights, encoder;
+    size_t        kv, weights, encoder, draft;
     const char   *take;
     llm_model_t  *m;
 
     m = l->m;
     whole = l->opts->ctx || l->opts->whole;
-    encoder = llm_load_add(l->beside, llm_load_cross_bytes(l));
+    encoder = llm_load_add(l->beside.tower, llm_load_cross_bytes(l));
+    draft = llm_beside_draft_bytes(&l->beside);
     weights = llm_load_add(llm_load_weight_bytes(m), encoder);
-    take = encoder ? " and its encoder take" : " take";
+    weights = llm_load_add(weights, draft);
+    take = draft ? (encoder ? ", its encoder and what drafts for it take"
+                            : " and what drafts for it take")
+                 : (encoder ? " and its encoder take" : " take");
     (void) llm_load_size(size[0], weights, 1);
 
     if (l->opts->kv_bytes) {

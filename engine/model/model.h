@@ -118,6 +118,11 @@ typedef struct {
     const char  *tower;                 /* file of the encoder that is loaded
                                            after the model, on its first device:
                                            memory is left for it; or NULL */
+    int          drafts;                /* a head or a small model is loaded
+                                           after the model, with its ctx and
+                                           max_seqs: memory is left for it */
+    const char  *draft;                 /* its file; NULL: the head is the
+                                           model's own */
     int          weights_fp8;           /* as in llm_exec_opts_t */
     int          kv_fp8;
     int          kv_q8;
@@ -168,6 +173,9 @@ int llm_model_plan(const char *path, const llm_model_opts_t *opts,
 llm_model_t *llm_model_load(const char *path, const llm_model_opts_t *opts,
     llm_err_t *err);
 void llm_model_free(llm_model_t *m);
+/* the load of the small model of opts->draft begins: the memory that was left
+   for it is its own now */
+void llm_model_draft_begins(llm_model_t *m);
 /* waits until the model's file of packed weights is written, if it is being
    written; free() stops the writing */
 void llm_model_wait_packed(llm_model_t *m);

@@ -103,7 +103,8 @@ typedef struct {
     int                 loaded;         /* the model has its caches */
 
     size_t              weights;        /* bytes; 0 once loaded */
-    size_t              beside;         /* of its encoder, as well */
+    size_t              tower;          /* of its encoder, as well */
+    size_t              draft;          /* of what drafts for it */
     size_t              kv;             /* bytes of kv_cache=, or 0 */
 
     /* bytes of the file that were loaded: the loading thread adds, others read
@@ -217,6 +218,20 @@ typedef struct {
     uint64_t                 said_us;   /* of the last line, or began_us */
 } llm_progress_t;
 
+/* memory of what is loaded after the model: beside.c */
+typedef struct {
+    size_t                   tower;     /* bytes of the encoder, on the first
+                                           device */
+    size_t                   draft;     /* of weights and buffers of what
+                                           drafts */
+    size_t                   page;      /* of a page of its KV cache; 0: it has
+                                           none */
+    size_t                   pages;     /* that it has a use for */
+    size_t                   least;     /* bytes of those of one sequence */
+    int                      head;      /* a head drafts, on the last device */
+    int                      gpu;       /* the memory is that of GPUs */
+} llm_beside_t;
+
 /* the state of one load */
 typedef struct {
     llm_model_t             *m;
@@ -227,21 +242,37 @@ typedef struct {
                                            lack of memory */
     size_t                   promised;  /* bytes of the machine's memory that
                                            other models were promised */
-    size_t                   beside;    /* bytes that opts->tower will take */
+    llm_beside_t             beside;
     llm_err_t               *err;
 } llm_load_t;
 
+/* load.c: begins a load; what follows once the file is described */
+void llm_load_begin(llm_load_t *l, llm_model_t *m,
+    const llm_model_opts_t *opts, llm_err_t *err);
+int llm_load_described(llm_load_t *l);
 /* model.c: an empty model with its registry of devices, NULL: no memory; what a
    load does once the file is described: the longest sequence, sizes of a step,
    the devices */
 llm_model_t *llm_model_create(const llm_model_opts_t *opts);
-/* model.c: begins a load; what follows once the file is described */
-void llm_load_begin(llm_load_t *l, llm_model_t *m,
-    const llm_model_opts_t *opts, llm_err_t *err);
-int llm_load_described(llm_load_t *l);
 int llm_load_ctx(llm_load_t *l);
 int llm_load_sizes(llm_load_t *l);
 int llm_load_device(llm_load_t *l);
+
+/* beside.c: sets l->beside, when the device is open */
+int llm_beside_read(llm_load_t *l);
+
+/* of what drafts with the least of its KV cache, of which the machine's memory
+   must have twice as much, as for any model */
+static inline size_t
+llm_beside_draft_bytes(const llm_beside_t *b)
+{
+    return b->draft + 2 * b->least;
+}
+
+/* room.c: bytes that the caches of part i leave, of `room` that are free; page:
+   of the model's own KV cache there */
+size_t llm_beside_part(const llm_beside_t *b, const llm_model_t *m, uint32_t i,
+    size_t room, size_t page);
 
 /* tower_memory.c: about the bytes that a tower takes once it is loaded, and
    works; errors in its file are left to its load */
@@ -333,8 +364,9 @@ size_t llm_load_seqs_bytes(const llm_load_t *l, uint32_t n);
  */
 int llm_promise(llm_load_t *l);
 void llm_promise_loaded(llm_model_t *m);
-/* its encoder is loaded */
-void llm_promise_beside(llm_model_t *m);
+/* its encoder is loaded; the load of what drafts begins */
+void llm_promise_tower(llm_model_t *m);
+void llm_promise_draft(llm_model_t *m);
 void llm_promise_end(llm_model_t *m);
 size_t llm_promised(llm_devices_t *devices, const llm_model_t *but);
 

@@ -1,9 +1,9 @@
 /*
  * Memory of the machine that was promised to the models of a registry
  * (devices.h) and is not in use yet: weights of loads in progress, an encoder
- * that is loaded after its model, and the pages of kv_cache= and of states of
- * windows of sound, which come into use one by one.  The kernel counts this
- * memory as free, but no other model may take it.
+ * and what drafts, which are loaded after their model, and the pages of
+ * kv_cache= and of states of windows of sound, which come into use one by one.
+ * The kernel counts this memory as free, but no other model may take it.
  *
  * A load checks and promises under one lock, because each model is loaded by a
  * thread of its own.  A cache whose size was not configured is no promise: it
@@ -26,7 +26,7 @@ llm_promise_left(const llm_model_t *m)
 
     taken = atomic_load_explicit(&m->promise.taken, memory_order_relaxed);
     n = m->promise.weights - llm_min(m->promise.weights, taken)
-        + m->promise.beside;
+        + m->promise.tower + m->promise.draft;
 
     if (!m->promise.loaded) {
         return n + m->promise.kv;
@@ -92,7 +92,8 @@ llm_promise(llm_load_t *l)
     if (rc == LLM_OK) {
         m->promise.weights = llm_load_weight_bytes(m)
                              + llm_load_cross_bytes(l);
-        m->promise.beside = l->beside;
+        m->promise.tower = l->beside.tower;
+        m->promise.draft = llm_beside_draft_bytes(&l->beside);
         m->promise.kv = l->opts->kv_bytes;
         m->promise.listed = 1;
         m->promise.next = m->devices->promised;
@@ -116,10 +117,19 @@ llm_promise_loaded(llm_model_t *m)
 
 
 void
-llm_promise_beside(llm_model_t *m)
+llm_promise_tower(llm_model_t *m)
 {
     pthread_mutex_lock(&m->devices->lock);
-    m->promise.beside = 0;
+    m->promise.tower = 0;
+    pthread_mutex_unlock(&m->devices->lock);
+}
+
+
+void
+llm_promise_draft(llm_model_t *m)
+{
+    pthread_mutex_lock(&m->devices->lock);
+    m->promise.draft = 0;
     pthread_mutex_unlock(&m->devices->lock);
 }
 

@@ -292,7 +292,7 @@ llm_tower_load(const char *path, llm_model_t *m, const llm_tower_opts_t *opts,
     }
 
     if (m) {
-        llm_promise_beside(m);
+        llm_promise_tower(m);
     }
 
     return l.t;

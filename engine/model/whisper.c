@@ -355,34 +355,48 @@ llm_whisper_fork(llm_whisper_t *w, uint32_t from, uint32_t to, uint32_t n)
 }
 
 
+size_t
+llm_whisper_queries(const llm_whisper_t *w, uint32_t n)
+{
+    return (size_t) w->m->desc.ear.n_align * n * w->m->desc.hp.head_dim_k;
+}
+
+
 int
-llm_whisper_align(llm_whisper_t *w, const llm_whisper_rows_t *r,
-    float *weights, llm_err_t *err)
+llm_whisper_look(llm_whisper_t *w, const llm_whisper_rows_t *r, uint32_t *at,
+    float *queries, llm_err_t *err)
 {
     int                  rc;
-    uint32_t             i, n;
-    llm_ear_t         *s = w->m->ear;
+    llm_ear_t           *s = w->m->ear;
     llm_whisper_rows_t   part = *r;
 
-    assert(s->keys[r->state]);
+    assert(s->keys[r->state] && *at < r->n);
 
-    for (i = 0, rc = LLM_OK; i < r->n && rc == LLM_OK; i += n) {
-        n = llm_min(r->n - i, s->rows);
-        part.pos = r->pos + i;
-        part.tokens = r->tokens + i;
-        part.n = n;
+    part.pos = r->pos + *at;
+    part.tokens = r->tokens + *at;
+    part.n = llm_min(r->n - *at, s->rows);
 
-        /* a row with a result, as the last layer is not computed without */
+    /* a row with a result, as the last layer is not computed without */
 
-        part.n_out = 1;
-        s->keeps = 1;
-        rc = llm_whisper_run(w, &part, 1, err);
-        s->keeps = 0;
+    part.n_out = 1;
+    s->keeps = 1;
+    rc = llm_whisper_run(w, &part, 1, err);
+    s->keeps = 0;
 
-        if (rc == LLM_OK) {
-            llm_ear_weigh(w->m, r->state, n, i, r->n, weights);
-        }
+    if (rc != LLM_OK) {
+        return rc;
     }
 
-    return rc;
+    llm_ear_take_queries(w->m, part.n, *at, r->n, queries);
+    *at += part.n;
+
+    return *at < r->n ? LLM_MORE : LLM_OK;
+}
+
+
+void
+llm_whisper_weigh(const llm_whisper_t *w, const llm_whisper_rows_t *r,
+    uint32_t head, const float *queries, float *weights)
+{
+    llm_ear_weigh(w->m, r->state, head, r->n, queries, weights);
 }

@@ -96,7 +96,7 @@ const llm_model_t *llm_whisper_model(const llm_whisper_t *w);
  * step of the device, no longer than a step of prompt: LLM_MORE: there are more
  * pieces, LLM_OK: the state is complete.  One window at a time; steps of
  * sequences on other states may come between.  words: the state is for
- * llm_whisper_align(), too.
+ * llm_whisper_look(), too.
  */
 void llm_whisper_begin(llm_whisper_t *w, uint32_t state, const float *mel,
     int words);
@@ -120,11 +120,20 @@ void llm_whisper_fork(llm_whisper_t *w, uint32_t from, uint32_t to,
 
 /*
  * For the times of words: what the alignment heads look at while the tokens of
- * r are computed (r->n_out is ignored), from position r->pos on: weights
- * [n_align][n][n_audio_ctx], each row's sum is 1 (softmax, no filter).  The
- * state must have been encoded with words.
+ * r are computed, from position r->pos on (r->n_out is ignored).  The state
+ * must have been encoded with words.
+ *
+ * look() computes as many of the tokens as fit into a step, from *at on, which
+ * it moves, and copies what the heads ask for to queries, of
+ * llm_whisper_queries(w, r->n) floats: LLM_MORE: there are more tokens.  Steps
+ * of other sequences may come between.  weigh(): with all of it, what a head
+ * looks at: weights [r->n][n_audio_ctx], the sum of each row is 1 (softmax, no
+ * filter); on the host, some milliseconds.
  */
-int llm_whisper_align(llm_whisper_t *w, const llm_whisper_rows_t *r,
-    float *weights, llm_err_t *err);
+size_t llm_whisper_queries(const llm_whisper_t *w, uint32_t n);
+int llm_whisper_look(llm_whisper_t *w, const llm_whisper_rows_t *r,
+    uint32_t *at, float *queries, llm_err_t *err);
+void llm_whisper_weigh(const llm_whisper_t *w, const llm_whisper_rows_t *r,
+    uint32_t head, const float *queries, float *weights);
 
 #endif /* LLM_WHISPER_H */

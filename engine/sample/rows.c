@@ -133,3 +133,34 @@ llm_row_argmax(const float *row, uint32_t n, const float *block_max)
 
     return i;
 }
+
+
+uint32_t
+llm_row_best(const float *row, uint32_t n)
+{
+    float                    max, most;
+    uint32_t                 i, at, end, best;
+    const llm_row_passes_t  *pass;
+
+    pass = llm_row_passes(0);
+    at = 0;
+    most = -INFINITY;
+
+    for (i = 0; i < n; i = end) {
+        end = n - i > LLM_ROW_BLOCK ? i + LLM_ROW_BLOCK : n;
+        (void) pass->scan(row + i, end - i, &max);
+
+        if (max > most) {
+            most = max;
+            at = i;
+        }
+    }
+
+    end = n - at > LLM_ROW_BLOCK ? at + LLM_ROW_BLOCK : n;
+
+    for (best = at, i = at + 1; i < end; i++) {
+        best = row[i] > row[best] ? i : best;
+    }
+
+    return best;
+}

@@ -41,6 +41,9 @@ const llm_row_passes_t *llm_row_passes(uint32_t i);
 /* the lowest index of the largest element; block_max: from scan() */
 uint32_t llm_row_argmax(const float *row, uint32_t n,
     const float *block_max);
+/* the same of a row that was not scanned, n > 0; what is no number is no
+   maximum, unless the first element is none */
+uint32_t llm_row_best(const float *row, uint32_t n);
 
 /* exp(x) for x <= 0, within 2 ulp; 0 if x is below -87 or NaN */
 float llm_row_exp(float x);

@@ -59,7 +59,7 @@ int
 llm_draft_file_check(const llm_engine_model_t *conf, llm_err_t *err)
 {
     int       rc;
-    uint32_t  i, media;
+    uint32_t  media;
 
     if (conf->draft_path) {
         rc = llm_head_is(conf->draft_path, err);
@@ -76,13 +76,8 @@ llm_draft_file_check(const llm_engine_model_t *conf, llm_err_t *err)
                           conf->draft_path) : rc;
     }
 
-    for (i = 0; i < LLM_DRAFT_N; i++) {
-        if (conf->speculate[i] == LLM_DRAFT_MTP) {
-            return llm_head_check(conf->path, NULL, err);
-        }
-    }
-
-    return LLM_OK;
+    return llm_conf_drafts(conf, LLM_DRAFT_MTP)
+           ? llm_head_check(conf->path, NULL, err) : LLM_OK;
 }
 
 
@@ -178,6 +173,7 @@ llm_machine_check(const llm_engine_model_t *conf, llm_err_t *err)
     int               rc;
     llm_err_t         why;
     llm_gguf_t       *g;
+    llm_hparams_t     hp;
     llm_model_opts_t  opts;
 
     if (llm_backend_gpu_check(conf->device, "", err) != LLM_OK) {
@@ -197,9 +193,15 @@ llm_machine_check(const llm_engine_model_t *conf, llm_err_t *err)
     }
 
     memset(&opts, 0, sizeof(opts));
-    llm_instance_sizes(conf, &opts);
+    rc = llm_model_check(g, &hp, err);
 
-    rc = llm_model_fits(g, &opts, err);
+    if (rc == LLM_OK) {
+        llm_instance_sizes(conf, llm_parallel(conf, hp.listens), &opts);
+        llm_instance_beside(conf, &opts);
+        opts.n_windows = hp.listens ? opts.max_seqs : 0;
+        rc = llm_model_fits(g, &opts, err);
+    }
+
     llm_gguf_close(g);
 
     return rc;

@@ -18,7 +18,14 @@
  */
 int llm_file_usable(const llm_gguf_t *g, llm_hparams_t *hp, llm_err_t *err);
 
-/* load.c: the sizes that the configuration asks for */
-void llm_instance_sizes(const llm_engine_model_t *conf, llm_model_opts_t *opts);
+/* load.c: the sizes that the configuration asks for, of a file of which so many
+   sequences run at once */
+void llm_instance_sizes(const llm_engine_model_t *conf, uint32_t parallel,
+    llm_model_opts_t *opts);
+/* load.c: what is loaded after the model, for which memory is left */
+void llm_instance_beside(const llm_engine_model_t *conf,
+    llm_model_opts_t *opts);
+/* common.c: is this kind among those of speculate=? */
+int llm_conf_drafts(const llm_engine_model_t *conf, llm_draft_kind_t kind);
 
 #endif /* LLM_SERVE_CHECK_H */

@@ -1,14 +1,36 @@
 /*
- * What all files of this folder call: the log, wake-ups, and the notice that
- * the process must exit.
+ * What all files of this folder call: the log, wake-ups, the default of
+ * parallel=, kinds of speculate=, and the notice that the process must exit.
  */
 
+#include "engine/serve/check.h"
 #include "engine/serve/engine.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
+
+
+uint32_t
+llm_parallel(const llm_engine_model_t *conf, int speech)
+{
+    return conf->parallel ? conf->parallel
+           : speech ? LLM_PARALLEL_SPEECH : LLM_PARALLEL;
+}
+
+
+int
+llm_conf_drafts(const llm_engine_model_t *conf, llm_draft_kind_t kind)
+{
+    uint32_t  i;
+
+    for (i = 0; i < LLM_DRAFT_N && conf->speculate[i] != kind; i++) {
+        /* void */
+    }
+
+    return i < LLM_DRAFT_N;
+}
 
 
 void

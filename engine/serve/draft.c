@@ -4,27 +4,11 @@
  * (engine/sched/draft_head.h).
  */
 
+#include "engine/serve/check.h"
 #include "engine/serve/engine.h"
 
 /* rows of a step of the small model */
 #define LLM_DRAFT_BATCH  64
-
-
-/* is this kind configured? */
-
-static int
-llm_instance_drafts(const llm_instance_t *m, llm_draft_kind_t kind)
-{
-    uint32_t  i;
-
-    for (i = 0; i < LLM_DRAFT_N; i++) {
-        if (m->conf.speculate[i] == kind) {
-            return 1;
-        }
-    }
-
-    return 0;
-}
 
 
 /* the file of the head: the model's own is NULL.  LLM_ABSENT: no head drafts */
@@ -39,7 +23,7 @@ llm_instance_head_path(const llm_instance_t *m, const char **path,
         return llm_head_is(m->conf.draft_path, err);
     }
 
-    return llm_instance_drafts(m, LLM_DRAFT_MTP) ? LLM_OK : LLM_ABSENT;
+    return llm_conf_drafts(&m->conf, LLM_DRAFT_MTP) ? LLM_OK : LLM_ABSENT;
 }
 
 
@@ -204,6 +188,7 @@ llm_instance_small(llm_instance_t *m, const llm_model_opts_t *opts,
     o.kv_bytes = 0;
     o.progress = NULL;
 
+    llm_model_draft_begins(m->model);
     m->draft = llm_model_load(m->conf.draft_path, &o, err);
     if (m->draft == NULL) {
         return LLM_ERROR;

@@ -281,16 +281,9 @@ uint32_t
 llm_engine_live(llm_engine_t *e)
 {
     uint32_t  i, n;
-    uint64_t  v;
 
-    n = 0;
-
-    for (i = 0; i < e->n_models; i++) {
-        v = atomic_load(&e->zone->models[i].inflight);
-
-        if ((uint32_t) (v >> 32) == e->epoch) {
-            n += (uint32_t) v;
-        }
+    for (i = 0, n = 0; i < e->n_models; i++) {
+        n += llm_zone_inflight(e->zone, i, e->epoch);
     }
 
     return n;

@@ -114,7 +114,7 @@ llm_instance_hear(llm_instance_t *m, const char *path,
 
     h->engine = m->engine;
     h->instance = m;
-    h->places = m->conf.parallel;
+    h->places = m->parallel;
     h->figures = &m->engine->zone->models[m->index].figures;
     h->counters = llm_zone_counters(m->engine->zone, m->engine->kept,
                                     m->index);

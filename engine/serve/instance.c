@@ -34,7 +34,7 @@ llm_instance_create(llm_engine_t *e, uint32_t index,
     m->engine = e;
     m->index = index;
     m->conf = *conf;
-    m->conf.parallel = llm_max(m->conf.parallel, 1u);
+    m->parallel = llm_parallel(conf, 0);
     m->file = file;
     llm_jobs_init(&m->held);
 

@@ -111,19 +111,30 @@ llm_instance_threads(const llm_instance_t *m)
 
 
 void
-llm_instance_sizes(const llm_engine_model_t *conf, llm_model_opts_t *opts)
+llm_instance_sizes(const llm_engine_model_t *conf, uint32_t parallel,
+    llm_model_opts_t *opts)
 {
     opts->ctx = conf->ctx;
-    opts->max_seqs = conf->parallel;
+    opts->max_seqs = parallel;
     opts->kv_bytes = conf->kv_cache;
 
     /* a step always has room for all generating sequences and some rows of a
        prompt */
 
     opts->batch = llm_max(conf->batch ? conf->batch : LLM_DEFAULT_CHUNK,
-                          conf->parallel + LLM_KV_PAGE);
+                          parallel + LLM_KV_PAGE);
 
-    opts->max_out = conf->parallel + LLM_SCORE_ROWS;
+    opts->max_out = parallel + LLM_SCORE_ROWS;
+}
+
+
+void
+llm_instance_beside(const llm_engine_model_t *conf, llm_model_opts_t *opts)
+{
+    opts->tower = conf->mmproj;
+    opts->draft = conf->draft_path;
+    opts->drafts = conf->draft_path != NULL
+                   || llm_conf_drafts(conf, LLM_DRAFT_MTP);
 }
 
 
@@ -153,7 +164,7 @@ llm_instance_opts(llm_instance_t *m, llm_model_opts_t *opts)
     opts->progress_data = m;
     opts->cancel = &m->cancel;
 
-    llm_instance_sizes(&m->conf, opts);
+    llm_instance_sizes(&m->conf, m->parallel, opts);
 }
 
 
@@ -163,7 +174,7 @@ llm_instance_model(llm_instance_t *m, llm_err_t *err)
     llm_model_opts_t  opts;
 
     llm_instance_opts(m, &opts);
-    opts.tower = m->conf.mmproj;
+    llm_instance_beside(&m->conf, &opts);
 
     if (llm_instance_keep(m, llm_instance_path(m), &opts.keep, err)
         != LLM_OK)
@@ -200,7 +211,7 @@ llm_instance_runner(llm_instance_t *m)
     llm_instance_runner_of(m->model, run);
     run->chunk = llm_min(m->conf.batch ? m->conf.batch : LLM_DEFAULT_CHUNK,
                          run->batch);
-    run->max_seqs = llm_min(m->conf.parallel, run->max_seqs);
+    run->max_seqs = llm_min(m->parallel, run->max_seqs);
 }
 
 
@@ -224,6 +235,7 @@ llm_instance_read(llm_instance_t *m)
 #endif
 
     rc = llm_instance_listens(llm_instance_path(m), err);
+    m->parallel = llm_parallel(&m->conf, rc == LLM_OK);
 
     if (rc == LLM_OK) {
         llm_instance_opts(m, &opts);

@@ -70,6 +70,8 @@ struct llm_instance_s {
                                            it, the loader and llm_model_load()
                                            read it */
 
+    uint32_t             parallel;      /* sequences that run at once, of this
+                                           file */
     llm_model_t         *model;
     llm_model_t         *draft;         /* the small model of draft=FILE, or
                                            NULL */

@@ -79,6 +79,8 @@ llm_instance_show(const llm_instance_t *m)
 
     z = &m->engine->zone->models[m->index];
 
+    llm_zone_set_speech(m->engine->zone, m->index, m->engine->epoch,
+                        m->hearing != NULL);
     llm_zone_set(z->ctx, m->runner.ctx);
     llm_zone_set(z->ctx_train, m->runner.ctx);
     llm_zone_set(z->n_vocab, m->runner.n_vocab);

@@ -163,7 +163,7 @@ llm_engine_retry_after(const llm_instance_t *m)
         return 5;
     }
 
-    s = m->request_us * 1e-6 / m->conf.parallel + 0.5;
+    s = m->request_us * 1e-6 / m->parallel + 0.5;
 
     return (uint32_t) llm_max(llm_min(s, 60.0), 1.0);
 }

@@ -134,7 +134,7 @@ llm_synthetic_open(llm_instance_t *m, llm_err_t *err)
     run->data = s;
     run->n_vocab = LLM_SYNTHETIC_VOCAB;
     run->ctx = m->conf.ctx ? m->conf.ctx : LLM_SYNTHETIC_CTX;
-    run->max_seqs = m->conf.parallel;
+    run->max_seqs = m->parallel;
     run->max_out = run->max_seqs + LLM_SYNTHETIC_CHUNK;
     run->chunk = LLM_SYNTHETIC_CHUNK;
     run->batch = run->max_seqs + run->chunk;

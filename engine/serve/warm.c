@@ -37,8 +37,7 @@ llm_internal_open(llm_internal_client_t *n, uint32_t n_models)
     llm_zone_model_t  models[LLM_MAX_MODELS];
 
     for (i = 0; i < n_models; i++) {
-        models[i].parallel = 1;
-        models[i].places = 0;
+        models[i] = (llm_zone_model_t) { .parallel = 1 };
     }
 
     size = llm_align(llm_zone_size(1, n_models, LLM_WARM_RING), 64);

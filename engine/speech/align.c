@@ -13,49 +13,106 @@
 #include <math.h>
 
 #define LLM_ALIGN_MEDIAN  7
+#define LLM_ALIGN_HALF    (LLM_ALIGN_MEDIAN / 2)
 
+/* frames whose medians are taken at once, by the compiler's vectors */
+#define LLM_ALIGN_LANES   8
+
+
+/* a row becomes a distribution */
 
 static void
-llm_speech_normalise(float *w, size_t n, size_t n_ctx, size_t frames)
+llm_speech_distribution(float *row, size_t frames)
 {
-    float   *row;
-    double   sum, mean, dev, d;
-    size_t   i, k;
+    double  sum;
+    size_t  k;
 
-    for (i = 0; i < n; i++) {
-        row = w + i * n_ctx;
-        sum = 0;
-
-        for (k = 0; k < frames; k++) {
-            sum += row[k];
-        }
-
-        for (k = 0; k < frames; k++) {
-            row[k] = sum > 0 ? (float) (row[k] / sum) : 1.0f / (float) frames;
-        }
+    for (k = 0, sum = 0; k < frames; k++) {
+        sum += row[k];
     }
 
     for (k = 0; k < frames; k++) {
-        mean = 0;
-        dev = 0;
+        row[k] = sum > 0 ? (float) (row[k] / sum) : 1.0f / (float) frames;
+    }
+}
 
-        for (i = 0; i < n; i++) {
-            mean += w[i * n_ctx + k];
+
+/* row by row, so that memory is read in its order */
+
+static void
+llm_speech_normalise(const llm_speech_align_t *a, float *w)
+{
+    float   *row;
+    double  *mean, *dev, d;
+    size_t   i, k;
+
+    mean = a->mean;
+    dev = a->mean + a->frames;
+    memset(mean, 0, 2 * a->frames * sizeof(double));
+
+    for (i = 0; i < a->n; i++) {
+        row = w + i * a->n_ctx;
+        llm_speech_distribution(row, a->frames);
+
+        for (k = 0; k < a->frames; k++) {
+            mean[k] += row[k];
         }
+    }
 
-        mean /= (double) n;
+    for (k = 0; k < a->frames; k++) {
+        mean[k] /= (double) a->n;
+    }
 
-        for (i = 0; i < n; i++) {
-            d = w[i * n_ctx + k] - mean;
-            dev += d * d;
+    for (i = 0; i < a->n; i++) {
+        row = w + i * a->n_ctx;
+
+        for (k = 0; k < a->frames; k++) {
+            d = row[k] - mean[k];
+            dev[k] += d * d;
         }
+    }
 
-        dev = sqrt(dev / (double) n);
+    for (k = 0; k < a->frames; k++) {
+        dev[k] = sqrt(dev[k] / (double) a->n);
+    }
 
-        for (i = 0; i < n; i++) {
-            d = w[i * n_ctx + k] - mean;
-            w[i * n_ctx + k] = dev > 0 ? (float) (d / dev) : 0;
+    for (i = a->first; i < a->first + a->rows; i++) {
+        row = w + i * a->n_ctx;
+
+        for (k = 0; k < a->frames; k++) {
+            row[k] = dev[k] > 0 ? (float) ((row[k] - mean[k]) / dev[k]) : 0;
         }
+    }
+}
+
+
+/* adds the medians of `at` [7][lanes], of each lane, to out: the smallest four
+   are brought to the front, one after the other */
+
+static void
+llm_speech_medians(float at[LLM_ALIGN_MEDIAN][LLM_ALIGN_LANES], float *out,
+    size_t n)
+{
+    float   a[LLM_ALIGN_LANES], b[LLM_ALIGN_LANES];
+    size_t  i, j, k;
+
+    for (i = 0; i <= LLM_ALIGN_HALF; i++) {
+        for (j = i + 1; j < LLM_ALIGN_MEDIAN; j++) {
+            memcpy(a, at[i], sizeof(a));
+            memcpy(b, at[j], sizeof(b));
+
+            for (k = 0; k < LLM_ALIGN_LANES; k++) {
+                at[i][k] = b[k] < a[k] ? b[k] : a[k];
+            }
+
+            for (k = 0; k < LLM_ALIGN_LANES; k++) {
+                at[j][k] = b[k] < a[k] ? a[k] : b[k];
+            }
+        }
+    }
+
+    for (k = 0; k < n; k++) {
+        out[k] += at[LLM_ALIGN_HALF][k];
     }
 }
 
@@ -66,33 +123,32 @@ llm_speech_normalise(float *w, size_t n, size_t n_ctx, size_t frames)
 static void
 llm_speech_median(const float *row, size_t frames, float *out)
 {
-    float    v, sorted[LLM_ALIGN_MEDIAN];
-    size_t   at;
-    int64_t  k, i, j, n, half;
+    float    at[LLM_ALIGN_MEDIAN][LLM_ALIGN_LANES];
+    int64_t  k, i, j, n, from;
 
     n = (int64_t) frames;
-    half = LLM_ALIGN_MEDIAN / 2;
 
-    for (k = 0; k < n; k++) {
+    for (k = 0; n <= LLM_ALIGN_HALF && k < n; k++) {
+        out[k] += row[k];
+    }
 
-        if (n <= half) {
-            out[k] += row[k];
-            continue;
-        }
-
+    for (k = 0; n > LLM_ALIGN_HALF && k < n; k += LLM_ALIGN_LANES) {
         for (i = 0; i < LLM_ALIGN_MEDIAN; i++) {
-            j = llabs(k + i - half);
-            at = (size_t) (j < n ? j : 2 * (n - 1) - j);
-            v = row[at];
+            from = k + i - LLM_ALIGN_HALF;
 
-            for (j = i; j > 0 && sorted[j - 1] > v; j--) {
-                sorted[j] = sorted[j - 1];
+            if (from >= 0 && from + LLM_ALIGN_LANES <= n) {
+                memcpy(at[i], row + from, sizeof(at[i]));
+                continue;
             }
 
-            sorted[j] = v;
+            for (j = 0; j < LLM_ALIGN_LANES; j++) {
+                from = llabs(llm_min(k + j, n - 1) + i - LLM_ALIGN_HALF);
+                at[i][j] = row[from < n ? from : 2 * (n - 1) - from];
+            }
         }
 
-        out[k] += sorted[half];
+        llm_speech_medians(at, out + k,
+                           (size_t) llm_min(n - k, LLM_ALIGN_LANES));
     }
 }
 
@@ -165,43 +221,70 @@ llm_speech_path(const float *m, size_t rows, size_t frames, double *cost,
 
 
 int
-llm_speech_align(float *weights, size_t n_heads, size_t n, size_t n_ctx,
-    size_t frames, size_t first, size_t rows, uint32_t *times, llm_err_t *err)
+llm_speech_align_begin(llm_speech_align_t *a, llm_err_t *err)
 {
-    float          *m;
+    a->n_heads = 0;
+    a->sum = calloc(a->rows * a->frames, sizeof(float));
+    a->mean = malloc(2 * a->frames * sizeof(double));
+
+    if (a->sum == NULL || a->mean == NULL) {
+        llm_speech_align_free(a);
+        return llm_fail(err, "no memory for the times of words");
+    }
+
+    return LLM_OK;
+}
+
+
+void
+llm_speech_align_add(llm_speech_align_t *a, float *weights)
+{
+    size_t  i;
+
+    llm_speech_normalise(a, weights);
+
+    for (i = 0; i < a->rows; i++) {
+        llm_speech_median(weights + (a->first + i) * a->n_ctx, a->frames,
+                          a->sum + i * a->frames);
+    }
+
+    a->n_heads++;
+}
+
+
+int
+llm_speech_align_end(llm_speech_align_t *a, uint32_t *times, llm_err_t *err)
+{
     double         *cost;
-    size_t          h, i;
+    size_t          i;
     unsigned char  *step;
 
-    m = calloc(rows * frames, sizeof(float));
-    cost = malloc(2 * (rows + 1) * sizeof(double));
-    step = malloc(rows * frames);
+    cost = malloc(2 * (a->rows + 1) * sizeof(double));
+    step = malloc(a->rows * a->frames);
 
-    if (m == NULL || cost == NULL || step == NULL) {
-        free(m);
+    if (cost == NULL || step == NULL) {
         free(cost);
         free(step);
         return llm_fail(err, "no memory for the times of words");
     }
 
-    for (h = 0; h < n_heads; h++) {
-        llm_speech_normalise(weights + h * n * n_ctx, n, n_ctx, frames);
-
-        for (i = 0; i < rows; i++) {
-            llm_speech_median(weights + (h * n + first + i) * n_ctx, frames,
-                              m + i * frames);
-        }
+    for (i = 0; i < a->rows * a->frames; i++) {
+        a->sum[i] /= (float) llm_max(a->n_heads, 1u);
     }
 
-    for (i = 0; i < rows * frames; i++) {
-        m[i] /= (float) llm_max(n_heads, 1);
-    }
+    llm_speech_path(a->sum, a->rows, a->frames, cost, step, times);
 
-    llm_speech_path(m, rows, frames, cost, step, times);
-
-    free(m);
     free(cost);
     free(step);
 
     return LLM_OK;
+}
+
+
+void
+llm_speech_align_free(llm_speech_align_t *a)
+{
+    free(a->sum);
+    free(a->mean);
+    memset(a, 0, sizeof(*a));
 }

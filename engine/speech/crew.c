@@ -16,6 +16,15 @@ typedef struct {
                                            which its window was complete */
 } llm_speech_place_t;
 
+/* an alignment that is being made */
+typedef struct {
+    uint32_t                   place;   /* n: none */
+    uint32_t                   at;      /* tokens that were computed */
+    uint32_t                   head;    /* heads that were weighed */
+    float                     *queries; /* of llm_whisper_look() */
+    float                     *weights; /* of a head, in the same memory */
+} llm_speech_look_t;
+
 struct llm_speech_crew_s {
     llm_whisper_t             *w;
     llm_speech_place_t        *place;   /* [n] */
@@ -28,6 +37,7 @@ struct llm_speech_crew_s {
     uint64_t                   encodes; /* windows that were encoded */
     uint64_t                   steps;   /* so far */
     float                     *window;  /* [bands][n_frames] */
+    llm_speech_look_t          look;
 };
 
 
@@ -101,6 +111,7 @@ llm_speech_crew_create(llm_whisper_t *w, uint32_t places, llm_err_t *err)
         c->w = w;
         c->n = places;
         c->encoding = places;
+        c->look.place = places;
         c->place = calloc(places, sizeof(llm_speech_place_t));
         c->rows = calloc(places, sizeof(llm_whisper_rows_t));
         c->whose = calloc(places, sizeof(uint32_t));
@@ -130,6 +141,7 @@ llm_speech_crew_free(llm_speech_crew_t *c)
     free(c->rows);
     free(c->whose);
     free(c->window);
+    free(c->look.queries);
     free(c);
 }
 
@@ -154,6 +166,15 @@ llm_speech_crew_add(llm_speech_crew_t *c, llm_speech_t *s,
 }
 
 
+static void
+llm_speech_crew_unlook(llm_speech_crew_t *c)
+{
+    free(c->look.queries);
+    memset(&c->look, 0, sizeof(c->look));
+    c->look.place = c->n;
+}
+
+
 void
 llm_speech_crew_remove(llm_speech_crew_t *c, uint32_t place)
 {
@@ -161,6 +182,10 @@ llm_speech_crew_remove(llm_speech_crew_t *c, uint32_t place)
 
     if (c->encoding == place) {
         c->encoding = c->n;
+    }
+
+    if (c->look.place == place) {
+        llm_speech_crew_unlook(c);
     }
 }
 
@@ -409,16 +434,14 @@ llm_speech_crew_decode(llm_speech_crew_t *c, llm_err_t *err)
 }
 
 
-/* the alignment of one that wants it; LLM_OK: none does */
+/* begins the alignment of one that wants it; LLM_OK: none does */
 
 static int
-llm_speech_crew_align(llm_speech_crew_t *c, llm_err_t *err)
+llm_speech_crew_begin_look(llm_speech_crew_t *c)
 {
-    int                        rc;
-    float                     *weights;
+    size_t                     n;
     uint32_t                   i;
     llm_speech_ask_t           ask;
-    llm_whisper_rows_t         r;
     const llm_whisper_info_t  *info;
 
     for (i = 0; i < c->n; i++) {
@@ -432,31 +455,74 @@ llm_speech_crew_align(llm_speech_crew_t *c, llm_err_t *err)
     }
 
     info = llm_whisper_info(c->w);
-    weights = malloc((size_t) info->n_align * ask.n * info->n_audio_ctx
-                     * sizeof(float) + 1);
+    n = llm_whisper_queries(c->w, ask.n);
+    c->look.place = i;
+    c->look.queries = malloc((n + (size_t) ask.n * info->n_audio_ctx)
+                             * sizeof(float));
 
-    if (weights == NULL) {
+    if (c->look.queries == NULL) {
+        llm_speech_crew_unlook(c);
         (void) llm_fail_with(&c->place[i].err, 503, NULL, NULL,
                              "no memory for the times of words");
         return LLM_MORE;
     }
 
-    memset(&r, 0, sizeof(r));
-    r.seq = i;
-    r.state = i;
-    r.tokens = ask.tokens;
-    r.n = ask.n;
-    rc = llm_whisper_align(c->w, &r, weights, err);
+    c->look.weights = c->look.queries + n;
 
-    if (rc == LLM_OK) {
-        llm_speech_crew_answered(c, i, llm_speech_aligned(c->place[i].s,
-                                                          weights, err), err);
-        rc = LLM_MORE;
+    return LLM_MORE;
+}
+
+
+/*
+ * A piece of an alignment, so that no text of another model waits for all of
+ * it: some of its tokens, or one of the heads, whose weights take some
+ * milliseconds.
+ */
+
+static int
+llm_speech_crew_align(llm_speech_crew_t *c, llm_err_t *err)
+{
+    int                    rc;
+    llm_speech_ask_t       ask;
+    llm_whisper_rows_t     r;
+    llm_speech_look_t     *look = &c->look;
+
+    if (look->place == c->n) {
+        rc = llm_speech_crew_begin_look(c);
+
+        if (rc != LLM_MORE || look->place == c->n) {
+            return rc;
+        }
     }
 
-    free(weights);
+    (void) llm_speech_crew_want(c, look->place, &ask);
+    memset(&r, 0, sizeof(r));
+    r.seq = look->place;
+    r.state = look->place;
+    r.tokens = ask.tokens;
+    r.n = ask.n;
 
-    return rc;
+    if (look->at < ask.n) {
+        rc = llm_whisper_look(c->w, &r, &look->at, look->queries, err);
+        return rc == LLM_ERROR ? rc : LLM_MORE;
+    }
+
+    if (look->head < llm_whisper_info(c->w)->n_align) {
+        llm_whisper_weigh(c->w, &r, look->head++, look->queries,
+                          look->weights);
+
+    } else {
+        look->weights = NULL;
+    }
+
+    rc = llm_speech_aligned(c->place[look->place].s, look->weights, err);
+
+    if (rc != LLM_MORE) {
+        llm_speech_crew_answered(c, look->place, rc, err);
+        llm_speech_crew_unlook(c);
+    }
+
+    return LLM_MORE;
 }
 
 

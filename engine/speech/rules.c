@@ -2,6 +2,7 @@
  * Rules of decoding; see rules.h.
  */
 
+#include "engine/sample/rows.h"
 #include "engine/speech/rules.h"
 
 #include <math.h>
@@ -374,16 +375,12 @@ llm_speech_language(const llm_speech_rules_t *r, const float *logits,
     double *prob)
 {
     double        max, sum;
-    uint32_t      i, best;
+    uint32_t      best;
     const float  *l;
 
     l = logits + r->info.language;
     sum = llm_speech_sum(l, 0, (int32_t) r->info.n_languages, &max);
-    best = 0;
-
-    for (i = 1; i < r->info.n_languages; i++) {
-        best = l[i] > l[best] ? i : best;
-    }
+    best = llm_row_best(l, r->info.n_languages);
 
     *prob = exp(l[best] - sum);
     *prob = isfinite(*prob) ? *prob : 0;

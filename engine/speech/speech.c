@@ -5,7 +5,6 @@
 #include "engine/speech/state.h"
 
 #include "engine/base/language.h"
-#include "engine/speech/align.h"
 #include "engine/speech/text.h"
 
 #include <math.h>
@@ -180,6 +179,7 @@ llm_speech_free(llm_speech_t *s)
     }
 
     llm_speech_kept_free(&s->kept);
+    llm_speech_align_free(&s->align);
     free(s->seq);
     free(s->forced);
     free(s->logprobs);
@@ -197,6 +197,8 @@ llm_speech_bytes(const llm_speech_t *s)
     n = s->o.rules->info.n_text_ctx + LLM_SPEECH_HEAD;
 
     return sizeof(*s) + llm_speech_kept_bytes(&s->kept)
+           + (s->align.sum ? s->align.rows * s->align.frames : 0)
+             * sizeof(float)
            + n * (sizeof(*s->seq) + sizeof(*s->forced) + sizeof(*s->logprobs)
                   + sizeof(*s->pieces))
            + s->o.rules->info.n_vocab * sizeof(*s->logits);
@@ -506,26 +508,42 @@ llm_speech_logits(llm_speech_t *s, const float *first, const float *last,
 }
 
 
-int
-llm_speech_aligned(llm_speech_t *s, float *weights, llm_err_t *err)
+/* begins the alignment of s->forced */
+
+static int
+llm_speech_align_forced(llm_speech_t *s, llm_err_t *err)
 {
-    int                        rc;
-    size_t                     next, frames;
-    uint32_t                   head, *times;
-    llm_speech_words_t         words;
+    size_t                     frames;
+    llm_speech_align_t        *a;
     const llm_whisper_info_t  *info;
 
+    a = &s->align;
     info = &s->o.rules->info;
+    frames = llm_max(s->size / (info->n_frames / info->n_audio_ctx), 1);
 
-    if (s->want != LLM_SPEECH_ALIGN) {
-        return llm_fail(err, "no alignment was asked for");
-    }
+    memset(a, 0, sizeof(*a));
+    a->n = s->n_forced;
+    a->n_ctx = info->n_audio_ctx;
+    a->frames = llm_min(frames, (size_t) info->n_audio_ctx);
 
     /* the row of <|notimestamps|> is that of the first token of the text, and
        so on; the last one is that of the end */
-    head = s->n_forced - s->n_text - 2;
-    frames = llm_max(s->size / (info->n_frames / info->n_audio_ctx), 1);
-    frames = llm_min(frames, (size_t) info->n_audio_ctx);
+
+    a->first = s->n_forced - s->n_text - 2;
+    a->rows = s->n_text + 1;
+
+    return llm_speech_align_begin(a, err);
+}
+
+
+static int
+llm_speech_timed(llm_speech_t *s, llm_err_t *err)
+{
+    int                 rc;
+    size_t              next;
+    uint32_t           *times;
+    llm_speech_words_t  words;
+
     times = malloc((s->n_text + 1) * sizeof(uint32_t));
 
     if (times == NULL) {
@@ -534,9 +552,7 @@ llm_speech_aligned(llm_speech_t *s, float *weights, llm_err_t *err)
 
     memset(&words, 0, sizeof(words));
     next = llm_speech_cut(s, s->seq + s->begin, s->len - s->begin);
-    rc = llm_speech_align(weights, info->n_align, s->n_forced,
-                          info->n_audio_ctx, frames, head, s->n_text + 1,
-                          times, err);
+    rc = llm_speech_align_end(&s->align, times, err);
 
     if (rc == LLM_OK) {
         rc = llm_speech_pieces_words(s, &words, times, &next, err);
@@ -547,9 +563,30 @@ llm_speech_aligned(llm_speech_t *s, float *weights, llm_err_t *err)
     }
 
     llm_speech_words_free(&words);
+    llm_speech_align_free(&s->align);
     free(times);
 
     return rc;
+}
+
+
+int
+llm_speech_aligned(llm_speech_t *s, float *weights, llm_err_t *err)
+{
+    if (s->want != LLM_SPEECH_ALIGN) {
+        return llm_fail(err, "no alignment was asked for");
+    }
+
+    if (s->align.sum == NULL && llm_speech_align_forced(s, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    if (weights) {
+        llm_speech_align_add(&s->align, weights);
+    }
+
+    return s->align.n_heads < s->o.rules->info.n_align
+           ? LLM_MORE : llm_speech_timed(s, err);
 }
 
 

@@ -81,8 +81,9 @@ int llm_speech_encoded(llm_speech_t *s, llm_err_t *err);
 /* the first and the last row of those that were wanted, [n_vocab] */
 int llm_speech_logits(llm_speech_t *s, const float *first, const float *last,
     llm_err_t *err);
-/* weights: as llm_whisper_align() gives them, [n_align][n][n_audio_ctx];
-   overwritten */
+/* weights: of the next alignment head, as llm_whisper_weigh() gives them,
+   [n][n_audio_ctx]; overwritten.  NULL: the model has none.  LLM_MORE: those of
+   another one are wanted */
 int llm_speech_aligned(llm_speech_t *s, float *weights, llm_err_t *err);
 
 /*
@@ -93,7 +94,7 @@ int llm_speech_transcript(llm_speech_t *s, llm_transcript_t *t,
     llm_err_t *err);
 /* the number of its language, -1: not known yet */
 int llm_speech_spoken(const llm_speech_t *s);
-/* times of words are wanted: states are encoded for llm_whisper_align(), too */
+/* times of words are wanted: states are encoded for llm_whisper_look(), too */
 int llm_speech_has_words(const llm_speech_t *s);
 /* memory that it takes now */
 size_t llm_speech_bytes(const llm_speech_t *s);

@@ -7,6 +7,7 @@
 #ifndef LLM_SPEECH_STATE_H
 #define LLM_SPEECH_STATE_H
 
+#include "engine/speech/align.h"
 #include "engine/speech/speech.h"
 #include "engine/speech/words.h"
 
@@ -85,6 +86,7 @@ struct llm_speech_s {
     int32_t             *forced;        /* [n_text_ctx + 1] tokens of ALIGN */
     uint32_t             n_forced;
     uint32_t             n_text;        /* text tokens among them */
+    llm_speech_align_t   align;         /* of the heads that were answered */
     double               spoken;        /* when the last word ended */
 
     llm_speech_kept_t    kept;

@@ -13,7 +13,7 @@ ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
     int                    mmproj;
     char                  *rv;
     llm_err_t              err;
-    uint32_t               speech, parallel;
+    uint32_t               speech;
     ngx_uint_t             i;
     llm_api_model_t       *api;
     ngx_file_info_t        fi;
@@ -45,9 +45,6 @@ ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
         api[i].sunset_time = model[i].sunset.time;
         api[i].successor = ngx_http_llm_text(&model[i].successor);
 
-        parallel = model[i].engine.parallel;
-        model[i].engine.parallel = parallel ? parallel : LLM_PARALLEL;
-
         if (ngx_process == NGX_PROCESS_SIGNALLER) {
             continue;
         }
@@ -71,11 +68,6 @@ ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
         {
             model[i].replaced = 1;
             api[i].media |= speech;
-
-            if (speech && parallel == 0) {
-                model[i].engine.parallel = LLM_PARALLEL_SPEECH;
-            }
-
             continue;
         }
 
@@ -101,10 +93,6 @@ ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
         }
 
         api[i].media |= speech;
-
-        if (speech && parallel == 0) {
-            model[i].engine.parallel = LLM_PARALLEL_SPEECH;
-        }
     }
 
     for (i = 0; i < mcf->models.nelts; i++) {

@@ -13,6 +13,8 @@
 #include "http/request/ngx_http_llm_request.h"
 
 
+static ngx_uint_t ngx_http_llm_owner_now(ngx_http_llm_main_conf_t *mcf,
+    ngx_http_llm_ctx_t *ctx);
 static void ngx_http_llm_count_in(ngx_http_llm_main_conf_t *mcf,
     ngx_http_llm_tally_t *t, ngx_uint_t owner, ngx_http_request_t *r,
     ngx_http_llm_ctx_t *ctx, ngx_uint_t status);
@@ -65,7 +67,7 @@ ngx_http_llm_log_handler(ngx_http_request_t *r)
     kept = f->shm_zone->data;
     status = ngx_http_llm_status(r);
 
-    owner = (ctx && ctx->model >= 0) ? 1 + ctx->place : 0;
+    owner = ngx_http_llm_owner_now(mcf, ctx);
     ngx_http_llm_count_in(mcf, &kept->tally, owner, r, ctx, status);
 
     if (f->tenants_zone) {
@@ -79,6 +81,18 @@ ngx_http_llm_log_handler(ngx_http_request_t *r)
     }
 
     return NGX_OK;
+}
+
+
+/* nginx may log a request long after its last token, when its model is removed
+   and its place may be another one's, or the same name's anew */
+
+static ngx_uint_t
+ngx_http_llm_owner_now(ngx_http_llm_main_conf_t *mcf, ngx_http_llm_ctx_t *ctx)
+{
+    return ctx && ctx->model >= 0
+           && llm_zone_naming(mcf->zone, ctx->model) == ctx->naming
+           ? 1 + ctx->place : 0;
 }
 
 

@@ -517,6 +517,7 @@ ngx_http_llm_find_request(ngx_http_llm_body_t *body)
     msg = (llm_request_t *) body->msg.data;
 
     ctx->place = ngx_http_llm_place_of(ctx->main, &body->conf, ctx->model);
+    ctx->naming = body->conf.models[ctx->model].naming;
     msg->account = ngx_http_llm_tenant_account(ctx);
 
     return NGX_OK;

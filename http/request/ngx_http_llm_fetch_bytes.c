@@ -223,12 +223,11 @@ ngx_http_llm_fetch_add(ngx_http_llm_fetched_t *f, ngx_http_request_t *sr,
 static ngx_int_t
 ngx_http_llm_fetch_room(ngx_http_llm_fetched_t *f, ngx_http_request_t *sr)
 {
-    size_t              max, size;
-    ngx_str_t          *type;
-    ngx_uint_t          i, n;
-    llm_zone_t         *zone;
-    llm_media_ref_t    *list, *m;
-    llm_media_stats_t   st;
+    size_t            max, left, size;
+    ngx_str_t        *type;
+    ngx_uint_t        n;
+    llm_zone_t       *zone;
+    llm_media_ref_t  *list, *m;
 
     zone = f->body->ctx->main->zone;
     list = ngx_http_llm_fetch_list(f->body, &n);
@@ -241,9 +240,11 @@ ngx_http_llm_fetch_room(ngx_http_llm_fetched_t *f, ngx_http_request_t *sr)
                           == 0)
     {
         return ngx_http_llm_fetch_refuse(f, 400, "media_fetch_failed",
-                                         "is \"%.*s\", not an image.",
+                                         "is \"%.*s\", not %s.",
                                          (int) ngx_min(type->len, 64),
-                                         (char *) type->data);
+                                         (char *) type->data,
+                                         m->kind == LLM_MEDIUM_IMAGE
+                                         ? "an image" : "a sound");
     }
 
     if (sr->headers_out.content_length_n > 0) {
@@ -260,21 +261,18 @@ ngx_http_llm_fetch_room(ngx_http_llm_fetched_t *f, ngx_http_request_t *sr)
         size = sr->headers_out.content_length_n;
     }
 
-    llm_zone_media_stats(zone, &st);
-
-    for (i = 0; i < n; i++) {
-        st.bytes -= ngx_min(st.bytes, list[i].block.len);
-    }
+    left = llm_media_left(zone, list, n);
 
     if (sr->headers_out.content_length_n == -1) {
-        size = ngx_min(size, st.bytes);
+        size = ngx_min(size, left);
     }
 
-    if (size == 0 || size > st.bytes) {
+    if (size == 0 || size > left) {
         return ngx_http_llm_fetch_refuse(f, 400, "media_too_large",
                                          "does not fit with the others of "
                                          "this request into the memory for "
-                                         "images (llm_media_memory).");
+                                         "images and sounds "
+                                         "(llm_media_memory).");
     }
 
     if (llm_media_alloc(zone, f->body->conf.holder, size, &m->block)
@@ -286,6 +284,7 @@ ngx_http_llm_fetch_room(ngx_http_llm_fetched_t *f, ngx_http_request_t *sr)
     llm_media_refused(zone);
 
     return ngx_http_llm_fetch_refuse(f, 429, "media_memory_full",
-                                     "has no room now: the images of other "
-                                     "requests take it (llm_media_memory).");
+                                     "has no room now: the images and sounds "
+                                     "of other requests take it "
+                                     "(llm_media_memory).");
 }

@@ -111,6 +111,9 @@ struct ngx_http_llm_ctx_s {
     ngx_int_t                    place;         /* index of the figures of the
                                                    model; -1: unknown, or the
                                                    model is gone */
+    uint32_t                     naming;        /* number of the name that the
+                                                   model had then; 0: the
+                                                   configuration's */
     llm_api_usage_t              usage;         /* set when api is freed */
     uint64_t                     first_us;      /* time of the first token; 0:
                                                    none has come */

@@ -202,7 +202,7 @@ ngx_http_llm_init_zone(ngx_shm_zone_t *shm_zone, void *data)
 {
     void                      *mem;
     size_t                     size;
-    ngx_uint_t                 i;
+    ngx_uint_t                 i, speech;
     ngx_slab_pool_t           *shpool;
     llm_zone_model_t           zone_models[LLM_MAX_MODELS];
     ngx_http_llm_model_t      *model;
@@ -212,9 +212,12 @@ ngx_http_llm_init_zone(ngx_shm_zone_t *shm_zone, void *data)
     model = mcf->models.elts;
 
     for (i = 0; i < mcf->models.nelts; i++) {
-        zone_models[i].parallel = model[i].engine.parallel;
+        speech = (mcf->api_models[i].media & LLM_MEDIUM_SPEECH) != 0;
+        zone_models[i].speech = speech;
+        zone_models[i].parallel = llm_parallel(&model[i].engine, speech);
+        zone_models[i].other = llm_parallel(&model[i].engine, !speech);
         zone_models[i].places = model[i].queue == -1
-                                ? 0 : model[i].engine.parallel + model[i].queue;
+                                ? 0 : zone_models[i].parallel + model[i].queue;
     }
 
     size = llm_zone_size(mcf->nworkers, mcf->models.nelts,

@@ -28,6 +28,8 @@ my $t = LLM::Test->new(
         location /v1 { llm_alias chat demo; llm_api;
                        access_log logs/model.log model; }
         location /one { llm_api demo; }
+        location /slow { llm_api; limit_rate 2k;
+                         access_log logs/model.log model; }
         location /keys { llm_api_keys keys; llm_api; }
         location /admin { llm_admin state=admin.state models=models $NEW; }
         location = /health { llm_health; }
@@ -335,6 +337,24 @@ $slow->event;
 is(admin('DELETE', 'models/new?timeout=0&wait=60')->{status}, 200,
    'removed at once');
 is((whole($slow))[1], 'model_stopped', 'what ran got an error');
+
+# nginx sends the end of an answer, and logs its request, after the model is
+# gone and there is another one with its name
+
+is(add('new')->{status}, 200, 'the same name once more');
+
+my $late = $t->open('/slow/completions', { %ask, stream => \1,
+                                           model => 'new' });
+
+$late->event;
+is(gone('new')->{status}, 200, 'removed when nothing runs any more');
+is(add('new')->{status}, 200, 'and added again');
+is((whole($late))[1], '', 'then the answer has come');
+ok(LLM::Test::wait_for(20, sub {
+    $t->log('model.log') =~ m{^/slow/completions new 200$}m
+}), 'and is logged');
+is(counted('new'), 0, 'but is not counted as the new one\'s');
+is(gone('new')->{status}, 200, 'which is removed, too');
 
 # names come and go while others ask: no answer is of another model
 

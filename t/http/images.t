@@ -169,7 +169,8 @@ is($t->post('/v1/chat/completions', { model => 'blind', max_tokens => 2,
    200, 'one that was answered is a placeholder anyway');
 
 refused(chat($t, [ map { image(url($PNG)) } 1 .. 4 ]), 400,
-        qr/at most 3 in a request \(llm_max_images\)/, 'too many');
+        qr/at most 3 in a request, images and sounds together \(llm_max_im/,
+        'too many');
 refused(chat($t, [ map { image(url('x')) } 1 .. 10_000 ]), 400,
         qr/at most 3/, 'ten thousand');
 refused(chat($t, [ image(url($PNG)) ], path => '/small/chat/completions'),

@@ -368,6 +368,7 @@ $t = LLM::Test->new(model => join("\n",
     'llm_model hears %%DIR%%/tiny.bin threads=1 parallel=1 warmup;',
     'llm_model lazy %%DIR%%/tiny.bin threads=1 lazy;',
     'llm_model four %%DIR%%/tiny.bin threads=1 parallel=4 lazy;',
+    'llm_model text %%ROOT%%/models/demo.gguf threads=1 lazy;',
     'llm_model demo %%ROOT%%/models/demo.gguf threads=1 parallel=2 default;'),
     http => 'client_max_body_size 8m; llm_idempotency 8m; '
             . 'llm_token_zone $http_x_tenant zone=z:1m rate=1/h; '
@@ -378,7 +379,7 @@ $t = LLM::Test->new(model => join("\n",
         location /paid/ { llm_api; llm_token_limit zone=z burst=1 reserve=0; }
         location /dear/ { llm_api; llm_token_limit zone=z burst=200; }
         location /timed/ { llm_api; llm_token_limit zone=s burst=4; }
-        location /admin { llm_admin models=.; }
+        location /admin { llm_admin models=. new=1; }
         location = /health { llm_health; }
         location = /figures { llm_metrics json; }
         location = /metrics { llm_metrics; }
@@ -402,6 +403,19 @@ sub cache {
 
 ok(cache('four') && cache('four') == cache('lazy'),
    'four places by default');
+
+$t->post('/admin/models/text/load', { file => 'tiny.bin' });
+$t->request(method => 'PUT', path => '/admin/models/added',
+            body => { file => 'tiny.bin' });
+
+for my $name ('text', 'added') {
+    ok(LLM::Test::wait_for(60, sub {
+        hear($t, [ @MODEL, model => $name ])->{status} == 200
+    }), "$name: a file of speech that a command loads");
+    is(cache($name), cache('four'), 'has four places, too');
+}
+
+$t->request(method => 'DELETE', path => '/admin/models/added');
 
 $res = $t->post('/admin/models/hears/unload', {});
 ok($res->{status} < 300, 'unload') or diag($res->{body});

@@ -6,6 +6,7 @@
 use strict;
 use warnings;
 
+use File::Temp;
 use LLM::Test qw(slurp);
 use Test::More;
 
@@ -59,6 +60,56 @@ like($none, qr/^  apt-get install .*^  dnf install .*^  apk add /ms,
 like(said('dnf', '$BUILD_NEEDS', LLM_NO_INSTALL => 1),
      qr/^build\.sh: not installed: gcc gcc-c\+\+ /m,
      'where nothing may be installed: their names');
+
+# apt is in use: it is waited for, and not for ever
+
+sub waited {
+    my ($busy) = @_;
+    my $tries = File::Temp->new;
+
+    return `cd $root && bash -c 'set -e -- help; . ./build.sh > /dev/null
+        has() { return 1; }
+        package_manager() { echo apt-get; }
+        known_to_apt() { :; }
+        sudo() { "\$\@"; }
+        env() { while [[ \$1 == *=* ]]; do shift; done; "\$\@"; }
+        sleep() { echo "sleep \$1"; }
+        apt-get() {
+            echo >> $tries
+            if [ \$(wc -l < $tries) -le $busy ]; then
+                echo "E: Could not get lock /var/lib/apt/lists/lock." >&2
+                return 100
+            fi
+            echo "apt-get \$*"
+            echo "W: a warning" >&2
+            [ \$1 = update ] || return 7
+        }
+        need "one two"; echo not reached' 2>&1; echo status \$?`;
+}
+
+is(waited(0), <<'END', 'apt is free: its lines, its warnings and its status');
+build.sh: installing from the distribution: one
+apt-get update -q
+W: a warning
+apt-get install -q -y --no-install-recommends one
+W: a warning
+status 7
+END
+
+is(waited(2), <<'END', 'apt is in use at first');
+build.sh: installing from the distribution: one
+build.sh: waiting for apt, which another process uses (at most 300 seconds)
+sleep 5
+sleep 5
+apt-get update -q
+W: a warning
+apt-get install -q -y --no-install-recommends one
+W: a warning
+status 7
+END
+
+like(waited(1000), qr/(?:sleep 5\n){60}build\.sh: apt is in use since 300 seconds; .*: E: Could not get lock .*\nstatus 1$/,
+     'apt is in use for long');
 
 # what decodes media may be missing: the build goes on
 

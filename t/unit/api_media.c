@@ -18,6 +18,8 @@
 #define BARE    "iVBORw0KGgo"
 #define DATA    "data:image/png;base64," PNG
 #define IMG(u)  "{'type':'image_url','image_url':{'url':'" u "'}}"
+#define WAV     "{'type':'input_audio','input_audio':{'data':'UklG','format':" \
+                "'wav'}}"
 #define USER(p) "{'messages':[{'role':'user','content':[" p "]}]}"
 #define TEXT    "{'type':'text','text':'a'}"
 
@@ -140,6 +142,10 @@ test_sources(void)
         { CHAT, "without padding, and a type in capitals",
           USER(IMG("DATA:IMAGE/JPEG;base64," BARE)),
           "(1,2,0 messages[0].content[0] 8 bytes, 89) " PART },
+
+        { CHAT, "with the line breaks of MIME, and spaces",
+          USER(IMG("data:image/png;base64, iVBO\\r\\nRw\\t0K\\r\\n Ggo=\\n")),
+          "(1,1,0 messages[0].content[0] 8 bytes, 89) " PART },
 
         { CHAT, "without a type, with parameters",
           USER(IMG("data:;name=a.png;base64," PNG)),
@@ -317,7 +323,7 @@ test_errors(void)
           "messages[0].content[0]", "Invalid base64" },
         { CHAT, USER(IMG("data:image/png;base64,ab=d")),
           "messages[0].content[0]", "Invalid base64" },
-        { CHAT, USER(TEXT "," IMG(DATA) "," IMG("data:image/png;base64,a b d"
+        { CHAT, USER(TEXT "," IMG(DATA) "," IMG("data:image/png;base64,a b%d"
                                                 "eee")),
           "messages[0].content[2]", "Invalid base64" },
         { CHAT, USER("{'type':'image_url','image_url':{'url':'" DATA
@@ -332,7 +338,14 @@ test_errors(void)
         { CHAT, USER(IMG("http://a/\\r\\nHost: b")),
           "messages[0].content[0].image_url.url", "printable ASCII" },
         { CHAT, USER(IMG(DATA) "," IMG(DATA) "," IMG(DATA) "," IMG(DATA)),
-          "messages[0].content[3]", "at most 3" },
+          "messages[0].content[3]", "Too many images: this server takes at "
+          "most 3" },
+        { CHAT, "{'model':'Big-Llm7','messages':[{'role':'user','content':["
+          WAV "," WAV "," WAV "," WAV "]}]}", "messages[0].content[3]",
+          "Too many sounds: " },
+        { CHAT, "{'model':'Big-Llm7','messages':[{'role':'user','content':["
+          WAV "," IMG(DATA) "," WAV "," WAV "]}]}", "messages[0].content[3]",
+          "Too many images and sounds: " },
         { CHAT, USER("{'type':'input_audio','input_audio':{'data':'UklG',"
                      "'format':'wav'}}"),
           "messages[0].content[0].type", "takes text and images" },
@@ -390,6 +403,30 @@ large(size_t n)
 }
 
 
+/* asks with n images of eight bytes */
+
+static int
+many_small(const llm_api_conf_t *c, uint32_t n)
+{
+    int        rc;
+    uint32_t   i;
+    llm_buf_t  text;
+
+    llm_buf_init(&text, 0);
+    llm_buf_adds(&text, "{'messages':[{'role':'user','content':[");
+
+    for (i = 0; i < n; i++) {
+        llm_buf_addf(&text, "%s" IMG(DATA), i ? "," : "");
+    }
+
+    llm_buf_adds(&text, "]}]}");
+    rc = ask(CHAT, c, text.data);
+    llm_buf_free(&text);
+
+    return rc;
+}
+
+
 static void
 test_room(void)
 {
@@ -437,6 +474,17 @@ test_room(void)
     hang_up();
     free(text);
     is_int(used(), 0, "that is given back");
+
+    c.media.most = 2 * CHUNKS;
+    is_int(many_small(&c, CHUNKS), LLM_OK, "an image for each chunk");
+    is_int(used(), CHUNKS << 14, "take all of the memory");
+    llm_media_release(c.zone, HOLDER, (llm_request_t *) msg.data);
+    hang_up();
+    is_int(many_small(&c, CHUNKS + 1), LLM_ERROR, "one more of eight bytes");
+    ok(err.status == 400 && strstr(err.msg, "The images of this request")
+       && strstr(err.msg, "llm_media_memory"), "will never fit: %s", err.msg);
+    hang_up();
+    is_int(used(), 0, "and nothing is left");
 }
 
 
@@ -555,9 +603,51 @@ test_base64(void)
     ok(llm_base64_size("a", 1) == SIZE_MAX
        && llm_base64_size("abcd=", 5) == SIZE_MAX
        && llm_base64_read(got, "a===", 4) == LLM_ERROR
-       && llm_base64_read(got, "ab c", 4) == LLM_ERROR
+       && llm_base64_read(got, "ab-c", 4) == LLM_ERROR
+       && llm_base64_read(got, "ab\0c", 4) == LLM_ERROR
+       && llm_base64_read(got, "ab=\v=", 5) == LLM_ERROR
        && llm_base64_read(got, "\xff\xff\xff\xff", 4) == LLM_ERROR,
        "and what is none");
+}
+
+
+/* white space before, in and after digits and padding: the bytes are those of
+   the text without it */
+
+static void
+test_blanks(void)
+{
+    size_t               i, n, at, end, bad;
+    char                 text[400];
+    unsigned char        want[64], got[400];
+    static const char    digits[] = "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVphYmNk"
+                                    "ZWZnaGlqa2xtbm9wcXJzdHV2d3h5ejAxMg==";
+    static const char    blanks[] = " \t\r\n\f";
+
+    n = llm_base64_size(digits, sizeof(digits) - 1);
+    is_int((int64_t) n, 55, "the bytes of a text");
+    (void) llm_base64_read(want, digits, sizeof(digits) - 1);
+    bad = 0;
+
+    for (at = 1; at < sizeof(digits) + 1; at++) {
+        for (i = 0, end = 0; i < sizeof(digits) - 1; i++) {
+            if (i % at == at - 1) {
+                text[end++] = blanks[i % 5];
+                text[end++] = blanks[(i + at) % 5];
+            }
+
+            text[end++] = digits[i];
+        }
+
+        text[end++] = '\n';
+        memset(got, 0xee, sizeof(got));
+        bad += llm_base64_size(text, end) != n
+               || llm_base64_read(got, text, end) != LLM_OK
+               || memcmp(got, want, n) != 0 || got[n] != 0xee;
+    }
+
+    is_int((int64_t) bad, 0, "and with white space in any places");
+    is_int((int64_t) llm_base64_size(" \r\n", 3), 0, "which is nothing alone");
 }
 
 
@@ -566,6 +656,7 @@ main(void)
 {
     open_zone();
     test_base64();
+    test_blanks();
     test_sources();
     test_errors();
     test_room();

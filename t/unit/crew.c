@@ -197,6 +197,50 @@ run(llm_speech_crew_t *c, uint32_t later, uint32_t leaves, const char *what)
 }
 
 
+/* times of words are made in pieces, as each step delays others' texts: some
+   tokens, then a head at a time.  Who leaves between two of them leaves
+   nothing */
+
+static void
+test_pieces(llm_speech_crew_t *c, clip_t *clip)
+{
+    char              *text;
+    uint32_t           n, want, before, k;
+    llm_err_t          err;
+    llm_speech_ask_t   ask;
+
+    for (k = 0; k < 2; k++) {
+        n = 0;
+        want = 0;
+        ask.want = LLM_SPEECH_DONE;
+        begin(clip);
+        (void) llm_speech_crew_add(c, clip->s, &clip->sound, &clip->place);
+
+        do {
+            before = ask.want;
+            llm_speech_next(clip->s, &ask);
+            n += ask.want == LLM_SPEECH_ALIGN;
+
+            if (ask.want == LLM_SPEECH_ALIGN && before != LLM_SPEECH_ALIGN) {
+                want += (ask.n + 63) / 64 + llm_whisper_info(w)->n_align;
+            }
+
+        } while (llm_speech_crew_step(c, &err) == LLM_MORE
+                 && (k == 0 || n < 3));
+
+        if (k == 0) {
+            is_int(n, want, "a step for each 64 tokens and each head");
+            text = transcript(clip->s);
+            is_str(text, clip->want, "the words are the same");
+            free(text);
+        }
+
+        llm_speech_crew_remove(c, clip->place);
+        end(clip);
+    }
+}
+
+
 int
 main(void)
 {
@@ -229,6 +273,7 @@ main(void)
 
     c = llm_speech_crew_create(w, CLIPS, &err);
     is_int(llm_speech_crew_step(c, &err), LLM_OK, "nothing to do");
+    test_pieces(c, &clips[1]);
 
     run(c, 0, CLIPS, "all at once");
     run(c, 7, CLIPS, "one after another");

@@ -15,6 +15,7 @@
 static const char  *path;
 static uint64_t  max_seqs = 2;
 static uint64_t  kv_bytes;
+static int       drafts;                /* the demo model drafts for itself */
 
 
 static llm_model_t *
@@ -32,6 +33,8 @@ load(uint32_t ctx, llm_err_t *err)
     o.batch = 32;
     o.max_seqs = (uint32_t) max_seqs;
     o.kv_bytes = kv_bytes;
+    o.drafts = drafts;
+    o.draft = drafts ? DEMO : NULL;
 
     return llm_model_load(path, &o, err);
 }
@@ -216,6 +219,44 @@ test_kv_cache(void)
 }
 
 
+/* what drafts finds memory after a model that takes all there is */
+
+static void
+test_draft(void)
+{
+    uint32_t      alone, with;
+    llm_err_t     err;
+    llm_model_t  *m, *d;
+
+    max_seqs = 512;
+    set("LLM_EMU_MEMORY", 320 << 20);
+
+    m = load(512, &err);
+    alone = m ? llm_model_n_pages(m, LLM_KV_FULL) : 0;
+    ok(alone && alone < 512 * 512 / LLM_KV_PAGE,
+       "a card that is full: %u pages", alone);
+    d = load(512, &err);
+    ok(d == NULL, "has no room for another model");
+    llm_model_free(d);
+    llm_model_free(m);
+
+    drafts = 1;
+    m = load(512, &err);
+    with = m ? llm_model_n_pages(m, LLM_KV_FULL) : 0;
+    drafts = 0;
+    d = load(512, &err);
+    ok(m && d, "memory was left for what drafts: %s", d ? "yes" : err.msg);
+    ok(with < alone && with > alone / 8,
+       "%u pages instead of %u", with, alone);
+    ok(d && llm_model_n_pages(d, LLM_KV_FULL) >= 512 / LLM_KV_PAGE,
+       "one sequence at least of what drafts");
+    ok(m && d && runs(m) && runs(d), "both run");
+    llm_model_free(d);
+    llm_model_free(m);
+    (void) unsetenv("LLM_EMU_MEMORY");
+}
+
+
 int
 main(void)
 {
@@ -248,6 +289,7 @@ main(void)
 
     (void) unsetenv("LLM_EMU_MEMORY");
     test_kv_cache();
+    test_draft();
     test_pages();
 
     return done_testing();

@@ -5,6 +5,7 @@
  * says while it loads, with made-up times.
  */
 
+#include "engine/file/source.h"
 #include "engine/model/model_internal.h"
 #include "engine/base/machine.h"
 #include "engine/model/tower.h"
@@ -235,12 +236,27 @@ load_one(void *data)
 }
 
 
+static void
+spill(const char *file, const llm_buf_t *b)
+{
+    int  fd;
+
+    fd = open(file, O_WRONLY|O_TRUNC);
+
+    if (fd == -1 || write(fd, b->data, b->len) != (ssize_t) b->len) {
+        printf("Bail out! %s\n", file);
+        exit(1);
+    }
+
+    close(fd);
+}
+
+
 /* an encoder is loaded after its model, for which memory is left */
 
 static void
 test_tower(llm_devices_t *devices, const llm_model_opts_t *opts)
 {
-    int                fd;
     char               file[] = "/tmp/llm-memory-tower-XXXXXX";
     size_t             with, without;
     llm_buf_t          b;
@@ -251,11 +267,10 @@ test_tower(llm_devices_t *devices, const llm_model_opts_t *opts)
     llm_model_opts_t   o = *opts;
     llm_tower_opts_t   to = { .model = &o };
 
-    fd = mkstemp(file);
+    close(mkstemp(file));
     llm_buf_init(&b, 0);
     tower_make(&tower_tiny[0], NULL, &b);
-    (void) !write(fd, b.data, b.len);
-    close(fd);
+    spill(file, &b);
     llm_buf_free(&b);
 
     o.kv_bytes = 1 << 20;
@@ -274,7 +289,7 @@ test_tower(llm_devices_t *devices, const llm_model_opts_t *opts)
        "more than the tensors have");
 
     if (m) {
-        llm_promise_beside(m);
+        llm_promise_tower(m);
         is_int((int64_t) llm_promised(devices, NULL), (int64_t) without,
                "and no more once it is there");
     }
@@ -292,6 +307,88 @@ test_tower(llm_devices_t *devices, const llm_model_opts_t *opts)
     o.tower = "/no/such/file";
     m = llm_model_load(path, &o, &err);
     ok(m == NULL && strstr(err.msg, "/no/such/file"), "%s", err.msg);
+    (void) unlink(file);
+}
+
+
+/* what drafts is loaded after its model, too; here with the model's own file.
+   nginx -t counts both */
+
+static void
+test_draft(llm_devices_t *devices, const llm_model_opts_t *opts)
+{
+    char               file[] = "/tmp/llm-memory-tower-XXXXXX";
+    size_t             with, without, weights, pages;
+    llm_buf_t          b;
+    llm_err_t          err;
+    llm_gguf_t        *g;
+    llm_model_t       *m, *d;
+    llm_kv_opts_t      kv;
+    llm_model_opts_t   o = *opts;
+    llm_load_t         l = { .opts = &o };
+
+    o.kv_bytes = 1 << 20;
+    m = llm_model_load(path, &o, &err);
+    without = llm_promised(devices, NULL);
+    l.m = m;
+    llm_load_kv_opts(&l, 0, &kv);
+    pages = m->ops->kv_page_size(m->exec, &kv) * (64 / LLM_KV_PAGE);
+    weights = packed(llm_model_gguf(m));
+    llm_model_free(m);
+
+    o.drafts = 1;
+    o.draft = path;
+    m = llm_model_load(path, &o, &err);
+    with = llm_promised(devices, NULL);
+    ok(m && with - without >= weights + 2 * pages
+       && with - without < weights + 2 * pages + (16 << 20),
+       "%zu bytes are promised to what drafts, %zu of weights", with - without,
+       weights);
+
+    if (m) {
+        llm_model_draft_begins(m);
+        is_int((int64_t) llm_promised(devices, NULL), (int64_t) without,
+               "and no more when its load begins");
+        o.drafts = 0;
+        o.kv_bytes = 0;
+        d = llm_model_load(path, &o, &err);
+        ok(d != NULL, "which finds them");
+        llm_model_free(d);
+        o.drafts = 1;
+    }
+
+    llm_model_free(m);
+
+    o.kv_bytes = llm_machine_memory("");
+    m = llm_model_load(path, &o, &err);
+    ok(m == NULL && strstr(err.msg, "its weights and what drafts for it take"),
+       "%s", err.msg);
+    llm_model_free(m);
+
+    close(mkstemp(file));
+    llm_buf_init(&b, 0);
+    tower_make(&tower_tiny[0], NULL, &b);
+    spill(file, &b);
+    llm_buf_free(&b);
+
+    o.tower = file;
+    g = llm_source_open_header(path, &err);
+    is_int(llm_model_fits(g, &o, &err), LLM_ERROR, "nginx -t counts all");
+    ok(strstr(err.msg, "its weights, its encoder and what drafts for it take "),
+       "%s", err.msg);
+    o.kv_bytes -= (size_t) 256 << 20;
+    is_int(llm_model_fits(g, &o, &err), LLM_OK, "and they fit with less");
+    o.draft = "/no/such/file";
+    is_int(llm_model_fits(g, &o, &err), LLM_ERROR, "a file that is none");
+    ok(strstr(err.msg, "/no/such/file") != NULL, "is named: %s", err.msg);
+    llm_gguf_close(g);
+
+    o.tower = NULL;
+    o.kv_bytes = 1 << 20;
+    m = llm_model_load(path, &o, &err);
+    ok(m == NULL && strcmp(err.code, LLM_MEMORY_ERROR) != 0,
+       "which no memory would mend");
+    llm_model_free(m);
     (void) unlink(file);
 }
 
@@ -344,6 +441,7 @@ test_promised(void)
     ok(l[1].m != NULL, "and there is memory for the other one");
     llm_model_free(l[1].m);
     test_tower(devices, &l[0].opts);
+    test_draft(devices, &l[0].opts);
 
     /* at once */
 

@@ -143,8 +143,7 @@ rig_open(rig_t *r, uint32_t n_workers, size_t ring, uint32_t queue)
     llm_zone_model_t  zm[4];
 
     for (i = 0; i < r->n_models; i++) {
-        zm[i].parallel = r->models[i].parallel;
-        zm[i].places = 0;
+        zm[i] = (llm_zone_model_t) { .parallel = r->models[i].parallel };
     }
 
     r->n_workers = n_workers;

@@ -157,7 +157,8 @@ test_passes(const llm_row_passes_t *pass)
             best = row[i] > row[best] ? i : best;
         }
 
-        bad_max += llm_row_argmax(row, n, block) != best;
+        bad_max += llm_row_argmax(row, n, block) != best
+                   || llm_row_best(row, n) != best;
 
         for (want = 0, i = 0; i < n; i++) {
             want += exp((row[i] - (double) row[best]) * 0.625);

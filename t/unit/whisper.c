@@ -7,6 +7,7 @@
 
 #include "engine/file/source.h"
 #include "engine/model/whisper.h"
+#include "t/unit/looked.h"
 #include "t/unit/tap.h"
 
 #include <math.h>
@@ -347,8 +348,7 @@ weights_are_sound(llm_whisper_t *w, const golden_t *g)
     r.n = g->n_ids;
     r.n_out = 0;
 
-    ok(llm_whisper_align(w, &r, a, &err) == LLM_OK
-       && llm_whisper_align(w, &r, b, &err) == LLM_OK
+    ok(looked(w, &r, a, &err) == LLM_OK && looked(w, &r, b, &err) == LLM_OK
        && memcmp(a, b, (size_t) n * info->n_audio_ctx * sizeof(float)) == 0,
        "%s: what %u heads look at", g->m->name, info->n_align);
 

@@ -8,6 +8,7 @@
 #include "engine/model/model_internal.h"
 #include "engine/model/whisper.h"
 #include "engine/text/vocab/vocab.h"
+#include "t/unit/looked.h"
 #include "t/unit/tap.h"
 #include "t/unit/whisper_build.h"
 
@@ -106,7 +107,7 @@ run_model(llm_whisper_t *w, const float *mel, uint32_t n, float *states,
         r.pos = 0;
         r.tokens = ids;
         r.n = IDS;
-        rc = llm_whisper_align(w, &r, weights, &err);
+        rc = looked(w, &r, weights, &err);
     }
 
     if (rc != LLM_OK) {

@@ -33,8 +33,7 @@ zone_open(uint32_t workers, const uint32_t *parallel, uint32_t n,
     llm_zone_model_t  m[4];
 
     for (i = 0; i < n; i++) {
-        m[i].parallel = parallel[i];
-        m[i].places = 0;
+        m[i] = (llm_zone_model_t) { .parallel = parallel[i], .other = 1 };
     }
 
     mem_size = llm_zone_size(workers, n, 1 << 17);
@@ -153,7 +152,7 @@ counts_are_clear(void)
     n = (uint32_t) c.waiting;
 
     for (i = 0; i < zone->n_models; i++) {
-        n += (uint32_t) c.inflight[i];
+        n += llm_zone_inflight(zone, i, (uint32_t) (c.inflight[i] >> 32));
 
         for (k = 0; k < LLM_ZONE_LEVELS; k++) {
             n += (uint32_t) c.levels[i][k];
@@ -244,6 +243,87 @@ test_coming(void)
     is_int(atomic_load(&zone->models[0].inflight), (uint64_t) 2 << 32 | 1,
            "what ends late changes nothing");
 
+    zone_close();
+}
+
+
+/* a file of speech serves in a text model's place, of which fewer requests run
+   at once: those in flight are counted as it would have counted them */
+
+static void *
+come_and_change(void *data)
+{
+    uint32_t  i;
+
+    (void) data;
+
+    for (i = 1; i <= 20001; i++) {
+        llm_zone_set_speech(zone, 0, 1, i & 1);
+        llm_zone_set_speech(zone, 1, 1, i & 2);
+    }
+
+    return NULL;
+}
+
+
+static void
+test_sorts(void)
+{
+    uint32_t           i, parallel[2] = { 3, 4 };
+    pthread_t          t[8];
+    llm_zone_counts_t  *seen;
+
+    zone_open(1, parallel, 2, 10);
+
+    for (i = 0; i < 4; i++) {
+        (void) llm_zone_admit(zone, 0, 1, 0);
+    }
+
+    is_int((uint32_t) atomic_load(&zone->waiting), 1, "three of four run");
+    llm_zone_set_speech(zone, 0, 1, 1);
+    is_int(llm_zone_parallel(zone, 0), 1, "of speech one runs");
+    is_int((uint32_t) atomic_load(&zone->waiting), 3, "and three wait");
+    llm_zone_release(zone, 0, 1, 0);
+    is_int((uint32_t) atomic_load(&zone->waiting), 2, "of three two");
+    is_int(llm_zone_inflight(zone, 0, 1), 3, "which are counted");
+    llm_zone_set_speech(zone, 0, 1, 1);
+    is_int((uint32_t) atomic_load(&zone->waiting), 2, "the same sort again");
+    llm_zone_set_speech(zone, 0, 1, 0);
+    is_int((uint32_t) atomic_load(&zone->waiting), 0, "of text all three run");
+
+    zone->models[0].places = 3;
+    llm_zone_set_speech(zone, 0, 1, 1);
+    is_int(llm_zone_places(zone, 0), 1, "a model's own bound is of what waits");
+    is_int(llm_zone_admit(zone, 0, 1, 0), LLM_ERROR, "so there is no room");
+    ok(!llm_zone_has_room(zone, 0, 0), "has_room() says the same");
+
+    seen = calloc(1, sizeof(*seen));
+    llm_zone_counts(zone, seen);
+    is_int(llm_zone_clear_counts(zone, seen), LLM_OK, "counts are cleared");
+    ok(counts_are_clear() && llm_zone_parallel(zone, 0) == 1,
+       "and the file is still one of speech");
+    free(seen);
+
+    atomic_store(&zone->epoch, 2);
+    is_int(llm_zone_parallel(zone, 0), 3, "a new engine has not loaded it yet");
+    llm_zone_set_speech(zone, 0, 2, 1);
+    llm_zone_set_speech(zone, 0, 1, 0);
+    is_int(llm_zone_parallel(zone, 0), 1, "only the present engine says it");
+    zone_close();
+
+    zone_open(1, parallel, 2, 5);
+
+    for (i = 0; i < 8; i++) {
+        pthread_create(&t[i], NULL, i ? come_and_go : come_and_change,
+                       (void *) (uintptr_t) (i + 1));
+    }
+
+    for (i = 0; i < 8; i++) {
+        pthread_join(t[i], NULL);
+    }
+
+    ok(counts_are_clear(), "while files change no count is lost");
+    is_int(llm_zone_parallel(zone, 0), 1, "and the last one is known");
     zone_close();
 }
 
@@ -790,6 +870,7 @@ main(void)
 
     test_instant();
     test_coming();
+    test_sorts();
     test_urgent();
     test_urgent_instant();
     test_bounds();
