@@ -48,7 +48,7 @@ fuzz_encode(llm_tower_t *t, uint32_t w, uint32_t h)
                  * sizeof(float));
 
     if (rgb && out) {
-        llm_tower_entry_t  e = { w, h, rgb, NULL };
+        llm_tower_entry_t  e = { w, h, rgb, NULL, 0 };
 
         job = llm_tower_begin(t, &e, 1, out, &err);
 
