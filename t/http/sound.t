@@ -42,7 +42,8 @@ LLM::Tower::make_ear($t->dir . '/ear.gguf');
 $t->write_file('media.jinja', $LLM::Tower::TEMPLATE);
 (my $odd = $LLM::Tower::TEMPLATE) =~ s/<\|audio\|>/<start_of_image>/;
 $t->write_file('odd.jinja', $odd);
-(my $listens = $LLM::Tower::TEMPLATE) =~ s/<\|audio\|>/[AUDIO]/;
+my ($listens) = LLM::Test::slurp("$ENV{LLM_ROOT}/docs/models.md")
+    =~ /this one is Voxtral's:\s+```jinja\n(.*?)```/s;
 $t->write_file('listens.jinja', $listens);
 $t->start;
 
