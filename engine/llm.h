@@ -402,8 +402,8 @@ typedef struct {
     union {
         struct {                        /* PREPARED */
             uint32_t     prompt_tokens; /* of all prompts */
-            uint32_t     audio_s;       /* seconds of the sound, rounded up; 0:
-                                           there is none */
+            uint32_t     audio_s;       /* seconds of each sound, rounded up,
+                                           together; 0: there is none */
             uint64_t     answer_tokens; /* most tokens of all choices
                                            together */
         } prepared;
@@ -414,6 +414,10 @@ typedef struct {
             uint64_t     queue_us;      /* arrival to running */
             uint32_t     ctx;           /* tokens that the model can hold */
             uint32_t     audio_s;       /* as in PREPARED */
+            uint32_t     audio_tokens;  /* of these, of chats, in
+                                           prompt_tokens */
+            uint32_t     heard_s;       /* of audio_s, those that are computed
+                                           if the request ends now */
             llm_period_t   prepared;      /* template, tokenizer, grammar */
             uint64_t     predicted_us;  /* arrival to the first token, predicted
                                            at admission; 0: not known */
@@ -435,6 +439,8 @@ typedef struct {
                                            follow in other events */
             uint32_t     n_tokens;      /* tokens of this event */
             uint32_t     n_reasoning;   /* of n_tokens, those of reasoning */
+            uint32_t     heard_s;       /* as in START, of transcriptions; 0: it
+                                           says nothing */
             llm_ref_t    text;          /* offsets from the event's start */
             llm_ref_t    logprobs;      /* llm_token_logprob_t[len] */
             llm_ref_t    ids;           /* int32_t[len]: the tokens, if they
@@ -811,7 +817,8 @@ typedef struct {
     uint64_t     encodes;               /* runs of an encoder that ended: of an
                                            image or tile, of a chat's sound, of
                                            30 seconds of a transcription's */
-    uint64_t     audio_ms;              /* of sound that was transcribed */
+    uint64_t     audio_ms;              /* of sound that was transcribed, or
+                                           came in chats */
     uint64_t     drafts[LLM_DRAFT_N];   /* rows of sequences in steps with
                                            drafted tokens, by
                                            llm_draft_kind_t */

@@ -248,6 +248,7 @@ llm_api_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out,
         a->start_us = llm_now_us();
         a->usage.prompt_tokens = ev->u.start.prompt_tokens;
         a->usage.cached_tokens = ev->u.start.cached_tokens;
+        a->usage.audio_tokens = ev->u.start.audio_tokens;
         a->usage.queue_us = ev->u.start.queue_us;
         a->ctx = ev->u.start.ctx;
         break;

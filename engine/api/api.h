@@ -314,6 +314,7 @@ int llm_api_body_next(llm_api_t *a, size_t max, llm_buf_t *out);
 typedef struct {
     uint32_t     prompt_tokens;
     uint32_t     cached_tokens;
+    uint32_t     audio_tokens;          /* part of prompt_tokens */
     uint32_t     completion_tokens;
     uint32_t     reasoning_tokens;      /* part of completion_tokens */
     uint32_t     accepted_tokens;       /* drafted tokens that are part of

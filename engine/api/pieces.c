@@ -50,7 +50,7 @@ llm_api_add_usage(llm_buf_t *out, const llm_api_t *a)
     (void) llm_buf_addf(out,
                         "{\"prompt_tokens\":%llu,\"completion_tokens\":%llu,"
                         "\"total_tokens\":%llu,\"prompt_tokens_details\":"
-                        "{\"cached_tokens\":%u,\"audio_tokens\":0},"
+                        "{\"cached_tokens\":%u,\"audio_tokens\":%u},"
                         "\"completion_tokens_details\":{"
                         "\"reasoning_tokens\":%u,\"audio_tokens\":0,"
                         "\"accepted_prediction_tokens\":%u,"
@@ -58,8 +58,9 @@ llm_api_add_usage(llm_buf_t *out, const llm_api_t *a)
                         (unsigned long long) prompt,
                         (unsigned long long) completion,
                         (unsigned long long) (prompt + completion),
-                        a->usage.cached_tokens, a->usage.reasoning_tokens,
-                        a->usage.accepted_tokens, a->usage.rejected_tokens);
+                        a->usage.cached_tokens, a->usage.audio_tokens,
+                        a->usage.reasoning_tokens, a->usage.accepted_tokens,
+                        a->usage.rejected_tokens);
 }
 
 

@@ -32,12 +32,13 @@
 #define LLM_CLI_KEY      256             /* --id --tenant --models ... */
 #define LLM_CLI_NO_FILE  512
 #define LLM_CLI_DRAFT    1024            /* --speculate */
-#define LLM_CLI_IMAGE    2048            /* --pixels --rows --model */
+#define LLM_CLI_IMAGE    2048            /* --pixels --model */
 #define LLM_CLI_MMPROJ   4096            /* --mmproj --image-tokens */
 #define LLM_CLI_IMAGES   8192            /* --image */
 #define LLM_CLI_AUDIO    16384           /* --audio */
 #define LLM_CLI_SPEECH   32768           /* a file of sound, --language ... */
 #define LLM_CLI_HEAD     65536           /* a head, --hidden --chain */
+#define LLM_CLI_ROWS     131072          /* --rows */
 
 #define LLM_CLI_BATCH_SIZE  512         /* tokens of a step by default */
 
@@ -151,6 +152,7 @@ int llm_cli_hear_logits(const llm_cli_t *c, const llm_ids_t *ids,
     llm_err_t *err);
 /* image.c */
 int llm_cli_image(const llm_cli_t *c, llm_err_t *err);
+int llm_cli_sound(const llm_cli_t *c, llm_err_t *err);
 /* run_images.c: logits of a prompt with images */
 int llm_cli_logits_images(const llm_cli_t *c, llm_err_t *err);
 /* transcribe.c */

@@ -95,7 +95,13 @@ static const llm_cli_cmd_t  llm_cli_cmds[] = {
       "sizes, tiles and tokens of an image for the encoder in FILE, as JSON\n"
       "      (--pixels: the bytes that it gets, [entry][height][width][3];\n"
       "      --rows: what it gives, float32, little-endian)",
-      LLM_CLI_IMAGE | LLM_CLI_MMPROJ | LLM_CLI_RUN, llm_cli_image },
+      LLM_CLI_IMAGE | LLM_CLI_MMPROJ | LLM_CLI_ROWS | LLM_CLI_RUN,
+      llm_cli_image },
+
+    { "sound", "AUDIO --mmproj FILE [--rows]",
+      "seconds and tokens of a file of sound for the encoder in FILE, as JSON\n"
+      "      (--rows: what it gives, float32, little-endian)",
+      LLM_CLI_MMPROJ | LLM_CLI_ROWS | LLM_CLI_RUN, llm_cli_sound },
 
     { "key", "[--id ID] [--tenant T] [--models A,B] [--scopes A,B] "
       "[--expires TIME] >> KEYS",
@@ -234,7 +240,7 @@ static const llm_cli_opt_t  llm_cli_opts[] = {
     { "model", LLM_CLI_STR, LLM_CLI_IMAGE, offsetof(llm_cli_t, model),
       "the model that the encoder is for (any)" },
 
-    { "rows", LLM_CLI_FLAG, LLM_CLI_IMAGE, offsetof(llm_cli_t, rows),
+    { "rows", LLM_CLI_FLAG, LLM_CLI_ROWS, offsetof(llm_cli_t, rows),
       "write the rows that the encoder gives" },
 
     { "pixels", LLM_CLI_FLAG, LLM_CLI_IMAGE, offsetof(llm_cli_t, pixels),

@@ -21,6 +21,10 @@ llm_cli_rule(const llm_cli_t *c, llm_image_rule_t *rule, llm_err_t *err)
     rc = llm_image_rule_read(rule, g, err);
     llm_gguf_close(g);
 
+    if (rc == LLM_OK && rule->projector == NULL) {
+        return llm_fail(err, "%s: it has no encoder of images", c->mmproj);
+    }
+
     if (rc == LLM_OK) {
         llm_image_rule_limit(rule, c->image_tokens);
     }

@@ -49,8 +49,10 @@ llm_media_refuse(llm_media_kind_t kind, llm_media_reason_t reason,
     va_end(args);
 
     if (kind != LLM_MEDIA_IMAGE) {
-        return llm_fail_with(err, 400, "audio_parse_error", NULL, "the audio "
-                             "cannot be decoded: %s", msg);
+        return llm_fail_with(err, 400, reason == LLM_MEDIA_TOO_LONG
+                                       ? "audio_too_long"
+                                       : "audio_parse_error", NULL,
+                             "the audio cannot be decoded: %s", msg);
     }
 
     switch (reason) {

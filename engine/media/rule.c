@@ -25,7 +25,7 @@ static const llm_image_rule_t  llm_rules[] = {
       .words = { .places = { "<|image_pad|>" },
                  .begin = "<|vision_start|>", .end = "<|vision_end|>" } },
 
-    { .projector = "qwen2.5vl_merger",
+    { .projector = "qwen2.5vl_merger", .other = "qwen2.5o",
       .sizing = LLM_SIZING_AREA, .filter = LLM_RESAMPLE_BICUBIC,
       .merge = 2, .frames = 1, .max_pixels = 12845056,
       .words = { .places = { "<|image_pad|>" },
@@ -223,7 +223,9 @@ llm_rule_find(llm_image_rule_t *rule, const llm_gguf_t *g, llm_err_t *err)
     }
 
     for (i = 0; i < llm_nelems(llm_rules); i++) {
-        if (llm_str_is(name, llm_rules[i].projector)) {
+        if (llm_str_is(name, llm_rules[i].projector)
+            || (llm_rules[i].other && llm_str_is(name, llm_rules[i].other)))
+        {
             *rule = llm_rules[i];
             return LLM_OK;
         }
@@ -337,55 +339,13 @@ llm_rule_finish(llm_image_rule_t *rule, const llm_gguf_t *g, llm_err_t *err)
 }
 
 
-/* encoders of sound: what stands around one */
-static const struct {
-    const char         *projector;      /* clip.audio.projector_type */
-    const char         *frames;         /* the matrix that takes frames of
-                                           samples */
-    llm_image_words_t   words;
-} llm_rule_sounds[] = {
-    { "gemma4ua", "mm.a.input_projection.weight",
-      { .places = { "<|audio|>" }, .begin = "<|audio>", .end = "<audio|>" } }
-};
-
-
-/* a file may have an encoder of sound that is not known: its models take no
-   sound */
-
-static void
-llm_rule_sound(llm_image_rule_t *rule, const llm_gguf_t *g)
-{
-    int                       has;
-    size_t                    i;
-    llm_str_t                 name;
-    const llm_gguf_tensor_t  *t;
-
-    if (llm_gguf_get_bool(g, "clip.has_audio_encoder", &has, NULL) != LLM_OK
-        || !has
-        || llm_gguf_get_str(g, "clip.audio.projector_type", &name, NULL)
-           != LLM_OK)
-    {
-        return;
-    }
-
-    for (i = 0; i < llm_nelems(llm_rule_sounds); i++) {
-        t = llm_str_is(name, llm_rule_sounds[i].projector)
-            ? llm_gguf_find_tensor(g, llm_rule_sounds[i].frames) : NULL;
-
-        if (t && t->ne[0] <= LLM_RULE_MOST) {
-            rule->frame = (uint32_t) t->ne[0];
-            rule->sound = llm_rule_sounds[i].words;
-        }
-    }
-}
-
-
 int
 llm_image_rule_read(llm_image_rule_t *rule, const llm_gguf_t *g,
     llm_err_t *err)
 {
-    int     has;
-    size_t  i;
+    int               has;
+    size_t            i;
+    llm_sound_rule_t  sound;
 
     has = 0;
 
@@ -393,6 +353,12 @@ llm_image_rule_read(llm_image_rule_t *rule, const llm_gguf_t *g,
         == LLM_ERROR)
     {
         return LLM_ERROR;
+    }
+
+    if (!has && llm_sound_rule_read(&sound, g)) {
+        memset(rule, 0, sizeof(llm_image_rule_t));
+        rule->sound = sound;
+        return LLM_OK;
     }
 
     if (llm_rule_find(rule, g, err) != LLM_OK) {
@@ -419,7 +385,7 @@ llm_image_rule_read(llm_image_rule_t *rule, const llm_gguf_t *g,
         return LLM_ERROR;
     }
 
-    llm_rule_sound(rule, g);
+    (void) llm_sound_rule_read(&rule->sound, g);
 
     return llm_rule_finish(rule, g, err);
 }

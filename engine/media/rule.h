@@ -1,7 +1,7 @@
 /*
  * What a family's own processor makes of an image: sizes and tiles, the pixels
  * that its encoder gets, and what stands around them in a prompt; and what
- * stands around a sound, if the file has an encoder of sound that is known.
+ * becomes of a sound, if the file has an encoder of sound that is known.
  *
  * A family is a row of the table in rule.c; numbers that the file of the
  * encoder has (clip.* of an mmproj GGUF) are taken from there.  Results are
@@ -49,8 +49,30 @@ typedef struct {
     const char  *alone;                 /* if there are none */
 } llm_image_words_t;
 
+/* frames of a spectrogram that see each other in Qwen2.5-Omni: two seconds,
+   which no file says */
+#define LLM_SOUND_OMNI  200
+
+/* what becomes of a sound of 16000 samples a second */
 typedef struct {
-    const char               *projector;    /* clip.projector_type */
+    const char               *projector;    /* NULL: sound is not taken */
+    llm_image_words_t         words;    /* around one; places, begin, end */
+    uint32_t                  frame;    /* samples of a row; 0: the encoder
+                                           takes spectrograms */
+    uint32_t                  n_mels;   /* bands of these */
+    uint32_t                  chunk;    /* frames of one, at most; a longer
+                                           sound is cut into several */
+    uint32_t                  group;    /* of every second frame's rows, those
+                                           that become one */
+    int                       whole;    /* silence fills each up to a chunk */
+    int                       ahead;    /* there is silence after the sound;
+                                           else nothing */
+} llm_sound_rule_t;
+
+typedef struct {
+    const char               *projector;    /* clip.projector_type; NULL: images
+                                           are not taken */
+    const char               *other;    /* another name of it; or NULL */
     llm_sizing_t              sizing;
     llm_resample_t            filter;
     uint32_t                  patch;    /* pixels of a patch's side */
@@ -76,21 +98,22 @@ typedef struct {
     float                     mean[3];
     float                     std[3];
     llm_image_words_t         words;
-    uint32_t                  frame;    /* samples of a row of sound, 16000 a
-                                           second; 0: sound is not taken */
-    llm_image_words_t         sound;    /* around one; places, begin, end */
+    llm_sound_rule_t          sound;
 } llm_image_rule_t;
 
 /*
- * Reads the rule of an open mmproj file.  LLM_ERROR and *err: no vision
- * encoder, a projector that is not known (by name), a key that is missing or
- * out of range.  Points to nothing of the file.
+ * Reads the rule of an open mmproj file.  LLM_ERROR and *err: no encoder, a
+ * projector that is not known (by name), a key that is missing or out of range.
+ * Points to nothing of the file.
  */
 int llm_image_rule_read(llm_image_rule_t *rule, const llm_gguf_t *g,
     llm_err_t *err);
 /* lowers the most tokens of an image, as far as the family can: tiles and
    squares have a least size; 0: as the family has it */
 void llm_image_rule_limit(llm_image_rule_t *rule, uint32_t tokens);
+/* the same of sound, in sound_rule.c; 0: the file has no encoder of sound that
+   is known, and its models take none */
+int llm_sound_rule_read(llm_sound_rule_t *rule, const llm_gguf_t *g);
 /* what a file says of the values of pixels; LLM_ERROR and *err: it does not, or
    they cannot be */
 int llm_image_colors(const llm_gguf_t *g, float mean[3], float std[3],
@@ -99,6 +122,15 @@ int llm_image_colors(const llm_gguf_t *g, float mean[3], float std[3],
    transformers computes it */
 void llm_image_lut(const float mean[3], const float std[3],
     float lut[3][256]);
+
+
+/* frames of a sound that an encoder with so many positions takes at once, whole
+   windows of them; window 0: there are none */
+static inline uint32_t
+llm_sound_chunk(uint32_t positions, uint32_t window)
+{
+    return 2 * positions - (window ? 2 * positions % window : 0);
+}
 
 
 /* what becomes of an image; all entries have the same size */
@@ -147,5 +179,23 @@ typedef struct {
 /* LLM_OK, or what a call returned */
 int llm_image_layout(const llm_image_rule_t *rule,
     const llm_image_plan_t *plan, const llm_image_layout_t *to);
+
+
+/* what becomes of a sound: entries, of which all but the last have as many rows
+   as the first */
+typedef struct {
+    uint32_t  n_entries;
+    uint64_t  n_tokens;                 /* rows of all */
+    uint32_t  frames;                   /* of an entry but the last */
+    uint32_t  last;                     /* frames of the last one */
+} llm_sound_plan_t;
+
+/* of n samples, more than 0; in sound_rule.c */
+void llm_sound_plan(const llm_sound_rule_t *rule, size_t n,
+    llm_sound_plan_t *plan);
+/* rows of an entry of so many frames */
+uint32_t llm_sound_rows(const llm_sound_rule_t *rule, uint32_t frames);
+/* the most whole seconds of sound that are no more than so many rows */
+uint32_t llm_sound_seconds(const llm_sound_rule_t *rule, uint64_t rows);
 
 #endif /* LLM_IMAGE_RULE_H */

@@ -87,8 +87,9 @@ llm_sound_wav(llm_sound_sink_t *s, const llm_wav_t *w,
     most = llm_min((uint64_t) w->rate * limits->seconds, limits->samples);
 
     if (w->frames > most) {
-        return llm_fail_with(err, 400, NULL, "file", "the sound is %.2f "
-                             "seconds long; at most %.0f are allowed",
+        return llm_fail_with(err, 400, "audio_too_long", "file", "the "
+                             "sound is %.2f seconds long; at most %.0f are "
+                             "allowed",
                              (double) w->frames / w->rate,
                              (double) most / w->rate);
     }

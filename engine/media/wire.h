@@ -66,7 +66,8 @@ typedef enum {
     LLM_MEDIA_UNKNOWN,                  /* of a format that is not read */
     LLM_MEDIA_TOO_LARGE,
     LLM_MEDIA_NO_MEMORY,
-    LLM_MEDIA_OURS                      /* not for the file's sake */
+    LLM_MEDIA_OURS,                     /* not for the file's sake */
+    LLM_MEDIA_TOO_LONG                  /* sound of more seconds */
 } llm_media_reason_t;
 
 /* how a decoder's process ended */

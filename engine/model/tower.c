@@ -24,10 +24,11 @@ llm_tower_fits(llm_tower_load_t *l)
     hp = &l->m->desc.hp;
 
     if (hp->n_embd != t->info.n_embd) {
-        return llm_fail(l->err, "%s: clip.vision.projection_dim: the tower is "
-                        "for models with a width of %u, and that of %s is %u",
-                        llm_gguf_name(t->gguf), t->info.n_embd, hp->name,
-                        hp->n_embd);
+        return llm_fail(l->err, "%s: clip.%s.projection_dim: the tower is for "
+                        "models with a width of %u, and that of %s is %u",
+                        llm_gguf_name(t->gguf),
+                        t->kind->sound ? "audio" : "vision", t->info.n_embd,
+                        hp->name, hp->n_embd);
     }
 
     if (hp->n_deepstack + 1 != t->n_parts) {
@@ -45,11 +46,12 @@ llm_tower_fits(llm_tower_load_t *l)
 /* the type of most matrices */
 
 static uint32_t
-llm_tower_weight_type(const llm_gguf_t *g)
+llm_tower_weight_type(const llm_gguf_t *g, int sound)
 {
     const llm_gguf_tensor_t  *t;
 
-    t = llm_gguf_find_tensor(g, "v.blk.0.ffn_down.weight");
+    t = llm_gguf_find_tensor(g, sound ? "a.blk.0.ffn_down.weight"
+                                      : "v.blk.0.ffn_down.weight");
     t = t ? t : llm_gguf_find_tensor(g, "v.patch_embd.weight");
 
     return t ? t->type : LLM_TYPE_F32;
@@ -78,7 +80,7 @@ llm_tower_device(llm_tower_load_t *l, const llm_tower_opts_t *opts)
     o.max_seqs = LLM_TOWER_ENTRIES;
     o.max_pages = t->max_pages;
     o.max_out = 1;
-    o.weight_type = llm_tower_weight_type(t->gguf);
+    o.weight_type = llm_tower_weight_type(t->gguf, t->kind->sound);
     o.n_kinds = 1;
 
     if (llm_backend_list(device, &list, l->err) != LLM_OK
@@ -144,14 +146,14 @@ llm_tower_buffers(llm_tower_load_t *l)
         [LLM_TA_GATE] = { t->n_ff, LLM_ACT_PRODUCT },
         [LLM_TA_UP] = { t->n_ff, LLM_ACT_PRODUCT },
         [LLM_TA_GLU] = { t->n_ff, LLM_ACT_VALUE },
-        [LLM_TA_PATCH] = { 3 * t->info.patch * t->info.patch,
-                           LLM_ACT_VALUE },
+        [LLM_TA_PATCH] = { t->n_values, LLM_ACT_VALUE },
         [LLM_TA_CELL] = { t->cell, LLM_ACT_RESIDUAL },
         [LLM_TA_CELL_H] = { t->cell, LLM_ACT_VALUE },
         [LLM_TA_MID] = { t->mid, LLM_ACT_PRODUCT },
         [LLM_TA_MID_H] = { t->mid, LLM_ACT_VALUE },
         [LLM_TA_MID_2] = { t->mid, LLM_ACT_PRODUCT },
-        [LLM_TA_FRAME] = { t->info.frame, LLM_ACT_VALUE }
+        [LLM_TA_FRAME] = { t->kind->sound ? 3 * t->info.n_mels
+                                          : t->info.frame, LLM_ACT_VALUE }
     };
 
     for (i = 0; i < LLM_TA_PART + t->n_parts; i++) {
@@ -179,7 +181,8 @@ llm_tower_sizes(llm_tower_load_t *l, const llm_tower_opts_t *opts)
     llm_tower_t  *t = l->t;
     uint32_t      n;
 
-    n = opts->max_patches ? opts->max_patches : LLM_TOWER_PATCHES;
+    n = t->kind->sound ? t->info.max_frames / 2
+        : opts->max_patches ? opts->max_patches : LLM_TOWER_PATCHES;
     t->info.max_patches = n + t->kind->n_class;
     t->max_pages = (t->info.max_patches + LLM_KV_PAGE - 1) / LLM_KV_PAGE;
     t->n_pages = t->max_pages + LLM_TOWER_ENTRIES;
@@ -235,7 +238,7 @@ llm_tower_open(llm_tower_load_t *l, const char *path,
         || llm_tower_device(l, opts) != LLM_OK
         || t->kind->read(l) != LLM_OK
         || llm_tower_layers(l) != LLM_OK
-        || llm_tower_sound(l) != LLM_OK
+        || (!t->kind->sound && llm_tower_sound(l) != LLM_OK)
         || llm_tower_rest(l) != LLM_OK
         || llm_tower_fits(l) != LLM_OK
         || llm_tower_buffers(l) != LLM_OK)
@@ -247,29 +250,62 @@ llm_tower_open(llm_tower_load_t *l, const char *path,
 }
 
 
+/* one of the encoders of an open file */
+
+static int
+llm_tower_check_part(llm_gguf_t *g, int sound, llm_err_t *err)
+{
+    llm_tower_t       t;
+    llm_tower_load_t  l = { &t, NULL, err, sound };
+
+    memset(&t, 0, sizeof(t));
+    t.gguf = g;
+
+    return llm_tower_kind(&l) == LLM_OK ? llm_tower_fields(&l) : LLM_ERROR;
+}
+
+
 int
 llm_tower_check(const char *path, llm_err_t *err)
 {
-    int               rc;
-    llm_tower_t       t;
-    llm_tower_load_t  l = { &t, NULL, err };
+    int          rc;
+    llm_gguf_t  *g;
 
-    memset(&t, 0, sizeof(t));
-    t.gguf = llm_gguf_open_header(path, err);
+    g = llm_gguf_open_header(path, err);
 
-    if (t.gguf == NULL) {
+    if (g == NULL) {
         return LLM_ERROR;
     }
 
-    rc = llm_tower_kind(&l);
+    rc = llm_tower_sees(g) ? llm_tower_check_part(g, 0, err) : LLM_OK;
 
-    if (rc == LLM_OK) {
-        rc = llm_tower_fields(&l);
+    if (rc == LLM_OK && llm_tower_listens(g)) {
+        rc = llm_tower_check_part(g, 1, err);
     }
 
-    llm_gguf_close(t.gguf);
+    llm_gguf_close(g);
 
     return rc;
+}
+
+
+int
+llm_tower_parts(const char *path, llm_err_t *err)
+{
+    int          parts;
+    llm_gguf_t  *g;
+
+    g = llm_gguf_open_header(path, err);
+
+    if (g == NULL) {
+        return LLM_ERROR;
+    }
+
+    parts = (llm_tower_sees(g) ? LLM_TOWER_SEES : 0)
+            | (llm_tower_listens(g) ? LLM_TOWER_LISTENS : 0);
+    llm_gguf_close(g);
+
+    return parts;
 }
 
 
@@ -277,7 +313,7 @@ llm_tower_t *
 llm_tower_load(const char *path, llm_model_t *m, const llm_tower_opts_t *opts,
     llm_err_t *err)
 {
-    llm_tower_load_t  l = { NULL, m, err };
+    llm_tower_load_t  l = { NULL, m, err, opts->sound };
 
     l.t = calloc(1, sizeof(llm_tower_t));
 
@@ -372,6 +408,7 @@ llm_tower_free_device(llm_tower_t *t)
         }
     }
 
+    llm_tower_free_linear(t, &t->conv);
     llm_tower_free_linear(t, &t->embed);
     llm_tower_free_linear(t, &t->sound);
     llm_tower_free_norm(t, &t->pre);

@@ -45,6 +45,9 @@ typedef struct {
     float        std[3];
     uint32_t     frame;                 /* samples of a row of sound; 0: the
                                            tower takes none */
+    uint32_t     n_mels;                /* bands of a spectrogram; 0: the tower
+                                           takes none */
+    uint32_t     max_frames;            /* of a spectrogram */
     uint32_t     n_layers;
     uint64_t     n_bytes;               /* of all tensors */
 } llm_tower_info_t;
@@ -55,6 +58,8 @@ typedef struct {
     uint32_t                 max_patches;   /* of an entry; 0: 16384 */
     uint32_t                 batch;     /* rows of a step; 0: 512, on a GPU
                                            4096 */
+    int                      sound;     /* the file's encoder of spectrograms;
+                                           0: that of images */
 } llm_tower_opts_t;
 
 /* an entry's size in patches and in rows for the model */
@@ -68,20 +73,31 @@ typedef struct {
                                            each row of cells */
 } llm_tower_shape_t;
 
-/* pixels [h][w][3]; or of a sound h frames of w samples, a row each */
+/* pixels [h][w][3]; or of a sound h frames of w samples, a row each; or its
+   spectrogram of w bands and h frames, [w][h] */
 typedef struct {
     uint32_t        w;
     uint32_t        h;
     const uint8_t  *rgb;
     const float    *samples;            /* NULL: pixels */
+    uint32_t        own;                /* of a spectrogram: frames that have
+                                           rows; only convolutions see those
+                                           after them */
 } llm_tower_entry_t;
 
 typedef struct llm_tower_s      llm_tower_t;
 typedef struct llm_tower_job_s  llm_tower_job_t;
 
-/* reads the header only: an error if the file is not a tower of a known
-   family */
+/* reads the header only: an error if the file has no tower of a known family,
+   or one of images that is not known */
 int llm_tower_check(const char *path, llm_err_t *err);
+
+/* which encoders the file has, by its header: LLM_TOWER_...; LLM_ERROR and *err:
+   it cannot be read */
+#define LLM_TOWER_SEES     1            /* images */
+#define LLM_TOWER_LISTENS  2            /* spectrograms, of a known family */
+
+int llm_tower_parts(const char *path, llm_err_t *err);
 
 /*
  * Loads a tower for m, which it must fit, onto m's first device.  m NULL: for
@@ -96,6 +112,9 @@ const llm_tower_info_t *llm_tower_info(const llm_tower_t *t);
 int llm_tower_shape(const llm_tower_t *t, uint32_t w, uint32_t h,
     llm_tower_shape_t *s, llm_err_t *err);
 
+/* rows of a spectrogram's own frames */
+uint32_t llm_tower_heard(const llm_tower_t *t, uint32_t own);
+
 /*
  * Positions of an entry's rows in a model (batch.turns) if its first row is at
  * `at`: of row i, and how far the rows advance the position of what follows,
@@ -108,8 +127,8 @@ uint32_t llm_tower_length(const llm_hparams_t *hp,
 
 /*
  * A job encodes n entries, at most LLM_TOWER_ENTRIES and together not more than
- * max_patches; or one sound, of any number of frames.  A tower has one job at a
- * time.  out gets the rows of all entries, [n_rows][n_cols].  step() runs one
+ * max_patches; or one sound, of any number of frames; or one spectrogram, of at
+ * most max_frames.  A tower has one job at a time.  out gets the rows of all entries, [n_rows][n_cols].  step() runs one
  * piece, about as long as a step of a prompt: LLM_MORE: there are more;
  * LLM_OK: out is complete; LLM_ERROR: the job failed.  begin() returns NULL and
  * *err on any error.

@@ -9,7 +9,7 @@
 uint32_t
 llm_job_cols(const llm_tower_t *t)
 {
-    return 3 * t->info.patch * t->info.patch + t->width;
+    return llm_max(t->n_values + t->width, 3 * t->info.n_mels);
 }
 
 
@@ -30,8 +30,13 @@ llm_job_patch(const llm_tower_job_t *job, uint32_t entry, uint32_t i,
     const llm_tower_t        *t = job->t;
     const llm_tower_shape_t  *s = &job->shapes[entry];
 
-    n = 3 * t->info.patch * t->info.patch;
+    n = t->n_values;
     at = i - job->first[entry];
+
+    if (t->kind->sound) {
+        llm_tower_frame(t, &job->entries[entry], job->frames, at, row);
+        return;
+    }
 
     if (at < t->kind->n_class) {
         memset(row, 0, n * sizeof(float));
@@ -119,24 +124,15 @@ llm_job_rows(llm_tower_job_t *job, llm_batch_t *b)
 }
 
 
-/* the batch of the cells of a piece, which do not depend on each other */
+/* rows of a piece that do not depend on each other */
 
 static void
-llm_job_merged(llm_tower_job_t *job, llm_batch_t *b)
+llm_job_apart(llm_tower_job_t *job, llm_batch_t *b)
 {
-    uint32_t            i, cols;
-    const llm_tower_t  *t = job->t;
+    uint32_t  i;
 
-    cols = llm_job_cell_cols(job);
     b->n_tokens = job->end - job->row;
     b->n_seqs = 1;
-    b->given_cols = cols;
-    b->rows = job->merged + (job->heard ? 0 : (size_t) job->row * cols);
-
-    if (job->heard) {
-        llm_tower_frames(t, &job->entries[0], job->row, b->n_tokens,
-                         job->merged);
-    }
 
     for (i = 0; i < b->n_tokens; i++) {
         job->pos[i] = i;
@@ -144,7 +140,47 @@ llm_job_merged(llm_tower_job_t *job, llm_batch_t *b)
 
     job->seq_rows[0] = 0;
     job->kv_len[0] = b->n_tokens;
-    memcpy(job->step_pages, job->pages, t->max_pages * sizeof(uint32_t));
+    memcpy(job->step_pages, job->pages, job->t->max_pages * sizeof(uint32_t));
+}
+
+
+/* the batch of the frames of a piece */
+
+static void
+llm_job_spectrogram(llm_tower_job_t *job, llm_batch_t *b)
+{
+    uint32_t            i, cols;
+    const llm_tower_t  *t = job->t;
+
+    cols = 3 * t->info.n_mels;
+    llm_job_apart(job, b);
+    b->given_cols = cols;
+    b->rows = job->rows;
+
+    for (i = 0; i < b->n_tokens; i++) {
+        llm_tower_mel(t, &job->entries[0], job->row + i,
+                      job->rows + (size_t) i * cols);
+    }
+}
+
+
+/* the batch of the cells of a piece */
+
+static void
+llm_job_merged(llm_tower_job_t *job, llm_batch_t *b)
+{
+    uint32_t            cols;
+    const llm_tower_t  *t = job->t;
+
+    cols = llm_job_cell_cols(job);
+    llm_job_apart(job, b);
+    b->given_cols = cols;
+    b->rows = job->merged + (job->heard ? 0 : (size_t) job->row * cols);
+
+    if (job->heard) {
+        llm_tower_frames(t, &job->entries[0], job->row, b->n_tokens,
+                         job->merged);
+    }
 }
 
 
@@ -155,6 +191,9 @@ llm_job_batch(llm_tower_job_t *job, llm_batch_t *b)
 
     if (job->phase == LLM_JOB_PROJECT) {
         llm_job_merged(job, b);
+
+    } else if (job->phase == LLM_JOB_CONVOLVE) {
+        llm_job_spectrogram(job, b);
 
     } else {
         llm_job_rows(job, b);

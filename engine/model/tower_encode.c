@@ -32,14 +32,24 @@ llm_job_work(const llm_tower_job_t *job)
 }
 
 
+/* rows of the phase in all its pieces */
+
+static uint32_t
+llm_job_most(const llm_tower_job_t *job)
+{
+    return job->phase == LLM_JOB_PROJECT ? job->cells[job->n]
+           : job->phase == LLM_JOB_CONVOLVE ? job->entries[0].h
+                                            : job->n_rows;
+}
+
+
 /* chooses the rows of the next piece */
 
 static void
 llm_job_choose(llm_tower_job_t *job)
 {
-    uint32_t  n, most;
+    uint32_t  n;
 
-    most = job->phase == LLM_JOB_PROJECT ? job->cells[job->n] : job->n_rows;
     n = job->t->batch;
 
     if (job->phase == LLM_JOB_LAYER && !job->whole) {
@@ -47,7 +57,7 @@ llm_job_choose(llm_tower_job_t *job)
                                (uint32_t) LLM_TOWER_LEAST));
     }
 
-    job->end = llm_min(job->row + n, most);
+    job->end = llm_min(job->row + n, llm_job_most(job));
 }
 
 
@@ -107,6 +117,13 @@ llm_job_run(llm_tower_job_t *job)
         return 0;
     }
 
+    if (job->phase == LLM_JOB_CONVOLVE) {
+        t->ops->input(t->exec, LLM_ROWS_ALL, 0, 0, t->act_of[LLM_TA_FRAME]);
+        llm_tower_convolve(t, &t->conv, t->act_of[LLM_TA_FRAME]);
+
+        return 0;
+    }
+
     if (job->phase == LLM_JOB_EMBED) {
         llm_tower_embed(t);
 
@@ -159,6 +176,21 @@ llm_job_save(llm_tower_job_t *job, uint32_t part)
     n = job->end - job->row;
     x = t->ops->map(t->exec, t->act_of[LLM_TA_X], 0, n);
     memcpy(job->x + ((size_t) part * job->n_rows + job->row) * t->width, x,
+           (size_t) n * t->width * sizeof(float));
+}
+
+
+/* copies the piece's frames */
+
+static void
+llm_job_save_frames(llm_tower_job_t *job)
+{
+    uint32_t            n;
+    const llm_tower_t  *t = job->t;
+
+    n = job->end - job->row;
+    memcpy(job->frames + (size_t) job->row * t->width,
+           t->ops->map(t->exec, t->act_of[LLM_TA_OUT], 0, n),
            (size_t) n * t->width * sizeof(float));
 }
 
@@ -245,6 +277,11 @@ llm_job_merge(llm_tower_job_t *job)
     const float        *parts[LLM_TOWER_PARTS];
     const llm_tower_t  *t = job->t;
 
+    if (t->kind->sound) {
+        llm_tower_grouped(t, job->cells[1], job->x, job->merged);
+        return;
+    }
+
     for (e = 0; e < job->n; e++) {
         at = job->first[e] + t->kind->n_class;
 
@@ -270,11 +307,13 @@ llm_job_next(llm_tower_job_t *job, uint32_t layer)
     const llm_tower_t  *t = job->t;
 
     end = job->end;
-    last = end == (job->phase == LLM_JOB_PROJECT ? job->cells[job->n]
-                                                 : job->n_rows);
+    last = end == llm_job_most(job);
 
     if (job->phase == LLM_JOB_PROJECT) {
         llm_job_give(job);
+
+    } else if (job->phase == LLM_JOB_CONVOLVE) {
+        llm_job_save_frames(job);
 
     } else if (!job->whole || layer == t->info.n_layers) {
         llm_job_save(job, 0);
@@ -292,6 +331,10 @@ llm_job_next(llm_tower_job_t *job, uint32_t layer)
     }
 
     switch (job->phase) {
+
+    case LLM_JOB_CONVOLVE:
+        job->phase = LLM_JOB_EMBED;
+        break;
 
     case LLM_JOB_EMBED:
         job->phase = LLM_JOB_LAYER;
@@ -397,6 +440,27 @@ llm_job_sound(llm_tower_job_t *job, llm_err_t *err)
 }
 
 
+/* the sizes of an entry; a spectrogram is the only one */
+
+static int
+llm_job_shape(llm_tower_job_t *job, uint32_t e, llm_err_t *err)
+{
+    const llm_tower_t        *t = job->t;
+    const llm_tower_entry_t  *entry = &job->entries[e];
+
+    if (!t->kind->sound) {
+        return llm_tower_shape(t, entry->w, entry->h, &job->shapes[e], err);
+    }
+
+    if (job->n > 1) {
+        return llm_fail(err, "%s: %u sounds: a job has one",
+                        llm_gguf_name(t->gguf), job->n);
+    }
+
+    return llm_tower_listen(t, entry, &job->shapes[e], err);
+}
+
+
 /* numbers rows, cells and pages */
 
 static int
@@ -406,16 +470,16 @@ llm_job_layout(llm_tower_job_t *job, llm_err_t *err)
     const llm_tower_t        *t = job->t;
     const llm_tower_shape_t  *s;
 
-    if (job->entries[0].samples) {
+    job->phase = t->kind->sound ? LLM_JOB_CONVOLVE : LLM_JOB_EMBED;
+
+    if (job->entries[0].samples && !t->kind->sound) {
         return llm_job_sound(job, err);
     }
 
     for (e = 0; e < job->n; e++) {
         s = &job->shapes[e];
 
-        if (llm_tower_shape(t, job->entries[e].w, job->entries[e].h,
-                            &job->shapes[e], err) != LLM_OK)
-        {
+        if (llm_job_shape(job, e, err) != LLM_OK) {
             return LLM_ERROR;
         }
 
@@ -455,7 +519,11 @@ llm_job_order(llm_tower_job_t *job)
     uint32_t            e, i, at;
     const llm_tower_t  *t = job->t;
 
-    for (e = 0; e < job->n && !job->heard; e++) {
+    if (t->kind->sound) {
+        llm_tower_spans(t, job->n_rows, job->patches, job->windows);
+    }
+
+    for (e = 0; e < job->n && !job->heard && !t->kind->sound; e++) {
         at = job->first[e];
         llm_tower_order(t, &job->shapes[e],
                         job->patches + at + t->kind->n_class,
@@ -481,6 +549,9 @@ llm_job_arrays(llm_tower_job_t *job, llm_err_t *err)
 
     job->patches = calloc(n, sizeof(uint32_t));
     job->windows = t->window ? calloc(n, 2 * sizeof(uint32_t)) : NULL;
+    job->frames = t->kind->sound ? calloc(job->entries[0].h,
+                                          t->width * sizeof(float))
+                                 : NULL;
     job->x = calloc(n * t->n_parts, t->width * sizeof(float));
     job->merged = calloc(cells, llm_job_cell_cols(job) * sizeof(float));
     job->tokens = calloc(batch, sizeof(uint32_t));
@@ -491,6 +562,7 @@ llm_job_arrays(llm_tower_job_t *job, llm_err_t *err)
     job->rows = calloc(batch, llm_job_cols(t) * sizeof(float));
 
     if (job->patches == NULL || (t->window && job->windows == NULL)
+        || (t->kind->sound && job->frames == NULL)
         || job->x == NULL || job->merged == NULL || job->tokens == NULL
         || job->pos == NULL || job->given == NULL || job->turns == NULL
         || job->sees == NULL || job->rows == NULL)
@@ -564,6 +636,7 @@ llm_tower_end(llm_tower_job_t *job)
     free(job->windows);
     free(job->pages);
     free(job->step_pages);
+    free(job->frames);
     free(job->x);
     free(job->merged);
     free(job->tokens);

@@ -33,14 +33,74 @@ llm_tower_is_llava(const llm_gguf_t *g, llm_str_t *s)
 }
 
 
-/* finds the family by the projector's name; files with several towers have a
-   key for each kind */
+/* the projector of an encoder of sound: files with several towers have a key
+   for each kind, or a name for both */
+
+static int
+llm_tower_sound_name(const llm_gguf_t *g, llm_str_t *s)
+{
+    int  has;
+
+    return llm_gguf_get_bool(g, "clip.has_audio_encoder", &has, NULL) == LLM_OK
+           && has
+           && (llm_gguf_get_str(g, "clip.audio.projector_type", s, NULL)
+               == LLM_OK
+               || llm_gguf_get_str(g, "clip.projector_type", s, NULL)
+                  == LLM_OK);
+}
+
+
+/* the family of this name and kind; NULL: it is not known */
+
+static const llm_tower_kind_t *
+llm_tower_named(llm_str_t s, int sound)
+{
+    size_t                   i;
+    const llm_tower_kind_t  *k;
+
+    for (i = 0; i < llm_nelems(llm_tower_kinds); i++) {
+        k = llm_tower_kinds[i];
+
+        if (k->sound == sound
+            && (llm_str_is(s, k->projector)
+                || (k->other && llm_str_is(s, k->other))))
+        {
+            return k;
+        }
+    }
+
+    return NULL;
+}
+
+
+int
+llm_tower_listens(const llm_gguf_t *g)
+{
+    llm_str_t  s;
+
+    return llm_tower_sound_name(g, &s) && llm_tower_named(s, 1);
+}
+
+
+/* a file may have no images; its encoder of sound is known then */
+
+int
+llm_tower_sees(const llm_gguf_t *g)
+{
+    int  has;
+
+    return !llm_tower_listens(g)
+           || (llm_gguf_get_bool(g, "clip.has_vision_encoder", &has, NULL)
+               == LLM_OK && has);
+}
+
+
+/* finds the family by the projector's name */
 
 int
 llm_tower_kind(llm_tower_load_t *l)
 {
     char         name[64];
-    size_t       i;
     llm_str_t    s;
     llm_gguf_t  *g = l->t->gguf;
 
@@ -52,7 +112,13 @@ llm_tower_kind(llm_tower_load_t *l)
                         llm_gguf_name(g));
     }
 
-    if (llm_gguf_get_str(g, "clip.projector_type", &s, NULL) != LLM_OK
+    if (l->sound) {
+        if (!llm_tower_sound_name(g, &s)) {
+            return llm_fail(l->err, "%s: clip.has_audio_encoder: the file has "
+                            "no encoder of sound", llm_gguf_name(g));
+        }
+
+    } else if (llm_gguf_get_str(g, "clip.projector_type", &s, NULL) != LLM_OK
         && llm_gguf_get_str(g, "clip.vision.projector_type", &s, NULL)
            != LLM_OK
         && !llm_tower_is_llava(g, &s))
@@ -63,13 +129,13 @@ llm_tower_kind(llm_tower_load_t *l)
 
     (void) llm_clean(name, sizeof(name), s.data, llm_min(s.len, 40));
 
-    for (i = 0; i < llm_nelems(llm_tower_kinds); i++) {
-        if (llm_str_is(s, llm_tower_kinds[i]->projector)) {
-            l->t->kind = llm_tower_kinds[i];
-            snprintf(l->t->info.projector, sizeof(l->t->info.projector), "%s",
-                     llm_tower_kinds[i]->projector);
-            return llm_gguf_types_known(g, l->err);
-        }
+    l->t->kind = llm_tower_named(s, l->sound);
+    l->t->part = l->sound ? 'a' : 'v';
+
+    if (l->t->kind) {
+        snprintf(l->t->info.projector, sizeof(l->t->info.projector), "%s",
+                 l->t->kind->projector);
+        return llm_gguf_types_known(g, l->err);
     }
 
     return llm_fail(l->err, "%s: clip.projector_type: the projector \"%s\" is "
@@ -122,8 +188,9 @@ llm_tower_layer_fields(llm_tower_load_t *l)
     }
 
     if (t->width % t->n_heads || t->width / t->n_heads > LLM_MAX_HEAD_DIM) {
-        return llm_fail(l->err, "%s: clip.vision.attention.head_count: %u does "
-                        "not fit %u", llm_gguf_name(t->gguf), t->n_heads,
+        return llm_fail(l->err, "%s: clip.%s.attention.head_count: %u does not "
+                        "fit %u", llm_gguf_name(t->gguf),
+                        t->kind->sound ? "audio" : "vision", t->n_heads,
                         t->width);
     }
 
@@ -134,19 +201,90 @@ llm_tower_layer_fields(llm_tower_load_t *l)
 }
 
 
+static int
+llm_tower_epsilon(llm_tower_load_t *l)
+{
+    char          key[64];
+    llm_tower_t  *t = l->t;
+
+    snprintf(key, sizeof(key), "clip.%s.attention.layer_norm_epsilon",
+             t->kind->sound ? "audio" : "vision");
+    t->eps = -1;
+
+    if (llm_gguf_get_f32(t->gguf, key, &t->eps, l->err) == LLM_ERROR) {
+        return LLM_ERROR;
+    }
+
+    if (!(t->eps >= 0 && t->eps < 1)) {
+        return llm_fail(l->err, "%s: %s: %g is not within 0 and 1",
+                        llm_gguf_name(t->gguf), key, t->eps);
+    }
+
+    return LLM_OK;
+}
+
+
+/* an encoder of spectrograms; each of its rows has a position */
+
+static int
+llm_tower_sound_fields(llm_tower_load_t *l)
+{
+    uint32_t                  window;
+    llm_tower_t              *t = l->t;
+    const llm_gguf_tensor_t  *table;
+
+    t->group = t->kind->group;
+    window = t->kind->window;
+
+    if (llm_tower_u32(l, "num_mel_bins", 1, LLM_TOWER_MELS, &t->info.n_mels)
+           != LLM_OK
+        || llm_tower_u32(l, "embedding_length", 1, LLM_MAX_WIDTH / 3,
+                         &t->width) != LLM_OK
+        || llm_tower_layer_fields(l) != LLM_OK
+        || llm_tower_u32(l, "projection_dim", 1, LLM_MAX_WIDTH,
+                         &t->info.n_embd) != LLM_OK
+        || (t->kind->stacks
+            && llm_tower_u32(l, "projector.stack_factor", 1,
+                             LLM_MAX_WIDTH / t->width, &t->group) != LLM_OK)
+        || llm_tower_epsilon(l) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    table = llm_gguf_find_tensor(t->gguf, "a.position_embd.weight");
+
+    if (table == NULL || table->ne[1] < llm_max(t->group, window / 2)
+        || table->ne[1] > LLM_TOWER_PATCHES)
+    {
+        return llm_fail(l->err, "%s: a.position_embd.weight: not a table of %u "
+                        "to %u positions", llm_gguf_name(t->gguf),
+                        llm_max(t->group, window / 2), LLM_TOWER_PATCHES);
+    }
+
+    t->info.max_frames = llm_sound_chunk((uint32_t) table->ne[1], window);
+    t->window = window / 2;
+    t->cell = t->width * (t->kind->stacks ? t->group : 1);
+    t->n_values = 3 * t->width;
+
+    return LLM_OK;
+}
+
+
 int
 llm_tower_fields(llm_tower_load_t *l)
 {
-    int           rc;
     uint32_t      side, merge;
     llm_tower_t  *t = l->t;
 
     side = 0;
     merge = t->kind->merge;
-    t->eps = -1;
     t->act = t->kind->act;
     t->merge_scale = 1;
     t->n_parts = 1;
+
+    if (t->kind->sound) {
+        return llm_tower_sound_fields(l);
+    }
 
     if (llm_tower_u32(l, "image_size", 1, 65536, &side) != LLM_OK
         || llm_tower_u32(l, "patch_size", 1, 256, &t->info.patch) != LLM_OK
@@ -163,22 +301,14 @@ llm_tower_fields(llm_tower_load_t *l)
         return LLM_ERROR;
     }
 
-    rc = llm_gguf_get_f32(t->gguf, "clip.vision.attention.layer_norm_epsilon",
-                          &t->eps, l->err);
-
-    if (rc == LLM_ERROR) {
+    if (llm_tower_epsilon(l) != LLM_OK) {
         return LLM_ERROR;
-    }
-
-    if (!(t->eps >= 0 && t->eps < 1)) {
-        return llm_fail(l->err, "%s: clip.vision.attention."
-                        "layer_norm_epsilon: %g is not within 0 and 1",
-                        llm_gguf_name(t->gguf), t->eps);
     }
 
     t->info.patch *= t->kind->joined ? merge : 1;
     t->info.merge = t->kind->joined ? 1 : merge;
     t->info.side = t->kind->fixed ? side : 0;
+    t->n_values = 3 * t->info.patch * t->info.patch;
 
     if (t->info.side && t->info.side % (t->info.patch * merge)) {
         return llm_fail(l->err, "%s: clip.vision.image_size: %u is no multiple "

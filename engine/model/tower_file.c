@@ -22,7 +22,8 @@ llm_tower_u32(llm_tower_load_t *l, const char *name, uint32_t min,
     char        key[LLM_TOWER_NAME];
     llm_gguf_t *g = l->t->gguf;
 
-    snprintf(key, sizeof(key), "clip.vision.%s", name);
+    snprintf(key, sizeof(key), "clip.%s.%s",
+             l->t->kind->sound ? "audio" : "vision", name);
     rc = llm_gguf_get_u32(g, key, v, l->err);
 
     if (rc == LLM_ERROR) {
@@ -440,10 +441,12 @@ llm_tower_table(llm_tower_load_t *l, uint32_t *n)
     uint64_t                  all;
     const llm_gguf_tensor_t  *t;
 
-    t = llm_tower_find(l, "v.position_embd.weight");
+    t = llm_tower_find(l, "%c.position_embd.weight", l->t->part);
 
     if (t == NULL) {
-        return llm_tower_missing(l, "v.position_embd.weight");
+        return llm_tower_missing(l, l->t->kind->sound
+                                    ? "a.position_embd.weight"
+                                    : "v.position_embd.weight");
     }
 
     all = llm_tower_elements(t);
@@ -518,7 +521,17 @@ llm_tower_class(llm_tower_load_t *l)
 }
 
 
-/* tensors of an encoder of sound in the same file are not the tower's */
+/* is it a tensor of an encoder of sound? */
+
+static int
+llm_tower_of_sound(const llm_gguf_tensor_t *t)
+{
+    return (t->name.len > 2 && memcmp(t->name.data, "a.", 2) == 0)
+           || (t->name.len > 5 && memcmp(t->name.data, "mm.a.", 5) == 0);
+}
+
+
+/* tensors of the other encoder in the same file are not the tower's */
 
 int
 llm_tower_rest(llm_tower_load_t *l)
@@ -529,9 +542,8 @@ llm_tower_rest(llm_tower_load_t *l)
     for (i = 0; i < llm_gguf_n_tensors(l->t->gguf); i++) {
         t = llm_gguf_tensor(l->t->gguf, i);
 
-        if (!l->t->used[i] && !(t->name.len > 2
-                                && memcmp(t->name.data, "a.", 2) == 0)
-            && !(t->name.len > 5 && memcmp(t->name.data, "mm.a.", 5) == 0))
+        if (!l->t->used[i]
+            && llm_tower_of_sound(t) == l->t->kind->sound)
         {
             return llm_fail(l->err, "%s: %.*s: a tensor that towers with the "
                             "projector %s do not have",

@@ -23,6 +23,7 @@
                                            given */
 #define LLM_TOWER_LINEARS  5            /* matrices of a merger */
 #define LLM_TOWER_LAYERS   256
+#define LLM_TOWER_MELS     256          /* bands of a spectrogram */
 
 typedef struct llm_tower_kind_s  llm_tower_kind_t;
 
@@ -87,7 +88,7 @@ typedef enum {
     LLM_TA_GATE,
     LLM_TA_UP,
     LLM_TA_GLU,
-    LLM_TA_PATCH,
+    LLM_TA_PATCH,                       /* or what the second one sees */
     LLM_TA_CELL,                        /* of the projector: its rows; a norm
                                            of these; a product; its
                                            activation; another product */
@@ -95,7 +96,8 @@ typedef enum {
     LLM_TA_MID,
     LLM_TA_MID_H,
     LLM_TA_MID_2,
-    LLM_TA_FRAME,                       /* of sound */
+    LLM_TA_FRAME,                       /* of sound; or what the first
+                                           convolution sees of it */
     LLM_TA_PART,                        /* parts of a row for the model */
     LLM_TA_N = LLM_TA_PART + LLM_TOWER_PARTS
 } llm_tower_act_t;
@@ -106,6 +108,9 @@ struct llm_tower_s {
     llm_gguf_t              *gguf;
     llm_devices_t           *devices;   /* registry with the device */
     int                      alone;     /* the tower owns the registry */
+    char                     part;      /* with which its tensors' names begin:
+                                           'v'; or 'a': an encoder of
+                                           sound */
     const llm_ops_t         *ops;
     llm_exec_t              *exec;
     char                     device[LLM_BACKEND_NAME];
@@ -120,15 +125,18 @@ struct llm_tower_s {
     llm_glu_t                act;
     int                      norm_v;    /* heads of V are normalised, without
                                            weights */
-    uint32_t                 window;    /* cells of a side of a window; 0:
-                                           none */
+    uint32_t                 window;    /* cells of a side of a window, or rows
+                                           of a sound; 0: none */
+    uint32_t                 n_values;  /* of a patch */
     uint32_t                 n_deepstack;
     uint32_t                 table_side;    /* positions of a side of the table,
                                            as kind->position() takes it */
     uint32_t                 max_side;  /* patches of an entry's side, at most;
                                            0: any */
     llm_tower_layer_t       *layers;    /* [info.n_layers] */
-    llm_tower_linear_t       embed;     /* of patches */
+    llm_tower_linear_t       conv;      /* the first of a spectrogram's
+                                           convolutions; w NULL: images */
+    llm_tower_linear_t       embed;     /* of patches; or the second one */
     llm_tower_norm_t         pre;       /* after it */
     llm_tower_norm_t         placed;    /* after the positions are added */
     llm_tower_norm_t         post;      /* after the last layer */
@@ -152,6 +160,7 @@ struct llm_tower_s {
     llm_tower_merge_t        merge;
     float                    merge_scale;   /* of averages */
     float                    merge_eps;
+    uint32_t                 group;     /* rows of a sound that are a cell */
     uint32_t                 cell;      /* width of a row of cells */
     uint32_t                 mid;       /* width of LLM_TA_MID */
     uint32_t                 mid_ff;    /* of a gated network there */
@@ -178,10 +187,18 @@ typedef struct {
     llm_tower_t  *t;
     llm_model_t  *m;                    /* or NULL */
     llm_err_t    *err;
+    int           sound;                /* the encoder of spectrograms */
 } llm_tower_load_t;
 
 struct llm_tower_kind_s {
     const char       *projector;
+    const char       *other;            /* another name of it; or NULL */
+    int               sound;            /* takes spectrograms */
+    uint32_t          group;            /* of these, rows that become one */
+    int               stacks;           /* side by side, stack_factor of them;
+                                           else they are averaged */
+    uint32_t          window;           /* frames that see each other; 0:
+                                           all */
     llm_norm_kind_t   norm;
     llm_glu_t         act;
     uint32_t          merge;            /* default of info.merge */
@@ -228,11 +245,15 @@ typedef struct {
 
 /* finds the family; an error if it is not known */
 int llm_tower_kind(llm_tower_load_t *l);
+/* has the file an encoder of spectrograms that is known? */
+int llm_tower_listens(const llm_gguf_t *g);
+/* the same of images; what has no known encoder of sound counts as one */
+int llm_tower_sees(const llm_gguf_t *g);
 int llm_tower_fields(llm_tower_load_t *l);
 
 /* ---- tower_file.c ---- */
 
-/* clip.vision.NAME; *v keeps its default if the file lacks it, but a default of
+/* clip.vision.NAME, or clip.audio.NAME; *v keeps its default if the file lacks it, but a default of
    0 means that it must have it */
 int llm_tower_u32(llm_tower_load_t *l, const char *name, uint32_t min,
     uint32_t max, uint32_t *v);
@@ -294,6 +315,24 @@ void llm_tower_frames(const llm_tower_t *t, const llm_tower_entry_t *e,
 /* makes the rows of the given frames */
 void llm_tower_hear(const llm_tower_t *t);
 
+/* ---- tower_whisper.c ---- */
+
+int llm_tower_convolutions(llm_tower_load_t *l);
+/* as llm_tower_shape(), of a spectrogram */
+int llm_tower_listen(const llm_tower_t *t, const llm_tower_entry_t *e,
+    llm_tower_shape_t *s, llm_err_t *err);
+/* what the convolutions see for frame i of the entry, and for row i of what the
+   first one made of all frames */
+void llm_tower_mel(const llm_tower_t *t, const llm_tower_entry_t *e,
+    uint32_t i, float *row);
+void llm_tower_frame(const llm_tower_t *t, const llm_tower_entry_t *e,
+    const float *frames, uint32_t i, float *row);
+/* llm_tower_order() of n rows of a sound, llm_tower_cells() of n cells */
+void llm_tower_spans(const llm_tower_t *t, uint32_t n, uint32_t *rows,
+    uint32_t *windows);
+void llm_tower_grouped(const llm_tower_t *t, uint32_t n, const float *rows,
+    float *cells);
+
 /* ---- tower_shape.c ---- */
 
 /* the patches of an entry's encoder rows, in their order; the first row and the
@@ -323,6 +362,9 @@ void llm_tower_normalize(const llm_tower_t *t, const llm_tower_norm_t *n,
     float eps, const llm_act_t *x, llm_act_t *y, int add);
 void llm_tower_activate(const llm_tower_t *t, llm_glu_t kind,
     const llm_act_t *x, llm_act_t *y);
+/* LLM_TA_OUT = what a convolution makes of x */
+void llm_tower_convolve(const llm_tower_t *t, const llm_tower_linear_t *w,
+    llm_act_t *x);
 /* LLM_TA_X = the patches of the step's given rows, and their positions */
 void llm_tower_embed(const llm_tower_t *t);
 /* keys and values of a layer, from LLM_TA_X; then the rest of the layer */

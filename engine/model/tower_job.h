@@ -9,7 +9,9 @@
 #include "engine/model/tower_internal.h"
 
 typedef enum {
-    LLM_JOB_EMBED = 0,
+    LLM_JOB_CONVOLVE = 0,               /* the first convolution of a
+                                           spectrogram */
+    LLM_JOB_EMBED,
     LLM_JOB_LAYER,
     LLM_JOB_FINISH,                     /* the norm after the last layer */
     LLM_JOB_PROJECT,
@@ -21,7 +23,8 @@ struct llm_tower_job_s {
     llm_tower_entry_t   entries[LLM_TOWER_ENTRIES];
     llm_tower_shape_t   shapes[LLM_TOWER_ENTRIES];
     uint32_t            n;
-    int                 heard;          /* the only entry is a sound */
+    int                 heard;          /* the only entry is a sound, whose
+                                           frames are cells */
     float              *out;
 
     uint32_t            first[LLM_TOWER_ENTRIES + 1];   /* encoder row of each
@@ -33,13 +36,16 @@ struct llm_tower_job_s {
 
     llm_job_phase_t     phase;
     uint32_t            layer;
-    uint32_t            row;            /* the piece's first row, or cell */
+    uint32_t            row;            /* the piece's first row, or cell, or
+                                           frame */
     uint32_t            end;            /* after its last one */
 
     uint32_t           *patches;        /* [n_rows] in the entry; of a class row
                                            0 */
     uint32_t           *windows;        /* [n_rows][2]; or NULL */
     uint32_t           *pages;          /* [LLM_TOWER_ENTRIES][max_pages] */
+    float              *frames;         /* [h][width] of a spectrogram, after
+                                           the first convolution */
     float              *x;              /* [n_parts][n_rows][width] what the
                                            encoder gave, then kept layers */
     float              *merged;         /* [cells][cell * n_parts]; or the
@@ -54,10 +60,11 @@ struct llm_tower_job_s {
     uint32_t            seq_rows[LLM_TOWER_ENTRIES + 1];
     uint32_t            kv_len[LLM_TOWER_ENTRIES];
     uint32_t           *step_pages;     /* as pages, of the step's entries */
-    float              *rows;           /* [batch][given_cols] */
+    float              *rows;           /* [batch][llm_job_cols()] */
 };
 
-/* columns of a patch's row: its values, the embedding of its position */
+/* columns of a patch's row: its values, the embedding of its position; as many
+   as a frame's, at least */
 uint32_t llm_job_cols(const llm_tower_t *t);
 /* columns of a row of cells, or of frames */
 uint32_t llm_job_cell_cols(const llm_tower_job_t *job);

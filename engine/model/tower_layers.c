@@ -1,5 +1,6 @@
 /*
- * The layers of a tower's encoder, from the tensors v.blk.N of its file: what
+ * The layers of a tower's encoder, from the tensors v.blk.N of its file, or
+ * a.blk.N of an encoder of sound: what
  * kinds of norms, biases, gates and clamps they have, the file says by having
  * them; see tower_internal.h.
  */
@@ -23,15 +24,15 @@ llm_tower_third(llm_tower_load_t *l, llm_tower_linear_t *x, uint32_t layer,
     llm_tower_matrix_t        m;
     const llm_gguf_tensor_t  *t, *b;
 
-    t = llm_tower_find(l, "v.blk.%u.attn_qkv.weight", layer);
-    b = llm_tower_find(l, "v.blk.%u.attn_qkv.bias", layer);
+    t = llm_tower_find(l, "%c.blk.%u.attn_qkv.weight", l->t->part, layer);
+    b = llm_tower_find(l, "%c.blk.%u.attn_qkv.bias", l->t->part, layer);
 
     if (t->ne[0] != width || t->ne[1] != 3 * (uint64_t) width
         || t->ne[2] * t->ne[3] != 1)
     {
-        return llm_fail(l->err, "%s: v.blk.%u.attn_qkv.weight: not %u by %u "
-                        "elements", llm_gguf_name(l->t->gguf), layer, width,
-                        3 * width);
+        return llm_fail(l->err, "%s: %c.blk.%u.attn_qkv.weight: not %u by "
+                        "%u elements", llm_gguf_name(l->t->gguf), l->t->part,
+                        layer, width, 3 * width);
     }
 
     memset(&m, 0, sizeof(m));
@@ -66,7 +67,7 @@ llm_tower_head_norm(llm_tower_load_t *l, llm_vec_t **v, uint32_t layer,
 
     n = l->t->head_dim;
     q = n / 4;
-    t = llm_tower_find(l, "v.blk.%u.%s.weight", layer, name);
+    t = llm_tower_find(l, "%c.blk.%u.%s.weight", l->t->part, layer, name);
 
     if (t == NULL) {
         return LLM_OK;
@@ -103,11 +104,12 @@ llm_tower_heads(llm_tower_load_t *l, llm_tower_linear_t *x, uint32_t layer,
 
     static const char  *const names[] = { "attn_q", "attn_k", "attn_v" };
 
-    if (llm_tower_find(l, "v.blk.%u.attn_qkv.weight", layer)) {
+    if (llm_tower_find(l, "%c.blk.%u.attn_qkv.weight", l->t->part, layer)) {
         return llm_tower_third(l, x, layer, i);
     }
 
-    snprintf(name, sizeof(name), "v.blk.%u.%s", layer, names[i]);
+    snprintf(name, sizeof(name), "%c.blk.%u.%s", l->t->part, layer,
+             names[i]);
 
     if (!l->t->kind->halves || i == 2) {
         return llm_tower_linear(l, x, width, &width, name);
@@ -147,8 +149,8 @@ llm_tower_scaled(llm_tower_load_t *l, llm_tower_linear_t *x, uint32_t n_in,
     llm_tower_matrix_t        m;
     const llm_gguf_tensor_t  *t, *s, *bias;
 
-    snprintf(prefix, sizeof(prefix), "v.blk.%u.%s", layer, name);
-    s = llm_tower_find(l, "v.blk.%u.%s.weight", layer, scale);
+    snprintf(prefix, sizeof(prefix), "%c.blk.%u.%s", l->t->part, layer, name);
+    s = llm_tower_find(l, "%c.blk.%u.%s.weight", l->t->part, layer, scale);
 
     if (s == NULL) {
         return llm_tower_linear(l, x, n_in, &width, prefix);
@@ -201,8 +203,8 @@ llm_tower_exchanged(llm_tower_load_t *l, uint32_t i)
 {
     const llm_gguf_tensor_t  *up, *down;
 
-    up = llm_tower_find(l, "v.blk.%u.ffn_up.weight", i);
-    down = llm_tower_find(l, "v.blk.%u.ffn_down.weight", i);
+    up = llm_tower_find(l, "%c.blk.%u.ffn_up.weight", l->t->part, i);
+    down = llm_tower_find(l, "%c.blk.%u.ffn_down.weight", l->t->part, i);
 
     return up && down && up->ne[0] != l->t->width
            && down->ne[0] == l->t->width;
@@ -213,16 +215,18 @@ static int
 llm_tower_load_layer(llm_tower_load_t *l, uint32_t i)
 {
     int                 exchanged;
-    char                name[LLM_TOWER_NAME];
+    char                name[LLM_TOWER_NAME], part = l->t->part;
     uint32_t            width = l->t->width;
     llm_tower_layer_t  *x = &l->t->layers[i];
 
-    if (llm_tower_norm(l, &x->ln1, width, 1, "v.blk.%u.ln1", i) != LLM_OK
-        || llm_tower_norm(l, &x->ln2, width, 1, "v.blk.%u.ln2", i) != LLM_OK
+    if (llm_tower_norm(l, &x->ln1, width, 1, "%c.blk.%u.ln1", part, i)
+           != LLM_OK
+        || llm_tower_norm(l, &x->ln2, width, 1, "%c.blk.%u.ln2", part, i)
+           != LLM_OK
         || llm_tower_norm(l, &x->attn_post, width, 0,
-                          "v.blk.%u.attn_post_norm", i) != LLM_OK
+                          "%c.blk.%u.attn_post_norm", part, i) != LLM_OK
         || llm_tower_norm(l, &x->ffn_post, width, 0,
-                          "v.blk.%u.ffn_post_norm", i) != LLM_OK
+                          "%c.blk.%u.ffn_post_norm", part, i) != LLM_OK
         || llm_tower_head_norm(l, &x->q_norm, i, "attn_q_norm") != LLM_OK
         || llm_tower_head_norm(l, &x->k_norm, i, "attn_k_norm") != LLM_OK
         || llm_tower_heads(l, &x->q, i, 0) != LLM_OK
@@ -235,15 +239,15 @@ llm_tower_load_layer(llm_tower_load_t *l, uint32_t i)
     }
 
     exchanged = llm_tower_exchanged(l, i);
-    snprintf(name, sizeof(name), "v.blk.%u.%s", i,
+    snprintf(name, sizeof(name), "%c.blk.%u.%s", part, i,
              exchanged ? "ffn_down" : "ffn_up");
 
     if (llm_tower_linear(l, &x->up, width, &x->n_ff, name) != LLM_OK) {
         return LLM_ERROR;
     }
 
-    if (llm_tower_find(l, "v.blk.%u.ffn_gate.weight", i)) {
-        snprintf(name, sizeof(name), "v.blk.%u.ffn_gate", i);
+    if (llm_tower_find(l, "%c.blk.%u.ffn_gate.weight", part, i)) {
+        snprintf(name, sizeof(name), "%c.blk.%u.ffn_gate", part, i);
 
         if (llm_tower_linear(l, &x->gate, width, &x->n_ff, name) != LLM_OK) {
             return LLM_ERROR;
@@ -322,7 +326,9 @@ llm_tower_layers(llm_tower_load_t *l)
     uint32_t      i;
     llm_tower_t  *t = l->t;
 
-    if (llm_tower_load_embed(l) != LLM_OK) {
+    if ((t->kind->sound ? llm_tower_convolutions(l) : llm_tower_load_embed(l))
+        != LLM_OK)
+    {
         return LLM_ERROR;
     }
 
@@ -333,7 +339,8 @@ llm_tower_layers(llm_tower_load_t *l)
     }
 
     return t->kind->post_norm
-           ? llm_tower_norm(l, &t->post, t->width, 1, "v.post_ln") : LLM_OK;
+           ? llm_tower_norm(l, &t->post, t->width, 1, "%c.post_ln", t->part)
+           : LLM_OK;
 }
 
 

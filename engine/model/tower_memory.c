@@ -73,10 +73,46 @@ llm_tower_weights(const llm_gguf_t *g, int gpu)
 }
 
 
+/* buffers, keys and values of an encoder of spectrograms, which is a tower of
+   its own */
+
+static size_t
+llm_tower_ear(const llm_gguf_t *g, int gpu)
+{
+    size_t                    width, bands, model, rows, step;
+    const llm_gguf_tensor_t  *t;
+
+    t = llm_gguf_find_tensor(g, "a.position_embd.weight");
+
+    if (!llm_tower_listens(g) || t == NULL || t->ne[1] > LLM_TOWER_PATCHES) {
+        return 0;
+    }
+
+    rows = (size_t) t->ne[1];
+    width = llm_tower_number(g, "clip.audio.embedding_length", 65536);
+    bands = llm_tower_number(g, "clip.audio.num_mel_bins", LLM_TOWER_MELS);
+    model = llm_tower_number(g, "clip.audio.projection_dim", LLM_MAX_WIDTH);
+
+    step = llm_min(rows, (size_t) (gpu ? LLM_TOWER_WIDE : LLM_TOWER_BATCH))
+           * (LLM_TOWER_WIDTHS * width + LLM_TOWER_CELLS * 4 * width
+              + 3 * bands + LLM_TOWER_MODELS * model) * sizeof(float);
+
+    /* frames are twice as many as rows; they, and a job's rows, are the
+       machine's */
+
+    return step + rows * 4 * width * sizeof(uint16_t)
+           + (gpu ? 0 : rows * 4 * width * sizeof(float));
+}
+
+
 size_t
 llm_tower_memory(const llm_gguf_t *g, int gpu)
 {
     size_t  width, merge, model, batch, step, keys, job;
+
+    if (!llm_tower_sees(g)) {
+        return llm_tower_weights(g, gpu) + llm_tower_ear(g, gpu);
+    }
 
     width = llm_tower_number(g, "clip.vision.embedding_length", 65536);
     model = llm_tower_number(g, "clip.vision.projection_dim", LLM_MAX_WIDTH);
@@ -92,5 +128,6 @@ llm_tower_memory(const llm_gguf_t *g, int gpu)
     keys = (size_t) LLM_TOWER_PATCHES * 4 * width * sizeof(uint16_t);
     job = gpu ? 0 : (size_t) LLM_TOWER_PATCHES * 2 * width * sizeof(float);
 
-    return llm_tower_weights(g, gpu) + step + keys + job;
+    return llm_tower_weights(g, gpu) + llm_tower_ear(g, gpu) + step + keys
+           + job;
 }

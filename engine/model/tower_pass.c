@@ -63,22 +63,37 @@ llm_tower_activate(const llm_tower_t *t, llm_glu_t kind, const llm_act_t *x,
 
 
 void
+llm_tower_convolve(const llm_tower_t *t, const llm_tower_linear_t *w,
+    llm_act_t *x)
+{
+    llm_act_t  *out = t->act_of[LLM_TA_OUT];
+
+    llm_tower_apply(t, w, x, out, 0);
+    llm_tower_activate(t, LLM_GLU_GELU_ERF, out, out);
+}
+
+
+void
 llm_tower_embed(const llm_tower_t *t)
 {
-    uint32_t    n;
     llm_act_t  *x = t->act_of[LLM_TA_X];
 
-    n = 3 * t->info.patch * t->info.patch;
-
     t->ops->input(t->exec, LLM_ROWS_ALL, 0, 0, t->act_of[LLM_TA_PATCH]);
-    llm_tower_apply(t, &t->embed, t->act_of[LLM_TA_PATCH], x, 0);
+
+    if (t->conv.w) {
+        llm_tower_convolve(t, &t->embed, t->act_of[LLM_TA_PATCH]);
+        llm_tower_copy(t, t->act_of[LLM_TA_OUT], x);
+
+    } else {
+        llm_tower_apply(t, &t->embed, t->act_of[LLM_TA_PATCH], x, 0);
+    }
 
     if (t->pre.w) {
         llm_tower_normalize(t, &t->pre, t->eps, x, x, 0);
     }
 
     if (t->table) {
-        t->ops->input(t->exec, LLM_ROWS_ALL, n, 1, x);
+        t->ops->input(t->exec, LLM_ROWS_ALL, t->n_values, 1, x);
     }
 
     if (t->placed.w) {

@@ -235,6 +235,7 @@ const llm_tower_kind_t  llm_tower_qwen3vl = {
 
 const llm_tower_kind_t  llm_tower_qwen25vl = {
     .projector = "qwen2.5vl_merger",
+    .other = "qwen2.5o",
     .norm = LLM_NORM_RMS,
     .act = LLM_GLU_SILU,
     .merge = 2,

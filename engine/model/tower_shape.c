@@ -19,6 +19,11 @@ llm_tower_shape(const llm_tower_t *t, uint32_t w, uint32_t h,
     uint64_t                 rows;
     const llm_tower_info_t  *i = &t->info;
 
+    if (t->kind->sound) {
+        return llm_fail(err, "%s: an entry of %ux%u pixels: the tower takes "
+                        "sound", llm_gguf_name(t->gguf), w, h);
+    }
+
     step = i->patch * i->merge;
 
     if (i->side && (w != i->side || h != i->side)) {

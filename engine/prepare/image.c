@@ -8,7 +8,6 @@
  * pixels that it gave.
  */
 
-#include "engine/media/mel.h"
 #include "engine/prepare/place.h"
 #include "engine/prepare/prepare.h"
 
@@ -137,33 +136,51 @@ llm_prep_image_step(const llm_prep_env_t *env, const llm_image_plan_t *plan,
 
 
 /* a sound that has more rows than the prompt may have is not decoded to its
-   end */
+   end; *rows: they are the bound, and not the configuration's seconds */
+
+static uint32_t
+llm_prep_seconds(const llm_prep_images_t *t, const llm_layout_t *l, int *rows)
+{
+    uint32_t  most, fit;
+
+    most = t->r->msg->max_seconds ? t->r->msg->max_seconds : UINT32_MAX;
+
+    if (l->most == 0) {
+        *rows = 0;
+        return most;
+    }
+
+    fit = llm_sound_seconds(&t->env->rule->sound, l->most);
+    fit = fit < UINT32_MAX ? fit + 1 : fit;
+    *rows = fit < most;
+
+    return llm_min(fit, most);
+}
+
 
 static int
 llm_prep_heard(const llm_prep_images_t *t, uint32_t index, llm_layout_t *l,
     llm_err_t *err)
 {
-    int                      rc;
-    uint64_t                 seconds;
-    llm_sound_t              sound;
-    const llm_image_rule_t  *rule = t->env->rule;
+    int          rc, rows;
+    uint32_t     seconds;
+    llm_sound_t  sound;
 
-    seconds = l->most ? (uint64_t) l->most * rule->frame / LLM_MEL_RATE + 2
-                      : UINT32_MAX;
-
-    if (t->r->msg->max_seconds) {
-        seconds = llm_min(seconds, t->r->msg->max_seconds);
-    }
+    seconds = llm_prep_seconds(t, l, &rows);
 
     if (t->how && t->how->rest) {
         t->how->rest(t->how->data, 1);
     }
 
-    rc = llm_prep_sound_decode(t->env, t->r, index, (uint32_t) seconds,
-                               "messages", &sound, err);
+    rc = llm_prep_sound_decode(t->env, t->r, index, seconds, "messages", &sound,
+                               err);
 
     if (t->how && t->how->rest) {
         t->how->rest(t->how->data, 0);
+    }
+
+    if (rc != LLM_OK && rows && strcmp(err->code, "audio_too_long") == 0) {
+        return llm_layout_too_long(l, err);
     }
 
     if (rc != LLM_OK) {
@@ -177,7 +194,11 @@ llm_prep_heard(const llm_prep_images_t *t, uint32_t index, llm_layout_t *l,
         (void) llm_prep_image_at(t->r, index, err);
 
     } else {
-        rc = llm_layout_sound(l, rule, sound.samples, sound.n, err);
+        rc = llm_layout_sound(l, &t->env->rule->sound, sound.samples, sound.n,
+                              err);
+        seconds = llm_seconds_up(sound.seconds);
+        t->r->prep.audio_s += llm_min(seconds, UINT32_MAX
+                                               - t->r->prep.audio_s);
     }
 
     llm_sound_free(&sound);

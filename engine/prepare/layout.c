@@ -6,19 +6,31 @@
 #include "engine/prepare/layout.h"
 
 
+static size_t
+llm_layout_most(const llm_layout_t *l)
+{
+    return l->most ? l->most : INT32_MAX;
+}
+
+
+int
+llm_layout_too_long(const llm_layout_t *l, llm_err_t *err)
+{
+    return llm_fail_with(err, 400, "context_length_exceeded", NULL,
+                         "the prompt has more than %zu tokens",
+                         llm_layout_most(l));
+}
+
+
 static int
 llm_layout_fits(const llm_layout_t *l, size_t n, llm_err_t *err)
 {
     size_t  most;
 
-    most = l->most ? l->most : INT32_MAX;
+    most = llm_layout_most(l);
 
-    if (l->ids.len > most || n > most - l->ids.len) {
-        return llm_fail_with(err, 400, "context_length_exceeded", NULL,
-                             "the prompt has more than %zu tokens", most);
-    }
-
-    return LLM_OK;
+    return l->ids.len > most || n > most - l->ids.len
+           ? llm_layout_too_long(l, err) : LLM_OK;
 }
 
 
@@ -118,7 +130,7 @@ llm_layout_digest(llm_media_t *m, const void *data, size_t size,
     llm_err_t *err)
 {
     size_t         n;
-    uint32_t       sides[3] = { m->w, m->h, 0 };
+    uint32_t       sides[3] = { m->w, m->h, m->own };
     unsigned char  both[LLM_SHA256_LEN + sizeof(sides)];
     unsigned char  sum[LLM_SHA256_LEN];
 
@@ -344,22 +356,101 @@ llm_layout_frames(llm_layout_t *l, uint32_t frame, const float *samples,
 }
 
 
-int
-llm_layout_sound(llm_layout_t *l, const llm_image_rule_t *rule,
-    const float *samples, size_t n, llm_err_t *err)
+/* the rows of a spectrogram's frames from number `first` on, `own` of them; s
+   NULL: they are only counted */
+
+static int
+llm_layout_mel(llm_layout_t *l, const llm_sound_rule_t *rule,
+    const llm_speech_sound_t *s, size_t first, uint32_t own, llm_err_t *err)
 {
-    int  rc;
+    size_t        size;
+    llm_media_t  *m;
 
-    l->err = err;
-    rc = llm_layout_word(l, rule->sound.begin, strlen(rule->sound.begin));
+    m = llm_layout_add(l, llm_sound_rows(rule, own), err);
 
-    if (rc == LLM_OK) {
-        rc = llm_layout_frames(l, rule->frame, samples, n, err);
+    if (m == NULL) {
+        return LLM_ERROR;
     }
 
-    return rc == LLM_OK
-           ? llm_layout_word(l, rule->sound.end, strlen(rule->sound.end))
-           : rc;
+    m->heard = 1;
+    m->cols = 1;
+    m->lines = m->n;
+    m->w = rule->n_mels;
+    m->h = llm_min(own + (rule->ahead ? 2 : 0), rule->chunk);
+    m->own = own;
+    size = (size_t) m->w * m->h * sizeof(float);
+
+    if (s == NULL) {
+        return LLM_OK;
+    }
+
+    if (llm_layout_bytes(l, size, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    m->samples = malloc(size);
+
+    if (m->samples == NULL) {
+        return llm_fail(err, "no memory for the spectrogram of a sound");
+    }
+
+    llm_speech_sound_window(s, first, m->h, m->samples);
+
+    return llm_layout_digest(m, m->samples, size, err);
+}
+
+
+static int
+llm_layout_mels(llm_layout_t *l, const llm_sound_rule_t *rule,
+    const float *samples, size_t n, llm_err_t *err)
+{
+    int                 rc;
+    uint32_t            i;
+    llm_sound_plan_t    plan;
+    llm_speech_sound_t  s;
+
+    llm_sound_plan(rule, n, &plan);
+
+    if (llm_layout_fits(l, plan.n_tokens, err) != LLM_OK
+        || (!l->counts && llm_speech_sound_init(&s, rule->n_mels, samples, n,
+                                                err) != LLM_OK))
+    {
+        return LLM_ERROR;
+    }
+
+    for (i = 0, rc = LLM_OK; rc == LLM_OK && i < plan.n_entries; i++) {
+        rc = llm_layout_mel(l, rule, l->counts ? NULL : &s,
+                            (size_t) i * plan.frames,
+                            i + 1 < plan.n_entries ? plan.frames : plan.last,
+                            err);
+    }
+
+    if (!l->counts) {
+        llm_speech_sound_free(&s);
+    }
+
+    return rc;
+}
+
+
+int
+llm_layout_sound(llm_layout_t *l, const llm_sound_rule_t *rule,
+    const float *samples, size_t n, llm_err_t *err)
+{
+    int          rc;
+    const char  *begin, *end;
+
+    l->err = err;
+    begin = rule->words.begin ? rule->words.begin : "";
+    end = rule->words.end ? rule->words.end : "";
+    rc = llm_layout_word(l, begin, strlen(begin));
+
+    if (rc == LLM_OK) {
+        rc = rule->frame ? llm_layout_frames(l, rule->frame, samples, n, err)
+                         : llm_layout_mels(l, rule, samples, n, err);
+    }
+
+    return rc == LLM_OK ? llm_layout_word(l, end, strlen(end)) : rc;
 }
 
 

@@ -46,12 +46,15 @@ int llm_layout_text(llm_layout_t *l, llm_str_t text, const llm_span_t *trusted,
    "request_too_large", more than max_bytes */
 int llm_layout_image(llm_layout_t *l, const llm_image_rule_t *rule,
     const llm_image_t *image, llm_image_plan_t *plan, llm_err_t *err);
-/* the same for the n samples of a sound; the last frame is filled with 0 */
-int llm_layout_sound(llm_layout_t *l, const llm_image_rule_t *rule,
+/* the same for the n samples of a sound, which are frames, the last one filled
+   with 0, or spectrograms */
+int llm_layout_sound(llm_layout_t *l, const llm_sound_rule_t *rule,
     const float *samples, size_t n, llm_err_t *err);
 /* counts so many bytes for the images and sounds; LLM_ERROR and *err,
    "request_too_large": beyond max_bytes */
 int llm_layout_bytes(llm_layout_t *l, size_t size, llm_err_t *err);
+/* the error of more than `most` rows */
+int llm_layout_too_long(const llm_layout_t *l, llm_err_t *err);
 void llm_layout_free(llm_layout_t *l);
 
 #endif /* LLM_PREPARE_LAYOUT_H */

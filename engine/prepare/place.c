@@ -49,7 +49,7 @@ llm_place_find(llm_place_walk_t *w, size_t from, size_t to, llm_span_t *at)
     const char  *s;
 
     const llm_image_words_t  *const words[] = {
-        &w->rule->words, &w->rule->sound
+        &w->rule->words, &w->rule->sound.words
     };
 
     rc = LLM_ABSENT;

@@ -499,6 +499,21 @@ llm_prep_stage(const llm_prep_env_t *env, llm_req_t *r,
 }
 
 
+/* rows of sounds in a prompt */
+
+static uint32_t
+llm_prep_audio(const llm_prompt_ids_t *p)
+{
+    uint32_t  i, n;
+
+    for (i = 0, n = 0; i < p->n_media; i++) {
+        n += p->media[i].heard ? p->media[i].n : 0;
+    }
+
+    return n;
+}
+
+
 int
 llm_prep_request(const llm_prep_env_t *env, llm_req_t *r,
     const llm_prep_how_t *how, llm_err_t *err)
@@ -532,6 +547,7 @@ llm_prep_request(const llm_prep_env_t *env, llm_req_t *r,
         }
 
         r->prep.prompt_tokens += r->prep.prompts[i].n;
+        r->prep.audio_tokens += llm_prep_audio(&r->prep.prompts[i]);
     }
 
     return llm_prep_seqs(env, r, err);

@@ -43,7 +43,7 @@ llm_prep_sound_decode(const llm_prep_env_t *env, llm_req_t *r,
     llm_err_t *err)
 {
     int                  rc;
-    char                 what[sizeof(err->msg)];
+    char                 what[sizeof(err->msg)], code[sizeof(err->code)];
     void                *copy;
     size_t               len;
     const void          *data;
@@ -86,9 +86,10 @@ llm_prep_sound_decode(const llm_prep_env_t *env, llm_req_t *r,
     }
 
     snprintf(what, sizeof(what), "%s", err->msg);
+    snprintf(code, sizeof(code), "%s", err->code[0] ? err->code
+                                                    : "invalid_value");
 
-    return llm_fail_with(err, 400, err->code[0] ? err->code : "invalid_value",
-                         param, "%.*s", (int) sizeof(what) - 1, what);
+    return llm_fail_with(err, 400, code, param, "%.*s", (int) sizeof(what) - 1, what);
 }
 
 

@@ -103,7 +103,7 @@ llm_send_done(llm_sched_t *s, llm_req_t *r)
 static int
 llm_send_events_of(llm_sched_t *s, llm_req_t *r, int *over)
 {
-    int         ended;
+    int         ended, first;
     uint32_t    i;
     llm_seq_t  *q;
 
@@ -128,8 +128,14 @@ llm_send_events_of(llm_sched_t *s, llm_req_t *r, int *over)
         return LLM_OK;
     }
 
+    first = !r->out.start_sent;
+
     if (llm_req_send_start(r, s->conf.runner.ctx) != LLM_OK) {
         return LLM_FULL;
+    }
+
+    if (first) {
+        llm_zone_add(s->counters->audio_ms, (uint64_t) r->prep.audio_s * 1000);
     }
 
     /* a client that reads slowly gets the rest when it has caught up */

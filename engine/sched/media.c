@@ -264,6 +264,11 @@ llm_media_turns(const llm_seq_t *q, uint32_t pos, int turns, uint32_t *to)
 
     m = llm_prompt_media(q->prompt, pos);
 
+    if (m && turns && m->heard) {
+        to[0] = to[1] = to[2] = m->turn + pos - m->first;
+        return 1;
+    }
+
     if (m && turns) {
         at = pos - m->first;
         to[0] = m->turn;

@@ -48,12 +48,16 @@ typedef struct {
     uint32_t             after;
     uint64_t             digest;        /* of its pixels or samples: equal ones
                                            have equal keys and values */
-    uint32_t             w;             /* pixels, or samples of a frame */
+    uint32_t             w;             /* pixels, or samples of a frame, or
+                                           bands of a spectrogram */
     uint32_t             h;             /* pixels, or frames */
+    uint32_t             own;           /* frames of a spectrogram that have
+                                           rows; see llm_tower_entry_t */
     int                  heard;         /* a sound, whose rows do not see those
                                            after them in any model */
     uint8_t             *rgb;           /* [h][w][3] of an image */
-    float               *samples;       /* [h][w] of a sound */
+    float               *samples;       /* [h][w] of a sound; its spectrogram
+                                           is [w][h] */
     float               *rows;          /* [n][n_given] what the encoder gave;
                                            NULL: it is not encoded, or its keys
                                            and values are computed */
@@ -232,6 +236,9 @@ typedef struct {
     llm_prompt_ids_t    *prompts;
     uint32_t             n_prompts;
     uint32_t             prompt_tokens;
+    uint32_t             audio_tokens;  /* of these, rows of sounds */
+    uint32_t             audio_s;       /* seconds of a chat's sounds, each
+                                           rounded up */
     llm_stops_t          stops;
     int32_t             *banned;        /* ids not to be drawn before
                                            min_tokens */
@@ -317,7 +324,10 @@ typedef struct {
                                            bytes */
     int                  runs;          /* 1: it has a place in the crew */
     uint32_t             place;
-    size_t               frame;         /* of its last window */
+    size_t               frame;         /* of its last window; SIZE_MAX: it has
+                                           none so far */
+    uint32_t             heard_s;       /* seconds up to the end of it, rounded
+                                           up */
     uint32_t             n_packed;      /* segments that are in `out`, or were
                                            sent */
     int                  ended;         /* all are */
@@ -327,15 +337,15 @@ typedef struct {
     llm_req_t           *next;          /* in its model's list */
 } llm_heard_t;
 
-/* whole seconds, of which the last one may not be full; h may be NULL */
+/* whole seconds, of which the last one may not be full */
 static inline uint32_t
-llm_heard_seconds(const llm_heard_t *h)
+llm_seconds_up(double seconds)
 {
     uint32_t  n;
 
-    n = h ? (uint32_t) h->seconds : 0;
+    n = (uint32_t) llm_min(seconds, (double) UINT32_MAX - 1);
 
-    return h && h->seconds > n ? n + 1 : n;
+    return seconds > n ? n + 1 : n;
 }
 
 
@@ -401,6 +411,8 @@ size_t llm_req_bytes(const llm_req_t *r);
 
 /* start_done.c: LLM_FULL: the ring has no room.  START is sent once */
 int llm_req_send_start(llm_req_t *r, uint32_t ctx);
+/* seconds of its sounds, each rounded up; 0: it has none */
+uint32_t llm_req_seconds(const llm_req_t *r);
 int llm_req_send_done(llm_req_t *r, uint64_t now);
 
 /* marks a request as failed; the first reason stays */

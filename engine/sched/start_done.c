@@ -7,6 +7,13 @@
 #include "engine/sched/request.h"
 
 
+uint32_t
+llm_req_seconds(const llm_req_t *r)
+{
+    return r->heard ? llm_seconds_up(r->heard->seconds) : r->prep.audio_s;
+}
+
+
 int
 llm_req_send_start(llm_req_t *r, uint32_t ctx)
 {
@@ -24,7 +31,9 @@ llm_req_send_start(llm_req_t *r, uint32_t ctx)
     ev->u.start.prompt_tokens = r->prep.prompt_tokens;
     ev->u.start.cached_tokens = r->out.cached_tokens;
     ev->u.start.ctx = ctx;
-    ev->u.start.audio_s = llm_heard_seconds(r->heard);
+    ev->u.start.audio_s = llm_req_seconds(r);
+    ev->u.start.audio_tokens = r->prep.audio_tokens;
+    ev->u.start.heard_s = r->heard ? r->heard->heard_s : r->prep.audio_s;
     ev->u.start.prepared = r->prepared;
     ev->u.start.predicted_us = r->run.predicted_us;
     ev->u.start.queue_us = r->run.start_us

@@ -103,7 +103,8 @@ llm_mmproj_file_check(const char *path, uint32_t *media, llm_err_t *err)
     llm_gguf_close(g);
 
     if (rc == LLM_OK) {
-        *media = LLM_MEDIUM_IMAGE | (rule.frame ? LLM_MEDIUM_AUDIO : 0);
+        *media = (rule.projector ? LLM_MEDIUM_IMAGE : 0)
+                 | (rule.sound.projector ? LLM_MEDIUM_AUDIO : 0);
     }
 
     return rc;

@@ -1,7 +1,8 @@
 /*
- * The encoder of images, and of sound, of mmproj=FILE, as an instance's
- * scheduler uses it: a piece at a time, between two steps of the model; see
- * engine/model/tower.h and engine/sched/encode.c.
+ * The encoders of images and of sound of mmproj=FILE, as an instance's scheduler
+ * uses them: a piece at a time, between two steps of the model; see
+ * engine/model/tower.h and engine/sched/encode.c.  A tower of images may take
+ * frames of samples, too; spectrograms have a tower of their own.
  *
  * The instance owns the encoder and frees it before its model.  After the load
  * the scheduler's thread alone uses it.
@@ -23,7 +24,9 @@ _Static_assert(LLM_MEDIA_TOGETHER <= LLM_TOWER_ENTRIES,
 
 struct llm_encoder_s {
     llm_image_rule_t    rule;           /* what its entries are made by */
-    llm_tower_t        *tower;
+    llm_tower_t        *tower;          /* of images; NULL: none */
+    llm_tower_t        *ear;            /* of spectrograms; NULL: none */
+    uint32_t            n_cols;         /* of their rows */
     llm_tower_job_t    *job;            /* NULL: none */
     float              *rows;           /* its result */
 };
@@ -44,7 +47,31 @@ llm_encoder_stop(void *data)
 static size_t
 llm_encoder_bytes(const llm_encoder_t *e, const llm_media_t *m)
 {
-    return (size_t) m->n * llm_tower_info(e->tower)->n_cols * sizeof(float);
+    return (size_t) m->n * e->n_cols * sizeof(float);
+}
+
+
+/* the rows that an entry will give; LLM_ERROR and *err: the tower does not take
+   it */
+
+static int
+llm_encoder_rows(const llm_encoder_t *e, const llm_media_t *m, uint32_t *n,
+    llm_err_t *err)
+{
+    llm_tower_shape_t  s;
+
+    if (m->heard) {
+        *n = m->own ? llm_tower_heard(e->ear, m->own) : m->h;
+        return LLM_OK;
+    }
+
+    if (llm_tower_shape(e->tower, m->w, m->h, &s, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    *n = s.n_rows;
+
+    return LLM_OK;
 }
 
 
@@ -53,24 +80,21 @@ llm_encoder_begin(llm_encoder_t *e, llm_media_t *const *m, uint32_t n,
     llm_err_t *err)
 {
     size_t             size;
-    uint32_t           i;
-    llm_tower_shape_t  s;
+    uint32_t           i, rows;
     llm_tower_entry_t  entries[LLM_TOWER_ENTRIES];
 
     for (i = 0, size = 0; i < n; i++) {
-        entries[i] = (llm_tower_entry_t) { m[i]->w, m[i]->h, m[i]->rgb,
-                                           m[i]->samples };
-        s.n_rows = m[i]->h;
+        entries[i] = (llm_tower_entry_t) {
+            m[i]->w, m[i]->h, m[i]->rgb, m[i]->samples, m[i]->own
+        };
 
-        if (!m[i]->heard
-            && llm_tower_shape(e->tower, m[i]->w, m[i]->h, &s, err) != LLM_OK)
-        {
+        if (llm_encoder_rows(e, m[i], &rows, err) != LLM_OK) {
             return LLM_ERROR;
         }
 
-        if (s.n_rows != m[i]->n) {
+        if (rows != m[i]->n) {
             return llm_fail(err, "an image of %u rows in a prompt that has %u "
-                            "for it", s.n_rows, m[i]->n);
+                            "for it", rows, m[i]->n);
         }
 
         size += llm_encoder_bytes(e, m[i]);
@@ -82,7 +106,8 @@ llm_encoder_begin(llm_encoder_t *e, llm_media_t *const *m, uint32_t n,
         return llm_fail(err, "no memory for the rows of an image");
     }
 
-    e->job = llm_tower_begin(e->tower, entries, n, e->rows, err);
+    e->job = llm_tower_begin(m[0]->own ? e->ear : e->tower, entries, n,
+                             e->rows, err);
 
     return e->job ? LLM_OK : LLM_ERROR;
 }
@@ -184,7 +209,8 @@ llm_encoder_limit(llm_instance_t *m, uint32_t most)
 }
 
 
-/* reads how images become entries, none larger than the encoder takes */
+/* reads how images and sound become entries, none larger than the encoder
+   takes */
 
 static int
 llm_encoder_rule(llm_instance_t *m, llm_err_t *err)
@@ -193,7 +219,7 @@ llm_encoder_rule(llm_instance_t *m, llm_err_t *err)
     uint32_t                 most;
     llm_gguf_t              *g;
     llm_encoder_t           *e = m->encoder;
-    const llm_tower_info_t  *info = llm_tower_info(e->tower);
+    const llm_tower_info_t  *info;
 
     g = llm_gguf_open_header(m->conf.mmproj, err);
 
@@ -204,10 +230,13 @@ llm_encoder_rule(llm_instance_t *m, llm_err_t *err)
     rc = llm_image_rule_read(&e->rule, g, err);
     llm_gguf_close(g);
 
-    if (rc != LLM_OK || e->rule.sizing != LLM_SIZING_AREA) {
+    if (rc != LLM_OK || e->rule.projector == NULL
+        || e->rule.sizing != LLM_SIZING_AREA)
+    {
         return rc;
     }
 
+    info = llm_tower_info(e->tower);
     most = info->max_patches / (info->merge * info->merge);
     llm_image_rule_limit(&e->rule, most);
     llm_encoder_limit(m, most);
@@ -216,12 +245,69 @@ llm_encoder_rule(llm_instance_t *m, llm_err_t *err)
 }
 
 
+/* loads the encoders that the file has */
+
+static int
+llm_encoder_load(llm_instance_t *m, const llm_model_opts_t *opts,
+    llm_err_t *err)
+{
+    int                parts;
+    llm_encoder_t     *e = m->encoder;
+    llm_tower_opts_t   images = { .model = opts };
+    llm_tower_opts_t   sound = { .model = opts, .sound = 1 };
+
+    parts = llm_tower_parts(m->conf.mmproj, err);
+
+    if (parts == LLM_ERROR) {
+        return LLM_ERROR;
+    }
+
+    if (parts & LLM_TOWER_SEES) {
+        e->tower = llm_tower_load(m->conf.mmproj, m->model, &images, err);
+
+        if (e->tower == NULL) {
+            return LLM_ERROR;
+        }
+
+        e->n_cols = llm_tower_info(e->tower)->n_cols;
+    }
+
+    if (parts & LLM_TOWER_LISTENS) {
+        e->ear = llm_tower_load(m->conf.mmproj, m->model, &sound, err);
+
+        if (e->ear == NULL) {
+            return LLM_ERROR;
+        }
+
+        e->n_cols = llm_tower_info(e->ear)->n_cols;
+    }
+
+    return LLM_OK;
+}
+
+
+/* does an encoder take what the rule makes of a sound? */
+
+static int
+llm_encoder_hears(const llm_encoder_t *e)
+{
+    if (e->rule.sound.projector == NULL) {
+        return 0;
+    }
+
+    return e->rule.sound.frame
+           ? e->tower && llm_tower_info(e->tower)->frame
+             == e->rule.sound.frame
+           : e->ear && llm_tower_info(e->ear)->max_frames
+             == e->rule.sound.chunk;
+}
+
+
 int
 llm_instance_encoder(llm_instance_t *m, const llm_model_opts_t *opts,
     llm_err_t *err)
 {
     llm_runner_t            *run = &m->runner;
-    llm_tower_opts_t         to = { .model = opts };
     const llm_hparams_t     *hp = llm_model_hparams(m->model);
     const llm_tower_info_t  *info;
 
@@ -237,26 +323,28 @@ llm_instance_encoder(llm_instance_t *m, const llm_model_opts_t *opts,
                         m->conf.mmproj);
     }
 
-    m->encoder->tower = llm_tower_load(m->conf.mmproj, m->model, &to, err);
-
-    if (m->encoder->tower == NULL
+    if (llm_encoder_load(m, opts, err) != LLM_OK
         || llm_encoder_rule(m, err) != LLM_OK)
     {
         return LLM_ERROR;
     }
 
-    info = llm_tower_info(m->encoder->tower);
-    run->n_given = info->n_cols;
-    run->encode_pixels = (uint64_t) info->together * info->patch * info->patch;
+    if (m->encoder->tower) {
+        info = llm_tower_info(m->encoder->tower);
+        run->encode_pixels = (uint64_t) info->together * info->patch
+                             * info->patch;
+        m->env.takes |= LLM_MEDIUM_IMAGE;
+    }
+
+    run->n_given = m->encoder->n_cols;
     run->turns = hp->turns;
     run->spans = hp->spans;
     run->encode = llm_encoder_encode;
     run->encode_stop = llm_encoder_stop;
     run->encoder = m->encoder;
     run->encoded_bytes = LLM_ENCODED_BYTES;
-    m->env.takes = LLM_MEDIUM_IMAGE;
 
-    if (m->encoder->rule.frame && llm_tower_info(m->encoder->tower)->frame) {
+    if (llm_encoder_hears(m->encoder)) {
         m->env.takes |= LLM_MEDIUM_AUDIO;
     }
 
@@ -272,6 +360,7 @@ llm_instance_close_encoder(llm_instance_t *m)
     if (m->encoder) {
         llm_encoder_stop(m->encoder);
         llm_tower_free(m->encoder->tower);
+        llm_tower_free(m->encoder->ear);
         free(m->encoder);
         m->encoder = NULL;
         m->env.takes = 0;

@@ -27,7 +27,7 @@ llm_ask_send(const llm_req_t *r)
     }
 
     ev->u.prepared.prompt_tokens = r->prep.prompt_tokens;
-    ev->u.prepared.audio_s = llm_heard_seconds(r->heard);
+    ev->u.prepared.audio_s = llm_req_seconds(r);
     ev->u.prepared.answer_tokens = n;
 
     llm_event_close(&r->out.to, ev);

@@ -273,6 +273,19 @@ llm_hearing_pack(llm_hearing_t *h, llm_req_t *r, int last)
 }
 
 
+/* seconds up to the end of the window at d->frame */
+
+static void
+llm_hearing_heard(const llm_hearing_t *h, llm_heard_t *d)
+{
+    double  end;
+
+    end = (double) (d->frame + llm_whisper_info(h->whisper)->n_frames)
+          * LLM_MEL_HOP / LLM_MEL_RATE;
+    d->heard_s = llm_seconds_up(llm_min(end, d->seconds));
+}
+
+
 /* what the step has changed for a transcription that runs */
 
 static void
@@ -290,6 +303,7 @@ llm_hearing_advance(llm_hearing_t *h, llm_req_t *r)
         llm_req_fail(r, &err, 0);
 
     } else if (rc == LLM_OK) {
+        d->heard_s = llm_seconds_up(d->seconds);
         llm_hearing_pack(h, r, 1);
         d->ended = 1;
         llm_zone_add(h->counters->generation_tokens,
@@ -302,6 +316,7 @@ llm_hearing_advance(llm_hearing_t *h, llm_req_t *r)
         if (ask.want == LLM_SPEECH_WINDOW && ask.frame != d->frame) {
             d->frame = ask.frame;
             llm_hearing_pack(h, r, 0);
+            llm_hearing_heard(h, d);
         }
     }
 
@@ -382,6 +397,7 @@ llm_hearing_text(llm_req_t *r)
     ev->u.text.text.off = sizeof(*ev);
     ev->u.text.text.len = (uint32_t) n;
     ev->u.text.n_tokens = d->due;
+    ev->u.text.heard_s = d->heard_s;
     ev->u.text.call = (uint32_t) (d->record - d->sent - n);
     memcpy(ev + 1, d->out.data + d->sent, n);
 
@@ -453,7 +469,9 @@ llm_hearing_send_of(llm_hearing_t *h, llm_req_t *r, int *over)
         return LLM_OK;
     }
 
-    if (d->out.len || d->ended) {
+    /* what is computed from now on, a client that leaves has used */
+
+    if (d->frame != SIZE_MAX || d->ended) {
         rc = llm_req_send_start(r, h->instance->runner.ctx);
     }
 

@@ -142,7 +142,8 @@ ngx_http_llm_quota_begin(ngx_http_llm_ctx_t *ctx, llm_err_t *err)
 }
 
 
-/* any request needs a token; seconds of audio are needed by forms alone */
+/* any request needs a token; of those that need seconds of audio only forms are
+   known now */
 
 static void
 ngx_http_llm_quota_least(ngx_http_llm_bill_t *bill)
@@ -449,7 +450,7 @@ ngx_http_llm_quota_start(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev)
         if (c) {
             c->cached = ngx_min(ev->u.start.cached_tokens, prompt);
             c->prompt = prompt;
-            c->seconds = ev->u.start.audio_s;
+            c->seconds = ev->u.start.heard_s;
             c->started = 1;
         }
     }
@@ -459,14 +460,26 @@ ngx_http_llm_quota_start(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev)
 static void
 ngx_http_llm_quota_text(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev)
 {
-    ngx_http_llm_bill_t  *bill;
+    ngx_uint_t             i;
+    ngx_http_llm_bill_t   *bill;
+    ngx_http_llm_claim_t  *c;
 
     bill = ngx_http_llm_get_data(ctx, ngx_http_llm_quota_stage);
 
-    if (bill && bill->metered) {
-        bill->answer_tokens += ev->u.text.n_tokens;
-        ngx_http_llm_quota_pay(bill, ev->u.text.n_tokens);
+    if (bill == NULL || !bill->metered) {
+        return;
     }
+
+    for (i = 0; ev->u.text.heard_s && i < bill->nshares; i++) {
+        c = bill->shares[i].claim;
+
+        if (c) {
+            c->seconds = ngx_max(c->seconds, ev->u.text.heard_s);
+        }
+    }
+
+    bill->answer_tokens += ev->u.text.n_tokens;
+    ngx_http_llm_quota_pay(bill, ev->u.text.n_tokens);
 }
 
 

@@ -1,7 +1,7 @@
 /*
- * Towers of every family whose file says something else than was meant: they
- * are refused, or they load and encode a small entry; nothing is read or
- * written beside its place.
+ * Towers of every family, and the encoders of sound, whose file says something
+ * else than was meant: they are refused, or they load and encode a small entry;
+ * nothing is read or written beside its place.
  *
  * The first byte of the input chooses a tiny tower; every four more are a
  * change, as in model.c: of a key or a tensor, or, with the first bit of the
@@ -27,7 +27,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static llm_gguf_t  *fuzz_seeds[llm_nelems(tower_tiny)];
+#define FUZZ_TOWERS  llm_nelems(tower_tiny)
+
+static llm_gguf_t  *fuzz_seeds[FUZZ_TOWERS + llm_nelems(tower_ears)];
 
 
 static void
@@ -48,7 +50,7 @@ fuzz_encode(llm_tower_t *t, uint32_t w, uint32_t h)
                  * sizeof(float));
 
     if (rgb && out) {
-        llm_tower_entry_t  e = { w, h, rgb, NULL };
+        llm_tower_entry_t  e = { w, h, rgb, NULL, 0 };
 
         job = llm_tower_begin(t, &e, 1, out, &err);
 
@@ -62,8 +64,39 @@ fuzz_encode(llm_tower_t *t, uint32_t w, uint32_t h)
 }
 
 
+/* a spectrogram of a few frames */
+
 static void
-fuzz_load(const llm_buf_t *b)
+fuzz_listen(llm_tower_t *t)
+{
+    float                   *out, *mel;
+    uint32_t                 n;
+    llm_err_t                err;
+    llm_tower_job_t         *job;
+    llm_tower_entry_t        e;
+    const llm_tower_info_t  *i = llm_tower_info(t);
+
+    n = llm_min(i->max_frames, (uint32_t) FUZZ_SIDE);
+    mel = calloc((size_t) i->n_mels * n + 1, sizeof(float));
+    out = malloc(((size_t) llm_tower_heard(t, n) * i->n_cols + 1)
+                 * sizeof(float));
+
+    if (mel && out) {
+        e = (llm_tower_entry_t) { i->n_mels, n, NULL, mel, n };
+        job = llm_tower_begin(t, &e, 1, out, &err);
+
+        while (job && llm_tower_step(job, &err) == LLM_MORE) { /* void */ }
+
+        llm_tower_end(job);
+    }
+
+    free(mel);
+    free(out);
+}
+
+
+static void
+fuzz_load(const llm_buf_t *b, int sound)
 {
     int                fd;
     char               path[64];
@@ -71,7 +104,8 @@ fuzz_load(const llm_buf_t *b)
     llm_err_t          err;
     llm_tower_t       *t;
     llm_model_opts_t   o;
-    llm_tower_opts_t   to = { .model = &o, .batch = 20, .max_patches = 128 };
+    llm_tower_opts_t   to = { .model = &o, .batch = 20, .max_patches = 128,
+                              .sound = sound };
 
     fd = memfd_create("tower", 0);
 
@@ -85,7 +119,11 @@ fuzz_load(const llm_buf_t *b)
     o.device = "reference";
     t = llm_tower_load(path, NULL, &to, &err);
 
-    if (t) {
+    if (t && sound) {
+        fuzz_listen(t);
+        llm_tower_free(t);
+
+    } else if (t) {
         side = llm_tower_info(t)->patch * llm_tower_info(t)->merge;
         side = llm_tower_info(t)->side ? llm_tower_info(t)->side : 2 * side;
 
@@ -112,8 +150,9 @@ fuzz_open_seeds(void)
     llm_buf_t  b;
     llm_err_t  err;
 
-    for (i = 0; i < llm_nelems(tower_tiny); i++) {
-        tower_make(&tower_tiny[i], NULL, &b);
+    for (i = 0; i < llm_nelems(fuzz_seeds); i++) {
+        tower_make(i < FUZZ_TOWERS ? &tower_tiny[i]
+                                   : &tower_ears[i - FUZZ_TOWERS], NULL, &b);
         fuzz_seeds[i] = llm_gguf_open_memory(b.data, b.len, "tiny", &err);
 
         if (fuzz_seeds[i] == NULL) {
@@ -156,7 +195,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
     }
 
-    fuzz_load(&b);
+    fuzz_load(&b, data[0] % llm_nelems(fuzz_seeds) >= FUZZ_TOWERS);
     llm_buf_free(&b);
     edit_free(&f);
 

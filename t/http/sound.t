@@ -1,8 +1,8 @@
 #!/usr/bin/perl
 
-# Sound in chats: a model whose mmproj= file encodes it takes input_audio, each
-# 40 ms being a token; others, and sounds that cannot be read, are refused by
-# the part's name.
+# Sound in chats: a model whose mmproj= file encodes it takes input_audio: frames
+# of samples, each of 40 ms being a token, or spectrograms; others, and sounds
+# that cannot be read, are refused by the part's name.
 
 use strict;
 use warnings;
@@ -20,21 +20,31 @@ my $t = LLM::Test->new(model =>
     . " template=%%DIR%%/media.jinja default;\n"
     . "llm_model sees $MODEL mmproj=%%DIR%%/sees.gguf"
     . " template=%%DIR%%/media.jinja;\n"
+    . "llm_model listens $MODEL mmproj=%%DIR%%/ear.gguf"
+    . " template=%%DIR%%/listens.jinja;\n"
     . "llm_model odd $MODEL mmproj=%%DIR%%/hears.gguf"
     . " template=%%DIR%%/odd.jinja;",
-    http => 'client_max_body_size 4m;',
+    http => 'client_max_body_size 4m; '
+            . 'llm_token_zone all zone=s:64k rate=1/h count=audio;',
     locations => <<'END');
         location /v1 { llm_api; llm_max_audio_seconds 30; }
         location /short/ { llm_api; llm_max_audio_seconds 1; }
+        location /long { llm_api; }
+        location /paid/ { llm_api; llm_token_limit zone=s burst=3; }
+        location /api/ { llm_api; }
         location = /health { llm_health; }
         location = /figures { llm_metrics json; }
 END
 
 LLM::Tower::make($t->dir . '/hears.gguf', @LLM::Tower::HEARS);
 LLM::Tower::make($t->dir . '/sees.gguf');
+LLM::Tower::make_ear($t->dir . '/ear.gguf');
 $t->write_file('media.jinja', $LLM::Tower::TEMPLATE);
 (my $odd = $LLM::Tower::TEMPLATE) =~ s/<\|audio\|>/<start_of_image>/;
 $t->write_file('odd.jinja', $odd);
+my ($listens) = LLM::Test::slurp("$ENV{LLM_ROOT}/docs/models.md")
+    =~ /this one is Voxtral's:\s+```jinja\n(.*?)```/s;
+$t->write_file('listens.jinja', $listens);
 $t->start;
 
 
@@ -100,8 +110,19 @@ is(tokens(chat([ sound(wav(1600, 8000, 0.1)), $text ])),
 
 is_deeply([ map { my $p = $t->get("/v1/props?model=$_")->{json}{modalities};
                   ($p->{vision} ? 'vision' : '') . ($p->{audio} ? ' audio' : '')
-            } qw(hears sees) ], [ 'vision audio', 'vision' ],
+            } qw(hears sees listens) ], [ 'vision audio', 'vision', ' audio' ],
           '/props says what a model takes');
+is_deeply({ map { $_->{id} => $_->{architecture}{input_modalities} }
+            @{ $t->get('/v1/models')->{json}{data} } },
+          { hears => [ qw(text image audio) ], sees => [ qw(text image) ],
+            listens => [ qw(text audio) ], odd => [ qw(text image audio) ] },
+          'the list of models says it');
+ok((grep { $_ eq 'audio' } @{ $t->post('/api/show', { model => 'listens' })
+                              ->{json}{capabilities} }), '/api/show says it');
+
+is_deeply([ map { $_->{json}{usage}{prompt_tokens_details}{audio_tokens} }
+            $plain, $short, $long ], [ 0, 3, 28 ],
+          'usage has the tokens of sound apart');
 
 my $again = chat([ sound(wav(1600, 16000, 0.1)), $text ]);
 my $other = chat([ sound(wav(1600, 16000, 0.2)), $text ]);
@@ -111,6 +132,41 @@ is(tokens($other), tokens($short), 'another sound is as long');
 isnt(said($other), said($short), 'and has another answer');
 cmp_ok($again->{json}{usage}{prompt_tokens_details}{cached_tokens}, '>=', 0,
        'it may come from the cache');
+
+# quotas of seconds
+
+my @paid = (path => '/paid/chat/completions');
+
+is(chat([ sound(wav(17600, 16000, 0.1)), $text ], @paid)->{status}, 200,
+   'two of three seconds');
+is(chat([ (sound(wav(1600, 16000, 0.1))) x 2, $text ], @paid)->{status}, 429,
+   'two sounds are two seconds');
+is(chat([ $text ], @paid)->{status}, 200, 'a text needs none');
+is(chat([ sound(wav(1600, 16000, 0.1)), $text ], @paid)->{status}, 200,
+   'the third second');
+is(chat([ sound(wav(1600, 16000, 0.1)), $text ], @paid)->{status}, 429,
+   'no more');
+
+# an encoder of spectrograms, of 800 ms at once
+
+my $bare = tokens(chat([ $text ], model => 'listens'));
+my $heard = chat([ sound(wav(1600, 16000, 0.1)), $text ], model => 'listens');
+my $longer = chat([ sound(wav(12801, 16000, 0.1)), $text ],
+                  model => 'listens');
+
+is($heard->{status}, 200, 'a spectrogram') or diag($heard->{content});
+cmp_ok(tokens($heard) - $bare, '>', 10, '100 ms are 10 tokens, and a mark');
+is(tokens($longer) - tokens($heard), 10, 'more than 800 ms are 20');
+is($longer->{json}{usage}{prompt_tokens_details}{audio_tokens}, 20,
+   'usage has them');
+is(said(chat([ sound(wav(1600, 16000, 0.1)), $text ], model => 'listens')),
+   said($heard), 'the same sound, the same answer');
+isnt(said(chat([ sound(wav(1600, 16000, 0.2)), $text ], model => 'listens')),
+     said($heard), 'another sound has another answer');
+is(tokens(chat([ $text, (sound(wav(1600, 16000, 0.1))) x 2, $text ],
+               model => 'listens')) - tokens(chat([ $text, $text ],
+                                                  model => 'listens')),
+   2 * (tokens($heard) - $bare), 'two sounds of a message');
 
 my $image = { type => 'image_url', image_url => { url => LLM::Tower::url(
     LLM::Tower::png(40, 30, sub { ($_[0], $_[1], 9) })) } };
@@ -134,6 +190,19 @@ refused(chat([ sound(wav(17600, 16000, 0.1)), $text ],
         'more seconds than are allowed');
 refused(chat([ sound(wav(400000, 16000, 0.1)), $text ]), 'messages',
         qr/token/, 'more than the context');
+refused(chat([ $image, $text ], model => 'listens'),
+        'messages[0].content[0].type', qr/takes text and audio/,
+        'a model that only listens');
+
+# 512 tokens are 20 seconds of frames, 40 of the other encoder: a sound that is
+# not decoded to its end is told that limit, not one of seconds beyond it
+
+for (qw(hears listens)) {
+    refused(chat([ sound(wav(960000, 8000, 0.1)), $text ], model => $_,
+                 path => '/long/chat/completions'), 'messages',
+            qr/1024 tokens.*512 tokens/,
+            "$_: two minutes");
+}
 refused(chat([ sound(wav(1600, 16000, 0.1)), $text ], model => 'odd'),
         'messages', qr/places for 0 of the 1/, 'a place for an image');
 

@@ -379,6 +379,7 @@ $t = LLM::Test->new(model => join("\n",
         location /paid/ { llm_api; llm_token_limit zone=z burst=1 reserve=0; }
         location /dear/ { llm_api; llm_token_limit zone=z burst=200; }
         location /timed/ { llm_api; llm_token_limit zone=s burst=4; }
+        location /left/ { llm_api; llm_token_limit zone=s burst=120; }
         location /admin { llm_admin models=. new=1; }
         location = /health { llm_health; }
         location = /figures { llm_metrics json; }
@@ -460,6 +461,26 @@ refused(hear($t, [ @MODEL ], @timed), 429, undef,
 is_ok($t->post('/timed/completions', { model => 'demo', prompt => 'a',
       max_tokens => 2 }, headers => { 'X-Tenant' => 'eve' }),
       'a completion takes none');
+
+# a client that leaves pays for what is computed: the first 30 seconds, if no
+# segment was there so far
+
+my @left = (path => '/left/audio/transcriptions',
+            headers => { 'X-Tenant' => 'bob' });
+my $early = $t->open('/left/audio/transcriptions',
+                     form([ 'a.wav', $long ], @MODEL, stream => 'true'),
+                     headers => { %TYPE, 'X-Tenant' => 'bob' });
+my $rest;
+
+$early->read_header;
+$early->close;
+ok(LLM::Test::wait_for(60, sub {
+    ($rest) = hear($t, [ @MODEL ], file => [ 'a.wav', $long ], @left)->{body}
+        =~ /(\d+) of 120 seconds of audio are left, 110 are needed/;
+
+    return defined $rest && $rest > 10;
+}), 'a transcription whose client leaves') or diag($rest);
+cmp_ok($rest, '<=', 90, 'costs 30 seconds or more');
 
 my %key = (headers => { 'Idempotency-Key' => 'k1' });
 my $first = hear($t, [ @MODEL ], file => [ 'a.wav', wav(3) ], %key);

@@ -10,6 +10,10 @@ Then what objs/llm makes of the same images: the pixels have to be Pillow's, the
 rows of the reference kernels within 10^-4 of the rows' deviation, of a file in
 Q8_0 within 0.02; the device's kernels are shown beside them.
 
+Encoders of sound get samples, and what transformers' feature extractor makes of
+them; of Qwen2.5-Omni's file, which has a tower of images, too, the half that is
+of sound.
+
 Kimi VL is in no transformers.  Its tower is that of Kimi K2.5, which is, but
 for the order of Q and K in files.
 
@@ -26,6 +30,7 @@ import os
 import shutil
 import subprocess
 import sys
+import wave
 from pathlib import Path
 
 import numpy as np
@@ -292,20 +297,212 @@ class Kimi:
         return p["linear_2"](y)
 
 
-FAMILIES = {"llava": Llava, "kimivl": Kimi, "gemma4uv": Gemma4uv}
+def features(samples, n, **how):
+    """what Whisper's feature extractor makes of samples, filled up to n"""
+    kind = transformers.WhisperFeatureExtractor(feature_size=128, **how)
+    made = kind(samples, sampling_rate=16000, truncation=False,
+                padding="max_length", max_length=n, return_tensors="np",
+                return_attention_mask=True)
+    return (torch.tensor(made["input_features"]).double(),
+            int(made["attention_mask"].sum()))
 
 
-def llm(image, path, *args):
-    run = subprocess.run([OBJS / "llm", "image", image, "--mmproj", path,
+class Ear:
+    """an encoder of sound; LEN: samples that are encoded at once"""
+    LEN = 480000
+    audio = dict(num_mel_bins=128, max_source_positions=1500)
+    text = dict(hidden_size=96, intermediate_size=128, num_hidden_layers=1,
+                num_attention_heads=2, num_key_value_heads=2, vocab_size=128)
+
+    def convert(self, folder, path, kind):
+        said = self.model.config.to_dict()
+        said["architectures"] = [self.name]
+        (folder / "config.json").write_text(json.dumps(said, default=str))
+        (folder / "preprocessor_config.json").write_text("{}")
+        save_file({k.removeprefix("model."): v.float().contiguous()
+                   for k, v in self.model.state_dict().items()
+                   if "language" not in k and "lm_head" not in k},
+                  folder / "model.safetensors")
+        hf_convert(folder, path, kind, self.name)
+
+
+class Voxtral(Ear):
+    name = "VoxtralForConditionalGeneration"
+
+    def __init__(self):
+        torch.manual_seed(0)
+        c = transformers.VoxtralConfig(
+            audio_config=dict(self.audio, hidden_size=64,
+                              intermediate_size=256, num_hidden_layers=3,
+                              num_attention_heads=4),
+            text_config=dict(self.text, model_type="llama"))
+        c._attn_implementation = "eager"
+        self.model = fill(transformers.VoxtralForConditionalGeneration(c))
+
+    def hear(self, samples):
+        x, _ = features(samples, -(-len(samples) // self.LEN) * self.LEN)
+        x = x.reshape(128, -1, 3000).transpose(0, 1)
+        return self.model.get_audio_features(x).pooler_output.reshape(-1, 96)
+
+
+class Qwen2Audio(Ear):
+    name = "Qwen2AudioForConditionalGeneration"
+
+    def __init__(self):
+        torch.manual_seed(0)
+        c = transformers.Qwen2AudioConfig(
+            audio_config=dict(self.audio, d_model=64, encoder_layers=3,
+                              encoder_attention_heads=4, encoder_ffn_dim=160),
+            text_config=dict(self.text, model_type="qwen2"))
+        c._attn_implementation = "eager"
+        self.model = fill(transformers.Qwen2AudioForConditionalGeneration(c))
+
+    def hear(self, samples):
+        """30 seconds are encoded by themselves, but for the loudest frame"""
+        x, n = features(samples, -(-len(samples) // self.LEN) * self.LEN)
+        core = self.model.model
+        rows = []
+
+        for i in range(0, n, 3000):
+            own = (min(n - i, 3000) + 1) // 2
+            mask = torch.zeros(1, 1, 1500, 1500, dtype=torch.double)
+            mask[..., own:] = -math.inf
+            out = core.audio_tower(x[..., i:i + 3000], attention_mask=mask)
+            rows.append(core.multi_modal_projector(
+                out.last_hidden_state)[0, :own // 2])
+
+        return torch.cat(rows)
+
+
+class Qwen25Omni(Ear):
+    def __init__(self):
+        torch.manual_seed(0)
+        kind = transformers.models.qwen2_5_omni
+        c = kind.configuration_qwen2_5_omni.Qwen2_5OmniAudioEncoderConfig(
+            **self.audio, d_model=64, encoder_layers=3, output_dim=96,
+            encoder_attention_heads=4, encoder_ffn_dim=160, n_window=100)
+        c._attn_implementation = "eager"
+        self.model = fill(
+            kind.modeling_qwen2_5_omni.Qwen2_5OmniAudioEncoder(c))
+
+    def convert(self, folder, path, kind):
+        import gguf
+
+        f = gguf.GGUFWriter(path, "clip")
+        f.add_string("clip.projector_type", "qwen2.5o")
+        f.add_bool("clip.has_vision_encoder", False)
+        f.add_bool("clip.has_audio_encoder", True)
+
+        for key, x in dict(num_mel_bins=128, embedding_length=64,
+                           feed_forward_length=160, block_count=3,
+                           projection_dim=96).items():
+            f.add_uint32("clip.audio." + key, x)
+
+        f.add_uint32("clip.audio.attention.head_count", 4)
+        f.add_float32("clip.audio.attention.layer_norm_epsilon", 1e-5)
+        said = dict(self.model.state_dict())
+        said["position_embd.weight"] = \
+            self.model.positional_embedding.positional_embedding
+
+        for k, x in said.items():
+            for old, new in (
+                    ("layers.", "blk."), ("self_attn_layer_norm", "ln1"),
+                    ("final_layer_norm", "ln2"), ("self_attn.", "attn_"),
+                    ("out_proj", "out"), ("_proj", ""), ("fc1", "ffn_up"),
+                    ("fc2", "ffn_down"), ("ln_post", "post_ln"),
+                    ("conv", "conv1d.")):
+                k = k.replace(old, new)
+
+            if "audio_bos" in k or "positional_embedding" in k:
+                continue
+
+            k = "mm.a.fc" + k[4:] if k.startswith("proj.") else "a." + k
+            x = x.float().numpy()
+            half = "conv" in k and x.ndim == 3
+            half = half or (kind == "f16" and x.ndim == 2 and "posi" not in k)
+            f.add_tensor(k, x.astype("f2") if half else x)
+
+        f.write_header_to_file()
+        f.write_kv_data_to_file()
+        f.write_tensors_to_file()
+        f.close()
+
+    def hear(self, samples):
+        x, n = features(samples, -(-len(samples) // self.LEN) * self.LEN)
+        return self.model(x[0, :, :n],
+                          feature_lens=torch.tensor([n])).last_hidden_state
+
+
+FAMILIES = {"llava": Llava, "kimivl": Kimi, "gemma4uv": Gemma4uv,
+            "voxtral": Voxtral, "qwen2a": Qwen2Audio, "qwen25o": Qwen25Omni}
+SECONDS = [0.05, 3.1234, 30, 33.3]
+
+
+def llm(image, path, *args, what="image"):
+    run = subprocess.run([OBJS / "llm", what, image, "--mmproj", path,
                           *args], capture_output=True)
     if run.returncode:
         raise SystemExit(run.stderr.decode().strip())
     return run.stdout
 
 
+def sounds(family, folder):
+    """a file of 16 bits, its samples, and how it is called"""
+    for i, seconds in enumerate(SECONDS):
+        n = int(16000 * seconds)
+        t = np.arange(n) / 16000
+        x = np.random.default_rng(i).normal(size=n) * 0.05
+        x += 0.4 * np.sin(2 * np.pi * (200 + 300 * np.sin(t)) * t)
+        x = np.round(np.clip(x, -1, 1) * 32767).astype("<i2")
+
+        with wave.open(str(folder / "sound.wav"), "wb") as f:
+            f.setparams((1, 2, 16000, n, "NONE", ""))
+            f.writeframes(x.tobytes())
+
+        yield (folder / "sound.wav", (x / 32768).astype("f4"),
+               f"{seconds} s")
+
+
+def check_sound(name, family, device):
+    good = True
+
+    for kind in ("f32", "f16"):
+        folder, path = OUT / name, OUT / f"{name}.gguf"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        family.convert(folder, path, kind)
+
+        for file, samples, said in sounds(family, folder):
+            with torch.no_grad():
+                right = family.hear(samples).numpy()
+
+            off = []
+            for where in (("--device", "cpu", "--isa", "reference"),
+                          ("--device", device)):
+                rows = np.frombuffer(llm(file, path, "--rows", *where,
+                                         what="sound"), "<f4").astype("f8")
+                off.append(np.sqrt(((rows.reshape(right.shape) - right)
+                                    ** 2).mean()) / right.std())
+
+            tokens = json.loads(llm(file, path, what="sound"))["tokens"]
+            ok = tokens == len(right) and off[0] <= LIMIT
+            good = good and ok
+            print(f"{name:9} {kind:5} {said:9} {len(right)} rows "
+                  f"{'ok ' if ok else 'BAD'} reference {off[0]:.7f}, {device} "
+                  f"{off[1]:.6f}", flush=True)
+
+        path.unlink()
+        shutil.rmtree(folder)
+
+    return good
+
+
 def check(name, device):
     family = FAMILIES[name]()
     good = True
+
+    if isinstance(family, Ear):
+        return check_sound(name, family, device)
 
     for kind in ("f32", "f16") if name == "llava" else ("f32", "f16", "q8_0"):
         folder, path = OUT / name, OUT / f"{name}.gguf"

@@ -5,6 +5,7 @@
  * template's text.
  */
 
+#include "engine/media/mel.h"
 #include "engine/prepare/place.h"
 #include "t/unit/tap.h"
 #include "t/unit/tower_spec.h"
@@ -290,10 +291,10 @@ sounds(const family_t *f)
 
     static char  text[] = "a<|audio|>b<|image_pad|>c";
 
-    rule.frame = 4;
-    rule.sound.places[0] = "<|audio|>";
-    rule.sound.begin = "<|audio>";
-    rule.sound.end = "<audio|>";
+    rule.sound.frame = 4;
+    rule.sound.words.places[0] = "<|audio|>";
+    rule.sound.words.begin = "<|audio>";
+    rule.sound.words.end = "<audio|>";
     memset(&p, 0, sizeof(p));
     p.text = text;
     p.len = all.end = sizeof(text) - 1;
@@ -313,7 +314,7 @@ sounds(const family_t *f)
     memset(&l, 0, sizeof(l));
     l.vocab = f->vocab;
 
-    if (ok(llm_layout_sound(&l, &rule, samples, 10, &err) == LLM_OK
+    if (ok(llm_layout_sound(&l, &rule.sound, samples, 10, &err) == LLM_OK
            && l.n_media == 1, "a sound"))
     {
         is_int(l.media[0].n, 3, "its rows");
@@ -329,14 +330,126 @@ sounds(const family_t *f)
     memset(&l, 0, sizeof(l));
     l.vocab = f->vocab;
     l.counts = 1;
-    ok(llm_layout_sound(&l, &rule, samples, 10, &err) == LLM_OK
+    ok(llm_layout_sound(&l, &rule.sound, samples, 10, &err) == LLM_OK
        && l.media[0].samples == NULL && l.media[0].n == 3,
        "counting takes no samples");
     l.most = (uint32_t) l.ids.len + 2;
-    is_int(llm_layout_sound(&l, &rule, samples, 10, &err), LLM_ERROR,
+    is_int(llm_layout_sound(&l, &rule.sound, samples, 10, &err), LLM_ERROR,
            "more rows than are allowed");
     is_str(err.code, "context_length_exceeded", "its code");
     llm_layout_free(&l);
+}
+
+
+/* how sounds are cut for an encoder of spectrograms */
+
+static void
+plans(void)
+{
+    size_t            i;
+    llm_sound_plan_t  p;
+
+    static const struct {
+        llm_sound_rule_t  rule;
+        size_t            samples;
+        uint32_t          entries;
+        uint32_t          tokens;
+        uint32_t          last;
+    } cases[] = {
+        { { .frame = 640 }, 641, 1, 2, 2 },
+        { { .group = 4, .whole = 1, .chunk = 3000 }, 1, 1, 375, 3000 },
+        { { .group = 4, .whole = 1, .chunk = 3000 }, 480000, 1, 375, 3000 },
+        { { .group = 4, .whole = 1, .chunk = 3000 }, 480001, 2, 750, 3000 },
+        { { .group = 2, .ahead = 1, .chunk = 3000 }, 16000, 1, 25, 100 },
+        { { .group = 2, .ahead = 1, .chunk = 3000 }, 16001, 1, 25, 101 },
+        { { .group = 2, .ahead = 1, .chunk = 3000 }, 1, 1, 1, 4 },
+        { { .group = 2, .ahead = 1, .chunk = 3000 }, 480000, 1, 750, 3000 },
+        { { .group = 2, .ahead = 1, .chunk = 3000 }, 480001, 2, 751, 4 }
+    };
+
+    for (i = 0; i < llm_nelems(cases); i++) {
+        llm_sound_plan(&cases[i].rule, cases[i].samples, &p);
+        ok(p.n_entries == cases[i].entries && p.n_tokens == cases[i].tokens
+           && p.last == cases[i].last, "%zu samples: %u entries, %llu tokens, "
+           "%u frames in the last", cases[i].samples, p.n_entries,
+           (unsigned long long) p.n_tokens, p.last);
+    }
+
+    is_int(llm_sound_seconds(&cases[0].rule, 512), 20, "seconds of 512 frames");
+    is_int(llm_sound_seconds(&cases[1].rule, 749), 30, "of a chunk, and more");
+    is_int(llm_sound_seconds(&cases[1].rule, 374), 0, "of less than a chunk");
+    is_int(llm_sound_seconds(&cases[4].rule, 512), 20, "of 512 pairs of rows");
+}
+
+
+/* a sound in spectrograms: what the encoder gets of its first 80 ms, and of the
+   rest */
+
+static void
+spectrograms(const family_t *f)
+{
+    float               samples[2400];
+    size_t              i;
+    uint32_t            k;
+    llm_err_t           err;
+    llm_mel_t          *mel;
+    llm_layout_t        l;
+    const llm_media_t  *m;
+    float               rows[16 * 5], max, want;
+
+    static const llm_sound_rule_t  rule = {
+        .projector = "qwen2a", .n_mels = 5, .chunk = 8, .group = 2,
+        .ahead = 1, .words = { .begin = "<|vision_start|>" }
+    };
+
+    for (i = 0; i < llm_nelems(samples); i++) {
+        samples[i] = sinf((float) i * 0.1f);
+    }
+
+    mel = llm_mel_create(5, NULL, &err);
+    memset(&l, 0, sizeof(l));
+    l.vocab = f->vocab;
+
+    if (!ok(mel && llm_layout_sound(&l, &rule, samples, 2400, &err) == LLM_OK
+            && l.n_media == 2, "a sound of 15 frames in two entries"))
+    {
+        return;
+    }
+
+    is_int(l.media[0].first, 1, "after a mark of one token");
+    is_int((long long) l.ids.len, 1 + 2 + 2, "and their rows, nothing after");
+
+    llm_mel_log(mel, samples, 2400, 0, 16, rows);
+    max = llm_mel_max(rows, 16 * 5);
+
+    for (k = 0; k < 2; k++) {
+        m = &l.media[k];
+        ok(m->heard && m->n == 2 && m->w == 5 && m->h == 8
+           && m->own == (k ? 7 : 8), "entry %u: %u frames, %u with rows", k,
+           m->h, m->own);
+
+        for (i = 0, want = 0; i < 5 * 8; i++) {
+            want = fmaxf(want, fabsf(m->samples[i]
+                         - (fmaxf(rows[(8 * k + i % 8) * 5 + i / 8], max - 8)
+                            + 4) / 4));
+        }
+
+        ok(want == 0, "its spectrogram, %g", want);
+    }
+
+    ok(l.media[0].digest != l.media[1].digest, "digests differ");
+    llm_layout_free(&l);
+    memset(&l, 0, sizeof(l));
+    l.vocab = f->vocab;
+    l.counts = 1;
+    ok(llm_layout_sound(&l, &rule, samples, 2400, &err) == LLM_OK
+       && l.ids.len == 5 && l.media[1].samples == NULL, "counting is the same");
+    l.most = 8;
+    is_int(llm_layout_sound(&l, &rule, samples, 2400, &err), LLM_ERROR,
+           "more rows than are allowed");
+    is_str(err.code, "context_length_exceeded", "its code");
+    llm_layout_free(&l);
+    llm_mel_free(mel);
 }
 
 
@@ -433,6 +546,7 @@ test(const char *fixtures, const char *name)
         if (strcmp(name, "qwen3vl") == 0) {
             places(&f);
             sounds(&f);
+            spectrograms(&f);
     bounds(&f);
         }
 
@@ -457,6 +571,8 @@ main(void)
         "qwen3vl", "qwen35", "gemma4", "gemma4e", "qwen25vl", "gemma3",
         "mistral3", "smolvlm", "internvl", "glm4v"
     };
+
+    plans();
 
     for (i = 0; fixtures && i < llm_nelems(names); i++) {
         test(fixtures, names[i]);

@@ -216,6 +216,23 @@ check_turns(const llm_batch_t *b)
 }
 
 
+/* rows 20 to 49 are of a sound: they turn as text does */
+
+static void
+check_sound(const llm_batch_t *b)
+{
+    uint32_t  i, k;
+
+    in_a_row = 0;
+
+    for (i = 0; i < b->n_tokens; i++) {
+        for (k = 0; b->turns && k < LLM_TURNS; k++) {
+            n_wrong += b->turns[LLM_TURNS * i + k] != b->pos[i];
+        }
+    }
+}
+
+
 /* rows 20 to 49 see each other, and are in one step */
 
 static void
@@ -296,6 +313,13 @@ test_one(int turns, int spans, void (*look)(const llm_batch_t *b),
 
     for (i = 0; i < 3; i++) {
         m = make_media(20, 30, i == 2 ? 8 : 7);
+
+        if (look == check_sound) {
+            m.heard = 1;
+            m.lines = m.n;
+            m.cols = 1;
+        }
+
         (void) ask_media(i, 90, i, &m, 1, 1, 12);
         add(&asks[i]);
         ok(run() == LLM_OK && asks[i].over && is_right(&asks[i], 0, 12),
@@ -711,6 +735,7 @@ main(void)
 
     test_one(0, 0, count_steps, "rows");
     test_one(1, 0, check_turns, "turns");
+    test_one(1, 0, check_sound, "turns of a sound");
     test_one(0, 1, check_spans, "spans");
     test_inside();
     test_together();

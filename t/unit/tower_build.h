@@ -34,7 +34,8 @@ typedef struct {
     float           plus;
 } tower_tensor_t;
 
-/* pixels of a hash; w 0: the end */
+/* pixels of a hash; w 0: the end; of an encoder of spectrograms numbers of one,
+   w frames, of which h have rows */
 typedef struct {
     uint32_t        seed;
     uint32_t        w;

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-WIDTH, FF, HEADS, EMBD = 16, 20, 2, 12
+WIDTH, FF, HEADS, EMBD, MELS = 16, 20, 2, 12, 5
 HEAD = WIDTH // HEADS
 
 
@@ -42,7 +42,7 @@ class Tower:
                  **fields):
         self.name, self.patch, self.layers, self.eps = name, patch, layers, eps
         self.mean, self.std, self.tensors, self.entries = mean, std, {}, []
-        self.rows = []
+        self.rows, self.part = [], "v"
         v = "clip.vision."
         self.fields = {
             "general.architecture": "clip",
@@ -94,6 +94,29 @@ class Tower:
         x = (x - np.array(self.mean)) / np.array(self.std)
         self.entries.append((seed, w, h))
         self.rows.append(f(x))
+
+
+class Ear(Tower):
+    """takes spectrograms"""
+    def __init__(self, name, projector, layers, positions, key="", **fields):
+        super().__init__(name, projector, 0, layers, eps=1e-5)
+        self.part, self.positions = "a", positions
+        a = "clip.audio."
+        self.fields = {
+            "general.architecture": "clip",
+            "clip." + key + "projector_type": projector,
+            "clip.has_vision_encoder": False, "clip.has_audio_encoder": True,
+            a + "num_mel_bins": MELS, a + "embedding_length": WIDTH,
+            a + "feed_forward_length": FF, a + "block_count": layers,
+            a + "attention.head_count": HEADS, a + "projection_dim": EMBD,
+            a + "attention.layer_norm_epsilon": 1e-5}
+        self.fields.update({a + k: x for k, x in fields.items()})
+
+    def hear(self, seed, h, own, f):
+        """an entry of h frames, of which some have rows of their own"""
+        x = numbers(seed, MELS * h).astype(np.float64).reshape(MELS, h)
+        self.entries.append((seed, h, own))
+        self.rows.append(f(x, own))
 
 
 def gelu(x):
@@ -148,9 +171,9 @@ QUARTERS = (np.r_[0:HEAD // 4, HEAD // 2:HEAD // 4 * 3],
 
 def block(t, i, act, gate=False, bias=True, qkv_bias=True, fused=False,
           rms=False, qk_norm=False, post=False, scales=False, clamps=False,
-          scale=None, names=("ffn_up", "ffn_down")):
+          scale=None, names=("ffn_up", "ffn_down"), k_bias=True):
     """a layer: f(x, angle, pairs, mask)"""
-    b = f"v.blk.{i}."
+    b = f"{t.part}.blk.{i}."
     lin = lambda n, o, k, has: t.linear(b + n, o, k, has, clamps)
     ln1 = t.norm(b + "ln1", bias=not rms)
     ln2 = t.norm(b + "ln2", bias=not rms)
@@ -158,7 +181,8 @@ def block(t, i, act, gate=False, bias=True, qkv_bias=True, fused=False,
     if fused:
         qkv = lin("attn_qkv", 3 * WIDTH, WIDTH, qkv_bias)
     else:
-        q, k, v = [lin("attn_" + n, WIDTH, WIDTH, qkv_bias) for n in "qkv"]
+        q, k, v = [lin("attn_" + n, WIDTH, WIDTH,
+                       qkv_bias and (k_bias or n != "k")) for n in "qkv"]
         qkv = lambda x: np.concatenate([q(x), k(x), v(x)], -1)
 
     out = lin("attn_out", WIDTH, WIDTH, bias)
@@ -559,6 +583,64 @@ def gemma4uv(towers):
     towers.append(t)
 
 
+def encoder(t, window=0):
+    """Whisper's: the rows of a spectrogram; no frame sees beyond a window"""
+    w1 = t.tensor("a.conv1d.1.weight", WIDTH, MELS, 3)
+    b1 = t.tensor("a.conv1d.1.bias", WIDTH, 1)
+    w2 = t.tensor("a.conv1d.2.weight", WIDTH, WIDTH, 3)
+    b2 = t.tensor("a.conv1d.2.bias", WIDTH, 1)
+    table = t.tensor("a.position_embd.weight", t.positions, WIDTH)
+    blocks = [block(t, i, gelu, k_bias=False) for i in range(t.layers)]
+
+    def conv(x, w, b, stride):
+        x = np.pad(x, ((0, 0), (1, 1)))
+        return gelu(np.stack([np.einsum("oik,ik->o", w, x[:, i:i + 3])
+                              for i in range(0, x.shape[1] - 2, stride)], 1)
+                    + b)
+
+    def run(x, own):
+        y = np.concatenate([
+            (lambda z: z + table[:len(z)])(
+                conv(conv(part, w1, b1, 1), w2, b2, 2).T)
+            for part in np.split(x, range(window, x.shape[1], window)
+                                 if window else [], 1)])[:(own + 1) // 2]
+        at = np.arange(len(y)) // (window // 2 or len(y))
+
+        for f in blocks:
+            y = f(y, mask=at[:, None] == at)
+
+        return y
+
+    return run
+
+
+def voxtral(ears):
+    t = Ear("voxtral", "voxtral", 2, 12, **{"projector.stack_factor": 4})
+    encode = encoder(t)
+    post = t.norm("a.post_ln")
+    one = t.linear("mm.a.mlp.1", 24, 4 * WIDTH, bias=False)
+    two = t.linear("mm.a.mlp.2", EMBD, 24, bias=False)
+    t.hear(30, 24, 24, lambda x, own: two(gelu(one(
+        post(encode(x, own)).reshape(-1, 4 * WIDTH)))))
+    ears.append(t)
+
+
+def qwen2a(ears, name, projector, positions, window, key, sounds):
+    t = Ear(name, projector, 2, positions, key)
+    encode = encoder(t, window)
+    post = t.norm("a.post_ln")
+    fc = t.linear("mm.a.fc", EMBD, WIDTH)
+
+    def run(x, own):
+        y = encode(x, own)
+        return fc(post(y[:len(y) // 2 * 2].reshape(-1, 2, WIDTH).mean(1)))
+
+    for seed, h, own in sounds:
+        t.hear(seed, h, own, run)
+
+    ears.append(t)
+
+
 def field(key, v):
     if isinstance(v, bool):
         return f"TOWER_BOOL, {int(v)}, 0, NULL, {{ 0 }}"
@@ -588,37 +670,34 @@ def floats(name, rows):
     print("};\n")
 
 
-def write(towers):
-    print("/* made by tower_expected.py; see there */\n")
+def write_fields(t, n):
+    print(f"static const tower_field_t  tower_fields_{n}[] = {{")
 
-    for n, t in enumerate(towers):
-        print(f"static const tower_field_t  tower_fields_{n}[] = {{")
+    for key, v in t.fields.items():
+        print(f'    {{ "{key}",\n      {field(key, v)} }},')
 
-        for key, v in t.fields.items():
-            print(f'    {{ "{key}",\n      {field(key, v)} }},')
+    print("    { NULL, TOWER_U32, 0, 0, NULL, { 0 } }\n};\n")
+    print(f"static const tower_tensor_t  tower_tensors_{n}[] = {{")
 
-        print("    { NULL, TOWER_U32, 0, 0, NULL, { 0 } }\n};\n")
-        print(f"static const tower_tensor_t  tower_tensors_{n}[] = {{")
+    for name, (shape, scale, plus) in t.tensors.items():
+        ne = list(shape)[::-1] + [0] * (4 - len(shape))
+        print(f'    {{ "{name}", {{ {", ".join(map(str, ne))} }}, '
+              f"{scale}f, {plus}f }},")
 
-        for name, (shape, scale, plus) in t.tensors.items():
-            ne = list(shape)[::-1] + [0] * (4 - len(shape))
-            print(f'    {{ "{name}", {{ {", ".join(map(str, ne))} }}, '
-                  f"{scale}f, {plus}f }},")
+    print("    { NULL, { 0 }, 0, 0 }\n};\n")
+    print(f"static const tower_entry_t  tower_entries_{n}[] = {{")
 
-        print("    { NULL, { 0 }, 0, 0 }\n};\n")
-        print(f"static const tower_entry_t  tower_entries_{n}[] = {{")
+    for entry in t.entries:
+        print(f"    {{ {', '.join(map(str, entry))} }},")
 
-        for seed, w, h in t.entries:
-            print(f"    {{ {seed}, {w}, {h} }},")
+    print("    { 0, 0, 0 }\n};\n")
+    floats(f"tower_rows_{n}", np.concatenate(t.rows).reshape(-1))
 
-        print("    { 0, 0, 0 }\n};\n")
-        floats(f"tower_rows_{n}", np.concatenate(t.rows).reshape(-1))
 
-    floats("tower_heard", towers[-1].heard.reshape(-1))
+def write_list(name, towers, first):
+    print(f"static const tower_tiny_t  {name}[] = {{")
 
-    print("static const tower_tiny_t  tower_tiny[] = {")
-
-    for n, t in enumerate(towers):
+    for n, t in enumerate(towers, first):
         size = sum(x.size for x in t.rows)
         print(f'    {{ "{t.name}", tower_fields_{n}, tower_tensors_{n},\n'
               f"      tower_entries_{n}, tower_rows_{n}, {size} }},")
@@ -626,14 +705,31 @@ def write(towers):
     print("};")
 
 
+def write(towers, ears):
+    print("/* made by tower_expected.py; see there */\n")
+
+    for n, t in enumerate(towers + ears):
+        write_fields(t, n)
+
+    floats("tower_heard", towers[-1].heard.reshape(-1))
+    write_list("tower_tiny", towers, 0)
+    print()
+    write_list("tower_ears", ears, len(towers))
+
+
 def main():
-    towers = []
+    towers, ears = [], []
 
     for f in (qwen3, qwen25, gemma3, gemma4, pixtral, idefics3, internvl,
               glm4v, llava, kimi, gemma4uv):
         f(towers)
 
-    write(towers)
+    voxtral(ears)
+    qwen2a(ears, "qwen2audio", "qwen2a", 12, 0, "", [(31, 21, 19), (32, 24, 24),
+                                                    (33, 5, 3)])
+    qwen2a(ears, "qwen25omni", "qwen2.5o", 250, 200, "audio.",
+           [(34, 305, 305), (35, 4, 4)])
+    write(towers, ears)
 
 
 main()

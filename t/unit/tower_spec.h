@@ -137,6 +137,7 @@ spec_image(const char *dir, const cJSON *spec, int i, llm_tower_t *t,
         im->entries[k].h = (uint32_t) spec_int(cJSON_GetArrayItem(list, k), 1);
         im->entries[k].rgb = im->bytes + at;
         im->entries[k].samples = NULL;
+        im->entries[k].own = 0;
         at += (size_t) im->entries[k].w * im->entries[k].h * 3;
 
         if (llm_tower_shape(t, im->entries[k].w, im->entries[k].h,

@@ -52,11 +52,12 @@ write_tower(const tower_tiny_t *tiny, const tower_change_t *c)
 /* ---- rows ---- */
 
 static llm_tower_t *
-load(const char *device, const char *isa, uint32_t batch, llm_err_t *err)
+load_part(const char *device, const char *isa, uint32_t batch, int listens,
+    llm_err_t *err)
 {
     llm_model_opts_t  o;
     llm_tower_opts_t  to = { .model = &o, .batch = batch,
-                             .max_patches = 400 };
+                             .max_patches = 400, .sound = listens };
 
     memset(&o, 0, sizeof(o));
     o.device = device;
@@ -65,6 +66,13 @@ load(const char *device, const char *isa, uint32_t batch, llm_err_t *err)
     o.backend_dir = getenv("LLM_OBJS") ? getenv("LLM_OBJS") : "objs";
 
     return llm_tower_load(path, NULL, &to, err);
+}
+
+
+static llm_tower_t *
+load(const char *device, const char *isa, uint32_t batch, llm_err_t *err)
+{
+    return load_part(device, isa, batch, 0, err);
 }
 
 
@@ -89,6 +97,7 @@ make_entries(const tower_tiny_t *tiny, llm_tower_entry_t *e)
         e[i].h = tiny->entries[i].h;
         e[i].rgb = rgb;
         e[i].samples = NULL;
+        e[i].own = 0;
     }
 
     return i;
@@ -210,6 +219,33 @@ test(const tower_tiny_t *tiny, const char *device, const char *isa,
 }
 
 
+/* Qwen2.5-Omni's files have one name for both encoders */
+
+static void
+test_omni(void)
+{
+    llm_err_t     err;
+    llm_tower_t  *t;
+
+    static const tower_change_t  change = {
+        .key = "clip.projector_type", .str = "qwen2.5o"
+    };
+
+    if (!ok(write_tower(&tower_tiny[1], &change), "a file")) {
+        return;
+    }
+
+    t = load("reference", NULL, 0, &err);
+
+    if (ok(t != NULL, "the images of Qwen2.5-Omni")) {
+        is_str(llm_tower_info(t)->projector, "qwen2.5vl_merger",
+               "are those of Qwen2.5-VL");
+    }
+
+    llm_tower_free(t);
+}
+
+
 /* ---- sound ---- */
 
 static const tower_tiny_t *
@@ -228,7 +264,7 @@ find_tiny(const char *name)
 static int
 hear(llm_tower_t *t, const float *samples, float *out)
 {
-    llm_tower_entry_t  e = { 40, 3, NULL, samples };
+    llm_tower_entry_t  e = { 40, 3, NULL, samples, 0 };
 
     return encode(t, &e, 1, out);
 }
@@ -281,6 +317,233 @@ test_sound(const char *device, const char *isa, double bound)
 }
 
 
+/* ---- spectrograms ---- */
+
+/* the entries of an encoder one after the other; the rows of all to out */
+
+static int
+listen(llm_tower_t *t, const tower_tiny_t *tiny, float *out)
+{
+    float                *mel;
+    size_t                k, n;
+    llm_tower_entry_t     e;
+    const tower_entry_t  *from;
+
+    for (from = tiny->entries; from->w; from++) {
+        n = (size_t) from->w * llm_tower_info(t)->n_mels;
+        mel = malloc(n * sizeof(float));
+
+        for (k = 0; k < n; k++) {
+            mel[k] = (float) (tower_hash(from->seed, k) >> 40) / 8388608.0f
+                     - 1;
+        }
+
+        e = (llm_tower_entry_t) { llm_tower_info(t)->n_mels, from->w, NULL, mel,
+                                  from->h };
+
+        if (!encode(t, &e, 1, out)) {
+            free(mel);
+            return 0;
+        }
+
+        free(mel);
+        out += (size_t) llm_tower_heard(t, from->h)
+               * llm_tower_info(t)->n_cols;
+    }
+
+    return 1;
+}
+
+
+static void
+test_listen(const tower_tiny_t *tiny, const char *device, const char *isa,
+    double bound)
+{
+    float        *got, *again, max;
+    double        sum;
+    size_t        i, size;
+    llm_err_t     err;
+    const char   *what = isa ? isa : device;
+    llm_tower_t  *t, *small;
+
+    t = load_part(device, isa, 0, 1, &err);
+
+    if (t == NULL && run_lacks(&err)) {
+        skip(err.msg);
+        return;
+    }
+
+    small = load_part(device, isa, 5, 1, &err);
+
+    if (!ok(t && small, "%s, %s: loads", tiny->name, what)) {
+        printf("# %s\n", err.msg);
+        return;
+    }
+
+    size = tiny->n_rows * sizeof(float);
+    got = calloc(1, size);
+    again = calloc(1, size);
+
+    ok(listen(t, tiny, got), "%s, %s: its sounds", tiny->name, what);
+
+    for (i = 0, sum = 0, max = 0; i < tiny->n_rows; i++) {
+        sum += pow(got[i] - tiny->rows[i], 2);
+        max = fmaxf(max, fabsf(tiny->rows[i]));
+    }
+
+    sum = sqrt(sum / (double) tiny->n_rows);
+    ok(sum <= bound * max, "%s, %s: the rows, %g of %g", tiny->name, what,
+       sum, max);
+    ok(listen(small, tiny, again) && memcmp(got, again, size) == 0,
+       "%s, %s: the same bits in small steps", tiny->name, what);
+
+    llm_tower_free(small);
+    llm_tower_free(t);
+    free(got);
+    free(again);
+}
+
+
+/* spectrograms that an encoder does not take */
+
+static void
+test_unheard(void)
+{
+    size_t              i;
+    float               out[64], mel[5 * 26];
+    llm_err_t           err;
+    llm_tower_t        *t;
+    llm_tower_job_t    *job;
+    llm_tower_shape_t   s;
+    llm_tower_entry_t   two[2];
+
+    static const llm_tower_entry_t  entries[] = {
+        { 4, 24, NULL, NULL, 24 }, { 5, 26, NULL, NULL, 24 },
+        { 5, 24, NULL, NULL, 25 }, { 5, 24, NULL, NULL, 0 },
+        { 5, 24, NULL, NULL, 6 }
+    };
+
+    if (!ok(write_tower(&tower_ears[0], NULL), "a file")) {
+        return;
+    }
+
+    t = load_part("reference", NULL, 0, 1, &err);
+
+    if (!ok(t != NULL, "it loads")) {
+        return;
+    }
+
+    is_int(llm_tower_info(t)->max_frames, 24, "its frames");
+    is_int(llm_tower_heard(t, 24), 3, "rows of these");
+    memset(mel, 0, sizeof(mel));
+    memset(two, 0, sizeof(two));
+
+    for (i = 0; i < llm_nelems(entries); i++) {
+        two[0] = entries[i];
+        two[0].samples = mel;
+        job = llm_tower_begin(t, two, 1, out, &err);
+        ok(job == NULL && strstr(err.msg, "the tower takes one of 5 bands and "
+                                          "7 to 24 frames"), "%s", err.msg);
+        llm_tower_end(job);
+    }
+
+    two[0] = two[1] = (llm_tower_entry_t) { 5, 24, NULL, mel, 24 };
+    job = llm_tower_begin(t, two, 2, out, &err);
+    ok(job == NULL && strstr(err.msg, "2 sounds"), "%s", err.msg);
+    ok(llm_tower_shape(t, 8, 8, &s, &err) != LLM_OK
+       && strstr(err.msg, "the tower takes sound"), "%s", err.msg);
+    two[0].samples = NULL;
+    job = llm_tower_begin(t, two, 1, out, &err);
+    ok(job == NULL, "no spectrogram: %s", err.msg);
+    llm_tower_free(t);
+}
+
+
+/* what is wrong in the file of an encoder of spectrograms */
+
+static void
+test_unheard_files(void)
+{
+    size_t        i;
+    llm_err_t     err;
+    llm_tower_t  *t;
+
+    static const tower_change_t  changes[] = {
+        { .key = "clip.projector_type", .str = "ultravox",
+          .error = "the projector \"ultravox\" is not supported" },
+        { .key = "clip.has_audio_encoder", .drop = 1,
+          .error = "the file has no encoder of sound" },
+        { .key = "clip.audio.num_mel_bins", .drop = 1,
+          .error = "clip.audio.num_mel_bins: it is missing" },
+        { .key = "clip.audio.num_mel_bins", .u32 = 257,
+          .error = "clip.audio.num_mel_bins: 257 is not within" },
+        { .key = "clip.audio.num_mel_bins", .u32 = 6,
+          .error = "a.conv1d.1.weight: it has [3, 5, 16, 1] elements" },
+        { .key = "clip.audio.block_count", .u32 = 3,
+          .error = "a.blk.2.ln1: the tensor is missing" },
+        { .key = "clip.audio.attention.head_count", .u32 = 3,
+          .error = "clip.audio.attention.head_count: 3 does not fit 16" },
+        { .key = "clip.audio.projection_dim", .u32 = 13,
+          .error = "mm.a.mlp.2.weight: it has" },
+        { .key = "clip.audio.projector.stack_factor", .u32 = 13,
+          .error = "a.position_embd.weight: not a table of 13 to" },
+        { .key = "clip.audio.projector.stack_factor", .u32 = 3,
+          .error = "mm.a.mlp.1.weight: it has" },
+        { .tensor = "a.position_embd.weight", .name = "a.position",
+          .error = "a.position_embd.weight: not a table of 4 to" },
+        { .tensor = "a.conv1d.2.bias", .name = "a.conv1d.2.bios",
+          .error = "a.conv1d.2.bios: a tensor that towers with the projector "
+                   "voxtral do not have" }
+    };
+
+    for (i = 0; i < llm_nelems(changes); i++) {
+        if (!ok(write_tower(&tower_ears[0], &changes[i]), "a file")) {
+            continue;
+        }
+
+        err.msg[0] = '\0';
+        t = load_part("reference", NULL, 0, 1, &err);
+
+        if (!ok(t == NULL && strstr(err.msg, changes[i].error), "refused: %s",
+                changes[i].error))
+        {
+            printf("# %s\n", err.msg);
+        }
+
+        llm_tower_free(t);
+    }
+}
+
+
+/* which encoders files have */
+
+static void
+test_parts(void)
+{
+    size_t     i;
+    llm_err_t  err;
+
+    static const struct {
+        const tower_tiny_t  *tiny;
+        int                  parts;
+    } files[] = {
+        { &tower_tiny[0], LLM_TOWER_SEES },
+        { &tower_tiny[llm_nelems(tower_tiny) - 1], LLM_TOWER_SEES },
+        { &tower_ears[0], LLM_TOWER_LISTENS },
+        { &tower_ears[2], LLM_TOWER_LISTENS }
+    };
+
+    for (i = 0; i < llm_nelems(files); i++) {
+        if (ok(write_tower(files[i].tiny, NULL), "a file")) {
+            is_int(llm_tower_parts(path, &err), files[i].parts, "%s: its parts",
+                   files[i].tiny->name);
+            ok(llm_tower_check(path, &err) == LLM_OK, "%s: it is checked",
+               files[i].tiny->name);
+        }
+    }
+}
+
+
 static void
 test_deaf(void)
 {
@@ -289,8 +552,8 @@ test_deaf(void)
     llm_err_t           err;
     llm_tower_t        *t;
     llm_tower_job_t    *job;
-    llm_tower_entry_t   e[2] = { { 41, 2, NULL, samples },
-                                 { 40, 1, NULL, samples } };
+    llm_tower_entry_t   e[2] = { { 41, 2, NULL, samples, 0 },
+                                 { 40, 1, NULL, samples, 0 } };
 
     static const char *const  names[] = { "gemma4uv", "qwen3vl" };
 
@@ -589,9 +852,28 @@ main(void)
         }
     }
 
+    for (i = 0; i < llm_nelems(tower_ears); i++) {
+        if (!ok(write_tower(&tower_ears[i], NULL), "%s: a file",
+                tower_ears[i].name))
+        {
+            continue;
+        }
+
+        for (k = 0; k < llm_nelems(devices); k++) {
+            test_listen(&tower_ears[i],
+                        gpu && strcmp(devices[k].device, "emu") == 0
+                        ? gpu : devices[k].device, devices[k].isa,
+                        devices[k].bound);
+        }
+    }
+
+    test_unheard();
+    test_unheard_files();
+    test_parts();
     test_deaf();
     test_refused();
     test_unnamed();
+    test_omni();
     test_entries();
     test_model();
     unlink(path);

@@ -231,7 +231,7 @@ llm_sound_samples(llm_decode_t *d, const char *name, SNDFILE *sf,
 
         if (done + (uint64_t) n > most) {
             free(x);
-            return llm_decode_fail(d, LLM_MEDIA_TOO_LARGE, "the sound is "
+            return llm_decode_fail(d, LLM_MEDIA_TOO_LONG, "the sound is "
                                    "longer than %u seconds, the most that is "
                                    "allowed", (unsigned)
                                    (most / (unsigned) info->samplerate));

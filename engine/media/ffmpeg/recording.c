@@ -358,7 +358,7 @@ llm_av_frame(llm_av_t *a)
                    a->d->limits->samples);
 
     if (a->done + n > most) {
-        return llm_decode_fail(a->d, LLM_MEDIA_TOO_LARGE, "the sound is longer "
+        return llm_decode_fail(a->d, LLM_MEDIA_TOO_LONG, "the sound is longer "
                                "than %u seconds, the most that is allowed",
                                (unsigned) (most / a->rate));
     }

@@ -3,10 +3,13 @@ package LLM::Tower;
 # A tiny encoder of images for the demo model (an mmproj file of Gemma 3's
 # family: squares of 32 x 32 pixels, 4 tokens each), a chat template that has
 # places for images and sound, and image files.  With @HEARS, it encodes sound,
-# too, as Gemma 4 does: 640 samples of 16000 a second are a token.
+# too, as Gemma 4 does: 640 samples of 16000 a second are a token.  Another file
+# encodes spectrograms alone, as Voxtral does: 80 ms are a token, and silence
+# fills a sound up to 10 tokens, or a multiple of these.
 #
 #   LLM::Tower::make("$dir/mmproj.gguf");
 #   LLM::Tower::make("$dir/hears.gguf", @LLM::Tower::HEARS);
+#   LLM::Tower::make_ear("$dir/ear.gguf");
 #   $t->write_file('images.jinja', $LLM::Tower::TEMPLATE);
 #   my $png = LLM::Tower::png(40, 30, sub { my ($x, $y) = @_; ($x, $y, 9) });
 
@@ -43,36 +46,89 @@ sub numbers {
 }
 
 
-sub make {
-    my ($file, %kv) = @_;
-    my (%tensors, $seed);
+# functions that add a tensor, a norm's and a matrix's to a list
+
+sub adders {
+    my ($tensors) = @_;
+    my $seed;
 
     my $add = sub {
         my ($name, $shape, $plus) = @_;
         my $n = 1;
 
         $n *= $_ for @$shape;
-        $tensors{$name} = [ $shape, numbers($n, 0.3, $plus // 0, ++$seed) ];
+        $tensors->{$name} = [ $shape, numbers($n, 0.3, $plus // 0, ++$seed) ];
     };
     my $norm = sub {
         $add->("$_[0].weight", [ $WIDTH ], 1);
         $add->("$_[0].bias", [ $WIDTH ]) unless $_[1];
     };
     my $linear = sub {
-        my ($name, $in, $out) = @_;
+        my ($name, $in, $out, $bare) = @_;
 
         $add->("$name.weight", [ $in, $out ]);
-        $add->("$name.bias", [ $out ]);
+        $add->("$name.bias", [ $out ]) unless $bare;
     };
+
+    return ($add, $norm, $linear);
+}
+
+
+# the layer of an encoder, whose tensors begin with $part, and the norm after it
+
+sub layer {
+    my ($part, $norm, $linear) = @_;
+
+    $norm->("$part.blk.0.$_") for qw(ln1 ln2);
+    $linear->("$part.blk.0.attn_$_", $WIDTH, $WIDTH, $part eq 'a' && $_ eq 'k')
+        for qw(q k v out);
+    $linear->("$part.blk.0.ffn_up", $WIDTH, $FFN);
+    $linear->("$part.blk.0.ffn_down", $FFN, $WIDTH);
+    $norm->("$part.post_ln");
+}
+
+
+sub make_ear {
+    my ($file, %kv) = @_;
+    my %tensors;
+    my ($add, $norm, $linear) = adders(\%tensors);
+
+    $add->('a.conv1d.1.weight', [ 3, 80, $WIDTH ]);
+    $add->('a.conv1d.1.bias', [ 1, $WIDTH ]);
+    $add->('a.conv1d.2.weight', [ 3, $WIDTH, $WIDTH ]);
+    $add->('a.conv1d.2.bias', [ 1, $WIDTH ]);
+    $add->('a.position_embd.weight', [ $WIDTH, 40 ]);
+    layer('a', $norm, $linear);
+    $linear->('mm.a.mlp.1', 4 * $WIDTH, $FFN, 1);
+    $linear->('mm.a.mlp.2', $FFN, $EMBD, 1);
+
+    LLM::GGUF::make(undef, $file, kv => {
+        'general.architecture' => [ str => 'clip' ],
+        'general.type' => [ str => 'mmproj' ],
+        'clip.projector_type' => [ str => 'voxtral' ],
+        'clip.has_audio_encoder' => [ bool => 1 ],
+        'clip.audio.num_mel_bins' => [ u32 => 80 ],
+        'clip.audio.embedding_length' => [ u32 => $WIDTH ],
+        'clip.audio.feed_forward_length' => [ u32 => $FFN ],
+        'clip.audio.block_count' => [ u32 => 1 ],
+        'clip.audio.attention.head_count' => [ u32 => 2 ],
+        'clip.audio.projection_dim' => [ u32 => $EMBD ],
+        'clip.audio.projector.stack_factor' => [ u32 => 4 ],
+        'clip.audio.attention.layer_norm_epsilon' => [ f32 => 1e-5 ],
+        %kv
+    }, tensors => \%tensors);
+}
+
+
+sub make {
+    my ($file, %kv) = @_;
+    my %tensors;
+    my ($add, $norm, $linear) = adders(\%tensors);
 
     $add->('v.patch_embd.weight', [ 4, 4, 3, $WIDTH ]);
     $add->('v.patch_embd.bias', [ $WIDTH ]);
     $add->('v.position_embd.weight', [ $WIDTH, 64 ]);
-    $norm->("v.blk.0.$_") for qw(ln1 ln2);
-    $linear->("v.blk.0.attn_$_", $WIDTH, $WIDTH) for qw(q k v out);
-    $linear->('v.blk.0.ffn_up', $WIDTH, $FFN);
-    $linear->('v.blk.0.ffn_down', $FFN, $WIDTH);
-    $norm->('v.post_ln');
+    layer('v', $norm, $linear);
     $norm->('mm.soft_emb_norm', 1);
     $add->('mm.input_projection.weight', [ $EMBD, $WIDTH ]);
     $add->('mm.a.input_projection.weight', [ 640, $EMBD ])
