@@ -9,7 +9,8 @@
  *        [-o TOKENS] [-b BODY-FILE] [-t SECONDS] [-r RATE] [-H HEADER]
  *        [-s ADDRESS] [-j]
  *
- * With -s, the connections come from that address.  With -r, the first STREAMS are opened at RATE per second, not all at once.
+ * With -s, the connections come from that address.  With -r, the first STREAMS
+ * are opened at RATE per second, not all at once.
  * In the body file, %d is replaced by the request's number, and %o by TOKENS.
  * A `data:` frame with text is counted as a token; if the server sends usage,
  * its completion_tokens are used instead, except for latencies.
