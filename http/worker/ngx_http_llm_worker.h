@@ -31,8 +31,8 @@ typedef struct ngx_http_llm_ctx_s  ngx_http_llm_ctx_t;
 #define NGX_HTTP_LLM_WATCH       500
 
 
-/* most events taken before their output is sent: what they use of their requests
-   is in the CPU's cache then */
+/* most events taken before their output is sent: what they use of their
+   requests is in the CPU's cache then */
 #define NGX_HTTP_LLM_SENDS       256
 
 

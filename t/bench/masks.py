@@ -9,8 +9,8 @@ Each line of the schemas is {"name", "schema", "tests": [{"valid", "data"}]};
 masks, and prints which were accepted and the time of each step.  A schema has
 passed if exactly the valid instances were accepted.  "compile" has a schema's
 first mask, "mask" those after it, "slowest" the slowest of these of each
-schema.  Times are wall clock times, each the smallest of several runs, as a busy
-machine affects that least.
+schema.  Times are wall clock times, each the smallest of several runs, as a
+busy machine affects that least.
 
 The schemas of MaskBench, which LLGuidance is measured by, are in this format
 (github.com/guidance-ai/jsonschemabench).
