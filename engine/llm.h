@@ -991,6 +991,17 @@ typedef void (*llm_event_pt)(void *data, const llm_event_t *ev);
 uint32_t llm_client_drain(llm_client_t *c, llm_event_pt handler, void *data,
     uint32_t max);
 
+/*
+ * Sets a function that llm_client_drain() calls with the next n events, at most
+ * LLM_CLIENT_AHEAD, before it calls the handler for each of them; events that
+ * the handler will not get, as their ticket is not live, are among them.  For
+ * what speeds the handler up, such as prefetching.
+ */
+#define LLM_CLIENT_AHEAD  64
+typedef void (*llm_ahead_pt)(void *data, const llm_event_t *const *ev,
+    uint32_t n);
+void llm_client_look_ahead(llm_client_t *c, llm_ahead_pt ahead);
+
 
 /* ---- the engine ---- */
 

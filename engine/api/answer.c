@@ -147,6 +147,31 @@ llm_api_usage(const llm_api_t *a, llm_api_usage_t *u)
 }
 
 
+void
+llm_api_ahead(const llm_api_t *a, int deep)
+{
+    size_t  i;
+
+    if (a == NULL) {
+        return;
+    }
+
+    if (!deep) {
+        __builtin_prefetch(a);
+        __builtin_prefetch(&a->head);
+        __builtin_prefetch(&a->usage);
+        __builtin_prefetch(&a->choices);
+        return;
+    }
+
+    __builtin_prefetch(a->choices);
+
+    for (i = 0; i < a->head.len; i += 64) {
+        __builtin_prefetch(a->head.data + i);
+    }
+}
+
+
 static void
 llm_api_done(llm_api_t *a, const llm_event_t *ev)
 {

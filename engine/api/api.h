@@ -329,6 +329,10 @@ typedef struct {
 
 void llm_api_usage(const llm_api_t *a, llm_api_usage_t *u);
 
+/* prefetches what an event of a stream uses: without deep the answer itself,
+   with it what that refers to; a NULL: nothing */
+void llm_api_ahead(const llm_api_t *a, int deep);
+
 /*
  * {"error": {...}}; type follows from status.  Some endpoints have a form of
  * their own.  ep may be NULL; id is the request's.

@@ -589,40 +589,75 @@ llm_client_sweep(llm_client_t *c, llm_event_pt handler, void *data,
 }
 
 
+void
+llm_client_look_ahead(llm_client_t *c, llm_ahead_pt ahead)
+{
+    c->ahead = ahead;
+}
+
+
+/* the next events of the ring, whatever their tickets; they stay valid until
+   the ring is released */
+
+static uint32_t
+llm_client_next(llm_client_t *c, const llm_event_t **ev, void *data,
+    uint32_t max)
+{
+    uint32_t             n;
+    const llm_record_t  *rec;
+
+    n = 0;
+
+    while (n < max && (rec = llm_ring_next(&c->up)) != NULL) {
+        if (rec->size >= sizeof(llm_event_t)) {
+            ev[n++] = (const llm_event_t *) rec;
+        }
+    }
+
+    if (n && c->ahead) {
+        c->ahead(data, ev, n);
+    }
+
+    return n;
+}
+
+
 /* reads the events in the ring; their room is released in portions */
 
 static uint32_t
 llm_client_take(llm_client_t *c, llm_event_pt handler, void *data,
     uint32_t max)
 {
-    uint32_t            n, taken;
-    const llm_event_t  *ev;
+    uint32_t            i, n, got, taken;
+    const llm_event_t  *ev[LLM_CLIENT_AHEAD];
 
     n = 0;
     taken = 0;
 
     while (n < max) {
-        ev = (const llm_event_t *) llm_ring_next(&c->up);
-        if (ev == NULL) {
+        got = llm_client_next(c, ev, data,
+                              llm_min(max - n, (uint32_t) LLM_CLIENT_AHEAD));
+        if (got == 0) {
             break;
         }
 
-        taken++;
-
-        if (ev->size >= sizeof(*ev) && ev->slot < c->n_slots
-            && c->live[ev->slot].ticket == ev->ticket)
-        {
-            if (ev->type == LLM_EV_DONE || ev->type == LLM_EV_ERROR) {
-                (void) llm_client_forget(c, ev->slot, ev->ticket);
+        for (i = 0; i < got; i++) {
+            if (ev[i]->slot >= c->n_slots
+                || c->live[ev[i]->slot].ticket != ev[i]->ticket)
+            {
+                continue;
             }
 
-            handler(data, ev);
+            if (ev[i]->type == LLM_EV_DONE || ev[i]->type == LLM_EV_ERROR) {
+                (void) llm_client_forget(c, ev[i]->slot, ev[i]->ticket);
+            }
+
+            handler(data, ev[i]);
             n++;
         }
 
-        if (taken % 64 == 0) {
-            llm_ring_release(&c->up);
-        }
+        taken += got;
+        llm_ring_release(&c->up);
     }
 
     llm_ring_release(&c->up);

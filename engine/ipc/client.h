@@ -29,6 +29,8 @@ struct llm_client_s {
     uint64_t             next_ticket;
     uint32_t             epoch;         /* of the last sweep */
 
+    llm_ahead_pt         ahead;         /* NULL: none */
+
     llm_live_t          *live;          /* [n_slots] live tickets, by slot */
     uint32_t             n_slots;
     uint32_t             n_live;

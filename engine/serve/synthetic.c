@@ -140,7 +140,7 @@ llm_synthetic_open(llm_instance_t *m, llm_err_t *err)
     run->batch = run->max_seqs + run->chunk;
 
     pages = (run->ctx + LLM_KV_PAGE - 1) / LLM_KV_PAGE;
-    run->n_pages[LLM_KV_FULL] = llm_max(pages,
+    run->n_pages[LLM_KV_FULL] = llm_max(pages * run->max_seqs,
                                         (uint32_t) LLM_SYNTHETIC_PAGES);
 
     run->submit = llm_synthetic_submit;

@@ -13,6 +13,7 @@ static void ngx_http_llm_end_requests(ngx_http_llm_worker_t *w);
 const ngx_http_llm_requests_t  ngx_http_llm_requests = {
     .init = ngx_http_llm_init_bodies,
     .event = ngx_http_llm_event,
+    .ahead = ngx_http_llm_ahead,
     .send = ngx_http_llm_send_dirty,
     .end = ngx_http_llm_end_requests
 };

@@ -11,6 +11,9 @@
  * - A block has the size of the output it is made for, or an eighth of what is
  *   held if that is more, but at least 1 KB and at most 8 KB.  So blocks take
  *   little more memory than their output.
+ * - The worker keeps free blocks of the least size, as many as are used between
+ *   two rounds of sending: malloc() would touch their neighbours, too, which
+ *   are in no cache of the CPU.
  */
 
 #include "http/conf/ngx_http_llm_conf.h"
@@ -63,6 +66,42 @@ ngx_http_llm_get_link(ngx_http_llm_ctx_t *ctx)
 
 
 static ngx_http_llm_block_t *
+ngx_http_llm_get_block(ngx_http_llm_ctx_t *ctx, size_t size)
+{
+    ngx_http_llm_worker_t  *w;
+
+    w = ctx->main->worker;
+
+    if (size == NGX_HTTP_LLM_BLOCK_MIN && w->nspare) {
+        return w->spare[--w->nspare];
+    }
+
+    return ngx_alloc(sizeof(ngx_http_llm_block_t) + size,
+                     ctx->request->connection->log);
+}
+
+
+static void
+ngx_http_llm_free_block(ngx_http_llm_ctx_t *ctx, ngx_http_llm_block_t *b)
+{
+    ngx_http_llm_worker_t  *w;
+
+    w = ctx->main->worker;
+
+    ngx_http_llm_count_held(ctx, b, -1);
+
+    if (b->size == sizeof(ngx_http_llm_block_t) + NGX_HTTP_LLM_BLOCK_MIN
+        && w->nspare < NGX_HTTP_LLM_SENDS)
+    {
+        w->spare[w->nspare++] = b;
+        return;
+    }
+
+    ngx_free(b);
+}
+
+
+static ngx_http_llm_block_t *
 ngx_http_llm_add_block(ngx_http_llm_ctx_t *ctx, size_t len)
 {
     size_t                 size;
@@ -79,8 +118,7 @@ ngx_http_llm_add_block(ngx_http_llm_ctx_t *ctx, size_t len)
     size = ngx_max(size, NGX_HTTP_LLM_BLOCK_MIN);
     size = ngx_min(size, NGX_HTTP_LLM_BLOCK_MAX);
 
-    b = ngx_alloc(sizeof(ngx_http_llm_block_t) + size,
-                  ctx->request->connection->log);
+    b = ngx_http_llm_get_block(ctx, size);
     if (b == NULL) {
         cl->next = ctx->free;
         ctx->free = cl;
@@ -217,8 +255,7 @@ ngx_http_llm_free_sent(ngx_http_llm_ctx_t *ctx)
         b->link->next = ctx->free;
         ctx->free = b->link;
 
-        ngx_http_llm_count_held(ctx, b, -1);
-        ngx_free(b);
+        ngx_http_llm_free_block(ctx, b);
     }
 }
 
@@ -232,8 +269,7 @@ ngx_http_llm_free_blocks(ngx_http_llm_ctx_t *ctx)
         b = ctx->blocks;
         ctx->blocks = b->next;
 
-        ngx_http_llm_count_held(ctx, b, -1);
-        ngx_free(b);
+        ngx_http_llm_free_block(ctx, b);
     }
 
     ctx->gather = NULL;

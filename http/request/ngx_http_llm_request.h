@@ -12,6 +12,7 @@
  *   ngx_http_llm_stage.c        calls the hooks of the subjects
  *   ngx_http_llm_slot.c         table of a worker's live requests
  *   ngx_http_llm_live.c         what a worker calls for its requests
+ *   ngx_http_llm_ahead.c        prefetching
  *   ngx_http_llm_event.c        the engine's events, errors, pause and resume
  *   ngx_http_llm_stream.c       sending, disconnects, timers
  *   ngx_http_llm_output.c       memory of output
@@ -172,6 +173,14 @@ void ngx_http_llm_asked(ngx_http_llm_ctx_t *ctx, const llm_api_conf_t *conf,
 ngx_int_t ngx_http_llm_take_slot(ngx_http_llm_ctx_t *ctx);
 void ngx_http_llm_free_slot(ngx_http_llm_ctx_t *ctx);
 
+
+/* ngx_http_llm_ahead.c */
+
+/* prefetches what the events use */
+void ngx_http_llm_ahead(void *data, const llm_event_t *const *ev, uint32_t n);
+/* prefetches what sending the output of the next dirty requests uses, at most
+   LLM_CLIENT_AHEAD; returns their number */
+ngx_uint_t ngx_http_llm_ahead_of_sending(ngx_http_llm_worker_t *w);
 
 /* ngx_http_llm_live.c */
 

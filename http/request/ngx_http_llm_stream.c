@@ -109,11 +109,20 @@ ngx_http_llm_wait(ngx_http_llm_ctx_t *ctx)
 void
 ngx_http_llm_send_dirty(ngx_http_llm_worker_t *w)
 {
+    ngx_uint_t           n;
     ngx_queue_t         *q;
     ngx_connection_t    *c;
     ngx_http_llm_ctx_t  *ctx;
 
+    n = 0;
+
     while (!ngx_queue_empty(&w->dirty)) {
+
+        if (n == 0) {
+            n = ngx_http_llm_ahead_of_sending(w);
+        }
+
+        n--;
         q = ngx_queue_head(&w->dirty);
         ctx = ngx_queue_data(q, ngx_http_llm_ctx_t, dirty);
 

@@ -13,8 +13,8 @@
 #include <sched.h>
 
 
-/* most events taken before output is sent and the event loop continues */
-#define NGX_HTTP_LLM_EVENTS  2048
+/* most events taken before the event loop continues */
+#define NGX_HTTP_LLM_EVENTS  (8 * NGX_HTTP_LLM_SENDS)
 
 /* milliseconds for other workers to read the last events before worker 0 ends
    because of a lost GPU context */
@@ -210,6 +210,8 @@ ngx_http_llm_start(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
         return NGX_ERROR;
     }
 
+    llm_client_look_ahead(w->client, mcf->requests->ahead);
+
     if (ngx_http_llm_init_tasks(&w->tasks, mcf->fds[n], log) != NGX_OK
         || ngx_http_llm_add_event(mcf, mcf->fds[n], log) != NGX_OK)
     {
@@ -263,6 +265,10 @@ ngx_http_llm_stop(ngx_http_llm_main_conf_t *mcf)
 
     ngx_free(w->slots);
     llm_buf_free(&w->scratch);
+
+    while (w->nspare) {
+        ngx_free(w->spare[--w->nspare]);
+    }
 
     w->counters->pid = 0;
 
@@ -498,18 +504,23 @@ ngx_http_llm_event_handler(ngx_event_t *ev)
 static void
 ngx_http_llm_drain(ngx_http_llm_main_conf_t *mcf)
 {
-    uint32_t                n;
+    uint32_t                n, taken;
     ngx_event_t            *rev;
     ngx_http_llm_worker_t  *w;
 
     w = mcf->worker;
+    taken = 0;
 
-    n = llm_client_drain(w->client, mcf->requests->event, mcf,
-                         NGX_HTTP_LLM_EVENTS);
+    do {
+        n = llm_client_drain(w->client, mcf->requests->event, mcf,
+                             NGX_HTTP_LLM_SENDS);
+        taken += n;
 
-    mcf->requests->send(w);
+        mcf->requests->send(w);
 
-    if (n == NGX_HTTP_LLM_EVENTS) {
+    } while (n == NGX_HTTP_LLM_SENDS && taken < NGX_HTTP_LLM_EVENTS);
+
+    if (n == NGX_HTTP_LLM_SENDS) {
         rev = w->conn->read;
         ngx_post_event(rev, &ngx_posted_next_events);
     }

@@ -31,6 +31,11 @@ typedef struct ngx_http_llm_ctx_s  ngx_http_llm_ctx_t;
 #define NGX_HTTP_LLM_WATCH       500
 
 
+/* most events taken before their output is sent: what they use of their
+   requests is in the CPU's cache then */
+#define NGX_HTTP_LLM_SENDS       256
+
+
 typedef struct {
     ngx_http_llm_ctx_t          *ctx;           /* NULL: the slot is free */
     uint32_t                     next;          /* next in the free list */
@@ -121,6 +126,11 @@ struct ngx_http_llm_worker_s {
 
     llm_buf_t                    scratch;       /* output of one event */
 
+    void                        *spare[NGX_HTTP_LLM_SENDS];  /* free blocks of
+                                                   the smallest size, see
+                                                   ngx_http_llm_output.c */
+    ngx_uint_t                   nspare;
+
     ngx_event_t                  watch;         /* checks for a dead engine */
     ngx_event_t                  hold;          /* keeps worker 0 alive while
                                                    others need the engine */
@@ -149,6 +159,11 @@ struct ngx_http_llm_requests_s {
     void                       (*init)(void);
     /* takes an event of the engine; data: the main configuration */
     void                       (*event)(void *data, const llm_event_t *ev);
+    /* is called with several events before event() is with each; data: the
+       main configuration */
+    void                       (*ahead)(void *data,
+                                        const llm_event_t *const *ev,
+                                        uint32_t n);
     /* sends the output of the events that were taken */
     void                       (*send)(ngx_http_llm_worker_t *w);
     /* live requests get an error and end */

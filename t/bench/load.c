@@ -6,9 +6,11 @@
  * servers are measured by the same program.
  *
  *   load [-u 127.0.0.1:8080] [-p PATH] [-c STREAMS] [-n REQUESTS]
- *        [-o TOKENS] [-b BODY-FILE] [-t SECONDS] [-r RATE] [-H HEADER] [-j]
+ *        [-o TOKENS] [-b BODY-FILE] [-t SECONDS] [-r RATE] [-H HEADER]
+ *        [-s ADDRESS] [-j]
  *
- * With -r, the first STREAMS are opened at RATE per second, not all at once.
+ * With -s, the connections come from that address.  With -r, the first STREAMS
+ * are opened at RATE per second, not all at once.
  * In the body file, %d is replaced by the request's number, and %o by TOKENS.
  * A `data:` frame with text is counted as a token; if the server sends usage,
  * its completion_tokens are used instead, except for latencies.
@@ -70,6 +72,7 @@ typedef struct {
 
 typedef struct {
     struct sockaddr_in   addr;
+    struct sockaddr_in   source;        /* sin_family 0: any */
     const char          *host;
     const char          *path;
     const char          *header;
@@ -88,6 +91,7 @@ typedef struct {
     uint32_t             errors;
     uint64_t             tokens;
     uint64_t             usage;
+    uint64_t             bytes;         /* received, headers included */
     load_series_t        ttft;
     load_series_t        itl;
     load_series_t        e2e;
@@ -235,6 +239,18 @@ load_open(load_t *l, load_conn_t *c)
 
     one = 1;
     (void) setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+
+    /* the port is chosen by connect(), so that it needs to be free for this
+       server only */
+
+    if (l->source.sin_family
+        && (setsockopt(c->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one,
+                       sizeof(one)) < 0
+            || bind(c->fd, (struct sockaddr *) &l->source,
+                    sizeof(l->source)) < 0))
+    {
+        load_die("bind");
+    }
 
     c->start = load_now();
 
@@ -430,6 +446,7 @@ load_event(load_t *l, load_conn_t *c)
 
         now = load_now();
         c->len += (size_t) n;
+        l->bytes += (uint64_t) n;
         c->buf[c->len] = '\0';
         load_parse(l, c, now);
     }
@@ -554,7 +571,7 @@ int
 main(int argc, char **argv)
 {
     int             opt;
-    char           *port, *host;
+    char           *port, *host, *source;
     double          wall;
     load_t          l;
     uint64_t        start;
@@ -562,6 +579,7 @@ main(int argc, char **argv)
 
     memset(&l, 0, sizeof(l));
     host = strdup("127.0.0.1:8080");
+    source = NULL;
     l.path = "/v1/chat/completions";
     l.header = "";
     l.n_conns = 1;
@@ -571,7 +589,7 @@ main(int argc, char **argv)
              "\"messages\":[{\"role\":\"user\",\"content\":"
              "\"Count up, please. Request %d.\"}]}";
 
-    while ((opt = getopt(argc, argv, "u:p:c:n:o:b:t:r:H:j")) != -1) {
+    while ((opt = getopt(argc, argv, "u:p:c:n:o:b:t:r:H:s:j")) != -1) {
         switch (opt) {
         case 'u': host = strdup(optarg); break;
         case 'p': l.path = optarg; break;
@@ -582,11 +600,12 @@ main(int argc, char **argv)
         case 't': l.seconds = atof(optarg); break;
         case 'r': l.rate = atof(optarg); break;
         case 'H': l.header = optarg; break;
+        case 's': source = optarg; break;
         case 'j': l.json = 1; break;
         default:
             fprintf(stderr, "usage: load [-u HOST:PORT] [-p PATH] "
                     "[-c STREAMS] [-n REQUESTS] [-o TOKENS] [-b BODY-FILE] "
-                    "[-t SECONDS] [-r RATE] [-H HEADER] [-j]\n");
+                    "[-t SECONDS] [-r RATE] [-H HEADER] [-s ADDRESS] [-j]\n");
             return 1;
         }
     }
@@ -608,6 +627,15 @@ main(int argc, char **argv)
         return 1;
     }
 
+    if (source) {
+        l.source.sin_family = AF_INET;
+
+        if (inet_pton(AF_INET, source, &l.source.sin_addr) != 1) {
+            fprintf(stderr, "load: -s needs a numeric address\n");
+            return 1;
+        }
+    }
+
     if (l.n_requests == 0) {
         l.n_requests = l.seconds > 0 ? UINT32_MAX : l.n_conns;
     }
@@ -623,9 +651,11 @@ main(int argc, char **argv)
 
     if (l.json) {
         printf("{\"streams\": %u, \"requests\": %u, \"errors\": %u, "
-               "\"seconds\": %.3f, \"tokens\": %llu, \"tokens_per_s\": %.1f",
+               "\"seconds\": %.3f, \"tokens\": %llu, \"bytes\": %llu, "
+               "\"tokens_per_s\": %.1f",
                l.n_conns, l.ended, l.errors, wall,
-               (unsigned long long) l.usage, (double) l.usage / wall);
+               (unsigned long long) l.usage, (unsigned long long) l.bytes,
+               (double) l.usage / wall);
 
     } else {
         printf("streams %u: %u requests, %u errors, %.1f tok/s",

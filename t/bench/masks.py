@@ -7,8 +7,10 @@ usage: masks.py [--llm objs/llm] [--vocab FILE.gguf] [--schemas FILE.jsonl]
 Each line of the schemas is {"name", "schema", "tests": [{"valid", "data"}]};
 `llm match` compiles each schema, checks each instance token by token with the
 masks, and prints which were accepted and the time of each step.  A schema has
-passed if exactly the valid instances were accepted.  Times are wall clock
-times, each the smallest of several runs, as a busy machine affects that least.
+passed if exactly the valid instances were accepted.  "compile" has a schema's
+first mask, "mask" those after it, "slowest" the slowest of these of each
+schema.  Times are wall clock times, each the smallest of several runs, as a
+busy machine affects that least.
 
 The schemas of MaskBench, which LLGuidance is measured by, are in this format
 (github.com/guidance-ai/jsonschemabench).
@@ -58,6 +60,7 @@ def times(name, us):
     us = sorted(us)
     if us:
         print(f"{name:8} us  median {us[len(us) // 2]:.2f}  "
+              f"p95 {us[int(len(us) * 0.95)]:.1f}  "
               f"p99 {us[int(len(us) * 0.99)]:.1f}  max {us[-1]:.0f}  "
               f"({len(us)})")
 
@@ -92,6 +95,7 @@ def main():
     done = [s for s in said if s["status"] == "ok"]
     times("compile", [s["compile_us"] for s in done])
     times("mask", [us for s in done for us in s["mask_us"]])
+    times("slowest", [max(s["mask_us"]) for s in done if s["mask_us"]])
 
 
 if __name__ == "__main__":

@@ -6,9 +6,15 @@
 #   ./build.sh bench streams [STREAMS [SECONDS]]
 #
 # When all streams run, measures for SECONDS: the worker's memory per stream,
-# its CPU time per token event (of the event loop, and of the whole process with
-# the engine's threads), its wake-ups and writes compared with the engine's
-# steps, and the response time of /health.
+# its CPU time per token event (user and system time of the event loop, and the
+# time of the whole process with the engine's threads), its wake-ups and writes
+# compared with the engine's steps, and the response time of /health.  Then
+# t/bench/write.c measures a bare write of as many bytes.
+#
+# A stream takes a file descriptor of the worker: 20,000 streams need a hard
+# limit of 21,000 open files (ulimit -Hn), or the right to raise it.  The
+# clients are processes of at most 15,000 streams, each with an address of its
+# own (127.0.0.2, ...), as an address has 28,000 ports.
 
 use strict;
 use warnings;
@@ -25,22 +31,35 @@ $seconds ||= 20;
 
 my $RATE = 2;                           # tokens per second of a stream
 my $OPEN = 1000;                        # streams opened per second
+my $PART = 15_000;                      # most streams of a load generator
 my $TICKS = POSIX::sysconf(&POSIX::_SC_CLK_TCK);
 
 # enough for each stream to run until all are opened and the measurement ends
 my $tokens = $RATE * (ceil($streams / $OPEN) * 3 + $seconds + 10);
 
 
-# seconds of CPU time of the process, and of its first thread
+# seconds of CPU time of the process, and of its first thread in user mode and
+# in the kernel
 
 sub cpu {
     my ($pid) = @_;
 
-    return map {
+    my ($all, $loop) = map {
         open my $f, '<', $_ or die "$_: $!";
         my @v = split ' ', (<$f> =~ s/^.*\) //sr);
-        ($v[11] + $v[12]) / $TICKS
+        [map { $_ / $TICKS } @v[11, 12]]
     } "/proc/$pid/stat", "/proc/$pid/task/$pid/stat";
+
+    return ($all->[0] + $all->[1], @$loop);
+}
+
+
+# a command after ulimit -n, if the limit can be raised to n
+
+sub with_files {
+    my ($n, @command) = @_;
+
+    return ('sh', '-c', 'ulimit -n "$0" && exec "$@"', $n, @command);
 }
 
 
@@ -55,17 +74,23 @@ sub sample {
     my ($t, $pid) = @_;
 
     my $f = $t->figures;
-    my ($all, $loop) = cpu($pid);
+    my ($all, $user, $system) = cpu($pid);
 
     return { %{ $f->{workers}[0] }, steps => $f->{steps}, all => $all,
-             loop => $loop, time => time };
+             user => $user, system => $system, time => time };
 }
 
 
 my $need = $streams + 1000;
 
+system(with_files($need, 'true')) == 0
+    or die "streams: $streams streams need $need open files: raise the hard"
+         . " limit (ulimit -Hn), or say how many streams\n";
+
 my $t = LLM::Test->new(
-    connections => $need,
+    # nginx closes idle connections when a sixteenth is left, and those of which
+    # it has not read the request yet
+    connections => int(1.1 * $streams) + 1000,
     main => "worker_rlimit_nofile $need;",
     http => 'access_log off;',
     listen => 'backlog=16384',
@@ -80,9 +105,18 @@ my $before = LLM::Test::holds($pid)->{own};
 
 # ---- open all streams
 
-my @load = ("$LLM::Test::OBJS/load", '-u', '127.0.0.1:' . $t->port, '-j',
-            '-c', $streams, '-o', $tokens, '-r', $OPEN);
-my $load = open(my $out, '-|', @load) or die "$load[0]: $!";
+my (@loads, @out);
+
+for (my $left = $streams; $left > 0; $left -= $PART) {
+    my $n = $left < $PART ? $left : $PART;
+    my @load = with_files($n + 100, "$LLM::Test::OBJS/load",
+                          '-u', '127.0.0.1:' . $t->port, '-j', '-c', $n,
+                          '-s', '127.0.0.' . (2 + @loads), '-o', $tokens,
+                          '-r', $OPEN * $n / $streams);
+
+    push @loads, open(my $out, '-|', @load) || die "$load[-1]: $!";
+    push @out, $out;
+}
 
 printf "== %d streams on one worker, %d tokens per second each\n", $streams,
        $RATE;
@@ -93,16 +127,20 @@ LLM::Test::wait_for(120 + $streams / 100, sub {
     sleep 0.5;
     my $f = $t->figures;
     $running = $f->{running};
-    $f->{time_to_first_token}{count} >= $streams || !kill 0, $load;
+    $f->{time_to_first_token}{count} >= $streams
+        || grep { !kill 0, $_ } @loads;
 });
 
 # ---- measure
 
 my ($from, @health) = (sample($t, $pid));
 my $end = time + $seconds;
+my @parts = ($from);                    # a sample every two seconds
 
 while (time < $end) {
     my $begin = time;
+
+    push @parts, sample($t, $pid) if $begin - $parts[-1]{time} >= 2;
 
     $t->get('/health')->{status} == 200 or die 'not healthy';
     push @health, 1000 * (time - $begin);
@@ -110,28 +148,54 @@ while (time < $end) {
 }
 
 my $to = sample($t, $pid);
+
+# microseconds of each period for an event, in ascending order: other programs
+# on the machine only make it longer
+
+sub periods {
+    my ($what) = @_;
+
+    return sort { $a <=> $b } map {
+        my ($p, $q) = @parts[$_ - 1, $_];
+        my $events = $q->{token_events} - $p->{token_events};
+        $events ? 1e6 * ($q->{$what} - $p->{$what}) / $events : ();
+    } 1 .. $#parts;
+}
+
 my $kb = LLM::Test::holds($pid)->{own} - $before;
 my %d = map { $_ => $to->{$_} - $from->{$_} } keys %$to;
 
 # ---- wait for the end
 
-my $json = decode_json(join('', <$out>) || '{}');
+my %sum;
 
-close $out;
+for my $out (@out) {
+    my $json = decode_json(join('', <$out>) || '{}');
+
+    close $out;
+    $sum{$_} += $json->{$_} // 1 for qw(errors requests tokens bytes);
+}
 
 @health = sort { $a <=> $b } @health;
 
 printf "streams running  %d of %d\n", $running, $streams;
-printf "errors           %d of %d requests\n", $json->{errors} // -1,
-       $json->{requests} // 0;
+printf "errors           %d of %d requests\n", @sum{qw(errors requests)};
 printf "memory           %.2f kB per stream (%.1f MB, without the rings)\n",
        $kb / $streams, $kb / 1024;
 printf "token events     %.0f per second\n", $d{token_events} / $d{time};
 
 if ($d{token_events}) {
-    printf "CPU time         %.2f us per token event in the event loop,"
-         . " %.2f us with the engine's threads\n",
-           map { 1e6 * $d{$_} / $d{token_events} } qw(loop all);
+    printf "CPU time         %.2f us per token event with the engine's"
+         . " threads\n", 1e6 * $d{all} / $d{token_events};
+
+    for (['in user mode', 'user'], ['in the kernel', 'system']) {
+        my ($where, $what) = @$_;
+        my @us = periods($what);
+
+        printf "event loop       %.2f us per token event %s, %.2f to %.2f in"
+             . " periods of 2 s\n", 1e6 * $d{$what} / $d{token_events},
+               $where, $us[0] // 0, $us[-1] // 0;
+    }
 }
 
 printf "wake-ups         %d for %d steps\n", @d{qw(wakeups steps)};
@@ -147,4 +211,13 @@ print "the error log:\n$alerts" if $alerts ne '';
 $t->kill('TERM');
 LLM::Test::wait_for(15, sub { $t->ended });
 
-exit(($json->{errors} // 1) || $alerts ne '' ? 1 : 0);
+# ---- a bare write, with the machine as it is now
+
+my $bytes = POSIX::floor($sum{bytes} / ($sum{tokens} || 1));
+my $sockets = $streams < $PART ? $streams : $PART;
+my $write = qx($LLM::Test::OBJS/write $bytes $sockets 3);
+
+printf "a bare write     %.2f us of user and %.2f us of system time for %d"
+     . " bytes\n", split(' ', $write), $bytes if $write ne '';
+
+exit($sum{errors} || $alerts ne '' ? 1 : 0);

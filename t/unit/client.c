@@ -1,6 +1,7 @@
 /*
  * What a worker has to tell the engine while there is no room in the ring: of
- * each request the words that count come, in the end, and no others.
+ * each request the words that count come, in the end, and no others.  And the
+ * events of the engine, which are shown before they are handed out.
  */
 
 #include "engine/ipc/zone.h"
@@ -184,11 +185,91 @@ test_retry(void)
 }
 
 
+/* events shown and handed out, by the numbers in their index */
+
+typedef struct {
+    uint32_t  shown;
+    uint32_t  handed;
+    uint32_t  most;                     /* shown at once */
+    int       late;                     /* handed out before they were shown */
+    int       wrong;                    /* out of order */
+} seen_t;
+
+
+static void
+on_ahead(void *data, const llm_event_t *const *ev, uint32_t count)
+{
+    uint32_t  i;
+    seen_t   *seen = data;
+
+    for (i = 0; i < count; i++) {
+        seen->wrong += ev[i]->index != seen->shown++;
+    }
+
+    seen->most = llm_max(seen->most, count);
+}
+
+
+static void
+on_seen(void *data, const llm_event_t *ev)
+{
+    seen_t  *seen = data;
+
+    seen->late += ev->index >= seen->shown;
+    seen->wrong += ev->index < seen->handed;
+    seen->handed = ev->index + 1;
+}
+
+
+/* each third event is of a ticket that is not live */
+
+static void
+test_ahead(void)
+{
+    seen_t        seen;
+    uint32_t      i;
+    llm_ring_t    up;
+    llm_event_t  *ev;
+
+    fill();
+    memset(&seen, 0, sizeof(seen));
+    llm_client_look_ahead(client, on_ahead);
+    llm_ring_producer(&up, llm_zone_at(zone, llm_zone_worker(zone, 0)->up));
+
+    for (i = 0; i < 300; i++) {
+        ev = llm_ring_reserve(&up, sizeof(*ev));
+        memset(ev, 0, sizeof(*ev));
+        ev->size = sizeof(*ev);
+        ev->type = LLM_EV_TEXT;
+        ev->index = i;
+        ev->slot = i % 20;
+        ev->ticket = i % 3 == 2 ? 1 : tickets[i % 20];
+        llm_ring_push(&up, (const llm_record_t *) ev);
+    }
+
+    (void) llm_ring_publish(&up);
+
+    is_int(llm_client_drain(client, on_seen, &seen, 5), 5, "five events");
+    is_int(seen.handed, 7, "of seven, as two are of no request");
+    is_int(seen.shown, 7, "which were shown, and no others");
+    is_int(llm_client_drain(client, on_seen, &seen, 0), 195, "all others");
+    is_int(seen.shown, 300, "were shown");
+    is_int(seen.most, LLM_CLIENT_AHEAD, "as many as are allowed at once");
+    is_int(seen.late, 0, "before they were handed out");
+    is_int(seen.wrong, 0, "in order");
+    is_int(atomic_load(&up.mem->head), atomic_load(&up.mem->tail),
+           "their room is free again");
+
+    clear();
+}
+
+
 int
 main(void)
 {
     test_grants();
     test_retry();
+    test_ahead();
 
     return done_testing();
 }
