@@ -456,6 +456,20 @@ amx_gemm_quant(const llm_cpu_gemm_t *g)
 }
 
 
+/*
+ * x in bfloat16 is kept in the order in which tiles are read: 16 rows of 32
+ * elements after one another, then the next 32 elements of these rows.
+ */
+
+static void
+amx_stage_bf16(const llm_cpu_stage_t *s, const float *x, uint32_t row)
+{
+    bf16_stage_row(s, x, row / AMX_ROWS * AMX_ROWS * s->stride
+                         + row % AMX_ROWS * 32,
+                   AMX_ROWS * 32);
+}
+
+
 /* stores the results of up to 16 rows by one panel */
 
 simd_inline void
@@ -474,17 +488,59 @@ amx_bf16_store(const llm_cpu_gemm_t *g, const float *sums, uint32_t row,
 
 
 /*
+ * The two panels after those that are multiplied, which are read in advance
+ * into the second-level cache: else tiles would wait for them.  Their lines are
+ * divided among the steps of k of all tiles of the current panels, so that few
+ * requests are in flight.  Up to 32 rows nothing is read in advance, because
+ * such a product only waits for memory.
+ */
+
+typedef struct {
+    const uint8_t       *at;
+    const uint8_t       *end;
+    uint32_t             lines;         /* of a step */
+} amx_ahead_t;
+
+
+simd_inline void
+amx_ahead_step(amx_ahead_t *a)
+{
+    uint32_t  i;
+
+    for (i = 0; i < a->lines && a->at < a->end; i++, a->at += 64) {
+        __builtin_prefetch(a->at, 0, 2);
+    }
+}
+
+
+static void
+amx_ahead_set(amx_ahead_t *a, const llm_cpu_gemm_t *g, uint32_t panel)
+{
+    uint32_t  n, tiles;
+
+    n = llm_min(g->w->n_panels - panel, 4);
+    n -= llm_min(n, 2);
+    tiles = (g->n_rows + 2 * AMX_ROWS - 1) / (2 * AMX_ROWS);
+
+    a->at = g->w->data + (panel + 2) * g->w->panel_size;
+    a->end = a->at + n * g->w->panel_size;
+    a->lines = tiles > 1 ? (32 + tiles - 1) / tiles : 0;
+}
+
+
+/*
  * 32 rows by two panels: tiles 0 and 1 have the sums of the first 16 rows, 2
  * and 3 those of the other 16, which are skipped if there are none.  A missing
  * second panel is replaced by the last one; its results are not stored.
  */
 
 simd_inline void
-amx_bf16_tile(const llm_cpu_gemm_t *g, uint32_t row, uint32_t panel)
+amx_bf16_tile(const llm_cpu_gemm_t *g, uint32_t row, uint32_t panel,
+    amx_ahead_t *ahead)
 {
     int              part, parts;
     float           *sums;
-    size_t           k, n, stride, low, next;
+    size_t           k, n, low, next;
     uint32_t         last;
     const uint8_t   *w0, *w1;
     const uint16_t  *x;
@@ -495,7 +551,6 @@ amx_bf16_tile(const llm_cpu_gemm_t *g, uint32_t row, uint32_t panel)
     w0 = g->w->data + panel * g->w->panel_size;
     w1 = g->w->data + llm_min(panel + 1, last) * g->w->panel_size;
 
-    stride = s->stride * sizeof(uint16_t);
     next = row + AMX_ROWS < g->row + g->n_rows ? AMX_ROWS * s->stride : 0;
     low = (size_t) (s->b_low - s->b);
     parts = s->fine ? 2 : 1;
@@ -510,16 +565,17 @@ amx_bf16_tile(const llm_cpu_gemm_t *g, uint32_t row, uint32_t panel)
 
         _tile_loadd(6, w0 + k * 32, 64);
         _tile_loadd(7, w1 + k * 32, 64);
+        amx_ahead_step(ahead);
 
         for (part = 0; part < parts; part++) {
-            x = s->b + row * s->stride + k + (part ? low : 0);
+            x = s->b + row * s->stride + k * AMX_ROWS + (part ? low : 0);
 
-            _tile_loadd(4, x, stride);
+            _tile_loadd(4, x, 64);
             _tile_dpbf16ps(0, 4, 6);
             _tile_dpbf16ps(1, 4, 7);
 
             if (next) {
-                _tile_loadd(5, x + next, stride);
+                _tile_loadd(5, x + next, 64);
                 _tile_dpbf16ps(2, 5, 6);
                 _tile_dpbf16ps(3, 5, 7);
             }
@@ -545,14 +601,17 @@ amx_bf16_tile(const llm_cpu_gemm_t *g, uint32_t row, uint32_t panel)
 static void
 amx_gemm_bf16(const llm_cpu_gemm_t *g)
 {
-    uint32_t  row, panel;
+    uint32_t     row, panel;
+    amx_ahead_t  ahead;
 
     amx_configure(64);
     amx_written();
 
     for (panel = g->panel; panel < g->panel + g->n_panels; panel += 2) {
+        amx_ahead_set(&ahead, g, panel);
+
         for (row = g->row; row < g->row + g->n_rows; row += 2 * AMX_ROWS) {
-            amx_bf16_tile(g, row, panel);
+            amx_bf16_tile(g, row, panel, &ahead);
         }
     }
 
@@ -573,7 +632,8 @@ llm_cpu_kernels_amx(llm_cpu_kernels_t *k)
 
     k->name = "AVX-512, AMX";
     k->bf16 = 1;
-    k->stage_bf16 = bf16_stage;
+    k->tiles = 1;
+    k->stage_bf16 = amx_stage_bf16;
     k->gemm_quant = amx_gemm_quant;
     k->gemm_bf16 = amx_gemm_bf16;
     llm_cpu_attn_amx(k);

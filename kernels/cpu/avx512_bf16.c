@@ -142,6 +142,13 @@ bf16_gemm(const llm_cpu_gemm_t *g)
     }
 }
 
+
+static void
+bf16_stage(const llm_cpu_stage_t *s, const float *x, uint32_t row)
+{
+    bf16_stage_row(s, x, row * s->stride, 32);
+}
+
 #if defined(__clang__)
 #pragma clang attribute pop
 #else

@@ -232,7 +232,8 @@ typedef struct {
     float               *sum;           /* d * sum(q) */
     float               *half;          /* d * sum(q) of each half */
     int32_t             *zero[LLM_ZERO_N];
-    uint16_t            *b;             /* x in bfloat16; with AVX2, which
+    uint16_t            *b;             /* x in bfloat16, with AMX in the order
+                                           of tiles; with AVX2, which
                                            has no use for that: d times 16-bit
                                            integers, if fine, in place of q */
     uint16_t            *b_low;         /* x - b in bfloat16 */
@@ -383,6 +384,8 @@ typedef struct {
 typedef struct {
     const char  *name;
     int          bf16;                  /* 1: gemm_bf16() needs x in bfloat16 */
+    int          tiles;                 /* 1: products of many rows use tiles,
+                                           which are faster than memory */
 
     /* writes x[n_in] as a row of s; what: LLM_STAGE_ bits */
     void       (*stage_q8)(const llm_cpu_stage_t *s, const float *x,
@@ -623,8 +626,8 @@ double llm_cpu_gemm_bytes(const llm_cpu_t *cpu, double bytes);
 /* estimated time of products on one thread, in nanoseconds */
 double llm_cpu_gemm_time(double bytes, double macs);
 /* panels of a piece of work that should read at least `bytes` */
-uint32_t llm_cpu_gemm_step(const llm_weight_t *w, uint32_t n_rows,
-    double bytes);
+uint32_t llm_cpu_gemm_step(const llm_cpu_t *cpu, const llm_weight_t *w,
+    uint32_t n_rows, double bytes);
 /* runs a piece with the kernel of its weight's type */
 void llm_cpu_gemm(const llm_cpu_t *cpu, const llm_cpu_gemm_t *g);
 

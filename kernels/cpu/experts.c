@@ -386,7 +386,7 @@ llm_experts_product(void *arg, uint32_t item, uint32_t thread)
     item -= c->first_item[group];
     e = c->group[group];
 
-    step = llm_cpu_gemm_step(job->w[0], c->n_rows[e], job->bytes);
+    step = llm_cpu_gemm_step(job->cpu, job->w[0], c->n_rows[e], job->bytes);
     columns = (job->w[0]->n_panels + step - 1) / step;
     i = item / columns;
 
@@ -431,8 +431,8 @@ llm_experts_products(llm_experts_job_t *job)
 
     for (i = 0, n = 0; i < c->n_groups; i++) {
         c->first_item[i] = n;
-        step = llm_cpu_gemm_step(job->w[0], c->n_rows[c->group[i]],
-                                 job->bytes);
+        step = llm_cpu_gemm_step(job->cpu, job->w[0],
+                                 c->n_rows[c->group[i]], job->bytes);
         n += (job->w[0]->n_panels + step - 1) / step * job->n_products;
     }
 

@@ -12,6 +12,13 @@
 #define LLM_ITEM_BYTES   49152
 #define LLM_ITEM_MACS    4.0e6
 
+/* multiply-adds of one piece for BF16 weights and tiles, where panels are read
+   in advance within a piece */
+#define LLM_TILE_MACS    3.2e7
+/* bytes of x of such a piece, about, at most: they stay in the second-level
+   cache while all panels are read */
+#define LLM_TILE_STAGE   1048576
+
 /* estimated rates of one thread, per nanosecond, which decide whether the
    caller's thread runs alone */
 #define LLM_RATE_BYTES   20.0
@@ -186,14 +193,24 @@ llm_cpu_gemm_time(double bytes, double macs)
 /* a multiple of 4: some kernels take 2 or 4 panels at a time */
 
 uint32_t
-llm_cpu_gemm_step(const llm_weight_t *w, uint32_t n_rows, double bytes)
+llm_cpu_gemm_step(const llm_cpu_t *cpu, const llm_weight_t *w,
+    uint32_t n_rows, double bytes)
 {
-    double    size;
+    double    macs, size;
     uint32_t  step;
 
     if (n_rows > LLM_GEMM_FEW) {
         size = (double) w->n_in * LLM_PANEL * n_rows;
-        step = (uint32_t) llm_min(LLM_ITEM_MACS / size, w->n_panels);
+        macs = LLM_ITEM_MACS;
+
+        if (cpu->kernels.tiles
+            && llm_cpu_stage_wants(cpu, w) == LLM_STAGE_BF16)
+        {
+            macs = llm_min(LLM_TILE_MACS,
+                           size * w->n_panels / (cpu->threads * 4));
+        }
+
+        step = (uint32_t) llm_min(macs / size, w->n_panels);
 
     } else {
         step = (uint32_t) llm_min(bytes / (double) w->panel_size,
@@ -207,7 +224,31 @@ llm_cpu_gemm_step(const llm_weight_t *w, uint32_t n_rows, double bytes)
 static uint32_t
 llm_linear_step(const llm_linear_job_t *job, const llm_weight_t *w)
 {
-    return llm_cpu_gemm_step(w, job->row_step, job->bytes);
+    return llm_cpu_gemm_step(job->cpu, w, job->row_step, job->bytes);
+}
+
+
+/* rows of a piece: all of them, or parts of equal size, if tiles multiply x in
+   bfloat16 */
+
+static uint32_t
+llm_linear_rows(const llm_linear_job_t *job)
+{
+    uint32_t                most, parts;
+    const llm_cpu_stage_t  *s = &job->cpu->stage;
+
+    if (!job->cpu->kernels.tiles || job->what != LLM_STAGE_BF16) {
+        return job->n_rows;
+    }
+
+    most = (uint32_t) (LLM_TILE_STAGE
+                       / (s->stride * sizeof(uint16_t) * (s->fine ? 2 : 1)));
+    most = llm_max(most, 96);
+    parts = (job->n_rows + most - 1) / most;
+
+    most = (uint32_t) llm_align((job->n_rows + parts - 1) / parts, 32);
+
+    return llm_min(most, job->n_rows);
 }
 
 
@@ -291,7 +332,6 @@ llm_cpu_linear(llm_exec_t *exec, llm_rows_t rows, const llm_act_t *x,
     job.cpu = cpu;
     job.out = out;
     job.n_rows = llm_cpu_rows(cpu, rows);
-    job.row_step = job.n_rows;
     job.what = 0;
 
     if (job.n_rows == 0) {
@@ -318,6 +358,7 @@ llm_cpu_linear(llm_exec_t *exec, llm_rows_t rows, const llm_act_t *x,
 
     threads = cpu->threads;
     job.bytes = llm_cpu_gemm_bytes(cpu, bytes);
+    job.row_step = llm_linear_rows(&job);
 
     for ( ;; ) {
         for (items = 0, i = 0; i < n; i++) {

@@ -9,7 +9,8 @@
  * Times are CPU times of the thread, the least of several, so that other
  * processes on the same cores have little effect.  GB/s: bytes of weights, as
  * in the file, or of keys and values; GMAC/s: multiply-accumulate operations.
- * Attention takes turns with the peak of its instruction, and is a share of it.
+ * Products and attention take turns with the peak of their instruction, and are
+ * a share of it.
  */
 
 #define _GNU_SOURCE
@@ -198,15 +199,48 @@ random_bytes(size_t size)
 }
 
 
+/* GMAC/s of the instruction that products of this type consist of; AVX2 has
+   none for most, so it is compared with float32 products */
+
+static double
+product_peak(llm_exec_t *exec, uint32_t type, const char **of)
+{
+    int   quant = llm_type_block(type) > 1;
+    char  line[128];
+
+    exec->ops->describe(exec, line, sizeof(line));
+
+    if (strstr(line, "AMX") && (quant || type == LLM_TYPE_BF16)) {
+        *of = quant ? "tdpbssd" : "tdpbf16ps";
+        return peak_amx(quant);
+    }
+
+    if (strstr(line, "BF16") && type == LLM_TYPE_BF16) {
+        *of = "vdpbf16ps";
+        return peak_bf16();
+    }
+
+    if (strstr(line, "AVX-512")) {
+        *of = quant ? "vpdpbusd" : "f32 products of 512 bits";
+        return quant ? peak_i8() : peak_f32(1);
+    }
+
+    *of = "f32 products of 256 bits";
+
+    return peak_f32(0);
+}
+
+
 static void
 bench_linear(llm_exec_t *exec, uint32_t type, uint32_t n_out, uint32_t n_in,
     llm_rows_t kind)
 {
-    double            t, best, spent;
+    double            t, best, spent, peak, share;
     size_t            size, i, k, n;
     uint8_t          *m;
     uint32_t          rows;
     llm_act_t        *x, *y;
+    const char       *of;
     llm_batch_t       b;
     llm_linear_t      l;
     llm_weight_t     *w[8];
@@ -237,12 +271,16 @@ bench_linear(llm_exec_t *exec, uint32_t type, uint32_t n_out, uint32_t n_in,
     printf("%-7s %5u x %-5u%s", llm_type_name(type), n_out, n_in,
            kind == LLM_ROWS_OUT ? " fine" : "     ");
 
+    peak = 0;
+    share = 0;
+
     for (i = 0; i < llm_nelems(counts); i++) {
 
         rows = counts[i];
         best = 1e9;
 
         for (spent = 0, k = 0; spent < SPEND; spent += t, k++) {
+            peak = llm_max(peak, product_peak(exec, type, &of));
             set_batch(&b, rows, rows);
             o->begin(exec, &b, NULL);
             l = (llm_linear_t) { w[k % n], NULL, y, 0 };
@@ -259,12 +297,12 @@ bench_linear(llm_exec_t *exec, uint32_t type, uint32_t n_out, uint32_t n_in,
             printf("  %u: %.1f GB/s", rows, (double) size / best * 1e-9);
 
         } else {
-            printf("  %u: %.0f GMAC/s", rows,
-                   (double) rows * n_out * n_in / best * 1e-9);
+            share = (double) rows * n_out * n_in / best * 1e-9;
+            printf("  %u: %.0f GMAC/s", rows, share);
         }
     }
 
-    printf("\n");
+    printf(", %.0f %% of %.0f (%s)\n", 100 * share / peak, peak, of);
 
     while (n) {
         o->weight_free(exec, w[--n]);
@@ -292,7 +330,7 @@ peak_of(llm_exec_t *exec, const precision_t *p, const char **of)
 
     if (p->bf16 && strstr(line, "AMX")) {
         *of = "tdpbf16ps";
-        return peak_amx();
+        return peak_amx(0);
     }
 
     if (p->bf16 && strstr(line, "BF16")) {

@@ -107,10 +107,14 @@ peak_f32(int wide)
 }
 
 
+PEAK_OF(peak_i8, "avx512f,avx512vnni", "vpdpbusd", "v", 64,
+        __m512i, _mm512_setzero_si512(), __m512i, _mm512_set1_epi8(1))
+
+
 /* of the thread that has opened a device that uses tiles */
 
-__attribute__((target("amx-tile,amx-bf16"), noinline)) static double
-peak_amx(void)
+__attribute__((target("amx-tile,amx-bf16,amx-int8"), noinline)) static double
+peak_amx(int int8)
 {
     int             i;
     double          t;
@@ -136,13 +140,21 @@ peak_amx(void)
     t = peak_time();
 
     for (i = 0; i < PEAK_LOOPS / 8; i++) {
-        _tile_dpbf16ps(0, 4, 6);
-        _tile_dpbf16ps(1, 4, 7);
-        _tile_dpbf16ps(2, 5, 6);
-        _tile_dpbf16ps(3, 5, 7);
+        if (int8) {
+            _tile_dpbssd(0, 4, 6);
+            _tile_dpbssd(1, 4, 7);
+            _tile_dpbssd(2, 5, 6);
+            _tile_dpbssd(3, 5, 7);
+
+        } else {
+            _tile_dpbf16ps(0, 4, 6);
+            _tile_dpbf16ps(1, 4, 7);
+            _tile_dpbf16ps(2, 5, 6);
+            _tile_dpbf16ps(3, 5, 7);
+        }
     }
 
-    t = peak_rate(t, PEAK_LOOPS / 8 * 4, 16 * 16 * 32);
+    t = peak_rate(t, PEAK_LOOPS / 8 * 4, 16 * 16 * (int8 ? 64 : 32));
     _tile_release();
 
     return t;
@@ -153,7 +165,8 @@ peak_amx(void)
 static double peak_f32(int wide) { (void) wide; return 0; }
 static double peak_bf16(void) { return 0; }
 static double peak_i16(void) { return 0; }
-static double peak_amx(void) { return 0; }
+static double peak_i8(void) { return 0; }
+static double peak_amx(int int8) { (void) int8; return 0; }
 
 #endif
 
