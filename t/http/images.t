@@ -190,7 +190,7 @@ is_empty($t, 'all of these');
 # ---- full ----
 
 refused(chat($t, [ map { image(url('x' x 500_000)) } 1 .. 3 ]), 400,
-        qr/1500000 bytes so far, more than the 1048576.*llm_media_memory/,
+        qr/more than the 1048576 bytes.*llm_media_memory/,
         'images that do not fit even alone');
 is_empty($t, 'it');
 $t->stop(name => 'images', allow => qr/is not usable/);
