@@ -134,7 +134,7 @@ def make_llama(name, tokens, scores, types, embd):
         w.add_tensor(name, np.ones(embd, np.float32))
 
     matrix("token_embd.weight", len(tokens), embd, 1.0)
-    output = rng.normal(0, 0.3, (len(tokens), embd)).astype(np.float32)
+    output = rng.normal(0, 0.2, (len(tokens), embd)).astype(np.float32)
     output[:259] = 0                    # bytes and control tokens are rare
     w.add_tensor("output.weight", output)
     ones("output_norm.weight")
