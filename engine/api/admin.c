@@ -121,6 +121,27 @@ llm_admin_route(llm_str_t path, llm_admin_route_t *to)
 }
 
 
+int
+llm_admin_route_router(llm_admin_route_t *to)
+{
+    llm_admin_what_t  what;
+
+    if (to->what != LLM_ADMIN_MODEL) {
+        return 0;
+    }
+
+    for (what = LLM_ADMIN_LOAD; what <= LLM_ADMIN_UNLOAD; what++) {
+        if (llm_str_is(to->whole, llm_admin_all[what].word)) {
+            to->what = what;
+            to->name.len = 0;
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
 /* ---- bodies ---- */
 
 static int

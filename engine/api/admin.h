@@ -44,6 +44,9 @@ typedef struct {
 /* reads a path after the location's prefix, decoded: "models/demo/load";
    LLM_ERROR: no such path */
 int llm_admin_route(llm_str_t path, llm_admin_route_t *to);
+/* llama-server's form, for a POST: "models/load" and "models/unload", with the
+   model in the body.  1: it is; the route is that action's, without a name */
+int llm_admin_route_router(llm_admin_route_t *to);
 /* the methods of this path: "GET, HEAD" */
 const char *llm_admin_methods(llm_admin_what_t what);
 /* the name of an action or a command: "load" */

@@ -21,6 +21,22 @@ llm_api_add_kinds(llm_buf_t *out, uint32_t takes)
 }
 
 
+/* adds whether the model is loaded, in llama-server's words */
+
+static void
+llm_api_add_state(llm_buf_t *out, const llm_model_status_t *st)
+{
+    const char  *word;
+
+    word = st->state == LLM_MODEL_READY ? "loaded"
+           : st->state == LLM_MODEL_LOADING ? "loading" : "unloaded";
+
+    (void) llm_buf_addf(out, ",\"status\":{\"value\":\"%s\"%s}", word,
+                        st->state == LLM_MODEL_FAILED ? ",\"failed\":true"
+                                                      : "");
+}
+
+
 /* adds what the loaded model takes, or what its configuration says, and, once
    the model has been loaded, its longest sequence, under the names that clients
    look for, and llama.cpp's figures about the file */
@@ -36,6 +52,7 @@ llm_api_add_sizes(llm_buf_t *out, const llm_api_conf_t *conf, uint32_t model)
         llm_zone_status(conf->zone, model, &st);
     }
 
+    llm_api_add_state(out, &st);
     llm_api_add_kinds(out, st.ctx ? st.takes : conf->models[model].media);
 
     if (st.ctx == 0) {

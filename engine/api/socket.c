@@ -1,31 +1,12 @@
 /*
- * Messages of OpenAI's WebSocket mode; see socket.h.
+ * Messages of OpenAI's WebSocket mode, and the lanes of their streams; see
+ * socket.h.
  *
  * A conversation is kept as JSON, the items of `input` with commas between
  * them: it is written to the next body as it stands.
  */
 
-#include "engine/api/socket.h"
-
-#include "engine/api/api.h"
-#include "engine/api/endpoint.h"
-#include "engine/api/json.h"
-
-/* the type of an event stands near its beginning */
-#define LLM_API_TYPE_WITHIN  64
-
-
-struct llm_api_socket_s {
-    size_t       most;                  /* bytes of a body */
-    char         last[96];              /* id of the last response; empty: none
-                                           is remembered */
-    llm_buf_t    items;                 /* owned; what was sent and answered up
-                                           to it */
-    llm_buf_t    asked;                 /* owned; the items of the request that
-                                           is being answered */
-    int          warms;                 /* it is to generate nothing */
-    uint32_t     sequence;              /* of this side's own events */
-};
+#include "engine/api/socket_internal.h"
 
 
 int
@@ -41,6 +22,7 @@ llm_api_socket_path(llm_str_t path)
 llm_api_socket_t *
 llm_api_socket_create(size_t most)
 {
+    uint32_t           i;
     llm_api_socket_t  *s;
 
     s = calloc(1, sizeof(llm_api_socket_t));
@@ -49,8 +31,11 @@ llm_api_socket_create(size_t most)
     }
 
     s->most = most;
-    llm_buf_init(&s->items, most);
-    llm_buf_init(&s->asked, most);
+
+    for (i = 0; i < LLM_API_SOCKET_LANES; i++) {
+        llm_buf_init(&s->lanes[i].items, most);
+        llm_buf_init(&s->lanes[i].asked, most);
+    }
 
     return s;
 }
@@ -59,30 +44,114 @@ llm_api_socket_create(size_t most)
 void
 llm_api_socket_free(llm_api_socket_t *s)
 {
-    if (s) {
-        llm_buf_free(&s->items);
-        llm_buf_free(&s->asked);
-        free(s);
+    uint32_t            i;
+    llm_api_waiting_t  *w;
+
+    if (s == NULL) {
+        return;
     }
+
+    for (i = 0; i < LLM_API_SOCKET_LANES; i++) {
+        llm_buf_free(&s->lanes[i].items);
+        llm_buf_free(&s->lanes[i].asked);
+    }
+
+    while (s->waiting) {
+        w = s->waiting;
+        s->waiting = w->next;
+        free(w);
+    }
+
+    free(s);
 }
 
 
-static void
-llm_api_socket_forget(llm_api_socket_t *s)
+/* ---- lanes ---- */
+
+void
+llm_api_socket_forget(llm_api_socket_t *s, llm_api_lane_t *lane)
 {
-    s->last[0] = '\0';
-    llm_buf_free(&s->items);
-    llm_buf_free(&s->asked);
-    llm_buf_init(&s->items, s->most);
-    llm_buf_init(&s->asked, s->most);
+    lane->last[0] = '\0';
+    llm_buf_free(&lane->items);
+    llm_buf_free(&lane->asked);
+    llm_buf_init(&lane->items, s->most);
+    llm_buf_init(&lane->asked, s->most);
+}
+
+
+static int
+llm_api_socket_same(const llm_api_socket_name_t *a,
+    const llm_api_socket_name_t *b)
+{
+    return a->len == b->len && memcmp(a->data, b->data, a->len) == 0;
+}
+
+
+/* the stream's lane, or the one that becomes it: of those that are not busy the
+   one that was used least recently.  NULL: all are busy */
+
+static llm_api_lane_t *
+llm_api_socket_lane(llm_api_socket_t *s, const llm_api_socket_name_t *name)
+{
+    uint32_t         i;
+    llm_api_lane_t  *lane, *best;
+
+    best = NULL;
+
+    for (i = 0; i < LLM_API_SOCKET_LANES; i++) {
+        lane = &s->lanes[i];
+
+        if (lane->used && llm_api_socket_same(&lane->name, name)) {
+            return lane;
+        }
+
+        if (!lane->busy && (best == NULL || lane->used < best->used)) {
+            best = lane;
+        }
+    }
+
+    return best;
+}
+
+
+/* the lane of which this is the last response; NULL: none */
+
+static llm_api_lane_t *
+llm_api_socket_find(llm_api_socket_t *s, llm_str_t id)
+{
+    uint32_t  i;
+
+    for (i = 0; id.len && i < LLM_API_SOCKET_LANES; i++) {
+        if (llm_str_is(id, s->lanes[i].last)) {
+            return &s->lanes[i];
+        }
+    }
+
+    return NULL;
+}
+
+
+/* bytes of the requests that run */
+
+static size_t
+llm_api_socket_running(const llm_api_socket_t *s)
+{
+    size_t    n;
+    uint32_t  i;
+
+    n = 0;
+
+    for (i = 0; i < LLM_API_SOCKET_LANES; i++) {
+        n += s->lanes[i].busy ? s->lanes[i].asked.len : 0;
+    }
+
+    return n;
 }
 
 
 /* ---- a client's message ---- */
 
-/* adds the items of a list, or a text as the user's message */
-
-static int
+int
 llm_api_socket_items(llm_buf_t *out, const llm_flat_t *list, llm_err_t *err)
 {
     llm_str_t          s;
@@ -116,18 +185,17 @@ llm_api_socket_items(llm_buf_t *out, const llm_flat_t *list, llm_err_t *err)
 }
 
 
-/* the items of the request: those of the response before, if it refers to that,
-   and its own */
+/* the items of the request, to asked: those of the response before, if it
+   refers to that, and its own */
 
 static int
 llm_api_socket_input(llm_api_socket_t *s, const llm_flat_t *root,
-    llm_err_t *err)
+    llm_buf_t *asked, llm_err_t *err)
 {
     llm_str_t          id;
+    llm_api_lane_t    *from;
     const llm_flat_t  *v;
 
-    llm_buf_free(&s->asked);
-    llm_buf_init(&s->asked, s->most);
     v = llm_flat_get(root, "previous_response_id");
 
     if (v && v->type != LLM_FLAT_NULL) {
@@ -139,29 +207,29 @@ llm_api_socket_input(llm_api_socket_t *s, const llm_flat_t *root,
         }
 
         id = llm_flat_str(v);
+        from = llm_api_socket_find(s, id);
 
-        if (id.len == 0 || id.len != strlen(s->last)
-            || memcmp(id.data, s->last, id.len) != 0)
-        {
+        if (from == NULL) {
             return llm_fail_with(err, 400, "previous_response_not_found",
                                  "previous_response_id", "Previous response "
                                  "with id '%.*s' not found: a connection "
-                                 "remembers its last response alone.",
+                                 "remembers the last response of a stream "
+                                 "alone.",
                                  (int) llm_min(id.len, (size_t) 64), id.data);
         }
 
-        if (s->items.len) {
-            (void) llm_buf_add(&s->asked, s->items.data, s->items.len);
+        if (from->items.len) {
+            (void) llm_buf_add(asked, from->items.data, from->items.len);
         }
     }
 
-    if (llm_api_socket_items(&s->asked, llm_flat_get(root, "input"), err)
+    if (llm_api_socket_items(asked, llm_flat_get(root, "input"), err)
         != LLM_OK)
     {
         return LLM_ERROR;
     }
 
-    if (s->asked.failed) {
+    if (asked->failed) {
         return llm_fail_with(err, 413, "request_too_large", NULL, "The "
                              "conversation is larger than the %zu bytes of a "
                              "body.", s->most);
@@ -196,7 +264,7 @@ llm_api_socket_own(llm_str_t key)
 
 
 static void
-llm_api_socket_body(llm_api_socket_t *s, const llm_flat_t *root,
+llm_api_socket_body(const llm_api_lane_t *lane, const llm_flat_t *root,
     llm_buf_t *body)
 {
     llm_str_t          key;
@@ -204,8 +272,8 @@ llm_api_socket_body(llm_api_socket_t *s, const llm_flat_t *root,
 
     (void) llm_buf_adds(body, "{\"stream\":true,\"input\":[");
 
-    if (s->asked.len) {
-        (void) llm_buf_add(body, s->asked.data, s->asked.len);
+    if (lane->asked.len) {
+        (void) llm_buf_add(body, lane->asked.data, lane->asked.len);
     }
 
     (void) llm_buf_adds(body, "]");
@@ -215,8 +283,7 @@ llm_api_socket_body(llm_api_socket_t *s, const llm_flat_t *root,
         key = llm_flat_str(k);
 
         if (llm_api_socket_own(key)
-            || (s->warms && key.len == 17
-                && memcmp(key.data, "max_output_tokens", 17) == 0))
+            || (lane->warms && llm_str_is(key, "max_output_tokens")))
         {
             continue;
         }
@@ -229,13 +296,117 @@ llm_api_socket_body(llm_api_socket_t *s, const llm_flat_t *root,
 
     /* the prompt is computed for a token that nobody sees */
 
-    (void) llm_buf_adds(body, s->warms ? ",\"max_output_tokens\":1}" : "}");
+    (void) llm_buf_adds(body, lane->warms ? ",\"max_output_tokens\":1}"
+                                          : "}");
+}
+
+
+/* the lane is the stream's from now on */
+
+static void
+llm_api_socket_claim(llm_api_socket_t *s, llm_api_lane_t *lane,
+    const llm_api_socket_name_t *name)
+{
+    if (!llm_api_socket_same(&lane->name, name)) {
+        llm_api_socket_forget(s, lane);
+        lane->name = *name;
+    }
+
+    lane->used = ++s->uses;
+}
+
+
+/* LLM_FULL: it has to wait.  name: the stream, whose lane is not busy */
+
+static int
+llm_api_socket_begin(llm_api_socket_t *s, const llm_flat_t *root,
+    const llm_api_socket_name_t *name, uint32_t *to, llm_buf_t *body,
+    llm_err_t *err)
+{
+    size_t             running;
+    llm_buf_t          asked;
+    llm_api_lane_t    *lane;
+    const llm_flat_t  *v;
+
+    v = llm_flat_get(root, "generate");
+    llm_buf_init(&asked, s->most);
+
+    if ((v && v->type != LLM_FLAT_NULL
+         && llm_api_check_type(err, llm_api_top("generate"), v, LLM_FLAT_BOOL)
+            != LLM_OK)
+        || llm_api_socket_input(s, root, &asked, err) != LLM_OK)
+    {
+        lane = llm_api_socket_lane(s, name);
+        llm_api_socket_claim(s, lane, name);
+        *to = (uint32_t) (lane - s->lanes);
+        llm_buf_free(&asked);
+        return LLM_ERROR;
+    }
+
+    running = llm_api_socket_running(s);
+
+    if (running && running + asked.len > 2 * s->most) {
+        llm_buf_free(&asked);
+        return LLM_FULL;
+    }
+
+    lane = llm_api_socket_lane(s, name);
+    llm_api_socket_claim(s, lane, name);
+    llm_buf_free(&lane->asked);
+    lane->asked = asked;
+    lane->warms = v && v->type == LLM_FLAT_BOOL && !llm_flat_int(v);
+    lane->sequence = 0;
+    *to = (uint32_t) (lane - s->lanes);
+
+    llm_api_socket_body(lane, root, body);
+    lane->busy = !body->failed;
+
+    return lane->busy ? LLM_OK : llm_fail(err, "no memory for a message");
+}
+
+
+/* the name of the message's stream */
+
+static int
+llm_api_socket_stream(const llm_flat_t *root, llm_api_socket_name_t *name,
+    llm_err_t *err)
+{
+    llm_str_t            s;
+    const llm_flat_t    *v;
+    const llm_api_at_t  *at;
+
+    name->len = 0;
+    at = llm_api_top("stream_id");
+    v = llm_flat_get(root, "stream_id");
+
+    if (v == NULL || v->type == LLM_FLAT_NULL) {
+        return LLM_OK;
+    }
+
+    if (llm_api_check_type(err, at, v, LLM_FLAT_STRING) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    s = llm_flat_str(v);
+
+    if (s.len == 0) {
+        return llm_api_bad_value(err, at, "A 'stream_id' is not empty.");
+    }
+
+    if (s.len > sizeof(name->data)) {
+        return llm_api_too_long(err, at, sizeof(name->data), v);
+    }
+
+    name->len = (uint32_t) s.len;
+    memcpy(name->data, s.data, s.len);
+
+    return LLM_OK;
 }
 
 
 static int
-llm_api_socket_read(llm_api_socket_t *s, const llm_flat_t *root,
-    llm_buf_t *body, llm_err_t *err)
+llm_api_socket_check(const llm_flat_t *root, llm_api_socket_name_t *name,
+    llm_err_t *err)
 {
     const llm_flat_t  *v;
 
@@ -252,43 +423,99 @@ llm_api_socket_read(llm_api_socket_t *s, const llm_flat_t *root,
                              "others.");
     }
 
-    v = llm_flat_get(root, "generate");
-
-    if (v && v->type != LLM_FLAT_NULL
-        && llm_api_check_type(err, llm_api_top("generate"), v, LLM_FLAT_BOOL)
-           != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
-
-    s->warms = v && v->type == LLM_FLAT_BOOL && !llm_flat_int(v);
-    s->sequence = 0;
-
-    if (llm_api_socket_input(s, root, err) != LLM_OK) {
-        return LLM_ERROR;
-    }
-
-    llm_api_socket_body(s, root, body);
-
-    return body->failed ? llm_fail(err, "no memory for a message") : LLM_OK;
+    return llm_api_socket_stream(root, name, err);
 }
 
 
-int
-llm_api_socket_ask(llm_api_socket_t *s, llm_str_t text, llm_buf_t *body,
-    llm_err_t *err)
+static int
+llm_api_socket_flat(llm_str_t text, llm_buf_t *flat, llm_err_t *err)
 {
-    int                rc;
-    llm_buf_t          flat;
     llm_json_limits_t  limits = { .depth = LLM_FLAT_MAX_DEPTH,
                                   .values = LLM_JSON_MAX_VALUES,
                                   .lenient = 1 };
 
-    llm_buf_init(&flat, 0);
-    rc = llm_json_to_flat(text.data, text.len, &limits, &flat, err);
+    llm_buf_init(flat, 0);
+
+    return llm_json_to_flat(text.data, text.len, &limits, flat, err);
+}
+
+
+/* has the stream to wait, for its own messages before `end`, or for a lane? */
+
+static int
+llm_api_socket_blocked(llm_api_socket_t *s, const llm_api_socket_name_t *name,
+    const llm_api_waiting_t *end)
+{
+    llm_api_lane_t           *lane;
+    const llm_api_waiting_t  *w;
+
+    for (w = s->waiting; w != end; w = w->next) {
+        if (llm_api_socket_same(&w->name, name)) {
+            return 1;
+        }
+    }
+
+    lane = llm_api_socket_lane(s, name);
+
+    return lane == NULL || lane->busy;
+}
+
+
+/* ---- messages that wait ---- */
+
+/* returns LLM_FULL, as it waits now */
+
+static int
+llm_api_socket_wait(llm_api_socket_t *s, const llm_api_socket_name_t *name,
+    llm_str_t text, llm_err_t *err)
+{
+    llm_api_waiting_t  *w, **last;
+
+    w = malloc(sizeof(llm_api_waiting_t) + text.len);
+    if (w == NULL) {
+        return llm_fail(err, "no memory for a message");
+    }
+
+    w->next = NULL;
+    w->name = *name;
+    w->len = text.len;
+    memcpy(w->text, text.data, text.len);
+
+    for (last = &s->waiting; *last; last = &(*last)->next) { /* void */ }
+
+    *last = w;
+    s->waits += text.len;
+    s->n_waiting++;
+
+    return LLM_FULL;
+}
+
+
+int
+llm_api_socket_ask(llm_api_socket_t *s, llm_str_t text, uint32_t *lane,
+    llm_buf_t *body, llm_err_t *err)
+{
+    int                    rc;
+    llm_buf_t              flat;
+    const llm_flat_t      *root;
+    llm_api_socket_name_t  name;
+
+    *lane = LLM_API_SOCKET_NOWHERE;
+    rc = llm_api_socket_flat(text, &flat, err);
 
     if (rc == LLM_OK) {
-        rc = llm_api_socket_read(s, (const llm_flat_t *) flat.data, body, err);
+        root = (const llm_flat_t *) flat.data;
+        rc = llm_api_socket_check(root, &name, err);
+
+        if (rc == LLM_OK) {
+            rc = llm_api_socket_blocked(s, &name, NULL)
+                 ? LLM_FULL
+                 : llm_api_socket_begin(s, root, &name, lane, body, err);
+
+            if (rc == LLM_FULL) {
+                rc = llm_api_socket_wait(s, &name, text, err);
+            }
+        }
     }
 
     llm_buf_free(&flat);
@@ -297,217 +524,56 @@ llm_api_socket_ask(llm_api_socket_t *s, llm_str_t text, llm_buf_t *body,
 }
 
 
-/* ---- events of the answer ---- */
-
-/* a response that generated nothing: `of` without its output */
-
-static void
-llm_api_socket_bare(llm_api_socket_t *s, const char *type,
-    const char *status, const llm_flat_t *of, llm_buf_t *out)
-{
-    llm_str_t          key;
-    const char        *some;
-    const llm_flat_t  *k, *v;
-
-    (void) llm_buf_addf(out, "{\"type\":\"response.%s\",\"sequence_number\":%u,"
-                        "\"response\":", type, s->sequence++);
-    some = "{";
-
-    for (k = llm_flat_first(of); k; k = llm_flat_next(of, v)) {
-        v = llm_flat_next(of, k);
-        key = llm_flat_str(k);
-
-        (void) llm_buf_adds(out, some);
-        (void) llm_json_add_string(out, key.data, key.len);
-        (void) llm_buf_addc(out, ':');
-        some = ",";
-
-        if (llm_api_str_is(k, "status")) {
-            (void) llm_buf_addf(out, "\"%s\"", status);
-
-        } else if (llm_api_str_is(k, "output")) {
-            (void) llm_buf_adds(out, "[]");
-
-        } else if (llm_api_str_is(k, "incomplete_details")) {
-            (void) llm_buf_adds(out, "null");
-
-        } else {
-            (void) llm_json_add_flat(out, v);
-        }
-    }
-
-    (void) llm_buf_adds(out, "}}");
-}
-
-
-/* remembers the response, whose last event has come */
-
-static void
-llm_api_socket_keep(llm_api_socket_t *s, const llm_flat_t *response)
-{
-    llm_str_t          id;
-    llm_err_t          err;
-    const llm_flat_t  *v;
-
-    v = llm_flat_get(response, "id");
-
-    if (v == NULL || v->type != LLM_FLAT_STRING
-        || llm_flat_str(v).len >= sizeof(s->last))
-    {
-        llm_api_socket_forget(s);
-        return;
-    }
-
-    id = llm_flat_str(v);
-    memcpy(s->last, id.data, id.len);
-    s->last[id.len] = '\0';
-
-    llm_buf_free(&s->items);
-    s->items = s->asked;
-    llm_buf_init(&s->asked, s->most);
-
-    if ((!s->warms
-         && llm_api_socket_items(&s->items, llm_flat_get(response, "output"),
-                                 &err)
-            != LLM_OK)
-        || s->items.failed)
-    {
-        llm_api_socket_forget(s);
-    }
-}
-
-
-static int
-llm_api_socket_is(llm_str_t data, const char *type)
-{
-    size_t  n;
-
-    n = llm_min(data.len, (size_t) LLM_API_TYPE_WITHIN);
-
-    return memmem(data.data, n, type, strlen(type)) != NULL;
-}
-
-
-/* is it the event with the whole response? */
-
-static int
-llm_api_socket_ends(llm_str_t data)
-{
-    return llm_api_socket_is(data, "\"response.completed\"")
-           || llm_api_socket_is(data, "\"response.incomplete\"");
-}
-
-
 int
-llm_api_socket_event(llm_api_socket_t *s, llm_str_t data, llm_buf_t *out)
+llm_api_socket_again(llm_api_socket_t *s, uint32_t *lane, llm_buf_t *body,
+    llm_err_t *err)
 {
-    int                last;
-    llm_err_t          err;
-    llm_buf_t          flat;
-    const llm_flat_t  *response;
+    int                  rc;
+    llm_buf_t            flat;
+    llm_api_waiting_t   *w, **at;
 
-    last = llm_api_socket_ends(data);
+    *lane = LLM_API_SOCKET_NOWHERE;
 
-    if (last) {
-        llm_buf_init(&flat, 0);
-        response = NULL;
+    for (at = &s->waiting; *at; at = &(*at)->next) {
+        w = *at;
 
-        if (llm_json_to_flat(data.data, data.len, NULL, &flat, &err)
-            == LLM_OK)
-        {
-            response = llm_flat_get((const llm_flat_t *) flat.data,
-                                    "response");
+        if (llm_api_socket_blocked(s, &w->name, w)) {
+            continue;
         }
 
-        if (response == NULL) {
-            llm_api_socket_forget(s);
+        rc = llm_api_socket_flat((llm_str_t) { w->len, w->text }, &flat, err);
 
-        } else {
-            llm_api_socket_keep(s, response);
-        }
-
-        if (s->warms && response) {
-            llm_api_socket_bare(s, "created", "in_progress", response, out);
-            (void) llm_buf_addc(out, '\0');
-            llm_api_socket_bare(s, "completed", "completed", response, out);
+        if (rc == LLM_OK) {
+            rc = llm_api_socket_begin(s, (const llm_flat_t *) flat.data,
+                                      &w->name, lane, body, err);
         }
 
         llm_buf_free(&flat);
 
-    } else if (llm_api_socket_is(data, "\"response.failed\"")
-               || llm_api_socket_is(data, "\"error\""))
-    {
-        llm_api_socket_forget(s);
-        s->warms = 0;
-        last = 1;
+        if (rc != LLM_FULL) {
+            *at = w->next;
+            s->waits -= w->len;
+            s->n_waiting--;
+            free(w);
+            return rc;
+        }
     }
 
-    if (!s->warms) {
-        (void) llm_buf_add(out, data.data, data.len);
-    }
-
-    return last;
+    return LLM_FULL;
 }
 
 
-/* ---- errors ---- */
-
-void
-llm_api_socket_error(llm_api_socket_t *s, const llm_err_t *err,
-    llm_buf_t *out)
+size_t
+llm_api_socket_waiting(const llm_api_socket_t *s)
 {
-    llm_buf_t  body;
-
-    llm_buf_init(&body, 0);
-
-    if (llm_api_error_body(&llm_api_responses, llm_str(""), err, &body)
-        == LLM_OK)
-    {
-        llm_api_socket_failed(s, (uint32_t) err->status,
-                              (llm_str_t) { body.len, body.data }, out);
-    }
-
-    out->failed |= body.failed;
-    llm_buf_free(&body);
+    return s->waits;
 }
 
 
-/* an answer whose body is none of ours is one of nginx's pages */
-
-void
-llm_api_socket_failed(llm_api_socket_t *s, uint32_t status, llm_str_t body,
-    llm_buf_t *out)
+int
+llm_api_socket_room(const llm_api_socket_t *s, size_t len)
 {
-    llm_err_t          err;
-    llm_buf_t          flat;
-    const llm_flat_t  *v;
-
-    llm_api_socket_forget(s);
-    llm_buf_init(&flat, 0);
-    v = NULL;
-
-    if (llm_json_to_flat(body.data, body.len, NULL, &flat, &err) == LLM_OK) {
-        v = llm_flat_get((const llm_flat_t *) flat.data, "error");
-    }
-
-    (void) llm_buf_addf(out, "{\"type\":\"error\",\"status\":%u,\"error\":",
-                        status);
-
-    if (v && v->type == LLM_FLAT_OBJECT) {
-        (void) llm_json_add_flat(out, v);
-
-    } else {
-        (void) llm_buf_addf(out, "{\"message\":\"%s\",\"type\":\"%s\","
-                            "\"param\":null,\"code\":null}",
-                            status == 200 ? "The answer has broken off."
-                            : status == 429 || status == 503
-                            ? "Too many requests at once, try again later."
-                            : "The request was refused.",
-                            status == 200 || status >= 500 ? "server_error"
-                            : status == 429 ? "rate_limit_error"
-                            : "invalid_request_error");
-    }
-
-    (void) llm_buf_addc(out, '}');
-    llm_buf_free(&flat);
+    return s->n_waiting == 0
+           || (s->n_waiting < LLM_API_SOCKET_WAITING
+               && s->waits + len <= s->most);
 }

@@ -156,6 +156,8 @@ struct ngx_http_llm_admin_request_s {
     uint32_t                     naming;        /* number of the model's name */
     llm_command_kind_t           kind;          /* command that is sent */
     llm_admin_body_t             body;
+    ngx_uint_t                   router;        /* 1: the body names the model,
+                                                   as in llama-server */
     ngx_msec_t                   wait;          /* ms, of ?wait=; 0: none */
     ngx_msec_t                   timeout;       /* ms, of the command */
     ngx_msec_t                   until;         /* end of the wait */

@@ -26,6 +26,8 @@ static ngx_http_llm_admin_request_t *ngx_http_llm_admin_create(
     ngx_http_request_t *r);
 static ngx_int_t ngx_http_llm_admin_find(ngx_http_llm_admin_request_t *a,
     llm_err_t *err);
+static ngx_int_t ngx_http_llm_admin_found(ngx_http_llm_admin_request_t *a,
+    llm_err_t *err);
 static ngx_int_t ngx_http_llm_admin_allow(ngx_http_llm_admin_request_t *a,
     llm_err_t *err);
 static ngx_int_t ngx_http_llm_admin_get(ngx_http_llm_admin_request_t *a);
@@ -179,6 +181,11 @@ ngx_http_llm_admin_find(ngx_http_llm_admin_request_t *a, llm_err_t *err)
         return NGX_OK;
     }
 
+    if (r->method == NGX_HTTP_POST && llm_admin_route_router(&a->to)) {
+        a->router = 1;
+        return NGX_OK;                  /* the body is not read yet */
+    }
+
     /* a model may be called "a/load"; then "a/load/load" loads it */
 
     if (r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD|NGX_HTTP_PUT
@@ -192,6 +199,13 @@ ngx_http_llm_admin_find(ngx_http_llm_admin_request_t *a, llm_err_t *err)
         }
     }
 
+    return ngx_http_llm_admin_found(a, err);
+}
+
+
+static ngx_int_t
+ngx_http_llm_admin_found(ngx_http_llm_admin_request_t *a, llm_err_t *err)
+{
     if (a->model < 0) {
         a->model = ngx_http_llm_admin_model(a, a->to.name);
     }
@@ -201,7 +215,7 @@ ngx_http_llm_admin_find(ngx_http_llm_admin_request_t *a, llm_err_t *err)
         return NGX_OK;
     }
 
-    if (r->method == NGX_HTTP_PUT) {
+    if (a->request->method == NGX_HTTP_PUT) {
         return NGX_OK;
     }
 
@@ -463,6 +477,25 @@ ngx_http_llm_admin_bytes(ngx_http_request_t *r, ngx_str_t *text)
 }
 
 
+/* the model that the body names */
+
+static ngx_int_t
+ngx_http_llm_admin_named(ngx_http_llm_admin_request_t *a, llm_err_t *err)
+{
+    if (a->body.value.len == 0) {
+        llm_fail_with(err, 400, "missing_required_parameter", "model",
+                      "'model' is required: the name of a model.");
+        return NGX_ERROR;
+    }
+
+    a->to.name = a->body.value;
+    a->to.whole = a->body.value;
+    a->body.given = 0;
+
+    return ngx_http_llm_admin_found(a, err);
+}
+
+
 static ngx_int_t
 ngx_http_llm_admin_parse(ngx_http_llm_admin_request_t *a, llm_err_t *err)
 {
@@ -487,7 +520,8 @@ ngx_http_llm_admin_parse(ngx_http_llm_admin_request_t *a, llm_err_t *err)
         return NGX_ERROR;
     }
 
-    member = (a->to.what == LLM_ADMIN_LOAD) ? "file"
+    member = a->router ? "model"
+             : (a->to.what == LLM_ADMIN_LOAD) ? "file"
              : (r->method != NGX_HTTP_PUT) ? NULL
              : (a->to.what == LLM_ADMIN_MODEL) ? "file" : "model";
 
@@ -495,6 +529,10 @@ ngx_http_llm_admin_parse(ngx_http_llm_admin_request_t *a, llm_err_t *err)
                             text.len, member, err)
         != LLM_OK)
     {
+        return NGX_ERROR;
+    }
+
+    if (a->router && ngx_http_llm_admin_named(a, err) != NGX_OK) {
         return NGX_ERROR;
     }
 

@@ -3,7 +3,8 @@
  * results are read from its zone.
  *
  * An action is answered by a 202 with the URI at which its result can be read,
- * or, with ?wait=, by its result, if that comes in time.
+ * or, with ?wait=, by its result, if that comes in time.  In llama-server's
+ * form the answer only says that the action was taken.
  */
 
 #include "http/admin/ngx_http_llm_admin.h"
@@ -339,6 +340,12 @@ ngx_http_llm_admin_show_model(ngx_http_llm_admin_request_t *a,
     llm_admin_conf_t  conf;
 
     llm_buf_init(&body, 0);
+
+    if (a->router) {
+        (void) llm_buf_adds(&body, "{\"success\":true}");
+        ngx_http_llm_admin_answer(a, NGX_HTTP_OK, &body);
+        return;
+    }
 
     if (a->kind == LLM_COMMAND_REMOVE && status == NGX_HTTP_OK) {
         (void) llm_admin_removed_body(a->to.name, &body);

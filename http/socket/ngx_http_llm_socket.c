@@ -40,9 +40,14 @@ static ngx_int_t ngx_http_llm_socket_open(ngx_http_request_t *r);
 static void ngx_http_llm_socket_free(void *data);
 static void ngx_http_llm_socket_read_client(ngx_event_t *rev);
 static void ngx_http_llm_socket_write_client(ngx_event_t *wev);
+static ngx_uint_t ngx_http_llm_socket_turn(ngx_http_llm_socket_t *s);
+static int ngx_http_llm_socket_read_again(llm_api_socket_t *api,
+    llm_str_t text, uint32_t *lane, llm_buf_t *out, llm_err_t *err);
+static void ngx_http_llm_socket_take_again(ngx_http_llm_socket_t *s, int rc,
+    uint32_t lane, llm_buf_t *out, llm_err_t *err);
 static void ngx_http_llm_socket_take_message(ngx_http_llm_socket_t *s, int rc,
-    llm_buf_t *out, llm_err_t *err);
-static void ngx_http_llm_socket_say(ngx_http_llm_socket_t *s,
+    uint32_t lane, llm_buf_t *out, llm_err_t *err);
+static void ngx_http_llm_socket_say(ngx_http_llm_socket_t *s, uint32_t lane,
     const llm_err_t *err);
 static void ngx_http_llm_socket_timer(ngx_http_llm_socket_t *s);
 static void ngx_http_llm_socket_next(ngx_http_llm_socket_t *s);
@@ -267,6 +272,7 @@ static ngx_int_t
 ngx_http_llm_socket_open(ngx_http_request_t *r)
 {
     ngx_int_t                  rc;
+    ngx_uint_t                 i;
     ngx_connection_t          *c;
     ngx_pool_cleanup_t        *cln;
     ngx_http_llm_socket_t     *s;
@@ -295,8 +301,14 @@ ngx_http_llm_socket_open(ngx_http_request_t *r)
     llm_buf_init(&s->in, 0);
     llm_buf_init(&s->message, 0);
     llm_buf_init(&s->out, 0);
-    llm_buf_init(&s->ask, 0);
-    llm_buf_init(&s->answer, 0);
+
+    for (i = 0; i < LLM_API_SOCKET_LANES; i++) {
+        s->lanes[i].socket = s;
+        s->lanes[i].number = (uint32_t) i;
+        llm_buf_init(&s->lanes[i].ask, 0);
+        llm_buf_init(&s->lanes[i].answer, 0);
+    }
+
     cln->handler = ngx_http_llm_socket_free;
 
     s->api = llm_api_socket_create(s->most);
@@ -352,8 +364,6 @@ ngx_http_llm_socket_free(void *data)
     llm_buf_free(&s->in);
     llm_buf_free(&s->message);
     llm_buf_free(&s->out);
-    llm_buf_free(&s->ask);
-    llm_buf_free(&s->answer);
 }
 
 
@@ -443,14 +453,12 @@ ngx_http_llm_socket_receive(ngx_http_llm_socket_t *s)
 }
 
 
-/* goes on with what has come: parses it, and begins a request.  s may be freed
+/* goes on with what has come: parses it, and begins requests.  s may be freed
    by that */
 
 static void
 ngx_http_llm_socket_next(ngx_http_llm_socket_t *s)
 {
-    llm_str_t  text;
-
     for ( ;; ) {
         ngx_http_llm_socket_parse(s);
 
@@ -459,27 +467,21 @@ ngx_http_llm_socket_next(ngx_http_llm_socket_t *s)
             break;
         }
 
-        if (s->pair || s->job) {
+        if (s->job) {
             break;
         }
 
         if (ngx_exiting || ngx_terminate) {
-            ngx_http_llm_socket_close(s, NGX_HTTP_LLM_SOCKET_AWAY);
+            if (s->running == 0) {
+                ngx_http_llm_socket_close(s, NGX_HTTP_LLM_SOCKET_AWAY);
+            }
+
             break;
         }
 
-        if (!s->whole) {
+        if (!ngx_http_llm_socket_turn(s)) {
             break;
         }
-
-        text.data = s->message.data;
-        text.len = s->message.len;
-        ngx_http_llm_socket_read_json(s, text, llm_api_socket_ask,
-                                      ngx_http_llm_socket_take_message);
-
-        llm_buf_free(&s->message);
-        llm_buf_init(&s->message, 0);
-        s->whole = 0;
     }
 
     ngx_http_llm_socket_resume(s);
@@ -497,35 +499,94 @@ ngx_http_llm_socket_next(ngx_http_llm_socket_t *s)
 }
 
 
+/* reads the next message: one whose stream had to wait, or the one that has
+   come.  0: there is none */
+
+static ngx_uint_t
+ngx_http_llm_socket_turn(ngx_http_llm_socket_t *s)
+{
+    llm_str_t  text;
+
+    if (s->again && llm_api_socket_waiting(s->api)) {
+        s->again = 0;
+        ngx_http_llm_socket_read_json(s, llm_str(""),
+                                      llm_api_socket_waiting(s->api), 0,
+                                      ngx_http_llm_socket_read_again,
+                                      ngx_http_llm_socket_take_again);
+        return 1;
+    }
+
+    if (!s->whole || !llm_api_socket_room(s->api, s->message.len)) {
+        return 0;
+    }
+
+    text.data = s->message.data;
+    text.len = s->message.len;
+    ngx_http_llm_socket_read_json(s, text, text.len, 0, llm_api_socket_ask,
+                                  ngx_http_llm_socket_take_message);
+
+    llm_buf_free(&s->message);
+    llm_buf_init(&s->message, 0);
+    s->whole = 0;
+
+    return 1;
+}
+
+
+static int
+ngx_http_llm_socket_read_again(llm_api_socket_t *api, llm_str_t text,
+    uint32_t *lane, llm_buf_t *out, llm_err_t *err)
+{
+    (void) text;
+
+    return llm_api_socket_again(api, lane, out, err);
+}
+
+
+static void
+ngx_http_llm_socket_take_again(ngx_http_llm_socket_t *s, int rc,
+    uint32_t lane, llm_buf_t *out, llm_err_t *err)
+{
+    s->again = rc != LLM_FULL;          /* others may have their turn, too */
+    ngx_http_llm_socket_take_message(s, rc, lane, out, err);
+}
+
+
 /* out: the body of the request that a message asks for */
 
 static void
 ngx_http_llm_socket_take_message(ngx_http_llm_socket_t *s, int rc,
-    llm_buf_t *out, llm_err_t *err)
+    uint32_t lane, llm_buf_t *out, llm_err_t *err)
 {
+    if (rc == LLM_FULL) {
+        return;                         /* it waits */
+    }
+
     if (rc == LLM_OK) {
-        if (ngx_http_llm_socket_relay(s, out) == NGX_OK) {
+        if (ngx_http_llm_socket_relay(&s->lanes[lane], out) == NGX_OK) {
             return;
         }
 
-        ngx_http_llm_socket_cancel(s);
+        ngx_http_llm_socket_leave(&s->lanes[lane]);
+        llm_api_socket_end(s->api, lane);
         llm_fail_with(err, 503, "overloaded", NULL, "The server has no "
                       "connections or no memory left, try again later.");
     }
 
-    ngx_http_llm_socket_say(s, err);
+    ngx_http_llm_socket_say(s, lane, err);
 }
 
 
-/* adds an error's message */
+/* adds an error's message, of a lane or of none */
 
 static void
-ngx_http_llm_socket_say(ngx_http_llm_socket_t *s, const llm_err_t *err)
+ngx_http_llm_socket_say(ngx_http_llm_socket_t *s, uint32_t lane,
+    const llm_err_t *err)
 {
     llm_buf_t  texts;
 
     llm_buf_init(&texts, 0);
-    llm_api_socket_error(s->api, err, &texts);
+    llm_api_socket_error(s->api, lane, err, &texts);
     ngx_http_llm_socket_texts(s, &texts);
 }
 
@@ -546,13 +607,13 @@ ngx_http_llm_socket_timer(ngx_http_llm_socket_t *s)
         return;
     }
 
-    if ((ngx_msec_int_t) (s->until - ngx_current_msec) <= 0 && !s->pair
-        && !s->job)
+    if ((ngx_msec_int_t) (s->until - ngx_current_msec) <= 0
+        && s->running == 0 && !s->job)
     {
         llm_fail_with(&err, 400, "websocket_connection_limit_reached", NULL,
                       "A WebSocket lives for 60 minutes: open a new one to "
                       "continue.");
-        ngx_http_llm_socket_say(s, &err);
+        ngx_http_llm_socket_say(s, LLM_API_SOCKET_NOWHERE, &err);
         ngx_http_llm_socket_close(s, NGX_HTTP_LLM_SOCKET_BYE);
 
     } else {

@@ -11,9 +11,9 @@
  * Each message becomes an ordinary request of nginx, which comes by a pair of
  * sockets: so it goes through all phases, and limits, keys, quotas, logs and
  * metrics count it as any other.  It has the handshake's headers.  Its answer,
- * a stream of events, becomes messages.  One request runs at a time; the next
- * message waits.  A client that leaves closes the pair, which cancels the
- * request.
+ * a stream of events, becomes messages.  Requests of several streams run beside
+ * each other, each in a lane; those of one stream after each other.  A client
+ * that leaves closes the pairs, which cancels the requests.
  *
  * The state is in the pool of the upgraded request; what it allocates beside is
  * freed with that.
@@ -47,6 +47,31 @@
 typedef struct ngx_http_llm_socket_s  ngx_http_llm_socket_t;
 typedef struct ngx_http_llm_socket_job_s  ngx_http_llm_socket_job_t;
 
+/* a request and its answer */
+
+typedef struct {
+    ngx_http_llm_socket_t       *socket;
+    uint32_t                     number;        /* of the lane in api */
+
+    ngx_connection_t            *pair;          /* the client's end of the
+                                                   request's pair; NULL: none
+                                                   runs */
+    llm_buf_t                    ask;           /* the request */
+    size_t                       asked;         /* bytes of it that were
+                                                   written */
+    llm_buf_t                    answer;        /* bytes that are not used
+                                                   yet */
+    size_t                       searched;      /* bytes of it without an
+                                                   event's end */
+    ngx_uint_t                   status;        /* of the answer; 0: its header
+                                                   is not complete */
+
+    unsigned                     events:1;      /* the answer is a stream */
+    unsigned                     last:1;        /* its last event has come */
+    unsigned                     waits:1;       /* the answer, for the client
+                                                   to read, or for a thread */
+} ngx_http_llm_socket_lane_t;
+
 struct ngx_http_llm_socket_s {
     ngx_http_request_t          *request;       /* the upgraded one */
     void                       (*proceed)(ngx_http_llm_socket_t *s);
@@ -67,27 +92,15 @@ struct ngx_http_llm_socket_s {
     llm_buf_t                    out;           /* frames for the client */
     size_t                       sent;          /* bytes of out */
 
-    ngx_connection_t            *pair;          /* the client's end of a
-                                                   request's pair; NULL: none
-                                                   runs */
-    llm_buf_t                    ask;           /* the request */
-    size_t                       asked;         /* bytes of it that were
-                                                   written */
-    llm_buf_t                    answer;        /* bytes that are not used
-                                                   yet */
-    size_t                       searched;      /* bytes of it without an
-                                                   event's end */
-    ngx_uint_t                   status;        /* of the answer; 0: its header
-                                                   is not complete */
+    ngx_http_llm_socket_lane_t   lanes[LLM_API_SOCKET_LANES];
+    ngx_uint_t                   running;       /* lanes with a request */
 
     unsigned                     begun:1;       /* of a message there were
                                                    frames, but not the last */
-    unsigned                     whole:1;       /* the message waits for its
-                                                   turn */
-    unsigned                     events:1;      /* the answer is a stream */
-    unsigned                     last:1;        /* its last event has come */
-    unsigned                     waits:1;       /* the answer, for the client
-                                                   to read, or for a thread */
+    unsigned                     whole:1;       /* the message is complete, and
+                                                   not read yet */
+    unsigned                     again:1;       /* a lane has become free since
+                                                   those that wait were tried */
     unsigned                     pinged:1;      /* nothing came since a ping */
     unsigned                     closing:1;     /* a close frame is in out, or
                                                    was sent */
@@ -116,13 +129,15 @@ ngx_int_t ngx_http_llm_socket_flush(ngx_http_llm_socket_t *s);
 /* what reads a text, in a thread if it is large; what takes the result, in the
    event loop */
 typedef int (*ngx_http_llm_socket_read_pt)(llm_api_socket_t *api,
-    llm_str_t text, llm_buf_t *out, llm_err_t *err);
+    llm_str_t text, uint32_t *lane, llm_buf_t *out, llm_err_t *err);
 typedef void (*ngx_http_llm_socket_take_pt)(ngx_http_llm_socket_t *s, int rc,
-    llm_buf_t *out, llm_err_t *err);
+    uint32_t lane, llm_buf_t *out, llm_err_t *err);
 
-/* s->job is set if it is not taken yet */
+/* size: bytes that are read, with what is in api.  s->job is set if it is not
+   taken yet */
 void ngx_http_llm_socket_read_json(ngx_http_llm_socket_t *s, llm_str_t text,
-    ngx_http_llm_socket_read_pt read, ngx_http_llm_socket_take_pt take);
+    size_t size, uint32_t lane, ngx_http_llm_socket_read_pt read,
+    ngx_http_llm_socket_take_pt take);
 /* s ends before its thread does */
 void ngx_http_llm_socket_leave_job(ngx_http_llm_socket_t *s);
 
@@ -130,11 +145,13 @@ void ngx_http_llm_socket_leave_job(ngx_http_llm_socket_t *s);
 /* ngx_http_llm_socket_relay.c */
 
 /* begins the request with this body; NGX_ERROR: no memory or connections */
-ngx_int_t ngx_http_llm_socket_relay(ngx_http_llm_socket_t *s,
+ngx_int_t ngx_http_llm_socket_relay(ngx_http_llm_socket_lane_t *lane,
     llm_buf_t *body);
-/* reads more of the answer, if nothing hinders that any more */
+/* reads more of the answers, if nothing hinders that any more */
 void ngx_http_llm_socket_resume(ngx_http_llm_socket_t *s);
-/* cancels the request, if there is one */
+/* the lane's request is over: cancels it if it runs */
+void ngx_http_llm_socket_leave(ngx_http_llm_socket_lane_t *lane);
+/* cancels all requests */
 void ngx_http_llm_socket_cancel(ngx_http_llm_socket_t *s);
 
 

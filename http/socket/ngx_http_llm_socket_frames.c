@@ -303,7 +303,7 @@ ngx_http_llm_socket_flush(ngx_http_llm_socket_t *s)
         return NGX_DONE;
     }
 
-    c->idle = s->pair == NULL && s->job == NULL;
+    c->idle = s->running == 0 && s->job == NULL;
 
     return NGX_OK;
 }

@@ -20,6 +20,7 @@ struct ngx_http_llm_socket_job_s {
     ngx_http_llm_task_t          task;
     ngx_http_llm_socket_t       *socket;        /* NULL: it is gone */
     llm_api_socket_t            *api;
+    uint32_t                     lane;
     ngx_http_llm_socket_read_pt  read;
     ngx_http_llm_socket_take_pt  take;
     llm_buf_t                    text;
@@ -30,7 +31,7 @@ struct ngx_http_llm_socket_job_s {
 
 
 static ngx_int_t ngx_http_llm_socket_later(ngx_http_llm_socket_t *s,
-    llm_str_t text, ngx_http_llm_socket_read_pt read,
+    llm_str_t text, uint32_t lane, ngx_http_llm_socket_read_pt read,
     ngx_http_llm_socket_take_pt take);
 static void ngx_http_llm_socket_run(void *data);
 static void ngx_http_llm_socket_done(void *data);
@@ -39,21 +40,22 @@ static void ngx_http_llm_socket_free_job(ngx_http_llm_socket_job_t *job);
 
 void
 ngx_http_llm_socket_read_json(ngx_http_llm_socket_t *s, llm_str_t text,
-    ngx_http_llm_socket_read_pt read, ngx_http_llm_socket_take_pt take)
+    size_t size, uint32_t lane, ngx_http_llm_socket_read_pt read,
+    ngx_http_llm_socket_take_pt take)
 {
     int        rc;
     llm_buf_t  out;
     llm_err_t  err;
 
-    if (text.len > NGX_HTTP_LLM_SOCKET_SMALL
-        && ngx_http_llm_socket_later(s, text, read, take) == NGX_OK)
+    if (size > NGX_HTTP_LLM_SOCKET_SMALL
+        && ngx_http_llm_socket_later(s, text, lane, read, take) == NGX_OK)
     {
         return;
     }
 
     llm_buf_init(&out, 0);
-    rc = read(s->api, text, &out, &err);
-    take(s, rc, &out, &err);
+    rc = read(s->api, text, &lane, &out, &err);
+    take(s, rc, lane, &out, &err);
     llm_buf_free(&out);
 }
 
@@ -62,7 +64,8 @@ ngx_http_llm_socket_read_json(ngx_http_llm_socket_t *s, llm_str_t text,
 
 static ngx_int_t
 ngx_http_llm_socket_later(ngx_http_llm_socket_t *s, llm_str_t text,
-    ngx_http_llm_socket_read_pt read, ngx_http_llm_socket_take_pt take)
+    uint32_t lane, ngx_http_llm_socket_read_pt read,
+    ngx_http_llm_socket_take_pt take)
 {
     ngx_log_t                  *log;
     ngx_http_llm_main_conf_t   *mcf;
@@ -78,6 +81,7 @@ ngx_http_llm_socket_later(ngx_http_llm_socket_t *s, llm_str_t text,
 
     job->socket = s;
     job->api = s->api;
+    job->lane = lane;
     job->read = read;
     job->take = take;
     job->task.run = ngx_http_llm_socket_run;
@@ -86,7 +90,7 @@ ngx_http_llm_socket_later(ngx_http_llm_socket_t *s, llm_str_t text,
     llm_buf_init(&job->text, 0);
     llm_buf_init(&job->out, 0);
 
-    if (llm_buf_add(&job->text, text.data, text.len) != LLM_OK
+    if ((text.len && llm_buf_add(&job->text, text.data, text.len) != LLM_OK)
         || ngx_http_llm_run_task(&mcf->worker->tasks, &job->task, log)
            != NGX_OK)
     {
@@ -111,7 +115,7 @@ ngx_http_llm_socket_run(void *data)
 
     text.data = job->text.data;
     text.len = job->text.len;
-    job->rc = job->read(job->api, text, &job->out, &job->err);
+    job->rc = job->read(job->api, text, &job->lane, &job->out, &job->err);
 }
 
 
@@ -139,7 +143,7 @@ ngx_http_llm_socket_done(void *data)
     ngx_http_set_log_request(c->log, s->request);
 
     if (!s->closing) {
-        job->take(s, job->rc, &job->out, &job->err);
+        job->take(s, job->rc, job->lane, &job->out, &job->err);
     }
 
     ngx_http_llm_socket_free_job(job);

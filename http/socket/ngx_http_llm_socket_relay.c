@@ -19,33 +19,37 @@ static ngx_int_t ngx_http_llm_socket_accept(ngx_http_llm_socket_t *s,
     ngx_socket_t fd);
 static ngx_int_t ngx_http_llm_socket_dress(ngx_connection_t *c,
     ngx_connection_t *of);
-static ngx_int_t ngx_http_llm_socket_connect(ngx_http_llm_socket_t *s,
+static ngx_int_t ngx_http_llm_socket_connect(ngx_http_llm_socket_lane_t *lane,
     ngx_socket_t fd);
-static void ngx_http_llm_socket_write_ask(ngx_http_llm_socket_t *s,
+static void ngx_http_llm_socket_write_ask(ngx_http_llm_socket_lane_t *lane,
     llm_buf_t *body);
 static ngx_uint_t ngx_http_llm_socket_keeps(ngx_str_t *name);
 static void ngx_http_llm_socket_write(ngx_event_t *wev);
 static void ngx_http_llm_socket_read(ngx_event_t *rev);
-static void ngx_http_llm_socket_read_answer(ngx_http_llm_socket_t *s);
-static void ngx_http_llm_socket_use(ngx_http_llm_socket_t *s);
-static ngx_int_t ngx_http_llm_socket_use_head(ngx_http_llm_socket_t *s);
-static void ngx_http_llm_socket_use_event(ngx_http_llm_socket_t *s,
+static void ngx_http_llm_socket_read_answer(ngx_http_llm_socket_lane_t *lane);
+static void ngx_http_llm_socket_use(ngx_http_llm_socket_lane_t *lane);
+static ngx_int_t ngx_http_llm_socket_use_head(
+    ngx_http_llm_socket_lane_t *lane);
+static void ngx_http_llm_socket_use_event(ngx_http_llm_socket_lane_t *lane,
     char *p, size_t len);
 static int ngx_http_llm_socket_read_event(llm_api_socket_t *api,
-    llm_str_t text, llm_buf_t *out, llm_err_t *err);
+    llm_str_t text, uint32_t *lane, llm_buf_t *out, llm_err_t *err);
 static void ngx_http_llm_socket_take_event(ngx_http_llm_socket_t *s, int rc,
-    llm_buf_t *out, llm_err_t *err);
-static void ngx_http_llm_socket_end(ngx_http_llm_socket_t *s);
+    uint32_t lane, llm_buf_t *out, llm_err_t *err);
+static void ngx_http_llm_socket_end(ngx_http_llm_socket_lane_t *lane);
 
 
 ngx_int_t
-ngx_http_llm_socket_relay(ngx_http_llm_socket_t *s, llm_buf_t *body)
+ngx_http_llm_socket_relay(ngx_http_llm_socket_lane_t *lane, llm_buf_t *body)
 {
-    int  fds[2];
+    int                     fds[2];
+    ngx_http_llm_socket_t  *s;
 
-    ngx_http_llm_socket_write_ask(s, body);
+    s = lane->socket;
 
-    if (s->ask.failed) {
+    ngx_http_llm_socket_write_ask(lane, body);
+
+    if (lane->ask.failed) {
         return NGX_ERROR;
     }
 
@@ -55,17 +59,17 @@ ngx_http_llm_socket_relay(ngx_http_llm_socket_t *s, llm_buf_t *body)
         return NGX_ERROR;
     }
 
-    if (ngx_http_llm_socket_connect(s, fds[0]) != NGX_OK) {
+    if (ngx_http_llm_socket_connect(lane, fds[0]) != NGX_OK) {
         (void) ngx_close_socket(fds[1]);
         return NGX_ERROR;
     }
 
     if (ngx_http_llm_socket_accept(s, fds[1]) != NGX_OK) {
-        ngx_http_llm_socket_cancel(s);
+        ngx_http_llm_socket_leave(lane);
         return NGX_ERROR;
     }
 
-    ngx_http_llm_socket_write(s->pair->write);
+    ngx_http_llm_socket_write(lane->pair->write);
 
     return NGX_OK;
 }
@@ -182,12 +186,12 @@ ngx_http_llm_socket_dress(ngx_connection_t *c, ngx_connection_t *of)
 /* ---- this end ---- */
 
 static ngx_int_t
-ngx_http_llm_socket_connect(ngx_http_llm_socket_t *s, ngx_socket_t fd)
+ngx_http_llm_socket_connect(ngx_http_llm_socket_lane_t *lane, ngx_socket_t fd)
 {
     ngx_log_t         *log;
     ngx_connection_t  *c;
 
-    log = s->request->connection->log;
+    log = lane->socket->request->connection->log;
 
     c = ngx_get_connection(fd, log);
     if (c == NULL) {
@@ -195,15 +199,16 @@ ngx_http_llm_socket_connect(ngx_http_llm_socket_t *s, ngx_socket_t fd)
         return NGX_ERROR;
     }
 
-    s->pair = c;
-    s->asked = 0;
-    s->status = 0;
-    s->events = 0;
-    s->last = 0;
-    s->waits = 0;
-    s->searched = 0;
+    lane->socket->running++;
+    lane->pair = c;
+    lane->asked = 0;
+    lane->status = 0;
+    lane->events = 0;
+    lane->last = 0;
+    lane->waits = 0;
+    lane->searched = 0;
 
-    c->data = s;
+    c->data = lane;
     c->type = SOCK_STREAM;
     c->recv = ngx_recv;
     c->send = ngx_send;
@@ -216,7 +221,7 @@ ngx_http_llm_socket_connect(ngx_http_llm_socket_t *s, ngx_socket_t fd)
     if (ngx_nonblocking(fd) == -1
         || ngx_handle_read_event(c->read, 0) != NGX_OK)
     {
-        ngx_http_llm_socket_cancel(s);
+        ngx_http_llm_socket_leave(lane);
         return NGX_ERROR;
     }
 
@@ -225,24 +230,37 @@ ngx_http_llm_socket_connect(ngx_http_llm_socket_t *s, ngx_socket_t fd)
 
 
 void
-ngx_http_llm_socket_cancel(ngx_http_llm_socket_t *s)
+ngx_http_llm_socket_leave(ngx_http_llm_socket_lane_t *lane)
 {
-    if (s->pair) {
-        ngx_close_connection(s->pair);
-        s->pair = NULL;
+    if (lane->pair) {
+        ngx_close_connection(lane->pair);
+        lane->pair = NULL;
+        lane->socket->running--;
     }
 
-    llm_buf_free(&s->ask);
-    llm_buf_free(&s->answer);
-    llm_buf_init(&s->ask, 0);
-    llm_buf_init(&s->answer, 0);
+    llm_buf_free(&lane->ask);
+    llm_buf_free(&lane->answer);
+    llm_buf_init(&lane->ask, 0);
+    llm_buf_init(&lane->answer, 0);
+}
+
+
+void
+ngx_http_llm_socket_cancel(ngx_http_llm_socket_t *s)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; i < LLM_API_SOCKET_LANES; i++) {
+        ngx_http_llm_socket_leave(&s->lanes[i]);
+    }
 }
 
 
 /* ---- the request ---- */
 
 static void
-ngx_http_llm_socket_write_ask(ngx_http_llm_socket_t *s, llm_buf_t *body)
+ngx_http_llm_socket_write_ask(ngx_http_llm_socket_lane_t *lane,
+    llm_buf_t *body)
 {
     ngx_uint_t           i;
     llm_buf_t           *out;
@@ -250,8 +268,8 @@ ngx_http_llm_socket_write_ask(ngx_http_llm_socket_t *s, llm_buf_t *body)
     ngx_table_elt_t     *h;
     ngx_http_request_t  *r;
 
-    r = s->request;
-    out = &s->ask;
+    r = lane->socket->request;
+    out = &lane->ask;
 
     (void) llm_buf_adds(out, "POST ");
     (void) llm_buf_add(out, r->unparsed_uri.data, r->unparsed_uri.len);
@@ -323,16 +341,16 @@ ngx_http_llm_socket_keeps(ngx_str_t *name)
 static void
 ngx_http_llm_socket_write(ngx_event_t *wev)
 {
-    ssize_t                 n;
-    ngx_connection_t       *c;
-    ngx_http_llm_socket_t  *s;
+    ssize_t                      n;
+    ngx_connection_t            *c;
+    ngx_http_llm_socket_lane_t  *lane;
 
     c = wev->data;
-    s = c->data;
+    lane = c->data;
 
-    while (s->asked < s->ask.len) {
-        n = c->send(c, (u_char *) s->ask.data + s->asked,
-                    s->ask.len - s->asked);
+    while (lane->asked < lane->ask.len) {
+        n = c->send(c, (u_char *) lane->ask.data + lane->asked,
+                    lane->ask.len - lane->asked);
 
         if ((n == NGX_AGAIN || n == 0)
             && ngx_handle_write_event(wev, 0) == NGX_OK)
@@ -346,12 +364,12 @@ ngx_http_llm_socket_write(ngx_event_t *wev)
             break;
         }
 
-        s->asked += (size_t) n;
+        lane->asked += (size_t) n;
     }
 
-    llm_buf_free(&s->ask);
-    llm_buf_init(&s->ask, 0);
-    s->asked = 0;
+    llm_buf_free(&lane->ask);
+    llm_buf_init(&lane->ask, 0);
+    lane->asked = 0;
 }
 
 
@@ -360,29 +378,33 @@ ngx_http_llm_socket_write(ngx_event_t *wev)
 static void
 ngx_http_llm_socket_read(ngx_event_t *rev)
 {
-    ngx_connection_t       *c, *client;
-    ngx_http_llm_socket_t  *s;
+    ngx_connection_t            *c, *client;
+    ngx_http_llm_socket_lane_t  *lane;
 
     c = rev->data;
-    s = c->data;
-    client = s->request->connection;
+    lane = c->data;
+    client = lane->socket->request->connection;
 
-    ngx_http_llm_socket_read_answer(s);
+    ngx_http_llm_socket_read_answer(lane);
     ngx_http_run_posted_requests(client);
 }
 
 
 static void
-ngx_http_llm_socket_read_answer(ngx_http_llm_socket_t *s)
+ngx_http_llm_socket_read_answer(ngx_http_llm_socket_lane_t *lane)
 {
-    ssize_t            n;
-    ngx_connection_t  *c;
+    ssize_t                 n;
+    ngx_connection_t       *c;
+    ngx_http_llm_socket_t  *s;
 
-    u_char             buf[16384];
+    u_char                  buf[16384];
 
-    c = s->pair;
+    c = lane->pair;
+    s = lane->socket;
 
-    ngx_http_llm_socket_use(s);         /* what waited for a thread */
+    if (s->job == NULL) {
+        ngx_http_llm_socket_use(lane);  /* what waited for a thread */
+    }
 
     for ( ;; ) {
         if (s->closing) {
@@ -391,7 +413,7 @@ ngx_http_llm_socket_read_answer(ngx_http_llm_socket_t *s)
         }
 
         if (s->job || s->out.len - s->sent >= NGX_HTTP_LLM_SOCKET_HIGH) {
-            s->waits = 1;
+            lane->waits = 1;
             break;
         }
 
@@ -399,7 +421,7 @@ ngx_http_llm_socket_read_answer(ngx_http_llm_socket_t *s)
 
         if (n == NGX_AGAIN) {
             if (ngx_handle_read_event(c->read, 0) != NGX_OK) {
-                ngx_http_llm_socket_end(s);
+                ngx_http_llm_socket_end(lane);
                 return;
             }
 
@@ -407,12 +429,12 @@ ngx_http_llm_socket_read_answer(ngx_http_llm_socket_t *s)
         }
 
         if (n <= 0) {
-            ngx_http_llm_socket_end(s);
+            ngx_http_llm_socket_end(lane);
             return;
         }
 
-        (void) llm_buf_add(&s->answer, buf, (size_t) n);
-        ngx_http_llm_socket_use(s);
+        (void) llm_buf_add(&lane->answer, buf, (size_t) n);
+        ngx_http_llm_socket_use(lane);
     }
 
     (void) ngx_http_llm_socket_flush(s);
@@ -422,11 +444,18 @@ ngx_http_llm_socket_read_answer(ngx_http_llm_socket_t *s)
 void
 ngx_http_llm_socket_resume(ngx_http_llm_socket_t *s)
 {
-    if (s->pair && s->waits && !s->job
-        && s->out.len - s->sent < NGX_HTTP_LLM_SOCKET_HIGH)
-    {
-        s->waits = 0;
-        ngx_post_event(s->pair->read, &ngx_posted_events);
+    ngx_uint_t                   i;
+    ngx_http_llm_socket_lane_t  *lane;
+
+    for (i = 0; i < LLM_API_SOCKET_LANES; i++) {
+        lane = &s->lanes[i];
+
+        if (lane->pair && lane->waits && !s->job
+            && s->out.len - s->sent < NGX_HTTP_LLM_SOCKET_HIGH)
+        {
+            lane->waits = 0;
+            ngx_post_event(lane->pair->read, &ngx_posted_events);
+        }
     }
 }
 
@@ -434,44 +463,48 @@ ngx_http_llm_socket_resume(ngx_http_llm_socket_t *s)
 /* takes complete events out of the answer, until a thread has one */
 
 static void
-ngx_http_llm_socket_use(ngx_http_llm_socket_t *s)
+ngx_http_llm_socket_use(ngx_http_llm_socket_lane_t *lane)
 {
-    char    *p, *end;
-    size_t   at;
+    char                   *p, *end;
+    size_t                  at;
+    ngx_http_llm_socket_t  *s;
 
-    if (s->status == 0 && ngx_http_llm_socket_use_head(s) != NGX_OK) {
+    if (lane->status == 0 && ngx_http_llm_socket_use_head(lane) != NGX_OK) {
         return;
     }
 
-    if (!s->events) {
-        if (s->answer.len > NGX_HTTP_LLM_SOCKET_MOST_ANSWER) {
-            s->answer.failed = 1;
+    if (!lane->events) {
+        if (lane->answer.len > NGX_HTTP_LLM_SOCKET_MOST_ANSWER) {
+            lane->answer.failed = 1;
         }
 
         return;
     }
 
-    for (at = 0; at < s->answer.len && !s->closing && !s->job; /* void */ ) {
-        p = s->answer.data + at;
-        end = memmem(p + s->searched, s->answer.len - at - s->searched, "\n\n",
-                     2);
+    s = lane->socket;
+
+    for (at = 0; at < lane->answer.len && !s->closing && !s->job; /* void */ ) {
+        p = lane->answer.data + at;
+        end = memmem(p + lane->searched,
+                     lane->answer.len - at - lane->searched, "\n\n", 2);
 
         if (end == NULL) {
-            s->searched = s->answer.len - at - 1;
+            lane->searched = lane->answer.len - at - 1;
             break;
         }
 
-        s->searched = 0;
-        ngx_http_llm_socket_use_event(s, p, (size_t) (end - p));
-        at = (size_t) (end + 2 - s->answer.data);
+        lane->searched = 0;
+        ngx_http_llm_socket_use_event(lane, p, (size_t) (end - p));
+        at = (size_t) (end + 2 - lane->answer.data);
     }
 
     if (at) {
-        s->answer.len -= at;
-        ngx_memmove(s->answer.data, s->answer.data + at, s->answer.len);
+        lane->answer.len -= at;
+        ngx_memmove(lane->answer.data, lane->answer.data + at,
+                    lane->answer.len);
     }
 
-    if (s->answer.failed) {
+    if (lane->answer.failed) {
         ngx_http_llm_socket_close(s, NGX_HTTP_LLM_SOCKET_FAILED);
     }
 }
@@ -480,7 +513,7 @@ ngx_http_llm_socket_use(ngx_http_llm_socket_t *s)
 /* NGX_AGAIN: the header is not complete */
 
 static ngx_int_t
-ngx_http_llm_socket_use_head(ngx_http_llm_socket_t *s)
+ngx_http_llm_socket_use_head(ngx_http_llm_socket_lane_t *lane)
 {
     char       *end;
     size_t      len;
@@ -488,12 +521,13 @@ ngx_http_llm_socket_use_head(ngx_http_llm_socket_t *s)
 
     static char  events[] = "\r\ncontent-type: text/event-stream";
 
-    end = s->answer.len
-          ? memmem(s->answer.data, s->answer.len, "\r\n\r\n", 4) : NULL;
+    end = lane->answer.len
+          ? memmem(lane->answer.data, lane->answer.len, "\r\n\r\n", 4) : NULL;
 
     if (end == NULL) {
-        if (s->answer.len > NGX_HTTP_LLM_SOCKET_MOST_ANSWER) {
-            ngx_http_llm_socket_close(s, NGX_HTTP_LLM_SOCKET_FAILED);
+        if (lane->answer.len > NGX_HTTP_LLM_SOCKET_MOST_ANSWER) {
+            ngx_http_llm_socket_close(lane->socket,
+                                      NGX_HTTP_LLM_SOCKET_FAILED);
         }
 
         return NGX_AGAIN;
@@ -501,17 +535,18 @@ ngx_http_llm_socket_use_head(ngx_http_llm_socket_t *s)
 
     /* "HTTP/1.1 200 " */
 
-    len = (size_t) (end - s->answer.data);
+    len = (size_t) (end - lane->answer.data);
     status = len < 12 ? NGX_ERROR
-                      : ngx_atoi((u_char *) s->answer.data + 9, 3);
-    s->status = status > 0 ? (ngx_uint_t) status : 500;
-    s->events = s->status == 200
-                && ngx_strlcasestrn((u_char *) s->answer.data, (u_char *) end,
-                                    (u_char *) events, sizeof(events) - 2)
-                   != NULL;
+                      : ngx_atoi((u_char *) lane->answer.data + 9, 3);
+    lane->status = status > 0 ? (ngx_uint_t) status : 500;
+    lane->events = lane->status == 200
+                   && ngx_strlcasestrn((u_char *) lane->answer.data,
+                                       (u_char *) end, (u_char *) events,
+                                       sizeof(events) - 2)
+                      != NULL;
 
-    s->answer.len -= len + 4;
-    ngx_memmove(s->answer.data, end + 4, s->answer.len);
+    lane->answer.len -= len + 4;
+    ngx_memmove(lane->answer.data, end + 4, lane->answer.len);
 
     return NGX_OK;
 }
@@ -520,7 +555,8 @@ ngx_http_llm_socket_use_head(ngx_http_llm_socket_t *s)
 /* an event of the stream: its line with data, which is JSON, or "[DONE]" */
 
 static void
-ngx_http_llm_socket_use_event(ngx_http_llm_socket_t *s, char *p, size_t len)
+ngx_http_llm_socket_use_event(ngx_http_llm_socket_lane_t *lane, char *p,
+    size_t len)
 {
     char       *data;
     llm_str_t   json;
@@ -540,7 +576,8 @@ ngx_http_llm_socket_use_event(ngx_http_llm_socket_t *s, char *p, size_t len)
 
     json.data = data;
     json.len = len - (size_t) (data - p);
-    ngx_http_llm_socket_read_json(s, json, ngx_http_llm_socket_read_event,
+    ngx_http_llm_socket_read_json(lane->socket, json, json.len, lane->number,
+                                  ngx_http_llm_socket_read_event,
                                   ngx_http_llm_socket_take_event);
 }
 
@@ -549,21 +586,21 @@ ngx_http_llm_socket_use_event(ngx_http_llm_socket_t *s, char *p, size_t len)
 
 static int
 ngx_http_llm_socket_read_event(llm_api_socket_t *api, llm_str_t text,
-    llm_buf_t *out, llm_err_t *err)
+    uint32_t *lane, llm_buf_t *out, llm_err_t *err)
 {
     (void) err;
 
-    return llm_api_socket_event(api, text, out);
+    return llm_api_socket_event(api, *lane, text, out);
 }
 
 
 static void
 ngx_http_llm_socket_take_event(ngx_http_llm_socket_t *s, int rc,
-    llm_buf_t *out, llm_err_t *err)
+    uint32_t lane, llm_buf_t *out, llm_err_t *err)
 {
     (void) err;
 
-    s->last |= rc;
+    s->lanes[lane].last |= rc;
     ngx_http_llm_socket_texts(s, out);
 }
 
@@ -571,25 +608,33 @@ ngx_http_llm_socket_take_event(ngx_http_llm_socket_t *s, int rc,
 /* the answer is complete, or breaks off */
 
 static void
-ngx_http_llm_socket_end(ngx_http_llm_socket_t *s)
+ngx_http_llm_socket_end(ngx_http_llm_socket_lane_t *lane)
 {
-    llm_buf_t  texts;
-    llm_str_t  body;
+    llm_buf_t               texts;
+    llm_str_t               body;
+    ngx_http_llm_socket_t  *s;
 
-    if (!s->last && !s->closing) {
+    s = lane->socket;
+
+    if (!lane->last && !s->closing) {
         body = llm_str("");
 
-        if (!s->events && s->status && !s->answer.failed && s->answer.len) {
-            body.data = s->answer.data;
-            body.len = s->answer.len;
+        if (!lane->events && lane->status && !lane->answer.failed
+            && lane->answer.len)
+        {
+            body.data = lane->answer.data;
+            body.len = lane->answer.len;
         }
 
         llm_buf_init(&texts, 0);
-        llm_api_socket_failed(s->api, s->status ? (uint32_t) s->status : 500,
+        llm_api_socket_failed(s->api, lane->number,
+                              lane->status ? (uint32_t) lane->status : 500,
                               body, &texts);
         ngx_http_llm_socket_texts(s, &texts);
     }
 
-    ngx_http_llm_socket_cancel(s);
+    ngx_http_llm_socket_leave(lane);
+    llm_api_socket_end(s->api, lane->number);
+    s->again = 1;
     s->proceed(s);
 }

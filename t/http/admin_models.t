@@ -1,8 +1,9 @@
 #!/usr/bin/perl
 
-# llm_admin's commands: models are unloaded, loaded, drained; another file
-# takes the place of the one that serves, under streams; which files may be
-# named; what a reload, a restart and a worker that dies leave of it.
+# llm_admin's commands: models are unloaded, loaded, drained, also in
+# llama-server's form; another file takes the place of the one that serves, under
+# streams; which files may be named; what a reload, a restart and a worker that
+# dies leave of it.
 
 use strict;
 use warnings;
@@ -29,6 +30,7 @@ my $t = LLM::Test->new(
     locations => <<'END');
         location /v1 { llm_api; }
         location /admin { llm_admin state=admin.state models=models; }
+        location = /models/load { rewrite ^ /admin/models/load last; }
         location = /health { llm_health; }
         location = /demo { llm_health ready demo; }
         location = /two { llm_health ready org/two; }
@@ -176,6 +178,46 @@ is_code(act("demo/unload?timeout=$_"), 400, 'invalid_value', "timeout=$_")
 is_code(act('demo/load?wait=x'), 400, 'invalid_value', 'wait=x');
 is(answer(), $old, 'nothing has changed');
 is(admin('GET', 'models/demo')->{json}{action}, undef, 'nothing was done');
+
+
+# ---- llama-server's form ----
+
+sub listed {
+    my ($list) = grep { $_->{id} eq 'org/two' }
+                 @{ $t->get('/v1/models')->{json}{data} };
+
+    return $list->{status}{value};
+}
+
+sub becomes {
+    my ($want) = @_;
+
+    LLM::Test::wait_for(60, sub { listed() eq $want });
+    is(listed(), $want, "it is $want");
+}
+
+for my $case ([ 'no model', undef, 400, 'missing_required_parameter' ],
+              [ 'another member', { file => 'b.gguf' }, 400,
+                'unknown_parameter' ],
+              [ 'a number', { model => 7 }, 400, 'invalid_type' ],
+              [ 'an unknown one', { model => 'nobody' }, 404,
+                'model_not_found' ])
+{
+    my ($name, $body, $status, $code) = @$case;
+
+    is_code(act('unload', $body), $status, $code, "the body names $name");
+}
+
+becomes('loaded');
+
+for my $path (qw(/admin/models/unload /models/load)) {
+    my $res = $t->post($path, { model => 'org/two' });
+
+    is("$res->{status} $res->{body}", '200 {"success":true}', $path);
+    becomes($path =~ /unload/ ? 'unloaded' : 'loaded');
+}
+
+is(admin('GET', 'models/load')->{status}, 404, 'it is no model');
 
 
 # ---- another file ----

@@ -1,8 +1,8 @@
 #!/usr/bin/perl
 
-# llm_websocket: Responses by a WebSocket; what is not one; frames at their
-# edges; limits and keys of its messages; clients that leave, wait and do not
-# read; a reload meanwhile.
+# llm_websocket: Responses by a WebSocket; streams beside each other; what is not
+# one; frames at their edges; limits and keys of its messages; clients that
+# leave, wait and do not read; a reload meanwhile.
 
 use strict;
 use warnings;
@@ -139,7 +139,79 @@ cmp_ok($events[-1]{response}{usage}{input_tokens_details}{cached_tokens}, '>',
        0, 'whose prompt was computed');
 
 
+# ---- streams ----
+
+my $long_one = { %ask, max_output_tokens => 400,
+                 ignore_eos => LLM::JSON::true, input => 'Tell me a story' };
+
+$ws->ask(%ask, input => 'What is 2 + 2?', stream_id => 'main');
+my $main = ($ws->events)[-1];
+is($main->{stream_id}, 'main', 'events name their stream');
+
+$ws->ask(%$long_one, stream_id => 'long');
+$ws->ask(%ask, input => 'What is 2 + 2?', stream_id => 'short');
+$ws->ask(%ask, input => 'And 3 + 3?', stream_id => 'short',
+         previous_response_id => $main->{response}{id});
+$ws->ask(%ask, input => 'x', stream_id => 'wrong',
+         previous_response_id => 'resp_none');
+
+my (%events, @ends);
+
+while (@ends < 4) {
+    for my $event ($ws->events) {
+        push @{ $events{ $event->{stream_id} // '' } }, $event;
+        push @ends, $event->{stream_id}
+            if $event->{type} =~ /^(?:response\.(?:completed|incomplete)|error)$/;
+    }
+}
+
+is($ends[-1], 'long', 'streams run beside each other');
+is(join(' ', grep { $_ ne 'wrong' } @ends), 'short short long',
+   'the messages of one after each other');
+is_deeply([ sort keys %events ], [ qw(long short wrong) ],
+          'each event has the name of its stream');
+is($events{wrong}[0]{error}{code}, 'previous_response_not_found',
+   'an error, too');
+
+my @short = split /(?<=\n)/, join '', map {
+    $_->{type} eq 'response.output_text.delta' ? $_->{delta}
+    : $_->{type} eq 'response.completed' ? "\n" : '' } @{ $events{short} };
+is($short[0], "$text\n", 'the first answer is whole');
+is($short[1], LLM::Socket::text(
+       map { { type => 'response.output_text.delta',
+               delta => $_->{output}[0]{content}[0]{text} } } $whole) . "\n",
+   'the second continues the response of another stream');
+
+$ws->ask(%ask, input => 'What is 2 + 2?', stream_id => '');
+is(($ws->events)[0]{error}{param}, 'stream_id', 'a name that is empty');
+
+# more streams than run at once, and then one that leaves
+
+my $many = socket_of('/v1/responses');
+$many->ask(%ask, input => 'What is 2 + 2?', stream_id => "s$_") for 1 .. 12;
+my %seen;
+
+while (keys %seen < 12) {
+    my $last = ($many->events)[-1];
+
+    last if $last->{type} ne 'response.completed';
+    $seen{ $last->{stream_id} } = $last->{response}{output}[0]{content}[0]{text};
+}
+
+is_deeply(\%seen, { map { ("s$_" => $text) } 1 .. 12 },
+          'more streams than run at once');
+
+$many->ask(%$long_one, max_output_tokens => 3000, stream_id => "l$_")
+    for 1 .. 3;
+ok(LLM::Test::wait_for(20, sub { running() == 3 }), 'three run');
+$many->close;
+LLM::Test::wait_for(20, sub { !running() });
+is(running(), 0, 'and all are cancelled when the client leaves');
+
+
 # ---- wrong messages ----
+
+$ws = socket_of('/v1/responses');
 
 for my $case ([ 'x', undef, 'could not parse' ], [ '[]', undef, 'JSON object' ],
               [ '{"type":"session.update"}', 'type', 'response\.create' ],

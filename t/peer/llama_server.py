@@ -244,7 +244,9 @@ def write_keys(o, folder):
         return ""
     digest = hashlib.sha256(o.api_key.encode()).hexdigest()
     (folder / "keys").write_text(
-        json.dumps({"id": "test", "sha256": digest}) + "\n")
+        json.dumps({"id": "test", "sha256": digest,
+                    "scopes": ["generate", "embed", "tokenize", "models",
+                               "monitor", "other", "admin"]}) + "\n")
     return "llm_api_keys keys;"
 
 
@@ -269,6 +271,10 @@ def places(o):
         text += "location = / { return 404; }\n"
     for path in ("models", "v1/models"):
         text += f"location = /{path} {{ llm_api_keys off; llm_api; }}\n"
+    text += "location /admin { llm_admin; }\n"
+    for action in ("load", "unload"):
+        text += (f"location = /models/{action}"
+                 f" {{ rewrite ^ /admin/models/{action} last; }}\n")
     if o.ui_mcp_proxy:
         text += """
         location = /cors-proxy {
