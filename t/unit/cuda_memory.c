@@ -15,7 +15,7 @@
 static const char  *path;
 static uint64_t  max_seqs = 2;
 static uint64_t  kv_bytes;
-static int       drafts;                /* the demo model drafts for itself */
+static int       drafts;                /* the model drafts for itself */
 
 
 static llm_model_t *
@@ -34,7 +34,7 @@ load(uint32_t ctx, llm_err_t *err)
     o.max_seqs = (uint32_t) max_seqs;
     o.kv_bytes = kv_bytes;
     o.drafts = drafts;
-    o.draft = drafts ? DEMO : NULL;
+    o.draft = drafts ? path : NULL;
 
     return llm_model_load(path, &o, err);
 }
@@ -229,7 +229,7 @@ test_draft(void)
     llm_model_t  *m, *d;
 
     max_seqs = 512;
-    set("LLM_EMU_MEMORY", 320 << 20);
+    set("LLM_EMU_MEMORY", 200 << 20);
 
     m = load(512, &err);
     alone = m ? llm_model_n_pages(m, LLM_KV_FULL) : 0;
