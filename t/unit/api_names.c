@@ -295,7 +295,9 @@ test_fingerprint(void)
 }
 
 
+/* of a model that no engine has loaded */
 #define TEXT                                                                 \
+    ",\"status\":{\"value\":\"unloaded\"}"                                     \
     ",\"architecture\":{\"input_modalities\":[\"text\"],"                      \
     "\"output_modalities\":[\"text\"]}"
 
