@@ -21,14 +21,29 @@ llm_api_add_kinds(llm_buf_t *out, uint32_t takes)
 }
 
 
-/* adds whether the model is loaded, in llama-server's words */
+/*
+ * Adds whether the model is loaded, in llama-server's words.  One that is being
+ * unloaded is loaded until that has ended: clients load it again once the list
+ * says "unloaded", and before they would be refused.
+ */
 
 static void
-llm_api_add_state(llm_buf_t *out, const llm_model_status_t *st)
+llm_api_add_state(llm_buf_t *out, const llm_api_conf_t *conf, uint32_t model,
+    const llm_model_status_t *st)
 {
-    const char  *word;
+    int                    leaving;
+    const char            *word;
+    llm_command_status_t   order;
 
-    word = st->state == LLM_MODEL_READY ? "loaded"
+    leaving = 0;
+
+    if (st->state == LLM_MODEL_STOPPED) {
+        llm_zone_command(conf->zone, model, &order);
+        leaving = order.kind == LLM_COMMAND_UNLOAD
+                  && order.state == LLM_COMMAND_RUNNING;
+    }
+
+    word = st->state == LLM_MODEL_READY || leaving ? "loaded"
            : st->state == LLM_MODEL_LOADING ? "loading" : "unloaded";
 
     (void) llm_buf_addf(out, ",\"status\":{\"value\":\"%s\"%s}", word,
@@ -52,7 +67,7 @@ llm_api_add_sizes(llm_buf_t *out, const llm_api_conf_t *conf, uint32_t model)
         llm_zone_status(conf->zone, model, &st);
     }
 
-    llm_api_add_state(out, &st);
+    llm_api_add_state(out, conf, model, &st);
     llm_api_add_kinds(out, st.ctx ? st.takes : conf->models[model].media);
 
     if (st.ctx == 0) {
