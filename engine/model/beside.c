@@ -71,7 +71,11 @@ llm_beside_sizes(llm_load_t *of, llm_load_t *l)
 
     of->beside.page = n;
     of->beside.pages = (size_t) m->max_pages * m->max_seqs;
-    of->beside.least = (size_t) m->max_pages * n;
+
+    /* without ctx= the model may get a shorter one, and this one with it */
+
+    of->beside.least = (of->opts->ctx || of->opts->whole)
+                       ? (size_t) m->max_pages * n : n;
 
     return LLM_OK;
 }

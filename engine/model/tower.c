@@ -135,9 +135,7 @@ llm_tower_buffers(llm_tower_load_t *l)
     } want[LLM_TA_N] = {
         [LLM_TA_X] = { t->width, LLM_ACT_RESIDUAL },
         [LLM_TA_H] = { of_layers, LLM_ACT_VALUE },
-        [LLM_TA_CLAMPED] = { llm_max(llm_max(t->width, t->n_ff),
-                                     llm_max(t->cell, t->info.frame)),
-                             LLM_ACT_VALUE },
+        [LLM_TA_CLAMPED] = { t->clamped, LLM_ACT_VALUE },
         [LLM_TA_Q] = { of_layers, LLM_ACT_PRODUCT },
         [LLM_TA_K] = { of_layers, LLM_ACT_PRODUCT },
         [LLM_TA_V] = { of_layers, LLM_ACT_PRODUCT },
@@ -327,7 +325,9 @@ llm_tower_load(const char *path, llm_model_t *m, const llm_tower_opts_t *opts,
         return NULL;
     }
 
-    if (m) {
+    /* the encoder of sound is loaded after that of images */
+
+    if (m && (opts->sound || !llm_tower_listens(l.t->gguf))) {
         llm_promise_tower(m);
     }
 

@@ -362,15 +362,22 @@ llm_tower_clamp(llm_tower_load_t *l, const char *prefix, const char *end,
 
 
 int
-llm_tower_clamps(llm_tower_load_t *l, llm_tower_linear_t *x,
+llm_tower_clamps(llm_tower_load_t *l, llm_tower_linear_t *x, uint32_t n_in,
     const char *prefix)
 {
-    if (llm_tower_clamp(l, prefix, "input", &x->before, &x->clamped) != LLM_OK)
+    if (llm_tower_clamp(l, prefix, "input", &x->before, &x->clamped) != LLM_OK
+        || llm_tower_clamp(l, prefix, "output", &x->after, &x->clamped)
+           != LLM_OK)
     {
         return LLM_ERROR;
     }
 
-    return llm_tower_clamp(l, prefix, "output", &x->after, &x->clamped);
+    if (x->clamped) {
+        x->n_in = n_in;
+        l->t->clamped = llm_max(l->t->clamped, n_in);
+    }
+
+    return LLM_OK;
 }
 
 
@@ -410,7 +417,7 @@ llm_tower_linear(llm_tower_load_t *l, llm_tower_linear_t *x, uint32_t n_in,
         return LLM_ERROR;
     }
 
-    return llm_tower_clamps(l, x, prefix);
+    return llm_tower_clamps(l, x, n_in, prefix);
 }
 
 

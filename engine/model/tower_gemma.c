@@ -195,7 +195,6 @@ llm_tower_gemma_project(const llm_tower_t *t)
 
     t->ops->input(t->exec, LLM_ROWS_ALL, 0, 0, a[LLM_TA_CELL]);
     llm_tower_cell_rms(t, t->mergers[0].norm.w);
-    llm_tower_buffer(t, LLM_TA_CLAMPED, t->cell);
     llm_tower_apply(t, &t->mergers[0].linear[0], a[LLM_TA_CELL_H],
                     a[LLM_TA_PART], 0);
 }

@@ -32,6 +32,7 @@ typedef struct {
     llm_weight_t  *w;                   /* NULL: the file does not have it */
     llm_vec_t     *bias;                /* or NULL */
     int            clamped;             /* x and the product are clamped */
+    uint32_t       n_in;                /* columns of x, if clamped */
     llm_act_fn_t   before;
     llm_act_fn_t   after;
 } llm_tower_linear_t;
@@ -162,6 +163,8 @@ struct llm_tower_s {
     float                    merge_eps;
     uint32_t                 group;     /* rows of a sound that are a cell */
     uint32_t                 cell;      /* width of a row of cells */
+    uint32_t                 clamped;   /* widest input of a product with
+                                           clamps; 0: there is none */
     uint32_t                 mid;       /* width of LLM_TA_MID */
     uint32_t                 mid_ff;    /* of a gated network there */
     uint32_t                 n_parts;
@@ -276,7 +279,7 @@ llm_weight_t *llm_tower_matrix(llm_tower_load_t *l,
 int llm_tower_linear(llm_tower_load_t *l, llm_tower_linear_t *x,
     uint32_t n_in, uint32_t *n_out, const char *prefix);
 /* the same if there is such a tensor */
-int llm_tower_clamps(llm_tower_load_t *l, llm_tower_linear_t *x,
+int llm_tower_clamps(llm_tower_load_t *l, llm_tower_linear_t *x, uint32_t n_in,
     const char *prefix);
 int llm_tower_norm(llm_tower_load_t *l, llm_tower_norm_t *x, uint32_t n,
     int required, const char *fmt, ...) llm_printf_like(5, 6);

@@ -132,7 +132,7 @@ llm_tower_heads(llm_tower_load_t *l, llm_tower_linear_t *x, uint32_t layer,
     m.halves = l->t->head_dim;
     x->w = llm_tower_matrix(l, &m);
 
-    return x->w ? llm_tower_clamps(l, x, name) : LLM_ERROR;
+    return x->w ? llm_tower_clamps(l, x, width, name) : LLM_ERROR;
 }
 
 

@@ -22,16 +22,17 @@ void
 llm_tower_apply(const llm_tower_t *t, const llm_tower_linear_t *l,
     llm_act_t *x, llm_act_t *y, int add)
 {
-    llm_linear_t  out = { l->w, l->bias, y, add };
+    llm_act_t     *clamped;
+    llm_linear_t   out = { l->w, l->bias, y, add };
 
     if (!l->clamped) {
         t->ops->linear(t->exec, LLM_ROWS_ALL, x, &out, 1);
         return;
     }
 
-    t->ops->act(t->exec, LLM_ROWS_ALL, &l->before, x,
-                t->act_of[LLM_TA_CLAMPED]);
-    t->ops->linear(t->exec, LLM_ROWS_ALL, t->act_of[LLM_TA_CLAMPED], &out, 1);
+    clamped = llm_tower_buffer(t, LLM_TA_CLAMPED, l->n_in);
+    t->ops->act(t->exec, LLM_ROWS_ALL, &l->before, x, clamped);
+    t->ops->linear(t->exec, LLM_ROWS_ALL, clamped, &out, 1);
     t->ops->act(t->exec, LLM_ROWS_ALL, &l->after, y, y);
 }
 
@@ -136,7 +137,6 @@ llm_tower_keys(const llm_tower_t *t, uint32_t layer)
         .kind = LLM_NORM_RMS, .eps = t->eps, .group = t->head_dim
     };
 
-    llm_tower_buffer(t, LLM_TA_CLAMPED, t->width);
     llm_tower_normalize(t, &l->ln1, t->eps, a[LLM_TA_X], a[LLM_TA_H], 0);
     llm_tower_apply(t, &l->k, a[LLM_TA_H], a[LLM_TA_K], 0);
     llm_tower_apply(t, &l->v, a[LLM_TA_H], a[LLM_TA_V], 0);
@@ -184,7 +184,6 @@ llm_tower_layer(const llm_tower_t *t, uint32_t layer)
     llm_act_t                *const *a = t->act_of;
     const llm_tower_layer_t  *l = &t->layers[layer];
 
-    llm_tower_buffer(t, LLM_TA_CLAMPED, t->width);
     llm_tower_normalize(t, &l->ln1, t->eps, a[LLM_TA_X], a[LLM_TA_H], 0);
     llm_tower_apply(t, &l->q, a[LLM_TA_H], a[LLM_TA_Q], 0);
     t->ops->rope_kv(t->exec, &h, &t->rope, a[LLM_TA_Q], NULL, NULL, t->kv);
@@ -206,7 +205,6 @@ llm_tower_layer(const llm_tower_t *t, uint32_t layer)
         llm_tower_activate(t, t->act, up, glu);
     }
 
-    llm_tower_buffer(t, LLM_TA_CLAMPED, l->n_ff);
     llm_tower_add(t, &l->down, &l->ffn_post, glu);
 }
 

@@ -93,8 +93,9 @@ llm_encoder_begin(llm_encoder_t *e, llm_media_t *const *m, uint32_t n,
         }
 
         if (rows != m[i]->n) {
-            return llm_fail(err, "an image of %u rows in a prompt that has %u "
-                            "for it", rows, m[i]->n);
+            return llm_fail(err, "%s of %u rows in a prompt that has %u for "
+                            "it", m[i]->samples ? "a sound" : "an image", rows,
+                            m[i]->n);
         }
 
         size += llm_encoder_bytes(e, m[i]);
@@ -103,7 +104,8 @@ llm_encoder_begin(llm_encoder_t *e, llm_media_t *const *m, uint32_t n,
     e->rows = malloc(size);
 
     if (e->rows == NULL) {
-        return llm_fail(err, "no memory for the rows of an image");
+        return llm_fail(err, "no memory for the rows of %s",
+                        m[0]->samples ? "a sound" : "an image");
     }
 
     e->job = llm_tower_begin(m[0]->own ? e->ear : e->tower, entries, n,
@@ -229,6 +231,11 @@ llm_encoder_rule(llm_instance_t *m, llm_err_t *err)
 
     rc = llm_image_rule_read(&e->rule, g, err);
     llm_gguf_close(g);
+
+    if (rc == LLM_OK && e->rule.projector && e->tower == NULL) {
+        return llm_fail(err, "%s: it was replaced while it was loaded",
+                        m->conf.mmproj);
+    }
 
     if (rc != LLM_OK || e->rule.projector == NULL
         || e->rule.sizing != LLM_SIZING_AREA)

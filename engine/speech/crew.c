@@ -4,6 +4,10 @@
 
 #include "engine/speech/crew.h"
 
+/* one step of so many is for times of words while others decode, so that they
+   come however many others there are */
+#define LLM_CREW_ALIGN  3
+
 typedef struct {
     llm_speech_t              *s;       /* NULL: the place is free */
     const llm_speech_sound_t  *sound;
@@ -540,6 +544,14 @@ llm_speech_crew_step(llm_speech_crew_t *c, llm_err_t *err)
 
     first = llm_speech_crew_look(c);
     c->steps++;
+
+    if (c->steps % LLM_CREW_ALIGN == 0) {
+        rc = llm_speech_crew_align(c, err);
+
+        if (rc != LLM_OK) {
+            return rc;
+        }
+    }
 
     for (k = 0; k < 2; k++) {
         c->decoded = !c->decoded && !(first && k == 0);

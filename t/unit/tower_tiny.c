@@ -355,6 +355,21 @@ listen(llm_tower_t *t, const tower_tiny_t *tiny, float *out)
 }
 
 
+static int
+has_tensor(const tower_tiny_t *tiny, const char *name)
+{
+    const tower_tensor_t  *t;
+
+    for (t = tiny->tensors; t->name; t++) {
+        if (strcmp(t->name, name) == 0) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
 static void
 test_listen(const tower_tiny_t *tiny, const char *device, const char *isa,
     double bound)
@@ -401,6 +416,67 @@ test_listen(const tower_tiny_t *tiny, const char *device, const char *isa,
     llm_tower_free(t);
     free(got);
     free(again);
+}
+
+
+/* a clamp that changes nothing, of each matrix before and behind the layers */
+
+static void
+test_clamps(const char *device)
+{
+    int               same;
+    char              name[64];
+    float            *got, *want;
+    size_t            i, k, n, size;
+    llm_err_t         err;
+    llm_tower_t      *t;
+    tower_tiny_t      tiny;
+    tower_tensor_t    tensors[128];
+
+    static const char  *const prefixes[] = {
+        "a.conv1d.1", "a.conv1d.2", "mm.a.fc", "mm.a.mlp.1", "mm.a.mlp.2"
+    };
+
+    for (i = 0, same = 1; i < llm_nelems(tower_ears); i++) {
+        tiny = tower_ears[i];
+        size = tiny.n_rows * sizeof(float);
+        want = calloc(1, size);
+        got = calloc(1, size);
+
+        for (n = 0; tiny.tensors[n].name; n++) {
+            tensors[n] = tiny.tensors[n];
+        }
+
+        tensors[n + 1].name = NULL;
+
+        for (k = 0; k <= llm_nelems(prefixes); k++) {
+            tensors[n].name = NULL;
+
+            if (k) {
+                snprintf(name, sizeof(name), "%s.weight", prefixes[k - 1]);
+
+                if (!has_tensor(&tower_ears[i], name)) {
+                    continue;
+                }
+
+                snprintf(name, sizeof(name), "%s.input_min", prefixes[k - 1]);
+                tensors[n] = (tower_tensor_t) { .name = name, .ne = { 1 },
+                                                .plus = -1e30f };
+            }
+
+            tiny.tensors = tensors;
+            t = write_tower(&tiny, NULL) ? load_part(device, NULL, 0, 1, &err)
+                                         : NULL;
+            same &= t && listen(t, &tiny, k ? got : want)
+                    && (k == 0 || memcmp(got, want, size) == 0);
+            llm_tower_free(t);
+        }
+
+        free(got);
+        free(want);
+    }
+
+    ok(same, "%s: clamps of all widths", device);
 }
 
 
@@ -867,6 +943,8 @@ main(void)
         }
     }
 
+    test_clamps("reference");
+    test_clamps("cpu");
     test_unheard();
     test_unheard_files();
     test_parts();
