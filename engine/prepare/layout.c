@@ -235,9 +235,10 @@ llm_layout_bytes(llm_layout_t *l, size_t size, llm_err_t *err)
 {
     if (l->max_bytes && size > l->max_bytes - l->bytes) {
         return llm_fail_with(err, 400, "request_too_large", NULL,
-                             "The images take more than the %zu bytes that "
-                             "all requests together may take (llm_queue "
-                             "memory=). Please send fewer, or smaller ones.",
+                             "The images and sounds take more than the %zu "
+                             "bytes that all requests together may take "
+                             "(llm_queue memory=). Please send fewer, or "
+                             "smaller ones.",
                              l->max_bytes);
     }
 
@@ -356,6 +357,15 @@ llm_layout_frames(llm_layout_t *l, uint32_t frame, const float *samples,
 }
 
 
+/* frames of an entry, with those that its last row sees after its own */
+
+static uint32_t
+llm_layout_seen(const llm_sound_rule_t *rule, uint32_t own)
+{
+    return llm_min(own + (rule->ahead ? 2 : 0), rule->chunk);
+}
+
+
 /* the rows of a spectrogram's frames from number `first` on, `own` of them; s
    NULL: they are only counted */
 
@@ -376,16 +386,12 @@ llm_layout_mel(llm_layout_t *l, const llm_sound_rule_t *rule,
     m->cols = 1;
     m->lines = m->n;
     m->w = rule->n_mels;
-    m->h = llm_min(own + (rule->ahead ? 2 : 0), rule->chunk);
+    m->h = llm_layout_seen(rule, own);
     m->own = own;
     size = (size_t) m->w * m->h * sizeof(float);
 
     if (s == NULL) {
         return LLM_OK;
-    }
-
-    if (llm_layout_bytes(l, size, err) != LLM_OK) {
-        return LLM_ERROR;
     }
 
     m->samples = malloc(size);
@@ -400,20 +406,29 @@ llm_layout_mel(llm_layout_t *l, const llm_sound_rule_t *rule,
 }
 
 
+/* all bytes are counted before any is computed */
+
 static int
 llm_layout_mels(llm_layout_t *l, const llm_sound_rule_t *rule,
     const float *samples, size_t n, llm_err_t *err)
 {
     int                 rc;
+    size_t              frames;
     uint32_t            i;
     llm_sound_plan_t    plan;
     llm_speech_sound_t  s;
 
     llm_sound_plan(rule, n, &plan);
+    frames = (size_t) (plan.n_entries - 1)
+             * llm_layout_seen(rule, plan.frames)
+             + llm_layout_seen(rule, plan.last);
 
     if (llm_layout_fits(l, plan.n_tokens, err) != LLM_OK
-        || (!l->counts && llm_speech_sound_init(&s, rule->n_mels, samples, n,
-                                                err) != LLM_OK))
+        || (!l->counts
+            && (llm_layout_bytes(l, frames * rule->n_mels * sizeof(float),
+                                 err) != LLM_OK
+                || llm_speech_sound_init(&s, rule->n_mels, samples, n, err)
+                   != LLM_OK)))
     {
         return LLM_ERROR;
     }
