@@ -94,6 +94,8 @@ struct ngx_http_llm_socket_s {
 
     ngx_http_llm_socket_lane_t   lanes[LLM_API_SOCKET_LANES];
     ngx_uint_t                   running;       /* lanes with a request */
+    ngx_uint_t                   turn;          /* lane behind the one that was
+                                                   read last */
 
     unsigned                     begun:1;       /* of a message there were
                                                    frames, but not the last */

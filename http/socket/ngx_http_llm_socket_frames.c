@@ -240,6 +240,7 @@ ngx_int_t
 ngx_http_llm_socket_flush(ngx_http_llm_socket_t *s)
 {
     ssize_t                    n;
+    ngx_uint_t                 full;
     ngx_event_t               *wev;
     ngx_connection_t          *c;
     ngx_http_request_t        *r;
@@ -249,6 +250,7 @@ ngx_http_llm_socket_flush(ngx_http_llm_socket_t *s)
     c = r->connection;
     wev = c->write;
     n = 0;
+    full = (s->out.len - s->sent >= NGX_HTTP_LLM_SOCKET_HIGH);
 
     if (s->out.failed
         || (r->out && ngx_http_output_filter(r, NULL) == NGX_ERROR))
@@ -271,6 +273,12 @@ ngx_http_llm_socket_flush(ngx_http_llm_socket_t *s)
         }
 
         s->sent += (size_t) n;
+    }
+
+    if (s->sent >= NGX_HTTP_LLM_SOCKET_HIGH && s->sent < s->out.len) {
+        s->out.len -= s->sent;
+        ngx_memmove(s->out.data, s->out.data + s->sent, s->out.len);
+        s->sent = 0;
     }
 
     if (r->out || s->sent < s->out.len) {
@@ -304,6 +312,13 @@ ngx_http_llm_socket_flush(ngx_http_llm_socket_t *s)
     }
 
     c->idle = s->running == 0 && s->job == NULL;
+
+    /* what stopped because so much waited to be sent goes on: as all of it was
+       sent at once, no event of the connection will say so */
+
+    if (full) {
+        ngx_post_event(c->read, &ngx_posted_events);
+    }
 
     return NGX_OK;
 }

@@ -406,35 +406,37 @@ ngx_http_llm_socket_read_answer(ngx_http_llm_socket_lane_t *lane)
         ngx_http_llm_socket_use(lane);  /* what waited for a thread */
     }
 
-    for ( ;; ) {
-        if (s->closing) {
-            ngx_http_llm_socket_cancel(s);
-            break;
-        }
+    if (s->closing) {
+        ngx_http_llm_socket_cancel(s);
 
-        if (s->job || s->out.len - s->sent >= NGX_HTTP_LLM_SOCKET_HIGH) {
-            lane->waits = 1;
-            break;
-        }
+    } else if (s->job || s->out.len - s->sent >= NGX_HTTP_LLM_SOCKET_HIGH) {
+        lane->waits = 1;
 
+    } else {
+
+        /* one piece, and then it is the turn of the other streams */
+
+        s->turn = lane - s->lanes + 1;
         n = c->recv(c, buf, sizeof(buf));
 
-        if (n == NGX_AGAIN) {
-            if (ngx_handle_read_event(c->read, 0) != NGX_OK) {
-                ngx_http_llm_socket_end(lane);
-                return;
-            }
-
-            break;
-        }
-
-        if (n <= 0) {
+        if ((n <= 0 && n != NGX_AGAIN)
+            || ngx_handle_read_event(c->read, 0) != NGX_OK)
+        {
             ngx_http_llm_socket_end(lane);
             return;
         }
 
-        (void) llm_buf_add(&lane->answer, buf, (size_t) n);
-        ngx_http_llm_socket_use(lane);
+        if (n != NGX_AGAIN) {
+            (void) llm_buf_add(&lane->answer, buf, (size_t) n);
+            ngx_http_llm_socket_use(lane);
+        }
+
+        if (s->closing) {
+            ngx_http_llm_socket_cancel(s);
+
+        } else if (n != NGX_AGAIN) {
+            ngx_post_event(c->read, &ngx_posted_events);
+        }
     }
 
     (void) ngx_http_llm_socket_flush(s);
@@ -448,7 +450,7 @@ ngx_http_llm_socket_resume(ngx_http_llm_socket_t *s)
     ngx_http_llm_socket_lane_t  *lane;
 
     for (i = 0; i < LLM_API_SOCKET_LANES; i++) {
-        lane = &s->lanes[i];
+        lane = &s->lanes[(s->turn + i) % LLM_API_SOCKET_LANES];
 
         if (lane->pair && lane->waits && !s->job
             && s->out.len - s->sent < NGX_HTTP_LLM_SOCKET_HIGH)

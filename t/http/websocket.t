@@ -25,6 +25,7 @@ my $t = LLM::Test->new(
             llm_websocket on; limit_req zone=rare burst=1 nodelay; llm_api;
         }
         location /small { llm_websocket on; client_max_body_size 2k; llm_api; }
+        location /timed { llm_websocket on; send_timeout 5s; llm_api; }
         location /v1 { llm_websocket on; llm_api; }
         location = /health { llm_health; }
         location = /metrics { llm_metrics; }
@@ -100,6 +101,23 @@ is($events[0]{type}, 'response.created', 'events');
 is($events[-1]{type}, 'response.completed', 'up to the last');
 is(LLM::Socket::text(@events), $text, 'the text is that of HTTP');
 is($response->{output}[0]{content}[0]{text}, $text, 'also as a whole');
+
+# events of more than 64 KB, which the client reads at once: nothing waits for
+# its next ping, or for a time that is over
+
+for my $lanes (1, 8) {
+    my $ws = socket_of('/timed/responses');
+
+    $ws->ask(%ask, input => 'What is 2 + 2?', stream_id => "s$_",
+             text => { format => { type => 'json_schema', name => 'a',
+                                   schema => { type => 'string', maxLength => 9,
+                                               description => 'y' x 200_000 }
+                                 } }) for 1 .. $lanes;
+
+    is(scalar(grep { /completed|incomplete/ }
+              map { ($ws->events)[-1]{type} } 1 .. $lanes),
+       $lanes, "$lanes large answers at once");
+}
 
 my @items = ({ type => 'message', role => 'user', content => 'What is 2 + 2?' },
              $response->{output}[0],
