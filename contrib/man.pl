@@ -302,7 +302,8 @@ printf '.TH %s %d %s "nginx-llm %s" "%s"' . "\n", uc $name, $page->{section},
     strftime('%Y-%m-%d', gmtime $time), $version, $page->{manual};
 
 # no hyphenation, and words are not spread over the line: much of it is code
-print ".nh\n.ad l\n";
+# AD: since groff 1.23 paragraphs adjust by it
+print ".nh\n.ad l\n.ds AD l\n";
 
 print ".SH NAME\n", plain($name) =~ s/-/\\-/gr, ' \- ', plain($page->{what}),
     "\n.SH SYNOPSIS\n$page->{synopsis}", blocks(slurp($file)),
