@@ -86,7 +86,7 @@ for my $case ([ '/v1', 256, 5000 ], [ '/small', 16, 1000 ],
 
     my $before = LLM::Test::holds($pid)->{kb};
 
-    my @slow = map { $t->open("$path/completions", { %ask }, rcvbuf => 4096) }
+    my @slow = map { $t->open("$path/completions", { %ask }, rcvbuf => 16384) }
                1 .. $READERS;
 
     ok(parked($READERS), "$name: all are parked")
@@ -147,7 +147,7 @@ for my $case ([ '/v1', 256, 5000 ], [ '/small', 16, 1000 ],
 
     $before = LLM::Test::holds($pid)->{own};
 
-    my @gone = map { $t->open("$path/completions", { %ask }, rcvbuf => 4096) }
+    my @gone = map { $t->open("$path/completions", { %ask }, rcvbuf => 16384) }
                1 .. $READERS;
 
     ok(parked($READERS), "$name: parked once more");
