@@ -488,6 +488,13 @@ $engine = $t->engine_worker;
 $t->pause;
 $t->kill('KILL', $engine);
 
+# until it is dead, a connection may wake it alone, and nobody takes it then
+ok(LLM::Test::wait_for(20, sub {
+       my ($state) = LLM::Test::slurp("/proc/$engine/stat") =~ /\) (\w)/;
+
+       return $state eq 'Z';
+   }), 'the engine is dead');
+
 my $lost = LLM::Client->open(port => $t->port, method => 'POST',
                              path => '/admin/models/demo/unload?wait=60');
 
