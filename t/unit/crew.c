@@ -241,6 +241,63 @@ test_pieces(llm_speech_crew_t *c, clip_t *clip)
 }
 
 
+/* times of words come although somebody decodes in every step: when another
+   clip ends, it begins anew */
+
+static void
+test_others(llm_speech_crew_t *c)
+{
+    int        over;
+    char      *text;
+    uint32_t   i, steps, again;
+    llm_err_t  err;
+
+    enum { MOST = 6000 };
+
+    for (i = 0; i < CLIPS; i++) {
+        begin(&clips[i]);
+        (void) llm_speech_crew_add(c, clips[i].s, &clips[i].sound,
+                                   &clips[i].place);
+    }
+
+    for (over = 0, steps = 0, again = 0; !over && steps < MOST; steps++) {
+        (void) llm_speech_crew_step(c, &err);
+
+        for (i = 0; i < CLIPS; i++) {
+            if (llm_speech_crew_state(c, clips[i].place, &err) == LLM_MORE) {
+                continue;
+            }
+
+            if (clips[i].opts.words) {
+                over = 1;
+                continue;
+            }
+
+            llm_speech_crew_remove(c, clips[i].place);
+            end(&clips[i]);
+            begin(&clips[i]);
+            (void) llm_speech_crew_add(c, clips[i].s, &clips[i].sound,
+                                       &clips[i].place);
+            again++;
+        }
+    }
+
+    ok(over, "words among others that never end: %u steps, %u others", steps,
+       again);
+
+    for (i = 0; i < CLIPS; i++) {
+        if (clips[i].opts.words) {
+            text = over ? transcript(clips[i].s) : NULL;
+            ok(text && strcmp(text, clips[i].want) == 0, "as alone");
+            free(text);
+        }
+
+        llm_speech_crew_remove(c, clips[i].place);
+        end(&clips[i]);
+    }
+}
+
+
 int
 main(void)
 {
@@ -279,6 +336,7 @@ main(void)
     run(c, 7, CLIPS, "one after another");
     run(c, 0, 3, "one leaves");
     run(c, 0, 0, "another one leaves");
+    test_others(c);
 
     for (i = 0; i < CLIPS; i++) {
         begin(&clips[i]);

@@ -393,6 +393,47 @@ test_draft(llm_devices_t *devices, const llm_model_opts_t *opts)
 }
 
 
+/* without ctx= the model is loaded with what fits, and what drafts is, too: a
+   page each has to fit, not all that the files say */
+
+static void
+test_draft_long(const llm_model_opts_t *opts)
+{
+    char               file[] = "/tmp/llm-memory-long-XXXXXX";
+    char              *at;
+    uint32_t           len = 1 << 27;
+    llm_buf_t          b;
+    llm_err_t          err;
+    llm_gguf_t        *g;
+    llm_model_opts_t   o = *opts;
+
+    static const char  key[] = ".context_length";
+
+    close(mkstemp(file));
+    llm_buf_init(&b, 0);
+    (void) tiny_gguf(tiny_named("qwen3"), NULL, &b);
+    at = memmem(b.data, b.len, key, sizeof(key) - 1);
+
+    /* behind the key its type */
+
+    memcpy(at + sizeof(key) - 1 + 4, &len, sizeof(len));
+    spill(file, &b);
+    llm_buf_free(&b);
+
+    o.ctx = 0;
+    o.kv_bytes = 0;
+    g = llm_source_open_header(file, &err);
+    ok(g && llm_model_fits(g, &o, &err) == LLM_OK,
+       "a context of %u tokens: is made shorter", len);
+
+    o.drafts = 1;
+    o.draft = file;
+    ok(g && llm_model_fits(g, &o, &err) == LLM_OK, "also with what drafts");
+    llm_gguf_close(g);
+    (void) unlink(file);
+}
+
+
 static void
 test_promised(void)
 {
@@ -442,6 +483,7 @@ test_promised(void)
     llm_model_free(l[1].m);
     test_tower(devices, &l[0].opts);
     test_draft(devices, &l[0].opts);
+    test_draft_long(&l[0].opts);
 
     /* at once */
 
