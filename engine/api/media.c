@@ -116,8 +116,8 @@ llm_api_media_size(const llm_api_media_t *m,
     }
 
     if (n == SIZE_MAX) {
-        return llm_api_bad_value(err, at, "Invalid base64: its last group has "
-                                 "a single digit, so it is cut off.");
+        return llm_api_bad_value(err, at, "Invalid base64: it is cut off, or "
+                                 "has characters that are no digits.");
     }
 
     if (n > max) {

@@ -250,7 +250,7 @@ llm_bench_image_load(llm_bench_image_t *b, const llm_cli_t *c,
         return LLM_ERROR;
     }
 
-    b->tower = llm_cli_tower(c, NULL, err);
+    b->tower = llm_cli_tower(c, NULL, 0, err);
 
     if (b->tower == NULL) {
         return LLM_ERROR;

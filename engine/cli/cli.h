@@ -255,9 +255,13 @@ int llm_cli_decode(const char *path, llm_image_t *image, llm_err_t *err);
 int llm_cli_picture(const char *path, const llm_image_rule_t *rule,
     llm_cli_picture_t *p, llm_err_t *err);
 void llm_cli_picture_free(llm_cli_picture_t *p);
-/* loads the tower of --mmproj; m NULL: for any model */
-llm_tower_t *llm_cli_tower(const llm_cli_t *c, llm_model_t *m,
+/* loads the tower of --mmproj, that of images or of spectrograms; m NULL: for
+   any model */
+llm_tower_t *llm_cli_tower(const llm_cli_t *c, llm_model_t *m, int sound,
     llm_err_t *err);
+/* encodes n entries in one job */
+int llm_cli_encode_some(llm_tower_t *t, const llm_tower_entry_t *e, uint32_t n,
+    float *rows, llm_err_t *err);
 /* encodes n entries of one size; rows gets [n][n_rows][n_cols] */
 int llm_cli_encode(llm_tower_t *t, const llm_tower_entry_t *e, uint32_t n,
     uint32_t n_rows, float *rows, llm_err_t *err);

@@ -193,7 +193,7 @@ llm_cli_image_rows(const llm_cli_t *c, const llm_cli_picture_t *p,
     }
 
     if (rc == LLM_OK) {
-        t = llm_cli_tower(c, m, err);
+        t = llm_cli_tower(c, m, 0, err);
         rc = t ? llm_cli_image_encode(t, p, err) : LLM_ERROR;
     }
 

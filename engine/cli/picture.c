@@ -106,10 +106,10 @@ llm_cli_picture_free(llm_cli_picture_t *p)
 
 
 llm_tower_t *
-llm_cli_tower(const llm_cli_t *c, llm_model_t *m, llm_err_t *err)
+llm_cli_tower(const llm_cli_t *c, llm_model_t *m, int sound, llm_err_t *err)
 {
     llm_model_opts_t  o;
-    llm_tower_opts_t  to = { .model = &o };
+    llm_tower_opts_t  to = { .model = &o, .sound = sound };
 
     if (llm_cli_model_opts(c, &o, err) != LLM_OK) {
         return NULL;
@@ -119,9 +119,7 @@ llm_cli_tower(const llm_cli_t *c, llm_model_t *m, llm_err_t *err)
 }
 
 
-/* n entries in one job */
-
-static int
+int
 llm_cli_encode_some(llm_tower_t *t, const llm_tower_entry_t *e, uint32_t n,
     float *rows, llm_err_t *err)
 {

@@ -216,7 +216,7 @@ llm_cli_prompt_encode(llm_cli_prompt_t *p, llm_model_t *model)
         return llm_fail(p->err, "the device takes no images");
     }
 
-    t = llm_cli_tower(p->c, model, p->err);
+    t = llm_cli_tower(p->c, model, 0, p->err);
 
     if (t == NULL) {
         return LLM_ERROR;
@@ -232,10 +232,7 @@ llm_cli_prompt_encode(llm_cli_prompt_t *p, llm_model_t *model)
 
     for (i = 0; rc == LLM_OK && i < p->layout.n_media; i++) {
         m = &p->layout.media[i];
-        e.w = m->w;
-        e.h = m->h;
-        e.rgb = m->rgb;
-        e.samples = m->samples;
+        e = (llm_tower_entry_t) { m->w, m->h, m->rgb, m->samples, m->own };
         rc = llm_cli_encode(t, &e, 1, m->n, to, p->err);
         to += (size_t) m->n * p->cols;
     }

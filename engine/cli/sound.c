@@ -62,25 +62,12 @@ static int
 llm_cli_sound_entry(llm_tower_t *t, const llm_tower_entry_t *e, uint32_t n,
     float *rows, llm_err_t *err)
 {
-    int               rc;
-    llm_tower_job_t  *job;
-
-    job = llm_tower_begin(t, e, 1, rows, err);
-
-    if (job == NULL) {
+    if (llm_cli_encode_some(t, e, 1, rows, err) != LLM_OK) {
         return LLM_ERROR;
     }
 
-    do {
-        rc = llm_tower_step(job, err);
-    } while (rc == LLM_MORE);
-
-    llm_tower_end(job);
-
-    return rc == LLM_OK
-           ? llm_cli_write(rows, (size_t) n * llm_tower_info(t)->n_cols
-                                 * sizeof(float), err)
-           : rc;
+    return llm_cli_write(rows, (size_t) n * llm_tower_info(t)->n_cols
+                               * sizeof(float), err);
 }
 
 
@@ -112,7 +99,7 @@ llm_cli_sound_mels(llm_tower_t *t, const llm_sound_rule_t *rule,
 
     for (i = 0; rc == LLM_OK && i < plan.n_entries; i++) {
         e.own = i + 1 < plan.n_entries ? plan.frames : plan.last;
-        e.h = llm_min(e.own + (rule->ahead ? 2 : 0), rule->chunk);
+        e.h = llm_sound_seen(rule, e.own);
         e.samples = mel;
         llm_speech_sound_window(&s, (size_t) i * plan.frames, e.h, mel);
         rc = llm_cli_sound_entry(t, &e, llm_sound_rows(rule, e.own), rows,
@@ -163,16 +150,10 @@ static int
 llm_cli_sound_rows(const llm_cli_t *c, const llm_sound_rule_t *rule,
     const llm_sound_t *sound, llm_err_t *err)
 {
-    int                rc;
-    llm_tower_t       *t;
-    llm_model_opts_t   o;
-    llm_tower_opts_t   to = { .model = &o, .sound = rule->frame == 0 };
+    int           rc;
+    llm_tower_t  *t;
 
-    if (llm_cli_model_opts(c, &o, err) != LLM_OK) {
-        return LLM_ERROR;
-    }
-
-    t = llm_tower_load(c->mmproj, NULL, &to, err);
+    t = llm_cli_tower(c, NULL, rule->frame == 0, err);
 
     if (t == NULL) {
         return LLM_ERROR;

@@ -114,6 +114,9 @@ void llm_image_rule_limit(llm_image_rule_t *rule, uint32_t tokens);
 /* the same of sound, in sound_rule.c; 0: the file has no encoder of sound that
    is known, and its models take none */
 int llm_sound_rule_read(llm_sound_rule_t *rule, const llm_gguf_t *g);
+/* the projector of an encoder of sound: files with several encoders have a key
+   for each kind, or a name for both; 0: there is no such encoder */
+int llm_sound_projector(const llm_gguf_t *g, llm_str_t *name);
 /* what a file says of the values of pixels; LLM_ERROR and *err: it does not, or
    they cannot be */
 int llm_image_colors(const llm_gguf_t *g, float mean[3], float std[3],
@@ -130,6 +133,14 @@ static inline uint32_t
 llm_sound_chunk(uint32_t positions, uint32_t window)
 {
     return 2 * positions - (window ? 2 * positions % window : 0);
+}
+
+
+/* rows of an encoder, before they are grouped: every second frame's */
+static inline uint32_t
+llm_sound_halved(uint32_t frames)
+{
+    return frames / 2 + frames % 2;
 }
 
 
@@ -195,6 +206,8 @@ void llm_sound_plan(const llm_sound_rule_t *rule, size_t n,
     llm_sound_plan_t *plan);
 /* rows of an entry of so many frames */
 uint32_t llm_sound_rows(const llm_sound_rule_t *rule, uint32_t frames);
+/* frames of an entry, with those that its last row sees after its own */
+uint32_t llm_sound_seen(const llm_sound_rule_t *rule, uint32_t own);
 /* the most whole seconds of sound that are no more than so many rows */
 uint32_t llm_sound_seconds(const llm_sound_rule_t *rule, uint64_t rows);
 

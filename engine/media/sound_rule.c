@@ -20,6 +20,7 @@ static const struct {
     int                stacks;          /* the file may have another group */
 } llm_sounds[] = {
 
+    /* the file says how long a frame is */
     { { .projector = "gemma4ua", .frame = 1,
         .words = { .places = { "<|audio|>" }, .begin = "<|audio>",
                    .end = "<audio|>" } }, 0, 0 },
@@ -82,21 +83,28 @@ llm_sound_mel(llm_sound_rule_t *rule, const llm_gguf_t *g, uint32_t window,
 
 
 int
+llm_sound_projector(const llm_gguf_t *g, llm_str_t *name)
+{
+    int  has;
+
+    return llm_gguf_get_bool(g, "clip.has_audio_encoder", &has, NULL) == LLM_OK
+           && has
+           && (llm_gguf_get_str(g, "clip.audio.projector_type", name, NULL)
+               == LLM_OK
+               || llm_gguf_get_str(g, "clip.projector_type", name, NULL)
+                  == LLM_OK);
+}
+
+
+int
 llm_sound_rule_read(llm_sound_rule_t *rule, const llm_gguf_t *g)
 {
-    int        has;
     size_t     i;
     llm_str_t  name;
 
     memset(rule, 0, sizeof(llm_sound_rule_t));
 
-    if (llm_gguf_get_bool(g, "clip.has_audio_encoder", &has, NULL) != LLM_OK
-        || !has
-        || (llm_gguf_get_str(g, "clip.audio.projector_type", &name, NULL)
-            != LLM_OK
-            && llm_gguf_get_str(g, "clip.projector_type", &name, NULL)
-               != LLM_OK))
-    {
+    if (!llm_sound_projector(g, &name)) {
         return 0;
     }
 
@@ -124,7 +132,14 @@ llm_sound_rule_read(llm_sound_rule_t *rule, const llm_gguf_t *g)
 uint32_t
 llm_sound_rows(const llm_sound_rule_t *rule, uint32_t frames)
 {
-    return (frames / 2 + frames % 2) / rule->group;
+    return llm_sound_halved(frames) / rule->group;
+}
+
+
+uint32_t
+llm_sound_seen(const llm_sound_rule_t *rule, uint32_t own)
+{
+    return llm_min(own + (rule->ahead ? 2 : 0), rule->chunk);
 }
 
 

@@ -142,7 +142,7 @@ llm_model_load_head(llm_model_t *of, const char *path,
     }
 
     llm_load_begin(&l, m, opts, err);
-    llm_promise_draft(of);
+    llm_model_draft_begins(of);
     m->of = of;
     m->gguf = path ? llm_source_open(path, err) : of->gguf;
 

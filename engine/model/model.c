@@ -300,13 +300,6 @@ llm_model_create(const llm_model_opts_t *opts)
 }
 
 
-void
-llm_model_draft_begins(llm_model_t *m)
-{
-    llm_promise_draft(m);
-}
-
-
 static void
 llm_model_free_layer(llm_model_t *m, llm_model_layer_t *l)
 {

@@ -176,6 +176,8 @@ void llm_model_free(llm_model_t *m);
 /* the load of the small model of opts->draft begins: the memory that was left
    for it is its own now */
 void llm_model_draft_begins(llm_model_t *m);
+/* the encoders of opts->tower are loaded: the same of their memory */
+void llm_model_towers_loaded(llm_model_t *m);
 /* waits until the model's file of packed weights is written, if it is being
    written; free() stops the writing */
 void llm_model_wait_packed(llm_model_t *m);

@@ -365,8 +365,6 @@ size_t llm_load_seqs_bytes(const llm_load_t *l, uint32_t n);
 int llm_promise(llm_load_t *l);
 void llm_promise_loaded(llm_model_t *m);
 /* its encoder is loaded; the load of what drafts begins */
-void llm_promise_tower(llm_model_t *m);
-void llm_promise_draft(llm_model_t *m);
 void llm_promise_end(llm_model_t *m);
 size_t llm_promised(llm_devices_t *devices, const llm_model_t *but);
 

@@ -117,7 +117,7 @@ llm_promise_loaded(llm_model_t *m)
 
 
 void
-llm_promise_tower(llm_model_t *m)
+llm_model_towers_loaded(llm_model_t *m)
 {
     pthread_mutex_lock(&m->devices->lock);
     m->promise.tower = 0;
@@ -126,7 +126,7 @@ llm_promise_tower(llm_model_t *m)
 
 
 void
-llm_promise_draft(llm_model_t *m)
+llm_model_draft_begins(llm_model_t *m)
 {
     pthread_mutex_lock(&m->devices->lock);
     m->promise.draft = 0;

@@ -287,26 +287,6 @@ llm_tower_check(const char *path, llm_err_t *err)
 }
 
 
-int
-llm_tower_parts(const char *path, llm_err_t *err)
-{
-    int          parts;
-    llm_gguf_t  *g;
-
-    g = llm_gguf_open_header(path, err);
-
-    if (g == NULL) {
-        return LLM_ERROR;
-    }
-
-    parts = (llm_tower_sees(g) ? LLM_TOWER_SEES : 0)
-            | (llm_tower_listens(g) ? LLM_TOWER_LISTENS : 0);
-    llm_gguf_close(g);
-
-    return parts;
-}
-
-
 llm_tower_t *
 llm_tower_load(const char *path, llm_model_t *m, const llm_tower_opts_t *opts,
     llm_err_t *err)
@@ -323,12 +303,6 @@ llm_tower_load(const char *path, llm_model_t *m, const llm_tower_opts_t *opts,
     if (llm_tower_open(&l, path, opts) != LLM_OK) {
         llm_tower_free(l.t);
         return NULL;
-    }
-
-    /* the encoder of sound is loaded after that of images */
-
-    if (m && (opts->sound || !llm_tower_listens(l.t->gguf))) {
-        llm_promise_tower(m);
     }
 
     return l.t;

@@ -92,16 +92,10 @@ typedef struct llm_tower_job_s  llm_tower_job_t;
    or one of images that is not known */
 int llm_tower_check(const char *path, llm_err_t *err);
 
-/* which encoders the file has, by its header: LLM_TOWER_...; LLM_ERROR and *err:
-   it cannot be read */
-#define LLM_TOWER_SEES     1            /* images */
-#define LLM_TOWER_LISTENS  2            /* spectrograms, of a known family */
-
-int llm_tower_parts(const char *path, llm_err_t *err);
-
 /*
  * Loads a tower for m, which it must fit, onto m's first device.  m NULL: for
- * any model, onto the device of opts.  NULL and *err on any error.
+ * any model, onto the device of opts.  NULL and *err on any error.  Once all of
+ * m's are loaded, llm_model_towers_loaded().
  */
 llm_tower_t *llm_tower_load(const char *path, llm_model_t *m,
     const llm_tower_opts_t *opts, llm_err_t *err);
@@ -128,10 +122,10 @@ uint32_t llm_tower_length(const llm_hparams_t *hp,
 /*
  * A job encodes n entries, at most LLM_TOWER_ENTRIES and together not more than
  * max_patches; or one sound, of any number of frames; or one spectrogram, of at
- * most max_frames.  A tower has one job at a time.  out gets the rows of all entries, [n_rows][n_cols].  step() runs one
- * piece, about as long as a step of a prompt: LLM_MORE: there are more;
- * LLM_OK: out is complete; LLM_ERROR: the job failed.  begin() returns NULL and
- * *err on any error.
+ * most max_frames.  A tower has one job at a time.  out gets the rows of all
+ * entries, [n_rows][n_cols].  step() runs one piece, about as long as a step of
+ * a prompt: LLM_MORE: there are more; LLM_OK: out is complete; LLM_ERROR: the
+ * job failed.  begin() returns NULL and *err on any error.
  */
 llm_tower_job_t *llm_tower_begin(llm_tower_t *t, const llm_tower_entry_t *e,
     uint32_t n, float *out, llm_err_t *err);

@@ -5,8 +5,8 @@
  * The rows of all entries are numbered through, each entry being a sequence.
  * If they fit into one step, they stay in LLM_TA_X, and a piece is some layers;
  * else they are on the host between pieces, and a piece is one layer of some of
- * the rows, which also writes the keys and values that the next layer needs.  How
- * many rows, or layers, follows from the time of earlier pieces.
+ * the rows, which also writes the keys and values that the next layer needs.
+ * How many rows, or layers, follows from the time of earlier pieces.
  *
  * A job owns its arrays; entries and results are the caller's.
  */

@@ -33,23 +33,6 @@ llm_tower_is_llava(const llm_gguf_t *g, llm_str_t *s)
 }
 
 
-/* the projector of an encoder of sound: files with several towers have a key
-   for each kind, or a name for both */
-
-static int
-llm_tower_sound_name(const llm_gguf_t *g, llm_str_t *s)
-{
-    int  has;
-
-    return llm_gguf_get_bool(g, "clip.has_audio_encoder", &has, NULL) == LLM_OK
-           && has
-           && (llm_gguf_get_str(g, "clip.audio.projector_type", s, NULL)
-               == LLM_OK
-               || llm_gguf_get_str(g, "clip.projector_type", s, NULL)
-                  == LLM_OK);
-}
-
-
 /* the family of this name and kind; NULL: it is not known */
 
 static const llm_tower_kind_t *
@@ -78,7 +61,7 @@ llm_tower_listens(const llm_gguf_t *g)
 {
     llm_str_t  s;
 
-    return llm_tower_sound_name(g, &s) && llm_tower_named(s, 1);
+    return llm_sound_projector(g, &s) && llm_tower_named(s, 1);
 }
 
 
@@ -113,7 +96,7 @@ llm_tower_kind(llm_tower_load_t *l)
     }
 
     if (l->sound) {
-        if (!llm_tower_sound_name(g, &s)) {
+        if (!llm_sound_projector(g, &s)) {
             return llm_fail(l->err, "%s: clip.has_audio_encoder: the file has "
                             "no encoder of sound", llm_gguf_name(g));
         }

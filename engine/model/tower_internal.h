@@ -256,8 +256,8 @@ int llm_tower_fields(llm_tower_load_t *l);
 
 /* ---- tower_file.c ---- */
 
-/* clip.vision.NAME, or clip.audio.NAME; *v keeps its default if the file lacks it, but a default of
-   0 means that it must have it */
+/* clip.vision.NAME, or clip.audio.NAME; *v keeps its default if the file lacks
+   it, but a default of 0 means that it must have it */
 int llm_tower_u32(llm_tower_load_t *l, const char *name, uint32_t min,
     uint32_t max, uint32_t *v);
 /* marks a tensor as used; NULL: there is none */
@@ -278,7 +278,8 @@ llm_weight_t *llm_tower_matrix(llm_tower_load_t *l,
    becomes it */
 int llm_tower_linear(llm_tower_load_t *l, llm_tower_linear_t *x,
     uint32_t n_in, uint32_t *n_out, const char *prefix);
-/* the same if there is such a tensor */
+/* PREFIX's clamps of x, with n_in columns, and of the product, if there are
+   any */
 int llm_tower_clamps(llm_tower_load_t *l, llm_tower_linear_t *x, uint32_t n_in,
     const char *prefix);
 int llm_tower_norm(llm_tower_load_t *l, llm_tower_norm_t *x, uint32_t n,

@@ -1,8 +1,7 @@
 /*
  * The layers of a tower's encoder, from the tensors v.blk.N of its file, or
- * a.blk.N of an encoder of sound: what
- * kinds of norms, biases, gates and clamps they have, the file says by having
- * them; see tower_internal.h.
+ * a.blk.N of an encoder of sound: what kinds of norms, biases, gates and clamps
+ * they have, the file says by having them; see tower_internal.h.
  */
 
 #include "engine/model/tower_internal.h"

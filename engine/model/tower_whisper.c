@@ -75,19 +75,10 @@ llm_tower_qwen2a_read(llm_tower_load_t *l)
 
 /* ---- sizes ---- */
 
-/* rows of the encoder: every second frame's */
-
-static uint32_t
-llm_tower_halved_frames(uint32_t frames)
-{
-    return frames / 2 + frames % 2;
-}
-
-
 uint32_t
 llm_tower_heard(const llm_tower_t *t, uint32_t own)
 {
-    return t->kind->sound ? llm_tower_halved_frames(own) / t->group : 0;
+    return t->kind->sound ? llm_sound_halved(own) / t->group : 0;
 }
 
 
@@ -106,7 +97,7 @@ llm_tower_listen(const llm_tower_t *t, const llm_tower_entry_t *e,
                         t->info.max_frames);
     }
 
-    s->patch_rows = llm_tower_halved_frames(e->own);
+    s->patch_rows = llm_sound_halved(e->own);
     s->patch_cols = 1;
     s->rows = llm_tower_heard(t, e->own);
     s->cols = 1;
@@ -224,13 +215,13 @@ llm_tower_voxtral_project(const llm_tower_t *t)
 static void
 llm_tower_qwen2a_project(const llm_tower_t *t)
 {
-    llm_act_t           *const *a = t->act_of;
-    llm_tower_merger_t   m = t->mergers[0];
+    llm_act_t                 *const *a = t->act_of;
+    const llm_tower_merger_t  *m = &t->mergers[0];
 
     t->ops->input(t->exec, LLM_ROWS_ALL, 0, 0, a[LLM_TA_CELL]);
-    llm_tower_normalize(t, &m.norm, t->eps, a[LLM_TA_CELL], a[LLM_TA_CELL_H],
+    llm_tower_normalize(t, &m->norm, t->eps, a[LLM_TA_CELL], a[LLM_TA_CELL_H],
                         0);
-    llm_tower_apply(t, &m.linear[0], a[LLM_TA_CELL_H], a[LLM_TA_PART], 0);
+    llm_tower_apply(t, &m->linear[0], a[LLM_TA_CELL_H], a[LLM_TA_PART], 0);
 }
 
 

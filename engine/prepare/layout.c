@@ -357,15 +357,6 @@ llm_layout_frames(llm_layout_t *l, uint32_t frame, const float *samples,
 }
 
 
-/* frames of an entry, with those that its last row sees after its own */
-
-static uint32_t
-llm_layout_seen(const llm_sound_rule_t *rule, uint32_t own)
-{
-    return llm_min(own + (rule->ahead ? 2 : 0), rule->chunk);
-}
-
-
 /* the rows of a spectrogram's frames from number `first` on, `own` of them; s
    NULL: they are only counted */
 
@@ -386,7 +377,7 @@ llm_layout_mel(llm_layout_t *l, const llm_sound_rule_t *rule,
     m->cols = 1;
     m->lines = m->n;
     m->w = rule->n_mels;
-    m->h = llm_layout_seen(rule, own);
+    m->h = llm_sound_seen(rule, own);
     m->own = own;
     size = (size_t) m->w * m->h * sizeof(float);
 
@@ -420,8 +411,8 @@ llm_layout_mels(llm_layout_t *l, const llm_sound_rule_t *rule,
 
     llm_sound_plan(rule, n, &plan);
     frames = (size_t) (plan.n_entries - 1)
-             * llm_layout_seen(rule, plan.frames)
-             + llm_layout_seen(rule, plan.last);
+             * llm_sound_seen(rule, plan.frames)
+             + llm_sound_seen(rule, plan.last);
 
     if (llm_layout_fits(l, plan.n_tokens, err) != LLM_OK
         || (!l->counts
@@ -448,24 +439,30 @@ llm_layout_mels(llm_layout_t *l, const llm_sound_rule_t *rule,
 }
 
 
+/* a word around a sound; NULL: there is none */
+
+static int
+llm_layout_mark(llm_layout_t *l, const char *word)
+{
+    return word ? llm_layout_word(l, word, strlen(word)) : LLM_OK;
+}
+
+
 int
 llm_layout_sound(llm_layout_t *l, const llm_sound_rule_t *rule,
     const float *samples, size_t n, llm_err_t *err)
 {
-    int          rc;
-    const char  *begin, *end;
+    int  rc;
 
     l->err = err;
-    begin = rule->words.begin ? rule->words.begin : "";
-    end = rule->words.end ? rule->words.end : "";
-    rc = llm_layout_word(l, begin, strlen(begin));
+    rc = llm_layout_mark(l, rule->words.begin);
 
     if (rc == LLM_OK) {
         rc = rule->frame ? llm_layout_frames(l, rule->frame, samples, n, err)
                          : llm_layout_mels(l, rule, samples, n, err);
     }
 
-    return rc == LLM_OK ? llm_layout_word(l, end, strlen(end)) : rc;
+    return rc == LLM_OK ? llm_layout_mark(l, rule->words.end) : rc;
 }
 
 

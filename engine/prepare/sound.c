@@ -89,7 +89,8 @@ llm_prep_sound_decode(const llm_prep_env_t *env, llm_req_t *r,
     snprintf(code, sizeof(code), "%s", err->code[0] ? err->code
                                                     : "invalid_value");
 
-    return llm_fail_with(err, 400, code, param, "%.*s", (int) sizeof(what) - 1, what);
+    return llm_fail_with(err, 400, code, param, "%.*s",
+                         (int) sizeof(what) - 1, what);
 }
 
 

@@ -1,6 +1,6 @@
 /*
- * The encoders of images and of sound of mmproj=FILE, as an instance's scheduler
- * uses them: a piece at a time, between two steps of the model; see
+ * The encoders of images and of sound of mmproj=FILE, as an instance's
+ * scheduler uses them: a piece at a time, between two steps of the model; see
  * engine/model/tower.h and engine/sched/encode.c.  A tower of images may take
  * frames of samples, too; spectrograms have a tower of their own.
  *
@@ -211,17 +211,14 @@ llm_encoder_limit(llm_instance_t *m, uint32_t most)
 }
 
 
-/* reads how images and sound become entries, none larger than the encoder
-   takes */
+/* reads how images and sound become entries, which says what encoders there
+   are */
 
 static int
 llm_encoder_rule(llm_instance_t *m, llm_err_t *err)
 {
-    int                      rc;
-    uint32_t                 most;
-    llm_gguf_t              *g;
-    llm_encoder_t           *e = m->encoder;
-    const llm_tower_info_t  *info;
+    int          rc;
+    llm_gguf_t  *g;
 
     g = llm_gguf_open_header(m->conf.mmproj, err);
 
@@ -229,26 +226,28 @@ llm_encoder_rule(llm_instance_t *m, llm_err_t *err)
         return LLM_ERROR;
     }
 
-    rc = llm_image_rule_read(&e->rule, g, err);
+    rc = llm_image_rule_read(&m->encoder->rule, g, err);
     llm_gguf_close(g);
 
-    if (rc == LLM_OK && e->rule.projector && e->tower == NULL) {
-        return llm_fail(err, "%s: it was replaced while it was loaded",
-                        m->conf.mmproj);
+    return rc;
+}
+
+
+/* no image is larger than the encoder takes */
+
+static void
+llm_encoder_bound(llm_instance_t *m)
+{
+    uint32_t                 most;
+    llm_encoder_t           *e = m->encoder;
+    const llm_tower_info_t  *info;
+
+    if (e->tower && e->rule.sizing == LLM_SIZING_AREA) {
+        info = llm_tower_info(e->tower);
+        most = info->max_patches / (info->merge * info->merge);
+        llm_image_rule_limit(&e->rule, most);
+        llm_encoder_limit(m, most);
     }
-
-    if (rc != LLM_OK || e->rule.projector == NULL
-        || e->rule.sizing != LLM_SIZING_AREA)
-    {
-        return rc;
-    }
-
-    info = llm_tower_info(e->tower);
-    most = info->max_patches / (info->merge * info->merge);
-    llm_image_rule_limit(&e->rule, most);
-    llm_encoder_limit(m, most);
-
-    return LLM_OK;
 }
 
 
@@ -258,18 +257,11 @@ static int
 llm_encoder_load(llm_instance_t *m, const llm_model_opts_t *opts,
     llm_err_t *err)
 {
-    int                parts;
     llm_encoder_t     *e = m->encoder;
     llm_tower_opts_t   images = { .model = opts };
     llm_tower_opts_t   sound = { .model = opts, .sound = 1 };
 
-    parts = llm_tower_parts(m->conf.mmproj, err);
-
-    if (parts == LLM_ERROR) {
-        return LLM_ERROR;
-    }
-
-    if (parts & LLM_TOWER_SEES) {
+    if (e->rule.projector) {
         e->tower = llm_tower_load(m->conf.mmproj, m->model, &images, err);
 
         if (e->tower == NULL) {
@@ -279,7 +271,7 @@ llm_encoder_load(llm_instance_t *m, const llm_model_opts_t *opts,
         e->n_cols = llm_tower_info(e->tower)->n_cols;
     }
 
-    if (parts & LLM_TOWER_LISTENS) {
+    if (e->rule.sound.projector && e->rule.sound.frame == 0) {
         e->ear = llm_tower_load(m->conf.mmproj, m->model, &sound, err);
 
         if (e->ear == NULL) {
@@ -288,6 +280,8 @@ llm_encoder_load(llm_instance_t *m, const llm_model_opts_t *opts,
 
         e->n_cols = llm_tower_info(e->ear)->n_cols;
     }
+
+    llm_model_towers_loaded(m->model);
 
     return LLM_OK;
 }
@@ -330,11 +324,13 @@ llm_instance_encoder(llm_instance_t *m, const llm_model_opts_t *opts,
                         m->conf.mmproj);
     }
 
-    if (llm_encoder_load(m, opts, err) != LLM_OK
-        || llm_encoder_rule(m, err) != LLM_OK)
+    if (llm_encoder_rule(m, err) != LLM_OK
+        || llm_encoder_load(m, opts, err) != LLM_OK)
     {
         return LLM_ERROR;
     }
+
+    llm_encoder_bound(m);
 
     if (m->encoder->tower) {
         info = llm_tower_info(m->encoder->tower);

@@ -62,11 +62,9 @@ ngx_http_llm_prefetch_ctx(const ngx_http_llm_ctx_t *ctx)
 
 
 static void
-ngx_http_llm_prefetch_event(ngx_http_llm_ctx_t *ctx, ngx_uint_t step)
+ngx_http_llm_prefetch_event(void *data, ngx_uint_t step)
 {
-    if (ctx == NULL) {
-        return;
-    }
+    ngx_http_llm_ctx_t  *ctx = data;
 
     switch (step) {
 
@@ -90,6 +88,27 @@ ngx_http_llm_prefetch_event(ngx_http_llm_ctx_t *ctx, ngx_uint_t step)
 }
 
 
+/* takes each of n items, some of them NULL, through all steps */
+
+static void
+ngx_http_llm_prefetch_steps(void **item, ngx_uint_t n, ngx_uint_t steps,
+    void (*prefetch)(void *item, ngx_uint_t step))
+{
+    ngx_uint_t  i, at, step;
+
+    for (i = 0; i < n + (steps - 1) * NGX_HTTP_LLM_LAG; i++) {
+
+        for (step = 0; step < steps; step++) {
+            at = i - step * NGX_HTTP_LLM_LAG;   /* below 0: not below n */
+
+            if (at < n && item[at]) {
+                prefetch(item[at], step);
+            }
+        }
+    }
+}
+
+
 /* called by llm_client_drain() before the events are handed out */
 
 void
@@ -97,8 +116,8 @@ ngx_http_llm_ahead(void *data, const llm_event_t *const *ev, uint32_t n)
 {
     ngx_http_llm_main_conf_t *mcf = data;
 
-    uint32_t                i, step;
-    ngx_http_llm_ctx_t     *ctx[LLM_CLIENT_AHEAD];
+    void                   *ctx[LLM_CLIENT_AHEAD];
+    uint32_t                i;
     ngx_http_llm_worker_t  *w;
 
     w = mcf->worker;
@@ -107,26 +126,18 @@ ngx_http_llm_ahead(void *data, const llm_event_t *const *ev, uint32_t n)
         ctx[i] = (ev[i]->slot < w->nslots) ? w->slots[ev[i]->slot].ctx : NULL;
     }
 
-    for (i = 0; i < n + 2 * NGX_HTTP_LLM_LAG; i++) {
-
-        for (step = 0; step < 3 && i >= step * NGX_HTTP_LLM_LAG; step++) {
-
-            if (i - step * NGX_HTTP_LLM_LAG < n) {
-                ngx_http_llm_prefetch_event(ctx[i - step * NGX_HTTP_LLM_LAG],
-                                            step);
-            }
-        }
-    }
+    ngx_http_llm_prefetch_steps(ctx, n, 3, ngx_http_llm_prefetch_event);
 }
 
 
 /* what nginx's filters use */
 
 static void
-ngx_http_llm_prefetch_request(const ngx_http_request_t *r, ngx_uint_t step)
+ngx_http_llm_prefetch_request(void *data, ngx_uint_t step)
 {
     ngx_uint_t               chunked;
-    const ngx_connection_t  *c;
+    ngx_connection_t        *c;
+    ngx_http_request_t      *r = data;
 
     chunked = ngx_http_chunked_filter_module.ctx_index;
 
@@ -164,10 +175,10 @@ ngx_http_llm_prefetch_request(const ngx_http_request_t *r, ngx_uint_t step)
 ngx_uint_t
 ngx_http_llm_ahead_of_sending(ngx_http_llm_worker_t *w)
 {
-    ngx_uint_t                 i, n, step;
-    ngx_queue_t               *q;
-    ngx_http_llm_ctx_t        *ctx;
-    const ngx_http_request_t  *r[LLM_CLIENT_AHEAD];
+    void                *r[LLM_CLIENT_AHEAD];
+    ngx_uint_t           n;
+    ngx_queue_t         *q;
+    ngx_http_llm_ctx_t  *ctx;
 
     n = 0;
 
@@ -179,16 +190,7 @@ ngx_http_llm_ahead_of_sending(ngx_http_llm_worker_t *w)
         r[n++] = ctx->request;
     }
 
-    for (i = 0; i < n + 3 * NGX_HTTP_LLM_LAG; i++) {
-
-        for (step = 0; step < 4 && i >= step * NGX_HTTP_LLM_LAG; step++) {
-
-            if (i - step * NGX_HTTP_LLM_LAG < n) {
-                ngx_http_llm_prefetch_request(r[i - step * NGX_HTTP_LLM_LAG],
-                                              step);
-            }
-        }
-    }
+    ngx_http_llm_prefetch_steps(r, n, 4, ngx_http_llm_prefetch_request);
 
     return n;
 }

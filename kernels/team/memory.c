@@ -1,7 +1,7 @@
 /*
  * A team's weights, vectors, buffers and caches: one on each device, with the
- * device's rows, columns or heads.  A latent cache, which has one head, is whole
- * on each.
+ * device's rows, columns or heads.  A latent cache, which has one head, is
+ * whole on each.
  *
  * A team's object owns those of the devices.  What could not be created in part
  * is freed again.

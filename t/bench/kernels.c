@@ -199,35 +199,65 @@ random_bytes(size_t size)
 }
 
 
-/* GMAC/s of the instruction that products of this type consist of; AVX2 has
-   none for most, so it is compared with float32 products */
+/* GMAC/s of the instruction that attention, or a product of floats, mostly
+   consists of */
 
 static double
-product_peak(llm_exec_t *exec, uint32_t type, const char **of)
+peak_of(llm_exec_t *exec, const precision_t *p, const char **of)
 {
-    int   quant = llm_type_block(type) > 1;
     char  line[128];
 
     exec->ops->describe(exec, line, sizeof(line));
 
-    if (strstr(line, "AMX") && (quant || type == LLM_TYPE_BF16)) {
-        *of = quant ? "tdpbssd" : "tdpbf16ps";
-        return peak_amx(quant);
+    if (p->q8 && strstr(line, "AVX-512")) {
+        *of = "vpdpwssd";
+        return peak_i16();
     }
 
-    if (strstr(line, "BF16") && type == LLM_TYPE_BF16) {
+    if (p->bf16 && strstr(line, "AMX")) {
+        *of = "tdpbf16ps";
+        return peak_amx(0);
+    }
+
+    if (p->bf16 && strstr(line, "BF16")) {
         *of = "vdpbf16ps";
         return peak_bf16();
     }
 
     if (strstr(line, "AVX-512")) {
-        *of = quant ? "vpdpbusd" : "f32 products of 512 bits";
-        return quant ? peak_i8() : peak_f32(1);
+        *of = "f32 products of 512 bits";
+        return peak_f32(1);
     }
 
     *of = "f32 products of 256 bits";
 
     return peak_f32(0);
+}
+
+
+/* the same of products of a type; AVX2 has none for quantised ones, which are
+   compared with float32 products */
+
+static double
+product_peak(llm_exec_t *exec, uint32_t type, const char **of)
+{
+    int          quant = llm_type_block(type) > 1;
+    char         line[128];
+    precision_t  p = { .bf16 = type == LLM_TYPE_BF16 };
+
+    exec->ops->describe(exec, line, sizeof(line));
+
+    if (quant && strstr(line, "AMX")) {
+        *of = "tdpbssd";
+        return peak_amx(1);
+    }
+
+    if (quant && strstr(line, "AVX-512")) {
+        *of = "vpdpbusd";
+        return peak_i8();
+    }
+
+    return peak_of(exec, &p, of);
 }
 
 
@@ -298,11 +328,12 @@ bench_linear(llm_exec_t *exec, uint32_t type, uint32_t n_out, uint32_t n_in,
 
         } else {
             share = (double) rows * n_out * n_in / best * 1e-9;
-            printf("  %u: %.0f GMAC/s", rows, share);
+            printf("  %u: %.0f GMAC/s (%.0f %%)", rows, share,
+                   100 * share / peak);
         }
     }
 
-    printf(", %.0f %% of %.0f (%s)\n", 100 * share / peak, peak, of);
+    printf(", %% of %.0f (%s)\n", peak, of);
 
     while (n) {
         o->weight_free(exec, w[--n]);
@@ -311,41 +342,6 @@ bench_linear(llm_exec_t *exec, uint32_t type, uint32_t n_out, uint32_t n_in,
     o->act_free(exec, x);
     o->act_free(exec, y);
     free(m);
-}
-
-
-/* GMAC/s of the instruction that attention mostly consists of */
-
-static double
-peak_of(llm_exec_t *exec, const precision_t *p, const char **of)
-{
-    char  line[128];
-
-    exec->ops->describe(exec, line, sizeof(line));
-
-    if (p->q8 && strstr(line, "AVX-512")) {
-        *of = "vpdpwssd";
-        return peak_i16();
-    }
-
-    if (p->bf16 && strstr(line, "AMX")) {
-        *of = "tdpbf16ps";
-        return peak_amx(0);
-    }
-
-    if (p->bf16 && strstr(line, "BF16")) {
-        *of = "vdpbf16ps";
-        return peak_bf16();
-    }
-
-    if (strstr(line, "AVX-512")) {
-        *of = "f32 products of 512 bits";
-        return peak_f32(1);
-    }
-
-    *of = "f32 products of 256 bits";
-
-    return peak_f32(0);
 }
 
 

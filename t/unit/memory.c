@@ -289,7 +289,7 @@ test_tower(llm_devices_t *devices, const llm_model_opts_t *opts)
        "more than the tensors have");
 
     if (m) {
-        llm_promise_tower(m);
+        llm_model_towers_loaded(m);
         is_int((int64_t) llm_promised(devices, NULL), (int64_t) without,
                "and no more once it is there");
     }
