@@ -1124,6 +1124,9 @@ void llm_engine_stop(llm_engine_t *e);
  * if it transcribes speech, else 0.
  */
 int llm_model_file_check(const char *path, uint32_t *media, llm_err_t *err);
+/* and of what a model of speech may not have in its configuration */
+int llm_speech_conf_check(const llm_engine_model_t *conf, const char *path,
+    llm_err_t *err);
 /* the same of what speculate= says: the file of draft=, or the layer for
    multi-token prediction that mtp needs in the model's own */
 int llm_draft_file_check(const llm_engine_model_t *conf, llm_err_t *err);

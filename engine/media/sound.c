@@ -2,6 +2,8 @@
  * Sound in memory, and the job of decoding one; see sound.h.
  */
 
+#include <math.h>
+
 #include "engine/media/sound.h"
 
 #include "engine/media/recording.h"
@@ -90,7 +92,7 @@ llm_sound_wav(llm_sound_sink_t *s, const llm_wav_t *w,
         return llm_fail_with(err, 400, "audio_too_long", "file", "the "
                              "sound is %.2f seconds long; at most %.0f are "
                              "allowed",
-                             (double) w->frames / w->rate,
+                             ceil((double) w->frames * 100 / w->rate) / 100,
                              (double) most / w->rate);
     }
 

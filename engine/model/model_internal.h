@@ -337,6 +337,9 @@ int llm_load_choice(llm_load_t *l);
    which; caches() creates the caches and states, once there is a device */
 int llm_load_kinds(llm_load_t *l);
 int llm_load_caches(llm_load_t *l);
+/* does one sequence of ctx fit into the kv_cache= of a CPU?  Nothing is
+   allocated */
+int llm_load_caches_fit(llm_load_t *l);
 
 /*
  * packed.c: open(): maps the file of packed weights, if there is one, once the

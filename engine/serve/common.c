@@ -33,6 +33,21 @@ llm_conf_drafts(const llm_engine_model_t *conf, llm_draft_kind_t kind)
 }
 
 
+int
+llm_speech_conf_check(const llm_engine_model_t *conf, const char *path,
+    llm_err_t *err)
+{
+    const char  *what;
+
+    what = conf->mmproj ? "mmproj="
+           : conf->template_path ? "template="
+           : conf->speculate[0] ? "speculate=" : NULL;
+
+    return what ? llm_fail(err, "%s: a model of speech takes no %s", path, what)
+                : LLM_OK;
+}
+
+
 void
 llm_engine_log(llm_engine_t *e, int level, const char *fmt, ...)
 {

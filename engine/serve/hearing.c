@@ -101,9 +101,8 @@ llm_instance_hear(llm_instance_t *m, const char *path,
 {
     llm_hearing_t  *h;
 
-    if (m->conf.mmproj || m->conf.draft_path || m->conf.template_path) {
-        return llm_fail(err, "%s: a model of speech has no mmproj=, draft= or "
-                        "template=", path);
+    if (llm_speech_conf_check(&m->conf, path, err) != LLM_OK) {
+        return LLM_ERROR;
     }
 
     h = m->hearing = calloc(1, sizeof(llm_hearing_t));

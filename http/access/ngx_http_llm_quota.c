@@ -50,6 +50,7 @@ static void ngx_http_llm_quota_text(ngx_http_llm_ctx_t *ctx,
 static void ngx_http_llm_quota_pay(ngx_http_llm_bill_t *bill, uint64_t n);
 static void ngx_http_llm_quota_end(ngx_http_llm_ctx_t *ctx,
     const llm_event_t *ev);
+static void ngx_http_llm_quota_forgive(ngx_http_llm_bill_t *bill);
 static void ngx_http_llm_quota_settle(ngx_http_llm_bill_t *bill);
 
 
@@ -505,7 +506,34 @@ ngx_http_llm_quota_end(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev)
                                      - bill->answer_tokens);
     }
 
+    if (ev && ev->type == LLM_EV_ERROR && bill->answer_tokens == 0
+        && ev->u.error.completion_tokens == 0
+        && (ev->u.error.status == 500 || ev->u.error.status == 503))
+    {
+        ngx_http_llm_quota_forgive(bill);
+    }
+
     ngx_http_llm_quota_settle(bill);
+}
+
+
+/* the server failed before there was an answer: nothing was used */
+
+static void
+ngx_http_llm_quota_forgive(ngx_http_llm_bill_t *bill)
+{
+    ngx_uint_t             i;
+    ngx_http_llm_claim_t  *c;
+
+    for (i = 0; i < bill->nshares; i++) {
+        c = bill->shares[i].claim;
+
+        if (c) {
+            c->prompt = 0;
+            c->cached = 0;
+            c->seconds = 0;
+        }
+    }
 }
 
 

@@ -78,6 +78,10 @@ ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
         if (mmproj != LLM_OK
             || llm_model_file_check(model[i].engine.path, &speech, &err)
                != LLM_OK
+            || (speech
+                && llm_speech_conf_check(&model[i].engine,
+                                         model[i].engine.path, &err)
+                   != LLM_OK)
             || llm_draft_file_check(&model[i].engine, &err) != LLM_OK
             || llm_device_check(model[i].engine.device, &err) != LLM_OK)
         {

@@ -117,6 +117,11 @@ ngx_http_llm_socket_accept(ngx_http_llm_socket_t *s, ngx_socket_t fd)
         return NGX_ERROR;
     }
 
+    /* its request is written already: nginx, short of connections, must not
+       close it as one that nobody uses */
+
+    ngx_reusable_connection(c, 0);
+
     /* TLS, and the header of the PROXY protocol, were the WebSocket's */
 
     hc = c->data;
@@ -630,7 +635,8 @@ ngx_http_llm_socket_end(ngx_http_llm_socket_lane_t *lane)
 
         llm_buf_init(&texts, 0);
         llm_api_socket_failed(s->api, lane->number,
-                              lane->status ? (uint32_t) lane->status : 500,
+                              lane->status ? (uint32_t) lane->status
+                                           : NGX_HTTP_SERVICE_UNAVAILABLE,
                               body, &texts);
         ngx_http_llm_socket_texts(s, &texts);
     }

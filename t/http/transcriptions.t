@@ -505,6 +505,65 @@ ok(LLM::Test::wait_for(60, sub { hear($t, [ @MODEL ])->{status} == 200 }),
 $t->stop(name => 'commands');
 
 
+# ---- parameters of llm_model that are not for speech ----
+
+for my $param ('mmproj=%%DIR%%/none.gguf', 'speculate=ngram',
+               'template=%%DIR%%/t.jinja')
+{
+    my ($word) = $param =~ /^(\w+=)/;
+
+    $t = LLM::Test->new(model => "llm_model hears %%DIR%%/tiny.bin $param "
+                                 . 'required;');
+    $t->write_file('tiny.bin', model(51865));
+    $t->write_file('t.jinja', '{{ 1 }}');
+
+    my ($status, $out) = $t->check;
+
+    ok($status != 0 && ($word eq 'mmproj='
+                        || $out =~ /model of speech takes no \Q$word\E/),
+       "$word is refused by nginx -t") or diag($out);
+}
+
+
+# ---- an engine that dies before there is text ----
+
+$t = LLM::Test->new(workers => 2, model => 'llm_model hears %%DIR%%/tiny.bin '
+                                           . 'threads=1 parallel=1;',
+    http => 'client_max_body_size 8m; '
+            . 'llm_token_zone $http_x_tenant zone=s:1m rate=1/h '
+            . 'count=audio;',
+    locations => <<'END');
+        location /v1/ { llm_api; llm_token_limit zone=s burst=120; }
+        location = /health { llm_health; }
+        location /admin { llm_admin; }
+END
+$t->write_file('tiny.bin', model(51865));
+$t->start;
+ok($t->wait_ready, 'two workers');
+
+my ($body, $who) = ('');
+
+for (1 .. 40) {
+    $who = "try-$_";
+
+    my $dying = $t->open('/v1/audio/transcriptions',
+                         form([ 'a.wav', $long ], @MODEL, stream => 'true'),
+                         headers => { %TYPE, 'X-Tenant' => $who });
+
+    $dying->read_header;
+    $t->kill('KILL', $t->engine_worker);
+    $body = eval { $dying->response->{body} } // '';
+    $t->wait_ready;
+    last if $body =~ /engine_restarting/ && $body !~ /delta/;
+}
+
+like($body, qr/engine_restarting/, 'the engine dies');
+unlike($body, qr/delta/, 'before there is text');
+is_ok(hear($t, [ @MODEL ], file => [ 'a.wav', wav(119) ],
+           headers => { 'X-Tenant' => $who }), 'and it costs nothing');
+$t->stop(allow => qr/exited on signal 9/, name => 'the one that died');
+
+
 # ---- OpenAI's program's transcripts ----
 
 SKIP: {

@@ -412,6 +412,37 @@ my $deltas = grep { $_->{type} eq 'response.output_text.delta' } $lazy->events;
 cmp_ok($deltas, '>', 100, 'a client that reads late gets all');
 
 
+# ---- more messages than connections ----
+
+my $few = LLM::Test->new(model => LLM::Test::default_model(),
+                         connections => 40, locations => <<'END');
+        location /v1 { llm_websocket on; llm_api; }
+        location = /health { llm_health; }
+END
+$few->start;
+
+my @crowd = map { LLM::Socket->new(port => $few->port) } 1 .. 3;
+
+for my $socket (@crowd) {
+    $socket->ask(%ask, input => 'What is 2 + 2?', stream_id => "s$_")
+        for 1 .. 9;
+}
+
+my %ends;
+
+for my $socket (@crowd) {
+    for (1 .. 9) {
+        my $last = ($socket->events)[-1];
+
+        $ends{ $last->{error}{code} // $last->{type} }++;
+    }
+}
+
+is(join(' ', sort keys %ends), 'overloaded response.completed',
+   'are answered, or refused as too many') or diag(explain(\%ends));
+$few->stop(allow => qr/worker_connections/, name => 'few connections');
+
+
 # ---- a reload, and the end ----
 
 my $idle = socket_of('/v1/responses');

@@ -200,7 +200,7 @@ main(void)
     test_tone("a WAV file of just as many seconds as are allowed");
     put(0, 4, 0);
     file[40] += 4;
-    refused("at most 1 are", 400, "one more sample");
+    refused("is 1.01 seconds long; at most 1 are", 400, "one more sample");
     limits.seconds = 3600;
 
     limits.bytes = 1000;
