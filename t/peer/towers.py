@@ -12,7 +12,8 @@ Q8_0 within 0.02; the device's kernels are shown beside them.
 
 Encoders of sound get samples, and what transformers' feature extractor makes of
 them; of Qwen2.5-Omni's file, which has a tower of images, too, the half that is
-of sound.
+of sound.  Qwen3-ASR's and Qwen3-Omni's files are written with the converter's
+names.
 
 Kimi VL is in no transformers.  Its tower is that of Kimi K2.5, which is, but
 for the order of Q and K in files.
@@ -349,11 +350,11 @@ def write_ear(path, kind, parts, projector, sees, names):
     said["position_embd.weight"] = sinusoids(1500, 64)
 
     for k, x in said.items():
-        for old, new in names + (
+        for old, new in (
                 ("layers.", "blk."), ("self_attn_layer_norm", "ln1"),
                 ("final_layer_norm", "ln2"), ("self_attn.", "attn_"),
                 ("out_proj", "out"), ("_proj", ""), ("fc1", "ffn_up"),
-                ("fc2", "ffn_down"), ("ln_post", "post_ln")):
+                ("fc2", "ffn_down"), ("ln_post", "post_ln"), *names):
             k = k.replace(old, new)
 
         if "audio_bos" in k or "positional_embedding" in k:
@@ -448,6 +449,7 @@ class Qwen25Omni(Ear):
 
 
 class Qwen3(Ear):
+    """sounds of any length; one that sees has another processor"""
     SECONDS = [0.05, 0.13, 0.3, 0.505, 0.9301, 1, 1.0125, 1.5, 3.1234, 8,
                8.0101, 8.5, 12.34, 24, 24.08, 35.0421]
     names = (("proj1", "mm.a.mlp.1"), ("proj2", "mm.a.mlp.2"),
