@@ -3,8 +3,8 @@
  *
  * An encoder of spectrograms takes some seconds at once, 30 in all published
  * ones: a longer sound is cut into entries of that length.  Qwen2-Audio's
- * processor would leave out what is longer.  Qwen3's takes sounds of any length:
- * an entry is what sees each other.
+ * processor would leave out what is longer.  Qwen3's takes sounds of any
+ * length: an entry is what sees each other.
  */
 
 #include "engine/media/rule.h"

@@ -1,6 +1,6 @@
 /*
- * What a job of a tower has: the sizes of its entries, the numbers of their rows
- * and pages, and its arrays, which it owns; see tower.h and tower_job.h.
+ * What a job of a tower has: the sizes of its entries, the numbers of their
+ * rows and pages, and its arrays, which it owns; see tower.h and tower_job.h.
  * Entries and results are the caller's.
  */
 

@@ -1,8 +1,8 @@
 /*
- * The convolutions of Qwen3's encoder of sound: a spectrogram is cut into slices
- * of a second, in which three convolutions, each three bands by three frames
- * wide, take every second band and frame.  What is left of a frame becomes one
- * row; its position is that in the slice.
+ * The convolutions of Qwen3's encoder of sound: a spectrogram is cut into
+ * slices of a second, in which three convolutions, each three bands by three
+ * frames wide, take every second band and frame.  What is left of a frame
+ * becomes one row; its position is that in the slice.
  *
  * As those of tower_whisper.c they are products, whose rows the host gathers:
  * of a slice frame by frame, band by band.  The last slice may be shorter.

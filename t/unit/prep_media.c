@@ -341,6 +341,8 @@ sounds(const family_t *f)
 }
 
 
+#define VOXTRAL     { .group = 4, .whole = 1, .chunk = 3000 }
+#define QWEN2       { .group = 2, .ahead = 1, .chunk = 3000 }
 #define QWEN3       { .group = 1, .sliced = 1, .chunk = 800, .least = 8000 }
 #define QWEN3_OMNI  { .group = 1, .sliced = 1, .chunk = 800, .least = 160, \
                       .bare = 1 }
@@ -362,14 +364,14 @@ plans(void)
         uint32_t          seen;
     } cases[] = {
         { { .frame = 640 }, 641, 1, 2, 2, 2 },
-        { { .group = 4, .whole = 1, .chunk = 3000 }, 1, 1, 375, 3000, 3000 },
-        { { .group = 4, .whole = 1, .chunk = 3000 }, 480000, 1, 375, 3000, 3000 },
-        { { .group = 4, .whole = 1, .chunk = 3000 }, 480001, 2, 750, 3000, 3000 },
-        { { .group = 2, .ahead = 1, .chunk = 3000 }, 16000, 1, 25, 100, 102 },
-        { { .group = 2, .ahead = 1, .chunk = 3000 }, 16001, 1, 25, 101, 103 },
-        { { .group = 2, .ahead = 1, .chunk = 3000 }, 1, 1, 1, 4, 6 },
-        { { .group = 2, .ahead = 1, .chunk = 3000 }, 480000, 1, 750, 3000, 3000 },
-        { { .group = 2, .ahead = 1, .chunk = 3000 }, 480001, 2, 751, 4, 6 },
+        { VOXTRAL, 1, 1, 375, 3000, 3000 },
+        { VOXTRAL, 480000, 1, 375, 3000, 3000 },
+        { VOXTRAL, 480001, 2, 750, 3000, 3000 },
+        { QWEN2, 16000, 1, 25, 100, 102 },
+        { QWEN2, 16001, 1, 25, 101, 103 },
+        { QWEN2, 1, 1, 1, 4, 6 },
+        { QWEN2, 480000, 1, 750, 3000, 3000 },
+        { QWEN2, 480001, 2, 751, 4, 6 },
         { QWEN3, 1, 1, 7, 50, 100 },
         { QWEN3, 8160, 1, 7, 51, 100 },
         { QWEN3, 16159, 1, 13, 100, 100 },
@@ -396,7 +398,8 @@ plans(void)
     is_int(llm_sound_seconds(&cases[1].rule, 749), 30, "of a chunk, and more");
     is_int(llm_sound_seconds(&cases[1].rule, 374), 0, "of less than a chunk");
     is_int(llm_sound_seconds(&cases[4].rule, 512), 20, "of 512 pairs of rows");
-    is_int(llm_sound_seconds(&cases[9].rule, 519), 39, "of less than 40 slices");
+    is_int(llm_sound_seconds(&cases[9].rule, 519), 39,
+           "of less than 40 slices");
     is_int(llm_sound_seconds(&cases[9].rule, 520), 40, "of 40 slices");
 }
 

@@ -5,8 +5,8 @@ package LLM::Tower;
 # places for images and sound, and image files.  With @HEARS, it encodes sound,
 # too, as Gemma 4 does: 640 samples of 16000 a second are a token.  Another file
 # encodes spectrograms alone, as Voxtral does: 80 ms are a token, and silence
-# fills a sound up to 10 tokens, or a multiple of these; or as Qwen3-ASR does: 13
-# tokens a second, 7 at least.
+# fills a sound up to 10 tokens, or a multiple of these; or as Qwen3-ASR does:
+# 13 tokens a second, 7 at least.
 #
 #   LLM::Tower::make("$dir/mmproj.gguf");
 #   LLM::Tower::make("$dir/hears.gguf", @LLM::Tower::HEARS);
