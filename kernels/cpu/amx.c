@@ -578,13 +578,15 @@ amx_ahead_set(amx_ahead_t *a, const llm_cpu_gemm_t *g, uint32_t panel)
 {
     uint32_t  n, tiles;
 
-    n = llm_min(g->w->n_panels - panel, 4);
-    n -= llm_min(n, 2);
+    n = llm_min(g->w->n_panels - panel, 2 * AMX_PANELS);
+    n -= llm_min(n, AMX_PANELS);
     tiles = (g->n_rows + 2 * AMX_ROWS - 1) / (2 * AMX_ROWS);
 
-    a->at = g->w->data + (panel + 2) * g->w->panel_size;
+    /* a step of k reads 1 KB of each panel, 16 lines */
+
+    a->at = g->w->data + (panel + AMX_PANELS) * g->w->panel_size;
     a->end = a->at + n * g->w->panel_size;
-    a->lines = tiles > 1 ? (32 + tiles - 1) / tiles : 0;
+    a->lines = tiles > 1 ? (AMX_PANELS * 16 + tiles - 1) / tiles : 0;
 }
 
 
@@ -667,7 +669,7 @@ amx_gemm_bf16(const llm_cpu_gemm_t *g)
     amx_configure(64);
     amx_written();
 
-    for (panel = g->panel; panel < g->panel + g->n_panels; panel += 2) {
+    for (panel = g->panel; panel < g->panel + g->n_panels; panel += AMX_PANELS) {
         amx_ahead_set(&ahead, g, panel);
 
         for (row = g->row; row < g->row + g->n_rows; row += 2 * AMX_ROWS) {
