@@ -1,8 +1,9 @@
 /*
- * Products of quantised weights with VPDPBUSD (AVX-512 VNNI), and those with few
- * rows; included after gemm_store.h and quant512_codes.h.  Codes are the
- * unsigned factors, activations the signed ones.  What a code's zero adds to a
- * dot product is compensated by starting from zero[] of the stage.
+ * Products of quantised weights with few rows, with VPDPBUSD (AVX-512 VNNI),
+ * and what those with many rows share with them; included after gemm_store.h and
+ * quant512_codes.h.  Codes are the unsigned factors, activations the signed
+ * ones.  What a code's zero adds to a dot product is compensated by starting
+ * from zero[] of the stage.
  */
 
 #define QUANT_FEW_MM   8
@@ -22,9 +23,9 @@
 #define QUANT_FAR_MM   18
 
 
-/* p, of which the compiler knows nothing: otherwise it keeps what is read there
-   for the next panel, and pointers for each address of a loop, in more registers
-   than there are */
+/* p, of which the compiler knows nothing: otherwise it keeps what is read
+   there for the next panel, and pointers for each address of a loop, in more
+   registers than there are */
 
 simd_inline const int8_t *
 quant_hidden(const int8_t *p)

@@ -129,10 +129,10 @@ simd_inline void
 quant_dots(__m512i (*a)[2], const llm_cpu_stage_t *x, uint32_t pack,
     const quant_pair_t *p, const quant_rows_t *r, size_t at, const int fine)
 {
-    int            m;
-    __m512i        v;
-    const int8_t  *q;
-    const uint8_t *c0, *c1;
+    int             m;
+    __m512i         v;
+    const int8_t   *q;
+    const uint8_t  *c0, *c1;
 
     const int  groups = 8 / quant_halves(pack);
 

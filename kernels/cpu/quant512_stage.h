@@ -1,5 +1,6 @@
 /*
- * Rounding of activations to integers with AVX-512 VNNI; included after quant.h.
+ * Rounding of activations to integers with AVX-512 VNNI; included after
+ * quant.h.
  */
 
 /* blocks at a time; their number is the lanes of 128 bits */
@@ -176,7 +177,8 @@ quant_stage_blocks(const llm_cpu_stage_t *s, const float *x, size_t to,
 }
 
 
-/* stores n numbers of 4 bytes, each for the block or half after that of the one before */
+/* stores n numbers of 4 bytes, each for the block or half after that of the one
+   before */
 
 simd_inline void
 quant_stage_put(void *to, const void *from, uint32_t n)
