@@ -271,7 +271,11 @@ ngx_http_llm_scope(ngx_http_request_t *r)
         return llcf->serves->scope;
     }
 
-    return ngx_http_llm_route(r, llcf, &to) == NGX_OK ? to.scope : 0;
+    if (ngx_http_llm_route(r, llcf, &to) == NGX_OK) {
+        return to.scope;
+    }
+
+    return llcf->serves ? 0 : LLM_SCOPE_OTHER;
 }
 
 

@@ -93,6 +93,11 @@ END
             proxy_buffers 4 4k;
             proxy_pass http://127.0.0.1:$port/v1/;
         }
+        location /paths/ {
+            llm_api_keys keys;
+            llm_proxied_usage on;
+            proxy_pass http://127.0.0.1:$port;
+        }
         location /off/ {
             llm_token_limit zone=z burst=100000;
             proxy_pass http://127.0.0.1:$port/v1/;
@@ -271,6 +276,8 @@ LLM::Test::wait_for(20, sub { used('shop', 'keys') ne '0 0 0 0' });
 is(ask('/keys/v1/chat/completions', '', { %chat }, @key)->{status}, 429,
    'and its account has paid');
 is(ask('/keys/v1/chat/completions', '', { %chat })->{status}, 401, 'no key');
+is($t->get('/paths/chat.html', headers => { @key })->{status}, 403,
+   'a path that is none of the API needs the scope other');
 
 $t->stop(name => 'the first server');
 
