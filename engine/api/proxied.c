@@ -10,11 +10,14 @@
 #include <math.h>
 #include <string.h>
 
+/* how deep the name may stand */
+#define LLM_PROXIED_DEPTH  2
+
 typedef enum {
-    LLM_PROXIED_NAME = 0,               /* looks for "usage" */
-    LLM_PROXIED_COLON,
-    LLM_PROXIED_VALUE,
-    LLM_PROXIED_INSIDE
+    LLM_PROXIED_SEEK = 0,
+    LLM_PROXIED_NAME,                   /* behind the string "usage" */
+    LLM_PROXIED_VALUE,                  /* behind it and a colon */
+    LLM_PROXIED_INSIDE                  /* in the object */
 } llm_proxied_state_t;
 
 
@@ -106,72 +109,103 @@ llm_proxied_object(llm_proxied_t *p)
 }
 
 
-/* a byte of the object; the last one ends it */
+/* a byte of a string */
 
 static void
-llm_proxied_inside(llm_proxied_t *p, char ch)
+llm_proxied_string(llm_proxied_t *p, char ch)
+{
+    static const char  name[] = "usage";
+
+    if (p->escaped || ch == '\\') {
+        p->escaped = !p->escaped;
+        p->matched = UINT32_MAX;
+
+    } else if (ch == '"') {
+        p->string = 0;
+
+        if (p->state != LLM_PROXIED_INSIDE) {
+            p->state = p->matched == sizeof(name) - 1
+                       && p->depth <= LLM_PROXIED_DEPTH ? LLM_PROXIED_NAME
+                                                        : LLM_PROXIED_SEEK;
+        }
+
+    } else {
+        p->matched = p->matched < sizeof(name) - 1 && ch == name[p->matched]
+                     ? p->matched + 1 : UINT32_MAX;
+    }
+}
+
+
+/* a byte outside of strings */
+
+static void
+llm_proxied_mark(llm_proxied_t *p, char ch)
+{
+    switch (ch) {
+
+    case ' ': case '\t': case '\r': case '\n':
+        return;
+
+    case '"':
+        p->string = 1;
+        p->matched = 0;
+        return;
+
+    case '{': case '[':
+        p->depth++;
+
+        if (p->state == LLM_PROXIED_VALUE && ch == '{') {
+            p->state = LLM_PROXIED_INSIDE;
+            p->inside = p->depth;
+            p->len = 0;
+            return;
+        }
+
+        break;
+
+    case '}': case ']':
+        p->depth -= p->depth != 0;
+        break;
+
+    case ':':
+        if (p->state == LLM_PROXIED_NAME) {
+            p->state = LLM_PROXIED_VALUE;
+            return;
+        }
+
+        break;
+
+    default:
+        break;
+    }
+
+    if (p->state != LLM_PROXIED_INSIDE) {
+        p->state = LLM_PROXIED_SEEK;
+    }
+}
+
+
+/* keeps a byte of the object; the last one ends it */
+
+static void
+llm_proxied_keep(llm_proxied_t *p, char ch)
 {
     if (p->len == sizeof(p->object)) {
-        p->state = LLM_PROXIED_NAME;
-        p->matched = 0;
+        p->state = LLM_PROXIED_SEEK;
         return;
     }
 
     p->object[p->len++] = ch;
 
-    if (p->string) {
-        p->string = p->escaped || ch != '"';
-        p->escaped = !p->escaped && ch == '\\';
-
-    } else if (ch == '"') {
-        p->string = 1;
-
-    } else if (ch == '{') {
-        p->depth++;
-
-    } else if (ch == '}' && --p->depth == 0) {
+    if (p->depth < p->inside) {
         llm_proxied_object(p);
-        p->state = LLM_PROXIED_NAME;
-        p->matched = 0;
+        p->state = LLM_PROXIED_SEEK;
     }
 }
 
 
-/* a byte outside of an object */
-
-static void
-llm_proxied_outside(llm_proxied_t *p, char ch)
-{
-    static const char  name[] = "\"usage\"";
-
-    if (p->state == LLM_PROXIED_NAME) {
-        p->matched = !p->escaped && ch == name[p->matched] ? p->matched + 1
-                     : !p->escaped && ch == '"';
-
-        if (p->matched == sizeof(name) - 1) {
-            p->state = LLM_PROXIED_COLON;
-        }
-
-    } else if (ch == (p->state == LLM_PROXIED_COLON ? ':' : '{')) {
-        p->state++;
-
-        if (p->state == LLM_PROXIED_INSIDE) {
-            p->depth = 1;
-            p->string = 0;
-            p->object[0] = ch;
-            p->len = 1;
-        }
-
-    } else if (ch != ' ' && ch != '\t' && ch != '\r' && ch != '\n') {
-        p->state = LLM_PROXIED_NAME;
-        p->matched = ch == '"';
-    }
-
-    p->escaped = !p->escaped && ch == '\\';
-}
-
-
-/* counts lines that begin with "data: {", with or without the space */
+/* a line that begins with "data: {", with or without the space, is an event,
+   and its JSON begins there */
 
 static void
 llm_proxied_line(llm_proxied_t *p, char ch)
@@ -185,7 +219,14 @@ llm_proxied_line(llm_proxied_t *p, char ch)
 
         if (ch == data[p->line]) {
             p->line++;
-            p->events += p->line == sizeof(data) - 1;
+
+            if (p->line == sizeof(data) - 1) {
+                p->events++;
+                p->state = LLM_PROXIED_SEEK;
+                p->string = 0;
+                p->escaped = 0;
+                p->depth = 0;
+            }
 
         } else if (ch != ' ' || p->line != sizeof(data) - 2) {
             p->line = UINT32_MAX;
@@ -202,11 +243,15 @@ llm_proxied_read(llm_proxied_t *p, const char *data, size_t len)
     for (i = 0; i < len; i++) {
         llm_proxied_line(p, data[i]);
 
-        if (p->state == LLM_PROXIED_INSIDE) {
-            llm_proxied_inside(p, data[i]);
+        if (p->string) {
+            llm_proxied_string(p, data[i]);
 
         } else {
-            llm_proxied_outside(p, data[i]);
+            llm_proxied_mark(p, data[i]);
+        }
+
+        if (p->state == LLM_PROXIED_INSIDE) {
+            llm_proxied_keep(p, data[i]);
         }
     }
 

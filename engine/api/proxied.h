@@ -3,11 +3,11 @@
  * OpenAI's and Anthropic's APIs, whole or streamed.  The answer comes in pieces
  * of any size, and is not kept: memory is bounded by this record.
  *
- * An object named "usage" is read wherever it stands.  In a string of JSON the
- * name would have backslashes before its quotes, so no text of an answer can
- * pretend to be one.  Of several objects the largest figures count: streams
- * repeat them as they grow, and some have the prompt in the first event and the
- * answer in the last one.
+ * An object named "usage" is read if it is a member of the answer, or of its
+ * "response" or "message": what a client has sent and the server repeats, such
+ * as schemas of tools, stands deeper.  Of several objects the largest figures
+ * count: streams repeat them as they grow, and some have the prompt in the first
+ * event and the answer in the last one.
  *
  * https://platform.openai.com/docs/api-reference/chat/object
  * https://docs.anthropic.com/en/api/messages-streaming
@@ -31,11 +31,15 @@ typedef struct {
     int          found;                 /* a usage was read */
 
     int          state;                 /* of the scanner, as all below */
-    uint32_t     matched;               /* bytes of what is looked for */
-    uint32_t     line;                  /* the same of "data: {" in a line */
-    uint32_t     depth;                 /* of braces in the object */
-    int          string;                /* in a string of the object */
-    int          escaped;               /* behind a backslash */
+    uint32_t     depth;                 /* of braces and brackets */
+    int          string;                /* in a string */
+    int          escaped;               /* in it, behind a backslash */
+    uint32_t     matched;               /* bytes of "usage" that the string
+                                           has so far; UINT32_MAX: it is
+                                           another one */
+    uint32_t     line;                  /* bytes of "data:{" that the line has
+                                           so far; UINT32_MAX: another one */
+    uint32_t     inside;                /* depth of the object that is read */
     size_t       len;
     char         object[LLM_PROXIED_OBJECT];
 } llm_proxied_t;

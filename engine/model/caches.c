@@ -555,25 +555,6 @@ llm_load_wants(llm_load_t *l, llm_load_share_t *s)
 }
 
 
-int
-llm_load_caches_fit(llm_load_t *l)
-{
-    llm_load_share_t  s;
-
-    if (l->opts->kv_bytes == 0) {
-        return LLM_OK;
-    }
-
-    llm_load_wants(l, &s);
-
-    if (llm_load_share(l, &s) != LLM_OK) {
-        return LLM_ERROR;
-    }
-
-    return llm_load_is_short(&s, 1) ? llm_load_less(l, &s) : LLM_OK;
-}
-
-
 /*
  * Pages and states for max_seqs sequences of ctx, or as many as there is
  * memory for.  At least one sequence of ctx must fit; if ctx was not

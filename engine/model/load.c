@@ -171,7 +171,7 @@ llm_model_fits(const llm_gguf_t *g, const llm_model_opts_t *opts,
         if (llm_load_ctx(&l) != LLM_OK
             || llm_load_sizes(&l) != LLM_OK
             || llm_beside_read(&l) != LLM_OK
-            || llm_load_caches_fit(&l) != LLM_OK
+            || llm_load_kv_fits(&l) != LLM_OK
             || llm_load_fits_at_all(&l, llm_machine_memory("")) != LLM_OK)
         {
             rc = LLM_ERROR;

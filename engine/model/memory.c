@@ -348,6 +348,31 @@ llm_load_fits(llm_load_t *l, size_t free_bytes, size_t all_bytes)
 
 
 int
+llm_load_kv_fits(llm_load_t *l)
+{
+    char          size[2][LLM_LOAD_SIZE];
+    size_t        need;
+    llm_model_t  *m = l->m;
+
+    if (l->opts->kv_bytes == 0 || l->opts->ctx == 0) {
+        return LLM_OK;
+    }
+
+    need = llm_load_times(llm_load_slot_size(l), (size_t) m->max_seqs + 1);
+    need = llm_load_add(need, llm_load_kv_bytes(l, 1));
+
+    if (need <= l->opts->kv_bytes) {
+        return LLM_OK;
+    }
+
+    return llm_fail(l->err, "%s: the KV cache for one sequence of ctx=%u takes "
+                    "%s, but kv_cache is %s", llm_gguf_name(m->gguf), m->ctx,
+                    llm_load_size(size[0], need, 1),
+                    llm_load_size(size[1], l->opts->kv_bytes, 0));
+}
+
+
+int
 llm_load_fits_at_all(llm_load_t *l, size_t all_bytes)
 {
     char  what[256], size[LLM_LOAD_SIZE];

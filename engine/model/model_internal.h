@@ -337,9 +337,6 @@ int llm_load_choice(llm_load_t *l);
    which; caches() creates the caches and states, once there is a device */
 int llm_load_kinds(llm_load_t *l);
 int llm_load_caches(llm_load_t *l);
-/* does one sequence of ctx fit into the kv_cache= of a CPU?  Nothing is
-   allocated */
-int llm_load_caches_fit(llm_load_t *l);
 
 /*
  * packed.c: open(): maps the file of packed weights, if there is one, once the
@@ -379,6 +376,8 @@ size_t llm_promised(llm_devices_t *devices, const llm_model_t *but);
 int llm_load_fits(llm_load_t *l, size_t free_bytes, size_t all_bytes);
 /* bytes of the states of an encoder's windows */
 size_t llm_load_cross_bytes(const llm_load_t *l);
+/* on a CPU: an error if kv_cache= is too small for one sequence of ctx= */
+int llm_load_kv_fits(llm_load_t *l);
 /* an error if they do not fit even into all_bytes */
 int llm_load_fits_at_all(llm_load_t *l, size_t all_bytes);
 

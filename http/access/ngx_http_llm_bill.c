@@ -247,6 +247,31 @@ ngx_http_llm_bill_unlock(ngx_http_llm_bill_t *bill)
 }
 
 
+void
+ngx_http_llm_bill_return(ngx_http_llm_bill_t *bill)
+{
+    ngx_uint_t             i;
+    ngx_http_llm_claim_t  *c;
+
+    for (i = 0; i < bill->nshares; i++) {
+        c = bill->shares[i].claim;
+
+        if (c) {
+            c->prompt = 0;
+            c->cached = 0;
+            c->seconds = 0;
+            c->started = 0;
+        }
+    }
+
+    ngx_http_llm_bill_lock(bill);
+    ngx_http_llm_bill_count(bill, -LLM_QUOTA_UNIT);
+    ngx_http_llm_bill_unlock(bill);
+
+    ngx_http_llm_bill_settle(bill);
+}
+
+
 /* ends the claims; a refused request gets everything back */
 
 void

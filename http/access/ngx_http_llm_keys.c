@@ -38,6 +38,8 @@ static void ngx_http_llm_client_cleanup(void *data);
 static uint32_t ngx_http_llm_scope(ngx_http_request_t *r);
 static ngx_int_t ngx_http_llm_check_key(ngx_http_llm_client_t *c,
     uint32_t scope, llm_err_t *err);
+static ngx_int_t ngx_http_llm_check_model(ngx_http_request_t *r,
+    ngx_http_llm_client_t *c, llm_err_t *err);
 static ngx_int_t ngx_http_llm_bad_key(ngx_http_llm_client_t *c,
     llm_err_t *err);
 static ngx_int_t ngx_http_llm_challenge(ngx_http_request_t *r,
@@ -77,7 +79,9 @@ ngx_http_llm_access_handler(ngx_http_request_t *r)
 
     scope = ngx_http_llm_scope(r);
 
-    if (ngx_http_llm_check_key(c, scope, &err) == NGX_OK) {
+    if (ngx_http_llm_check_key(c, scope, &err) == NGX_OK
+        && ngx_http_llm_check_model(r, c, &err) == NGX_OK)
+    {
         return NGX_OK;
     }
 
@@ -295,6 +299,33 @@ ngx_http_llm_check_key(ngx_http_llm_client_t *c, uint32_t scope,
     }
 
     return NGX_OK;
+}
+
+
+/* another server's models are not known here: a key that is for some models may
+   use it only for one that this server knows, and could not serve now */
+
+static ngx_int_t
+ngx_http_llm_check_model(ngx_http_request_t *r, ngx_http_llm_client_t *c,
+    llm_err_t *err)
+{
+    ngx_http_llm_ctx_t  *ctx;
+
+    if (c->key.any_model || !ngx_http_llm_is_proxied(r)) {
+        return NGX_OK;
+    }
+
+    ctx = ngx_http_llm_find_ctx(r);
+
+    if (ctx && ctx->model >= 0) {
+        return NGX_OK;
+    }
+
+    llm_fail_with(err, 403, "model_not_allowed", "model", "Your API key is for "
+                  "some models only, and another server would answer for one "
+                  "that is not among them.");
+
+    return NGX_ERROR;
 }
 
 

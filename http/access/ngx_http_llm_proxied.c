@@ -5,14 +5,15 @@
  * (proxy_pass): they pay from the accounts of llm_token_limit what the answer
  * says that it has used, and $llm_prompt_tokens and the like have it for logs.
  *
- * - The limits are checked before the request is passed on. What it will use is
- *   not known then, so it may leave a debt, as answers beyond a reserve do.
- * - The answer is only looked at, and goes on unchanged. One of 200 without a
- *   usage (a stream whose client has not asked for one, or has left) is
- *   estimated: see ngx_http_llm_proxied_estimate().
+ * - The limits are checked before the request is passed on.  What it will use
+ *   is not known then, so it may leave a debt, as answers beyond a reserve do.
+ * - The answer is only looked at, and goes on unchanged.  What it does not say
+ *   (a stream whose client has not asked for a usage, or has left before it
+ *   came) is estimated: see ngx_http_llm_proxied_estimate().
  * - The record is in r->pool, found by its cleanup handler, because a redirect
- *   clears contexts. A request may have several, one for each such location;
- *   the latest is the one whose answer comes.
+ *   clears contexts.  A request that is redirected from one such location to
+ *   another has several: the latest is the one whose answer comes, and those
+ *   before have got everything back.
  */
 
 #include "http/access/ngx_http_llm_proxied.h"
@@ -21,8 +22,10 @@
 #include "http/request/ngx_http_llm_request.h"
 
 
-/* bytes of text that are taken for a token */
+/* bytes of text that are taken for a token; most bytes of a request that are,
+   because the rest may be pictures */
 #define NGX_HTTP_LLM_PROXIED_TOKEN  4
+#define NGX_HTTP_LLM_PROXIED_TEXT   (256 * 1024)
 
 
 typedef struct {
@@ -41,6 +44,7 @@ static ngx_int_t ngx_http_llm_proxied_handler(ngx_http_request_t *r);
 static ngx_int_t ngx_http_llm_proxied_begin(ngx_http_request_t *r,
     ngx_http_llm_proxied_t *p, llm_err_t *err);
 static ngx_int_t ngx_http_llm_proxied_header(ngx_http_request_t *r);
+static ngx_uint_t ngx_http_llm_proxied_is_text(ngx_str_t *type);
 static void ngx_http_llm_proxied_body(ngx_http_request_t *r, ngx_chain_t *in);
 static void ngx_http_llm_proxied_estimate(ngx_http_llm_proxied_t *p);
 static void ngx_http_llm_proxied_end(void *data);
@@ -224,6 +228,13 @@ ngx_http_llm_proxied_handler(ngx_http_request_t *r)
         return NGX_DECLINED;
     }
 
+    p = ngx_http_llm_get_proxied(r);
+
+    if (p && p->bill && !p->answered) {
+        ngx_http_llm_bill_return(p->bill);
+        p->bill = NULL;
+    }
+
     pcln = ngx_pool_cleanup_add(r->pool, sizeof(ngx_http_llm_proxied_t));
     cln = ngx_http_cleanup_add(r, 0);
 
@@ -298,15 +309,35 @@ ngx_http_llm_proxied_header(ngx_http_request_t *r)
 
     p = ngx_http_get_module_ctx(r, ngx_http_llm_proxied_module);
 
-    if (p && r->headers_out.status == NGX_HTTP_OK) {
-        coding = r->headers_out.content_encoding;
-
-        p->answered = 1;
-        p->coded = coding && coding->value.len;
-        r->filter_need_in_memory = 1;
+    if (p == NULL || r->upstream == NULL || r->header_only
+        || r->headers_out.status != NGX_HTTP_OK)
+    {
+        return NGX_OK;
     }
 
+    coding = r->headers_out.content_encoding;
+
+    p->answered = 1;
+    p->coded = coding && coding->value.len;
+    p->text = ngx_http_llm_proxied_is_text(&r->headers_out.content_type);
+    r->filter_need_in_memory = 1;
+
     return NGX_OK;
+}
+
+
+/* may the answer have a usage?  Sounds and pictures have none */
+
+static ngx_uint_t
+ngx_http_llm_proxied_is_text(ngx_str_t *type)
+{
+    static ngx_str_t  json = ngx_string("json");
+    static ngx_str_t  text = ngx_string("text/");
+
+    return ngx_strlcasestrn(type->data, type->data + type->len, json.data,
+                            json.len - 1)
+           || (type->len > text.len
+               && ngx_strncasecmp(type->data, text.data, text.len) == 0);
 }
 
 
@@ -318,7 +349,7 @@ ngx_http_llm_proxied_body(ngx_http_request_t *r, ngx_chain_t *in)
 
     p = ngx_http_get_module_ctx(r, ngx_http_llm_proxied_module);
 
-    if (p == NULL || !p->answered) {
+    if (p == NULL || !p->answered || !p->text) {
         return;
     }
 
@@ -329,31 +360,41 @@ ngx_http_llm_proxied_body(ngx_http_request_t *r, ngx_chain_t *in)
             llm_proxied_read(&p->usage, (char *) b->pos,
                              (size_t) (b->last - b->pos));
         }
+
+        p->whole |= b->last_buf;
     }
 }
 
 
 /*
- * The prompt has a token for four bytes of the request's body; so has an answer,
- * but one for each event if it is a stream that can be read.
+ * What the answer does not say, or did not come to say: a prompt has a token for
+ * four bytes of the request's body, unless that is a form; so has an answer, but
+ * one for each event if it is a stream that can be read.
  */
 
 static void
 ngx_http_llm_proxied_estimate(ngx_http_llm_proxied_t *p)
 {
-    off_t  body;
+    off_t                  body;
+    uint64_t               prompt, answer;
+    ngx_http_llm_reply_t  *reply;
 
+    reply = p->bill ? p->bill->reply : NULL;
     body = ngx_max(p->request->headers_in.content_length_n, 0);
+    body = ngx_min(body, NGX_HTTP_LLM_PROXIED_TEXT);
 
-    p->usage.prompt = (uint64_t) body / NGX_HTTP_LLM_PROXIED_TOKEN;
-    p->usage.answer = p->usage.events
-                      ? p->usage.events
-                      : p->usage.bytes / NGX_HTTP_LLM_PROXIED_TOKEN;
+    prompt = reply && reply->endpoint && llm_api_takes_form(reply->endpoint)
+             ? 0 : (uint64_t) body / NGX_HTTP_LLM_PROXIED_TOKEN;
+    answer = p->usage.events ? p->usage.events
+                             : p->usage.bytes / NGX_HTTP_LLM_PROXIED_TOKEN;
 
-    ngx_log_error(NGX_LOG_WARN, p->request->connection->log, 0,
-                  "llm_proxied_usage: the answer has no usage%s, %uL tokens "
-                  "are estimated",
-                  p->coded ? " that can be read, it is compressed" : "",
+    p->usage.prompt = p->usage.prompt ? p->usage.prompt : prompt;
+    p->usage.answer = ngx_max(p->usage.answer, answer);
+
+    ngx_log_error(NGX_LOG_INFO, p->request->connection->log, 0,
+                  "llm_proxied_usage: the answer %s, %uL tokens are estimated",
+                  p->coded ? "is compressed, so its usage cannot be read"
+                  : p->whole ? "has no usage" : "has broken off",
                   p->usage.prompt + p->usage.answer);
 }
 
@@ -368,11 +409,16 @@ ngx_http_llm_proxied_end(void *data)
     ngx_uint_t             i;
     ngx_http_llm_claim_t  *c;
 
-    if (p->answered && !p->usage.found) {
+    if (p->answered && p->text && (!p->usage.found || !p->whole)) {
         ngx_http_llm_proxied_estimate(p);
     }
 
     if (p->bill == NULL) {
+        return;
+    }
+
+    if (p->request->upstream == NULL) {
+        ngx_http_llm_bill_return(p->bill);
         return;
     }
 
@@ -382,7 +428,7 @@ ngx_http_llm_proxied_end(void *data)
         if (c && p->answered) {
             c->prompt = (uint32_t) ngx_min(p->usage.prompt, LLM_QUOTA_MOST);
             c->cached = (uint32_t) ngx_min(p->usage.cached, c->prompt);
-            c->answer = p->usage.answer;
+            c->answer = ngx_min(p->usage.answer, LLM_QUOTA_MOST);
             c->seconds = (uint32_t) ngx_min(p->usage.seconds, LLM_QUOTA_MOST);
             c->started = 1;
         }

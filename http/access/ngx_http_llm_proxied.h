@@ -12,9 +12,12 @@
 typedef struct {
     ngx_http_request_t          *request;
     ngx_http_llm_bill_t         *bill;          /* NULL: no limits */
-    ngx_uint_t                   answered;      /* 1: with 200 */
-    ngx_uint_t                   coded;         /* 1: the answer is
-                                                   compressed */
+    ngx_uint_t                   answered;      /* 1: with 200, by another
+                                                   server */
+    ngx_uint_t                   text;          /* 1: the answer may have a
+                                                   usage */
+    ngx_uint_t                   coded;         /* 1: it is compressed */
+    ngx_uint_t                   whole;         /* 1: its end has come */
     llm_proxied_t                usage;
 } ngx_http_llm_proxied_t;
 

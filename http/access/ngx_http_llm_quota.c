@@ -11,7 +11,9 @@
  *   when it begins to run     tokens found in the prefix cache become cheaper
  *   with each token           the charge is used up; further tokens are charged
  *                             to the account, which may go into debt
- *   at its end                what was charged and not used goes back
+ *   at its end                what was charged and not used goes back; all of
+ *                             it, if the server failed before there was an
+ *                             answer
  *
  * These are stages of ngx_http_llm_stage.h.
  *
@@ -41,7 +43,6 @@ static void ngx_http_llm_quota_text(ngx_http_llm_ctx_t *ctx,
 static void ngx_http_llm_quota_pay(ngx_http_llm_bill_t *bill, uint64_t n);
 static void ngx_http_llm_quota_end(ngx_http_llm_ctx_t *ctx,
     const llm_event_t *ev);
-static void ngx_http_llm_quota_forgive(ngx_http_llm_bill_t *bill);
 
 
 ngx_http_llm_stage_t  ngx_http_llm_quota_stage = {
@@ -122,11 +123,7 @@ ngx_http_llm_quota_return(ngx_http_llm_ctx_t *ctx)
         return;
     }
 
-    ngx_http_llm_bill_lock(bill);
-    ngx_http_llm_bill_count(bill, -LLM_QUOTA_UNIT);
-    ngx_http_llm_bill_unlock(bill);
-
-    ngx_http_llm_bill_settle(bill);
+    ngx_http_llm_bill_return(bill);
 }
 
 
@@ -296,34 +293,17 @@ ngx_http_llm_quota_end(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev)
                                      - bill->answer_tokens);
     }
 
+    /* the server failed before there was an answer: nothing was used */
+
     if (ev && ev->type == LLM_EV_ERROR && bill->answer_tokens == 0
         && ev->u.error.completion_tokens == 0
         && (ev->u.error.status == 500 || ev->u.error.status == 503))
     {
-        ngx_http_llm_quota_forgive(bill);
+        ngx_http_llm_bill_return(bill);
+        return;
     }
 
     ngx_http_llm_bill_settle(bill);
-}
-
-
-/* the server failed before there was an answer: nothing was used */
-
-static void
-ngx_http_llm_quota_forgive(ngx_http_llm_bill_t *bill)
-{
-    ngx_uint_t             i;
-    ngx_http_llm_claim_t  *c;
-
-    for (i = 0; i < bill->nshares; i++) {
-        c = bill->shares[i].claim;
-
-        if (c) {
-            c->prompt = 0;
-            c->cached = 0;
-            c->seconds = 0;
-        }
-    }
 }
 
 

@@ -478,6 +478,9 @@ ngx_int_t ngx_http_llm_bill_check(ngx_http_llm_bill_t *bill, llm_err_t *err);
 ngx_int_t ngx_http_llm_bill_claim(ngx_http_llm_bill_t *bill, llm_err_t *err);
 /* ends its claims: what they have used is charged, the rest goes back */
 void ngx_http_llm_bill_settle(ngx_http_llm_bill_t *bill);
+/* ends them as if the request had not come: nothing is charged, and it does not
+   count */
+void ngx_http_llm_bill_return(ngx_http_llm_bill_t *bill);
 /* reads what another nginx has charged to the same accounts */
 void ngx_http_llm_bill_share(ngx_http_llm_bill_t *bill);
 void ngx_http_llm_bill_lock(ngx_http_llm_bill_t *bill);

@@ -7,30 +7,6 @@
 #include "http/request/ngx_http_llm_request.h"
 
 
-/* an internal redirect clears the module's contexts, but not the pool */
-
-ngx_http_llm_ctx_t *
-ngx_http_llm_find_ctx(ngx_http_request_t *r)
-{
-    ngx_pool_cleanup_t  *cln;
-    ngx_http_llm_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r->main, ngx_http_llm_module);
-
-    if (ctx || !r->main->internal) {
-        return ctx;
-    }
-
-    for (cln = r->pool->cleanup; cln; cln = cln->next) {
-        if (cln->handler == ngx_http_llm_pool_cleanup) {
-            return cln->data;
-        }
-    }
-
-    return NULL;
-}
-
-
 const char *
 ngx_http_llm_finish_reason(ngx_http_llm_ctx_t *ctx)
 {

@@ -9,10 +9,6 @@
 #include "http/request/ngx_http_llm_request.h"
 
 
-/* the ctx of a request, of the last llm_api location that it came to, or
-   NULL */
-ngx_http_llm_ctx_t *ngx_http_llm_find_ctx(ngx_http_request_t *r);
-
 /* microseconds from a request's arrival to its first token, 0: none; and to its
    latest token, or its end */
 void ngx_http_llm_times(ngx_http_llm_ctx_t *ctx, uint64_t *ttft,

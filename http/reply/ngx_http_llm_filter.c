@@ -6,8 +6,9 @@
  * x-request-id that an answer already has, from another server or from
  * "add_header", stays.
  *
- * The bodies of subrequests that fetch files for us end here; nginx's filter
- * that copies files to memory has been called by then.
+ * The bodies of subrequests that fetch files for us end here, and the bodies of
+ * other servers' answers can be looked at; nginx's filter that copies files to
+ * memory has been called by then.
  *
  * This is a module of its own because it must be called after
  * ngx_http_headers_filter_module, which has "add_header".  nginx calls the
@@ -139,13 +140,14 @@ ngx_http_llm_filter_init(ngx_conf_t *cf)
         return NGX_ERROR;
     }
 
-    if (rmcf->on) {
-        ngx_http_llm_next_header_filter = ngx_http_top_header_filter;
-        ngx_http_top_header_filter = ngx_http_llm_header_filter;
+    /* also if it is not on: the filters of the configuration that was read last
+       serve the running one, too, if that reload has failed */
 
-        ngx_http_llm_next_body_filter = ngx_http_top_body_filter;
-        ngx_http_top_body_filter = ngx_http_llm_body_filter;
-    }
+    ngx_http_llm_next_header_filter = ngx_http_top_header_filter;
+    ngx_http_top_header_filter = ngx_http_llm_header_filter;
+
+    ngx_http_llm_next_body_filter = ngx_http_top_body_filter;
+    ngx_http_top_body_filter = ngx_http_llm_body_filter;
 
     return NGX_OK;
 }
@@ -158,7 +160,7 @@ ngx_http_llm_header_filter(ngx_http_request_t *r)
 
     rmcf = ngx_http_get_module_main_conf(r, ngx_http_llm_filter_module);
 
-    if (r == r->main
+    if (rmcf->on && r == r->main
         && ((ngx_http_llm_is_ours(r) && ngx_http_llm_add_id(r) != NGX_OK)
             || ngx_http_llm_refusal_header(r) != NGX_OK
             || rmcf->headers(r) != NGX_OK))
@@ -177,6 +179,10 @@ ngx_http_llm_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
     ngx_http_llm_reply_main_conf_t  *rmcf;
 
     rmcf = ngx_http_get_module_main_conf(r, ngx_http_llm_filter_module);
+
+    if (!rmcf->on) {
+        return ngx_http_llm_next_body_filter(r, in);
+    }
 
     if (r != r->main) {
         rc = rmcf->take(r, in);

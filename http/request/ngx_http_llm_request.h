@@ -220,6 +220,9 @@ void ngx_http_llm_go_on(ngx_http_llm_body_t *body, ngx_int_t rc);
 ngx_int_t ngx_http_llm_api_handler(ngx_http_request_t *r);
 /* creates a request's state, in r->pool; NULL: no memory */
 ngx_http_llm_ctx_t *ngx_http_llm_create_ctx(ngx_http_request_t *r);
+/* the state of a request in the last llm_api location that it came to, or
+   NULL */
+ngx_http_llm_ctx_t *ngx_http_llm_find_ctx(ngx_http_request_t *r);
 /* see ngx_http_llm_reply_main_conf_t */
 void ngx_http_llm_failed_reply(ngx_http_request_t *r);
 

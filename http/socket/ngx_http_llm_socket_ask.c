@@ -1,6 +1,6 @@
 /*
- * The bytes of the request that a message of a WebSocket becomes: the headers of
- * the handshake, and a body of its own.
+ * The bytes of the request that a message of a WebSocket becomes: the headers
+ * of the handshake, and a body of its own.
  */
 
 #include "http/conf/ngx_http_llm_conf.h"

@@ -113,7 +113,7 @@ ngx_http_llm_socket_accept(ngx_http_llm_socket_t *s, ngx_socket_t fd)
         return NGX_ERROR;
     }
 
-    /* its request is written already: nginx, short of connections, must not
+    /* its request is about to be written: nginx, short of connections, must not
        close it as one that nobody uses */
 
     ngx_reusable_connection(c, 0);

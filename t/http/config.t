@@ -310,6 +310,10 @@ check('a directive of another kind', "$model llm_colour red;", '',
                            . " llm_model large $demo ctx=16m device=cpu;"
                            . " llm_model auto $demo ctx=16m;"
                            . " llm_model fits $demo ctx=1k;"
+                           . " llm_model small $demo ctx=1k kv_cache=64k"
+                           . ' device=cpu;'
+                           . " llm_model enough $demo ctx=1k kv_cache=8m"
+                           . ' device=cpu;'
                            . " llm_model gpu $demo device=cuda;");
 
     LLM::GGUF::make($demo, $t->dir . '/eos.gguf', kv => {
@@ -323,7 +327,9 @@ check('a directive of another kind', "$model llm_colour red;", '',
     like($out, qr/\[error\].*model "eos" is not usable: .*eos_token_id: 1073741824 is no token/,
          'an end that is no token is told');
     like($out, qr/\[warn\].*model "large": .*$large/, 'a ctx that is too long');
-    unlike($out, qr/model "fits"/, 'one that fits is not');
+    unlike($out, qr/model "(?:fits|enough)"/, 'one that fits is not');
+    like($out, qr/\[warn\].*model "small": .*ctx=1024 takes \d+ \w+, but kv_cache is 64 KiB/,
+         'a kv_cache too small for its ctx');
 
     SKIP: {
         skip 'this machine has a GPU', 1 if $gpu;

@@ -25,6 +25,15 @@ my $provider = LLM::Test->new(
             limit_rate 200;
             alias %%DIR%%/slow.txt;
         }
+        location = /v1/begun {
+            default_type text/event-stream;
+            limit_rate 200;
+            alias %%DIR%%/begun.txt;
+        }
+        location = /v1/sound {
+            default_type audio/mpeg;
+            alias %%DIR%%/large.json;
+        }
         location = /v1/large {
             default_type application/json;
             alias %%DIR%%/large.json;
@@ -39,6 +48,11 @@ my $provider = LLM::Test->new(
 END
 $provider->write_file('slow.txt', join '', map {
     "data: {\"choices\":[{\"delta\":{\"content\":\"$_\"}}]}\n\n"
+} 1 .. 400);
+$provider->write_file('begun.txt', 'data: {"message":{"usage":{'
+    . '"input_tokens":50,"output_tokens":1}},"tools":[{"a":{"usage":'
+    . "{\"output_tokens\":9999}}}]}\n\n" . join '', map {
+    "data: {\"delta\":{\"text\":\"$_\"}}\n\n"
 } 1 .. 400);
 my $long = 'x' x 1_500_000;
 my $large = "{\"text\":\"$long\",\"usage\":{\"prompt_tokens\":70,"
@@ -56,6 +70,7 @@ my $t = LLM::Test->new(
     http => <<'END',
         llm_token_zone $http_x_tenant zone=z:1m rate=1/h;
         llm_token_zone $llm_key zone=keys:1m rate=1/h;
+        llm_token_zone $http_x_tenant zone=one:1m requests=2/h streams=1;
         log_format said '$uri $status $llm_prompt_tokens $llm_cached_tokens '
                         '$llm_completion_tokens';
 END
@@ -98,6 +113,11 @@ END
             llm_proxied_usage on;
             proxy_pass http://127.0.0.1:$port;
         }
+        location /direct-keys/ {
+            llm_api_keys keys;
+            llm_proxied_usage on;
+            proxy_pass http://127.0.0.1:$port/v1/;
+        }
         location /off/ {
             llm_token_limit zone=z burst=100000;
             proxy_pass http://127.0.0.1:$port/v1/;
@@ -108,11 +128,31 @@ END
             proxy_pass http://127.0.0.1:1/;
         }
         location /admin { llm_admin; }
+        location /first/ {
+            llm_token_limit zone=one;
+            llm_proxied_usage on;
+            proxy_pass http://127.0.0.1:1;
+            error_page 502 = \@second;
+        }
+        location \@second {
+            llm_token_limit zone=one;
+            llm_proxied_usage on;
+            rewrite ^/first(.*) \$1 break;
+            proxy_pass http://127.0.0.1:$port;
+        }
+        location /static/ {
+            llm_token_limit zone=one;
+            llm_proxied_usage on;
+            return 200 "a text";
+        }
         location = /health { llm_health; }
 END
 $t->write_file('broken.gguf', 'GGUF');
 $t->write_file('keys', encode_json({ id => 'shop', scopes => [ 'generate' ],
                                      sha256 => sha256_hex('sk-llm-shop') })
+                       . "\n"
+                       . encode_json({ id => 'some', models => [ 'demo' ],
+                                       sha256 => sha256_hex('sk-llm-some') })
                        . "\n");
 $t->start(cold => 1);
 
@@ -238,7 +278,7 @@ settled('kim', '1 ' . join(' ', @{ $res->{json}{usage} }{qw(prompt_tokens)},
 $t->get('/direct/zipped', headers => { 'X-Tenant' => 'zoe' });
 settled('zoe', '1 0 0 ' . int(length($zipped) / 4),
         'an answer that is compressed: a token for four bytes');
-like($t->log, qr/has no usage that can be read, it is compressed, \d+ tokens/,
+like($t->log, qr/is compressed, so its usage cannot be read, \d+ tokens/,
      'and the log says why');
 
 is($t->get('/direct/busy', headers => { 'X-Tenant' => 'lee' })->{status}, 429,
@@ -265,6 +305,30 @@ LLM::Test::wait_for(20, sub { used('ned') ne '0 0 0 0' });
 like(used('ned'), qr/^1 0 0 [1-9]\d*$/,
      'a client that leaves pays for the events until then');
 
+$gone = $t->open('/direct/begun', undef, method => 'GET',
+                 headers => { 'X-Tenant' => 'meg' });
+$gone->read_header;
+while ($gone->{buffer} !~ /"5"/ && $gone->fill) { }
+$gone->close;
+LLM::Test::wait_for(20, sub { used('meg') ne '0 0 0 0' });
+like(used('meg'), qr/^1 50 0 (?:[5-9]|\d{2,3})$/,
+     'also if the first event has a usage, whatever a tool is called')
+    or diag(used('meg'));
+
+$t->get('/direct/sound', headers => { 'X-Tenant' => 'mia' });
+settled('mia', '1 0 0 0', 'a sound has no tokens');
+$t->get('/static/', headers => { 'X-Tenant' => 'sue' }) for 1 .. 4;
+is($t->get('/static/', headers => { 'X-Tenant' => 'sue' })->{status}, 200,
+   'what no other server has answered does not count');
+
+for my $n (1 .. 2) {
+    is($t->get('/first/v1/large', headers => { 'X-Tenant' => 'joe' })
+         ->{status}, 200, "a fallback of such a location is one request: $n");
+}
+
+is($t->get('/first/v1/large', headers => { 'X-Tenant' => 'joe' })->{status},
+   429, 'the third is too many');
+
 
 # ---- keys ----
 
@@ -276,10 +340,32 @@ LLM::Test::wait_for(20, sub { used('shop', 'keys') ne '0 0 0 0' });
 is(ask('/keys/v1/chat/completions', '', { %chat }, @key)->{status}, 429,
    'and its account has paid');
 is(ask('/keys/v1/chat/completions', '', { %chat })->{status}, 401, 'no key');
+
+my @some = (Authorization => 'Bearer sk-llm-some');
+
+$res = ask('/direct-keys/chat/completions', '', { %chat }, @some);
+is("$res->{status} $res->{json}{error}{code}", '403 model_not_allowed',
+   'a key for some models: what the other server answers for is not known');
 is($t->get('/paths/chat.html', headers => { @key })->{status}, 403,
    'a path that is none of the API needs the scope other');
 
-$t->stop(name => 'the first server');
+
+
+# a reload that fails, and a worker that dies after it: nginx's filters are those
+# of the configuration that was read last
+
+$t->write_file('nginx.conf', "load_module $LLM::Test::OBJS/ngx_http_llm_module.so; "
+               . 'events {} http { server { } } broken;');
+$t->kill('HUP');
+$t->wait_log(qr/unknown directive "broken"/);
+$t->kill('KILL', $t->workers);
+LLM::Test::wait_for(20, sub {
+    eval { $t->get('/direct/large', headers => { 'X-Tenant' => 'una' })
+             ->{status} == 200 }
+});
+LLM::Test::wait_for(20, sub { used('una') ne '0 0 0 0' });
+like(used('una'), qr/^\d+ 70 0 7$|^2 140 0 14$/, 'it counts all the same');
+$t->stop(name => 'the first server', allow => qr/exited on signal 9|broken/);
 
 
 # ---- without a model ----

@@ -51,7 +51,14 @@ test_forms(void)
         { "two backslashes before the quote", "{\"a\":\"\\\\\",\"usage\":"
           "{\"prompt_tokens\":4}}", 4, 0, 0, 0, 0 },
         { "a name that begins twice", "{\"usage\"\"usage\":{\"prompt_tokens\":6}}",
-          6, 0, 0, 0, 0 }
+          6, 0, 0, 0, 0 },
+        { "what a client has sent", "data: {\"response\":{\"tools\":[{"
+          "\"parameters\":{\"properties\":{\"usage\":{\"output_tokens\":900}}}}],"
+          "\"usage\":null}}\n\ndata: {\"response\":{\"x\":[{\"usage\":"
+          "{\"output_tokens\":800}}],\"usage\":{\"output_tokens\":5}}}\n\n",
+          0, 0, 5, 0, 2 },
+        { "an event that breaks off", "data: {\"a\":[[[\"x\n\ndata: {\"usage\":"
+          "{\"output_tokens\":6}}\n\n", 0, 0, 6, 0, 2 }
     };
 
     for (i = 0; i < llm_nelems(forms); i++) {
@@ -87,8 +94,9 @@ test_others(void)
         "", "{}", "{\"usage\":{}}", "{\"usage\":{\"prompt_tokens\":5",
         "{\"usage\":{\"prompt_tokens\":-5,\"completion_tokens\":1e300}}",
         "{\"usage\":{\"prompt_tokens\":\"5\"}}", "{\"usage\":[{}]}",
-        "{\"usage\":{\"prompt_tokens\":}}", "{\\\"usage\":{\"prompt_tokens\":5}}",
-        "{\"usage_\":{\"prompt_tokens\":5}}", "{\"usage\"{\"prompt_tokens\":5}}"
+        "{\"usage\":{\"prompt_tokens\":}}", 
+        "{\"usage_\":{\"prompt_tokens\":5}}", "{\"usage\"{\"prompt_tokens\":5}}",
+        "{\"a\":{\"b\":{\"usage\":{\"prompt_tokens\":5}}}}"
     };
 
     for (i = 0; i < llm_nelems(others); i++) {
