@@ -286,7 +286,7 @@ ngx_http_llm_init_main_conf(ngx_conf_t *cf, void *conf)
 
     rmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_llm_filter_module);
 
-    rmcf->on = (mcf->models.nelts != 0);
+    rmcf->on |= (mcf->models.nelts != 0);
     rmcf->came = ngx_http_llm_is_counted;
     rmcf->failed = ngx_http_llm_failed_reply;
     rmcf->headers = ngx_http_llm_on_headers;

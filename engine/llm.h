@@ -772,6 +772,9 @@ typedef struct {
     double         sum;
 } llm_hist_t;
 
+/* tokens of a page of the KV cache, for clients that predict what fits */
+#define LLM_PAGE_TOKENS  16
+
 typedef struct {
     /* gauges */
     uint32_t     running;               /* sequences */
@@ -781,7 +784,7 @@ typedef struct {
                                            yet */
     uint32_t     prompt_left;           /* prompt tokens that running and
                                            waiting sequences have to compute */
-    uint32_t     kv_pages;
+    uint32_t     kv_pages;              /* of LLM_PAGE_TOKENS each */
     uint32_t     kv_used;               /* pages held by sequences */
     uint32_t     kv_cached;             /* pages kept for the prefix cache
                                            only */

@@ -17,6 +17,7 @@
 #include "engine/api/admin.h"
 #include "engine/api/json.h"
 #include "engine/api/keys.h"
+#include "engine/api/proxied.h"
 #include "engine/api/quota.h"
 #include "engine/api/route_key.h"
 #include "engine/api/socket.h"

@@ -316,6 +316,27 @@ llm_api_socket_claim(llm_api_socket_t *s, llm_api_lane_t *lane,
 }
 
 
+/* a stream whose message is wrong: if it has no lane it gets none, as another
+   one's would be forgotten for it */
+
+static void
+llm_api_socket_stray(llm_api_socket_t *s, const llm_api_socket_name_t *name,
+    uint32_t *to)
+{
+    llm_api_lane_t  *lane;
+
+    lane = llm_api_socket_lane(s, name);
+
+    if (lane->used && llm_api_socket_same(&lane->name, name)) {
+        llm_api_socket_claim(s, lane, name);
+        *to = (uint32_t) (lane - s->lanes);
+
+    } else {
+        s->stray = *name;
+    }
+}
+
+
 /* LLM_FULL: it has to wait.  name: the stream, whose lane is not busy */
 
 static int
@@ -336,9 +357,7 @@ llm_api_socket_begin(llm_api_socket_t *s, const llm_flat_t *root,
             != LLM_OK)
         || llm_api_socket_input(s, root, &asked, err) != LLM_OK)
     {
-        lane = llm_api_socket_lane(s, name);
-        llm_api_socket_claim(s, lane, name);
-        *to = (uint32_t) (lane - s->lanes);
+        llm_api_socket_stray(s, name, to);
         llm_buf_free(&asked);
         return LLM_ERROR;
     }
@@ -501,6 +520,7 @@ llm_api_socket_ask(llm_api_socket_t *s, llm_str_t text, uint32_t *lane,
     llm_api_socket_name_t  name;
 
     *lane = LLM_API_SOCKET_NOWHERE;
+    s->stray.len = 0;
     rc = llm_api_socket_flat(text, &flat, err);
 
     if (rc == LLM_OK) {
@@ -533,6 +553,7 @@ llm_api_socket_again(llm_api_socket_t *s, uint32_t *lane, llm_buf_t *body,
     llm_api_waiting_t   *w, **at;
 
     *lane = LLM_API_SOCKET_NOWHERE;
+    s->stray.len = 0;
 
     for (at = &s->waiting; *at; at = &(*at)->next) {
         w = *at;

@@ -12,11 +12,11 @@
 /* ends an event with the name of its stream */
 
 static void
-llm_api_socket_close(const llm_api_lane_t *lane, llm_buf_t *out)
+llm_api_socket_close(const llm_api_socket_name_t *name, llm_buf_t *out)
 {
-    if (lane && lane->name.len) {
+    if (name->len) {
         (void) llm_buf_adds(out, ",\"stream_id\":");
-        (void) llm_json_add_string(out, lane->name.data, lane->name.len);
+        (void) llm_json_add_string(out, name->data, name->len);
     }
 
     (void) llm_buf_addc(out, '}');
@@ -61,7 +61,7 @@ llm_api_socket_bare(llm_api_lane_t *lane, const char *type,
     }
 
     (void) llm_buf_addc(out, '}');
-    llm_api_socket_close(lane, out);
+    llm_api_socket_close(&lane->name, out);
 }
 
 
@@ -211,7 +211,7 @@ llm_api_socket_event(llm_api_socket_t *s, uint32_t to, llm_str_t data,
 
     if (!lane->warms) {
         (void) llm_buf_add(out, data.data, data.len - 1);
-        llm_api_socket_close(lane, out);
+        llm_api_socket_close(&lane->name, out);
     }
 
     return last;
@@ -282,7 +282,8 @@ llm_api_socket_failed(llm_api_socket_t *s, uint32_t to, uint32_t status,
                             : "invalid_request_error");
     }
 
-    llm_api_socket_close(lane, out);
+    llm_api_socket_close(lane ? &lane->name : &s->stray, out);
+    s->stray.len = lane ? s->stray.len : 0;
     llm_buf_free(&flat);
 }
 

@@ -49,6 +49,8 @@ struct llm_api_socket_s {
     size_t                 most;        /* bytes of a body */
     uint64_t               uses;        /* the clock of `used` */
     llm_api_lane_t         lanes[LLM_API_SOCKET_LANES];
+    llm_api_socket_name_t  stray;       /* the stream of the last message, if
+                                           that was wrong and it has no lane */
     llm_api_waiting_t     *waiting;     /* owned; in the order in which they
                                            came */
     size_t                 waits;       /* their bytes */

@@ -144,7 +144,7 @@ llm_order_begin_unload(llm_instance_t *m, uint32_t timeout_ms)
 
     m->ends = 1;
     m->rebuild = 0;
-    m->waits = 0;
+    m->waits = LLM_WAITS_NOT;
     llm_warm_stop(m);
     atomic_store(&z->stopped, 1);
     llm_zone_set(e->zone->models[m->index].wanted, 0);

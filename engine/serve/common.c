@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+_Static_assert(LLM_PAGE_TOKENS == LLM_KV_PAGE, "the page that metrics show");
+
 
 uint32_t
 llm_parallel(const llm_engine_model_t *conf, int speech)

@@ -333,14 +333,16 @@ llm_instance_hide(llm_instance_t *m, llm_err_t *err)
 /* an older engine is that of the time before a reload or a binary upgrade */
 
 void
-llm_instance_wait(llm_instance_t *m)
+llm_instance_wait(llm_instance_t *m, llm_instance_wait_t what)
 {
-    m->waits = 1;
+    m->waits = what;
     atomic_store(&m->loaded, 0);
 
-    llm_engine_log(m->engine, LLM_LOG_WARN, "model \"%s\" waits for the "
-                   "engine of an older configuration or binary to end: %s",
-                   m->conf.name, m->load_err.msg);
+    llm_engine_log(m->engine, LLM_LOG_WARN, what == LLM_WAITS_OLDER
+                   ? "model \"%s\" waits for the engine of an older "
+                     "configuration or binary to end: %s"
+                   : "model \"%s\" waits for a model that can be unloaded to "
+                     "have no request: %s", m->conf.name, m->load_err.msg);
 
     llm_zone_set_state(m->engine->zone, m->index, LLM_MODEL_LOADING);
 }
@@ -396,7 +398,7 @@ llm_instance_begin(llm_instance_t *m)
     __atomic_store_n(&m->cancel, 0, __ATOMIC_RELAXED);
     m->n_older = llm_engines_older(m->engine->engines, m->engine->place);
     m->crowded = m->n_older != 0 || m->role == LLM_INSTANCE_BESIDE;
-    m->waits = 0;
+    m->waits = LLM_WAITS_NOT;
     m->cramped = 0;
     llm_instance_permille(m, 0);
 

@@ -37,6 +37,12 @@ typedef enum {
                                            freed after its last request */
 } llm_instance_role_t;
 
+typedef enum {
+    LLM_WAITS_NOT = 0,
+    LLM_WAITS_OLDER,                    /* an older engine has to end */
+    LLM_WAITS_ROOM                      /* a model has to have no request */
+} llm_instance_wait_t;
+
 /* a model of the configuration with one file */
 struct llm_instance_s {
     llm_engine_t        *engine;
@@ -106,8 +112,8 @@ struct llm_instance_s {
     int                  crowded;       /* when the load began, older engines or
                                            the instance to be replaced held
                                            memory that will become free */
-    int                  waits;         /* state LOADING, but the load begins
-                                           after an older engine has ended */
+    llm_instance_wait_t  waits;         /* state LOADING, but the load begins
+                                           after this */
     int                  cramped;       /* state READY, with fewer pages than
                                            configured, as it was crowded */
     uint64_t             retry_us;      /* FAILED: when it is loaded again,
@@ -140,9 +146,9 @@ int llm_instance_begin(llm_instance_t *m);
 int llm_instance_load(llm_instance_t *m);
 /* llm_instance_begin(); after an error the state is FAILED */
 int llm_instance_start(llm_instance_t *m);
-/* state LOADING; the load begins when an older engine, which holds the memory,
-   has ended */
-void llm_instance_wait(llm_instance_t *m);
+/* state LOADING; the load begins when an older engine, or a model, which holds
+   the memory, has given it up */
+void llm_instance_wait(llm_instance_t *m, llm_instance_wait_t what);
 /* state FAILED, because of load_err; sets when the load is tried again */
 void llm_instance_failed(llm_instance_t *m);
 /* frees what the load has made, and the scheduler */
@@ -203,19 +209,26 @@ void llm_instance_free(llm_instance_t *m);
    own in the zone, else to the command's, and with `shown` to both */
 void llm_instance_place(llm_instance_t *m, llm_instance_role_t role, int shown);
 
+/* room.c */
+/* the model that is unloaded to make room for another one: a request loads it
+   again (lazy, idle=), it has none, and was used least recently.  LLM_FULL: all
+   such models have requests; LLM_ABSENT: there is none */
+int llm_engine_spare(llm_engine_t *e, const llm_instance_t *but,
+    llm_instance_t **spare);
+
 /* models.c */
 /*
  * Loads a failed model again, if it is time; the zone shows it as failed until
- * it is ready.  Also loads a model that waited for an older engine's memory,
- * which the zone shows as loading, and reloads a cramped one, once the memory
- * is free and it has no requests.
+ * it is ready.  Also loads a model that waited for memory, which the zone shows
+ * as loading, and reloads a cramped one, once the memory is free and it has no
+ * requests.
  */
 void llm_instance_retry(llm_instance_t *m, uint64_t now);
 /* joins the loader and makes the scheduler; LLM_ERROR and load_err: that
    failed, and the model is closed */
 int llm_instance_join(llm_instance_t *m);
 /* takes over the loader's result: state READY or FAILED, or LOADING while the
-   model warms up or waits for an older engine's memory */
+   model warms up or waits for memory */
 void llm_instance_loaded(llm_instance_t *m);
 /* a model that is loaded and warmed up becomes READY */
 void llm_instance_open(llm_instance_t *m);

@@ -145,6 +145,63 @@ llm_instance_join(llm_instance_t *m)
 }
 
 
+static void
+llm_instance_again(llm_instance_t *m)
+{
+    if (llm_instance_start(m) != LLM_OK) {
+        llm_instance_fail_held(m);
+    }
+}
+
+
+/* as llm_engine_spare(); LLM_OK: a model was unloaded */
+
+static int
+llm_instance_make_room(llm_instance_t *m)
+{
+    int              rc;
+    llm_instance_t  *spare;
+
+    rc = llm_engine_spare(m->engine, m, &spare);
+
+    if (rc == LLM_OK) {
+        llm_engine_log(m->engine, LLM_LOG_NOTICE, "model \"%s\" is unloaded "
+                       "to make room for \"%s\"", spare->conf.name,
+                       m->conf.name);
+        llm_instance_unload(spare, LLM_MODEL_IDLE);
+    }
+
+    return rc;
+}
+
+
+/* LLM_OK: the load begins again, or waits; LLM_ABSENT: no memory will become
+   free */
+
+static int
+llm_instance_lacks_memory(llm_instance_t *m)
+{
+    int  rc;
+
+    if (m->n_older) {
+        llm_instance_wait(m, LLM_WAITS_OLDER);
+        return LLM_OK;
+    }
+
+    rc = llm_instance_make_room(m);
+
+    if (rc == LLM_OK) {
+        llm_instance_again(m);
+
+    } else if (rc == LLM_FULL) {
+        llm_instance_wait(m, LLM_WAITS_ROOM);
+        rc = LLM_OK;
+    }
+
+    return rc;
+}
+
+
 void
 llm_instance_loaded(llm_instance_t *m)
 {
@@ -153,14 +210,16 @@ llm_instance_loaded(llm_instance_t *m)
     e = m->engine;
 
     if (llm_instance_join(m) != LLM_OK) {
-        llm_zone_set(e->zone->models[m->index].wanted, 0);
 
-        if (m->ends) {
+        if (!m->ends && strcmp(m->load_err.code, LLM_MEMORY_ERROR) == 0
+            && llm_instance_lacks_memory(m) == LLM_OK)
+        {
             return;
         }
 
-        if (m->n_older && strcmp(m->load_err.code, LLM_MEMORY_ERROR) == 0) {
-            llm_instance_wait(m);
+        llm_zone_set(e->zone->models[m->index].wanted, 0);
+
+        if (m->ends) {
             return;
         }
 
@@ -274,7 +333,7 @@ llm_instance_unload(llm_instance_t *m, llm_model_state_t state)
     llm_instance_close(m);
 
     m->rebuild = 0;
-    m->waits = 0;
+    m->waits = LLM_WAITS_NOT;
     m->cramped = 0;
     m->n_failed_steps = 0;
     m->state = state;
@@ -393,10 +452,11 @@ llm_instance_retry(llm_instance_t *m, uint64_t now)
     }
 
     if (m->waits) {
-        if (llm_engines_older(e->engines, e->place) < m->n_older
-            && llm_instance_start(m) != LLM_OK)
+        if (m->waits == LLM_WAITS_ROOM
+            ? llm_instance_make_room(m) != LLM_FULL
+            : llm_engines_older(e->engines, e->place) < m->n_older)
         {
-            llm_instance_fail_held(m);
+            llm_instance_again(m);
         }
 
         return;

@@ -86,7 +86,7 @@ llm_swap_replaced(llm_instance_t *m)
     m->role = LLM_INSTANCE_REPLACED;
     m->beside = NULL;
     m->rebuild = 0;
-    m->waits = 0;
+    m->waits = LLM_WAITS_NOT;
     m->cramped = 0;
 
     __atomic_store_n(&m->cancel, 1, __ATOMIC_RELAXED);

@@ -242,7 +242,7 @@ llm_speech_crew_answered(llm_speech_crew_t *c, uint32_t place, int rc,
    any other has had its own */
 
 static int
-llm_speech_crew_look(llm_speech_crew_t *c)
+llm_speech_crew_window_first(llm_speech_crew_t *c)
 {
     uint32_t             i;
     uint64_t             window, text;
@@ -542,7 +542,7 @@ llm_speech_crew_step(llm_speech_crew_t *c, llm_err_t *err)
 {
     int  rc, k, first;
 
-    first = llm_speech_crew_look(c);
+    first = llm_speech_crew_window_first(c);
     c->steps++;
 
     if (c->steps % LLM_CREW_ALIGN == 0) {

@@ -10,6 +10,7 @@
  */
 
 #include "http/access/ngx_http_llm_keys.h"
+#include "http/access/ngx_http_llm_proxied.h"
 #include "http/conf/ngx_http_llm_conf.h"
 #include "http/reply/ngx_http_llm_reply.h"
 #include "http/request/ngx_http_llm_request.h"
@@ -262,15 +263,19 @@ ngx_http_llm_scope(ngx_http_request_t *r)
 
     llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
 
-    if (llcf->serves == NULL) {
+    if (llcf->serves == NULL && !ngx_http_llm_is_proxied(r)) {
         return LLM_SCOPE_OTHER;
     }
 
-    if (!llcf->serves->api) {
+    if (llcf->serves && !llcf->serves->api) {
         return llcf->serves->scope;
     }
 
-    return ngx_http_llm_route(r, llcf, &to) == NGX_OK ? to.scope : 0;
+    if (ngx_http_llm_route(r, llcf, &to) == NGX_OK) {
+        return to.scope;
+    }
+
+    return llcf->serves ? 0 : LLM_SCOPE_OTHER;
 }
 
 

@@ -26,15 +26,6 @@
 #include "http/request/ngx_http_llm_stage.h"
 
 
-static void ngx_http_llm_quota_lock_all(ngx_http_llm_bill_t *bill);
-static void ngx_http_llm_quota_unlock_all(ngx_http_llm_bill_t *bill);
-static ngx_int_t ngx_http_llm_quota_look(ngx_http_llm_bill_t *bill,
-    ngx_http_llm_refusal_t *no);
-static ngx_int_t ngx_http_llm_quota_claims(ngx_http_llm_bill_t *bill,
-    ngx_http_llm_refusal_t *no);
-static void ngx_http_llm_quota_least(ngx_http_llm_bill_t *bill);
-static void ngx_http_llm_quota_share_all(ngx_http_llm_bill_t *bill);
-static void ngx_http_llm_quota_count(ngx_http_llm_bill_t *bill, int64_t units);
 static int64_t ngx_http_llm_quota_price(ngx_http_llm_share_t *s,
     const llm_event_t *ev);
 static ngx_int_t ngx_http_llm_quota_begin(ngx_http_llm_ctx_t *ctx,
@@ -51,7 +42,6 @@ static void ngx_http_llm_quota_pay(ngx_http_llm_bill_t *bill, uint64_t n);
 static void ngx_http_llm_quota_end(ngx_http_llm_ctx_t *ctx,
     const llm_event_t *ev);
 static void ngx_http_llm_quota_forgive(ngx_http_llm_bill_t *bill);
-static void ngx_http_llm_quota_settle(ngx_http_llm_bill_t *bill);
 
 
 ngx_http_llm_stage_t  ngx_http_llm_quota_stage = {
@@ -65,37 +55,12 @@ ngx_http_llm_stage_t  ngx_http_llm_quota_stage = {
 };
 
 
-static void
-ngx_http_llm_quota_lock_all(ngx_http_llm_bill_t *bill)
-{
-    ngx_uint_t  i;
-
-    for (i = 0; i < bill->nshares; i++) {
-        ngx_http_llm_quota_lock(bill->shares[i].limit->quota);
-    }
-}
-
-
-static void
-ngx_http_llm_quota_unlock_all(ngx_http_llm_bill_t *bill)
-{
-    ngx_uint_t  i;
-
-    for (i = bill->nshares; i > 0; i--) {
-        ngx_http_llm_account_done(bill->shares[i - 1].limit->quota);
-        ngx_http_llm_quota_unlock(bill->shares[i - 1].limit->quota);
-    }
-}
-
-
 /* ---- before the body is read ---- */
 
 static ngx_int_t
 ngx_http_llm_quota_begin(ngx_http_llm_ctx_t *ctx, llm_err_t *err)
 {
-    ngx_int_t                        rc;
     ngx_http_llm_bill_t             *bill;
-    ngx_http_llm_refusal_t           no;
     ngx_http_llm_quotas_loc_conf_t  *qlcf;
 
     qlcf = ngx_http_llm_get_loc_conf(ctx->conf, ngx_http_llm_quotas_module);
@@ -104,112 +69,16 @@ ngx_http_llm_quota_begin(ngx_http_llm_ctx_t *ctx, llm_err_t *err)
         return NGX_OK;
     }
 
-    bill = ngx_pcalloc(ctx->request->pool, sizeof(ngx_http_llm_bill_t));
+    bill = ngx_http_llm_bill_create(ctx->request, ctx->reply);
 
     if (bill == NULL) {
         llm_fail(err, "No memory is left for this request.");
         return NGX_ERROR;
     }
 
-    bill->ctx = ctx;
     ngx_http_llm_set_data(ctx, bill, ngx_http_llm_quota_stage);
 
-    if (ngx_http_llm_quota_shares(ctx->request, qlcf->limits,
-                                  &bill->shares, &bill->nshares, &no)
-        != NGX_OK)
-    {
-        bill->nshares = 0;
-        ngx_http_llm_quota_refuse(ctx, &no, err);
-        return NGX_ERROR;
-    }
-
-    if (bill->nshares == 0) {
-        return NGX_OK;
-    }
-
-    ngx_http_llm_quota_least(bill);
-    ngx_http_llm_quota_share_all(bill);
-    ngx_http_llm_quota_lock_all(bill);
-
-    rc = ngx_http_llm_quota_look(bill, &no);
-
-    ngx_http_llm_quota_unlock_all(bill);
-
-    if (rc != NGX_OK) {
-        ngx_http_llm_quota_refuse(ctx, &no, err);
-    }
-
-    return rc;
-}
-
-
-/* any request needs a token; of those that need seconds of audio only forms are
-   known now */
-
-static void
-ngx_http_llm_quota_least(ngx_http_llm_bill_t *bill)
-{
-    ngx_uint_t             i;
-    ngx_http_llm_share_t  *s;
-
-    for (i = 0; i < bill->nshares; i++) {
-        s = &bill->shares[i];
-
-        if (!s->limit->quota->audio
-            || llm_api_takes_form(bill->ctx->reply->endpoint))
-        {
-            s->least = LLM_QUOTA_UNIT;
-        }
-    }
-}
-
-
-/* reads what another nginx has charged to the same accounts */
-
-static void
-ngx_http_llm_quota_share_all(ngx_http_llm_bill_t *bill)
-{
-    ngx_uint_t  i;
-
-    for (i = 0; i < bill->nshares; i++) {
-        ngx_http_llm_usage_share(bill->shares[i].limit->quota);
-    }
-}
-
-
-/* makes no accounts yet: a request without one is checked against an empty
-   account */
-
-static ngx_int_t
-ngx_http_llm_quota_look(ngx_http_llm_bill_t *bill, ngx_http_llm_refusal_t *no)
-{
-    ngx_uint_t               i;
-    ngx_http_llm_quota_t    *q;
-    ngx_http_llm_share_t    *s;
-    ngx_http_llm_account_t  *a, none;
-
-    ngx_memzero(&none, sizeof(ngx_http_llm_account_t));
-    ngx_queue_init(&none.claims);
-
-    for (i = 0; i < bill->nshares; i++) {
-        s = &bill->shares[i];
-        q = s->limit->quota;
-
-        if (s->limit->dry_run) {
-            continue;
-        }
-
-        a = ngx_http_llm_account_find(q, s->hash, &s->key);
-
-        if ((a ? ngx_http_llm_quota_lacks(s, a, no)
-               : ngx_http_llm_quota_short(s, &none, 1, s->least, no))
-            && ngx_http_llm_quota_enforced(bill->ctx, no))
-        {
-            return NGX_ERROR;
-        }
-    }
-
-    return NGX_OK;
+    return ngx_http_llm_bill_check(bill, err);
 }
 
 
@@ -218,10 +87,8 @@ ngx_http_llm_quota_look(ngx_http_llm_bill_t *bill, ngx_http_llm_refusal_t *no)
 static ngx_int_t
 ngx_http_llm_quota_claim(ngx_http_llm_body_t *body)
 {
-    ngx_int_t                rc;
-    llm_request_t           *msg;
-    ngx_http_llm_bill_t     *bill;
-    ngx_http_llm_refusal_t   no;
+    llm_request_t        *msg;
+    ngx_http_llm_bill_t  *bill;
 
     bill = ngx_http_llm_get_data(body->ctx, ngx_http_llm_quota_stage);
 
@@ -238,84 +105,7 @@ ngx_http_llm_quota_claim(ngx_http_llm_body_t *body)
         msg->flags |= LLM_REQ_METERED;
     }
 
-    ngx_http_llm_quota_lock_all(bill);
-
-    rc = ngx_http_llm_quota_claims(bill, &no);
-
-    ngx_http_llm_quota_unlock_all(bill);
-
-    if (rc != NGX_OK) {
-        ngx_http_llm_quota_settle(bill);
-        ngx_http_llm_quota_refuse(body->ctx, &no, &body->err);
-    }
-
-    return rc;
-}
-
-
-/* makes a claim on each account; then, if no limit is exceeded, counts one
-   request in each */
-
-static ngx_int_t
-ngx_http_llm_quota_claims(ngx_http_llm_bill_t *bill, ngx_http_llm_refusal_t *no)
-{
-    ngx_uint_t               i;
-    ngx_http_llm_quota_t    *q;
-    ngx_http_llm_share_t    *s;
-    ngx_http_llm_account_t  *a;
-
-    for (i = 0; i < bill->nshares; i++) {
-        s = &bill->shares[i];
-        q = s->limit->quota;
-
-        a = ngx_http_llm_account_get(q, s->hash, &s->key, 0);
-
-        if (a) {
-            if (ngx_http_llm_quota_lacks(s, a, no)
-                && ngx_http_llm_quota_enforced(bill->ctx, no))
-            {
-                ngx_http_llm_account_drop(q, a);
-                return NGX_ERROR;
-            }
-
-            s->claim = ngx_http_llm_claim_create(q, a);
-        }
-
-        if (s->claim == NULL) {
-            no->what = NGX_HTTP_LLM_SHORT_MEMORY;
-            no->share = s;
-
-            if (a) {
-                ngx_http_llm_account_drop(q, a);
-            }
-
-            if (ngx_http_llm_quota_enforced(bill->ctx, no)) {
-                return NGX_ERROR;
-            }
-        }
-    }
-
-    ngx_http_llm_quota_count(bill, LLM_QUOTA_UNIT);
-
-    return NGX_OK;
-}
-
-
-/* with the locks held: counts one request more or less */
-
-static void
-ngx_http_llm_quota_count(ngx_http_llm_bill_t *bill, int64_t units)
-{
-    ngx_uint_t             i;
-    ngx_http_llm_share_t  *s;
-
-    for (i = 0; i < bill->nshares; i++) {
-        s = &bill->shares[i];
-
-        if (s->claim && s->most_requests >= 0) {
-            llm_bucket_add(&s->claim->account->n.requests, units);
-        }
-    }
+    return ngx_http_llm_bill_claim(bill, &body->err);
 }
 
 
@@ -332,11 +122,11 @@ ngx_http_llm_quota_return(ngx_http_llm_ctx_t *ctx)
         return;
     }
 
-    ngx_http_llm_quota_lock_all(bill);
-    ngx_http_llm_quota_count(bill, -LLM_QUOTA_UNIT);
-    ngx_http_llm_quota_unlock_all(bill);
+    ngx_http_llm_bill_lock(bill);
+    ngx_http_llm_bill_count(bill, -LLM_QUOTA_UNIT);
+    ngx_http_llm_bill_unlock(bill);
 
-    ngx_http_llm_quota_settle(bill);
+    ngx_http_llm_bill_settle(bill);
 }
 
 
@@ -380,8 +170,8 @@ ngx_http_llm_quota_charge(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev,
 
     rc = NGX_OK;
 
-    ngx_http_llm_quota_share_all(bill);
-    ngx_http_llm_quota_lock_all(bill);
+    ngx_http_llm_bill_share(bill);
+    ngx_http_llm_bill_lock(bill);
 
     for (i = 0; rc == NGX_OK && i < bill->nshares; i++) {
         s = &bill->shares[i];
@@ -398,7 +188,7 @@ ngx_http_llm_quota_charge(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev,
         ngx_http_llm_quota_run(s, a);
 
         if (ngx_http_llm_quota_short(s, a, 0, units, &no)
-            && ngx_http_llm_quota_enforced(ctx, &no))
+            && ngx_http_llm_quota_enforced(ctx->request, &no))
         {
             rc = NGX_ERROR;
         }
@@ -413,14 +203,14 @@ ngx_http_llm_quota_charge(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev,
         }
     }
 
-    ngx_http_llm_quota_unlock_all(bill);
+    ngx_http_llm_bill_unlock(bill);
 
     if (rc != NGX_OK) {
         ngx_http_llm_quota_return(ctx);
-        ngx_http_llm_quota_refuse(ctx, &no, err);
+        ngx_http_llm_quota_refuse(ctx->reply, &no, err);
 
     } else {
-        ngx_http_llm_quota_share_all(bill);
+        ngx_http_llm_bill_share(bill);
     }
 
     return rc;
@@ -513,7 +303,7 @@ ngx_http_llm_quota_end(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev)
         ngx_http_llm_quota_forgive(bill);
     }
 
-    ngx_http_llm_quota_settle(bill);
+    ngx_http_llm_bill_settle(bill);
 }
 
 
@@ -569,35 +359,5 @@ ngx_http_llm_quota_pay(ngx_http_llm_bill_t *bill, uint64_t n)
             ngx_http_llm_account_done(q);
             ngx_http_llm_quota_unlock(q);
         }
-    }
-}
-
-
-/* ends the claims; a refused request gets everything back */
-
-static void
-ngx_http_llm_quota_settle(ngx_http_llm_bill_t *bill)
-{
-    ngx_uint_t             i;
-    ngx_http_llm_quota_t  *q;
-    ngx_http_llm_share_t  *s;
-
-    for (i = 0; i < bill->nshares; i++) {
-        s = &bill->shares[i];
-        q = s->limit->quota;
-
-        if (s->claim == NULL) {
-            continue;
-        }
-
-        ngx_http_llm_quota_lock(q);
-        ngx_http_llm_account_change(q, s->claim->account, s->claim);
-        ngx_http_llm_quota_run(s, s->claim->account);
-        ngx_http_llm_account_done(q);
-        ngx_http_llm_claim_end(q, s->claim);
-        ngx_http_llm_quota_unlock(q);
-
-        s->claim = NULL;
-        ngx_http_llm_usage_share(q);
     }
 }

@@ -7,7 +7,9 @@
  *   ngx_http_llm_account.c        accounts in it
  *   ngx_http_llm_claim.c          claims of live requests on accounts
  *   ngx_http_llm_quota_share.c    limits of a request
+ *   ngx_http_llm_bill.c           limits and claims of a request
  *   ngx_http_llm_quota.c          what a request is charged, and gets back
+ *   ngx_http_llm_proxied.c        answers of other servers
  *   ngx_http_llm_quota_head.c     x-ratelimit-... headers
  *   ngx_http_llm_quota_refusal.c  refusals
  *   ngx_http_llm_usage.c          usage files: when they are written
@@ -237,7 +239,8 @@ typedef struct {
 /* all limits of a request, in r->pool: this subject's data */
 
 typedef struct {
-    ngx_http_llm_ctx_t          *ctx;
+    ngx_http_request_t          *request;
+    ngx_http_llm_reply_t        *reply;
     ngx_http_llm_share_t        *shares;
     ngx_uint_t                   nshares;
     uint64_t                     answer_tokens; /* answer tokens that were
@@ -463,6 +466,25 @@ ngx_uint_t ngx_http_llm_quota_short(ngx_http_llm_share_t *s,
 ngx_uint_t ngx_http_llm_quota_lacks(ngx_http_llm_share_t *s,
     ngx_http_llm_account_t *a, ngx_http_llm_refusal_t *no);
 
+/* ngx_http_llm_bill.c */
+
+/* NULL: no memory */
+ngx_http_llm_bill_t *ngx_http_llm_bill_create(ngx_http_request_t *r,
+    ngx_http_llm_reply_t *reply);
+/* may the request begin, by its location's limits?  NGX_ERROR: it is refused
+   with err */
+ngx_int_t ngx_http_llm_bill_check(ngx_http_llm_bill_t *bill, llm_err_t *err);
+/* the same once more, makes its claims, and counts a request */
+ngx_int_t ngx_http_llm_bill_claim(ngx_http_llm_bill_t *bill, llm_err_t *err);
+/* ends its claims: what they have used is charged, the rest goes back */
+void ngx_http_llm_bill_settle(ngx_http_llm_bill_t *bill);
+/* reads what another nginx has charged to the same accounts */
+void ngx_http_llm_bill_share(ngx_http_llm_bill_t *bill);
+void ngx_http_llm_bill_lock(ngx_http_llm_bill_t *bill);
+void ngx_http_llm_bill_unlock(ngx_http_llm_bill_t *bill);
+/* with the locks held: counts one request more, or less, in units */
+void ngx_http_llm_bill_count(ngx_http_llm_bill_t *bill, int64_t units);
+
 /* ngx_http_llm_quota_head.c */
 
 /* x-ratelimit-... */
@@ -471,10 +493,10 @@ extern ngx_http_llm_stage_t  ngx_http_llm_quota_head_stage;
 /* ngx_http_llm_quota_refusal.c */
 
 /* logs a refusal; 0: dry run */
-ngx_uint_t ngx_http_llm_quota_enforced(ngx_http_llm_ctx_t *ctx,
+ngx_uint_t ngx_http_llm_quota_enforced(ngx_http_request_t *r,
     ngx_http_llm_refusal_t *no);
-/* writes the error of a refusal, and when ctx's client may try again */
-void ngx_http_llm_quota_refuse(ngx_http_llm_ctx_t *ctx,
+/* writes the error of a refusal, and when its client may try again */
+void ngx_http_llm_quota_refuse(ngx_http_llm_reply_t *reply,
     ngx_http_llm_refusal_t *no, llm_err_t *err);
 
 

@@ -3,7 +3,7 @@
  */
 
 #include "http/access/ngx_http_llm_quota.h"
-#include "http/request/ngx_http_llm_request.h"
+#include "http/reply/ngx_http_llm_reply.h"
 
 
 /* what an account is charged in */
@@ -42,8 +42,7 @@ ngx_http_llm_quota_what(ngx_http_llm_refusal_t *no)
 
 
 ngx_uint_t
-ngx_http_llm_quota_enforced(ngx_http_llm_ctx_t *ctx,
-    ngx_http_llm_refusal_t *no)
+ngx_http_llm_quota_enforced(ngx_http_request_t *r, ngx_http_llm_refusal_t *no)
 {
     ngx_uint_t             dry, level;
     ngx_http_llm_limit_t  *l;
@@ -54,7 +53,7 @@ ngx_http_llm_quota_enforced(ngx_http_llm_ctx_t *ctx,
     level = no->what == NGX_HTTP_LLM_SHORT_MEMORY ? NGX_LOG_ERR
                                                   : NGX_LOG_WARN;
 
-    ngx_log_error(level, ctx->request->connection->log, 0,
+    ngx_log_error(level, r->connection->log, 0,
                   "llm_token_limit%s: no more %s in zone \"%V\"",
                   dry ? ", dry run" : "", ngx_http_llm_quota_what(no),
                   &l->quota->shm_zone->shm.name);
@@ -148,8 +147,8 @@ ngx_http_llm_quota_name(ngx_http_llm_refusal_t *no, llm_err_t *err)
 
 
 void
-ngx_http_llm_quota_refuse(ngx_http_llm_ctx_t *ctx, ngx_http_llm_refusal_t *no,
-    llm_err_t *err)
+ngx_http_llm_quota_refuse(ngx_http_llm_reply_t *reply,
+    ngx_http_llm_refusal_t *no, llm_err_t *err)
 {
     ngx_http_llm_quota_short_error(no, err);
     ngx_http_llm_quota_name(no, err);
@@ -158,10 +157,10 @@ ngx_http_llm_quota_refuse(ngx_http_llm_ctx_t *ctx, ngx_http_llm_refusal_t *no,
         return;
     }
 
-    ctx->reply->hopeless = no->wait_us == UINT64_MAX
-                    || no->what == NGX_HTTP_LLM_SHORT_DAY;
+    reply->hopeless = no->wait_us == UINT64_MAX
+                      || no->what == NGX_HTTP_LLM_SHORT_DAY;
 
     if (no->wait_us != UINT64_MAX) {
-        ctx->reply->retry_ms = no->wait_us / 1000 + 1;
+        reply->retry_ms = no->wait_us / 1000 + 1;
     }
 }

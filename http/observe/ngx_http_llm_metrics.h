@@ -233,6 +233,8 @@ extern const ngx_http_llm_metric_kind_t  ngx_http_llm_counter;
 extern const ngx_http_llm_metric_kind_t  ngx_http_llm_seconds;
 /* two uint32_t, the first a part of the second */
 extern const ngx_http_llm_metric_kind_t  ngx_http_llm_share;
+/* a uint32_t, the pages of a cache */
+extern const ngx_http_llm_metric_kind_t  ngx_http_llm_pages;
 /* a uint64_t for each llm_draft_kind_t */
 extern const ngx_http_llm_metric_kind_t  ngx_http_llm_drafts;
 /* a uint64_t for each llm_finish_t */

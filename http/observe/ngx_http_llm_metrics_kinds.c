@@ -22,6 +22,10 @@ static void ngx_http_llm_share_prometheus(const ngx_http_llm_metric_t *m,
     const void *figures, const char *label, llm_buf_t *b);
 static void ngx_http_llm_share_json(const ngx_http_llm_metric_t *m,
     const void *figures, llm_buf_t *b);
+static void ngx_http_llm_pages_prometheus(const ngx_http_llm_metric_t *m,
+    const void *figures, const char *label, llm_buf_t *b);
+static void ngx_http_llm_pages_json(const ngx_http_llm_metric_t *m,
+    const void *figures, llm_buf_t *b);
 static void ngx_http_llm_drafts_prometheus(const ngx_http_llm_metric_t *m,
     const void *figures, const char *label, llm_buf_t *b);
 static void ngx_http_llm_drafts_json(const ngx_http_llm_metric_t *m,
@@ -54,6 +58,10 @@ const ngx_http_llm_metric_kind_t  ngx_http_llm_seconds = {
 
 const ngx_http_llm_metric_kind_t  ngx_http_llm_share = {
     "gauge", ngx_http_llm_share_prometheus, ngx_http_llm_share_json
+};
+
+const ngx_http_llm_metric_kind_t  ngx_http_llm_pages = {
+    "gauge", ngx_http_llm_pages_prometheus, ngx_http_llm_pages_json
 };
 
 const ngx_http_llm_metric_kind_t  ngx_http_llm_drafts = {
@@ -153,6 +161,26 @@ ngx_http_llm_share_json(const ngx_http_llm_metric_t *m, const void *figures,
     llm_buf_t *b)
 {
     llm_buf_addf(b, "%.6g", ngx_http_llm_share_of(m, figures));
+}
+
+
+/* routers read the number from a label: the value is always 1 */
+
+static void
+ngx_http_llm_pages_prometheus(const ngx_http_llm_metric_t *m,
+    const void *figures, const char *label, llm_buf_t *b)
+{
+    llm_buf_addf(b, "%s{%s,block_size=\"%d\",num_gpu_blocks=\"%u\"} 1\n",
+                 m->name, label, LLM_PAGE_TOKENS, figure(uint32_t, m));
+}
+
+
+static void
+ngx_http_llm_pages_json(const ngx_http_llm_metric_t *m, const void *figures,
+    llm_buf_t *b)
+{
+    llm_buf_addf(b, "{\"block_size\":%d,\"num_gpu_blocks\":%u}",
+                 LLM_PAGE_TOKENS, figure(uint32_t, m));
 }
 
 

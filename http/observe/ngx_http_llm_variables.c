@@ -4,6 +4,7 @@
  * that the access log has them.
  */
 
+#include "http/access/ngx_http_llm_proxied.h"
 #include "http/observe/ngx_http_llm_busy.h"
 #include "http/observe/ngx_http_llm_outcome.h"
 #include "http/observe/ngx_http_llm_trace.h"
@@ -41,6 +42,8 @@ static ngx_int_t ngx_http_llm_error_variable(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
 static u_char *ngx_http_llm_figure(ngx_http_llm_ctx_t *ctx, u_char *p,
     uintptr_t what);
+static ngx_int_t ngx_http_llm_proxied_figure(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t what);
 static u_char *ngx_http_llm_seconds(u_char *p, uint64_t us);
 static u_char *ngx_http_llm_rate(u_char *p, uint32_t tokens, uint64_t us);
 
@@ -153,6 +156,10 @@ ngx_http_llm_variable(ngx_http_request_t *r, ngx_http_variable_value_t *v,
     ngx_str_t           *s, path;
     const char          *reason;
     ngx_http_llm_ctx_t  *ctx;
+
+    if (ngx_http_llm_proxied_figure(r, v, data) == NGX_OK) {
+        return NGX_OK;
+    }
 
     ctx = ngx_http_llm_find_ctx(r);
     if (ctx == NULL) {
@@ -313,6 +320,56 @@ ngx_http_llm_figure(ngx_http_llm_ctx_t *ctx, u_char *p, uintptr_t what)
         return tpot == NGX_HTTP_LLM_NO_TPOT ? p
                                             : ngx_http_llm_seconds(p, tpot);
     }
+}
+
+
+/* tokens of an answer that another server gave; NGX_DECLINED: it did not, or
+   this is another variable */
+
+static ngx_int_t
+ngx_http_llm_proxied_figure(ngx_http_request_t *r, ngx_http_variable_value_t *v,
+    uintptr_t what)
+{
+    u_char                  *p;
+    uint64_t                 n;
+    ngx_http_llm_proxied_t  *proxied;
+
+    proxied = ngx_http_llm_get_proxied(r);
+
+    if (proxied == NULL || !proxied->answered) {
+        return NGX_DECLINED;
+    }
+
+    switch (what) {
+
+    case NGX_HTTP_LLM_VAR_PROMPT_TOKENS:
+        n = proxied->usage.prompt;
+        break;
+
+    case NGX_HTTP_LLM_VAR_CACHED_TOKENS:
+        n = proxied->usage.cached;
+        break;
+
+    case NGX_HTTP_LLM_VAR_COMPLETION_TOKENS:
+        n = proxied->usage.answer;
+        break;
+
+    default:
+        return NGX_DECLINED;
+    }
+
+    p = ngx_pnalloc(r->pool, NGX_INT64_LEN);
+    if (p == NULL) {
+        return NGX_DECLINED;
+    }
+
+    v->data = p;
+    v->len = ngx_sprintf(p, "%uL", n) - p;
+    v->valid = 1;
+    v->no_cacheable = 0;
+    v->not_found = 0;
+
+    return NGX_OK;
 }
 
 

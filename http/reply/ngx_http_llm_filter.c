@@ -176,13 +176,17 @@ ngx_http_llm_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
     ngx_int_t                        rc;
     ngx_http_llm_reply_main_conf_t  *rmcf;
 
+    rmcf = ngx_http_get_module_main_conf(r, ngx_http_llm_filter_module);
+
     if (r != r->main) {
-        rmcf = ngx_http_get_module_main_conf(r, ngx_http_llm_filter_module);
         rc = rmcf->take(r, in);
 
         if (rc != NGX_DECLINED) {
             return rc;
         }
+
+    } else if (rmcf->pass) {
+        rmcf->pass(r, in);
     }
 
     in = ngx_http_llm_refusal_body(r, in);

@@ -46,7 +46,8 @@ typedef struct {
 /* set when the whole configuration is read */
 
 typedef struct {
-    ngx_uint_t                   on;            /* 1: models are configured */
+    ngx_uint_t                   on;            /* 1: there are models, or
+                                                   answers to look at */
     ngx_int_t                    request_id;    /* index of $request_id */
     ngx_int_t                    client_id;     /* $http_x_request_id */
 
@@ -59,6 +60,8 @@ typedef struct {
     /* takes a part of a subrequest's body; NGX_DECLINED: it goes on to the
        client */
     ngx_int_t                  (*take)(ngx_http_request_t *r, ngx_chain_t *in);
+    /* looks at a part of a main request's body, in memory; NULL: nobody does */
+    void                       (*pass)(ngx_http_request_t *r, ngx_chain_t *in);
 } ngx_http_llm_reply_main_conf_t;
 
 

@@ -6,6 +6,7 @@
  *                                 connection
  *   ngx_http_llm_socket_frames.c  frames of RFC 6455
  *   ngx_http_llm_socket_job.c     reading messages; large ones in a thread
+ *   ngx_http_llm_socket_ask.c     bytes of requests
  *   ngx_http_llm_socket_relay.c   requests and their answers
  *
  * Each message becomes an ordinary request of nginx, which comes by a pair of
@@ -142,6 +143,15 @@ void ngx_http_llm_socket_read_json(ngx_http_llm_socket_t *s, llm_str_t text,
     ngx_http_llm_socket_take_pt take);
 /* s ends before its thread does */
 void ngx_http_llm_socket_leave_job(ngx_http_llm_socket_t *s);
+
+
+/* ngx_http_llm_socket_ask.c */
+
+/* fills lane->ask, which has failed if there is no memory */
+void ngx_http_llm_socket_write_ask(ngx_http_llm_socket_lane_t *lane,
+    llm_buf_t *body);
+/* event handler: writes it to the pair */
+void ngx_http_llm_socket_write(ngx_event_t *wev);
 
 
 /* ngx_http_llm_socket_relay.c */

@@ -72,39 +72,79 @@ typedef struct {
     _tile_dpbssd(c, x, w)
 
 
-/* scales one unit's dot products and adds them to the sums of 16 rows */
+/* row r of a unit's dot products; fine: those of the low parts follow */
+
+simd_inline __m512
+amx_dots(const int32_t *dots, int r, const int fine)
+{
+    __m512i  v;
+
+    v = _mm512_load_si512(dots + r * 16);
+
+    if (fine) {
+        v = _mm512_add_epi32(_mm512_slli_epi32(v, 7),
+                             _mm512_load_si512(dots + 256 + r * 16));
+    }
+
+    return _mm512_cvtepi32_ps(v);
+}
+
+
+/* scales a block's dot products and adds them to the sums of 16 rows */
 
 simd_inline void
 amx_scale(__m512 acc[AMX_ROWS], const int32_t *dots, const float *d,
-    const float *dx, const float *m, const float *sum, const int fine)
+    const float *dx, const int fine)
 {
-    int      r;
-    __m512   dw, mw;
-    __m512i  v;
+    int     r;
+    __m512  dw;
 
     dw = _mm512_load_ps(d);
 
     simd_unroll
     for (r = 0; r < AMX_ROWS; r++) {
-        v = _mm512_load_si512(dots + r * 16);
-
-        if (fine) {
-            v = _mm512_add_epi32(_mm512_slli_epi32(v, 7),
-                                 _mm512_load_si512(dots + 256 + r * 16));
-        }
-
-        acc[r] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(v),
+        acc[r] = _mm512_fmadd_ps(amx_dots(dots, r, fine),
                                  _mm512_mul_ps(dw, _mm512_set1_ps(dx[r])),
                                  acc[r]);
     }
+}
 
-    if (m) {
-        mw = _mm512_load_ps(m);
 
-        simd_unroll
-        for (r = 0; r < AMX_ROWS; r++) {
-            acc[r] = _mm512_fmadd_ps(mw, _mm512_set1_ps(sum[r]), acc[r]);
-        }
+/* the same of halves with scales of their own: first and d are those of the
+   first half */
+
+simd_inline void
+amx_scale_halves(__m512 acc[AMX_ROWS], const int32_t *first,
+    const int32_t *dots, const float *d, const float *dx, const int fine)
+{
+    int     r;
+    __m512  v, d0, d1;
+
+    d0 = _mm512_load_ps(d);
+    d1 = _mm512_load_ps(d + 16);
+
+    simd_unroll
+    for (r = 0; r < AMX_ROWS; r++) {
+        v = _mm512_mul_ps(amx_dots(first, r, fine), d0);
+        v = _mm512_fmadd_ps(amx_dots(dots, r, fine), d1, v);
+        acc[r] = _mm512_fmadd_ps(v, _mm512_set1_ps(dx[r]), acc[r]);
+    }
+}
+
+
+/* adds a unit's minima times the sums of x */
+
+simd_inline void
+amx_minima(__m512 acc[AMX_ROWS], const float *m, const float *sum)
+{
+    int     r;
+    __m512  mw;
+
+    mw = _mm512_load_ps(m);
+
+    simd_unroll
+    for (r = 0; r < AMX_ROWS; r++) {
+        acc[r] = _mm512_fmadd_ps(mw, _mm512_set1_ps(sum[r]), acc[r]);
     }
 }
 
@@ -138,14 +178,34 @@ amx_ahead(const amx_run_t *t, size_t unit)
 }
 
 
+/* halves of a block are scaled together, when the second one is there; the
+   first one's dot products are in the buffer before */
+
 simd_inline void
 amx_scale_unit(__m512 acc[AMX_ROWS], const amx_run_t *t, const int32_t *dots,
     size_t unit, const int halves, const int fine)
 {
-    amx_scale(acc, dots, t->d + unit * 16,
-              t->dx + unit / (size_t) halves * 16,
-              t->m ? t->m + unit * 16 : NULL, t->sum + unit * 16, fine);
     amx_ahead(t, unit);
+
+    if (halves == 2 && unit % 2 == 0) {
+        return;
+    }
+
+    if (halves == 2) {
+        amx_scale_halves(acc, dots - (fine ? 512 : 256), dots,
+                         t->d + (unit - 1) * 16, t->dx + unit / 2 * 16, fine);
+
+        if (t->m) {
+            amx_minima(acc, t->m + (unit - 1) * 16, t->sum + (unit - 1) * 16);
+        }
+
+    } else {
+        amx_scale(acc, dots, t->d + unit * 16, t->dx + unit * 16, fine);
+    }
+
+    if (t->m) {
+        amx_minima(acc, t->m + unit * 16, t->sum + unit * 16);
+    }
 }
 
 
@@ -196,8 +256,8 @@ amx_run(__m512 acc[AMX_ROWS], const amx_run_t *t, size_t u, size_t end,
 
     for ( /* void */ ; u < end; u++) {
         amx_dot(0, 4, 6, u);
-        _tile_stored(0, dots, 64);
-        amx_scale_unit(acc, t, dots, u, halves, 0);
+        _tile_stored(0, dots + u % 2 * 256, 64);
+        amx_scale_unit(acc, t, dots + u % 2 * 256, u, halves, 0);
     }
 }
 
@@ -518,13 +578,15 @@ amx_ahead_set(amx_ahead_t *a, const llm_cpu_gemm_t *g, uint32_t panel)
 {
     uint32_t  n, tiles;
 
-    n = llm_min(g->w->n_panels - panel, 4);
-    n -= llm_min(n, 2);
+    n = llm_min(g->w->n_panels - panel, 2 * AMX_PANELS);
+    n -= llm_min(n, AMX_PANELS);
     tiles = (g->n_rows + 2 * AMX_ROWS - 1) / (2 * AMX_ROWS);
 
-    a->at = g->w->data + (panel + 2) * g->w->panel_size;
+    /* a step of k reads 1 KB of each panel, 16 lines */
+
+    a->at = g->w->data + (panel + AMX_PANELS) * g->w->panel_size;
     a->end = a->at + n * g->w->panel_size;
-    a->lines = tiles > 1 ? (32 + tiles - 1) / tiles : 0;
+    a->lines = tiles > 1 ? (AMX_PANELS * 16 + tiles - 1) / tiles : 0;
 }
 
 
@@ -607,7 +669,7 @@ amx_gemm_bf16(const llm_cpu_gemm_t *g)
     amx_configure(64);
     amx_written();
 
-    for (panel = g->panel; panel < g->panel + g->n_panels; panel += 2) {
+    for (panel = g->panel; panel < g->panel + g->n_panels; panel += AMX_PANELS) {
         amx_ahead_set(&ahead, g, panel);
 
         for (row = g->row; row < g->row + g->n_rows; row += 2 * AMX_ROWS) {

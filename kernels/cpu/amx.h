@@ -4,6 +4,7 @@
  */
 
 #define AMX_ROWS        16              /* rows of a tile */
+#define AMX_PANELS      2               /* panels that a product has at once */
 
 
 /* the operand of LDTILECFG; tiles 0-3 are sums, 4-5 rows of x, 6-7 weights */

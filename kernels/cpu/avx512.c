@@ -23,7 +23,9 @@
 #include "kernels/cpu/simd_gemm.h"
 #include "kernels/cpu/quant.h"
 #include "kernels/cpu/quant512_codes.h"
+#include "kernels/cpu/quant512_stage.h"
 #include "kernels/cpu/quant512.h"
+#include "kernels/cpu/quant512_many.h"
 
 #if defined(__clang__)
 #pragma clang attribute pop
@@ -35,7 +37,12 @@
 void
 llm_avx512_gemm_quant(const llm_cpu_gemm_t *g)
 {
-    quant_gemm(g);
+    if (g->n_rows > (g->x->fine ? QUANT_FEW_FINE : QUANT_FEW)) {
+        quant_many(g);
+
+    } else {
+        quant_few(g);
+    }
 }
 
 

@@ -1,13 +1,13 @@
 /*
- * Rounding of activations, and products of quantised weights, with VPDPBUSD
- * (AVX-512 VNNI); included after simd_gemm.h.  Codes are the unsigned factors,
- * activations the signed ones.  What a code's zero adds to a dot product is
- * compensated by starting from zero[] of the stage.
+ * Products of quantised weights with few rows, with VPDPBUSD (AVX-512 VNNI),
+ * and what those with many rows share with them; included after gemm_store.h and
+ * quant512_codes.h.  Codes are the unsigned factors, activations the signed
+ * ones.  What a code's zero adds to a dot product is compensated by starting
+ * from zero[] of the stage.
  */
 
 #define QUANT_FEW_MM   8
 #define QUANT_FEW_NP   2
-#define QUANT_MANY_MM  6
 
 /* up to this number of rows, codes are unpacked in registers for each tile;
    with more rows, a panel is unpacked once for all */
@@ -23,119 +23,16 @@
 #define QUANT_FAR_MM   18
 
 
-simd_inline void
-quant_store_bytes(int8_t *q, __m512i a, __m512i b)
+/* p, of which the compiler knows nothing: otherwise it keeps what is read
+   there for the next panel, and pointers for each address of a loop, in more
+   registers than there are */
+
+simd_inline const int8_t *
+quant_hidden(const int8_t *p)
 {
-    _mm_storeu_si128((__m128i *) q, _mm512_cvtsepi32_epi8(a));
-    _mm_storeu_si128((__m128i *) (q + 16), _mm512_cvtsepi32_epi8(b));
-}
+    __asm__ ("" : "+r" (p));
 
-
-/* the largest |x|, compared as integers, so that NaN is larger than infinity */
-
-simd_inline float
-quant_max(__m512 x0, __m512 x1)
-{
-    int  bits;
-
-    bits = _mm512_reduce_max_epi32(
-               _mm512_max_epi32(_mm512_castps_si512(_mm512_abs_ps(x0)),
-                                _mm512_castps_si512(_mm512_abs_ps(x1))));
-
-    return _mm_cvtss_f32(_mm_castsi128_ps(_mm_cvtsi32_si128(bits)));
-}
-
-
-/* h, the nearest to v / 128, so that v - 128 h fits into a byte */
-
-simd_inline __m512i
-quant_high(__m512i v)
-{
-    return _mm512_srai_epi32(_mm512_add_epi32(v, _mm512_set1_epi32(64)), 7);
-}
-
-
-static void
-quant_stage_q8(const llm_cpu_stage_t *s, const float *x, uint32_t row,
-    int what)
-{
-    int            sum0, sum1;
-    float          max, d, id, steps;
-    size_t         i, to, half;
-    __m512         x0, x1;
-    __m512i        q0, q1, h0, h1;
-    uint32_t       b;
-
-    steps = s->fine ? 127.0f * 128.0f : 127.0f;
-
-    for (b = 0; b < s->n_blocks; b++, x += LLM_BLOCK) {
-
-        x0 = _mm512_loadu_ps(x);
-        x1 = _mm512_loadu_ps(x + 16);
-
-        max = quant_max(x0, x1);
-        d = max / steps;
-        id = quant_inverse(max, steps);
-
-        if (!(max < INFINITY)) {
-            x0 = x1 = _mm512_setzero_ps();
-        }
-
-        q0 = _mm512_cvtps_epi32(_mm512_mul_ps(x0, _mm512_set1_ps(id)));
-        q1 = _mm512_cvtps_epi32(_mm512_mul_ps(x1, _mm512_set1_ps(id)));
-
-        sum0 = _mm512_reduce_add_epi32(q0);
-        sum1 = _mm512_reduce_add_epi32(q1);
-
-        to = row * s->stride + b * LLM_BLOCK;
-
-        if (s->fine) {
-            h0 = quant_high(q0);
-            h1 = quant_high(q1);
-            q0 = _mm512_sub_epi32(q0, _mm512_slli_epi32(h0, 7));
-            q1 = _mm512_sub_epi32(q1, _mm512_slli_epi32(h1, 7));
-
-            quant_store_bytes(s->q + to, h0, h1);
-            quant_store_bytes(s->q_low + to, q0, q1);
-
-        } else {
-            quant_store_bytes(s->q + to, q0, q1);
-        }
-
-        i = llm_stage_at(row, s->n_blocks) + (size_t) b * 16;
-
-        s->d[i] = d;
-        s->sum[i] = d * (float) (sum0 + sum1);
-
-        half = llm_stage_at(row, s->n_blocks * 2) + (size_t) b * 32;
-
-        if (what & LLM_STAGE_ZERO << LLM_ZERO_8) {
-            s->zero[LLM_ZERO_8][i] = -8 * (sum0 + sum1);
-        }
-
-        if (what & LLM_STAGE_ZERO << LLM_ZERO_16) {
-            s->zero[LLM_ZERO_16][i] = -16 * (sum0 + sum1);
-        }
-
-        if (what & LLM_STAGE_ZERO << LLM_ZERO_128) {
-            s->zero[LLM_ZERO_128][i] = -128 * (sum0 + sum1);
-        }
-
-        if (what & LLM_STAGE_ZERO << LLM_ZERO_32) {
-            s->zero[LLM_ZERO_32][half] = -32 * sum0;
-            s->zero[LLM_ZERO_32][half + 16] = -32 * sum1;
-        }
-
-        if (what & LLM_STAGE_ZERO << LLM_ZERO_64) {
-            s->zero[LLM_ZERO_64][half] = -64 * sum0;
-            s->zero[LLM_ZERO_64][half + 16] = -64 * sum1;
-        }
-
-        if (what & LLM_STAGE_HALF) {
-            s->half[half] = d * (float) sum0;
-            s->half[half + 16] = d * (float) sum1;
-        }
-    }
+    return p;
 }
 
 
@@ -176,6 +73,20 @@ quant_scale_add(__m512i dot, __m512 d, float x, __m512 acc)
 }
 
 
+/*
+ * A block whose halves have scales of their own: first is the first half's dot
+ * products times its scale.  x is multiplied in once for both, see
+ * docs/internals/model.md.
+ */
+
+simd_inline __m512
+quant_halves_add(__m512 first, __m512i dot, __m512 d, __m512 x, __m512 acc)
+{
+    return _mm512_fmadd_ps(_mm512_fmadd_ps(_mm512_cvtepi32_ps(dot), d, first),
+                           x, acc);
+}
+
+
 /* the start value of dot products, from index `at` of zero[] */
 
 simd_inline __m512i
@@ -211,18 +122,16 @@ quant_block(const llm_cpu_stage_t *x, uint32_t pack, const __m512i w[8],
         a0 = quant_half(a0, w, q);
         a1 = quant_half(a1, w + 4, q + 16);
 
-        acc = quant_scale_add(a0, d[0], x->d[at], acc);
+        acc = quant_halves_add(_mm512_mul_ps(_mm512_cvtepi32_ps(a0), d[0]),
+                               a1, d[1], _mm512_set1_ps(x->d[at]), acc);
 
         if (quant_has_min(pack)) {
             acc = _mm512_fmadd_ps(min[0], _mm512_set1_ps(x->half[half]), acc);
+            acc = _mm512_fmadd_ps(min[1], _mm512_set1_ps(x->half[half + 16]),
+                                  acc);
         }
 
-        acc = quant_scale_add(a1, d[1], x->d[at], acc);
-
-        return quant_has_min(pack)
-               ? _mm512_fmadd_ps(min[1], _mm512_set1_ps(x->half[half + 16]),
-                                 acc)
-               : acc;
+        return acc;
     }
 
     a0 = _mm512_add_epi32(a0, quant_start(x, pack, at));
@@ -315,7 +224,7 @@ quant_few_tile(const llm_cpu_gemm_t *g, uint32_t pack, uint32_t panel,
     __m512                  acc[QUANT_FEW_MM][QUANT_FEW_NP], d[2], min[2];
     __m512i                 w[8], book;
     uint32_t                b, last;
-    const int8_t           *q[QUANT_FEW_MM];
+    const int8_t           *q[QUANT_FEW_MM], *from;
     const uint8_t          *codes[QUANT_FEW_NP], *scales[QUANT_FEW_NP];
     const llm_cpu_stage_t  *x;
 
@@ -357,9 +266,11 @@ quant_few_tile(const llm_cpu_gemm_t *g, uint32_t pack, uint32_t panel,
             for (m = 0; m < mm; m++) {
                 at = first[m] + (size_t) b * 16;
                 half = first2[m] + (size_t) b * 32;
+                from = q[m] + b * LLM_BLOCK;
                 acc[m][p] = quant_block(x, pack, w, d, min,
-                                        q[m] + b * LLM_BLOCK, at, half,
-                                        acc[m][p], fine);
+                                        fine || mm > 1 ? quant_hidden(from)
+                                                       : from,
+                                        at, half, acc[m][p], fine);
             }
         }
     }
@@ -375,365 +286,69 @@ quant_few_tile(const llm_cpu_gemm_t *g, uint32_t pack, uint32_t panel,
 }
 
 
-/* tiles of mm rows by np panels, while at least mm rows are left */
-
-#define quant_few_rows(mm, np, fine)                                         \
-    for ( /* void */ ; row + mm <= end; row += mm) {                         \
-        for (p = g->panel; p < g->panel + g->n_panels; p += np) {            \
-            quant_few_tile(g, pack, p, row, mm, np, fine);                   \
-        }                                                                    \
-    }
-
-simd_inline void
-quant_few(const llm_cpu_gemm_t *g, uint32_t pack)
-{
-    uint32_t  p, row, end;
-
-    row = g->row;
-    end = g->row + g->n_rows;
-
-    if (g->x->fine) {
-        quant_few_rows(4, 2, 1)
-        quant_few_rows(1, 2, 1)
-        return;
-    }
-
-    quant_few_rows(8, 1, 0)
-    quant_few_rows(4, 2, 0)
-    quant_few_rows(2, 2, 0)
-    quant_few_rows(1, 2, 0)
-}
-
-
 /*
- * An unpacked panel, for products of many rows: codes as bytes, scales and
- * minima as float32.  All are in the scratch, except Q8_0's codes, which are
- * read from the weight.
+ * A function for each tile of each packing: in a function of several tiles the
+ * compiler keeps less of a tile in registers.
  */
+
+typedef void (*quant_few_pt)(const llm_cpu_gemm_t *g, uint32_t panel,
+    uint32_t row);
 
 typedef struct {
-    const uint8_t       *codes;         /* [n_blocks][512] */
-    const float         *d;             /* [n_blocks][halves][16] */
-    const float         *m;             /* [n_blocks][halves][16] */
-} quant_panel_t;
+    uint32_t             mm;
+    uint32_t             np;
+    quant_few_pt         tile;
+} quant_few_t;
+
+#define quant_few_function(NAME, mm, np, fine)                               \
+    static __attribute__((noinline)) void                                    \
+    quant_few_##NAME##_##mm##_##fine(const llm_cpu_gemm_t *g,                \
+        uint32_t panel, uint32_t row)                                        \
+    {                                                                        \
+        quant_few_tile(g, LLM_PACK_##NAME, panel, row, mm, np, fine);        \
+    }
+
+#define LLM_PACK(NAME, bits, range, zero, scale, as)                         \
+    quant_few_function(NAME, 8, 1, 0)                                        \
+    quant_few_function(NAME, 4, 2, 0)                                        \
+    quant_few_function(NAME, 2, 2, 0)                                        \
+    quant_few_function(NAME, 1, 2, 0)                                        \
+    quant_few_function(NAME, 4, 2, 1)                                        \
+    quant_few_function(NAME, 1, 2, 1)
+#include "kernels/cpu/packs.def"
+
+#define quant_few_row(NAME, mm, np, fine)                                    \
+    { mm, np, quant_few_##NAME##_##mm##_##fine }
+
+static const quant_few_t  quant_few_tiles[LLM_PACK_N][6] = {
+#define LLM_PACK(NAME, bits, range, zero, scale, as)                         \
+    [LLM_PACK_##NAME] = {                                                    \
+        quant_few_row(NAME, 8, 1, 0), quant_few_row(NAME, 4, 2, 0),          \
+        quant_few_row(NAME, 2, 2, 0), quant_few_row(NAME, 1, 2, 0),          \
+        quant_few_row(NAME, 4, 2, 1), quant_few_row(NAME, 1, 2, 1)           \
+    },
+#include "kernels/cpu/packs.def"
+};
 
 
-simd_inline void
-quant_unpack(const llm_weight_t *w, uint32_t pack, uint32_t panel,
-    uint8_t *scratch, quant_panel_t *p)
+/* the largest tiles first, while there are as many rows */
+
+static void
+quant_few(const llm_cpu_gemm_t *g)
 {
-    float          *fd, *fm;
-    __m512          d[2], m[2];
-    __m512i         v[8], book;
-    uint32_t        b, i, n;
-    const uint8_t  *codes, *scales;
-
-    const uint32_t  halves = (uint32_t) quant_halves(pack);
-
-    n = w->n_in / LLM_BLOCK;
-    codes = w->data + panel * w->panel_size;
-    scales = codes + w->codes_size;
-
-    fd = (float *) (void *) (scratch + n * 512);
-    fm = fd + n * 32;
-    book = quant_book(w);
-
-    p->codes = pack == LLM_PACK_Q8_0 ? codes : scratch;
-    p->d = fd;
-    p->m = fm;
-
-    for (b = 0; b < n; b++) {
-
-        quant_scales(pack, scales, b, d, m);
-
-        simd_unroll
-        for (i = 0; i < halves; i++) {
-            _mm512_store_ps(fd + (b * halves + i) * 16, d[i]);
-
-            if (quant_has_min(pack)) {
-                _mm512_store_ps(fm + (b * halves + i) * 16, m[i]);
-            }
-        }
-
-        if (pack != LLM_PACK_Q8_0) {
-            quant_codes(pack, codes + b * quant_code_size(pack), book, v);
-
-            simd_unroll
-            for (i = 0; i < 8; i++) {
-                _mm512_store_si512(scratch + b * 512 + i * 64, v[i]);
-            }
-        }
-    }
-}
-
-
-/*
- * a += `groups` groups of two panels by mm rows of x; offset: from q to the
- * elements of the first group
- */
-
-simd_inline void
-quant_pair(__m512i (*a)[2], const uint8_t *c0, const uint8_t *c1,
-    const int8_t *const *q, size_t offset, const int mm, const int groups)
-{
-    int      i, m;
-    __m512i  w0, w1, v;
-
-    simd_unroll
-    for (i = 0; i < groups; i++) {
-        w0 = _mm512_load_si512(c0 + i * 64);
-        w1 = _mm512_load_si512(c1 + i * 64);
-
-        simd_unroll
-        for (m = 0; m < mm; m++) {
-            v = quant_x(q[m] + offset + i * 4);
-            a[m][0] = _mm512_dpbusd_epi32(a[m][0], w0, v);
-            a[m][1] = _mm512_dpbusd_epi32(a[m][1], w1, v);
-        }
-    }
-}
-
-
-/* mm rows by two panels */
-
-simd_inline void
-quant_many_tile(const llm_cpu_gemm_t *g, uint32_t pack,
-    const quant_panel_t *p, uint32_t panel, uint32_t row, const int mm,
-    const int fine)
-{
-    int                     m;
-    size_t                  at, end, code, low;
-    size_t                  first[QUANT_MANY_MM], start[QUANT_MANY_MM];
-    __m512                  acc[QUANT_MANY_MM][2], d0, d1, f;
-    __m512i                 a[QUANT_MANY_MM][2], v;
-    const int8_t           *q[QUANT_MANY_MM];
-    const llm_cpu_stage_t  *x;
-
-    /* scales per block, and groups per scale */
-    const size_t            halves = (size_t) quant_halves(pack);
-    const size_t            groups = 8 / halves;
-    const float            *sums;
-
-    x = g->x;
-    sums = halves == 2 ? x->half : x->sum;
-    end = x->n_blocks * halves;
-    low = fine ? (size_t) (x->q_low - x->q) : 0;
-
-    simd_unroll
-    for (m = 0; m < mm; m++) {
-        q[m] = x->q + (row + m) * x->stride;
-        first[m] = llm_stage_at(row + (uint32_t) m, x->n_blocks);
-        start[m] = llm_stage_at(row + (uint32_t) m, end);
-        acc[m][0] = _mm512_setzero_ps();
-        acc[m][1] = _mm512_setzero_ps();
-    }
-
-    for (at = 0; at < end; at++) {
-
-        code = at * groups * 64;
-
-        simd_unroll
-        for (m = 0; m < mm; m++) {
-            v = fine ? _mm512_setzero_si512()
-                     : quant_start(x, pack, start[m] + at * 16);
-            a[m][0] = a[m][1] = v;
-        }
-
-        quant_pair(a, p[0].codes + code, p[1].codes + code, q,
-                   at * groups * 4, mm, (int) groups);
-
-        if (fine) {
-            simd_unroll
-            for (m = 0; m < mm; m++) {
-                v = quant_start(x, pack, start[m] + at * 16);
-                a[m][0] = _mm512_add_epi32(_mm512_slli_epi32(a[m][0], 7), v);
-                a[m][1] = _mm512_add_epi32(_mm512_slli_epi32(a[m][1], 7), v);
-            }
-
-            quant_pair(a, p[0].codes + code, p[1].codes + code, q,
-                       low + at * groups * 4, mm, (int) groups);
-        }
-
-        d0 = _mm512_load_ps(p[0].d + at * 16);
-        d1 = _mm512_load_ps(p[1].d + at * 16);
-
-        simd_unroll
-        for (m = 0; m < mm; m++) {
-            f = _mm512_set1_ps(x->d[first[m] + at / halves * 16]);
-            acc[m][0] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(a[m][0]),
-                                        _mm512_mul_ps(d0, f), acc[m][0]);
-            acc[m][1] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(a[m][1]),
-                                        _mm512_mul_ps(d1, f), acc[m][1]);
-        }
-
-        if (quant_has_min(pack)) {
-            d0 = _mm512_load_ps(p[0].m + at * 16);
-            d1 = _mm512_load_ps(p[1].m + at * 16);
-
-            simd_unroll
-            for (m = 0; m < mm; m++) {
-                f = _mm512_set1_ps(sums[start[m] + at * 16]);
-                acc[m][0] = _mm512_fmadd_ps(d0, f, acc[m][0]);
-                acc[m][1] = _mm512_fmadd_ps(d1, f, acc[m][1]);
-            }
-        }
-    }
-
-    simd_unroll
-    for (m = 0; m < mm; m++) {
-        gemm_store(g, row + m, panel * LLM_PANEL, acc[m][0]);
-        gemm_store(g, row + m, (panel + 1) * LLM_PANEL, acc[m][1]);
-    }
-}
-
-
-simd_inline void
-quant_many_rows(const llm_cpu_gemm_t *g, uint32_t pack,
-    const quant_panel_t *p, uint32_t panel)
-{
-    uint32_t  row, end;
+    uint32_t            p, row, end;
+    const quant_few_t  *t;
 
     end = g->row + g->n_rows;
-    row = g->row;
+    t = quant_few_tiles[g->w->format.pack] + (g->x->fine ? 4 : 0);
 
-    if (g->x->fine) {
-        for ( /* void */ ; row + QUANT_MANY_MM <= end; row += QUANT_MANY_MM)
-        {
-            quant_many_tile(g, pack, p, panel, row, QUANT_MANY_MM, 1);
+    for (row = g->row; row < end; row += t->mm) {
+        while (row + t->mm > end) {
+            t++;
         }
 
-        for ( /* void */ ; row + 2 <= end; row += 2) {
-            quant_many_tile(g, pack, p, panel, row, 2, 1);
+        for (p = g->panel; p < g->panel + g->n_panels; p += t->np) {
+            t->tile(g, p, row);
         }
-
-        if (row < end) {
-            quant_many_tile(g, pack, p, panel, row, 1, 1);
-        }
-
-        return;
-    }
-
-    for ( /* void */ ; row + QUANT_MANY_MM <= end; row += QUANT_MANY_MM) {
-        quant_many_tile(g, pack, p, panel, row, QUANT_MANY_MM, 0);
-    }
-
-    if (row + 4 <= end) {
-        quant_many_tile(g, pack, p, panel, row, 4, 0);
-        row += 4;
-    }
-
-    if (row + 2 <= end) {
-        quant_many_tile(g, pack, p, panel, row, 2, 0);
-        row += 2;
-    }
-
-    if (row < end) {
-        quant_many_tile(g, pack, p, panel, row, 1, 0);
-    }
-}
-
-
-/*
- * Unpacked panels differ only in zero, minimum and halves: one expansion for
- * each kind.
- */
-
-static void
-quant_many_any(const llm_cpu_gemm_t *g, const quant_panel_t *p,
-    uint32_t panel)
-{
-    switch (quant_kind(g->w->format.pack)) {
-
-    case LLM_PACK_Q8_0:
-        quant_many_rows(g, LLM_PACK_Q8_0, p, panel);
-        break;
-
-    case LLM_PACK_Q4_0:
-        quant_many_rows(g, LLM_PACK_Q4_0, p, panel);
-        break;
-
-    case LLM_PACK_Q5_0:
-        quant_many_rows(g, LLM_PACK_Q5_0, p, panel);
-        break;
-
-    case LLM_PACK_Q6_K:
-        quant_many_rows(g, LLM_PACK_Q6_K, p, panel);
-        break;
-
-    case LLM_PACK_K16_3:
-        quant_many_rows(g, LLM_PACK_K16_3, p, panel);
-        break;
-
-    case LLM_PACK_M16_2:
-        quant_many_rows(g, LLM_PACK_M16_2, p, panel);
-        break;
-
-    default:  /* a minimum and no zero: LLM_PACK_Q4_1, LLM_PACK_Q5_1 */
-        quant_many_rows(g, LLM_PACK_Q4_1, p, panel);
-    }
-}
-
-
-static void
-quant_unpack_any(const llm_weight_t *w, uint32_t panel, uint8_t *scratch,
-    quant_panel_t *p)
-{
-    switch (w->format.pack) {
-
-#define LLM_PACK(NAME, bits, range, zero, scale, as)                         \
-    case LLM_PACK_##NAME:                                                    \
-        quant_unpack(w, LLM_PACK_##NAME, panel, scratch, p);                 \
-        break;
-#include "kernels/cpu/packs.def"
-
-    default:
-        break;
-    }
-}
-
-
-static void
-quant_many(const llm_cpu_gemm_t *g)
-{
-    size_t         size;
-    uint32_t       i, n, end;
-    quant_panel_t  p[2];
-
-    end = g->panel + g->n_panels;
-    size = g->w->n_in / LLM_BLOCK * (size_t) (512 + 4 * 64);
-
-    for (i = g->panel; i < end; i += 2) {
-
-        for (n = 0; n < 2 && i + n < end; n++) {
-            quant_unpack_any(g->w, i + n, g->scratch + n * size, &p[n]);
-        }
-
-        if (n == 1) {
-            p[1] = p[0];
-        }
-
-        quant_many_any(g, p, i);
-    }
-}
-
-
-static void
-quant_gemm(const llm_cpu_gemm_t *g)
-{
-    if (g->n_rows > (g->x->fine ? QUANT_FEW_FINE : QUANT_FEW)) {
-        quant_many(g);
-        return;
-    }
-
-    switch (g->w->format.pack) {
-
-#define LLM_PACK(NAME, bits, range, zero, scale, as)                         \
-    case LLM_PACK_##NAME:                                                    \
-        quant_few(g, LLM_PACK_##NAME);                                       \
-        break;
-#include "kernels/cpu/packs.def"
-
-    default:
-        break;
     }
 }

@@ -11,6 +11,7 @@ usage: ./build.sh bench [NAME [ARGUMENT ...]]
   keys      memory and times with files of 100,000 API keys
   chats     1 to 64 chats with one system prompt, with and without the prefix
             cache (LLAMA_SERVER=path: also llama-server)
+  hop       what a proxy before llama-server costs (LLAMA_SERVER=path)
   mix       long prompts, long answers, and both (LLAMA_SERVER=path)
   overload  three times as many requests as can be served
   two       two models of one process, and a load of one during an answer of

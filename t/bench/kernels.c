@@ -10,7 +10,7 @@
  * processes on the same cores have little effect.  GB/s: bytes of weights, as
  * in the file, or of keys and values; GMAC/s: multiply-accumulate operations.
  * Products and attention take turns with the peak of their instruction, and are
- * a share of it.
+ * a share of it; GMAC/s and shares are medians of these turns.
  */
 
 #define _GNU_SOURCE
@@ -26,6 +26,7 @@
 #define MAX_ROWS   512
 #define MAX_CTX    33280
 #define MAX_TURNS  200
+#define LEAST_TURNS  15                 /* of a product */
 #define SPEND      0.2                  /* seconds per measurement */
 #define READ       ((size_t) 128 << 20) /* bytes that peak_read() reads */
 
@@ -261,11 +262,30 @@ product_peak(llm_exec_t *exec, uint32_t type, const char **of)
 }
 
 
+static int
+compare(const void *one, const void *two)
+{
+    double  a = *(const double *) one, b = *(const double *) two;
+
+    return a < b ? -1 : a > b;
+}
+
+
+static double
+median(double *x, size_t n)
+{
+    qsort(x, n, sizeof(double), compare);
+
+    return x[n / 2];
+}
+
+
 static void
 bench_linear(llm_exec_t *exec, uint32_t type, uint32_t n_out, uint32_t n_in,
     llm_rows_t kind)
 {
-    double            t, best, spent, peak, share;
+    double            t, best, spent, macs, peak;
+    double            took[MAX_TURNS], share[MAX_TURNS];
     size_t            size, i, k, n;
     uint8_t          *m;
     uint32_t          rows;
@@ -301,16 +321,20 @@ bench_linear(llm_exec_t *exec, uint32_t type, uint32_t n_out, uint32_t n_in,
     printf("%-7s %5u x %-5u%s", llm_type_name(type), n_out, n_in,
            kind == LLM_ROWS_OUT ? " fine" : "     ");
 
+    of = "";
     peak = 0;
-    share = 0;
 
     for (i = 0; i < llm_nelems(counts); i++) {
 
         rows = counts[i];
         best = 1e9;
+        macs = (double) rows * n_out * n_in * 1e-9;
 
-        for (spent = 0, k = 0; spent < SPEND; spent += t, k++) {
-            peak = llm_max(peak, product_peak(exec, type, &of));
+        for (spent = 0, k = 0;
+             k < LEAST_TURNS || (k < MAX_TURNS && spent < SPEND);
+             spent += t, k++)
+        {
+            peak = product_peak(exec, type, &of);
             set_batch(&b, rows, rows);
             o->begin(exec, &b, NULL);
             l = (llm_linear_t) { w[k % n], NULL, y, 0 };
@@ -321,15 +345,16 @@ bench_linear(llm_exec_t *exec, uint32_t type, uint32_t n_out, uint32_t n_in,
 
             o->end(exec, NULL);
             best = llm_min(best, t);
+            took[k] = t;
+            share[k] = macs / t / peak;
         }
 
         if (rows <= 16) {
             printf("  %u: %.1f GB/s", rows, (double) size / best * 1e-9);
 
         } else {
-            share = (double) rows * n_out * n_in / best * 1e-9;
-            printf("  %u: %.0f GMAC/s (%.0f %%)", rows, share,
-                   100 * share / peak);
+            printf("  %u: %.0f GMAC/s (%.1f %%)", rows, macs / median(took, k),
+                   100 * median(share, k));
         }
     }
 
@@ -404,24 +429,6 @@ fill_cache(llm_exec_t *exec, const llm_heads_t *h, llm_kv_t *kv, uint32_t len)
     o->act_free(exec, q);
     o->act_free(exec, k);
     o->act_free(exec, v);
-}
-
-
-static int
-compare(const void *one, const void *two)
-{
-    double  a = *(const double *) one, b = *(const double *) two;
-
-    return a < b ? -1 : a > b;
-}
-
-
-static double
-median(double *x, size_t n)
-{
-    qsort(x, n, sizeof(double), compare);
-
-    return x[n / 2];
 }
 
 

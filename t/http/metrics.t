@@ -160,6 +160,9 @@ $s->event;
 $after = scrape();
 is($after->{"vllm:num_requests_running$m"}, 1, 'one is running');
 cmp_ok($after->{"vllm:kv_cache_usage_perc$m"}, '>', 0, 'it holds pages');
+like(join(' ', keys %$after),
+     qr/vllm:cache_config_info\{model_name=".*",block_size="16",num_gpu_blocks="[1-9]\d*"\}/,
+     'how large its cache is, as inference routers read it');
 cmp_ok($after->{"vllm:kv_cache_usage_perc$m"}, '<', 0.25,
        'a part of those for four');
 

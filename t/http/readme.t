@@ -35,7 +35,8 @@ sub snippets {
 }
 
 is(join(' ', map { $_->[0] } snippets('nginx')),
-   'README.md README.md docs/cluster.md docs/deploy.md docs/models.md'
+   'README.md README.md docs/cluster.md docs/deploy.md docs/migrate.md'
+   . ' docs/migrate.md docs/migrate.md docs/models.md'
    . ' docs/models.md'
    . ' docs/observability.md docs/observability.md'
    . ' docs/page.md', 'configurations');

@@ -463,23 +463,31 @@ is_ok($t->post('/timed/completions', { model => 'demo', prompt => 'a',
       'a completion takes none');
 
 # a client that leaves pays for what is computed: the first 30 seconds, if no
-# segment was there so far
+# segment was there so far.  A machine may have done all before it has left: then
+# it is asked again
 
-my @left = (path => '/left/audio/transcriptions',
-            headers => { 'X-Tenant' => 'bob' });
-my $early = $t->open('/left/audio/transcriptions',
-                     form([ 'a.wav', $long ], @MODEL, stream => 'true'),
-                     headers => { %TYPE, 'X-Tenant' => 'bob' });
 my $rest;
 
-$early->read_header;
-$early->close;
-ok(LLM::Test::wait_for(60, sub {
-    ($rest) = hear($t, [ @MODEL ], file => [ 'a.wav', $long ], @left)->{body}
-        =~ /(\d+) of 120 seconds of audio are left, 110 are needed/;
+for my $try (1 .. 10) {
+    my $who = "bob-$try";
+    my $early = $t->open('/left/audio/transcriptions',
+                         form([ 'a.wav', $long ], @MODEL, stream => 'true'),
+                         headers => { %TYPE, 'X-Tenant' => $who });
 
-    return defined $rest && $rest > 10;
-}), 'a transcription whose client leaves') or diag($rest);
+    $early->read_header;
+    $early->close;
+    LLM::Test::wait_for(60, sub {
+        !grep { $_->{running} || $_->{waiting} }
+              @{ $t->get('/figures')->{json}{models} }
+    });
+    ($rest) = hear($t, [ @MODEL ], file => [ 'a.wav', $long ],
+                   path => '/left/audio/transcriptions',
+                   headers => { 'X-Tenant' => $who })->{body}
+        =~ /(\d+) of 120 seconds of audio are left, 110 are needed/;
+    last if defined $rest && $rest > 10;
+}
+
+cmp_ok($rest, '>', 10, 'a transcription whose client leaves');
 cmp_ok($rest, '<=', 90, 'costs 30 seconds or more');
 
 my %key = (headers => { 'Idempotency-Key' => 'k1' });

@@ -10,6 +10,7 @@ import { createRequire } from "node:module";
 
 const require = createRequire(process.env.OPENAI_NODE_MODULES + "/");
 const OpenAI = require("openai");
+const { ResponsesWS } = require("openai/resources/responses/ws");
 const { zodTextFormat } = require("openai/helpers/zod");
 const { z } = require("zod");
 
@@ -112,6 +113,55 @@ ok(e instanceof OpenAI.NotFoundError && e.code === "model_not_found",
 e = await refused({ input: "word ".repeat(20000), stream: true });
 ok(e instanceof OpenAI.BadRequestError
    && e.code === "context_length_exceeded", "context_length_exceeded", e);
+
+// by a WebSocket: turns one after the other, and streams beside each other
+
+const socket = new ResponsesWS(client);
+const messages = socket.stream();
+
+// what is sent at once, by the number of answers: their texts and last events
+async function turns(...bodies) {
+    const got = {};
+    for (const body of bodies) {
+        socket.send({ type: "response.create", ...ask, ...body });
+    }
+    for (let left = bodies.length; left > 0;) {
+        const { value, done } = await messages.next();
+        if (done || value.type === "close") {
+            break;
+        }
+        if (value.type === "error") {
+            value.message = value.error.error ?? value.error;
+        }
+        const event = value.message;
+        if (event === undefined) {
+            continue;
+        }
+        const one = got[event.stream_id ?? ""] ??= { text: "" };
+        one.text += event.type === "response.output_text.delta"
+                    ? event.delta : "";
+        if (event.type === "response.completed" || value.type === "error") {
+            one.last = event;
+            left--;
+        }
+    }
+    return got;
+}
+
+let spoken = (await turns({}))[""];
+ok(spoken.text === whole.output_text, "by a WebSocket: the same text", spoken);
+const previous = spoken.last.response.id;
+spoken = (await turns({ input: "And 3 + 3?",
+                        previous_response_id: previous }))[""];
+ok(spoken.last.response.usage.input_tokens > whole.usage.input_tokens,
+   "with the response before", spoken);
+spoken = (await turns({ previous_response_id: previous }))[""];
+ok(JSON.stringify(spoken.last).includes("previous_response_not_found"),
+   "which is the last alone", spoken);
+const beside = await turns({ stream_id: "a" }, { stream_id: "b" });
+ok(beside.a?.text === whole.output_text && beside.b?.text === whole.output_text,
+   "two streams beside each other", beside);
+socket.close();
 
 console.log(`1..${count}`);
 process.exit(failed ? 1 : 0);

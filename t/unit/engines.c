@@ -1,7 +1,7 @@
 /*
  * The engines of one nginx over reloads: who is older, who has died; and a
- * model for which an older engine leaves no memory: it waits, its requests
- * with it, and is loaded as soon as that engine has gone.
+ * model for which an older engine, or another model, leaves no memory: it
+ * waits, its requests with it, and is loaded as soon as that has gone.
  */
 
 #include "engine/base/process.h"
@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 
 #define MODEL  "models/demo.gguf"
+#define ROOM   "24000000"               /* bytes, for one model of test_room() */
 
 static llm_engines_t  *engines;
 static const char     *objs;
@@ -194,7 +195,7 @@ on_log(void *data, int level, const char *msg)
 
     printf("# %d: %s\n", level, msg);
 
-    if (strstr(msg, "waits for the engine of an older configuration or ")) {
+    if (strstr(msg, " waits for ")) {
         atomic_store(&waits, 1);
     }
 }
@@ -265,6 +266,88 @@ test_wait(const char *memory, uint32_t ctx, const char *name)
        && rig.answers[0][0].status == 0, "%s: the request is served", name);
 
     rig_close(&rig);
+}
+
+
+static int
+state_of(rig_t *r, uint32_t model)
+{
+    llm_model_status_t  st;
+
+    llm_zone_status(r->zone, model, &st);
+
+    return (int) st.state;
+}
+
+
+static void
+ask(rig_t *r, uint32_t slot, uint32_t model, uint32_t tokens)
+{
+    llm_buf_t  b;
+    llm_err_t  err;
+
+    rig_req(&b, slot);
+    rig_text(&b, "one two");
+    rig_msg(&b)->model = model;
+    rig_msg(&b)->max_tokens = tokens;
+    rig_msg(&b)->flags |= LLM_REQ_IGNORE_EOS;
+    ok(rig_send(r, 0, &b, &err) == LLM_OK, "a request for model %u", model);
+}
+
+
+static void
+answered(rig_t *r, uint32_t slot, const char *name)
+{
+    ok(rig_wait(r, 0, slot, 60000) == LLM_OK
+       && r->answers[0][slot].status == 0, "%s: it is answered", name);
+    rig_reset(&r->answers[0][slot]);
+}
+
+
+/* models that a request loads again make room for each other, one at a time;
+   one that has a request keeps its memory until that has ended */
+
+static void
+test_room(void)
+{
+    rig_t     rig;
+    uint32_t  i;
+
+    setenv("LLM_EMU_MEMORY", ROOM, 1);
+    memset(&rig, 0, sizeof(rig));
+
+    for (i = 0; i < 3; i++) {
+        rig_model(&rig, MODEL, 256, 1);
+        rig.models[i].name = i == 0 ? "a" : i == 1 ? "b" : "c";
+        rig.models[i].device = "emu";
+        rig.models[i].lazy = 1;
+    }
+
+    rig_open(&rig, 1, 1 << 20, 8);
+    ok(start(&rig), "three lazy models, with memory for one");
+
+    for (i = 0; i < 4; i++) {
+        ask(&rig, 0, i % 2, 1);
+        answered(&rig, 0, i % 2 ? "b" : "a");
+        is_int(state_of(&rig, i % 2), LLM_MODEL_READY, "its model is loaded");
+        is_int(state_of(&rig, !(i % 2)), LLM_MODEL_IDLE, "the other is not");
+    }
+
+    /* b runs, c has to wait */
+
+    ask(&rig, 0, 1, 60);
+    ask(&rig, 1, 2, 1);
+
+    while (!rig.answers[0][0].over && !atomic_load(&waits)) {
+        (void) rig_wait(&rig, 0, 0, 10);
+    }
+
+    ok(atomic_load(&waits), "a model waits while the other has a request");
+    answered(&rig, 0, "b");
+    answered(&rig, 1, "c");
+    is_int(state_of(&rig, 1), LLM_MODEL_IDLE, "then b gives way to it");
+    rig_close(&rig);
+    unsetenv("LLM_EMU_MEMORY");
 }
 
 
@@ -429,6 +512,7 @@ main(void)
     if (access(emu, R_OK) == 0) {
         test_wait("6000000", 256, "no memory for weights");
         test_wait("23000000", 0, "a smaller context");
+        test_room();
         test_cramped();
         test_cramped_fails();
     }

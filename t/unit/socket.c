@@ -290,6 +290,29 @@ test_lanes(void)
             "'previous_response_id':'l1'}") == LLM_OK,
        "what was used least recently is forgotten first");
     (void) event(ENDS("n"));
+
+    /* a stream that has no lane takes none for a message that is wrong */
+
+    for (i = 0; i < LLM_API_SOCKET_LANES; i++) {
+        snprintf(text, sizeof(text), SAYS("t%u", "1"), i);
+        (void) asks(text);
+        snprintf(text, sizeof(text), ENDS("m%u"), i);
+        (void) event(text);
+    }
+
+    refused("{'type':'response.create','stream_id':'new','input':{}}", 400,
+            "invalid_type", "input");
+    is_int(lane, LLM_API_SOCKET_NOWHERE, "a wrong message of a new stream");
+    out.len = 0;
+    llm_api_socket_error(s, lane, &err, &out);
+    ok(has(",'stream_id':'new'}"), "its error has its name");
+    out.len = 0;
+    llm_api_socket_error(s, lane, &err, &out);
+    ok(!has("stream_id"), "and a later one has not");
+    snprintf(text, sizeof(text), "{'type':'response.create','stream_id':'t0',"
+             "'previous_response_id':'m0'}");
+    ok(asks(text) == LLM_OK, "the stream used least recently is remembered");
+    (void) event(ENDS("m0b"));
 }
 
 

@@ -149,7 +149,8 @@ sub stop {
 
 # Runs the load generator with n concurrent streams, each a POST of the body to
 # path; returns its results.  In the body, 777 stands for the number of tokens
-# of an answer, 888 for the number of the request.
+# of an answer, 888 for the number of the request.  port: another server's
+# than nginx's.
 
 sub load {
     my ($self, $path, $body, %opt) = @_;
@@ -164,7 +165,7 @@ sub load {
     $t->write_file('body', $text);
 
     my $pid = open(my $out, '-|', "$objs/load", '-j', '-u',
-                   '127.0.0.1:' . $t->port, '-p', $path, '-c', $opt{n},
+                   '127.0.0.1:' . ($opt{port} // $t->port), '-p', $path, '-c', $opt{n},
                    '-n', $opt{n}, '-o', $opt{tokens},
                    '-b', $t->dir . '/body') or die "$objs/load: $!";
     my $json = decode_json(join('', <$out>) || '{}');

@@ -1,0 +1,28 @@
+/*
+ * Requests that another server answers, see ngx_http_llm_proxied.c.
+ */
+
+#ifndef NGX_HTTP_LLM_PROXIED_H
+#define NGX_HTTP_LLM_PROXIED_H
+
+
+#include "http/access/ngx_http_llm_quota.h"
+
+
+typedef struct {
+    ngx_http_request_t          *request;
+    ngx_http_llm_bill_t         *bill;          /* NULL: no limits */
+    ngx_uint_t                   answered;      /* 1: with 200 */
+    ngx_uint_t                   coded;         /* 1: the answer is
+                                                   compressed */
+    llm_proxied_t                usage;
+} ngx_http_llm_proxied_t;
+
+
+/* is the location one with llm_proxied_usage, and serves nothing of ours? */
+ngx_uint_t ngx_http_llm_is_proxied(ngx_http_request_t *r);
+/* NULL: the request was in no such location */
+ngx_http_llm_proxied_t *ngx_http_llm_get_proxied(ngx_http_request_t *r);
+
+
+#endif /* NGX_HTTP_LLM_PROXIED_H */
