@@ -5,7 +5,7 @@
 
 #include "engine/api/json.h"
 #include "engine/cli/cli.h"
-#include "engine/speech/crew.h"
+#include "engine/speech/spectrogram.h"
 
 
 static int
@@ -86,7 +86,7 @@ llm_cli_sound_mels(llm_tower_t *t, const llm_sound_rule_t *rule,
 
     llm_sound_plan(rule, sound->n, &plan);
 
-    if (llm_speech_sound_init(&s, rule->n_mels, sound->samples, sound->n, err)
+    if (llm_speech_sound_of(&s, rule, sound->samples, sound->n, err)
         != LLM_OK)
     {
         return LLM_ERROR;
@@ -99,7 +99,7 @@ llm_cli_sound_mels(llm_tower_t *t, const llm_sound_rule_t *rule,
 
     for (i = 0; rc == LLM_OK && i < plan.n_entries; i++) {
         e.own = i + 1 < plan.n_entries ? plan.frames : plan.last;
-        e.h = llm_sound_seen(rule, e.own);
+        e.h = i + 1 < plan.n_entries ? plan.frames : plan.seen;
         e.samples = mel;
         llm_speech_sound_window(&s, (size_t) i * plan.frames, e.h, mel);
         rc = llm_cli_sound_entry(t, &e, llm_sound_rows(rule, e.own), rows,

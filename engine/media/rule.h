@@ -53,6 +53,11 @@ typedef struct {
    which no file says */
 #define LLM_SOUND_OMNI  200
 
+/* the same of Qwen3's encoder, eight seconds; its convolutions see a second of
+   them, a slice */
+#define LLM_SOUND_SIGHT  800
+#define LLM_SOUND_SLICE  100
+
 /* what becomes of a sound of 16000 samples a second */
 typedef struct {
     const char               *projector;    /* NULL: sound is not taken */
@@ -67,6 +72,13 @@ typedef struct {
     int                       whole;    /* silence fills each up to a chunk */
     int                       ahead;    /* there is silence after the sound;
                                            else nothing */
+    int                       sliced;   /* a row is every eighth frame of a
+                                           slice; chunk is LLM_SOUND_SIGHT */
+    uint32_t                  least;    /* samples of a sound that is sliced:
+                                           silence fills up a shorter one */
+    int                       bare;     /* if it is one slice, that ends with
+                                           it; else slices are filled up with
+                                           zeros */
 } llm_sound_rule_t;
 
 typedef struct {
@@ -144,6 +156,15 @@ llm_sound_halved(uint32_t frames)
 }
 
 
+/* the same of frames in slices */
+static inline uint32_t
+llm_sound_sliced(uint32_t frames)
+{
+    return frames / LLM_SOUND_SLICE * ((LLM_SOUND_SLICE + 7) / 8)
+           + (frames % LLM_SOUND_SLICE + 7) / 8;
+}
+
+
 /* what becomes of an image; all entries have the same size */
 typedef struct {
     uint32_t  width;                    /* pixels of an entry */
@@ -199,6 +220,8 @@ typedef struct {
     uint64_t  n_tokens;                 /* rows of all */
     uint32_t  frames;                   /* of an entry but the last */
     uint32_t  last;                     /* frames of the last one */
+    uint32_t  seen;                     /* the same with those that its last
+                                           row sees after its own */
 } llm_sound_plan_t;
 
 /* of n samples, more than 0; in sound_rule.c */
@@ -206,8 +229,6 @@ void llm_sound_plan(const llm_sound_rule_t *rule, size_t n,
     llm_sound_plan_t *plan);
 /* rows of an entry of so many frames */
 uint32_t llm_sound_rows(const llm_sound_rule_t *rule, uint32_t frames);
-/* frames of an entry, with those that its last row sees after its own */
-uint32_t llm_sound_seen(const llm_sound_rule_t *rule, uint32_t own);
 /* the most whole seconds of sound that are no more than so many rows */
 uint32_t llm_sound_seconds(const llm_sound_rule_t *rule, uint64_t rows);
 

@@ -3,7 +3,8 @@
  *
  * An encoder of spectrograms takes some seconds at once, 30 in all published
  * ones: a longer sound is cut into entries of that length.  Qwen2-Audio's
- * processor would leave out what is longer.
+ * processor would leave out what is longer.  Qwen3's takes sounds of any
+ * length: an entry is what sees each other.
  */
 
 #include "engine/media/rule.h"
@@ -36,7 +37,11 @@ static const struct {
     { { .projector = "qwen2.5o", .group = 2,
         .words = { .places = { "<|AUDIO|>", "<|audio_pad|>" },
                    .begin = "<|audio_bos|>", .end = "<|audio_eos|>" } },
-      LLM_SOUND_OMNI, 0 }
+      LLM_SOUND_OMNI, 0 },
+
+    { { .projector = "qwen3a", .group = 1, .sliced = 1, .least = 8000,
+        .words = { .places = { "<|audio_pad|>" }, .begin = "<|audio_start|>",
+                   .end = "<|audio_end|>" } }, 0, 0 }
 };
 
 
@@ -75,10 +80,30 @@ llm_sound_mel(llm_sound_rule_t *rule, const llm_gguf_t *g, uint32_t window,
         return 0;
     }
 
-    rule->chunk = llm_sound_chunk((uint32_t) t->ne[1], window);
+    rule->chunk = !rule->sliced
+                  ? llm_sound_chunk((uint32_t) t->ne[1], window)
+                  : t->ne[1] < llm_sound_sliced(LLM_SOUND_SLICE)
+                  ? 0 : LLM_SOUND_SIGHT;
 
     return rule->group && rule->chunk
            && llm_sound_rows(rule, rule->chunk) != 0;
+}
+
+
+/* Qwen3-Omni, which sees, and Qwen3-ASR have the same encoder and different
+   processors */
+
+static void
+llm_sound_omni(llm_sound_rule_t *rule, const llm_gguf_t *g)
+{
+    int  sees;
+
+    if (llm_gguf_get_bool(g, "clip.has_vision_encoder", &sees, NULL) == LLM_OK
+        && sees)
+    {
+        rule->least = LLM_MEL_HOP;
+        rule->bare = 1;
+    }
 }
 
 
@@ -115,6 +140,10 @@ llm_sound_rule_read(llm_sound_rule_t *rule, const llm_gguf_t *g)
 
         *rule = llm_sounds[i].rule;
 
+        if (rule->sliced) {
+            llm_sound_omni(rule, g);
+        }
+
         if (rule->frame ? llm_sound_frame(rule, g)
                         : llm_sound_mel(rule, g, llm_sounds[i].window,
                                         llm_sounds[i].stacks))
@@ -132,14 +161,46 @@ llm_sound_rule_read(llm_sound_rule_t *rule, const llm_gguf_t *g)
 uint32_t
 llm_sound_rows(const llm_sound_rule_t *rule, uint32_t frames)
 {
-    return llm_sound_halved(frames) / rule->group;
+    return rule->sliced ? llm_sound_sliced(frames)
+                        : llm_sound_halved(frames) / rule->group;
 }
 
 
-uint32_t
-llm_sound_seen(const llm_sound_rule_t *rule, uint32_t own)
+static void
+llm_sound_plan_sliced(const llm_sound_rule_t *rule, size_t n,
+    llm_sound_plan_t *plan)
 {
-    return llm_min(own + (rule->ahead ? 2 : 0), rule->chunk);
+    size_t  frames;
+
+    frames = llm_max(n, (size_t) rule->least) / LLM_MEL_HOP;
+    plan->n_entries = (uint32_t) ((frames - 1) / rule->chunk + 1);
+    plan->frames = rule->chunk;
+    plan->last = (uint32_t) ((frames - 1) % rule->chunk + 1);
+    plan->seen = rule->bare && frames < LLM_SOUND_SLICE
+                 ? plan->last
+                 : (plan->last + LLM_SOUND_SLICE - 1) / LLM_SOUND_SLICE
+                   * LLM_SOUND_SLICE;
+}
+
+
+static void
+llm_sound_plan_halved(const llm_sound_rule_t *rule, size_t frames,
+    llm_sound_plan_t *plan)
+{
+    /* a sound has at least a row */
+
+    frames = llm_max(frames, (size_t) 2 * rule->group);
+    plan->n_entries = (uint32_t) ((frames - 1) / rule->chunk + 1);
+    plan->frames = rule->chunk;
+    plan->last = (uint32_t) ((frames - 1) % rule->chunk + 1);
+
+    /* nor has its last part none */
+
+    if (rule->whole || llm_sound_rows(rule, plan->last) == 0) {
+        plan->last = rule->whole ? rule->chunk : 2 * rule->group;
+    }
+
+    plan->seen = llm_min(plan->last + (rule->ahead ? 2 : 0), rule->chunk);
 }
 
 
@@ -157,20 +218,15 @@ llm_sound_plan(const llm_sound_rule_t *rule, size_t n, llm_sound_plan_t *plan)
         plan->n_tokens = frames;
         plan->frames = plan->last = (uint32_t) llm_min(frames,
                                                        (size_t) UINT32_MAX);
+        plan->seen = plan->last;
         return;
     }
 
-    /* a sound has at least a row */
+    if (rule->sliced) {
+        llm_sound_plan_sliced(rule, n, plan);
 
-    frames = llm_max(frames, (size_t) 2 * rule->group);
-    plan->n_entries = (uint32_t) ((frames - 1) / rule->chunk + 1);
-    plan->frames = rule->chunk;
-    plan->last = (uint32_t) ((frames - 1) % rule->chunk + 1);
-
-    /* nor has its last part none */
-
-    if (rule->whole || llm_sound_rows(rule, plan->last) == 0) {
-        plan->last = rule->whole ? rule->chunk : 2 * rule->group;
+    } else {
+        llm_sound_plan_halved(rule, frames, plan);
     }
 
     plan->n_tokens = (uint64_t) (plan->n_entries - 1)
@@ -186,6 +242,11 @@ llm_sound_seconds(const llm_sound_rule_t *rule, uint64_t rows)
 
     if (rule->frame) {
         samples = rows * rule->frame;
+
+    } else if (rule->sliced) {
+        chunk = llm_sound_sliced(LLM_SOUND_SLICE);
+        samples = (rows / chunk * LLM_SOUND_SLICE + rows % chunk * 8)
+                  * LLM_MEL_HOP;
 
     } else {
         chunk = llm_sound_rows(rule, rule->chunk);

@@ -3,6 +3,7 @@
  * the buffers of a step; see tower.h and tower_internal.h.
  */
 
+#include "engine/media/rule.h"
 #include "engine/model/model_internal.h"
 #include "engine/model/tower_internal.h"
 
@@ -29,6 +30,11 @@ llm_tower_fits(llm_tower_load_t *l)
                         llm_gguf_name(t->gguf),
                         t->kind->sound ? "audio" : "vision", t->info.n_embd,
                         hp->name, hp->n_embd);
+    }
+
+    if (t->kind->sound) {
+        t->info.n_cols = t->info.n_embd * (1 + hp->n_deepstack);
+        return LLM_OK;
     }
 
     if (hp->n_deepstack + 1 != t->n_parts) {
@@ -140,7 +146,7 @@ llm_tower_buffers(llm_tower_load_t *l)
         [LLM_TA_K] = { of_layers, LLM_ACT_PRODUCT },
         [LLM_TA_V] = { of_layers, LLM_ACT_PRODUCT },
         [LLM_TA_ATTN] = { of_layers, LLM_ACT_VALUE },
-        [LLM_TA_OUT] = { of_layers, LLM_ACT_PRODUCT },
+        [LLM_TA_OUT] = { llm_max(of_layers, t->channels), LLM_ACT_PRODUCT },
         [LLM_TA_GATE] = { t->n_ff, LLM_ACT_PRODUCT },
         [LLM_TA_UP] = { t->n_ff, LLM_ACT_PRODUCT },
         [LLM_TA_GLU] = { t->n_ff, LLM_ACT_VALUE },
@@ -150,8 +156,8 @@ llm_tower_buffers(llm_tower_load_t *l)
         [LLM_TA_MID] = { t->mid, LLM_ACT_PRODUCT },
         [LLM_TA_MID_H] = { t->mid, LLM_ACT_VALUE },
         [LLM_TA_MID_2] = { t->mid, LLM_ACT_PRODUCT },
-        [LLM_TA_FRAME] = { t->kind->sound ? 3 * t->info.n_mels
-                                          : t->info.frame, LLM_ACT_VALUE }
+        [LLM_TA_FRAME] = { t->kind->sound ? t->conv_cols : t->info.frame,
+                           LLM_ACT_VALUE }
     };
 
     for (i = 0; i < LLM_TA_PART + t->n_parts; i++) {
@@ -179,15 +185,18 @@ llm_tower_sizes(llm_tower_load_t *l, const llm_tower_opts_t *opts)
     llm_tower_t  *t = l->t;
     uint32_t      n;
 
-    n = t->kind->sound ? t->info.max_frames / 2
+    n = t->kind->sound ? llm_tower_rows_of(t, t->info.max_frames)
         : opts->max_patches ? opts->max_patches : LLM_TOWER_PATCHES;
     t->info.max_patches = n + t->kind->n_class;
-    t->max_pages = (t->info.max_patches + LLM_KV_PAGE - 1) / LLM_KV_PAGE;
-    t->n_pages = t->max_pages + LLM_TOWER_ENTRIES;
+    n = t->kind->sliced ? llm_tower_slice_rows(t, LLM_SOUND_SLICE, 0) : 0;
+    n = llm_max(n, t->info.max_patches);
     t->batch = opts->batch ? opts->batch
                : l->m && llm_model_on_gpu(l->m) ? LLM_TOWER_WIDE
                                                 : LLM_TOWER_BATCH;
-    t->batch = llm_min(t->batch, t->info.max_patches);
+    t->batch = llm_min(t->batch, n);
+    n = llm_max(t->batch, t->info.max_patches);
+    t->max_pages = (n + LLM_KV_PAGE - 1) / LLM_KV_PAGE;
+    t->n_pages = t->max_pages + LLM_TOWER_ENTRIES;
     t->info.together = t->batch - llm_min(t->batch, t->kind->n_class
                                                     * LLM_TOWER_ENTRIES);
 
@@ -382,7 +391,10 @@ llm_tower_free_device(llm_tower_t *t)
         }
     }
 
-    llm_tower_free_linear(t, &t->conv);
+    for (i = 0; i < LLM_TOWER_CONVS; i++) {
+        llm_tower_free_linear(t, &t->conv[i]);
+    }
+
     llm_tower_free_linear(t, &t->embed);
     llm_tower_free_linear(t, &t->sound);
     llm_tower_free_norm(t, &t->pre);

@@ -28,7 +28,8 @@ typedef struct {
     char         projector[32];         /* clip.projector_type */
     uint32_t     n_embd;                /* width of the model */
     uint32_t     n_cols;                /* of a row that the model is given:
-                                           n_embd * (1 + n_deepstack) */
+                                           n_embd * (1 + n_deepstack); those of
+                                           a sound are 0 after n_embd */
     uint32_t     patch;                 /* pixels of a side of a patch */
     uint32_t     merge;                 /* patches of a side of a cell, which
                                            becomes a row */

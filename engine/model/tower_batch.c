@@ -9,7 +9,7 @@
 uint32_t
 llm_job_cols(const llm_tower_t *t)
 {
-    return llm_max(t->n_values + t->width, 3 * t->info.n_mels);
+    return llm_max(t->n_values + t->width, t->conv_cols);
 }
 
 
@@ -33,8 +33,13 @@ llm_job_patch(const llm_tower_job_t *job, uint32_t entry, uint32_t i,
     n = t->n_values;
     at = i - job->first[entry];
 
+    if (t->kind->sliced) {
+        llm_tower_slice_row(t, job->frames[LLM_TOWER_CONVS - 1], at, row);
+        return;
+    }
+
     if (t->kind->sound) {
-        llm_tower_frame(t, &job->entries[entry], job->frames, at, row);
+        llm_tower_frame(t, &job->entries[entry], job->frames[0], at, row);
         return;
     }
 
@@ -144,22 +149,39 @@ llm_job_apart(llm_tower_job_t *job, llm_batch_t *b)
 }
 
 
-/* the batch of the frames of a piece */
+uint32_t
+llm_job_conv_cols(const llm_tower_job_t *job)
+{
+    return job->t->kind->sliced && job->conv == 0 ? LLM_TOWER_AROUND
+                                                  : job->t->conv_cols;
+}
+
+
+/* the batch of a convolution's rows of a piece */
 
 static void
 llm_job_spectrogram(llm_tower_job_t *job, llm_batch_t *b)
 {
+    float              *row;
     uint32_t            i, cols;
     const llm_tower_t  *t = job->t;
 
-    cols = 3 * t->info.n_mels;
+    cols = llm_job_conv_cols(job);
     llm_job_apart(job, b);
     b->given_cols = cols;
     b->rows = job->rows;
 
     for (i = 0; i < b->n_tokens; i++) {
-        llm_tower_mel(t, &job->entries[0], job->row + i,
-                      job->rows + (size_t) i * cols);
+        row = job->rows + (size_t) i * cols;
+
+        if (t->kind->sliced) {
+            llm_tower_slice_gather(t, &job->entries[0], job->slice, job->conv,
+                                   job->conv ? job->frames[job->conv - 1]
+                                             : NULL, job->row + i, row);
+
+        } else {
+            llm_tower_mel(t, &job->entries[0], job->row + i, row);
+        }
     }
 }
 

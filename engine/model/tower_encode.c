@@ -8,12 +8,10 @@
  * the rows, which also writes the keys and values that the next layer needs.
  * How many rows, or layers, follows from the time of earlier pieces.
  *
- * A job owns its arrays; entries and results are the caller's.
+ * What a job has, and how its rows are numbered, is in tower_job.c.
  */
 
 #include "engine/model/tower_job.h"
-
-#include <assert.h>
 
 /* how long a piece should take, in microseconds: as long as a step with rows of
    a prompt; and rows that it has at least */
@@ -38,8 +36,10 @@ static uint32_t
 llm_job_most(const llm_tower_job_t *job)
 {
     return job->phase == LLM_JOB_PROJECT ? job->cells[job->n]
-           : job->phase == LLM_JOB_CONVOLVE ? job->entries[0].h
-                                            : job->n_rows;
+           : job->phase == LLM_JOB_CONVOLVE
+             ? llm_tower_convolved(job->t, &job->entries[0], job->slice,
+                                   job->conv)
+             : job->n_rows;
 }
 
 
@@ -104,6 +104,7 @@ static uint32_t
 llm_job_run(llm_tower_job_t *job)
 {
     uint32_t            i, end;
+    llm_act_t          *x;
     const llm_tower_t  *t = job->t;
 
     if (job->phase == LLM_JOB_PROJECT) {
@@ -118,8 +119,9 @@ llm_job_run(llm_tower_job_t *job)
     }
 
     if (job->phase == LLM_JOB_CONVOLVE) {
-        t->ops->input(t->exec, LLM_ROWS_ALL, 0, 0, t->act_of[LLM_TA_FRAME]);
-        llm_tower_convolve(t, &t->conv, t->act_of[LLM_TA_FRAME]);
+        x = llm_tower_buffer(t, LLM_TA_FRAME, llm_job_conv_cols(job));
+        t->ops->input(t->exec, LLM_ROWS_ALL, 0, 0, x);
+        llm_tower_convolve(t, &t->conv[job->conv], x, t->channels);
 
         return 0;
     }
@@ -180,18 +182,22 @@ llm_job_save(llm_tower_job_t *job, uint32_t part)
 }
 
 
-/* copies the piece's frames */
+/* copies what a convolution gave in a piece */
 
 static void
 llm_job_save_frames(llm_tower_job_t *job)
 {
+    float              *to;
     uint32_t            n;
     const llm_tower_t  *t = job->t;
 
     n = job->end - job->row;
-    memcpy(job->frames + (size_t) job->row * t->width,
+    to = job->frames[job->conv]
+         + (t->kind->sliced ? llm_tower_slice_at(t, job->slice, job->conv)
+                            : 0);
+    memcpy(to + (size_t) job->row * t->channels,
            t->ops->map(t->exec, t->act_of[LLM_TA_OUT], 0, n),
-           (size_t) n * t->width * sizeof(float));
+           (size_t) n * t->channels * sizeof(float));
 }
 
 
@@ -214,17 +220,19 @@ llm_job_out_row(const llm_tower_job_t *job, uint32_t entry, uint32_t cell)
 }
 
 
-/* copies the piece's parts to the result */
+/* copies the piece's parts to the result; a sound has one */
 
 static void
 llm_job_give(llm_tower_job_t *job)
 {
-    uint32_t                  i, k, e, n;
     float                    *to;
+    size_t                    rest;
+    uint32_t                  i, k, e, n;
     const float              *from;
     const llm_tower_info_t   *info = &job->t->info;
 
     n = job->end - job->row;
+    rest = (info->n_cols - job->t->n_parts * info->n_embd) * sizeof(float);
 
     for (k = 0; k < job->t->n_parts; k++) {
         from = job->t->ops->map(job->t->exec, job->t->act_of[LLM_TA_PART + k],
@@ -241,6 +249,7 @@ llm_job_give(llm_tower_job_t *job)
             memcpy(to + (size_t) k * info->n_embd,
                    from + (size_t) i * info->n_embd,
                    info->n_embd * sizeof(float));
+            memset(to + (size_t) job->t->n_parts * info->n_embd, 0, rest);
         }
     }
 }
@@ -296,6 +305,25 @@ llm_job_merge(llm_tower_job_t *job)
 }
 
 
+/* the next convolution, or the first one of the next slice */
+
+static void
+llm_job_convolved(llm_tower_job_t *job)
+{
+    if (++job->conv < job->t->n_convs) {
+        return;
+    }
+
+    job->conv = 0;
+
+    if (!job->t->kind->sliced
+        || ++job->slice == llm_tower_slices(&job->entries[0]))
+    {
+        job->phase = LLM_JOB_EMBED;
+    }
+}
+
+
 /* takes the results of a piece whose next layer is `layer`; then the next
    piece */
 
@@ -333,7 +361,7 @@ llm_job_next(llm_tower_job_t *job, uint32_t layer)
     switch (job->phase) {
 
     case LLM_JOB_CONVOLVE:
-        job->phase = LLM_JOB_EMBED;
+        llm_job_convolved(job);
         break;
 
     case LLM_JOB_EMBED:
@@ -408,242 +436,4 @@ llm_tower_step(llm_tower_job_t *job, llm_err_t *err)
     llm_job_next(job, layer);
 
     return job->phase == LLM_JOB_DONE ? LLM_OK : LLM_MORE;
-}
-
-
-/* ---- life ---- */
-
-/* a sound, whose frames are cells */
-
-static int
-llm_job_sound(llm_tower_job_t *job, llm_err_t *err)
-{
-    const llm_tower_t        *t = job->t;
-    const llm_tower_entry_t  *e = &job->entries[0];
-
-    if (t->sound.w == NULL || e->w != t->info.frame || job->n != 1
-        || e->h == 0)
-    {
-        return llm_fail(err, "%s: a sound in frames of %u samples: the tower "
-                        "takes one with frames of %u", llm_gguf_name(t->gguf),
-                        e->w, t->info.frame);
-    }
-
-    job->heard = 1;
-    job->phase = LLM_JOB_PROJECT;
-    job->shapes[0].rows = e->h;
-    job->shapes[0].cols = 1;
-    job->shapes[0].n_rows = e->h;
-    job->cells[1] = e->h;
-
-    return LLM_OK;
-}
-
-
-/* the sizes of an entry; a spectrogram is the only one */
-
-static int
-llm_job_shape(llm_tower_job_t *job, uint32_t e, llm_err_t *err)
-{
-    const llm_tower_t        *t = job->t;
-    const llm_tower_entry_t  *entry = &job->entries[e];
-
-    if (!t->kind->sound) {
-        return llm_tower_shape(t, entry->w, entry->h, &job->shapes[e], err);
-    }
-
-    if (job->n > 1) {
-        return llm_fail(err, "%s: %u sounds: a job has one",
-                        llm_gguf_name(t->gguf), job->n);
-    }
-
-    return llm_tower_listen(t, entry, &job->shapes[e], err);
-}
-
-
-/* numbers rows, cells and pages */
-
-static int
-llm_job_layout(llm_tower_job_t *job, llm_err_t *err)
-{
-    uint32_t                  e, i, n, page;
-    const llm_tower_t        *t = job->t;
-    const llm_tower_shape_t  *s;
-
-    job->phase = t->kind->sound ? LLM_JOB_CONVOLVE : LLM_JOB_EMBED;
-
-    if (job->entries[0].samples && !t->kind->sound) {
-        return llm_job_sound(job, err);
-    }
-
-    for (e = 0; e < job->n; e++) {
-        s = &job->shapes[e];
-
-        if (llm_job_shape(job, e, err) != LLM_OK) {
-            return LLM_ERROR;
-        }
-
-        n = s->patch_rows * s->patch_cols + t->kind->n_class;
-
-        if (n > t->info.max_patches - job->first[e]) {
-            return llm_fail(err, "%s: %u entries have more than %u patches "
-                            "together", llm_gguf_name(t->gguf), job->n,
-                            t->info.max_patches);
-        }
-
-        job->first[e + 1] = job->first[e] + n;
-        job->cells[e + 1] = job->cells[e] + s->rows * s->cols;
-    }
-
-    job->n_rows = job->first[job->n];
-    job->whole = job->n_rows <= t->batch;
-
-    for (e = 0, page = 0; e < job->n; e++) {
-        n = (job->first[e + 1] - job->first[e] + LLM_KV_PAGE - 1)
-            / LLM_KV_PAGE;
-
-        for (i = 0; i < n; i++) {
-            job->pages[e * t->max_pages + i] = page++;
-        }
-    }
-
-    assert(page <= t->n_pages);
-
-    return LLM_OK;
-}
-
-
-static void
-llm_job_order(llm_tower_job_t *job)
-{
-    uint32_t            e, i, at;
-    const llm_tower_t  *t = job->t;
-
-    if (t->kind->sound) {
-        llm_tower_spans(t, job->n_rows, job->patches, job->windows);
-    }
-
-    for (e = 0; e < job->n && !job->heard && !t->kind->sound; e++) {
-        at = job->first[e];
-        llm_tower_order(t, &job->shapes[e],
-                        job->patches + at + t->kind->n_class,
-                        job->windows ? job->windows + 2 * at : NULL);
-    }
-
-    for (i = 0; i < t->batch; i++) {
-        job->given[i] = i;
-    }
-}
-
-
-static int
-llm_job_arrays(llm_tower_job_t *job, llm_err_t *err)
-{
-    size_t              n, batch, cells;
-    const llm_tower_t  *t = job->t;
-
-    n = llm_max(job->n_rows, 1u);
-    batch = t->batch;
-    cells = job->cells[job->n];
-    cells = job->heard ? llm_min(cells, batch) : cells;
-
-    job->patches = calloc(n, sizeof(uint32_t));
-    job->windows = t->window ? calloc(n, 2 * sizeof(uint32_t)) : NULL;
-    job->frames = t->kind->sound ? calloc(job->entries[0].h,
-                                          t->width * sizeof(float))
-                                 : NULL;
-    job->x = calloc(n * t->n_parts, t->width * sizeof(float));
-    job->merged = calloc(cells, llm_job_cell_cols(job) * sizeof(float));
-    job->tokens = calloc(batch, sizeof(uint32_t));
-    job->pos = calloc(batch, sizeof(uint32_t));
-    job->given = calloc(batch, sizeof(uint32_t));
-    job->turns = calloc(batch, LLM_TURNS * sizeof(uint32_t));
-    job->sees = calloc(batch, 2 * sizeof(uint32_t));
-    job->rows = calloc(batch, llm_job_cols(t) * sizeof(float));
-
-    if (job->patches == NULL || (t->window && job->windows == NULL)
-        || (t->kind->sound && job->frames == NULL)
-        || job->x == NULL || job->merged == NULL || job->tokens == NULL
-        || job->pos == NULL || job->given == NULL || job->turns == NULL
-        || job->sees == NULL || job->rows == NULL)
-    {
-        return llm_fail(err, "%s: no memory for %zu patches",
-                        llm_gguf_name(t->gguf), n);
-    }
-
-    return LLM_OK;
-}
-
-
-llm_tower_job_t *
-llm_tower_begin(llm_tower_t *t, const llm_tower_entry_t *e, uint32_t n,
-    float *out, llm_err_t *err)
-{
-    size_t            size;
-    llm_tower_job_t  *job;
-
-    if (n == 0 || n > LLM_TOWER_ENTRIES) {
-        (void) llm_fail(err, "%s: %u entries: a job has 1 to %d",
-                        llm_gguf_name(t->gguf), n, LLM_TOWER_ENTRIES);
-        return NULL;
-    }
-
-    job = calloc(1, sizeof(llm_tower_job_t));
-
-    if (job == NULL) {
-        (void) llm_fail(err, "%s: no memory for a job",
-                        llm_gguf_name(t->gguf));
-        return NULL;
-    }
-
-    job->t = t;
-    job->n = n;
-    job->out = out;
-    memcpy(job->entries, e, n * sizeof(llm_tower_entry_t));
-
-    size = (size_t) n * t->max_pages;
-    job->pages = calloc(size, sizeof(uint32_t));
-    job->step_pages = calloc(size, sizeof(uint32_t));
-
-    if (job->pages == NULL || job->step_pages == NULL) {
-        (void) llm_fail(err, "%s: no memory for a job",
-                        llm_gguf_name(t->gguf));
-        llm_tower_end(job);
-        return NULL;
-    }
-
-    if (llm_job_layout(job, err) != LLM_OK
-        || llm_job_arrays(job, err) != LLM_OK)
-    {
-        llm_tower_end(job);
-        return NULL;
-    }
-
-    llm_job_order(job);
-
-    return job;
-}
-
-
-void
-llm_tower_end(llm_tower_job_t *job)
-{
-    if (job == NULL) {
-        return;
-    }
-
-    free(job->patches);
-    free(job->windows);
-    free(job->pages);
-    free(job->step_pages);
-    free(job->frames);
-    free(job->x);
-    free(job->merged);
-    free(job->tokens);
-    free(job->pos);
-    free(job->given);
-    free(job->turns);
-    free(job->sees);
-    free(job->rows);
-    free(job);
 }

@@ -212,7 +212,7 @@ llm_tower_epsilon(llm_tower_load_t *l)
 static int
 llm_tower_sound_fields(llm_tower_load_t *l)
 {
-    uint32_t                  window;
+    uint32_t                  window, least;
     llm_tower_t              *t = l->t;
     const llm_gguf_tensor_t  *table;
 
@@ -235,16 +235,20 @@ llm_tower_sound_fields(llm_tower_load_t *l)
     }
 
     table = llm_gguf_find_tensor(t->gguf, "a.position_embd.weight");
+    least = t->kind->sliced ? llm_sound_sliced(LLM_SOUND_SLICE)
+                            : llm_max(t->group, window / 2);
 
-    if (table == NULL || table->ne[1] < llm_max(t->group, window / 2)
+    if (table == NULL || table->ne[1] < least
         || table->ne[1] > LLM_TOWER_PATCHES)
     {
         return llm_fail(l->err, "%s: a.position_embd.weight: not a table of %u "
-                        "to %u positions", llm_gguf_name(t->gguf),
-                        llm_max(t->group, window / 2), LLM_TOWER_PATCHES);
+                        "to %u positions", llm_gguf_name(t->gguf), least,
+                        LLM_TOWER_PATCHES);
     }
 
-    t->info.max_frames = llm_sound_chunk((uint32_t) table->ne[1], window);
+    t->info.max_frames = t->kind->sliced
+                         ? LLM_SOUND_SIGHT
+                         : llm_sound_chunk((uint32_t) table->ne[1], window);
     t->window = window / 2;
     t->cell = t->width * (t->kind->stacks ? t->group : 1);
     t->n_values = 3 * t->width;

@@ -3,7 +3,7 @@
  * llm_tower_kind_t, which says what is different in a family; what all have in
  * common is in tower_fields.c, tower_file.c (tensors), tower_layers.c (the
  * layers of the encoder), tower_shape.c (patches and cells), tower_pass.c (the
- * operations) and tower_encode.c (jobs).
+ * operations), and tower_job.c, tower_batch.c and tower_encode.c (jobs).
  *
  * The tower owns all that its struct points to, but for ops and devices that
  * its model has.
@@ -24,6 +24,10 @@
 #define LLM_TOWER_LINEARS  5            /* matrices of a merger */
 #define LLM_TOWER_LAYERS   256
 #define LLM_TOWER_MELS     256          /* bands of a spectrogram */
+#define LLM_TOWER_CONVS    3            /* convolutions of one, before
+                                           `embed` */
+#define LLM_TOWER_AROUND   9            /* numbers of a channel that one of
+                                           slices sees */
 
 typedef struct llm_tower_kind_s  llm_tower_kind_t;
 
@@ -97,8 +101,8 @@ typedef enum {
     LLM_TA_MID,
     LLM_TA_MID_H,
     LLM_TA_MID_2,
-    LLM_TA_FRAME,                       /* of sound; or what the first
-                                           convolution sees of it */
+    LLM_TA_FRAME,                       /* of sound; or what a convolution of
+                                           `conv` sees */
     LLM_TA_PART,                        /* parts of a row for the model */
     LLM_TA_N = LLM_TA_PART + LLM_TOWER_PARTS
 } llm_tower_act_t;
@@ -135,9 +139,13 @@ struct llm_tower_s {
     uint32_t                 max_side;  /* patches of an entry's side, at most;
                                            0: any */
     llm_tower_layer_t       *layers;    /* [info.n_layers] */
-    llm_tower_linear_t       conv;      /* the first of a spectrogram's
-                                           convolutions; w NULL: images */
-    llm_tower_linear_t       embed;     /* of patches; or the second one */
+    llm_tower_linear_t       conv[LLM_TOWER_CONVS];     /* of a spectrogram; the
+                                           host keeps what they give */
+    uint32_t                 n_convs;   /* 0: images */
+    uint32_t                 channels;  /* of what they give */
+    uint32_t                 conv_cols; /* the most that a row of one sees */
+    llm_tower_linear_t       embed;     /* of patches; or the last convolution,
+                                           or what comes after the slices' */
     llm_tower_norm_t         pre;       /* after it */
     llm_tower_norm_t         placed;    /* after the positions are added */
     llm_tower_norm_t         post;      /* after the last layer */
@@ -202,6 +210,7 @@ struct llm_tower_kind_s {
                                            else they are averaged */
     uint32_t          window;           /* frames that see each other; 0:
                                            all */
+    int               sliced;           /* as of llm_sound_rule_t */
     llm_norm_kind_t   norm;
     llm_glu_t         act;
     uint32_t          merge;            /* default of info.merge */
@@ -322,6 +331,11 @@ void llm_tower_hear(const llm_tower_t *t);
 /* ---- tower_whisper.c ---- */
 
 int llm_tower_convolutions(llm_tower_load_t *l);
+/* rows of the encoder, before they are grouped */
+uint32_t llm_tower_rows_of(const llm_tower_t *t, uint32_t frames);
+/* rows of convolution k, of a slice if there are any */
+uint32_t llm_tower_convolved(const llm_tower_t *t, const llm_tower_entry_t *e,
+    uint32_t slice, uint32_t k);
 /* as llm_tower_shape(), of a spectrogram */
 int llm_tower_listen(const llm_tower_t *t, const llm_tower_entry_t *e,
     llm_tower_shape_t *s, llm_err_t *err);
@@ -336,6 +350,25 @@ void llm_tower_spans(const llm_tower_t *t, uint32_t n, uint32_t *rows,
     uint32_t *windows);
 void llm_tower_grouped(const llm_tower_t *t, uint32_t n, const float *rows,
     float *cells);
+
+/* ---- tower_slices.c ---- */
+
+int llm_tower_slice_read(llm_tower_load_t *l);
+uint32_t llm_tower_slices(const llm_tower_entry_t *e);
+/* rows of convolution k: of so many frames of a slice; of a slice */
+uint32_t llm_tower_slice_rows(const llm_tower_t *t, uint32_t frames,
+    uint32_t k);
+uint32_t llm_tower_slice_most(const llm_tower_t *t, const llm_tower_entry_t *e,
+    uint32_t slice, uint32_t k);
+/* where its numbers begin in those that are kept: the last one's of all
+   slices */
+size_t llm_tower_slice_at(const llm_tower_t *t, uint32_t slice, uint32_t k);
+/* what convolution k sees for row i of the slice, from what the one before gave
+   of it; and what `embed` gets for row i of the entry */
+void llm_tower_slice_gather(const llm_tower_t *t, const llm_tower_entry_t *e,
+    uint32_t slice, uint32_t k, const float *from, uint32_t i, float *row);
+void llm_tower_slice_row(const llm_tower_t *t, const float *convolved,
+    uint32_t i, float *row);
 
 /* ---- tower_shape.c ---- */
 
@@ -366,9 +399,9 @@ void llm_tower_normalize(const llm_tower_t *t, const llm_tower_norm_t *n,
     float eps, const llm_act_t *x, llm_act_t *y, int add);
 void llm_tower_activate(const llm_tower_t *t, llm_glu_t kind,
     const llm_act_t *x, llm_act_t *y);
-/* LLM_TA_OUT = what a convolution makes of x */
+/* LLM_TA_OUT = what a convolution makes of x, so many columns */
 void llm_tower_convolve(const llm_tower_t *t, const llm_tower_linear_t *w,
-    llm_act_t *x);
+    llm_act_t *x, uint32_t cols);
 /* LLM_TA_X = the patches of the step's given rows, and their positions */
 void llm_tower_embed(const llm_tower_t *t);
 /* keys and values of a layer, from LLM_TA_X; then the rest of the layer */

@@ -1,6 +1,6 @@
 /*
- * A job of a tower, for tower_encode.c, which runs it, and tower_batch.c, which
- * makes the batches of its steps.
+ * A job of a tower, for tower_job.c, which makes it, tower_encode.c, which runs
+ * it, and tower_batch.c, which makes the batches of its steps.
  */
 
 #ifndef LLM_MODEL_TOWER_JOB_H
@@ -9,8 +9,8 @@
 #include "engine/model/tower_internal.h"
 
 typedef enum {
-    LLM_JOB_CONVOLVE = 0,               /* the first convolution of a
-                                           spectrogram */
+    LLM_JOB_CONVOLVE = 0,               /* the convolutions of a spectrogram,
+                                           slice by slice */
     LLM_JOB_EMBED,
     LLM_JOB_LAYER,
     LLM_JOB_FINISH,                     /* the norm after the last layer */
@@ -35,6 +35,8 @@ struct llm_tower_job_s {
     int                 whole;          /* the rows fit into a step */
 
     llm_job_phase_t     phase;
+    uint32_t            slice;
+    uint32_t            conv;           /* of these, of the slice */
     uint32_t            layer;
     uint32_t            row;            /* the piece's first row, or cell, or
                                            frame */
@@ -44,8 +46,9 @@ struct llm_tower_job_s {
                                            0 */
     uint32_t           *windows;        /* [n_rows][2]; or NULL */
     uint32_t           *pages;          /* [LLM_TOWER_ENTRIES][max_pages] */
-    float              *frames;         /* [h][width] of a spectrogram, after
-                                           the first convolution */
+    float              *frames[LLM_TOWER_CONVS];    /* after each convolution,
+                                           [rows][channels]: of the slice, of
+                                           all slices after the last one */
     float              *x;              /* [n_parts][n_rows][width] what the
                                            encoder gave, then kept layers */
     float              *merged;         /* [cells][cell * n_parts]; or the
@@ -66,6 +69,8 @@ struct llm_tower_job_s {
 /* columns of a patch's row: its values, the embedding of its position; as many
    as a frame's, at least */
 uint32_t llm_job_cols(const llm_tower_t *t);
+/* columns of what a row of the piece's convolution sees */
+uint32_t llm_job_conv_cols(const llm_tower_job_t *job);
 /* columns of a row of cells, or of frames */
 uint32_t llm_job_cell_cols(const llm_tower_job_t *job);
 /* the batch of the piece's rows, from job->row to job->end */

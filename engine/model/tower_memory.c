@@ -13,6 +13,8 @@
 #define LLM_TOWER_CELLS   6
 #define LLM_TOWER_MODELS  8
 
+#define LLM_TOWER_MOST    (1u << 20)    /* a number that can be believed */
+
 
 /* a number of the file; 1: there is none, or it cannot be used */
 
@@ -73,13 +75,30 @@ llm_tower_weights(const llm_gguf_t *g, int gpu)
 }
 
 
+/* what convolutions of slices see, and what they give, of a row; 0: there are
+   none */
+
+static size_t
+llm_tower_sliced(const llm_gguf_t *g)
+{
+    const llm_gguf_tensor_t  *conv, *out;
+
+    conv = llm_gguf_find_tensor(g, "a.conv2d.1.weight");
+    out = llm_gguf_find_tensor(g, "a.conv_out.weight");
+
+    return conv && out && conv->ne[3] <= LLM_TOWER_MOST
+           && out->ne[0] <= LLM_TOWER_MOST
+           ? (size_t) (LLM_TOWER_AROUND * conv->ne[3] + out->ne[0]) : 0;
+}
+
+
 /* buffers, keys and values of an encoder of spectrograms, which is a tower of
    its own */
 
 static size_t
 llm_tower_ear(const llm_gguf_t *g, int gpu)
 {
-    size_t                    width, bands, model, rows, step;
+    size_t                    width, seen, model, rows, step, batch;
     const llm_gguf_tensor_t  *t;
 
     t = llm_gguf_find_tensor(g, "a.position_embd.weight");
@@ -90,12 +109,23 @@ llm_tower_ear(const llm_gguf_t *g, int gpu)
 
     rows = (size_t) t->ne[1];
     width = llm_tower_number(g, "clip.audio.embedding_length", 65536);
-    bands = llm_tower_number(g, "clip.audio.num_mel_bins", LLM_TOWER_MELS);
     model = llm_tower_number(g, "clip.audio.projection_dim", LLM_MAX_WIDTH);
 
-    step = llm_min(rows, (size_t) (gpu ? LLM_TOWER_WIDE : LLM_TOWER_BATCH))
-           * (LLM_TOWER_WIDTHS * width + LLM_TOWER_CELLS * 4 * width
-              + 3 * bands + LLM_TOWER_MODELS * model) * sizeof(float);
+    batch = gpu ? LLM_TOWER_WIDE : LLM_TOWER_BATCH;
+    seen = llm_tower_sliced(g);
+
+    if (seen) {
+        rows = batch;
+
+    } else {
+        batch = llm_min(rows, batch);
+        seen = 3 * llm_tower_number(g, "clip.audio.num_mel_bins",
+                                    LLM_TOWER_MELS);
+    }
+
+    step = batch * (LLM_TOWER_WIDTHS * width + LLM_TOWER_CELLS * 4 * width
+                    + (gpu ? 1 : 2) * seen + LLM_TOWER_MODELS * model)
+           * sizeof(float);
 
     /* frames are twice as many as rows; they, and a job's rows, are the
        machine's */

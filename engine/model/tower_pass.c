@@ -65,9 +65,9 @@ llm_tower_activate(const llm_tower_t *t, llm_glu_t kind, const llm_act_t *x,
 
 void
 llm_tower_convolve(const llm_tower_t *t, const llm_tower_linear_t *w,
-    llm_act_t *x)
+    llm_act_t *x, uint32_t cols)
 {
-    llm_act_t  *out = t->act_of[LLM_TA_OUT];
+    llm_act_t  *out = llm_tower_buffer(t, LLM_TA_OUT, cols);
 
     llm_tower_apply(t, w, x, out, 0);
     llm_tower_activate(t, LLM_GLU_GELU_ERF, out, out);
@@ -81,8 +81,8 @@ llm_tower_embed(const llm_tower_t *t)
 
     t->ops->input(t->exec, LLM_ROWS_ALL, 0, 0, t->act_of[LLM_TA_PATCH]);
 
-    if (t->conv.w) {
-        llm_tower_convolve(t, &t->embed, t->act_of[LLM_TA_PATCH]);
+    if (t->n_convs && !t->kind->sliced) {
+        llm_tower_convolve(t, &t->embed, t->act_of[LLM_TA_PATCH], t->width);
         llm_tower_copy(t, t->act_of[LLM_TA_OUT], x);
 
     } else {
@@ -157,21 +157,21 @@ static void
 llm_tower_add(const llm_tower_t *t, const llm_tower_linear_t *w,
     const llm_tower_norm_t *norm, llm_act_t *h)
 {
-    llm_act_t  *const *a = t->act_of;
+    llm_act_t  *out, *x = t->act_of[LLM_TA_X];
 
     if (norm->w == NULL && !w->clamped) {
-        llm_tower_apply(t, w, h, a[LLM_TA_X], 1);
+        llm_tower_apply(t, w, h, x, 1);
         return;
     }
 
-    llm_tower_apply(t, w, h, a[LLM_TA_OUT], 0);
+    out = llm_tower_buffer(t, LLM_TA_OUT, t->width);
+    llm_tower_apply(t, w, h, out, 0);
 
     if (norm->w) {
-        llm_tower_normalize(t, norm, t->eps, a[LLM_TA_OUT], a[LLM_TA_X], 1);
+        llm_tower_normalize(t, norm, t->eps, out, x, 1);
 
     } else {
-        t->ops->scale(t->exec, LLM_ROWS_ALL, 1, a[LLM_TA_OUT], 1,
-                      a[LLM_TA_X]);
+        t->ops->scale(t->exec, LLM_ROWS_ALL, 1, out, 1, x);
     }
 }
 

@@ -2,7 +2,8 @@
  * Encoders of sound like Whisper's, which take spectrograms: two convolutions,
  * a table of positions, and layers whose rows see those of their entry, or of
  * their window.  Then several rows become one: side by side (Voxtral), or
- * their average (Qwen2-Audio, Qwen2.5-Omni).
+ * their average (Qwen2-Audio, Qwen2.5-Omni).  Qwen3's has three convolutions,
+ * which are in tower_slices.c, and leaves the rows as they are.
  *
  * The convolutions, three frames wide, are products with rows of three frames
  * side by side, which the host gathers; the second one takes every second
@@ -20,7 +21,15 @@ llm_tower_convolutions(llm_tower_load_t *l)
 {
     llm_tower_t  *t = l->t;
 
-    return llm_tower_linear(l, &t->conv, 3 * t->info.n_mels, &t->width,
+    if (t->kind->sliced) {
+        return llm_tower_slice_read(l);
+    }
+
+    t->n_convs = 1;
+    t->channels = t->width;
+    t->conv_cols = 3 * t->info.n_mels;
+
+    return llm_tower_linear(l, &t->conv[0], t->conv_cols, &t->width,
                             "a.conv1d.1") == LLM_OK
            ? llm_tower_linear(l, &t->embed, 3 * t->width, &t->width,
                               "a.conv1d.2")
@@ -76,9 +85,17 @@ llm_tower_qwen2a_read(llm_tower_load_t *l)
 /* ---- sizes ---- */
 
 uint32_t
+llm_tower_rows_of(const llm_tower_t *t, uint32_t frames)
+{
+    return t->kind->sliced ? llm_sound_sliced(frames)
+                           : llm_sound_halved(frames);
+}
+
+
+uint32_t
 llm_tower_heard(const llm_tower_t *t, uint32_t own)
 {
-    return t->kind->sound ? llm_sound_halved(own) / t->group : 0;
+    return t->kind->sound ? llm_tower_rows_of(t, own) / t->group : 0;
 }
 
 
@@ -97,7 +114,7 @@ llm_tower_listen(const llm_tower_t *t, const llm_tower_entry_t *e,
                         t->info.max_frames);
     }
 
-    s->patch_rows = llm_sound_halved(e->own);
+    s->patch_rows = llm_tower_rows_of(t, e->own);
     s->patch_cols = 1;
     s->rows = llm_tower_heard(t, e->own);
     s->cols = 1;
@@ -149,6 +166,14 @@ llm_tower_grouped(const llm_tower_t *t, uint32_t n, const float *rows,
 
 
 /* ---- convolutions ---- */
+
+uint32_t
+llm_tower_convolved(const llm_tower_t *t, const llm_tower_entry_t *e,
+    uint32_t slice, uint32_t k)
+{
+    return t->kind->sliced ? llm_tower_slice_most(t, e, slice, k) : e->h;
+}
+
 
 /* frames before `frame` and after it, within its window of the entry */
 
@@ -245,6 +270,18 @@ const llm_tower_kind_t  llm_tower_qwen2a = {
     .act = LLM_GLU_GELU_ERF,
     .read = llm_tower_qwen2a_read,
     .project = llm_tower_qwen2a_project
+};
+
+const llm_tower_kind_t  llm_tower_qwen3a = {
+    .projector = "qwen3a",
+    .sound = 1,
+    .group = 1,
+    .sliced = 1,
+    .norm = LLM_NORM_LAYER,
+    .act = LLM_GLU_GELU_ERF,
+    .post_norm = 1,
+    .read = llm_tower_voxtral_read,
+    .project = llm_tower_voxtral_project
 };
 
 const llm_tower_kind_t  llm_tower_qwen25o = {

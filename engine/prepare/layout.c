@@ -357,16 +357,20 @@ llm_layout_frames(llm_layout_t *l, uint32_t frame, const float *samples,
 }
 
 
-/* the rows of a spectrogram's frames from number `first` on, `own` of them; s
-   NULL: they are only counted */
+/* the rows of a spectrogram's entry; s NULL: they are only counted */
 
 static int
 llm_layout_mel(llm_layout_t *l, const llm_sound_rule_t *rule,
-    const llm_speech_sound_t *s, size_t first, uint32_t own, llm_err_t *err)
+    const llm_speech_sound_t *s, const llm_sound_plan_t *plan, uint32_t entry,
+    llm_err_t *err)
 {
+    int           last;
     size_t        size;
+    uint32_t      own;
     llm_media_t  *m;
 
+    last = entry + 1 == plan->n_entries;
+    own = last ? plan->last : plan->frames;
     m = llm_layout_add(l, llm_sound_rows(rule, own), err);
 
     if (m == NULL) {
@@ -377,7 +381,7 @@ llm_layout_mel(llm_layout_t *l, const llm_sound_rule_t *rule,
     m->cols = 1;
     m->lines = m->n;
     m->w = rule->n_mels;
-    m->h = llm_sound_seen(rule, own);
+    m->h = last ? plan->seen : plan->frames;
     m->own = own;
     size = (size_t) m->w * m->h * sizeof(float);
 
@@ -391,7 +395,8 @@ llm_layout_mel(llm_layout_t *l, const llm_sound_rule_t *rule,
         return llm_fail(err, "no memory for the spectrogram of a sound");
     }
 
-    llm_speech_sound_window(s, first, m->h, m->samples);
+    llm_speech_sound_window(s, (size_t) entry * plan->frames, m->h,
+                            m->samples);
 
     return llm_layout_digest(m, m->samples, size, err);
 }
@@ -410,25 +415,20 @@ llm_layout_mels(llm_layout_t *l, const llm_sound_rule_t *rule,
     llm_speech_sound_t  s;
 
     llm_sound_plan(rule, n, &plan);
-    frames = (size_t) (plan.n_entries - 1)
-             * llm_sound_seen(rule, plan.frames)
-             + llm_sound_seen(rule, plan.last);
+    frames = (size_t) (plan.n_entries - 1) * plan.frames + plan.seen;
 
     if (llm_layout_fits(l, plan.n_tokens, err) != LLM_OK
         || (!l->counts
             && (llm_layout_bytes(l, frames * rule->n_mels * sizeof(float),
                                  err) != LLM_OK
-                || llm_speech_sound_init(&s, rule->n_mels, samples, n, err)
+                || llm_speech_sound_of(&s, rule, samples, n, err)
                    != LLM_OK)))
     {
         return LLM_ERROR;
     }
 
     for (i = 0, rc = LLM_OK; rc == LLM_OK && i < plan.n_entries; i++) {
-        rc = llm_layout_mel(l, rule, l->counts ? NULL : &s,
-                            (size_t) i * plan.frames,
-                            i + 1 < plan.n_entries ? plan.frames : plan.last,
-                            err);
+        rc = llm_layout_mel(l, rule, l->counts ? NULL : &s, &plan, i, err);
     }
 
     if (!l->counts) {

@@ -45,54 +45,6 @@ struct llm_speech_crew_s {
 };
 
 
-int
-llm_speech_sound_init(llm_speech_sound_t *sound, uint32_t n_mels,
-    const float *samples, size_t n, llm_err_t *err)
-{
-    memset(sound, 0, sizeof(*sound));
-
-    sound->mel = llm_mel_create(n_mels, NULL, err);
-
-    if (sound->mel == NULL) {
-        return LLM_ERROR;
-    }
-
-    sound->frames = llm_mel_frames(n);
-    sound->n = llm_mel_silent(n);
-    sound->rows = malloc(sound->n * n_mels * sizeof(float));
-
-    if (sound->rows == NULL) {
-        llm_speech_sound_free(sound);
-        return llm_fail_with(err, 503, NULL, NULL, "no memory for the "
-                             "spectrogram of %zu seconds of sound",
-                             n / LLM_MEL_RATE);
-    }
-
-    llm_mel_log(sound->mel, samples, n, 0, sound->n, sound->rows);
-    sound->max = llm_mel_max(sound->rows, sound->n * n_mels);
-
-    return LLM_OK;
-}
-
-
-void
-llm_speech_sound_free(llm_speech_sound_t *sound)
-{
-    llm_mel_free(sound->mel);
-    free(sound->rows);
-    memset(sound, 0, sizeof(*sound));
-}
-
-
-void
-llm_speech_sound_window(const llm_speech_sound_t *sound, size_t frame,
-    size_t n_frames, float *out)
-{
-    llm_mel_window(sound->mel, sound->rows, sound->n, sound->max, frame,
-                   n_frames, out);
-}
-
-
 llm_speech_crew_t *
 llm_speech_crew_create(llm_whisper_t *w, uint32_t places, llm_err_t *err)
 {

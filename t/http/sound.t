@@ -22,6 +22,8 @@ my $t = LLM::Test->new(model =>
     . " template=%%DIR%%/media.jinja;\n"
     . "llm_model listens $MODEL mmproj=%%DIR%%/ear.gguf"
     . " template=%%DIR%%/listens.jinja;\n"
+    . "llm_model asr $MODEL mmproj=%%DIR%%/asr.gguf"
+    . " template=%%DIR%%/asr.jinja;\n"
     . "llm_model odd $MODEL mmproj=%%DIR%%/hears.gguf"
     . " template=%%DIR%%/odd.jinja;",
     http => 'client_max_body_size 4m; '
@@ -42,9 +44,16 @@ LLM::Tower::make_ear($t->dir . '/ear.gguf');
 $t->write_file('media.jinja', $LLM::Tower::TEMPLATE);
 (my $odd = $LLM::Tower::TEMPLATE) =~ s/<\|audio\|>/<start_of_image>/;
 $t->write_file('odd.jinja', $odd);
-my ($listens) = LLM::Test::slurp("$ENV{LLM_ROOT}/docs/models.md")
-    =~ /this one is Voxtral's:\s+```jinja\n(.*?)```/s;
-$t->write_file('listens.jinja', $listens);
+LLM::Tower::make_asr($t->dir . '/asr.gguf');
+
+for ([ listens => 'Voxtral' ], [ asr => 'Qwen3-ASR' ]) {
+    my ($name, $family) = @$_;
+    my ($template) = LLM::Test::slurp("$ENV{LLM_ROOT}/docs/models.md")
+        =~ /this one is ${family}'s:\s+```jinja\n(.*?)```/s;
+
+    $t->write_file("$name.jinja", $template);
+}
+
 $t->start;
 
 
@@ -110,12 +119,14 @@ is(tokens(chat([ sound(wav(1600, 8000, 0.1)), $text ])),
 
 is_deeply([ map { my $p = $t->get("/v1/props?model=$_")->{json}{modalities};
                   ($p->{vision} ? 'vision' : '') . ($p->{audio} ? ' audio' : '')
-            } qw(hears sees listens) ], [ 'vision audio', 'vision', ' audio' ],
+            } qw(hears sees listens asr) ],
+          [ 'vision audio', 'vision', ' audio', ' audio' ],
           '/props says what a model takes');
 is_deeply({ map { $_->{id} => $_->{architecture}{input_modalities} }
             @{ $t->get('/v1/models')->{json}{data} } },
           { hears => [ qw(text image audio) ], sees => [ qw(text image) ],
-            listens => [ qw(text audio) ], odd => [ qw(text image audio) ] },
+            listens => [ qw(text audio) ], asr => [ qw(text audio) ],
+            odd => [ qw(text image audio) ] },
           'the list of models says it');
 ok((grep { $_ eq 'audio' } @{ $t->post('/api/show', { model => 'listens' })
                               ->{json}{capabilities} }), '/api/show says it');
@@ -165,6 +176,47 @@ is(tokens(chat([ $text, (sound(wav(1600, 16000, 0.1))) x 2, $text ],
                model => 'listens')) - tokens(chat([ $text, $text ],
                                                   model => 'listens')),
    2 * (tokens($heard) - $bare), 'two sounds of a message');
+
+# an encoder of slices of a second: the prompt is that of Qwen3-ASR's processor,
+# which leaves out what a user writes
+
+sub pieces {
+    my $n = 0;
+
+    for (@_) {
+        $n += @{ $t->post('/v1/tokenize', { model => 'asr', content => $_ })
+                 ->{json}{tokens} };
+    }
+
+    return $n;
+}
+
+
+my @asr = (model => 'asr');
+my $around = pieces("<|im_start|>system\n<|im_end|>\n<|im_start|>user\n",
+                    '<|audio_start|>', '<|audio_end|>',
+                    "<|im_end|>\n<|im_start|>assistant\n");
+
+for ([ 800, 7 ], [ 8159, 7 ], [ 16159, 13 ], [ 16160, 14 ], [ 128000, 104 ],
+     [ 136000, 111 ])
+{
+    my ($n, $rows) = @$_;
+    my $r = chat([ sound(wav($n, 16000, 0.1)), $text ], @asr);
+
+    is($r->{json}{usage}{prompt_tokens_details}{audio_tokens}, $rows,
+       "$n samples are $rows tokens") or diag($r->{content});
+    is(tokens($r), $around + $rows, 'and the words around them');
+}
+
+my $slice = chat([ sound(wav(16160, 16000, 0.1)) ], @asr);
+
+is(said(chat([ sound(wav(16160, 16000, 0.1)), $text ], @asr)), said($slice),
+   'the same sound, the same answer');
+isnt(said(chat([ sound(wav(16160, 16000, 0.2)) ], @asr)), said($slice),
+     'another sound has another answer');
+is(tokens(chat([ (sound(wav(800, 16000, 0.1))) x 2 ], @asr)),
+   $around + pieces('<|audio_start|>', '<|audio_end|>') + 2 * 7,
+   'two sounds of a message');
 
 my $image = { type => 'image_url', image_url => { url => LLM::Tower::url(
     LLM::Tower::png(40, 30, sub { ($_[0], $_[1], 9) })) } };

@@ -12,7 +12,8 @@ Q8_0 within 0.02; the device's kernels are shown beside them.
 
 Encoders of sound get samples, and what transformers' feature extractor makes of
 them; of Qwen2.5-Omni's file, which has a tower of images, too, the half that is
-of sound.
+of sound.  Qwen3-ASR's and Qwen3-Omni's files are written with the converter's
+names.
 
 Kimi VL is in no transformers.  Its tower is that of Kimi K2.5, which is, but
 for the order of Q and K in files.
@@ -310,6 +311,7 @@ def features(samples, n, **how):
 class Ear:
     """an encoder of sound; LEN: samples that are encoded at once"""
     LEN = 480000
+    SECONDS = [0.05, 3.1234, 30, 33.3]
     audio = dict(num_mel_bins=128, max_source_positions=1500)
     text = dict(hidden_size=96, intermediate_size=128, num_hidden_layers=1,
                 num_attention_heads=2, num_key_value_heads=2, vocab_size=128)
@@ -324,6 +326,57 @@ class Ear:
                    if "language" not in k and "lm_head" not in k},
                   folder / "model.safetensors")
         hf_convert(folder, path, kind, self.name)
+
+
+def write_ear(path, kind, parts, projector, sees, names):
+    """the file of an encoder of which llama.cpp's converter makes a part of
+    another one's, or none"""
+    import gguf
+
+    f = gguf.GGUFWriter(path, "clip")
+    f.add_string("clip.audio.projector_type" if "3" in projector
+                 else "clip.projector_type", projector)
+    f.add_bool("clip.has_vision_encoder", sees)
+    f.add_bool("clip.has_audio_encoder", True)
+
+    for key, x in dict(num_mel_bins=128, embedding_length=64,
+                       feed_forward_length=160, block_count=3,
+                       projection_dim=96).items():
+        f.add_uint32("clip.audio." + key, x)
+
+    f.add_uint32("clip.audio.attention.head_count", 4)
+    f.add_float32("clip.audio.attention.layer_norm_epsilon", 1e-5)
+    said = dict(parts)
+    said["position_embd.weight"] = sinusoids(1500, 64)
+
+    for k, x in said.items():
+        for old, new in (
+                ("layers.", "blk."), ("self_attn_layer_norm", "ln1"),
+                ("final_layer_norm", "ln2"), ("self_attn.", "attn_"),
+                ("out_proj", "out"), ("_proj", ""), ("fc1", "ffn_up"),
+                ("fc2", "ffn_down"), ("ln_post", "post_ln"), *names):
+            k = k.replace(old, new)
+
+        if "audio_bos" in k or "positional_embedding" in k:
+            continue
+
+        k = k if k.startswith("mm.") else "a." + k
+        x = x.float().numpy()
+        x = x.reshape(-1, 1, 1) if "conv2d" in k and x.ndim == 1 else x
+        half = "conv" in k and k.endswith("weight")
+        half = half or (kind == "f16" and x.ndim == 2 and "posi" not in k)
+        f.add_tensor(k, x.astype("f2") if half else x)
+
+    f.write_header_to_file()
+    f.write_kv_data_to_file()
+    f.write_tensors_to_file()
+    f.close()
+
+
+def sinusoids(n, width):
+    f = np.exp(-np.log(10000) / (width // 2 - 1) * np.arange(width // 2))
+    x = np.arange(n)[:, None] * f
+    return torch.tensor(np.concatenate([np.sin(x), np.cos(x)], 1))
 
 
 class Voxtral(Ear):
@@ -386,46 +439,8 @@ class Qwen25Omni(Ear):
             kind.modeling_qwen2_5_omni.Qwen2_5OmniAudioEncoder(c))
 
     def convert(self, folder, path, kind):
-        import gguf
-
-        f = gguf.GGUFWriter(path, "clip")
-        f.add_string("clip.projector_type", "qwen2.5o")
-        f.add_bool("clip.has_vision_encoder", False)
-        f.add_bool("clip.has_audio_encoder", True)
-
-        for key, x in dict(num_mel_bins=128, embedding_length=64,
-                           feed_forward_length=160, block_count=3,
-                           projection_dim=96).items():
-            f.add_uint32("clip.audio." + key, x)
-
-        f.add_uint32("clip.audio.attention.head_count", 4)
-        f.add_float32("clip.audio.attention.layer_norm_epsilon", 1e-5)
-        said = dict(self.model.state_dict())
-        said["position_embd.weight"] = \
-            self.model.positional_embedding.positional_embedding
-
-        for k, x in said.items():
-            for old, new in (
-                    ("layers.", "blk."), ("self_attn_layer_norm", "ln1"),
-                    ("final_layer_norm", "ln2"), ("self_attn.", "attn_"),
-                    ("out_proj", "out"), ("_proj", ""), ("fc1", "ffn_up"),
-                    ("fc2", "ffn_down"), ("ln_post", "post_ln"),
-                    ("conv", "conv1d.")):
-                k = k.replace(old, new)
-
-            if "audio_bos" in k or "positional_embedding" in k:
-                continue
-
-            k = "mm.a.fc" + k[4:] if k.startswith("proj.") else "a." + k
-            x = x.float().numpy()
-            half = "conv" in k and x.ndim == 3
-            half = half or (kind == "f16" and x.ndim == 2 and "posi" not in k)
-            f.add_tensor(k, x.astype("f2") if half else x)
-
-        f.write_header_to_file()
-        f.write_kv_data_to_file()
-        f.write_tensors_to_file()
-        f.close()
+        write_ear(path, kind, self.model.state_dict(), "qwen2.5o", False,
+                  (("proj.", "mm.a.fc."), ("conv", "conv1d.")))
 
     def hear(self, samples):
         x, n = features(samples, -(-len(samples) // self.LEN) * self.LEN)
@@ -433,10 +448,72 @@ class Qwen25Omni(Ear):
                           feature_lens=torch.tensor([n])).last_hidden_state
 
 
-FAMILIES = {"llava": Llava, "kimivl": Kimi, "gemma4uv": Gemma4uv,
-            "voxtral": Voxtral, "qwen2a": Qwen2Audio, "qwen25o": Qwen25Omni}
-SECONDS = [0.05, 3.1234, 30, 33.3]
+class Qwen3(Ear):
+    """sounds of any length; one that sees has another processor"""
+    SECONDS = [0.05, 0.13, 0.3, 0.505, 0.9301, 1, 1.0125, 1.5, 3.1234, 8,
+               8.0101, 8.5, 12.34, 24, 24.08, 35.0421]
+    names = (("proj1", "mm.a.mlp.1"), ("proj2", "mm.a.mlp.2"),
+             ("linear_", "mm.a.mlp."), ("conv2d", "conv2d."))
+    sizes = dict(num_mel_bins=128, d_model=64, encoder_layers=3, output_dim=96,
+                 encoder_attention_heads=4, encoder_ffn_dim=160,
+                 downsample_hidden_size=24)
 
+    def convert(self, folder, path, kind):
+        write_ear(path, kind, self.parts, "qwen3a", self.sees, self.names)
+
+
+class Qwen3ASR(Qwen3):
+    sees = False
+
+    def __init__(self):
+        torch.manual_seed(0)
+        q = transformers.models.qwen3_asr
+        c = q.configuration_qwen3_asr.Qwen3ASRConfig(
+            audio_config=dict(self.sizes))
+        c.audio_config._attn_implementation = "eager"
+        kind = q.modeling_qwen3_asr
+        self.tower = fill(kind.Qwen3ASREncoder(c.audio_config))
+        self.projector = fill(kind.Qwen3ASRMultiModalProjector(c))
+        self.parts = {**self.tower.state_dict(), **self.projector.state_dict()}
+
+    def hear(self, samples):
+        q = transformers.models.qwen3_asr
+        made = q.feature_extraction_qwen3_asr.Qwen3ASRFeatureExtractor()(
+            samples, sampling_rate=16000, padding=True, truncation=False,
+            return_tensors="pt", return_attention_mask=True)
+        rows = self.projector(self.tower(
+            made["input_features"].double(),
+            made["attention_mask"]).last_hidden_state)
+        count = q.processing_qwen3_asr.Qwen3ASRProcessor._get_audio_token_length
+        assert [len(rows)] == count(None, made["attention_mask"].sum(-1))
+        return rows
+
+
+class Qwen3Omni(Qwen3):
+    sees = True
+
+    def __init__(self):
+        torch.manual_seed(0)
+        q = transformers.models.qwen3_omni_moe
+        c = q.configuration_qwen3_omni_moe.Qwen3OmniMoeAudioEncoderConfig(
+            **self.sizes)
+        c._attn_implementation = "eager"
+        self.model = fill(
+            q.modeling_qwen3_omni_moe.Qwen3OmniMoeAudioEncoder(c))
+        self.parts = self.model.state_dict()
+
+    def hear(self, samples):
+        made = transformers.WhisperFeatureExtractor(feature_size=128)(
+            samples, sampling_rate=16000, truncation=False, padding=True,
+            return_tensors="pt", return_attention_mask=True)
+        n = made["attention_mask"].sum(-1)
+        return self.model(made["input_features"][0].double(),
+                          feature_lens=n).last_hidden_state
+
+
+FAMILIES = {"llava": Llava, "kimivl": Kimi, "gemma4uv": Gemma4uv,
+            "voxtral": Voxtral, "qwen2a": Qwen2Audio, "qwen25o": Qwen25Omni,
+            "qwen3asr": Qwen3ASR, "qwen3omni": Qwen3Omni}
 
 def llm(image, path, *args, what="image"):
     run = subprocess.run([OBJS / "llm", what, image, "--mmproj", path,
@@ -448,7 +525,7 @@ def llm(image, path, *args, what="image"):
 
 def sounds(family, folder):
     """a file of 16 bits, its samples, and how it is called"""
-    for i, seconds in enumerate(SECONDS):
+    for i, seconds in enumerate(family.SECONDS):
         n = int(16000 * seconds)
         t = np.arange(n) / 16000
         x = np.random.default_rng(i).normal(size=n) * 0.05

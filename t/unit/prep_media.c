@@ -341,6 +341,12 @@ sounds(const family_t *f)
 }
 
 
+#define VOXTRAL     { .group = 4, .whole = 1, .chunk = 3000 }
+#define QWEN2       { .group = 2, .ahead = 1, .chunk = 3000 }
+#define QWEN3       { .group = 1, .sliced = 1, .chunk = 800, .least = 8000 }
+#define QWEN3_OMNI  { .group = 1, .sliced = 1, .chunk = 800, .least = 160, \
+                      .bare = 1 }
+
 /* how sounds are cut for an encoder of spectrograms */
 
 static void
@@ -355,30 +361,46 @@ plans(void)
         uint32_t          entries;
         uint32_t          tokens;
         uint32_t          last;
+        uint32_t          seen;
     } cases[] = {
-        { { .frame = 640 }, 641, 1, 2, 2 },
-        { { .group = 4, .whole = 1, .chunk = 3000 }, 1, 1, 375, 3000 },
-        { { .group = 4, .whole = 1, .chunk = 3000 }, 480000, 1, 375, 3000 },
-        { { .group = 4, .whole = 1, .chunk = 3000 }, 480001, 2, 750, 3000 },
-        { { .group = 2, .ahead = 1, .chunk = 3000 }, 16000, 1, 25, 100 },
-        { { .group = 2, .ahead = 1, .chunk = 3000 }, 16001, 1, 25, 101 },
-        { { .group = 2, .ahead = 1, .chunk = 3000 }, 1, 1, 1, 4 },
-        { { .group = 2, .ahead = 1, .chunk = 3000 }, 480000, 1, 750, 3000 },
-        { { .group = 2, .ahead = 1, .chunk = 3000 }, 480001, 2, 751, 4 }
+        { { .frame = 640 }, 641, 1, 2, 2, 2 },
+        { VOXTRAL, 1, 1, 375, 3000, 3000 },
+        { VOXTRAL, 480000, 1, 375, 3000, 3000 },
+        { VOXTRAL, 480001, 2, 750, 3000, 3000 },
+        { QWEN2, 16000, 1, 25, 100, 102 },
+        { QWEN2, 16001, 1, 25, 101, 103 },
+        { QWEN2, 1, 1, 1, 4, 6 },
+        { QWEN2, 480000, 1, 750, 3000, 3000 },
+        { QWEN2, 480001, 2, 751, 4, 6 },
+        { QWEN3, 1, 1, 7, 50, 100 },
+        { QWEN3, 8160, 1, 7, 51, 100 },
+        { QWEN3, 16159, 1, 13, 100, 100 },
+        { QWEN3, 16160, 1, 14, 101, 200 },
+        { QWEN3, 128159, 1, 104, 800, 800 },
+        { QWEN3, 128160, 2, 105, 1, 100 },
+        { QWEN3, 560000, 5, 455, 300, 300 },
+        { QWEN3_OMNI, 1, 1, 1, 1, 1 },
+        { QWEN3_OMNI, 15999, 1, 13, 99, 99 },
+        { QWEN3_OMNI, 16160, 1, 14, 101, 200 },
+        { QWEN3_OMNI, 136000, 2, 111, 50, 100 }
     };
 
     for (i = 0; i < llm_nelems(cases); i++) {
         llm_sound_plan(&cases[i].rule, cases[i].samples, &p);
         ok(p.n_entries == cases[i].entries && p.n_tokens == cases[i].tokens
-           && p.last == cases[i].last, "%zu samples: %u entries, %llu tokens, "
-           "%u frames in the last", cases[i].samples, p.n_entries,
-           (unsigned long long) p.n_tokens, p.last);
+           && p.last == cases[i].last && p.seen == cases[i].seen,
+           "%zu samples: %u entries, %llu tokens, %u frames in the last, which "
+           "sees %u", cases[i].samples, p.n_entries,
+           (unsigned long long) p.n_tokens, p.last, p.seen);
     }
 
     is_int(llm_sound_seconds(&cases[0].rule, 512), 20, "seconds of 512 frames");
     is_int(llm_sound_seconds(&cases[1].rule, 749), 30, "of a chunk, and more");
     is_int(llm_sound_seconds(&cases[1].rule, 374), 0, "of less than a chunk");
     is_int(llm_sound_seconds(&cases[4].rule, 512), 20, "of 512 pairs of rows");
+    is_int(llm_sound_seconds(&cases[9].rule, 519), 39,
+           "of less than 40 slices");
+    is_int(llm_sound_seconds(&cases[9].rule, 520), 40, "of 40 slices");
 }
 
 
@@ -448,6 +470,59 @@ spectrograms(const family_t *f)
     is_int(llm_layout_sound(&l, &rule, samples, 2400, &err), LLM_ERROR,
            "more rows than are allowed");
     is_str(err.code, "context_length_exceeded", "its code");
+    llm_layout_free(&l);
+    llm_mel_free(mel);
+}
+
+
+/* a sound of 15 whole frames in a slice: the last one sees the mirror image of
+   the end; of the rest of the slice the encoder gets zeros */
+
+static void
+slices(const family_t *f)
+{
+    int                 same;
+    float               samples[2405 + 200], rows[15 * 5], max, want;
+    size_t              i;
+    uint32_t            k;
+    llm_err_t           err;
+    llm_mel_t          *mel;
+    llm_layout_t        l;
+
+    static const llm_sound_rule_t  rule = {
+        .projector = "qwen3a", .n_mels = 5, .group = 1, .sliced = 1,
+        .chunk = 800, .least = 2405
+    };
+
+    for (i = 0; i < llm_nelems(samples); i++) {
+        samples[i] = i < 2404 ? sinf((float) i * 0.1f)
+                     : i == 2404 ? 0 : samples[2 * 2404 - i];
+    }
+
+    mel = llm_mel_create(5, NULL, &err);
+    memset(&l, 0, sizeof(l));
+    l.vocab = f->vocab;
+
+    /* a sample less than the least */
+
+    if (!ok(mel && llm_layout_sound(&l, &rule, samples, 2404, &err) == LLM_OK
+            && l.n_media == 1 && l.media[0].n == 2 && l.media[0].own == 15
+            && l.media[0].h == 100, "a sound of 15 frames in a slice"))
+    {
+        return;
+    }
+
+    llm_mel_log(mel, samples, llm_nelems(samples), 0, 15, rows);
+    max = llm_mel_max(rows, 15 * 5);
+
+    for (k = 0, same = 1; k < 5; k++) {
+        for (i = 0; i < 100; i++) {
+            want = i < 15 ? (fmaxf(rows[i * 5 + k], max - 8) + 4) / 4 : 0;
+            same &= l.media[0].samples[k * 100 + i] == want;
+        }
+    }
+
+    ok(same, "its spectrogram");
     llm_layout_free(&l);
     llm_mel_free(mel);
 }
@@ -546,6 +621,7 @@ test(const char *fixtures, const char *name)
         if (strcmp(name, "qwen3vl") == 0) {
             places(&f);
             sounds(&f);
+            slices(&f);
             spectrograms(&f);
     bounds(&f);
         }

@@ -98,15 +98,16 @@ class Tower:
 
 class Ear(Tower):
     """takes spectrograms"""
-    def __init__(self, name, projector, layers, positions, key="", **fields):
+    def __init__(self, name, projector, layers, positions, key="", mels=MELS,
+                 **fields):
         super().__init__(name, projector, 0, layers, eps=1e-5)
-        self.part, self.positions = "a", positions
+        self.part, self.positions, self.mels = "a", positions, mels
         a = "clip.audio."
         self.fields = {
             "general.architecture": "clip",
             "clip." + key + "projector_type": projector,
             "clip.has_vision_encoder": False, "clip.has_audio_encoder": True,
-            a + "num_mel_bins": MELS, a + "embedding_length": WIDTH,
+            a + "num_mel_bins": mels, a + "embedding_length": WIDTH,
             a + "feed_forward_length": FF, a + "block_count": layers,
             a + "attention.head_count": HEADS, a + "projection_dim": EMBD,
             a + "attention.layer_norm_epsilon": 1e-5}
@@ -114,7 +115,7 @@ class Ear(Tower):
 
     def hear(self, seed, h, own, f):
         """an entry of h frames, of which some have rows of their own"""
-        x = numbers(seed, MELS * h).astype(np.float64).reshape(MELS, h)
+        x = numbers(seed, self.mels * h).astype(np.float64).reshape(-1, h)
         self.entries.append((seed, h, own))
         self.rows.append(f(x, own))
 
@@ -641,6 +642,51 @@ def qwen2a(ears, name, projector, positions, window, key, sounds):
     ears.append(t)
 
 
+def qwen3a(ears):
+    """slices of 100 frames, each with positions of its own"""
+    t = Ear("qwen3asr", "qwen3a", 2, 14, "audio.", 12)
+    convs = [(t.tensor(f"a.conv2d.{k + 1}.weight", 6, 6 if k else 1, 3, 3),
+              t.tensor(f"a.conv2d.{k + 1}.bias", 6, 1, 1)) for k in range(3)]
+    out = t.linear("a.conv_out", WIDTH, 6 * 2, bias=False)
+    table = t.tensor("a.position_embd.weight", 14, WIDTH)
+    blocks = [block(t, i, gelu) for i in range(2)]
+    post = t.norm("a.post_ln")
+    one = t.linear("mm.a.mlp.1", 24, WIDTH)
+    two = t.linear("mm.a.mlp.2", EMBD, 24)
+
+    def conv(x, w, b):
+        x = np.pad(x, ((0, 0), (1, 1), (1, 1)))
+        return gelu(np.array([[np.einsum("oikl,ikl->o", w,
+                                         x[:, i:i + 3, k:k + 3])
+                               for k in range(0, x.shape[2] - 2, 2)]
+                              for i in range(0, x.shape[1] - 2, 2)]
+                             ).transpose(2, 0, 1) + b)
+
+    def run(x, own):
+        y = []
+
+        for part in np.split(x, range(100, x.shape[1], 100), 1):
+            z = part[None]
+
+            for w, b in convs:
+                z = conv(z, w, b)
+
+            z = out(z.transpose(2, 0, 1).reshape(z.shape[2], -1))
+            y.append(z + table[:len(z)])
+
+        y = np.concatenate(y)[:own // 100 * 13 + (own % 100 + 7) // 8]
+
+        for f in blocks:
+            y = f(y)
+
+        return two(gelu(one(post(y))))
+
+    for seed, h, own in (36, 200, 117), (37, 45, 45), (38, 100, 3):
+        t.hear(seed, h, own, run)
+
+    ears.append(t)
+
+
 def field(key, v):
     if isinstance(v, bool):
         return f"TOWER_BOOL, {int(v)}, 0, NULL, {{ 0 }}"
@@ -729,6 +775,7 @@ def main():
                                                     (33, 5, 3)])
     qwen2a(ears, "qwen25omni", "qwen2.5o", 250, 200, "audio.",
            [(34, 305, 305), (35, 4, 4)])
+    qwen3a(ears)
     write(towers, ears)
 
 

@@ -273,6 +273,19 @@ find_tiny(const char *name)
 }
 
 
+static const tower_tiny_t *
+find_ear(const char *name)
+{
+    size_t  i;
+
+    for (i = 0; strcmp(tower_ears[i].name, name) != 0; i++) {
+        /* void */
+    }
+
+    return &tower_ears[i];
+}
+
+
 static int
 hear(llm_tower_t *t, const float *samples, float *out)
 {
@@ -438,7 +451,8 @@ test_clamps(const char *device)
     tower_tensor_t    tensors[128];
 
     static const char  *const prefixes[] = {
-        "a.conv1d.1", "a.conv1d.2", "mm.a.fc", "mm.a.mlp.1", "mm.a.mlp.2"
+        "a.conv1d.1", "a.conv1d.2", "a.conv2d.1", "a.conv2d.2", "a.conv2d.3",
+        "a.conv_out", "mm.a.fc", "mm.a.mlp.1", "mm.a.mlp.2"
     };
 
     for (i = 0, same = 1; i < llm_nelems(tower_ears); i++) {
@@ -539,14 +553,35 @@ test_unheard(void)
 }
 
 
+static void
+unheard_file(const tower_tiny_t *tiny, const tower_change_t *c)
+{
+    llm_err_t     err;
+    llm_tower_t  *t;
+
+    if (!ok(write_tower(tiny, c), "a file")) {
+        return;
+    }
+
+    err.msg[0] = '\0';
+    t = load_part("reference", NULL, 0, 1, &err);
+
+    if (!ok(t == NULL && strstr(err.msg, c->error), "%s: refused: %s",
+            tiny->name, c->error))
+    {
+        printf("# %s\n", err.msg);
+    }
+
+    llm_tower_free(t);
+}
+
+
 /* what is wrong in the file of an encoder of spectrograms */
 
 static void
 test_unheard_files(void)
 {
-    size_t        i;
-    llm_err_t     err;
-    llm_tower_t  *t;
+    size_t  i;
 
     static const tower_change_t  changes[] = {
         { .key = "clip.projector_type", .str = "ultravox",
@@ -576,22 +611,201 @@ test_unheard_files(void)
                    "voxtral do not have" }
     };
 
+    static const tower_change_t  sliced[] = {
+        { .key = "clip.audio.num_mel_bins", .u32 = 20,
+          .error = "a.conv_out.weight: it has [12, 16, 1, 1] elements, where "
+                   "18 by 16 fit" },
+        { .key = "clip.audio.embedding_length", .u32 = 32,
+          .error = "a.position_embd.weight: it has" },
+        { .key = "clip.audio.projection_dim", .u32 = 13,
+          .error = "mm.a.mlp.2.weight: it has" },
+        { .tensor = "a.conv2d.2.weight", .name = "a.conv2d.4.weight",
+          .error = "a.conv2d.2: the tensor is missing" },
+        { .tensor = "a.conv_out.weight", .name = "a.conv_in.weight",
+          .error = "a.conv_out: the tensor is missing" },
+        { .tensor = "a.post_ln.weight", .name = "a.post_ln",
+          .error = "a.post_ln: the tensor is missing" },
+        { .tensor = "mm.a.mlp.1.weight", .name = "mm.a.mlp.0.weight",
+          .error = "mm.a.mlp.1: the tensor is missing" },
+        { .tensor = "a.position_embd.weight", .name = "a.position",
+          .error = "a.position_embd.weight: not a table of 13 to" },
+        { .tensor = "a.conv2d.3.bias", .name = "a.conv1d.1.bias",
+          .error = "a.conv1d.1.bias: a tensor that towers with the projector "
+                   "qwen3a do not have" }
+    };
+
     for (i = 0; i < llm_nelems(changes); i++) {
-        if (!ok(write_tower(&tower_ears[0], &changes[i]), "a file")) {
-            continue;
-        }
-
-        err.msg[0] = '\0';
-        t = load_part("reference", NULL, 0, 1, &err);
-
-        if (!ok(t == NULL && strstr(err.msg, changes[i].error), "refused: %s",
-                changes[i].error))
-        {
-            printf("# %s\n", err.msg);
-        }
-
-        llm_tower_free(t);
+        unheard_file(&tower_ears[0], &changes[i]);
     }
+
+    for (i = 0; i < llm_nelems(sliced); i++) {
+        unheard_file(find_ear("qwen3asr"), &sliced[i]);
+    }
+}
+
+
+/* channels that do not fit each other, and too many of them */
+
+static void
+test_channels(void)
+{
+    size_t          i, k, n;
+    tower_tiny_t    tiny = *find_ear("qwen3asr");
+    tower_tensor_t  tensors[64];
+
+    static const struct {
+        const char  *name;
+        uint32_t     ne[4];
+        const char  *error;
+    } cases[] = {
+        { "a.conv2d.1.weight", { 3, 3, 2, 6 },
+          "a.conv2d.1.weight: it has [3, 3, 2, 6] elements, where 9 by" },
+        { "a.conv2d.1.weight", { 3, 3, 1, 7 }, "a.conv2d.1.bias: it has" },
+        { "a.conv2d.2.weight", { 3, 3, 6, 5 },
+          "a.conv2d.2.weight: it has [3, 3, 6, 5] elements, where 54 by 6" },
+        { "a.conv2d.3.weight", { 5, 5, 6, 6 },
+          "a.conv2d.3.weight: it has [5, 5, 6, 6] elements, where 54 by 6" },
+        { "a.conv2d.1.weight", { 3, 3, 1, 70000 },
+          "a.conv2d.1.bias: it has" },
+        { "a.position_embd.weight", { 16, 12 },
+          "a.position_embd.weight: not a table of 13 to" }
+    };
+
+    for (i = 0; i < llm_nelems(cases); i++) {
+        for (n = 0; find_ear("qwen3asr")->tensors[n].name; n++) {
+            tensors[n] = find_ear("qwen3asr")->tensors[n];
+
+            for (k = 0; k < 4
+                        && strcmp(tensors[n].name, cases[i].name) == 0; k++)
+            {
+                tensors[n].ne[k] = cases[i].ne[k];
+            }
+        }
+
+        tensors[n].name = NULL;
+        tiny.tensors = tensors;
+        unheard_file(&tiny, &(tower_change_t) { .error = cases[i].error });
+    }
+}
+
+
+/* Qwen3-Omni's sounds end where they end, Qwen3-ASR's have half a second */
+
+static void
+test_processors(void)
+{
+    int                i;
+    size_t             n;
+    llm_err_t          err;
+    llm_gguf_t        *g;
+    tower_tiny_t       tiny = *find_ear("qwen3asr");
+    tower_field_t      fields[32];
+    llm_sound_rule_t   rule;
+
+    for (i = 0; i < 2; i++) {
+        for (n = 0; tiny.fields[n].key; n++) {
+            fields[n] = tiny.fields[n];
+
+            if (strcmp(fields[n].key, "clip.has_vision_encoder") == 0) {
+                fields[n].u32 = (uint32_t) i;
+            }
+        }
+
+        fields[n].key = NULL;
+        tiny.fields = fields;
+        g = write_tower(&tiny, NULL) ? llm_gguf_open_header(path, &err) : NULL;
+        ok(g && llm_sound_rule_read(&rule, g) && rule.chunk == 800
+           && rule.least == (i ? 160 : 8000) && rule.bare == i, "%s",
+           i ? "Qwen3-Omni" : "Qwen3-ASR");
+        llm_gguf_close(g);
+        tiny.fields = find_ear("qwen3asr")->fields;
+    }
+}
+
+
+/* a model whose images have deepstack layers: a sound's rows have nothing for
+   these */
+
+static void
+test_deepstack(void)
+{
+    int                  same;
+    char                 file[1024];
+    float               *got;
+    size_t               i, n;
+    uint32_t             k, width;
+    llm_err_t            err;
+    llm_model_t         *m;
+    llm_tower_t         *t;
+    tower_tiny_t         tiny = *find_ear("qwen3asr");
+    tower_field_t        fields[32];
+    tower_tensor_t       tensors[64];
+    llm_model_opts_t     o;
+    llm_tower_opts_t     to = { .model = &o, .sound = 1 };
+    llm_tower_entry_t    e = { 12, 16, NULL, NULL, 16 };
+    const char          *dir = getenv("LLM_FIXTURES");
+
+    static const float  mel[12 * 16];
+
+    if (dir == NULL) {
+        skip("LLM_FIXTURES is not set: no model with deepstack layers");
+        return;
+    }
+
+    memset(&o, 0, sizeof(o));
+    o.device = "reference";
+    o.ctx = 64;
+    snprintf(file, sizeof(file), "%s/vision/qwen3vl/text.gguf", dir);
+    m = llm_model_load(file, &o, &err);
+
+    if (!ok(m != NULL, "a model with deepstack layers loads")) {
+        return;
+    }
+
+    width = llm_model_hparams(m)->n_embd;
+
+    for (n = 0; tiny.fields[n].key; n++) {
+        fields[n] = tiny.fields[n];
+
+        if (strcmp(fields[n].key, "clip.audio.projection_dim") == 0) {
+            fields[n].u32 = width;
+        }
+    }
+
+    fields[n].key = NULL;
+
+    for (n = 0; tiny.tensors[n].name; n++) {
+        tensors[n] = tiny.tensors[n];
+
+        if (strncmp(tensors[n].name, "mm.a.mlp.2", 10) == 0) {
+            tensors[n].ne[tensors[n].ne[1] != 0] = width;
+        }
+    }
+
+    tensors[n].name = NULL;
+    tiny.fields = fields;
+    tiny.tensors = tensors;
+    t = write_tower(&tiny, NULL) ? llm_tower_load(path, m, &to, &err) : NULL;
+
+    if (ok(t != NULL, "an encoder of its width")) {
+        n = llm_tower_info(t)->n_cols;
+        k = llm_model_hparams(m)->n_deepstack;
+        ok(k > 0 && n == width * (1 + k), "columns for %u layers, too", k);
+        got = malloc(2 * n * sizeof(float));
+        memset(got, 1, 2 * n * sizeof(float));
+        e.samples = mel;
+        same = encode(t, &e, 1, got);
+
+        for (i = 0; i < 2 * n; i++) {
+            same &= (got[i] == 0) == (i % n >= width);
+        }
+
+        ok(same, "which are zeros");
+        free(got);
+    }
+
+    llm_tower_free(t);
+    llm_model_free(m);
 }
 
 
@@ -954,6 +1168,9 @@ main(void)
     test_clamps("cpu");
     test_unheard();
     test_unheard_files();
+    test_channels();
+    test_processors();
+    test_deepstack();
     test_parts();
     test_deaf();
     test_refused();

@@ -5,11 +5,13 @@ package LLM::Tower;
 # places for images and sound, and image files.  With @HEARS, it encodes sound,
 # too, as Gemma 4 does: 640 samples of 16000 a second are a token.  Another file
 # encodes spectrograms alone, as Voxtral does: 80 ms are a token, and silence
-# fills a sound up to 10 tokens, or a multiple of these.
+# fills a sound up to 10 tokens, or a multiple of these; or as Qwen3-ASR does:
+# 13 tokens a second, 7 at least.
 #
 #   LLM::Tower::make("$dir/mmproj.gguf");
 #   LLM::Tower::make("$dir/hears.gguf", @LLM::Tower::HEARS);
 #   LLM::Tower::make_ear("$dir/ear.gguf");
+#   LLM::Tower::make_asr("$dir/asr.gguf");
 #   $t->write_file('images.jinja', $LLM::Tower::TEMPLATE);
 #   my $png = LLM::Tower::png(40, 30, sub { my ($x, $y) = @_; ($x, $y, 9) });
 
@@ -102,21 +104,52 @@ sub make_ear {
     $linear->('mm.a.mlp.1', 4 * $WIDTH, $FFN, 1);
     $linear->('mm.a.mlp.2', $FFN, $EMBD, 1);
 
+    write_ear($file, \%tensors,
+        'clip.projector_type' => [ str => 'voxtral' ],
+        'clip.audio.num_mel_bins' => [ u32 => 80 ],
+        'clip.audio.projector.stack_factor' => [ u32 => 4 ], %kv);
+}
+
+
+sub make_asr {
+    my ($file, %kv) = @_;
+    my %tensors;
+    my ($add, $norm, $linear) = adders(\%tensors);
+
+    for (1 .. 3) {
+        $add->("a.conv2d.$_.weight", [ 3, 3, $_ == 1 ? 1 : 4, 4 ]);
+        $add->("a.conv2d.$_.bias", [ 1, 1, 4 ]);
+    }
+
+    $linear->('a.conv_out', 4 * 16, $WIDTH, 1);
+    $add->('a.position_embd.weight', [ $WIDTH, 13 ]);
+    layer('a', $norm, $linear);
+    $linear->('mm.a.mlp.1', $WIDTH, $WIDTH);
+    $linear->('mm.a.mlp.2', $WIDTH, $EMBD);
+
+    write_ear($file, \%tensors,
+        'clip.audio.projector_type' => [ str => 'qwen3a' ],
+        'clip.audio.num_mel_bins' => [ u32 => 128 ], %kv);
+}
+
+
+# the file of an encoder of spectrograms
+
+sub write_ear {
+    my ($file, $tensors, %kv) = @_;
+
     LLM::GGUF::make(undef, $file, kv => {
         'general.architecture' => [ str => 'clip' ],
         'general.type' => [ str => 'mmproj' ],
-        'clip.projector_type' => [ str => 'voxtral' ],
         'clip.has_audio_encoder' => [ bool => 1 ],
-        'clip.audio.num_mel_bins' => [ u32 => 80 ],
         'clip.audio.embedding_length' => [ u32 => $WIDTH ],
         'clip.audio.feed_forward_length' => [ u32 => $FFN ],
         'clip.audio.block_count' => [ u32 => 1 ],
         'clip.audio.attention.head_count' => [ u32 => 2 ],
         'clip.audio.projection_dim' => [ u32 => $EMBD ],
-        'clip.audio.projector.stack_factor' => [ u32 => 4 ],
         'clip.audio.attention.layer_norm_epsilon' => [ f32 => 1e-5 ],
         %kv
-    }, tensors => \%tensors);
+    }, tensors => $tensors);
 }
 
 
