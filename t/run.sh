@@ -66,7 +66,9 @@ run_tests() {
                  t/portable/portable.t t/sdk/clients.t t/fuzz/fuzz.t
                  t/http/fuzz.t t/http/quota_shared.t t/http/build.t
                  t/http/reload.t t/agents/agents.t t/http/cluster.t
-                 t/http/health.t t/web/browser.t -r t/)
+                 t/http/health.t t/web/browser.t t/portable/deb.t
+                 t/http/speculate.t t/http/device.t t/http/transcriptions.t
+                 t/sdk/sdk.t t/http/storm.t -r t/)
 
     case $1 in
         '')

@@ -26,6 +26,7 @@
 static void
 llm_backend_log(const llm_exec_opts_t *opts, int level, const char *fmt, ...)
     llm_printf_like(3, 4);
+static int llm_backend_gpus(const char *root);
 
 
 static void
@@ -276,6 +277,29 @@ llm_backend_cpu(llm_devices_t *devices, const llm_exec_opts_t *opts,
 }
 
 
+/* an error if there is no backend for GPUs, or no GPU for it: to load it and its
+   libraries takes longer than to load a small model */
+
+static int
+llm_backend_no_gpu(const char *dir, llm_err_t *err)
+{
+    char  path[PATH_MAX + 64];
+
+    if (llm_backend_find(dir, "llm_cuda.so", path, sizeof(path), err)
+        != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    if (llm_backend_gpus("") == 0) {
+        return llm_fail(err, "no GPU of NVIDIA is seen on this machine (there "
+                        "is no /dev/nvidia0)");
+    }
+
+    return LLM_OK;
+}
+
+
 static int
 llm_backend_auto(llm_devices_t *devices, const char *dir,
     const llm_exec_opts_t *opts, llm_exec_t **exec, llm_err_t *err)
@@ -283,8 +307,9 @@ llm_backend_auto(llm_devices_t *devices, const char *dir,
     char       name[256];
     llm_err_t  why;
 
-    if (llm_backend_load(devices, dir, "llm_cuda.so", opts, exec, &why)
-        == LLM_OK)
+    if (llm_backend_no_gpu(dir, &why) == LLM_OK
+        && llm_backend_load(devices, dir, "llm_cuda.so", opts, exec, &why)
+           == LLM_OK)
     {
         (*exec)->ops->describe(*exec, name, sizeof(name));
         llm_backend_log(opts, LLM_LOG_NOTICE, "device auto: CUDA: %s", name);

@@ -28,7 +28,8 @@ int llm_backend_list(const char *device, llm_backend_list_t *list,
 /*
  * device: "auto" (or NULL), "cpu", "cuda", "cuda:N", "emu", "emu:N",
  * "reference"; of a list the first.  auto takes the GPU if there is one, else
- * the CPU, and logs which and why.  dir: folder of the shared objects; NULL:
+ * the CPU, and logs which and why; it loads nothing if the kernel's files show
+ * no GPU.  dir: folder of the shared objects; NULL:
  * the folder of the file with this code.  devices: the registry of devices that
  * models share; NULL: the model gets a device of its own.  opts->index is not
  * read, but taken from the name.  The CPU refuses fp8 in opts.

@@ -27,6 +27,9 @@ delete @ENV{qw(CC CPPFLAGS CFLAGS CXXFLAGS LDFLAGS SAN LLM_TEST NGINX_SRC
                DEB_BUILD_OPTIONS DEBEMAIL DEBFULLNAME SOURCE_DATE_EPOCH)};
 $ENV{LLM_NO_INSTALL} = 1;
 
+# of the time of a package half is its compression, by default
+$ENV{DPKG_DEB_COMPRESSOR_LEVEL} = 1;
+
 
 # makes the packages in a folder; returns the output
 

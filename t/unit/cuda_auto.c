@@ -5,6 +5,7 @@
  */
 
 #include "engine/ipc/zone.h"
+#include "t/unit/gpu_seen.h"
 #include "t/unit/rig.h"
 
 #include <limits.h>

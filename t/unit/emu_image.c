@@ -1,12 +1,13 @@
 /*
  * A GPU for which the kernels have no code, in the emulator: opening it fails
  * and says which GPU it is, what was compiled, and what to do; device=auto
- * takes the CPU and says why.  A GPU whose driver compiles an earlier one's PTX
- * gives the same bits: kernels that cannot wait for those before them are not
- * launched early.
+ * takes the CPU and says why, and loads nothing where no GPU is seen.  A GPU
+ * whose driver compiles an earlier one's PTX gives the same bits: kernels that
+ * cannot wait for those before them are not launched early.
  */
 
 #include "engine/model/backend.h"
+#include "t/unit/gpu_seen.h"
 #include "t/unit/model_run.h"
 #include "t/unit/tap.h"
 
@@ -142,6 +143,19 @@ test_auto(const char *emu)
     set("75", NULL, NULL);
     ok(opens("auto", dir, &err) && strstr(logged, "capability 7.5; 8.0"),
        "so it does with an old GPU");
+
+    gpu_seen = 0;
+
+    if (access("/dev/nvidiactl", F_OK) == 0) {
+        skip("there is a GPU");
+
+    } else {
+        ok(opens("auto", dir, &err)
+           && strstr(logged, "; not CUDA: no GPU of NVIDIA is seen"),
+           "without a GPU the backend is not loaded");
+    }
+
+    gpu_seen = 1;
 
     (void) unlink(to);
     (void) rmdir(dir);

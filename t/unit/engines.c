@@ -335,7 +335,7 @@ test_room(void)
 
     /* b runs, c has to wait */
 
-    ask(&rig, 0, 1, 60);
+    ask(&rig, 0, 1, 200);
     ask(&rig, 1, 2, 1);
 
     while (!rig.answers[0][0].over && !atomic_load(&waits)) {

@@ -365,7 +365,7 @@ main(void)
     llm_model_t  *m;
 
     (void) setenv("LLM_EMU_SEED", "5", 0);
-    (void) setenv("LLM_EMU_CLOSE", "13", 0);
+    (void) setenv("LLM_EMU_CLOSE", "53", 0);
     split_rows = 1;
     m = load(DEMO, "emu", 0, &err);
 

@@ -11,6 +11,11 @@
 
 #define ROWS_BOUND  0.002
 
+/* sizes of steps in which a prompt is computed again: a slow device takes one,
+   for the first prompt, as the others differ in what the host does for all
+   devices alike */
+#define STEPS  3
+
 static const struct {
     const char  *name;
     double       bound;                 /* of logits */
@@ -102,7 +107,7 @@ check_images(const char *dir, const cJSON *spec, llm_tower_t *t,
 
 static void
 check_prompt(const char *dir, const cJSON *prompt, llm_model_t *m,
-    const spec_image_t *images, double bound, int slow, const char *what)
+    const spec_image_t *images, double bound, size_t n_steps, const char *what)
 {
     char            file[128];
     float          *want, *got, *again;
@@ -111,7 +116,7 @@ check_prompt(const char *dir, const cJSON *prompt, llm_model_t *m,
     const char     *name;
     spec_prompt_t  *p;
 
-    static const uint32_t  steps[] = { 1, 7, 16 };
+    static const uint32_t  steps[STEPS] = { 7, 1, 16 };
 
     p = malloc(sizeof(spec_prompt_t));
     name = cJSON_GetObjectItem(prompt, "name")->valuestring;
@@ -137,7 +142,7 @@ check_prompt(const char *dir, const cJSON *prompt, llm_model_t *m,
            e);
     }
 
-    for (s = 1; s < (slow ? 2 : llm_nelems(steps)); s++) {
+    for (s = 0; s < n_steps; s++) {
         ok(spec_run(m, p, steps[s], SPEC_ROWS / LLM_KV_PAGE, again)
            && memcmp(got, again, size) == 0,
            "%s, %s: the same bits in steps of %u", what, name, steps[s]);
@@ -168,7 +173,7 @@ check_loaded(const char *dir, const cJSON *spec, llm_model_t *m,
 
     for (i = 0; i < cJSON_GetArraySize(prompts); i++) {
         check_prompt(dir, cJSON_GetArrayItem(prompts, i), m, images, bound,
-                     slow, what);
+                     !slow ? STEPS : i == 0, what);
     }
 
     for (i = 0; i < n; i++) {

@@ -57,9 +57,14 @@ static unsigned                             n_threads;
 static unsigned                             n_waiting;
 static unsigned                             n_done;
 static Fiber                               *running;
-static std::vector<Fiber *>                 turns;      /* of this round */
-static size_t                               turn;       /* next of turns */
-static std::vector<Fiber *>                 coming;     /* of the next round */
+static Fiber                               *rounds[2][EMU_MAX_THREADS];
+static Fiber                              **turns = rounds[0];  /* of this
+                                                                   round */
+static unsigned                             n_turns;
+static unsigned                             turn;       /* next of turns */
+static Fiber                              **coming = rounds[1]; /* of the next
+                                                                   round */
+static unsigned                             n_coming;
 static const std::function<void()>         *body;
 static const char                          *kernel;
 static unsigned                             early;      /* the launch was */
@@ -185,7 +190,7 @@ static void
 make_ready(Fiber *f)
 {
     f->state = READY;
-    coming.push_back(f);
+    coming[n_coming++] = f;
 }
 
 
@@ -207,23 +212,24 @@ release_barrier()
 static void
 next_round()
 {
-    size_t  i;
+    unsigned  i;
 
     if (n_waiting && n_waiting + n_done == n_threads) {
         release_barrier();
     }
 
-    if (coming.empty()) {
+    if (n_coming == 0) {
         die("threads wait for each other: a barrier or a warp operation "
             "that not all of them reach");
     }
 
-    turns.swap(coming);
-    coming.clear();
+    std::swap(turns, coming);
+    n_turns = n_coming;
+    n_coming = 0;
     turn = 0;
 
-    for (i = 0; rng && i + 1 < turns.size(); i++) {
-        std::swap(turns[i], turns[i + draw((unsigned) (turns.size() - i))]);
+    for (i = 0; rng && i + 1 < n_turns; i++) {
+        std::swap(turns[i], turns[i + draw(n_turns - i)]);
     }
 }
 
@@ -242,7 +248,7 @@ fiber_yield()
         return;
     }
 
-    if (turn == turns.size()) {
+    if (turn == n_turns) {
         next_round();
     }
 
@@ -311,6 +317,7 @@ meet(unsigned mask, const void *mine, size_t size,
     w = &warps[cur->warp];
     running->phase ^= 1;
     p = running->phase;
+    cur->met = w->slot[p];
 
     if (w->arrived[p] == 0) {
         w->mask[p] = mask;
@@ -319,7 +326,12 @@ meet(unsigned mask, const void *mine, size_t size,
         die("lanes of a warp meet with different masks");
     }
 
-    if (size) {
+    /* most are of 4 bytes, without a call of memcpy() */
+
+    if (size == 4) {
+        memcpy(w->slot[p][cur->lane], mine, 4);
+
+    } else if (size) {
         memcpy(w->slot[p][cur->lane], mine, size);
     }
 
@@ -343,13 +355,6 @@ meet(unsigned mask, const void *mine, size_t size,
             make_ready(&fibers[i]);
         }
     }
-}
-
-
-const void *
-at(unsigned lane)
-{
-    return warps[cur->warp].slot[running->phase][lane & 31];
 }
 
 
@@ -397,8 +402,8 @@ run_block()
     n_waiting = 0;
     n_done = 0;
     turn = 0;
-    turns.clear();
-    coming.clear();
+    n_turns = 0;
+    n_coming = 0;
 
     for (i = 0; i < n_threads; i++) {
         Fiber  *f = &fibers[i];

@@ -121,6 +121,8 @@ static inline int4 make_int4(int x, int y, int z, int w)
 
 /* ---- threads and blocks ---- */
 
+#define EMU_MEET_BYTES  64      /* of a lane, in a warp-wide operation */
+
 namespace emu {
 
 struct Thread {
@@ -128,6 +130,8 @@ struct Thread {
     unsigned   lane;
     unsigned   warp;
     unsigned   early;       /* kernels before this one may still run */
+    uint8_t  (*met)[EMU_MEET_BYTES];    /* the lanes' bytes of the last
+                                           warp-wide operation */
 };
 
 struct Block {
@@ -142,8 +146,6 @@ extern Block    blk;
 
 void sync_block();
 
-#define EMU_MEET_BYTES  64
-
 /*
  * A warp-wide operation: waits until all lanes of mask have called this, each
  * with `size` bytes (at most EMU_MEET_BYTES).  at(lane) returns a lane's bytes,
@@ -152,7 +154,7 @@ void sync_block();
  */
 void meet(unsigned mask, const void *mine, size_t size,
     void (*last)(uint8_t (*slots)[EMU_MEET_BYTES]) = nullptr);
-const void *at(unsigned lane);
+static inline const void *at(unsigned lane) { return cur->met[lane & 31]; }
 
 /* mma.cpp: are products added as tensor cores do; and d += A B in their
    arithmetic: rows[i] is A[i][0 .. 15], then B[i][0 .. 7] */

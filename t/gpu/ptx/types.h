@@ -22,6 +22,7 @@ typedef struct {
     uint32_t             lane;
     uint32_t             warp;
     uint32_t             early;         /* kernels before may still run */
+    void                *met;           /* the emulator's own */
 } ptx_thread_t;
 
 /* the running block: emu::Block */
