@@ -333,9 +333,11 @@ test_room(void)
         is_int(state_of(&rig, !(i % 2)), LLM_MODEL_IDLE, "the other is not");
     }
 
-    /* b runs, c has to wait */
+    /* b's request is paused, and c has to wait */
 
     ask(&rig, 0, 1, 200);
+    llm_client_signal(rig.clients[0], LLM_MSG_PAUSE, 0,
+                      rig.answers[0][0].ticket);
     ask(&rig, 1, 2, 1);
 
     while (!rig.answers[0][0].over && !atomic_load(&waits)) {
@@ -343,6 +345,8 @@ test_room(void)
     }
 
     ok(atomic_load(&waits), "a model waits while the other has a request");
+    llm_client_signal(rig.clients[0], LLM_MSG_RESUME, 0,
+                      rig.answers[0][0].ticket);
     answered(&rig, 0, "b");
     answered(&rig, 1, "c");
     is_int(state_of(&rig, 1), LLM_MODEL_IDLE, "then b gives way to it");
