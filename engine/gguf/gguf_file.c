@@ -108,6 +108,7 @@ llm_gguf_read_head(const char *path, llm_err_t *err)
 {
     int               fd, rc;
     size_t            n;
+    llm_err_t         why;
     llm_gguf_t       *g;
     llm_gguf_stat_t   st;
 
@@ -119,6 +120,8 @@ llm_gguf_read_head(const char *path, llm_err_t *err)
     g = llm_gguf_create(path, err);
     rc = g ? LLM_SHORT : LLM_ERROR;
 
+    /* what a part of the header lacks is no error: err stays as it was */
+
     for (n = LLM_GGUF_HEAD; rc == LLM_SHORT; n *= 2) {
         llm_gguf_forget(g);
         g->len = st.len;
@@ -126,7 +129,11 @@ llm_gguf_read_head(const char *path, llm_err_t *err)
         rc = llm_gguf_more(g, fd, llm_min(n, st.len), err);
 
         if (rc == LLM_OK) {
-            rc = llm_gguf_parse(g, err);
+            rc = llm_gguf_parse(g, &why);
+
+            if (rc == LLM_ERROR) {
+                *err = why;
+            }
         }
     }
 

@@ -289,7 +289,10 @@ llm_instance_load_main(void *data)
 
     (void) pthread_setname_np(pthread_self(), "llm-load");
 
-    if (llm_instance_read(m) != LLM_OK && m->load_err.status == 0) {
+    if (llm_instance_read(m) == LLM_OK) {
+        m->load_err.status = 0;         /* what was tried on the way */
+
+    } else if (m->load_err.status == 0) {
         (void) llm_fail(&m->load_err, "%s: could not be loaded",
                         llm_instance_path(m));
     }

@@ -5,6 +5,7 @@
 use strict;
 use warnings;
 
+use LLM::GGUF;
 use LLM::Test;
 use Test::More;
 
@@ -211,5 +212,14 @@ is(join(' ', map { $_->{id} } @{ $t->get('/some/models')->{json}{data} }),
 is($t->get('/some/models/secret')->{status}, 404, 'and hides the others');
 
 $t->stop;
+
+# a header that is read in parts, as those with large vocabularies are
+
+$t = LLM::Test->new(model => 'llm_model demo %%DIR%%/large.gguf threads=1;');
+LLM::GGUF::make("$LLM::Test::ROOT/models/demo.gguf", $t->dir . '/large.gguf',
+                kv => { 'general.description' => [ str => 'x' x 3_000_000 ] });
+$t->start;
+is(model_of('demo'), 'demo', 'a file with a large header');
+$t->stop(name => 'a large header');
 
 done_testing();
