@@ -288,9 +288,11 @@ SKIP: {
     my $as = $> == 0 ? '--allow-root' : '';
 
     # Debian 12's takes a drop-in for a service; newer ones do not know this tag,
-    # and so it cannot be overridden
+    # and so it cannot be overridden.  An override of words that only some
+    # compilers leave in a program is of no use with others.
 
-    my @tags = grep { !/ package-supports-alternative-init-but-no-init\.d/ }
+    my @tags = grep { !/ package-supports-alternative-init-but-no-init\.d/
+                      && !/ mismatched-override spelling-error-in-binary / }
                `cd $dir/a && lintian $as --fail-on none -I *.deb 2>&1`;
 
     is(join('', @tags), '', 'lintian has nothing to say');
