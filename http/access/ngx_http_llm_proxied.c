@@ -28,18 +28,6 @@
 #define NGX_HTTP_LLM_PROXIED_TEXT   (256 * 1024)
 
 
-typedef struct {
-    ngx_flag_t            on;
-} ngx_http_llm_proxied_conf_t;
-
-
-static ngx_int_t ngx_http_llm_add_proxied(ngx_conf_t *cf);
-static void *ngx_http_llm_create_proxied_conf(ngx_conf_t *cf);
-static char *ngx_http_llm_merge_proxied_conf(ngx_conf_t *cf, void *parent,
-    void *child);
-static char *ngx_http_llm_proxied_is_set(ngx_conf_t *cf, void *post,
-    void *data);
-static ngx_int_t ngx_http_llm_add_proxied_handler(ngx_conf_t *cf);
 static ngx_int_t ngx_http_llm_proxied_handler(ngx_http_request_t *r);
 static ngx_int_t ngx_http_llm_proxied_begin(ngx_http_request_t *r,
     ngx_http_llm_proxied_t *p, llm_err_t *err);
@@ -51,97 +39,14 @@ static void ngx_http_llm_proxied_end(void *data);
 static void ngx_http_llm_proxied_cleanup(void *data);
 
 
-static ngx_http_llm_stage_t  ngx_http_llm_proxied_stage = {
+ngx_http_llm_stage_t  ngx_http_llm_proxied_stage = {
     .headers = ngx_http_llm_proxied_header
 };
 
 
-static ngx_conf_post_t  ngx_http_llm_proxied_post = {
-    ngx_http_llm_proxied_is_set
-};
-
-
-static ngx_command_t  ngx_http_llm_proxied_commands[] = {
-
-    { ngx_string("llm_proxied_usage"),
-      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_FLAG,
-      ngx_conf_set_flag_slot,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_llm_proxied_conf_t, on),
-      &ngx_http_llm_proxied_post },
-
-      ngx_null_command
-};
-
-
-static ngx_http_module_t  ngx_http_llm_proxied_module_ctx = {
-    ngx_http_llm_add_proxied,              /* preconfiguration */
-    ngx_http_llm_add_proxied_handler,      /* postconfiguration */
-
-    NULL,                                  /* create main configuration */
-    NULL,                                  /* init main configuration */
-
-    NULL,                                  /* create server configuration */
-    NULL,                                  /* merge server configuration */
-
-    ngx_http_llm_create_proxied_conf,      /* create location configuration */
-    ngx_http_llm_merge_proxied_conf        /* merge location configuration */
-};
-
-
-ngx_module_t  ngx_http_llm_proxied_module = {
-    NGX_MODULE_V1,
-    &ngx_http_llm_proxied_module_ctx,      /* module context */
-    ngx_http_llm_proxied_commands,         /* module directives */
-    NGX_HTTP_MODULE,                       /* module type */
-    NULL,                                  /* init master */
-    NULL,                                  /* init module */
-    NULL,                                  /* init process */
-    NULL,                                  /* init thread */
-    NULL,                                  /* exit thread */
-    NULL,                                  /* exit process */
-    NULL,                                  /* exit master */
-    NGX_MODULE_V1_PADDING
-};
-
-
-static ngx_int_t
-ngx_http_llm_add_proxied(ngx_conf_t *cf)
-{
-    return ngx_http_llm_add_stage(cf, &ngx_http_llm_proxied_stage);
-}
-
-
-static void *
-ngx_http_llm_create_proxied_conf(ngx_conf_t *cf)
-{
-    ngx_http_llm_proxied_conf_t  *conf;
-
-    conf = ngx_palloc(cf->pool, sizeof(ngx_http_llm_proxied_conf_t));
-
-    if (conf) {
-        conf->on = NGX_CONF_UNSET;
-    }
-
-    return conf;
-}
-
-
-static char *
-ngx_http_llm_merge_proxied_conf(ngx_conf_t *cf, void *parent, void *child)
-{
-    ngx_http_llm_proxied_conf_t *prev = parent;
-    ngx_http_llm_proxied_conf_t *conf = child;
-
-    ngx_conf_merge_value(conf->on, prev->on, 0);
-
-    return NGX_CONF_OK;
-}
-
-
 /* the filters are needed without a model, too */
 
-static char *
+char *
 ngx_http_llm_proxied_is_set(ngx_conf_t *cf, void *post, void *data)
 {
     ngx_http_llm_reply_main_conf_t  *rmcf;
@@ -158,8 +63,8 @@ ngx_http_llm_proxied_is_set(ngx_conf_t *cf, void *post, void *data)
 /* after the phases that allow access: the key of an account may be the API
    key */
 
-static ngx_int_t
-ngx_http_llm_add_proxied_handler(ngx_conf_t *cf)
+ngx_int_t
+ngx_http_llm_proxied_init(ngx_conf_t *cf)
 {
     ngx_http_handler_pt             *h;
     ngx_http_core_main_conf_t       *cmcf;
@@ -187,13 +92,13 @@ ngx_http_llm_add_proxied_handler(ngx_conf_t *cf)
 ngx_uint_t
 ngx_http_llm_is_proxied(ngx_http_request_t *r)
 {
-    ngx_http_llm_loc_conf_t      *llcf;
-    ngx_http_llm_proxied_conf_t  *conf;
+    ngx_http_llm_loc_conf_t         *llcf;
+    ngx_http_llm_quotas_loc_conf_t  *qlcf;
 
-    conf = ngx_http_get_module_loc_conf(r, ngx_http_llm_proxied_module);
+    qlcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_quotas_module);
     llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
 
-    return conf->on && llcf->serves == NULL;
+    return qlcf->proxied && llcf->serves == NULL;
 }
 
 
@@ -223,7 +128,7 @@ ngx_http_llm_proxied_handler(ngx_http_request_t *r)
     ngx_http_llm_proxied_t  *p;
 
     if (r != r->main || !ngx_http_llm_is_proxied(r)
-        || ngx_http_get_module_ctx(r, ngx_http_llm_proxied_module))
+        || ngx_http_get_module_ctx(r, ngx_http_llm_quotas_module))
     {
         return NGX_DECLINED;
     }
@@ -251,7 +156,7 @@ ngx_http_llm_proxied_handler(ngx_http_request_t *r)
     cln->handler = ngx_http_llm_proxied_end;
     cln->data = p;
 
-    ngx_http_set_ctx(r, p, ngx_http_llm_proxied_module);
+    ngx_http_set_ctx(r, p, ngx_http_llm_quotas_module);
 
     if (ngx_http_llm_proxied_begin(r, p, &err) == NGX_OK) {
         return NGX_DECLINED;
@@ -307,7 +212,7 @@ ngx_http_llm_proxied_header(ngx_http_request_t *r)
     ngx_table_elt_t         *coding;
     ngx_http_llm_proxied_t  *p;
 
-    p = ngx_http_get_module_ctx(r, ngx_http_llm_proxied_module);
+    p = ngx_http_get_module_ctx(r, ngx_http_llm_quotas_module);
 
     if (p == NULL || r->upstream == NULL || r->header_only
         || r->headers_out.status != NGX_HTTP_OK)
@@ -347,7 +252,7 @@ ngx_http_llm_proxied_body(ngx_http_request_t *r, ngx_chain_t *in)
     ngx_buf_t               *b;
     ngx_http_llm_proxied_t  *p;
 
-    p = ngx_http_get_module_ctx(r, ngx_http_llm_proxied_module);
+    p = ngx_http_get_module_ctx(r, ngx_http_llm_quotas_module);
 
     if (p == NULL || !p->answered || !p->text) {
         return;

@@ -22,6 +22,11 @@ typedef struct {
 } ngx_http_llm_proxied_t;
 
 
+extern ngx_http_llm_stage_t  ngx_http_llm_proxied_stage;
+
+/* called when llm_proxied_usage is read, and at the end of the configuration */
+char *ngx_http_llm_proxied_is_set(ngx_conf_t *cf, void *post, void *data);
+ngx_int_t ngx_http_llm_proxied_init(ngx_conf_t *cf);
 /* is the location one with llm_proxied_usage, and serves nothing of ours? */
 ngx_uint_t ngx_http_llm_is_proxied(ngx_http_request_t *r);
 /* NULL: the request was in no such location */

@@ -233,6 +233,7 @@ typedef struct {
 typedef struct {
     ngx_array_t                 *limits;        /* ngx_http_llm_limit_t; NULL:
                                                    none */
+    ngx_flag_t                   proxied;       /* llm_proxied_usage */
 } ngx_http_llm_quotas_loc_conf_t;
 
 

@@ -2,11 +2,13 @@
  * The module of token quotas, and
  *
  *   llm_token_limit zone=NAME [burst=N|$v] [reserve=N] [dry_run];
+ *   llm_proxied_usage on | off;
  *
  * A limit may name a zone that is declared later: names are looked up after the
  * whole configuration was read.
  */
 
+#include "http/access/ngx_http_llm_proxied.h"
 #include "http/access/ngx_http_llm_quota.h"
 #include "http/conf/ngx_http_llm_conf.h"
 #include "http/conf/ngx_http_llm_param.h"
@@ -28,6 +30,11 @@ static char *ngx_http_llm_limit_param(ngx_conf_t *cf, ngx_http_llm_limit_t *l,
     ngx_str_t *value);
 
 
+static ngx_conf_post_t  ngx_http_llm_proxied_post = {
+    ngx_http_llm_proxied_is_set
+};
+
+
 static ngx_command_t  ngx_http_llm_quotas_commands[] = {
 
     { ngx_string("llm_token_zone"),
@@ -44,13 +51,20 @@ static ngx_command_t  ngx_http_llm_quotas_commands[] = {
       0,
       NULL },
 
+    { ngx_string("llm_proxied_usage"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_FLAG,
+      ngx_conf_set_flag_slot,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_llm_quotas_loc_conf_t, proxied),
+      &ngx_http_llm_proxied_post },
+
       ngx_null_command
 };
 
 
 static ngx_http_module_t  ngx_http_llm_quotas_module_ctx = {
     ngx_http_llm_add_quotas,               /* preconfiguration */
-    NULL,                                  /* postconfiguration */
+    ngx_http_llm_proxied_init,             /* postconfiguration */
 
     ngx_http_llm_create_quotas_main_conf,  /* create main configuration */
     ngx_http_llm_init_quotas_main_conf,    /* init main configuration */
@@ -89,11 +103,13 @@ ngx_module_t  ngx_http_llm_quotas_module = {
 static ngx_int_t
 ngx_http_llm_add_quotas(ngx_conf_t *cf)
 {
-    if (ngx_http_llm_add_stage(cf, &ngx_http_llm_quota_stage) != NGX_OK) {
+    if (ngx_http_llm_add_stage(cf, &ngx_http_llm_quota_stage) != NGX_OK
+        || ngx_http_llm_add_stage(cf, &ngx_http_llm_quota_head_stage) != NGX_OK)
+    {
         return NGX_ERROR;
     }
 
-    return ngx_http_llm_add_stage(cf, &ngx_http_llm_quota_head_stage);
+    return ngx_http_llm_add_stage(cf, &ngx_http_llm_proxied_stage);
 }
 
 
@@ -121,7 +137,15 @@ ngx_http_llm_create_quotas_main_conf(ngx_conf_t *cf)
 static void *
 ngx_http_llm_create_quotas_loc_conf(ngx_conf_t *cf)
 {
-    return ngx_pcalloc(cf->pool, sizeof(ngx_http_llm_quotas_loc_conf_t));
+    ngx_http_llm_quotas_loc_conf_t  *conf;
+
+    conf = ngx_pcalloc(cf->pool, sizeof(ngx_http_llm_quotas_loc_conf_t));
+
+    if (conf) {
+        conf->proxied = NGX_CONF_UNSET;
+    }
+
+    return conf;
 }
 
 
@@ -134,6 +158,8 @@ ngx_http_llm_merge_quotas_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     if (conf->limits == NULL) {
         conf->limits = prev->limits;
     }
+
+    ngx_conf_merge_value(conf->proxied, prev->proxied, 0);
 
     return NGX_CONF_OK;
 }
