@@ -339,6 +339,8 @@ void
 llm_instance_wait(llm_instance_t *m, llm_instance_wait_t what)
 {
     m->waits = what;
+    m->waits_us = llm_now_us();
+    m->state = LLM_MODEL_LOADING;
     atomic_store(&m->loaded, 0);
 
     llm_engine_log(m->engine, LLM_LOG_WARN, what == LLM_WAITS_OLDER
@@ -400,6 +402,7 @@ llm_instance_begin(llm_instance_t *m)
     atomic_store(&m->loaded, 0);
     __atomic_store_n(&m->cancel, 0, __ATOMIC_RELAXED);
     m->n_older = llm_engines_older(m->engine->engines, m->engine->place);
+    m->n_freed = m->engine->n_freed;
     m->crowded = m->n_older != 0 || m->role == LLM_INSTANCE_BESIDE;
     m->waits = LLM_WAITS_NOT;
     m->cramped = 0;

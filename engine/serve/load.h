@@ -114,6 +114,14 @@ struct llm_instance_s {
                                            memory that will become free */
     llm_instance_wait_t  waits;         /* state LOADING, but the load begins
                                            after this */
+    uint64_t             waits_us;      /* since when, llm_now_us() */
+    uint32_t             n_freed;       /* the engine's when the load began,
+                                           and its own ones since */
+    int                  made_room;     /* models were unloaded for this load */
+    uint64_t             vain_us;       /* none is before this time: they were,
+                                           and did not suffice */
+    int                  gives_way;     /* state READY; requests that come wait
+                                           for its next load, see room.c */
     int                  cramped;       /* state READY, with fewer pages than
                                            configured, as it was crowded */
     uint64_t             retry_us;      /* FAILED: when it is loaded again,
@@ -210,11 +218,17 @@ void llm_instance_free(llm_instance_t *m);
 void llm_instance_place(llm_instance_t *m, llm_instance_role_t role, int shown);
 
 /* room.c */
-/* the model that is unloaded to make room for another one: a request loads it
-   again (lazy, idle=), it has none, and was used least recently.  LLM_FULL: all
-   such models have requests; LLM_ABSENT: there is none */
+/* may it be unloaded for another one?  A request loads it again */
+int llm_instance_yields(const llm_instance_t *m);
+/* the model that is unloaded to make room for another one: it yields, has no
+   request, and was used least recently.  LLM_FULL: there will be one; LLM_ABSENT:
+   none yields */
 int llm_engine_spare(llm_engine_t *e, const llm_instance_t *but,
     llm_instance_t **spare);
+/* chooses a model that takes no more requests, if another one waits for long */
+#define LLM_ROOM_PATIENCE_US  5000000
+#define LLM_ROOM_VAIN_US      300000000     /* see vain_us */
+void llm_engine_give_way(llm_engine_t *e, uint64_t now);
 
 /* models.c */
 /*

@@ -120,6 +120,7 @@ llm_engine_check(llm_engine_t *e)
     llm_engine_check_peers(e);
     llm_engine_check_deadlines(e, now);
     llm_engine_audit(e);
+    llm_engine_give_way(e, now);
 
     for (i = 0; i < e->n_models; i++) {
         m = e->models[i];

@@ -129,6 +129,17 @@ llm_instance_count_error(llm_instance_t *m, const llm_err_t *err)
 }
 
 
+/* closes a model, whose memory is free then */
+
+static void
+llm_instance_release(llm_instance_t *m)
+{
+    llm_instance_close(m);
+    m->n_freed++;
+    m->engine->n_freed++;
+}
+
+
 int
 llm_instance_join(llm_instance_t *m)
 {
@@ -137,7 +148,7 @@ llm_instance_join(llm_instance_t *m)
     atomic_store(&m->loaded, 0);
 
     if (m->load_err.status || llm_instance_ready(m) != LLM_OK) {
-        llm_instance_close(m);
+        llm_instance_release(m);
         return LLM_ERROR;
     }
 
@@ -154,7 +165,8 @@ llm_instance_again(llm_instance_t *m)
 }
 
 
-/* as llm_engine_spare(); LLM_OK: a model was unloaded */
+/* as llm_engine_spare(); LLM_OK: a model was unloaded.  Requests that have come
+   for it meanwhile wait, as this one did */
 
 static int
 llm_instance_make_room(llm_instance_t *m)
@@ -164,19 +176,48 @@ llm_instance_make_room(llm_instance_t *m)
 
     rc = llm_engine_spare(m->engine, m, &spare);
 
-    if (rc == LLM_OK) {
-        llm_engine_log(m->engine, LLM_LOG_NOTICE, "model \"%s\" is unloaded "
-                       "to make room for \"%s\"", spare->conf.name,
-                       m->conf.name);
-        llm_instance_unload(spare, LLM_MODEL_IDLE);
+    if (rc != LLM_OK) {
+        return rc;
     }
 
-    return rc;
+    llm_engine_log(m->engine, LLM_LOG_NOTICE, "model \"%s\" is unloaded to "
+                   "make room for \"%s\"", spare->conf.name, m->conf.name);
+    llm_instance_unload(spare, LLM_MODEL_IDLE);
+    m->made_room = 1;
+
+    if (spare->held.first) {
+        (void) llm_fail(&spare->load_err, "it has made room for \"%s\"",
+                        m->conf.name);
+        llm_instance_wait(spare, LLM_WAITS_ROOM);
+    }
+
+    return LLM_OK;
 }
 
 
-/* LLM_OK: the load begins again, or waits; LLM_ABSENT: no memory will become
-   free */
+/* a model that a request loads is not loaded for nobody */
+
+static int
+llm_instance_is_wanted(const llm_instance_t *m)
+{
+    return m->held.first || !llm_instance_yields(m)
+           || m->engine->running[m->index].begun;
+}
+
+
+/* nobody wants it any more, and there is no memory: the next request tries */
+
+static void
+llm_instance_give_up(llm_instance_t *m)
+{
+    llm_engine_log(m->engine, LLM_LOG_NOTICE, "model \"%s\" is loaded by the "
+                   "next request for it: %s", m->conf.name, m->load_err.msg);
+    llm_instance_unload(m, LLM_MODEL_IDLE);
+}
+
+
+/* LLM_OK: the load begins again, waits, or is given up; LLM_ABSENT: no memory
+   will become free */
 
 static int
 llm_instance_lacks_memory(llm_instance_t *m)
@@ -188,17 +229,55 @@ llm_instance_lacks_memory(llm_instance_t *m)
         return LLM_OK;
     }
 
-    rc = llm_instance_make_room(m);
-
-    if (rc == LLM_OK) {
-        llm_instance_again(m);
-
-    } else if (rc == LLM_FULL) {
-        llm_instance_wait(m, LLM_WAITS_ROOM);
-        rc = LLM_OK;
+    if (!llm_instance_is_wanted(m)) {
+        llm_instance_give_up(m);
+        return LLM_OK;
     }
 
-    return rc;
+    rc = llm_now_us() < m->vain_us ? LLM_ABSENT : llm_instance_make_room(m);
+
+    if (rc == LLM_FULL) {
+        llm_instance_wait(m, LLM_WAITS_ROOM);
+        return LLM_OK;
+    }
+
+    /* loads beside this one, which have failed meanwhile, may have taken what
+       it lacked */
+
+    if (rc == LLM_OK || m->n_freed != m->engine->n_freed) {
+        llm_instance_again(m);
+        return LLM_OK;
+    }
+
+    if (m->made_room) {
+        m->made_room = 0;
+        m->vain_us = llm_now_us() + LLM_ROOM_VAIN_US;
+    }
+
+    return LLM_ABSENT;
+}
+
+
+/* goes on with a load that waits, if it may */
+
+static void
+llm_instance_waited(llm_instance_t *m)
+{
+    llm_engine_t  *e;
+
+    e = m->engine;
+
+    if (m->waits == LLM_WAITS_OLDER) {
+        if (llm_engines_older(e->engines, e->place) < m->n_older) {
+            llm_instance_again(m);
+        }
+
+    } else if (!llm_instance_is_wanted(m)) {
+        llm_instance_give_up(m);
+
+    } else if (llm_instance_make_room(m) != LLM_FULL) {
+        llm_instance_again(m);
+    }
 }
 
 
@@ -245,8 +324,6 @@ void
 llm_instance_open(llm_instance_t *m)
 {
     char                device[128];
-    llm_jobs_t          held;
-    llm_req_t          *r;
     llm_zone_t         *z;
     llm_engine_t       *e;
     const llm_model_t  *model;
@@ -295,6 +372,8 @@ llm_instance_open(llm_instance_t *m)
     }
 
     m->logged[0] = '\0';
+    m->made_room = 0;
+    m->vain_us = 0;
     m->state = LLM_MODEL_READY;
     m->used_us = llm_now_us();
 
@@ -311,12 +390,7 @@ llm_instance_open(llm_instance_t *m)
     llm_zone_set_text(z, m->index, "", device);
     llm_zone_set_state(z, m->index, LLM_MODEL_READY);
 
-    llm_jobs_init(&held);
-    llm_jobs_move(&held, &m->held);
-
-    while ((r = llm_jobs_take(&held)) != NULL) {
-        llm_engine_prepare(e, r);
-    }
+    llm_engine_prepare_held(m);
 }
 
 
@@ -330,10 +404,12 @@ llm_instance_unload(llm_instance_t *m, llm_model_state_t state)
     }
 
     llm_warm_stop(m);
-    llm_instance_close(m);
+    llm_instance_release(m);
 
     m->rebuild = 0;
     m->waits = LLM_WAITS_NOT;
+    m->made_room = 0;
+    m->gives_way = 0;
     m->cramped = 0;
     m->n_failed_steps = 0;
     m->state = state;
@@ -452,13 +528,7 @@ llm_instance_retry(llm_instance_t *m, uint64_t now)
     }
 
     if (m->waits) {
-        if (m->waits == LLM_WAITS_ROOM
-            ? llm_instance_make_room(m) != LLM_FULL
-            : llm_engines_older(e->engines, e->place) < m->n_older)
-        {
-            llm_instance_again(m);
-        }
-
+        llm_instance_waited(m);
         return;
     }
 
@@ -490,6 +560,13 @@ llm_instance_retry(llm_instance_t *m, uint64_t now)
             llm_engine_lose(e);
         }
 
+        return;
+    }
+
+    if (!llm_instance_is_wanted(m)
+        && strcmp(m->load_err.code, LLM_MEMORY_ERROR) == 0)
+    {
+        llm_instance_give_up(m);
         return;
     }
 

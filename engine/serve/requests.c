@@ -239,6 +239,21 @@ llm_engine_prepare(llm_engine_t *e, llm_req_t *r)
 
 
 void
+llm_engine_prepare_held(llm_instance_t *m)
+{
+    llm_req_t   *r;
+    llm_jobs_t   held;
+
+    llm_jobs_init(&held);
+    llm_jobs_move(&held, &m->held);
+
+    while ((r = llm_jobs_take(&held)) != NULL) {
+        llm_engine_prepare(m->engine, r);
+    }
+}
+
+
+void
 llm_engine_move(llm_req_t *r, llm_instance_t *to)
 {
     r->instance->n_reqs--;
@@ -281,6 +296,10 @@ llm_engine_route(llm_engine_t *e, llm_req_t *r)
     switch (m->state) {
 
     case LLM_MODEL_READY:
+        if (m->gives_way && !(r->msg->flags & LLM_REQ_PROBE)) {
+            break;
+        }
+
         llm_engine_prepare(e, r);
         return;
 

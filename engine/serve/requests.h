@@ -22,6 +22,8 @@ int llm_engine_send_refusal(llm_engine_t *e, llm_peer_t *p);
 void llm_engine_count(llm_engine_t *e, llm_req_t *r, size_t bytes);
 /* queues a request for the preparation threads */
 void llm_engine_prepare(llm_engine_t *e, llm_req_t *r);
+/* those that have waited for a model */
+void llm_engine_prepare_held(llm_instance_t *m);
 /* by the model's state: prepares the request, holds it until the model is
    loaded, or refuses it */
 void llm_engine_route(llm_engine_t *e, llm_req_t *r);

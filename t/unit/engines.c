@@ -5,6 +5,7 @@
  */
 
 #include "engine/base/process.h"
+#include "engine/serve/load.h"
 #include "engine/ipc/engines.h"
 #include "engine/ipc/zone.h"
 #include "kernels/kernels.h"
@@ -195,8 +196,11 @@ on_log(void *data, int level, const char *msg)
 
     printf("# %d: %s\n", level, msg);
 
-    if (strstr(msg, " waits for ")) {
-        atomic_store(&waits, 1);
+    if (strstr(msg, "waits for the engine of an older configuration or ")) {
+        atomic_store(&waits, LLM_WAITS_OLDER);
+
+    } else if (strstr(msg, "waits for a model that can be unloaded to ")) {
+        atomic_store(&waits, LLM_WAITS_ROOM);
     }
 }
 
@@ -286,12 +290,14 @@ ask(rig_t *r, uint32_t slot, uint32_t model, uint32_t tokens)
     llm_buf_t  b;
     llm_err_t  err;
 
+    memset(&err, 0, sizeof(err));
     rig_req(&b, slot);
     rig_text(&b, "one two");
     rig_msg(&b)->model = model;
     rig_msg(&b)->max_tokens = tokens;
     rig_msg(&b)->flags |= LLM_REQ_IGNORE_EOS;
-    ok(rig_send(r, 0, &b, &err) == LLM_OK, "a request for model %u", model);
+    ok(rig_send(r, 0, &b, &err) == LLM_OK, "a request for model %u: %s", model,
+       err.msg);
 }
 
 
@@ -304,6 +310,40 @@ answered(rig_t *r, uint32_t slot, const char *name)
 }
 
 
+/* an engine with n lazy models, and memory for one; the last one has this ctx */
+
+static int
+open_room(rig_t *r, uint32_t n, uint32_t last)
+{
+    uint32_t  i;
+
+    static const char *const  names[] = { "a", "b", "c" };
+
+    setenv("LLM_EMU_MEMORY", ROOM, 1);
+    memset(r, 0, sizeof(rig_t));
+
+    for (i = 0; i < n; i++) {
+        rig_model(r, MODEL, i == n - 1 ? last : 256, 1);
+        r->models[i].name = names[i];
+        r->models[i].device = "emu";
+        r->models[i].lazy = 1;
+        r->models[i].retry_s = 600;
+    }
+
+    rig_open(r, 1, 1 << 20, 8);
+
+    return ok(start(r), "lazy models, with memory for one");
+}
+
+
+static void
+close_room(rig_t *r)
+{
+    rig_close(r);
+    unsetenv("LLM_EMU_MEMORY");
+}
+
+
 /* models that a request loads again make room for each other, one at a time;
    one that has a request keeps its memory until that has ended */
 
@@ -313,18 +353,17 @@ test_room(void)
     rig_t     rig;
     uint32_t  i;
 
-    setenv("LLM_EMU_MEMORY", ROOM, 1);
-    memset(&rig, 0, sizeof(rig));
-
-    for (i = 0; i < 3; i++) {
-        rig_model(&rig, MODEL, 256, 1);
-        rig.models[i].name = i == 0 ? "a" : i == 1 ? "b" : "c";
-        rig.models[i].device = "emu";
-        rig.models[i].lazy = 1;
+    if (!open_room(&rig, 3, 256)) {
+        return;
     }
 
-    rig_open(&rig, 1, 1 << 20, 8);
-    ok(start(&rig), "three lazy models, with memory for one");
+    for (i = 0; i < 3; i++) {
+        ask(&rig, i, i, 1);
+    }
+
+    for (i = 0; i < 3; i++) {
+        answered(&rig, i, "of three that are asked at once");
+    }
 
     for (i = 0; i < 4; i++) {
         ask(&rig, 0, i % 2, 1);
@@ -335,23 +374,120 @@ test_room(void)
 
     /* b's request is paused, and c has to wait */
 
+    atomic_store(&waits, 0);
     ask(&rig, 0, 1, 200);
     llm_client_signal(rig.clients[0], LLM_MSG_PAUSE, 0,
                       rig.answers[0][0].ticket);
     ask(&rig, 1, 2, 1);
 
-    while (!rig.answers[0][0].over && !atomic_load(&waits)) {
+    for (i = 0; i < 6000 && !rig.answers[0][0].over && !atomic_load(&waits);
+         i++)
+    {
         (void) rig_wait(&rig, 0, 0, 10);
     }
 
-    ok(atomic_load(&waits), "a model waits while the other has a request");
+    is_int(atomic_load(&waits), LLM_WAITS_ROOM,
+           "a model waits while the other has a request");
     llm_client_signal(rig.clients[0], LLM_MSG_RESUME, 0,
                       rig.answers[0][0].ticket);
     answered(&rig, 0, "b");
     answered(&rig, 1, "c");
     is_int(state_of(&rig, 1), LLM_MODEL_IDLE, "then b gives way to it");
-    rig_close(&rig);
-    unsetenv("LLM_EMU_MEMORY");
+    close_room(&rig);
+}
+
+
+/* a model that is always asked does not keep another one away */
+
+static void
+test_patience(void)
+{
+    rig_t     rig;
+    uint32_t  i;
+
+    if (!open_room(&rig, 2, 256)) {
+        return;
+    }
+
+    ask(&rig, 0, 0, 8);
+    ask(&rig, 1, 0, 8);
+    ask(&rig, 7, 1, 1);
+
+    for (i = 0; i < 60000 && !rig.answers[0][7].over; i++) {
+        (void) rig_wait(&rig, 0, i % 2, 1);
+
+        if (rig.answers[0][i % 2].over) {
+            rig_reset(&rig.answers[0][i % 2]);
+            ask(&rig, i % 2, 0, 8);
+        }
+    }
+
+    answered(&rig, 7, "b, beside requests for a without an end");
+    answered(&rig, 0, "those of a meanwhile");
+    answered(&rig, 1, "and the other one");
+    close_room(&rig);
+}
+
+
+/* one that never fits unloads another one once, not again and again; and nobody
+   is loaded for clients that have left */
+
+static void
+test_vain(void)
+{
+    rig_t          rig;
+    uint32_t       i;
+    llm_buf_t      b;
+    llm_err_t      err;
+    rig_answer_t  *a;
+
+    if (!open_room(&rig, 2, 4096)) {
+        return;
+    }
+
+    a = rig.answers[0];
+    ask(&rig, 0, 0, 1);
+    answered(&rig, 0, "one that fits");
+    ask(&rig, 1, 1, 1);
+    (void) rig_wait(&rig, 0, 1, 60000);
+    is_int(a[1].status, 503, "one that does not");
+    rig_reset(&a[1]);
+    ask(&rig, 0, 0, 1);
+    answered(&rig, 0, "the first again");
+    rig_req(&b, 1);
+    rig_text(&b, "one two");
+    rig_msg(&b)->model = 1;
+    ok(rig_send(&rig, 0, &b, &err) != LLM_OK && err.status == 503,
+       "the other again: %s", err.msg);
+    is_int(state_of(&rig, 0), LLM_MODEL_READY, "which unloads nothing now");
+    close_room(&rig);
+
+    if (!open_room(&rig, 2, 256)) {
+        return;
+    }
+
+    ask(&rig, 0, 0, 1);
+    answered(&rig, 0, "a model is loaded");
+    atomic_store(&waits, 0);
+    ask(&rig, 0, 0, 200);
+    llm_client_signal(rig.clients[0], LLM_MSG_PAUSE, 0, a[0].ticket);
+    ask(&rig, 1, 1, 1);
+
+    for (i = 0; i < 6000 && !a[0].over && !atomic_load(&waits); i++) {
+        (void) rig_wait(&rig, 0, 0, 10);
+    }
+
+    llm_client_signal(rig.clients[0], LLM_MSG_CANCEL, 1, a[1].ticket);
+
+    for (i = 0; i < 6000 && state_of(&rig, 1) == LLM_MODEL_LOADING; i++) {
+        (void) rig_wait(&rig, 0, 0, 10);
+    }
+
+    is_int(state_of(&rig, 1), LLM_MODEL_IDLE,
+           "a client that leaves: its model waits no more");
+    llm_client_signal(rig.clients[0], LLM_MSG_RESUME, 0, a[0].ticket);
+    answered(&rig, 0, "the other model goes on");
+    close_room(&rig);
 }
 
 
@@ -517,6 +653,8 @@ main(void)
         test_wait("6000000", 256, "no memory for weights");
         test_wait("23000000", 0, "a smaller context");
         test_room();
+        test_patience();
+        test_vain();
         test_cramped();
         test_cramped_fails();
     }
