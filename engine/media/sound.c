@@ -2,13 +2,13 @@
  * Sound in memory, and the job of decoding one; see sound.h.
  */
 
-#include <math.h>
-
 #include "engine/media/sound.h"
 
 #include "engine/media/recording.h"
 #include "engine/media/resample.h"
 #include "engine/media/wav.h"
+
+#include <math.h>
 
 typedef struct {
     llm_sound_t       *sound;

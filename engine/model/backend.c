@@ -19,6 +19,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define LLM_NO_GPU        "no GPU of NVIDIA is seen on this machine (there " \
+                          "is no /dev/nvidia0)"
 #define LLM_BACKEND_GPUS  1024          /* counting stops here; numbers are
                                            below it */
 
@@ -277,28 +279,8 @@ llm_backend_cpu(llm_devices_t *devices, const llm_exec_opts_t *opts,
 }
 
 
-/* an error if there is no backend for GPUs, or no GPU for it: to load it and its
-   libraries takes longer than to load a small model */
-
-static int
-llm_backend_no_gpu(const char *dir, llm_err_t *err)
-{
-    char  path[PATH_MAX + 64];
-
-    if (llm_backend_find(dir, "llm_cuda.so", path, sizeof(path), err)
-        != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
-
-    if (llm_backend_gpus("") == 0) {
-        return llm_fail(err, "no GPU of NVIDIA is seen on this machine (there "
-                        "is no /dev/nvidia0)");
-    }
-
-    return LLM_OK;
-}
-
+/* to load the backend for GPUs, and its libraries, takes longer than to load a
+   small model: it is not done where none is seen */
 
 static int
 llm_backend_auto(llm_devices_t *devices, const char *dir,
@@ -307,9 +289,11 @@ llm_backend_auto(llm_devices_t *devices, const char *dir,
     char       name[256];
     llm_err_t  why;
 
-    if (llm_backend_no_gpu(dir, &why) == LLM_OK
-        && llm_backend_load(devices, dir, "llm_cuda.so", opts, exec, &why)
-           == LLM_OK)
+    if (llm_backend_gpus("") == 0) {
+        (void) llm_fail(&why, LLM_NO_GPU);
+
+    } else if (llm_backend_load(devices, dir, "llm_cuda.so", opts, exec, &why)
+               == LLM_OK)
     {
         (*exec)->ops->describe(*exec, name, sizeof(name));
         llm_backend_log(opts, LLM_LOG_NOTICE, "device auto: CUDA: %s", name);
@@ -549,7 +533,7 @@ llm_backend_is_cpu(const char *device, const char *dir)
         return 0;
     }
 
-    return strcmp(device, "auto") != 0
+    return strcmp(device, "auto") != 0 || llm_backend_gpus("") == 0
            || llm_backend_find(dir, "llm_cuda.so", path, sizeof(path), &why)
               != LLM_OK;
 }
@@ -576,8 +560,7 @@ llm_backend_gpu_check(const char *device, const char *root, llm_err_t *err)
     }
 
     if (n == 0) {
-        return llm_fail(err, "device=%s: no GPU of NVIDIA is seen on this "
-                        "machine (there is no /dev/nvidia0): is its driver "
+        return llm_fail(err, "device=%s: " LLM_NO_GPU ": is its driver "
                         "loaded?  device=auto takes the CPU where there is "
                         "no GPU", device);
     }

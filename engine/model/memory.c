@@ -266,6 +266,18 @@ llm_load_cross_bytes(const llm_load_t *l)
 }
 
 
+/* the least that the cache of such a context takes, with the recurrent states of
+   all sequences and one copy */
+
+static size_t
+llm_load_least_kv(llm_load_t *l, int whole)
+{
+    return llm_load_add(llm_load_kv_bytes(l, whole),
+                        llm_load_times(llm_load_slot_size(l),
+                                       (size_t) l->m->max_seqs + 1));
+}
+
+
 /*
  * Bytes of memory that the model needs, with what is loaded after it, or the
  * states of an encoder of its own.  With kv_cache= the caches take that
@@ -302,9 +314,8 @@ llm_load_need(llm_load_t *l, char *what, size_t len)
         return llm_load_add(weights, kv);
     }
 
-    kv = llm_load_kv_bytes(l, whole);
-    kv = llm_load_add(kv, llm_load_times(llm_load_slot_size(l),
-                                         (size_t) m->max_seqs + 1));
+    kv = llm_load_least_kv(l, whole);
+
     if (whole) {
         snprintf(of, sizeof(of), "one sequence of ctx=%u", m->ctx);
 
@@ -358,8 +369,7 @@ llm_load_kv_fits(llm_load_t *l)
         return LLM_OK;
     }
 
-    need = llm_load_times(llm_load_slot_size(l), (size_t) m->max_seqs + 1);
-    need = llm_load_add(need, llm_load_kv_bytes(l, 1));
+    need = llm_load_least_kv(l, 1);
 
     if (need <= l->opts->kv_bytes) {
         return LLM_OK;

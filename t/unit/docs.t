@@ -153,7 +153,7 @@ for my $file (grep { /\.(?:[ch]|cu)$/ && !m{^engine/cli/} }
     # quotes within a string are told apart, then its parts are joined
 
     $source =~ s/\\"/\x{1}/g;
-    $source =~ s/"\s*"//g;
+    $source =~ s/"(?:\s|\\\n)*"//g;
     $strings .= "$1\n" while $source =~ /"([^"\n]*)"/g;
 }
 

@@ -144,15 +144,18 @@ test_auto(const char *emu)
     ok(opens("auto", dir, &err) && strstr(logged, "capability 7.5; 8.0"),
        "so it does with an old GPU");
 
+    ok(!llm_backend_is_cpu("auto", dir), "a GPU is seen: it may be no CPU");
     gpu_seen = 0;
 
     if (access("/dev/nvidiactl", F_OK) == 0) {
+        skip("there is a GPU");
         skip("there is a GPU");
 
     } else {
         ok(opens("auto", dir, &err)
            && strstr(logged, "; not CUDA: no GPU of NVIDIA is seen"),
            "without a GPU the backend is not loaded");
+        ok(llm_backend_is_cpu("auto", dir), "which is known before");
     }
 
     gpu_seen = 1;
