@@ -379,18 +379,26 @@ test_channels(void)
         const char  *name;
         uint32_t     ne[4];
         const char  *error;
+        const char  *bias;              /* gets as many channels, too */
     } cases[] = {
         { "a.conv2d.1.weight", { 3, 3, 2, 6 },
-          "a.conv2d.1.weight: it has [3, 3, 2, 6] elements, where 9 by" },
-        { "a.conv2d.1.weight", { 3, 3, 1, 7 }, "a.conv2d.1.bias: it has" },
+          "a.conv2d.1.weight: it has [3, 3, 2, 6] elements, where 9 by",
+          NULL },
+        { "a.conv2d.1.weight", { 3, 3, 1, 7 }, "a.conv2d.1.bias: it has",
+          NULL },
         { "a.conv2d.2.weight", { 3, 3, 6, 5 },
-          "a.conv2d.2.weight: it has [3, 3, 6, 5] elements, where 54 by 6" },
+          "a.conv2d.2.weight: it has [3, 3, 6, 5] elements, where 54 by 6",
+          NULL },
         { "a.conv2d.3.weight", { 5, 5, 6, 6 },
-          "a.conv2d.3.weight: it has [5, 5, 6, 6] elements, where 54 by 6" },
+          "a.conv2d.3.weight: it has [5, 5, 6, 6] elements, where 54 by 6",
+          NULL },
         { "a.conv2d.1.weight", { 3, 3, 1, 70000 },
-          "a.conv2d.1.bias: it has" },
+          "a.conv2d.1.bias: it has", NULL },
+        { "a.conv2d.1.weight", { 3, 3, 1, 70000 },
+          "a.conv2d.1.weight: 70000 channels are too many",
+          "a.conv2d.1.bias" },
         { "a.position_embd.weight", { 16, 12 },
-          "a.position_embd.weight: not a table of 13 to" }
+          "a.position_embd.weight: not a table of 13 to", NULL }
     };
 
     for (i = 0; i < llm_nelems(cases); i++) {
@@ -401,6 +409,10 @@ test_channels(void)
                         && strcmp(tensors[n].name, cases[i].name) == 0; k++)
             {
                 tensors[n].ne[k] = cases[i].ne[k];
+            }
+
+            if (cases[i].bias && strcmp(tensors[n].name, cases[i].bias) == 0) {
+                tensors[n].ne[2] = cases[i].ne[3];
             }
         }
 

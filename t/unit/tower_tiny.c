@@ -147,9 +147,6 @@ test_omni(void)
 }
 
 
-/* ---- spectrograms ---- */
-
-
 /* which encoders files have */
 
 static void
