@@ -15,6 +15,7 @@ nodejs            node
 npm               npm
 curl              curl
 openssl           openssl
+git               git
 '
 
 

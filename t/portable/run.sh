@@ -73,10 +73,11 @@ cd /root/archive
 version=$(dpkg-deb -f objs/deb/libnginx-*.deb Version)
 DEB_DIR=/root/newer DEB_VERSION=$version+b1 ./build.sh deb
 apt-get install -qq -y --no-install-recommends lintian > /dev/null
-lintian --allow-root --fail-on error -I objs/deb/*.deb | tee /root/tags
+lintian --allow-root --fail-on none -I objs/deb/*.deb | tee /root/tags
 
 # an override is of words that only some compilers leave in a program
-! grep -v mismatched-override /root/tags | grep "^W:"
+! grep -v "mismatched-override spelling-error-in-binary" /root/tags |
+    grep "^[EW]:"
 '
 
 INSTALL='

@@ -8,7 +8,11 @@
 // come before calls, those of a script (t/agents); all requests are greedy.
 
 import fs from "node:fs";
+import buffer from "node:buffer";
 import { createRequire } from "node:module";
+
+// Node 18, which Debian 12 has, has no such global
+globalThis.File ??= buffer.File;
 
 const require = createRequire(process.env.OPENAI_NODE_MODULES + "/");
 const ai = require("ai");

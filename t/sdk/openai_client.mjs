@@ -6,7 +6,11 @@
 // resolved from the folder that OPENAI_NODE_MODULES names.
 
 import fs from "node:fs";
+import buffer from "node:buffer";
 import { createRequire } from "node:module";
+
+// Node 18, which Debian 12 has, has no such global
+globalThis.File ??= buffer.File;
 
 const require = createRequire(process.env.OPENAI_NODE_MODULES + "/");
 const OpenAI = require("openai");
