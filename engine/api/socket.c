@@ -520,7 +520,6 @@ llm_api_socket_ask(llm_api_socket_t *s, llm_str_t text, uint32_t *lane,
     llm_api_socket_name_t  name;
 
     *lane = LLM_API_SOCKET_NOWHERE;
-    s->stray.len = 0;
     rc = llm_api_socket_flat(text, &flat, err);
 
     if (rc == LLM_OK) {
@@ -553,7 +552,6 @@ llm_api_socket_again(llm_api_socket_t *s, uint32_t *lane, llm_buf_t *body,
     llm_api_waiting_t   *w, **at;
 
     *lane = LLM_API_SOCKET_NOWHERE;
-    s->stray.len = 0;
 
     for (at = &s->waiting; *at; at = &(*at)->next) {
         w = *at;

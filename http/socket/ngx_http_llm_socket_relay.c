@@ -15,6 +15,7 @@
 #define NGX_HTTP_LLM_SOCKET_MOST_ANSWER  (1024 * 1024)
 
 
+static ngx_int_t ngx_http_llm_socket_has_room(ngx_log_t *log);
 static ngx_int_t ngx_http_llm_socket_accept(ngx_http_llm_socket_t *s,
     ngx_socket_t fd);
 static ngx_int_t ngx_http_llm_socket_dress(ngx_connection_t *c,
@@ -45,7 +46,9 @@ ngx_http_llm_socket_relay(ngx_http_llm_socket_lane_t *lane, llm_buf_t *body)
 
     ngx_http_llm_socket_write_ask(lane, body);
 
-    if (lane->ask.failed) {
+    if (lane->ask.failed
+        || ngx_http_llm_socket_has_room(s->request->connection->log) != NGX_OK)
+    {
         return NGX_ERROR;
     }
 
@@ -68,6 +71,29 @@ ngx_http_llm_socket_relay(ngx_http_llm_socket_lane_t *lane, llm_buf_t *body)
     ngx_http_llm_socket_write(lane->pair->write);
 
     return NGX_OK;
+}
+
+
+/* are there two connections?  Found out by trying, each message of a client
+   would write a line into the log */
+
+static ngx_int_t
+ngx_http_llm_socket_has_room(ngx_log_t *log)
+{
+    static time_t  logged;              /* this worker's event loop's alone */
+
+    if (ngx_cycle->free_connection_n + ngx_cycle->reusable_connections_n >= 2) {
+        return NGX_OK;
+    }
+
+    if (logged != ngx_time()) {
+        logged = ngx_time();
+        ngx_log_error(NGX_LOG_WARN, log, 0, "%ui worker_connections are not "
+                      "enough for the messages of WebSockets, each of which "
+                      "takes two", ngx_cycle->connection_n);
+    }
+
+    return NGX_ERROR;
 }
 
 
@@ -514,8 +540,7 @@ ngx_http_llm_socket_end(ngx_http_llm_socket_lane_t *lane)
 
         llm_buf_init(&texts, 0);
         llm_api_socket_failed(s->api, lane->number,
-                              lane->status ? (uint32_t) lane->status
-                                           : NGX_HTTP_SERVICE_UNAVAILABLE,
+                              lane->status ? (uint32_t) lane->status : 500,
                               body, &texts);
         ngx_http_llm_socket_texts(s, &texts);
     }

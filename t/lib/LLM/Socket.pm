@@ -84,12 +84,19 @@ sub frame {
 }
 
 
-# sends a message: response.create with these members
+# the bytes of a message: response.create with these members
+
+sub ask_of {
+    my (%body) = @_;
+
+    return frame_of(1, encode_json({ type => 'response.create', %body }));
+}
+
 
 sub ask {
     my ($self, %body) = @_;
 
-    return $self->frame(1, encode_json({ type => 'response.create', %body }));
+    return $self->raw(ask_of(%body));
 }
 
 
