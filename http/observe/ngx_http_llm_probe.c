@@ -244,7 +244,9 @@ ngx_http_llm_probe_handler(ngx_event_t *ev)
 
     llm_zone_status(p->ctx.main->zone, p->model, &st);
 
-    if (st.state == LLM_MODEL_READY) {
+    /* a model of speech would need a sound, and the time of a whole window */
+
+    if (st.state == LLM_MODEL_READY && !(m->media & LLM_MEDIUM_SPEECH)) {
         ngx_http_llm_probe_check(p);
 
     } else {
