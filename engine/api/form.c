@@ -25,7 +25,7 @@ struct llm_api_form_s {
 int
 llm_api_takes_form(const llm_api_endpoint_t *ep)
 {
-    return ep->form;
+    return ep && ep->form;
 }
 
 

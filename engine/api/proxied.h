@@ -3,11 +3,11 @@
  * OpenAI's and Anthropic's APIs, whole or streamed.  The answer comes in pieces
  * of any size, and is not kept: memory is bounded by this record.
  *
- * An object named "usage" is read if it is a member of the answer, or of its
- * "response" or "message": what a client has sent and the server repeats, such
- * as schemas of tools, stands deeper.  Of several objects the largest figures
- * count: streams repeat them as they grow, and some have the prompt in the first
- * event and the answer in the last one.
+ * An object named "usage" is read if it stands at most one level below the
+ * answer, as in its "response" or "message": what a client has sent and the
+ * server repeats, such as schemas of tools, stands deeper.  Of several objects
+ * the largest figures count: streams repeat them as they grow, and some have the
+ * prompt in the first event and the answer in the last one.
  *
  * https://platform.openai.com/docs/api-reference/chat/object
  * https://docs.anthropic.com/en/api/messages-streaming

@@ -13,49 +13,57 @@ static ngx_int_t ngx_http_llm_bill_look(ngx_http_llm_bill_t *bill,
     ngx_http_llm_refusal_t *no);
 static ngx_int_t ngx_http_llm_bill_claims(ngx_http_llm_bill_t *bill,
     ngx_http_llm_refusal_t *no);
+static void ngx_http_llm_bill_count(ngx_http_llm_bill_t *bill, int64_t units);
 
 
-ngx_http_llm_bill_t *
-ngx_http_llm_bill_create(ngx_http_request_t *r, ngx_http_llm_reply_t *reply)
+ngx_int_t
+ngx_http_llm_bill_open(ngx_http_request_t *r, ngx_http_llm_reply_t *reply,
+    ngx_http_llm_bill_t **opened, llm_err_t *err)
 {
-    ngx_http_llm_bill_t  *bill;
+    ngx_http_llm_bill_t             *bill;
+    ngx_http_llm_refusal_t           no;
+    ngx_http_llm_quotas_loc_conf_t  *qlcf;
+
+    *opened = NULL;
+    qlcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_quotas_module);
+
+    if (qlcf->limits == NULL) {
+        return NGX_OK;
+    }
 
     bill = ngx_pcalloc(r->pool, sizeof(ngx_http_llm_bill_t));
 
-    if (bill) {
-        bill->request = r;
-        bill->reply = reply;
+    if (bill == NULL) {
+        llm_fail(err, "No memory is left for this request.");
+        return NGX_ERROR;
     }
 
-    return bill;
+    bill->request = r;
+    bill->reply = reply;
+    *opened = bill;
+
+    if (ngx_http_llm_quota_shares(r, qlcf->limits, &bill->shares,
+                                  &bill->nshares, &no)
+        != NGX_OK)
+    {
+        bill->nshares = 0;
+        ngx_http_llm_quota_refuse(reply, &no, err);
+        return NGX_ERROR;
+    }
+
+    ngx_http_llm_bill_least(bill);
+    ngx_http_llm_bill_share(bill);
+
+    return NGX_OK;
 }
 
 
 ngx_int_t
 ngx_http_llm_bill_check(ngx_http_llm_bill_t *bill, llm_err_t *err)
 {
-    ngx_int_t                        rc;
-    ngx_http_llm_refusal_t           no;
-    ngx_http_llm_quotas_loc_conf_t  *qlcf;
+    ngx_int_t               rc;
+    ngx_http_llm_refusal_t  no;
 
-    qlcf = ngx_http_get_module_loc_conf(bill->request,
-                                        ngx_http_llm_quotas_module);
-
-    if (ngx_http_llm_quota_shares(bill->request, qlcf->limits, &bill->shares,
-                                  &bill->nshares, &no)
-        != NGX_OK)
-    {
-        bill->nshares = 0;
-        ngx_http_llm_quota_refuse(bill->reply, &no, err);
-        return NGX_ERROR;
-    }
-
-    if (bill->nshares == 0) {
-        return NGX_OK;
-    }
-
-    ngx_http_llm_bill_least(bill);
-    ngx_http_llm_bill_share(bill);
     ngx_http_llm_bill_lock(bill);
 
     rc = ngx_http_llm_bill_look(bill, &no);
@@ -83,8 +91,7 @@ ngx_http_llm_bill_least(ngx_http_llm_bill_t *bill)
         s = &bill->shares[i];
 
         if (!s->limit->quota->audio
-            || (bill->reply->endpoint
-                && llm_api_takes_form(bill->reply->endpoint)))
+            || llm_api_takes_form(bill->reply->endpoint))
         {
             s->least = LLM_QUOTA_UNIT;
         }
@@ -208,7 +215,7 @@ ngx_http_llm_bill_claims(ngx_http_llm_bill_t *bill, ngx_http_llm_refusal_t *no)
 }
 
 
-void
+static void
 ngx_http_llm_bill_count(ngx_http_llm_bill_t *bill, int64_t units)
 {
     ngx_uint_t             i;
@@ -248,7 +255,8 @@ ngx_http_llm_bill_unlock(ngx_http_llm_bill_t *bill)
 
 
 void
-ngx_http_llm_bill_return(ngx_http_llm_bill_t *bill)
+ngx_http_llm_bill_use(ngx_http_llm_bill_t *bill, uint64_t prompt,
+    uint64_t cached, uint64_t seconds)
 {
     ngx_uint_t             i;
     ngx_http_llm_claim_t  *c;
@@ -257,9 +265,28 @@ ngx_http_llm_bill_return(ngx_http_llm_bill_t *bill)
         c = bill->shares[i].claim;
 
         if (c) {
-            c->prompt = 0;
-            c->cached = 0;
-            c->seconds = 0;
+            c->prompt = (uint32_t) ngx_min(prompt, LLM_QUOTA_MOST);
+            c->cached = (uint32_t) ngx_min(cached, c->prompt);
+            c->seconds = (uint32_t) ngx_min(seconds, LLM_QUOTA_MOST);
+            c->started = 1;
+        }
+    }
+}
+
+
+void
+ngx_http_llm_bill_return(ngx_http_llm_bill_t *bill)
+{
+    ngx_uint_t             i;
+    ngx_http_llm_claim_t  *c;
+
+    ngx_http_llm_bill_use(bill, 0, 0, 0);
+
+    for (i = 0; i < bill->nshares; i++) {
+        c = bill->shares[i].claim;
+
+        if (c) {
+            c->answer = 0;
             c->started = 0;
         }
     }

@@ -267,15 +267,13 @@ ngx_http_llm_scope(ngx_http_request_t *r)
 
     llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
 
-    if (llcf->serves == NULL && !ngx_http_llm_is_proxied(r)) {
-        return LLM_SCOPE_OTHER;
-    }
-
     if (llcf->serves && !llcf->serves->api) {
         return llcf->serves->scope;
     }
 
-    if (ngx_http_llm_route(r, llcf, &to) == NGX_OK) {
+    if ((llcf->serves || ngx_http_llm_is_proxied(r))
+        && ngx_http_llm_route(r, llcf, &to) == NGX_OK)
+    {
         return to.scope;
     }
 
@@ -302,8 +300,9 @@ ngx_http_llm_check_key(ngx_http_llm_client_t *c, uint32_t scope,
 }
 
 
-/* another server's models are not known here: a key that is for some models may
-   use it only for one that this server knows, and could not serve now */
+/* another server's models are not known here: a key for some models may use that
+   server only for one that llm_api has looked up before, for which the key was
+   checked */
 
 static ngx_int_t
 ngx_http_llm_check_model(ngx_http_request_t *r, ngx_http_llm_client_t *c,

@@ -49,12 +49,16 @@ ngx_http_llm_stage_t  ngx_http_llm_proxied_stage = {
 char *
 ngx_http_llm_proxied_is_set(ngx_conf_t *cf, void *post, void *data)
 {
+    ngx_flag_t *on = data;
+
     ngx_http_llm_reply_main_conf_t  *rmcf;
 
-    rmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_llm_filter_module);
-
-    rmcf->on = 1;
-    rmcf->pass = ngx_http_llm_proxied_body;
+    if (*on) {
+        rmcf = ngx_http_conf_get_module_main_conf(cf,
+                                                  ngx_http_llm_filter_module);
+        rmcf->on = 1;
+        rmcf->pass = ngx_http_llm_proxied_body;
+    }
 
     return NGX_CONF_OK;
 }
@@ -93,27 +97,37 @@ ngx_uint_t
 ngx_http_llm_is_proxied(ngx_http_request_t *r)
 {
     ngx_http_llm_loc_conf_t         *llcf;
+    ngx_http_core_loc_conf_t        *clcf;
     ngx_http_llm_quotas_loc_conf_t  *qlcf;
 
     qlcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_quotas_module);
     llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
+    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
 
-    return qlcf->proxied && llcf->serves == NULL;
+    /* without a handler nginx serves files */
+
+    return qlcf->proxied && llcf->serves == NULL && clcf->handler;
 }
 
 
 ngx_http_llm_proxied_t *
 ngx_http_llm_get_proxied(ngx_http_request_t *r)
 {
-    ngx_pool_cleanup_t  *cln;
+    return ngx_http_llm_find_record(r, ngx_http_llm_proxied_cleanup);
+}
 
-    for (cln = r->pool->cleanup; cln; cln = cln->next) {
-        if (cln->handler == ngx_http_llm_proxied_cleanup) {
-            return cln->data;
-        }
+
+void
+ngx_http_llm_proxied_leave(ngx_http_request_t *r)
+{
+    ngx_http_llm_proxied_t  *p;
+
+    p = ngx_http_llm_get_proxied(r);
+
+    if (p && p->bill && !p->answered) {
+        ngx_http_llm_bill_return(p->bill);
+        p->bill = NULL;
     }
-
-    return NULL;
 }
 
 
@@ -133,12 +147,7 @@ ngx_http_llm_proxied_handler(ngx_http_request_t *r)
         return NGX_DECLINED;
     }
 
-    p = ngx_http_llm_get_proxied(r);
-
-    if (p && p->bill && !p->answered) {
-        ngx_http_llm_bill_return(p->bill);
-        p->bill = NULL;
-    }
+    ngx_http_llm_proxied_leave(r);
 
     pcln = ngx_pool_cleanup_add(r->pool, sizeof(ngx_http_llm_proxied_t));
     cln = ngx_http_cleanup_add(r, 0);
@@ -168,37 +177,41 @@ ngx_http_llm_proxied_handler(ngx_http_request_t *r)
 }
 
 
+/* reading what models there are is free, as where this module answers */
+
 static ngx_int_t
 ngx_http_llm_proxied_begin(ngx_http_request_t *r, ngx_http_llm_proxied_t *p,
     llm_err_t *err)
 {
-    llm_api_route_t                  to;
-    ngx_http_llm_reply_t            *reply;
-    ngx_http_llm_loc_conf_t         *llcf;
-    ngx_http_llm_quotas_loc_conf_t  *qlcf;
+    ngx_uint_t                known;
+    llm_api_route_t           to;
+    ngx_http_llm_reply_t     *reply;
+    ngx_http_llm_loc_conf_t  *llcf;
 
-    qlcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_quotas_module);
+    llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
+    known = ngx_http_llm_route(r, llcf, &to) == NGX_OK;
 
-    if (qlcf->limits == NULL) {
+    p->scope = known ? to.scope : LLM_SCOPE_OTHER;
+    p->form = known && llm_api_takes_form(to.endpoint);
+
+    if (p->scope == LLM_SCOPE_MODELS) {
         return NGX_OK;
     }
 
     reply = ngx_http_llm_create_reply(r);
-    p->bill = reply ? ngx_http_llm_bill_create(r, reply) : NULL;
 
-    if (p->bill == NULL) {
+    if (reply == NULL) {
         llm_fail(err, "No memory is left for this request.");
         return NGX_ERROR;
     }
 
-    llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
+    reply->endpoint = known ? to.endpoint : to.path;
 
-    reply->endpoint = ngx_http_llm_route(r, llcf, &to) == NGX_OK ? to.endpoint
-                                                                 : to.path;
+    if (ngx_http_llm_bill_open(r, reply, &p->bill, err) != NGX_OK) {
+        return NGX_ERROR;
+    }
 
-    return ngx_http_llm_bill_check(p->bill, err) == NGX_OK
-           && ngx_http_llm_bill_claim(p->bill, err) == NGX_OK ? NGX_OK
-                                                              : NGX_ERROR;
+    return p->bill ? ngx_http_llm_bill_claim(p->bill, err) : NGX_OK;
 }
 
 
@@ -214,7 +227,7 @@ ngx_http_llm_proxied_header(ngx_http_request_t *r)
 
     p = ngx_http_get_module_ctx(r, ngx_http_llm_quotas_module);
 
-    if (p == NULL || r->upstream == NULL || r->header_only
+    if (p == NULL || r->upstream == NULL || r->method == NGX_HTTP_HEAD
         || r->headers_out.status != NGX_HTTP_OK)
     {
         return NGX_OK;
@@ -224,7 +237,8 @@ ngx_http_llm_proxied_header(ngx_http_request_t *r)
 
     p->answered = 1;
     p->coded = coding && coding->value.len;
-    p->text = ngx_http_llm_proxied_is_text(&r->headers_out.content_type);
+    p->text = p->scope != LLM_SCOPE_MODELS && p->scope != LLM_SCOPE_TOKENIZE
+              && ngx_http_llm_proxied_is_text(&r->headers_out.content_type);
     r->filter_need_in_memory = 1;
 
     return NGX_OK;
@@ -239,8 +253,9 @@ ngx_http_llm_proxied_is_text(ngx_str_t *type)
     static ngx_str_t  json = ngx_string("json");
     static ngx_str_t  text = ngx_string("text/");
 
-    return ngx_strlcasestrn(type->data, type->data + type->len, json.data,
-                            json.len - 1)
+    return type->len == 0
+           || ngx_strlcasestrn(type->data, type->data + type->len, json.data,
+                               json.len - 1)
            || (type->len > text.len
                && ngx_strncasecmp(type->data, text.data, text.len) == 0);
 }
@@ -261,7 +276,10 @@ ngx_http_llm_proxied_body(ngx_http_request_t *r, ngx_chain_t *in)
     for ( /* void */ ; in; in = in->next) {
         b = in->buf;
 
-        if (ngx_buf_in_memory(b)) {
+        if (p->coded) {
+            p->usage.bytes += ngx_buf_size(b);
+
+        } else if (ngx_buf_in_memory(b)) {
             llm_proxied_read(&p->usage, (char *) b->pos,
                              (size_t) (b->last - b->pos));
         }
@@ -280,16 +298,13 @@ ngx_http_llm_proxied_body(ngx_http_request_t *r, ngx_chain_t *in)
 static void
 ngx_http_llm_proxied_estimate(ngx_http_llm_proxied_t *p)
 {
-    off_t                  body;
-    uint64_t               prompt, answer;
-    ngx_http_llm_reply_t  *reply;
+    off_t     body;
+    uint64_t  prompt, answer;
 
-    reply = p->bill ? p->bill->reply : NULL;
     body = ngx_max(p->request->headers_in.content_length_n, 0);
     body = ngx_min(body, NGX_HTTP_LLM_PROXIED_TEXT);
 
-    prompt = reply && reply->endpoint && llm_api_takes_form(reply->endpoint)
-             ? 0 : (uint64_t) body / NGX_HTTP_LLM_PROXIED_TOKEN;
+    prompt = p->form ? 0 : (uint64_t) body / NGX_HTTP_LLM_PROXIED_TOKEN;
     answer = p->usage.events ? p->usage.events
                              : p->usage.bytes / NGX_HTTP_LLM_PROXIED_TOKEN;
 
@@ -304,7 +319,8 @@ ngx_http_llm_proxied_estimate(ngx_http_llm_proxied_t *p)
 }
 
 
-/* the request is over, before it is logged */
+/* the request is over, before it is logged.  It does not count if somebody else
+   has answered; a client that has left before an answer counts */
 
 static void
 ngx_http_llm_proxied_end(void *data)
@@ -322,20 +338,21 @@ ngx_http_llm_proxied_end(void *data)
         return;
     }
 
-    if (p->request->upstream == NULL) {
+    if (!p->answered && p->request->header_sent) {
         ngx_http_llm_bill_return(p->bill);
         return;
     }
 
-    for (i = 0; i < p->bill->nshares; i++) {
-        c = p->bill->shares[i].claim;
+    if (p->answered) {
+        ngx_http_llm_bill_use(p->bill, p->usage.prompt, p->usage.cached,
+                              p->usage.seconds);
 
-        if (c && p->answered) {
-            c->prompt = (uint32_t) ngx_min(p->usage.prompt, LLM_QUOTA_MOST);
-            c->cached = (uint32_t) ngx_min(p->usage.cached, c->prompt);
-            c->answer = ngx_min(p->usage.answer, LLM_QUOTA_MOST);
-            c->seconds = (uint32_t) ngx_min(p->usage.seconds, LLM_QUOTA_MOST);
-            c->started = 1;
+        for (i = 0; i < p->bill->nshares; i++) {
+            c = p->bill->shares[i].claim;
+
+            if (c) {
+                c->answer = ngx_min(p->usage.answer, LLM_QUOTA_MOST);
+            }
         }
     }
 

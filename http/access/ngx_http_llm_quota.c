@@ -21,6 +21,7 @@
  * either all are charged or none.  An invalid request is charged nothing.
  */
 
+#include "http/access/ngx_http_llm_proxied.h"
 #include "http/access/ngx_http_llm_quota.h"
 #include "http/conf/ngx_http_llm_conf.h"
 #include "http/request/ngx_http_llm_body.h"
@@ -61,25 +62,17 @@ ngx_http_llm_stage_t  ngx_http_llm_quota_stage = {
 static ngx_int_t
 ngx_http_llm_quota_begin(ngx_http_llm_ctx_t *ctx, llm_err_t *err)
 {
-    ngx_http_llm_bill_t             *bill;
-    ngx_http_llm_quotas_loc_conf_t  *qlcf;
+    ngx_int_t             rc;
+    ngx_http_llm_bill_t  *bill;
 
-    qlcf = ngx_http_llm_get_loc_conf(ctx->conf, ngx_http_llm_quotas_module);
+    ngx_http_llm_proxied_leave(ctx->request);
 
-    if (qlcf->limits == NULL) {
-        return NGX_OK;
-    }
-
-    bill = ngx_http_llm_bill_create(ctx->request, ctx->reply);
-
-    if (bill == NULL) {
-        llm_fail(err, "No memory is left for this request.");
-        return NGX_ERROR;
-    }
+    rc = ngx_http_llm_bill_open(ctx->request, ctx->reply, &bill, err);
 
     ngx_http_llm_set_data(ctx, bill, ngx_http_llm_quota_stage);
 
-    return ngx_http_llm_bill_check(bill, err);
+    return rc == NGX_OK && bill && bill->nshares
+           ? ngx_http_llm_bill_check(bill, err) : rc;
 }
 
 
@@ -219,28 +212,13 @@ ngx_http_llm_quota_charge(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev,
 static void
 ngx_http_llm_quota_start(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev)
 {
-    uint32_t               prompt;
-    ngx_uint_t             i;
-    ngx_http_llm_bill_t   *bill;
-    ngx_http_llm_claim_t  *c;
+    ngx_http_llm_bill_t  *bill;
 
     bill = ngx_http_llm_get_data(ctx, ngx_http_llm_quota_stage);
 
-    if (bill == NULL || !bill->metered) {
-        return;
-    }
-
-    prompt = ev->u.start.prompt_tokens;
-
-    for (i = 0; i < bill->nshares; i++) {
-        c = bill->shares[i].claim;
-
-        if (c) {
-            c->cached = ngx_min(ev->u.start.cached_tokens, prompt);
-            c->prompt = prompt;
-            c->seconds = ev->u.start.heard_s;
-            c->started = 1;
-        }
+    if (bill && bill->metered) {
+        ngx_http_llm_bill_use(bill, ev->u.start.prompt_tokens,
+                              ev->u.start.cached_tokens, ev->u.start.heard_s);
     }
 }
 

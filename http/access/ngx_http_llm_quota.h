@@ -237,7 +237,7 @@ typedef struct {
 } ngx_http_llm_quotas_loc_conf_t;
 
 
-/* all limits of a request, in r->pool: this subject's data */
+/* all limits of a request, in r->pool */
 
 typedef struct {
     ngx_http_request_t          *request;
@@ -469,14 +469,18 @@ ngx_uint_t ngx_http_llm_quota_lacks(ngx_http_llm_share_t *s,
 
 /* ngx_http_llm_bill.c */
 
-/* NULL: no memory */
-ngx_http_llm_bill_t *ngx_http_llm_bill_create(ngx_http_request_t *r,
-    ngx_http_llm_reply_t *reply);
-/* may the request begin, by its location's limits?  NGX_ERROR: it is refused
-   with err */
+/* the bill of a request, with the values of its location's limits; *opened is
+   NULL if there are none.  NGX_ERROR: the request is refused with err */
+ngx_int_t ngx_http_llm_bill_open(ngx_http_request_t *r,
+    ngx_http_llm_reply_t *reply, ngx_http_llm_bill_t **opened, llm_err_t *err);
+/* may the request begin?  NGX_ERROR: it is refused with err */
 ngx_int_t ngx_http_llm_bill_check(ngx_http_llm_bill_t *bill, llm_err_t *err);
-/* the same once more, makes its claims, and counts a request */
+/* the same, and makes its claims and counts a request */
 ngx_int_t ngx_http_llm_bill_claim(ngx_http_llm_bill_t *bill, llm_err_t *err);
+/* it runs, or is over: what it has used besides its answer, in tokens, of which
+   some were cached, and in seconds of audio */
+void ngx_http_llm_bill_use(ngx_http_llm_bill_t *bill, uint64_t prompt,
+    uint64_t cached, uint64_t seconds);
 /* ends its claims: what they have used is charged, the rest goes back */
 void ngx_http_llm_bill_settle(ngx_http_llm_bill_t *bill);
 /* ends them as if the request had not come: nothing is charged, and it does not
@@ -486,8 +490,6 @@ void ngx_http_llm_bill_return(ngx_http_llm_bill_t *bill);
 void ngx_http_llm_bill_share(ngx_http_llm_bill_t *bill);
 void ngx_http_llm_bill_lock(ngx_http_llm_bill_t *bill);
 void ngx_http_llm_bill_unlock(ngx_http_llm_bill_t *bill);
-/* with the locks held: counts one request more, or less, in units */
-void ngx_http_llm_bill_count(ngx_http_llm_bill_t *bill, int64_t units);
 
 /* ngx_http_llm_quota_head.c */
 

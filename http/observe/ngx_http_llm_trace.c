@@ -43,10 +43,9 @@ ngx_http_llm_trace(ngx_http_request_t *r)
 
     r = r->main;
 
-    for (cln = r->pool->cleanup; cln; cln = cln->next) {
-        if (cln->handler == ngx_http_llm_trace_cleanup) {
-            return cln->data;
-        }
+    t = ngx_http_llm_find_record(r, ngx_http_llm_trace_cleanup);
+    if (t) {
+        return t;
     }
 
     cln = ngx_pool_cleanup_add(r->pool, sizeof(ngx_http_llm_trace_t));

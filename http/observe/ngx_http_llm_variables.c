@@ -334,34 +334,23 @@ ngx_http_llm_proxied_figure(ngx_http_request_t *r, ngx_http_variable_value_t *v,
     uint64_t                 n;
     ngx_http_llm_proxied_t  *proxied;
 
+    if (what != NGX_HTTP_LLM_VAR_PROMPT_TOKENS
+        && what != NGX_HTTP_LLM_VAR_CACHED_TOKENS
+        && what != NGX_HTTP_LLM_VAR_COMPLETION_TOKENS)
+    {
+        return NGX_DECLINED;
+    }
+
     proxied = ngx_http_llm_get_proxied(r);
-
-    if (proxied == NULL || !proxied->answered) {
-        return NGX_DECLINED;
-    }
-
-    switch (what) {
-
-    case NGX_HTTP_LLM_VAR_PROMPT_TOKENS:
-        n = proxied->usage.prompt;
-        break;
-
-    case NGX_HTTP_LLM_VAR_CACHED_TOKENS:
-        n = proxied->usage.cached;
-        break;
-
-    case NGX_HTTP_LLM_VAR_COMPLETION_TOKENS:
-        n = proxied->usage.answer;
-        break;
-
-    default:
-        return NGX_DECLINED;
-    }
-
     p = ngx_pnalloc(r->pool, NGX_INT64_LEN);
-    if (p == NULL) {
+
+    if (proxied == NULL || !proxied->answered || p == NULL) {
         return NGX_DECLINED;
     }
+
+    n = what == NGX_HTTP_LLM_VAR_PROMPT_TOKENS ? proxied->usage.prompt
+        : what == NGX_HTTP_LLM_VAR_CACHED_TOKENS ? proxied->usage.cached
+                                                 : proxied->usage.answer;
 
     v->data = p;
     v->len = ngx_sprintf(p, "%uL", n) - p;

@@ -8,8 +8,6 @@
 #include "http/reply/ngx_http_llm_reply.h"
 
 
-static ngx_http_llm_reply_t *ngx_http_llm_find_reply(ngx_http_request_t *r,
-    ngx_pool_cleanup_pt handler);
 static void ngx_http_llm_reply_cleanup(void *data);
 static void ngx_http_llm_cause_cleanup(void *data);
 
@@ -40,8 +38,8 @@ ngx_http_llm_get_reply(ngx_http_request_t *r)
 }
 
 
-static ngx_http_llm_reply_t *
-ngx_http_llm_find_reply(ngx_http_request_t *r, ngx_pool_cleanup_pt handler)
+void *
+ngx_http_llm_find_record(ngx_http_request_t *r, ngx_pool_cleanup_pt handler)
 {
     ngx_pool_cleanup_t  *cln;
 
@@ -109,11 +107,11 @@ ngx_http_llm_cause(ngx_http_request_t *r)
     reply = ngx_http_llm_get_reply(r->main);
 
     if (reply == NULL && r->main->internal) {
-        reply = ngx_http_llm_find_reply(r, ngx_http_llm_reply_cleanup);
+        reply = ngx_http_llm_find_record(r, ngx_http_llm_reply_cleanup);
     }
 
     if (reply == NULL) {
-        reply = ngx_http_llm_find_reply(r, ngx_http_llm_cause_cleanup);
+        reply = ngx_http_llm_find_record(r, ngx_http_llm_cause_cleanup);
     }
 
     return reply ? reply->cause : none;

@@ -16,7 +16,6 @@ typedef struct {
 
 static ngx_uint_t ngx_http_llm_is_page(ngx_http_request_t *r);
 static void ngx_http_llm_refused(ngx_http_request_t *r, llm_err_t *err);
-static ngx_http_llm_refusal_t *ngx_http_llm_find_refusal(ngx_http_request_t *r);
 static void ngx_http_llm_refusal_cleanup(void *data);
 
 
@@ -169,7 +168,7 @@ ngx_http_llm_refusal_body(ngx_http_request_t *r, ngx_chain_t *in)
         return in;
     }
 
-    refusal = ngx_http_llm_find_refusal(r);
+    refusal = ngx_http_llm_find_record(r, ngx_http_llm_refusal_cleanup);
 
     if (refusal == NULL || refusal->sent) {
         return in;
@@ -194,21 +193,6 @@ ngx_http_llm_refusal_body(ngx_http_request_t *r, ngx_chain_t *in)
     out->next = NULL;
 
     return out;
-}
-
-
-static ngx_http_llm_refusal_t *
-ngx_http_llm_find_refusal(ngx_http_request_t *r)
-{
-    ngx_pool_cleanup_t  *cln;
-
-    for (cln = r->pool->cleanup; cln; cln = cln->next) {
-        if (cln->handler == ngx_http_llm_refusal_cleanup) {
-            return cln->data;
-        }
-    }
-
-    return NULL;
 }
 
 

@@ -114,6 +114,10 @@ ngx_http_llm_reply_t *ngx_http_llm_create_reply(ngx_http_request_t *r);
 /* NULL: the request has not reached its handler */
 ngx_http_llm_reply_t *ngx_http_llm_get_reply(ngx_http_request_t *r);
 void ngx_http_llm_set_cause(ngx_http_request_t *r, const llm_err_t *err);
+/* the latest data in r->pool whose cleanup handler is this one, or NULL: how
+   records are found once an internal redirect has cleared the contexts */
+void *ngx_http_llm_find_record(ngx_http_request_t *r,
+    ngx_pool_cleanup_pt handler);
 /* why the request failed, in a word; empty: it has not failed, or nginx or the
    client ended it */
 ngx_str_t ngx_http_llm_cause(ngx_http_request_t *r);

@@ -153,7 +153,6 @@ ngx_http_llm_create_ctx(ngx_http_request_t *r)
 ngx_http_llm_ctx_t *
 ngx_http_llm_find_ctx(ngx_http_request_t *r)
 {
-    ngx_pool_cleanup_t  *cln;
     ngx_http_llm_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r->main, ngx_http_llm_module);
@@ -162,13 +161,7 @@ ngx_http_llm_find_ctx(ngx_http_request_t *r)
         return ctx;
     }
 
-    for (cln = r->pool->cleanup; cln; cln = cln->next) {
-        if (cln->handler == ngx_http_llm_pool_cleanup) {
-            return cln->data;
-        }
-    }
-
-    return NULL;
+    return ngx_http_llm_find_record(r, ngx_http_llm_pool_cleanup);
 }
 
 

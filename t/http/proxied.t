@@ -43,6 +43,15 @@ my $provider = LLM::Test->new(
             add_header Content-Encoding gzip;
             alias %%DIR%%/zipped.json;
         }
+        location = /v1/audio/transcriptions { return 200 '{"a":1}'; }
+        location = /v1/embeddings {
+            client_max_body_size 1m;
+            return 200 '{"a":1}';
+        }
+        location = /v1/bare {
+            default_type "";
+            return 200 '{"usage":{"prompt_tokens":4,"completion_tokens":2}}';
+        }
         location = /v1/busy { return 429 '{"usage":{"prompt_tokens":9}}'; }
         location = /health { llm_health; }
 END
@@ -140,6 +149,35 @@ END
             rewrite ^/first(.*) \$1 break;
             proxy_pass http://127.0.0.1:$port;
         }
+        location /more/v1/ {
+            llm_token_limit zone=z burst=100000;
+            llm_proxied_usage on;
+            client_max_body_size 1m;
+            proxy_pass http://127.0.0.1:$port;
+            rewrite ^/more(.*) \$1 break;
+        }
+        location /away/ {
+            llm_token_limit zone=one;
+            llm_proxied_usage on;
+            proxy_pass http://127.0.0.1:1/;
+            error_page 502 =200 \@sorry;
+        }
+        location \@sorry { return 200 "sorry"; }
+        location /back/v1/ {
+            llm_token_limit zone=one;
+            llm_proxied_usage on;
+            proxy_pass http://127.0.0.1:1/;
+            error_page 502 = \@here;
+        }
+        location \@here {
+            llm_token_limit zone=one;
+            llm_api;
+        }
+        location /lost/ {
+            llm_token_limit zone=one;
+            llm_proxied_usage on;
+            proxy_pass http://127.0.0.1:1/;
+        }
         location /static/ {
             llm_token_limit zone=one;
             llm_proxied_usage on;
@@ -230,20 +268,25 @@ for my $case ([ 'responses', { input => 'What is 2 + 2?',
         is($res->{status}, 200, "$path, stream $stream");
 
         my $answer = $whole->{completion_tokens} // $whole->{output_tokens};
+        my $prompt = ($whole->{prompt_tokens} // $whole->{input_tokens})
+                   + ($whole->{cache_read_input_tokens} // 0)
+                   + ($whole->{cache_creation_input_tokens} // 0);
 
         LLM::Test::wait_for(20, sub { used($who) =~ / $answer$/ });
-        like(used($who), qr/^1 \d\d* \d+ $answer$/, "$path: its usage")
+        like(used($who), qr/^1 $prompt \d+ $answer$/, "$path: its usage")
             or diag(explain($whole), $res->{body});
     }
 }
 
-$res = ask('/v1/chat/completions', 'eve', { %chat,
-                                            stream => LLM::JSON::true });
+my $text = encode_json({ model => 'demo', max_tokens => 8, temperature => 0,
+                         stream => LLM::JSON::true, %chat });
+
+$res = $t->post('/v1/chat/completions', $text,
+                headers => { 'X-Tenant' => 'eve' });
 my $events = () = $res->{body} =~ /^data: \{/mg;
 
-LLM::Test::wait_for(20, sub { used('eve') ne '0 0 0 0' });
-like(used('eve'), qr/^1 \d+ 0 $events$/,
-     'a stream without a usage: a token for each event');
+settled('eve', '1 ' . int(length($text) / 4) . " 0 $events",
+        'a stream without a usage: a token for each event');
 like($t->log, qr/llm_proxied_usage: the answer has no usage, \d+ tokens are estimated/,
      'and the log says so');
 
@@ -283,12 +326,15 @@ like($t->log, qr/is compressed, so its usage cannot be read, \d+ tokens/,
 
 is($t->get('/direct/busy', headers => { 'X-Tenant' => 'lee' })->{status}, 429,
    'what the other server refuses');
+logged('/direct/busy 429 - - -');
 settled('lee', '0 0 0 0', 'costs nothing');
 is($t->get('/gone/x', headers => { 'X-Tenant' => 'max' })->{status}, 502,
    'a server that is gone');
+logged('/gone/x 502 - - -');
 settled('max', '0 0 0 0', 'costs nothing');
 is($t->get('/off/large', headers => { 'X-Tenant' => 'off' })->{status}, 200,
    'without the directive');
+logged('/off/large 200 - - -');
 settled('off', '0 0 0 0', 'nothing is counted');
 
 my $slow = $t->open('/direct/large', undef, method => 'GET', rcvbuf => 16384,
@@ -329,6 +375,36 @@ for my $n (1 .. 2) {
 is($t->get('/first/v1/large', headers => { 'X-Tenant' => 'joe' })->{status},
    429, 'the third is too many');
 
+is($t->get('/lost/x', headers => { 'X-Tenant' => 'pam' })->{status}, 502,
+   'what the other server fails is no request') for 1 .. 3;
+is($t->get('/more/v1/models', headers => { 'X-Tenant' => 'ira' })->{status}, 200,
+   'models that are read');
+logged('/v1/models 200 0 0 0');
+settled('ira', '0 0 0 0', 'cost nothing, and are no request');
+$t->post('/more/v1/tokenize', { model => 'demo', prompt => 'a b c' },
+         headers => { 'X-Tenant' => 'ida' });
+settled('ida', '1 0 0 0', 'to tokenize is a request without tokens');
+$t->post('/more/v1/audio/transcriptions', 'x' x 4000,
+         headers => { 'X-Tenant' => 'ann2' });
+settled('ann2', '1 0 0 1', 'a form has no tokens');
+$t->post('/more/v1/embeddings', 'x' x 600_000,
+         headers => { 'X-Tenant' => 'abe' });
+settled('abe', '1 65536 0 1', 'more than 256 KB of a request have none');
+is($t->request(method => 'HEAD', path => '/direct/large',
+               headers => { 'X-Tenant' => 'hal' })->{status}, 200, 'HEAD');
+logged('/direct/large 200 - - -');
+settled('hal', '0 0 0 0', 'costs nothing');
+is($t->get('/direct/bare', headers => { 'X-Tenant' => 'bea' })->{status}, 200,
+   'an answer that does not say what it is');
+settled('bea', '1 4 0 2', 'may have a usage');
+
+for my $n (1 .. 2) {
+    is($t->get('/away/x', headers => { 'X-Tenant' => 'jon' })->{body}, 'sorry',
+       "a page in place of an answer: $n");
+    is(ask('/back/v1/completions', 'jon', { prompt => 'a' })->{status}, 503,
+       'from the other server to this one: not two requests at a time');
+}
+
 
 # ---- keys ----
 
@@ -348,7 +424,6 @@ is("$res->{status} $res->{json}{error}{code}", '403 model_not_allowed',
    'a key for some models: what the other server answers for is not known');
 is($t->get('/paths/chat.html', headers => { @key })->{status}, 403,
    'a path that is none of the API needs the scope other');
-
 
 
 # a reload that fails, and a worker that dies after it: nginx's filters are those
