@@ -152,10 +152,7 @@ llm_model_load_head(llm_model_t *of, const char *path,
         || llm_head_fits(m, err) != LLM_OK
         || llm_load_described(&l) != LLM_OK)
     {
-        if (l.memory) {
-            snprintf(err->code, sizeof(err->code), "%s", LLM_MEMORY_ERROR);
-        }
-
+        llm_load_failed(&l);
         llm_model_free(m);
         return NULL;
     }

@@ -60,6 +60,19 @@ llm_load_begin(llm_load_t *l, llm_model_t *m, const llm_model_opts_t *opts,
 }
 
 
+void
+llm_load_failed(const llm_load_t *l)
+{
+    llm_err_t  *err = l->err;
+
+    if (l->memory && strcmp(err->code, LLM_DEVICE_LOST) != 0
+        && strcmp(err->code, LLM_DEVICE_ERROR) != 0)
+    {
+        snprintf(err->code, sizeof(err->code), "%s", LLM_MEMORY_ERROR);
+    }
+}
+
+
 llm_model_t *
 llm_model_load(const char *path, const llm_model_opts_t *opts,
     llm_err_t *err)
@@ -82,9 +95,7 @@ llm_model_load(const char *path, const llm_model_opts_t *opts,
         || llm_desc_read(m->gguf, &m->desc, err) != LLM_OK
         || llm_load_described(&l) != LLM_OK)
     {
-        if (l.memory) {
-            snprintf(err->code, sizeof(err->code), "%s", LLM_MEMORY_ERROR);
-        }
+        llm_load_failed(&l);
 
         /* the reason may be pages of the file that cannot be read, which are
            zeros in the mapping: then err says that instead */

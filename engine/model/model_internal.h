@@ -249,6 +249,9 @@ typedef struct {
 /* load.c: begins a load; what follows once the file is described */
 void llm_load_begin(llm_load_t *l, llm_model_t *m,
     const llm_model_opts_t *opts, llm_err_t *err);
+/* the error's code is LLM_MEMORY_ERROR if the load had come to where it takes
+   memory, but for faults of the device */
+void llm_load_failed(const llm_load_t *l);
 int llm_load_described(llm_load_t *l);
 /* model.c: an empty model with its registry of devices, NULL: no memory; what a
    load does once the file is described: the longest sequence, sizes of a step,

@@ -12,6 +12,7 @@ use POSIX qw(mkfifo);
 use Test::More;
 
 my $model = 'llm_model demo %%ROOT%%/models/demo.gguf default;';
+my $gpu = grep { -e } glob '/dev/nvidia* /dev/dxg /dev/nv{host-,}gpu';
 
 
 # text of the http block and of its server; what nginx -t must say, or undef
@@ -94,7 +95,7 @@ check('more memory than there is',
       qr/model "demo": kv_cache is 61440000 MiB, and this machine has \d+ MiB of memory/);
 check('the same where there is no other device',
       'llm_model demo /x kv_cache=60000g;', '', qr/kv_cache is 61440000 MiB/)
-    unless -e "$LLM::Test::OBJS/llm_cuda.so";
+    unless $gpu && -e "$LLM::Test::OBJS/llm_cuda.so";
 check('a GPU may have as much', 'llm_model m /x kv_cache=900g device=cuda;',
       '', undef);
 check('bad device', 'llm_model demo /x device=tpu;', '', qr/"device=tpu"/);
@@ -320,7 +321,6 @@ check('a directive of another kind', "$model llm_colour red;", '',
         'tokenizer.ggml.eos_token_id' => [ u32 => 1 << 30 ] });
 
     my ($status, $out) = $t->check;
-    my $gpu = grep { -e } glob '/dev/nvidia* /dev/dxg /dev/nv{host-,}gpu';
     my $large = qr/KV cache for one sequence of ctx=16777216 takes \d+ MiB .*this machine has \d+ MiB/;
 
     is($status, 0, 'what the machine lacks passes nginx -t');
@@ -343,8 +343,8 @@ check('a directive of another kind', "$model llm_colour red;", '',
     }
 }
 
-# a GPU's backend that is not there; where it is, the CPU's memory is no
-# bound until a model takes it
+# a GPU's backend that is not there; and a cache that this machine has memory
+# for, but not beside all else
 
 {
     my $here = "$LLM::Test::OBJS/ngx_http_llm_module.so";
@@ -352,11 +352,11 @@ check('a directive of another kind', "$model llm_colour red;", '',
     my $t = LLM::Test->new(model => 'llm_model gpu %%ROOT%%/models/demo.gguf'
                            . ' device=cuda;'
                            . ' llm_model cpu %%ROOT%%/models/demo.gguf'
-                           . ' kv_cache=60000g;');
+                           . ' device=cpu;');
     my $dir = $t->dir;
     my $conf = $t->expand($t->conf) =~ s/\Q$here\E/$dir\/module.so/r;
 
-    $t->write_file('nginx.conf', $conf =~ s/ kv_cache=60000g//r);
+    $t->write_file('nginx.conf', $conf);
     system('cp', $here, "$dir/module.so") == 0 or die 'cp';
 
     my ($status, $out) = $t->check;
@@ -366,11 +366,16 @@ check('a directive of another kind', "$model llm_colour red;", '',
          'which says how to get it');
     unlike($out, qr/model "cpu" is not/, 'and nothing of the other model');
 
-    $t->write_file('llm_cuda.so', 'not really');
-    $t->write_conf($conf);
+    $t->write_file('nginx.conf',
+                   $conf =~ s/ device=cpu;/ device=cpu kv_cache=60000g;/r);
+    ($status, $out) = $t->check;
+
+    my ($all) = $out =~ /this machine has (\d+) MiB of memory/;
+
+    $t->write_conf($conf =~ s/ device=cpu;/ device=cpu kv_cache=${all}m;/r);
     $t->start(cold => 1);
 
-    my $why = qr/take \d+ MiB of memory, kv_cache is 61440000 MiB, and \d+ MiB of/;
+    my $why = qr/take \d+ MiB of memory, kv_cache is $all MiB, and \d+ MiB of/;
 
     ok(LLM::Test::wait_for(20, sub { $t->log =~ $why }),
        'a model that takes more memory than the machine has fails')
