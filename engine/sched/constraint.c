@@ -191,7 +191,7 @@ llm_rule_ready(const llm_sched_t *s)
     for (i = 0; s->n_held && i < s->n_running; i++) {
         q = s->running[i];
 
-        if (q->held && q->req->err.status == 0
+        if (q->held && q->req->failure == NULL
             && llm_rule_mask(q, &mask, NULL) != LLM_LATER)
         {
             return q;

@@ -110,7 +110,7 @@ llm_media_wants(llm_sched_t *s, uint32_t i)
 
     m = llm_media_due(q);
 
-    if (m == NULL || q->req->err.status) {
+    if (m == NULL || q->req->failure) {
         return 0;
     }
 

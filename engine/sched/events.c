@@ -109,10 +109,11 @@ llm_send_events_of(llm_sched_t *s, llm_req_t *r, int *over)
 
     *over = 0;
 
-    if (r->err.status) {
+    if (r->failure) {
         llm_sched_clear(s, r);
 
-        if (llm_event_failure(&r->out.to, &r->err, r->retry_after,
+        if (llm_event_failure(&r->out.to, &r->failure->err,
+                              r->failure->retry_after,
                               r->out.completion_tokens, &r->prepared)
             != LLM_OK)
         {
@@ -120,7 +121,7 @@ llm_send_events_of(llm_sched_t *s, llm_req_t *r, int *over)
         }
 
         if (!r->own) {
-            llm_zone_count_error(s->counters, r->err.status);
+            llm_zone_count_error(s->counters, r->failure->err.status);
         }
 
         *over = 1;

@@ -5,6 +5,37 @@
 #include "engine/sched/request.h"
 
 
+static const llm_failure_t  llm_no_memory = {
+    .err = { .status = 503, .msg = "no memory for what went wrong" }
+};
+
+
+const llm_failure_t *
+llm_failure_create(const llm_err_t *err, uint32_t retry_after)
+{
+    llm_failure_t  *f;
+
+    f = malloc(sizeof(*f));
+    if (f == NULL) {
+        return &llm_no_memory;
+    }
+
+    f->err = *err;
+    f->retry_after = retry_after;
+
+    return f;
+}
+
+
+void
+llm_failure_free(const llm_failure_t *f)
+{
+    if (f != &llm_no_memory) {
+        free((void *) f);
+    }
+}
+
+
 llm_req_t *
 llm_req_create(llm_request_t *msg)
 {
@@ -76,6 +107,8 @@ llm_req_free(llm_req_t *r)
 {
     uint32_t  i;
 
+    llm_failure_free(r->failure);
+    llm_failure_free(r->late);
     llm_heard_free(r->heard);
 
     for (i = 0; i < r->run.n_seqs; i++) {
@@ -212,9 +245,8 @@ llm_req_bytes(const llm_req_t *r)
 void
 llm_req_fail(llm_req_t *r, const llm_err_t *err, uint32_t retry_after)
 {
-    if (r->err.status == 0) {
-        r->err = *err;
-        r->retry_after = retry_after;
+    if (r->failure == NULL) {
+        r->failure = llm_failure_create(err, retry_after);
     }
 }
 

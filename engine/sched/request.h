@@ -349,6 +349,19 @@ llm_seconds_up(double seconds)
 }
 
 
+/* apart from the request, as few have one, and 50,000 may be open */
+
+typedef struct {
+    llm_err_t            err;
+    uint32_t             retry_after;   /* seconds; 0: none */
+} llm_failure_t;
+
+/* a copy, or if there is no memory a failure that says so: never NULL */
+const llm_failure_t *llm_failure_create(const llm_err_t *err,
+    uint32_t retry_after);
+void llm_failure_free(const llm_failure_t *f);
+
+
 struct llm_req_s {
     llm_request_t       *msg;           /* owned */
     llm_claim_t          media;         /* bytes of the message's media; n is 0
@@ -366,15 +379,13 @@ struct llm_req_s {
        work that nobody needs; relaxed */
     _Atomic uint32_t     cancelled;
 
-    /* why the request has failed, if status is not 0; used by the thread that
-       has the request */
-    llm_err_t            err;
-    uint32_t             retry_after;   /* seconds; 0: none */
+    /* why the request has failed, or NULL; used by the thread that has the
+       request */
+    const llm_failure_t *failure;       /* owned, see llm_failure_create() */
 
     /* the same, set while a preparation thread has the request: only the
        scheduler's thread writes and reads it */
-    llm_err_t            late;
-    uint32_t             late_retry;
+    const llm_failure_t *late;
 
     uint64_t             entered_us;    /* time when it came to the engine */
     llm_period_t           prepared;      /* time of its preparation; the

@@ -235,7 +235,7 @@ llm_step_followers(llm_sched_t *s, const llm_step_t *st, llm_seq_t *leader,
 
     r = leader->req;
 
-    for (i = 0; i < r->run.n_seqs && r->err.status == 0; i++) {
+    for (i = 0; i < r->run.n_seqs && r->failure == NULL; i++) {
         q = &r->run.seqs[i];
 
         if (q->leader == leader
@@ -275,7 +275,7 @@ llm_step_result(llm_sched_t *s, const llm_step_t *st, llm_seq_t *owner,
         q->pending--;
     }
 
-    if (q->req->err.status) {
+    if (q->req->failure) {
         return;
     }
 
@@ -359,7 +359,7 @@ llm_step_drafted(llm_sched_t *s, const llm_step_t *st, llm_seq_t *q,
 
     llm_step_plan(s, q, 0, &draw);
 
-    if (q->req->err.status || draw.kind != st->draws[out].kind
+    if (q->req->failure || draw.kind != st->draws[out].kind
         || !llm_draft_accept(s, q))
     {
         return LLM_STOPPED;

@@ -24,8 +24,8 @@ llm_step_sweep(llm_sched_t *s)
     for (i = 0; s->failed && i < s->n_running; /* void */ ) {
         r = s->running[i]->req;
 
-        if (r->err.status) {
-            llm_sched_fail(s, r, &r->err, 0);
+        if (r->failure) {
+            llm_sched_fail(s, r, &r->failure->err, 0);
             i = 0;
 
         } else {
@@ -251,7 +251,7 @@ llm_step_held_next(llm_sched_t *s, llm_seq_t *q)
 
     q->held_at++;
 
-    if (q->held_at < q->n_held && q->req->err.status == 0
+    if (q->held_at < q->n_held && q->req->failure == NULL
         && llm_draft_accept(s, q))
     {
         llm_rule_wait(s, q);

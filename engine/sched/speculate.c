@@ -289,7 +289,7 @@ llm_draft_states(llm_sched_t *s, const llm_step_t *st)
     for (i = 0; s->draft_head && i < st->batch.n_seqs; i++) {
         q = st->seqs[i];
 
-        if (q == NULL || q->req->err.status || llm_seq_pools(q)
+        if (q == NULL || q->req->failure || llm_seq_pools(q)
             || q->max_gen < 2 || q->state == LLM_SEQ_ENDED
             || (s->conf.runner.drawn && llm_sampler_penalises(q->sampler)))
         {

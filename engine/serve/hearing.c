@@ -210,7 +210,7 @@ llm_hearing_place(llm_hearing_t *h)
     llm_req_t  *r;
 
     for (r = h->first; r && h->n_running < h->places; r = r->heard->next) {
-        if (r->heard->runs || r->heard->ended || r->err.status) {
+        if (r->heard->runs || r->heard->ended || r->failure) {
             continue;
         }
 
@@ -319,7 +319,7 @@ llm_hearing_advance(llm_hearing_t *h, llm_req_t *r)
         }
     }
 
-    if (d->ended || r->err.status) {
+    if (d->ended || r->failure) {
         llm_hearing_leave(h, r);
     }
 }
@@ -492,7 +492,6 @@ llm_hearing_send(llm_hearing_t *h, llm_hearing_ended_pt ended,
     llm_hearing_failed_pt failed)
 {
     int         left, over;
-    llm_err_t   err;
     llm_req_t  *r, *next;
 
     left = 0;
@@ -500,9 +499,8 @@ llm_hearing_send(llm_hearing_t *h, llm_hearing_ended_pt ended,
     for (r = h->first; r; r = next) {
         next = r->heard->next;
 
-        if (r->err.status) {
-            err = r->err;
-            failed(h->engine, r, &err, r->retry_after);
+        if (r->failure) {
+            failed(h->engine, r, &r->failure->err, r->failure->retry_after);
             continue;
         }
 

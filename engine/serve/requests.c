@@ -85,9 +85,10 @@ llm_engine_own_ends(llm_engine_t *e, const llm_req_t *r)
     m = r->instance;
     m->warm.n_live--;
 
-    if (r->err.status) {
+    if (r->failure) {
         llm_engine_log(e, LLM_LOG_WARN, "model \"%s\": a request of the "
-                       "warm-up failed: %s", m->conf.name, r->err.msg);
+                       "warm-up failed: %s", m->conf.name,
+                       r->failure->err.msg);
     }
 }
 
@@ -196,8 +197,8 @@ llm_engine_send_errors(llm_engine_t *e)
     llm_jobs_move(&jobs, &e->doomed);
 
     while ((r = llm_jobs_take(&jobs)) != NULL) {
-        if (llm_event_failure(&r->out.to, &r->err, r->retry_after, 0,
-                              &r->prepared)
+        if (llm_event_failure(&r->out.to, &r->failure->err,
+                              r->failure->retry_after, 0, &r->prepared)
             != LLM_OK)
         {
             llm_jobs_add(&e->doomed, r);
@@ -206,7 +207,7 @@ llm_engine_send_errors(llm_engine_t *e)
 
         if (!r->own) {
             llm_zone_count_error(llm_zone_counters(e->zone, e->kept, r->model),
-                                 r->err.status);
+                                 r->failure->err.status);
         }
 
         llm_engine_forget(e, r);
@@ -555,8 +556,8 @@ llm_engine_prepared(llm_engine_t *e, llm_req_t *r)
 {
     llm_err_t  err;
 
-    if (r->late.status) {
-        llm_engine_doom(e, r, &r->late, r->late_retry);
+    if (r->late) {
+        llm_engine_doom(e, r, &r->late->err, r->late->retry_after);
         return;
     }
 
@@ -565,8 +566,8 @@ llm_engine_prepared(llm_engine_t *e, llm_req_t *r)
         return;
     }
 
-    if (r->err.status) {
-        llm_engine_doom(e, r, &r->err, r->retry_after);
+    if (r->failure) {
+        llm_engine_doom(e, r, &r->failure->err, r->failure->retry_after);
         return;
     }
 
@@ -677,7 +678,8 @@ llm_engine_cancel(llm_engine_t *e, llm_req_t *r)
 
     case LLM_REQ_PREPARING:
         llm_zone_add(*cancelled, 1);
-        r->late.status = 0;
+        llm_failure_free(r->late);
+        r->late = NULL;
 
         if (llm_engine_call_off(e, r)) {
             break;
@@ -729,14 +731,13 @@ llm_engine_fail(llm_engine_t *e, llm_req_t *r, const llm_err_t *err,
         return;
 
     case LLM_REQ_PREPARING:
-        if (r->late.status || atomic_load_explicit(&r->cancelled,
-                                                   memory_order_relaxed))
+        if (r->late || atomic_load_explicit(&r->cancelled,
+                                            memory_order_relaxed))
         {
             return;
         }
 
-        r->late = *err;
-        r->late_retry = retry_after;
+        r->late = llm_failure_create(err, retry_after);
 
         if (llm_engine_call_off(e, r)) {
             llm_engine_doom(e, r, err, retry_after);

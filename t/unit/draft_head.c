@@ -378,7 +378,7 @@ test_limits(void)
        not ready: its state is kept */
 
     known(&a, 40, 0, 1);
-    a.req.err.status = 0;
+    a.req.failure = NULL;
     llm_draft_head_leave(h, &a.seq);
     prompt(h, &a, 0, 16);
     a.ids[a.prompt.n++] = 9;

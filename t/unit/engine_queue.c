@@ -423,8 +423,8 @@ test_verdicts(void)
     llm_req_fail(r, &bad, 0);
     llm_engine_fail(&e, r, &late, 7);
 
-    is_int(r->err.status, 400, "the request is wrong");
-    is_int(r->retry_after, 0, "which trying again does not mend");
+    is_int(r->failure->err.status, 400, "the request is wrong");
+    is_int(r->failure->retry_after, 0, "which trying again does not mend");
     ok(atomic_load(&r->cancelled), "nobody needs to prepare what is late");
 
     llm_req_free(r);

@@ -375,7 +375,7 @@ test_room(void)
     /* b's request is paused, and c has to wait */
 
     atomic_store(&waits, 0);
-    ask(&rig, 0, 1, 200);
+    ask(&rig, 0, 1, 16);
     llm_client_signal(rig.clients[0], LLM_MSG_PAUSE, 0,
                       rig.answers[0][0].ticket);
     ask(&rig, 1, 2, 1);
@@ -469,7 +469,7 @@ test_vain(void)
     ask(&rig, 0, 0, 1);
     answered(&rig, 0, "a model is loaded");
     atomic_store(&waits, 0);
-    ask(&rig, 0, 0, 200);
+    ask(&rig, 0, 0, 16);
     llm_client_signal(rig.clients[0], LLM_MSG_PAUSE, 0, a[0].ticket);
     ask(&rig, 1, 1, 1);
 

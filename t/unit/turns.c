@@ -245,7 +245,7 @@ test_over(void)
     llm_engine_fail(&e, r[0], &err, 0);
     llm_engine_fail(&e, r[1], &err, 0);
     ok(r[0]->state == LLM_REQ_DOOMED && r[1]->state == LLM_REQ_DOOMED
-       && r[0]->err.status == 504 && r[0]->payer == NULL,
+       && r[0]->failure->err.status == 504 && r[0]->payer == NULL,
        "one that waits gets its error at once");
 
     ok(next_job(&large) == r[2], "and no thread");
