@@ -1,8 +1,9 @@
 #!/bin/bash
 #
-# t/portable/run.sh [SUITE | FOLDER ...]: tests this commit in fresh Debian
-# systems (bookworm, trixie, sid), and with other sources of nginx.  Run by hand,
-# as root, with debootstrap; each system takes a quarter of an hour and 3 GB.
+# t/portable/run.sh [SUITE | FOLDER ...]: tests this commit in fresh systems of
+# Debian (bookworm, trixie, sid) and Ubuntu (noble), and with other sources of
+# nginx.  Run by hand, as root, with debootstrap; each system takes a quarter of
+# an hour and 3 GB.
 #
 # SUITE:   in a fresh system, as a new user would: "./build.sh run" in a clone
 #          and a request; all C sources with the system's gcc and clang, with
@@ -15,9 +16,11 @@
 # What was seen goes into the table of docs/builds.md, a row for each.
 #
 # TEST=1: also "./build.sh test", which takes another 4 GB and an hour.
-# MIRROR: server of packages (http://deb.debian.org/debian).  The systems are
-# copies of WORK/base-SUITE, which debootstrap makes unless they are there; WORK
-# is objs/portable.
+# MIRROR: server of packages (http://deb.debian.org/debian); UBUNTU: the other
+# one's (http://archive.ubuntu.com/ubuntu), for which debootstrap needs the keys
+# of its package ubuntu-keyring in /usr/share/keyrings.  The systems are copies
+# of WORK/base-SUITE, which debootstrap makes unless they are there; WORK is
+# objs/portable.
 
 set -eu
 
@@ -150,7 +153,9 @@ debian() {
     nginx=$(inside "$dir" 'nginx -v 2>&1 | sed "s/^nginx version: //"')
 
     row "1-$(inside "$dir" '. /etc/os-release; echo "${VERSION_ID:-99}"')" \
-        "Debian $(inside "$dir" 'cat /etc/debian_version') ($suite)" \
+        "$(inside "$dir" '. /etc/os-release; printf "%s %s" "$NAME" \
+            "$(case $ID in debian) cat /etc/debian_version ;;
+               *) echo "$VERSION_ID" ;; esac)"') ($suite)" \
         "${nginx/\// }" "$compilers"
 }
 

@@ -1,17 +1,31 @@
 # Debian systems to test in: made by debootstrap, copied, and thrown away.
-# Sourced by run.sh and chroot.sh, as root; WORK and MIRROR are the caller's.
+# Sourced by run.sh and chroot.sh, as root; WORK and MIRROR are the
+# caller's.
 
 
-# makes WORK/base-SUITE, which nothing is installed in
+# makes WORK/base-SUITE, which nothing is installed in.  debootstrap may be older
+# than a suite of Ubuntu, which all have the same script
 
 base_system() {
-    local suite=$1 base=$WORK/base-$1
+    local suite=$1 base=$WORK/base-$1 from=$MIRROR more=()
 
     [ ! -e "$base/etc/debian_version" ] || return 0
 
+    case $suite in
+        jammy|noble)
+            from=${UBUNTU:-http://archive.ubuntu.com/ubuntu}
+            more=(--components=main,universe
+                  --keyring=/usr/share/keyrings/ubuntu-archive-keyring.gpg)
+            set -- /usr/share/debootstrap/scripts/gutsy
+            ;;
+        *)
+            set --
+            ;;
+    esac
+
     rm -rf --one-file-system "$base" "$base.new"
-    debootstrap --variant=minbase "$suite" "$base.new" "$MIRROR" \
-        > "$WORK/$suite.debootstrap" 2>&1
+    debootstrap --variant=minbase "${more[@]}" "$suite" "$base.new" "$from" \
+        "$@" > "$WORK/$suite.debootstrap" 2>&1
     mv "$base.new" "$base"
 }
 
