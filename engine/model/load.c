@@ -66,7 +66,8 @@ llm_load_failed(const llm_load_t *l)
     llm_err_t  *err = l->err;
 
     if (l->memory && strcmp(err->code, LLM_DEVICE_LOST) != 0
-        && strcmp(err->code, LLM_DEVICE_ERROR) != 0)
+        && strcmp(err->code, LLM_DEVICE_ERROR) != 0
+        && strcmp(err->code, LLM_FILE_ERROR) != 0)
     {
         snprintf(err->code, sizeof(err->code), "%s", LLM_MEMORY_ERROR);
     }

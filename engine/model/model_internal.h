@@ -250,7 +250,7 @@ typedef struct {
 void llm_load_begin(llm_load_t *l, llm_model_t *m,
     const llm_model_opts_t *opts, llm_err_t *err);
 /* the error's code is LLM_MEMORY_ERROR if the load had come to where it takes
-   memory, but for faults of the device */
+   memory, but for faults of the device and of files */
 void llm_load_failed(const llm_load_t *l);
 int llm_load_described(llm_load_t *l);
 /* model.c: an empty model with its registry of devices, NULL: no memory; what a

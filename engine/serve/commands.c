@@ -50,6 +50,7 @@ llm_order_load(llm_instance_t *m, llm_running_t *o)
         llm_instance_close(m);
         m->n_failed_steps = 0;
         m->retry_s = 0;
+        m->vain_us = 0;
     }
 
     o->begun = 1;
@@ -142,9 +143,11 @@ llm_order_begin_unload(llm_instance_t *m, uint32_t timeout_ms)
     z = &e->zone->models[m->index].command;
     b = m->beside;
 
+    llm_instance_stay(m);
     m->ends = 1;
     m->rebuild = 0;
     m->waits = LLM_WAITS_NOT;
+    m->lacks_us = 0;
     llm_warm_stop(m);
     atomic_store(&z->stopped, 1);
     llm_zone_set(e->zone->models[m->index].wanted, 0);
@@ -298,6 +301,7 @@ llm_order_adopt(llm_instance_t *m)
     m->naming = given.naming;
     m->on_gpu = 0;
     m->retry_s = 0;
+    m->vain_us = 0;
     m->logged[0] = '\0';
 
     llm_zone_set(z->models[m->index].losses, 0);

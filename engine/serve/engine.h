@@ -82,8 +82,6 @@ struct llm_engine_s {
     llm_instance_t      *instances;     /* list of all: those of models[], those
                                            that are being loaded to replace
                                            one, and replaced ones */
-    uint32_t             n_freed;       /* unloads and failed loads, each of
-                                           which made memory free */
     llm_peer_t          *peers;         /* [n_peers] */
     uint32_t             n_peers;
     llm_internal_client_t  internal;

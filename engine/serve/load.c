@@ -339,7 +339,6 @@ void
 llm_instance_wait(llm_instance_t *m, llm_instance_wait_t what)
 {
     m->waits = what;
-    m->waits_us = llm_now_us();
     m->state = LLM_MODEL_LOADING;
     atomic_store(&m->loaded, 0);
 
@@ -371,6 +370,8 @@ llm_instance_failed(llm_instance_t *m)
     m->state = LLM_MODEL_FAILED;
     m->cramped = 0;
     m->retry_s = m->retry_s ? llm_min(m->retry_s * 2, most) : m->conf.retry_s;
+    m->lacks_us = 0;
+    m->made_room = 0;
     m->lost = strcmp(m->load_err.code, LLM_DEVICE_LOST) == 0;
 
     if (m->lost) {
@@ -402,7 +403,7 @@ llm_instance_begin(llm_instance_t *m)
     atomic_store(&m->loaded, 0);
     __atomic_store_n(&m->cancel, 0, __ATOMIC_RELAXED);
     m->n_older = llm_engines_older(m->engine->engines, m->engine->place);
-    m->n_freed = m->engine->n_freed;
+    m->gives_way = 0;
     m->crowded = m->n_older != 0 || m->role == LLM_INSTANCE_BESIDE;
     m->waits = LLM_WAITS_NOT;
     m->cramped = 0;

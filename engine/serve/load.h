@@ -114,12 +114,13 @@ struct llm_instance_s {
                                            memory that will become free */
     llm_instance_wait_t  waits;         /* state LOADING, but the load begins
                                            after this */
-    uint64_t             waits_us;      /* since when, llm_now_us() */
-    uint32_t             n_freed;       /* the engine's when the load began,
-                                           and its own ones since */
+    uint64_t             lacks_us;      /* since when its load lacks memory,
+                                           llm_now_us(), while it waits and
+                                           while it is tried again; 0: it does
+                                           not.  See room.c */
     int                  made_room;     /* models were unloaded for this load */
-    uint64_t             vain_us;       /* none is before this time: they were,
-                                           and did not suffice */
+    uint64_t             vain_us;       /* that did not suffice: before this
+                                           time none is unloaded for it */
     int                  gives_way;     /* state READY; requests that come wait
                                            for its next load, see room.c */
     int                  cramped;       /* state READY, with fewer pages than
@@ -218,17 +219,22 @@ void llm_instance_free(llm_instance_t *m);
 void llm_instance_place(llm_instance_t *m, llm_instance_role_t role, int shown);
 
 /* room.c */
-/* may it be unloaded for another one?  A request loads it again */
-int llm_instance_yields(const llm_instance_t *m);
-/* the model that is unloaded to make room for another one: it yields, has no
-   request, and was used least recently.  LLM_FULL: there will be one; LLM_ABSENT:
-   none yields */
-int llm_engine_spare(llm_engine_t *e, const llm_instance_t *but,
-    llm_instance_t **spare);
-/* chooses a model that takes no more requests, if another one waits for long */
 #define LLM_ROOM_PATIENCE_US  5000000
 #define LLM_ROOM_VAIN_US      300000000     /* see vain_us */
+
+/* may it be unloaded for another one?  A request loads it again */
+int llm_instance_yields(const llm_instance_t *m);
+/* the model whose load has lacked memory for longest; NULL: none does */
+llm_instance_t *llm_engine_first_in_line(const llm_engine_t *e);
+/* the model that is unloaded for m: it yields, has no request, and was used
+   least recently.  LLM_FULL: there may be one later, or memory; LLM_ABSENT:
+   there will be none */
+int llm_engine_spare(llm_engine_t *e, const llm_instance_t *m,
+    llm_instance_t **spare);
+/* if a load waits for long, chooses a model that takes no more requests */
 void llm_engine_give_way(llm_engine_t *e, uint64_t now);
+/* m takes requests again, and prepares those that wait */
+void llm_instance_stay(llm_instance_t *m);
 
 /* models.c */
 /*

@@ -129,17 +129,6 @@ llm_instance_count_error(llm_instance_t *m, const llm_err_t *err)
 }
 
 
-/* closes a model, whose memory is free then */
-
-static void
-llm_instance_release(llm_instance_t *m)
-{
-    llm_instance_close(m);
-    m->n_freed++;
-    m->engine->n_freed++;
-}
-
-
 int
 llm_instance_join(llm_instance_t *m)
 {
@@ -148,7 +137,7 @@ llm_instance_join(llm_instance_t *m)
     atomic_store(&m->loaded, 0);
 
     if (m->load_err.status || llm_instance_ready(m) != LLM_OK) {
-        llm_instance_release(m);
+        llm_instance_close(m);
         return LLM_ERROR;
     }
 
@@ -165,29 +154,42 @@ llm_instance_again(llm_instance_t *m)
 }
 
 
-/* as llm_engine_spare(); LLM_OK: a model was unloaded.  Requests that have come
-   for it meanwhile wait, as this one did */
+/* as llm_engine_spare(), for the first in line.  LLM_OK: a model was unloaded; the
+   requests that have come for it meanwhile wait */
 
 static int
 llm_instance_make_room(llm_instance_t *m)
 {
     int              rc;
+    llm_engine_t    *e;
     llm_instance_t  *spare;
 
-    rc = llm_engine_spare(m->engine, m, &spare);
+    e = m->engine;
+
+    if (llm_engine_first_in_line(e) != m) {
+        return LLM_FULL;
+    }
+
+    if (llm_now_us() < m->vain_us) {
+        return LLM_ABSENT;
+    }
+
+    rc = llm_engine_spare(e, m, &spare);
 
     if (rc != LLM_OK) {
         return rc;
     }
 
-    llm_engine_log(m->engine, LLM_LOG_NOTICE, "model \"%s\" is unloaded to "
-                   "make room for \"%s\"", spare->conf.name, m->conf.name);
+    llm_engine_log(e, LLM_LOG_NOTICE, "model \"%s\" is unloaded to make room "
+                   "for \"%s\"", spare->conf.name, m->conf.name);
     llm_instance_unload(spare, LLM_MODEL_IDLE);
     m->made_room = 1;
 
     if (spare->held.first) {
         (void) llm_fail(&spare->load_err, "it has made room for \"%s\"",
                         m->conf.name);
+        llm_zone_set(e->zone->models[spare->index].wanted, 1);
+        spare->lacks_us = llm_now_us();
         llm_instance_wait(spare, LLM_WAITS_ROOM);
     }
 
@@ -195,7 +197,7 @@ llm_instance_make_room(llm_instance_t *m)
 }
 
 
-/* a model that a request loads is not loaded for nobody */
+/* does anybody want a model that a request loads? */
 
 static int
 llm_instance_is_wanted(const llm_instance_t *m)
@@ -205,13 +207,14 @@ llm_instance_is_wanted(const llm_instance_t *m)
 }
 
 
-/* nobody wants it any more, and there is no memory: the next request tries */
+/* there is no memory, and nobody wants it any more: the next request tries */
 
 static void
 llm_instance_give_up(llm_instance_t *m)
 {
-    llm_engine_log(m->engine, LLM_LOG_NOTICE, "model \"%s\" is loaded by the "
-                   "next request for it: %s", m->conf.name, m->load_err.msg);
+    llm_engine_log(m->engine, LLM_LOG_WARN, "model \"%s\" is loaded by the next "
+                   "request for it: %s", m->conf.name, m->load_err.msg);
+    llm_zone_set(m->engine->zone->models[m->index].wanted, 0);
     llm_instance_unload(m, LLM_MODEL_IDLE);
 }
 
@@ -222,35 +225,33 @@ llm_instance_give_up(llm_instance_t *m)
 static int
 llm_instance_lacks_memory(llm_instance_t *m)
 {
-    int  rc;
-
     if (m->n_older) {
         llm_instance_wait(m, LLM_WAITS_OLDER);
         return LLM_OK;
     }
 
     if (!llm_instance_is_wanted(m)) {
+        llm_instance_count_error(m, &m->load_err);
         llm_instance_give_up(m);
         return LLM_OK;
     }
 
-    rc = llm_now_us() < m->vain_us ? LLM_ABSENT : llm_instance_make_room(m);
+    if (m->lacks_us == 0) {
+        m->lacks_us = llm_now_us();
+    }
 
-    if (rc == LLM_FULL) {
+    switch (llm_instance_make_room(m)) {
+
+    case LLM_OK:
+        llm_instance_again(m);
+        return LLM_OK;
+
+    case LLM_FULL:
         llm_instance_wait(m, LLM_WAITS_ROOM);
         return LLM_OK;
     }
 
-    /* loads beside this one, which have failed meanwhile, may have taken what
-       it lacked */
-
-    if (rc == LLM_OK || m->n_freed != m->engine->n_freed) {
-        llm_instance_again(m);
-        return LLM_OK;
-    }
-
     if (m->made_room) {
-        m->made_room = 0;
         m->vain_us = llm_now_us() + LLM_ROOM_VAIN_US;
     }
 
@@ -258,7 +259,8 @@ llm_instance_lacks_memory(llm_instance_t *m)
 }
 
 
-/* goes on with a load that waits, if it may */
+/* goes on with a load that waits, if it may.  If no memory will become free, some
+   may have: of loads beside this one, which have failed */
 
 static void
 llm_instance_waited(llm_instance_t *m)
@@ -372,6 +374,7 @@ llm_instance_open(llm_instance_t *m)
     }
 
     m->logged[0] = '\0';
+    m->lacks_us = 0;
     m->made_room = 0;
     m->vain_us = 0;
     m->state = LLM_MODEL_READY;
@@ -404,10 +407,11 @@ llm_instance_unload(llm_instance_t *m, llm_model_state_t state)
     }
 
     llm_warm_stop(m);
-    llm_instance_release(m);
+    llm_instance_close(m);
 
     m->rebuild = 0;
     m->waits = LLM_WAITS_NOT;
+    m->lacks_us = 0;
     m->made_room = 0;
     m->gives_way = 0;
     m->cramped = 0;

@@ -2,7 +2,7 @@
  * The life of a request in the engine: from a message in a worker's ring to
  * its last event.  The scheduler's thread alone runs this.
  *
- *   NEW        in `held` of its instance, which is not loaded yet
+ *   NEW        in `held` of its instance, which is not loaded, or gives way
  *   PREPARING  queued in e->turns, and removed from it if it ends; or in a
  *              preparation thread, paused or not: then only `cancelled` and
  *              `late` are set

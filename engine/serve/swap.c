@@ -52,6 +52,7 @@ llm_swap_load(llm_instance_t *m, const char *file, llm_err_t *err)
                    "replace %s", m->conf.name, llm_instance_path(b),
                    llm_instance_path(m));
 
+    llm_instance_stay(m);
     m->beside = b;
 
     if (b->permille[1]) {

@@ -49,8 +49,7 @@ ngx_http_llm_stage_t  ngx_http_llm_proxied_stage = {
 char *
 ngx_http_llm_proxied_is_set(ngx_conf_t *cf, void *post, void *data)
 {
-    ngx_flag_t *on = data;
-
+    ngx_flag_t                      *on = data;
     ngx_http_llm_reply_main_conf_t  *rmcf;
 
     if (*on) {
@@ -97,16 +96,15 @@ ngx_uint_t
 ngx_http_llm_is_proxied(ngx_http_request_t *r)
 {
     ngx_http_llm_loc_conf_t         *llcf;
-    ngx_http_core_loc_conf_t        *clcf;
     ngx_http_llm_quotas_loc_conf_t  *qlcf;
 
     qlcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_quotas_module);
     llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
-    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
 
-    /* without a handler nginx serves files */
+    /* without a handler nginx serves files; the location may have one that an
+       "if" in it has not */
 
-    return qlcf->proxied && llcf->serves == NULL && clcf->handler;
+    return qlcf->proxied && llcf->serves == NULL && r->content_handler;
 }
 
 
@@ -194,7 +192,9 @@ ngx_http_llm_proxied_begin(ngx_http_request_t *r, ngx_http_llm_proxied_t *p,
     p->scope = known ? to.scope : LLM_SCOPE_OTHER;
     p->form = known && llm_api_takes_form(to.endpoint);
 
-    if (p->scope == LLM_SCOPE_MODELS) {
+    if (p->scope == LLM_SCOPE_MODELS
+        && (r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD)))
+    {
         return NGX_OK;
     }
 

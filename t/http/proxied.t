@@ -115,6 +115,7 @@ END
             sendfile on;
             sendfile_max_chunk 64k;
             proxy_buffers 4 4k;
+            if (\$http_x_if) { set \$if 1; }
             proxy_pass http://127.0.0.1:$port/v1/;
         }
         location /paths/ {
@@ -125,6 +126,7 @@ END
         location /direct-keys/ {
             llm_api_keys keys;
             llm_proxied_usage on;
+            if (\$http_x_if) { set \$if 1; }
             proxy_pass http://127.0.0.1:$port/v1/;
         }
         location /off/ {
@@ -394,6 +396,9 @@ is($t->request(method => 'HEAD', path => '/direct/large',
                headers => { 'X-Tenant' => 'hal' })->{status}, 200, 'HEAD');
 logged('/direct/large 200 - - -');
 settled('hal', '0 0 0 0', 'costs nothing');
+is($t->get('/direct/bare', headers => { 'X-Tenant' => 'ivy', 'X-If' => 1 })
+      ->{status}, 200, 'an "if" of the location that holds');
+settled('ivy', '1 4 0 2', 'its account pays, too');
 is($t->get('/direct/bare', headers => { 'X-Tenant' => 'bea' })->{status}, 200,
    'an answer that does not say what it is');
 settled('bea', '1 4 0 2', 'may have a usage');
@@ -422,6 +427,9 @@ my @some = (Authorization => 'Bearer sk-llm-some');
 $res = ask('/direct-keys/chat/completions', '', { %chat }, @some);
 is("$res->{status} $res->{json}{error}{code}", '403 model_not_allowed',
    'a key for some models: what the other server answers for is not known');
+$res = ask('/direct-keys/chat/completions', '', { %chat }, @some, 'X-If' => 1);
+is("$res->{status} $res->{json}{error}{code}", '403 model_not_allowed',
+   'in an "if" of such a location, too');
 is($t->get('/paths/chat.html', headers => { @key })->{status}, 403,
    'a path that is none of the API needs the scope other');
 

@@ -573,8 +573,6 @@ is_ok(hear($t, [ @MODEL ], file => [ 'a.wav', wav(119) ],
 $t->stop(allow => qr/exited on signal 9/, name => 'the one that died');
 
 
-# ---- OpenAI's program's transcripts ----
-
 # ---- probes ----
 
 # the demo model is asked several times: the model of speech would have been, too
@@ -584,7 +582,7 @@ $t = LLM::Test->new(model => join("\n",
     'llm_model demo %%ROOT%%/models/demo.gguf threads=1 default;'),
     locations => <<'END');
         location = /health { llm_health; }
-        location = /probed { llm_health ready probe=20ms; }
+        location = /probed { llm_health ready hears probe=20ms; }
         location = /figures { llm_metrics json; }
 END
 $t->write_file('tiny.bin', model(51865));
@@ -599,6 +597,8 @@ is($res->{status}, 200, 'and one of speech is not asked for text')
     or diag($res->{body});
 $t->stop;
 
+
+# ---- OpenAI's program's transcripts ----
 
 SKIP: {
     skip 'LLM_FIXTURES is not set', 1 unless $fixtures;
