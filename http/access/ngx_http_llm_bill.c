@@ -280,12 +280,13 @@ ngx_http_llm_bill_return(ngx_http_llm_bill_t *bill)
     ngx_uint_t             i;
     ngx_http_llm_claim_t  *c;
 
-    ngx_http_llm_bill_use(bill, 0, 0, 0);
-
     for (i = 0; i < bill->nshares; i++) {
         c = bill->shares[i].claim;
 
         if (c) {
+            c->prompt = 0;
+            c->cached = 0;
+            c->seconds = 0;
             c->answer = 0;
             c->started = 0;
         }

@@ -342,9 +342,9 @@ ngx_http_llm_proxied_figure(ngx_http_request_t *r, ngx_http_variable_value_t *v,
     }
 
     proxied = ngx_http_llm_get_proxied(r);
-    p = ngx_pnalloc(r->pool, NGX_INT64_LEN);
-
-    if (proxied == NULL || !proxied->answered || p == NULL) {
+    p = proxied && proxied->answered ? ngx_pnalloc(r->pool, NGX_INT64_LEN)
+                                     : NULL;
+    if (p == NULL) {
         return NGX_DECLINED;
     }
 

@@ -71,6 +71,7 @@ done
 # two versions of the packages, the second without compiling again
 
 PACKAGES='
+set -o pipefail
 cd /root/archive
 ./build.sh deb
 version=$(dpkg-deb -f objs/deb/libnginx-*.deb Version)
@@ -245,7 +246,7 @@ table() {
 
 mkdir -p "$WORK"
 
-for what in ${*:-bookworm trixie sid}; do
+for what in ${*:-bookworm trixie sid noble}; do
     case $what in
         /*) tree "$what" ;;
         *)  debian "$what" ;;

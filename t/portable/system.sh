@@ -1,5 +1,5 @@
-# Debian systems to test in: made by debootstrap, copied, and thrown away.
-# Sourced by run.sh and chroot.sh, as root; WORK and MIRROR are the
+# Systems of Debian and Ubuntu to test in: made by debootstrap, copied, and
+# thrown away.  Sourced by run.sh and chroot.sh, as root; WORK and MIRROR are the
 # caller's.
 
 
