@@ -44,6 +44,19 @@ nginx-dev         nginx-src
 "
 fi
 
+# with the sources of one before 1.21.5, the first PCRE is
+
+if [ -n "${NGINX_SRC:-}" ]; then
+    version=$(sed -n 's/^#define nginx_version *//p' \
+                  "$NGINX_SRC/src/core/nginx.h" 2> /dev/null || :)
+
+    if [ "${version:-1021005}" -lt 1021005 ]; then
+        BUILD_NEEDS="$BUILD_NEEDS
+libpcre3-dev      /usr/include/pcre.h
+"
+    fi
+fi
+
 # What Debian, Fedora and RHEL (dnf), and Alpine (apk) call the same thing,
 # where the names differ; "-": there is no such package.
 
@@ -53,6 +66,7 @@ libc6-dev         glibc-devel        musl-dev
 linux-libc-dev    kernel-headers     linux-headers
 libcjson-dev      cjson-devel        cjson-dev
 libpcre2-dev      pcre2-devel        pcre2-dev
+libpcre3-dev      pcre-devel         pcre-dev
 libssl-dev        openssl-devel      openssl-dev
 zlib1g-dev        zlib-devel         zlib-dev
 libpng-dev        libpng-devel       libpng-dev

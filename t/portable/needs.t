@@ -52,6 +52,24 @@ like($apk, qr/ zlib-dev nginx \(no package has nginx's source: .* set NGINX_SRC/
 unlike(said('apk', '$BUILD_NEEDS', NGINX_SRC => '/nginx'), qr/nginx/,
        'which is not asked for with NGINX_SRC');
 
+{
+    my $old = File::Temp->newdir;
+
+    mkdir "$old/$_" for 'src', 'src/core';
+
+    for ([ 1021004, 1 ], [ 1021005, 0 ]) {
+        my ($version, $first) = @$_;
+
+        open my $h, '>', "$old/src/core/nginx.h" or die $!;
+        print $h "#define nginx_version      $version\n";
+        close $h;
+        my $asked = said('dnf', '$BUILD_NEEDS', NGINX_SRC => $old);
+
+        is($asked =~ / pcre-devel/ ? 1 : 0, $first,
+           "nginx $version: the first PCRE");
+    }
+}
+
 my $none = said('none', '$BUILD_NEEDS');
 
 like($none, qr/^  apt-get install .*^  dnf install .*^  apk add /ms,
