@@ -424,7 +424,9 @@ ok($res->{status} < 300, 'unload') or diag($res->{body});
 ok(LLM::Test::wait_for(30, sub {
     hear($t, [ @MODEL ])->{status} == 503
 }), 'it is unloaded');
-$t->post('/admin/models/hears/load', {});
+ok(LLM::Test::wait_for(30, sub {        # it may be in use yet
+    $t->post('/admin/models/hears/load', {})->{status} < 300
+}), 'load');
 ok(LLM::Test::wait_for(30, sub {
     hear($t, [ @MODEL ])->{status} == 200
 }), 'it is loaded again');
@@ -583,6 +585,7 @@ $t = LLM::Test->new(model => join("\n",
     locations => <<'END');
         location = /health { llm_health; }
         location = /probed { llm_health ready hears probe=20ms; }
+        location = /all { llm_health ready probe=20ms; }
         location = /figures { llm_metrics json; }
 END
 $t->write_file('tiny.bin', model(51865));
