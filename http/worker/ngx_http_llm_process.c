@@ -14,7 +14,7 @@
 
 
 /* most events taken before the event loop continues */
-#define NGX_HTTP_LLM_EVENTS  (8 * NGX_HTTP_LLM_SENDS)
+#define NGX_HTTP_LLM_EVENTS  (2 * NGX_HTTP_LLM_SENDS)
 
 /* milliseconds for other workers to read the last events before worker 0 ends
    because of a lost GPU context */
