@@ -491,6 +491,7 @@ test_vain(void)
         return;
     }
 
+    a = rig.answers[0];
     ask(&rig, 0, 0, 1);
     answered(&rig, 0, "a model is loaded");
     atomic_store(&waits, 0);
