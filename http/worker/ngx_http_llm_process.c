@@ -13,7 +13,8 @@
 #include <sched.h>
 
 
-/* most events taken before the event loop continues */
+/* most events taken before the event loop continues; what is new waits for two
+   or three such turns, of about 6 ms with 20,000 streams */
 #define NGX_HTTP_LLM_EVENTS  (2 * NGX_HTTP_LLM_SENDS)
 
 /* milliseconds for other workers to read the last events before worker 0 ends
