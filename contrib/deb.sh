@@ -29,9 +29,12 @@ deb_version() {
         fi
     fi
 
+    # testing and sid have a name, but no number
+
     system=$(. /etc/os-release; case ${ID:-}:${VERSION_ID:-} in
         debian:?*) echo "~deb$VERSION_ID" ;;
         *:?*)      echo "~$ID$VERSION_ID" ;;
+        *)         echo "${VERSION_CODENAME:+~$VERSION_CODENAME}" ;;
     esac)
 
     echo "$version-1$system"
