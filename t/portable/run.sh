@@ -185,7 +185,7 @@ serve_with() {
 
     for _ in $(seq 600); do
         ! curl -sf "http://127.0.0.1:$PORT/health" > /dev/null || break
-        kill -0 "$pid"
+        kill -0 "$pid" || return 1
         sleep 0.1
     done
 

@@ -101,12 +101,18 @@ struct dim3 {
 
 struct uint3 { unsigned x, y, z; };
 
+/* visible, as a kernel that is a template of one would not be found otherwise */
+
+#pragma GCC visibility push(default)
+
 struct alignas(8) float2 { float x, y; };
 struct alignas(16) float4 { float x, y, z, w; };
 struct alignas(8) uint2 { unsigned x, y; };
 struct alignas(16) uint4 { unsigned x, y, z, w; };
 struct alignas(8) int2 { int x, y; };
 struct alignas(16) int4 { int x, y, z, w; };
+
+#pragma GCC visibility pop
 
 static inline float2 make_float2(float x, float y) { return { x, y }; }
 static inline float4 make_float4(float x, float y, float z, float w)

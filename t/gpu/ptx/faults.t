@@ -54,6 +54,22 @@ for (['mbarrier.init.shared.b64 [%r1], 1', 'mbarrier.init.shared.b64'],
 }
 
 
+# ---- the emulator ----
+
+# A kernel is called by the address that the emulator has for it, and its PTX is
+# found by the name of that address, which has to be one for other libraries.
+
+SKIP: {
+    skip 'this build has none', 2 if $ENV{LLM_SAN};
+
+    my @kernels = grep { /^\w+ [a-zA-Z] (?:void )?llm_k_/ }
+                  qx(nm -C "$objs/llm_emu.so");
+
+    cmp_ok(scalar @kernels, '>', 100, 'the emulator has kernels');
+    is(join('', grep { / [a-z] / } @kernels), '', 'and hides none of them');
+}
+
+
 # ---- the checks ----
 
 my @FAULTS = (
