@@ -348,8 +348,9 @@ typedef enum {
     LLM_EV_FINISH,      /* a choice has ended */
     LLM_EV_DONE,        /* the request has ended; last event of its ticket */
     LLM_EV_ERROR,       /* the request failed; last event of its ticket */
-    LLM_EV_PROGRESS,    /* how much of the prompts is computed: after START, and
-                           after each step of theirs, before the first text */
+    LLM_EV_PROGRESS,    /* how much of the prompts is computed: after START, which
+                           then comes before their first step, and after each
+                           step of theirs, before the first text */
     LLM_EV_VECTOR       /* a part of an input's vector, or a pair's score;
                            parts come in order */
 } llm_event_type_t;
@@ -412,6 +413,8 @@ typedef struct {
             uint32_t     prompt_tokens; /* of all prompts */
             uint32_t     cached_tokens;
             uint64_t     queue_us;      /* arrival to running */
+            uint64_t     start_us;      /* time when it began to run, by
+                                           llm_now_us() */
             uint32_t     ctx;           /* tokens that the model can hold */
             uint32_t     audio_s;       /* as in PREPARED */
             uint32_t     audio_tokens;  /* of these, of chats, in

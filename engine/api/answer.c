@@ -270,7 +270,7 @@ llm_api_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out,
 
     case LLM_EV_START:
         a->started = 1;
-        a->start_us = llm_now_us();
+        a->start_us = ev->u.start.start_us;
         a->usage.prompt_tokens = ev->u.start.prompt_tokens;
         a->usage.cached_tokens = ev->u.start.cached_tokens;
         a->usage.audio_tokens = ev->u.start.audio_tokens;
@@ -279,6 +279,10 @@ llm_api_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out,
         break;
 
     case LLM_EV_TEXT:
+        if (a->first_us == 0 && !llm_api_is_prompt(ev)) {
+            a->first_us = llm_now_us();
+        }
+
         a->choices[ev->index].n_tokens += ev->u.text.n_tokens;
         a->choices[ev->index].n_reasoning += ev->u.text.n_reasoning;
         a->usage.completion_tokens += ev->u.text.n_tokens;

@@ -122,8 +122,8 @@ typedef struct {
     const char                *own;
 } llm_api_name_t;
 
-/* options of a chat's answer: "timings" follow the usage, as in llama-server;
-   a stream begins as there */
+/* options of the answer to a chat or a completion: "timings" follow the usage
+   and the pieces of a stream, as in llama-server; a stream begins as there */
 #define LLM_API_TIMINGS  1
 #define LLM_API_LLAMA    2
 #define LLM_API_VERBOSE  4              /* "__verbose" follows in a body */
@@ -485,8 +485,9 @@ struct llm_api_s {
     uint32_t           options;         /* as in the reader */
     uint32_t           ctx;             /* context of the model, once START has
                                            come */
-    uint64_t           start_us;        /* time when the answer began, which is
-                                           START's; 0: it has not */
+    uint64_t           start_us;        /* time when the request began to run,
+                                           which is START's; 0: it has not */
+    uint64_t           first_us;        /* when the first text came; 0: none */
     llm_api_usage_t    usage;
 
     llm_str_t          id;              /* the request's id, without prefix */
@@ -590,6 +591,9 @@ int llm_api_has_frame(const llm_api_t *a, const llm_event_t *ev);
 void llm_api_close_text(llm_api_t *a, const llm_event_t *ev,
     const llm_api_logprobs_t *format, llm_buf_t *out);
 /* adds what follows the text in the frame that ends a choice */
+/* a frame of a PROGRESS event; text: the member where text would be */
+void llm_api_progress_frame(const llm_api_t *a, const llm_event_t *ev,
+    const char *text, llm_buf_t *out);
 void llm_api_finish_frame(const llm_api_t *a, const llm_event_t *ev,
     const char *logprobs, llm_buf_t *out);
 /* adds usage, if it was asked for, and [DONE] */

@@ -475,10 +475,7 @@ llm_api_chat_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out)
         break;
 
     case LLM_EV_PROGRESS:
-        llm_api_open_frame(a, 0, out);
-        add_lit(out, ",\"delta\":{},\"finish_reason\":null}],");
-        llm_api_llama_progress(out, a, ev, a->options & LLM_API_TIMINGS);
-        llm_api_end_frame(a, out);
+        llm_api_progress_frame(a, ev, "\"delta\":{}", out);
         break;
 
     case LLM_EV_TEXT:

@@ -45,8 +45,6 @@ typedef struct {
 /* and of the request; the texts of the settings and of the fields' names follow
    the choices */
 typedef struct {
-    uint64_t             first_us;      /* when the first token came; 0: not
-                                           yet */
     uint32_t             settings;      /* bytes of generation_settings */
     uint32_t             fields;        /* bytes of the response_fields' names,
                                            each with a NUL; 0: all */
@@ -279,10 +277,6 @@ llm_api_native_keep(llm_api_t *a, const llm_event_t *ev, llm_err_t *err)
             return llm_api_gather(a, ev, err);
         }
 
-        if (own->first_us == 0) {
-            own->first_us = llm_now_us();
-        }
-
         if (ev->u.text.text.len
             && memchr(llm_ref_data(ev, ev->u.text.text), '\n',
                       ev->u.text.text.len))
@@ -388,8 +382,6 @@ llm_api_ll_probs(const llm_api_t *a)
 static void
 llm_api_ll_text(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out)
 {
-    const llm_api_ll_own_t  *own = a->own;
-
     (void) llm_buf_adds(out, "data: {\"index\":");
     llm_api_add_uint(out, ev->index);
     (void) llm_buf_adds(out, ",\"content\":\"");
@@ -412,7 +404,7 @@ llm_api_ll_text(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out)
 
     if (a->options & LLM_API_LL_TIMINGS) {
         (void) llm_buf_addc(out, ',');
-        llm_api_llama_now(out, a, own->first_us);
+        llm_api_llama_now(out, a);
     }
 
     (void) llm_buf_adds(out, "}\n\n");

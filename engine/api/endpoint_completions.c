@@ -20,6 +20,8 @@ typedef struct {
     const llm_flat_t  *prompt;
     int64_t            best_of;         /* 0: not given */
     int                echo;
+    int                return_progress;
+    int                timings_per_token;
 } llm_api_completion_t;
 
 
@@ -27,7 +29,9 @@ static const llm_api_field_t  llm_api_completion_rows[] = {
     { "best_of", LLM_FIELD_INT, AT(best_of), 1, 128 },
     { "echo", LLM_FIELD_BOOL, AT(echo), 0, 0 },
     { "prompt", LLM_FIELD_REQUIRED, AT(prompt), 0, 0 },
+    { "return_progress", LLM_FIELD_BOOL, AT(return_progress), 0, 0 },
     { "suffix", LLM_FIELD_STRING, AT(suffix), 0, 0 },
+    { "timings_per_token", LLM_FIELD_BOOL, AT(timings_per_token), 0, 0 },
 };
 
 static const llm_api_fields_t  llm_api_completion_fields = {
@@ -179,6 +183,8 @@ llm_api_completion_read(llm_api_reader_t *rd, llm_err_t *err)
     }
 
     rd->r.flags |= b.echo ? LLM_REQ_ECHO : 0;
+    rd->r.flags |= b.return_progress && b.body.stream ? LLM_REQ_PROGRESS : 0;
+    rd->options |= b.timings_per_token ? LLM_API_TIMINGS : 0;
     rd->n_choices = rd->r.n * rd->r.prompts.len;
 
     llm_api_write_head(rd, "cmpl-", "text_completion", "text_completion");
@@ -362,6 +368,10 @@ static void
 llm_api_completion_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out)
 {
     switch (ev->type) {
+
+    case LLM_EV_PROGRESS:
+        llm_api_progress_frame(a, ev, "\"text\":\"\"", out);
+        break;
 
     case LLM_EV_TEXT:
         if (!llm_api_is_prompt(ev) && llm_api_has_frame(a, ev)) {

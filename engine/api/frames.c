@@ -5,7 +5,7 @@
  * what the endpoint adds, and a constant tail: all are copies.
  */
 
-#include "engine/api/endpoint.h"
+#include "engine/api/llama.h"
 #include "engine/base/version.h"
 
 #include <stdio.h>
@@ -114,6 +114,34 @@ llm_api_close_frame(const llm_api_t *a, llm_buf_t *out)
 }
 
 
+/* the frame of a text or of an end, which has the times so far if they were
+   asked for */
+
+static void
+llm_api_close_timed(const llm_api_t *a, llm_buf_t *out)
+{
+    add_lit(out, "}]");
+
+    if (a->options & LLM_API_TIMINGS) {
+        add_lit(out, ",");
+        llm_api_llama_now(out, a);
+    }
+
+    llm_api_end_frame(a, out);
+}
+
+
+void
+llm_api_progress_frame(const llm_api_t *a, const llm_event_t *ev,
+    const char *text, llm_buf_t *out)
+{
+    llm_api_open_frame(a, 0, out);
+    (void) llm_buf_addf(out, ",%s,\"finish_reason\":null}],", text);
+    llm_api_llama_progress(out, a, ev, a->options & LLM_API_TIMINGS);
+    llm_api_end_frame(a, out);
+}
+
+
 int
 llm_api_has_frame(const llm_api_t *a, const llm_event_t *ev)
 {
@@ -147,7 +175,7 @@ llm_api_close_text(llm_api_t *a, const llm_event_t *ev,
         add_lit(out, "]");
     }
 
-    llm_api_close_frame(a, out);
+    llm_api_close_timed(a, out);
 }
 
 
@@ -165,7 +193,7 @@ llm_api_finish_frame(const llm_api_t *a, const llm_event_t *ev,
         add_lit(out, ",\"token_ids\":[]");
     }
 
-    llm_api_close_frame(a, out);
+    llm_api_close_timed(a, out);
 }
 
 

@@ -7,10 +7,8 @@
 
 #include "engine/api/endpoint.h"
 
-/* timings.c: adds "timings":{...} of an answer that goes on; first_us is when
-   its first token came, 0: not yet */
-void llm_api_llama_now(llm_buf_t *out, const llm_api_t *a,
-    uint64_t first_us);
+/* timings.c: adds "timings":{...} of an answer that goes on */
+void llm_api_llama_now(llm_buf_t *out, const llm_api_t *a);
 /* the same of an answer that is complete */
 void llm_api_llama_timed(llm_buf_t *out, const llm_api_t *a);
 /* adds "prompt_progress":{...} of a PROGRESS event, and timings if asked for */

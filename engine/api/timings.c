@@ -62,15 +62,15 @@ llm_api_ll_computed(const llm_api_t *a)
 
 
 void
-llm_api_llama_now(llm_buf_t *out, const llm_api_t *a, uint64_t first_us)
+llm_api_llama_now(llm_buf_t *out, const llm_api_t *a)
 {
-    uint64_t  now;
+    uint64_t  now, first;
 
     now = llm_now_us();
-    first_us = first_us ? first_us : now;
+    first = a->first_us ? a->first_us : now;
 
-    llm_api_ll_timings(out, a, llm_api_ll_computed(a),
-                       first_us - a->start_us, now - first_us);
+    llm_api_ll_timings(out, a, llm_api_ll_computed(a), first - a->start_us,
+                       now - first);
 }
 
 

@@ -97,13 +97,32 @@ llm_send_done(llm_sched_t *s, llm_req_t *r)
 }
 
 
+static int
+llm_send_start(llm_sched_t *s, llm_req_t *r)
+{
+    int  first;
+
+    first = !r->out.start_sent;
+
+    if (llm_req_send_start(r, s->conf.runner.ctx) != LLM_OK) {
+        return LLM_FULL;
+    }
+
+    if (first) {
+        llm_zone_add(s->counters->audio_ms, (uint64_t) r->prep.audio_s * 1000);
+    }
+
+    return LLM_OK;
+}
+
+
 /* sends the events of a request.  LLM_OK: all were sent, *over: with the last
    one; LLM_FULL: there is no room, or the client reads slowly */
 
 static int
 llm_send_events_of(llm_sched_t *s, llm_req_t *r, int *over)
 {
-    int         ended, first;
+    int         ended;
     uint32_t    i;
     llm_seq_t  *q;
 
@@ -129,14 +148,8 @@ llm_send_events_of(llm_sched_t *s, llm_req_t *r, int *over)
         return LLM_OK;
     }
 
-    first = !r->out.start_sent;
-
-    if (llm_req_send_start(r, s->conf.runner.ctx) != LLM_OK) {
+    if (llm_send_start(s, r) != LLM_OK) {
         return LLM_FULL;
-    }
-
-    if (first) {
-        llm_zone_add(s->counters->audio_ms, (uint64_t) r->prep.audio_s * 1000);
     }
 
     /* a client that reads slowly gets the rest when it has caught up */
@@ -209,4 +222,20 @@ llm_sched_send_events(llm_sched_t *s)
     }
 
     return left;
+}
+
+
+void
+llm_sched_send_starts(llm_sched_t *s)
+{
+    llm_req_t  *r;
+
+    for (r = s->out; r; r = r->out.next) {
+        if ((r->msg->flags & LLM_REQ_PROGRESS) && !r->out.progress_sent
+            && r->failure == NULL && llm_send_start(s, r) == LLM_OK)
+        {
+            (void) llm_send_progress(r);
+            llm_port_show(r->out.to.port);
+        }
+    }
 }

@@ -143,6 +143,8 @@ llm_step_launch(llm_sched_t *s, llm_err_t *err)
         return 0;
     }
 
+    llm_sched_send_starts(s);
+
     st = s->next;
     st->start_us = llm_now_us();
 

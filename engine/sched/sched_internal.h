@@ -464,6 +464,10 @@ void llm_think_end(llm_seq_t *q, llm_sampled_t *token);
 
 /* outbox.c */
 void llm_sched_queue_events(llm_sched_t *s, llm_req_t *r);
+/* before a step is launched: requests that begin with it, and whose clients want
+   to know how far prompts are, say that they begin.  What finds no room is sent
+   later, with the rest */
+void llm_sched_send_starts(llm_sched_t *s);
 void llm_sched_unqueue_events(llm_sched_t *s, llm_req_t *r);
 
 #endif /* LLM_SCHED_INTERNAL_H */

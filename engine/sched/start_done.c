@@ -36,6 +36,7 @@ llm_req_send_start(llm_req_t *r, uint32_t ctx)
     ev->u.start.heard_s = r->heard ? r->heard->heard_s : r->prep.audio_s;
     ev->u.start.prepared = r->prepared;
     ev->u.start.predicted_us = r->run.predicted_us;
+    ev->u.start.start_us = r->run.start_us;
     ev->u.start.queue_us = r->run.start_us
                            - llm_min(r->run.start_us, r->msg->arrival_us);
 

@@ -133,6 +133,7 @@ tell(llm_event_type_t type, uint32_t part, uint32_t call, const char *text)
     if (type == LLM_EV_START) {
         e.ev.u.start.prompt_tokens = 11;
         e.ev.u.start.cached_tokens = 8;
+        e.ev.u.start.start_us = llm_now_us() - 2000000;
     }
 
     if (type == LLM_EV_PROGRESS) {

@@ -437,6 +437,9 @@ test_stream(void)
     cJSON_Delete(v);
     v = event(1);
     is_int(number(at(v, "prompt_progress"), "processed"), 11, "then all");
+    ok(number(at(v, "prompt_progress"), "time_ms") >= 2000,
+       "time since the request began to run");
+    ok(number(at(v, "timings"), "prompt_ms") >= 2000, "and of the prompt");
     cJSON_Delete(v);
 
     v = event(2);
@@ -456,6 +459,48 @@ test_stream(void)
     is_str(string(v, "content"), "", "and no text");
     cJSON_Delete(v);
     ok(event(5) == NULL, "nothing follows");
+    hang_up();
+}
+
+
+/* times in each piece of a stream, and progress before them; text: the member
+   of a choice that has the text */
+
+static void
+test_pieces(const llm_api_endpoint_t *ep, const char *prompt, const char *text)
+{
+    char    body[256];
+    cJSON  *v, *choice;
+
+    snprintf(body, sizeof(body), "{%s,'stream':true,'return_progress':true,"
+             "'timings_per_token':true}", prompt);
+    (void) ask(ep, &conf, body);
+    is_int(((llm_request_t *) msg.data)->flags & LLM_REQ_PROGRESS,
+           LLM_REQ_PROGRESS, "the engine is to say how far it is");
+
+    start();
+    out.len = 0;
+    tell(LLM_EV_PROGRESS, 0, 11, "");
+    content("x");
+    content("y");
+    finish(LLM_FINISH_STOP);
+
+    v = event(0);
+    choice = cJSON_GetArrayItem(at(v, "choices"), 0);
+    is_int(number(at(v, "prompt_progress"), "processed"), 11, "progress");
+    ok(at(v, "timings") && at(choice, text), "with times, and without text");
+    cJSON_Delete(v);
+
+    v = event(2);
+    is_int(number(at(v, "timings"), "predicted_n"), 2, "times in a piece");
+    ok(number(at(v, "timings"), "prompt_ms") >= 2000, "of the prompt, too");
+    cJSON_Delete(v);
+
+    v = event(3);
+    choice = cJSON_GetArrayItem(at(v, "choices"), 0);
+    ok(at(v, "timings") && cJSON_IsString(at(choice, "finish_reason")),
+       "and in the last one");
+    cJSON_Delete(v);
     hang_up();
 }
 
@@ -485,6 +530,9 @@ test_chat(void)
     over();
     ok(strstr(out.data, "}},\"timings\":{\"cache_n\":8,"), "in a stream");
     hang_up();
+
+    test_pieces(CHAT, "'messages':[{'role':'user','content':'a'}]", "delta");
+    test_pieces(&llm_api_completions, "'prompt':'a'", "text");
 }
 
 

@@ -518,6 +518,57 @@ test_free(void)
 }
 
 
+/* a client that wants to know hears that its prompt begins before the first step
+   computes any of it, and others do not */
+
+static uint32_t  n_begun;
+static uint64_t  begun_us;
+
+static void
+look_for_starts(const llm_batch_t *b)
+{
+    const llm_event_t  *ev;
+
+    (void) b;
+    (void) llm_ring_publish(&port.ring);
+
+    while ((ev = (const llm_event_t *) llm_ring_next(&up)) != NULL) {
+        if (ev->type == LLM_EV_START) {
+            begun_us = ev->u.start.start_us;
+        }
+
+        n_begun += ev->type == LLM_EV_PROGRESS
+                   && ev->u.progress.processed == 0;
+    }
+}
+
+
+static void
+test_begin(int asked)
+{
+    ask_t     *a;
+    int32_t    ids[4] = { 1, 2, 3, 4 };
+    uint64_t   before;
+
+    open_all(64, 300, 4, 16, 1 << 17);
+    a = ask(0, ids, 4, 1, 100, 0);
+    a->req->msg->flags |= asked ? LLM_REQ_PROGRESS : 0;
+
+    n_begun = 0;
+    begun_us = 0;
+    look_at = look_for_starts;
+    before = llm_now_us();
+    add(a);
+    (void) llm_sched_step(sched, &(llm_err_t) { 0 });
+    look_at = NULL;
+
+    is_int(n_begun, asked, "a prompt begins before its first step");
+    ok(!asked || (begun_us >= before && begun_us <= llm_now_us()),
+       "START says when");
+    close_all();
+}
+
+
 static void
 test_failure(void)
 {
@@ -567,6 +618,8 @@ test_all(void)
     test_accounts();
     test_gauges();
     test_evictions();
+    test_begin(1);
+    test_begin(0);
     test_failure();
     test_banned(128);
     test_banned(LLM_DRAW_EDITS + 1);
