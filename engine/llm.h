@@ -186,6 +186,8 @@ typedef struct {
 #define LLM_REQ_STATES  131072          /* EMBED: with the pooling type "none"
                                            an input becomes a vector for each
                                            token, not normalised */
+#define LLM_REQ_UNLOADED 262144         /* PROPS, with PROBE: of an idle model
+                                           the answer is empty */
 
 #define LLM_NORMALIZE_NONE  (-1)
 #define LLM_NORMALIZE_MAX   0           /* the largest absolute value becomes

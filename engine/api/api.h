@@ -54,6 +54,7 @@ typedef struct {
     uint32_t           naming;          /* number of its naming in the zone; 0:
                                            the name is the configuration's */
     uint32_t           media;           /* LLM_MEDIUM_..., what it takes */
+    uint32_t           idle_s;          /* idle=; 0: it stays loaded */
 } llm_api_model_t;
 
 /* an alias whose model a rule chooses, request by request */

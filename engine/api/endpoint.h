@@ -76,6 +76,7 @@ typedef struct {
     const llm_flat_t  *allowed_token_ids;
     const llm_flat_t  *bad_words;
     const llm_flat_t  *dry_sequence_breakers;
+    const llm_flat_t  *samplers;
     const llm_flat_t  *logprobs;
     const llm_flat_t  *seed;
     const llm_flat_t  *priority;
@@ -350,6 +351,9 @@ int llm_api_read_body(llm_api_reader_t *rd, llm_api_body_t *b,
 /* the same for endpoints that generate nothing: the fields of to, and the
    model, whose name is one of these fields */
 int llm_api_read_plain(llm_api_reader_t *rd, void *to, const llm_str_t *model,
+    llm_err_t *err);
+/* samplers.c: turns off the stages that the list, if there is one, has not */
+int llm_api_read_samplers(llm_sampling_t *s, const llm_flat_t *v,
     llm_err_t *err);
 int llm_api_read_sampling(llm_api_reader_t *rd, const llm_api_body_t *b,
     llm_err_t *err);

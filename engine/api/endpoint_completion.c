@@ -29,6 +29,8 @@ typedef struct {
     const llm_flat_t  *prompt;
     const llm_flat_t  *response_fields;
     int64_t            n_probs;
+    int64_t            n_indent;
+    int64_t            t_max_predict_ms;
     int                post_sampling_probs;
     int                return_progress;
     int                return_tokens;
@@ -57,7 +59,7 @@ static const llm_api_field_t  llm_api_native_rows[] = {
     { "id_slot", LLM_FIELD_INT, LLM_FIELD_NOWHERE, -1, INT32_MAX },
     { "n_cmpl", LLM_FIELD_INT, AT(body.n), 1, 128 },
     { "n_discard", LLM_FIELD_INT, LLM_FIELD_NOWHERE, 0, INT32_MAX },
-    { "n_indent", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
+    { "n_indent", LLM_FIELD_INT, AT(n_indent), 0, INT32_MAX },
     { "n_keep", LLM_FIELD_INT, LLM_FIELD_NOWHERE, -1, INT32_MAX },
     { "n_probs", LLM_FIELD_INT, AT(n_probs), 0, 20 },
     { "post_sampling_probs", LLM_FIELD_BOOL, AT(post_sampling_probs), 0, 0 },
@@ -65,7 +67,7 @@ static const llm_api_field_t  llm_api_native_rows[] = {
     { "response_fields", LLM_FIELD_ARRAY, AT(response_fields), 0, 0 },
     { "return_progress", LLM_FIELD_BOOL, AT(return_progress), 0, 0 },
     { "return_tokens", LLM_FIELD_BOOL, AT(return_tokens), 0, 0 },
-    { "t_max_predict_ms", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
+    { "t_max_predict_ms", LLM_FIELD_INT, AT(t_max_predict_ms), -1, INT32_MAX },
     { "timings_per_token", LLM_FIELD_BOOL, AT(timings_per_token), 0, 0 },
 };
 
@@ -177,6 +179,23 @@ llm_api_ll_keep_own(llm_api_reader_t *rd, const llm_api_native_t *b,
 
 
 static int
+llm_api_native_check(const llm_api_native_t *b, llm_err_t *err)
+{
+    if (b->n_indent) {
+        return llm_api_unsupported(err, llm_api_top("n_indent"),
+                                   "0 turns it off");
+    }
+
+    if (b->t_max_predict_ms > 0) {
+        return llm_api_unsupported(err, llm_api_top("t_max_predict_ms"),
+                                   "-1 turns it off");
+    }
+
+    return LLM_OK;
+}
+
+
+static int
 llm_api_native_read(llm_api_reader_t *rd, llm_err_t *err)
 {
     llm_str_t          name;
@@ -190,6 +209,7 @@ llm_api_native_read(llm_api_reader_t *rd, llm_err_t *err)
     r->kind = LLM_KIND_COMPLETION;
 
     if (llm_api_read_body(rd, &b.body, err) != LLM_OK
+        || llm_api_native_check(&b, err) != LLM_OK
         || llm_api_read_sampling(rd, &b.body, err) != LLM_OK
         || llm_api_read_limits(rd, &b.body, "n_predict", b.body.max_tokens,
                                -1, err)

@@ -64,7 +64,8 @@ const llm_api_name_t  llm_api_ollama_names[] = {
 
 /* ---- the readers ---- */
 
-/* a request that only has the model loaded */
+/* a request that only has the model loaded; or unloaded, which `idle=` decides
+   here: such a request does not count as a use of the model */
 
 static int
 llm_api_ollama_load(llm_api_reader_t *rd, const llm_api_ollama_t *b,
@@ -88,6 +89,11 @@ llm_api_ollama_load(llm_api_reader_t *rd, const llm_api_ollama_t *b,
     rd->r.sampling.n_logprobs = -1;
     rd->n_choices = 1;
     rd->options |= LLM_API_OL_LOAD;
+
+    if (llm_api_ollama_is_zero(b->keep_alive)) {
+        rd->options |= LLM_API_OL_UNLOAD;
+        rd->r.flags |= LLM_REQ_PROBE | LLM_REQ_UNLOADED;
+    }
 
     llm_api_ollama_head(rd);
 

@@ -94,6 +94,19 @@ llm_api_ol_status(const llm_api_conf_t *conf, uint32_t model,
 }
 
 
+/* is an alias the name under which the model is listed anyway? */
+
+static int
+llm_api_ol_is_latest(llm_str_t name, llm_str_t alias)
+{
+    const size_t  tag = sizeof(":latest") - 1;
+
+    return alias.len == name.len + tag
+           && memcmp(alias.data, name.data, name.len) == 0
+           && memcmp(alias.data + name.len, ":latest", tag) == 0;
+}
+
+
 /* may the client use the model? */
 
 static int
@@ -127,6 +140,7 @@ llm_api_ol_tags_answer(const llm_api_conf_t *conf, llm_str_t rest,
 {
     int32_t                 model;
     uint32_t                i, k;
+    llm_str_t               alias;
     const llm_api_alias_t  *a;
 
     (void) rest;
@@ -137,7 +151,11 @@ llm_api_ol_tags_answer(const llm_api_conf_t *conf, llm_str_t rest,
             llm_api_ol_tag(out, conf, i, llm_str(""));
 
             for (k = 0; k < conf->models[i].n_aliases; k++) {
-                llm_api_ol_tag(out, conf, i, conf->models[i].aliases[k]);
+                alias = conf->models[i].aliases[k];
+
+                if (!llm_api_ol_is_latest(conf->models[i].name, alias)) {
+                    llm_api_ol_tag(out, conf, i, alias);
+                }
             }
         }
     }
@@ -164,6 +182,7 @@ llm_api_ol_ps_answer(const llm_api_conf_t *conf, llm_str_t rest,
     llm_buf_t *out, llm_err_t *err)
 {
     int                 gpu;
+    int64_t             idle;
     uint32_t            i;
     llm_model_status_t  st;
 
@@ -182,7 +201,12 @@ llm_api_ol_ps_answer(const llm_api_conf_t *conf, llm_str_t rest,
         (void) llm_buf_addf(out, ",\"context_length\":%u,\"size_vram\":%llu,"
                             "\"expires_at\":", st.ctx,
                             gpu ? (unsigned long long) st.n_bytes : 0ull);
-        llm_api_ollama_time(out, conf->now + LLM_API_OL_STAYS);
+
+        /* if nobody uses it any more; when it was used last is not known */
+
+        idle = conf->models[i].idle_s;
+        llm_api_ollama_time(out, conf->now + (idle ? idle
+                                                   : LLM_API_OL_STAYS));
         (void) llm_buf_addc(out, '}');
     }
 

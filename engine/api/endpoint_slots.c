@@ -1,7 +1,8 @@
 /*
  * GET /slots, llama-server's: a slot for each sequence that a model can run at
  * once.  A sequence has no slot of its own here, so the first ones are busy, as
- * many as run; nothing of a request is shown.
+ * many as run; nothing of a request is shown.  A model that is not loaded has
+ * none, and is not loaded for this.
  */
 
 #include "engine/api/endpoint.h"
@@ -33,6 +34,7 @@ llm_api_slots_read(llm_api_reader_t *rd, llm_err_t *err)
     llm_model_status_t   st;
 
     b.model = rd->conf->model;
+    rd->r.flags = LLM_REQ_PROBE | LLM_REQ_UNLOADED;
     rd->r.kind = LLM_KIND_NONE;
     rd->n_choices = 1;
 
@@ -62,6 +64,10 @@ llm_api_slots_body(llm_api_t *a, size_t max, llm_buf_t *out)
     const llm_api_slots_own_t  *own = a->own;
 
     (void) max;
+
+    if (a->choices[0].own.first == NULL) {
+        return llm_buf_adds(out, "[]");
+    }
 
     if (llm_api_kept_flat(a, &flat) != LLM_OK) {
         return LLM_ERROR;

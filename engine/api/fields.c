@@ -51,7 +51,7 @@ static const llm_api_field_t  llm_api_shared_rows[] = {
     { "return_token_ids", LLM_FIELD_BOOL, AT(return_token_ids), 0, 0 },
     { "return_tokens_as_token_ids", LLM_FIELD_BOOL, AT(tokens_as_ids), 0, 0 },
     { "safety_identifier", LLM_FIELD_STRING, AT(safety_identifier), 0, 0 },
-    { "samplers", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
+    { "samplers", LLM_FIELD_ANY, AT(samplers), 0, 0 },
     { "seed", LLM_FIELD_ANY, AT(seed), 0, 0 },
     { "service_tier", LLM_FIELD_STRING, LLM_FIELD_NOWHERE, 0, 0 },
     { "skip_special_tokens", LLM_FIELD_BOOL, AT(skip_special_tokens), 0, 0 },

@@ -17,6 +17,7 @@
 #define LLM_API_OL_LOAD     2           /* there was no prompt: nothing is
                                            generated */
 #define LLM_API_OL_CONTEXT  4           /* the answer ends with "context" */
+#define LLM_API_OL_UNLOAD   8           /* with LOAD: by "keep_alive" of 0 */
 
 typedef struct {
     llm_str_t          model;
@@ -46,6 +47,8 @@ int llm_api_ollama_options(const llm_api_ollama_t *b, llm_api_draft_t *d,
 /* checks keep_alive: a number, or a time such as "5m"; it has no effect, since
    a model is unloaded as its configuration says */
 int llm_api_ollama_keep_alive(const llm_flat_t *v, llm_err_t *err);
+/* is it 0, which asks for the model to be unloaded?  v may be NULL */
+int llm_api_ollama_is_zero(const llm_flat_t *v);
 /* adds an answer's beginning, {"model":...,"created_at":..., left open */
 void llm_api_ollama_head(llm_api_reader_t *rd);
 /* adds a time, in quotes; seconds since 1970 */

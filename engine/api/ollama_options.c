@@ -161,6 +161,13 @@ llm_api_ol_think(const llm_flat_t *think, llm_api_draft_t *d, llm_err_t *err)
 
     llm_api_draft_node(d, "reasoning_effort", think);
 
+    /* a level is more than a mere yes */
+
+    if (!llm_api_str_is(think, "none")) {
+        llm_api_draft_key(d, "enable_thinking");
+        llm_flat_add_bool(&d->out, 1);
+    }
+
     return LLM_OK;
 }
 
@@ -197,6 +204,34 @@ llm_api_ollama_keep_alive(const llm_flat_t *v, llm_err_t *err)
     }
 
     return LLM_OK;
+}
+
+
+/* 0, "0", "0s", "0h0m" */
+
+int
+llm_api_ollama_is_zero(const llm_flat_t *v)
+{
+    size_t     i;
+    llm_str_t  s;
+
+    if (v == NULL) {
+        return 0;
+    }
+
+    if (v->type != LLM_FLAT_STRING) {
+        return llm_flat_double(v) == 0;
+    }
+
+    s = llm_flat_str(v);
+
+    for (i = 0; i < s.len; i++) {
+        if (s.data[i] >= '1' && s.data[i] <= '9') {
+            return 0;
+        }
+    }
+
+    return s.len != 0;
 }
 
 

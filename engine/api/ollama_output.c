@@ -121,7 +121,9 @@ static void
 llm_api_ol_end(const llm_api_t *a, llm_buf_t *out)
 {
     if (a->options & LLM_API_OL_LOAD) {
-        add_lit(out, ",\"done\":true,\"done_reason\":\"load\"}");
+        add_lit(out, ",\"done\":true,\"done_reason\":\"");
+        (void) llm_buf_adds(out, a->options & LLM_API_OL_UNLOAD ? "unload\"}"
+                                                                : "load\"}");
         return;
     }
 

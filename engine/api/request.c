@@ -240,6 +240,10 @@ llm_api_read_sampling(llm_api_reader_t *rd, const llm_api_body_t *b,
     s->said = llm_api_said(rd->root);
     s->top_k = llm_max(s->top_k, 0);
 
+    if (llm_api_read_samplers(s, b->samplers, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
     if (b->mirostat) {
         return llm_api_unsupported(err, llm_api_top("mirostat"),
                                    "0 turns it off");

@@ -142,7 +142,7 @@ llm_answer_send(const llm_instance_t *m, llm_req_t *r)
     size_t                   end;
     const llm_prompt_ids_t  *p;
 
-    p = &r->prep.prompts[0];
+    p = r->prep.prompts;
     rc = llm_req_send_start(r, m->runner.ctx);
     end = r->msg->task == LLM_TASK_TOKENIZE ? p->n : r->prep.answer.len;
 

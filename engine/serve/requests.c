@@ -312,6 +312,13 @@ llm_engine_route(llm_engine_t *e, llm_req_t *r)
         return;
 
     case LLM_MODEL_IDLE:
+        if (r->msg->task == LLM_TASK_PROPS
+            && (r->msg->flags & LLM_REQ_UNLOADED))
+        {
+            llm_engine_admit(e, r);
+            return;
+        }
+
         if (r->msg->flags & LLM_REQ_PROBE) {
             (void) llm_fail_with(&err, 503, "model_idle", NULL,
                                  "the model is not loaded");

@@ -39,6 +39,7 @@ ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
         api[i].kv = model[i].engine.kv_fp8 ? 1
                     : model[i].engine.kv_q8 ? 2 : 0;
         api[i].products = model[i].engine.products;
+        api[i].idle_s = model[i].engine.idle_s;
         api[i].owner = ngx_http_llm_text(&model[i].owner);
         api[i].deprecated = ngx_http_llm_text(&model[i].deprecated.text);
         api[i].sunset = ngx_http_llm_text(&model[i].sunset.text);

@@ -15,7 +15,9 @@ use Test::More;
 my $secret = 'sk-llm-' . 'g' x 43;
 my $t = LLM::Test->new(
     model => LLM::Test::default_model()
-           . 'llm_model broken %%DIR%%/none.gguf;',
+           . 'llm_model broken %%DIR%%/none.gguf;'
+           . 'llm_model lazy %%ROOT%%/models/demo.gguf alias=lazy:latest'
+           . ' ctx=64 lazy idle=1h;',
     http => 'log_format told "$llm_model $llm_completion_tokens'
           . ' $llm_finish_reason $llm_error";'
           . 'access_log logs/told.log told;'
@@ -207,15 +209,47 @@ for my $path ('/api/chat', '/api/generate') {
         or diag($res->{body});
 }
 
+sub loaded {
+    my $res = $t->request(method => 'GET', path => '/api/ps');
+
+    return join ' ', map { $_->{name} } @{ $res->{json}{models} };
+}
+
+for my $zero (0, '0', '0s') {
+    $res = $t->post('/api/generate', { model => 'lazy', keep_alive => $zero });
+    is($res->{json}{done_reason}, 'unload', 'keep_alive of 0')
+        or diag($res->{body});
+}
+
+$res = $t->post('/api/chat', { model => 'lazy', keep_alive => 0 });
+is($res->{json}{message}{content}, '', 'also of a chat') or diag($res->{body});
+is($t->request(method => 'GET', path => '/slots?model=lazy')->{body}, '[]',
+   'a model that is not loaded has no slots');
+is(loaded(), 'demo:latest', 'nothing is loaded for that');
+
+$res = $t->post('/api/generate', { model => 'lazy', keep_alive => '10s' });
+is($res->{json}{done_reason}, 'load', 'other times load it');
+is(loaded(), 'demo:latest lazy:latest', 'it is loaded');
+$res = $t->post('/api/generate', { model => 'lazy', keep_alive => 0 });
+is($res->{json}{done_reason}, 'unload', 'keep_alive of 0');
+is(loaded(), 'demo:latest lazy:latest', 'which `idle=` decides');
+
+$res = $t->request(method => 'GET', path => '/api/ps');
+my ($stays, $until) = map { substr($_->{expires_at}, 0, 4) }
+                      @{ $res->{json}{models} };
+cmp_ok($until, '<=', 1901 + (gmtime)[5], 'idle= is seen in expires_at');
+cmp_ok($stays, '>', 1950 + (gmtime)[5], 'without it a model stays');
+
 $res = $t->request(method => 'GET', path => '/api/tags');
 my @names = map { $_->{name} } @{ $res->{json}{models} };
-is("@names", 'demo:latest gpt-4o-mini:latest mini:latest broken:latest',
+is("@names", 'demo:latest gpt-4o-mini:latest mini:latest broken:latest'
+   . ' lazy:latest',
    'models') or diag($res->{body});
 cmp_ok($res->{json}{models}[0]{size}, '>', 0, 'their size');
 
 $res = $t->request(method => 'GET', path => '/api/ps');
-is(join(' ', map { $_->{name} } @{ $res->{json}{models} }), 'demo:latest',
-   'those that are loaded') or diag($res->{body});
+is(join(' ', map { $_->{name} } @{ $res->{json}{models} }),
+   'demo:latest lazy:latest', 'those that are loaded') or diag($res->{body});
 
 $res = $t->post('/api/show', { model => 'demo:latest' });
 is($res->{status}, 200, 'what there is to know') or diag($res->{body});

@@ -277,8 +277,19 @@ static const case_t  cases[] = {
         ""),
     GOOD(CHAT_WITH, ",'min_keep':1", " flags=0 "),
     BAD(CHAT_WITH, ",'min_keep':2", "min_keep", "unsupported_parameter", ""),
-    BAD(CHAT_WITH, ",'samplers':['top_k']", "samplers",
-        "unsupported_parameter", ""),
+    GOOD(CHAT_WITH, ",'samplers':['top_k','top_p','infill'],'top_k':40,"
+         "'top_p':0.9,'min_p':0.1,'temperature':0.2,'xtc_probability':1,"
+         "'presence_penalty':1", " temperature=1 top_p=0.9 min_p=0 typical_p=1 "
+         "presence=0 frequency=0 repetition=1 top_k=40 "),
+    GOOD(CHAT_WITH, ",'samplers':'et','min_p':0.1,'temperature':0,"
+         "'presence_penalty':1", " temperature=0 top_p=1 min_p=0 typical_p=1 "
+         "presence=1 "),
+    GOOD(CHAT_WITH, ",'samplers':'','min_p':0.1", " min_p=0.1 "),
+    BAD(CHAT_WITH, ",'samplers':['top_k','top_a']", "samplers",
+        "invalid_value", "no 'top_a'; known are penalties"),
+    BAD(CHAT_WITH, ",'samplers':'kz'", "samplers", "invalid_value", ""),
+    BAD(CHAT_WITH, ",'samplers':[1]", "samplers[0]", "invalid_type", ""),
+    BAD(CHAT_WITH, ",'samplers':true", "samplers", "invalid_type", ""),
     GOOD(COMPL_WITH, ",'n_predict':3", " max=3 "),
     GOOD(COMPL_WITH, ",'n_predict':-1", " max=-1 "),
     GOOD(CHAT_WITH, ",'prompt_cache_retention':'24h','stream':true,"

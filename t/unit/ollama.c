@@ -71,7 +71,7 @@ test_chats(void)
         { "an effort",
           "{'stream':false,'think':'low',"
           "'messages':[{'role':'user','content':'Hi'}]}",
-          "{'reasoning_effort':'low',"
+          "{'reasoning_effort':'low','enable_thinking':true,"
           "'messages':[{'role':'user','content':'Hi'}]}" },
 
         { "JSON",
@@ -413,7 +413,7 @@ test_load(void)
           SAID("") ",'done':true,'done_reason':'load'}" },
         { CHATS, "{'messages':[],'keep_alive':-1}",
           SAID("") ",'done':true,'done_reason':'load'}" },
-        { TEXTS, "{'stream':true,'keep_alive':0}",
+        { TEXTS, "{'stream':true,'keep_alive':60}",
           WROTE("") ",'done':true,'done_reason':'load'}" },
         { TEXTS, "{'prompt':''}",
           WROTE("") ",'done':true,'done_reason':'load'}" },
