@@ -10,15 +10,48 @@
 #include <math.h>
 #include <string.h>
 
-/* how deep the name may stand */
+/* how deep "usage" may stand */
 #define LLM_PROXIED_DEPTH  2
+
+/* more tokens than any answer has: what says so is not believed */
+#define LLM_PROXIED_MOST   1000000000000000ull
 
 typedef enum {
     LLM_PROXIED_SEEK = 0,
-    LLM_PROXIED_NAME,                   /* behind the string "usage" */
+    LLM_PROXIED_NAMED,                  /* behind a name that is known */
     LLM_PROXIED_VALUE,                  /* behind it and a colon */
-    LLM_PROXIED_INSIDE                  /* in the object */
+    LLM_PROXIED_PLAIN,                  /* in a number or a word */
+    LLM_PROXIED_INSIDE                  /* in an object */
 } llm_proxied_state_t;
+
+typedef enum {
+    LLM_PROXIED_USAGE = 0,
+    LLM_PROXIED_TIMINGS,
+    LLM_PROXIED_PROMPT,
+    LLM_PROXIED_ANSWER,
+    LLM_PROXIED_DONE,
+    LLM_PROXIED_STOP
+} llm_proxied_what_t;
+
+/* how a line begins that is an event */
+static const char  llm_proxied_data[] = "data:{";
+
+/* Ollama's members, and llama-server's: its "timings" are without the part of
+   the prompt that was cached, which tokens_evaluated has */
+
+static const struct {
+    const char  *name;
+    uint32_t     what;
+} llm_proxied_names[] = {
+    { "usage", LLM_PROXIED_USAGE },
+    { "prompt_eval_count", LLM_PROXIED_PROMPT },
+    { "eval_count", LLM_PROXIED_ANSWER },
+    { "done", LLM_PROXIED_DONE },
+    { "tokens_evaluated", LLM_PROXIED_PROMPT },
+    { "tokens_predicted", LLM_PROXIED_ANSWER },
+    { "stop", LLM_PROXIED_STOP },
+    { "timings", LLM_PROXIED_TIMINGS }
+};
 
 
 void
@@ -44,7 +77,7 @@ llm_proxied_number(const llm_flat_t *o, const char *name)
 
     n = ceil(llm_flat_double(v));
 
-    return n > 0 && n < 1e15 ? (uint64_t) n : 0;
+    return n > 0 && n < LLM_PROXIED_MOST ? (uint64_t) n : 0;
 }
 
 
@@ -100,7 +133,10 @@ llm_proxied_object(llm_proxied_t *p)
     if (llm_json_to_flat(p->object, p->len, NULL, &flat, &err) == LLM_OK) {
         o = (const llm_flat_t *) flat.data;
 
-        if (o->type == LLM_FLAT_OBJECT) {
+        if (p->what == LLM_PROXIED_TIMINGS) {
+            p->own.cached = llm_proxied_number(o, "cache_n");
+
+        } else if (o->type == LLM_FLAT_OBJECT) {
             llm_proxied_take(p, o);
         }
     }
@@ -109,30 +145,203 @@ llm_proxied_object(llm_proxied_t *p)
 }
 
 
+/* the number that was kept, or 0 if it is no number of tokens */
+
+static uint64_t
+llm_proxied_digits(const llm_proxied_t *p)
+{
+    size_t    i;
+    uint64_t  n;
+
+    for (i = 0, n = 0; i < p->len; i++) {
+        if (p->object[i] < '0' || p->object[i] > '9'
+            || n >= LLM_PROXIED_MOST / 10)
+        {
+            return 0;
+        }
+
+        n = n * 10 + (uint64_t) (p->object[i] - '0');
+    }
+
+    return n;
+}
+
+
+static int
+llm_proxied_is(const llm_proxied_t *p, const char *word)
+{
+    return p->len == strlen(word) && memcmp(p->object, word, p->len) == 0;
+}
+
+
+/* a number or a word is complete */
+
+static void
+llm_proxied_plain(llm_proxied_t *p)
+{
+    if (p->state != LLM_PROXIED_PLAIN) {
+        return;
+    }
+
+    p->state = LLM_PROXIED_SEEK;
+
+    switch (p->what) {
+
+    case LLM_PROXIED_PROMPT:
+        p->own.prompt = llm_proxied_digits(p);
+        break;
+
+    case LLM_PROXIED_ANSWER:
+        p->own.answer = llm_proxied_digits(p);
+        break;
+
+    case LLM_PROXIED_DONE:
+        p->own.more = llm_proxied_is(p, "false");
+        p->own.done = llm_proxied_is(p, "true");
+        break;
+
+    default:                            /* LLM_PROXIED_STOP */
+        p->own.stop = llm_proxied_is(p, "true");
+    }
+}
+
+
+/* the object that has the figures is complete.  An Ollama that is done and has
+   no figures has used nothing */
+
+static void
+llm_proxied_close(llm_proxied_t *p)
+{
+    llm_proxied_own_t  *o = &p->own, *sum = &p->sum;
+
+    o->cached = llm_min(o->cached, o->prompt);
+
+    if (o->done || o->stop || p->base == 2) {
+        sum->prompt = llm_min(sum->prompt + o->prompt, LLM_PROXIED_MOST);
+        sum->cached = llm_min(sum->cached + o->cached, LLM_PROXIED_MOST);
+        sum->answer = llm_min(sum->answer + o->answer, LLM_PROXIED_MOST);
+    }
+
+    p->prompt = llm_max(p->prompt, llm_max(o->prompt, sum->prompt));
+    p->cached = llm_max(p->cached, llm_max(o->cached, sum->cached));
+    p->answer = llm_max(p->answer, llm_max(o->answer, sum->answer));
+    p->found |= o->prompt || o->answer || o->done;
+    p->events += o->more && p->line != sizeof(llm_proxied_data) - 1;
+
+    memset(o, 0, sizeof(*o));
+}
+
+
+/* is the string a name that is looked for, where it stands? */
+
+static int
+llm_proxied_known(llm_proxied_t *p)
+{
+    size_t       i;
+    const char  *name;
+
+    for (i = 0; i < llm_nelems(llm_proxied_names); i++) {
+        name = llm_proxied_names[i].name;
+
+        if (p->name_len == strlen(name)
+            && memcmp(p->name, name, p->name_len) == 0)
+        {
+            p->what = llm_proxied_names[i].what;
+
+            return p->what == LLM_PROXIED_USAGE
+                   ? p->depth <= LLM_PROXIED_DEPTH : p->depth == p->base;
+        }
+    }
+
+    return 0;
+}
+
+
 /* a byte of a string */
 
 static void
 llm_proxied_string(llm_proxied_t *p, char ch)
 {
-    static const char  name[] = "usage";
-
     if (p->escaped || ch == '\\') {
         p->escaped = !p->escaped;
-        p->matched = UINT32_MAX;
+        p->name_len = UINT32_MAX;
 
     } else if (ch == '"') {
         p->string = 0;
 
         if (p->state != LLM_PROXIED_INSIDE) {
-            p->state = p->matched == sizeof(name) - 1
-                       && p->depth <= LLM_PROXIED_DEPTH ? LLM_PROXIED_NAME
-                                                        : LLM_PROXIED_SEEK;
+            p->state = llm_proxied_known(p) ? LLM_PROXIED_NAMED
+                                            : LLM_PROXIED_SEEK;
         }
 
+    } else if (p->name_len < sizeof(p->name)) {
+        p->name[p->name_len++] = ch;
+
     } else {
-        p->matched = p->matched < sizeof(name) - 1 && ch == name[p->matched]
-                     ? p->matched + 1 : UINT32_MAX;
+        p->name_len = UINT32_MAX;
     }
+}
+
+
+/* a brace or a bracket that opens; returns 1 if the member's object begins */
+
+static int
+llm_proxied_open(llm_proxied_t *p, char ch)
+{
+    if (p->depth == 0) {
+        p->base = ch == '{' ? 1 : 2;
+        memset(&p->own, 0, sizeof(p->own));
+    }
+
+    p->depth++;
+
+    if (p->state != LLM_PROXIED_VALUE || ch != '{'
+        || p->what > LLM_PROXIED_TIMINGS)
+    {
+        return 0;
+    }
+
+    p->state = LLM_PROXIED_INSIDE;
+    p->inside = p->depth;
+    p->len = 0;
+
+    return 1;
+}
+
+
+/* one that closes */
+
+static void
+llm_proxied_shut(llm_proxied_t *p, char ch)
+{
+    llm_proxied_plain(p);
+
+    if (ch == '}' && p->depth == p->base) {
+        llm_proxied_close(p);
+    }
+
+    p->depth -= p->depth != 0;
+}
+
+
+/* a byte of a value that is no string, object or array; returns 1 if it is
+   kept */
+
+static int
+llm_proxied_letter(llm_proxied_t *p, char ch)
+{
+    if (p->state == LLM_PROXIED_VALUE && p->what > LLM_PROXIED_TIMINGS) {
+        p->state = LLM_PROXIED_PLAIN;
+        p->len = 0;
+    }
+
+    if (p->state != LLM_PROXIED_PLAIN || p->len == sizeof(p->object)) {
+        return 0;
+    }
+
+    p->object[p->len++] = ch;
+
+    return 1;
 }
 
 
@@ -148,27 +357,26 @@ llm_proxied_mark(llm_proxied_t *p, char ch)
 
     case '"':
         p->string = 1;
-        p->matched = 0;
+        p->name_len = 0;
         return;
 
     case '{': case '[':
-        p->depth++;
-
-        if (p->state == LLM_PROXIED_VALUE && ch == '{') {
-            p->state = LLM_PROXIED_INSIDE;
-            p->inside = p->depth;
-            p->len = 0;
+        if (llm_proxied_open(p, ch)) {
             return;
         }
 
         break;
 
     case '}': case ']':
-        p->depth -= p->depth != 0;
+        llm_proxied_shut(p, ch);
+        break;
+
+    case ',':
+        llm_proxied_plain(p);
         break;
 
     case ':':
-        if (p->state == LLM_PROXIED_NAME) {
+        if (p->state == LLM_PROXIED_NAMED) {
             p->state = LLM_PROXIED_VALUE;
             return;
         }
@@ -176,7 +384,9 @@ llm_proxied_mark(llm_proxied_t *p, char ch)
         break;
 
     default:
-        break;
+        if (llm_proxied_letter(p, ch)) {
+            return;
+        }
     }
 
     if (p->state != LLM_PROXIED_INSIDE) {
@@ -210,17 +420,15 @@ llm_proxied_keep(llm_proxied_t *p, char ch)
 static void
 llm_proxied_line(llm_proxied_t *p, char ch)
 {
-    static const char  data[] = "data:{";
-
     if (ch == '\n') {
         p->line = 0;
 
-    } else if (p->line < sizeof(data) - 1) {
+    } else if (p->line < sizeof(llm_proxied_data) - 1) {
 
-        if (ch == data[p->line]) {
+        if (ch == llm_proxied_data[p->line]) {
             p->line++;
 
-            if (p->line == sizeof(data) - 1) {
+            if (p->line == sizeof(llm_proxied_data) - 1) {
                 p->events++;
                 p->state = LLM_PROXIED_SEEK;
                 p->string = 0;
@@ -228,7 +436,7 @@ llm_proxied_line(llm_proxied_t *p, char ch)
                 p->depth = 0;
             }
 
-        } else if (ch != ' ' || p->line != sizeof(data) - 2) {
+        } else if (ch != ' ' || p->line != sizeof(llm_proxied_data) - 2) {
             p->line = UINT32_MAX;
         }
     }

@@ -1,8 +1,8 @@
 /*
  * llm_proxied_usage on | off;
  *
- * In a location that passes requests to another server of the same API
- * (proxy_pass): they pay from the accounts of llm_token_limit what the answer
+ * In a location that passes requests to another server of an API that is served
+ * here (proxy_pass): they pay from the accounts of llm_token_limit what the answer
  * says that it has used, and $llm_prompt_tokens and the like have it for logs.
  *
  * - The limits are checked before the request is passed on.  What it will use
@@ -292,7 +292,7 @@ ngx_http_llm_proxied_body(ngx_http_request_t *r, ngx_chain_t *in)
 /*
  * What the answer does not say, or did not come to say: a prompt has a token for
  * four bytes of the request's body, unless that is a form; so has an answer, but
- * one for each event if it is a stream that can be read.
+ * one for each event or line if it is a stream that can be read.
  */
 
 static void

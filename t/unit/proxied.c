@@ -57,6 +57,45 @@ test_forms(void)
           "\"usage\":null}}\n\ndata: {\"response\":{\"x\":[{\"usage\":"
           "{\"output_tokens\":800}}],\"usage\":{\"output_tokens\":5}}}\n\n",
           0, 0, 5, 0, 2 },
+        { "Ollama's chat", "{\"model\":\"a\",\"message\":{\"role\":"
+          "\"assistant\",\"content\":\"hi\",\"tool_calls\":[{\"function\":{"
+          "\"arguments\":{\"eval_count\":900,\"usage\":{\"prompt_tokens\":"
+          "90}}}}]},\"done_reason\":\"stop\",\"done\":true,"
+          "\"prompt_eval_count\":26,\"prompt_eval_duration\":130079000,"
+          "\"eval_count\" : 5 }", 26, 0, 5, 0, 0 },
+        { "Ollama's stream", "{\"response\":\"\\\"eval_count\\\":7,\","
+          "\"done\":false}\n{\"response\":\"eval_count\",\"done\": false}\r\n"
+          "{\"response\":\"\",\"done\":true,\"context\":[1,2,{\"eval_count\":"
+          "8}],\"prompt_eval_count\":11,\"eval_count\":20}\n",
+          11, 0, 20, 0, 2 },
+        { "Ollama's embeddings", "{\"embeddings\":[[0.5,1e-3],[1,2]],"
+          "\"load_duration\":1019500,\"prompt_eval_count\":8}",
+          8, 0, 0, 0, 0 },
+        { "an Ollama that has loaded a model", "{\"response\":\"\","
+          "\"done\":true,\"done_reason\":\"load\"}", 0, 0, 0, 0, 0 },
+        { "a completion of llama-server", "{\"index\":0,\"content\":\"a\","
+          "\"stop\":true,\"tokens_predicted\":8,\"tokens_evaluated\":30,"
+          "\"generation_settings\":{\"stop\":[],\"tokens_evaluated\":99},"
+          "\"timings\":{\"cache_n\":20,\"prompt_n\":10,\"predicted_n\":8}}",
+          30, 20, 8, 0, 0 },
+        { "its stream", "data: {\"content\":\"a\",\"stop\":false,"
+          "\"tokens_predicted\":1,\"tokens_evaluated\":30}\n\n"
+          "data: {\"content\":\"\",\"stop\":true,\"timings\":{\"cache_n\":50},"
+          "\"tokens_evaluated\":30,\"tokens_predicted\":4}\n\n",
+          30, 30, 4, 0, 2 },
+        { "of two prompts", "[{\"stop\":true,\"tokens_predicted\":3,"
+          "\"tokens_evaluated\":10,\"timings\":{\"cache_n\":2}},{\"x\":["
+          "{\"eval_count\":70}],\"tokens_evaluated\":5,"
+          "\"tokens_predicted\":4}]", 15, 2, 7, 0, 0 },
+        { "streams of two prompts", "data: {\"index\":0,\"stop\":true,"
+          "\"tokens_predicted\":3,\"tokens_evaluated\":10}\n\ndata: {\"index\":"
+          "1,\"stop\":false,\"tokens_predicted\":2,\"tokens_evaluated\":5}\n\n"
+          "data: {\"index\":1,\"stop\":true,\"tokens_predicted\":4,"
+          "\"tokens_evaluated\":5}\n\n", 15, 0, 7, 0, 3 },
+        { "a chat of llama-server", "{\"usage\":{\"prompt_tokens\":9,"
+          "\"completion_tokens\":2},\"timings\":{\"cache_n\":4},"
+          "\"__verbose\":{\"tokens_evaluated\":99,\"stop\":true}}",
+          9, 0, 2, 0, 0 },
         { "an event that breaks off", "data: {\"a\":[[[\"x\n\ndata: {\"usage\":"
           "{\"output_tokens\":6}}\n\n", 0, 0, 6, 0, 2 }
     };
@@ -75,6 +114,16 @@ test_forms(void)
                     && p.seconds == forms[i].seconds
                     && p.events == forms[i].events && p.bytes == len;
         }
+
+        llm_proxied_init(&p);
+
+        for (cut = 0; cut < len; cut++) {
+            llm_proxied_read(&p, forms[i].text + cut, 1);
+        }
+
+        same &= p.found && p.prompt == forms[i].prompt
+                && p.cached == forms[i].cached && p.answer == forms[i].answer
+                && p.events == forms[i].events;
 
         ok(same, "%s, cut anywhere: %u of %u cached, %u, %u s, %u events",
            forms[i].name, (unsigned) p.cached, (unsigned) p.prompt,
@@ -96,7 +145,15 @@ test_others(void)
         "{\"usage\":{\"prompt_tokens\":\"5\"}}", "{\"usage\":[{}]}",
         "{\"usage\":{\"prompt_tokens\":}}", 
         "{\"usage_\":{\"prompt_tokens\":5}}", "{\"usage\"{\"prompt_tokens\":5}}",
-        "{\"a\":{\"b\":{\"usage\":{\"prompt_tokens\":5}}}}"
+        "{\"a\":{\"b\":{\"usage\":{\"prompt_tokens\":5}}}}",
+        "{\"done\":false}\n", "{\"done\":\"true\"}", "{\"stop\":true}",
+        "{\"eval_count\":\"5\"}", "{\"eval_count\":-5}",
+        "{\"eval_count\":5", "{\"eval_count\":{\"a\":5},\"x\":[5]}",
+        "{\"eval_count\":99999999999999999999999999999}",
+        "{\"message\":{\"eval_count\":5}}", "[[{\"eval_count\":5}]]",
+        "{\"eval_counts\":5}", "{\"eval_coun\":5}", "{\"eval_count\",5}",
+        "{\"the_name_of_a_member_that_is_long_eval_count\":5}",
+        "{\"timings\":{\"prompt_n\":5,\"cache_n\":5}}"
     };
 
     for (i = 0; i < llm_nelems(others); i++) {
@@ -117,6 +174,25 @@ test_others(void)
     llm_proxied_init(&p);
     llm_proxied_read(&p, b.data, b.len);
     ok(p.found && p.prompt == 3, "an object that is too large is skipped");
+
+    b.len = 0;
+    (void) llm_buf_adds(&b, "{\"response\":\"eval_count");
+
+    while (b.len < 4 * LLM_PROXIED_OBJECT) {
+        (void) llm_buf_adds(&b, " a long line");
+    }
+
+    (void) llm_buf_adds(&b, "\",\"eval_count\":");
+
+    while (b.len < 6 * LLM_PROXIED_OBJECT) {
+        (void) llm_buf_adds(&b, "0");
+    }
+
+    (void) llm_buf_adds(&b, "9,\"prompt_eval_count\":3,\"done\":true}\n");
+    llm_proxied_init(&p);
+    llm_proxied_read(&p, b.data, b.len);
+    ok(p.found && p.prompt == 3 && p.answer == 0,
+       "lines may have any length, their numbers not");
     llm_buf_free(&b);
 }
 
