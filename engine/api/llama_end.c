@@ -8,6 +8,9 @@
 
 #include <math.h>
 
+/* what llama-server shows as the seed of a request that has none */
+#define LLM_API_LL_RANDOM  4294967295ull
+
 
 const char *
 llm_api_llama_stop(const llm_api_choice_t *c)
@@ -43,7 +46,8 @@ llm_api_llama_settings(llm_buf_t *out, const llm_api_reader_t *rd)
                         r->flags & LLM_REQ_STREAM ? "true" : "false",
                         r->flags & LLM_REQ_IGNORE_EOS ? "true" : "false",
                         llm_max(s->n_logprobs, 0),
-                        (unsigned long long) s->seed);
+                        s->has_seed ? (unsigned long long) s->seed
+                                    : LLM_API_LL_RANDOM);
 
 #define LLM_PARAM(name, type, otherwise, least, most)                        \
     llm_api_ll_##type(out, #name, s->name);

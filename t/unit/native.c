@@ -454,6 +454,8 @@ test_stream(void)
     cJSON_Delete(v);
 
     v = event(4);
+    is_int((long) number(at(v, "generation_settings"), "seed"), 4294967295,
+           "a seed that was not given");
     ok(cJSON_IsTrue(at(v, "stop")) && at(v, "generation_settings")
        && at(v, "timings"), "the last event has the figures");
     is_str(string(v, "content"), "", "and no text");
