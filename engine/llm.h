@@ -187,6 +187,11 @@ typedef struct {
                                            an input becomes a vector for each
                                            token, not normalised */
 
+#define LLM_REQ_RAW     262144          /* SCORE: scores are log odds, not
+                                           probabilities */
+#define LLM_REQ_CUT_HEAD 524288         /* SCORE: truncated texts lose their
+                                           beginnings, not their ends */
+
 #define LLM_NORMALIZE_NONE  (-1)
 #define LLM_NORMALIZE_MAX   0           /* the largest absolute value becomes
                                            32760 */
@@ -223,7 +228,8 @@ typedef struct {
     int32_t          truncate;          /* tokens that are kept of a longer
                                            input: the last, of an encoder's the
                                            first; -1: as many as fit; 0: longer
-                                           inputs are refused */
+                                           inputs are refused.  SCORE, too: 0,
+                                           or -1, see pairs.c */
 
     llm_sampling_t   sampling;
 
