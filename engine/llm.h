@@ -189,6 +189,11 @@ typedef struct {
 #define LLM_REQ_UNLOADED 262144         /* PROPS, with PROBE: of an idle model
                                            the answer is empty */
 
+#define LLM_REQ_RAW     262144          /* SCORE: scores are log odds, not
+                                           probabilities */
+#define LLM_REQ_CUT_HEAD 524288         /* SCORE: truncated texts lose their
+                                           beginnings, not their ends */
+
 #define LLM_NORMALIZE_NONE  (-1)
 #define LLM_NORMALIZE_MAX   0           /* the largest absolute value becomes
                                            32760 */
@@ -225,7 +230,8 @@ typedef struct {
     int32_t          truncate;          /* tokens that are kept of a longer
                                            input: the last, of an encoder's the
                                            first; -1: as many as fit; 0: longer
-                                           inputs are refused */
+                                           inputs are refused.  SCORE, too: 0,
+                                           or -1, see pairs.c */
 
     llm_sampling_t   sampling;
 

@@ -196,6 +196,11 @@ int llm_api_answer(const llm_api_endpoint_t *ep, const llm_api_conf_t *conf,
 llm_api_t *llm_api_parse(const llm_api_endpoint_t *ep,
     const llm_api_conf_t *conf, const char *body, size_t len, llm_buf_t *msg,
     llm_err_t *err);
+/* the same; *ep becomes the endpoint of the body's dialect, which may be
+   another one at the same path: an error has its form */
+llm_api_t *llm_api_parse_for(const llm_api_endpoint_t **ep,
+    const llm_api_conf_t *conf, const char *body, size_t len, llm_buf_t *msg,
+    llm_err_t *err);
 void llm_api_free(llm_api_t *a);
 
 /*

@@ -283,6 +283,7 @@ extern const llm_api_endpoint_t  llm_api_slots;
 extern const llm_api_endpoint_t  llm_api_transcriptions;
 extern const llm_api_endpoint_t  llm_api_translations;
 extern const llm_api_endpoint_t  llm_api_tei_embed;
+extern const llm_api_endpoint_t  llm_api_tei_rerank;
 extern const llm_api_endpoint_t  llm_api_ollama_chat;
 extern const llm_api_endpoint_t  llm_api_ollama_embed;
 extern const llm_api_endpoint_t  llm_api_ollama_embeddings;

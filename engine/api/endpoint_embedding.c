@@ -6,7 +6,7 @@
  * Inference: a plain array of vectors.
  */
 
-#include "engine/api/endpoint.h"
+#include "engine/api/tei.h"
 
 #define AT(f)  offsetof(llm_api_vectors_t, f)
 
@@ -151,7 +151,7 @@ llm_api_native_body(llm_api_t *a, size_t max, llm_buf_t *out)
 static int
 llm_api_tei_read(llm_api_reader_t *rd, llm_err_t *err)
 {
-    llm_str_t          s;
+    int                left;
     llm_api_vectors_t  b;
 
     llm_api_vectors_defaults(&b);
@@ -162,13 +162,8 @@ llm_api_tei_read(llm_api_reader_t *rd, llm_err_t *err)
 
     /* which end is kept depends on the model: see llm_request_t */
 
-    s = b.truncation_direction;
-
-    if (s.data && !llm_str_is(s, "Right") && !llm_str_is(s, "right")
-        && !llm_str_is(s, "Left") && !llm_str_is(s, "left"))
-    {
-        return llm_api_bad_word(err, llm_api_top("truncation_direction"), s,
-                                "Supported values are: 'Right' and 'Left'.");
+    if (llm_api_tei_direction(b.truncation_direction, &left, err) != LLM_OK) {
+        return LLM_ERROR;
     }
 
     if (llm_api_read_inputs(rd, &b.body, b.inputs, "inputs", 0, err)
@@ -193,21 +188,6 @@ llm_api_tei_body(llm_api_t *a, size_t max, llm_buf_t *out)
     rc = llm_api_write_array(a, a->n_choices, llm_api_write_vector, max, out);
 
     return rc == LLM_OK ? llm_buf_addc(out, ']') : rc;
-}
-
-
-/* error_type is a word for the kind of error */
-
-static void
-llm_api_tei_error(const llm_err_t *err, llm_str_t id, llm_buf_t *out)
-{
-    (void) id;
-
-    (void) llm_buf_adds(out, "{\"error\":\"");
-    llm_api_error_text(err, out);
-    (void) llm_buf_addf(out, "\",\"error_type\":\"%s\"}",
-                        err->status == 429 || err->status == 503 ? "Overloaded"
-                        : err->status < 500 ? "Validation" : "Backend");
 }
 
 

@@ -1,12 +1,13 @@
 /*
  * POST /rerank: a query and documents in, the documents' places and scores
  * out, best first; or, as Text Embeddings Inference has it, a query and
- * "texts" in, a plain array out.  POST /score: pairs of texts in, their scores
- * out, in the order of the pairs.  A score is the probability that a document
- * answers the query.
+ * "texts" in, a plain array out (llm_api_tei_rerank).  POST /score: pairs of
+ * texts in, their scores out, in the order of the pairs.  A score is the
+ * probability that a document answers the query; TEI's raw scores are its log
+ * odds.
  */
 
-#include "engine/api/endpoint.h"
+#include "engine/api/tei.h"
 
 #define AT(f)  offsetof(llm_api_rerank_t, f)
 
@@ -22,8 +23,10 @@ typedef struct {
     const llm_flat_t  *first;           /* of /score */
     const llm_flat_t  *second;
     int64_t            top_n;           /* most results; 0: all */
-    int                return_documents;
-    int                return_text;
+    int                return_documents;    /* or texts */
+    int                raw_scores;
+    int                truncate;
+    llm_str_t          truncation_direction;
 } llm_api_rerank_t;
 
 /* a document and its score */
@@ -56,8 +59,6 @@ static const llm_api_field_t  llm_api_rerank_rows[] = {
     { "query", LLM_FIELD_REQUIRED, AT(query), 0, 0 },
     { "raw_scores", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
     { "return_documents", LLM_FIELD_BOOL, AT(return_documents), 0, 0 },
-    { "return_text", LLM_FIELD_BOOL, AT(return_text), 0, 0 },
-    { "texts", LLM_FIELD_ANY, AT(texts), 0, 0 },
     { "top_n", LLM_FIELD_INT, AT(top_n), 0, INT32_MAX },
     { "truncate", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
     { "truncate_prompt_tokens", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
@@ -66,6 +67,33 @@ static const llm_api_field_t  llm_api_rerank_rows[] = {
 
 static const llm_api_fields_t  llm_api_rerank_fields = {
     llm_api_rerank_rows, llm_nelems(llm_api_rerank_rows)
+};
+
+static const llm_api_field_t  llm_api_tei_rerank_rows[] = {
+    { "cache_prompt", LLM_FIELD_BOOL, AT(body.cache_prompt), 0, 0 },
+    { "cache_salt", LLM_FIELD_STRING, AT(body.cache_salt), 0, 0 },
+    { "metadata", LLM_FIELD_OBJECT, AT(body.metadata), 0, 0 },
+    { "model", LLM_FIELD_STRING, AT(body.model), 0, 0 },
+    { "priority", LLM_FIELD_ANY, AT(body.priority), 0, 0 },
+    { "query", LLM_FIELD_REQUIRED, AT(query), 0, 0 },
+    { "raw_scores", LLM_FIELD_BOOL, AT(raw_scores), 0, 0 },
+    { "return_text", LLM_FIELD_BOOL, AT(return_documents), 0, 0 },
+    { "texts", LLM_FIELD_REQUIRED, AT(texts), 0, 0 },
+    { "top_n", LLM_FIELD_INT, AT(top_n), 0, INT32_MAX },
+    { "truncate", LLM_FIELD_BOOL, AT(truncate), 0, 0 },
+    { "truncate_prompt_tokens", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
+    { "truncation_direction", LLM_FIELD_STRING, AT(truncation_direction),
+      0, 0 },
+    { "user", LLM_FIELD_STRING, AT(body.user), 0, 0 },
+};
+
+static const llm_api_fields_t  llm_api_tei_rerank_fields = {
+    llm_api_tei_rerank_rows, llm_nelems(llm_api_tei_rerank_rows)
+};
+
+static const llm_api_name_t  llm_api_tei_rerank_names[] = {
+    { "documents", "texts" },
+    { NULL, NULL }
 };
 
 /* vLLM has had several names for either side of a pair */
@@ -229,8 +257,8 @@ llm_api_rerank_keep(llm_api_reader_t *rd, const llm_api_rerank_t *b,
     n = rd->n_choices;
     own.n = b->top_n ? (uint32_t) llm_min(b->top_n, (int64_t) n) : n;
     own.sorted = 0;
-    own.plain = b->documents == NULL && b->texts;
-    own.texts = own.plain ? b->return_text : b->return_documents;
+    own.plain = b->texts != NULL;
+    own.texts = b->return_documents;
     (void) llm_buf_add(&rd->own, &own, sizeof(own));
 
     text = sizeof(own) + n * sizeof(k);
@@ -305,53 +333,78 @@ llm_api_rerank_begin(llm_api_reader_t *rd, llm_api_rerank_t *b,
 }
 
 
-static int
-llm_api_rerank_read(llm_api_reader_t *rd, llm_err_t *err)
-{
-    int                  plain;
-    const char          *name;
-    llm_api_rerank_t     b;
-    const llm_api_at_t  *at;
+/* reads the query and the documents, which have this name */
 
-    if (llm_api_rerank_begin(rd, &b, err) != LLM_OK) {
-        return LLM_ERROR;
-    }
+static int
+llm_api_rerank_sides(llm_api_reader_t *rd, llm_api_rerank_t *b,
+    const char *name, llm_err_t *err)
+{
+    const llm_api_at_t  *at;
 
     at = llm_api_top("query");
 
-    if (b.query->type != LLM_FLAT_STRING && b.query->type != LLM_FLAT_OBJECT)
+    if (b->query->type != LLM_FLAT_STRING
+        && b->query->type != LLM_FLAT_OBJECT)
     {
-        return llm_api_bad_type(err, at, "a string", b.query);
+        return llm_api_bad_type(err, at, "a string", b->query);
     }
 
-    if (b.query->count == 0) {
+    if (b->query->count == 0) {
         return llm_api_empty(err, at);
     }
 
-    plain = b.documents == NULL && b.texts;
-    name = plain ? "texts" : "documents";
     at = llm_api_top(name);
 
-    b.first = b.query;
-    b.second = plain ? b.texts : b.documents;
+    b->first = b->query;
+    b->second = b->texts ? b->texts : b->documents;
 
-    if (b.second == NULL) {
+    if (b->second == NULL) {
         return llm_api_missing(err, at);
     }
 
-    if (llm_api_check_type(err, at, b.second, LLM_FLAT_ARRAY) != LLM_OK
-        || llm_api_rerank_write(rd, &b, "query", name, err) != LLM_OK)
-    {
+    if (llm_api_check_type(err, at, b->second, LLM_FLAT_ARRAY) != LLM_OK) {
         return LLM_ERROR;
     }
 
-    if (plain) {
-        return llm_buf_addc(&rd->head, '[');
+    return llm_api_rerank_write(rd, b, "query", name, err);
+}
+
+
+static int
+llm_api_rerank_read(llm_api_reader_t *rd, llm_err_t *err)
+{
+    llm_api_rerank_t  b;
+
+    if (llm_api_rerank_begin(rd, &b, err) != LLM_OK
+        || llm_api_rerank_sides(rd, &b, "documents", err) != LLM_OK)
+    {
+        return LLM_ERROR;
     }
 
     llm_api_write_list_head(rd, "rerank-", "results");
 
     return LLM_OK;
+}
+
+
+static int
+llm_api_tei_rerank_read(llm_api_reader_t *rd, llm_err_t *err)
+{
+    int               left;
+    llm_api_rerank_t  b;
+
+    if (llm_api_rerank_begin(rd, &b, err) != LLM_OK
+        || llm_api_tei_direction(b.truncation_direction, &left, err) != LLM_OK
+        || llm_api_rerank_sides(rd, &b, "texts", err) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    rd->r.truncate = b.truncate ? -1 : 0;
+    rd->r.flags |= (left ? LLM_REQ_CUT_HEAD : 0)
+                   | (b.raw_scores ? LLM_REQ_RAW : 0);
+
+    return llm_buf_addc(&rd->head, '[');
 }
 
 
@@ -507,12 +560,17 @@ llm_api_rerank_step(llm_api_t *a, llm_api_cursor_t *cur, llm_buf_t *out)
 static int
 llm_api_rerank_body(llm_api_t *a, size_t max, llm_buf_t *out)
 {
-    int                          rc;
     const llm_api_rerank_own_t  *own = a->own;
 
-    if (!own->plain) {
-        return llm_api_write_list(a, own->n, llm_api_rerank_step, max, out);
-    }
+    return llm_api_write_list(a, own->n, llm_api_rerank_step, max, out);
+}
+
+
+static int
+llm_api_tei_rerank_body(llm_api_t *a, size_t max, llm_buf_t *out)
+{
+    int                          rc;
+    const llm_api_rerank_own_t  *own = a->own;
 
     rc = llm_api_write_array(a, own->n, llm_api_rerank_step, max, out);
 
@@ -545,11 +603,29 @@ llm_api_score_body(llm_api_t *a, size_t max, llm_buf_t *out)
 }
 
 
+/* a body with both is Jina's */
+
+static const llm_api_other_t  llm_api_rerank_others[] = {
+    { "documents", &llm_api_rerank },
+    { "texts", &llm_api_tei_rerank },
+    { NULL, NULL }
+};
+
 const llm_api_endpoint_t  llm_api_rerank = {
     .task = LLM_TASK_SCORE,
     .fields = &llm_api_rerank_fields,
     .read = llm_api_rerank_read,
-    .body = llm_api_rerank_body
+    .body = llm_api_rerank_body,
+    .others = llm_api_rerank_others
+};
+
+const llm_api_endpoint_t  llm_api_tei_rerank = {
+    .task = LLM_TASK_SCORE,
+    .fields = &llm_api_tei_rerank_fields,
+    .names = llm_api_tei_rerank_names,
+    .read = llm_api_tei_rerank_read,
+    .body = llm_api_tei_rerank_body,
+    .error = llm_api_tei_error
 };
 
 const llm_api_endpoint_t  llm_api_score = {

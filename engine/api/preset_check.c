@@ -40,6 +40,7 @@ static const llm_preset_sample_t  llm_preset_samples[] = {
     { &llm_api_completion, "{\"prompt\":\"x\"}", "{}" },
     { &llm_api_embedding, "{\"content\":\"x\"}", "{}" },
     { &llm_api_tei_embed, "{\"inputs\":\"x\"}", "{}" },
+    { &llm_api_tei_rerank, "{\"query\":\"x\",\"texts\":[\"x\"]}", "{}" },
     { &llm_api_ollama_chat, MESSAGES, "{}" },
     { &llm_api_ollama_generate, "{\"prompt\":\"x\"}", "{}" },
     { &llm_api_ollama_embed, "{\"input\":\"x\"}", "{}" },

@@ -453,9 +453,20 @@ llm_api_t *
 llm_api_parse(const llm_api_endpoint_t *ep, const llm_api_conf_t *conf,
     const char *body, size_t len, llm_buf_t *msg, llm_err_t *err)
 {
+    return llm_api_parse_for(&ep, conf, body, len, msg, err);
+}
+
+
+llm_api_t *
+llm_api_parse_for(const llm_api_endpoint_t **meant,
+    const llm_api_conf_t *conf, const char *body, size_t len, llm_buf_t *msg,
+    llm_err_t *err)
+{
     llm_api_t         *a;
     llm_buf_t          flat;
     llm_api_reader_t   rd;
+
+    const llm_api_endpoint_t  *ep = *meant;
 
     a = NULL;
     llm_buf_init(&flat, 0);
@@ -492,7 +503,7 @@ llm_api_parse(const llm_api_endpoint_t *ep, const llm_api_conf_t *conf,
         goto done;
     }
 
-    rd.endpoint = ep = llm_api_meant(ep, rd.root);
+    rd.endpoint = *meant = ep = llm_api_meant(ep, rd.root);
 
     if (conf->preset && !ep->bodiless) {
         llm_api_preset_apply(conf->preset, ep, &flat);

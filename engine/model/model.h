@@ -269,11 +269,11 @@ int llm_model_project(const llm_model_t *m, float *v);
 
 /*
  * rank.c: the probability that a document answers a query, from the pooled
- * state of the pair.  can_rank(): LLM_ERROR if the model cannot, err says what
- * its file lacks.
+ * state of the pair; raw: its log odds.  can_rank(): LLM_ERROR if the model
+ * cannot, err says what its file lacks.
  */
 int llm_model_can_rank(const llm_model_t *m, llm_err_t *err);
-double llm_model_rank(const llm_model_t *m, const float *state);
+double llm_model_rank(const llm_model_t *m, const float *state, int raw);
 
 /* copies one page of the cache of this kind to another, in all layers, after
    the steps submitted so far */

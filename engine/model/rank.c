@@ -6,7 +6,7 @@
  * ModernBERT's), and cls.output.weight with one row, whose product is the log
  * odds.  In converted Qwen3-Rerankers, cls.output.weight has two rows, those of
  * the tokens "yes" and "no" of the output matrix, and the score is the
- * probability of yes against no.
+ * probability of yes against no.  A raw score is the log odds.
  *
  * Invariant: a score depends on the state alone.  The model owns the head, as
  * float32 on the host.
@@ -213,7 +213,7 @@ llm_rank_head(const llm_model_t *m, const float *state)
 
 
 double
-llm_model_rank(const llm_model_t *m, const float *state)
+llm_model_rank(const llm_model_t *m, const float *state, int raw)
 {
     double             odds[2];
     uint32_t           i, n;
@@ -235,5 +235,6 @@ llm_model_rank(const llm_model_t *m, const float *state)
                   + (r->out_bias ? r->out_bias[i] : 0);
     }
 
-    return 1 / (1 + exp(odds[!r->yes] - odds[r->yes]));
+    return raw ? odds[r->yes] - odds[!r->yes]
+               : 1 / (1 + exp(odds[!r->yes] - odds[r->yes]));
 }

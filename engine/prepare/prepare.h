@@ -139,15 +139,24 @@ void llm_rank_free(llm_rank_text_t *t);
 int llm_prep_render(const llm_prep_env_t *env, const llm_req_t *r,
     const llm_prep_how_t *how, llm_prompt_t *prompt, llm_err_t *err);
 /* make the only prompt of a chat; all prompts of a completion, or inputs to be
-   embedded; the prompts of all pairs */
+   embedded */
 int llm_prep_chat(const llm_prep_env_t *env, llm_req_t *r,
     const llm_prep_how_t *how, llm_err_t *err);
 int llm_prep_completion(const llm_prep_env_t *env, llm_req_t *r,
     llm_err_t *err);
-int llm_prep_pairs(const llm_prep_env_t *env, llm_req_t *r, llm_err_t *err);
 /* makes the tokens of the client's prediction, if tokens are drafted and there
    is memory */
 void llm_prep_predicted(const llm_prep_env_t *env, llm_req_t *r);
+/* most tokens that a prompt may have */
+uint32_t llm_prep_most(const llm_prep_env_t *env, const llm_req_t *r);
+/* refuses a prompt that does not fit, or that leaves no room for a token of the
+   answer if one is wanted; for tasks that need no model there is no limit */
+int llm_prep_fits(const llm_prep_env_t *env, const llm_req_t *r,
+    const llm_prompt_ids_t *p, llm_err_t *err);
+/* makes a prompt of a text, as llm_vocab_tokenize() reads it, which fits */
+int llm_prep_tokenize(const llm_prep_env_t *env, const llm_req_t *r,
+    llm_str_t text, const llm_span_t *trusted, size_t n_trusted, int flags,
+    llm_prompt_ids_t *out, llm_err_t *err);
 /* gives a prompt without tokens its first one, or refuses it */
 int llm_prep_empty(const llm_prep_env_t *env, const llm_req_t *r,
     llm_prompt_ids_t *p, llm_err_t *err);
@@ -158,6 +167,9 @@ int llm_prep_room(const llm_prep_env_t *env, const llm_req_t *r,
    offsets at which its tokens end; LLM_ERROR: no memory */
 int llm_prep_echo(const llm_prep_env_t *env, const llm_req_t *r,
     llm_prompt_ids_t *p);
+
+/* pairs.c: makes the prompts of all pairs of a query and a document */
+int llm_prep_pairs(const llm_prep_env_t *env, llm_req_t *r, llm_err_t *err);
 
 /* filter.c: allowed tokens, bad words, biases of texts, sequence breakers */
 int llm_prep_filter(const llm_prep_env_t *env, llm_req_t *r, llm_err_t *err);
@@ -213,6 +225,8 @@ llm_gn_t llm_calls_mark(llm_gram_build_t *b, const llm_toktree_t *tree,
 /* rank.c */
 /* can the model rank?  If not, err says what its file lacks */
 int llm_rank_check(const llm_prep_env_t *env, llm_err_t *err);
+/* has the prompt each of the two texts once? */
+int llm_rank_once(const llm_rank_text_t *t);
 /* appends the prompt of a pair to out; sets spans, LLM_RANK_SPANS at most, to
    the parts that come from the template, and returns their number */
 #define LLM_RANK_SPANS  8

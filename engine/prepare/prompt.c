@@ -34,9 +34,7 @@ llm_prep_param(const llm_request_t *msg)
 }
 
 
-/* most tokens that a prompt may have */
-
-static uint32_t
+uint32_t
 llm_prep_most(const llm_prep_env_t *env, const llm_req_t *r)
 {
     return r->msg->most_prompt ? llm_min(env->runner->ctx, r->msg->most_prompt)
@@ -74,10 +72,7 @@ llm_prep_too_long(const llm_prep_env_t *env, const llm_req_t *r, uint32_t n,
 }
 
 
-/* refuses a prompt that does not fit, or that leaves no room for a token of the
-   answer if one is wanted; for tasks that need no model there is no limit */
-
-static int
+int
 llm_prep_fits(const llm_prep_env_t *env, const llm_req_t *r,
     const llm_prompt_ids_t *p, llm_err_t *err)
 {
@@ -150,7 +145,7 @@ llm_prep_bound(const llm_prep_env_t *env, const llm_req_t *r)
  * their number.
  */
 
-static int
+int
 llm_prep_tokenize(const llm_prep_env_t *env, const llm_req_t *r, llm_str_t text,
     const llm_span_t *trusted, size_t n_trusted, int flags,
     llm_prompt_ids_t *out, llm_err_t *err)
@@ -602,83 +597,6 @@ llm_prep_predicted(const llm_prep_env_t *env, llm_req_t *r)
     }
 
     r->prep.predicted = ids;
-}
-
-
-/* makes the prompt of a pair; `text` is a buffer for reuse */
-
-static int
-llm_prep_pair(const llm_prep_env_t *env, llm_req_t *r, uint32_t i,
-    const llm_prompt_ref_t *ref, llm_buf_t *text, llm_err_t *err)
-{
-    uint32_t     n;
-    llm_str_t    side[2];
-    llm_span_t   spans[LLM_RANK_SPANS];
-
-    if (ref[0].is_ids || ref[1].is_ids) {
-        return llm_fail(err, "malformed request to the engine");
-    }
-
-    side[0].data = llm_ref_data(r->msg, ref[0].ref);
-    side[0].len = ref[0].ref.len;
-    side[1].data = llm_ref_data(r->msg, ref[1].ref);
-    side[1].len = ref[1].ref.len;
-
-    text->len = 0;
-    n = llm_rank_write(&env->rank, side[0], side[1], text, spans);
-
-    if (text->failed) {
-        return llm_fail(err, "no memory for the request");
-    }
-
-    return llm_prep_tokenize(env, r, (llm_str_t) { text->len, text->data },
-                             spans, n, LLM_TOKENIZE_TRUSTED,
-                             &r->prep.prompts[i], err);
-}
-
-
-/*
- * The prompts of all pairs of a query and its documents may be far larger than
- * the message, which has the query only once, so their size is limited here.
- */
-
-int
-llm_prep_pairs(const llm_prep_env_t *env, llm_req_t *r, llm_err_t *err)
-{
-    int                      rc;
-    size_t                   bytes;
-    uint32_t                 i;
-    llm_buf_t                text;
-    const llm_prompt_ref_t  *ref;
-
-    ref = llm_ref_data(r->msg, r->msg->prompts);
-    llm_buf_init(&text, 0);
-    bytes = 0;
-    rc = LLM_OK;
-
-    for (i = 0; i < r->prep.n_prompts && rc == LLM_OK; i++, ref += 2) {
-        if (atomic_load_explicit(&r->cancelled, memory_order_relaxed)) {
-            rc = llm_fail(err, "the request was cancelled");
-            break;
-        }
-
-        rc = llm_prep_pair(env, r, i, ref, &text, err);
-        bytes += r->prep.prompts[i].n * sizeof(int32_t);
-
-        if (rc == LLM_OK && bytes > env->max_bytes) {
-            rc = llm_fail_with(err, 400, "request_too_large", "documents",
-                               "The query and %u of the %u documents take "
-                               "%zu bytes as tokens; all requests together "
-                               "may take %zu (llm_queue memory=). Please send "
-                               "fewer documents, or a shorter query.", i + 1,
-                               r->prep.n_prompts, bytes,
-                               env->max_bytes);
-        }
-    }
-
-    llm_buf_free(&text);
-
-    return rc;
 }
 
 

@@ -44,27 +44,49 @@ llm_rank_place(const llm_rank_text_t *t, size_t at, llm_str_t *name)
 }
 
 
+/* counts the places of the query, and of both texts */
+
+static uint32_t
+llm_rank_places(const llm_rank_text_t *t, uint32_t *queries)
+{
+    size_t     at;
+    uint32_t   n;
+    llm_str_t  name;
+
+    n = 0;
+    *queries = 0;
+
+    for (at = llm_rank_place(t, 0, &name); at < t->len;
+         at = llm_rank_place(t, at + name.len, &name))
+    {
+        n++;
+        *queries += name.data[1] == 'q';
+    }
+
+    return n;
+}
+
+
 /* has the text both places, and so few that LLM_RANK_SPANS suffices for the
    text between them? */
 
 static int
 llm_rank_is_whole(const llm_rank_text_t *t)
 {
-    size_t     at;
-    uint32_t   n, queries;
-    llm_str_t  name;
+    uint32_t  n, queries;
 
-    n = 0;
-    queries = 0;
-
-    for (at = llm_rank_place(t, 0, &name); at < t->len;
-         at = llm_rank_place(t, at + name.len, &name))
-    {
-        n++;
-        queries += name.data[1] == 'q';
-    }
+    n = llm_rank_places(t, &queries);
 
     return queries > 0 && queries < n && n < LLM_RANK_SPANS;
+}
+
+
+int
+llm_rank_once(const llm_rank_text_t *t)
+{
+    uint32_t  queries;
+
+    return llm_rank_places(t, &queries) == 2;
 }
 
 

@@ -117,7 +117,8 @@ llm_pooled_finish(llm_sched_t *s, llm_seq_t *q)
 
     if (msg->task == LLM_TASK_SCORE) {
         p->vector[0] = (float) s->conf.runner.rank(s->conf.runner.data,
-                                                   p->vector);
+                                                   p->vector,
+                                                   msg->flags & LLM_REQ_RAW);
         p->n = 1;
 
     } else {

@@ -87,7 +87,8 @@ typedef struct {
        changed.  NULL: the pooled state is the embedding */
     int                (*project)(void *data, float *v);
     /* the score of a pair, from its pooled state */
-    double             (*rank)(void *data, const float *state);
+    double             (*rank)(void *data, const float *state,
+                                int raw);
     void               (*copy_page)(void *data, uint32_t kind, uint32_t src,
                             uint32_t dst);
     /* state slots, > max_seqs: the surplus is for snapshots; 0: the model has

@@ -42,9 +42,9 @@ llm_runner_project(void *data, float *v)
 
 
 static double
-llm_runner_rank(void *data, const float *state)
+llm_runner_rank(void *data, const float *state, int raw)
 {
-    return llm_model_rank(data, state);
+    return llm_model_rank(data, state, raw);
 }
 
 

@@ -224,8 +224,9 @@ ngx_http_llm_parse(void *data)
 
     ngx_http_llm_on_input(body, p, size);
 
-    body->api = llm_api_parse(body->ctx->reply->endpoint, &body->conf,
-                              (char *) p, size, &body->msg, &body->err);
+    body->endpoint = body->ctx->reply->endpoint;
+    body->api = llm_api_parse_for(&body->endpoint, &body->conf, (char *) p,
+                                  size, &body->msg, &body->err);
 
     body->media = body->api
                   && ((llm_request_t *) body->msg.data)->media.len;

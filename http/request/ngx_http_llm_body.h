@@ -12,8 +12,8 @@
 /*
  * A body that is being parsed to a message, in r->pool.  The event loop fills
  * it, then a thread reads ctx->reply->endpoint, bufs, size, unpacked and conf,
- * and writes api, msg, media, err and alias, which the event loop reads
- * afterwards.  Only the event loop uses parsing and gone.
+ * and writes endpoint, api, msg, media, err and alias, which the event loop
+ * reads afterwards.  Only the event loop uses parsing and gone.
  */
 
 struct ngx_http_llm_body_s {
@@ -25,6 +25,8 @@ struct ngx_http_llm_body_s {
                                                    compressed */
     llm_api_conf_t               conf;
 
+    const llm_api_endpoint_t    *endpoint;      /* of the body's dialect; NULL:
+                                                   that of its path */
     llm_api_t                   *api;           /* NULL: see err */
     llm_buf_t                    msg;
     ngx_uint_t                   media;         /* 1: msg is a request that owns

@@ -61,6 +61,10 @@ ngx_http_llm_parsed(ngx_http_llm_body_t *body)
     ctx = body->ctx;
     ctx->api = body->api;
 
+    if (body->endpoint) {
+        ctx->reply->endpoint = body->endpoint;
+    }
+
     ngx_http_llm_asked(ctx, &body->conf, body->alias);
 
     rc = ctx->api ? ngx_http_llm_keep_media(body) : NGX_ERROR;

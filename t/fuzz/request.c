@@ -387,6 +387,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_endpoint(&llm_api_completion, data, size);
     fuzz_endpoint(&llm_api_embedding, data, size);
     fuzz_endpoint(&llm_api_tei_embed, data, size);
+    fuzz_endpoint(&llm_api_tei_rerank, data, size);
     fuzz_endpoint(&llm_api_ollama_chat, data, size);
     fuzz_endpoint(&llm_api_ollama_generate, data, size);
     fuzz_endpoint(&llm_api_ollama_embed, data, size);

@@ -166,6 +166,13 @@ for my $model (qw(ranker pairs)) {
               @{ $res->{json}{results} // [] };
     near([ map { $got{$_} // -1 } 0 .. $#docs ], \@want,
          "$model: those of the head");
+    $res = $t->post('/rerank', { model => $model, query => $text,
+                                 texts => \@docs, raw_scores => \1 });
+    %got = map { $_->{index} => $_->{score} } @{ $res->{json} // [] };
+    near([ map { $got{$_} // -1 } 0 .. $#docs ],
+         [ map { -log(1 / $_ - 1) } @want ], "$model: log odds", 1e-3);
+
+    cut_pairs($model, $bos, \@between, $eos);
     cmp_ok((sort { $a <=> $b } @want)[-1] - (sort { $a <=> $b } @want)[0],
            '>', 0.001, "$model: which differ");
 }
@@ -362,6 +369,57 @@ sub score {
     }
 
     return 1 / (1 + exp(-$odds));
+}
+
+
+# pairs that are longer than the context lose what Hugging Face's tokenizers
+# take from them: query's words, document's words, what is left of each
+
+sub cut_pairs {
+    my ($model, $bos, $between, $eos) = @_;
+
+    my $room = $CTX - 2 - @$between;
+    my $half = int($room / 2);
+
+    my @score = map { $t->post('/rerank', {
+        model => $model, query => 'red', texts => [ $_ ], truncate => \1 })
+        ->{json}[0]{score} } 'sky', (' ' x 50_000) . 'sky';
+
+    near([ $score[1] ], [ $score[0] ], "$model: bytes that are no tokens")
+        if $model eq 'ranker';
+
+    for my $case ([ 5, 200, 5, $room - 5 ], [ 200, 5, $room - 5, 5 ],
+                  [ 200, 201, $half, $room - $half ],
+                  [ 201, 200, $room - $half, $half ],
+                  [ $half, 60_000, $half, $room - $half ],
+                  [ 300, 0, $room, 0 ], [ 4, $room - 4, 4, $room - 4 ],
+                  [ 4, $room - 3, 4, $room - 4 ])
+    {
+        my ($query, $document, @keep) = @$case;
+        my @side = map { my $k = $_;
+                         join ' ', map { $WORDS[($_ * $_ + $k) % @WORDS] }
+                                       1 .. ($query, $document)[$k] } 0, 1;
+        my @ids = map { [ ids("$dir/$model.gguf", $_) ] } @side;
+
+        for my $direction (qw(Right Left)) {
+            my @left = map {
+                my @all = @{ $ids[$_] };
+                my $n = $keep[$_];
+
+                [ $n == 0 ? () : $direction eq 'Left' ? @all[-$n .. -1]
+                                                      : @all[0 .. $n - 1] ];
+            } 0, 1;
+
+            my $res = $t->post('/rerank', {
+                model => $model, query => $side[0], texts => [ $side[1] ],
+                truncate => \1, truncation_direction => $direction });
+
+            near([ $res->{json}[0]{score} // -1 ],
+                 [ score($model, $bos, @{ $left[0] }, @$between,
+                         @{ $left[1] }, $eos) ],
+                 "$model: $direction of $query and $document");
+        }
+    }
 }
 
 

@@ -295,6 +295,9 @@ my @vectors = map { $_->{embedding} }
 is_deeply([ map { $_->{embedding}[0] }
             @{ $t->post('/embedding', { content => [ 'a', 'b' ] })->{json} } ],
           \@vectors, 'vectors');
+is($t->post('/embeddings', { model => 'short', content => 'word ' x 90 })
+       ->{json}{error}{type}, 'exceed_context_size_error',
+   "/embeddings with content: llama-server's error");
 is_deeply($t->post('/embeddings', { content => 'a' })->{json},
           [ { index => 0, embedding => [ $vectors[0] ] } ],
           'content decides');

@@ -556,6 +556,7 @@ for my $case (
         [ qw(infill infill infill) ],
         [ qw(embeddings embedding embeddings) ],
         [ qw(rerank rerank rerank) ], [ qw(rerank score score) ],
+        [ qw(rerank tei_rerank), 'rerank with texts' ],
         [ qw(completion native completion) ],
         [ qw(embedding native embedding) ], [ qw(embedding tei embed) ],
         [ qw(ollama ollama_chat api/chat) ],

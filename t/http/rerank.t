@@ -27,7 +27,7 @@ my %rank = ('qwen3.pooling_type' => [ u32 => 4 ],
             'tokenizer.chat_template.rerank' => [ str => $file ]);
 my %head = ('cls.output.weight' => [ [ $width, 2 ], @yes, @no ]);
 
-my @names = qw(ranker swapped headless silent bent);
+my @names = qw(ranker swapped headless silent bent twice);
 my $t = LLM::Test->new(
     model => 'llm_model demo %%ROOT%%/models/demo.gguf threads=1;'
            . join('', map { "llm_model $_ $_.gguf threads=1 ctx=1024"
@@ -44,6 +44,8 @@ made('headless', \%rank, {});
 made('silent', { %rank, 'tokenizer.chat_template.rerank' => undef }, \%head);
 made('bent', { %rank, 'tokenizer.chat_template.rerank' =>
                [ str => 'only {query}' ] }, \%head);
+made('twice', { %rank, 'tokenizer.chat_template.rerank' =>
+                [ str => '{query} {document} {query}' ] }, \%head);
 
 $t->start;
 
@@ -108,6 +110,13 @@ $res = rerank(query => $query, texts => \@docs, return_text => \1);
 is_deeply($res->{json},
           [ map { { index => $_->{index}, score => $_->{relevance_score},
                     text => $docs[ $_->{index} ] } } @all ], 'texts');
+near([ map { $_->{score} } @{ rerank(query => $query, texts => \@docs,
+                                     raw_scores => \1)->{json} } ],
+     [ map { -log(1 / $_ - 1) } @want[@order] ], 'raw scores are log odds');
+is_deeply(rerank(query => $query, texts => \@docs, raw_scores => \0,
+                 truncate => \1, truncation_direction => 'left')->{json},
+          [ map { { index => $_->{index}, score => $_->{relevance_score} } }
+            @all ], 'what fits is not cut');
 is(scalar @{ rerank(query => $query, texts => \@docs, top_n => 2)->{json} },
    2, 'the best two');
 is_deeply([ results(rerank(query => $query, documents => \@docs,
@@ -216,8 +225,9 @@ for my $case (
     [ documents => { query => 'x', documents => [ ('x') x 2049 ] } ],
     [ documents => { query => 'x', documents => [ 'word ' x 2000 ] } ],
     [ top_n => { query => 'x', documents => [ 'x' ], top_n => -1 } ],
-    [ texts => { query => 'x', texts => 'x' } ],
-    [ raw_scores => { query => 'x', texts => [ 'x' ], raw_scores => \1 } ],
+    [ raw_scores => { query => 'x', documents => [ 'x' ],
+                      raw_scores => \1 } ],
+    [ truncate => { query => 'x', documents => [ 'x' ], truncate => \1 } ],
     [ top_n => { query => 'x', documents => [ 'x' ], top_n => 'all' } ],
     [ return_documents => { query => 'x', documents => [ 'x' ],
                             return_documents => 'yes' } ])
@@ -229,6 +239,82 @@ for my $case (
        'refused: ' . substr(encode_json($body), 0, 60));
     is($res->{json}{error}{param}, $param, "it names $param");
 }
+
+# with texts, in the form of Text Embeddings Inference
+
+my $word = 'word ' x 2000;
+
+for my $case (
+    [ 400, qr/'texts'/, { query => 'x', texts => 'x' } ],
+    [ 400, qr/'texts'/, { query => 'x', texts => [] } ],
+    [ 400, qr/'texts\[1]'/, { query => 'x', texts => [ 'a', 5 ] } ],
+    [ 400, qr/'query'/, { texts => [ 'x' ] } ],
+    [ 400, qr/'query'/, { query => '', texts => [ 'x' ] } ],
+    [ 400, qr/'raw_scores'/, { query => 'x', texts => [ 'x' ],
+                                raw_scores => 'yes' } ],
+    [ 400, qr/'truncation_direction'|'up'/, { query => 'x', texts => [ 'x' ],
+                                          truncation_direction => 'up' } ],
+    [ 400, qr/'truncate_prompt_tokens'/, { query => 'x', texts => [ 'x' ],
+                                            truncate_prompt_tokens => 5 } ],
+    [ 400, qr/maximum context length/, { query => 'x',
+                                                   texts => [ $word ] } ],
+    [ 404, qr/'none'/, { query => 'x', texts => [ 'x' ], model => 'none' } ],
+    [ 400, qr/does not rank/, { query => 'x', texts => [ 'x' ],
+                                model => 'demo' } ])
+{
+    my ($status, $why, $body) = @$case;
+
+    $res = $t->post('/rerank', $body);
+    is($res->{status}, $status, 'refused: ' . substr(encode_json($body), 0, 60));
+    like($res->{json}{error}, $why, 'and says why');
+    is($res->{json}{error_type}, 'Validation', 'its type');
+    is_deeply([ sort keys %{ $res->{json} } ], [ qw(error error_type) ],
+              'and nothing else');
+}
+
+
+# ---- pairs that are too long ----
+
+for my $direction (undef, 'Right', 'left') {
+    my @cut = defined $direction ? (truncation_direction => $direction) : ();
+    my $name = $direction // 'by default';
+
+    $res = rerank(query => $query, texts => [ $word, "red $word", 'sky' ],
+                  truncate => \1, return_text => \1, @cut);
+    is($res->{status}, 200, "a text is cut, $name") or diag($res->{body});
+
+    my %got = map { $_->{index} => $_ } @{ $res->{json} // [] };
+
+    is($got{1}{text}, "red $word", 'it comes back whole');
+    near([ $got{2}{score} ], [ score($query, 'sky') ], 'what fits is whole');
+    ok(($got{0}{score} == $got{1}{score}) == ($name eq 'left'),
+       'its other end is lost');
+}
+
+my $fits = longest($query);
+
+for my $case ([ "$fits word", $fits ],
+              [ "$fits " . 'sky ' x 100_000, $fits ])
+{
+    my ($long, $want) = @$case;
+
+    $res = rerank(query => $query, texts => [ $long ], truncate => \1);
+    near([ $res->{json}[0]{score} ], [ score($query, $want) ],
+         'as many tokens are left as fit, of ' . length $long);
+}
+
+is(rerank(query => $word, texts => [ $word ], truncate => \1)->{status}, 200,
+   'both are too long');
+is(rerank(query => $word, texts => [ '' ], truncate => \1,
+          truncation_direction => 'left')->{status}, 200,
+   'only the query is');
+
+$res = rerank(model => 'twice', query => $query, texts => [ $word ],
+              truncate => \1);
+is($res->{status}, 400, 'a prompt that has the query twice');
+like($res->{json}{error}, qr/'truncate'.*twice/, 'cannot be cut');
+is(rerank(model => 'twice', query => $query, texts => [ 'sky' ],
+          truncate => \1)->{status}, 200, 'unless it fits');
 
 $t->stop;
 
@@ -292,6 +378,20 @@ sub ids {
     my $prompt = $file =~ s/\{(query|document)\}/$text{$1}/gr;
 
     return split ' ', llm($prompt, 'tokenize', $demo, '--special');
+}
+
+
+# the longest text of one word that fits beside the query, ctx=1024
+
+sub longest {
+    my ($query) = @_;
+
+    my $n = 1024 - ids($query, 'word word');
+    my $text = join ' ', ('word') x ($n + 2);
+
+    is(scalar ids($query, $text), 1024, 'a text that just fits');
+
+    return $text;
 }
 
 

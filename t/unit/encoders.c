@@ -69,7 +69,7 @@ check_mean(const llm_model_t *m, const char *name, const float *states,
     if (tiny->score != 0) {
         is_int(llm_model_hparams(m)->rank_from, LLM_POOLING_MEAN,
                "%s: by the mean", name);
-        score = llm_model_rank(m, v);
+        score = llm_model_rank(m, v, 0);
         ok(fabs(score - tiny->score) < 0.005, "%s: %.7f, not %.7f", name,
            score, tiny->score);
     }

@@ -179,7 +179,11 @@ test_dialects(void)
         { "embeddings", "{'content':'a'}", &llm_api_embedding },
         { "embedding", "{'input':'a'}", &llm_api_embedding },
         { "embed", "{'inputs':'a'}", &llm_api_tei_embed },
-        { "rerank", "{'query':'q','texts':['a']}", &llm_api_rerank }
+        { "rerank", "{'query':'q','texts':['a']}", &llm_api_tei_rerank },
+        { "v1/rerank", "{'query':'q','texts':['a']}", &llm_api_tei_rerank },
+        { "rerank", "{'query':'q','texts':['a'],'documents':['b']}",
+          &llm_api_rerank },
+        { "rerank", "{'query':'q','texts':null}", NULL }
     };
 
     for (i = 0; i < llm_nelems(cases); i++) {
@@ -586,6 +590,30 @@ test_vectors(void)
             "empty string");
     refused(&llm_api_tei_embed, "{'inputs':'a','truncation_direction':'Up'}",
             "truncation_direction", "'Left'");
+
+    (void) ask(&llm_api_rerank, &conf, "{'query':'q','texts':['a'],"
+               "'truncate':true,'truncation_direction':'Left',"
+               "'raw_scores':true,'return_text':true}");
+    r = (const llm_request_t *) msg.data;
+    ok(r->task == LLM_TASK_SCORE && r->truncate == -1
+       && r->flags == (LLM_REQ_RAW|LLM_REQ_CUT_HEAD), "TEI's scores");
+    start();
+    vector(0, -3, 4);
+    over();
+    is_text(body(1), "[{'index':0,'score':-3,'text':'a'}]", "a raw score");
+    hang_up();
+
+    (void) ask(&llm_api_rerank, &conf, "{'query':'q','texts':['a'],"
+               "'truncate':false,'truncation_direction':'Right',"
+               "'raw_scores':false}");
+    r = (const llm_request_t *) msg.data;
+    ok(r->truncate == 0 && r->flags == 0, "by default neither");
+    hang_up();
+
+    refused(&llm_api_rerank, "{'query':'q','texts':['a'],"
+            "'truncation_direction':'Up'}", "truncation_direction", "'Left'");
+    refused(&llm_api_rerank, "{'query':'q','texts':['a'],'raw_scores':1}",
+            "raw_scores", "");
 
     llm_buf_init(&out, 0);
     (void) llm_fail_with(&err, 503, NULL, NULL, "Busy.");

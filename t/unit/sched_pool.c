@@ -11,7 +11,8 @@ typedef enum {
     MEAN = 0,
     FIRST,
     LAST,
-    SCORE
+    SCORE,
+    RAW
 } pool_t;
 
 
@@ -23,7 +24,8 @@ pooled(ask_t *a, pool_t pool)
     uint32_t    i;
     llm_seq_t  *q;
 
-    a->req->msg->task = pool == SCORE ? LLM_TASK_SCORE : LLM_TASK_EMBED;
+    a->req->msg->task = pool >= SCORE ? LLM_TASK_SCORE : LLM_TASK_EMBED;
+    a->req->msg->flags |= pool == RAW ? LLM_REQ_RAW : 0;
     a->req->msg->normalize = LLM_NORMALIZE_NONE;
 
     for (i = 0; i < a->req->run.n_seqs; i++) {
@@ -58,6 +60,11 @@ is_pooled(const ask_t *a, pool_t pool)
         }
     }
 
+    if (pool == RAW) {
+        return a->n_vector[0] == 1
+               && a->vector[0][0] == (float) (sum[0] - sum[1]);
+    }
+
     if (pool == SCORE) {
         return a->n_vector[0] == 1
                && a->vector[0][0] == (float) (sum[0] + sum[1]);
@@ -89,14 +96,15 @@ test_alone(void)
         uint32_t     again;
     } want[] = {
         { "mean", 100, 100 }, { "the first", 0, 0 },
-        { "the last", 100, 4 }, { "a score", 100, 4 }
+        { "the last", 100, 4 }, { "a score", 100, 4 },
+        { "a raw score", 100, 4 }
     };
 
     for (i = 0; i < 100; i++) {
         ids[i] = (int32_t) (i * 31 % 250);
     }
 
-    for (pool = MEAN; pool <= SCORE; pool++) {
+    for (pool = MEAN; pool <= RAW; pool++) {
         open_all(60, 300, 4, 32, 1 << 16);
 
         a = ask(0, ids, 100, 1, 0, 0);

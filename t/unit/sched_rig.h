@@ -453,11 +453,11 @@ state_at(void *data, uint32_t i)
 
 
 static inline double
-rank_of(void *data, const float *v)
+rank_of(void *data, const float *v, int raw)
 {
     (void) data;
 
-    return v[0] + v[1];
+    return raw ? v[0] - v[1] : v[0] + v[1];
 }
 
 

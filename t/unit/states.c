@@ -142,7 +142,7 @@ check_rank(llm_model_t *m, const float *last, double want, double bound,
 
     ok(llm_model_can_rank(m, &err) == LLM_OK, "%s on %s ranks", name, on);
 
-    got = llm_model_rank(m, last);
+    got = llm_model_rank(m, last, 0);
     d = fabs(got - want);
     ok(d <= bound, "%s on %s: the score is %.6f, off by %.7f (at most %g)",
        name, on, got, d, bound);
