@@ -280,7 +280,11 @@ my $res = $t->post('/v1/chat/completions',
 
 is($res->{json}{choices}[0]{message}{content}, '2 + 2 = 4.',
    'the sample without its comment signs answers') or diag($t->log);
-is($t->get($_)->{status}, 200, "and so does $_") for qw(/health /metrics);
+is($t->get($_)->{status}, 200, "and so does $_")
+    for qw(/health /metrics /v1/models /api/tags /props);
+like($t->post('/api/generate', { prompt => 'a', stream => \0,
+                                 options => { num_predict => 1 } })->{body},
+     qr/"done":true/, 'and Ollama\'s API');
 $t->stop;
 
 
