@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #define LLM_PLAN_GIB       ((double) (1 << 30))
+#define LLM_PLAN_MIB       ((size_t) 1 << 20)
 #define LLM_PLAN_CTX       4096         /* shortest context of the table */
 #define LLM_PLAN_WORTH     32768        /* longest that is recommended: few
                                            requests need more, and pages for it
@@ -30,6 +31,13 @@ typedef struct {
     llm_plan_row_t     rows[LLM_PLAN_ROWS];
     uint32_t           n_rows;
 } llm_plan_table_t;
+
+/* what is recommended */
+typedef struct {
+    uint32_t           ctx;
+    uint32_t           parallel;
+    size_t             kv;              /* bytes of the cache for these */
+} llm_plan_choice_t;
 
 
 static int
@@ -136,7 +144,7 @@ llm_plan_print(const llm_plan_table_t *t)
    once */
 
 static int
-llm_plan_choice(const llm_plan_table_t *t, uint32_t *ctx, uint32_t *parallel)
+llm_plan_choice(const llm_plan_table_t *t, llm_plan_choice_t *o)
 {
     uint32_t  i, k;
 
@@ -152,8 +160,9 @@ llm_plan_choice(const llm_plan_table_t *t, uint32_t *ctx, uint32_t *parallel)
                 continue;
             }
 
-            *ctx = t->rows[i].ctx;
-            *parallel = llm_plan_parallel[k];
+            o->ctx = t->rows[i].ctx;
+            o->parallel = llm_plan_parallel[k];
+            o->kv = t->rows[i].kv[k];
 
             return LLM_OK;
         }
@@ -212,11 +221,67 @@ llm_plan_opts(const llm_cli_t *c)
 }
 
 
+/* the line for nginx.conf, and what kv_cache= is by it */
+
+static void
+llm_plan_line(const llm_cli_t *c, const llm_hparams_t *hp,
+    const llm_plan_choice_t *o)
+{
+    printf(" (the cache is shared: a request takes only what "
+           "it fills):\n\n"
+           "    llm_model NAME %s ctx=%u parallel=%u", c->file, o->ctx,
+           o->parallel);
+    llm_plan_opts(c);
+    printf(";\n");
+
+    if (o->kv) {
+        printf("\nkv_cache=%zum is what this line comes to (%u request%s of %u "
+               "tokens): set less to save memory%s\n",
+               (o->kv + LLM_PLAN_MIB - 1) / LLM_PLAN_MIB, o->parallel,
+               o->parallel == 1 ? "" : "s", o->ctx,
+               hp->encoder ? "" : ", or more to keep more old conversations");
+    }
+}
+
+
+/* nothing fits: because of --ctx, or whatever the context */
+
+static int
+llm_plan_refuse(const llm_cli_t *c, const llm_hparams_t *hp, llm_err_t *err)
+{
+    llm_cli_t           any;
+    llm_plan_table_t    t;
+    llm_plan_choice_t   o;
+
+    any = *c;
+    any.ctx = 0;
+    memset(&t, 0, sizeof(t));
+
+    if (c->ctx) {
+        if (llm_plan_fill(&any, hp->n_ctx_train, &t, err) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        if (llm_plan_choice(&t, &o) == LLM_OK) {
+            printf("\nctx=%u is too long for this memory; a ctx that fits, for "
+                   "nginx.conf", c->ctx);
+            llm_plan_line(&any, hp, &o);
+            return LLM_OK;
+        }
+    }
+
+    printf("\nthe model does not fit: a smaller quantisation or model, or "
+           "more memory is needed\n");
+
+    return LLM_OK;
+}
+
+
 static int
 llm_plan_say(const llm_cli_t *c, const llm_hparams_t *hp,
-    const llm_plan_table_t *t)
+    const llm_plan_table_t *t, llm_err_t *err)
 {
-    uint32_t                 ctx, parallel;
+    llm_plan_choice_t        o;
     const llm_model_plan_t  *p = &t->plan;
 
     printf("%s: %s, %.2f M parameters, trained for %u tokens\n", hp->name,
@@ -231,18 +296,18 @@ llm_plan_say(const llm_cli_t *c, const llm_hparams_t *hp,
 
     llm_plan_print(t);
 
-    if (llm_plan_choice(t, &ctx, &parallel) != LLM_OK) {
-        printf("\nthe model does not fit: a smaller quantisation or model, or "
-               "more memory is needed\n");
-        return LLM_OK;
+    if (c->ctx > hp->n_ctx_orig) {
+        printf("\nctx=%u is longer than all that the model was trained for "
+               "(%u tokens): beyond that it may lose the thread\n", c->ctx,
+               hp->n_ctx_orig);
     }
 
-    printf("\nfor nginx.conf (the cache is shared: a request takes only what "
-           "it fills):\n\n"
-           "    llm_model NAME %s ctx=%u parallel=%u", c->file, ctx,
-           parallel);
-    llm_plan_opts(c);
-    printf(";\n");
+    if (llm_plan_choice(t, &o) != LLM_OK) {
+        return llm_plan_refuse(c, hp, err);
+    }
+
+    printf("\nfor nginx.conf");
+    llm_plan_line(c, hp, &o);
 
     return LLM_OK;
 }
@@ -274,5 +339,5 @@ llm_cli_plan(const llm_cli_t *c, llm_err_t *err)
         return LLM_ERROR;
     }
 
-    return llm_plan_say(c, &hp, &t);
+    return llm_plan_say(c, &hp, &t, err);
 }

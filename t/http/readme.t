@@ -36,7 +36,7 @@ sub snippets {
 
 is(join(' ', map { $_->[0] } snippets('nginx')),
    'README.md README.md docs/cluster.md docs/deploy.md docs/migrate.md'
-   . ' docs/migrate.md docs/migrate.md docs/models.md'
+   . ' docs/migrate.md docs/migrate.md docs/models.md docs/models.md'
    . ' docs/models.md'
    . ' docs/observability.md docs/observability.md'
    . ' docs/page.md', 'configurations');

@@ -30,7 +30,7 @@ for my $name (qw(start.sh health.sh nginx.conf)) {
     $text =~ s{/tmp/nginx}{$dir/tmp}g;
     $text =~ s{modules/(?=ngx_http_llm_module\.so)}{$LLM::Test::OBJS/};
     $text =~ s{/etc/nginx/(?=llm_errors\.conf)}{$root/conf/};
-    $text =~ s{/etc/nginx/llm_page\.conf}{$dir/no_page.conf}g;
+    $text =~ s{/etc/nginx/(?=llm_page\.conf)}{$dir/}g;
     $text =~ s{listen  8080}{listen  127.0.0.1:$port};
     $text =~ s{/dev/stdout}{$dir/access.log};
     $text = "user root;\n$text" if $name eq 'nginx.conf' && $> == 0;
@@ -40,6 +40,10 @@ for my $name (qw(start.sh health.sh nginx.conf)) {
     close $f or die "$name: $!";
     chmod 0755, "$dir/image/$name" if $name =~ /\.sh$/;
 }
+
+# the page's files are below nginx's prefix, of which this machine has none
+put('llm_page.conf', slurp('conf/llm_page.conf')
+                     =~ s{alias  llm_page/}{alias  $root/web/}r);
 
 my %ours = (MODELS => "$dir/models", DEMO => "$root/models/demo.gguf",
             PORT => $port);
@@ -57,6 +61,15 @@ sub check {
     my $out = `$dir/image/start.sh -t 2>&1`;
 
     return ($out, $? >> 8);
+}
+
+
+sub put {
+    my ($name, $text) = @_;
+
+    open my $f, '>', "$dir/$name" or die "$name: $!";
+    print $f $text;
+    close $f or die "$name: $!";
 }
 
 
@@ -124,9 +137,7 @@ my $made = `$LLM::Test::OBJS/llm key --id ann 2>&1`;
 my ($secret) = $made =~ /^(sk-llm-\S+)$/m;
 my ($line) = $made =~ /^(\{.*\}\n)/m;
 
-open my $f, '>', "$dir/keys" or die $!;
-print $f $line;
-close $f or die $!;
+put('keys', $line);
 
 is(healthy(), 0, 'health.sh: not healthy before there is a server');
 
@@ -152,13 +163,33 @@ sub request {
                              %o)->response;
 }
 
-my %ask = (body => { prompt => 'a', max_tokens => 1 });
+my %key = (headers => { Authorization => "Bearer $secret" });
 
-is(request('/v1/completions', %ask)->{status}, 401,
-   'LLM_KEYS: a request without a key');
-is(request('/v1/completions', %ask,
-           headers => { Authorization => "Bearer $secret" })->{status},
-   200, 'and with one');
+for my $case ([ '/v1/completions', { prompt => 'a', max_tokens => 1 } ],
+              [ '/v1/messages', { messages => [ { role => 'user',
+                                                  content => 'a' } ],
+                                  max_tokens => 1 } ],
+              [ '/api/chat', { messages => [ { role => 'user',
+                                               content => 'a' } ],
+                               options => { num_predict => 1 } } ],
+              [ '/api/tags' ],
+              [ '/completion', { prompt => 'a', n_predict => 1 } ],
+              [ '/tokenize', { content => 'a' } ], [ '/props' ],
+              [ '/embed', { inputs => 'a' } ])
+{
+    my ($path, $body) = @$case;
+    my %ask = $body ? (body => $body) : ();
+
+    is(request($path, %ask)->{status}, 401, "LLM_KEYS: $path without a key");
+    is(request($path, %ask, %key)->{status}, 200, 'and with one');
+}
+
+my $page = request('/');
+
+is($page->{status}, 200, 'the page needs no key');
+like($page->{body}, qr{"llm_page/chat\.js"}, 'and is at /');
+is(request('/llm_page/chat.js')->{body}, slurp('web/chat.js'),
+   'with its files');
 
 
 # ---- Kubernetes ----

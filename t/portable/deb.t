@@ -193,6 +193,62 @@ is(`readelf -S $dir/mod/usr/lib/nginx/modules/*.so` =~ /debug_info/ ? 1 : 0, 0,
    'the module is stripped');
 
 
+# ---- what is said when the module is removed ----
+
+# the script's words about a folder of nginx's configuration
+
+sub removed {
+    my ($etc) = @_;
+    my $script = file('mod/control/postrm') =~ s{/etc/nginx}{$etc}gr
+                 =~ s{/run/systemd/system}{$etc/none}r;
+
+    open my $f, '>', "$dir/postrm" or die "postrm: $!";
+    print $f $script;
+    close $f or die "postrm: $!";
+
+    my $out = `sh $dir/postrm remove 2>&1`;
+
+    is($?, 0, 'postrm') or diag($out);
+
+    return join ' ', map { s{^  \Q$etc\E/}{}r } grep { /^  / } split /\n/, $out;
+}
+
+
+sub put {
+    my ($path, $text) = @_;
+
+    open my $f, '>', $path or die "$path: $!";
+    print $f $text;
+    close $f or die "$path: $!";
+}
+
+{
+    my $etc = "$dir/etc";
+
+    system("cp -r $dir/mod/etc/nginx $etc") == 0 or die 'cp';
+
+    is(removed($etc), '', 'removed as it was installed: nothing to say');
+
+    my @sites = map { "$etc/sites-$_" } qw(available enabled);
+
+    mkdir $_ or die "$_: $!" for @sites;
+    put("$sites[0]/off", "location /v1 { llm_api; }\n");
+    put("$etc/nginx.conf", "# llm_model a b;\nlog_format llm_log '\$llm_model';"
+        . "\nupstream llm_hosts {\n}\n");
+
+    is(removed($etc), '', 'nor about a site that is not enabled, and names');
+
+    put("$etc/conf.d/page.conf", "server {\n    include llm_page.conf;\n}\n");
+    put("$sites[0]/on", "location /v1 { llm_api; }\n");
+    symlink '../sites-available/on', "$sites[1]/on" or die "on: $!";
+    put("$etc/conf.d/llm.conf", $sample =~ s/^#(?=llm_model)//mr);
+
+    is(removed($etc) =~ s/(\S+) (\S+) (\S+)/join ' ', sort $1, $2, $3/er,
+       'conf.d/llm.conf conf.d/page.conf sites-enabled/on',
+       'a sample in use, a site and what includes the page are named');
+}
+
+
 # the sample without its comment signs, with this machine's places
 
 $sample =~ s/^(?=#llm_model)(.*)/$1 =~ s{^#}{}mgr/mse;
@@ -224,7 +280,11 @@ my $res = $t->post('/v1/chat/completions',
 
 is($res->{json}{choices}[0]{message}{content}, '2 + 2 = 4.',
    'the sample without its comment signs answers') or diag($t->log);
-is($t->get($_)->{status}, 200, "and so does $_") for qw(/health /metrics);
+is($t->get($_)->{status}, 200, "and so does $_")
+    for qw(/health /metrics /v1/models /api/tags /props);
+like($t->post('/api/generate', { prompt => 'a', stream => \0,
+                                 options => { num_predict => 1 } })->{body},
+     qr/"done":true/, 'and Ollama\'s API');
 $t->stop;
 
 

@@ -94,6 +94,10 @@ SERVE='
         -H "Content-Type: application/json" \
         -d "{\"messages\": [{\"role\": \"user\", \"content\": \"What is 2 + 2?\"}],
              \"temperature\": 0}" > "$4/answer"
+    curl -s http://127.0.0.1:8080/api/tags > "$4/tags"
+    for file in "" llm_page/chat.js; do
+        curl -s "http://127.0.0.1:8080/$file"
+    done > "$4/page"
     kill -QUIT "$pid"
     wait "$pid"'
 
@@ -111,3 +115,8 @@ unshare --mount --net --fork --kill-child bash -eu -c "$SERVE" _ \
 cat "$WORK/answer"
 echo
 grep -q '"content":"2 + 2 = 4\."' "$WORK/answer" || die "no answer"
+grep -q '"name":"demo:latest"' "$WORK/tags" ||
+    { cat "$WORK/tags"; die "no answer to Ollama's clients"; }
+
+# the page at /, then one of its files
+cat web/index.html web/chat.js | cmp - "$WORK/page" || die "no page"

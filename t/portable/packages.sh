@@ -140,6 +140,8 @@ ok 'the administrator'\''s file is kept'
 apt remove libnginx-mod-http-llm nginx-llm
 grep -q "^  $SAMPLE" "$MADE/apt" ||
     { cat "$MADE/apt"; die 'no word of directives that are left'; }
+! grep -q '^  .*llm_page' "$MADE/apt" ||
+    { cat "$MADE/apt"; die 'a file that nobody includes is named'; }
 [ ! -e "$LINK" ] || die 'removed, and still enabled'
 [ -e "$SAMPLE" ] || die 'removed, and so are the files of /etc'
 ok "removed, and said that $SAMPLE has directives"
@@ -151,6 +153,15 @@ apt install "$NEW"/*.deb
 nginx -t 2> "$MADE/check" || { cat "$MADE/check"; die 'again: nginx -t'; }
 cmp -s "$SAMPLE" "$MADE/sample" || die 'a removal has changed the file'
 ok 'installed again, with the same file'
+
+# ---- removed, with no directives: nothing is said ----
+
+sed -i 's/^[^#]/#&/' "$SAMPLE"
+apt remove libnginx-mod-http-llm nginx-llm
+! grep -q 'nginx does not start' "$MADE/apt" ||
+    { cat "$MADE/apt"; die 'a word of directives that are not there'; }
+nginx -t 2> "$MADE/check" || { cat "$MADE/check"; die 'removed: nginx -t'; }
+ok 'removed, and said nothing without a directive'
 
 apt purge libnginx-mod-http-llm nginx-llm
 apt autoremove --purge

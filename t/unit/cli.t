@@ -112,6 +112,9 @@ like($out, qr/threads? reads? .* GB\/s here: about \d+\.\d tokens\/s/,
 like($out, qr/^    4096  +0\.\d\d   +0\.\d\d   +0\.\d\d $/m, 'a table');
 like($out, qr/^    llm_model NAME \Q$demo\E ctx=4096 parallel=16;$/m,
      'a line for nginx.conf');
+like($out, qr/^kv_cache=192m is .* \(16 requests of 4096 tokens\)/m,
+     'and the cache that goes with it');
+unlike($out, qr/longer than|fit/, 'nothing is wrong');
 
 # a cache in 8 bits is smaller, and the line has it; unknown words are refused
 
@@ -136,6 +139,37 @@ is(scalar @need, 6, 'plan --ctx: that context alone');
 
 while (my ($gib, $mark) = splice @need, 0, 2) {
     is($mark, $gib > $free / 2 ? '*' : ' ', "$gib of $free GiB");
+}
+
+# too long a context: the model is not to blame, and what would fit is said
+
+is((llm('', 'plan', $demo, '--ctx', '100000000'))[2], 0, 'plan, far too long');
+($out) = llm('', 'plan', $demo, '--ctx', '100000000', '--device', 'cpu');
+like($out, qr/^ctx=100000000 is longer than all .* for \(65536 tokens\)/m,
+     'longer than the model was trained for');
+like($out, qr/^ctx=100000000 is too long for this memory; a ctx that fits/m,
+     'too long for the memory');
+like($out, qr/^    llm_model NAME \Q$demo\E ctx=4096 parallel=16 device=cpu;$/m,
+     'a ctx that fits');
+unlike($out, qr/model does not fit|\bsmaller quantisation/, 'the model does');
+like((llm('', 'plan', $demo, '--ctx', '70000', '--device', 'cpu'))[0],
+     qr/^ctx=70000 is longer .*^    llm_model NAME \S+ ctx=70000 /ms,
+     'longer, but it fits');
+unlike((llm('', 'plan', $demo, '--ctx', '65536'))[0], qr/longer than/,
+       'not longer');
+
+SKIP: {
+    skip 'there is no llm_emu.so in this build', 4 unless -e "$objs/llm_emu.so";
+
+    local $ENV{LLM_EMU_MEMORY} = 16_000_000;
+
+    for my $ctx ([], [ '--ctx', '1000000' ]) {
+        ($out, $err, $status) = llm('', 'plan', $demo, '--device', 'emu',
+                                    @$ctx);
+        is("$err$status", '0', "plan @$ctx, of a small GPU");
+        like($out, qr/^the model does not fit: .* more memory is needed$/m,
+             'nothing fits');
+    }
 }
 
 fails('no command', qr/^usage: llm/, '');
