@@ -6,7 +6,10 @@
 # compiled for CUDA_ARCH (90a), with the sources' checksum in `built`.  What was
 # compiled from other sources, or does not load there, is compiled there.
 
-NEEDED="libcjson.so.1 libpcre2-8.so.0 libcrypto.so.3"
+# the libraries of engine/Makefile, and what of them a machine may lack
+
+LIBRARIES=$(sed -n 's/^LIBS *:= *//p' engine/Makefile)
+NEEDED="libcjson.so.1 libpcre2-8.so.0 libcrypto.so.3 libz.so.1"
 TABLES="emu emu_fp8 emu_products emu_glu emu_sample emu_broken emu_ahead
     emu_dense emu_encode emu_experts emu_latent emu_splits recurrent logits
     archs"
@@ -62,7 +65,7 @@ pack_deps() {
     cp /usr/include/cjson/cJSON.h "$GPU/deps/include/cjson/"
     cp -r /usr/include/openssl "$GPU/deps/include/"
     cp -r "/usr/include/$(cc -print-multiarch)/openssl" "$GPU/deps/include/"
-    cp /usr/include/pcre2.h "$GPU/deps/include/"
+    cp /usr/include/{pcre2,zlib,zconf}.h "$GPU/deps/include/"
 
     for lib in $NEEDED; do
         cp -L "$(ldconfig -p | sed -n "s/.*\\b$lib .* => //p" | head -n 1)" \
@@ -231,7 +234,7 @@ find_cublas() {
 # compiles the tests and benches, then the backend of the GPU or the emulator
 
 compile() {
-    local libs="-lcjson -lpcre2-8 -lcrypto" flags="-O2 -g" tables='' name
+    local libs=$LIBRARIES flags="-O2 -g" tables='' name
 
     if [ -d "$GPU/deps" ]; then
         flags="$flags -I$GPU/deps/include"
@@ -242,10 +245,8 @@ compile() {
         for name in . ..; do
             libs="$libs -Wl,-rpath,'\$\$ORIGIN/$name/../deps/lib'"
         done
-        libs="$libs -Wl,-rpath,$GPU/deps/lib"
+        libs="$libs -Wl,-rpath,$GPU/deps/lib -lpthread -ldl -lm"
     fi
-
-    libs="$libs -lpthread -ldl -lm"
 
     for name in $TABLES; do
         tables="$tables $WORK/t/$name"

@@ -162,4 +162,19 @@ put('work/built', "1 2\n");
 ($rc, $said) = check();
 like($said, qr/programs are from other sources/, 'or one of other sources');
 
+
+# ---- the libraries that it links, and carries ----
+
+my ($libraries, $needed) = split /\n/,
+    qx(cd "$root" && bash -c '. t/gpu/build.sh; echo \$LIBRARIES; echo \$NEEDED');
+
+is(join(' ', grep { !/^(?:pthread|dl|m)$/ && $needed !~ /\blib$_\.so/ }
+             $libraries =~ /-l(\S+)/g), '',
+   'each library that a machine may lack is in the archive');
+
+my $cc = 'cc -std=gnu11 -D_GNU_SOURCE= -I.';
+my $bench = qq("$work/bench" t/gpu/bench.c "$objs/libllm.a");
+
+is(qx(cd "$root" && $cc -o $bench $libraries 2>&1), '', 'the bench links');
+
 done_testing();
