@@ -147,6 +147,14 @@ test_sources(void)
           USER(IMG("data:image/png;base64, iVBO\\r\\nRw\\t0K\\r\\n Ggo=\\n")),
           "(1,1,0 messages[0].content[0] 8 bytes, 89) " PART },
 
+        { CHAT, "a BMP file",
+          USER(IMG("data:image/bmp;base64," PNG) ","
+               IMG("data:image/x-ms-bmp;base64," PNG)),
+          "(1,9,0 messages[0].content[0] 8 bytes, 89)"
+          "(1,9,0 messages[0].content[1] 8 bytes, 89) "
+          "[{'role':'user','content':[{'type':'image','media, index':0},"
+          "{'type':'image','media, index':1}]}]" },
+
         { CHAT, "without a type, with parameters",
           USER(IMG("data:;name=a.png;base64," PNG)),
           "(1,0,0 messages[0].content[0] 8 bytes, 89) " PART },
@@ -313,6 +321,8 @@ test_errors(void)
           "messages[0].content[0].image_url.url", "TYPE;base64,DATA" },
         { CHAT, USER(IMG("data:text/html;base64," PNG)),
           "messages[0].content[0].image_url.url", "'text/html'" },
+        { CHAT, USER(IMG("data:image/tiff;base64," PNG)),
+          "messages[0].content[0].image_url.url", "and image/bmp." },
         { CHAT, USER(IMG("data:audio/wav;base64," PNG)),
           "messages[0].content[0].image_url.url", "'audio/wav'" },
         { CHAT, USER(IMG("data:image/png;base64,")),
