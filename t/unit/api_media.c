@@ -219,6 +219,25 @@ test_sources(void)
           "(2,5,0 messages[0].content[0] 4 bytes, 52) [{'role':'user',"
           "'content':[{'type':'audio','media, index':0}]}]" },
 
+        { CHAT, "sound by a URL, as vLLM has it",
+          "{'model':'Big-Llm7','messages':[{'role':'user','content':["
+          "{'type':'audio_url','audio_url':{'url':'data:audio/mpeg;base64,"
+          "UklGRg=='}},{'type':'audio_url','audio_url':'https://x/a.ogg'}]}]}",
+          "(2,6,0 messages[0].content[0] 4 bytes, 52)(2,0,0 "
+          "messages[0].content[1] <https://x/a.ogg>) [{'role':'user',"
+          "'content':[{'type':'audio','media, index':0},{'type':'audio',"
+          "'media, index':1}]}]" },
+
+        { &llm_api_messages, "sound in a block of Messages",
+          "{'model':'Big-Llm7','max_tokens':9,'messages':[{'role':'user',"
+          "'content':[{'type':'audio','source':{'type':'base64','media_type':"
+          "'audio/flac','data':'UklGRg=='}},{'type':'audio','source':{'type':"
+          "'url','url':'http://x/y'}}]}]}",
+          "(2,7,0 messages[0].content[0] 4 bytes, 52)(2,0,0 "
+          "messages[0].content[1] <http://x/y>) [{'role':'user','content':["
+          "{'type':'audio','media, index':0},{'type':'audio','media, index':"
+          "1}]}]" },
+
         { &llm_api_responses, "Responses' input_image",
           "{'input':[{'role':'user','content':[{'type':'input_text','text':"
           "'a'},{'type':'input_image','image_url':'" DATA "','detail':"
@@ -365,6 +384,15 @@ test_errors(void)
           "{'type':'input_audio','input_audio':{'data':'UklG','format':"
           "'midi'}}]}]}", "messages[0].content[0].input_audio.format",
           "'audio/midi'" },
+        { CHAT, "{'model':'Big-Llm7','messages':[{'role':'user','content':["
+          "{'type':'audio_url','audio_url':{'url':'" DATA "'}}]}]}",
+          "messages[0].content[0].audio_url.url", "'image/png'" },
+        { CHAT, "{'model':'Big-Llm7','messages':[{'role':'user','content':["
+          "{'type':'audio','source':{'type':'base64','media_type':'image/png',"
+          "'data':'" PNG "'}}]}]}",
+          "messages[0].content[0].source.media_type", "audio/wav" },
+        { CHAT, USER("{'type':'audio_url','audio_url':{'url':'http://x/'}}"),
+          "messages[0].content[0].type", "takes text and images" },
         { CHAT, "{'model':'big-tiny','messages':[{'role':'user','content':["
           IMG(DATA) "]}]}", "messages[0].content[0].type",
           "takes text only" },
