@@ -60,7 +60,8 @@ typedef enum {
     LLM_MEDIA_WAV,
     LLM_MEDIA_MP3,
     LLM_MEDIA_FLAC,
-    LLM_MEDIA_OGG
+    LLM_MEDIA_OGG,
+    LLM_MEDIA_BMP
 } llm_media_type_t;
 
 /* how much of an image the client wants the model to see */

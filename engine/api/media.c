@@ -31,6 +31,8 @@ static const struct {
     { "image/jpg", LLM_MEDIUM_IMAGE, LLM_MEDIA_JPEG },
     { "image/webp", LLM_MEDIUM_IMAGE, LLM_MEDIA_WEBP },
     { "image/gif", LLM_MEDIUM_IMAGE, LLM_MEDIA_GIF },
+    { "image/bmp", LLM_MEDIUM_IMAGE, LLM_MEDIA_BMP },
+    { "image/x-ms-bmp", LLM_MEDIUM_IMAGE, LLM_MEDIA_BMP },
     { "audio/wav", LLM_MEDIUM_AUDIO, LLM_MEDIA_WAV },
     { "audio/x-wav", LLM_MEDIUM_AUDIO, LLM_MEDIA_WAV },
     { "audio/wave", LLM_MEDIUM_AUDIO, LLM_MEDIA_WAV },
@@ -46,7 +48,8 @@ static const char *
 llm_api_media_known(uint32_t kind)
 {
     return kind == LLM_MEDIUM_IMAGE
-           ? "Supported are image/png, image/jpeg, image/webp and image/gif."
+           ? "Supported are image/png, image/jpeg, image/webp, image/gif and "
+             "image/bmp."
            : "Supported are audio/wav, audio/mpeg, audio/flac and audio/ogg.";
 }
 

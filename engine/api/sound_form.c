@@ -56,15 +56,19 @@ llm_sound_bad(llm_err_t *err, const char *param, const char *what)
 }
 
 
-/* the row of a name, which may end in the brackets of a list; -1: none */
+/* the row of a name, which may end in the brackets of a list, or in those of a
+   member: clients send {"type": T} as NAME[type]; -1: none */
 
 static int
 llm_sound_row(llm_str_t name)
 {
-    size_t  i;
+    size_t       i;
+    const char  *p;
 
-    if (name.len > 2 && memcmp(name.data + name.len - 2, "[]", 2) == 0) {
-        name.len -= 2;
+    p = name.len ? memchr(name.data, '[', name.len) : NULL;
+
+    if (p && name.data[name.len - 1] == ']') {
+        name.len = (size_t) (p - name.data);
     }
 
     for (i = 0; i < llm_nelems(llm_sound_form_fields); i++) {
@@ -234,6 +238,8 @@ llm_sound_form_read(llm_sound_form_t *f, const void *data, size_t len,
 }
 
 
+/* a decimal number; strtod() would take hexadecimal ones and white space */
+
 static int
 llm_sound_number(llm_str_t s, double *d)
 {
@@ -246,6 +252,11 @@ llm_sound_number(llm_str_t s, double *d)
 
     memcpy(text, s.data, s.len);
     text[s.len] = '\0';
+
+    if (strspn(text, "+-.0123456789eE") != s.len) {
+        return LLM_ERROR;
+    }
+
     *d = strtod(text, &end);
 
     return (end == text + s.len && *d == *d) ? LLM_OK : LLM_ERROR;
@@ -314,6 +325,10 @@ llm_sound_values(llm_sound_form_t *f, llm_err_t *err)
     f->stream = s.len && (s.data[0] | 0x20) == 't';
     s = llm_sound_value(f, LLM_SOUND_LANGUAGE);
     f->language = -1;
+
+    if (s.len && memchr(s.data, '\0', s.len)) {
+        return llm_sound_bad(err, "language", "it has a byte that is zero");
+    }
 
     return s.len && !f->translate
            ? llm_transcript_language(s, &f->language, err) : LLM_OK;

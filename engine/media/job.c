@@ -502,10 +502,21 @@ llm_media_ended(llm_media_talk_t *t, int *stuck, llm_err_t *err)
                                 (unsigned) t->limits->timeout);
 
     case LLM_MEDIA_SIGNAL:
-        if (end.value == SIGXCPU || end.value == SIGKILL) {
-            return llm_media_refuse(t->kind, LLM_MEDIA_TOO_LARGE, err, "its "
-                                    "decoder was killed (signal %u)",
-                                    (unsigned) end.value);
+        if (end.value == SIGXCPU) {
+            return llm_media_refuse(t->kind, LLM_MEDIA_TOO_LARGE, err, "that "
+                                    "takes more time of the CPU than %u ms",
+                                    (unsigned) t->limits->timeout);
+        }
+
+        /* no bound of a decoder ends it so: memory beyond it is not given, and
+           of time it hears by SIGXCPU first (sandbox.c) */
+
+        if (end.value == SIGKILL) {
+            return llm_fail_with(err, 503, NULL, NULL, "the decoder of %s was "
+                                 "killed from outside (signal 9), perhaps as "
+                                 "this machine has too little memory",
+                                 t->kind == LLM_MEDIA_IMAGE ? "an image"
+                                                            : "a sound");
         }
 
         return llm_media_refuse(t->kind, LLM_MEDIA_BROKEN, err, "its decoder "

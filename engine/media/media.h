@@ -98,7 +98,8 @@ void llm_media_pool_free(llm_media_pool_t *pool);
 
 /*
  * Decodes a file.  LLM_ERROR and *err: status 400 and a code if the file is at
- * fault (a crash of the decoder counts as such), 500 or 503 if this machine is.
+ * fault (a crash of the decoder counts as such), 500 or 503 if this machine is
+ * (or who has killed the decoder).
  * After an error the sink may have got a part.
  */
 int llm_media_decode(llm_media_pool_t *pool, llm_media_kind_t kind,

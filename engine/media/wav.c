@@ -24,6 +24,7 @@ typedef struct {
     uint64_t              data64;       /* size of the data by ds64; 0: none */
     int                   rf64;
     int                   format;       /* the chunk fmt has been read */
+    int                   other;        /* its samples are not read here */
 } llm_wav_file_t;
 
 
@@ -186,7 +187,10 @@ llm_wav_format(llm_wav_t *w, llm_wav_file_t *f, const unsigned char *p,
                              tag == LLM_WAV_PCM ? "PCM"
                              : tag == LLM_WAV_FLOAT ? "floating point"
                              : llm_wav_codec(tag), tag, bits);
-        return LLM_ABSENT;
+        f->format = 1;
+        f->other = 1;
+
+        return LLM_OK;
     }
 
     w->code = (llm_wav_code_t) code;
@@ -228,6 +232,10 @@ llm_wav_data(llm_wav_t *w, llm_wav_file_t *f, uint32_t size, llm_err_t *err)
                              "its data begin at byte %zu and should have %llu "
                              "bytes, but the file ends after %zu of them",
                              f->pos + 8, (unsigned long long) n, rest);
+    }
+
+    if (f->other) {
+        return LLM_ABSENT;
     }
 
     w->data = f->data + f->pos + 8;

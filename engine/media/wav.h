@@ -44,9 +44,9 @@ int llm_wav_is(const void *data, size_t len);
 
 /*
  * Reads the headers of a whole file of len bytes.  LLM_ERROR, *err with status
- * 400 and the offset of what is wrong; LLM_ABSENT, *err: its samples are of a
- * kind that is not read here.  A size of the data that was never
- * filled in, as programs write to pipes, means that the data end with the
+ * 400 and the offset of what is wrong; LLM_ABSENT, *err: it is whole, but its
+ * samples are of a kind that is not read here.  A size of the data that was
+ * never filled in, as programs write to pipes, means that the data end with the
  * file; any other size has to be true.
  */
 int llm_wav_open(llm_wav_t *w, const void *data, size_t len, llm_err_t *err);

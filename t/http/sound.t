@@ -135,6 +135,31 @@ is_deeply([ map { $_->{json}{usage}{prompt_tokens_details}{audio_tokens} }
             $plain, $short, $long ], [ 0, 3, 28 ],
           'usage has the tokens of sound apart');
 
+my $bytes = encode_base64(wav(1600, 16000, 0.1), '');
+
+for ([ { type => 'audio_url', audio_url => {
+             url => "data:audio/wav;base64,$bytes" } }, 'audio_url' ],
+     [ { type => 'audio', source => { type => 'base64',
+             media_type => 'audio/wav', data => $bytes } }, 'audio' ])
+{
+    my ($part, $name) = @$_;
+    my $r = chat([ $part, $text ]);
+
+    is(said($r), said($short), "$name: the same as input_audio")
+        or diag($r->{body});
+}
+
+my $messages = $t->post('/v1/messages', {
+    model => 'hears', max_tokens => 2, temperature => 0,
+    messages => [ { role => 'user', content => [
+        { type => 'audio', source => { type => 'base64',
+              media_type => 'audio/wav', data => $bytes } }, $text ] } ] });
+my $u = $messages->{json}{usage} // {};
+
+is($messages->{status}, 200, 'a sound in Messages') or diag($messages->{body});
+is(($u->{input_tokens} // 0) + ($u->{cache_read_input_tokens} // 0),
+   tokens($short), 'has as many tokens');
+
 my $again = chat([ sound(wav(1600, 16000, 0.1)), $text ]);
 my $other = chat([ sound(wav(1600, 16000, 0.2)), $text ]);
 

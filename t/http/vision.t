@@ -23,6 +23,10 @@ my $fixtures = $ENV{LLM_FIXTURES} ? "$ENV{LLM_FIXTURES}/vision" : '';
 my $RED = LLM::Tower::png(40, 30, sub { (200, 30, $_[0]) });
 my $BLUE = LLM::Tower::png(17, 60, sub { (10, $_[1], 250) });
 
+# 2 x 2 pixels, 24 bits each
+my $BMP = 'BM' . pack('VvvVVVVvvVVVVVV', 70, 0, 0, 54, 40, 2, 2, 1, 24, 0, 16,
+                      2835, 2835, 0, 0) . "\x10\x20\x30" x 5 . "\0";
+
 sub image { return { type => 'image_url',
                      image_url => { url => LLM::Tower::url(@_) } } }
 sub text { return { type => 'text', text => $_[0] } }
@@ -195,6 +199,10 @@ is($stream->{status}, 200, 'a stream');
 my $said = join '', $stream->{body} =~ /"content":"((?:[^"\\]|\\.)*)"/g;
 is(JSON::PP->new->allow_nonref->decode("\"$said\""), $red,
    'says what the whole answer does');
+
+is_ok(ask($t, 'sees', [ user({ type => 'image_url', image_url => { url =>
+        'data:image/bmp;base64,' . encode_base64($BMP, '') } },
+        text('What is it?')) ]), 'a BMP file');
 
 # a user's text is no place
 

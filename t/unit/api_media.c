@@ -147,6 +147,14 @@ test_sources(void)
           USER(IMG("data:image/png;base64, iVBO\\r\\nRw\\t0K\\r\\n Ggo=\\n")),
           "(1,1,0 messages[0].content[0] 8 bytes, 89) " PART },
 
+        { CHAT, "a BMP file",
+          USER(IMG("data:image/bmp;base64," PNG) ","
+               IMG("data:image/x-ms-bmp;base64," PNG)),
+          "(1,9,0 messages[0].content[0] 8 bytes, 89)"
+          "(1,9,0 messages[0].content[1] 8 bytes, 89) "
+          "[{'role':'user','content':[{'type':'image','media, index':0},"
+          "{'type':'image','media, index':1}]}]" },
+
         { CHAT, "without a type, with parameters",
           USER(IMG("data:;name=a.png;base64," PNG)),
           "(1,0,0 messages[0].content[0] 8 bytes, 89) " PART },
@@ -210,6 +218,25 @@ test_sources(void)
           "'wav'}}]}]}",
           "(2,5,0 messages[0].content[0] 4 bytes, 52) [{'role':'user',"
           "'content':[{'type':'audio','media, index':0}]}]" },
+
+        { CHAT, "sound by a URL, as vLLM has it",
+          "{'model':'Big-Llm7','messages':[{'role':'user','content':["
+          "{'type':'audio_url','audio_url':{'url':'data:audio/mpeg;base64,"
+          "UklGRg=='}},{'type':'audio_url','audio_url':'https://x/a.ogg'}]}]}",
+          "(2,6,0 messages[0].content[0] 4 bytes, 52)(2,0,0 "
+          "messages[0].content[1] <https://x/a.ogg>) [{'role':'user',"
+          "'content':[{'type':'audio','media, index':0},{'type':'audio',"
+          "'media, index':1}]}]" },
+
+        { &llm_api_messages, "sound in a block of Messages",
+          "{'model':'Big-Llm7','max_tokens':9,'messages':[{'role':'user',"
+          "'content':[{'type':'audio','source':{'type':'base64','media_type':"
+          "'audio/flac','data':'UklGRg=='}},{'type':'audio','source':{'type':"
+          "'url','url':'http://x/y'}}]}]}",
+          "(2,7,0 messages[0].content[0] 4 bytes, 52)(2,0,0 "
+          "messages[0].content[1] <http://x/y>) [{'role':'user','content':["
+          "{'type':'audio','media, index':0},{'type':'audio','media, index':"
+          "1}]}]" },
 
         { &llm_api_responses, "Responses' input_image",
           "{'input':[{'role':'user','content':[{'type':'input_text','text':"
@@ -313,6 +340,8 @@ test_errors(void)
           "messages[0].content[0].image_url.url", "TYPE;base64,DATA" },
         { CHAT, USER(IMG("data:text/html;base64," PNG)),
           "messages[0].content[0].image_url.url", "'text/html'" },
+        { CHAT, USER(IMG("data:image/tiff;base64," PNG)),
+          "messages[0].content[0].image_url.url", "and image/bmp." },
         { CHAT, USER(IMG("data:audio/wav;base64," PNG)),
           "messages[0].content[0].image_url.url", "'audio/wav'" },
         { CHAT, USER(IMG("data:image/png;base64,")),
@@ -355,6 +384,15 @@ test_errors(void)
           "{'type':'input_audio','input_audio':{'data':'UklG','format':"
           "'midi'}}]}]}", "messages[0].content[0].input_audio.format",
           "'audio/midi'" },
+        { CHAT, "{'model':'Big-Llm7','messages':[{'role':'user','content':["
+          "{'type':'audio_url','audio_url':{'url':'" DATA "'}}]}]}",
+          "messages[0].content[0].audio_url.url", "'image/png'" },
+        { CHAT, "{'model':'Big-Llm7','messages':[{'role':'user','content':["
+          "{'type':'audio','source':{'type':'base64','media_type':'image/png',"
+          "'data':'" PNG "'}}]}]}",
+          "messages[0].content[0].source.media_type", "audio/wav" },
+        { CHAT, USER("{'type':'audio_url','audio_url':{'url':'http://x/'}}"),
+          "messages[0].content[0].type", "takes text and images" },
         { CHAT, "{'model':'big-tiny','messages':[{'role':'user','content':["
           IMG(DATA) "]}]}", "messages[0].content[0].type",
           "takes text only" },

@@ -482,7 +482,7 @@ environment_lacks(pid_t pid, const char *name)
 /* What is done while a decoder waits for its pixels to be read: an image is
    larger than a socket's buffer, so the decoder is there in info(). */
 
-typedef enum { LOOK, KILL, CRASH, WAIT, KILL_ALL, REFUSE, CANCEL } what_t;
+typedef enum { LOOK, KILL, TIME, CRASH, WAIT, KILL_ALL, REFUSE, CANCEL } what_t;
 
 static _Atomic uint32_t  cancelled;
 
@@ -538,6 +538,10 @@ meddle_info(void *ctx, const llm_media_info_t *info, llm_err_t *err)
 
     case KILL:
         end(pid, SIGKILL);
+        break;
+
+    case TIME:
+        end(pid, SIGXCPU);
         break;
 
     case CRASH:
@@ -646,10 +650,14 @@ processes(void)
        "and has no part of this environment");
 
     is_int(meddle(&m, KILL, 60000, &err), LLM_ERROR, "killed");
-    is_int(err.status, 400, "an error of the request");
-    ok(strstr(err.msg, "its decoder was killed (signal 9)") != NULL, "%s",
-       err.msg);
+    is_int(err.status, 503, "not for the image's sake");
+    ok(strstr(err.msg, "image was killed from outside (signal 9)") != NULL,
+       "%s", err.msg);
     still_decodes("killed:");
+
+    is_int(meddle(&m, TIME, 60000, &err), LLM_ERROR, "out of its time");
+    is_int(err.status, 400, "an error of the request");
+    ok(strstr(err.msg, "more time of the CPU") != NULL, "%s", err.msg);
 
     is_int(meddle(&m, CRASH, 60000, &err), LLM_ERROR, "crashed");
     is_int(err.status, 400, "an error of the request");

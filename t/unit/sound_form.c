@@ -30,7 +30,8 @@ file(void *ctx, const void *data, size_t n, llm_err_t *e)
 }
 
 
-/* fields as "name=value", separated by |; @ before a name: a file */
+/* fields as "name=value", separated by |; @ before a name: a file; ^ in one: a
+   byte that is zero */
 
 static int
 send(const char *fields, int translate)
@@ -54,6 +55,11 @@ send(const char *fields, int translate)
     }
 
     len += (size_t) sprintf(body + len, "--b--\r\n");
+
+    for (i = 0; i < len; i++) {
+        body[i] = body[i] == '^' ? '\0' : body[i];
+    }
+
     llm_sound_form_free(&form);
     rc = llm_sound_form_init(&form, llm_str("multipart/form-data; boundary=b"),
                              translate, &err);
@@ -122,12 +128,17 @@ main(void)
     refused("@file=x|temperature=1.5", 400, "temperature", "0 to 1");
     refused("@file=x|temperature=hot", 400, "temperature", "0 to 1");
     refused("@file=x|temperature=nan", 400, "temperature", "0 to 1");
+    refused("@file=x|temperature=0x1", 400, "temperature", "0 to 1");
+    refused("@file=x|temperature= 0.5", 400, "temperature", "0 to 1");
     refused("@file=x|seed=-1", 400, "seed", "0 to 9007199254740992");
     refused("@file=x|seed=1.5", 400, "seed", "a whole number");
     refused("@file=x|seed=9007199254740993", 400, "seed", "a whole number");
     refused("@file=x|seed=99999999999999999999999999", 400, "seed", "a whole");
     refused("@file=x|stream=maybe", 400, "stream", "'true'");
     refused("@file=x|language=klingon", 400, "language", "klingon");
+    refused("@file=x|language=e^n", 400, "language", "a byte that is zero");
+    refused("@file=x|temperature=0^", 400, "temperature", "0 to 1");
+    refused("@file=x|seed=1^", 400, "seed", "a whole number");
     refused("@file=x|timestamp_granularities[]=char", 400,
             "timestamp_granularities", "'word'");
     refused("@file=x|timestamp_granularities[]=word", 400,
@@ -136,6 +147,10 @@ main(void)
     refused("@file=x|include[]=logprobs|response_format=text", 400, "include",
             "'json'");
     refused("@file=x|chunking_strategy={\"type\":\"server_vad\"}", 400,
+            "chunking_strategy", "'auto'");
+    refused("@file=x|chunking_strategy[type]=server_vad", 400,
+            "chunking_strategy", "'auto'");
+    refused("@file=x|chunking_strategy[threshold]=0.5", 400,
             "chunking_strategy", "'auto'");
     refused("@file=x|known_speaker_names[]=Ann", 400, "known_speaker_names",
             "speakers");

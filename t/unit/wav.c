@@ -275,11 +275,20 @@ test_hostile(void)
 
     begin();
     format(0x11, 1, 16000, 4);
+    tag("data");
+    put(8, 4);
+    put(0, 8);
     wrong("IMA ADPCM", "another codec");
     is_int(opens(&w, &err), LLM_ABSENT, "which another may read");
+    len--;
+    wrong("should have 8 bytes, but the file ends after 7", "which is cut off");
+    is_int(opens(&w, &err), LLM_ERROR, "and which no other reads");
 
     begin();
     format(1, 1, 16000, 64);
+    tag("data");
+    put(8, 4);
+    put(0, 8);
     wrong("of 64 bits", "another width");
 
     begin();

@@ -52,6 +52,24 @@ int llm_decode_sound(llm_decode_t *d);
 void llm_sound_formats(void);
 
 
+/* ---- sound: whole.c ---- */
+
+/* LLM_ERROR: a message was written, the file of this format (a name of sound.c)
+   is cut off.  LLM_OK: it is whole, or does not tell. */
+int llm_sound_whole(llm_decode_t *d, const char *name);
+
+/* ---- sound: mpeg.c ---- */
+
+#define LLM_MPEG_LABEL  576             /* most bytes of a label */
+
+int llm_mpeg_whole(llm_decode_t *d);    /* of MP3 */
+/*
+ * A frame without sound that says how many follow, to be read instead of the
+ * first *skip bytes of the file; 0: the file says so itself.
+ */
+size_t llm_mpeg_label(const llm_decode_t *d, uint8_t *label, size_t *skip);
+
+
 /* ---- images ---- */
 
 /*

@@ -52,7 +52,9 @@ llm_sandbox_limit(int resource, uint64_t max)
     struct rlimit  r;
 
     r.rlim_cur = max;
-    r.rlim_max = max;
+    /* at the upper bound of time the kernel sends SIGKILL, which is to mean
+       that another process did: SIGXCPU comes before it */
+    r.rlim_max = resource == RLIMIT_CPU ? max + 1 : max;
 
     return setrlimit(resource, &r);
 }

@@ -4,7 +4,8 @@
  * mean of all.  See decode.h.
  *
  * What a header promises is not believed: samples are counted as they come, and
- * the job ends where the limit is.
+ * the job ends where the limit is.  A file that is cut off is refused before
+ * (whole.c), as libsndfile counts what is there of it.
  */
 
 #include "engine/media/decoder/decode.h"
@@ -94,9 +95,15 @@ llm_sound_formats(void)
 
 #if LLM_SNDFILE
 
+/*
+ * Of an MP3 file that does not say how many frames it has libsndfile reads as
+ * many as it guesses from the first one, so they are counted for it.
+ */
 typedef struct {
+    uint8_t         label[LLM_MPEG_LABEL];
+    sf_count_t      labelled;           /* bytes of the label, before the data */
     const uint8_t  *data;
-    sf_count_t      len;
+    sf_count_t      len;                /* of both */
     sf_count_t      pos;
 } llm_sound_file_t;
 
@@ -129,11 +136,22 @@ llm_sound_seek(sf_count_t offset, int whence, void *data)
 static sf_count_t
 llm_sound_read(void *out, sf_count_t n, void *data)
 {
+    sf_count_t         label;
     llm_sound_file_t  *f = data;
 
     n = llm_max(llm_min(n, f->len - f->pos), 0);
-    memcpy(out, f->data + f->pos, (size_t) n);
-    f->pos += n;
+    label = llm_max(llm_min(n, f->labelled - f->pos), 0);
+
+    if (label) {
+        memcpy(out, f->label + f->pos, (size_t) label);
+        f->pos += label;
+    }
+
+    if (n > label) {
+        memcpy((char *) out + label, f->data + (f->pos - f->labelled),
+               (size_t) (n - label));
+        f->pos += n - label;
+    }
 
     return n;
 }
@@ -264,6 +282,21 @@ llm_sound_samples(llm_decode_t *d, const char *name, SNDFILE *sf,
 }
 
 
+static void
+llm_sound_open(const llm_decode_t *d, const char *name, llm_sound_file_t *f)
+{
+    size_t  n, skip;
+
+    skip = 0;
+    n = strcmp(name, "MP3") == 0 ? llm_mpeg_label(d, f->label, &skip) : 0;
+
+    f->labelled = (sf_count_t) n;
+    f->data = d->data + skip;
+    f->len = (sf_count_t) (n + d->len - skip);
+    f->pos = 0;
+}
+
+
 static int
 llm_sound_decode(llm_decode_t *d, const char *name)
 {
@@ -275,10 +308,7 @@ llm_sound_decode(llm_decode_t *d, const char *name)
     llm_sound_file_t  file;
     llm_media_info_t  out;
 
-    file.data = d->data;
-    file.len = (sf_count_t) d->len;
-    file.pos = 0;
-
+    llm_sound_open(d, name, &file);
     memset(&info, 0, sizeof(info));
     sf = sf_open_virtual(&io, SFM_READ, &info, &file);
 
@@ -330,7 +360,8 @@ llm_decode_sound(llm_decode_t *d)
     f = llm_sound_find(d);
 
     if (f && f->read) {
-        return llm_sound_decode(d, f->name);
+        return llm_sound_whole(d, f->name) == LLM_OK
+               ? llm_sound_decode(d, f->name) : LLM_ERROR;
     }
 
     return llm_decode_fail(d, LLM_MEDIA_UNKNOWN, "the file is %s%s; WAV%s "
