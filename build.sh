@@ -175,8 +175,21 @@ backends() {
 }
 
 
+# Dies if the compiler is not there.  CC may have flags, or ccache before it.
+
+check_compiler() {
+    command -v "${CC%% *}" > /dev/null ||
+        die "there is no compiler ${CC%% *}, which CC names: install it, or" \
+            "unset CC for the system's cc"
+}
+
+
 module_and_command() {
+    # what is wrong with the environment is said before minutes of compiling
+
+    [ -z "${NGINX_SRC:-}" ] || check_source "$NGINX_SRC"
     need "$BUILD_NEEDS"
+    check_compiler
     need_media
 
     mkdir -p "$OBJS"

@@ -101,11 +101,19 @@ configure() {
 }
 
 
+# dies if the folder is no source tree of nginx
+
+check_source() {
+    [ -d "$1/src/core" ] || die "no nginx source in $1, which has no src/core" \
+        "(NGINX_SRC is the folder that nginx's source was unpacked to)"
+}
+
+
 module() {
     local objs=$1
 
     NGINX_SRC=${NGINX_SRC:-$(distribution_src)}
-    [ -d "$NGINX_SRC/src/core" ] || die "no nginx source in $NGINX_SRC"
+    check_source "$NGINX_SRC"
     NGINX_SRC=$(cd "$NGINX_SRC" && pwd)
 
     configure "$objs"

@@ -5,7 +5,7 @@ import { openAdmin, watchAdmin } from './admin.js';
 import { explain, health, models, takesImages } from './api.js';
 import { ask } from './dialogs.js';
 import { button, byId, el, iconButton } from './dom.js';
-import { download, fromJson, readFiles, toJson, toMarkdown } from './files.js';
+import { fromJson, readFiles, saveAll, saveText, tooLarge } from './files.js';
 import { drawList, watchSearch } from './list.js';
 import { applyTheme, openSettings } from './options.js';
 import { abort, runOf, start } from './run.js';
@@ -383,7 +383,15 @@ function send() {
     return;
   }
 
-  talk.messages.push({ role: 'user', content, ...attached });
+  const message = { role: 'user', content, ...attached };
+  const why = tooLarge([...talk.messages, message]);
+
+  if (why) {
+    note(why);
+    return;
+  }
+
+  talk.messages.push(message);
   attached = { files: [], images: [] };
   prompt.value = '';
   grow();
@@ -438,13 +446,12 @@ const does = {
 // ---- files ----
 
 async function attach(chosen) {
-  const { files, images, problems } = await readFiles(chosen,
-      takesImages(model()));
+  const read = await readFiles(chosen, takesImages(model()));
 
-  attached.files.push(...files);
-  attached.images.push(...images);
+  attached.files.push(...read.files);
+  attached.images.push(...read.images);
   drawAttached();
-  note(problems.join('; '));
+  note(read.problems.join('; '));
   prompt.focus();
 }
 
@@ -471,11 +478,8 @@ const settingsDo = {
       byId('system').value = settings.system;
     }
   },
-  exportAll: async () => {
-    const all = await Promise.all(list().map(h => load(h.id)));
-
-    download('conversations.json', toJson(all), 'application/json');
-  },
+  exportAll: async () => saveAll(
+    await Promise.all(list().map(h => load(h.id)))),
   importFile: () => byId('import-file').click(),
   deleteAll: () => forget(list().map(h => h.id))
 };
@@ -583,9 +587,7 @@ byId('side-open').onclick = () => side(true);
 byId('side-close').onclick = byId('shade').onclick = () => side(false);
 byId('settings-open').onclick = () => openSettings(settingsDo);
 byId('admin-open').onclick = () => openAdmin(loadModels);
-byId('export').onclick = () => download(talk.title + '.md',
-    toMarkdown(talk),
-    'text/markdown');
+byId('export').onclick = () => saveText(talk);
 byId('model').onchange = e => {
   chooseModel(e.target.value);
   watchHealth();

@@ -56,6 +56,9 @@ export function icon(name) {
   return svg;
 }
 
+document.querySelectorAll('[data-icon]').forEach(
+  b => b.prepend(icon(b.dataset.icon)));
+
 
 export const button = (text, onclick, cls = '') =>
   el('button' + cls, { type: 'button', onclick }, text);

@@ -6,6 +6,14 @@ import { cleanConversation } from './store.js';
 const LARGEST_TEXT = 1024 * 1024;
 const LARGEST_IMAGE = 4 * 1024 * 1024;
 
+// bytes of messages, whose images are sent each time: client_max_body_size is 8m
+const MOST = 7e6;
+
+export const tooLarge = messages =>
+  new Blob([JSON.stringify(messages)]).size > MOST
+    && 'All of a chat is sent with each message, and this is more than 7 MB'
+    + ' (5 MB of images): remove files, or begin a new chat.';
+
 
 // { files, images, problems } of what was chosen, dropped or pasted
 
@@ -75,7 +83,7 @@ export function fileText({ name, text }) {
 
 // ---- saving ----
 
-export function download(name, text, type) {
+function download(name, text, type) {
   const a = document.createElement('a');
 
   a.href = URL.createObjectURL(new Blob([text], { type }));
@@ -87,6 +95,12 @@ export function download(name, text, type) {
 
 export const toJson = conversations => JSON.stringify({
   format: 'nginx-llm-conversations', version: 1, conversations }, null, 1);
+
+export const saveAll = all => download('conversations.json', toJson(all),
+  'application/json');
+
+export const saveText = c => download(c.title + '.md', toMarkdown(c),
+  'text/markdown');
 
 
 export function toMarkdown(c) {

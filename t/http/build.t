@@ -93,6 +93,33 @@ like($out, qr/^usage: .*^  build /ms, 'shows all commands');
 is($status, 1, 'a source tree that is none');
 like($out, qr{no nginx source in /no/such/tree}, 'is named');
 
+# ... and a compiler that is not there, before anything is compiled: in a clone
+# of which nothing has been built
+
+{
+    my $clone = tempdir(CLEANUP => 1);
+
+    make_path("$clone/t");
+    system("cd $root && cp -r build.sh contrib engine http kernels $clone"
+           . " && cp --parents t/*.sh t/bench/*.sh $clone") == 0 or die 'cp';
+
+    for my $case ([ NGINX_SRC => '/no/such/tree',
+                    'no nginx source in /no/such/tree, which has no src/core' ],
+                  [ CC => '/no/such/cc -O1',
+                    'there is no compiler /no/such/cc, which CC names' ])
+    {
+        my ($name, $value, $why) = @$case;
+
+        ($out, $status) = build_sh($clone, args => ['module'],
+                                   $name => $value);
+
+        is($status, 1, "$name=$value in a new clone");
+        like($out, qr/\Abuild\.sh: \Q$why\E.*\n\z/, 'is said in one line');
+        is(join(' ', grep { /\.o$/ } keys %{ files("$clone/objs") }), '',
+           'before anything is compiled');
+    }
+}
+
 ($out, $status) = build_sh($root, args => ['run'], LLM_PORT => '80x');
 
 is($status, 1, 'a port that is no number');

@@ -250,6 +250,89 @@ scenes.images = async (browser, url, picture) => {
        "byte for byte");
     ok(await page.value(many(".message img")), "it is shown");
 
+    // more than servers take: nothing is sent, and nothing is lost
+
+    const dir = mkdtempSync(join(tmpdir(), "llm-web-"));
+    const large = ["one.png", "two.png"].map(name => join(dir, name));
+    const posts = page.posts.length;
+
+    large.forEach(file => writeFileSync(file, Buffer.alloc(3600000, 1)));
+    await chooseFiles(page, "#file", ...large);
+    await page.until(`${many(".chip img")} === 2`);
+    await write(page, "And these?");
+    ok(await page.until(`${textOf("#notes")}?.includes("more than 7 MB")`),
+       "too many images for a request");
+    is(page.posts.length, posts, "are not sent");
+    is(await page.value("document.querySelector('#prompt').value"),
+       "And these?", "the question stays");
+
+    for (const left of [1, 0]) {
+        await page.click(".chip [aria-label=Remove]");
+        is(await page.value(many(".chip")), left, "one less");
+    }
+    await page.click("#prompt");
+    await page.press("Enter");
+    await ended(page);
+    is(page.posts.length, posts + 1, "and goes without them");
+    is(await page.value(many("#notes p")), 0, "with no more to say");
+
+    rmSync(dir, { recursive: true });
+    clean(page, url);
+};
+
+
+// ---- copying ----
+
+scenes.copies = async (browser, url) => {
+    const page = await ready(browser, url, "script");
+    const copied = () => page.value("window.copied.pop()");
+    const clipboard = what => page.value(`Object.defineProperty(navigator,`
+        + ` "clipboard", { configurable: true, value: ${what} }), 0`);
+
+    // presses a button, which says how it went, and then what it is again
+
+    const press = async (button, label, says) => {
+        const inside = `document.querySelector(${JSON.stringify(button)})`;
+
+        await page.value(`${inside}.querySelector("[aria-label='${label}']")`
+            + `.setAttribute("data-pressed", ""), 0`);
+        await page.click("[data-pressed]");
+        ok(await page.until(`${inside}.querySelector("[data-pressed]")`
+            + `.getAttribute("aria-label") === "${says}"`), says);
+        ok(await page.until(`${inside}.querySelector("[data-pressed]")`
+            + `.getAttribute("aria-label") === "${label}"`), "for a moment");
+        await page.value(`${inside}.querySelector("[data-pressed]")`
+            + `.removeAttribute("data-pressed"), 0`);
+    };
+
+    await say(page, "hostile");
+    await page.value("window.copied = [], 0");
+
+    await clipboard("{ writeText: async text => { copied.push(text); } }");
+    await press(LAST + " .code", "Copy the code", "Copied");
+    is((await copied()).trim(),
+       '<iframe src="javascript:parent.pwned=1"></iframe>', "the code");
+    await press(LAST + " > footer", "Copy", "Copied");
+
+    const all = await copied();
+
+    ok(all.startsWith("# A <b>title</b>\n\n<script>")
+       && all.includes("| **x** |"), "a message as the model wrote it", all);
+    await press(".user", "Copy", "Copied");
+    is(await copied(), "hostile", "and as its user did");
+
+    await clipboard("{ writeText: async () => { throw new Error(); } }");
+    await press(".user", "Copy", "Copying failed");
+
+    // without https
+
+    await clipboard("undefined");
+    await page.value(`document.addEventListener("copy",`
+        + ` e => copied.push(e.target.value)), 0`);
+    await press(".user", "Copy", "Copied");
+    is(await copied(), "hostile", "without a clipboard for scripts");
+    is(await page.value(many("body > textarea")), 0, "with nothing left of it");
+
     clean(page, url);
 };
 

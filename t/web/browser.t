@@ -131,6 +131,7 @@ my @url = map { "http://127.0.0.1:$_/" } $t->port, $port_keys, $port_quota,
 tap_ok('chats', 'node', "$web/browser.mjs", 'chats', $url[0]);
 tap_ok('images', 'node', "$web/browser.mjs", 'images', $url[0],
        $t->dir . '/picture.png');
+tap_ok('copying', 'node', "$web/browser.mjs", 'copies', $url[0]);
 tap_ok('conversations', 'node', "$web/browser.mjs", 'conversations', $url[0]);
 tap_ok('looks', 'node', "$web/browser.mjs", 'looks', $url[0]);
 tap_ok('the server', 'node', "$web/browser.mjs", 'server', @url[0, 1]);

@@ -104,7 +104,9 @@ for my $used ($all =~ m{["'](?:\./|llm_page/)([\w.]+)["']}g) {
     ok(exists $text{$used}, "$used is there") unless exists $text{$used};
 }
 
-for my $id ($all =~ /\bbyId\('([\w-]+)'\)/g, $all =~ /["']#(i-\w+)["']/g) {
+for my $id ($all =~ /\bbyId\('([\w-]+)'\)/g, $all =~ /["']#(i-\w+)["']/g,
+            map { "i-$_" } $all =~ /\bdata-icon="(\w+)"/g)
+{
     like($text{'index.html'}, qr/\bid="\Q$id\E"/, "#$id is there")
         unless $text{'index.html'} =~ /\bid="\Q$id\E"/;
 }
