@@ -211,6 +211,10 @@ SKIP: {
 
     $res = hear($t, [ @ALL ], file => [ 'a.au', au() ]);
     is($res->{json}{text}, $all->{text}, 'a file for the decoder process');
+
+    refused(hear($t, [ @MODEL ], file => [ 'a.au',
+            substr au(), 0, length(au()) / 2 ]), 400, 'file',
+            qr/cut off: its sound begins/, 'half of it');
 }
 
 # a second of a tone without loss, and the same as WAV
@@ -301,6 +305,8 @@ refused(hear($t, [ @MODEL, language => 'klingon' ]), 400, 'language',
         qr/klingon/, 'a language');
 refused(hear($t, [ model => 'hears', temperature => '7' ]), 400, 'temperature',
         qr/0 to 1/, 'a temperature');
+refused(hear($t, [ @MODEL, 'chunking_strategy[type]' => 'server_vad' ]), 400,
+        'chunking_strategy', qr/'auto'/, 'a member of an object');
 refused(hear($t, [ @MODEL, response_format => 'doc' ]), 400,
         'response_format', qr/verbose_json/, 'a format');
 refused(hear($t, [ @MODEL, 'timestamp_granularities[]' => 'word' ]), 400,
