@@ -5,7 +5,8 @@
  *
  * The bytes of images are in memory that a broken worker can change meanwhile.
  * Only the process that decodes them reads them, once; all else here is of the
- * pixels that it gave.
+ * pixels that it gave.  An image is planned by the size in its header, before
+ * its pixels are decoded.
  */
 
 #include "engine/prepare/place.h"
@@ -27,6 +28,14 @@ typedef struct {
     const llm_prep_how_t  *how;
     const uint32_t        *order;       /* of the prompt's media */
 } llm_prep_images_t;
+
+/* the image that is decoded */
+typedef struct {
+    const llm_prep_env_t  *env;
+    const llm_layout_t    *layout;
+    llm_image_rule_t       rule;
+    int                    refused;     /* 1: the model cannot take its size */
+} llm_prep_sized_t;
 
 
 /* says in err which part of the request it is about */
@@ -66,13 +75,52 @@ llm_prep_image_failed(const llm_prep_env_t *env, llm_err_t *err)
 }
 
 
+/* in a model whose rows see each other in an image, they are in one step */
+
 static int
-llm_prep_decode(const llm_prep_images_t *t, uint32_t index, llm_image_t *image,
+llm_prep_image_step(const llm_prep_env_t *env, const llm_image_plan_t *plan,
     llm_err_t *err)
+{
+    uint32_t             most;
+    const llm_runner_t  *run = env->runner;
+
+    most = run->batch > run->max_seqs ? run->batch - run->max_seqs : 0;
+
+    if (!run->spans || plan->n_rows <= most) {
+        return LLM_OK;
+    }
+
+    return llm_fail_with(err, 400, "image_too_large", NULL, "The image takes "
+                         "%u tokens, which the model must compute in one step, "
+                         "and a step takes %u (llm_model batch=). Please send "
+                         "a smaller image.", plan->n_rows, most);
+}
+
+
+/* may an image of this size be in the prompt? */
+
+static int
+llm_prep_image_sized(void *ctx, uint32_t width, uint32_t height, llm_err_t *err)
+{
+    llm_image_plan_t   plan;
+    llm_prep_sized_t  *s = ctx;
+
+    s->refused = llm_layout_plan(s->layout, &s->rule, width, height, &plan,
+                                 err) != LLM_OK
+                 || llm_prep_image_step(s->env, &plan, err) != LLM_OK;
+
+    return s->refused ? LLM_ERROR : LLM_OK;
+}
+
+
+static int
+llm_prep_decode(const llm_prep_images_t *t, uint32_t index,
+    llm_prep_sized_t *sized, llm_image_t *image, llm_err_t *err)
 {
     int                  rc;
     size_t               len;
     llm_req_t           *r = t->r;
+    llm_image_check_t    check = { sized, llm_prep_image_sized };
     llm_media_limits_t   limits;
     llm_media_source_t   source;
 
@@ -96,7 +144,7 @@ llm_prep_decode(const llm_prep_images_t *t, uint32_t index, llm_image_t *image,
         t->how->rest(t->how->data, 1);
     }
 
-    rc = llm_media_image(t->env->pool, &source, &limits, image, err);
+    rc = llm_media_image(t->env->pool, &source, &limits, &check, image, err);
 
     if (t->how && t->how->rest) {
         t->how->rest(t->how->data, 0);
@@ -104,34 +152,12 @@ llm_prep_decode(const llm_prep_images_t *t, uint32_t index, llm_image_t *image,
 
     llm_claim_drop(&r->media, index);
 
-    if (rc == LLM_OK || llm_media_is_cancelled(&source)) {
+    if (rc == LLM_OK || sized->refused || llm_media_is_cancelled(&source)) {
         return rc;
     }
 
     return err->status == 400 ? llm_prep_image_at(r, index, err)
                               : llm_prep_image_failed(t->env, err);
-}
-
-
-/* in a model whose rows see each other in an image, they are in one step */
-
-static int
-llm_prep_image_step(const llm_prep_env_t *env, const llm_image_plan_t *plan,
-    llm_err_t *err)
-{
-    uint32_t             most;
-    const llm_runner_t  *run = env->runner;
-
-    most = run->batch > run->max_seqs ? run->batch - run->max_seqs : 0;
-
-    if (!run->spans || plan->n_rows <= most) {
-        return LLM_OK;
-    }
-
-    return llm_fail_with(err, 400, "image_too_large", NULL, "The image takes "
-                         "%u tokens, which the model must compute in one step, "
-                         "and a step takes %u (llm_model batch=). Please send "
-                         "a smaller image.", plan->n_rows, most);
 }
 
 
@@ -208,13 +234,40 @@ llm_prep_heard(const llm_prep_images_t *t, uint32_t index, llm_layout_t *l,
 
 
 static int
+llm_prep_seen(const llm_prep_images_t *t, uint32_t index, uint32_t detail,
+    llm_layout_t *l, llm_err_t *err)
+{
+    int               rc;
+    llm_image_t       image;
+    llm_image_plan_t  plan;
+    llm_prep_sized_t  s = { t->env, l, *t->env->rule, 0 };
+
+    if (detail == LLM_DETAIL_LOW) {
+        llm_image_rule_limit(&s.rule, LLM_PREP_LOW);
+    }
+
+    rc = llm_prep_decode(t, index, &s, &image, err);
+
+    if (rc == LLM_OK) {
+        rc = llm_layout_image(l, &s.rule, &image, &plan, err);
+        s.refused = rc != LLM_OK;
+        llm_image_free(&image);
+    }
+
+    if (!s.refused || err->status != 400
+        || strcmp(err->code, "context_length_exceeded") == 0)
+    {
+        return rc;
+    }
+
+    return llm_prep_image_at(t->r, index, err);
+}
+
+
+static int
 llm_prep_image(void *data, uint32_t k, llm_layout_t *l, llm_err_t *err)
 {
-    int                       rc;
     uint32_t                  index;
-    llm_image_t               image;
-    llm_image_rule_t          rule;
-    llm_image_plan_t          plan;
     const llm_media_ref_t    *m;
     const llm_prep_images_t  *t = data;
 
@@ -226,35 +279,9 @@ llm_prep_image(void *data, uint32_t k, llm_layout_t *l, llm_err_t *err)
     m = (const llm_media_ref_t *) llm_ref_data(t->r->msg, t->r->msg->media)
         + index;
 
-    if (m->kind == LLM_MEDIUM_AUDIO) {
-        return llm_prep_heard(t, index, l, err);
-    }
-
-    if (llm_prep_decode(t, index, &image, err) != LLM_OK) {
-        return LLM_ERROR;
-    }
-
-    rule = *t->env->rule;
-
-    if (m->detail == LLM_DETAIL_LOW) {
-        llm_image_rule_limit(&rule, LLM_PREP_LOW);
-    }
-
-    rc = llm_layout_image(l, &rule, &image, &plan, err);
-
-    if (rc == LLM_OK) {
-        rc = llm_prep_image_step(t->env, &plan, err);
-    }
-
-    llm_image_free(&image);
-
-    if (rc == LLM_OK || err->status != 400
-        || strcmp(err->code, "context_length_exceeded") == 0)
-    {
-        return rc;
-    }
-
-    return llm_prep_image_at(t->r, index, err);
+    return m->kind == LLM_MEDIUM_AUDIO
+           ? llm_prep_heard(t, index, l, err)
+           : llm_prep_seen(t, index, m->detail, l, err);
 }
 
 

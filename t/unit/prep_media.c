@@ -50,7 +50,7 @@ add(void *data, uint32_t k, llm_layout_t *l, llm_err_t *err)
     source.len = len;
     source.fd = -1;
 
-    rc = llm_media_image(f->pool, &source, &limits, &image, err);
+    rc = llm_media_image(f->pool, &source, &limits, NULL, &image, err);
     free(bytes);
 
     if (rc == LLM_OK) {
