@@ -255,7 +255,9 @@ llm_prepare(llm_preparer_t *p, llm_req_t *r)
 
     rc = llm_prep_request(&r->instance->env, r, &how, &err);
 
-    if (rc == LLM_ERROR) {
+    /* what it was cancelled for is said by whoever did so */
+
+    if (rc == LLM_ERROR && !llm_preparer_is_cancelled(r)) {
         llm_req_fail(r, &err, 0);
     }
 

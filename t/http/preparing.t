@@ -136,4 +136,28 @@ ok(LLM::Test::wait_for(30, sub {
 
 $t->stop;
 
+# a request whose image is decoded when its time in the queue is over
+
+$t = server(http => 'llm_queue 8 timeout=1s;');
+$decoder = LLM::Decoder->new($t);
+$t->start;
+ok($t->wait_ready, 'a queue with a timeout');
+
+$res = $t->post('/v1/chat/completions', chat('sees', 'late', $large));
+is($res->{status}, 503, 'an image that is decoded for too long');
+is($res->{json}{error}{code}, 'queue_timeout', 'its code')
+    or diag($res->{body});
+ok($res->{headers}{'retry-after'}, 'the client is told when to come back');
+
+$res = $t->post('/v1/audio/transcriptions', hear('fLaC'), @FORM);
+is($res->{status}, 503, 'a sound that is decoded for too long');
+is($res->{json}{error}{code}, 'queue_timeout', 'its code')
+    or diag($res->{body});
+
+ok(LLM::Test::wait_for(30, sub {
+    $decoder->waiting('large') + $decoder->waiting('long') == 0
+}), 'their decoders have ended');
+
+$t->stop;
+
 done_testing();
