@@ -60,7 +60,7 @@ llm_cli_decode(const char *path, llm_image_t *image, llm_err_t *err)
         source.data = b.data ? b.data : "";
         source.len = b.len;
         source.fd = -1;
-        rc = llm_media_image(pool, &source, &limits, image, err);
+        rc = llm_media_image(pool, &source, &limits, NULL, image, err);
     }
 
     llm_media_pool_free(pool);

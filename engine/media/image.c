@@ -5,8 +5,9 @@
 #include "engine/media/media.h"
 
 typedef struct {
-    llm_image_t  *image;
-    size_t        len;                  /* bytes that have come */
+    llm_image_t              *image;
+    const llm_image_check_t  *check;    /* or NULL */
+    size_t                    len;      /* bytes that have come */
 } llm_image_sink_t;
 
 
@@ -44,6 +45,12 @@ llm_image_info(void *ctx, const llm_media_info_t *info, llm_err_t *err)
 {
     llm_image_sink_t  *s = ctx;
 
+    if (s->check && s->check->size(s->check->ctx, info->width, info->height,
+                                   err) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
     if (llm_image_create(s->image, info->width, info->height) != LLM_OK) {
         return llm_fail_with(err, 503, NULL, NULL, "no memory for an image of "
                              "%u x %u pixels", (unsigned) info->width,
@@ -72,19 +79,20 @@ llm_image_data(void *ctx, const void *data, size_t len, llm_err_t *err)
 
 int
 llm_media_image(llm_media_pool_t *pool, const llm_media_source_t *source,
-    const llm_media_limits_t *limits, llm_image_t *out, llm_err_t *err)
+    const llm_media_limits_t *limits, const llm_image_check_t *check,
+    llm_image_t *out, llm_err_t *err)
 {
-    llm_image_sink_t  s = { out, 0 };
+    int               rc;
+    llm_image_sink_t  s = { out, check, 0 };
     llm_media_sink_t  sink = { &s, llm_image_info, llm_image_data };
 
     memset(out, 0, sizeof(*out));
 
-    if (llm_media_decode(pool, LLM_MEDIA_IMAGE, source, limits, &sink, err)
-        != LLM_OK)
-    {
+    rc = llm_media_decode(pool, LLM_MEDIA_IMAGE, source, limits, &sink, err);
+
+    if (rc != LLM_OK) {
         llm_image_free(out);
-        return LLM_ERROR;
     }
 
-    return LLM_OK;
+    return rc;
 }

@@ -275,7 +275,7 @@ llm_media_send_file(llm_media_talk_t *t, llm_err_t *err)
 }
 
 
-/* LLM_OK; LLM_ERROR and *err; LLM_MEDIA_LATE; LLM_MEDIA_UNWANTED;
+/* LLM_OK; LLM_ERROR and *err; LLM_LATER; LLM_MEDIA_LATE; LLM_MEDIA_UNWANTED;
    LLM_MEDIA_GONE: the decoder reads no more, and may have said why */
 
 static int
@@ -310,6 +310,15 @@ llm_media_nonsense(llm_media_talk_t *t, llm_err_t *err)
 {
     return llm_media_refuse(t->kind, LLM_MEDIA_BROKEN, err, "its decoder wrote "
                             "what it must not: the file may be an attack");
+}
+
+
+/* is it more than is decoded now?  n: pixels or samples */
+
+static int
+llm_media_light(const llm_media_talk_t *t, uint64_t n)
+{
+    return t->limits->light && n > t->limits->light ? LLM_LATER : LLM_OK;
 }
 
 
@@ -352,8 +361,14 @@ llm_media_take_info(llm_media_talk_t *t, size_t len, llm_err_t *err)
     }
 
     t->known = 1;
+    rc = t->sink->info(t->sink->ctx, &info, err);
 
-    return t->sink->info(t->sink->ctx, &info, err);
+    if (rc != LLM_OK) {
+        return rc;
+    }
+
+    return llm_media_light(t, t->kind == LLM_MEDIA_IMAGE ? t->left / 3
+                                                         : info.frames);
 }
 
 
@@ -375,6 +390,13 @@ llm_media_take_data(llm_media_talk_t *t, size_t len, char *buf, llm_err_t *err)
     }
 
     t->left -= len;
+    t->came += len;
+
+    if (t->kind != LLM_MEDIA_IMAGE
+        && llm_media_light(t, t->came / sizeof(float)) != LLM_OK)
+    {
+        return LLM_LATER;
+    }
 
     return t->sink->data(t->sink->ctx, buf, len, err);
 }
@@ -497,6 +519,10 @@ llm_media_ended(llm_media_talk_t *t, int *stuck, llm_err_t *err)
     switch (end.how) {
 
     case LLM_MEDIA_TIMEOUT:
+        if (t->limits->light) {
+            return LLM_LATER;
+        }
+
         return llm_media_refuse(t->kind, LLM_MEDIA_TOO_LARGE, err, "that "
                                 "takes longer than %u ms",
                                 (unsigned) t->limits->timeout);

@@ -18,6 +18,7 @@ typedef struct {
 
     uint64_t                    deadline;   /* microseconds; set by talk() */
     uint64_t                    left;       /* bytes of data that may come */
+    uint64_t                    came;       /* that have come */
     int                         known;      /* INFO has come */
 } llm_media_talk_t;
 

@@ -38,7 +38,11 @@ typedef struct {
     uint32_t  side;                     /* pixels of the longer side */
     uint32_t  seconds;                  /* of a sound */
     uint32_t  timeout;                  /* milliseconds of decoding */
-    uint32_t  reserved;
+    uint32_t  light;                    /* pixels, or samples of the file: one
+                                           that has more, or takes longer than
+                                           the timeout, is LLM_LATER as soon as
+                                           that is known, and no error; 0: no
+                                           such bound */
 } llm_media_limits_t;
 
 /* 20 MiB, 50 million pixels, sides of 65535, an hour of sound, 10 seconds */
@@ -99,8 +103,8 @@ void llm_media_pool_free(llm_media_pool_t *pool);
 /*
  * Decodes a file.  LLM_ERROR and *err: status 400 and a code if the file is at
  * fault (a crash of the decoder counts as such), 500 or 503 if this machine is
- * (or who has killed the decoder).
- * After an error the sink may have got a part.
+ * (or who has killed the decoder).  LLM_LATER: see limits->light.  After either
+ * the sink may have got a part.
  */
 int llm_media_decode(llm_media_pool_t *pool, llm_media_kind_t kind,
     const llm_media_source_t *source, const llm_media_limits_t *limits,
@@ -113,10 +117,19 @@ typedef struct {
     uint8_t  *rgb;                      /* malloc'ed */
 } llm_image_t;
 
+/* asked once the size is known, before any pixel is decoded; LLM_ERROR and *err
+   end the job */
+typedef struct {
+    void   *ctx;
+    int   (*size)(void *ctx, uint32_t width, uint32_t height, llm_err_t *err);
+} llm_image_check_t;
+
 /* decodes an image file; out is the caller's, to be freed with
-   llm_image_free(); errors as above */
+   llm_image_free(), after LLM_OK alone; other results as above; check may be
+   NULL */
 int llm_media_image(llm_media_pool_t *pool, const llm_media_source_t *source,
-    const llm_media_limits_t *limits, llm_image_t *out, llm_err_t *err);
+    const llm_media_limits_t *limits, const llm_image_check_t *check,
+    llm_image_t *out, llm_err_t *err);
 /* a new image whose bytes are not set; LLM_ERROR: no memory, or a side is 0 */
 int llm_image_create(llm_image_t *image, uint32_t width, uint32_t height);
 void llm_image_free(llm_image_t *image);

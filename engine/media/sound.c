@@ -96,6 +96,10 @@ llm_sound_wav(llm_sound_sink_t *s, const llm_wav_t *w,
                              (double) most / w->rate);
     }
 
+    if (limits->light && w->frames > limits->light) {
+        return LLM_LATER;
+    }
+
     memset(&info, 0, sizeof(info));
     info.rate = w->rate;
 

@@ -19,8 +19,8 @@ typedef struct {
 /*
  * source: in memory.  pool: NULL: WAV files alone.  Memory that is taken
  * follows the samples that came, not what the file promises, and ends with
- * limits->seconds.  LLM_ERROR and *err: as llm_media_decode(); nothing is to be
- * freed then.
+ * limits->seconds.  LLM_ERROR and *err, LLM_LATER: as llm_media_decode();
+ * nothing is to be freed then.
  */
 int llm_media_sound(llm_media_pool_t *pool, const llm_media_source_t *source,
     const llm_media_limits_t *limits, uint32_t rate, llm_sound_t *out,

@@ -17,6 +17,8 @@
  *   decoder    INFO llm_media_info_t, DATA ..., END
  *           or FAILED: a number of llm_media_reason_t, then a text for people;
  *              it may also follow INFO and DATA
+ * INFO of an image comes before its pixels are decoded, so that an engine that
+ * does not want them can close the socket.
  *
  * The data of an image are its pixels, 3 bytes each (red, green, blue), row by
  * row from the top.  Those of a sound or a recording are samples, float32, of
@@ -31,7 +33,7 @@
 #include "engine/media/media.h"
 
 /* to be changed with anything in this file or in llm_media_limits_t */
-#define LLM_MEDIA_MAGIC  0x6d6c6c02u
+#define LLM_MEDIA_MAGIC  0x6d6c6c03u
 
 #define LLM_MEDIA_FRAME  (1u << 18)     /* most bytes of a frame */
 

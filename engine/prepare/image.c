@@ -4,8 +4,12 @@
  * placeholder.
  *
  * The bytes of images are in memory that a broken worker can change meanwhile.
- * Only the process that decodes them reads them, once; all else here is of the
- * pixels that it gave.
+ * Only processes that decode them read them; all else here is of the pixels
+ * that one gave.
+ *
+ * An image is planned by the size in its header, before its pixels are decoded.
+ * A call decodes one image or sound; a large one is left to a call that takes
+ * them (how->large).  What is laid out so far is in r->prep.begun meanwhile.
  */
 
 #include "engine/prepare/place.h"
@@ -17,16 +21,37 @@
    32 pixels they are OpenAI's 512 x 512 */
 #define LLM_PREP_LOW  256
 
+/* pixels of an image that is not large, and milliseconds that it may take */
+#define LLM_PREP_LIGHT  (4096u * 4096)
+#define LLM_PREP_SHORT  3000
+
 /* the part of llm_queue's memory= that the rows of a request's images may take
    which are encoded before their turn */
 #define LLM_PREP_AHEAD  16
 
+/* a prompt that is being laid out */
+typedef struct {
+    llm_prompt_t           prompt;
+    llm_layout_t           layout;
+    llm_place_t           *places;
+} llm_prep_begun_t;
+
+/* one call */
 typedef struct {
     const llm_prep_env_t  *env;
     llm_req_t             *r;
     const llm_prep_how_t  *how;
     const uint32_t        *order;       /* of the prompt's media */
+    uint32_t               n;           /* media that it has laid out */
 } llm_prep_images_t;
+
+/* the image that is decoded */
+typedef struct {
+    const llm_prep_env_t  *env;
+    const llm_layout_t    *layout;
+    llm_image_rule_t       rule;
+    int                    refused;     /* 1: the model cannot take its size */
+} llm_prep_sized_t;
 
 
 /* says in err which part of the request it is about */
@@ -66,53 +91,6 @@ llm_prep_image_failed(const llm_prep_env_t *env, llm_err_t *err)
 }
 
 
-static int
-llm_prep_decode(const llm_prep_images_t *t, uint32_t index, llm_image_t *image,
-    llm_err_t *err)
-{
-    int                  rc;
-    size_t               len;
-    llm_req_t           *r = t->r;
-    llm_media_limits_t   limits;
-    llm_media_source_t   source;
-
-    source.data = llm_claim_data(&r->media, index, &len);
-    source.len = len;
-    source.fd = -1;
-    source.cancelled = &r->cancelled;
-
-    if (source.data == NULL) {
-        return llm_fail(err, "malformed request to the engine");
-    }
-
-    llm_media_limits_default(&limits);
-    limits.bytes = llm_max(len, (size_t) 1);
-
-    if (r->msg->max_pixels) {
-        limits.pixels = r->msg->max_pixels;
-    }
-
-    if (t->how && t->how->rest) {
-        t->how->rest(t->how->data, 1);
-    }
-
-    rc = llm_media_image(t->env->pool, &source, &limits, image, err);
-
-    if (t->how && t->how->rest) {
-        t->how->rest(t->how->data, 0);
-    }
-
-    llm_claim_drop(&r->media, index);
-
-    if (rc == LLM_OK || llm_media_is_cancelled(&source)) {
-        return rc;
-    }
-
-    return err->status == 400 ? llm_prep_image_at(r, index, err)
-                              : llm_prep_image_failed(t->env, err);
-}
-
-
 /* in a model whose rows see each other in an image, they are in one step */
 
 static int
@@ -132,6 +110,80 @@ llm_prep_image_step(const llm_prep_env_t *env, const llm_image_plan_t *plan,
                          "%u tokens, which the model must compute in one step, "
                          "and a step takes %u (llm_model batch=). Please send "
                          "a smaller image.", plan->n_rows, most);
+}
+
+
+/* may an image of this size be in the prompt? */
+
+static int
+llm_prep_image_sized(void *ctx, uint32_t width, uint32_t height, llm_err_t *err)
+{
+    llm_image_plan_t   plan;
+    llm_prep_sized_t  *s = ctx;
+
+    s->refused = llm_layout_plan(s->layout, &s->rule, width, height, &plan,
+                                 err) != LLM_OK
+                 || llm_prep_image_step(s->env, &plan, err) != LLM_OK;
+
+    return s->refused ? LLM_ERROR : LLM_OK;
+}
+
+
+static int
+llm_prep_decode(const llm_prep_images_t *t, uint32_t index,
+    llm_prep_sized_t *sized, llm_image_t *image, llm_err_t *err)
+{
+    int                  rc;
+    size_t               len;
+    llm_req_t           *r = t->r;
+    llm_image_check_t    check = { sized, llm_prep_image_sized };
+    llm_media_limits_t   limits;
+    llm_media_source_t   source;
+
+    source.data = llm_claim_data(&r->media, index, &len);
+    source.len = len;
+    source.fd = -1;
+    source.cancelled = &r->cancelled;
+
+    if (source.data == NULL) {
+        return llm_fail(err, "malformed request to the engine");
+    }
+
+    llm_media_limits_default(&limits);
+    limits.bytes = llm_max(len, (size_t) 1);
+
+    if (r->msg->max_pixels) {
+        limits.pixels = r->msg->max_pixels;
+    }
+
+    if (t->how && !t->how->large) {
+        limits.light = LLM_PREP_LIGHT;
+        limits.timeout = LLM_PREP_SHORT;
+    }
+
+    if (t->how && t->how->rest) {
+        t->how->rest(t->how->data, 1);
+    }
+
+    rc = llm_media_image(t->env->pool, &source, &limits, &check, image, err);
+
+    if (t->how && t->how->rest) {
+        t->how->rest(t->how->data, 0);
+    }
+
+    if (rc == LLM_LATER) {
+        r->prep.next = LLM_NEXT_LARGE;
+        return LLM_LATER;
+    }
+
+    llm_claim_drop(&r->media, index);
+
+    if (rc == LLM_OK || sized->refused || llm_media_is_cancelled(&source)) {
+        return rc;
+    }
+
+    return err->status == 400 ? llm_prep_image_at(r, index, err)
+                              : llm_prep_image_failed(t->env, err);
 }
 
 
@@ -167,16 +219,11 @@ llm_prep_heard(const llm_prep_images_t *t, uint32_t index, llm_layout_t *l,
     llm_sound_t  sound;
 
     seconds = llm_prep_seconds(t, l, &rows);
+    rc = llm_prep_sound_decode(t->env, t->r, t->how, index, seconds, "messages",
+                               &sound, err);
 
-    if (t->how && t->how->rest) {
-        t->how->rest(t->how->data, 1);
-    }
-
-    rc = llm_prep_sound_decode(t->env, t->r, index, seconds, "messages", &sound,
-                               err);
-
-    if (t->how && t->how->rest) {
-        t->how->rest(t->how->data, 0);
+    if (rc == LLM_LATER) {
+        return LLM_LATER;
     }
 
     if (rc != LLM_OK && rows && strcmp(err->code, "audio_too_long") == 0) {
@@ -208,53 +255,64 @@ llm_prep_heard(const llm_prep_images_t *t, uint32_t index, llm_layout_t *l,
 
 
 static int
-llm_prep_image(void *data, uint32_t k, llm_layout_t *l, llm_err_t *err)
+llm_prep_seen(const llm_prep_images_t *t, uint32_t index, uint32_t detail,
+    llm_layout_t *l, llm_err_t *err)
 {
-    int                       rc;
-    uint32_t                  index;
-    llm_image_t               image;
-    llm_image_rule_t          rule;
-    llm_image_plan_t          plan;
-    const llm_media_ref_t    *m;
-    const llm_prep_images_t  *t = data;
+    int               rc;
+    llm_image_t       image;
+    llm_image_plan_t  plan;
+    llm_prep_sized_t  s = { t->env, l, *t->env->rule, 0 };
 
-    if (t->how && t->how->pause && t->how->pause(t->how->data)) {
-        return llm_fail(err, "the request was cancelled");
+    if (detail == LLM_DETAIL_LOW) {
+        llm_image_rule_limit(&s.rule, LLM_PREP_LOW);
     }
 
-    index = t->order[k];
-    m = (const llm_media_ref_t *) llm_ref_data(t->r->msg, t->r->msg->media)
-        + index;
-
-    if (m->kind == LLM_MEDIUM_AUDIO) {
-        return llm_prep_heard(t, index, l, err);
-    }
-
-    if (llm_prep_decode(t, index, &image, err) != LLM_OK) {
-        return LLM_ERROR;
-    }
-
-    rule = *t->env->rule;
-
-    if (m->detail == LLM_DETAIL_LOW) {
-        llm_image_rule_limit(&rule, LLM_PREP_LOW);
-    }
-
-    rc = llm_layout_image(l, &rule, &image, &plan, err);
+    rc = llm_prep_decode(t, index, &s, &image, err);
 
     if (rc == LLM_OK) {
-        rc = llm_prep_image_step(t->env, &plan, err);
+        rc = llm_layout_image(l, &s.rule, &image, &plan, err);
+        s.refused = rc != LLM_OK;
+        llm_image_free(&image);
     }
 
-    llm_image_free(&image);
-
-    if (rc == LLM_OK || err->status != 400
+    if (!s.refused || err->status != 400
         || strcmp(err->code, "context_length_exceeded") == 0)
     {
         return rc;
     }
 
     return llm_prep_image_at(t->r, index, err);
+}
+
+
+static int
+llm_prep_image(void *data, uint32_t k, llm_layout_t *l, llm_err_t *err)
+{
+    int                     rc;
+    uint32_t                index;
+    llm_prep_images_t      *t = data;
+    const llm_media_ref_t  *m;
+
+    if (t->how && t->how->pause && t->how->pause(t->how->data)) {
+        return llm_fail(err, "the request was cancelled");
+    }
+
+    if (t->how && t->n) {
+        t->r->prep.next = LLM_NEXT_MEDIUM;
+        return LLM_LATER;
+    }
+
+    index = t->order[k];
+    m = (const llm_media_ref_t *) llm_ref_data(t->r->msg, t->r->msg->media)
+        + index;
+
+    rc = m->kind == LLM_MEDIUM_AUDIO
+         ? llm_prep_heard(t, index, l, err)
+         : llm_prep_seen(t, index, m->detail, l, err);
+
+    t->n += rc == LLM_OK;
+
+    return rc;
 }
 
 
@@ -310,49 +368,124 @@ llm_prep_image_rows(const llm_prep_env_t *env, const llm_req_t *r,
 }
 
 
-int
-llm_prep_images(const llm_prep_env_t *env, llm_req_t *r,
-    const llm_prep_how_t *how, const llm_prompt_t *prompt, uint32_t most,
-    llm_prompt_ids_t *p, llm_err_t *err)
+static void
+llm_prep_begun_free(void *data)
 {
-    int                 rc;
-    llm_layout_t        l;
-    llm_prep_images_t   t = { env, r, how, prompt->media };
-    llm_place_images_t  images = { &t, llm_prep_image };
+    llm_prep_begun_t  *b = data;
 
-    if (llm_prep_image_count(env, r, prompt, err) != LLM_OK) {
-        return LLM_ERROR;
+    llm_place_free(b->places);
+    llm_layout_free(&b->layout);
+    llm_prompt_free(&b->prompt);
+    free(b);
+}
+
+
+/* takes the prompt over */
+
+static llm_prep_begun_t *
+llm_prep_images_begin(const llm_prep_env_t *env, const llm_req_t *r,
+    llm_prompt_t *prompt, uint32_t most)
+{
+    llm_prep_begun_t  *b;
+
+    b = calloc(1, sizeof(*b));
+
+    if (b == NULL) {
+        return NULL;
     }
 
-    memset(&l, 0, sizeof(l));
-    l.vocab = env->vocab;
-    l.most = most;
-    l.max_bytes = env->max_bytes;
-    l.counts = !llm_prep_needs_model(r->msg);
+    b->prompt = *prompt;
+    memset(prompt, 0, sizeof(*prompt));
+    b->layout.vocab = env->vocab;
+    b->layout.most = most;
+    b->layout.max_bytes = env->max_bytes;
+    b->layout.counts = !llm_prep_needs_model(r->msg);
+    b->places = llm_place_create(&b->prompt, env->rule);
 
-    rc = llm_place_images(prompt, env->rule, &images, &l, err);
+    if (b->places == NULL) {
+        llm_prep_begun_free(b);
+        return NULL;
+    }
 
-    if (rc == LLM_OK && l.media[l.n_media - 1].first
-                        + l.media[l.n_media - 1].n == l.ids.len)
+    return b;
+}
+
+
+/* gives the rows of a prompt that is laid out to p */
+
+static int
+llm_prep_images_end(const llm_prep_env_t *env, const llm_req_t *r,
+    llm_layout_t *l, llm_prompt_ids_t *p, llm_err_t *err)
+{
+    int  rc;
+
+    if (l->media[l->n_media - 1].first + l->media[l->n_media - 1].n
+        == l->ids.len)
     {
-        rc = llm_fail_with(err, 400, "invalid_value", "messages", "The prompt "
-                           "ends with an image: nothing follows it that could "
-                           "be answered.");
+        return llm_fail_with(err, 400, "invalid_value", "messages", "The "
+                             "prompt ends with an image: nothing follows it "
+                             "that could be answered.");
     }
 
-    if (rc == LLM_OK) {
-        rc = llm_prep_image_rows(env, r, &l, p, err);
-    }
+    rc = llm_prep_image_rows(env, r, l, p, err);
 
     if (rc != LLM_OK) {
         p->n_media = 0;
         p->media = NULL;
-        llm_layout_free(&l);
-        return LLM_ERROR;
+        return rc;
     }
 
-    p->ids = l.ids.data;
-    p->n = (uint32_t) l.ids.len;
+    p->ids = l->ids.data;
+    p->n = (uint32_t) l->ids.len;
+    l->media = NULL;
+    l->n_media = 0;
+    memset(&l->ids, 0, sizeof(l->ids));
 
     return LLM_OK;
+}
+
+
+int
+llm_prep_images(const llm_prep_env_t *env, llm_req_t *r,
+    const llm_prep_how_t *how, llm_prompt_t *prompt, uint32_t most,
+    llm_prompt_ids_t *p, llm_err_t *err)
+{
+    int                  rc;
+    llm_prep_begun_t    *b;
+    llm_prep_images_t    t = { env, r, how, NULL, 0 };
+    llm_place_images_t   images = { &t, llm_prep_image };
+
+    b = r->prep.begun;
+
+    if (b == NULL) {
+        if (llm_prep_image_count(env, r, prompt, err) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        b = llm_prep_images_begin(env, r, prompt, most);
+
+        if (b == NULL) {
+            return llm_fail(err, "no memory for the prompt");
+        }
+    }
+
+    r->prep.begun = b;
+    r->prep.begun_free = llm_prep_begun_free;
+    t.order = b->prompt.media;
+    rc = llm_place_images(b->places, &images, &b->layout, err);
+    r->prep.begun_bytes = b->layout.bytes;
+
+    if (rc == LLM_LATER) {
+        return LLM_LATER;
+    }
+
+    if (rc == LLM_OK) {
+        rc = llm_prep_images_end(env, r, &b->layout, p, err);
+    }
+
+    r->prep.begun = NULL;
+    r->prep.begun_bytes = 0;
+    llm_prep_begun_free(b);
+
+    return rc;
 }

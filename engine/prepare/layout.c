@@ -274,6 +274,15 @@ llm_layout_prepare(llm_layout_t *l, const llm_image_rule_t *rule,
 
 
 int
+llm_layout_plan(const llm_layout_t *l, const llm_image_rule_t *rule,
+    uint32_t width, uint32_t height, llm_image_plan_t *plan, llm_err_t *err)
+{
+    return llm_image_plan(rule, width, height, plan, err) == LLM_OK
+           ? llm_layout_fits(l, plan->n_tokens, err) : LLM_ERROR;
+}
+
+
+int
 llm_layout_image(llm_layout_t *l, const llm_image_rule_t *rule,
     const llm_image_t *image, llm_image_plan_t *plan, llm_err_t *err)
 {
@@ -281,8 +290,8 @@ llm_layout_image(llm_layout_t *l, const llm_image_rule_t *rule,
     uint8_t             *pixels;
     llm_image_layout_t   to = { l, llm_layout_word, llm_layout_entry };
 
-    if (llm_image_plan(rule, image->width, image->height, plan, err) != LLM_OK
-        || llm_layout_fits(l, plan->n_tokens, err) != LLM_OK)
+    if (llm_layout_plan(l, rule, image->width, image->height, plan, err)
+        != LLM_OK)
     {
         return LLM_ERROR;
     }

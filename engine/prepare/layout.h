@@ -50,6 +50,10 @@ int llm_layout_image(llm_layout_t *l, const llm_image_rule_t *rule,
    with 0, or spectrograms */
 int llm_layout_sound(llm_layout_t *l, const llm_sound_rule_t *rule,
     const float *samples, size_t n, llm_err_t *err);
+/* plans an image of this size, without laying it out; LLM_ERROR and *err: the
+   rule takes none of it, or it has more rows than there is room for */
+int llm_layout_plan(const llm_layout_t *l, const llm_image_rule_t *rule,
+    uint32_t width, uint32_t height, llm_image_plan_t *plan, llm_err_t *err);
 /* counts so many bytes for the images and sounds; LLM_ERROR and *err,
    "request_too_large": beyond max_bytes */
 int llm_layout_bytes(llm_layout_t *l, size_t size, llm_err_t *err);

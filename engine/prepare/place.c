@@ -154,6 +154,15 @@ typedef struct {
     size_t               span;          /* of p->trusted, the next one */
 } llm_place_text_t;
 
+struct llm_place_s {
+    llm_place_walk_t     walk;
+    llm_place_text_t     text;
+    size_t               from;          /* where the next text begins */
+    uint32_t             k;             /* places that are laid out */
+    int                  due;           /* 1: the text before the next place is
+                                           laid out, its image is not */
+};
+
 
 /* adds what is joined to texts beside an image */
 
@@ -218,46 +227,90 @@ llm_place_add(llm_place_text_t *t, llm_layout_t *l, llm_err_t *err)
 }
 
 
-int
-llm_place_images(const llm_prompt_t *p, const llm_image_rule_t *rule,
-    const llm_place_images_t *images, llm_layout_t *l, llm_err_t *err)
+llm_place_t *
+llm_place_create(const llm_prompt_t *p, const llm_image_rule_t *rule)
 {
-    int               rc;
-    size_t            from;
-    uint32_t          k;
-    llm_span_t        at;
-    llm_place_text_t  t;
-    llm_place_walk_t  w = { p, rule, 0, 0, NULL };
+    llm_place_t  *t;
 
-    memset(&t, 0, sizeof(t));
-    t.p = p;
-    t.spans = malloc((p->n_trusted + 2) * sizeof(llm_span_t));
-    llm_buf_init(&t.text, 0);
+    t = calloc(1, sizeof(*t));
 
-    rc = t.spans ? LLM_OK : llm_fail(err, "no memory for the prompt");
-    from = 0;
+    if (t == NULL) {
+        return NULL;
+    }
 
-    for (k = 0; rc == LLM_OK && llm_place_next(&w, &at) == LLM_OK; k++) {
-        llm_place_part(&t, from, at.start);
-        t.outside = w.words->outside;
-        llm_place_outside(&t);
-        rc = llm_place_add(&t, l, err);
+    t->walk.p = p;
+    t->walk.rule = rule;
+    t->text.p = p;
+    t->text.spans = malloc((p->n_trusted + 2) * sizeof(llm_span_t));
+    llm_buf_init(&t->text.text, 0);
 
-        if (rc == LLM_OK) {
-            rc = images->add(images->data, k, l, err);
-            llm_place_outside(&t);
+    if (t->text.spans == NULL) {
+        llm_place_free(t);
+        return NULL;
+    }
+
+    return t;
+}
+
+
+void
+llm_place_free(llm_place_t *t)
+{
+    if (t) {
+        llm_buf_free(&t->text.text);
+        free(t->text.spans);
+        free(t);
+    }
+}
+
+
+/* the text before the next place; LLM_ABSENT: there is none, all text is laid
+   out */
+
+static int
+llm_place_before(llm_place_t *t, llm_layout_t *l, llm_err_t *err)
+{
+    int         rc;
+    llm_span_t  at;
+
+    if (llm_place_next(&t->walk, &at) != LLM_OK) {
+        llm_place_part(&t->text, t->from, t->text.p->len);
+        rc = llm_place_add(&t->text, l, err);
+
+        return rc == LLM_OK ? LLM_ABSENT : rc;
+    }
+
+    llm_place_part(&t->text, t->from, at.start);
+    t->text.outside = t->walk.words->outside;
+    llm_place_outside(&t->text);
+    t->from = at.end;
+
+    return llm_place_add(&t->text, l, err);
+}
+
+
+int
+llm_place_images(llm_place_t *t, const llm_place_images_t *images,
+    llm_layout_t *l, llm_err_t *err)
+{
+    int  rc;
+
+    for ( ;; ) {
+        rc = t->due ? LLM_OK : llm_place_before(t, l, err);
+
+        if (rc != LLM_OK) {
+            return rc == LLM_ABSENT ? LLM_OK : rc;
         }
 
-        from = at.end;
+        t->due = 1;
+        rc = images->add(images->data, t->k, l, err);
+
+        if (rc != LLM_OK) {
+            return rc;
+        }
+
+        t->due = 0;
+        t->k++;
+        llm_place_outside(&t->text);
     }
-
-    if (rc == LLM_OK) {
-        llm_place_part(&t, from, p->len);
-        rc = llm_place_add(&t, l, err);
-    }
-
-    llm_buf_free(&t.text);
-    free(t.spans);
-
-    return rc;
 }

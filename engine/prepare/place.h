@@ -10,7 +10,7 @@
 #include "engine/text/jinja/jinja.h"
 
 /* lays out the image or sound of place k, from 0; LLM_ERROR and *err end the
-   layout */
+   layout; LLM_LATER: not yet, it is asked for again by the next call */
 typedef struct {
     void   *data;
     int   (*add)(void *data, uint32_t k, llm_layout_t *l, llm_err_t *err);
@@ -20,8 +20,16 @@ typedef struct {
    them, may be NULL */
 uint32_t llm_place_count(const llm_prompt_t *p, const llm_image_rule_t *rule,
     uint32_t *kinds, uint32_t most);
-/* lays out the whole prompt, in order */
-int llm_place_images(const llm_prompt_t *p, const llm_image_rule_t *rule,
-    const llm_place_images_t *images, llm_layout_t *l, llm_err_t *err);
+
+typedef struct llm_place_s  llm_place_t;
+
+/* for the layout of a prompt, which must stay until the end; NULL: no memory */
+llm_place_t *llm_place_create(const llm_prompt_t *p,
+    const llm_image_rule_t *rule);
+void llm_place_free(llm_place_t *t);
+/* lays out the whole prompt, in order; LLM_LATER: as far as images->add() goes
+   now, the next call with the same layout goes on */
+int llm_place_images(llm_place_t *t, const llm_place_images_t *images,
+    llm_layout_t *l, llm_err_t *err);
 
 #endif /* LLM_PREPARE_PLACE_H */

@@ -69,6 +69,8 @@ typedef struct {
 typedef struct {
     int                  never;         /* 1: compile no grammar, return
                                            LLM_LATER instead */
+    int                  large;         /* 1: decode a large image or sound,
+                                           too; 0: LLM_LATER instead */
     int                (*pause)(void *data);    /* as for llm_gram_pause();
                                                    NULL: none */
     /* called before (1) and after (0) it waits for another process; NULL:
@@ -79,8 +81,9 @@ typedef struct {
 
 
 /* request.c: prepares all that the scheduler needs for a request; in any
-   thread.  LLM_LATER: the same call must be made again, in a thread that
-   compiles grammars.  how: NULL: no limits */
+   thread.  LLM_LATER: the same call must be made again, for what is in
+   r->prep.next: of several images and sounds, each call decodes one.  how:
+   NULL: no limits */
 int llm_prep_request(const llm_prep_env_t *env, llm_req_t *r,
     const llm_prep_how_t *how, llm_err_t *err);
 
@@ -112,18 +115,22 @@ int llm_prep_media_order(const llm_req_t *r, const llm_prompt_t *prompt,
 
 /* image.c: makes the prompt of a chat with images or sound, of up to `most`
    rows (0: no bound), more of them are "context_length_exceeded"; takes the
-   bytes of the message's media */
+   bytes of the message's media, and the prompt.  LLM_LATER: as
+   llm_prep_request(); then r->prep.begun is the prompt, and is NULL again
+   after the last call */
 int llm_prep_images(const llm_prep_env_t *env, llm_req_t *r,
-    const llm_prep_how_t *how, const llm_prompt_t *prompt, uint32_t most,
+    const llm_prep_how_t *how, llm_prompt_t *prompt, uint32_t most,
     llm_prompt_ids_t *p, llm_err_t *err);
 
 /* sound.c: decodes the message's media of this index, of up to so many seconds;
-   what is wrong with it is about `param` */
+   what is wrong with it is about `param`; LLM_LATER: it is large */
 int llm_prep_sound_decode(const llm_prep_env_t *env, llm_req_t *r,
-    uint32_t index, uint32_t seconds, const char *param, llm_sound_t *sound,
-    llm_err_t *err);
-/* decodes the sound of a transcription and makes what runs it */
-int llm_prep_sound(const llm_prep_env_t *env, llm_req_t *r, llm_err_t *err);
+    const llm_prep_how_t *how, uint32_t index, uint32_t seconds,
+    const char *param, llm_sound_t *sound, llm_err_t *err);
+/* decodes the sound of a transcription and makes what runs it; LLM_LATER: as
+   llm_prep_request() */
+int llm_prep_sound(const llm_prep_env_t *env, llm_req_t *r,
+    const llm_prep_how_t *how, llm_err_t *err);
 
 /* rank.c: sets env->rank from the file, or to an encoder's usual prompt; to be
    called after the model and the vocabulary are loaded.  LLM_ERROR: no
@@ -138,8 +145,8 @@ void llm_rank_free(llm_rank_text_t *t);
 /* renders a chat; the caller frees the prompt after LLM_OK */
 int llm_prep_render(const llm_prep_env_t *env, const llm_req_t *r,
     const llm_prep_how_t *how, llm_prompt_t *prompt, llm_err_t *err);
-/* make the only prompt of a chat; all prompts of a completion, or inputs to be
-   embedded */
+/* make the only prompt of a chat (LLM_LATER: as llm_prep_request()); all prompts
+   of a completion, or inputs to be embedded */
 int llm_prep_chat(const llm_prep_env_t *env, llm_req_t *r,
     const llm_prep_how_t *how, llm_err_t *err);
 int llm_prep_completion(const llm_prep_env_t *env, llm_req_t *r,

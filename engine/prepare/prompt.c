@@ -341,12 +341,13 @@ llm_prep_render(const llm_prep_env_t *env, const llm_req_t *r,
 
 static int
 llm_prep_chat_rows(const llm_prep_env_t *env, llm_req_t *r,
-    const llm_prep_how_t *how, const llm_prompt_t *prompt, llm_prompt_ids_t *p,
+    const llm_prep_how_t *how, llm_prompt_t *prompt, llm_prompt_ids_t *p,
     llm_err_t *err)
 {
+    int       rc;
     uint32_t  most;
 
-    if (prompt->n_media == 0) {
+    if (prompt->n_media == 0 && r->prep.begun == NULL) {
         return llm_prep_tokenize(env, r,
                                  (llm_str_t) { prompt->len, prompt->text },
                                  prompt->trusted, prompt->n_trusted,
@@ -359,14 +360,43 @@ llm_prep_chat_rows(const llm_prep_env_t *env, llm_req_t *r,
     }
 
     most = llm_prep_bound(env, r);
+    rc = llm_prep_images(env, r, how, prompt, most, p, err);
 
-    if (llm_prep_images(env, r, how, prompt, most, p, err) != LLM_OK) {
-        return strcmp(err->code, "context_length_exceeded") == 0
-               ? llm_prep_too_long(env, r, most, LLM_PREP_MORE, err)
-               : LLM_ERROR;
+    if (rc == LLM_ERROR && strcmp(err->code, "context_length_exceeded") == 0) {
+        return llm_prep_too_long(env, r, most, LLM_PREP_MORE, err);
     }
 
-    return llm_prep_fits(env, r, p, err);
+    return rc == LLM_OK ? llm_prep_fits(env, r, p, err) : rc;
+}
+
+
+/* the text of a chat, and what is read from it and from its tools; the caller
+   frees the prompt */
+
+static int
+llm_prep_chat_text(const llm_prep_env_t *env, llm_req_t *r,
+    const llm_prep_how_t *how, llm_prompt_t *prompt, llm_err_t *err)
+{
+    const llm_flat_t  *flat;
+
+    if (llm_prep_render(env, r, how, prompt, err) != LLM_OK) {
+        memset(prompt, 0, sizeof(*prompt));
+        return LLM_ERROR;
+    }
+
+    flat = llm_ref_data(r->msg, r->msg->chat);
+
+    if (llm_prep_media_order(r, prompt, err) != LLM_OK
+        || llm_prep_tools(r, llm_flat_get(flat, "tools"), err) != LLM_OK
+        || llm_prep_endings(env, r, err) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    r->prep.open = llm_answer_open(llm_chat_format(env->chat),
+                                   llm_chat_tail(prompt));
+
+    return LLM_OK;
 }
 
 
@@ -378,31 +408,20 @@ llm_prep_chat(const llm_prep_env_t *env, llm_req_t *r,
     int32_t            bos;
     llm_prompt_t       prompt;
     llm_prompt_ids_t  *p;
-    const llm_flat_t  *flat;
-
-    if (llm_prep_render(env, r, how, &prompt, err) != LLM_OK) {
-        return LLM_ERROR;
-    }
-
-    flat = llm_ref_data(r->msg, r->msg->chat);
-
-    if (llm_prep_media_order(r, &prompt, err) != LLM_OK
-        || llm_prep_tools(r, llm_flat_get(flat, "tools"), err) != LLM_OK
-        || llm_prep_endings(env, r, err) != LLM_OK)
-    {
-        llm_prompt_free(&prompt);
-        return LLM_ERROR;
-    }
 
     p = &r->prep.prompts[0];
-    r->prep.open = llm_answer_open(llm_chat_format(env->chat),
-                                   llm_chat_tail(&prompt));
+    memset(&prompt, 0, sizeof(prompt));
 
-    rc = llm_prep_chat_rows(env, r, how, &prompt, p, err);
+    rc = r->prep.begun ? LLM_OK : llm_prep_chat_text(env, r, how, &prompt, err);
+
+    if (rc == LLM_OK) {
+        rc = llm_prep_chat_rows(env, r, how, &prompt, p, err);
+    }
+
     llm_prompt_free(&prompt);
 
     if (rc != LLM_OK) {
-        return LLM_ERROR;
+        return rc;
     }
 
     /* most templates write BOS, some leave it to the tokenizer */

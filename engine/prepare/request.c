@@ -444,11 +444,10 @@ llm_prep_lists(llm_req_t *r, llm_err_t *err)
 }
 
 
-/* the first stage: all that is done before the grammar, and once only */
+/* checks the message, and makes all that is made before its prompts */
 
 static int
-llm_prep_stage(const llm_prep_env_t *env, llm_req_t *r,
-    const llm_prep_how_t *how, llm_err_t *err)
+llm_prep_begin(const llm_prep_env_t *env, llm_req_t *r, llm_err_t *err)
 {
     llm_request_t  *msg;
 
@@ -461,7 +460,7 @@ llm_prep_stage(const llm_prep_env_t *env, llm_req_t *r,
     }
 
     if (msg->task == LLM_TASK_LISTEN) {
-        return llm_prep_sound(env, r, err);
+        return LLM_OK;
     }
 
     if (llm_prep_media(env, r, err) != LLM_OK
@@ -472,7 +471,7 @@ llm_prep_stage(const llm_prep_env_t *env, llm_req_t *r,
     }
 
     if (!llm_prep_needs_model(msg)) {
-        return llm_prep_answer(env, r, how, err);
+        return LLM_OK;
     }
 
     llm_sampling_adopt(&msg->sampling, &env->advised);
@@ -484,18 +483,45 @@ llm_prep_stage(const llm_prep_env_t *env, llm_req_t *r,
         return llm_fail(err, "no random numbers for the seed");
     }
 
-    if (llm_prep_stops(env, r, err) != LLM_OK
-        || llm_prep_filter(env, r, err) != LLM_OK
-        || (msg->task == LLM_TASK_SCORE ? llm_prep_pairs(env, r, err)
-            : msg->kind == LLM_KIND_CHAT ? llm_prep_chat(env, r, how, err)
-            : llm_prep_completion(env, r, err)) != LLM_OK)
-    {
+    return llm_prep_stops(env, r, err) == LLM_OK
+           ? llm_prep_filter(env, r, err) : LLM_ERROR;
+}
+
+
+/* the first stage: all that is done before the grammar, and once only */
+
+static int
+llm_prep_stage(const llm_prep_env_t *env, llm_req_t *r,
+    const llm_prep_how_t *how, llm_err_t *err)
+{
+    int             rc;
+    llm_request_t  *msg;
+
+    msg = r->msg;
+
+    if (!r->prep.checked && llm_prep_begin(env, r, err) != LLM_OK) {
         return LLM_ERROR;
     }
 
-    llm_prep_predicted(env, r);
+    r->prep.checked = 1;
 
-    return LLM_OK;
+    if (msg->task == LLM_TASK_LISTEN) {
+        return llm_prep_sound(env, r, how, err);
+    }
+
+    if (!llm_prep_needs_model(msg)) {
+        return llm_prep_answer(env, r, how, err);
+    }
+
+    rc = msg->task == LLM_TASK_SCORE ? llm_prep_pairs(env, r, err)
+         : msg->kind == LLM_KIND_CHAT ? llm_prep_chat(env, r, how, err)
+         : llm_prep_completion(env, r, err);
+
+    if (rc == LLM_OK) {
+        llm_prep_predicted(env, r);
+    }
+
+    return rc;
 }
 
 
@@ -521,8 +547,10 @@ llm_prep_request(const llm_prep_env_t *env, llm_req_t *r,
     int       rc;
     uint32_t  i;
 
-    if (!r->prep.staged && llm_prep_stage(env, r, how, err) != LLM_OK) {
-        return LLM_ERROR;
+    rc = r->prep.staged ? LLM_OK : llm_prep_stage(env, r, how, err);
+
+    if (rc != LLM_OK) {
+        return rc;
     }
 
     if (!llm_prep_needs_model(r->msg)) {
@@ -538,6 +566,7 @@ llm_prep_request(const llm_prep_env_t *env, llm_req_t *r,
     rc = llm_prep_grammar(env, r, how, err);
 
     if (rc != LLM_OK) {
+        r->prep.next = LLM_NEXT_GRAMMAR;
         return rc;
     }
 

@@ -17,6 +17,15 @@
 /* most samples per second of a file that is as long as allowed */
 #define LLM_PREP_RATE     192000u
 
+/* samples of a file that is not large, five minutes at 48000 a second, and the
+   milliseconds that it may take */
+#define LLM_PREP_LIGHT    (300u * 48000)
+#define LLM_PREP_SHORT    3000
+
+/* milliseconds that any may take: less than a request waits in the queue, so
+   that its error comes first */
+#define LLM_PREP_TIMEOUT  45000
+
 
 /* an error of this machine: the log says which, and clients must not */
 
@@ -37,10 +46,50 @@ llm_prep_sound_failed(const llm_prep_env_t *env, llm_err_t *err)
 }
 
 
+static void
+llm_prep_sound_limits(const llm_prep_how_t *how, size_t len, uint32_t seconds,
+    llm_media_limits_t *limits)
+{
+    llm_media_limits_default(limits);
+    limits->bytes = llm_max(len, (size_t) 1);
+    limits->seconds = llm_min(seconds, LLM_PREP_SECONDS);
+    limits->samples = (uint64_t) limits->seconds * LLM_PREP_RATE;
+    limits->timeout = LLM_PREP_TIMEOUT;
+
+    if (how && !how->large) {
+        limits->light = LLM_PREP_LIGHT;
+        limits->timeout = LLM_PREP_SHORT;
+    }
+}
+
+
+/* decodes the file, others run meanwhile */
+
+static int
+llm_prep_sound_run(const llm_prep_env_t *env, const llm_prep_how_t *how,
+    const llm_media_source_t *source, const llm_media_limits_t *limits,
+    llm_sound_t *sound, llm_err_t *err)
+{
+    int  rc;
+
+    if (how && how->rest) {
+        how->rest(how->data, 1);
+    }
+
+    rc = llm_media_sound(env->pool, source, limits, LLM_MEL_RATE, sound, err);
+
+    if (how && how->rest) {
+        how->rest(how->data, 0);
+    }
+
+    return rc;
+}
+
+
 int
 llm_prep_sound_decode(const llm_prep_env_t *env, llm_req_t *r,
-    uint32_t index, uint32_t seconds, const char *param, llm_sound_t *sound,
-    llm_err_t *err)
+    const llm_prep_how_t *how, uint32_t index, uint32_t seconds,
+    const char *param, llm_sound_t *sound, llm_err_t *err)
 {
     int                  rc;
     char                 what[sizeof(err->msg)], code[sizeof(err->code)];
@@ -63,19 +112,24 @@ llm_prep_sound_decode(const llm_prep_env_t *env, llm_req_t *r,
     }
 
     memcpy(copy, data, len);
-    llm_claim_drop(&r->media, index);
+    llm_prep_sound_limits(how, len, seconds, &limits);
 
-    llm_media_limits_default(&limits);
-    limits.bytes = llm_max(len, (size_t) 1);
-    limits.seconds = llm_min(seconds, LLM_PREP_SECONDS);
-    limits.samples = (uint64_t) limits.seconds * LLM_PREP_RATE;
-    limits.timeout = 60000;
+    if (limits.light == 0) {
+        llm_claim_drop(&r->media, index);
+    }
 
     source.data = copy;
     source.len = len;
     source.cancelled = &r->cancelled;
-    rc = llm_media_sound(env->pool, &source, &limits, LLM_MEL_RATE, sound, err);
+    rc = llm_prep_sound_run(env, how, &source, &limits, sound, err);
     free(copy);
+
+    if (rc == LLM_LATER) {
+        r->prep.next = LLM_NEXT_LARGE;
+        return LLM_LATER;
+    }
+
+    llm_claim_drop(&r->media, index);
 
     if (rc == LLM_OK || llm_media_is_cancelled(&source)) {
         return rc;
@@ -115,31 +169,35 @@ llm_prep_sound_opts(const llm_prep_env_t *env, const llm_request_t *msg,
 
 
 int
-llm_prep_sound(const llm_prep_env_t *env, llm_req_t *r, llm_err_t *err)
+llm_prep_sound(const llm_prep_env_t *env, llm_req_t *r,
+    const llm_prep_how_t *how, llm_err_t *err)
 {
+    int                 rc;
     llm_heard_t        *h;
     llm_sound_t         sound;
     llm_speech_opts_t   opts;
-
-    h = r->heard = calloc(1, sizeof(*h));
-
-    if (h == NULL) {
-        return llm_fail_with(err, 503, NULL, NULL, "no memory for the sound");
-    }
-
-    llm_buf_init(&h->out, 0);
-    llm_prep_sound_opts(env, r->msg, &opts);
 
     if (r->media.n != 1) {
         return llm_fail(err, "malformed request to the engine");
     }
 
-    if (llm_prep_sound_decode(env, r, 0, r->msg->max_seconds
-                                         ? r->msg->max_seconds : UINT32_MAX,
-                              "file", &sound, err) != LLM_OK)
-    {
-        return LLM_ERROR;
+    rc = llm_prep_sound_decode(env, r, how, 0, r->msg->max_seconds
+                                               ? r->msg->max_seconds
+                                               : UINT32_MAX,
+                               "file", &sound, err);
+    if (rc != LLM_OK) {
+        return rc;
     }
+
+    h = r->heard = calloc(1, sizeof(*h));
+
+    if (h == NULL) {
+        llm_sound_free(&sound);
+        return llm_fail_with(err, 503, NULL, NULL, "no memory for the sound");
+    }
+
+    llm_buf_init(&h->out, 0);
+    llm_prep_sound_opts(env, r->msg, &opts);
 
     if (sound.n == 0) {
         llm_sound_free(&sound);

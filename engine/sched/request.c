@@ -119,6 +119,10 @@ llm_req_free(llm_req_t *r)
         llm_prompt_ids_free(&r->prep.prompts[i]);
     }
 
+    if (r->prep.begun) {
+        r->prep.begun_free(r->prep.begun);
+    }
+
     llm_claim_free(&r->media);
     llm_stops_free(&r->prep.stops);
     llm_gram_release(r->prep.gram);

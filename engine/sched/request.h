@@ -230,6 +230,14 @@ typedef enum {
                                            ring */
 } llm_req_state_t;
 
+/* what a preparation that is not over goes on with */
+typedef enum {
+    LLM_NEXT_GRAMMAR = 0,               /* its grammar is to be compiled */
+    LLM_NEXT_MEDIUM,                    /* its next image or sound */
+    LLM_NEXT_LARGE                      /* the same, which is known to be
+                                           large */
+} llm_prep_next_t;
+
 /* what a preparation thread has made from the message.  Afterwards only the
    probabilities of prompts change, which the scheduler adds */
 typedef struct {
@@ -252,6 +260,13 @@ typedef struct {
     int                  whole;         /* 1: each prompt is computed in a
                                            single step and never shared */
     llm_tools_t          tools;         /* tools that may be called */
+    int                  checked;       /* 1: the message has been checked, and
+                                           its lists are there */
+    llm_prep_next_t      next;          /* after LLM_LATER */
+    void                *begun;         /* a prompt with media that is not laid
+                                           out to its end, or NULL; owned */
+    void               (*begun_free)(void *begun);
+    size_t               begun_bytes;   /* of its pixels and samples */
     int                  staged;        /* 1: the first stage of preparation is
                                            done, only the grammar and what
                                            follows it are missing */
@@ -408,6 +423,7 @@ struct llm_req_s {
     llm_payer_t         *payer;         /* NULL: it is not being prepared */
     uint32_t             turn;          /* llm_turn_t: the list that it is in;
                                            LLM_TURN_N: in none */
+    uint64_t             line;          /* its place in its tenant's line */
 };
 
 /* takes msg over; NULL: no memory (msg is then freed) */

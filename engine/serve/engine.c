@@ -125,8 +125,7 @@ llm_engine_create(const llm_engine_conf_t *conf)
     e->max_bytes = conf->max_bytes ? conf->max_bytes : LLM_ENGINE_MAX_BYTES;
 
     llm_turns_init(&e->turns);
-    e->n_idle = LLM_ENGINE_PREPARERS - 2;   /* all but the one for small
-                                               messages */
+    e->n_idle = LLM_ENGINE_OTHERS;
     llm_jobs_init(&e->prepared);
     llm_jobs_init(&e->doomed);
     llm_jobs_init(&e->asking);
@@ -137,7 +136,7 @@ llm_engine_create(const llm_engine_conf_t *conf)
     e->peers = calloc(llm_max(e->n_peers, 1u), sizeof(*e->peers));
     e->backend_dir = conf->backend_dir ? strdup(conf->backend_dir) : NULL;
     e->devices = llm_devices_create();
-    e->media = llm_media_pool_create(NULL, 0);
+    e->media = llm_media_pool_create(NULL, LLM_ENGINE_DECODERS);
 
     if ((conf->backend_dir && e->backend_dir == NULL) || e->devices == NULL
         || e->media == NULL || e->models == NULL || e->running == NULL
@@ -234,6 +233,10 @@ llm_engine_start(const llm_engine_conf_t *conf, llm_err_t *err)
     llm_engine_t    *e;
     llm_preparer_t  *p;
 
+    static const llm_turn_t  alone[LLM_ENGINE_ALONE] = {
+        LLM_TURN_QUICK, LLM_TURN_SOUND, LLM_TURN_LONG
+    };
+
     e = llm_engine_create(conf);
     if (e == NULL) {
         (void) llm_fail(err, "no memory for the engine");
@@ -249,8 +252,7 @@ llm_engine_start(const llm_engine_conf_t *conf, llm_err_t *err)
     for (i = 0; i < LLM_ENGINE_PREPARERS; i++) {
         p = &e->preparers[i];
         p->engine = e;
-        p->small = i <= 1;
-        p->sound = i == 1;
+        p->alone = i < LLM_ENGINE_ALONE ? llm_turn_bit(alone[i]) : 0;
 
         if (llm_thread_start(&p->thread, llm_engine_prepare_main, p) != 0) {
             goto failed;

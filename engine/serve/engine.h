@@ -4,9 +4,9 @@
  *   scheduler     one: takes messages from the workers' rings, steps the
  *                 models, writes events; owns everything below unless noted
  *   preparation   several: from a request's message to tokens and grammars.
- *                 One is for small messages and compiles no grammars, one is
- *                 for sounds, which take seconds to be decoded; the others are
- *                 for all other messages, and one of them runs at a time
+ *                 One is for small messages and compiles no grammars, two are
+ *                 for transcriptions, of short and of long sounds; the others
+ *                 are for all other messages, and one of them runs at a time
  *                 (preparers.c)
  *   loaders       one for each instance that is being loaded, or that was
  *                 replaced and is being freed
@@ -31,9 +31,17 @@
 #include "engine/serve/turns.h"
 #include "engine/serve/workers.h"
 
-/* one for small messages and one for sounds; the others run one at a time, each
-   may hold one paused compilation */
-#define LLM_ENGINE_PREPARERS  6
+/* threads of which each takes one list alone; the others run one at a time,
+   each may hold one paused compilation */
+#define LLM_ENGINE_ALONE      3
+#define LLM_ENGINE_OTHERS     10
+#define LLM_ENGINE_PREPARERS  (LLM_ENGINE_ALONE + LLM_ENGINE_OTHERS)
+
+/* most of the others that may have requests of the list MEDIA at a time, and of
+   LARGE: the rest is for text.  Decoders: theirs and those of transcriptions */
+#define LLM_ENGINE_MEDIA      3
+#define LLM_ENGINE_LARGE      3
+#define LLM_ENGINE_DECODERS   (LLM_ENGINE_MEDIA + LLM_ENGINE_LARGE + 2)
 
 /* memory of all requests in bytes, unless the configuration sets it */
 #define LLM_ENGINE_MAX_BYTES  ((size_t) 256 << 20)
@@ -41,14 +49,16 @@
 /* the thread that reads the GPUs' metrics from NVML */
 typedef struct llm_gpu_s  llm_gpu_t;
 
-/* a preparation thread; only the thread itself uses the last three fields */
+/* a preparation thread; only the thread itself uses the last five fields */
 typedef struct {
     llm_engine_t        *engine;
-    int                  small;         /* takes small messages only, compiles
-                                           no grammars */
-    int                  sound;         /* small, but takes sounds only */
+    uint32_t             alone;         /* llm_turn_bit() of the list that it
+                                           takes alone, and without grammars;
+                                           0: it is one of the others */
     pthread_t            thread;
     llm_req_t           *job;
+    llm_turn_t           from;          /* the list from which it came */
+    uint64_t             rest_us;       /* time when its decoder began */
     uint64_t             charged_us;    /* thread's CPU time up to which tenants
                                            have been charged */
     uint64_t             slice_us;      /* thread's CPU time from which it lets
@@ -94,14 +104,15 @@ struct llm_engine_s {
     llm_preparer_t       preparers[LLM_ENGINE_PREPARERS];
     uint32_t             n_preparers;
 
-    pthread_mutex_t      lock;          /* guards the next six fields */
+    pthread_mutex_t      lock;          /* guards the next eight fields */
     pthread_cond_t       work;          /* any of them has changed */
     llm_turns_t          turns;         /* requests to be prepared */
     llm_jobs_t           prepared;      /* requests that come back */
-    llm_preparer_t      *runs;          /* the one that runs, small ones not
-                                           counted; NULL: none */
-    uint32_t             n_idle;        /* preparers without a job, small ones
-                                           not counted */
+    llm_preparer_t      *runs;          /* of the others, the one that runs;
+                                           NULL: none */
+    uint32_t             n_idle;        /* others without a job */
+    uint32_t             n_media;       /* others with one of MEDIA */
+    uint32_t             n_large;       /* and of LARGE */
     int                  quit;
 
     llm_req_t           *live;          /* list of all requests */

@@ -491,7 +491,7 @@ llm_engine_shutdown(llm_engine_t *e)
     llm_engine_quit(e);
     llm_engine_take_prepared(e);
 
-    while ((r = llm_turns_next(&e->turns, LLM_TURNS_LEFT)) != NULL) {
+    while ((r = llm_turns_next(&e->turns, LLM_TURNS_ALL)) != NULL) {
         llm_turns_take(&e->turns, r);
         llm_turns_leave(&e->turns, r);
         llm_engine_prepared(e, r);

@@ -7,15 +7,30 @@
  * message can ask for a grammar that takes long.  A request whose grammar was
  * not compiled before goes on in another thread.
  *
- * The second one takes sounds and nothing else: one after another, so that the
- * memory of sounds that are being decoded has the bound of one.
+ * Two threads take transcriptions and nothing else, one after another, so that
+ * the memory of sounds that are being decoded has a bound.  The first one
+ * decodes each up to a bound of samples and of time.  What is beyond it goes to
+ * the second one, which decodes it from the beginning, to its end: a long sound
+ * delays other long ones, and a short one only by its own first part.
  *
  * The other threads run one at a time.  While a thread compiles a grammar, and
  * between renderings of a prompt that its template refuses, it calls
  * llm_preparer_pause(): when its slice is over and another request is next, it
  * waits, with its job, until its job is next again.  So a long compilation
  * delays others by one slice, and all these threads together use one CPU.
- * While another process decodes a thread's image, others run, too.
+ *
+ * While another process decodes a thread's image, others run, too.  A thread
+ * that waits for a decoder cannot do anything else, so
+ *   - only some of them may have a request with images or sounds at a time,
+ *     and fewer one whose next image is large (LLM_ENGINE_MEDIA and _LARGE):
+ *     text, grammars and small images always find a thread;
+ *   - a request has its thread for one image, then it is given back, and goes
+ *     on after all others of its tenant, with what it has laid out so far;
+ *   - whether an image is large is known by its header, or by a short time that
+ *     is over: then it is given back, too, to go on among the large ones;
+ *   - its tenant pays for its decoder's time as for that of a thread.
+ * What the requests that were given back have laid out has the bound of all
+ * requests' memory (llm_queue memory=).
  */
 
 #include "engine/grammar/lexer.h"
@@ -32,14 +47,36 @@ llm_preparer_is_cancelled(const llm_req_t *r)
 }
 
 
-/* the next request; a new one only while a thread is idle */
+/* the next request of the other threads; a new one only while one is idle */
 
 static llm_req_t *
 llm_preparer_next(const llm_engine_t *e)
 {
-    return llm_turns_next(&e->turns, e->n_idle
-                                     ? LLM_TURNS_ALL
-                                     : llm_turn_bit(LLM_TURN_PAUSED));
+    uint32_t  lists;
+
+    lists = LLM_TURNS_TEXT;
+    lists |= e->n_media < LLM_ENGINE_MEDIA ? llm_turn_bit(LLM_TURN_MEDIA) : 0;
+    lists |= e->n_large < LLM_ENGINE_LARGE ? llm_turn_bit(LLM_TURN_LARGE) : 0;
+
+    return llm_turns_next(&e->turns, e->n_idle ? lists
+                                               : llm_turn_bit(LLM_TURN_PAUSED));
+}
+
+
+/* one of the others gets a job (1), or has done with it (-1) */
+
+static void
+llm_preparer_count(const llm_preparer_t *p, int n)
+{
+    llm_engine_t  *e;
+
+    e = p->engine;
+
+    if (p->alone == 0) {
+        e->n_idle -= (uint32_t) n;
+        e->n_media += p->from == LLM_TURN_MEDIA ? (uint32_t) n : 0;
+        e->n_large += p->from == LLM_TURN_LARGE ? (uint32_t) n : 0;
+    }
 }
 
 
@@ -51,10 +88,8 @@ llm_preparer_take(llm_preparer_t *p)
 
     e = p->engine;
 
-    if (p->small) {
-        r = llm_turns_next(&e->turns, p->sound
-                                      ? llm_turn_bit(LLM_TURN_SOUND)
-                                      : llm_turn_bit(LLM_TURN_QUICK));
+    if (p->alone) {
+        r = llm_turns_next(&e->turns, p->alone);
 
     } else {
         r = e->runs ? NULL : llm_preparer_next(e);
@@ -68,14 +103,20 @@ llm_preparer_take(llm_preparer_t *p)
         return NULL;
     }
 
+    p->from = r->turn;
     llm_turns_take(&e->turns, r);
-
-    if (!p->small) {
-        e->runs = p;
-        e->n_idle--;
-    }
+    llm_preparer_count(p, 1);
+    e->runs = p->alone ? e->runs : p;
 
     return r;
+}
+
+
+static void
+llm_preparer_slice(llm_preparer_t *p)
+{
+    p->charged_us = llm_lex_now_us();
+    p->slice_us = p->charged_us + LLM_PREPARER_SLICE_US;
 }
 
 
@@ -85,12 +126,11 @@ llm_preparer_take(llm_preparer_t *p)
 static void
 llm_preparer_charge(llm_preparer_t *p)
 {
-    uint64_t  now;
+    uint64_t  begin;
 
-    now = llm_lex_now_us();
-    llm_turns_charge(p->job, llm_max(now - p->charged_us, (uint64_t) 1));
-    p->charged_us = now;
-    p->slice_us = now + LLM_PREPARER_SLICE_US;
+    begin = p->charged_us;
+    llm_preparer_slice(p);
+    llm_turns_charge(p->job, llm_max(p->charged_us - begin, (uint64_t) 1));
 }
 
 
@@ -127,10 +167,7 @@ llm_preparer_return(llm_preparer_t *p)
 }
 
 
-/* called before and after a job waits for another process: others run
-   meanwhile */
-
-static void
+void
 llm_preparer_rest(void *data, int begins)
 {
     llm_engine_t    *e;
@@ -141,11 +178,18 @@ llm_preparer_rest(void *data, int begins)
 
     if (begins) {
         llm_preparer_charge(p);
+        p->rest_us = llm_now_us();
         e->runs = e->runs == p ? NULL : e->runs;
         pthread_cond_broadcast(&e->work);
 
     } else {
-        (void) llm_preparer_return(p);
+        /* the thread's own time is in that of its decoder */
+        llm_turns_charge(p->job, llm_now_us() - p->rest_us);
+        llm_preparer_slice(p);
+
+        if (p->alone == 0) {
+            (void) llm_preparer_return(p);
+        }
     }
 
     pthread_mutex_unlock(&e->lock);
@@ -197,20 +241,23 @@ llm_prepare(llm_preparer_t *p, llm_req_t *r)
     memset(&err, 0, sizeof(err));
     begin = llm_now_us();
 
-    if (!r->prep.staged) {
+    if (!r->prep.checked) {
         r->prepared.at_us = (uint32_t) llm_min(begin
                                 - llm_min(r->msg->arrival_us, begin),
                                 (uint64_t) UINT32_MAX);
     }
 
-    how.never = p->small;
-    how.pause = p->small ? NULL : llm_preparer_pause;
-    how.rest = p->small ? NULL : llm_preparer_rest;
+    how.never = p->alone != 0;
+    how.large = p->from == LLM_TURN_LARGE || p->from == LLM_TURN_LONG;
+    how.pause = p->alone ? NULL : llm_preparer_pause;
+    how.rest = llm_preparer_rest;
     how.data = p;
 
     rc = llm_prep_request(&r->instance->env, r, &how, &err);
 
-    if (rc == LLM_ERROR) {
+    /* what it was cancelled for is said by whoever did so */
+
+    if (rc == LLM_ERROR && !llm_preparer_is_cancelled(r)) {
         llm_req_fail(r, &err, 0);
     }
 
@@ -224,6 +271,38 @@ llm_prepare(llm_preparer_t *p, llm_req_t *r)
 }
 
 
+int
+llm_preparer_back(llm_engine_t *e, llm_req_t *r)
+{
+    llm_err_t  err;
+
+    if (r->prep.begun_bytes > e->max_bytes - llm_min(e->turns.bytes,
+                                                     e->max_bytes))
+    {
+        (void) llm_fail_with(&err, 429, "queue_full", NULL, "no memory is left "
+                             "for the images of another request: %zu of %zu "
+                             "bytes are taken by those that wait for their "
+                             "next image (llm_queue memory=)", e->turns.bytes,
+                             e->max_bytes);
+        llm_req_fail(r, &err, 1);
+
+        return LLM_ERROR;
+    }
+
+    if (r->prep.next == LLM_NEXT_GRAMMAR) {
+        llm_turns_put(&e->turns, r, LLM_TURN_SLOW);
+        return LLM_OK;
+    }
+
+    llm_turns_back(&e->turns, r);
+    llm_turns_put(&e->turns, r, r->msg->task == LLM_TASK_LISTEN ? LLM_TURN_LONG
+                                : r->prep.next == LLM_NEXT_LARGE
+                                ? LLM_TURN_LARGE : LLM_TURN_MEDIA);
+
+    return LLM_OK;
+}
+
+
 /* runs a job; the caller holds the lock, which is released meanwhile */
 
 static void
@@ -234,8 +313,7 @@ llm_preparer_run(llm_preparer_t *p, llm_req_t *r)
 
     e = p->engine;
     p->job = r;
-    p->charged_us = llm_lex_now_us();
-    p->slice_us = p->charged_us + LLM_PREPARER_SLICE_US;
+    llm_preparer_slice(p);
 
     pthread_mutex_unlock(&e->lock);
 
@@ -244,19 +322,17 @@ llm_preparer_run(llm_preparer_t *p, llm_req_t *r)
     pthread_mutex_lock(&e->lock);
 
     llm_preparer_charge(p);
+    llm_preparer_count(p, -1);
     p->job = NULL;
-
-    if (!p->small) {
-        e->runs = e->runs == p ? NULL : e->runs;
-        e->n_idle++;
-    }
+    e->runs = e->runs == p ? NULL : e->runs;
 
     rc = llm_preparer_is_cancelled(r) ? LLM_OK : rc;
 
-    if (rc == LLM_LATER) {
-        llm_turns_put(&e->turns, r, LLM_TURN_SLOW);
+    if (rc == LLM_LATER && llm_preparer_back(e, r) != LLM_OK) {
+        rc = LLM_ERROR;
+    }
 
-    } else {
+    if (rc != LLM_LATER) {
         llm_turns_leave(&e->turns, r);
         llm_jobs_add(&e->prepared, r);
     }

@@ -3,9 +3,9 @@
  * its last event.  The scheduler's thread alone runs this.
  *
  *   NEW        in `held` of its instance, which is not loaded, or gives way
- *   PREPARING  queued in e->turns, and removed from it if it ends; or in a
- *              preparation thread, paused or not: then only `cancelled` and
- *              `late` are set
+ *   PREPARING  queued in e->turns, begun or not, and removed from it if it ends;
+ *              or in a preparation thread, paused or not: then only `cancelled`
+ *              and `late` are set
  *   ASKING     metered: its size is known, its worker must grant it; in
  *              e->asking until there is room in the ring for PREPARED
  *   SCHEDULED  in its model's scheduler
@@ -645,8 +645,7 @@ llm_engine_call_off(llm_engine_t *e, llm_req_t *r)
 
     pthread_mutex_lock(&e->lock);
 
-    waits = r->turn == LLM_TURN_QUICK || r->turn == LLM_TURN_SLOW
-            || r->turn == LLM_TURN_SOUND;
+    waits = r->turn != LLM_TURN_PAUSED && r->turn != LLM_TURN_N;
 
     if (waits) {
         llm_turns_take(&e->turns, r);

@@ -64,6 +64,12 @@ void *llm_engine_prepare_main(void *preparer);
 /* takes the next job for a thread; NULL: there is none.  The caller holds the
    lock. */
 llm_req_t *llm_preparer_take(llm_preparer_t *p);
+/* puts a request whose preparation is not over into its list; LLM_ERROR: it has
+   failed, there is no memory for what it has laid out */
+int llm_preparer_back(llm_engine_t *e, llm_req_t *r);
+/* called before (1) and after (0) a thread's job waits for another process:
+   others run meanwhile, and the tenant pays for that time */
+void llm_preparer_rest(void *preparer, int begins);
 /* ends the preparation threads */
 void llm_engine_quit(llm_engine_t *e);
 

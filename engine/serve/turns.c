@@ -36,7 +36,7 @@ static int
 llm_turns_precedes(const llm_req_t *a, const llm_req_t *b)
 {
     return a->msg->priority != b->msg->priority
-           ? a->msg->priority > b->msg->priority : a->serial < b->serial;
+           ? a->msg->priority > b->msg->priority : a->line < b->line;
 }
 
 
@@ -79,12 +79,20 @@ llm_turns_insert(llm_jobs_t *j, llm_req_t *r)
 
 
 void
+llm_turns_back(llm_turns_t *q, llm_req_t *r)
+{
+    r->line = ++q->line;
+}
+
+
+void
 llm_turns_put(llm_turns_t *q, llm_req_t *r, llm_turn_t list)
 {
     llm_payer_t  *p;
 
     p = r->payer;
     r->turn = list;
+    q->bytes += r->prep.begun_bytes;
 
     if (p->n_jobs++ == 0) {
         p->prev = NULL;
@@ -101,17 +109,13 @@ llm_turns_put(llm_turns_t *q, llm_req_t *r, llm_turn_t list)
 }
 
 
-/* is there much to prepare?  A query is tokenised again with each document; as
+/* is there much text to prepare?  A query is tokenised again with each document; as
    the message has not been checked yet, its size times the pairs is a bound */
 
 static int
 llm_turns_is_large(const llm_request_t *msg)
 {
     size_t  size;
-
-    if (msg->media.len) {
-        return 1;                       /* images are decoded */
-    }
 
     size = msg->head.size;
 
@@ -120,6 +124,23 @@ llm_turns_is_large(const llm_request_t *msg)
     }
 
     return size > LLM_TURNS_SMALL;
+}
+
+
+/* the list of a request with which nothing was done */
+
+static llm_turn_t
+llm_turns_first(const llm_request_t *msg)
+{
+    if (msg->task == LLM_TASK_LISTEN) {
+        return LLM_TURN_SOUND;
+    }
+
+    if (msg->media.len) {
+        return LLM_TURN_MEDIA;
+    }
+
+    return llm_turns_is_large(msg) ? LLM_TURN_SLOW : LLM_TURN_QUICK;
 }
 
 
@@ -140,9 +161,8 @@ llm_turns_enter(llm_turns_t *q, llm_req_t *r)
     }
 
     r->payer = p;
-    llm_turns_put(q, r, r->msg->task == LLM_TASK_LISTEN ? LLM_TURN_SOUND
-                        : llm_turns_is_large(r->msg) ? LLM_TURN_SLOW
-                        : LLM_TURN_QUICK);
+    llm_turns_back(q, r);
+    llm_turns_put(q, r, llm_turns_first(r->msg));
 
     return LLM_OK;
 }
@@ -156,6 +176,7 @@ llm_turns_take(llm_turns_t *q, llm_req_t *r)
     p = r->payer;
     llm_jobs_remove(&p->jobs[r->turn], r);
     r->turn = LLM_TURN_N;
+    q->bytes -= r->prep.begun_bytes;
 
     if (--p->n_jobs == 0) {
         *(p->prev ? &p->prev->next : &q->waiting) = p->next;

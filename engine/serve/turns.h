@@ -1,15 +1,20 @@
 /*
  * Which request is prepared next: by priority, then by the tenants' fair
- * shares (engine/sched/shares.h) of the preparation threads' CPU time, then by
- * arrival.  Requests that are refused in the end are charged, too.  Shares of a
- * model are counted separately, in tokens: the CPU time that a tenant has used
- * here says nothing about its use of the model.
+ * shares (engine/sched/shares.h) of the preparation threads' CPU time and of
+ * the time that decoders take, then by arrival; a request that was given back
+ * between two of its images is at the end of its tenant's line.  Requests that
+ * are refused in the end are charged, too.  Shares of a model are counted
+ * separately, in tokens: the time that a tenant has used here says nothing about
+ * its use of the model.
  *
- * A request is in one of three lists of its tenant:
+ * A request is in one of the lists of its tenant:
  *   QUICK    small message, nothing done yet
  *   SLOW     large message, or one whose grammar is still to be compiled
  *   PAUSED   its thread waits until its tenant is next again
- *   SOUND    a sound to be decoded, nothing done yet
+ *   MEDIA    a chat whose next image or sound is to be decoded
+ *   LARGE    the same, which is known to be large
+ *   SOUND    a transcription, nothing done yet
+ *   LONG     the same, whose sound is known to be large
  * or, while a thread works on it, in none.
  *
  * The engine's lock guards all of this.
@@ -25,16 +30,19 @@ typedef enum {
     LLM_TURN_QUICK = 0,
     LLM_TURN_SLOW,
     LLM_TURN_PAUSED,
+    LLM_TURN_MEDIA,
+    LLM_TURN_LARGE,
     LLM_TURN_SOUND,
+    LLM_TURN_LONG,
     LLM_TURN_N
 } llm_turn_t;
 
 #define llm_turn_bit(t)  (1u << (t))
-#define LLM_TURNS_NEW    (llm_turn_bit(LLM_TURN_QUICK)                       \
-                          | llm_turn_bit(LLM_TURN_SLOW))
-#define LLM_TURNS_ALL    (LLM_TURNS_NEW | llm_turn_bit(LLM_TURN_PAUSED))
-/* those that no thread has, when all threads have ended */
-#define LLM_TURNS_LEFT   (LLM_TURNS_ALL | llm_turn_bit(LLM_TURN_SOUND))
+/* those of text, and the paused ones */
+#define LLM_TURNS_TEXT   (llm_turn_bit(LLM_TURN_QUICK)                       \
+                          | llm_turn_bit(LLM_TURN_SLOW)                      \
+                          | llm_turn_bit(LLM_TURN_PAUSED))
+#define LLM_TURNS_ALL    (llm_turn_bit(LLM_TURN_N) - 1)
 
 /* a tenant of the preparation threads */
 struct llm_payer_s {
@@ -49,6 +57,9 @@ struct llm_payer_s {
 typedef struct {
     llm_shares_t         shares;        /* of llm_payer_t */
     llm_payer_t         *waiting;       /* list of tenants with jobs */
+    uint64_t             line;          /* place in line of the last request */
+    size_t               bytes;         /* of pixels and samples of the requests
+                                           in the lists */
 } llm_turns_t;
 
 void llm_turns_init(llm_turns_t *q);
@@ -65,14 +76,16 @@ int llm_turns_enter(llm_turns_t *q, llm_req_t *r);
 /* the request, in no list, is not counted any more */
 void llm_turns_leave(llm_turns_t *q, llm_req_t *r);
 
-/* puts a request that is in no list into one; takes it out of its list */
+/* puts a request that is in no list into one; before that, llm_turns_back():
+   at the end of its tenant's line; takes it out of its list */
+void llm_turns_back(llm_turns_t *q, llm_req_t *r);
 void llm_turns_put(llm_turns_t *q, llm_req_t *r, llm_turn_t list);
 void llm_turns_take(llm_turns_t *q, llm_req_t *r);
 /* the next request of these lists (llm_turn_bit()), which stays there; NULL:
    they are empty */
 llm_req_t *llm_turns_next(const llm_turns_t *q, uint32_t lists);
 
-/* charges the request's tenant for CPU time */
+/* charges the request's tenant for time of a CPU or of a decoder */
 void llm_turns_charge(llm_req_t *r, uint64_t us);
 
 #endif /* LLM_TURNS_H */

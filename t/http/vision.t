@@ -9,6 +9,7 @@
 use strict;
 use warnings;
 
+use Compress::Zlib qw(crc32);
 use JSON::PP;
 use LLM::Test qw(slurp);
 use LLM::Tower;
@@ -386,6 +387,28 @@ sub after {
 
     return map { $_ - $max - log $sum } @l;
 }
+
+# more tokens than the context has: by the size in the header, as the file is cut
+# off after it
+
+my $cut = "\x89PNG\r\n\x1a\n" . pack('NA4NNC5', 13, 'IHDR', 8192, 8192, 8, 2,
+                                       0, 0, 0);
+$cut .= pack 'NNA4N', crc32(substr $cut, 12), 1, 'IDAT', 0;
+
+$res = ask($t, 'qwen3vl', [ user(image($cut), text('what is in this?')) ]);
+is($res->{status}, 400, 'an image of more tokens than the context has')
+    or diag($res->{body});
+is($res->{json}{error}{code}, 'context_length_exceeded', 'is not decoded')
+    or diag($res->{body});
+
+# of Qwen's images no side is 200 times the other
+
+substr $cut, 16, 8, pack 'NN', 8192, 8;
+substr $cut, 29, 4, pack 'N', crc32(substr $cut, 12, 17);
+$res = ask($t, 'qwen3vl', [ user(image($cut), text('what is in this?')) ]);
+is($res->{status}, 400, 'nor is one that is too narrow');
+unlike($res->{json}{error}{message}, qr/decoded/, 'which is what is wrong')
+    or diag($res->{body});
 
 for my $name (qw(one two turn2)) {
     for my $family (@{ $exact{$name} }) {

@@ -39,7 +39,7 @@ decode(const void *data, size_t len, llm_image_t *image, llm_err_t *err)
 
     memset(err, 0, sizeof(*err));
 
-    return llm_media_image(pool, &source, &limits, image, err);
+    return llm_media_image(pool, &source, &limits, NULL, image, err);
 }
 
 
@@ -133,6 +133,112 @@ formats(void)
 }
 
 
+/* the size is asked for before any pixel is decoded, turned as EXIF wants it */
+
+typedef struct {
+    uint32_t  width;
+    uint32_t  height;
+    int       refuses;
+} asked_t;
+
+
+static int
+asked_size(void *ctx, uint32_t width, uint32_t height, llm_err_t *err)
+{
+    asked_t  *a = ctx;
+
+    a->width = width;
+    a->height = height;
+
+    return a->refuses ? llm_fail(err, "not this one") : LLM_OK;
+}
+
+
+/* a PNG file that ends after its header */
+
+static const unsigned char  cut[] = {
+    0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n', 0, 0, 0, 13,
+    'I', 'H', 'D', 'R', 0, 0, 0x20, 0, 0, 0, 0x10, 0, 8, 2, 0, 0, 0,
+    0x55, 0xab, 0xf8, 0x5c, 0, 0, 0, 1, 'I', 'D', 'A', 'T', 0, 0, 0, 0, 0
+};
+
+
+static void
+sizes(void)
+{
+    int                   rc;
+    size_t                i;
+    asked_t               a;
+    llm_err_t             err;
+    llm_image_t           image;
+    llm_image_check_t     check = { &a, asked_size };
+    llm_media_source_t    source = { .fd = -1 };
+    const media_file_t   *f;
+
+    for (i = 0; i < llm_nelems(media_files); i++) {
+        f = &media_files[i];
+
+        if (!reads(f->name)) {
+            continue;
+        }
+
+        source.data = f->data;
+        source.len = f->len;
+        memset(&a, 0, sizeof(a));
+        rc = llm_media_image(pool, &source, &limits, &check, &image, &err);
+        ok(rc == LLM_OK && a.width == image.width && a.height == image.height,
+           "%s: asked for %u x %u", f->name, a.width, a.height);
+        llm_image_free(&image);
+
+        a.refuses = 1;
+        is_int(llm_media_image(pool, &source, &limits, &check, &image, &err),
+               LLM_ERROR, "%s: refused by its size", f->name);
+        is_str(err.msg, "not this one", "%s: the reason", f->name);
+        ok(image.rgb == NULL, "%s: nothing is left", f->name);
+    }
+
+    if (!reads(".png")) {
+        return;
+    }
+
+    source.data = cut;
+    source.len = sizeof(cut);
+    is_int(llm_media_image(pool, &source, &limits, &check, &image, &err),
+           LLM_ERROR, "a file of a header alone: refused");
+    ok(a.width == 8192 && a.height == 4096
+       && strcmp(err.msg, "not this one") == 0, "by its size: %s", err.msg);
+
+    a.refuses = 0;
+    is_int(llm_media_image(pool, &source, &limits, &check, &image, &err),
+           LLM_ERROR, "or not");
+    is_str(err.code, "image_parse_error", "then by its end");
+}
+
+
+/* more than is decoded now is no error */
+
+static void
+light(void)
+{
+    llm_err_t            err;
+    llm_image_t          image;
+    llm_media_limits_t   l = limits;
+    llm_media_source_t   source = { bmp->data, bmp->len, -1, NULL };
+
+    l.light = bmp->width * bmp->height - 1;
+    is_int(llm_media_image(pool, &source, &l, NULL, &image, &err), LLM_LATER,
+           "more pixels than are decoded now");
+    ok(image.rgb == NULL, "nothing is left");
+
+    l.light++;
+    is_int(llm_media_image(pool, &source, &l, NULL, &image, &err), LLM_OK,
+           "just as many");
+    is_int(distance(&image, bmp->width, bmp->height, bmp->rgb), 0,
+           "they are right");
+    llm_image_free(&image);
+}
+
+
 /* from an open file, and beyond the bound of its bytes */
 
 static void
@@ -155,15 +261,15 @@ files(void)
     ok(write(fd, bmp->data, bmp->len) == (ssize_t) bmp->len, "written");
     source.fd = fd;
 
-    is_int(llm_media_image(pool, &source, &limits, &image, &err), LLM_OK,
+    is_int(llm_media_image(pool, &source, &limits, NULL, &image, &err), LLM_OK,
            "an open file");
     is_int(distance(&image, bmp->width, bmp->height, bmp->rgb), 0,
            "has its pixels");
     llm_image_free(&image);
 
     small.bytes = bmp->len - 1;
-    is_int(llm_media_image(pool, &source, &small, &image, &err), LLM_ERROR,
-           "a byte more than is allowed");
+    is_int(llm_media_image(pool, &source, &small, NULL, &image, &err),
+           LLM_ERROR, "a byte more than is allowed");
     is_int(err.status, 400, "is the client's fault");
     ok(strstr(err.msg, "the file has more than ") != NULL, "%s", err.msg);
 
@@ -585,6 +691,9 @@ meddle_data(void *ctx, const void *data, size_t len, llm_err_t *err)
 }
 
 
+static uint32_t  m_light;               /* of the limits */
+
+
 static int
 meddle(meddle_t *m, what_t what, uint32_t timeout, llm_err_t *err)
 {
@@ -598,6 +707,7 @@ meddle(meddle_t *m, what_t what, uint32_t timeout, llm_err_t *err)
     memset(err, 0, sizeof(*err));
     m->what = what;
     l.timeout = timeout;
+    l.light = m_light;
 
     bmp_black(&b, 1500, 1500, 1500);
     source.data = b.data;
@@ -669,6 +779,11 @@ processes(void)
     is_int(err.status, 400, "an error of the request");
     ok(strstr(err.msg, "takes longer than 100 ms") != NULL, "%s", err.msg);
     still_decodes("late:");
+
+    m_light = UINT32_MAX;
+    is_int(meddle(&m, WAIT, 100, &err), LLM_LATER, "took too long for now");
+    m_light = 0;
+    still_decodes("later:");
 
     is_int(meddle(&m, REFUSE, 60000, &err), LLM_ERROR, "not wanted");
     is_str(err.msg, "no more", "the sink's error");
@@ -757,8 +872,8 @@ absent(void)
     llm_media_source_t   source = { "x", 1, -1, NULL };
 
     none = llm_media_pool_create("/nowhere", 0);
-    is_int(llm_media_image(none, &source, &limits, &image, &err), LLM_ERROR,
-           "no llm-media");
+    is_int(llm_media_image(none, &source, &limits, NULL, &image, &err),
+           LLM_ERROR, "no llm-media");
     is_int(err.status, 500, "an error of the server");
     ok(strstr(err.msg, "install it beside the module") != NULL, "%s", err.msg);
     llm_media_pool_free(none);
@@ -891,6 +1006,8 @@ main(void)
     pool = llm_media_pool_create(objs(), 0);
 
     formats();
+    sizes();
+    light();
     files();
     headers();
     shapes();

@@ -679,7 +679,7 @@ pixels(const char *dir, const char *file, const llm_image_rule_t *rule,
     f = fopen(path, "rb");
     source.fd = f ? fileno(f) : -1;
 
-    if (llm_media_image(pool, &source, &limits, &image, &err) != LLM_OK
+    if (llm_media_image(pool, &source, &limits, NULL, &image, &err) != LLM_OK
         || llm_image_prepare(rule, p, &image, got, &err) != LLM_OK)
     {
         /* a build without the format */

@@ -122,6 +122,25 @@ test_tone(const char *name)
 }
 
 
+/* of a second at 44100 Hz a bound is a sample too low, and just right */
+
+static void
+test_light(const char *name, int au)
+{
+    llm_err_t    err;
+    llm_sound_t  s;
+
+    tone(44100, au);
+    limits.light = 44099;
+    is_int(read_sound(file, len, &s, &err), LLM_LATER,
+           "%s: more samples than are decoded now", name);
+    ok(s.samples == NULL, "%s: nothing is left", name);
+    limits.light = 44100;
+    test_tone(name);
+    limits.light = 0;
+}
+
+
 static void
 refused(const char *message, int status, const char *what)
 {
@@ -177,9 +196,16 @@ test_flac(const char *dir)
     memset(&err, 0, sizeof(err));
     is_int(read_sound(flac, size, &s, &err),
            LLM_ERROR, "it is too long for ten seconds");
-    ok(strstr(err.msg, "10 seconds") != NULL && err.status == 400, "%s",
-       err.msg);
+    ok(strstr(err.msg, "at most 10 are") && err.status == 400
+       && strcmp(err.code, "audio_too_long") == 0, "%s", err.msg);
+    refused("at most 10 are", 400, "its header is enough to know that");
     limits.seconds = 3600;
+
+    limits.light = 16000 * 10;
+    is_int(read_sound(flac, size, &s, &err), LLM_LATER,
+           "it is more than is decoded now");
+    ok(s.samples == NULL, "nothing is left");
+    limits.light = 0;
     free(flac);
 }
 
@@ -202,6 +228,8 @@ main(void)
     file[40] += 4;
     refused("is 1.01 seconds long; at most 1 are", 400, "one more sample");
     limits.seconds = 3600;
+
+    test_light("a WAV file", 0);
 
     limits.bytes = 1000;
     refused("1000", 413, "too large a file");
@@ -231,6 +259,7 @@ main(void)
         test_tone("an AU file");
         tone(44100, 1);
         test_tone("an AU file of 44,100 Hz");
+        test_light("an AU file", 1);
         len = 20;
         refused("AU", 400, "an AU file without a header");
         memcpy(file, "fLaC\0\0\0\x22\0\0\0\0", 12);

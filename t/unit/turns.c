@@ -20,7 +20,7 @@ turns_open(llm_engine_t *e, llm_preparer_t *small, llm_preparer_t *large)
     memset(small, 0, sizeof(*small));
     memset(large, 0, sizeof(*large));
     small->engine = e;
-    small->small = 1;
+    small->alone = llm_turn_bit(LLM_TURN_QUICK);
     large->engine = e;
 }
 
@@ -66,7 +66,7 @@ next_job(llm_preparer_t *p)
 
     r = llm_preparer_take(p);
 
-    if (r && !p->small) {               /* it is done at once */
+    if (r && p->alone == 0) {           /* it is done at once */
         p->engine->runs = NULL;
         p->engine->n_idle++;
     }
@@ -222,6 +222,163 @@ test_shares(void)
 }
 
 
+/* a chat with an image */
+
+static llm_req_t *
+seeing(llm_engine_t *e, uint64_t tenant, llm_turn_t list)
+{
+    llm_req_t  *r;
+
+    r = job(e, 2 << 10, tenant, 0);
+    llm_turns_take(&e->turns, r);
+    r->msg->media.len = 1;
+    llm_turns_put(&e->turns, r, list);
+
+    return r;
+}
+
+
+/* the thread waits for a decoder: another one may run */
+
+static llm_req_t *
+held_job(llm_engine_t *e, llm_preparer_t *p)
+{
+    memset(p, 0, sizeof(*p));
+    p->engine = e;
+    p->job = llm_preparer_take(p);
+    e->runs = NULL;
+
+    return p->job;
+}
+
+
+/* it is given back, for its next image */
+
+static void
+give_back(llm_engine_t *e, llm_req_t *r)
+{
+    e->n_idle++;
+    e->n_media--;
+    r->prep.next = LLM_NEXT_MEDIUM;
+    is_int(llm_preparer_back(e, r), LLM_OK, "given back");
+}
+
+
+/* chats with images leave threads to others, and large ones to small ones */
+
+static void
+test_media(void)
+{
+    int             i, n;
+    llm_req_t      *r, *text;
+    llm_engine_t    e;
+    llm_preparer_t  small, large, p[LLM_ENGINE_OTHERS];
+
+    turns_open(&e, &small, &large);
+    e.n_idle = LLM_ENGINE_OTHERS;
+
+    for (i = 0; i < LLM_ENGINE_OTHERS; i++) {
+        (void) seeing(&e, 1, LLM_TURN_LARGE);
+        (void) seeing(&e, 1, LLM_TURN_MEDIA);
+    }
+
+    text = job(&e, 2 << 20, 1, 0);
+    ok(llm_preparer_take(&small) == NULL, "no image for the quick thread");
+
+    for (n = 0; (r = held_job(&e, &p[n])) != text; n++) {
+        ok(r->msg->media.len == 1, "an image");
+    }
+
+    is_int(n, LLM_ENGINE_MEDIA + LLM_ENGINE_LARGE, "so many at a time");
+    is_int(e.n_large, LLM_ENGINE_LARGE, "so many large ones");
+    ok(held_job(&e, &p[n + 1]) == NULL, "others wait");
+    ok(e.n_idle > 1, "and threads are idle, for text");
+
+    llm_turns_leave(&e.turns, text);
+    llm_req_free(text);
+
+    while (n--) {
+        llm_turns_leave(&e.turns, p[n].job);
+        llm_req_free(p[n].job);
+    }
+
+    while ((r = llm_turns_next(&e.turns, LLM_TURNS_ALL)) != NULL) {
+        llm_turns_take(&e.turns, r);
+        llm_turns_leave(&e.turns, r);
+        llm_req_free(r);
+    }
+
+    turns_close(&e);
+}
+
+
+/* between its images a request goes to the end of its tenant's line, and its
+   tenant pays for the decoder */
+
+static void
+test_between(void)
+{
+    llm_req_t      *a, *b, *other;
+    llm_engine_t    e;
+    llm_preparer_t  small, p;
+
+    turns_open(&e, &small, &p);
+    pthread_mutex_init(&e.lock, NULL);
+    pthread_cond_init(&e.work, NULL);
+    e.n_idle = 2;
+    e.max_bytes = 1500;
+
+    a = seeing(&e, 1, LLM_TURN_MEDIA);
+    b = seeing(&e, 1, LLM_TURN_MEDIA);
+    ok(held_job(&e, &p) == a, "the first of two");
+    a->prep.begun_bytes = 1000;
+    give_back(&e, a);
+    is_int(e.turns.bytes, 1000, "what waits for the next image is");
+    ok(held_job(&e, &p) == b, "then the second one");
+    b->prep.begun_bytes = 501;
+    is_int(llm_preparer_back(&e, b), LLM_ERROR, "both are too much");
+    ok(b->failure->err.status == 429 && b->turn == LLM_TURN_N
+       && b->failure->retry_after, "the second one is refused: %s",
+       b->failure->err.msg);
+    b->prep.begun_bytes = 500;
+    give_back(&e, b);
+    ok(held_job(&e, &p) == a, "then the first one again");
+    is_int(e.turns.bytes, 500, "what a thread has is not");
+
+    llm_preparer_rest(&p, 1);
+    p.rest_us -= 5000000;
+    llm_preparer_rest(&p, 0);
+    ok(a->payer->share.time >= 5000000, "five seconds of a decoder are paid");
+
+    e.runs = NULL;
+    other = seeing(&e, 2, LLM_TURN_MEDIA);
+    other->payer->share.time = 4000000;
+    ok(held_job(&e, &small) == other, "who has had less is next");
+
+    a->prep.next = LLM_NEXT_LARGE;
+    a->prep.begun_bytes = 0;
+    (void) llm_preparer_back(&e, a);
+    is_int(a->turn, LLM_TURN_LARGE, "a large one goes among the large ones");
+    a->msg->task = LLM_TASK_LISTEN;
+    llm_turns_take(&e.turns, a);
+    (void) llm_preparer_back(&e, a);
+    is_int(a->turn, LLM_TURN_LONG, "and a long sound among the long ones");
+    llm_turns_take(&e.turns, a);
+    a->prep.next = LLM_NEXT_GRAMMAR;
+    a->msg->task = LLM_TASK_GENERATE;
+    (void) llm_preparer_back(&e, a);
+    is_int(a->turn, LLM_TURN_SLOW, "a new grammar among the slow ones");
+    llm_turns_take(&e.turns, a);
+    llm_turns_take(&e.turns, b);
+    end_job(&e, a, 0);
+    end_job(&e, b, 0);
+    end_job(&e, other, 0);
+    pthread_cond_destroy(&e.work);
+    pthread_mutex_destroy(&e.lock);
+    turns_close(&e);
+}
+
+
 /* what is over waits for no turn */
 
 static void
@@ -276,6 +433,8 @@ main(void)
 {
     test_turns();
     test_shares();
+    test_media();
+    test_between();
     test_over();
 
     return done_testing();

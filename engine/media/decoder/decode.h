@@ -87,8 +87,9 @@ typedef struct {
 
 /*
  * Sets size and takes memory for the pixels (step 3 or 4) once the header was
- * read, before anything is decoded; LLM_ERROR: a message was written, the size
- * is beyond the limits.
+ * read and the orientation is known, before anything is decoded, and writes
+ * INFO: an engine that needs no image of this size ends the job.  LLM_ERROR: a
+ * message was written, the size is beyond the limits.
  */
 int llm_picture_start(llm_decode_t *d, llm_picture_t *p, uint64_t width,
     uint64_t height, size_t step);

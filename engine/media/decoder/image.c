@@ -112,6 +112,21 @@ llm_image_unknown(llm_decode_t *d)
 }
 
 
+/* the size once the image is turned */
+
+static int
+llm_picture_info(llm_decode_t *d, const llm_picture_t *p)
+{
+    llm_media_info_t  info;
+
+    memset(&info, 0, sizeof(info));
+    info.width = p->orientation >= 5 ? p->height : p->width;
+    info.height = p->orientation >= 5 ? p->width : p->height;
+
+    return llm_decode_info(d, &info);
+}
+
+
 int
 llm_picture_start(llm_decode_t *d, llm_picture_t *p, uint64_t width,
     uint64_t height, size_t step)
@@ -146,7 +161,7 @@ llm_picture_start(llm_decode_t *d, llm_picture_t *p, uint64_t width,
                                (unsigned) height);
     }
 
-    return LLM_OK;
+    return llm_picture_info(d, p);
 }
 
 
@@ -219,32 +234,26 @@ llm_over_white(unsigned v, unsigned alpha)
 static int
 llm_picture_write(llm_decode_t *d, const llm_picture_t *p)
 {
-    uint8_t            *row, *to;
-    uint32_t            x, y;
-    const uint8_t      *from;
-    llm_media_info_t    info;
+    uint8_t        *row, *to;
+    uint32_t        x, y, width, height;
+    const uint8_t  *from;
 
-    memset(&info, 0, sizeof(info));
-    info.width = p->orientation >= 5 ? p->height : p->width;
-    info.height = p->orientation >= 5 ? p->width : p->height;
-
-    if (llm_decode_info(d, &info) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    width = p->orientation >= 5 ? p->height : p->width;
+    height = p->orientation >= 5 ? p->width : p->height;
 
     if (p->orientation <= 1 && p->step == 3) {
         return llm_decode_bytes(d, p->pixels,
                                 (size_t) p->width * p->height * 3);
     }
 
-    row = malloc((size_t) info.width * 3);
+    row = malloc((size_t) width * 3);
 
     if (row == NULL) {
         return llm_decode_fail(d, LLM_MEDIA_NO_MEMORY, "no memory for a row");
     }
 
-    for (y = 0; y < info.height; y++) {
-        for (x = 0, to = row; x < info.width; x++, to += 3) {
+    for (y = 0; y < height; y++) {
+        for (x = 0, to = row; x < width; x++, to += 3) {
             from = llm_picture_at(p, x, y);
 
             if (p->alpha && from[3] != 255) {
@@ -257,7 +266,7 @@ llm_picture_write(llm_decode_t *d, const llm_picture_t *p)
             }
         }
 
-        if (llm_decode_bytes(d, row, (size_t) info.width * 3) != LLM_OK) {
+        if (llm_decode_bytes(d, row, (size_t) width * 3) != LLM_OK) {
             free(row);
             return LLM_ERROR;
         }

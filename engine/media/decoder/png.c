@@ -102,6 +102,7 @@ llm_png_read(llm_png_t *s, llm_picture_t *p)
     png_set_chunk_cache_max(s->png, 64);
     png_read_info(s->png, s->info);
 
+    p->orientation = llm_png_orientation(s->d->data, s->d->len);
     p->alpha = (png_get_color_type(s->png, s->info) & PNG_COLOR_MASK_ALPHA)
                || png_get_valid(s->png, s->info, PNG_INFO_tRNS);
 
@@ -164,8 +165,6 @@ llm_decode_png(llm_decode_t *d, llm_picture_t *p)
 
     png_destroy_read_struct(&s.png, &s.info, NULL);
     free(s.rows);
-
-    p->orientation = llm_png_orientation(d->data, d->len);
 
     return rc;
 }

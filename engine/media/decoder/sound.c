@@ -4,8 +4,10 @@
  * mean of all.  See decode.h.
  *
  * What a header promises is not believed: samples are counted as they come, and
- * the job ends where the limit is.  A file that is cut off is refused before
- * (whole.c), as libsndfile counts what is there of it.
+ * the job ends where the limit is.  But a file that promises more than is
+ * allowed is refused at once, as it would be damaged if it had less; that of an
+ * MP3 is a guess.  A file that is cut off is refused before (whole.c), as
+ * libsndfile counts what is there of it.
  */
 
 #include "engine/media/decoder/decode.h"
@@ -223,6 +225,24 @@ llm_sound_mono(float *x, size_t n, int channels)
 }
 
 
+static uint64_t
+llm_sound_most(const llm_decode_t *d, const SF_INFO *info)
+{
+    return llm_min((uint64_t) info->samplerate * d->limits->seconds,
+                   d->limits->samples);
+}
+
+
+/* frames that the header promises; 0: unknown */
+
+static uint64_t
+llm_sound_promise(const SF_INFO *info)
+{
+    return info->frames > 0 && info->frames < SF_COUNT_MAX
+           ? (uint64_t) info->frames : 0;
+}
+
+
 static int
 llm_sound_samples(llm_decode_t *d, const char *name, SNDFILE *sf,
     const SF_INFO *info)
@@ -237,8 +257,7 @@ llm_sound_samples(llm_decode_t *d, const char *name, SNDFILE *sf,
         return llm_decode_fail(d, LLM_MEDIA_NO_MEMORY, "no memory for sound");
     }
 
-    most = (uint64_t) info->samplerate * d->limits->seconds;
-    most = llm_min(most, d->limits->samples);
+    most = llm_sound_most(d, info);
 
     for (done = 0; /* void */ ; done += (uint64_t) n) {
         n = sf_readf_float(sf, x, LLM_SOUND_BLOCK);
@@ -268,8 +287,7 @@ llm_sound_samples(llm_decode_t *d, const char *name, SNDFILE *sf,
     /* of a file that is cut off or damaged, what came before is no answer */
 
     if (sf_error(sf) != SF_ERR_NO_ERROR
-        || (info->frames > 0 && info->frames < SF_COUNT_MAX
-            && done < (uint64_t) info->frames && strcmp(name, "MP3") != 0))
+        || (done < llm_sound_promise(info) && strcmp(name, "MP3") != 0))
     {
         return llm_decode_fail(d, LLM_MEDIA_BROKEN, "the %s file is damaged, "
                                "or ends early, after %.2f seconds%s%s", name,
@@ -298,6 +316,25 @@ llm_sound_open(const llm_decode_t *d, const char *name, llm_sound_file_t *f)
 
 
 static int
+llm_sound_length(llm_decode_t *d, const char *name, const SF_INFO *info)
+{
+    uint64_t  most, frames;
+
+    most = llm_sound_most(d, info);
+    frames = llm_sound_promise(info);
+
+    if (frames <= most || strcmp(name, "MP3") == 0) {
+        return LLM_OK;
+    }
+
+    return llm_decode_fail(d, LLM_MEDIA_TOO_LONG, "the sound is %.2f seconds "
+                           "long; at most %.0f are allowed",
+                           ceil((double) frames * 100 / info->samplerate) / 100,
+                           (double) most / info->samplerate);
+}
+
+
+static int
 llm_sound_decode(llm_decode_t *d, const char *name)
 {
     int               rc;
@@ -322,10 +359,13 @@ llm_sound_decode(llm_decode_t *d, const char *name)
     rc = llm_sound_check(d, name, &info);
 
     if (rc == LLM_OK) {
+        rc = llm_sound_length(d, name, &info);
+    }
+
+    if (rc == LLM_OK) {
         out.rate = (uint32_t) info.samplerate;
         out.channels = (uint32_t) info.channels;
-        out.frames = (info.frames > 0 && info.frames < SF_COUNT_MAX)
-                     ? (uint64_t) info.frames : 0;
+        out.frames = llm_sound_promise(&info);
 
         rc = llm_decode_info(d, &out);
     }

@@ -101,6 +101,7 @@ llm_decode_webp(llm_decode_t *d, llm_picture_t *p)
     }
 
     p->alpha = f.has_alpha || f.has_animation;
+    p->orientation = llm_webp_orientation(d);
 
     if (llm_picture_start(d, p, (uint64_t) f.width, (uint64_t) f.height,
                           p->alpha ? 4 : 3)
@@ -108,8 +109,6 @@ llm_decode_webp(llm_decode_t *d, llm_picture_t *p)
     {
         return LLM_ERROR;
     }
-
-    p->orientation = llm_webp_orientation(d);
 
     return f.has_animation ? llm_webp_moving(d, p) : llm_webp_still(d, p);
 }
