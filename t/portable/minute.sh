@@ -21,6 +21,8 @@ PORT=${LLM_PORT:-18080}
 
 MINUTE='
 cd /root
+apt-get update -qq
+apt-get install -qq -y --no-install-recommends ca-certificates git > /dev/null
 git clone -q source clone
 cd clone
 exec env LLM_PORT=@ ./build.sh run
@@ -37,12 +39,18 @@ for suite in ${*:-trixie}; do
 
     inside "$dir" "${MINUTE/@/$PORT}" > "$WORK/$suite.minute.log" 2>&1 &
     system=$!
+    node t/portable/minute.mjs "http://127.0.0.1:$PORT/" 1800 &
+    browser=$!
+
+    # the browser ends first, unless the system could not serve
+
     rc=0
-    node t/portable/minute.mjs "http://127.0.0.1:$PORT/" 1800 || rc=$?
+    wait -n "$browser" "$system" || rc=$?
+    pid=$(cat "$dir/root/clone/objs/run/$PORT/logs/nginx.pid" 2> /dev/null) ||
+        { tail "$WORK/$suite.minute.log"; rc=1; }
 
-    # nginx is not a child of this shell, but has its folder's pid
-
-    kill -QUIT "$(cat "$dir/root/clone/objs/run/$PORT/logs/nginx.pid")" || :
+    kill "$browser" 2> /dev/null || :
+    [ -z "$pid" ] || kill -QUIT "$pid"
     wait "$system" || :
     rm -rf --one-file-system "$dir"
 
