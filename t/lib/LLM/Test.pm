@@ -758,7 +758,10 @@ sub DESTROY {
     return if $$ != $self->{owner};
 
     if ($self->{pid}) {
-        CORE::kill('KILL', -$self->{pid});
+        # it has no group yet if it has hardly begun
+
+        CORE::kill('KILL', -$self->{pid})
+            or CORE::kill('KILL', $self->{pid});
         waitpid($self->{pid}, 0);
     }
 
