@@ -193,7 +193,7 @@ typedef struct {
     uint32_t          rows;             /* bucket of rows */
     uint32_t          seq_rows;         /* bucket of the largest number of rows
                                            of a sequence */
-    uint32_t          splits;           /* bucket of KV splits */
+    uint32_t          merges;           /* rows, or 0 if nothing is merged */
     uint32_t          items;            /* bucket of attention items */
     uint32_t          cross_items;
     cudaGraphExec_t   exec;             /* NULL: not captured yet */
@@ -249,13 +249,10 @@ typedef struct llm_cuda_s {
     uint32_t          rows;             /* bucket of n_tokens, for grids */
     uint32_t          seqs;             /* bucket of n_seqs */
     uint32_t          out_rows;         /* bucket of n_out */
-    uint32_t          splits;           /* bucket of the KV splits of the
-                                           longest split sequence; 1: none is
-                                           split */
     uint32_t          items;            /* bucket of attention items */
     uint32_t          cross_items;      /* of those of LLM_KV_CROSS */
-    uint32_t          wide_items;       /* items that come first, for
-                                           attention_wgmma.cu */
+    uint32_t          wide_items;       /* items that come first, with a launch
+                                           of their own */
     uint32_t          narrow_rows;      /* most rows of a sequence that has
                                            none of them */
     uint32_t          merges;           /* rows of split sequences, or more */
