@@ -68,14 +68,14 @@ llm_att_sight(llm_att_args_t *a, const llm_heads_t *h)
 }
 
 
-/* can attention_wgmma.cu compute this layer's wide items?  Heads of 64 would
-   waste half of its work. */
+/* can attention_wgmma.cu compute this layer's wide items?  Not those of a model
+   with latent layers, which may be split.  Heads of 64 would waste half of its
+   work. */
 
 static int
-llm_att_by_wgmma(const llm_cuda_t *d, const llm_att_args_t &a,
-    const llm_heads_t *h)
+llm_att_by_wgmma(const llm_cuda_t *d, const llm_att_args_t &a)
 {
-    return !h->latent && !d->opts.kv_fp8 && a.slopes == NULL && a.cap == 0
+    return !d->latent && !d->opts.kv_fp8 && a.slopes == NULL && a.cap == 0
            && a.dk % 8 == 0 && a.dv % 8 == 0 && llm_max(a.dk, a.dv) > 64
            && llm_max(a.dk, a.dv) <= LLM_ATT_WGMMA;
 }
@@ -116,7 +116,7 @@ llm_cuda_attention(llm_exec_t *exec, const llm_heads_t *h, const llm_act_t *q,
     a.n_items = cross ? d->cross_items : d->items;
     dim = llm_max(a.dk, a.dv);
 
-    if (!cross && d->wide_items && llm_att_by_wgmma(d, a, h)) {
+    if (!cross && d->wide_items && llm_att_by_wgmma(d, a)) {
         llm_cuda_attention_wgmma(d, kv, a);
         a.first_item = d->wide_items;
         a.max_rows = d->narrow_rows;

@@ -4,7 +4,10 @@
  * cache once, for the scores and for the values of all its query rows.
  *
  * The query rows of one sequence and one KV head (tokens times query heads)
- * have consecutive numbers.  A block of eight warps takes 64, 32 or 16 of them;
+ * have consecutive numbers.  A block of eight warps takes 64, 32 or 16 of an
+ * item's (llm_cuda_item_t); the items of sequences with many rows have a launch
+ * of their own, so that no block of the others is without rows.
+ *
  * Q and two tiles of the cache are in shared memory.  For each tile, a warp
  * computes some of the scores over one half of a head's elements; four
  * neighbouring threads add both halves of a row's scores and turn them into
@@ -220,7 +223,7 @@ llm_lat_values(const llm_att_args_t &a, const llm_lat_block_t &b,
     lane = threadIdx.x % 32;
     llm_lat_place<R>(&row, &col);
 
-    if (b.first + row >= b.n_rows) {
+    if (b.first + row >= b.rows_end) {
         return;
     }
 
@@ -388,7 +391,7 @@ llm_lat_store(const llm_att_args_t &a, const llm_lat_block_t &b,
     row = threadIdx.x / 4;
     index = b.first + row;
 
-    if (row < R && index < b.n_rows && threadIdx.x % 4 == 0) {
+    if (row < R && index < b.rows_end && threadIdx.x % 4 == 0) {
         head = b.kv_head * a.group + index % a.group;
 
         if (partial) {
@@ -412,7 +415,7 @@ llm_lat_store(const llm_att_args_t &a, const llm_lat_block_t &b,
         for (i = 0; i < 2; i++) {
             index = b.first + row + m * 16 + i * 8;
 
-            if (index >= b.n_rows) {
+            if (index >= b.rows_end) {
                 continue;
             }
 
@@ -438,9 +441,10 @@ llm_lat_store(const llm_att_args_t &a, const llm_lat_block_t &b,
                         dst[dim] = st.acc[m][n][2 * i + j];
 
                     } else {
+                        /* -0 becomes 0, as where splits are merged */
                         llm_store(a.out, out + dim,
-                                  st.acc[m][n][2 * i + j] * f, a.out16,
-                                  a.bf16);
+                                  (st.acc[m][n][2 * i + j] + 0.0f) * f,
+                                  a.out16, a.bf16);
                     }
                 }
             }
@@ -451,25 +455,31 @@ llm_lat_store(const llm_att_args_t &a, const llm_lat_block_t &b,
 
 /* ---- blocks ---- */
 
-/* sets the block's work; returns 0 if it has none */
+/* sets the block's work: part `part` of an item's query rows, R each; returns 0
+   if there is none */
 
 template<int R, int FP8> static __device__ int
 llm_lat_begin(const llm_cuda_step_t &cs, const llm_att_args_t &a,
-    uint8_t *mem, llm_lat_block_t *b)
+    const llm_cuda_item_t &item, uint32_t part, uint8_t *mem,
+    llm_lat_block_t *b)
 {
-    uint32_t  index, last;
+    uint32_t  index, rows, last;
 
-    b->seq = blockIdx.z;
-    b->kv_head = blockIdx.y % a.n_kv_heads;
+    rows = cs.counts[LLM_N_TOKENS_ITEM] * a.group;
+
+    b->seq = item.seq;
+    b->kv_head = blockIdx.y;
     b->row0 = cs.seq_rows[b->seq];
-    b->n_rows = (cs.seq_rows[b->seq + 1] - b->row0) * a.group;
-    b->first = blockIdx.x * R;
+    b->first = item.tile * rows;
+    b->rows_end = llm_min(b->first + rows,
+                          (cs.seq_rows[b->seq + 1] - b->row0) * a.group);
+    b->first += part * R;
 
-    if (b->first >= b->n_rows) {
+    if (b->first >= b->rows_end) {
         return 0;
     }
 
-    last = llm_min(b->first + R, b->n_rows) - 1;
+    last = llm_min(b->first + R, b->rows_end) - 1;
     b->begin = llm_att_first(a, cs.pos[b->row0 + b->first / a.group]);
     b->end = cs.pos[b->row0 + last / a.group] + 1;
 
@@ -483,17 +493,21 @@ llm_lat_begin(const llm_cuda_step_t &cs, const llm_att_args_t &a,
 }
 
 
-/* one split of a sequence's rows */
+/* one split, as partial results; or all that the item's rows see, if that is
+   the first split and nothing is to be merged */
 
 template<int R, int FP8> static __device__ void
-llm_lat_one(const llm_cuda_step_t &cs, const llm_att_args_t &a, uint8_t *mem,
-    uint32_t split)
+llm_lat_one(const llm_cuda_step_t &cs, const llm_att_args_t &a,
+    const llm_cuda_item_t &item, uint8_t *mem)
 {
-    uint32_t             rows;
+    float               *partial;
+    uint32_t             split, rows;
     llm_lat_block_t      b;
     llm_lat_state_t<R>   st;
 
-    if (!llm_lat_begin<R, FP8>(cs, a, mem, &b)
+    split = item.split == LLM_CUDA_NO_SPLIT ? 0 : item.split;
+
+    if (!llm_lat_begin<R, FP8>(cs, a, item, blockIdx.x, mem, &b)
         || split * LLM_CUDA_KV_SPLIT >= b.end
         || split < b.begin / LLM_CUDA_KV_SPLIT)
     {
@@ -501,23 +515,29 @@ llm_lat_one(const llm_cuda_step_t &cs, const llm_att_args_t &a, uint8_t *mem,
     }
 
     llm_lat_split<R, FP8>(cs, a, b, split, 1, st);
-    rows = cs.seq_rows[b.seq + 1] - b.row0;
-    llm_lat_store<R>(a, b, st,
-                     a.partial + (size_t) (cs.split_base[b.seq] + split * rows)
-                                 * a.n_heads * (a.dv + 2));
+    partial = NULL;
+
+    if (item.split != LLM_CUDA_NO_SPLIT) {
+        rows = cs.seq_rows[b.seq + 1] - b.row0;
+        partial = a.partial + (size_t) (cs.split_base[b.seq] + split * rows)
+                              * a.n_heads * (a.dv + 2);
+    }
+
+    llm_lat_store<R>(a, b, st, partial);
 }
 
 
 /* all splits, one after the other */
 
 template<int R, int FP8> static __device__ void
-llm_lat_all(const llm_cuda_step_t &cs, const llm_att_args_t &a, uint8_t *mem)
+llm_lat_all(const llm_cuda_step_t &cs, const llm_att_args_t &a,
+    const llm_cuda_item_t &item, uint32_t part, uint8_t *mem)
 {
     uint32_t             split, first;
     llm_lat_block_t      b;
-    llm_lat_state_t<R>   all, part;
+    llm_lat_state_t<R>   all, st;
 
-    if (!llm_lat_begin<R, FP8>(cs, a, mem, &b)) {
+    if (!llm_lat_begin<R, FP8>(cs, a, item, part, mem, &b)) {
         return;
     }
 
@@ -525,8 +545,8 @@ llm_lat_all(const llm_cuda_step_t &cs, const llm_att_args_t &a, uint8_t *mem)
     first = b.begin / LLM_CUDA_KV_SPLIT;
 
     for (split = first; split * LLM_CUDA_KV_SPLIT < b.end; split++) {
-        llm_lat_split<R, FP8>(cs, a, b, split, split == first, part);
-        llm_lat_merge<R>(b, all, part);
+        llm_lat_split<R, FP8>(cs, a, b, split, split == first, st);
+        llm_lat_merge<R>(b, all, st);
     }
 
     llm_lat_store<R>(a, b, all, NULL);
@@ -534,29 +554,38 @@ llm_lat_all(const llm_cuda_step_t &cs, const llm_att_args_t &a, uint8_t *mem)
 
 
 /*
- * Block (tile of query rows; KV head and split; sequence).  A block that merges
- * splits has two states, and with 64 rows they would not fit the registers.
+ * Block (R of an item's query rows; KV head; item).  A block that merges splits
+ * has two states, and with 64 rows they would not fit the registers: it takes
+ * the halves of its rows one after the other.
  */
 
 template<int R, int FP8> __global__ void
 __launch_bounds__(LLM_LAT_THREADS)
 llm_k_latent(llm_cuda_step_t cs, llm_att_args_t a)
 {
-    uint32_t  split;
+    uint32_t         i;
+    llm_cuda_item_t  item;
+
+    enum { PARTS = R > 32 ? 2 : 1 };
 
     LLM_SHARED(mem);
 
-    split = blockIdx.y / a.n_kv_heads;
+    i = a.first_item + blockIdx.z;
 
-    if (blockIdx.z >= cs.counts[LLM_N_SEQS]) {
+    if (i >= cs.counts[LLM_N_ITEMS]) {
         return;
     }
 
-    if (cs.split_base[blockIdx.z] != LLM_CUDA_NO_SPLIT) {
-        llm_lat_one<R, FP8>(cs, a, mem, split);
+    item = cs.items[i];
 
-    } else if (split == 0) {
-        llm_lat_all<(R > 32 ? 32 : R), FP8>(cs, a, mem);
+    if (item.length == 1) {
+        llm_lat_one<R, FP8>(cs, a, item, mem);
+        return;
+    }
+
+#pragma unroll 1
+    for (i = 0; i < PARTS; i++) {
+        llm_lat_all<R / PARTS, FP8>(cs, a, item, blockIdx.x * PARTS + i, mem);
     }
 }
 
@@ -565,57 +594,81 @@ llm_k_latent(llm_cuda_step_t cs, llm_att_args_t a)
    than the GPU has */
 
 template<int R, int FP8> static int
-llm_lat_launch(llm_cuda_t *d, const llm_kv_t *kv, const llm_att_args_t &a)
+llm_lat_launch(llm_cuda_t *d, const llm_kv_t *kv, const llm_att_args_t &a,
+    uint32_t rows)
 {
     size_t            shared;
-    uint32_t          rows;
     llm_lat_block_t   b;
 
     shared = llm_lat_layout<R, FP8>(&b, NULL, a.dk);
-    rows = R > 32 ? 32 : R;
 
     if (shared > d->gpu->shared) {
         return 1;
     }
 
-    (void) llm_cuda_check(d, cudaFuncSetAttribute(llm_k_latent<R, FP8>,
-                              cudaFuncAttributeMaxDynamicSharedMemorySize,
-                              (int) shared), "shared memory of attention");
+    llm_cuda_use_shared<llm_k_latent<R, FP8>>(d, shared);
 
     llm_launch((llm_k_latent<R, FP8>),
-               dim3((d->max_seq_rows * a.group + rows - 1) / rows,
-                    a.n_kv_heads * d->splits, d->seqs),
+               dim3((rows + R - 1) / R, a.n_kv_heads,
+                    a.n_items - a.first_item),
                LLM_LAT_THREADS, shared, d->stream, llm_cuda_step_of(d, kv), a);
 
     return 0;
 }
 
 
-/* blocks with as many rows as a sequence of the step can fill and as fit the
-   GPU's shared memory */
+/* blocks with as many rows as an item of the launch can have, as `most` and as
+   fit the GPU's shared memory */
 
 template<int FP8> static void
-llm_lat_choose(llm_cuda_t *d, const llm_kv_t *kv, const llm_att_args_t &a)
+llm_lat_choose(llm_cuda_t *d, const llm_kv_t *kv, const llm_att_args_t &a,
+    uint32_t most)
 {
-    uint32_t  rows;
+    uint32_t  rows, n;
 
-    rows = d->max_seq_rows * a.group;
+    rows = llm_min(a.max_rows, d->item_tokens) * a.group;
+    n = llm_min(rows, most);
 
-    if ((rows <= 32 || llm_lat_launch<64, FP8>(d, kv, a))
-        && (rows <= 16 || llm_lat_launch<32, FP8>(d, kv, a)))
+    if ((n <= 32 || llm_lat_launch<64, FP8>(d, kv, a, rows))
+        && (n <= 16 || llm_lat_launch<32, FP8>(d, kv, a, rows)))
     {
-        (void) llm_lat_launch<16, FP8>(d, kv, a);
+        (void) llm_lat_launch<16, FP8>(d, kv, a, rows);
     }
 }
 
 
+static void
+llm_lat_items(llm_cuda_t *d, const llm_kv_t *kv, const llm_att_args_t &a,
+    uint32_t most)
+{
+    if (d->opts.kv_fp8) {
+        llm_lat_choose<1>(d, kv, a, most);
+
+    } else {
+        llm_lat_choose<0>(d, kv, a, most);
+    }
+}
+
+
+/* items of many rows merge splits: 32 rows are most for them */
+
 void
 llm_cuda_latent(llm_cuda_t *d, const llm_kv_t *kv, const llm_att_args_t &a)
 {
-    if (d->opts.kv_fp8) {
-        llm_lat_choose<1>(d, kv, a);
+    llm_att_args_t  one;
 
-    } else {
-        llm_lat_choose<0>(d, kv, a);
+    one = a;
+
+    if (kv->opts.kind != LLM_KV_CROSS && d->wide_items) {
+        one.n_items = d->wide_items;
+        llm_lat_items(d, kv, one, 32);
+
+        one.n_items = a.n_items;
+        one.first_item = d->wide_items;
+        one.max_rows = d->narrow_rows;
+    }
+
+    if (one.first_item < one.n_items) {
+        llm_lat_items(d, kv, one, 64);
     }
 }

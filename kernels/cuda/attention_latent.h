@@ -38,9 +38,9 @@ typedef struct {
     uint32_t   seq;
     uint32_t   kv_head;
     uint32_t   row0;                    /* first row of the sequence */
-    uint32_t   n_rows;                  /* query rows of the sequence */
     uint32_t   first;                   /* number of the block's first query
                                            row */
+    uint32_t   rows_end;                /* one more than the item's last */
     uint32_t   begin;                   /* first position that a row of the
                                            block sees */
     uint32_t   end;                     /* one more than the last */
@@ -113,7 +113,7 @@ llm_lat_queries(const llm_att_args_t &a, const llm_lat_block_t &b)
 
     for (r = threadIdx.x / 32; r < R; r += LLM_LAT_WARPS) {
         index = b.first + r;
-        n = index < b.n_rows ? a.dk : 0;
+        n = index < b.rows_end ? a.dk : 0;
         src = a.q + ((size_t) (b.row0 + index / a.group) * a.n_heads
                      + b.kv_head * a.group + index % a.group) * a.dk;
 

@@ -18,6 +18,7 @@
 #include "kernels/cuda/device.h"
 
 #include <atomic>
+#include <mutex>
 
 extern "C" {
 #include "engine/base/products.h"
@@ -192,7 +193,7 @@ typedef struct {
     uint32_t          rows;             /* bucket of rows */
     uint32_t          seq_rows;         /* bucket of the largest number of rows
                                            of a sequence */
-    uint32_t          splits;           /* bucket of KV splits */
+    uint32_t          merges;           /* rows, or 0 if nothing is merged */
     uint32_t          items;            /* bucket of attention items */
     uint32_t          cross_items;
     cudaGraphExec_t   exec;             /* NULL: not captured yet */
@@ -248,13 +249,10 @@ typedef struct llm_cuda_s {
     uint32_t          rows;             /* bucket of n_tokens, for grids */
     uint32_t          seqs;             /* bucket of n_seqs */
     uint32_t          out_rows;         /* bucket of n_out */
-    uint32_t          splits;           /* bucket of the KV splits of the
-                                           longest split sequence; 1: none is
-                                           split */
     uint32_t          items;            /* bucket of attention items */
     uint32_t          cross_items;      /* of those of LLM_KV_CROSS */
-    uint32_t          wide_items;       /* items that come first, for
-                                           attention_wgmma.cu */
+    uint32_t          wide_items;       /* items that come first, with a launch
+                                           of their own */
     uint32_t          narrow_rows;      /* most rows of a sequence that has
                                            none of them */
     uint32_t          merges;           /* rows of split sequences, or more */
@@ -431,27 +429,30 @@ int llm_cuda_alloc(void **p, size_t size, const char *what, llm_err_t *err);
 /* does nothing if the context is lost; p may be NULL */
 void llm_cuda_free(const llm_cuda_t *d, void *p);
 
-/* lets kernel K have `shared` bytes of shared memory on the device; a kernel
-   is always called with the same number */
+/* lets kernel K have `shared` bytes of shared memory on the device, once; a
+   larger number later, of another model, is allowed, too */
 template<auto K> static inline void
 llm_cuda_use_shared(llm_cuda_t *d, size_t shared)
 {
-    /* a bit for each GPU where this is done; threads that load and threads
-       that run models share it: doing it twice is harmless */
-    static std::atomic<uint64_t>  done;
-    static_assert(LLM_CUDA_MAX_GPUS <= 64, "a bit for each GPU");
+    /* on each GPU; threads that load and threads that run models share it */
+    static std::atomic<size_t>  allowed[LLM_CUDA_MAX_GPUS];
+    static std::mutex           lock;
 
-    uint64_t  bit = (uint64_t) 1 << d->gpu->index;
+    std::atomic<size_t>  &most = allowed[d->gpu->index];
 
-    if (done.load(std::memory_order_relaxed) & bit) {
+    if (shared <= most.load(std::memory_order_relaxed)) {
         return;
     }
 
-    if (llm_cuda_check(d, cudaFuncSetAttribute(K,
-                           cudaFuncAttributeMaxDynamicSharedMemorySize,
-                           (int) shared), "shared memory of a kernel") == 0)
+    std::lock_guard<std::mutex>  guard(lock);
+
+    if (shared > most.load(std::memory_order_relaxed)
+        && llm_cuda_check(d, cudaFuncSetAttribute(K,
+                              cudaFuncAttributeMaxDynamicSharedMemorySize,
+                              (int) shared), "shared memory of a kernel")
+           == 0)
     {
-        done.fetch_or(bit, std::memory_order_relaxed);
+        most.store(shared, std::memory_order_relaxed);
     }
 }
 

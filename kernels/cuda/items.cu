@@ -72,13 +72,12 @@ llm_cuda_items_split(llm_cuda_t *d, const llm_batch_t *b,
     const llm_cuda_step_t *h)
 {
     int        single;
-    uint32_t   i, s, n, rows, results, items, longest, *base, *merges;
+    uint32_t   i, s, n, rows, results, items, *base, *merges;
 
     base = (uint32_t *) h->split_base;
     merges = (uint32_t *) h->merges;
     results = 0;
     items = 0;
-    longest = 1;
     d->merges = 0;
 
     for (single = 1; single >= 0; single--) {
@@ -99,15 +98,12 @@ llm_cuda_items_split(llm_cuda_t *d, const llm_batch_t *b,
             base[s] = results;
             results += n * rows;
             items += n * llm_cuda_n_tiles(d, rows);
-            longest = llm_max(longest, n);
 
             for (i = 0; i < rows; i++) {
                 merges[d->merges++] = b->seq_rows[s] + i;
             }
         }
     }
-
-    d->splits = llm_cuda_bucket(longest);
 }
 
 
@@ -129,9 +125,12 @@ llm_cuda_items_order(const void *a, const void *b)
 }
 
 
-/* are a sequence's items for attention_wgmma.cu?  Not if they would have less
-   than half of the rows of its blocks, nor in a captured step, whose number of
-   such items would have to be a bucket. */
+/*
+ * Are a sequence's items for a launch of their own, that of attention_wgmma.cu
+ * or one of latent attention?  Not for the former if they would have less than
+ * half of the rows of its blocks, or are split; nor in a captured step, whose
+ * number of such items would have to be a bucket.
+ */
 
 static int
 llm_cuda_is_wide(const llm_cuda_t *d, const llm_batch_t *b,
@@ -141,9 +140,13 @@ llm_cuda_is_wide(const llm_cuda_t *d, const llm_batch_t *b,
 
     rows = b->seq_rows[seq + 1] - b->seq_rows[seq];
 
-    return d->gpu->wgmma && h->split_base[seq] == LLM_CUDA_NO_SPLIT
-           && rows > LLM_CUDA_GRAPH_SEQ_ROWS
-           && rows * d->group > LLM_CUDA_ITEM_WIDE / 2;
+    if (rows <= LLM_CUDA_GRAPH_SEQ_ROWS) {
+        return 0;
+    }
+
+    return d->latent
+           || (d->gpu->wgmma && h->split_base[seq] == LLM_CUDA_NO_SPLIT
+               && rows * d->group > LLM_CUDA_ITEM_WIDE / 2);
 }
 
 
@@ -265,7 +268,8 @@ llm_cuda_items_fill(llm_cuda_t *d, const llm_batch_t *b,
     uint32_t   s, most, *counts;
 
     counts = (uint32_t *) h->counts;
-    most = d->gpu->wgmma ? LLM_CUDA_ITEM_WIDE : LLM_CUDA_ITEM_MOST;
+    most = d->gpu->wgmma && !d->latent ? LLM_CUDA_ITEM_WIDE
+                                       : LLM_CUDA_ITEM_MOST;
     d->item_tokens = llm_max(most / llm_max(d->group, 1u),
                              (uint32_t) LLM_CUDA_ITEM_LEAST);
 

@@ -576,9 +576,7 @@ llm_state_launch(llm_cuda_t *d, const llm_state_t *st, uint32_t layer,
     a->st.slot = st->slot;
     shared = llm_state_shared_size(a->n_rows);
 
-    (void) llm_cuda_check(d, cudaFuncSetAttribute(llm_k_state,
-                              cudaFuncAttributeMaxDynamicSharedMemorySize,
-                              (int) shared), "shared memory of a state");
+    llm_cuda_use_shared<llm_k_state>(d, shared);
 
     llm_launch(llm_k_state,
                dim3((a->n_cols + LLM_STATE_COLS - 1) / LLM_STATE_COLS,

@@ -195,7 +195,7 @@ llm_cuda_find_graph(llm_cuda_t *d)
     for (i = 0; i < d->n_graphs; i++) {
         if (d->graphs[i].rows == d->rows
             && d->graphs[i].seq_rows == d->max_seq_rows
-            && d->graphs[i].splits == d->splits
+            && d->graphs[i].merges == d->merges
             && d->graphs[i].items == d->items
             && d->graphs[i].cross_items == d->cross_items)
         {
@@ -224,7 +224,7 @@ llm_cuda_graph_of(llm_cuda_t *d, int *again)
         g = &d->graphs[d->n_graphs++];
         g->rows = d->rows;
         g->seq_rows = d->max_seq_rows;
-        g->splits = d->splits;
+        g->merges = d->merges;
         g->items = d->items;
         g->cross_items = d->cross_items;
     }
@@ -301,8 +301,8 @@ llm_cuda_ready(llm_cuda_t *d, llm_err_t *err)
  * Coarser buckets for a decode step, because graphs are kept until the device
  * is closed: items become the bucket's sequences times a power of two, at least
  * two if some are split, so that a bucket's rows of any lengths have the shapes
- * of as many rows of one length.  Latent attention needs the number of splits;
- * for other kernels it only matters whether there is more than one.
+ * of as many rows of one length.  Of the rows whose splits are merged it only
+ * matters whether there are any.
  */
 
 static void
@@ -310,7 +310,7 @@ llm_cuda_few_graphs(llm_cuda_t *d)
 {
     uint32_t  n;
 
-    n = d->splits > 1 ? 2 * d->seqs : d->seqs;
+    n = d->merges ? 2 * d->seqs : d->seqs;
 
     for ( /* void */ ; n < d->items; n *= 2) { /* void */ }
 
@@ -320,7 +320,6 @@ llm_cuda_few_graphs(llm_cuda_t *d)
 
     d->cross_items = d->cross_items ? n : 0;
     d->merges = d->merges ? d->rows : 0;
-    d->splits = d->latent ? d->splits : llm_min(d->splits, 2u);
 }
 
 

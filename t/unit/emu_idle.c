@@ -1,9 +1,9 @@
 /*
  * How many blocks of a step's attention have nothing to do.  The step is what
  * a busy server computes: a chunk of a prompt and a row of each of many
- * sequences, in the shape of Qwen3-8B's layers.  The emulator counts the blocks
- * that are launched, which are those of the host's list of items (items.cu),
- * and runs none.
+ * sequences, in the shape of the layers of Qwen3-8B, of DeepSeek-V2-Lite and of
+ * DeepSeek-V3.  The emulator counts the blocks that are launched, which are
+ * those of the host's list of items (items.cu), and runs none.
  */
 
 #include "t/unit/emu_count.h"
@@ -13,9 +13,6 @@
 #define SINGLES   511                   /* sequences of one row */
 #define ROWS      (PROMPT + SINGLES)
 #define SEQS      (1 + SINGLES)
-#define HEADS     32
-#define KV_HEADS  8
-#define DIM       128
 #define PAGES     256                   /* of a sequence; all have the same */
 #define SPLIT     256                   /* positions of a block of a row */
 
@@ -64,12 +61,41 @@ fill(llm_batch_t *b, uint32_t end, uint32_t seen)
 }
 
 
+typedef struct {
+    const char      *name;
+    uint32_t         heads;
+    llm_kv_layer_t   kv;
+    uint32_t         splits;            /* the most for which all single rows
+                                           find room */
+} shape_t;
+
+static const shape_t  shapes[] = {
+    { "Qwen3", 32, { 8, 128, 128, 0 }, 7 },
+    { "DeepSeek Lite", 16, { 1, 576, 512, 1 }, 3 },
+    { "DeepSeek", 128, { 1, 576, 512, 1 }, 1 }
+};
+
+/* blocks of a KV head, by GPU and shape */
+static const struct {
+    const char      *capability;
+    const char      *name;
+    struct {
+        uint32_t     rows;              /* query rows of a block of the chunk */
+        uint32_t     single;            /* blocks of a single row */
+    }                of[llm_nelems(shapes)];
+} gpus[] = {
+    { "89", "Ada", { { 64, 1 }, { 16, 1 }, { 16, 8 } } },
+    { "90", "Hopper", { { 128, 1 }, { 32, 1 }, { 32, 2 } } }
+};
+
+
 /* attention's blocks so far, without those that merge splits */
 
 static unsigned long
 blocks_so_far(void)
 {
-    return emu_count("llm_k_attention") - emu_count("llm_k_attention_merge");
+    return emu_count("llm_k_attention") - emu_count("llm_k_attention_merge")
+           + emu_count("llm_k_latent");
 }
 
 
@@ -77,7 +103,7 @@ blocks_so_far(void)
    0: the step fails */
 
 static int
-launched(uint32_t end, uint32_t seen, unsigned long *blocks,
+launched(const shape_t *s, uint32_t end, uint32_t seen, unsigned long *blocks,
     unsigned long *merges)
 {
     int              rc;
@@ -88,10 +114,15 @@ launched(uint32_t end, uint32_t seen, unsigned long *blocks,
     llm_batch_t      b;
 
     llm_kv_opts_t    k = { .n_layers = 1, .n_pages = PAGES,
-                           .n_kv_heads = KV_HEADS, .head_dim_k = DIM,
-                           .head_dim_v = DIM, .n_heads = HEADS };
-    llm_heads_t      h = { .n_heads = HEADS, .n_kv_heads = KV_HEADS,
-                           .head_dim_k = DIM, .head_dim_v = DIM, .scale = 1 };
+                           .n_kv_heads = s->kv.n_kv_heads,
+                           .head_dim_k = s->kv.head_dim_k,
+                           .head_dim_v = s->kv.head_dim_v,
+                           .n_heads = s->heads, .layers = &s->kv };
+    llm_heads_t      h = { .n_heads = s->heads,
+                           .n_kv_heads = s->kv.n_kv_heads,
+                           .head_dim_k = s->kv.head_dim_k,
+                           .head_dim_v = s->kv.head_dim_v,
+                           .latent = s->kv.latent, .scale = 1 };
 
     d = open_emulator(ROWS, SEQS, PAGES, LLM_TYPE_BF16);
 
@@ -100,8 +131,10 @@ launched(uint32_t end, uint32_t seen, unsigned long *blocks,
     }
 
     kv = d->ops->kv_create(d, &k, &err);
-    q = d->ops->act_create(d, ROWS, HEADS * DIM, LLM_ACT_PRODUCT, &err);
-    out = d->ops->act_create(d, ROWS, HEADS * DIM, LLM_ACT_VALUE, &err);
+    q = d->ops->act_create(d, ROWS, s->heads * s->kv.head_dim_k,
+                           LLM_ACT_PRODUCT, &err);
+    out = d->ops->act_create(d, ROWS, s->heads * s->kv.head_dim_v,
+                             LLM_ACT_VALUE, &err);
 
     if (kv == NULL || q == NULL || out == NULL) {
         printf("Bail out! %s\n", err.msg);
@@ -135,27 +168,29 @@ launched(uint32_t end, uint32_t seen, unsigned long *blocks,
 }
 
 
-/* `rows`: of a KV head in a block of the chunk */
-
 static void
-test(const char *name, uint32_t rows, uint32_t end, uint32_t seen)
+test(size_t gpu, size_t shape, uint32_t end, uint32_t seen)
 {
-    double         idle;
-    uint32_t       splits;
-    unsigned long  blocks, merges, busy;
+    char            name[64];
+    double          idle;
+    uint32_t        splits;
+    unsigned long   blocks, merges, busy;
+    const shape_t  *s = &shapes[shape];
 
+    snprintf(name, sizeof(name), "%s, %s", gpus[gpu].name, s->name);
     splits = (seen + SPLIT - 1) / SPLIT;
-    busy = PROMPT * (HEADS / KV_HEADS) / rows + SINGLES * splits;
-    busy *= KV_HEADS;
+    busy = PROMPT * (s->heads / s->kv.n_kv_heads) / gpus[gpu].of[shape].rows
+           + SINGLES * splits * gpus[gpu].of[shape].single;
+    busy *= s->kv.n_kv_heads;
 
-    if (!ok(launched(end, seen, &blocks, &merges), "%s: a step", name)) {
+    if (!ok(launched(s, end, seen, &blocks, &merges), "%s: a step", name)) {
         return;
     }
 
     idle = 1 - (double) busy / (double) blocks;
     ok(blocks >= busy && idle <= MOST_IDLE, "%s, rows that see %u positions: "
        "%lu blocks, %.1f %% of them idle", name, seen, blocks, 100 * idle);
-    is_int(merges, splits > 1 ? SINGLES * HEADS : 0,
+    is_int(merges, splits > 1 ? SINGLES * s->heads : 0,
            "%s: a block for each row and head to merge", name);
 }
 
@@ -163,18 +198,9 @@ test(const char *name, uint32_t rows, uint32_t end, uint32_t seen)
 int
 main(void)
 {
-    size_t    i;
+    size_t    i, k;
     char      path[1024];
     FILE     *f;
-
-    static const struct {
-        const char  *capability;
-        const char  *name;
-        uint32_t     rows;
-    } gpus[] = {
-        { "89", "Ada", 64 },
-        { "90", "Hopper", 128 }
-    };
 
     snprintf(path, sizeof(path), "%s/llm_emu.so",
              getenv("LLM_OBJS") ? getenv("LLM_OBJS") : "objs");
@@ -191,10 +217,13 @@ main(void)
     for (i = 0; i < llm_nelems(gpus); i++) {
         (void) setenv("LLM_EMU_CAPABILITY", gpus[i].capability, 1);
 
-        /* 7 splits of each row are the most for which all find room */
+        for (k = 0; k < llm_nelems(shapes); k++) {
+            test(i, k, PROMPT, 200);
 
-        test(gpus[i].name, gpus[i].rows, PROMPT, 200);
-        test(gpus[i].name, gpus[i].rows, PAGES * LLM_KV_PAGE, 7 * SPLIT - 5);
+            if (shapes[k].splits > 1) {
+                test(i, k, PAGES * LLM_KV_PAGE, shapes[k].splits * SPLIT - 5);
+            }
+        }
     }
 
     return done_testing();

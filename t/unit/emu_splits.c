@@ -2,7 +2,8 @@
  * Attention of a few rows after many positions by the CUDA backend in the
  * emulator: the same bits whether the rows come one by one, several at a time,
  * all at once or beside other sequences, that is with and without split
- * caches, and on a GPU with wgmma; and against the reference.
+ * caches, or room for the results of splits, and on a GPU with wgmma; and
+ * against the reference.
  * LLM_GPU_DEVICE=cuda: on a GPU instead (t/gpu/run.sh).
  */
 
@@ -12,6 +13,11 @@
 #define ROWS    40
 #define CHUNK   545                     /* positions of a step of AFTER */
 #define BESIDE  23                      /* rows of the sequence beside */
+
+/* sequences of a crowd, of which three have room for the results of their
+   splits, and their rows */
+#define CROWD   5
+#define EACH    8
 
 typedef struct {
     const char   *name;
@@ -96,6 +102,50 @@ step(splits_t *t, uint32_t pos, uint32_t n, uint32_t beside, float *out)
 }
 
 
+/* the first rows after AFTER once more, in several sequences of the same pages,
+   which have them already */
+
+static void
+crowd(splits_t *t, const float *want)
+{
+    int       same;
+    float    *got;
+    size_t    n;
+    step_t   *s;
+    uint32_t  i;
+
+    static const rows_t  rows[CROWD] = {
+        { AFTER, EACH, 0 }, { AFTER, EACH, 0 }, { AFTER, EACH, 0 },
+        { AFTER, EACH, 0 }, { AFTER, EACH, 0 }
+    };
+
+    n = (size_t) EACH * t->cols[3];
+    got = ops_alloc(CROWD * n * sizeof(float));
+    s = ops_alloc(sizeof(step_t));
+    step_fill(s, rows, CROWD, 1);
+    s->b.pages[LLM_KV_WINDOW] = s->pages;
+
+    for (i = 0; i < CROWD; i++) {
+        t->d->ops->write(t->d, t->act[0], i * EACH, EACH,
+                         t->data[0] + (size_t) AFTER * t->cols[0]);
+    }
+
+    (void) t->d->ops->begin(t->d, &s->b, NULL);
+    t->d->ops->attention(t->d, &t->h, t->act[0], t->kv, t->act[3]);
+    (void) t->d->ops->end(t->d, NULL);
+    ops_read(t->d, t->act[3], got, CROWD * EACH, t->cols[3]);
+
+    for (i = 0, same = 1; i < CROWD; i++) {
+        same &= memcmp(got + i * n, want, n * sizeof(float)) == 0;
+    }
+
+    ok(same, "%s: the same bits without room for splits", t->c->name);
+
+    free(got);
+    free(s);
+}
+
+
 /* the last ROWS rows in steps of n; closes d */
 
 static void
@@ -145,6 +195,10 @@ run(llm_exec_t *d, const splits_case_t *c, float *const data[3], uint32_t n,
     for (i = 0; i < ROWS; i += k) {
         k = llm_min(n, ROWS - i);
         step(&t, AFTER + i, k, beside, out + (size_t) i * t.cols[3]);
+    }
+
+    if (n == 4) {
+        crowd(&t, out);
     }
 
     for (i = 0; i < 4; i++) {

@@ -7,6 +7,7 @@
  */
 
 #include "t/unit/ops.h"
+#include "t/unit/emu_count.h"
 #include "t/unit/emu_dev.h"
 
 #include <string.h>
@@ -528,6 +529,17 @@ close_run(run_t *r)
 }
 
 
+/* calls of the emulator so far that set a kernel's attribute; of other devices
+   nothing is counted */
+
+static unsigned long
+attributes_set(const llm_ops_t *ops)
+{
+    return ops || getenv("LLM_GPU_DEVICE") ? 0
+                                           : emu_count("cudaFuncSetAttribute");
+}
+
+
 /* ops NULL: the device that emu_dev.h opens */
 
 static llm_exec_t *
@@ -552,13 +564,14 @@ static void
 check_device(const input_t *in, const llm_ops_t *ops, const char *isa,
     double bound)
 {
-    int          same;
-    float       *whole;
-    run_t        r;
-    size_t       size;
-    double       d;
-    uint64_t     seed;
-    llm_exec_t  *exec;
+    int            same;
+    float         *whole;
+    run_t          r;
+    size_t         size;
+    double         d;
+    uint64_t       seed;
+    llm_exec_t    *exec;
+    unsigned long  set;
 
     const char  *name = in->c->name;
 
@@ -579,11 +592,15 @@ check_device(const input_t *in, const llm_ops_t *ops, const char *isa,
     ok(d <= bound, "%s: %s: %.2g of the values, at most %.2g", isa, name, d,
        bound);
     memcpy(whole, r.y, size);
+    set = attributes_set(ops);
 
     for (seed = 1, same = 1; seed < 6; seed++) {
         run(&r, seed);
         same &= memcmp(whole, r.y, size) == 0;
     }
+
+    is_int(attributes_set(ops) - set, 0, "%s: %s: no kernel's attribute is set "
+           "again", isa, name);
 
     ok(same, "%s: %s: the same bits in any steps", isa, name);
 

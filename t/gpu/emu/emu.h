@@ -609,8 +609,9 @@ cudaFuncSetAttribute(F *f, cudaFuncAttribute, int shared)
 /*
  * For tests, which find it by this name in llm_emu.so: the sum of all that was
  * counted under names with `name` in them: blocks of kernels that were
- * launched, neither captured nor replayed, under the kernel's;
- * "cudaGraphInstantiate" and "cudaGraphLaunch" that succeeded.
+ * launched, neither captured nor replayed, under the kernel's; "replayed":
+ * blocks of all kernels of graphs that were launched; "cudaGraphInstantiate",
+ * "cudaGraphLaunch" and "cudaFuncSetAttribute" that succeeded.
  */
 extern "C" __attribute__((visibility("default"))) unsigned long
     llm_emu_count(const char *name);

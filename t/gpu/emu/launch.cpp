@@ -352,9 +352,11 @@ void
 launch(void *stream, const Kernel &k, dim3 grid, dim3 block, size_t shared,
     std::function<void()> f)
 {
-    int           n;
-    Device       *d;
-    cudaStream_t  s = (cudaStream_t) stream;
+    int            n;
+    bool           captured;
+    Device        *d;
+    unsigned long  blocks;
+    cudaStream_t   s = (cudaStream_t) stream;
 
     std::lock_guard<std::recursive_mutex>  guard(lock);
 
@@ -398,11 +400,18 @@ launch(void *stream, const Kernel &k, dim3 grid, dim3 block, size_t shared,
         return;
     }
 
-    if (s && s->capture == nullptr) {
-        count(k.name, (unsigned long) grid.x * grid.y * grid.z);
+    blocks = (unsigned long) grid.x * grid.y * grid.z;
+    captured = s && s->capture;
+
+    if (s && !captured) {
+        count(k.name, blocks);
     }
 
     enqueue(s, [=]() {
+        if (captured) {
+            count("replayed", blocks);
+        }
+
         if (d->broken || setting("LLM_EMU_DRY", 0)) {
             return;
         }

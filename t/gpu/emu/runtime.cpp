@@ -471,6 +471,7 @@ cudaFuncSetAttribute_(const void *f, int shared)
     }
 
     shared_set[{ current, f }] = (size_t) shared;
+    count("cudaFuncSetAttribute", 1);
 
     return broken();
 }
