@@ -41,7 +41,8 @@
 # LLM_GPU_DEVICE=emu: on the emulator, with small numbers, without a GPU.
 # LLM_GPU_SECONDS: most seconds of all calls together (420).
 #
-# Without cuBLAS our own kernels compute all products.  Python, PyTorch and
+# Where there is no cuBLAS, programs without it are taken from the archive, and
+# our own kernels compute all products.  Python, PyTorch and
 # compute-sanitizer are used if they are installed; a call that lacks one says
 # what it leaves out.  t/gpu/README.md explains the results.
 
