@@ -12,7 +12,7 @@
 #
 #   t/gpu/run.sh first      bandwidth bits parity twice speed
 #   t/gpu/run.sh kernels    time by kernel (PyTorch's profiler)
-#   t/gpu/run.sh rest       torch http sanitize sticky; speed of Q4_K and fp8
+#   t/gpu/run.sh rest       sanitize sticky; speed of Q4_K and fp8; http torch
 #
 #   t/gpu/run.sh build      builds what the others need; they call it
 #                           themselves

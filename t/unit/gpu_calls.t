@@ -287,6 +287,27 @@ SKIP: {
 }
 
 
+# ---- rest ----
+
+# what takes too long is cut, and what follows gets its time
+
+open $f, '>', "$work/bench" or die;
+print $f "#!/bin/sh\n[ -n \"\$LLM_BENCH_FP8\" ] || sleep 100\n",
+         "echo '{\"bench\": \"decode\"}'\n";
+close $f;
+chmod 0755, "$work/bench";
+
+($rc, $said) = call('rest', LLM_GPU_SECONDS => 40);
+isnt($rc, 0, 'rest, with a call that is cut');
+is(join(' ', $said =~ /^== +\d+ s  (\w+(?: [\w,]+)*)$/mg),
+   'rest sanitize racecheck sanitize memcheck sticky speed tiny q4_k'
+   . ' speed tiny bf16 weights,kv over_http against_torch', 'in this order');
+like($said, qr/speed: exit status 124\n/, 'one is cut');
+like(qx(tar -tzf "$out/results-rest.tar.gz"),
+     qr/-speed-tiny-bf16-fp8-weights-kv\.jsonl\n/, 'the next one is not');
+unlink "$work/bench";
+
+
 # ---- the libraries that it links, and carries ----
 
 my ($libraries, $needed) = split /\n/,
