@@ -5,7 +5,7 @@
 # machine may lack), nginx (with the module), fixtures, and work: everything
 # compiled for CUDA_ARCH (90a), with the sources' checksum in `built`.  What was
 # compiled from other sources, or does not load there, is compiled there.  If
-# cuBLAS is linked, work/plain has the same without, for a machine that has none.
+# cuBLAS is linked, work/plain has the same without it.
 
 # the libraries of engine/Makefile, and what of them a machine may lack
 
@@ -145,7 +145,9 @@ pack() {
     pack_nginx
     pack_fixtures
     say "compressing $(du -sh "$GPU" | cut -f 1)"
-    tar -C "${GPU%/*}" -c "${GPU##*/}" | xz -T 0 -1 > "$GPU.tar.xz.new" &&
+    # the backend is there twice, so what xz looks back at holds it
+    tar -C "${GPU%/*}" -c "${GPU##*/}" |
+        xz --lzma2=preset=1,dict=128MiB > "$GPU.tar.xz.new" &&
         mv "$GPU.tar.xz.new" "$GPU.tar.xz" || die "cannot write $GPU.tar.xz"
     du -sh "$GPU.tar.xz"
     check
@@ -232,8 +234,8 @@ tarfile.open(sys.argv[1]).extractall(sys.argv[2])' \
 }
 
 
-# Finds cuBLAS for programs that were linked elsewhere: in the usual places, then
-# for 15 s everywhere.  CUBLAS_HOME: only there.
+# Finds cuBLAS for programs that were linked elsewhere: in the usual places,
+# then for 15 s everywhere.  CUBLAS_HOME: only there.
 
 blas_there() {
     local file
