@@ -16,7 +16,7 @@
 #
 #   t/gpu/run.sh build      builds what the others need; they call it
 #                           themselves
-#   t/gpu/run.sh bandwidth  copies, and with cuBLAS matrix products
+#   t/gpu/run.sh bandwidth  copies, reads, and with cuBLAS matrix products
 #   t/gpu/run.sh bits       how tensor cores add; cublasLt's products by shape
 #   t/gpu/run.sh parity [S] unit tests of t/unit in parallel, and their results
 #                           after at most S seconds (30)

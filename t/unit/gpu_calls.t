@@ -264,8 +264,8 @@ like($said, qr/are for 90a, this one is 89\n.*there is no nvcc/s,
 
 # where it is looked for
 
-command('ldconfig', "echo '\tlibcublasLt.so.13 (libc6) => $there/lib/libcublasLt"
-        . ".so.13'");
+command('ldconfig', 'echo "\tlibcublasLt.so.13 (libc6) => '
+                    . $there . '/lib/libcublasLt.so.13"');
 command('timeout', 'echo "$@"');
 
 sub found {
@@ -306,6 +306,32 @@ like($said, qr/speed: exit status 124\n/, 'one is cut');
 like(qx(tar -tzf "$out/results-rest.tar.gz"),
      qr/-speed-tiny-bf16-fp8-weights-kv\.jsonl\n/, 'the next one is not');
 unlink "$work/bench";
+
+
+# ---- shares ----
+
+# without cuBLAS the matrix rate is not known
+
+sub shares {
+    my ($peak) = @_;
+    my ($rates, $bench) = ("$out/peak.jsonl", "$out/bench.jsonl");
+
+    open my $p, '>', $rates or die;
+    print $p "$peak\n";
+    close $p;
+    open $p, '>', $bench or die;
+    print $p qq({"bench": "decode", "streams": 1, "step_ms": 5}\n),
+             qq({"bench": "prompt", "tokens": 16, "ms": 5}\n);
+    close $p;
+
+    return qx(cd "$root" &&
+              python3 t/gpu/shares.py "$rates" tiny bf16 < "$bench" 2>&1);
+}
+
+like(shares('{"copy_gb_s": 100, "matrix_tflops": 0}'),
+     qr/"of_copy": .*\n.*"ms": 5}\n\z/, 'a rate that is 0 has no shares');
+like(shares('{"copy_gb_s": 100, "matrix_tflops": 10}'),
+     qr/"of_copy": .*\n.*"of_matrix": /, 'others have');
 
 
 # ---- the libraries that it links, and carries ----
