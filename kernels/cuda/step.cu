@@ -450,7 +450,19 @@ llm_cuda_first(llm_cuda_t *d)
 }
 
 
-/* a decode step is captured or replayed */
+static int
+llm_cuda_team_failed(const llm_cuda_t *d)
+{
+    uint32_t  i;
+
+    for (i = 0; i < d->n_team && !d->team[i]->failed; i++) { /* void */ }
+
+    return i < d->n_team;
+}
+
+
+/* a decode step is captured or replayed; after a failed call it is launched, so
+   that no failure is from before a capture */
 
 int
 llm_cuda_begin(llm_exec_t *exec, const llm_batch_t *b, llm_err_t *err)
@@ -477,7 +489,7 @@ llm_cuda_begin(llm_exec_t *exec, const llm_batch_t *b, llm_err_t *err)
         return LLM_REPLAYED;
     }
 
-    if (g && again && !d->no_graphs) {
+    if (g && again && !d->no_graphs && !llm_cuda_team_failed(d)) {
         e = cudaStreamBeginCapture(d->stream,
                                    cudaStreamCaptureModeThreadLocal);
 
@@ -526,6 +538,23 @@ llm_cuda_end_capture(llm_cuda_t *d)
 }
 
 
+/* launches the step whose capture has failed.  That was no step's failure: an
+   invalid capture fails each call that it gets. */
+
+static void
+llm_cuda_redo(llm_cuda_t *d)
+{
+    uint32_t  i;
+
+    for (i = 0; i < d->n_team; i++) {
+        d->team[i]->failed = 0;
+    }
+
+    d->late = d->received != NULL;
+    llm_cuda_first(d);
+}
+
+
 int
 llm_cuda_submit(llm_exec_t *exec)
 {
@@ -539,8 +568,7 @@ llm_cuda_submit(llm_exec_t *exec)
     }
 
     if (d->capturing && llm_cuda_end_capture(d)) {
-        d->late = d->received != NULL;
-        llm_cuda_first(d);
+        llm_cuda_redo(d);
         return LLM_REDO;
     }
 

@@ -4,7 +4,8 @@
 # objs/gpu.tar.xz holds objs/gpu: deps (headers and libraries that the other
 # machine may lack), nginx (with the module), fixtures, and work: everything
 # compiled for CUDA_ARCH (90a), with the sources' checksum in `built`.  What was
-# compiled from other sources, or does not load there, is compiled there.
+# compiled from other sources, or does not load there, is compiled there.  If
+# cuBLAS is linked, work/plain has the same without it.
 
 # the libraries of engine/Makefile, and what of them a machine may lack
 
@@ -16,6 +17,8 @@ TABLES="emu emu_fp8 emu_products emu_glu emu_sample emu_broken emu_ahead
 
 
 PROGRAMS="llm load bench bench.so peak bits break.so llm_cuda.so"
+BLAS=libcublasLt.so.13
+LINKED="peak bits llm_cuda.so"          # with cuBLAS, if there is one
 
 
 # checksum of the sources that the module and the backends share
@@ -110,7 +113,19 @@ pack_work() {
         cp "$WORK/$name" "$GPU/work/$name"
     done
 
+    if [ -n "$CUBLAS_LIB" ]; then
+        compile_plain || die "what works without cuBLAS does not build"
+        mkdir -p "$GPU/work/plain"
+
+        for name in $LINKED; do
+            cp "$WORK/plain/$name" "$GPU/work/plain/$name"
+        done
+
+        strip -g "$GPU/work/plain/llm_cuda.so"
+    fi
+
     strip -g "$GPU"/work/{llm,load,bench,bench.so,llm_cuda.so,t/*}
+    echo "$CUDA_ARCH" > "$GPU/work/arch"
     all_sources > "$GPU/work/built"
 }
 
@@ -130,7 +145,9 @@ pack() {
     pack_nginx
     pack_fixtures
     say "compressing $(du -sh "$GPU" | cut -f 1)"
-    tar -C "${GPU%/*}" -c "${GPU##*/}" | xz -T 0 -1 > "$GPU.tar.xz.new" &&
+    # the backend is there twice, so what xz looks back at holds it
+    tar -C "${GPU%/*}" -c "${GPU##*/}" |
+        xz --lzma2=preset=1,dict=128MiB > "$GPU.tar.xz.new" &&
         mv "$GPU.tar.xz.new" "$GPU.tar.xz" || die "cannot write $GPU.tar.xz"
     du -sh "$GPU.tar.xz"
     check
@@ -141,7 +158,7 @@ pack() {
 # Without a GPU the backend is loaded only as far as to say that there is none.
 
 check() {
-    local archive=$GPU.tar.xz dir file said
+    local archive=$GPU.tar.xz dir file twin
 
     [ -e "$archive" ] || die "no $archive: t/gpu/run.sh pack"
     say "checking"
@@ -154,24 +171,47 @@ check() {
     [ -e "$GPU/work/llm_cuda.so" ] || { say "it has no programs"; return; }
     built "$GPU/work" || die "the archive's programs are from other sources"
 
-    for file in $PROGRAMS $(printf 't/%s ' $TABLES); do
+    twin=
+    ! needs_cublas "$GPU/work" || twin=$(printf 'plain/%s ' $LINKED)
+
+    # shellcheck disable=SC2086
+    for file in $PROGRAMS $twin $(printf 't/%s ' $TABLES); do
         [ -x "$GPU/work/$file" ] || die "the archive lacks $file"
         ! ldd "$GPU/work/$file" 2> /dev/null | grep 'not found' |
             grep -v libcublas || die "$file lacks a library"
     done
 
-    for file in cpu cuda; do
-        said=$(echo 1 2 3 | "$GPU/work/llm" logits models/demo.gguf \
-            --device "$file" --ctx 64 2>&1 > "$dir/$file.logits")
-
-        case $?:$file:$said in
-            0:*|*:cuda:*'there is no NVIDIA driver'*) ;;
-            *) die "the carried programs do not work on $file: $said" ;;
-        esac
-    done
-
+    works cpu
     [ -s "$dir/cpu.logits" ] || die "the carried programs print no logits"
+    works cuda
+
+    if [ -n "$twin" ]; then
+        take plain
+        ! needs_cublas "$GPU/work" || die "work/plain needs cuBLAS"
+        works cuda
+    fi
+
     say "whole"
+}
+
+
+# does the backend in this folder load cuBLAS?
+
+needs_cublas() { grep -q 'libcublasLt\.so' "$1/llm_cuda.so"; }
+
+
+# the carried programs compute on a device, or say that there is none
+
+works() {
+    local said
+
+    said=$(echo 1 2 3 | "$GPU/work/llm" logits models/demo.gguf \
+        --device "$1" --ctx 64 2>&1 > "$dir/$1.logits")
+
+    case $?:$1:$said in
+        0:*|*:cuda:*'there is no NVIDIA driver'*) ;;
+        *) die "the carried programs do not work on $1: $said" ;;
+    esac
 }
 
 
@@ -194,21 +234,45 @@ tarfile.open(sys.argv[1]).extractall(sys.argv[2])' \
 }
 
 
-# finds cuBLAS, for the linker and for programs that were linked elsewhere
+# Finds cuBLAS for programs that were linked elsewhere: in the usual places,
+# then for 15 s everywhere.  CUBLAS_HOME: only there.
 
 blas_there() {
+    local file
+
     NVCC=$(nvcc_path) || NVCC=
-    CUBLAS_INC='' CUBLAS_LIB=''
+    file=$(blas_library)
 
-    find_cublas || CUBLAS_LIB=$(find / -xdev -name 'libcublasLt.so.13*' \
-        -print -quit 2> /dev/null)
+    [ -n "$file" ] ||
+        { say "no $BLAS was found (set CUBLAS_HOME): our own kernels only"
+          return; }
 
-    [ -n "$CUBLAS_LIB" ] ||
-        say "no cuBLAS was found (set CUBLAS_HOME): our own kernels only"
+    export LD_LIBRARY_PATH=${file%/*}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+}
 
-    if [ -n "$CUBLAS_LIB" ]; then
-        export LD_LIBRARY_PATH=${CUBLAS_LIB%/*}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+
+# prints the path of the library
+
+blas_library() {
+    local file
+
+    if [ -n "${CUBLAS_HOME:-}" ]; then
+        find "$CUBLAS_HOME/" -name "$BLAS*" -print -quit 2> /dev/null
+        return
     fi
+
+    for file in $(PATH=$PATH:/usr/sbin:/sbin ldconfig -p 2> /dev/null |
+            sed -n "s/.*$BLAS .* => //p") \
+        "$ROOT"/.deps/cublas/nvidia/cu13/lib/"$BLAS" \
+        /usr/local/cuda*/{lib64,targets/*/lib}/"$BLAS" \
+        $(python3 -c 'import glob, sys
+for p in sys.path:
+    print(*glob.glob(p + "/nvidia/*/lib/" + sys.argv[1]))' "$BLAS" 2> /dev/null)
+    do
+        [ ! -e "$file" ] || { echo "$file"; return; }
+    done
+
+    timeout 15 find / -xdev -name "$BLAS*" -print -quit 2> /dev/null
 }
 
 
@@ -270,12 +334,12 @@ compile() {
 
 
 compile_cuda() {
-    local arch=${CUDA_ARCH:-} peak=(-DPEAK_COPY_ONLY) bits=(-DBITS_NO_BLAS)
+    local peak=(-DPEAK_COPY_ONLY) bits=(-DBITS_NO_BLAS)
 
     NVCC=$(nvcc_path) || die "no nvcc"
     find_cublas || { CUBLAS_INC=''; CUBLAS_LIB=''; }
-    [ -n "$arch" ] || arch=$(nvidia-smi --query-gpu=compute_cap \
-        --format=csv,noheader | head -n 1 | tr -d . | sed 's/^90$/90a/')
+    ARCH=${CUDA_ARCH:-$(capability | sed 's/^90$/90a/')}
+    CODE="-gencode=arch=compute_$ARCH,code=sm_$ARCH"
 
     if [ -n "$CUBLAS_LIB" ]; then
         peak=("-I$CUBLAS_INC" "-L${CUBLAS_LIB%/*}" "-l:${CUBLAS_LIB##*/}"
@@ -283,15 +347,29 @@ compile_cuda() {
         bits=("${peak[@]}")
     fi
 
-    local code="-gencode=arch=compute_$arch,code=sm_$arch"
+    make_cuda cuda &&
+    "$NVCC" -O2 "$CODE" -o "$WORK/peak" t/gpu/peak.cu "${peak[@]}" &&
+    "$NVCC" -O2 "$CODE" -o "$WORK/bits" t/gpu/bits.cu "${bits[@]}" &&
+    "$NVCC" -O2 "$CODE" -shared -Xcompiler -fPIC -o "$WORK/break.so" \
+        t/gpu/break.cu
+}
 
+
+# peak, bits and the backend without cuBLAS, after compile_cuda() with it
+
+compile_plain() {
+    mkdir -p "$WORK/plain" &&
+    make_cuda cuda plain &&
+    "$NVCC" -O2 "$CODE" -o "$WORK/plain/peak" t/gpu/peak.cu \
+        -DPEAK_COPY_ONLY &&
+    "$NVCC" -O2 "$CODE" -o "$WORK/plain/bits" t/gpu/bits.cu -DBITS_NO_BLAS
+}
+
+
+make_cuda() {
     make -s -j "$(nproc)" -f kernels/cuda/Makefile OBJS="$WORK" \
         NVCC="$NVCC" CUBLAS_INC="$CUBLAS_INC" CUBLAS_LIB="$CUBLAS_LIB" \
-        ALL_ARCH="$arch" CUDA_ARCH="$arch" cuda &&
-    "$NVCC" -O2 "$code" -o "$WORK/peak" t/gpu/peak.cu "${peak[@]}" &&
-    "$NVCC" -O2 "$code" -o "$WORK/bits" t/gpu/bits.cu "${bits[@]}" &&
-    "$NVCC" -O2 "$code" -shared -Xcompiler -fPIC -o "$WORK/break.so" \
-        t/gpu/break.cu
+        ALL_ARCH="$ARCH" CUDA_ARCH="$ARCH" "$@"
 }
 
 
@@ -299,16 +377,30 @@ compile_cuda() {
 # carried must load, too
 
 build() {
-    if [ "$DEVICE" != emu ] && built "$GPU/work"; then
-        if loads "$GPU/work"; then
+    local why="it carries no programs"
+
+    if [ "$DEVICE" = emu ]; then
+        :
+    elif built "$GPU/work"; then
+        if carried; then
             WORK=$GPU/work
             return
         fi
 
-        say "the carried programs do not load here"
+        why="its programs do not run here"
+
+    elif [ -e "$GPU/work/built" ]; then
+        why="its programs are from other sources"
+
+    elif [ ! -e "$GPU/unpacked" ]; then
+        why="there is none"
     fi
 
     ! built "$WORK" || return 0
+
+    [ "$DEVICE" = emu ] || nvcc_path > /dev/null ||
+        die "nothing can run: objs/gpu.tar.xz: $why, and there is no nvcc to" \
+            "build with: t/gpu/run.sh pack where there is one"
 
     say "building"
     compile > "$(results build.txt)" 2>&1 ||
@@ -318,9 +410,72 @@ build() {
 }
 
 
+capability() {
+    nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n 1 |
+        tr -d .
+}
+
+
+# the carried programs load here, with cuBLAS or without, and are for this GPU
+
+carried() {
+    local arch gpu
+
+    arch=$(cat "$GPU/work/arch" 2> /dev/null)
+    gpu=$(capability)
+
+    if [ "${arch%a}" != "$gpu" ] &&
+        { [ "${arch%?}" != "${gpu%?}" ] || [ "$arch" -gt "$gpu" ]; }
+    then
+        say "the carried programs are for ${arch:-no GPU}, this one is $gpu"
+        return 1
+    fi
+
+    take blas
+    ! loads || return 0
+    [ -d "$GPU/work/plain" ] || return 1
+
+    take plain
+    loads || return 1
+    say "without cuBLAS: our own kernels compute all products"
+}
+
+
+# take blas, take plain: the programs that are linked with cuBLAS, or without,
+# if both were carried
+
+take() {
+    local name
+
+    [ -d "$GPU/work/plain" ] || return 0
+
+    if [ ! -d "$GPU/work/blas" ]; then
+        mkdir "$GPU/work/blas"
+
+        for name in $LINKED; do
+            cp "$GPU/work/$name" "$GPU/work/blas/$name"
+        done
+    fi
+
+    for name in $LINKED; do
+        ln -f "$GPU/work/$1/$name" "$GPU/work/$name"
+    done
+}
+
+
+# Loads the programs and the backend, and computes nothing, which may fail or
+# hang: a device that does not exist is refused after all that is loaded.
+
 loads() {
-    echo 1 2 3 | timeout 60 "$1/llm" logits models/demo.gguf \
-        --device "$DEVICE" --ctx 64 > /dev/null 2> "$(results load.txt)" &&
-        rm -f "$(results load.txt)" ||
-        { cat "$(results load.txt)"; return 1; }
+    local said
+
+    said=$(echo 1 | timeout -k 5 30 "$GPU/work/llm" logits models/demo.gguf \
+        --device cuda:255 --ctx 64 2>&1 > /dev/null)
+
+    case $said in
+        *'there is no device 255'*) return 0 ;;
+    esac
+
+    say "the carried programs do not load: ${said:-they say nothing}"
+    return 1
 }

@@ -1,13 +1,15 @@
 /*
  * The GPU's rates, as a JSON line: its name and number of SMs; the bandwidth of
  * copies of 4 GiB within its memory (bytes read and written), the best of ten;
- * and the rate of cublasLt's product of two 8192 x 8192 bf16 matrices of random
- * numbers, the mean of ten after three (zeros take less power, so the GPU's
- * clock, and the rate, would be higher).
+ * the rate at which a kernel reads as much and writes nothing, as a step of few
+ * rows does, the best of ten; and the rate of cublasLt's product of two
+ * 8192 x 8192 bf16 matrices of random numbers, the mean of ten after three
+ * (zeros take less power, so the GPU's clock, and the rate, would be higher).
  *
  *   nvcc -o peak t/gpu/peak.cu -lcublasLt && ./peak
  *
- * -DPEAK_COPY_ONLY: without cuBLAS, only copies; the matrix rate is 0.
+ * -DPEAK_COPY_ONLY: without cuBLAS: the matrix rate is 0, which
+ * is not known.
  */
 
 #ifndef PEAK_COPY_ONLY
@@ -24,6 +26,7 @@
 #define N       8192
 #define ROOM    ((size_t) 64 << 20)
 #define COPIES  10
+#define AT_ONCE 4
 #define WARM    3
 #define RUNS    10
 
@@ -45,31 +48,87 @@ elapsed(void)
 }
 
 
-static double
-copy_gb_s(void)
+/* reads n times 16 bytes, AT_ONCE of them before it adds any.  The sum is kept
+   only in order that nothing is left out. */
+
+__global__ void
+sum(const uint4 *p, size_t n, uint32_t *kept)
+{
+    int       k;
+    size_t    i, all;
+    uint4     v[AT_ONCE];
+    uint32_t  s;
+
+    all = (size_t) gridDim.x * blockDim.x;
+    s = 0;
+
+    for (i = (size_t) blockIdx.x * blockDim.x + threadIdx.x; i < n;
+         i += AT_ONCE * all)
+    {
+#pragma unroll
+        for (k = 0; k < AT_ONCE; k++) {
+            v[k] = i + k * all < n ? __ldcs(p + i + k * all)
+                                   : make_uint4(0, 0, 0, 0);
+        }
+
+#pragma unroll
+        for (k = 0; k < AT_ONCE; k++) {
+            s += v[k].x + v[k].y + v[k].z + v[k].w;
+        }
+    }
+
+    if (s == 12345) {
+        *kept = s;
+    }
+}
+
+
+/* milliseconds of the fastest of copies of SIZE bytes from a to b; b NULL: of
+   reads */
+
+static float
+fastest(const void *a, void *b, uint32_t *kept, int sms)
 {
     int    i;
-    void  *a, *b;
-    float  ms, best;
-
-    check(cudaMalloc(&a, SIZE), "memory");
-    check(cudaMalloc(&b, SIZE), "memory");
-    check(cudaMemset(a, 1, SIZE), "memory");
-
-    best = 1e9f;
+    float  ms, best = 1e9f;
 
     for (i = 0; i < COPIES; i++) {
         check(cudaEventRecord(from), "an event");
-        check(cudaMemcpyAsync(b, a, SIZE, cudaMemcpyDeviceToDevice),
-              "a copy");
+
+        if (b) {
+            check(cudaMemcpyAsync(b, a, SIZE, cudaMemcpyDeviceToDevice),
+                  "a copy");
+
+        } else {
+            sum<<<(unsigned) sms * 4, 512>>>((const uint4 *) a, SIZE / 16,
+                                             kept);
+            check(cudaGetLastError(), "a kernel");
+        }
+
         ms = elapsed();
         best = ms < best ? ms : best;
     }
 
+    return best;
+}
+
+
+static void
+memory_gb_s(int sms, double *copy, double *read)
+{
+    void  *a, *b, *kept;
+
+    check(cudaMalloc(&a, SIZE), "memory");
+    check(cudaMalloc(&b, SIZE), "memory");
+    check(cudaMalloc(&kept, sizeof(uint32_t)), "memory");
+    check(cudaMemset(a, 1, SIZE), "memory");
+
+    *copy = 2.0 * SIZE / fastest(a, b, NULL, sms) * 1e-6;
+    *read = 1.0 * SIZE / fastest(a, NULL, (uint32_t *) kept, sms) * 1e-6;
+
     check(cudaFree(a), "memory");
     check(cudaFree(b), "memory");
-
-    return 2.0 * SIZE / best * 1e-6;
+    check(cudaFree(kept), "memory");
 }
 
 
@@ -169,19 +228,19 @@ matrix_tflops(void)
 int
 main(void)
 {
-    double          copy, matrix;
+    double          copy, read, matrix;
     cudaDeviceProp  prop;
 
     check(cudaGetDeviceProperties(&prop, 0), "a device");
     check(cudaEventCreate(&from), "an event");
     check(cudaEventCreate(&to), "an event");
 
-    copy = copy_gb_s();
+    memory_gb_s(prop.multiProcessorCount, &copy, &read);
     matrix = matrix_tflops();
 
     printf("{\"device\": \"%s\", \"sms\": %d, \"copy_gb_s\": %.1f, "
-           "\"matrix_tflops\": %.1f}\n", prop.name, prop.multiProcessorCount,
-           copy, matrix);
+           "\"read_gb_s\": %.1f, \"matrix_tflops\": %.1f}\n", prop.name,
+           prop.multiProcessorCount, copy, read, matrix);
 
     return 0;
 }

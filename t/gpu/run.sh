@@ -12,11 +12,11 @@
 #
 #   t/gpu/run.sh first      bandwidth bits parity twice speed
 #   t/gpu/run.sh kernels    time by kernel (PyTorch's profiler)
-#   t/gpu/run.sh rest       torch http sanitize sticky; speed of Q4_K and fp8
+#   t/gpu/run.sh rest       sanitize sticky; speed of Q4_K and fp8; http torch
 #
 #   t/gpu/run.sh build      builds what the others need; they call it
 #                           themselves
-#   t/gpu/run.sh bandwidth  copies, and with cuBLAS matrix products
+#   t/gpu/run.sh bandwidth  copies, reads, and with cuBLAS matrix products
 #   t/gpu/run.sh bits       how tensor cores add; cublasLt's products by shape
 #   t/gpu/run.sh parity [S] unit tests of t/unit in parallel, and their results
 #                           after at most S seconds (30)
@@ -41,7 +41,8 @@
 # LLM_GPU_DEVICE=emu: on the emulator, with small numbers, without a GPU.
 # LLM_GPU_SECONDS: most seconds of all calls together (420).
 #
-# Without cuBLAS our own kernels compute all products.  Python, PyTorch and
+# Where there is no cuBLAS, programs without it are taken from the archive, and
+# our own kernels compute all products.  Python, PyTorch and
 # compute-sanitizer are used if they are installed; a call that lacks one says
 # what it leaves out.  t/gpu/README.md explains the results.
 

@@ -7,7 +7,7 @@ Standard input is what t/gpu/bench.c printed for a model of t/bench/mkmodel.py.
 It is copied to standard output; lines of decoding get their share of the copy
 bandwidth (of_copy), lines of prompts their share of the matrix rate
 (of_matrix).  The rates are those of the first line of RESULTS.jsonl
-(t/gpu/peak.cu); without them nothing is added.
+(t/gpu/peak.cu); without them, or of one that is 0, nothing is added.
 
 A step of one token for each of n streams reads every matrix once (the embedding
 only if it is also the head) and the keys and values of all cached positions.
@@ -75,11 +75,11 @@ def main():
     for line in sys.stdin:
         d = json.loads(line)
         fp8 = d.get("fp8", fp8)
-        if d.get("bench") == "decode" and "copy_gb_s" in peak:
+        if d.get("bench") == "decode" and peak.get("copy_gb_s"):
             rate = step_bytes(s, n_vocab, args.type, d["streams"],
                               fp8) / d["step_ms"] * 1e-6
             d["of_copy"] = round(rate / peak["copy_gb_s"], 4)
-        if d.get("bench") == "prompt" and "matrix_tflops" in peak:
+        if d.get("bench") == "prompt" and peak.get("matrix_tflops"):
             rate = prompt_flops(s, n_vocab, d["tokens"]) / d["ms"] * 1e-9
             d["of_matrix"] = round(rate / peak["matrix_tflops"], 4)
         print(json.dumps(d), flush=True)

@@ -151,6 +151,9 @@ is((texts(complete(%greedy, prompt => 'What is 2 + 2?',
     isnt((texts(complete(@repeated, dry_multiplier => 60)))[0], ' two',
          'that costs much');
     is((texts(complete(@repeated, dry_multiplier => 60,
+                       samplers => [ 'temperature' ])))[0], ' two',
+       'that is not among the samplers');
+    is((texts(complete(@repeated, dry_multiplier => 60,
                        dry_allowed_length => 7)))[0], ' two',
        'as long as is allowed');
     is((texts(complete(@repeated, dry_multiplier => 60,
@@ -177,7 +180,7 @@ for my $one ([ xtc_probability => 1, xtc_threshold => 0.01 ],
                                1 .. 4), 'and a seed gives it again');
 }
 
-for my $refused ([ mirostat => 2 ], [ samplers => [ 'top_k' ] ],
+for my $refused ([ mirostat => 2 ], [ samplers => [ 'top_a' ] ],
                  [ min_keep => 2 ])
 {
     my $res = complete(@$refused);

@@ -329,7 +329,9 @@ count_log(void *data, int level, const char *msg)
     (void) data;
     (void) level;
 
-    n_graph_logs += strstr(msg, "graph of a step: out of memory") != NULL;
+    n_graph_logs += strstr(msg, "graph of a step: out of memory") != NULL
+                    || strstr(msg, "graph of a step: operation failed")
+                       != NULL;
 }
 
 
@@ -406,6 +408,47 @@ check_two_devices(const char *split)
     llm_model_free(model);
     model = one;
     (void) unsetenv("LLM_EMU_CAPABILITY");
+}
+
+
+/* a capture of two devices that becomes invalid, from one of the first calls
+   that it gets to one in the middle of a step: which fails the calls behind it,
+   and not the step, which is launched */
+
+static void
+check_captures(const char *split)
+{
+    char          value[16], what[64];
+    size_t        i;
+    llm_err_t     err;
+    llm_model_t  *one;
+
+    static const uint32_t  at[] = { 1, 2, 3, 4, 25 };
+
+    one = model;
+    opts.device = "emu:0,1";
+    opts.split_rows = strcmp(split, "rows") == 0;
+    opts.log = count_log;
+
+    for (i = 0; i < llm_nelems(at); i++) {
+        model = llm_model_load(path, &opts, &err);
+        must(model ? LLM_OK : LLM_ERROR, &err);
+
+        n_graph_logs = 0;
+        snprintf(value, sizeof(value), "%u", at[i]);
+        snprintf(what, sizeof(what), "%s, call %u of a capture fails", split,
+                 at[i]);
+        (void) setenv("LLM_EMU_FAIL_CAPTURE", value, 1);
+        check_ahead(what, N_STEPS / 3);
+        (void) unsetenv("LLM_EMU_FAIL_CAPTURE");
+        is_int(n_graph_logs, 1, "and it is said once");
+        llm_model_free(model);
+    }
+
+    opts.log = NULL;
+    opts.device = "emu";
+    opts.split_rows = 0;
+    model = one;
 }
 
 
@@ -541,6 +584,7 @@ main(void)
     if (device == NULL || strcmp(device, "emu") == 0) {
         check_two_devices("layers");
         check_two_devices("rows");
+        check_captures("rows");
         check_graphs();
         check_lost();
     }

@@ -2,14 +2,15 @@
  * Gated networks in one launch (linear_glu()) in the CUDA backend, run by the
  * emulator (LLM_GPU_DEVICE=cuda: on a GPU instead): the bits of linear() and
  * glu(), for every shape of kernel, also where it is launched before x is
- * known; and what it leaves to these two.
+ * known; and what it leaves to these two.  On a GPU that may be any of them: if
+ * cublasLt has a plan for a product, it is not computed this way.
  */
 
 #include "t/unit/emu_ops.h"
 
 #define MOST  20                        /* rows */
 
-/* a case: `done`: by linear_glu() */
+/* a case: `done`: by linear_glu(), without a plan of cublasLt */
 typedef struct {
     uint32_t   n_ff;
     uint32_t   n_in;
@@ -116,9 +117,9 @@ test(llm_exec_t *d, const glu_case_t *c, int bf16)
     (void) network(d, c, 0, out[0]);
     did = network(d, c, 1, out[1]);
 
-    ok(did == c->done, "%s of [%u, %u], %u rows: %s launch",
-       llm_type_name(c->type), c->n_ff, c->n_in, c->rows,
-       c->done ? "one" : "not one");
+    ok(did == c->done || (!did && getenv("LLM_GPU_DEVICE")),
+       "%s of [%u, %u], %u rows: %s launch", llm_type_name(c->type), c->n_ff,
+       c->n_in, c->rows, did ? "one" : "not one");
     ok(memcmp(out[0], out[1], n * sizeof(float)) == 0,
        "the same bits, %s", bf16 ? "bf16" : "f16");
 

@@ -24,8 +24,8 @@ my $work = tempdir(CLEANUP => 1);
 sub call {
     my ($what, %env) = @_;
 
+    %env = (LLM_GPU_DEVICE => 'emu', LLM_GPU_WORK => $work, OUT => $out, %env);
     local @ENV{keys %env} = values %env;
-    local @ENV{qw(LLM_GPU_DEVICE LLM_GPU_WORK OUT)} = ('emu', $work, $out);
 
     my $said = qx(cd "$root" && t/gpu/run.sh $what 2>&1);
 
@@ -113,7 +113,7 @@ isnt($rc, 0, 'no such call');
 # an archive as pack makes it, of programs that say what those would without a
 # GPU
 
-my $pack = tempdir(CLEANUP => 1) . '/gpu';
+our $pack = tempdir(CLEANUP => 1) . '/gpu';
 
 sub put {
     my ($path, $text) = @_;
@@ -130,6 +130,12 @@ sub check {
         or die 'tar';
 
     return call('check', LLM_GPU_PACK => $pack);
+}
+
+sub program {
+    my ($path, @lines) = @_;
+
+    put($path, join "\n", '#!/bin/sh', @lines, '');
 }
 
 my $module = qx(cd "$root" && bash -c '. t/gpu/build.sh; sources');
@@ -161,6 +167,171 @@ like($said, qr/lacks t\/emu_glu/, 'which is named');
 put('work/built', "1 2\n");
 ($rc, $said) = check();
 like($said, qr/programs are from other sources/, 'or one of other sources');
+
+put('work/built', $sum);
+program('work/t/emu_glu');
+program('work/llm', $says);
+program('work/llm_cuda.so', '# libcublasLt.so.13');
+($rc, $said) = check();
+like($said, qr/lacks plain\/peak/, 'what works without cuBLAS is needed, too');
+
+program("work/plain/$_") for qw(peak bits);
+program('work/plain/llm_cuda.so', '# libcublasLt.so.13');
+($rc, $said) = check();
+like($said, qr/work\/plain needs cuBLAS/, 'and must not need it');
+
+program('work/plain/llm_cuda.so');
+($rc, $said) = check();
+is($rc, 0, 'with it the archive is whole') or diag $said;
+
+
+# ---- on a machine with a GPU and without nvcc ----
+
+# the carried programs load where what they are linked with is found, and all
+# that they compute fails
+
+my $there = tempdir(CLEANUP => 1);
+my $bin = tempdir(CLEANUP => 1);
+
+sub there {
+    my ($what, %env) = @_;
+
+    return call($what, LLM_GPU_PACK => $pack, LLM_GPU_DEVICE => 'cuda',
+                LLM_GPU_WORK => "$there/work", CUDA_HOME => "$there/none",
+                CUBLAS_HOME => "$there/none", PATH => "$bin:$ENV{PATH}", %env);
+}
+
+sub command {
+    my ($name, @lines) = @_;
+
+    local $pack = $bin;
+    program($name, @lines);
+}
+
+sub loads_with {
+    program('work/llm', 'case "$*" in *" cuda:255 "*) ;; *)',
+            'echo wrong >&2; exit 1 ;; esac', @_,
+            'echo "CUDA: there is no device 255" >&2; exit 1');
+}
+
+my $finds = join "\n", 'if grep -q libcublasLt "${0%/*}/llm_cuda.so" &&',
+    '! [ -e "${LD_LIBRARY_PATH%%:*}/libcublasLt.so.13" ]; then',
+    'echo libcublasLt.so.13: cannot open it >&2; exit 1; fi';
+
+unlink "$pack.tar.xz";
+put('unpacked', '');
+put('work/built', $sum);
+put('work/arch', "90a\n");
+loads_with($finds);
+program('work/peak', 'echo "{\"peak\": \"cuBLAS\"}"');
+program('work/plain/peak', 'echo "{\"peak\": \"plain\"}"');
+system('rm', '-rf', "$pack/work/blas");
+command('make', "touch $there/made");
+command('nvidia-smi', 'case "$*" in *compute_cap*) echo 9.0 ;;',
+        '*) echo Some GPU ;; esac');
+
+($rc, $said) = there('twice -- bandwidth');
+like($said, qr/no libcublasLt\.so\.13 was found/, 'no cuBLAS: it is said');
+like($said, qr/without cuBLAS: our own kernels/, 'what was linked without is');
+like($said, qr/"peak": "plain"/, 'taken');
+like($said, qr/twice: exit status 1/, 'a computation that fails');
+like($said, qr/bandwidth: exit status 0/, 'stops no other call');
+
+mkdir "$there/lib";
+open $f, '>', "$there/lib/libcublasLt.so.13" or die;
+close $f;
+
+($rc, $said) = there('bandwidth', CUBLAS_HOME => $there);
+is($rc, 0, 'with cuBLAS') or diag $said;
+like($said, qr/"peak": "cuBLAS"/, 'what was linked with it is taken');
+
+($rc, $said) = there('bandwidth');
+like($said, qr/"peak": "plain"/, 'and the other again');
+
+loads_with('echo version GLIBC_2.99 not found >&2; exit 1');
+($rc, $said) = there('bandwidth');
+isnt($rc, 0, 'nothing loads, and no nvcc');
+like($said, qr/do not load: version GLIBC_2\.99 not found\n.*there is no nvcc/s,
+     'why, and what is missing');
+ok(!-e "$there/made", 'nothing was compiled before that');
+
+loads_with();
+command('nvidia-smi', 'case "$*" in *compute_cap*) echo 8.9 ;;',
+        '*) echo Some GPU ;; esac');
+($rc, $said) = there('bandwidth');
+like($said, qr/are for 90a, this one is 89\n.*there is no nvcc/s,
+     'programs for another GPU');
+
+# where it is looked for
+
+command('ldconfig', 'echo "\tlibcublasLt.so.13 (libc6) => '
+                    . $there . '/lib/libcublasLt.so.13"');
+command('timeout', 'echo "$@"');
+
+sub found {
+    local $ENV{PATH} = "$bin:$ENV{PATH}";
+    delete local $ENV{CUBLAS_HOME};
+
+    return qx(cd "$root" && bash -c '. t/gpu/build.sh; ROOT=$there/none
+              blas_library');
+}
+
+is(found(), "$there/lib/libcublasLt.so.13\n", 'where the linker looks');
+command('ldconfig');
+command('python3');
+
+SKIP: {
+    skip 'cuBLAS is here', 1
+        if glob '/usr/local/cuda*/{lib64,targets/*/lib}/libcublasLt.so.13';
+    like(found(), qr/\A15 find \/ /, 'everywhere, for seconds only');
+}
+
+
+# ---- rest ----
+
+# what takes too long is cut, and what follows gets its time
+
+open $f, '>', "$work/bench" or die;
+print $f "#!/bin/sh\n[ -n \"\$LLM_BENCH_FP8\" ] || sleep 100\n",
+         "echo '{\"bench\": \"decode\"}'\n";
+close $f;
+chmod 0755, "$work/bench";
+
+($rc, $said) = call('rest', LLM_GPU_SECONDS => 40);
+isnt($rc, 0, 'rest, with a call that is cut');
+is(join(' ', $said =~ /^== +\d+ s  (\w+(?: [\w,]+)*)$/mg),
+   'rest sanitize racecheck sanitize memcheck sticky speed tiny q4_k'
+   . ' speed tiny bf16 weights,kv over_http against_torch', 'in this order');
+like($said, qr/speed: exit status 124\n/, 'one is cut');
+like(qx(tar -tzf "$out/results-rest.tar.gz"),
+     qr/-speed-tiny-bf16-fp8-weights-kv\.jsonl\n/, 'the next one is not');
+unlink "$work/bench";
+
+
+# ---- shares ----
+
+# without cuBLAS the matrix rate is not known
+
+sub shares {
+    my ($peak) = @_;
+    my ($rates, $bench) = ("$out/peak.jsonl", "$out/bench.jsonl");
+
+    open my $p, '>', $rates or die;
+    print $p "$peak\n";
+    close $p;
+    open $p, '>', $bench or die;
+    print $p qq({"bench": "decode", "streams": 1, "step_ms": 5}\n),
+             qq({"bench": "prompt", "tokens": 16, "ms": 5}\n);
+    close $p;
+
+    return qx(cd "$root" &&
+              python3 t/gpu/shares.py "$rates" tiny bf16 < "$bench" 2>&1);
+}
+
+like(shares('{"copy_gb_s": 100, "matrix_tflops": 0}'),
+     qr/"of_copy": .*\n.*"ms": 5}\n\z/, 'a rate that is 0 has no shares');
+like(shares('{"copy_gb_s": 100, "matrix_tflops": 10}'),
+     qr/"of_copy": .*\n.*"of_matrix": /, 'others have');
 
 
 # ---- the libraries that it links, and carries ----

@@ -18,7 +18,7 @@ my $objs = $ENV{LLM_OBJS} || "$FindBin::Bin/../../objs";
 my ($nvcc) = grep { -x } $ENV{CUDA_HOME} ? "$ENV{CUDA_HOME}/bin/nvcc"
     : map { "$_/nvcc" } split(/:/, $ENV{PATH}), '/usr/local/cuda/bin';
 
-my @SOME = qw(emu_dense emu_broken recurrent);
+my @SOME = qw(emu_dense emu_broken emu_glu recurrent);
 my @ALL = qw(emu emu_ahead emu_broken emu_dense emu_encode emu_experts emu_fp8
              emu_glu emu_latent emu_products emu_sample emu_splits recurrent
              logits archs);

@@ -53,6 +53,8 @@
  *                          process ends
  *   LLM_EMU_FAIL_GRAPH=n   the n-th instantiation or launch of a graph after
  *                          the variable was set to n fails for lack of memory
+ *   LLM_EMU_FAIL_CAPTURE=n the n-th kernel, event or wait that is captured after
+ *                          the variable was set to n makes its capture invalid
  *   LLM_EMU_PTX=1          kernels are those of nvcc's PTX, translated to C
  *                          (t/gpu/ptx), and all their accesses to memory are
  *                          checked; or the path of a library of such kernels
@@ -467,6 +469,7 @@ typedef enum {
     cudaErrorJitCompilationDisabled = 223,
     cudaErrorInvalidResourceHandle = 400,
     cudaErrorPeerAccessAlreadyEnabled = 704,
+    cudaErrorStreamCaptureInvalidated = 901,
     cudaErrorStreamCaptureUnjoined = 904,
     cudaErrorStreamCaptureIsolation = 905
 } cudaError_t;

@@ -40,6 +40,7 @@ struct EmuGraph {
     std::vector<cudaStream_t>   streams;    /* while it is captured */
     std::vector<cudaEvent_t>    events;     /* recorded in it */
     std::thread::id             owner;      /* captures it */
+    bool                        invalid;    /* a call has failed */
 };
 
 struct EmuEvent {
@@ -106,6 +107,8 @@ extern std::recursive_mutex               lock;         /* of what follows */
 extern Device                             devices[EMU_MAX_DEVICES];
 extern thread_local int                   current;      /* device of the
                                                            thread */
+extern thread_local cudaError_t           thread_error; /* of its launches into
+                                                           a capture */
 extern std::vector<cudaStream_t>          streams;      /* oldest first */
 /* a kernel's attribute for shared memory on a device */
 extern std::map<std::pair<int, const void *>, size_t>  shared_set;
@@ -115,6 +118,10 @@ extern std::map<std::pair<int, const void *>, size_t>  shared_set;
 void enqueue(cudaStream_t s, std::function<void()> work, unsigned with = 0);
 /* lets the stream wait for an event's records so far */
 void enqueue_wait(cudaStream_t s, EmuEvent *e);
+
+/* nonzero: the capture is invalid, and gets nothing more; each call that gives
+   it something asks once, as it may become so then */
+bool invalidated(EmuGraph *g);
 
 /* runs a graph; does the end of its first lane wait for all of it? */
 void run_graph(const EmuGraph &g);

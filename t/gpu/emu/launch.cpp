@@ -17,11 +17,13 @@ namespace emu {
 std::recursive_mutex        lock;
 Device                      devices[EMU_MAX_DEVICES];
 thread_local int            current;
+thread_local cudaError_t    thread_error;
 std::vector<cudaStream_t>   streams;
 std::map<std::pair<int, const void *>, size_t>  shared_set;
 
 static std::map<std::string, unsigned long>  counted;
 static Fault                launch_fault("LLM_EMU_FAIL_LAUNCH");
+static Fault                capture_fault("LLM_EMU_FAIL_CAPTURE");
 static std::set<std::pair<int, const void *>>   loaded;     /* launched kernels
                                                                of a device */
 
@@ -105,6 +107,15 @@ size_t
 static_shared(const Kernel &k)
 {
     return k.ptx ? (k.ptx->shared + 127) / 128 * 128 : 0;
+}
+
+
+bool
+invalidated(EmuGraph *g)
+{
+    g->invalid = g->invalid || capture_fault.now();
+
+    return g->invalid;
 }
 
 
@@ -397,6 +408,11 @@ launch(void *stream, const Kernel &k, dim3 grid, dim3 block, size_t shared,
 
     if (!possible(k, n, grid, block, shared)) {
         d->last_error = cudaErrorInvalidValue;
+        return;
+    }
+
+    if (s && s->capture && invalidated(s->capture)) {
+        thread_error = cudaErrorStreamCaptureInvalidated;
         return;
     }
 

@@ -418,6 +418,8 @@ cudaGetErrorString(cudaError_t e)
     case cudaErrorMemoryAllocation: return "out of memory";
     case cudaErrorNotReady:         return "not ready";
     case cudaErrorNoDevice:         return "no device";
+    case cudaErrorStreamCaptureInvalidated:
+        return "operation failed due to a previous error during capture";
     case cudaErrorInvalidResourceHandle:
         return "invalid resource handle";
     case cudaErrorNoKernelImageForDevice:
@@ -434,7 +436,9 @@ cudaGetLastError()
 {
     cudaError_t  e = verdict();
 
+    e = e ? e : thread_error;
     devices[current].last_error = cudaSuccess;
+    thread_error = cudaSuccess;
 
     return e;
 }
@@ -724,6 +728,10 @@ cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned flags)
         capture_into(e->graph, s);
     }
 
+    if (s->capture && invalidated(s->capture)) {
+        return cudaErrorStreamCaptureInvalidated;
+    }
+
     enqueue_wait(s, e);
 
     return devices[s->device].broken;
@@ -768,9 +776,14 @@ cudaEventRecord(cudaEvent_t e, cudaStream_t s)
     }
 
     if (s && s->capture) {
-        s->capture->nodes.push_back({ nullptr, 0, s->lane, 0 });
         s->capture->events.push_back(e);
         e->graph = s->capture;
+
+        if (invalidated(s->capture)) {
+            return cudaErrorStreamCaptureInvalidated;
+        }
+
+        s->capture->nodes.push_back({ nullptr, 0, s->lane, 0 });
         e->node = s->capture->nodes.size();
         return cudaSuccess;
     }
@@ -830,7 +843,7 @@ cudaStreamBeginCapture(cudaStream_t s, cudaStreamCaptureMode mode)
         return cudaErrorInvalidValue;
     }
 
-    capture_into(new EmuGraph, s);
+    capture_into(new EmuGraph(), s);
     s->capture->owner = std::this_thread::get_id();
     s->begins = s->waits;
 
@@ -841,6 +854,7 @@ cudaStreamBeginCapture(cudaStream_t s, cudaStreamCaptureMode mode)
 cudaError_t
 cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *g)
 {
+    cudaError_t                            e;
     std::lock_guard<std::recursive_mutex>  guard(lock);
 
     if (s == nullptr || s->capture == nullptr || s->lane) {
@@ -849,18 +863,20 @@ cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *g)
 
     *g = s->capture;
 
-    for (const cudaEvent_t e : (*g)->events) {
-        e->graph = nullptr;
+    for (const cudaEvent_t one : (*g)->events) {
+        one->graph = nullptr;
     }
 
     for (const cudaStream_t one : (*g)->streams) {
         one->capture = nullptr;
     }
 
-    if (!joined(**g)) {
+    if ((*g)->invalid || !joined(**g)) {
+        e = (*g)->invalid ? cudaErrorStreamCaptureInvalidated
+                          : cudaErrorStreamCaptureUnjoined;
         delete *g;
         *g = nullptr;
-        return cudaErrorStreamCaptureUnjoined;
+        return e;
     }
 
     return cudaSuccess;

@@ -259,6 +259,17 @@ two_early(int before, int after)
 }
 
 
+/* the process's first kernels are early; the second one reads what nothing has
+   written, or what the first one writes */
+
+static void
+first_early(int written)
+{
+    llm_launch_early(1, early, 1, N, 0, stream, x, y, 0, 1);
+    llm_launch_early(1, early, 1, N, 0, stream, written ? y : x + N, x, 1, 1);
+}
+
+
 /* what: 'a' allocates, 'l' uses the legacy stream, 'n' neither */
 
 static void
@@ -334,6 +345,8 @@ main(int argc, char **argv)
         { "early", [=]() { two_early(0, 1); } },
         { "early reading", [=]() { two_early(1, 1); } },
         { "early never waiting", [=]() { two_early(0, 0); } },
+        { "first", [=]() { first_early(0); } },
+        { "first reading", [=]() { first_early(1); } },
         { "capture", [=]() { capture('n'); } },
         { "capture allocating", [=]() { capture('a'); } },
         { "capture legacy", [=]() { capture('l'); } },

@@ -93,6 +93,7 @@ my @FAULTS = (
     ['big', 'not allowed', qr/50176 bytes of shared .* allowed 0\n.*invalid/],
     ['early', 'reading', qr/kernel early, .* race between kernels: read of/],
     ['early', 'never waiting', qr/race between kernels: read of/],
+    ['first', 'reading', qr/kernel early, .* race between kernels: read of/],
     ['capture', 'allocating', qr/cudaMalloc\(\) while .* captures\n.*invalid/],
     ['capture', 'legacy', qr/work on the legacy stream\n.*invalid/],
 );

@@ -12,7 +12,8 @@
  * one that was not launched early.
  *
  * The clock has 20 bits.  When they are used up, all stamps are forgotten, so
- * a race between what was before and after that is not found.
+ * a race between what was before and after that is not found.  It begins at 1:
+ * a stamp of 0, which nothing has made, is before all launches.
  */
 
 #include "t/gpu/ptx/check.h"
@@ -36,9 +37,9 @@ enum {
     BLOCKS
 };
 
-static uint32_t  now;
-static uint32_t  launched;              /* when the launch began */
-static uint32_t  apart;                 /* when the last launch began that was
+static uint32_t  now = 1;
+static uint32_t  launched = 1;          /* when the launch began */
+static uint32_t  apart = 1;             /* when the last launch began that was
                                            not early */
 static uint32_t  begun;                 /* when the block began */
 static uint32_t  met;                   /* the block's last barrier */
