@@ -265,8 +265,10 @@ llm_api_read_sampling(llm_api_reader_t *rd, const llm_api_body_t *b,
         return LLM_ERROR;
     }
 
-    s->has_seed = 1;
-    s->seed = (uint64_t) llm_flat_int(b->seed);
+    /* -1 is a random one in the dialects of llama-server and Ollama */
+
+    s->has_seed = llm_flat_int(b->seed) != -1;
+    s->seed = s->has_seed ? (uint64_t) llm_flat_int(b->seed) : 0;
 
     return LLM_OK;
 }

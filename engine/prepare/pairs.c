@@ -189,6 +189,9 @@ llm_pair_try(const llm_prep_env_t *env, const llm_req_t *r,
     if (p->ids.len <= llm_prep_most(env, r)
         && p->side[0].len == side[0].len && p->side[1].len == side[1].len)
     {
+        /* nothing is cut, whatever shorter slices had to */
+
+        memset(p->first, 0, sizeof(p->first));
         memset(p->n, 0, sizeof(p->n));
         memset(p->keep, 0, sizeof(p->keep));
         return LLM_OK;
@@ -295,10 +298,13 @@ llm_prep_pair(const llm_prep_env_t *env, llm_req_t *r, uint32_t i,
 /*
  * The prompts of all pairs of a query and its documents may be far larger than
  * the message, which has the query only once, so their size is limited here.
+ * And a query is tokenized with each document, so others have their turn in
+ * between.
  */
 
 int
-llm_prep_pairs(const llm_prep_env_t *env, llm_req_t *r, llm_err_t *err)
+llm_prep_pairs(const llm_prep_env_t *env, llm_req_t *r,
+    const llm_prep_how_t *how, llm_err_t *err)
 {
     int                      rc;
     size_t                   bytes;
@@ -312,7 +318,9 @@ llm_prep_pairs(const llm_prep_env_t *env, llm_req_t *r, llm_err_t *err)
     rc = LLM_OK;
 
     for (i = 0; i < r->prep.n_prompts && rc == LLM_OK; i++, ref += 2) {
-        if (atomic_load_explicit(&r->cancelled, memory_order_relaxed)) {
+        if (atomic_load_explicit(&r->cancelled, memory_order_relaxed)
+            || (i && how && how->pause && how->pause(how->data)))
+        {
             rc = llm_fail(err, "the request was cancelled");
             break;
         }

@@ -176,7 +176,8 @@ int llm_prep_echo(const llm_prep_env_t *env, const llm_req_t *r,
     llm_prompt_ids_t *p);
 
 /* pairs.c: makes the prompts of all pairs of a query and a document */
-int llm_prep_pairs(const llm_prep_env_t *env, llm_req_t *r, llm_err_t *err);
+int llm_prep_pairs(const llm_prep_env_t *env, llm_req_t *r,
+    const llm_prep_how_t *how, llm_err_t *err);
 
 /* filter.c: allowed tokens, bad words, biases of texts, sequence breakers */
 int llm_prep_filter(const llm_prep_env_t *env, llm_req_t *r, llm_err_t *err);

@@ -513,7 +513,7 @@ llm_prep_stage(const llm_prep_env_t *env, llm_req_t *r,
         return llm_prep_answer(env, r, how, err);
     }
 
-    rc = msg->task == LLM_TASK_SCORE ? llm_prep_pairs(env, r, err)
+    rc = msg->task == LLM_TASK_SCORE ? llm_prep_pairs(env, r, how, err)
          : msg->kind == LLM_KIND_CHAT ? llm_prep_chat(env, r, how, err)
          : llm_prep_completion(env, r, err);
 

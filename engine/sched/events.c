@@ -225,6 +225,25 @@ llm_sched_send_events(llm_sched_t *s)
 }
 
 
+/* are all prompts in the step that was composed?  Of one that waits, for its
+   turn or for another request that computes its beginning, it is not known what
+   the cache will have */
+
+static int
+llm_is_begun(const llm_req_t *r)
+{
+    uint32_t  i;
+
+    for (i = 0; i < r->run.n_seqs; i += r->msg->n) {
+        if (r->run.seqs[i].in_batch == 0) {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
 void
 llm_sched_send_starts(llm_sched_t *s)
 {
@@ -232,7 +251,8 @@ llm_sched_send_starts(llm_sched_t *s)
 
     for (r = s->out; r; r = r->out.next) {
         if ((r->msg->flags & LLM_REQ_PROGRESS) && !r->out.progress_sent
-            && r->failure == NULL && llm_send_start(s, r) == LLM_OK)
+            && r->failure == NULL && llm_is_begun(r)
+            && llm_send_start(s, r) == LLM_OK)
         {
             (void) llm_send_progress(r);
             llm_port_show(r->out.to.port);

@@ -15,7 +15,8 @@ use Test::More;
 
 my ($WIDTH, $FF, $CTX) = (32, 48, 96);
 my $MARK = "\xe2\x96\x81";
-my @WORDS = qw(the sky is blue red an apple green of what colour grass and);
+my @WORDS = qw(the sky is blue red an apple green of what colour grass and
+               skyss);
 
 my $demo = "$LLM::Test::ROOT/models/demo.gguf";
 my @names = qw(mean cls last none silent ranker pairs causal);
@@ -386,6 +387,15 @@ sub cut_pairs {
         ->{json}[0]{score} } 'sky', (' ' x 50_000) . 'sky';
 
     near([ $score[1] ], [ $score[0] ], "$model: bytes that are no tokens")
+        if $model eq 'ranker';
+
+    # a part of a text that ends within a word may have more tokens than all
+
+    my ($whole, $late) = map { $t->post('/rerank', {
+        model => $model, query => $_, texts => [ 'sky' ], truncate => \1 })
+        ->{json}[0]{score} } 'skyss', (' ' x ($CTX * 16 - 4)) . 'skyss';
+
+    near([ $late ], [ $whole ], "$model: a word at the end of a part")
         if $model eq 'ranker';
 
     for my $case ([ 5, 200, 5, $room - 5 ], [ 200, 5, $room - 5, 5 ],

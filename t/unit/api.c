@@ -122,6 +122,7 @@ static const case_t  cases[] = {
     BAD(CHAT_WITH, ",'top_k':1.5", "top_k", "invalid_type",
         "expected an integer, but got a decimal number"),
     GOOD(CHAT_WITH, ",'seed':42", " seed=42 "),
+    GOOD(CHAT_WITH, ",'seed':-1", " seed=no0 "),
     GOOD(CHAT_WITH, ",'seed':-9223372036854775808",
          " seed=-9223372036854775808 "),
     GOOD(CHAT_WITH, ",'seed':9007199254740993", " seed=9007199254740993 "),

@@ -569,6 +569,36 @@ test_begin(int asked)
 }
 
 
+/* a prompt that waits for another request, which computes its beginning, has not
+   begun: the cache will have more of it */
+
+static void
+test_begin_behind(void)
+{
+    uint32_t  i;
+    int32_t   ids[64];
+
+    for (i = 0; i < 64; i++) {
+        ids[i] = (int32_t) i + 1;
+    }
+
+    open_all(64, 300, 4, 16, 1 << 17);
+    n_begun = 0;
+    look_at = look_for_starts;
+
+    for (i = 0; i < 2; i++) {
+        add(ask(i, ids, 64, 1, 4, 0));
+        asks[i].req->msg->flags |= LLM_REQ_PROGRESS;
+    }
+
+    (void) llm_sched_step(sched, &(llm_err_t) { 0 });
+    look_at = NULL;
+
+    is_int(n_begun, 1, "of two with the same prompt one begins");
+    close_all();
+}
+
+
 static void
 test_failure(void)
 {
@@ -620,6 +650,7 @@ test_all(void)
     test_evictions();
     test_begin(1);
     test_begin(0);
+    test_begin_behind();
     test_failure();
     test_banned(128);
     test_banned(LLM_DRAW_EDITS + 1);
