@@ -113,6 +113,9 @@ typedef struct {
 
 /* fields.c: the rows of llm_api_body_t */
 extern const llm_api_fields_t  llm_api_shared_fields;
+/* and those of them that vectors and scores have, too: whose a request is, and
+   for which model */
+extern const llm_api_fields_t  llm_api_client_fields;
 
 
 /* ---- an endpoint ---- */

@@ -25,14 +25,9 @@ typedef struct {
 
 static const llm_api_field_t  llm_api_native_rows[] = {
     { "cache_prompt", LLM_FIELD_BOOL, AT(body.cache_prompt), 0, 0 },
-    { "cache_salt", LLM_FIELD_STRING, AT(body.cache_salt), 0, 0 },
     { "content", LLM_FIELD_ANY, AT(content), 0, 0 },
     { "embd_normalize", LLM_FIELD_INT, AT(embd_normalize), -1, 64 },
     { "input", LLM_FIELD_ANY, AT(inputs), 0, 0 },
-    { "metadata", LLM_FIELD_OBJECT, AT(body.metadata), 0, 0 },
-    { "model", LLM_FIELD_STRING, AT(body.model), 0, 0 },
-    { "priority", LLM_FIELD_ANY, AT(body.priority), 0, 0 },
-    { "user", LLM_FIELD_STRING, AT(body.user), 0, 0 },
 };
 
 static const llm_api_fields_t  llm_api_native_fields = {
@@ -45,18 +40,13 @@ static const llm_api_name_t  llm_api_native_names[] = {
 };
 
 static const llm_api_field_t  llm_api_tei_rows[] = {
-    { "cache_salt", LLM_FIELD_STRING, AT(body.cache_salt), 0, 0 },
     { "dimensions", LLM_FIELD_INT, AT(dimensions), 1, INT32_MAX },
     { "inputs", LLM_FIELD_REQUIRED, AT(inputs), 0, 0 },
-    { "metadata", LLM_FIELD_OBJECT, AT(body.metadata), 0, 0 },
-    { "model", LLM_FIELD_STRING, AT(body.model), 0, 0 },
     { "normalize", LLM_FIELD_BOOL, AT(normalize), 0, 0 },
-    { "priority", LLM_FIELD_ANY, AT(body.priority), 0, 0 },
     { "prompt_name", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
     { "truncate", LLM_FIELD_BOOL, AT(truncate), 0, 0 },
     { "truncation_direction", LLM_FIELD_STRING, AT(truncation_direction),
       0, 0 },
-    { "user", LLM_FIELD_STRING, AT(body.user), 0, 0 },
 };
 
 static const llm_api_fields_t  llm_api_tei_fields = {
@@ -194,6 +184,7 @@ llm_api_tei_body(llm_api_t *a, size_t max, llm_buf_t *out)
 const llm_api_endpoint_t  llm_api_embedding = {
     .task = LLM_TASK_EMBED,
     .fields = &llm_api_native_fields,
+    .shared = &llm_api_client_fields,
     .names = llm_api_native_names,
     .read = llm_api_native_read,
     .body = llm_api_native_body,
@@ -203,6 +194,7 @@ const llm_api_endpoint_t  llm_api_embedding = {
 const llm_api_endpoint_t  llm_api_tei_embed = {
     .task = LLM_TASK_EMBED,
     .fields = &llm_api_tei_fields,
+    .shared = &llm_api_client_fields,
     .names = llm_api_tei_names,
     .read = llm_api_tei_read,
     .body = llm_api_tei_body,

@@ -30,7 +30,6 @@ typedef struct {
 
 static const llm_api_field_t  llm_api_embedding_rows[] = {
     { "cache_prompt", LLM_FIELD_BOOL, AT(body.cache_prompt), 0, 0 },
-    { "cache_salt", LLM_FIELD_STRING, AT(body.cache_salt), 0, 0 },
     { "dimensions", LLM_FIELD_INT, AT(dimensions), 1, INT32_MAX },
     { "embd_normalize", LLM_FIELD_INT, AT(embd_normalize), -1, 64 },
     { "embed_dtype", LLM_FIELD_STRING, AT(embed_dtype), 0, 0 },
@@ -39,13 +38,9 @@ static const llm_api_field_t  llm_api_embedding_rows[] = {
     { "input", LLM_FIELD_REQUIRED, AT(input), 0, 0 },
     { "lora", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
     { "lora_path", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
-    { "metadata", LLM_FIELD_OBJECT, AT(body.metadata), 0, 0 },
-    { "model", LLM_FIELD_STRING, AT(body.model), 0, 0 },
     { "normalize", LLM_FIELD_BOOL, AT(normalize), 0, 0 },
-    { "priority", LLM_FIELD_ANY, AT(body.priority), 0, 0 },
     { "truncate_prompt_tokens", LLM_FIELD_INT, AT(truncate_prompt_tokens), -1,
       INT32_MAX },
-    { "user", LLM_FIELD_STRING, AT(body.user), 0, 0 },
 };
 
 static const llm_api_fields_t  llm_api_embedding_fields = {
@@ -168,6 +163,7 @@ static const llm_api_other_t  llm_api_embedding_others[] = {
 const llm_api_endpoint_t  llm_api_embeddings = {
     .task = LLM_TASK_EMBED,
     .fields = &llm_api_embedding_fields,
+    .shared = &llm_api_client_fields,
     .read = llm_api_embedding_read,
     .body = llm_api_embedding_body,
     .others = llm_api_embedding_others

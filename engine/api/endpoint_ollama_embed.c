@@ -24,16 +24,11 @@ typedef struct {
 
 
 static const llm_api_field_t  llm_api_ol_embed_rows[] = {
-    { "cache_salt", LLM_FIELD_STRING, AT(body.cache_salt), 0, 0 },
     { "dimensions", LLM_FIELD_INT, AT(dimensions), 0, INT32_MAX },
     { "input", LLM_FIELD_ANY, AT(input), 0, 0 },
     { "keep_alive", LLM_FIELD_ANY, AT(keep_alive), 0, 0 },
-    { "metadata", LLM_FIELD_OBJECT, AT(body.metadata), 0, 0 },
-    { "model", LLM_FIELD_STRING, AT(body.model), 0, 0 },
     { "options", LLM_FIELD_OBJECT, AT(options), 0, 0 },
-    { "priority", LLM_FIELD_ANY, AT(body.priority), 0, 0 },
     { "truncate", LLM_FIELD_BOOL, AT(truncate), 0, 0 },
-    { "user", LLM_FIELD_STRING, AT(body.user), 0, 0 },
 };
 
 static const llm_api_fields_t  llm_api_ol_embed_fields = {
@@ -41,14 +36,9 @@ static const llm_api_fields_t  llm_api_ol_embed_fields = {
 };
 
 static const llm_api_field_t  llm_api_ol_embeddings_rows[] = {
-    { "cache_salt", LLM_FIELD_STRING, AT(body.cache_salt), 0, 0 },
     { "keep_alive", LLM_FIELD_ANY, AT(keep_alive), 0, 0 },
-    { "metadata", LLM_FIELD_OBJECT, AT(body.metadata), 0, 0 },
-    { "model", LLM_FIELD_STRING, AT(body.model), 0, 0 },
     { "options", LLM_FIELD_OBJECT, AT(options), 0, 0 },
-    { "priority", LLM_FIELD_ANY, AT(body.priority), 0, 0 },
     { "prompt", LLM_FIELD_ANY, AT(input), 0, 0 },
-    { "user", LLM_FIELD_STRING, AT(body.user), 0, 0 },
 };
 
 static const llm_api_fields_t  llm_api_ol_embeddings_fields = {
@@ -186,6 +176,7 @@ llm_api_ol_embed_write(llm_api_t *a, size_t max, llm_buf_t *out)
 const llm_api_endpoint_t  llm_api_ollama_embed = {
     .task = LLM_TASK_EMBED,
     .fields = &llm_api_ol_embed_fields,
+    .shared = &llm_api_client_fields,
     .read = llm_api_ol_embed_read,
     .body = llm_api_ol_embed_write,
     .error = llm_api_ollama_error
@@ -194,6 +185,7 @@ const llm_api_endpoint_t  llm_api_ollama_embed = {
 const llm_api_endpoint_t  llm_api_ollama_embeddings = {
     .task = LLM_TASK_EMBED,
     .fields = &llm_api_ol_embeddings_fields,
+    .shared = &llm_api_client_fields,
     .names = llm_api_ol_embeddings_names,
     .read = llm_api_ol_embeddings_read,
     .body = llm_api_ol_embed_write,

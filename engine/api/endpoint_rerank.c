@@ -51,18 +51,13 @@ typedef struct {
 
 static const llm_api_field_t  llm_api_rerank_rows[] = {
     { "cache_prompt", LLM_FIELD_BOOL, AT(body.cache_prompt), 0, 0 },
-    { "cache_salt", LLM_FIELD_STRING, AT(body.cache_salt), 0, 0 },
     { "documents", LLM_FIELD_ANY, AT(documents), 0, 0 },
-    { "metadata", LLM_FIELD_OBJECT, AT(body.metadata), 0, 0 },
-    { "model", LLM_FIELD_STRING, AT(body.model), 0, 0 },
-    { "priority", LLM_FIELD_ANY, AT(body.priority), 0, 0 },
     { "query", LLM_FIELD_REQUIRED, AT(query), 0, 0 },
     { "raw_scores", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
     { "return_documents", LLM_FIELD_BOOL, AT(return_documents), 0, 0 },
     { "top_n", LLM_FIELD_INT, AT(top_n), 0, INT32_MAX },
     { "truncate", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
     { "truncate_prompt_tokens", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
-    { "user", LLM_FIELD_STRING, AT(body.user), 0, 0 },
 };
 
 static const llm_api_fields_t  llm_api_rerank_fields = {
@@ -71,10 +66,6 @@ static const llm_api_fields_t  llm_api_rerank_fields = {
 
 static const llm_api_field_t  llm_api_tei_rerank_rows[] = {
     { "cache_prompt", LLM_FIELD_BOOL, AT(body.cache_prompt), 0, 0 },
-    { "cache_salt", LLM_FIELD_STRING, AT(body.cache_salt), 0, 0 },
-    { "metadata", LLM_FIELD_OBJECT, AT(body.metadata), 0, 0 },
-    { "model", LLM_FIELD_STRING, AT(body.model), 0, 0 },
-    { "priority", LLM_FIELD_ANY, AT(body.priority), 0, 0 },
     { "query", LLM_FIELD_REQUIRED, AT(query), 0, 0 },
     { "raw_scores", LLM_FIELD_BOOL, AT(raw_scores), 0, 0 },
     { "return_text", LLM_FIELD_BOOL, AT(return_documents), 0, 0 },
@@ -84,7 +75,6 @@ static const llm_api_field_t  llm_api_tei_rerank_rows[] = {
     { "truncate_prompt_tokens", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
     { "truncation_direction", LLM_FIELD_STRING, AT(truncation_direction),
       0, 0 },
-    { "user", LLM_FIELD_STRING, AT(body.user), 0, 0 },
 };
 
 static const llm_api_fields_t  llm_api_tei_rerank_fields = {
@@ -100,19 +90,14 @@ static const llm_api_name_t  llm_api_tei_rerank_names[] = {
 
 static const llm_api_field_t  llm_api_score_rows[] = {
     { "cache_prompt", LLM_FIELD_BOOL, AT(body.cache_prompt), 0, 0 },
-    { "cache_salt", LLM_FIELD_STRING, AT(body.cache_salt), 0, 0 },
     { "data_1", LLM_FIELD_ANY, AT(first), 0, 0 },
     { "data_2", LLM_FIELD_ANY, AT(second), 0, 0 },
     { "documents", LLM_FIELD_ANY, AT(second), 0, 0 },
     { "items", LLM_FIELD_ANY, AT(second), 0, 0 },
-    { "metadata", LLM_FIELD_OBJECT, AT(body.metadata), 0, 0 },
-    { "model", LLM_FIELD_STRING, AT(body.model), 0, 0 },
-    { "priority", LLM_FIELD_ANY, AT(body.priority), 0, 0 },
     { "queries", LLM_FIELD_ANY, AT(first), 0, 0 },
     { "text_1", LLM_FIELD_ANY, AT(first), 0, 0 },
     { "text_2", LLM_FIELD_ANY, AT(second), 0, 0 },
     { "truncate_prompt_tokens", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
-    { "user", LLM_FIELD_STRING, AT(body.user), 0, 0 },
 };
 
 static const llm_api_fields_t  llm_api_score_fields = {
@@ -614,6 +599,7 @@ static const llm_api_other_t  llm_api_rerank_others[] = {
 const llm_api_endpoint_t  llm_api_rerank = {
     .task = LLM_TASK_SCORE,
     .fields = &llm_api_rerank_fields,
+    .shared = &llm_api_client_fields,
     .read = llm_api_rerank_read,
     .body = llm_api_rerank_body,
     .others = llm_api_rerank_others
@@ -622,6 +608,7 @@ const llm_api_endpoint_t  llm_api_rerank = {
 const llm_api_endpoint_t  llm_api_tei_rerank = {
     .task = LLM_TASK_SCORE,
     .fields = &llm_api_tei_rerank_fields,
+    .shared = &llm_api_client_fields,
     .names = llm_api_tei_rerank_names,
     .read = llm_api_tei_rerank_read,
     .body = llm_api_tei_rerank_body,
@@ -631,6 +618,7 @@ const llm_api_endpoint_t  llm_api_tei_rerank = {
 const llm_api_endpoint_t  llm_api_score = {
     .task = LLM_TASK_SCORE,
     .fields = &llm_api_score_fields,
+    .shared = &llm_api_client_fields,
     .read = llm_api_score_read,
     .body = llm_api_score_body
 };

@@ -70,6 +70,20 @@ const llm_api_fields_t  llm_api_shared_fields = {
     llm_api_shared_rows, llm_nelems(llm_api_shared_rows)
 };
 
+/* those of endpoints that generate no text */
+
+static const llm_api_field_t  llm_api_client_rows[] = {
+    { "cache_salt", LLM_FIELD_STRING, AT(cache_salt), 0, 0 },
+    { "metadata", LLM_FIELD_OBJECT, AT(metadata), 0, 0 },
+    { "model", LLM_FIELD_STRING, AT(model), 0, 0 },
+    { "priority", LLM_FIELD_ANY, AT(priority), 0, 0 },
+    { "user", LLM_FIELD_STRING, AT(user), 0, 0 },
+};
+
+const llm_api_fields_t  llm_api_client_fields = {
+    llm_api_client_rows, llm_nelems(llm_api_client_rows)
+};
+
 /* the sampling parameters, in the order of the chain */
 
 static const llm_api_field_t  llm_api_params[] = {

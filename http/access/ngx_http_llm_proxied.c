@@ -1,9 +1,10 @@
 /*
  * llm_proxied_usage on | off;
  *
- * In a location that passes requests to another server of an API that is served
- * here (proxy_pass): they pay from the accounts of llm_token_limit what the answer
- * says that it has used, and $llm_prompt_tokens and the like have it for logs.
+ * In a location that passes requests to another server of an API that is
+ * served here (proxy_pass): they pay from the accounts of llm_token_limit what
+ * the answer says that it has used, and $llm_prompt_tokens and the like have it
+ * for logs.
  *
  * - The limits are checked before the request is passed on.  What it will use
  *   is not known then, so it may leave a debt, as answers beyond a reserve do.

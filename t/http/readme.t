@@ -534,6 +534,7 @@ sub range {
 }
 
 my $shared = fields('fields', 'llm_api_shared_rows');
+my $client = fields('fields', 'llm_api_client_rows');
 
 $shared->{$_} = [ $params{$_}{type}, 'sampling', @{ $params{$_}{range} } ]
     for keys %params;
@@ -547,7 +548,10 @@ for my $case (
     [ $shared, 'all that generate text', map { [ $_, qr/^\| name \| range/ ] }
       'Length and number of answers', 'Sampling', 'Stream and format',
       'Cache and client' ],
-    map { [ fields("endpoint_$_->[0]", "llm_api_$_->[1]_rows"), "`$_->[2]`",
+    map { my $own = fields("endpoint_$_->[0]", "llm_api_$_->[1]_rows");
+
+          [ $_->[0] =~ /^(?:embed|rerank|ollama_embed)/ ? { %$client, %$own }
+                                                        : $own, "`$_->[2]`",
             [ $_->[2], qr/^\| name \| range/ ] ] }
         [ qw(chat chat chat/completions) ],
         [ qw(completions completion completions) ],
