@@ -38,8 +38,9 @@ node_packages() {
 }
 
 
-# Installs the oldest and the newest gcc-N and clang-N of the distribution, for
-# t/portable.  Only with LLM_COMPILERS, as in CI, because they take minutes.
+# Installs the oldest and the newest gcc-N and clang-N of the distribution, and
+# musl's headers, for t/portable.  Only with LLM_COMPILERS, as in CI, because they
+# take minutes.
 
 test_compilers() {
     local name of
@@ -50,6 +51,8 @@ test_compilers() {
 
         need "$(printf '%s\n' "$of" | sed 's/.*/& &/')"
     done
+
+    need 'musl-tools musl-gcc'
 }
 
 

@@ -6,6 +6,8 @@
 # those of its builds suffice.  The module needs a configured nginx: LLM_OBJS,
 # or objs, has one after a build.
 # "angie": only the source that differs for Angie, see angie.h.
+# CC of musl-gcc: the engine with musl's headers, as its libraries' are taken from
+# the system, which has no nginx with musl.
 
 set -eu
 
@@ -65,6 +67,30 @@ compile_module() {
 if [ "${2:-}" = angie ]; then
     echo "$ROOT/http/conf/ngx_http_llm_uri_check.c" |
         compile_module -include "$ROOT/t/portable/angie.h"
+    exit
+fi
+
+# links to the headers of the libraries and of Linux: the folder that they are in
+# has the C library's, too
+
+if [[ $CC = *musl* ]]; then
+    dir=$(mktemp -d)
+    trap 'rm -rf "$dir"' EXIT
+    mkdir "$dir/openssl"
+
+    for from in /usr/include "/usr/include/$(cc -print-multiarch)"; do
+        for name in asm asm-generic linux cjson pcre2.h zlib.h zconf.h; do
+            [ ! -e "$from/$name" ] || ln -sf "$from/$name" "$dir/"
+        done
+
+        for name in "$from"/openssl/*.h; do
+            [ ! -e "$name" ] || ln -sf "$name" "$dir/openssl/"
+        done
+    done
+
+    # without images and sound, whose libraries may be missing anywhere
+
+    find engine kernels -name '*.c' | compile -idirafter "$dir"
     exit
 fi
 

@@ -4,7 +4,7 @@
 # oldest and the newest gcc-N and clang-N that are installed, with warnings as
 # errors.  CI installs those of the distribution (LLM_COMPILERS, see build.sh);
 # run.sh tests the compilers of newer distributions.  Also compiles for Angie,
-# whose list of locations differs from nginx's.
+# whose list of locations differs from nginx's, and with musl's headers.
 
 use strict;
 use warnings;
@@ -50,6 +50,14 @@ SKIP: {
     skip('no gcc-N or clang-N beside those that build', 1) unless @compilers;
 
     compiles($_) for @compilers;
+}
+
+SKIP: {
+    skip('other C libraries: only with LLM_COMPILERS=1, as in CI', 1)
+        unless $ENV{LLM_COMPILERS};
+    skip('no musl-gcc', 1) if system('command -v musl-gcc > /dev/null');
+
+    compiles('musl-gcc');
 }
 
 done_testing();
