@@ -16,6 +16,7 @@ usage: ./build.sh bench [NAME [ARGUMENT ...]]
   overload  three times as many requests as can be served
   two       two models of one process, and a load of one during an answer of
             the other (BEFORE=path: compared with the objs/ of another build)
+  beside    what others wait while images are decoded, or a long rerank is read
   flood     waiting time of a tenant while another one sends expensive schemas
   speculate what speculate=ngram gains, for text that repeats and for other text
   masks     JSON Schemas: how exact the masks are, and how fast
