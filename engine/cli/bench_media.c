@@ -282,7 +282,7 @@ llm_bench_image_run(const llm_cli_t *c, llm_bench_image_t *b, llm_err_t *err)
     int                      rc;
     double                  *t;
     uint32_t                 i, reps;
-    uint64_t                 start;
+    uint64_t                 start, longest;
     const llm_image_plan_t  *plan = &b->picture.plan;
 
     reps = c->reps ? c->reps : LLM_BENCH_REPS;
@@ -292,22 +292,25 @@ llm_bench_image_run(const llm_cli_t *c, llm_bench_image_t *b, llm_err_t *err)
         return llm_fail(err, "no memory for %u repetitions", reps);
     }
 
+    longest = 0;
+
     for (i = 0, rc = LLM_OK; rc == LLM_OK && i <= reps; i++) {
         start = llm_now_us();
         rc = llm_cli_encode(b->tower, b->entries, plan->n_entries,
-                            plan->n_rows, b->rows, err);
+                            plan->n_rows, b->rows, &longest, err);
         t[i] = (double) (llm_now_us() - start) * 1e-6;
     }
 
     if (rc == LLM_OK) {
         llm_cli_sort(t + 1, reps);      /* the first one was to warm up */
-        printf("| projector | size | images | pixels | rows | seconds |\n"
-               "| --- | ---: | ---: | ---: | ---: | ---: |\n"
-               "| %s | %.2f MiB | %u | %u x %u | %u | %.3f |\n",
+        printf("| projector | size | images | pixels | rows | seconds "
+               "| longest piece |\n"
+               "| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n"
+               "| %s | %.2f MiB | %u | %u x %u | %u | %.3f | %.3f |\n",
                llm_tower_info(b->tower)->projector,
                (double) llm_tower_info(b->tower)->n_bytes / (1 << 20),
                plan->n_entries, plan->width, plan->height, plan->n_tokens,
-               t[1 + reps / 2]);
+               t[1 + reps / 2], (double) longest * 1e-6);
     }
 
     free(t);

@@ -259,11 +259,12 @@ void llm_cli_picture_free(llm_cli_picture_t *p);
    any model */
 llm_tower_t *llm_cli_tower(const llm_cli_t *c, llm_model_t *m, int sound,
     llm_err_t *err);
-/* encodes n entries in one job */
+/* encodes n entries in one job; *longest, unless it is NULL, becomes the
+   microseconds of the longest piece if that is more */
 int llm_cli_encode_some(llm_tower_t *t, const llm_tower_entry_t *e, uint32_t n,
-    float *rows, llm_err_t *err);
+    float *rows, uint64_t *longest, llm_err_t *err);
 /* encodes n entries of one size; rows gets [n][n_rows][n_cols] */
 int llm_cli_encode(llm_tower_t *t, const llm_tower_entry_t *e, uint32_t n,
-    uint32_t n_rows, float *rows, llm_err_t *err);
+    uint32_t n_rows, float *rows, uint64_t *longest, llm_err_t *err);
 
 #endif /* LLM_CLI_H */

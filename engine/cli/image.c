@@ -158,7 +158,7 @@ llm_cli_image_encode(llm_tower_t *t, const llm_cli_picture_t *p,
         e[i].rgb = p->pixels + i * size;
     }
 
-    rc = llm_cli_encode(t, e, plan->n_entries, plan->n_rows, rows, err);
+    rc = llm_cli_encode(t, e, plan->n_entries, plan->n_rows, rows, NULL, err);
 
     if (rc == LLM_OK) {
         rc = llm_cli_write(rows, n * sizeof(float), err);

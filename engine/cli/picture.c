@@ -121,9 +121,10 @@ llm_cli_tower(const llm_cli_t *c, llm_model_t *m, int sound, llm_err_t *err)
 
 int
 llm_cli_encode_some(llm_tower_t *t, const llm_tower_entry_t *e, uint32_t n,
-    float *rows, llm_err_t *err)
+    float *rows, uint64_t *longest, llm_err_t *err)
 {
     int               rc;
+    uint64_t          us;
     llm_tower_job_t  *job;
 
     job = llm_tower_begin(t, e, n, rows, err);
@@ -133,7 +134,12 @@ llm_cli_encode_some(llm_tower_t *t, const llm_tower_entry_t *e, uint32_t n,
     }
 
     do {
+        us = llm_now_us();
         rc = llm_tower_step(job, err);
+
+        if (longest) {
+            *longest = llm_max(*longest, llm_now_us() - us);
+        }
     } while (rc == LLM_MORE);
 
     llm_tower_end(job);
@@ -144,7 +150,7 @@ llm_cli_encode_some(llm_tower_t *t, const llm_tower_entry_t *e, uint32_t n,
 
 int
 llm_cli_encode(llm_tower_t *t, const llm_tower_entry_t *e, uint32_t n,
-    uint32_t n_rows, float *rows, llm_err_t *err)
+    uint32_t n_rows, float *rows, uint64_t *longest, llm_err_t *err)
 {
     size_t             size;
     uint32_t           i, most, take;
@@ -167,7 +173,7 @@ llm_cli_encode(llm_tower_t *t, const llm_tower_entry_t *e, uint32_t n,
     for (i = 0; i < n; i += take) {
         take = llm_min(most, n - i);
 
-        if (llm_cli_encode_some(t, e + i, take, rows + i * size, err)
+        if (llm_cli_encode_some(t, e + i, take, rows + i * size, longest, err)
             != LLM_OK)
         {
             return LLM_ERROR;

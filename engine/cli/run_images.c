@@ -233,7 +233,7 @@ llm_cli_prompt_encode(llm_cli_prompt_t *p, llm_model_t *model)
     for (i = 0; rc == LLM_OK && i < p->layout.n_media; i++) {
         m = &p->layout.media[i];
         e = (llm_tower_entry_t) { m->w, m->h, m->rgb, m->samples, m->own };
-        rc = llm_cli_encode(t, &e, 1, m->n, to, p->err);
+        rc = llm_cli_encode(t, &e, 1, m->n, to, NULL, p->err);
         to += (size_t) m->n * p->cols;
     }
 

@@ -62,7 +62,7 @@ static int
 llm_cli_sound_entry(llm_tower_t *t, const llm_tower_entry_t *e, uint32_t n,
     float *rows, llm_err_t *err)
 {
-    if (llm_cli_encode_some(t, e, 1, rows, err) != LLM_OK) {
+    if (llm_cli_encode_some(t, e, 1, rows, NULL, err) != LLM_OK) {
         return LLM_ERROR;
     }
 

@@ -186,22 +186,55 @@ llm_job_spectrogram(llm_tower_job_t *job, llm_batch_t *b)
 }
 
 
+/* the piece's cells of images */
+
+static void
+llm_job_cells(llm_tower_job_t *job)
+{
+    float              *to;
+    size_t              first;
+    uint32_t            c, e, k;
+    const llm_tower_t  *t = job->t;
+
+    to = job->merged;
+
+    for (c = job->row, e = 0; c < job->end; c++) {
+        while (c >= job->cells[e + 1]) {
+            e++;
+        }
+
+        for (k = 0; k < t->n_parts; k++, to += t->cell) {
+            first = (size_t) k * job->n_rows + job->first[e];
+            llm_tower_cell(t, &job->shapes[e], c - job->cells[e],
+                           job->row_of + job->first[e],
+                           job->x + first * t->width, to);
+        }
+    }
+}
+
+
 /* the batch of the cells of a piece */
 
 static void
 llm_job_merged(llm_tower_job_t *job, llm_batch_t *b)
 {
-    uint32_t            cols;
     const llm_tower_t  *t = job->t;
 
-    cols = llm_job_cell_cols(job);
     llm_job_apart(job, b);
-    b->given_cols = cols;
-    b->rows = job->merged + (job->heard ? 0 : (size_t) job->row * cols);
+    b->given_cols = llm_job_cell_cols(job);
+    b->rows = job->merged;
 
     if (job->heard) {
         llm_tower_frames(t, &job->entries[0], job->row, b->n_tokens,
                          job->merged);
+
+    } else if (t->kind->sound) {
+        llm_tower_grouped(t, b->n_tokens,
+                          job->x + (size_t) job->row * t->group * t->width,
+                          job->merged);
+
+    } else {
+        llm_job_cells(job);
     }
 }
 

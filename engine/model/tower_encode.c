@@ -3,30 +3,39 @@
  * patches to rows, piece by piece; see tower.h.
  *
  * The rows of all entries are numbered through, each entry being a sequence.
- * If they fit into one step, they stay in LLM_TA_X, and a piece is some layers;
- * else they are on the host between pieces, and a piece is one layer of some of
- * the rows, which also writes the keys and values that the next layer needs.
- * How many rows, or layers, follows from the time of earlier pieces.
+ * If they fit into one step, and a layer of them into the time of a piece, they
+ * stay in LLM_TA_X, and a piece is some layers; else they are on the host between
+ * pieces, and a piece is one layer of some of the rows, which also writes the keys
+ * and values that the next layer needs.
+ *
+ * How many rows, or layers, follows from the time of earlier pieces.  What a row
+ * costs depends on the phase and, by attention, on the size of the image, so each
+ * phase of a job begins with few rows, and a piece has at most twice the rows of
+ * the one before.
  *
  * What a job has, and how its rows are numbered, is in tower_job.c.
  */
 
 #include "engine/model/tower_job.h"
 
-/* how long a piece should take, in microseconds: as long as a step with rows of
-   a prompt; and rows that it has at least */
-#define LLM_TOWER_PIECE_US  60000
-#define LLM_TOWER_LEAST     16
 
-/* rows times layers that the time of a piece allows, as far as it is known */
+/* rows, or rows times layers, that the time of a piece allows */
 
 static uint32_t
-llm_job_work(const llm_tower_job_t *job)
+llm_job_work(double row_us)
 {
-    double  row_us = job->t->row_us;
-
     return row_us * UINT32_MAX <= LLM_TOWER_PIECE_US
            ? UINT32_MAX : (uint32_t) (LLM_TOWER_PIECE_US / row_us);
+}
+
+
+/* do the rows stay where they are from the embedding to the last layer? */
+
+static int
+llm_job_stays(const llm_tower_job_t *job)
+{
+    return job->whole && job->phase != LLM_JOB_CONVOLVE
+           && job->phase != LLM_JOB_PROJECT;
 }
 
 
@@ -52,26 +61,41 @@ llm_job_choose(llm_tower_job_t *job)
 
     n = job->t->batch;
 
-    if (job->phase == LLM_JOB_LAYER && !job->whole) {
-        n = llm_min(n, llm_max(llm_job_work(job),
-                               (uint32_t) LLM_TOWER_LEAST));
+    if (!llm_job_stays(job)) {
+        n = llm_min(n, job->last ? 2 * job->last : LLM_TOWER_FIRST);
+        n = llm_min(n, llm_max(llm_job_work(job->row_us), LLM_TOWER_LEAST));
     }
 
     job->end = llm_min(job->row + n, llm_job_most(job));
 }
 
 
-/* learns from the time of a piece */
+static double
+llm_job_mean(double before, double now)
+{
+    return before > 0 ? (before + now) / 2 : now;
+}
+
+
+/* learns from the time of a piece whose next layer is `layer` */
 
 static void
-llm_job_learn(llm_tower_job_t *job, uint32_t layers, uint64_t us)
+llm_job_learn(llm_tower_job_t *job, uint32_t layer, uint64_t us)
 {
-    double  row_us;
+    double        row_us;
+    llm_tower_t  *t = job->t;
+
+    job->last = job->end - job->row;
+    row_us = (double) us / job->last;
 
     if (job->phase == LLM_JOB_LAYER) {
-        row_us = (double) us / ((job->end - job->row) * layers);
-        job->t->row_us = job->t->row_us > 0
-                         ? (job->t->row_us + row_us) / 2 : row_us;
+        row_us /= layer - job->layer;
+    }
+
+    job->row_us = llm_job_mean(job->row_us, row_us);
+
+    if (job->phase == LLM_JOB_LAYER) {
+        t->row_us = llm_job_mean(t->row_us, row_us);
     }
 }
 
@@ -86,7 +110,7 @@ llm_job_layers(const llm_tower_job_t *job)
     uint32_t            i, n, end;
     const llm_tower_t  *t = job->t;
 
-    n = job->whole ? llm_max(llm_job_work(job) / job->n_rows, 1u) : 1;
+    n = job->whole ? llm_max(llm_job_work(t->row_us) / job->n_rows, 1u) : 1;
     n = t->row_us > 0 ? llm_min(n, t->info.n_layers) : 1;
     end = llm_min(job->layer + n, t->info.n_layers);
 
@@ -276,35 +300,6 @@ llm_job_breaks(llm_tower_job_t *job)
 }
 
 
-/* makes the cells of all entries */
-
-static void
-llm_job_merge(llm_tower_job_t *job)
-{
-    size_t              at;
-    uint32_t            e, k;
-    const float        *parts[LLM_TOWER_PARTS];
-    const llm_tower_t  *t = job->t;
-
-    if (t->kind->sound) {
-        llm_tower_grouped(t, job->cells[1], job->x, job->merged);
-        return;
-    }
-
-    for (e = 0; e < job->n; e++) {
-        at = job->first[e] + t->kind->n_class;
-
-        for (k = 0; k < t->n_parts; k++) {
-            parts[k] = job->x + ((size_t) k * job->n_rows + at) * t->width;
-        }
-
-        llm_tower_cells(t, &job->shapes[e], job->patches + at, parts,
-                        job->merged + (size_t) job->cells[e] * t->cell
-                                      * t->n_parts);
-    }
-}
-
-
 /* the next convolution, or the first one of the next slice */
 
 static void
@@ -324,18 +319,12 @@ llm_job_convolved(llm_tower_job_t *job)
 }
 
 
-/* takes the results of a piece whose next layer is `layer`; then the next
-   piece */
+/* takes the results of a piece whose next layer is `layer` */
 
 static void
-llm_job_next(llm_tower_job_t *job, uint32_t layer)
+llm_job_take(llm_tower_job_t *job, uint32_t layer, int last)
 {
-    int                 last;
-    uint32_t            end;
     const llm_tower_t  *t = job->t;
-
-    end = job->end;
-    last = end == llm_job_most(job);
 
     if (job->phase == LLM_JOB_PROJECT) {
         llm_job_give(job);
@@ -351,12 +340,24 @@ llm_job_next(llm_tower_job_t *job, uint32_t layer)
         llm_job_save(job, job->n_kept + 1);
         job->n_kept += last;
     }
+}
 
-    job->row = last ? 0 : end;
 
-    if (!last) {
+/* what comes after the last piece of a convolution, of a layer, or of another
+   phase */
+
+static void
+llm_job_advance(llm_tower_job_t *job, uint32_t layer)
+{
+    const llm_tower_t  *t = job->t;
+
+    if (job->phase == LLM_JOB_LAYER && layer < t->info.n_layers) {
+        job->layer = layer;
         return;
     }
+
+    job->last = 0;
+    job->row_us = 0;
 
     switch (job->phase) {
 
@@ -375,11 +376,6 @@ llm_job_next(llm_tower_job_t *job, uint32_t layer)
 
     case LLM_JOB_LAYER:
         job->layer = layer;
-
-        if (layer < t->info.n_layers) {
-            break;
-        }
-
         job->phase = LLM_JOB_FINISH;
 
         if (t->post.w) {
@@ -389,13 +385,29 @@ llm_job_next(llm_tower_job_t *job, uint32_t layer)
         /* fall through */
 
     case LLM_JOB_FINISH:
-        llm_job_merge(job);
         job->phase = LLM_JOB_PROJECT;
         break;
 
     default:
         llm_job_breaks(job);
         job->phase = LLM_JOB_DONE;
+    }
+}
+
+
+/* takes the results of a piece; then the next piece */
+
+static void
+llm_job_next(llm_tower_job_t *job, uint32_t layer)
+{
+    int  last;
+
+    last = job->end == llm_job_most(job);
+    llm_job_take(job, layer, last);
+    job->row = last ? 0 : job->end;
+
+    if (last) {
+        llm_job_advance(job, layer);
     }
 }
 
@@ -432,7 +444,7 @@ llm_tower_step(llm_tower_job_t *job, llm_err_t *err)
         return LLM_ERROR;
     }
 
-    llm_job_learn(job, layer - job->layer, llm_now_us() - began);
+    llm_job_learn(job, layer, llm_now_us() - began);
     llm_job_next(job, layer);
 
     return job->phase == LLM_JOB_DONE ? LLM_OK : LLM_MORE;

@@ -345,7 +345,7 @@ void llm_tower_mel(const llm_tower_t *t, const llm_tower_entry_t *e,
     uint32_t i, float *row);
 void llm_tower_frame(const llm_tower_t *t, const llm_tower_entry_t *e,
     const float *frames, uint32_t i, float *row);
-/* llm_tower_order() of n rows of a sound, llm_tower_cells() of n cells */
+/* llm_tower_order() of n rows of a sound, llm_tower_cell() of n cells */
 void llm_tower_spans(const llm_tower_t *t, uint32_t n, uint32_t *rows,
     uint32_t *windows);
 void llm_tower_grouped(const llm_tower_t *t, uint32_t n, const float *rows,
@@ -376,10 +376,10 @@ void llm_tower_slice_row(const llm_tower_t *t, const float *convolved,
    end of the window of each, if the tower has windows */
 void llm_tower_order(const llm_tower_t *t, const llm_tower_shape_t *s,
     uint32_t *patches, uint32_t *windows);
-/* makes the rows of cells, [n_cells][cell * n_parts], of the encoder's rows:
-   parts[0] is what the last layer gave */
-void llm_tower_cells(const llm_tower_t *t, const llm_tower_shape_t *s,
-    const uint32_t *patches, const float *const *parts, float *cells);
+/* makes a cell, [cell], of the encoder's rows of its patches: patch i of the
+   entry is in row row_of[i] */
+void llm_tower_cell(const llm_tower_t *t, const llm_tower_shape_t *s,
+    uint32_t cell, const uint32_t *row_of, const float *rows, float *to);
 /* position() of a table that has a row for each patch of an entry */
 void llm_tower_raster(const llm_tower_t *t, const llm_tower_shape_t *s,
     uint32_t y, uint32_t x, float *row);

@@ -92,7 +92,10 @@ llm_job_layout(llm_tower_job_t *job, llm_err_t *err)
     }
 
     job->n_rows = job->first[job->n];
-    job->whole = job->n_rows <= t->batch;
+    job->whole = job->n_rows <= t->batch
+                 && (job->n_rows <= LLM_TOWER_FIRST
+                     || (t->row_us > 0
+                         && job->n_rows * t->row_us <= LLM_TOWER_PIECE_US));
 
     for (e = 0, page = 0; e < job->n; e++) {
         n = (job->first[e + 1] - job->first[e] + LLM_KV_PAGE - 1)
@@ -112,8 +115,10 @@ llm_job_layout(llm_tower_job_t *job, llm_err_t *err)
 static void
 llm_job_order(llm_tower_job_t *job)
 {
-    uint32_t            e, i, at;
+    uint32_t            e, i, at, n_class;
     const llm_tower_t  *t = job->t;
+
+    n_class = t->kind->n_class;
 
     if (t->kind->sound) {
         llm_tower_spans(t, job->n_rows, job->patches, job->windows);
@@ -121,9 +126,12 @@ llm_job_order(llm_tower_job_t *job)
 
     for (e = 0; e < job->n && !job->heard && !t->kind->sound; e++) {
         at = job->first[e];
-        llm_tower_order(t, &job->shapes[e],
-                        job->patches + at + t->kind->n_class,
+        llm_tower_order(t, &job->shapes[e], job->patches + at + n_class,
                         job->windows ? job->windows + 2 * at : NULL);
+
+        for (i = n_class; i < job->first[e + 1] - at; i++) {
+            job->row_of[at + job->patches[at + i]] = i;
+        }
     }
 
     for (i = 0; i < t->batch; i++) {
@@ -160,18 +168,17 @@ llm_job_frames(llm_tower_job_t *job)
 static int
 llm_job_arrays(llm_tower_job_t *job, llm_err_t *err)
 {
-    size_t              n, batch, cells;
+    size_t              n, batch;
     const llm_tower_t  *t = job->t;
 
     n = llm_max(job->n_rows, 1u);
     batch = t->batch;
-    cells = job->cells[job->n];
-    cells = job->heard ? llm_min(cells, batch) : cells;
 
     job->patches = calloc(n, sizeof(uint32_t));
     job->windows = t->window ? calloc(n, 2 * sizeof(uint32_t)) : NULL;
     job->x = calloc(n * t->n_parts, t->width * sizeof(float));
-    job->merged = calloc(cells, llm_job_cell_cols(job) * sizeof(float));
+    job->row_of = t->kind->sound ? NULL : calloc(n, sizeof(uint32_t));
+    job->merged = calloc(batch, llm_job_cell_cols(job) * sizeof(float));
     job->tokens = calloc(batch, sizeof(uint32_t));
     job->pos = calloc(batch, sizeof(uint32_t));
     job->given = calloc(batch, sizeof(uint32_t));
@@ -181,6 +188,7 @@ llm_job_arrays(llm_tower_job_t *job, llm_err_t *err)
 
     if (job->patches == NULL || (t->window && job->windows == NULL)
         || !llm_job_frames(job)
+        || (!t->kind->sound && job->row_of == NULL)
         || job->x == NULL || job->merged == NULL || job->tokens == NULL
         || job->pos == NULL || job->given == NULL || job->turns == NULL
         || job->sees == NULL || job->rows == NULL)
@@ -253,6 +261,7 @@ llm_tower_end(llm_tower_job_t *job)
     }
 
     free(job->patches);
+    free(job->row_of);
     free(job->windows);
     free(job->pages);
     free(job->step_pages);

@@ -8,6 +8,12 @@
 
 #include "engine/model/tower_internal.h"
 
+/* how long a piece should take, in microseconds: as long as a step with rows of
+   a prompt; rows of a phase's first piece, and of any at least */
+#define LLM_TOWER_PIECE_US  60000
+#define LLM_TOWER_FIRST     64u
+#define LLM_TOWER_LEAST     16u
+
 typedef enum {
     LLM_JOB_CONVOLVE = 0,               /* the convolutions of a spectrogram,
                                            slice by slice */
@@ -32,7 +38,8 @@ struct llm_tower_job_s {
     uint32_t            cells[LLM_TOWER_ENTRIES + 1];   /* cell of each entry */
     uint32_t            n_rows;         /* of the encoder */
     uint32_t            n_kept;         /* layers kept so far */
-    int                 whole;          /* the rows fit into a step */
+    int                 whole;          /* the rows fit into a step, and into
+                                           the time of a piece */
 
     llm_job_phase_t     phase;
     uint32_t            slice;
@@ -41,9 +48,16 @@ struct llm_tower_job_s {
     uint32_t            row;            /* the piece's first row, or cell, or
                                            frame */
     uint32_t            end;            /* after its last one */
+    uint32_t            last;           /* rows of the piece before, of this
+                                           phase; 0: there is none */
+    double              row_us;         /* time of a row in this phase, in a
+                                           layer, measured; 0: not yet */
 
     uint32_t           *patches;        /* [n_rows] in the entry; of a class row
                                            0 */
+    uint32_t           *row_of;         /* [n_rows] of patch i of the entry,
+                                           from the entry's first one; of a
+                                           sound NULL */
     uint32_t           *windows;        /* [n_rows][2]; or NULL */
     uint32_t           *pages;          /* [LLM_TOWER_ENTRIES][max_pages] */
     float              *frames[LLM_TOWER_CONVS];    /* after each convolution,
@@ -51,8 +65,8 @@ struct llm_tower_job_s {
                                            all slices after the last one */
     float              *x;              /* [n_parts][n_rows][width] what the
                                            encoder gave, then kept layers */
-    float              *merged;         /* [cells][cell * n_parts]; or the
-                                           frames of a piece of a sound */
+    float              *merged;         /* [batch][cell * n_parts] cells of a
+                                           piece, or frames of a sound */
 
     /* of a step */
     uint32_t           *tokens;         /* [batch] 0, as int32_t */

@@ -7,6 +7,8 @@
 #include "engine/model/model_internal.h"
 #include "engine/model/tower_internal.h"
 
+#include <stdio.h>
+
 /* floats of a row in the buffers of a step, times the width of the encoder, a
    cell and the model (llm_tower_buffers()) */
 #define LLM_TOWER_WIDTHS  24
@@ -135,10 +137,28 @@ llm_tower_ear(const llm_gguf_t *g, int gpu)
 }
 
 
+/* parts of a row that the encoder gives: layers with a merger of their own
+   (deepstack) give one each */
+
+static size_t
+llm_tower_parts(const llm_gguf_t *g)
+{
+    char    name[64];
+    size_t  i, n;
+
+    for (i = 0, n = 1; i < LLM_MAX_LAYERS && n < LLM_TOWER_PARTS; i++) {
+        snprintf(name, sizeof(name), "v.deepstack.%zu.fc1.weight", i);
+        n += llm_gguf_find_tensor(g, name) != NULL;
+    }
+
+    return n;
+}
+
+
 size_t
 llm_tower_memory(const llm_gguf_t *g, int gpu)
 {
-    size_t  width, merge, model, batch, step, keys, job;
+    size_t  width, merge, model, batch, step, keys, job, parts;
 
     if (!llm_tower_sees(g)) {
         return llm_tower_weights(g, gpu) + llm_tower_ear(g, gpu);
@@ -154,9 +174,12 @@ llm_tower_memory(const llm_gguf_t *g, int gpu)
                     + LLM_TOWER_CELLS * merge * merge * width
                     + LLM_TOWER_MODELS * model) * sizeof(float);
 
-    /* keys and values of two layers; a job's rows are the machine's */
+    /* keys and values of two layers; a job's rows, and the cells of a piece,
+       are the machine's */
+    parts = llm_tower_parts(g);
     keys = (size_t) LLM_TOWER_PATCHES * 4 * width * sizeof(uint16_t);
-    job = gpu ? 0 : (size_t) LLM_TOWER_PATCHES * 2 * width * sizeof(float);
+    job = gpu ? 0 : (LLM_TOWER_PATCHES + batch * merge * merge)
+                    * parts * width * sizeof(float);
 
     return llm_tower_weights(g, gpu) + llm_tower_ear(g, gpu) + step + keys
            + job;

@@ -257,7 +257,7 @@ llm_tower_stretch(const llm_tower_t *t, const llm_tower_shape_t *s,
 /* adds a patch's row to its cell; i: number of the patch in the cell */
 
 static void
-llm_tower_cell(const llm_tower_t *t, uint32_t i, const float *from, float *to)
+llm_tower_join(const llm_tower_t *t, uint32_t i, const float *from, float *to)
 {
     uint32_t  c, n;
 
@@ -302,29 +302,22 @@ llm_tower_average(const llm_tower_t *t, float *row)
 
 
 void
-llm_tower_cells(const llm_tower_t *t, const llm_tower_shape_t *s,
-    const uint32_t *patches, const float *const *parts, float *cells)
+llm_tower_cell(const llm_tower_t *t, const llm_tower_shape_t *s, uint32_t cell,
+    const uint32_t *row_of, const float *rows, float *to)
 {
-    float     *to;
-    uint32_t   i, k, y, x, m, n;
+    uint32_t  i, m, y, x;
 
     m = t->info.merge;
-    n = s->patch_rows * s->patch_cols;
+    y = cell / s->cols * m;
+    x = cell % s->cols * m;
 
-    for (i = 0; i < n; i++) {
-        y = patches[i] / s->patch_cols;
-        x = patches[i] % s->patch_cols;
-        to = cells + ((size_t) (y / m) * s->cols + x / m) * t->cell
-                     * t->n_parts;
-
-        for (k = 0; k < t->n_parts; k++) {
-            llm_tower_cell(t, y % m * m + x % m,
-                           parts[k] + (size_t) i * t->width,
-                           to + (size_t) k * t->cell);
-        }
+    for (i = 0; i < m * m; i++) {
+        llm_tower_join(t, i, rows + (size_t) row_of[(y + i / m) * s->patch_cols
+                                                    + x + i % m] * t->width,
+                       to);
     }
 
-    for (i = 0; t->merge == LLM_TOWER_AVERAGE && i < s->rows * s->cols; i++) {
-        llm_tower_average(t, cells + (size_t) i * t->cell);
+    if (t->merge == LLM_TOWER_AVERAGE) {
+        llm_tower_average(t, to);
     }
 }

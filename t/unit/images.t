@@ -152,7 +152,8 @@ for my $family (map { m{([^/]+)/text\.gguf$} } glob "$fixtures/*/text.gguf") {
         $n += $_ for @{ $image->{rows} };
         like(run('', 'bench', "$at/mmproj.gguf", '--image',
                  "$at/$image->{file}", '--reps', 1),
-             qr/\| $n \| \d+\.\d{3} \|\n\z/, "$family: llm bench");
+             qr/\| $n \| \d+\.\d{3} \| \d+\.\d{3} \|\n\z/,
+             "$family: llm bench");
     }
 
     for my $prompt (@{ $spec->{prompts} }) {
