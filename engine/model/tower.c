@@ -3,6 +3,7 @@
  * the buffers of a step; see tower.h and tower_internal.h.
  */
 
+#include "engine/base/products.h"
 #include "engine/media/rule.h"
 #include "engine/model/model_internal.h"
 #include "engine/model/tower_internal.h"
@@ -87,6 +88,8 @@ llm_tower_device(llm_tower_load_t *l, const llm_tower_opts_t *opts)
     o.max_pages = t->max_pages;
     o.max_out = 1;
     o.weight_type = llm_tower_weight_type(t->gguf, t->kind->sound);
+    o.products = mo && llm_products_is(mo->products, LLM_PRODUCTS_BF16)
+                 ? mo->products : NULL;
     o.n_kinds = 1;
 
     if (llm_backend_list(device, &list, l->err) != LLM_OK

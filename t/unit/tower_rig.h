@@ -25,7 +25,8 @@ static const struct {
     { "emu", NULL, 0.005 }
 };
 
-static char  path[] = "/tmp/llm-tower-XXXXXX";
+static char         path[] = "/tmp/llm-tower-XXXXXX";
+static const char  *products;           /* of towers that are loaded */
 
 
 /* LLM_GPU_DEVICE: a GPU in the emulator's place */
@@ -86,6 +87,7 @@ load_part(const char *device, const char *isa, uint32_t batch, int listens,
     o.device = device;
     o.isa = isa;
     o.threads = 2;
+    o.products = products;
     o.backend_dir = getenv("LLM_OBJS") ? getenv("LLM_OBJS") : "objs";
 
     return llm_tower_load(path, NULL, &to, err);

@@ -6,6 +6,7 @@
  * tower_ears.c.  LLM_GPU_DEVICE=cuda: a GPU in the emulator's place.
  */
 
+#include "engine/base/products.h"
 #include "engine/media/rule.h"
 #include "t/unit/tower_rig.h"
 
@@ -117,6 +118,54 @@ test(const tower_tiny_t *tiny, const char *device, const char *isa,
     llm_tower_free(t);
     free(got);
     free(again);
+}
+
+
+/* products=bf16 is an encoder's, too */
+
+static void
+test_products(const tower_tiny_t *tiny)
+{
+    float              *exact, *rounded;
+    uint32_t            i, n;
+    llm_err_t           err;
+    llm_tower_t        *t;
+    llm_tower_entry_t   e[LLM_TOWER_ENTRIES];
+
+    products = LLM_PRODUCTS_BF16;
+    t = load("cpu", "avx2", 0, &err);
+    ok(t == NULL && (strstr(err.msg, "products=bf16: AVX2 has no products in "
+                                     "bfloat16") || run_lacks(&err)),
+       "products in bfloat16 with AVX2: %s", err.msg);
+    t = load("cpu", "avx512", 0, &err);
+
+    if (t == NULL) {
+        products = NULL;
+        skip(err.msg);
+        return;
+    }
+
+    n = make_entries(tiny, e);
+    exact = calloc(tiny->n_rows, sizeof(float));
+    rounded = calloc(tiny->n_rows, sizeof(float));
+
+    ok(encode(t, e, n, rounded), "%s: in bfloat16", tiny->name);
+    check_rows(tiny, rounded, 0.02, "products in bfloat16");
+    llm_tower_free(t);
+
+    products = NULL;
+    t = load("cpu", "avx512", 0, &err);
+    ok(t && encode(t, e, n, exact)
+       && memcmp(exact, rounded, tiny->n_rows * sizeof(float)) != 0,
+       "%s: which are not those in float32", tiny->name);
+    llm_tower_free(t);
+
+    for (i = 0; i < n; i++) {
+        free((void *) e[i].rgb);
+    }
+
+    free(exact);
+    free(rounded);
 }
 
 
@@ -436,6 +485,8 @@ main(void)
             test(&tower_tiny[i], device_of(k), devices[k].isa,
                  devices[k].bound);
         }
+
+        test_products(&tower_tiny[i]);
     }
 
     test_parts();
