@@ -17,6 +17,7 @@ usage: ./build.sh bench [NAME [ARGUMENT ...]]
   two       two models of one process, and a load of one during an answer of
             the other (BEFORE=path: compared with the objs/ of another build)
   beside    what others wait while images are decoded, or a long rerank is read
+  gap       the longest gap of a stream while an image of another client is encoded
   flood     waiting time of a tenant while another one sends expensive schemas
   speculate what speculate=ngram gains, for text that repeats and for other text
   masks     JSON Schemas: how exact the masks are, and how fast

@@ -2,6 +2,9 @@
 """Transcriptions and image encoders, with random weights in real shapes.
 
 usage: media.py [CASE ...]
+       media.py --make CASE
+
+The second one makes the file of a case and prints its name.
 
 For each case (CASES), makes a file in objs/bench: whisper.cpp's file of a
 Whisper model, or llama.cpp's of an encoder of images (mmproj).  objs/llm bench
@@ -360,13 +363,19 @@ def turns(runs):
     return times
 
 
-def row(name):
+def file(name):
     shape, kind = name.rsplit("-", 1)
+    if shape in WHISPERS:
+        return made(f"whisper-{name}.bin", lambda p: whisper(p, shape, kind))
+    return made(f"tower-{name}.gguf", lambda p: tower(p, shape, kind))
+
+
+def row(name):
+    shape = name.rsplit("-", 1)[0]
     llm = OBJS / "llm"
     others = [BEFORE] if BEFORE else []
+    model = file(name)
     if shape in WHISPERS:
-        model = made(f"whisper-{name}.bin",
-                     lambda p: whisper(p, shape, kind))
         wav = made("noise.wav", sound)
         labels = ["1 clip", f"{CLIPS} clips"]
         runs = [lambda o=o: ours_speech(o, model, wav) for o in [llm, *others]]
@@ -374,7 +383,6 @@ def row(name):
             runs.append(lambda: theirs_speech(model, wav))
     else:
         side = TOWERS[shape]["image"]
-        model = made(f"tower-{name}.gguf", lambda p: tower(p, shape, kind))
         image = made(f"noise-{side}.bmp", lambda p: picture(p, side))
         labels = [f"{side} x {side}"]
         runs = [lambda o=o: ours_tower(o, model, image)
@@ -393,10 +401,14 @@ def row(name):
 
 
 def main():
-    names = sys.argv[1:] or CASES
+    make = sys.argv[1:2] == ["--make"]
+    names = sys.argv[1 + make:] or CASES
     for name in names:
         if name not in CASES:
             raise SystemExit(f"unknown case {name} ({', '.join(CASES)})")
+    if make:
+        print(*map(file, names), sep="\n")
+        return
     head = ["case", "", "seconds"]
     head += ["before", "ratio"] if BEFORE else []
     head += ["peer", "ratio"] if WHISPER or TOWER else []

@@ -52,6 +52,9 @@ SHAPES = {
                        head=256, ff=9216, vocab=248320, tied=True, base=1e7,
                        eps=1e-6, ctx=262144, rot=64, interval=4, conv=4,
                        state=128, groups=16, ranks=32),
+    "qwen3-vl-2b": dict(arch="qwen3vl", embd=2048, layers=28, heads=16, kv=8,
+                        head=128, ff=6144, vocab=151936, tied=True, base=5e6,
+                        eps=1e-6, ctx=262144, deep=3),
     "gemma-4-e4b": dict(arch="gemma4", embd=2560, layers=42, heads=8, kv=2,
                         head=512, head_swa=256, ff=10240, vocab=262144,
                         tied=True, base=1e6, eps=1e-6, ctx=131072,
@@ -295,6 +298,9 @@ def own_fields(s):
         yield "ssm.group_count", U32, s["groups"]
         yield "ssm.time_step_rank", U32, s["ranks"]
         yield "ssm.inner_size", U32, s["ranks"] * s["state"]
+    if s["arch"] == "qwen3vl":
+        yield "rope.dimension_sections", ARRAY, (I32, [24, 20, 20, 0])
+        yield "n_deepstack_layers", U32, s["deep"]
     if s["arch"] == "gemma4":
         yield "rope.freq_base_swa", F32, 10000.0
         yield "rope.dimension_count_swa", U32, s["head_swa"]
@@ -343,7 +349,7 @@ def attention(s, i):
         yield "attn_k.weight", (embd, kv), "w"
         yield "attn_v.weight", (embd, kv), "w"
     yield "attn_output.weight", (q, embd), "w"
-    if s["arch"] in ("qwen3", "qwen3moe", "qwen35", "gemma4"):
+    if s["arch"] in ("qwen3", "qwen3moe", "qwen3vl", "qwen35", "gemma4"):
         yield "attn_q_norm.weight", (head,), 1
         if has_kv:
             yield "attn_k_norm.weight", (head,), 1
