@@ -131,6 +131,7 @@ becomes('locked', 'then it is written', day_tokens => 100, requests => 5);
 my $open = stream($two[0], 'held', max_tokens => 1400, rate => '2k',
                   logprobs => 5);
 ok($open->event, 'a stream of one of them');
+holds('held', 'what it has reserved is told');
 my $res = ask($two[1], 'held', 1500, 200);
 is($res->{status}, 429, 'what it has reserved is taken')
     or diag($res->{body});
@@ -146,6 +147,7 @@ ok(LLM::Test::wait_for(30, sub {
 $open = stream($two[0], 'dead', max_tokens => 1400, rate => '2k',
                logprobs => 5);
 ok($open->event, 'a stream');
+holds('dead', 'what it has reserved is told, too');
 is(ask($two[1], 'dead', 1500, 200)->{status}, 429, 'and what it holds');
 
 my @workers = $two[0]->workers;
