@@ -21,6 +21,8 @@ usage: ./build.sh bench [NAME [ARGUMENT ...]]
   flood     waiting time of a tenant while another one sends expensive schemas
   speculate what speculate=ngram gains, for text that repeats and for other text
   masks     JSON Schemas: how exact the masks are, and how fast
+  agent     an agent's conversation, all but the last result from the cache
+            (LLAMA_SERVER=path: also by a llama-server)
   shapes    shapes of real models with random weights (LLAMA_BENCH=path: also
             llama-bench; BEFORE=path: also the objs/llm of another build)
   media     transcriptions and encoders of images in real shapes
