@@ -318,6 +318,39 @@ test_broken(const char *isa, uint32_t type)
 }
 
 
+/* tiles give quantised weights the bits of AVX-512 */
+
+static void
+test_tiles(const char *isa, uint32_t type, const uint8_t *m, const float *x,
+    uint32_t n_out, uint32_t n_in, uint32_t rows)
+{
+    int          k, same;
+    float       *y, *want;
+    llm_exec_t  *exec, *other;
+    llm_rows_t   kind;
+
+    exec = ops_open(&llm_ops_cpu, isa, 2);
+    other = ops_open(&llm_ops_cpu, "avx512", 1);
+    y = ops_alloc((size_t) rows * n_out * sizeof(float));
+    want = ops_alloc((size_t) rows * n_out * sizeof(float));
+
+    for (k = 0, same = 1; k < 2; k++) {
+        kind = k ? LLM_ROWS_OUT : LLM_ROWS_ALL;
+        product(exec, kind, type, m, NULL, x, n_out, n_in, rows, rows, y);
+        product(other, kind, type, m, NULL, x, n_out, n_in, rows, rows, want);
+        same &= memcmp(y, want, (size_t) rows * n_out * sizeof(float)) == 0;
+    }
+
+    ok(same, "%s: %s [%u, %u] by %u rows: the bits of avx512", isa,
+       llm_type_name(type), n_out, n_in, rows);
+
+    exec->ops->close(exec);
+    other->ops->close(other);
+    free(y);
+    free(want);
+}
+
+
 static void
 test_product(const char *isa, uint32_t type, size_t shape)
 {
@@ -390,6 +423,11 @@ test_product(const char *isa, uint32_t type, size_t shape)
        w[OPS_FINE], w[OPS_EXACT]);
     ok(same, "%s: %s [%u, %u]: the same bits for any rows and threads", isa,
        llm_type_name(type), n_out, n_in);
+
+    if (strcmp(isa, "amx") == 0 && !is_float(type)) {
+        ops_fill(x, (size_t) rows * n_in, shape + 60);
+        test_tiles(isa, type, m, x, n_out, n_in, rows);
+    }
 
     ref->ops->close(ref);
     free(x);

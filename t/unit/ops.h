@@ -15,9 +15,11 @@
 #define OPS_MAX_SEQS   8
 #define OPS_MAX_PAGES  256
 
-static const char  *const ops_isas[] __attribute__((unused)) = {
-    "avx2", "avx512", "amx"
-};
+#ifndef OPS_ISAS
+#define OPS_ISAS  "avx2", "avx512", "amx"
+#endif
+
+static const char  *const ops_isas[] __attribute__((unused)) = { OPS_ISAS };
 
 
 static inline uint64_t
