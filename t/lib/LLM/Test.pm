@@ -371,6 +371,10 @@ sub launch {
             or die "no pid in a file:\n" . $self->log;
     }
 
+    # the child does so, too: who is first does it, as whoever dies next must
+    # find the group
+    setpgrp $pid, $pid unless $self->{opt}{daemon};
+
     $self->{pid} = $pid;
 }
 
@@ -758,10 +762,7 @@ sub DESTROY {
     return if $$ != $self->{owner};
 
     if ($self->{pid}) {
-        # it has no group yet if it has hardly begun
-
-        CORE::kill('KILL', -$self->{pid})
-            or CORE::kill('KILL', $self->{pid});
+        CORE::kill('KILL', -$self->{pid});
         waitpid($self->{pid}, 0);
     }
 
