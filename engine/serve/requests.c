@@ -312,14 +312,12 @@ llm_engine_route(llm_engine_t *e, llm_req_t *r)
         return;
 
     case LLM_MODEL_IDLE:
-        if (r->msg->task == LLM_TASK_PROPS
-            && (r->msg->flags & LLM_REQ_UNLOADED))
-        {
-            llm_engine_admit(e, r);
-            return;
-        }
-
         if (r->msg->flags & LLM_REQ_PROBE) {
+            if (r->msg->task == LLM_TASK_PROPS) {
+                llm_engine_admit(e, r);
+                return;
+            }
+
             (void) llm_fail_with(&err, 503, "model_idle", NULL,
                                  "the model is not loaded");
             llm_engine_doom(e, r, &err, 0);
