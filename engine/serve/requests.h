@@ -68,6 +68,8 @@ void *llm_engine_prepare_main(void *preparer);
 /* takes the next job for a thread; NULL: there is none.  The caller holds the
    lock. */
 llm_req_t *llm_preparer_take(llm_preparer_t *p);
+/* what a thread may do with the job that it has taken */
+void llm_preparer_how(llm_preparer_t *p, llm_prep_how_t *how);
 /* puts a request whose preparation is not over into its list; LLM_ERROR: it has
    failed, there is no memory for what it has laid out */
 int llm_preparer_back(llm_engine_t *e, llm_req_t *r);
