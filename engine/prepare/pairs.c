@@ -230,9 +230,9 @@ llm_pair_truncate(const llm_prep_env_t *env, const llm_req_t *r,
     const llm_str_t *side, llm_buf_t *text, llm_prompt_ids_t *out,
     llm_err_t *err)
 {
-    int         rc, head;
-    size_t      n;
-    uint32_t    last;
+    int          rc, head;
+    size_t       n;
+    uint32_t     last;
     llm_sides_t  p;
 
     memset(&p, 0, sizeof(p));
