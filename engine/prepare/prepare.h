@@ -145,8 +145,8 @@ void llm_rank_free(llm_rank_text_t *t);
 /* renders a chat; the caller frees the prompt after LLM_OK */
 int llm_prep_render(const llm_prep_env_t *env, const llm_req_t *r,
     const llm_prep_how_t *how, llm_prompt_t *prompt, llm_err_t *err);
-/* make the only prompt of a chat (LLM_LATER: as llm_prep_request()); all prompts
-   of a completion, or inputs to be embedded */
+/* make the only prompt of a chat (LLM_LATER: as llm_prep_request()); all
+   prompts of a completion, or inputs to be embedded */
 int llm_prep_chat(const llm_prep_env_t *env, llm_req_t *r,
     const llm_prep_how_t *how, llm_err_t *err);
 int llm_prep_completion(const llm_prep_env_t *env, llm_req_t *r,
