@@ -2,7 +2,8 @@
 
 # Who waits for whom while images and sounds are decoded: nobody for large ones
 # of others.  The decoder waits until the test lets it go on, so what is
-# answered before that has not waited for it.
+# answered before that has not waited for it.  No time is over meanwhile, but
+# that of the queue, where it is what is tested.
 
 use strict;
 use warnings;
@@ -70,7 +71,8 @@ sub unanswered {
 }
 
 
-my $t = server(http => 'client_max_body_size 8m;');
+my $t = server(http => 'client_max_body_size 8m; llm_timeout 1d;'
+                       . 'llm_queue 64 timeout=1d;');
 my $decoder = LLM::Decoder->new($t);
 
 $t->start;

@@ -213,7 +213,8 @@ sub sanitized {
 }
 
 
-# compiles C code to a library for LD_PRELOAD, in the server's folder
+# compiles C code to a library for LD_PRELOAD, in the server's folder;
+# $t->{preloaded}: a list of those that the server is started with
 
 sub preload {
     my ($self, $name, $code) = @_;
@@ -354,7 +355,8 @@ sub launch {
     if ($pid == 0) {
         my %env = sanitized();
         @ENV{keys %env} = values %env;
-        $ENV{LD_PRELOAD} = join ' ', $ENV{LD_PRELOAD} // (), $self->paced;
+        $ENV{LD_PRELOAD} = join ' ', $ENV{LD_PRELOAD} // (), $self->paced,
+                                     @{ $self->{preloaded} // [] };
         setpgrp unless $self->{opt}{daemon};
         chdir $self->{dir};
         open STDIN, '<', '/dev/null';
