@@ -236,10 +236,11 @@ int llm_rank_check(const llm_prep_env_t *env, llm_err_t *err);
 /* has the prompt each of the two texts once? */
 int llm_rank_once(const llm_rank_text_t *t);
 /* appends the prompt of a pair to out; sets spans, LLM_RANK_SPANS at most, to
-   the parts that come from the template, and returns their number */
+   the parts that come from the template, and returns their number; places:
+   where the query, and where the document, begins in out, each the last time */
 #define LLM_RANK_SPANS  8
 uint32_t llm_rank_write(const llm_rank_text_t *t, llm_str_t query,
-    llm_str_t document, llm_buf_t *out, llm_span_t *spans);
+    llm_str_t document, llm_buf_t *out, llm_span_t *spans, size_t *places);
 
 /* task.c */
 /* must each prompt be computed in a single step? */

@@ -1,7 +1,7 @@
 /*
  * The pairs of a query and its documents, one prompt after another: others have
  * their turn between two of them, and a request that is not needed any more
- * ends there.
+ * ends there.  And pairs that are cut lose tokens of their texts alone.
  */
 
 #include "t/unit/engine_rig.h"
@@ -38,10 +38,10 @@ pause_job(void *data)
 }
 
 
-/* a request of n pairs, whose prompts are to be made */
+/* a request of n such pairs, whose prompts are to be made */
 
 static llm_req_t *
-pairs_of(uint32_t n)
+pair_of(const char *query, const char *document, uint32_t n)
 {
     uint32_t          i;
     llm_buf_t         b;
@@ -49,12 +49,10 @@ pairs_of(uint32_t n)
     llm_req_t        *r;
     llm_prompt_ref_t  prompts[2 * PAIRS];
 
-    static const char  query[] = "What colour is the sky?";
-    static const char  document[] = "The sky is blue.";
-
     rig_req(&b, 0);
-    ref[0] = rig_put(&b, query, strlen(query), sizeof(query) - 1);
-    ref[1] = rig_put(&b, document, strlen(document), sizeof(document) - 1);
+    ref[0] = rig_put(&b, query, strlen(query), (uint32_t) strlen(query));
+    ref[1] = rig_put(&b, document, strlen(document),
+                     (uint32_t) strlen(document));
     memset(prompts, 0, sizeof(prompts));
 
     for (i = 0; i < 2 * n; i++) {
@@ -71,6 +69,13 @@ pairs_of(uint32_t n)
     r->prep.prompts = calloc(n, sizeof(*r->prep.prompts));
 
     return r;
+}
+
+
+static llm_req_t *
+pairs_of(uint32_t n)
+{
+    return pair_of("What colour is the sky?", "The sky is blue.", n);
 }
 
 
@@ -117,6 +122,61 @@ test_turns(const llm_prep_env_t *env, int32_t truncate)
 }
 
 
+/* what is left of a query that is too long, and all of the prompt around it:
+   the query may begin as what follows it, and what is around it may join where
+   it is empty.  ":\n" is one token, of which the template has a part, so it
+   stays */
+
+static void
+test_kept(llm_prep_env_t *env, uint32_t *ctx)
+{
+    size_t             i, len;
+    llm_err_t          err;
+    llm_ids_t          want;
+    llm_req_t         *r;
+    llm_span_t         spans[2];
+    llm_prompt_ids_t  *p;
+
+    static char        text[] = "Query:{query}\nDocument:{document}<|im_end|>";
+    static const char  query[] = "\nsky sky sky sky sky sky sky sky sky sky";
+
+    static const struct {
+        uint32_t     flags;
+        const char  *text;
+    } rows[] = {
+        { 0, "Query:\nsky sky sky\nDocument:The sky<|im_end|>" },
+        { LLM_REQ_CUT_HEAD,
+          "Query:\n sky sky sky\nDocument:The sky<|im_end|>" }
+    };
+
+    env->rank.text = text;
+    env->rank.len = sizeof(text) - 1;
+
+    for (i = 0; i < llm_nelems(rows); i++) {
+        memset(&want, 0, sizeof(want));
+        memset(&err, 0, sizeof(err));
+        len = strlen(rows[i].text);
+        spans[0] = (llm_span_t) { 0, 6 };
+        spans[1] = (llm_span_t) { len - 10, len };
+        (void) llm_vocab_tokenize(env->vocab, rows[i].text, len, spans, 2,
+                                  LLM_TOKENIZE_TRUSTED, 0, &want, &err);
+
+        *ctx = (uint32_t) want.len;
+        r = pair_of(query, "The sky", 1);
+        r->msg->truncate = -1;
+        r->msg->flags |= rows[i].flags;
+        is_int(llm_prep_pairs(env, r, NULL, &err), LLM_OK, "a query is cut: %s",
+               err.msg);
+        p = &r->prep.prompts[0];
+        ok(p->n == want.len && p->n
+           && memcmp(p->ids, want.data, p->n * sizeof(*p->ids)) == 0,
+           "it has lost tokens of the query alone: %zu", i);
+        llm_req_free(r);
+        free(want.data);
+    }
+}
+
+
 int
 main(void)
 {
@@ -144,6 +204,7 @@ main(void)
 
     test_turns(&env, 0);
     test_turns(&env, -1);
+    test_kept(&env, &run.ctx);
 
     llm_vocab_free(env.vocab);
     llm_gguf_close(g);
