@@ -181,15 +181,13 @@ typedef struct {
                                            echo without logprobs: with its
                                            control tokens, without media */
 #define LLM_REQ_PROBE    16384          /* not a use of the model: an idle model
-                                           refuses it, and it does not keep a
-                                           model from becoming idle */
+                                           refuses it (PROPS: answers nothing),
+                                           and it does not keep a model from
+                                           becoming idle */
 
 #define LLM_REQ_STATES  131072          /* EMBED: with the pooling type "none"
                                            an input becomes a vector for each
                                            token, not normalised */
-#define LLM_REQ_UNLOADED 262144         /* PROPS, with PROBE: of an idle model
-                                           the answer is empty */
-
 #define LLM_REQ_RAW     262144          /* SCORE: scores are log odds, not
                                            probabilities */
 #define LLM_REQ_CUT_HEAD 524288         /* SCORE: truncated texts lose their
@@ -357,9 +355,9 @@ typedef enum {
     LLM_EV_FINISH,      /* a choice has ended */
     LLM_EV_DONE,        /* the request has ended; last event of its ticket */
     LLM_EV_ERROR,       /* the request failed; last event of its ticket */
-    LLM_EV_PROGRESS,    /* how much of the prompts is computed: after START, which
-                           then comes before their first step, and after each
-                           step of theirs, before the first text */
+    LLM_EV_PROGRESS,    /* how much of the prompts is computed: after START,
+                           which then comes before their first step, and after
+                           each step of theirs, before the first text */
     LLM_EV_VECTOR       /* a part of an input's vector, or a pair's score;
                            parts come in order */
 } llm_event_type_t;

@@ -92,7 +92,7 @@ llm_api_ollama_load(llm_api_reader_t *rd, const llm_api_ollama_t *b,
 
     if (llm_api_ollama_is_zero(b->keep_alive)) {
         rd->options |= LLM_API_OL_UNLOAD;
-        rd->r.flags |= LLM_REQ_PROBE | LLM_REQ_UNLOADED;
+        rd->r.flags |= LLM_REQ_PROBE;
     }
 
     llm_api_ollama_head(rd);

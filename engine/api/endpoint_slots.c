@@ -34,7 +34,7 @@ llm_api_slots_read(llm_api_reader_t *rd, llm_err_t *err)
     llm_model_status_t   st;
 
     b.model = rd->conf->model;
-    rd->r.flags = LLM_REQ_PROBE | LLM_REQ_UNLOADED;
+    rd->r.flags = LLM_REQ_PROBE;
     rd->r.kind = LLM_KIND_NONE;
     rd->n_choices = 1;
 

@@ -5,8 +5,7 @@
  * their ends or from their beginnings, as in Hugging Face's tokenizers
  * ("longest first").  What stands around them in the prompt stays.
  *
- * Which tokens are a text's is found by comparison with the prompt in which it
- * is empty.
+ * Which tokens are a text's is found by comparison with the prompt without it.
  *
  * https://github.com/huggingface/tokenizers/blob/main/tokenizers/src/utils/truncation.rs
  */
@@ -15,6 +14,12 @@
 
 /* bytes of a text that are looked at for a token that may be kept, at first */
 #define LLM_PAIR_BYTES  16
+
+typedef enum {
+    LLM_PAIR_ALL,
+    LLM_PAIR_BEFORE,
+    LLM_PAIR_AFTER
+} llm_pair_of_t;
 
 /* two texts, in this order, and their tokens in ids */
 typedef struct {
@@ -26,59 +31,120 @@ typedef struct {
 } llm_sides_t;
 
 
+/* tokenizes the prompt of these texts, or what it has before or after text k,
+   into ids, which are written anew */
+
 static int
 llm_pair_tokenize(const llm_prep_env_t *env, const llm_str_t *side,
-    llm_buf_t *text, llm_ids_t *out, llm_err_t *err)
+    llm_pair_of_t of, uint32_t k, llm_buf_t *text, llm_ids_t *ids,
+    llm_err_t *err)
 {
-    uint32_t    n;
+    size_t      from, to, at[2];
+    uint32_t    i, n, m;
     llm_span_t  spans[LLM_RANK_SPANS];
 
     text->len = 0;
-    n = llm_rank_write(&env->rank, side[0], side[1], text, spans);
+    n = llm_rank_write(&env->rank, side[0], side[1], text, spans, at);
 
     if (text->failed) {
         return llm_fail(err, "no memory for the request");
     }
 
-    return llm_vocab_tokenize(env->vocab, text->data, text->len, spans, n,
-                              LLM_TOKENIZE_TRUSTED, 0, out, err);
+    from = of == LLM_PAIR_AFTER ? at[k] + side[k].len : 0;
+    to = of == LLM_PAIR_BEFORE ? at[k] : text->len;
+
+    for (i = 0, m = 0; i < n; i++) {
+        if (spans[i].start >= from && spans[i].end <= to) {
+            spans[m].start = spans[i].start - from;
+            spans[m++].end = spans[i].end - from;
+        }
+    }
+
+    ids->len = 0;
+
+    return llm_vocab_tokenize(env->vocab, text->data + from, to - from, spans,
+                              m, LLM_TOKENIZE_TRUSTED, 0, ids, err);
 }
 
 
-/* finds the tokens of a side */
+/* tokens that both begin with, and that both end with */
+
+static size_t
+llm_pair_begin(const llm_ids_t *x, const llm_ids_t *y)
+{
+    size_t  n;
+
+    for (n = 0; n < llm_min(x->len, y->len); n++) {
+        if (x->data[n] != y->data[n]) {
+            break;
+        }
+    }
+
+    return n;
+}
+
+
+static size_t
+llm_pair_end(const llm_ids_t *x, const llm_ids_t *y)
+{
+    size_t  n;
+
+    for (n = 0; n < llm_min(x->len, y->len); n++) {
+        if (x->data[x->len - 1 - n] != y->data[y->len - 1 - n]) {
+            break;
+        }
+    }
+
+    return n;
+}
+
+
+/*
+ * Finds the tokens of side k: those between what is before it and after it.
+ * Both are looked for twice: in the prompt where the side is empty, in which
+ * they may join into one token, and alone, where a tokenizer may begin or end
+ * them otherwise.  The longer match counts, but no more tokens than a part has
+ * alone: the side may begin as what follows it.
+ */
 
 static int
 llm_pair_find(const llm_prep_env_t *env, llm_sides_t *p, uint32_t k,
     llm_buf_t *text, llm_err_t *err)
 {
-    size_t     a, b, most;
+    int        rc;
+    size_t     a, b;
     llm_str_t  side[2];
-    llm_ids_t  rest;
+    llm_ids_t  ids;
 
-    memset(&rest, 0, sizeof(rest));
+    memset(&ids, 0, sizeof(ids));
+    a = 0;
+    b = 0;
     side[k] = (llm_str_t) { 0, "" };
     side[!k] = p->side[!k];
 
-    if (llm_pair_tokenize(env, side, text, &rest, err) != LLM_OK) {
-        free(rest.data);
-        return LLM_ERROR;
+    rc = llm_pair_tokenize(env, side, LLM_PAIR_ALL, k, text, &ids, err);
+
+    if (rc == LLM_OK) {
+        a = llm_pair_begin(&p->ids, &ids);
+        b = llm_pair_end(&p->ids, &ids);
+        rc = llm_pair_tokenize(env, side, LLM_PAIR_BEFORE, k, text, &ids, err);
     }
 
-    most = llm_min(p->ids.len, rest.len);
+    if (rc == LLM_OK) {
+        a = llm_min(llm_max(a, llm_pair_begin(&p->ids, &ids)), ids.len);
+        rc = llm_pair_tokenize(env, side, LLM_PAIR_AFTER, k, text, &ids, err);
+    }
 
-    for (a = 0; a < most && p->ids.data[a] == rest.data[a]; a++) { /* void */ }
-
-    for (b = 0; b < most - a; b++) {
-        if (p->ids.data[p->ids.len - 1 - b] != rest.data[rest.len - 1 - b]) {
-            break;
-        }
+    if (rc == LLM_OK) {
+        b = llm_min(llm_max(b, llm_pair_end(&p->ids, &ids)), ids.len);
+        b = llm_min(b, p->ids.len - a);
     }
 
     p->first[k] = (uint32_t) a;
     p->n[k] = (uint32_t) (p->ids.len - a - b);
-    free(rest.data);
+    free(ids.data);
 
-    return LLM_OK;
+    return rc;
 }
 
 
@@ -176,13 +242,14 @@ llm_pair_try(const llm_prep_env_t *env, const llm_req_t *r,
     uint32_t  k;
 
     head = r->msg->flags & LLM_REQ_CUT_HEAD;
-    p->ids.len = 0;
 
     for (k = 0; k < 2; k++) {
         p->side[k] = llm_pair_slice(side[k], n, head);
     }
 
-    if (llm_pair_tokenize(env, p->side, text, &p->ids, err) != LLM_OK) {
+    if (llm_pair_tokenize(env, p->side, LLM_PAIR_ALL, 0, text, &p->ids, err)
+        != LLM_OK)
+    {
         return LLM_ERROR;
     }
 
@@ -230,9 +297,9 @@ llm_pair_truncate(const llm_prep_env_t *env, const llm_req_t *r,
     const llm_str_t *side, llm_buf_t *text, llm_prompt_ids_t *out,
     llm_err_t *err)
 {
-    int         rc, head;
-    size_t      n;
-    uint32_t    last;
+    int          rc, head;
+    size_t       n;
+    uint32_t     last;
     llm_sides_t  p;
 
     memset(&p, 0, sizeof(p));
@@ -264,6 +331,7 @@ static int
 llm_prep_pair(const llm_prep_env_t *env, llm_req_t *r, uint32_t i,
     const llm_prompt_ref_t *ref, llm_buf_t *text, llm_err_t *err)
 {
+    size_t       at[2];
     uint32_t     k, n;
     llm_str_t    side[2];
     llm_span_t   spans[LLM_RANK_SPANS];
@@ -283,7 +351,7 @@ llm_prep_pair(const llm_prep_env_t *env, llm_req_t *r, uint32_t i,
     }
 
     text->len = 0;
-    n = llm_rank_write(&env->rank, side[0], side[1], text, spans);
+    n = llm_rank_write(&env->rank, side[0], side[1], text, spans, at);
 
     if (text->failed) {
         return llm_fail(err, "no memory for the request");

@@ -145,8 +145,8 @@ void llm_rank_free(llm_rank_text_t *t);
 /* renders a chat; the caller frees the prompt after LLM_OK */
 int llm_prep_render(const llm_prep_env_t *env, const llm_req_t *r,
     const llm_prep_how_t *how, llm_prompt_t *prompt, llm_err_t *err);
-/* make the only prompt of a chat (LLM_LATER: as llm_prep_request()); all prompts
-   of a completion, or inputs to be embedded */
+/* make the only prompt of a chat (LLM_LATER: as llm_prep_request()); all
+   prompts of a completion, or inputs to be embedded */
 int llm_prep_chat(const llm_prep_env_t *env, llm_req_t *r,
     const llm_prep_how_t *how, llm_err_t *err);
 int llm_prep_completion(const llm_prep_env_t *env, llm_req_t *r,
@@ -236,10 +236,11 @@ int llm_rank_check(const llm_prep_env_t *env, llm_err_t *err);
 /* has the prompt each of the two texts once? */
 int llm_rank_once(const llm_rank_text_t *t);
 /* appends the prompt of a pair to out; sets spans, LLM_RANK_SPANS at most, to
-   the parts that come from the template, and returns their number */
+   the parts that come from the template, and returns their number; places:
+   where the query, and where the document, begins in out, each the last time */
 #define LLM_RANK_SPANS  8
 uint32_t llm_rank_write(const llm_rank_text_t *t, llm_str_t query,
-    llm_str_t document, llm_buf_t *out, llm_span_t *spans);
+    llm_str_t document, llm_buf_t *out, llm_span_t *spans, size_t *places);
 
 /* task.c */
 /* must each prompt be computed in a single step? */

@@ -205,7 +205,7 @@ llm_rank_check(const llm_prep_env_t *env, llm_err_t *err)
 
 uint32_t
 llm_rank_write(const llm_rank_text_t *t, llm_str_t query, llm_str_t document,
-    llm_buf_t *out, llm_span_t *spans)
+    llm_buf_t *out, llm_span_t *spans, size_t *places)
 {
     size_t     at, end;
     uint32_t   n;
@@ -227,9 +227,11 @@ llm_rank_write(const llm_rank_text_t *t, llm_str_t query, llm_str_t document,
         }
 
         if (name.data[1] == 'q') {
+            places[0] = out->len;
             (void) llm_buf_add(out, query.data, query.len);
 
         } else {
+            places[1] = out->len;
             (void) llm_buf_add(out, document.data, document.len);
         }
     }

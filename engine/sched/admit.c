@@ -322,6 +322,7 @@ llm_sched_started(llm_sched_t *s, llm_seq_t *q)
         llm_zone_observe(s->counters, LLM_HIST_QUEUE,
                          now - llm_min(now, r->msg->arrival_us));
         llm_sched_queue_events(s, r);
+        s->starts |= llm_req_wants_start(r);
     }
 
     if (q->index % r->msg->n == 0) {

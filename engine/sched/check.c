@@ -235,5 +235,6 @@ llm_sched_assert(const llm_sched_t *s)
 
     for (r = s->out; r; r = r->out.next) {
         assert(r->out.in_list);
+        assert(s->starts || !llm_req_wants_start(r));
     }
 }

@@ -244,18 +244,35 @@ llm_is_begun(const llm_req_t *r)
 }
 
 
+int
+llm_req_wants_start(const llm_req_t *r)
+{
+    return (r->msg->flags & LLM_REQ_PROGRESS) && !r->out.progress_sent
+           && r->failure == NULL;
+}
+
+
 void
 llm_sched_send_starts(llm_sched_t *s)
 {
     llm_req_t  *r;
 
+    if (!s->starts) {
+        return;
+    }
+
+    s->starts = 0;
+
     for (r = s->out; r; r = r->out.next) {
-        if ((r->msg->flags & LLM_REQ_PROGRESS) && !r->out.progress_sent
-            && r->failure == NULL && llm_is_begun(r)
-            && llm_send_start(s, r) == LLM_OK)
-        {
+        if (!llm_req_wants_start(r)) {
+            continue;
+        }
+
+        if (llm_is_begun(r) && llm_send_start(s, r) == LLM_OK) {
             (void) llm_send_progress(r);
             llm_port_show(r->out.to.port);
         }
+
+        s->starts |= llm_req_wants_start(r);
     }
 }

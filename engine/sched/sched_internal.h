@@ -166,6 +166,9 @@ struct llm_sched_s {
     uint32_t             cap_parked;
 
     llm_req_t           *out;           /* requests with events to send */
+    int                  starts;        /* 1: some of them may want to say that
+                                           they begin, see
+                                           llm_sched_send_starts() */
 
     llm_sampler_t      **samplers;      /* [max_seqs] free ones */
     uint32_t             n_samplers;
@@ -464,10 +467,12 @@ void llm_think_end(llm_seq_t *q, llm_sampled_t *token);
 
 /* outbox.c */
 void llm_sched_queue_events(llm_sched_t *s, llm_req_t *r);
-/* before a step is launched: requests that begin with it, and whose clients want
-   to know how far prompts are, say that they begin.  What finds no room is sent
-   later, with the rest */
+/* before a step is launched: requests that begin with it, and whose clients
+   want to know how far prompts are, say that they begin.  What finds no room is
+   sent later, with the rest */
 void llm_sched_send_starts(llm_sched_t *s);
+/* does the request want to say so, and has not? */
+int llm_req_wants_start(const llm_req_t *r);
 void llm_sched_unqueue_events(llm_sched_t *s, llm_req_t *r);
 
 #endif /* LLM_SCHED_INTERNAL_H */

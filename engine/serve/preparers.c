@@ -28,6 +28,8 @@
  *     on after all others of its tenant, with what it has laid out so far;
  *   - whether an image is large is known by its header, or by a short time that
  *     is over: then it is given back, too, to go on among the large ones;
+ *   - a new grammar is compiled when all of its images are laid out, by a
+ *     thread that is not counted among those;
  *   - its tenant pays for its decoder's time as for that of a thread.
  * What the requests that were given back have laid out has the bound of all
  * requests' memory (llm_queue memory=).
@@ -228,6 +230,18 @@ llm_preparer_pause(void *data)
 }
 
 
+void
+llm_preparer_how(llm_preparer_t *p, llm_prep_how_t *how)
+{
+    how->never = p->alone || p->from == LLM_TURN_MEDIA
+                 || p->from == LLM_TURN_LARGE;
+    how->large = p->from == LLM_TURN_LARGE || p->from == LLM_TURN_LONG;
+    how->pause = p->alone ? NULL : llm_preparer_pause;
+    how->rest = llm_preparer_rest;
+    how->data = p;
+}
+
+
 /* prepares a request and writes when it did into r->prepared */
 
 static int
@@ -247,12 +261,7 @@ llm_prepare(llm_preparer_t *p, llm_req_t *r)
                                 (uint64_t) UINT32_MAX);
     }
 
-    how.never = p->alone != 0;
-    how.large = p->from == LLM_TURN_LARGE || p->from == LLM_TURN_LONG;
-    how.pause = p->alone ? NULL : llm_preparer_pause;
-    how.rest = llm_preparer_rest;
-    how.data = p;
-
+    llm_preparer_how(p, &how);
     rc = llm_prep_request(&r->instance->env, r, &how, &err);
 
     /* what it was cancelled for is said by whoever did so */

@@ -1,7 +1,7 @@
 /*
  * Requests in the engine: from the ring through preparation and admission to
  * the scheduler of their model, and to their end.  The scheduler's thread calls
- * these functions; preparation threads run the first two of preparers.c.
+ * these functions; preparation threads run those of preparers.c but the last.
  */
 
 #ifndef LLM_REQUESTS_H
@@ -9,7 +9,7 @@
 
 #include "engine/serve/engine.h"
 
-/* requests.c */
+/* accept.c */
 /* takes a request in, or refuses it.  rec: the message in its ring; msg: a
    checked copy of its fixed part, which alone says its size and owner. */
 void llm_engine_accept(llm_engine_t *e, llm_peer_t *p,
@@ -18,6 +18,8 @@ void llm_engine_accept(llm_engine_t *e, llm_peer_t *p,
 void llm_engine_enter(llm_engine_t *e, llm_peer_t *p, llm_req_t *r);
 /* sends the error of a refused request; 1: there is still no room for it */
 int llm_engine_send_refusal(llm_engine_t *e, llm_peer_t *p);
+
+/* requests.c */
 /* sets the bytes of memory that are counted for a request */
 void llm_engine_count(llm_engine_t *e, llm_req_t *r, size_t bytes);
 /* queues a request for the preparation threads */
@@ -42,6 +44,8 @@ int llm_engine_send_errors(llm_engine_t *e);
 uint32_t llm_engine_retry_after(const llm_instance_t *m);
 /* makes the error of a request whose deadline has passed; returns LLM_ERROR */
 int llm_engine_late(llm_err_t *err);
+/* makes the error of a request for which no memory is left; returns LLM_ERROR */
+int llm_engine_full(const llm_engine_t *e, llm_err_t *err);
 
 /* admission.c */
 /* may a prepared request wait in the queue?  LLM_ERROR: no; then *retry_after
@@ -64,6 +68,8 @@ void *llm_engine_prepare_main(void *preparer);
 /* takes the next job for a thread; NULL: there is none.  The caller holds the
    lock. */
 llm_req_t *llm_preparer_take(llm_preparer_t *p);
+/* what a thread may do with the job that it has taken */
+void llm_preparer_how(llm_preparer_t *p, llm_prep_how_t *how);
 /* puts a request whose preparation is not over into its list; LLM_ERROR: it has
    failed, there is no memory for what it has laid out */
 int llm_preparer_back(llm_engine_t *e, llm_req_t *r);

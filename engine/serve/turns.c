@@ -109,8 +109,9 @@ llm_turns_put(llm_turns_t *q, llm_req_t *r, llm_turn_t list)
 }
 
 
-/* is there much text to prepare?  A query is tokenised again with each document; as
-   the message has not been checked yet, its size times the pairs is a bound */
+/* is there much text to prepare?  A query is tokenised again with each
+   document; as the message has not been checked yet, its size times the pairs
+   is a bound */
 
 static int
 llm_turns_is_large(const llm_request_t *msg)

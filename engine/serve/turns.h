@@ -4,8 +4,8 @@
  * the time that decoders take, then by arrival; a request that was given back
  * between two of its images is at the end of its tenant's line.  Requests that
  * are refused in the end are charged, too.  Shares of a model are counted
- * separately, in tokens: the time that a tenant has used here says nothing about
- * its use of the model.
+ * separately, in tokens: the time that a tenant has used here says nothing
+ * about its use of the model.
  *
  * A request is in one of the lists of its tenant:
  *   QUICK    small message, nothing done yet

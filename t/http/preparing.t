@@ -2,7 +2,8 @@
 
 # Who waits for whom while images and sounds are decoded: nobody for large ones
 # of others.  The decoder waits until the test lets it go on, so what is
-# answered before that has not waited for it.
+# answered before that has not waited for it.  No time is over meanwhile, but
+# that of the queue, where it is what is tested.
 
 use strict;
 use warnings;
@@ -70,7 +71,8 @@ sub unanswered {
 }
 
 
-my $t = server(http => 'client_max_body_size 8m;');
+my $t = server(http => 'client_max_body_size 8m; llm_timeout 1d;'
+                       . 'llm_queue 64 timeout=1d;');
 my $decoder = LLM::Decoder->new($t);
 
 $t->start;
@@ -86,13 +88,19 @@ my @large = map { $t->open('/v1/chat/completions',
 ok(LLM::Test::wait_for(60, sub { $decoder->waiting('large') == 3 }),
    'three large images are decoded at once');
 
-my %schema = (type => 'object', properties => { a => { type => 'string' } });
+sub format_of {
+    my ($name) = @_;
+
+    return (response_format => { type => 'json_schema', json_schema => {
+        name => $name, schema => { type => 'object', properties => {
+            $name => { type => 'string' } } } } });
+}
 
 for (['a small image', 200, chat('sees', 'small', image(40, 30))],
      ['two of them', 200, chat('sees', 'two', image(40, 30), image(9, 9))],
-     ['a new grammar', 200, { %{ chat('demo', 'json') }, response_format => {
-         type => 'json_schema', json_schema => { name => 'a',
-                                                 schema => \%schema } } }],
+     ['a new grammar', 200, { %{ chat('demo', 'json') }, format_of('a') }],
+     ['a small image and another one', 200,
+      { %{ chat('sees', 'both', image(30, 20)) }, format_of('b') }],
      ['a large text', 400, chat('demo', 'hello ' x 17000)],
      ['a small one', 200, chat('demo', 'hello')])
 {

@@ -379,6 +379,45 @@ test_between(void)
 }
 
 
+/* a grammar, which may take long, is compiled by threads that nobody's image
+   waits for */
+
+static void
+test_grammars(void)
+{
+    size_t          i;
+    llm_engine_t    e;
+    llm_prep_how_t  how;
+    llm_preparer_t  small, p;
+
+    static const struct {
+        const char  *name;
+        llm_turn_t   from;
+        int          never;
+        int          large;
+    } rows[] = {
+        { "a large text", LLM_TURN_SLOW, 0, 0 },
+        { "a small one", LLM_TURN_QUICK, 0, 0 },
+        { "an image", LLM_TURN_MEDIA, 1, 0 },
+        { "a large one", LLM_TURN_LARGE, 1, 1 }
+    };
+
+    turns_open(&e, &small, &p);
+    llm_preparer_how(&small, &how);
+    ok(how.never && how.pause == NULL, "the quick thread compiles nothing");
+
+    for (i = 0; i < llm_nelems(rows); i++) {
+        p.from = rows[i].from;
+        llm_preparer_how(&p, &how);
+        ok(how.never == rows[i].never && how.large == rows[i].large
+           && how.pause && how.rest, "%s: what its thread does",
+           rows[i].name);
+    }
+
+    turns_close(&e);
+}
+
+
 /* what is over waits for no turn */
 
 static void
@@ -435,6 +474,7 @@ main(void)
     test_shares();
     test_media();
     test_between();
+    test_grammars();
     test_over();
 
     return done_testing();

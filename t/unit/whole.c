@@ -261,6 +261,7 @@ test_chunks(void)
     if (make(SF_FORMAT_AIFF | SF_FORMAT_PCM_16, "AIFF")) {
         test_cuts("AIFF", 0);
         test_unknown("AIFF of sox to a pipe", find("SSND") + 4, 0x7f000008, 4);
+        test_unknown("AIFF of a size of 0", find("SSND") + 4, 0, 4);
     }
 
     if (make(SF_FORMAT_AIFF | SF_FORMAT_ULAW, "AIFF of mu-law")) {
@@ -270,10 +271,13 @@ test_chunks(void)
     if (make(SF_FORMAT_AU | SF_FORMAT_PCM_16, "AU")) {
         test_cuts("AU", 0);
         test_unknown("AU of a pipe", 8, 0xffffffff, 4);
+        test_unknown("AU of a size of 0", 8, 0, 4);
+        test_unknown("AU of the largest signed size", 8, 0x7fffffff, 4);
     }
 
     if (make(SF_FORMAT_CAF | SF_FORMAT_PCM_16, "CAF")) {
         test_cuts("CAF", 0);
+        test_unknown("CAF of a pipe", find("data") + 4, UINT64_MAX, 8);
     }
 
     if (make(SF_FORMAT_FLAC | SF_FORMAT_PCM_16, "FLAC")) {

@@ -33,6 +33,19 @@ llm_decode_bytes(llm_decode_t *d, const void *data, size_t len)
 }
 
 
+uint64_t
+llm_decode_number(const uint8_t *p, size_t n)
+{
+    uint64_t  v;
+
+    for (v = 0; n; n--) {
+        v = v << 8 | *p++;
+    }
+
+    return v;
+}
+
+
 int
 llm_decode_fail(llm_decode_t *d, llm_media_reason_t reason, const char *fmt,
     ...)

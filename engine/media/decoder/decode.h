@@ -54,20 +54,32 @@ void llm_sound_formats(void);
 
 /* ---- sound: whole.c ---- */
 
+/*
+ * What is read instead of a part of a file, because libsndfile would take that
+ * for another length, or refuse it.
+ */
+typedef struct {
+    size_t    at;                       /* where the part begins */
+    size_t    skip;                     /* its bytes */
+    size_t    len;                      /* bytes of data; 0: the file is read
+                                           as it is */
+    uint8_t   data[576];
+} llm_sound_label_t;
+
 /* LLM_ERROR: a message was written, the file of this format (a name of sound.c)
    is cut off.  LLM_OK: it is whole, or does not tell. */
 int llm_sound_whole(llm_decode_t *d, const char *name);
+void llm_sound_label(const llm_decode_t *d, const char *name,
+    llm_sound_label_t *label);
+/* a number of n bytes, the highest first */
+uint64_t llm_decode_number(const uint8_t *p, size_t n);
+
 
 /* ---- sound: mpeg.c ---- */
 
-#define LLM_MPEG_LABEL  576             /* most bytes of a label */
-
 int llm_mpeg_whole(llm_decode_t *d);    /* of MP3 */
-/*
- * A frame without sound that says how many follow, to be read instead of the
- * first *skip bytes of the file; 0: the file says so itself.
- */
-size_t llm_mpeg_label(const llm_decode_t *d, uint8_t *label, size_t *skip);
+/* the label is a frame without sound that says how many follow */
+void llm_mpeg_label(const llm_decode_t *d, llm_sound_label_t *label);
 
 
 /* ---- images ---- */

@@ -25,14 +25,6 @@ typedef struct {
 } llm_mpeg_says_t;
 
 
-static uint32_t
-llm_mpeg_u32(const uint8_t *p)
-{
-    return (uint32_t) p[0] << 24 | (uint32_t) p[1] << 16
-           | (uint32_t) p[2] << 8 | p[3];
-}
-
-
 /* bytes of the frame whose header is p[4]; 0: it is none, or tells no length */
 
 static size_t
@@ -211,21 +203,21 @@ llm_mpeg_read(const uint8_t *p, size_t size, llm_mpeg_says_t *says)
     if (size >= at + 16 && (memcmp(p + at, "Xing", 4) == 0
                             || memcmp(p + at, "Info", 4) == 0))
     {
-        flags = llm_mpeg_u32(p + at + 4);
+        flags = (uint32_t) llm_decode_number(p + at + 4, 4);
         at += 8;
 
         if (flags & 1) {
-            says->frames = llm_mpeg_u32(p + at);
+            says->frames = llm_decode_number(p + at, 4);
             at += 4;
         }
 
         if (flags & 2) {
-            says->bytes = llm_mpeg_u32(p + at);
+            says->bytes = llm_decode_number(p + at, 4);
         }
 
     } else if (size >= 54 && memcmp(p + 36, "VBRI", 4) == 0) {
-        says->bytes = llm_mpeg_u32(p + 46);
-        says->frames = llm_mpeg_u32(p + 50);
+        says->bytes = llm_decode_number(p + 46, 4);
+        says->frames = llm_decode_number(p + 50, 4);
     }
 }
 
@@ -313,35 +305,36 @@ llm_mpeg_whole(llm_decode_t *d)
 }
 
 
-size_t
-llm_mpeg_label(const llm_decode_t *d, uint8_t *label, size_t *skip)
+void
+llm_mpeg_label(const llm_decode_t *d, llm_sound_label_t *label)
 {
     int               i;
     size_t            at;
+    uint8_t          *p;
     llm_mpeg_t        m;
     llm_mpeg_says_t   says;
 
     if (llm_mpeg_look(d, &m, &says) != LLM_OK || (m.first[1] & 6) != 2
         || m.n <= says.frames + (says.frames ? 1 : 0) || m.n > UINT32_MAX)
     {
-        return 0;
+        return;
     }
 
     /* the header, of a frame that is long enough and without a checksum; no
        sound; a mark, what follows, and that */
 
-    memset(label, 0, LLM_MPEG_LABEL);
-    memcpy(label, m.first, 4);
-    label[1] |= 1;
-    label[2] = (uint8_t) (0x80 | (label[2] & 0x0c));
-    at = llm_mpeg_side(label);
-    memcpy(label + at, "Info\0\0\0\1", 8);
+    p = label->data;
+    memset(p, 0, sizeof(label->data));
+    memcpy(p, m.first, 4);
+    p[1] |= 1;
+    p[2] = (uint8_t) (0x80 | (p[2] & 0x0c));
+    at = llm_mpeg_side(p);
+    memcpy(p + at, "Info\0\0\0\1", 8);
 
     for (i = 0; i < 4; i++) {
-        label[at + 8 + i] = (uint8_t) (m.n >> (24 - 8 * i));
+        p[at + 8 + i] = (uint8_t) (m.n >> (24 - 8 * i));
     }
 
-    *skip = (size_t) (m.first - d->data);
-
-    return llm_mpeg_length(label);
+    label->skip = (size_t) (m.first - d->data);
+    label->len = llm_mpeg_length(p);
 }

@@ -98,15 +98,15 @@ llm_sound_formats(void)
 #if LLM_SNDFILE
 
 /*
- * Of an MP3 file that does not say how many frames it has libsndfile reads as
- * many as it guesses from the first one, so they are counted for it.
+ * Of a file whose header does not tell its length, libsndfile may read less
+ * than there is: as many frames of an MP3 file as it guesses from the first
+ * one, nothing of an AU file.  It reads a label that tells it instead.
  */
 typedef struct {
-    uint8_t         label[LLM_MPEG_LABEL];
-    sf_count_t      labelled;           /* bytes of the label, before the data */
-    const uint8_t  *data;
-    sf_count_t      len;                /* of both */
-    sf_count_t      pos;
+    llm_sound_label_t  label;
+    const uint8_t     *data;
+    sf_count_t         len;             /* of the file with the label */
+    sf_count_t         pos;
 } llm_sound_file_t;
 
 
@@ -135,24 +135,45 @@ llm_sound_seek(sf_count_t offset, int whence, void *data)
 }
 
 
+/* what is at this position, and in *len how much of it there is in one piece */
+
+static const uint8_t *
+llm_sound_piece(const llm_sound_file_t *f, size_t pos, size_t *len)
+{
+    const llm_sound_label_t  *l = &f->label;
+
+    if (pos < l->at) {
+        *len = l->at - pos;
+        return f->data + pos;
+    }
+
+    if (pos < l->at + l->len) {
+        *len = l->at + l->len - pos;
+        return l->data + (pos - l->at);
+    }
+
+    *len = (size_t) f->len - pos;
+
+    return f->data + (pos - l->len + l->skip);
+}
+
+
 static sf_count_t
 llm_sound_read(void *out, sf_count_t n, void *data)
 {
-    sf_count_t         label;
+    char              *to = out;
+    size_t             left, len;
+    const uint8_t     *from;
     llm_sound_file_t  *f = data;
 
     n = llm_max(llm_min(n, f->len - f->pos), 0);
-    label = llm_max(llm_min(n, f->labelled - f->pos), 0);
 
-    if (label) {
-        memcpy(out, f->label + f->pos, (size_t) label);
-        f->pos += label;
-    }
-
-    if (n > label) {
-        memcpy((char *) out + label, f->data + (f->pos - f->labelled),
-               (size_t) (n - label));
-        f->pos += n - label;
+    for (left = (size_t) n; left; left -= len) {
+        from = llm_sound_piece(f, (size_t) f->pos, &len);
+        len = llm_min(len, left);
+        memcpy(to, from, len);
+        to += len;
+        f->pos += (sf_count_t) len;
     }
 
     return n;
@@ -303,14 +324,10 @@ llm_sound_samples(llm_decode_t *d, const char *name, SNDFILE *sf,
 static void
 llm_sound_open(const llm_decode_t *d, const char *name, llm_sound_file_t *f)
 {
-    size_t  n, skip;
+    llm_sound_label(d, name, &f->label);
 
-    skip = 0;
-    n = strcmp(name, "MP3") == 0 ? llm_mpeg_label(d, f->label, &skip) : 0;
-
-    f->labelled = (sf_count_t) n;
-    f->data = d->data + skip;
-    f->len = (sf_count_t) (n + d->len - skip);
+    f->data = d->data;
+    f->len = (sf_count_t) (d->len - f->label.skip + f->label.len);
     f->pos = 0;
 }
 

@@ -5,6 +5,10 @@
  *
  * Nothing is believed but for this: a size is compared with what is there.
  * Headers that make no sense are left to libsndfile.
+ *
+ * A program that writes to a pipe leaves a size that it does not know yet.
+ * Such a file ends where it ends; libsndfile is told so by a label if it would
+ * take the size for another.
  */
 
 #include "engine/media/decoder/decode.h"
@@ -14,6 +18,8 @@
    frames) */
 #define llm_whole_unknown(n)  ((n) == 0 || (n) >= 0x7e000000u)
 
+#define LLM_AU_HEAD      12             /* bytes up to the sound's size */
+
 #define LLM_OGG_HEAD     27             /* bytes of a page before its sizes */
 #define LLM_OGG_FIRST    0x02           /* marks of a stream's pages */
 #define LLM_OGG_LAST     0x04
@@ -22,28 +28,23 @@
 typedef struct {
     const char  *name;
     int        (*whole)(llm_decode_t *d);
+    void       (*label)(const llm_decode_t *d, llm_sound_label_t *label);
 } llm_whole_t;
+
+/* how a container has its chunks: each with a name of four bytes and a size */
+typedef struct {
+    size_t       first;                 /* where they begin */
+    size_t       number;                /* bytes of a size */
+    uint64_t     odd;                   /* 1: after an odd size comes a byte
+                                           that it does not count */
+    const char  *sound;                 /* name of the chunk of the sound */
+} llm_chunks_t;
 
 /* streams that have begun and not ended */
 typedef struct {
     uint32_t     serial[LLM_OGG_STREAMS];
     size_t       n;
 } llm_ogg_t;
-
-
-/* a number of n bytes, the highest first */
-
-static uint64_t
-llm_whole_number(const uint8_t *p, size_t n)
-{
-    uint64_t  v;
-
-    for (v = 0; n; n--) {
-        v = v << 8 | *p++;
-    }
-
-    return v;
-}
 
 
 /* the sound's bytes begin at `at`, which is in the file or its end */
@@ -62,28 +63,55 @@ llm_whole_size(llm_decode_t *d, const char *name, size_t at, uint64_t size)
 }
 
 
-/* FORM, its size, AIFF or AIFC; then chunks of an even length */
+/* where the bytes of the sound's chunk begin, and their size as it is said;
+   LLM_ABSENT: there is no such chunk */
+
+static int
+llm_whole_chunk(const llm_decode_t *d, const llm_chunks_t *c, size_t *at,
+    uint64_t *size)
+{
+    size_t          pos, head;
+    uint64_t        n;
+    const uint8_t  *p;
+
+    head = 4 + c->number;
+
+    for (pos = c->first; pos < d->len && d->len - pos >= head;
+         pos += head + n)
+    {
+        p = d->data + pos;
+        n = llm_decode_number(p + 4, c->number);
+
+        if (memcmp(p, c->sound, 4) == 0) {
+            *at = pos + head;
+            *size = n;
+            return LLM_OK;
+        }
+
+        if (n > d->len) {
+            break;
+        }
+
+        n += n & c->odd;
+    }
+
+    return LLM_ABSENT;
+}
+
+
+/* after FORM, its size, and AIFF or AIFC */
 
 static int
 llm_whole_aiff(llm_decode_t *d)
 {
-    size_t          pos;
-    uint64_t        size;
-    const uint8_t  *p;
+    size_t    at;
+    uint64_t  size;
 
-    for (pos = 12; pos < d->len && d->len - pos >= 8; pos += 8 + size) {
-        p = d->data + pos;
-        size = llm_whole_number(p + 4, 4);
+    static const llm_chunks_t  chunks = { 12, 4, 1, "SSND" };
 
-        if (memcmp(p, "SSND", 4) == 0) {
-            return llm_whole_unknown(size)
-                   ? LLM_OK : llm_whole_size(d, "AIFF", pos + 8, size);
-        }
-
-        size += size & 1;
-    }
-
-    return LLM_OK;
+    return llm_whole_chunk(d, &chunks, &at, &size) != LLM_OK
+           || llm_whole_unknown(size)
+           ? LLM_OK : llm_whole_size(d, "AIFF", at, size);
 }
 
 
@@ -94,43 +122,74 @@ llm_whole_au(llm_decode_t *d)
 {
     uint64_t  at, size;
 
-    if (d->len < 12) {
+    if (d->len < LLM_AU_HEAD) {
         return LLM_OK;
     }
 
-    at = llm_whole_number(d->data + 4, 4);
-    size = llm_whole_number(d->data + 8, 4);
+    at = llm_decode_number(d->data + 4, 4);
+    size = llm_decode_number(d->data + 8, 4);
 
     return at > d->len || llm_whole_unknown(size)
            ? LLM_OK : llm_whole_size(d, "AU", at, size);
 }
 
 
-/* "caff", a version and flags; then chunks.  The size of the sound's, if it is
+/* of unknown sizes libsndfile knows -1; others it believes */
+
+static void
+llm_au_label(const llm_decode_t *d, llm_sound_label_t *label)
+{
+    if (d->len >= LLM_AU_HEAD
+        && llm_whole_unknown(llm_decode_number(d->data + 8, 4)))
+    {
+        label->at = 8;
+        label->skip = 4;
+        label->len = 4;
+        memset(label->data, 0xff, 4);
+    }
+}
+
+
+/* after "caff", a version and flags.  The size of the sound's chunk, if it is
    the last one, may be -1 */
+
+static const llm_chunks_t  llm_caf_chunks = { 8, 8, 0, "data" };
+
 
 static int
 llm_whole_caf(llm_decode_t *d)
 {
-    size_t          pos;
-    uint64_t        size;
-    const uint8_t  *p;
+    size_t    at;
+    uint64_t  size;
 
-    for (pos = 8; pos < d->len && d->len - pos >= 12; pos += 12 + size) {
-        p = d->data + pos;
-        size = llm_whole_number(p + 4, 8);
+    return llm_whole_chunk(d, &llm_caf_chunks, &at, &size) != LLM_OK
+           || size > INT64_MAX
+           ? LLM_OK : llm_whole_size(d, "CAF", at, size);
+}
 
-        if (memcmp(p, "data", 4) == 0) {
-            return size > INT64_MAX
-                   ? LLM_OK : llm_whole_size(d, "CAF", pos + 12, size);
-        }
 
-        if (size > d->len) {
-            break;
-        }
+/* libsndfile takes -1 for damage */
+
+static void
+llm_caf_label(const llm_decode_t *d, llm_sound_label_t *label)
+{
+    int       i;
+    size_t    at;
+    uint64_t  size;
+
+    if (llm_whole_chunk(d, &llm_caf_chunks, &at, &size) != LLM_OK
+        || size <= INT64_MAX)
+    {
+        return;
     }
 
-    return LLM_OK;
+    label->at = at - 8;
+    label->skip = 8;
+    label->len = 8;
+
+    for (i = 0; i < 8; i++) {
+        label->data[i] = (uint8_t) ((uint64_t) (d->len - at) >> (56 - 8 * i));
+    }
 }
 
 
@@ -225,24 +284,52 @@ llm_whole_ogg(llm_decode_t *d)
 }
 
 
-int
-llm_sound_whole(llm_decode_t *d, const char *name)
+static const llm_whole_t *
+llm_whole_find(const char *name)
 {
     size_t  i;
 
     static const llm_whole_t  formats[] = {
-        { "Ogg", llm_whole_ogg },
-        { "MP3", llm_mpeg_whole },
-        { "AIFF", llm_whole_aiff },
-        { "AU", llm_whole_au },
-        { "CAF", llm_whole_caf }
+        { "Ogg", llm_whole_ogg, NULL },
+        { "MP3", llm_mpeg_whole, llm_mpeg_label },
+        { "AIFF", llm_whole_aiff, NULL },
+        { "AU", llm_whole_au, llm_au_label },
+        { "CAF", llm_whole_caf, llm_caf_label }
     };
 
     for (i = 0; i < llm_nelems(formats); i++) {
         if (strcmp(formats[i].name, name) == 0) {
-            return formats[i].whole(d);
+            return &formats[i];
         }
     }
 
-    return LLM_OK;
+    return NULL;
+}
+
+
+int
+llm_sound_whole(llm_decode_t *d, const char *name)
+{
+    const llm_whole_t  *f;
+
+    f = llm_whole_find(name);
+
+    return f ? f->whole(d) : LLM_OK;
+}
+
+
+void
+llm_sound_label(const llm_decode_t *d, const char *name,
+    llm_sound_label_t *label)
+{
+    const llm_whole_t  *f;
+
+    label->at = 0;
+    label->skip = 0;
+    label->len = 0;
+    f = llm_whole_find(name);
+
+    if (f && f->label) {
+        f->label(d, label);
+    }
 }

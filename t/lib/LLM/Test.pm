@@ -213,7 +213,8 @@ sub sanitized {
 }
 
 
-# compiles C code to a library for LD_PRELOAD, in the server's folder
+# compiles C code to a library for LD_PRELOAD, in the server's folder;
+# $t->{preloaded}: a list of those that the server is started with
 
 sub preload {
     my ($self, $name, $code) = @_;
@@ -354,7 +355,8 @@ sub launch {
     if ($pid == 0) {
         my %env = sanitized();
         @ENV{keys %env} = values %env;
-        $ENV{LD_PRELOAD} = join ' ', $ENV{LD_PRELOAD} // (), $self->paced;
+        $ENV{LD_PRELOAD} = join ' ', $ENV{LD_PRELOAD} // (), $self->paced,
+                                     @{ $self->{preloaded} // [] };
         setpgrp unless $self->{opt}{daemon};
         chdir $self->{dir};
         open STDIN, '<', '/dev/null';
@@ -370,6 +372,10 @@ sub launch {
         wait_for(20, sub { ($pid) = $self->log('nginx.pid') =~ /^(\d+)/ })
             or die "no pid in a file:\n" . $self->log;
     }
+
+    # the child does so, too: who is first does it, as whoever dies next must
+    # find the group
+    setpgrp $pid, $pid unless $self->{opt}{daemon};
 
     $self->{pid} = $pid;
 }
@@ -758,10 +764,7 @@ sub DESTROY {
     return if $$ != $self->{owner};
 
     if ($self->{pid}) {
-        # it has no group yet if it has hardly begun
-
-        CORE::kill('KILL', -$self->{pid})
-            or CORE::kill('KILL', $self->{pid});
+        CORE::kill('KILL', -$self->{pid});
         waitpid($self->{pid}, 0);
     }
 

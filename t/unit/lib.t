@@ -1,0 +1,54 @@
+#!/usr/bin/perl
+
+# LLM::Test: a test that dies at once, before the server that it has started has
+# run at all, ends it with all of its processes.
+
+use strict;
+use warnings;
+
+use Fcntl qw(F_SETFD);
+use FindBin;
+use lib "$FindBin::Bin/../lib";
+use LLM::Test;
+use Test::More;
+
+pipe my $told, my $tell or die "pipe: $!";
+pipe my $waits, my $go or die "pipe: $!";
+
+my $t = LLM::Test->new(conf => '');
+
+# in the place of nginx a program that has a child, and both go on for ever; the
+# child of launch() waits before it is more than a copy of this process
+
+{
+    no warnings 'redefine';
+
+    local *LLM::Test::sanitized = sub { sysread $waits, my $byte, 1; return () };
+    local *LLM::Test::command = sub {
+        return ('perl', '-e', 'open my $f, ">&=", $ARGV[0] or die;'
+                . 'my $pid = fork // die; syswrite $f, "$$\n"; sleep 9 while 1',
+                fileno $tell);
+    };
+    fcntl $tell, F_SETFD, 0;            # it stays open there
+
+    $t->launch;
+}
+
+my $pid = $t->{pid};
+
+is(getpgrp $pid, $pid, 'it has a group before it has run');
+
+syswrite $go, 'x';
+close $tell;
+
+my @pids = map { scalar(<$told>) =~ /(\d+)/ } 1, 2;
+
+is(scalar(grep { kill 0, $_ } @pids), 2, 'it runs, as does its child');
+is(join(' ', map { getpgrp $_ } @pids), "$pid $pid", 'in that group');
+
+undef $t;
+
+ok(LLM::Test::wait_for(30, sub { !defined readline $told }),
+   'both have ended');
+
+done_testing();
