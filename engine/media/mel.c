@@ -3,9 +3,9 @@
  *
  * A transform has complex numbers of 400 points, real and imaginary parts apart
  * (16 * 25: two passes of radix 4, two of radix 5, each from one array to the
- * other, so that the last one leaves the bins in order).  Two frames are one
- * transform, one of them its real part, and LANES transforms are computed at
- * once, side by side.
+ * other, so that the last one leaves the bins in order), or of 512 (four passes
+ * of radix 4, one of radix 2).  Two frames are one transform, one of them its
+ * real part, and LANES transforms are computed at once, side by side.
  */
 
 #include "engine/media/mel.h"
@@ -15,14 +15,17 @@
 #define LANES   2                       /* as all machines have registers for */
 #define FRAMES  (2 * LANES)             /* of one call of the transform */
 #define POINTS  LLM_MEL_WINDOW
+#define USM     512                     /* points of a transform there */
+#define BINS    (USM / 2 + 1)
 
 #define LLM_MEL_SILENCE  -10.0f         /* log10 of the least power */
+#define LLM_MEL_FLOOR    0.001          /* added to a magnitude */
 
 typedef double  llm_mel_lanes_t __attribute__((vector_size(LANES * 8)));
 
 typedef struct {
-    llm_mel_lanes_t  re[POINTS];
-    llm_mel_lanes_t  im[POINTS];
+    llm_mel_lanes_t  re[USM];
+    llm_mel_lanes_t  im[USM];
 } llm_mel_points_t;
 
 typedef struct {
@@ -33,11 +36,14 @@ typedef struct {
 
 struct llm_mel_s {
     uint32_t         n_mels;
+    int              usm;
+    uint32_t         points;            /* of a transform */
+    uint32_t         bins;              /* of these that count */
     double           window[POINTS];
-    double           cos[POINTS];       /* of 2 pi k / 400 */
-    double           sin[POINTS];
+    double           cos[USM];          /* of 2 pi k / points */
+    double           sin[USM];
     llm_mel_band_t   band[LLM_MEL_MAX];
-    float            filters[];         /* [n_mels][LLM_MEL_BINS] */
+    float            filters[];         /* [n_mels][bins] */
 };
 
 
@@ -50,25 +56,41 @@ llm_mel_hertz(double mel)
 }
 
 
+/* HTK's, logarithmic all over */
+
+static double
+llm_mel_hertz_htk(double mel)
+{
+    return 700 * (pow(10, mel / 2595) - 1);
+}
+
+
+/* triangles, of Slaney's of the same area */
+
 static void
-llm_mel_slaney(float *filters, uint32_t n_mels)
+llm_mel_triangles(llm_mel_t *m)
 {
     double    top, low, mid, high, f, up, down;
-    uint32_t  i, k;
+    double  (*hertz)(double mel);
+    uint32_t  i, k, n;
 
-    top = 15 + log(8.0) * 27 / log(6.4);        /* 8,000 Hz */
+    n = m->n_mels + 1;
+    hertz = m->usm ? llm_mel_hertz_htk : llm_mel_hertz;
+    top = m->usm ? 2595 * log10(1 + 8000.0 / 700)
+                 : 15 + log(8.0) * 27 / log(6.4);       /* 8,000 Hz */
 
-    for (i = 0; i < n_mels; i++) {
-        low = llm_mel_hertz(top * i / (n_mels + 1));
-        mid = llm_mel_hertz(top * (i + 1) / (n_mels + 1));
-        high = llm_mel_hertz(top * (i + 2) / (n_mels + 1));
+    for (i = 0; i < m->n_mels; i++) {
+        low = hertz(top * i / n);
+        mid = hertz(top * (i + 1) / n);
+        high = hertz(top * (i + 2) / n);
 
-        for (k = 0; k < LLM_MEL_BINS; k++) {
-            f = k * (double) LLM_MEL_RATE / POINTS;
+        for (k = 0; k < m->bins; k++) {
+            f = k * (double) LLM_MEL_RATE / m->points;
             up = (f - low) / (mid - low);
             down = (high - f) / (high - mid);
             f = llm_max(0, llm_min(up, down));
-            filters[i * LLM_MEL_BINS + k] = (float) (f * 2 / (high - low));
+            f = m->usm ? f : f * 2 / (high - low);
+            m->filters[i * m->bins + k] = (float) f;
         }
     }
 }
@@ -81,10 +103,10 @@ llm_mel_bands_find(llm_mel_t *m)
     const float  *f;
 
     for (i = 0; i < m->n_mels; i++) {
-        f = m->filters + i * LLM_MEL_BINS;
-        m->band[i].first = LLM_MEL_BINS;
+        f = m->filters + i * m->bins;
+        m->band[i].first = m->bins;
 
-        for (k = 0; k < LLM_MEL_BINS; k++) {
+        for (k = 0; k < m->bins; k++) {
             if (f[k] != 0) {
                 m->band[i].first = llm_min(m->band[i].first, k);
                 m->band[i].n = k + 1 - m->band[i].first;
@@ -96,8 +118,8 @@ llm_mel_bands_find(llm_mel_t *m)
 }
 
 
-llm_mel_t *
-llm_mel_create(uint32_t n_mels, const float *filters, llm_err_t *err)
+static llm_mel_t *
+llm_mel_tables(uint32_t n_mels, int usm, llm_err_t *err)
 {
     size_t      n;
     double      a;
@@ -110,7 +132,7 @@ llm_mel_create(uint32_t n_mels, const float *filters, llm_err_t *err)
         return NULL;
     }
 
-    n = (size_t) n_mels * LLM_MEL_BINS;
+    n = (size_t) n_mels * (usm ? BINS : LLM_MEL_BINS);
     m = calloc(1, sizeof(llm_mel_t) + n * sizeof(float));
 
     if (m == NULL) {
@@ -119,12 +141,39 @@ llm_mel_create(uint32_t n_mels, const float *filters, llm_err_t *err)
     }
 
     m->n_mels = n_mels;
+    m->usm = usm;
+    m->points = usm ? USM : POINTS;
+    m->bins = m->points / 2 + 1;
 
-    for (i = 0; i < POINTS; i++) {
-        a = 2 * M_PI * i / POINTS;
+    for (i = 0; i < m->points; i++) {
+        a = 2 * M_PI * i / m->points;
         m->cos[i] = cos(a);
         m->sin[i] = sin(a);
-        m->window[i] = 0.5 - 0.5 * cos(a);
+    }
+
+    n = usm ? LLM_MEL_USM_WINDOW : LLM_MEL_WINDOW;
+
+    for (i = 0; i < n; i++) {
+        a = 0.5 - 0.5 * cos(2 * M_PI * i / (double) n);
+        m->window[i] = usm ? (float) a : a;     /* as transformers has it */
+    }
+
+    return m;
+}
+
+
+llm_mel_t *
+llm_mel_create(uint32_t n_mels, const float *filters, llm_err_t *err)
+{
+    size_t      n;
+    uint32_t    i;
+    llm_mel_t  *m;
+
+    m = llm_mel_tables(n_mels, 0, err);
+    n = (size_t) n_mels * LLM_MEL_BINS;
+
+    if (m == NULL) {
+        return NULL;
     }
 
     if (filters) {
@@ -140,10 +189,26 @@ llm_mel_create(uint32_t n_mels, const float *filters, llm_err_t *err)
         memcpy(m->filters, filters, n * sizeof(float));
 
     } else {
-        llm_mel_slaney(m->filters, n_mels);
+        llm_mel_triangles(m);
     }
 
     llm_mel_bands_find(m);
+
+    return m;
+}
+
+
+llm_mel_t *
+llm_mel_create_usm(uint32_t n_mels, llm_err_t *err)
+{
+    llm_mel_t  *m;
+
+    m = llm_mel_tables(n_mels, 1, err);
+
+    if (m) {
+        llm_mel_triangles(m);
+        llm_mel_bands_find(m);
+    }
 
     return m;
 }
@@ -168,7 +233,7 @@ llm_mel_bands(const llm_mel_t *m)
  * in to out.  Of each group of four, y[j] = w^(pj) sum x[k] (-i)^(jk).
  */
 
-static void
+static inline void
 llm_mel_pass4(const llm_mel_t *m, const llm_mel_points_t *in,
     llm_mel_points_t *out, uint32_t n, uint32_t s)
 {
@@ -176,7 +241,7 @@ llm_mel_pass4(const llm_mel_t *m, const llm_mel_points_t *in,
     uint32_t          p, q, j, k, o, step;
     llm_mel_lanes_t   ar, ai, br, bi, cr, ci, dr, di, re[4], im[4];
 
-    step = POINTS / n;
+    step = m->points / n;
 
     for (p = 0; p < n / 4; p++) {
 
@@ -232,7 +297,7 @@ llm_mel_pass5(const llm_mel_t *m, const llm_mel_points_t *in,
     llm_mel_lanes_t   ar, ai, br, bi, er, ei, fr, fi, ur, ui, vr, vi,
                       re[5], im[5];
 
-    step = POINTS / n;
+    step = m->points / n;
     c1 = m->cos[POINTS / 5];
     s1 = m->sin[POINTS / 5];
     c2 = m->cos[2 * POINTS / 5];
@@ -294,6 +359,22 @@ llm_mel_pass5(const llm_mel_t *m, const llm_mel_points_t *in,
 }
 
 
+/* the last pass of radix 2, of s transforms */
+
+static void
+llm_mel_pass2(const llm_mel_points_t *in, llm_mel_points_t *out, uint32_t s)
+{
+    uint32_t  q;
+
+    for (q = 0; q < s; q++) {
+        out->re[q] = in->re[q] + in->re[q + s];
+        out->im[q] = in->im[q] + in->im[q + s];
+        out->re[q + s] = in->re[q] - in->re[q + s];
+        out->im[q + s] = in->im[q] - in->im[q + s];
+    }
+}
+
+
 /* FRAMES frames from `frame` on, times the window, into the lanes: even ones
    are real parts */
 
@@ -323,19 +404,47 @@ llm_mel_load(const llm_mel_t *m, const float *samples, size_t len,
 }
 
 
+/* the same of a Universal Speech Model */
+
+static void
+llm_mel_load_usm(const llm_mel_t *m, const float *samples, size_t len,
+    size_t frame, llm_mel_points_t *x)
+{
+    double    v;
+    size_t    at;
+    uint32_t  i, k;
+
+    for (i = 0; i < FRAMES; i++) {
+        for (k = 0; k < USM; k++) {
+            at = (frame + i) * LLM_MEL_HOP + k;     /* number + half of it */
+            v = k < LLM_MEL_USM_WINDOW && at >= LLM_MEL_USM_WINDOW / 2
+                && at - LLM_MEL_USM_WINDOW / 2 < len
+                ? samples[at - LLM_MEL_USM_WINDOW / 2] * m->window[k] : 0;
+
+            if (i & 1) {
+                x->im[k][i / 2] = v;
+            } else {
+                x->re[k][i / 2] = v;
+            }
+        }
+    }
+}
+
+
 /*
  * The power of bin k of both frames of each lane: of the transform Z of
  * a + ib, A[k] = (Z[k] + conj Z[-k]) / 2 and B[k] = (Z[k] - conj Z[-k]) / 2i.
  */
 
 static void
-llm_mel_power(const llm_mel_points_t *z, double power[FRAMES][LLM_MEL_BINS])
+llm_mel_power(const llm_mel_t *m, const llm_mel_points_t *z,
+    double power[FRAMES][BINS])
 {
     uint32_t          i, k, r;
     llm_mel_lanes_t   ar, ai, br, bi, a, b;
 
-    for (k = 0; k < LLM_MEL_BINS; k++) {
-        r = (POINTS - k) % POINTS;
+    for (k = 0; k < m->bins; k++) {
+        r = (m->points - k) % m->points;
 
         ar = z->re[k] + z->re[r];
         ai = z->im[k] - z->im[r];
@@ -365,11 +474,45 @@ llm_mel_row(const llm_mel_t *m, const double *power, float *out)
         sum = 0;
 
         for (k = 0; k < b->n; k++) {
-            sum += b->weight[k] * power[b->first + k];
+            sum += b->weight[k] * (m->usm ? sqrt(power[b->first + k])
+                                          : power[b->first + k]);
         }
 
-        out[i] = (float) log10(llm_max(sum, 1e-10));
+        out[i] = (float) (m->usm ? log(sum + LLM_MEL_FLOOR)
+                                 : log10(llm_max(sum, 1e-10)));
     }
+}
+
+
+/* FRAMES frames from `frame` on, each [bins] */
+
+static void
+llm_mel_frames_of(const llm_mel_t *m, const float *samples, size_t len,
+    size_t frame, double power[FRAMES][BINS])
+{
+    llm_mel_points_t  x, y;
+
+    if (m->usm) {
+        llm_mel_load_usm(m, samples, len, frame, &x);
+
+        llm_mel_pass4(m, &x, &y, 512, 1);
+        llm_mel_pass4(m, &y, &x, 128, 4);
+        llm_mel_pass4(m, &x, &y, 32, 16);
+        llm_mel_pass4(m, &y, &x, 8, 64);
+        llm_mel_pass2(&x, &y, 256);
+
+        llm_mel_power(m, &y, power);
+        return;
+    }
+
+    llm_mel_load(m, samples, len, frame, &x);
+
+    llm_mel_pass4(m, &x, &y, 400, 1);
+    llm_mel_pass4(m, &y, &x, 100, 4);
+    llm_mel_pass5(m, &x, &y, 25, 16);
+    llm_mel_pass5(m, &y, &x, 5, 80);
+
+    llm_mel_power(m, &x, power);
 }
 
 
@@ -377,21 +520,13 @@ void
 llm_mel_log(const llm_mel_t *m, const float *samples, size_t len, size_t first,
     size_t n, float *out)
 {
-    size_t            i, k, sound;
-    double            power[FRAMES][LLM_MEL_BINS];
-    llm_mel_points_t  x, y;
+    size_t  i, k, sound;
+    double  power[FRAMES][BINS];
 
-    sound = llm_mel_silent(len);
+    sound = m->usm ? SIZE_MAX : llm_mel_silent(len);
 
     for (i = 0; i < n && first + i < sound; i += FRAMES) {
-        llm_mel_load(m, samples, len, first + i, &x);
-
-        llm_mel_pass4(m, &x, &y, 400, 1);
-        llm_mel_pass4(m, &y, &x, 100, 4);
-        llm_mel_pass5(m, &x, &y, 25, 16);
-        llm_mel_pass5(m, &y, &x, 5, 80);
-
-        llm_mel_power(&x, power);
+        llm_mel_frames_of(m, samples, len, first + i, power);
 
         for (k = 0; k < FRAMES && i + k < n; k++) {
             llm_mel_row(m, power[k], out + (i + k) * m->n_mels);
@@ -431,8 +566,8 @@ llm_mel_window(const llm_mel_t *m, const float *rows, size_t n, float max,
     for (k = 0; k < m->n_mels; k++) {
         for (i = 0; i < count; i++) {
             v = (first + i < n) ? rows[(first + i) * m->n_mels + k]
-                                : LLM_MEL_SILENCE;
-            *out++ = (llm_max(v, max - 8) + 4) / 4;
+                                : m->usm ? 0 : LLM_MEL_SILENCE;
+            *out++ = m->usm ? v : (llm_max(v, max - 8) + 4) / 4;
         }
     }
 }

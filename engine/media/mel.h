@@ -6,8 +6,12 @@
  * Before the first sample stands its mirror image, after the last one silence
  * without end: a frame of any number can be asked for.
  *
- * Invariant: a frame is computed in double precision from its own 400 samples,
- * so it does not depend on which frames are computed with it.  llm_mel_t owns
+ * That of Gemma 4's encoder, a Universal Speech Model (arXiv:2303.01037), has
+ * windows of 320 samples with as many zeros as 512 points need, silence before
+ * the first sample, the magnitude of 257 bins, and natural logarithms.
+ *
+ * Invariant: a frame is computed in double precision from its own samples, so
+ * it does not depend on which frames are computed with it.  llm_mel_t owns
  * its tables and is read-only after it was created: any number of threads may
  * use it.
  */
@@ -22,6 +26,7 @@
 #define LLM_MEL_WINDOW     400
 #define LLM_MEL_BINS       201
 #define LLM_MEL_MAX        256          /* bands */
+#define LLM_MEL_USM_WINDOW 320
 
 typedef struct llm_mel_s  llm_mel_t;
 
@@ -32,6 +37,9 @@ typedef struct llm_mel_s  llm_mel_t;
  */
 llm_mel_t *llm_mel_create(uint32_t n_mels, const float *filters,
     llm_err_t *err);
+/* the same of a Universal Speech Model, with triangles as of HTK, from 0 to
+   8,000 Hz, each 1 high */
+llm_mel_t *llm_mel_create_usm(uint32_t n_mels, llm_err_t *err);
 void llm_mel_free(llm_mel_t *m);
 uint32_t llm_mel_bands(const llm_mel_t *m);
 
@@ -52,10 +60,19 @@ llm_mel_silent(size_t n)
 }
 
 
+/* frames of a Universal Speech Model that n samples have: those that end before
+   the last sample */
+static inline size_t
+llm_mel_usm_frames(size_t n)
+{
+    return n ? (n - 1) / LLM_MEL_HOP : 0;
+}
+
+
 /*
  * Logarithms of the frames first, ..., first + n - 1 of len samples; frames
  * after the last sample are those of silence.  out: [n][n_mels], each at least
- * -10.
+ * -10, or the logarithm of 0.001.
  */
 void llm_mel_log(const llm_mel_t *m, const float *samples, size_t len,
     size_t first, size_t n, float *out);
@@ -68,7 +85,8 @@ float llm_mel_max(const float *rows, size_t n);
  * the logarithms rows [n][n_mels] of the whole sound, after whose last one
  * there is silence: what is less than max - 8 is raised to it, then
  * (x + 4) / 4.  max: the largest of the whole sound.  out: by band,
- * [n_mels][count].
+ * [n_mels][count].  A Universal Speech Model takes the logarithms as they are,
+ * and zeros after the last one.
  */
 void llm_mel_window(const llm_mel_t *m, const float *rows, size_t n, float max,
     size_t first, size_t count, float *out);

@@ -58,6 +58,9 @@ typedef struct {
 #define LLM_SOUND_SIGHT  800
 #define LLM_SOUND_SLICE  100
 
+/* frames of the longest sound that Gemma 4's processor takes, 30 seconds */
+#define LLM_SOUND_USM  3000
+
 /* what becomes of a sound of 16000 samples a second */
 typedef struct {
     const char               *projector;    /* NULL: sound is not taken */
@@ -74,8 +77,12 @@ typedef struct {
                                            else nothing */
     int                       sliced;   /* a row is every eighth frame of a
                                            slice; chunk is LLM_SOUND_SIGHT */
-    uint32_t                  least;    /* samples of a sound that is sliced:
-                                           silence fills up a shorter one */
+    int                       usm;      /* a row is every fourth frame, of a
+                                           Universal Speech Model (mel.h);
+                                           chunk is LLM_SOUND_USM */
+    uint32_t                  least;    /* samples of a sound that is sliced, or
+                                           of USM: silence fills up a shorter
+                                           one */
     int                       bare;     /* if it is one slice, that ends with
                                            it; else slices are filled up with
                                            zeros */
@@ -162,6 +169,14 @@ llm_sound_sliced(uint32_t frames)
 {
     return frames / LLM_SOUND_SLICE * ((LLM_SOUND_SLICE + 7) / 8)
            + (frames % LLM_SOUND_SLICE + 7) / 8;
+}
+
+
+/* every fourth frame's */
+static inline uint32_t
+llm_sound_quartered(uint32_t frames)
+{
+    return frames / 4 + (frames % 4 != 0);
 }
 
 

@@ -3,8 +3,8 @@
  *
  * An encoder of spectrograms takes some seconds at once, 30 in all published
  * ones: a longer sound is cut into entries of that length.  Qwen2-Audio's
- * processor would leave out what is longer.  Qwen3's takes sounds of any
- * length: an entry is what sees each other.
+ * processor would leave out what is longer, as Gemma 4's.  Qwen3's takes sounds
+ * of any length: an entry is what sees each other.
  */
 
 #include "engine/media/rule.h"
@@ -23,6 +23,12 @@ static const struct {
 
     /* the file says how long a frame is */
     { { .projector = "gemma4ua", .frame = 1,
+        .words = { .places = { "<|audio|>" }, .begin = "<|audio>",
+                   .end = "<audio|>" } }, 0, 0 },
+
+    /* a frame at least */
+    { { .projector = "gemma4a", .group = 1, .usm = 1, .chunk = LLM_SOUND_USM,
+        .least = LLM_MEL_HOP + 1,
         .words = { .places = { "<|audio|>" }, .begin = "<|audio>",
                    .end = "<audio|>" } }, 0, 0 },
 
@@ -70,13 +76,20 @@ llm_sound_mel(llm_sound_rule_t *rule, const llm_gguf_t *g, uint32_t window,
                                 &rule->group, NULL);
     }
 
-    t = llm_gguf_find_tensor(g, "a.position_embd.weight");
-
-    if (t == NULL || t->ne[1] > LLM_SOUND_WIDE
-        || llm_gguf_get_u32(g, "clip.audio.num_mel_bins", &rule->n_mels, NULL)
+    if (llm_gguf_get_u32(g, "clip.audio.num_mel_bins", &rule->n_mels, NULL)
            != LLM_OK
         || rule->n_mels == 0 || rule->n_mels > LLM_MEL_MAX)
     {
+        return 0;
+    }
+
+    if (rule->usm) {
+        return 1;
+    }
+
+    t = llm_gguf_find_tensor(g, "a.position_embd.weight");
+
+    if (t == NULL || t->ne[1] > LLM_SOUND_WIDE) {
         return 0;
     }
 
@@ -161,8 +174,9 @@ llm_sound_rule_read(llm_sound_rule_t *rule, const llm_gguf_t *g)
 uint32_t
 llm_sound_rows(const llm_sound_rule_t *rule, uint32_t frames)
 {
-    return rule->sliced ? llm_sound_sliced(frames)
-                        : llm_sound_halved(frames) / rule->group;
+    return rule->usm ? llm_sound_quartered(frames)
+           : rule->sliced ? llm_sound_sliced(frames)
+                          : llm_sound_halved(frames) / rule->group;
 }
 
 
@@ -180,6 +194,20 @@ llm_sound_plan_sliced(const llm_sound_rule_t *rule, size_t n,
                  ? plan->last
                  : (plan->last + LLM_SOUND_SLICE - 1) / LLM_SOUND_SLICE
                    * LLM_SOUND_SLICE;
+}
+
+
+static void
+llm_sound_plan_usm(const llm_sound_rule_t *rule, size_t n,
+    llm_sound_plan_t *plan)
+{
+    size_t  frames;
+
+    frames = llm_mel_usm_frames(llm_max(n, (size_t) rule->least));
+    plan->n_entries = (uint32_t) ((frames - 1) / rule->chunk + 1);
+    plan->frames = rule->chunk;
+    plan->last = (uint32_t) ((frames - 1) % rule->chunk + 1);
+    plan->seen = plan->last;
 }
 
 
@@ -222,7 +250,10 @@ llm_sound_plan(const llm_sound_rule_t *rule, size_t n, llm_sound_plan_t *plan)
         return;
     }
 
-    if (rule->sliced) {
+    if (rule->usm) {
+        llm_sound_plan_usm(rule, n, plan);
+
+    } else if (rule->sliced) {
         llm_sound_plan_sliced(rule, n, plan);
 
     } else {
@@ -242,6 +273,9 @@ llm_sound_seconds(const llm_sound_rule_t *rule, uint64_t rows)
 
     if (rule->frame) {
         samples = rows * rule->frame;
+
+    } else if (rule->usm) {
+        samples = rows * 4 * LLM_MEL_HOP;
 
     } else if (rule->sliced) {
         chunk = llm_sound_sliced(LLM_SOUND_SLICE);

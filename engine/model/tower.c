@@ -4,7 +4,6 @@
  */
 
 #include "engine/base/products.h"
-#include "engine/media/rule.h"
 #include "engine/model/model_internal.h"
 #include "engine/model/tower_internal.h"
 
@@ -68,6 +67,7 @@ llm_tower_weight_type(const llm_gguf_t *g, int sound)
 static int
 llm_tower_device(llm_tower_load_t *l, const llm_tower_opts_t *opts)
 {
+    uint32_t                 needs;
     const char              *device;
     llm_tower_t             *t = l->t;
     llm_exec_opts_t          o;
@@ -101,7 +101,9 @@ llm_tower_device(llm_tower_load_t *l, const llm_tower_opts_t *opts)
 
     t->ops = t->exec->ops;
 
-    if (!(t->ops->can & LLM_CAN_MEDIA) || !(t->ops->can & LLM_CAN_ENCODE)) {
+    needs = LLM_CAN_MEDIA | LLM_CAN_ENCODE | t->kind->needs;
+
+    if ((t->ops->can & needs) != needs) {
         return llm_fail(l->err, "%s: the device %s cannot run it",
                         llm_gguf_name(t->gguf), t->ops->name);
     }
@@ -122,7 +124,7 @@ llm_tower_cache(llm_tower_load_t *l)
     kv.n_layers = 2;
     kv.n_pages = t->n_pages;
     kv.n_kv_heads = t->n_heads;
-    kv.head_dim_k = t->head_dim;
+    kv.head_dim_k = t->key_dim;
     kv.head_dim_v = t->head_dim;
     kv.n_heads = t->n_heads;
     t->kv = t->ops->kv_create(t->exec, &kv, l->err);
@@ -134,9 +136,13 @@ llm_tower_cache(llm_tower_load_t *l)
 static int
 llm_tower_buffers(llm_tower_load_t *l)
 {
-    uint32_t        i;
+    uint32_t        i, channels;
     llm_tower_t    *t = l->t;
     const uint32_t  of_layers = t->info.n_layers ? t->width : 0;
+
+    for (i = 0, channels = of_layers; i < t->n_convs; i++) {
+        channels = llm_max(channels, t->channels[i]);
+    }
 
     const struct {
         uint32_t        cols;
@@ -147,9 +153,11 @@ llm_tower_buffers(llm_tower_load_t *l)
         [LLM_TA_CLAMPED] = { t->clamped, LLM_ACT_VALUE },
         [LLM_TA_Q] = { of_layers, LLM_ACT_PRODUCT },
         [LLM_TA_K] = { of_layers, LLM_ACT_PRODUCT },
+        [LLM_TA_WIDE] = { t->conformers ? t->n_heads * t->key_dim : 0,
+                          LLM_ACT_PRODUCT },
         [LLM_TA_V] = { of_layers, LLM_ACT_PRODUCT },
         [LLM_TA_ATTN] = { of_layers, LLM_ACT_VALUE },
-        [LLM_TA_OUT] = { llm_max(of_layers, t->channels), LLM_ACT_PRODUCT },
+        [LLM_TA_OUT] = { channels, LLM_ACT_PRODUCT },
         [LLM_TA_GATE] = { t->n_ff, LLM_ACT_PRODUCT },
         [LLM_TA_UP] = { t->n_ff, LLM_ACT_PRODUCT },
         [LLM_TA_GLU] = { t->n_ff, LLM_ACT_VALUE },
@@ -191,7 +199,7 @@ llm_tower_sizes(llm_tower_load_t *l, const llm_tower_opts_t *opts)
     n = t->kind->sound ? llm_tower_rows_of(t, t->info.max_frames)
         : opts->max_patches ? opts->max_patches : LLM_TOWER_PATCHES;
     t->info.max_patches = n + t->kind->n_class;
-    n = t->kind->sliced ? llm_tower_slice_rows(t, LLM_SOUND_SLICE, 0) : 0;
+    n = t->kind->sliced ? llm_tower_slice_wide(t) : 0;
     n = llm_max(n, t->info.max_patches);
     t->batch = opts->batch ? opts->batch
                : l->m && llm_model_on_gpu(l->m) ? LLM_TOWER_WIDE
@@ -322,32 +330,6 @@ llm_tower_load(const char *path, llm_model_t *m, const llm_tower_opts_t *opts,
 
 
 static void
-llm_tower_free_linear(llm_tower_t *t, llm_tower_linear_t *l)
-{
-    if (l->w) {
-        t->ops->weight_free(t->exec, l->w);
-    }
-
-    if (l->bias) {
-        t->ops->vec_free(t->exec, l->bias);
-    }
-}
-
-
-static void
-llm_tower_free_norm(llm_tower_t *t, llm_tower_norm_t *n)
-{
-    if (n->w) {
-        t->ops->vec_free(t->exec, n->w);
-    }
-
-    if (n->bias) {
-        t->ops->vec_free(t->exec, n->bias);
-    }
-}
-
-
-static void
 llm_tower_free_layer(llm_tower_t *t, llm_tower_layer_t *l)
 {
     uint32_t  i;
@@ -386,6 +368,8 @@ llm_tower_free_device(llm_tower_t *t)
         llm_tower_free_layer(t, &t->layers[i]);
     }
 
+    llm_tower_conformer_free(t);
+
     for (i = 0; i < LLM_TOWER_PARTS; i++) {
         llm_tower_free_norm(t, &t->mergers[i].norm);
 
@@ -396,6 +380,7 @@ llm_tower_free_device(llm_tower_t *t)
 
     for (i = 0; i < LLM_TOWER_CONVS; i++) {
         llm_tower_free_linear(t, &t->conv[i]);
+        llm_tower_free_norm(t, &t->conv_norm[i]);
     }
 
     llm_tower_free_linear(t, &t->embed);

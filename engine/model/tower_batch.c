@@ -34,7 +34,7 @@ llm_job_patch(const llm_tower_job_t *job, uint32_t entry, uint32_t i,
     at = i - job->first[entry];
 
     if (t->kind->sliced) {
-        llm_tower_slice_row(t, job->frames[LLM_TOWER_CONVS - 1], at, row);
+        llm_tower_slice_row(t, job->frames[t->n_convs - 1], at, row);
         return;
     }
 
@@ -126,6 +126,7 @@ llm_job_rows(llm_tower_job_t *job, llm_batch_t *b)
               ? job->rows : job->x + (size_t) job->row * t->width;
     b->turns = t->rope.n_dims ? job->turns : NULL;
     b->sees = job->windows ? job->sees : NULL;
+    b->slots = t->state ? job->slots : NULL;
 }
 
 

@@ -145,7 +145,8 @@ llm_job_run(llm_tower_job_t *job)
     if (job->phase == LLM_JOB_CONVOLVE) {
         x = llm_tower_buffer(t, LLM_TA_FRAME, llm_job_conv_cols(job));
         t->ops->input(t->exec, LLM_ROWS_ALL, 0, 0, x);
-        llm_tower_convolve(t, &t->conv[job->conv], x, t->channels);
+        llm_tower_convolve(t, &t->conv[job->conv], &t->conv_norm[job->conv], x,
+                           t->channels[job->conv]);
 
         return 0;
     }
@@ -212,16 +213,17 @@ static void
 llm_job_save_frames(llm_tower_job_t *job)
 {
     float              *to;
-    uint32_t            n;
+    uint32_t            n, cols;
     const llm_tower_t  *t = job->t;
 
     n = job->end - job->row;
+    cols = t->channels[job->conv];
     to = job->frames[job->conv]
          + (t->kind->sliced ? llm_tower_slice_at(t, job->slice, job->conv)
                             : 0);
-    memcpy(to + (size_t) job->row * t->channels,
+    memcpy(to + (size_t) job->row * cols,
            t->ops->map(t->exec, t->act_of[LLM_TA_OUT], 0, n),
-           (size_t) n * t->channels * sizeof(float));
+           (size_t) n * cols * sizeof(float));
 }
 
 
@@ -312,7 +314,7 @@ llm_job_convolved(llm_tower_job_t *job)
     job->conv = 0;
 
     if (!job->t->kind->sliced
-        || ++job->slice == llm_tower_slices(&job->entries[0]))
+        || ++job->slice == llm_tower_slices(job->t, &job->entries[0]))
     {
         job->phase = LLM_JOB_EMBED;
     }

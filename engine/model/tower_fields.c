@@ -178,6 +178,7 @@ llm_tower_layer_fields(llm_tower_load_t *l)
     }
 
     t->head_dim = t->width / t->n_heads;
+    t->key_dim = t->head_dim;
     t->scale = 1 / sqrtf((float) t->head_dim);
 
     return LLM_OK;
@@ -207,7 +208,8 @@ llm_tower_epsilon(llm_tower_load_t *l)
 }
 
 
-/* an encoder of spectrograms; each of its rows has a position */
+/* an encoder of spectrograms; each of its rows has a position, or is found by
+   its distance */
 
 static int
 llm_tower_sound_fields(llm_tower_load_t *l)
@@ -234,6 +236,13 @@ llm_tower_sound_fields(llm_tower_load_t *l)
         return LLM_ERROR;
     }
 
+    t->cell = t->width * (t->kind->stacks ? t->group : 1);
+
+    if (t->kind->usm) {
+        t->info.max_frames = LLM_SOUND_USM;
+        return LLM_OK;
+    }
+
     table = llm_gguf_find_tensor(t->gguf, "a.position_embd.weight");
     least = t->kind->sliced ? llm_sound_sliced(LLM_SOUND_SLICE)
                             : llm_max(t->group, window / 2);
@@ -250,7 +259,6 @@ llm_tower_sound_fields(llm_tower_load_t *l)
                          ? LLM_SOUND_SIGHT
                          : llm_sound_chunk((uint32_t) table->ne[1], window);
     t->window = window / 2;
-    t->cell = t->width * (t->kind->stacks ? t->group : 1);
     t->n_values = 3 * t->width;
 
     return LLM_OK;

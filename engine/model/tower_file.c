@@ -190,6 +190,22 @@ llm_tower_read_vec(llm_tower_load_t *l, llm_vec_t **v, uint32_t n,
 }
 
 
+float *
+llm_tower_weights_of(llm_tower_load_t *l, size_t n, const char *prefix)
+{
+    const llm_gguf_tensor_t  *t;
+
+    t = llm_tower_find(l, "%s.weight", prefix);
+
+    if (t == NULL) {
+        (void) llm_tower_missing(l, prefix);
+        return NULL;
+    }
+
+    return llm_tower_floats(l, t, n);
+}
+
+
 /* ---- matrices ---- */
 
 /* the rows that a matrix has in the file: all dimensions but the last are one
@@ -418,6 +434,32 @@ llm_tower_linear(llm_tower_load_t *l, llm_tower_linear_t *x, uint32_t n_in,
     }
 
     return llm_tower_clamps(l, x, n_in, prefix);
+}
+
+
+void
+llm_tower_free_linear(llm_tower_t *t, llm_tower_linear_t *l)
+{
+    if (l->w) {
+        t->ops->weight_free(t->exec, l->w);
+    }
+
+    if (l->bias) {
+        t->ops->vec_free(t->exec, l->bias);
+    }
+}
+
+
+void
+llm_tower_free_norm(llm_tower_t *t, llm_tower_norm_t *n)
+{
+    if (n->w) {
+        t->ops->vec_free(t->exec, n->w);
+    }
+
+    if (n->bias) {
+        t->ops->vec_free(t->exec, n->bias);
+    }
 }
 
 

@@ -2,8 +2,9 @@
  * Shared by the files of towers.  A tower is a row of towers.def: an
  * llm_tower_kind_t, which says what is different in a family; what all have in
  * common is in tower_fields.c, tower_file.c (tensors), tower_layers.c (the
- * layers of the encoder), tower_shape.c (patches and cells), tower_pass.c (the
- * operations), and tower_job.c, tower_batch.c and tower_encode.c (jobs).
+ * layers of the encoder; conformers: tower_conformer.c), tower_shape.c (patches
+ * and cells), tower_pass.c (the operations; tower_usm.c), and tower_job.c,
+ * tower_batch.c and tower_encode.c (jobs).
  *
  * The tower owns all that its struct points to, but for ops and devices that
  * its model has.
@@ -28,6 +29,12 @@
                                            `embed` */
 #define LLM_TOWER_AROUND   9            /* numbers of a channel that one of
                                            slices sees */
+#define LLM_TOWER_NEAR     12           /* rows that a row of a conformer sees,
+                                           its own included */
+#define LLM_TOWER_EXTRA    16           /* elements of a conformer's head before
+                                           its own */
+#define LLM_TOWER_KERNEL   5            /* rows that a conformer's convolution
+                                           sees */
 
 typedef struct llm_tower_kind_s  llm_tower_kind_t;
 
@@ -67,6 +74,30 @@ typedef struct {
     int                 windowed;       /* rows see those of their window */
 } llm_tower_layer_t;
 
+/* a network of a conformer, half of whose result is added */
+typedef struct {
+    llm_tower_norm_t    norm;
+    llm_tower_linear_t  up;
+    llm_tower_linear_t  down;
+    llm_tower_norm_t    post;           /* weights halved */
+    uint32_t            n_ff;
+} llm_tower_half_t;
+
+/* what a conformer has besides, in the order of its parts */
+typedef struct {
+    llm_tower_half_t    half[2];        /* before attention; after the
+                                           convolution */
+    llm_weight_t       *near;           /* [heads] makes a query of what
+                                           attention takes */
+    llm_tower_norm_t    conv_pre;
+    llm_tower_linear_t  value;          /* value * sigmoid(gate) is convolved */
+    llm_tower_linear_t  gate;
+    llm_vec_t          *conv;           /* [LLM_TOWER_KERNEL][width] */
+    llm_tower_norm_t    conv_post;
+    llm_tower_linear_t  conv_out;
+    llm_tower_norm_t    last;
+} llm_tower_conformer_t;
+
 /* one merger of patches to rows; several with deepstack */
 typedef struct {
     llm_tower_norm_t    norm;
@@ -87,6 +118,8 @@ typedef enum {
     LLM_TA_CLAMPED,                     /* input of a product with clamps */
     LLM_TA_Q,
     LLM_TA_K,
+    LLM_TA_WIDE,                        /* of a conformer: Q or K with what
+                                           depends on distances */
     LLM_TA_V,
     LLM_TA_ATTN,
     LLM_TA_OUT,                         /* a result before its norm */
@@ -124,6 +157,7 @@ struct llm_tower_s {
     uint32_t                 width;
     uint32_t                 n_heads;
     uint32_t                 head_dim;
+    uint32_t                 key_dim;   /* of a head's key in the cache */
     uint32_t                 n_ff;      /* maximum of all layers */
     float                    eps;
     float                    scale;     /* of scores */
@@ -141,8 +175,10 @@ struct llm_tower_s {
     llm_tower_layer_t       *layers;    /* [info.n_layers] */
     llm_tower_linear_t       conv[LLM_TOWER_CONVS];     /* of a spectrogram; the
                                            host keeps what they give */
+    llm_tower_norm_t         conv_norm[LLM_TOWER_CONVS];    /* of what they
+                                           give; often none */
     uint32_t                 n_convs;   /* 0: images */
-    uint32_t                 channels;  /* of what they give */
+    uint32_t                 channels[LLM_TOWER_CONVS];     /* of the same */
     uint32_t                 conv_cols; /* the most that a row of one sees */
     llm_tower_linear_t       embed;     /* of patches; or the last convolution,
                                            or what comes after the slices' */
@@ -180,6 +216,15 @@ struct llm_tower_s {
     llm_tower_linear_t       sound;     /* of frames; w NULL: none */
     float                    sound_eps;
 
+    /* of conformers */
+    llm_tower_conformer_t   *conformers;    /* [info.n_layers]; or NULL */
+    llm_weight_t            *wide;      /* [heads] makes a key of what attention
+                                           takes */
+    llm_vec_t               *placed_key;    /* what is added there: the place
+                                           of position 0 */
+    llm_state_t             *state;     /* the last rows that convolutions
+                                           saw */
+
     llm_act_t               *act_of[LLM_TA_N];
     llm_kv_t                *kv;
     uint32_t                 batch;
@@ -210,7 +255,11 @@ struct llm_tower_kind_s {
                                            else they are averaged */
     uint32_t          window;           /* frames that see each other; 0:
                                            all */
-    int               sliced;           /* as of llm_sound_rule_t */
+    int               sliced;           /* its convolutions have two dimensions,
+                                           slice by slice */
+    int               usm;              /* as of llm_sound_rule_t; the layers
+                                           are conformers */
+    uint32_t          needs;            /* LLM_CAN_ bits of the device */
     llm_norm_kind_t   norm;
     llm_glu_t         act;
     uint32_t          merge;            /* default of info.merge */
@@ -234,6 +283,9 @@ struct llm_tower_kind_s {
     int               x_first;          /* RoPE's first part is the column */
     int               halves;           /* its pairs lie within halves of a
                                            head */
+    /* as llm_tower_keys() and llm_tower_layer(); NULL: those are */
+    void            (*keys)(const llm_tower_t *t, uint32_t layer);
+    void            (*layer)(const llm_tower_t *t, uint32_t layer);
     /* makes the parts of the rows from the given rows of cells */
     void            (*project)(const llm_tower_t *t);
 };
@@ -291,8 +343,13 @@ int llm_tower_linear(llm_tower_load_t *l, llm_tower_linear_t *x,
    any */
 int llm_tower_clamps(llm_tower_load_t *l, llm_tower_linear_t *x, uint32_t n_in,
     const char *prefix);
+/* the n numbers of PREFIX.weight, which is required: a copy as of
+   llm_tower_floats() */
+float *llm_tower_weights_of(llm_tower_load_t *l, size_t n, const char *prefix);
 int llm_tower_norm(llm_tower_load_t *l, llm_tower_norm_t *x, uint32_t n,
     int required, const char *fmt, ...) llm_printf_like(5, 6);
+void llm_tower_free_linear(llm_tower_t *t, llm_tower_linear_t *l);
+void llm_tower_free_norm(llm_tower_t *t, llm_tower_norm_t *n);
 /* a table of positions [n][width]; n: how many */
 int llm_tower_table(llm_tower_load_t *l, uint32_t *n);
 /* the same for the patches of a square, after n_class others: of entries of a
@@ -317,6 +374,12 @@ typedef enum {
 
 int llm_tower_rope(llm_tower_load_t *l, float base, llm_rope_kind_t kind,
     llm_tower_rope_t shares);
+
+/* ---- tower_conformer.c ---- */
+
+/* the layers, and what they have in common */
+int llm_tower_conformer_read(llm_tower_load_t *l);
+void llm_tower_conformer_free(llm_tower_t *t);
 
 /* ---- tower_sound.c ---- */
 
@@ -354,12 +417,15 @@ void llm_tower_grouped(const llm_tower_t *t, uint32_t n, const float *rows,
 /* ---- tower_slices.c ---- */
 
 int llm_tower_slice_read(llm_tower_load_t *l);
-uint32_t llm_tower_slices(const llm_tower_entry_t *e);
-/* rows of convolution k: of so many frames of a slice; of a slice */
-uint32_t llm_tower_slice_rows(const llm_tower_t *t, uint32_t frames,
-    uint32_t k);
+uint32_t llm_tower_slices(const llm_tower_t *t, const llm_tower_entry_t *e);
+/* rows of convolution k of a slice; the most that a slice of any entry has,
+   which are those of the first one */
 uint32_t llm_tower_slice_most(const llm_tower_t *t, const llm_tower_entry_t *e,
     uint32_t slice, uint32_t k);
+uint32_t llm_tower_slice_wide(const llm_tower_t *t);
+/* numbers that convolution k gives and the host keeps */
+size_t llm_tower_slice_room(const llm_tower_t *t, const llm_tower_entry_t *e,
+    uint32_t k);
 /* where its numbers begin in those that are kept: the last one's of all
    slices */
 size_t llm_tower_slice_at(const llm_tower_t *t, uint32_t slice, uint32_t k);
@@ -399,9 +465,13 @@ void llm_tower_normalize(const llm_tower_t *t, const llm_tower_norm_t *n,
     float eps, const llm_act_t *x, llm_act_t *y, int add);
 void llm_tower_activate(const llm_tower_t *t, llm_glu_t kind,
     const llm_act_t *x, llm_act_t *y);
-/* LLM_TA_OUT = what a convolution makes of x, so many columns */
+/* LLM_TA_OUT = what a convolution makes of x, so many columns; norm NULL, or
+   without weights: it has none, and GELU comes after it, else max(x, 0) */
 void llm_tower_convolve(const llm_tower_t *t, const llm_tower_linear_t *w,
-    llm_act_t *x, uint32_t cols);
+    const llm_tower_norm_t *norm, llm_act_t *x, uint32_t cols);
+/* x += norm(w h) of LLM_TA_X, without the norm if there is none */
+void llm_tower_add(const llm_tower_t *t, const llm_tower_linear_t *w,
+    const llm_tower_norm_t *norm, llm_act_t *h);
 /* LLM_TA_X = the patches of the step's given rows, and their positions */
 void llm_tower_embed(const llm_tower_t *t);
 /* keys and values of a layer, from LLM_TA_X; then the rest of the layer */

@@ -151,9 +151,8 @@ llm_job_frames(llm_tower_job_t *job)
     const llm_tower_entry_t  *e = &job->entries[0];
 
     for (k = 0; k < t->n_convs; k++) {
-        n = (size_t) t->channels * llm_tower_convolved(t, e, 0, k)
-            + (t->kind->sliced
-               ? llm_tower_slice_at(t, llm_tower_slices(e) - 1, k) : 0);
+        n = t->kind->sliced ? llm_tower_slice_room(t, e, k)
+                            : (size_t) t->channels[k] * e->h;
         job->frames[k] = calloc(n, sizeof(float));
 
         if (job->frames[k] == NULL) {

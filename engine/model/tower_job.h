@@ -76,6 +76,8 @@ struct llm_tower_job_s {
     uint32_t           *sees;           /* [batch][2] */
     uint32_t            seq_rows[LLM_TOWER_ENTRIES + 1];
     uint32_t            kv_len[LLM_TOWER_ENTRIES];
+    uint32_t            slots[LLM_TOWER_ENTRIES];   /* of states: 0, as a sound
+                                           is alone */
     uint32_t           *step_pages;     /* as pages, of the step's entries */
     float              *rows;           /* [batch][llm_job_cols()] */
 };

@@ -331,6 +331,10 @@ llm_tower_layers(llm_tower_load_t *l)
         return LLM_ERROR;
     }
 
+    if (t->kind->usm) {
+        return llm_tower_conformer_read(l);
+    }
+
     for (i = 0; i < t->info.n_layers; i++) {
         if (llm_tower_load_layer(l, i) != LLM_OK) {
             return LLM_ERROR;

@@ -4,6 +4,7 @@
  * above.  What is wrong in the file, its load will say.
  */
 
+#include "engine/media/rule.h"
 #include "engine/model/model_internal.h"
 #include "engine/model/tower_internal.h"
 
@@ -81,16 +82,36 @@ llm_tower_weights(const llm_gguf_t *g, int gpu)
    none */
 
 static size_t
-llm_tower_sliced(const llm_gguf_t *g)
+llm_tower_sliced(const llm_gguf_t *g, int usm)
 {
     const llm_gguf_tensor_t  *conv, *out;
 
-    conv = llm_gguf_find_tensor(g, "a.conv2d.1.weight");
-    out = llm_gguf_find_tensor(g, "a.conv_out.weight");
+    conv = llm_gguf_find_tensor(g, usm ? "a.conv1d.0.weight"
+                                       : "a.conv2d.1.weight");
+    out = llm_gguf_find_tensor(g, usm ? "a.input_projection.weight"
+                                      : "a.conv_out.weight");
 
     return conv && out && conv->ne[3] <= LLM_TOWER_MOST
            && out->ne[0] <= LLM_TOWER_MOST
            ? (size_t) (LLM_TOWER_AROUND * conv->ne[3] + out->ne[0]) : 0;
+}
+
+
+/* what conformers have besides: heads are wider by what depends on distances,
+   and each layer, and one more, has a matrix for each that makes them so */
+
+static size_t
+llm_tower_distances(const llm_gguf_t *g, size_t width, size_t rows, int gpu)
+{
+    size_t  heads, layers, wide;
+
+    heads = llm_tower_number(g, "clip.audio.attention.head_count", 65536);
+    layers = llm_tower_number(g, "clip.audio.block_count", LLM_TOWER_LAYERS);
+    wide = width + LLM_TOWER_EXTRA * heads;
+
+    return rows * 2 * wide * sizeof(float)
+           + (gpu ? 1 : 2) * (layers + 1) * wide * (width / heads + 1)
+             * sizeof(float);
 }
 
 
@@ -100,24 +121,29 @@ llm_tower_sliced(const llm_gguf_t *g)
 static size_t
 llm_tower_ear(const llm_gguf_t *g, int gpu)
 {
+    int                       usm;
     size_t                    width, seen, model, rows, step, batch;
+    llm_str_t                 name;
     const llm_gguf_tensor_t  *t;
 
+    usm = llm_sound_projector(g, &name) && llm_str_is(name, "gemma4a");
     t = llm_gguf_find_tensor(g, "a.position_embd.weight");
 
-    if (!llm_tower_listens(g) || t == NULL || t->ne[1] > LLM_TOWER_PATCHES) {
+    if (!llm_tower_listens(g)
+        || (!usm && (t == NULL || t->ne[1] > LLM_TOWER_PATCHES)))
+    {
         return 0;
     }
 
-    rows = (size_t) t->ne[1];
+    rows = usm ? llm_sound_quartered(LLM_SOUND_USM) : (size_t) t->ne[1];
     width = llm_tower_number(g, "clip.audio.embedding_length", 65536);
     model = llm_tower_number(g, "clip.audio.projection_dim", LLM_MAX_WIDTH);
 
     batch = gpu ? LLM_TOWER_WIDE : LLM_TOWER_BATCH;
-    seen = llm_tower_sliced(g);
+    seen = llm_tower_sliced(g, usm);
 
     if (seen) {
-        rows = batch;
+        rows = llm_max(rows, batch);
 
     } else {
         batch = llm_min(rows, batch);
@@ -128,6 +154,10 @@ llm_tower_ear(const llm_gguf_t *g, int gpu)
     step = batch * (LLM_TOWER_WIDTHS * width + LLM_TOWER_CELLS * 4 * width
                     + (gpu ? 1 : 2) * seen + LLM_TOWER_MODELS * model)
            * sizeof(float);
+
+    if (usm) {
+        step += llm_tower_distances(g, width, batch + rows, gpu);
+    }
 
     /* frames are twice as many as rows; they, and a job's rows, are the
        machine's */

@@ -8,6 +8,8 @@
 
 #include "engine/model/tower_internal.h"
 
+#include <math.h>
+
 
 llm_act_t *
 llm_tower_buffer(const llm_tower_t *t, llm_tower_act_t a, uint32_t cols)
@@ -65,12 +67,24 @@ llm_tower_activate(const llm_tower_t *t, llm_glu_t kind, const llm_act_t *x,
 
 void
 llm_tower_convolve(const llm_tower_t *t, const llm_tower_linear_t *w,
-    llm_act_t *x, uint32_t cols)
+    const llm_tower_norm_t *norm, llm_act_t *x, uint32_t cols)
 {
-    llm_act_t  *out = llm_tower_buffer(t, LLM_TA_OUT, cols);
+    llm_act_t   *out = llm_tower_buffer(t, LLM_TA_OUT, cols);
+    llm_norm_t   layer = { .kind = LLM_NORM_LAYER, .eps = t->eps };
+
+    const llm_act_fn_t  relu = { .kind = LLM_GLU_BOUND, .bound = INFINITY };
 
     llm_tower_apply(t, w, x, out, 0);
-    llm_tower_activate(t, LLM_GLU_GELU_ERF, out, out);
+
+    if (norm == NULL || norm->w == NULL) {
+        llm_tower_activate(t, LLM_GLU_GELU_ERF, out, out);
+        return;
+    }
+
+    layer.w = norm->w;
+    layer.bias = norm->bias;
+    t->ops->norm(t->exec, LLM_ROWS_ALL, out, &layer, out);
+    t->ops->act(t->exec, LLM_ROWS_ALL, &relu, out, out);
 }
 
 
@@ -82,7 +96,8 @@ llm_tower_embed(const llm_tower_t *t)
     t->ops->input(t->exec, LLM_ROWS_ALL, 0, 0, t->act_of[LLM_TA_PATCH]);
 
     if (t->n_convs && !t->kind->sliced) {
-        llm_tower_convolve(t, &t->embed, t->act_of[LLM_TA_PATCH], t->width);
+        llm_tower_convolve(t, &t->embed, NULL, t->act_of[LLM_TA_PATCH],
+                           t->width);
         llm_tower_copy(t, t->act_of[LLM_TA_OUT], x);
 
     } else {
@@ -137,6 +152,11 @@ llm_tower_keys(const llm_tower_t *t, uint32_t layer)
         .kind = LLM_NORM_RMS, .eps = t->eps, .group = t->head_dim
     };
 
+    if (t->kind->keys) {
+        t->kind->keys(t, layer);
+        return;
+    }
+
     llm_tower_normalize(t, &l->ln1, t->eps, a[LLM_TA_X], a[LLM_TA_H], 0);
     llm_tower_apply(t, &l->k, a[LLM_TA_H], a[LLM_TA_K], 0);
     llm_tower_apply(t, &l->v, a[LLM_TA_H], a[LLM_TA_V], 0);
@@ -151,9 +171,7 @@ llm_tower_keys(const llm_tower_t *t, uint32_t layer)
 }
 
 
-/* x += norm(w h), without the norm if the layer has none */
-
-static void
+void
 llm_tower_add(const llm_tower_t *t, const llm_tower_linear_t *w,
     const llm_tower_norm_t *norm, llm_act_t *h)
 {
@@ -183,6 +201,11 @@ llm_tower_layer(const llm_tower_t *t, uint32_t layer)
     llm_heads_t               h = llm_tower_heads_of(t, layer);
     llm_act_t                *const *a = t->act_of;
     const llm_tower_layer_t  *l = &t->layers[layer];
+
+    if (t->kind->layer) {
+        t->kind->layer(t, layer);
+        return;
+    }
 
     llm_tower_normalize(t, &l->ln1, t->eps, a[LLM_TA_X], a[LLM_TA_H], 0);
     llm_tower_apply(t, &l->q, a[LLM_TA_H], a[LLM_TA_Q], 0);

@@ -26,7 +26,7 @@ llm_tower_convolutions(llm_tower_load_t *l)
     }
 
     t->n_convs = 1;
-    t->channels = t->width;
+    t->channels[0] = t->width;
     t->conv_cols = 3 * t->info.n_mels;
 
     return llm_tower_linear(l, &t->conv[0], t->conv_cols, &t->width,
@@ -87,8 +87,9 @@ llm_tower_qwen2a_read(llm_tower_load_t *l)
 uint32_t
 llm_tower_rows_of(const llm_tower_t *t, uint32_t frames)
 {
-    return t->kind->sliced ? llm_sound_sliced(frames)
-                           : llm_sound_halved(frames);
+    return t->kind->usm ? llm_sound_quartered(frames)
+           : t->kind->sliced ? llm_sound_sliced(frames)
+                             : llm_sound_halved(frames);
 }
 
 

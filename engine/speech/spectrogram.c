@@ -8,16 +8,19 @@
 /* rows of the first n frames of len samples; the rest is set */
 
 static int
-llm_speech_sound_rows(llm_speech_sound_t *sound, uint32_t n_mels,
+llm_speech_sound_rows(llm_speech_sound_t *sound, llm_mel_t *mel,
     const float *samples, size_t len, size_t n, llm_err_t *err)
 {
-    sound->n = n;
-    sound->mel = llm_mel_create(n_mels, NULL, err);
+    uint32_t  n_mels;
 
-    if (sound->mel == NULL) {
+    sound->n = n;
+    sound->mel = mel;
+
+    if (mel == NULL) {
         return LLM_ERROR;
     }
 
+    n_mels = llm_mel_bands(mel);
     sound->rows = malloc(n * n_mels * sizeof(float));
 
     if (sound->rows == NULL) {
@@ -41,8 +44,8 @@ llm_speech_sound_init(llm_speech_sound_t *sound, uint32_t n_mels,
     memset(sound, 0, sizeof(*sound));
     sound->frames = llm_mel_frames(n);
 
-    return llm_speech_sound_rows(sound, n_mels, samples, n, llm_mel_silent(n),
-                                 err);
+    return llm_speech_sound_rows(sound, llm_mel_create(n_mels, NULL, err),
+                                 samples, n, llm_mel_silent(n), err);
 }
 
 
@@ -74,8 +77,9 @@ llm_speech_sound_mirrored(llm_speech_sound_t *sound,
 
     sound->ends = 1;
     sound->frames = llm_mel_frames(len);
-    rc = llm_speech_sound_rows(sound, rule->n_mels, all,
-                               len + LLM_MEL_WINDOW / 2, sound->frames, err);
+    rc = llm_speech_sound_rows(sound, llm_mel_create(rule->n_mels, NULL, err),
+                               all, len + LLM_MEL_WINDOW / 2, sound->frames,
+                               err);
     free(all);
 
     return rc;
@@ -86,11 +90,19 @@ int
 llm_speech_sound_of(llm_speech_sound_t *sound, const llm_sound_rule_t *rule,
     const float *samples, size_t n, llm_err_t *err)
 {
-    if (!rule->sliced) {
+    if (!rule->sliced && !rule->usm) {
         return llm_speech_sound_init(sound, rule->n_mels, samples, n, err);
     }
 
     memset(sound, 0, sizeof(*sound));
+
+    if (rule->usm) {
+        sound->frames = llm_mel_usm_frames(llm_max(n, (size_t) rule->least));
+
+        return llm_speech_sound_rows(sound,
+                                     llm_mel_create_usm(rule->n_mels, err),
+                                     samples, n, sound->frames, err);
+    }
 
     return llm_speech_sound_mirrored(sound, rule, samples, n, err);
 }

@@ -22,6 +22,8 @@ my $t = LLM::Test->new(model =>
     . " template=%%DIR%%/media.jinja;\n"
     . "llm_model listens $MODEL mmproj=%%DIR%%/ear.gguf"
     . " template=%%DIR%%/listens.jinja;\n"
+    . "llm_model both $MODEL mmproj=%%DIR%%/both.gguf"
+    . " template=%%DIR%%/media.jinja;\n"
     . "llm_model asr $MODEL mmproj=%%DIR%%/asr.gguf"
     . " template=%%DIR%%/asr.jinja;\n"
     . "llm_model odd $MODEL mmproj=%%DIR%%/hears.gguf"
@@ -39,6 +41,7 @@ my $t = LLM::Test->new(model =>
 END
 
 LLM::Tower::make($t->dir . '/hears.gguf', @LLM::Tower::HEARS);
+LLM::Tower::make($t->dir . '/both.gguf', @LLM::Tower::LISTENS);
 LLM::Tower::make($t->dir . '/sees.gguf');
 LLM::Tower::make_ear($t->dir . '/ear.gguf');
 $t->write_file('media.jinja', $LLM::Tower::TEMPLATE);
@@ -119,14 +122,15 @@ is(tokens(chat([ sound(wav(1600, 8000, 0.1)), $text ])),
 
 is_deeply([ map { my $p = $t->get("/v1/props?model=$_")->{json}{modalities};
                   ($p->{vision} ? 'vision' : '') . ($p->{audio} ? ' audio' : '')
-            } qw(hears sees listens asr) ],
-          [ 'vision audio', 'vision', ' audio', ' audio' ],
+            } qw(hears sees listens asr both) ],
+          [ 'vision audio', 'vision', ' audio', ' audio', 'vision audio' ],
           '/props says what a model takes');
 is_deeply({ map { $_->{id} => $_->{architecture}{input_modalities} }
             @{ $t->get('/v1/models')->{json}{data} } },
           { hears => [ qw(text image audio) ], sees => [ qw(text image) ],
             listens => [ qw(text audio) ], asr => [ qw(text audio) ],
-            odd => [ qw(text image audio) ] },
+            odd => [ qw(text image audio) ],
+            both => [ qw(text image audio) ] },
           'the list of models says it');
 ok((grep { $_ eq 'audio' } @{ $t->post('/api/show', { model => 'listens' })
                               ->{json}{capabilities} }), '/api/show says it');
@@ -251,6 +255,49 @@ my $swapped = chat([ sound(wav(1600, 16000, 0.1)), $image, $text ]);
 is($both->{status}, 200, 'an image and a sound') or diag($both->{content});
 is(tokens($swapped), tokens($both), 'and the other way round');
 isnt(said($swapped), said($both), 'in their order');
+
+# two encoders in a file: images go to one, spectrograms to the other
+
+my @two = (model => 'both');
+my $seen = chat([ $image, $text ], @two);
+
+$bare = tokens(chat([ $text ], @two));
+is(said($seen), said(chat([ $image, $text ], model => 'sees')),
+   'an image, as if there were no encoder of sound') or diag($seen->{content});
+
+my $marks = tokens(chat([ sound(wav(100, 16000, 0.1)), $text ], @two)) - $bare
+            - 1;
+
+for ([ 160, 1 ], [ 800, 1 ], [ 801, 2 ], [ 1600, 3 ], [ 16000, 25 ],
+     [ 16200, 26 ], [ 160000, 250 ])
+{
+    my ($n, $rows) = @$_;
+    my $r = chat([ sound(wav($n, 16000, 0.1)), $text ], @two);
+
+    is($r->{json}{usage}{prompt_tokens_details}{audio_tokens}, $rows,
+       "$n samples are $rows tokens") or diag($r->{content});
+    is(tokens($r), $bare + $marks + $rows, 'and the words around them');
+}
+
+is($marks, tokens($short) - tokens($plain) - 3, 'the words of another Gemma 4');
+$heard = chat([ sound(wav(16000, 16000, 0.1)), $text ], @two);
+is(said(chat([ sound(wav(16000, 16000, 0.1)), $text ], @two)), said($heard),
+   'the same sound, the same answer');
+isnt(said(chat([ sound(wav(16000, 16000, 0.2)), $text ], @two)), said($heard),
+     'another sound has another answer');
+
+my $mixed = chat([ $image, sound(wav(16000, 16000, 0.1)), $text ], @two);
+
+is(tokens($mixed), tokens($seen) + $marks + 25, 'an image and a sound')
+    or diag($mixed->{content});
+is($mixed->{json}{usage}{prompt_tokens_details}{audio_tokens}, 25,
+   'usage has the tokens of sound apart');
+isnt(said($mixed), said($heard), 'the image counts');
+isnt(said(chat([ $image, sound(wav(16000, 16000, 0.2)), $text ], @two)),
+     said($mixed), 'the sound counts');
+is(tokens(chat([ sound(wav(16000, 16000, 0.1)), $image,
+                 sound(wav(801, 16000, 0.1)), $text ], @two)),
+   tokens($seen) + 2 * $marks + 27, 'a sound before and one after it');
 
 refused(chat([ sound(wav(1600, 16000, 0.1)), $text ], model => 'sees'),
         'messages[0].content[0].type', qr/takes text and images/,

@@ -511,9 +511,78 @@ class Qwen3Omni(Qwen3):
                           feature_lens=n).last_hidden_state
 
 
+class Gemma4a(Ear):
+    """beside an encoder of images; transformers cuts sounds of more than 30
+    seconds off"""
+    SECONDS = [0.005, 0.0101, 0.05, 0.1, 0.13, 0.4701, 1, 1.0125, 3.1234, 8.5,
+               29.99, 30]
+    name = "Gemma4ForConditionalGeneration"
+
+    def __init__(self):
+        torch.manual_seed(0)
+        c = transformers.Gemma4Config(
+            vision_config=dict(
+                hidden_size=64, intermediate_size=96, num_hidden_layers=1,
+                num_attention_heads=2, num_key_value_heads=2, head_dim=32,
+                global_head_dim=32, patch_size=16, pooling_kernel_size=3),
+            audio_config=dict(
+                hidden_size=64, num_hidden_layers=3, num_attention_heads=4,
+                subsampling_conv_channels=[128, 8], output_proj_dims=48),
+            text_config=dict(
+                hidden_size=96, num_hidden_layers=1, num_attention_heads=2,
+                num_key_value_heads=1, intermediate_size=64, vocab_size=128,
+                head_dim=32, global_head_dim=32,
+                layer_types=["full_attention"]))
+        c.audio_config._attn_implementation = "eager"
+        kind = transformers.Gemma4ForConditionalGeneration
+        self.model = fill(kind(c)).float()      # as its attention demands
+        core = self.model.model
+        gen = torch.Generator().manual_seed(2)
+
+        for k, x in core.audio_tower.named_buffers():
+            if k.endswith(("_min", "_max")):
+                x.copy_((torch.rand((), generator=gen) + 1).half()
+                        * (-1 if k.endswith("_min") else 1))
+
+        # scores that reach the cap, and distances that count
+        for k, x in core.audio_tower.named_parameters():
+            if k.endswith(("q_proj.linear.weight", "relative_k_proj.weight",
+                           "per_dim_scale")):
+                with torch.no_grad():
+                    x.mul_(2)
+
+    def convert(self, folder, path, kind):
+        said = self.model.config.to_dict()
+        said["architectures"] = [self.name]
+        (folder / "config.json").write_text(json.dumps(said, default=str))
+        (folder / "preprocessor_config.json").write_text(json.dumps(
+            dict(image_mean=[0.0] * 3, image_std=[1.0] * 3)))
+        save_file({k: v.float().contiguous()
+                   for k, v in self.model.state_dict().items()
+                   if "language" not in k and "lm_head" not in k},
+                  folder / "model.safetensors")
+        hf_convert(folder, path, kind, self.name)
+
+    def hear(self, samples):
+        kind = transformers.models.gemma4
+        made = kind.feature_extraction_gemma4.Gemma4AudioFeatureExtractor()(
+            [np.pad(samples, (0, max(161 - len(samples), 0)))
+             .astype(np.float64)],
+            sampling_rate=16000, return_tensors="pt")
+        mask = made["input_features_mask"]
+        core = self.model.model
+        out = core.get_audio_features(made["input_features"], mask)
+        rows = out.pooler_output[out.attention_mask]
+        count = kind.processing_gemma4.Gemma4Processor.replace_audio_token
+        told = count(argparse.Namespace(boa_token="", audio_token=".",
+                                        eoa_token=""), made, 0)
+        assert len(told) == len(rows)
+        return rows
+
+
 FAMILIES = {"llava": Llava, "kimivl": Kimi, "gemma4uv": Gemma4uv,
             "voxtral": Voxtral, "qwen2a": Qwen2Audio, "qwen25o": Qwen25Omni,
-            "qwen3asr": Qwen3ASR, "qwen3omni": Qwen3Omni}
+            "qwen3asr": Qwen3ASR, "qwen3omni": Qwen3Omni, "gemma4a": Gemma4a}
 
 def llm(image, path, *args, what="image"):
     run = subprocess.run([OBJS / "llm", what, image, "--mmproj", path,

@@ -1,6 +1,8 @@
 /*
  * Log-mel spectrograms, compared with sums over the definition and with the
- * fixtures', which are OpenAI's.
+ * fixtures', which are OpenAI's; those of a Universal Speech Model with what
+ * transformers' Gemma4AudioFeatureExtractor makes of the same samples, in
+ * float64.
  */
 
 #include "engine/media/mel.h"
@@ -162,6 +164,87 @@ test_window(void)
 }
 
 
+/* the logarithm of band `band` of 128 */
+
+static const struct {
+    uint32_t  frame;
+    uint32_t  band;
+    float     want;
+} usm[] = {
+    { 0, 0, -6.907755f },
+    { 0, 1, 1.82919f },
+    { 0, 17, -0.5384573f },
+    { 0, 64, -2.962778f },
+    { 0, 127, -3.457004f },
+    { 1, 0, -6.907755f },
+    { 1, 1, 1.790905f },
+    { 1, 17, -3.205455f },
+    { 1, 64, -4.20402f },
+    { 1, 127, -3.553715f },
+    { 50, 0, -6.907755f },
+    { 50, 1, -1.084956f },
+    { 50, 17, -1.780452f },
+    { 50, 64, -4.574864f },
+    { 50, 127, -4.108969f },
+    { 98, 0, -6.907755f },
+    { 98, 1, -0.9663589f },
+    { 98, 17, -3.450716f },
+    { 98, 64, -3.987624f },
+    { 98, 127, -3.421911f }
+};
+
+
+static void
+test_usm(void)
+{
+    float       *rows, *by_band, part[128], worst;
+    size_t       i, n, same;
+    llm_err_t    err;
+    llm_mel_t   *m;
+
+    is_int((long long) llm_mel_usm_frames(0), 0, "no samples have no frame");
+    is_int((long long) llm_mel_usm_frames(160), 0, "nor have 160");
+    is_int((long long) llm_mel_usm_frames(161), 1, "161 have one");
+    is_int((long long) llm_mel_usm_frames(16000), 99, "a second has 99");
+
+    m = llm_mel_create_usm(128, &err);
+    n = llm_mel_usm_frames(16000);
+    rows = malloc(n * 128 * sizeof(float));
+    by_band = malloc(4 * 128 * sizeof(float));
+    llm_mel_log(m, sound, 16000, 0, n, rows);
+
+    for (i = 0, worst = 0; i < llm_nelems(usm); i++) {
+        worst = fmaxf(worst, fabsf(rows[usm[i].frame * 128 + usm[i].band]
+                                   - usm[i].want));
+    }
+
+    ok(worst < 2e-6f, "the numbers of transformers: %g", worst);
+
+    for (i = 0, same = 0; i < n; i++) {
+        llm_mel_log(m, sound, 16000, i, 1, part);
+        same += memcmp(part, rows + i * 128, sizeof(part)) == 0;
+    }
+
+    is_int((long long) same, (long long) n, "a frame is the same alone");
+    llm_mel_window(m, rows, n, llm_mel_max(rows, n * 128), n - 3, 4, by_band);
+
+    for (i = 0, same = 0; i < 4 * 128; i++) {
+        same += by_band[i] == (i % 4 == 3 ? 0
+                               : rows[(n - 3 + i % 4) * 128 + i / 4]);
+    }
+
+    is_int((long long) same, 4 * 128, "as they are, by band, then zeros");
+    llm_mel_log(m, sound, 1000, 20, 1, part);
+    ok(fabsf(part[5] - logf(0.001f)) < 1e-6f, "after the end there is silence");
+    llm_mel_free(m);
+    free(rows);
+    free(by_band);
+
+    ok(llm_mel_create_usm(LLM_MEL_MAX + 1, &err) == NULL
+       && strstr(err.msg, "257 bands"), "too many bands: %s", err.msg);
+}
+
+
 static char *
 slurp(const char *dir, const char *name, size_t *len)
 {
@@ -246,6 +329,7 @@ main(void)
     test_definition();
     test_refused();
     test_window();
+    test_usm();
 
     dir = tap_fixtures();
 

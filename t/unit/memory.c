@@ -311,6 +311,45 @@ test_tower(llm_devices_t *devices, const llm_model_opts_t *opts)
 }
 
 
+/* encoders of sound have more than their tensors, too */
+
+static void
+test_ears(void)
+{
+    char          file[] = "/tmp/llm-memory-ear-XXXXXX";
+    size_t        i, n;
+    llm_buf_t     b;
+    llm_err_t     err;
+    llm_gguf_t   *g;
+    llm_tower_t  *t;
+
+    llm_tower_opts_t  to = { .sound = 1 };
+
+    close(mkstemp(file));
+
+    for (i = 0; i < llm_nelems(tower_ears); i++) {
+        llm_buf_init(&b, 0);
+        tower_make(&tower_ears[i], NULL, &b);
+        spill(file, &b);
+        llm_buf_free(&b);
+        g = llm_gguf_open_header(file, &err);
+        t = llm_tower_load(file, NULL, &to, &err);
+        n = g ? llm_tower_memory(g, 0) : 0;
+
+        /* keys and values of all rows are not the half of it */
+
+        ok(t && n > llm_tower_info(t)->n_bytes
+                    + 2 * (size_t) llm_tower_info(t)->max_patches
+                      * 4 * 16 * sizeof(uint16_t), "%s: %zu bytes",
+           tower_ears[i].name, n);
+        llm_tower_free(t);
+        llm_gguf_close(g);
+    }
+
+    (void) unlink(file);
+}
+
+
 /* what drafts is loaded after its model, too; here with the model's own file.
    nginx -t counts both */
 
@@ -482,6 +521,7 @@ test_promised(void)
     ok(l[1].m != NULL, "and there is memory for the other one");
     llm_model_free(l[1].m);
     test_tower(devices, &l[0].opts);
+    test_ears();
     test_draft(devices, &l[0].opts);
     test_draft_long(&l[0].opts);
 

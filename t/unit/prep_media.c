@@ -363,6 +363,7 @@ sounds(const family_t *f)
 #define QWEN3       { .group = 1, .sliced = 1, .chunk = 800, .least = 8000 }
 #define QWEN3_OMNI  { .group = 1, .sliced = 1, .chunk = 800, .least = 160, \
                       .bare = 1 }
+#define GEMMA4      { .group = 1, .usm = 1, .chunk = 3000, .least = 161 }
 
 /* how sounds are cut for an encoder of spectrograms */
 
@@ -399,7 +400,16 @@ plans(void)
         { QWEN3_OMNI, 1, 1, 1, 1, 1 },
         { QWEN3_OMNI, 15999, 1, 13, 99, 99 },
         { QWEN3_OMNI, 16160, 1, 14, 101, 200 },
-        { QWEN3_OMNI, 136000, 2, 111, 50, 100 }
+        { QWEN3_OMNI, 136000, 2, 111, 50, 100 },
+        { GEMMA4, 1, 1, 1, 1, 1 },
+        { GEMMA4, 800, 1, 1, 4, 4 },
+        { GEMMA4, 801, 1, 2, 5, 5 },
+        { GEMMA4, 16000, 1, 25, 99, 99 },
+        { GEMMA4, 16200, 1, 26, 101, 101 },
+        { GEMMA4, 480000, 1, 750, 2999, 2999 },
+        { GEMMA4, 480160, 1, 750, 3000, 3000 },
+        { GEMMA4, 480161, 2, 751, 1, 1 },
+        { GEMMA4, 960000, 2, 1500, 2999, 2999 }
     };
 
     for (i = 0; i < llm_nelems(cases); i++) {
@@ -418,6 +428,8 @@ plans(void)
     is_int(llm_sound_seconds(&cases[9].rule, 519), 39,
            "of less than 40 slices");
     is_int(llm_sound_seconds(&cases[9].rule, 520), 40, "of 40 slices");
+    is_int(llm_sound_seconds(&cases[20].rule, 749), 29, "of 749 rows");
+    is_int(llm_sound_seconds(&cases[20].rule, 750), 30, "of 750");
 }
 
 
@@ -545,6 +557,77 @@ slices(const family_t *f)
 }
 
 
+/* a sound of 16 frames for a Universal Speech Model, in two entries of 12 at
+   most */
+
+static void
+universal(const family_t *f)
+{
+    int            same;
+    float          samples[2720], rows[16 * 5];
+    size_t         i;
+    uint32_t       k, e, n;
+    llm_err_t      err;
+    llm_mel_t     *mel;
+    llm_layout_t   l;
+
+    static const llm_sound_rule_t  rule = {
+        .projector = "gemma4a", .n_mels = 5, .group = 1, .usm = 1,
+        .chunk = 12, .least = 161
+    };
+
+    for (i = 0; i < llm_nelems(samples); i++) {
+        samples[i] = sinf((float) i * 0.1f);
+    }
+
+    mel = llm_mel_create_usm(5, &err);
+    memset(&l, 0, sizeof(l));
+    l.vocab = f->vocab;
+
+    if (!ok(mel && llm_layout_sound(&l, &rule, samples, 2720, &err) == LLM_OK
+            && l.n_media == 2 && l.media[0].n == 3 && l.media[1].n == 1,
+            "a sound of 16 frames in two entries"))
+    {
+        return;
+    }
+
+    llm_mel_log(mel, samples, 2720, 0, 16, rows);
+
+    for (e = 0; e < 2; e++) {
+        n = e ? 4 : 12;
+        same = l.media[e].h == n && l.media[e].own == n;
+
+        for (k = 0; k < 5; k++) {
+            for (i = 0; same && i < n; i++) {
+                same &= l.media[e].samples[k * n + i]
+                        == rows[(12 * e + i) * 5 + k];
+            }
+        }
+
+        ok(same, "spectrogram %u", e);
+    }
+
+    llm_layout_free(&l);
+
+    /* shorter than a frame: silence fills it up */
+
+    memset(&l, 0, sizeof(l));
+    l.vocab = f->vocab;
+    ok(llm_layout_sound(&l, &rule, samples, 40, &err) == LLM_OK
+       && l.n_media == 1 && l.media[0].n == 1 && l.media[0].h == 1,
+       "a frame at least");
+    llm_mel_log(mel, samples, 40, 0, 1, rows);
+
+    for (k = 0, same = 1; k < 5; k++) {
+        same &= l.media[0].samples[k] == rows[k];
+    }
+
+    ok(same, "its spectrogram");
+    llm_layout_free(&l);
+    llm_mel_free(mel);
+}
+
+
 /* bounds of rows and of pixels; counting takes no pixels */
 
 static void
@@ -639,6 +722,7 @@ test(const char *fixtures, const char *name)
             places(&f);
             sounds(&f);
             slices(&f);
+            universal(&f);
             spectrograms(&f);
     bounds(&f);
         }

@@ -687,6 +687,111 @@ def qwen3a(ears):
     ears.append(t)
 
 
+def silu(x):
+    return x / (1 + np.exp(-x))
+
+
+def conformer(t, n):
+    """a layer, in the order of transformers"""
+    b = f"a.blk.{n}."
+
+    def half(end):
+        pre = t.norm(f"{b}ffn_norm{end}", bias=False)
+        up = t.linear(f"{b}ffn_up{end}", FF, WIDTH, bias=False, clamps=True)
+        down = t.linear(f"{b}ffn_down{end}", WIDTH, FF, bias=False)
+        post = t.norm(f"{b}ffn_post_norm{end}", bias=False)
+        return lambda x: x + post(down(silu(up(pre(x))))) / 2
+
+    first, last = half(""), half("_1")
+    pre = t.norm(b + "attn_pre_norm", bias=False)
+    q, k, v = [t.linear(b + "attn_" + c, WIDTH, WIDTH, bias=False,
+                        clamps=n == 0) for c in "qkv"]
+    rel = t.linear(b + "attn_k_rel", WIDTH, WIDTH, bias=False)
+    dims = t.tensor(b + "per_dim_scale.weight", HEAD, plus=6.0)
+    out = t.linear(b + "attn_out", WIDTH, WIDTH, bias=False, clamps=n == 1)
+    post = t.norm(b + "attn_post_norm", bias=False)
+    conv_pre = t.norm(b + "conv_norm", bias=False)
+    start = t.linear(b + "conv_pw1", 2 * WIDTH, WIDTH, bias=False, clamps=True)
+    kernel = t.tensor(b + "conv_dw.weight", WIDTH, 5)
+    conv_post = t.norm(b + "norm_conv", bias=False)
+    end = t.linear(b + "conv_pw2", WIDTH, WIDTH, bias=False)
+    norm = t.norm(b + "ln2", bias=False)
+
+    # of distances of 0 to 11 rows
+    angle = np.arange(12)[:, None] * np.exp(
+        -np.arange(WIDTH // 2) * math.log(10000) / (WIDTH // 2 - 1))
+    wave = np.concatenate([np.sin(angle), np.cos(angle)], 1)
+
+    def attend(x):
+        y = pre(x)
+        heads = (len(x), HEADS, HEAD)
+        queries = (q(y) / math.sqrt(HEAD) / math.log(2)).reshape(heads) * dims
+        keys = (k(y) * math.log(1 + math.e) / math.log(2)).reshape(heads)
+        values, far = v(y).reshape(heads), rel(wave).reshape(12, HEADS, HEAD)
+        rows = []
+
+        for i in range(len(x)):
+            seen = np.arange(max(i - 11, 0), i + 1)
+            s = np.einsum("hd,jhd->hj", queries[i], keys[seen] + far[i - seen])
+            s = np.exp(50 * np.tanh(s / 50))
+            s /= s.sum(1, keepdims=True)
+            rows.append(np.einsum("hj,jhd->hd", s, values[seen]).reshape(-1))
+
+        return x + post(out(np.array(rows)))
+
+    def convolve(x):
+        y = start(conv_pre(x))
+        y = y[:, :WIDTH] / (1 + np.exp(-y[:, WIDTH:]))
+        y = np.pad(y, ((4, 0), (0, 0)))
+        y = sum(y[i:i + len(x)] * kernel[:, i] for i in range(5))
+        return x + end(silu(conv_post(y)))
+
+    return lambda x: norm(last(convolve(attend(first(x)))))
+
+
+def gemma4a(ears):
+    t = Ear("gemma4e", "gemma4a", 2, 0, "audio.", 12)
+    t.fields["clip.audio.attention.layer_norm_epsilon"] = 1e-5  # not believed
+    t.eps = 1e-6
+    convs = [(t.tensor(f"a.conv1d.{k}.weight", n, c, 3, 3),
+              t.tensor(f"a.conv1d.{k}.norm.weight", n, scale=0.25, plus=1.0))
+             for k, (n, c) in enumerate(((6, 1), (4, 6)))]
+    embed = t.linear("a.input_projection", WIDTH, 3 * 4, bias=False)
+    blocks = [conformer(t, i) for i in range(2)]
+    one = t.linear("a.pre_encode.out", 24, WIDTH)
+    two = t.linear("mm.a.input_projection", EMBD, 24, bias=False)
+
+    def conv(x, w, norm):
+        """[channels][frames][bands]"""
+        x = np.pad(x, ((0, 0), (1, 1), (1, 1)))
+        y = np.array([[np.einsum("oikl,ikl->o", w, x[:, i:i + 3, k:k + 3])
+                       for k in range(0, x.shape[2] - 2, 2)]
+                      for i in range(0, x.shape[1] - 2, 2)])
+        y -= y.mean(-1, keepdims=True)
+        y /= np.sqrt((y * y).mean(-1, keepdims=True) + t.eps)
+        return np.maximum(y * norm, 0).transpose(2, 0, 1)
+
+    def run(x, own):
+        z = x.T[None]
+
+        for w, norm in convs:
+            z = conv(z, w, norm)
+
+        y = embed(z.transpose(1, 2, 0).reshape(z.shape[1], -1))
+
+        for f in blocks:
+            y = f(y)
+
+        y = one(y)
+        return two(y / np.sqrt((y * y).mean(-1, keepdims=True) + t.eps))
+
+    # rows of three slices, of one, and a row of a frame
+    for seed, h in (39, 209), (40, 45), (41, 1):
+        t.hear(seed, h, h, run)
+
+    ears.append(t)
+
+
 def field(key, v):
     if isinstance(v, bool):
         return f"TOWER_BOOL, {int(v)}, 0, NULL, {{ 0 }}"
@@ -776,6 +881,7 @@ def main():
     qwen2a(ears, "qwen25omni", "qwen2.5o", 250, 200, "audio.",
            [(34, 305, 305), (35, 4, 4)])
     qwen3a(ears)
+    gemma4a(ears)
     write(towers, ears)
 
 

@@ -173,4 +173,29 @@ find_ear(const char *name)
     return &tower_ears[i];
 }
 
+
+/* a file of an encoder of sound is not loaded; its error says why */
+
+static inline void
+unheard_file(const tower_tiny_t *tiny, const tower_change_t *c)
+{
+    llm_err_t     err;
+    llm_tower_t  *t;
+
+    if (!ok(write_tower(tiny, c), "a file")) {
+        return;
+    }
+
+    err.msg[0] = '\0';
+    t = load_part("reference", NULL, 0, 1, &err);
+
+    if (!ok(t == NULL && strstr(err.msg, c->error), "%s: refused: %s",
+            tiny->name, c->error))
+    {
+        printf("# %s\n", err.msg);
+    }
+
+    llm_tower_free(t);
+}
+
 #endif

@@ -3,13 +3,15 @@ package LLM::Tower;
 # A tiny encoder of images for the demo model (an mmproj file of Gemma 3's
 # family: squares of 32 x 32 pixels, 4 tokens each), a chat template that has
 # places for images and sound, and image files.  With @HEARS, it encodes sound,
-# too, as Gemma 4 does: 640 samples of 16000 a second are a token.  Another file
-# encodes spectrograms alone, as Voxtral does: 80 ms are a token, and silence
-# fills a sound up to 10 tokens, or a multiple of these; or as Qwen3-ASR does:
-# 13 tokens a second, 7 at least.
+# too, as Gemma 4 12B does: 640 samples of 16000 a second are a token; with
+# @LISTENS, as the small ones do: every fourth frame of a spectrogram is one.
+# Another file encodes spectrograms alone, as Voxtral does: 80 ms are a token,
+# and silence fills a sound up to 10 tokens, or a multiple of these; or as
+# Qwen3-ASR does: 13 tokens a second, 7 at least.
 #
 #   LLM::Tower::make("$dir/mmproj.gguf");
 #   LLM::Tower::make("$dir/hears.gguf", @LLM::Tower::HEARS);
+#   LLM::Tower::make("$dir/both.gguf", @LLM::Tower::LISTENS);
 #   LLM::Tower::make_ear("$dir/ear.gguf");
 #   LLM::Tower::make_asr("$dir/asr.gguf");
 #   $t->write_file('images.jinja', $LLM::Tower::TEMPLATE);
@@ -37,6 +39,22 @@ our $TEMPLATE = <<'END';
 END
 
 my ($WIDTH, $EMBD, $FFN) = (16, 256, 20);
+
+our @LISTENS = ('clip.has_audio_encoder' => [ bool => 1 ],
+                'clip.audio.projector_type' => [ str => 'gemma4a' ],
+                'clip.audio.num_mel_bins' => [ u32 => 128 ], ear_fields());
+
+
+# the fields of an encoder of spectrograms
+
+sub ear_fields {
+    return ('clip.audio.embedding_length' => [ u32 => $WIDTH ],
+            'clip.audio.feed_forward_length' => [ u32 => $FFN ],
+            'clip.audio.block_count' => [ u32 => 1 ],
+            'clip.audio.attention.head_count' => [ u32 => 2 ],
+            'clip.audio.projection_dim' => [ u32 => $EMBD ],
+            'clip.audio.attention.layer_norm_epsilon' => [ f32 => 1e-5 ]);
+}
 
 
 # numbers that differ, around $plus
@@ -142,14 +160,40 @@ sub write_ear {
         'general.architecture' => [ str => 'clip' ],
         'general.type' => [ str => 'mmproj' ],
         'clip.has_audio_encoder' => [ bool => 1 ],
-        'clip.audio.embedding_length' => [ u32 => $WIDTH ],
-        'clip.audio.feed_forward_length' => [ u32 => $FFN ],
-        'clip.audio.block_count' => [ u32 => 1 ],
-        'clip.audio.attention.head_count' => [ u32 => 2 ],
-        'clip.audio.projection_dim' => [ u32 => $EMBD ],
-        'clip.audio.attention.layer_norm_epsilon' => [ f32 => 1e-5 ],
-        %kv
+        ear_fields(), %kv
     }, tensors => $tensors);
+}
+
+
+# two convolutions, a conformer and a projector, after all other tensors
+
+sub conformer {
+    my ($add, $norm, $linear) = @_;
+
+    for ([ 0, 1, 6 ], [ 1, 6, 4 ]) {
+        my ($k, $in, $out) = @$_;
+
+        $add->("a.conv1d.$k.weight", [ 3, 3, $in, $out ]);
+        $add->("a.conv1d.$k.norm.weight", [ $out ], 1);
+    }
+
+    $linear->('a.input_projection', 32 * 4, $WIDTH, 1);
+    $norm->("a.blk.0.$_", 1)
+        for qw(ffn_norm ffn_post_norm ffn_norm_1 ffn_post_norm_1 attn_pre_norm
+               attn_post_norm conv_norm norm_conv ln2);
+
+    for ('', '_1') {
+        $linear->("a.blk.0.ffn_up$_", $WIDTH, $FFN, 1);
+        $linear->("a.blk.0.ffn_down$_", $FFN, $WIDTH, 1);
+    }
+
+    $linear->("a.blk.0.$_", $WIDTH, $WIDTH, 1)
+        for qw(attn_q attn_k attn_v attn_out attn_k_rel conv_pw2);
+    $linear->('a.blk.0.conv_pw1', $WIDTH, 2 * $WIDTH, 1);
+    $add->('a.blk.0.conv_dw.weight', [ 5, $WIDTH ]);
+    $add->('a.blk.0.per_dim_scale.weight', [ $WIDTH / 2 ], 1);
+    $linear->('a.pre_encode.out', $WIDTH, $FFN);
+    $linear->('mm.a.input_projection', $FFN, $EMBD, 1);
 }
 
 
@@ -164,8 +208,13 @@ sub make {
     layer('v', $norm, $linear);
     $norm->('mm.soft_emb_norm', 1);
     $add->('mm.input_projection.weight', [ $EMBD, $WIDTH ]);
-    $add->('mm.a.input_projection.weight', [ 640, $EMBD ])
-        if $kv{'clip.has_audio_encoder'};
+
+    if ($kv{'clip.audio.num_mel_bins'}) {
+        conformer($add, $norm, $linear);
+
+    } elsif ($kv{'clip.has_audio_encoder'}) {
+        $add->('mm.a.input_projection.weight', [ 640, $EMBD ]);
+    }
 
     LLM::GGUF::make(undef, $file, kv => {
         'general.architecture' => [ str => 'clip' ],
