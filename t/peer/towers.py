@@ -512,10 +512,10 @@ class Qwen3Omni(Qwen3):
 
 
 class Gemma4a(Ear):
-    """beside an encoder of images; transformers cuts sounds of more than 30
-    seconds off"""
+    """beside an encoder of images; of more than 30 seconds, which transformers
+    cuts off, the frames in pieces"""
     SECONDS = [0.005, 0.0101, 0.05, 0.1, 0.13, 0.4701, 1, 1.0125, 3.1234, 8.5,
-               29.99, 30]
+               29.99, 30, 30.02, 33.3]
     name = "Gemma4ForConditionalGeneration"
 
     def __init__(self):
@@ -568,11 +568,16 @@ class Gemma4a(Ear):
         made = kind.feature_extraction_gemma4.Gemma4AudioFeatureExtractor()(
             [np.pad(samples, (0, max(161 - len(samples), 0)))
              .astype(np.float64)],
-            sampling_rate=16000, return_tensors="pt")
+            sampling_rate=16000, truncation=False, return_tensors="pt")
         mask = made["input_features_mask"]
-        core = self.model.model
-        out = core.get_audio_features(made["input_features"], mask)
-        rows = out.pooler_output[out.attention_mask]
+        rows = []
+
+        for i in range(0, int(mask.sum()), 3000):
+            out = self.model.model.get_audio_features(
+                made["input_features"][:, i:i + 3000], mask[:, i:i + 3000])
+            rows.append(out.pooler_output[out.attention_mask])
+
+        rows = torch.cat(rows)
         count = kind.processing_gemma4.Gemma4Processor.replace_audio_token
         told = count(argparse.Namespace(boa_token="", audio_token=".",
                                         eoa_token=""), made, 0)
