@@ -101,8 +101,8 @@ LAUNCHES = {
     "llm_k_linear_q": lambda _, nt, bf16: (256, 8 * 16 * nt * 8 * 4),
     # a row of x of 4,096 columns, and sums of four tiles
     "llm_k_linear_one": lambda _, bf16: (256, 4096 * 2 + 4 * 8 * 16 * 4),
-    "llm_k_experts": lambda _, nt: (256, 8 * 16 * nt * 8 * 4),
-    "llm_k_heads": lambda _, mt, nt: (128, nt * 8 * (128 + 8) * 2),
+    "llm_k_experts": lambda _, nt, bf16: (256, 8 * 16 * nt * 8 * 4),
+    "llm_k_heads": lambda _, mt, nt, bf16: (128, nt * 8 * (128 + 8) * 2),
     "llm_k_attention": attention,
     # LLM_AWG_SHARED in attention_wgmma.cu
     "llm_k_attention_wgmma": lambda: (256, 4 * 2 * 16384 + 1024),
