@@ -257,29 +257,33 @@ llm_att_block(const llm_cuda_step_t &st, const uint8_t *cache, uint32_t seq,
 }
 
 
-/* how a block copies N rows: chunks of 16 bytes of a row, rows that all threads
-   copy at once, chunks of a thread; EVEN: a thread has the same chunk of each
-   of its rows */
+/* how a block copies N rows: chunks of 16 bytes of a row, chunks of a thread,
+   neighbouring threads that copy a row.  A thread's next chunk is DOWN rows
+   below, or RIGHT elements to the right. */
 template<int DH, int N> struct llm_att_copy {
     enum { CHUNKS = DH / 8,
-           ROWS = LLM_ATT_THREADS / CHUNKS,
+           EACH = N * CHUNKS / LLM_ATT_THREADS,
            EVEN = LLM_ATT_THREADS % CHUNKS == 0,
-           EACH = (N * CHUNKS + LLM_ATT_THREADS - 1) / LLM_ATT_THREADS };
+           WIDTH = EVEN ? CHUNKS : LLM_ATT_THREADS / N,
+           DOWN = EVEN ? LLM_ATT_THREADS / CHUNKS : 0,
+           RIGHT = EVEN ? 0 : WIDTH * 8 };
+
+    static_assert(N * CHUNKS % LLM_ATT_THREADS == 0 && CHUNKS % WIDTH == 0
+                  && (!EVEN || LLM_KV_PAGE % (LLM_ATT_THREADS / CHUNKS) == 0),
+                  "each thread copies as much");
 };
 
 
-/* the pages of a tile of N positions from `first` on, the start of a page;
-   positions from `end` on get the last page that exists */
+/* of a sequence's pages those of a tile of N positions from `first` on, the
+   start of a page; positions from `end` on get the last page that exists */
 
 template<int N> static __device__ __forceinline__ void
-llm_att_pages(const llm_cuda_step_t &st, uint32_t seq, uint32_t first,
-    uint32_t end, uint32_t page[N / LLM_KV_PAGE])
+llm_att_pages(const uint32_t *pages, uint32_t first, uint32_t end,
+    uint32_t page[N / LLM_KV_PAGE])
 {
-    int              i;
-    uint32_t         last;
-    const uint32_t  *pages;
+    int       i;
+    uint32_t  last;
 
-    pages = st.pages + st.page_first[seq];
     last = (end - 1) / LLM_KV_PAGE;
 
 #pragma unroll
@@ -289,24 +293,31 @@ llm_att_pages(const llm_cuda_step_t &st, uint32_t seq, uint32_t first,
 }
 
 
-/* llm_att_load() for heads whose size is no multiple of 16 bytes */
+/* llm_att_load() for heads whose size is no multiple of 16 bytes.  It reads the
+   sequence's list of pages: an array that is passed to a function would be in
+   local memory. */
 
 template<int DH, int N> static __device__ LLM_CALLED void
 llm_att_load_odd(uint16_t *s, const uint8_t *head, size_t stride,
-    const uint32_t *page, uint32_t dim, uint32_t skip, uint32_t first,
+    const uint32_t *pages, uint32_t dim, uint32_t skip, uint32_t first,
     uint32_t begin, uint32_t end)
 {
-    int              ok;
     uint32_t         i, p, c;
+    uint16_t         v;
     const uint16_t  *src;
 
     for (i = threadIdx.x; i < N * DH; i += LLM_ATT_THREADS) {
         p = i / DH;
         c = i % DH;
-        ok = first + p >= begin && first + p < end && skip + c < dim;
-        src = (const uint16_t *) (head + page[p / LLM_KV_PAGE] * stride)
-              + p % LLM_KV_PAGE * dim + c;
-        s[p * llm_att_tile<DH, N>::STRIDE + c] = ok ? *src : (uint16_t) 0;
+        v = 0;
+
+        if (first + p >= begin && first + p < end && skip + c < dim) {
+            src = (const uint16_t *) (head + pages[(first + p) / LLM_KV_PAGE]
+                                             * stride);
+            v = src[p % LLM_KV_PAGE * dim + c];
+        }
+
+        s[p * llm_att_tile<DH, N>::STRIDE + c] = v;
     }
 }
 
@@ -318,48 +329,48 @@ llm_att_load_odd(uint16_t *s, const uint8_t *head, size_t stride,
  */
 
 template<int DH, int N> static __device__ __forceinline__ void
-llm_att_load(uint16_t *s, const uint8_t *cache, const uint32_t *page,
-    uint32_t kv_head, uint32_t n_kv_heads, uint32_t dim, uint32_t skip,
-    uint32_t first, uint32_t begin, uint32_t end)
+llm_att_load(uint16_t *s, const uint8_t *cache, const uint32_t *pages,
+    const uint32_t page[N / LLM_KV_PAGE], uint32_t kv_head,
+    uint32_t n_kv_heads, uint32_t dim, uint32_t skip, uint32_t first,
+    uint32_t begin, uint32_t end)
 {
     int             j, ok;
     size_t          stride;
-    uint32_t        i, row, col, pos;
+    uint32_t        row, col, pos, mine, down, right;
     const uint8_t  *head, *src;
 
     enum { STRIDE = llm_att_tile<DH, N>::STRIDE,
-           CHUNKS = llm_att_copy<DH, N>::CHUNKS,
-           ROWS = llm_att_copy<DH, N>::ROWS,
-           EVEN = llm_att_copy<DH, N>::EVEN,
+           WIDTH = llm_att_copy<DH, N>::WIDTH,
            EACH = llm_att_copy<DH, N>::EACH };
 
     head = cache + kv_head * llm_kv_block(dim, 0) + skip * 2;
     stride = n_kv_heads * llm_kv_block(dim, 0);
 
     if (dim % 8) {
-        llm_att_load_odd<DH, N>(s, head, stride, page, dim, skip, first,
+        llm_att_load_odd<DH, N>(s, head, stride, pages, dim, skip, first,
                                 begin, end);
         return;
     }
 
+    row = threadIdx.x / WIDTH;
+    col = threadIdx.x % WIDTH * 8;
+    s += row * STRIDE + col;
+    pos = first + row - begin;          /* before it: a large number */
+
+    /* the compiler would keep the places of all chunks, each in two registers,
+       from one tile to the next */
+    mine = llm_unrelated((row * dim + col) * 2);
+
+    /* constant indexes, so page[] stays in registers */
+
 #pragma unroll
     for (j = 0; j < EACH; j++) {
-        i = j * LLM_ATT_THREADS + threadIdx.x;
-        row = i / CHUNKS;
-        col = i % CHUNKS * 8;
-
-        if (!EVEN && row >= N) {
-            break;
-        }
-
-        pos = first + row;
-        ok = skip + col < dim && pos >= begin && pos < end;
-
-        /* if EVEN, the index is a constant, so page[] stays in registers */
-        src = head + page[EVEN ? j * ROWS / LLM_KV_PAGE : row / LLM_KV_PAGE]
-                     * stride
-              + (row % LLM_KV_PAGE * dim + col) * 2;
-        llm_cp_async16(s + row * STRIDE + col, src, ok);
+        down = (uint32_t) j * llm_att_copy<DH, N>::DOWN;
+        right = (uint32_t) j * llm_att_copy<DH, N>::RIGHT;
+        ok = skip + col + right < dim && pos + down < end - begin;
+        src = head + page[down / LLM_KV_PAGE] * stride
+              + (down % LLM_KV_PAGE * dim + right) * 2 + mine;
+        llm_cp_async16(s + down * STRIDE + right, src, ok);
     }
 }
 
@@ -484,11 +495,12 @@ llm_att_fetch(const llm_cuda_step_t &cs, const llm_att_args_t &a,
     uint8_t *stage, uint32_t seq, uint32_t kv_head, uint32_t dv0,
     uint32_t first, uint32_t begin, uint32_t end)
 {
-    uint8_t   *v;
+    uint8_t         *v;
+    const uint32_t  *pages;
 
     enum { N = llm_att_positions<DK>::N };
 
-    uint32_t   page[N / LLM_KV_PAGE];
+    uint32_t         page[N / LLM_KV_PAGE];
 
     v = stage + llm_att_stage_t<DK, DV, FP8>::K;
 
@@ -500,11 +512,12 @@ llm_att_fetch(const llm_cuda_step_t &cs, const llm_att_args_t &a,
         return;
     }
 
-    llm_att_pages<N>(cs, seq, first, end, page);
-    llm_att_load<DK, N>((uint16_t *) stage, a.kc, page, kv_head, a.n_kv_heads,
-                        a.dk, 0, first, begin, end);
-    llm_att_load<DV, N>((uint16_t *) v, a.vc, page, kv_head, a.n_kv_heads,
-                        a.dv, dv0, first, begin, end);
+    pages = cs.pages + cs.page_first[seq];
+    llm_att_pages<N>(pages, first, end, page);
+    llm_att_load<DK, N>((uint16_t *) stage, a.kc, pages, page, kv_head,
+                        a.n_kv_heads, a.dk, 0, first, begin, end);
+    llm_att_load<DV, N>((uint16_t *) v, a.vc, pages, page, kv_head,
+                        a.n_kv_heads, a.dv, dv0, first, begin, end);
 }
 
 #endif /* LLM_CUDA_ATTENTION_H */

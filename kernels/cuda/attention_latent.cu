@@ -41,6 +41,30 @@ llm_lat_clear(llm_lat_state_t<R> &st)
 
 /* ---- a tile ---- */
 
+/* adds the products of 32 elements, from q and k on */
+
+template<int SM, int SN> static __device__ __forceinline__ void
+llm_lat_scores_32(const llm_lat_block_t &b, const uint16_t *q,
+    const uint16_t *k, float acc[SM][SN][4])
+{
+    int       m, n;
+    uint32_t  qf[SM][2][4], kf[SN][4];
+
+#pragma unroll
+    for (m = 0; m < SM; m++) {
+        llm_ldmatrix_x4<0>(qf[m][0], q + m * 16 * b.stride);
+        llm_ldmatrix_x4<0>(qf[m][1], q + m * 16 * b.stride + 16);
+    }
+
+#pragma unroll
+    for (n = 0; n < SN; n++) {
+        llm_ldmatrix_x4<0>(kf[n], k + n * 8 * b.stride);
+    }
+
+    llm_mma_tiles<SM, SN>(acc, qf, kf, 0);
+}
+
+
 /* scores of the block's rows for a tile, over each half of a head's elements
    separately */
 
@@ -56,7 +80,6 @@ llm_lat_scores(const llm_lat_block_t &b, const uint16_t *ks)
            SG = llm_lat_shape<R>::SG };
 
     float            acc[SM][SN][4];
-    uint32_t         qf[SM][2][4], kf[SN][4];
 
     lane = threadIdx.x % 32;
     warp = threadIdx.x / 32;
@@ -71,20 +94,19 @@ llm_lat_scores(const llm_lat_block_t &b, const uint16_t *ks)
 
     llm_zero<SM, SN>(acc);
 
-#pragma unroll 3
+    /* a remainder of the first loop would be under predicates */
+
+#pragma unroll 1
+    for ( /* void */ ; c + 96 <= end; c += 96) {
+#pragma unroll
+        for (n = 0; n < 96; n += 32) {
+            llm_lat_scores_32<SM, SN>(b, q + c + n, k + c + n, acc);
+        }
+    }
+
+#pragma unroll 1
     for ( /* void */ ; c < end; c += 32) {
-#pragma unroll
-        for (m = 0; m < SM; m++) {
-            llm_ldmatrix_x4<0>(qf[m][0], q + m * 16 * b.stride + c);
-            llm_ldmatrix_x4<0>(qf[m][1], q + m * 16 * b.stride + c + 16);
-        }
-
-#pragma unroll
-        for (n = 0; n < SN; n++) {
-            llm_ldmatrix_x4<0>(kf[n], k + n * 8 * b.stride + c);
-        }
-
-        llm_mma_tiles<SM, SN>(acc, qf, kf, 0);
+        llm_lat_scores_32<SM, SN>(b, q + c, k + c, acc);
     }
 
     s = b.s + (half * R + row + lane / 4) * LLM_LAT_SCORES + col
@@ -223,7 +245,7 @@ llm_lat_values(const llm_att_args_t &a, const llm_lat_block_t &b,
     lane = threadIdx.x % 32;
     llm_lat_place<R>(&row, &col);
 
-    if (b.first + row >= b.rows_end) {
+    if (b.first + row >= b.rows_end || col >= a.dv) {
         return;
     }
 
@@ -254,10 +276,6 @@ llm_lat_values(const llm_att_args_t &a, const llm_lat_block_t &b,
 
 #pragma unroll
         for (n = 0; n < VN; n += 2) {
-            if (col + n * 8 >= a.dv) {
-                continue;
-            }
-
             llm_ldmatrix_x4<1>(vf, v + k * b.stride + n * 8);
 
 #pragma unroll
@@ -487,7 +505,7 @@ llm_lat_begin(const llm_cuda_step_t &cs, const llm_att_args_t &a,
     b->pos = index <= last ? (int) cs.pos[b->row0 + index / a.group] : -1;
     b->from = (int) llm_att_first(a, (uint32_t) llm_max(b->pos, 0));
 
-    (void) llm_lat_layout<R, FP8>(b, mem, a.dk);
+    (void) llm_lat_layout<R, FP8>(b, mem, a.dk, a.dv);
 
     return 1;
 }
@@ -600,7 +618,7 @@ llm_lat_launch(llm_cuda_t *d, const llm_kv_t *kv, const llm_att_args_t &a,
     size_t            shared;
     llm_lat_block_t   b;
 
-    shared = llm_lat_layout<R, FP8>(&b, NULL, a.dk);
+    shared = llm_lat_layout<R, FP8>(&b, NULL, a.dk, a.dv);
 
     if (shared > d->gpu->shared) {
         return 1;

@@ -70,16 +70,21 @@ llm_lat_raw(uint32_t steps)
 }
 
 
-/* sets the block's pointers, steps and stride; returns the bytes of its shared
-   memory */
+/* Sets the block's pointers, steps and stride; returns the bytes of its shared
+   memory.  In a row there is room for all columns of a warp some of which are
+   V's: the warp multiplies what is after V, too, and does not store it. */
 
 template<int R, int FP8> static __device__ __host__ __forceinline__ size_t
-llm_lat_layout(llm_lat_block_t *b, uint8_t *mem, uint32_t dk)
+llm_lat_layout(llm_lat_block_t *b, uint8_t *mem, uint32_t dk, uint32_t dv)
 {
-    size_t  at;
+    size_t    at;
+    uint32_t  cols;
+
+    cols = llm_lat_shape<R>::VN * 8;
+    cols = (dv + cols - 1) / cols * cols;
 
     b->steps = (dk + 31) / 32;
-    b->stride = b->steps * 32 + LLM_ATT_PAD;
+    b->stride = llm_max(b->steps * 32, cols) + LLM_ATT_PAD;
 
     b->q = (uint16_t *) mem;
     at = (size_t) R * b->stride * sizeof(uint16_t);

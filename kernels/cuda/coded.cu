@@ -139,12 +139,13 @@ __global__ void
 llm_k_pack_coded(llm_packed_t p, uint32_t at, uint32_t type, uint32_t n_in,
     const uint8_t *raw, size_t row_size)
 {
-    float           d[2], m[2];
-    uint8_t        *record;
-    uint32_t        i, tile, lane, row, row_tile, block, bits, v[16];
-    llm_coded_t    *rows;
-    llm_scales_t    scales;
-    llm_book_id_t   book;
+    float             d[2], m[2];
+    uint8_t          *record;
+    uint32_t          i, tile, lane, row, row_tile, block;
+    llm_coded_t      *rows;
+    llm_scales_t      scales;
+    llm_book_id_t     book;
+    llm_pack_lane_t   l = { 0, 0 };
 
     LLM_SHARED(mem);
 
@@ -152,7 +153,6 @@ llm_k_pack_coded(llm_packed_t p, uint32_t at, uint32_t type, uint32_t n_in,
     lane = threadIdx.x;
     row_tile = at + blockIdx.y;
     record = llm_pack_record(p, row_tile, blockIdx.x);
-    bits = 0;
 
     for (tile = 0; tile < 4; tile++) {
         if (lane < LLM_TILE_ROWS) {
@@ -183,10 +183,12 @@ llm_k_pack_coded(llm_packed_t p, uint32_t at, uint32_t type, uint32_t n_in,
         __syncthreads();
 
         for (i = 0; i < 16; i++) {
-            v[i] = rows[llm_pack_row(lane, i)].q[llm_pack_col(lane, i)];
+            llm_pack_quantum(p.cls, record, tile, lane, i,
+                             rows[llm_pack_row(lane, i)]
+                             .q[llm_pack_col(lane, i)], &l);
         }
 
-        llm_pack_quanta(p.cls, record, tile, lane, v, &bits);
+        llm_pack_put(p.cls, record, tile, lane, &l);
         __syncthreads();
     }
 }

@@ -284,13 +284,12 @@ typedef struct {
     const uint32_t       *order;
     const uint16_t       *x;            /* folded */
     uint32_t              share;        /* pairs that share a row of x */
-    int                   bf16;
 } llm_expert_args_t;
 
 
 /* block (row tile of the weight, segment, product) */
 
-template<int CLS, int NT> __global__ void
+template<int CLS, int NT, int BF16> __global__ void
 __launch_bounds__(LLM_K_PARTS * 32)
 llm_k_experts(llm_expert_args_t a)
 {
@@ -313,8 +312,8 @@ llm_k_experts(llm_expert_args_t a)
     }
 
     seg = a.segments[blockIdx.y];
-    e = blockIdx.z ? a.p[1] : a.p[0];
-    p = llm_packed_of(e.w, e.stride, seg.expert);
+    p = llm_packed_of(blockIdx.z ? a.p[1].w : a.p[0].w,
+                      blockIdx.z ? a.p[1].stride : a.p[0].stride, seg.expert);
     s = (float *) mem;
     warp = threadIdx.x / 32;
     q = llm_k_part(p.quads, warp);
@@ -336,7 +335,7 @@ llm_k_experts(llm_expert_args_t a)
 
     for (; q < end; q++) {
         llm_lane_load<CLS>(record, threadIdx.x % 32, l);
-        llm_quad_product<CLS, NT, 0>(p, l, record, 0, x, a.bf16, acc);
+        llm_quad_product<CLS, NT, 0>(p, l, record, 0, x, BF16, acc);
         record += llm_record_bytes(CLS);
 
 #pragma unroll
@@ -346,6 +345,9 @@ llm_k_experts(llm_expert_args_t a)
     }
 
     llm_share_parts<NT>(s, acc[0]);
+
+    /* not before the loop, where it would take registers */
+    e = blockIdx.z ? a.p[1] : a.p[0];
 
     for (i = threadIdx.x; i < LLM_TILE_ROWS * N; i += LLM_K_PARTS * 32) {
         r = i % LLM_TILE_ROWS;
@@ -368,7 +370,7 @@ llm_k_experts(llm_expert_args_t a)
 
 /* launches n products with weights of class CLS and of the same shape */
 
-template<int CLS> static void
+template<int CLS, int BF16> static void
 llm_experts_launch(llm_cuda_t *d, const llm_choice_t *c,
     const llm_expert_args_t *a, uint32_t n)
 {
@@ -380,12 +382,25 @@ llm_experts_launch(llm_cuda_t *d, const llm_choice_t *c,
              * sizeof(float);
 
     if (c->segment == LLM_SEGMENT_FEW) {
-        llm_launch((llm_k_experts<CLS, LLM_SEGMENT_FEW / 8>), grid,
+        llm_launch((llm_k_experts<CLS, LLM_SEGMENT_FEW / 8, BF16>), grid,
                    LLM_K_PARTS * 32, shared, d->stream, *a);
 
     } else {
-        llm_launch((llm_k_experts<CLS, LLM_SEGMENT_MANY / 8>), grid,
+        llm_launch((llm_k_experts<CLS, LLM_SEGMENT_MANY / 8, BF16>), grid,
                    LLM_K_PARTS * 32, shared, d->stream, *a);
+    }
+}
+
+
+template<int CLS> static void
+llm_experts_class(llm_cuda_t *d, const llm_choice_t *c,
+    const llm_expert_args_t *a, uint32_t n)
+{
+    if (d->bf16) {
+        llm_experts_launch<CLS, 1>(d, c, a, n);
+
+    } else {
+        llm_experts_launch<CLS, 0>(d, c, a, n);
     }
 }
 
@@ -395,9 +410,9 @@ llm_experts_products(llm_cuda_t *d, const llm_choice_t *c,
     const llm_expert_args_t *a, uint32_t n)
 {
     switch (a->p[0].w.cls) {
-    LLM_CLASS_CASE(LLM_CLASS_FP8, llm_experts_launch, d, c, a, n)
-    LLM_CLASS_CASE(LLM_CLASS_16, llm_experts_launch, d, c, a, n)
-    LLM_QUANT_CASES(llm_experts_launch, d, c, a, n)
+    LLM_CLASS_CASE(LLM_CLASS_FP8, llm_experts_class, d, c, a, n)
+    LLM_CLASS_CASE(LLM_CLASS_16, llm_experts_class, d, c, a, n)
+    LLM_QUANT_CASES(llm_experts_class, d, c, a, n)
     }
 }
 
@@ -423,13 +438,11 @@ llm_expert_product(llm_expert_product_t *p, const llm_expert_part_t *part,
 
 
 static void
-llm_experts_args(const llm_cuda_t *d, const llm_choice_t *c,
-    llm_expert_args_t *a)
+llm_experts_args(const llm_choice_t *c, llm_expert_args_t *a)
 {
     a->segments = c->segments;
     a->n_segments = c->n_segments;
     a->order = c->order;
-    a->bf16 = d->bf16;
 }
 
 
@@ -485,7 +498,7 @@ llm_experts_hidden(llm_cuda_t *d, llm_rows_t rows, const llm_experts_t *e,
                0, d->stream, count, (const void *) x->data, x->is16, x->cols,
                stride, weight, c->n_used, c->x, d->bf16);
 
-    llm_experts_args(d, c, &a);
+    llm_experts_args(c, &a);
     a.x = c->x;
     a.share = weight ? 1 : c->n_used;
     llm_experts_up(d, e, part, c, &a);
@@ -512,7 +525,7 @@ llm_experts_out(llm_cuda_t *d, llm_rows_t rows, const llm_experts_t *e,
 
     assert(e->down->n_out == y->cols && y->cols <= c->opts.n_in && !y->is16);
 
-    llm_experts_args(d, c, &a);
+    llm_experts_args(c, &a);
     a.x = c->hidden;
     a.share = 1;
     llm_expert_product(&a.p[0], part, e->down, e->down_bias, c->out);

@@ -201,7 +201,7 @@ llm_heads_copy(const llm_heads_args_t &a, uint32_t head, uint32_t row,
 
 /* block (tiles of the matrix, head, tile of NT * 8 rows) */
 
-template<int CLS, int MT, int NT> __global__ void
+template<int CLS, int MT, int NT, int BF16> __global__ void
 __launch_bounds__(LLM_HEADS_WARPS * 32, MT * NT == 1 ? 8 : 1)
 llm_k_heads(llm_heads_args_t a)
 {
@@ -221,6 +221,7 @@ llm_k_heads(llm_heads_args_t a)
         return;                         /* rows of a bucket that is not full */
     }
 
+    a.bf16 = BF16;                      /* a constant for the compiler */
     s = (uint16_t *) mem;
     head = blockIdx.y;
     tile = (blockIdx.x * LLM_HEADS_WARPS + threadIdx.x / 32) * MT;
@@ -236,14 +237,14 @@ llm_k_heads(llm_heads_args_t a)
         __syncthreads();
         llm_heads_stage<ROWS>(a, head, row0, rows, q * LLM_QUAD_COLS, s);
         __syncthreads();
-        llm_heads_quad<CLS, MT, NT>(p, tile, q, s, a.bf16, acc);
+        llm_heads_quad<CLS, MT, NT>(p, tile, q, s, BF16, acc);
     }
 
     llm_heads_put<MT, NT>(a, p, head, tile, row0, rows, acc);
 }
 
 
-template<int CLS, int MT, int NT> static void
+template<int CLS, int MT, int NT, int BF16> static void
 llm_heads_launch(llm_cuda_t *d, uint32_t rows, uint32_t n_heads,
     const llm_heads_args_t &a)
 {
@@ -251,7 +252,7 @@ llm_heads_launch(llm_cuda_t *d, uint32_t rows, uint32_t n_heads,
 
     tiles = LLM_HEADS_WARPS * MT;
 
-    llm_launch((llm_k_heads<CLS, MT, NT>),
+    llm_launch((llm_k_heads<CLS, MT, NT, BF16>),
                dim3((a.w.row_tiles + tiles - 1) / tiles, n_heads,
                     (rows + NT * 8 - 1) / (NT * 8)),
                LLM_HEADS_WARPS * 32,
@@ -260,18 +261,31 @@ llm_heads_launch(llm_cuda_t *d, uint32_t rows, uint32_t n_heads,
 }
 
 
+template<int CLS, int BF16> static void
+llm_heads_rows(llm_cuda_t *d, uint32_t rows, uint32_t n_heads,
+    const llm_heads_args_t &a)
+{
+    if (rows <= 8) {
+        llm_heads_launch<CLS, 1, 1, BF16>(d, rows, n_heads, a);
+
+    } else if (rows <= 32) {
+        llm_heads_launch<CLS, 1, 4, BF16>(d, rows, n_heads, a);
+
+    } else {
+        llm_heads_launch<CLS, 2, 8, BF16>(d, rows, n_heads, a);
+    }
+}
+
+
 template<int CLS> static void
 llm_heads_class(llm_cuda_t *d, uint32_t rows, uint32_t n_heads,
     const llm_heads_args_t &a)
 {
-    if (rows <= 8) {
-        llm_heads_launch<CLS, 1, 1>(d, rows, n_heads, a);
-
-    } else if (rows <= 32) {
-        llm_heads_launch<CLS, 1, 4>(d, rows, n_heads, a);
+    if (d->bf16) {
+        llm_heads_rows<CLS, 1>(d, rows, n_heads, a);
 
     } else {
-        llm_heads_launch<CLS, 2, 8>(d, rows, n_heads, a);
+        llm_heads_rows<CLS, 0>(d, rows, n_heads, a);
     }
 }
 

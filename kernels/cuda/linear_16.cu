@@ -34,17 +34,24 @@ template<> struct llm_w_t<0> {
 };
 
 
-/* copies rows [row0, row0 + ROWS) and columns [col, col + KS) to a stage */
+/* copies rows [row0, row0 + ROWS) and columns [col, col + KS) to a stage.  The
+   compiler does not know the number of threads, so the number of a thread's
+   chunks is a constant: a test for each would take more than its copy. */
 
 template<int ROWS, int KS, int THREADS> static __device__ __forceinline__ void
 llm_fetch(uint8_t *stage, const uint16_t *m, uint32_t n_in, uint32_t row0,
     uint32_t rows, uint32_t col)
 {
-    int       ok;
+    int       j, ok;
     uint32_t  i, r, c;
 
+    enum { CHUNKS = ROWS * (KS / 8) };
+
+    static_assert(CHUNKS % THREADS == 0, "each thread copies as much");
+
 #pragma unroll
-    for (i = threadIdx.x; i < ROWS * (KS / 8); i += THREADS) {
+    for (j = 0; j < CHUNKS / THREADS; j++) {
+        i = (uint32_t) j * THREADS + threadIdx.x;
         r = i / (KS / 8);
         c = i % (KS / 8);
         ok = row0 + r < rows && col + c * 8 < n_in;
@@ -64,17 +71,19 @@ llm_fetch_w(uint8_t *stage, const llm_w_t<0> &w, uint32_t n_in,
 }
 
 
-/* the same for records: a stage has one of each row tile */
+/* the same for records: a stage has one of each row tile, and some threads may
+   have a chunk less */
 
 template<int ROWS, int KS, int THREADS, int CLS>
 static __device__ __forceinline__ void
 llm_fetch_w(uint8_t *stage, const llm_w_t<CLS> &w, uint32_t n_in,
     uint32_t row0, uint32_t rows, uint32_t col)
 {
-    int       ok;
+    int       j, ok;
     uint32_t  i, t;
 
-    enum { CHUNKS = llm_record_bytes(CLS) / 16 };
+    enum { CHUNKS = llm_record_bytes(CLS) / 16,
+           ALL = ROWS / LLM_TILE_ROWS * CHUNKS };
 
     static_assert(KS == LLM_QUAD_COLS, "a stage is a quad");
 
@@ -82,7 +91,13 @@ llm_fetch_w(uint8_t *stage, const llm_w_t<CLS> &w, uint32_t n_in,
     (void) n_in;
 
 #pragma unroll
-    for (i = threadIdx.x; i < ROWS / LLM_TILE_ROWS * CHUNKS; i += THREADS) {
+    for (j = 0; j < (ALL + THREADS - 1) / THREADS; j++) {
+        i = (uint32_t) j * THREADS + threadIdx.x;
+
+        if (ALL % THREADS && i >= ALL) {
+            break;
+        }
+
         t = row0 / LLM_TILE_ROWS + i / CHUNKS;
         ok = t < w.p.row_tiles;
 
@@ -275,7 +290,7 @@ llm_stage_w(int cls, uint32_t rows, uint32_t ks)
 
 /*
  * A block of WM by WN warps computes WM * MT * 16 columns of the result for
- * WN * NT * 8 rows.  n_in is a multiple of 32.  BF16: -1: as the device says.
+ * WN * NT * 8 rows.  n_in is a multiple of 32.
  */
 
 template<int WM, int WN, int MT, int NT, int KS, int STAGES, int CLS,
@@ -285,7 +300,6 @@ __launch_bounds__(WM * WN * 32, MT * NT < 8 ? 2 : 1)
 llm_k_linear_16(llm_w_t<CLS> w, const uint16_t *x, uint32_t n_in,
     llm_out_t o)
 {
-    int        bf16;
     float      acc[MT][NT][4], total[MT][NT][4];
     uint8_t   *stage;
     uint32_t   lane, warp, wm, wn, k, s, steps, part, rows;
@@ -306,7 +320,6 @@ llm_k_linear_16(llm_w_t<CLS> w, const uint16_t *x, uint32_t n_in,
         return;                         /* rows of a bucket that is not full */
     }
 
-    bf16 = BF16 < 0 ? o.bf16 : BF16;
     lane = threadIdx.x % 32;
     warp = threadIdx.x / 32;
     wm = warp / WN * MT * 16;
@@ -347,7 +360,7 @@ llm_k_linear_16(llm_w_t<CLS> w, const uint16_t *x, uint32_t n_in,
         }
 
         llm_step<MT, NT, KS>(w, stage, stage + WSIZE, wm, wn, n_in - k * KS,
-                             bf16, acc);
+                             BF16, acc);
     }
 
     if (CLS) {
@@ -393,8 +406,11 @@ llm_linear_16(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
     if (rows <= LLM_FEW_ROWS) {
         llm_linear_few(d, rows, x, n_in, &rows16, o, 1);
 
+    } else if (d->bf16) {
+        llm_linear_16_launch<2, 4, 4, 4, 32, 4, 1>(d, rows, x, w, n_in, o);
+
     } else {
-        llm_linear_16_launch<2, 4, 4, 4, 32, 4, -1>(d, rows, x, w, n_in, o);
+        llm_linear_16_launch<2, 4, 4, 4, 32, 4, 0>(d, rows, x, w, n_in, o);
     }
 }
 

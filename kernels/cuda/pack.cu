@@ -193,25 +193,26 @@ __global__ void
 llm_k_pack(llm_packed_t p, uint32_t at, uint32_t type, uint32_t n_in,
     const uint8_t *raw, size_t row_size)
 {
-    float     d[2], m[2];
-    uint8_t  *record;
-    uint32_t  i, lane, row_tile, tile, row, col, bits, v[16];
+    float             d[2], m[2];
+    uint8_t          *record;
+    uint32_t          i, lane, row_tile, tile, row, col, v;
+    llm_pack_lane_t   l = { 0, 0 };
 
     lane = threadIdx.x;
     row_tile = at + blockIdx.y;
     record = llm_pack_record(p, row_tile, blockIdx.x);
-    bits = 0;
 
     for (tile = 0; tile < 4; tile++) {
         for (i = 0; i < 16; i++) {
             row = row_tile * LLM_TILE_ROWS + llm_pack_row(lane, i);
             col = blockIdx.x * LLM_QUAD_COLS + tile * LLM_TILE_COLS
                   + llm_pack_col(lane, i);
-            v[i] = row < p.n_out && col < n_in
-                   ? llm_quantum(type, raw + row * row_size, col, d, m) : 0;
+            v = row < p.n_out && col < n_in
+                ? llm_quantum(type, raw + row * row_size, col, d, m) : 0;
+            llm_pack_quantum(p.cls, record, tile, lane, i, v, &l);
         }
 
-        llm_pack_quanta(p.cls, record, tile, lane, v, &bits);
+        llm_pack_put(p.cls, record, tile, lane, &l);
 
         if (lane < LLM_TILE_ROWS) {
             row = row_tile * LLM_TILE_ROWS + lane;

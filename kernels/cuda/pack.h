@@ -36,60 +36,84 @@ llm_pack_record(const llm_packed_t &p, uint32_t row_tile, uint32_t quad)
 }
 
 
-/* writes a lane's 16 quanta of a tile; bits: the lane's word of fifth bits of
-   two tiles, which begins with 0 and is written with the second one */
+/* a lane's quanta of a tile, as far as they are packed; begins with zeros */
+typedef struct {
+    uint64_t          low;              /* four bits of each */
+    uint32_t          high;             /* class 6: two more of each; class 5:
+                                           the fifth bits of two tiles */
+} llm_pack_lane_t;
 
-static __device__ inline void
-llm_pack_quanta(int cls, uint8_t *record, uint32_t tile, uint32_t lane,
-    const uint32_t v[16], uint32_t *bits)
+
+/* where a lane's quanta of a tile are */
+
+static __device__ __forceinline__ uint8_t *
+llm_pack_at(int cls, uint8_t *record, uint32_t tile, uint32_t lane)
 {
-    uint32_t  i, m, r, w[2], at, high;
-    uint8_t  *to;
+    return record + (cls == 8 ? tile * 512 + lane * 16
+                              : tile / 2 * 512 + lane * 16 + tile % 2 * 8);
+}
 
-    to = record + (cls == 8 ? tile * 512 + lane * 16
-                            : tile / 2 * 512 + lane * 16 + tile % 2 * 8);
-    w[0] = w[1] = 0;
-    high = 0;
 
-    for (i = 0; i < 16; i++) {
-        m = i / 8;
-        r = i / 2 % 4;
+/* packs quantum i of a lane, v */
 
-        if (cls == 8) {
-            to[i] = (uint8_t) (v[i] ^ 0x80);
-            continue;
-        }
+static __device__ __forceinline__ void
+llm_pack_quantum(int cls, uint8_t *record, uint32_t tile, uint32_t lane,
+    uint32_t i, uint32_t v, llm_pack_lane_t *l)
+{
+    uint32_t  m, r, at;
 
-        w[m] |= (v[i] & 15) << (cls == LLM_CLASS_CODED
-                                ? i % 8 * 4 : i % 2 * 16 + r % 2 * 8
-                                              + r / 2 * 4);
-
-        at = 4 + i % 2 * 16 + r / 2 * 4;
-
-        if (cls == 5) {
-            at += llm_bits_turn<5>((int) tile, (int) m, (int) r % 2);
-            *bits |= (v[i] >> 4) << at % 32;
-        }
-
-        if (cls == 6) {
-            at += llm_bits_turn<6>((int) tile, (int) m, (int) r % 2);
-            high |= (v[i] >> 4) << at % 32;
-        }
+    if (cls == 8) {
+        llm_pack_at(cls, record, tile, lane)[i] = (uint8_t) (v ^ 0x80);
+        return;
     }
 
-    if (cls != 8) {
-        *(uint2 *) to = make_uint2(w[0], w[1]);
-    }
+    m = i / 8;
+    r = i / 2 % 4;
+    at = cls == LLM_CLASS_CODED ? i % 8 * 4
+                                : i % 2 * 16 + r % 2 * 8 + r / 2 * 4;
+    l->low |= (uint64_t) (v & 15) << (m * 32 + at);
 
-    to = record + llm_quanta_bytes(cls);
+    at = 4 + i % 2 * 16 + r / 2 * 4;
+
+    if (cls == 5) {
+        at += llm_bits_turn<5>((int) tile, (int) m, (int) r % 2);
+        l->high |= (v >> 4) << at % 32;
+    }
 
     if (cls == 6) {
-        *(uint32_t *) (to + lane * 16 + tile * 4) = high;
+        at += llm_bits_turn<6>((int) tile, (int) m, (int) r % 2);
+        l->high |= (v >> 4) << at % 32;
+    }
+}
+
+
+/* writes a lane's quanta of a tile, the fifth bits of class 5 with the second
+   of two tiles */
+
+static __device__ __forceinline__ void
+llm_pack_put(int cls, uint8_t *record, uint32_t tile, uint32_t lane,
+    llm_pack_lane_t *l)
+{
+    uint8_t  *bits;
+
+    if (cls != 8) {
+        *(uint2 *) llm_pack_at(cls, record, tile, lane)
+            = make_uint2((uint32_t) l->low, (uint32_t) (l->low >> 32));
+    }
+
+    bits = record + llm_quanta_bytes(cls);
+    l->low = 0;
+
+    if (cls == 6) {
+        *(uint32_t *) (bits + lane * 16 + tile * 4) = l->high;
     }
 
     if (cls == 5 && tile % 2) {
-        *(uint32_t *) (to + lane * 8 + tile / 2 * 4) = *bits;
-        *bits = 0;
+        *(uint32_t *) (bits + lane * 8 + tile / 2 * 4) = l->high;
+    }
+
+    if (cls != 5 || tile % 2) {
+        l->high = 0;
     }
 }
 

@@ -31,12 +31,18 @@ and of these with the most bytes, the one with the fewest cycles.  predicated
 and local are of all paths, and local also of the loops within.  A function that
 is called, not inlined, counts as its call.
 
-Exit status 1, after the table, with a line for each reason: a loop has more
-cycles, more predicated or more local than in the committed table
-(t/gpu/sass.txt), is not in it, or is gone from the code.  Cycles are compared
-only with the compiler that the table names.  A loop that has predicated or
-local, but no more than the table, is said to owe them; with --strict, each is
-a reason.  --write writes the committed table instead.
+Exit status 1, after the table, with a line for each reason:
+
+  - a loop has predicated or local;
+  - a loop has more cycles than in the committed table (t/gpu/sass.txt), if the
+    table is by the same compiler;
+  - a loop is not in the table, or is gone from the code.
+
+Where predicated or local cannot be avoided, or cost less than what would avoid
+them, the table says why: "; accepted: WHY" after the loop's name.  Then they
+are no reason, unless they are more than in the table; with --strict they are.
+--write writes the committed table instead; it keeps what is accepted of loops
+that still need it.
 """
 
 import argparse
@@ -64,6 +70,7 @@ REGISTER_UNIT = 256
 
 COLUMNS = "regs blocks instr cycles waits mma bytes predicated local".split()
 JUDGED = "cycles predicated local".split()
+ACCEPTED = "; accepted: "               # after a loop's name in the table
 
 Ins = namedtuple("Ins", "at pred op text stall waits")
 Loop = namedtuple("Loop", ["name"] + COLUMNS)
@@ -101,8 +108,8 @@ LAUNCHES = {
     "llm_k_linear_q": lambda _, nt, bf16: (256, 8 * 16 * nt * 8 * 4),
     # a row of x of 4,096 columns, and sums of four tiles
     "llm_k_linear_one": lambda _, bf16: (256, 4096 * 2 + 4 * 8 * 16 * 4),
-    "llm_k_experts": lambda _, nt: (256, 8 * 16 * nt * 8 * 4),
-    "llm_k_heads": lambda _, mt, nt: (128, nt * 8 * (128 + 8) * 2),
+    "llm_k_experts": lambda _, nt, bf16: (256, 8 * 16 * nt * 8 * 4),
+    "llm_k_heads": lambda _, mt, nt, bf16: (128, nt * 8 * (128 + 8) * 2),
     "llm_k_attention": attention,
     # LLM_AWG_SHARED in attention_wgmma.cu
     "llm_k_attention_wgmma": lambda: (256, 4 * 2 * 16384 + 1024),
@@ -426,34 +433,38 @@ def compiler():
     return f"nvcc {m.group(1)}" if m else "unknown"
 
 
-def line_of(loop):
+def owed(loop):
+    return ", ".join(f"{getattr(loop, c)} {c}" for c in JUDGED[1:]
+                     if getattr(loop, c))
+
+
+def line_of(loop, accepted):
     values = " ".join(f"{v:>{len(c)}}" for v, c in zip(loop[1:], COLUMNS))
-    return f"  {values}  {loop.name}"
+    why = accepted.get(loop.name) if owed(loop) else None
+    return f"  {values}  {loop.name}" + (ACCEPTED + why if why else "")
 
 
 HEAD = f"# {' '.join(COLUMNS)}  kernel and number of the loop"
 
 
 def read_table(file):
-    """(compiler, {name: Loop}) of a table."""
-    made, loops = "unknown", {}
+    """(compiler, {name: Loop}, {name: why it is accepted}) of a table."""
+    made, loops, accepted = "unknown", {}, {}
     for line in file.read_text().split("\n"):
         if line.startswith("# by "):
             made = line[5:]
         elif line and not line.startswith("#"):
             *values, name = line.split(None, len(COLUMNS))
+            name, _, why = name.partition(ACCEPTED)
             values = [v if v == "-" else int(v) for v in values]
             loops[name] = Loop(name, *values)
-    return made, loops
+            if why:
+                accepted[name] = why
+    return made, loops, accepted
 
 
-def owed(loop):
-    return ", ".join(f"{getattr(loop, c)} {c}" for c in JUDGED[1:]
-                     if getattr(loop, c))
-
-
-def reasons(loops, table, same, strict):
-    """What is worse than in the table, a line each."""
+def reasons(loops, table, accepted, same):
+    """What is not accepted, or is worse than in the table, a line each."""
     for loop in loops:
         if loop.name not in table:
             yield f"{loop.name}: not in the table (sass.py --write)"
@@ -462,8 +473,8 @@ def reasons(loops, table, same, strict):
             now, was = getattr(loop, c), getattr(table[loop.name], c)
             if now > was:
                 yield f"{loop.name}: {now} {c}, {was} in the table"
-        if strict and owed(loop):
-            yield f"{loop.name}: {owed(loop)}"
+        if owed(loop) and loop.name not in accepted:
+            yield f"{loop.name}: {owed(loop)}, not accepted"
     names = {loop.name for loop in loops}
     for name in table:
         if name not in names:
@@ -488,22 +499,20 @@ def main():
     if not loops:
         sys.exit("sass.py: no machine code of sm_90a in these files")
 
-    made = compiler()
+    made, was, table, accepted = compiler(), "unknown", {}, {}
+    if args.table.exists():
+        was, table, accepted = read_table(args.table)
+    lines = [f"# by {made}", HEAD, *(line_of(x, accepted) for x in loops)]
     if args.write:
         args.table.write_text("\n".join(
-            ["# Written by t/gpu/sass.py --write", f"# by {made}", HEAD,
-             *map(line_of, loops)]) + "\n")
+            ["# Written by t/gpu/sass.py --write", *lines]) + "\n")
         return
 
-    was, table = read_table(args.table)
-    print(f"# by {made}", HEAD, sep="\n")
-    for loop in loops:
-        debt = f"; owes {owed(loop)}" if owed(loop) else ""
-        print(line_of(loop) + debt)
+    print(*lines, sep="\n")
     same = made == was
     if not same:
         print(f"# cycles are not compared: the table is by {was}")
-    bad = list(reasons(loops, table, same, args.strict))
+    bad = list(reasons(loops, table, {} if args.strict else accepted, same))
     for reason in bad:
         print(f"sass.py: {reason}", file=sys.stderr)
     sys.exit(1 if bad else 0)
