@@ -25,6 +25,10 @@ my @ALL = qw(emu emu_ahead emu_broken emu_dense emu_encode emu_experts emu_fp8
 
 my @tests = $ENV{LLM_EMU_PTX} ? @ALL : @SOME;
 
+# PTX of an earlier capability has nothing of later ones
+
+$ENV{LLM_EMU_COMPILED} //= $ENV{PTX_ARCH} if $ENV{PTX_ARCH};
+
 plan skip_all => 'no nvcc here, so no PTX of kernels' unless $nvcc;
 plan skip_all => 'this build has none' if $ENV{LLM_SAN};
 

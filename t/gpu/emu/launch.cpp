@@ -63,7 +63,9 @@ capability()
 int
 compiled()
 {
-    return (int) setting("LLM_EMU_COMPILED", (size_t) capability());
+    size_t  has = (size_t) capability();
+
+    return (int) std::min(setting("LLM_EMU_COMPILED", has), has);
 }
 
 
