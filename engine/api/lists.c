@@ -11,6 +11,11 @@
 #include <stdio.h>
 
 
+/* also for a model that takes more in chats */
+#define LLM_API_ONLY_TEXT                                                     \
+    "this parameter takes text only; images and sound come with chats"
+
+
 int
 llm_api_write_ids(const llm_flat_t *list, const llm_api_at_t *at,
     llm_buf_t *msg, llm_ref_t *ref, llm_err_t *err)
@@ -153,7 +158,7 @@ llm_api_write_object(const llm_flat_t *v, const llm_api_at_t *at,
 
     if (media && media->count) {
         return llm_api_unsupported(err, llm_api_key(at, "multimodal_data"),
-                                   "this model takes text only");
+                                   LLM_API_ONLY_TEXT);
     }
 
     content = llm_api_member(v, "content");
@@ -188,7 +193,7 @@ llm_api_write_object(const llm_flat_t *v, const llm_api_at_t *at,
 
         if (!llm_api_str_is(llm_api_member(part, "type"), "text")) {
             return llm_api_unsupported(err, llm_api_key(here, "type"),
-                                       "this model takes text only");
+                                       LLM_API_ONLY_TEXT);
         }
 
         v = llm_api_need(err, here, part, "text", LLM_FLAT_STRING);

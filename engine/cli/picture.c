@@ -4,6 +4,7 @@
  */
 
 #include "engine/base/file.h"
+#include "engine/base/products.h"
 #include "engine/cli/cli.h"
 
 
@@ -112,6 +113,12 @@ llm_cli_tower(const llm_cli_t *c, llm_model_t *m, int sound, llm_err_t *err)
     llm_tower_opts_t  to = { .model = &o, .sound = sound };
 
     if (llm_cli_model_opts(c, &o, err) != LLM_OK) {
+        return NULL;
+    }
+
+    if (m == NULL && llm_products_is(o.products, LLM_PRODUCTS_FP8)) {
+        (void) llm_fail(err, "--products fp8 is for language models: encoders "
+                        "of images and sound take " LLM_PRODUCTS_BF16 " alone");
         return NULL;
     }
 

@@ -173,6 +173,8 @@ llm_engine_attach(llm_engine_t *e, const int *worker_fds)
         llm_zone_set(z->models[i].figures.running, 0);
         llm_zone_set(z->models[i].figures.parked, 0);
         llm_zone_set(z->models[i].figures.waiting, 0);
+        llm_zone_set(z->models[i].figures.prefilling, 0);
+        llm_zone_set(z->models[i].figures.prompt_left, 0);
         llm_zone_set(z->models[i].figures.request_memory, 0);
         llm_zone_set(z->models[i].figures.kv_pages, 0);
         llm_zone_set(z->models[i].figures.kv_used, 0);

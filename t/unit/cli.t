@@ -854,6 +854,8 @@ is_deeply(decode_json($out),
             mean => [ .5, .5, .5 ], std => [ .5, .5, .5 ] },
           'sizes, tiles and tokens');
 
+fails('fp8 products of an encoder', qr/fp8 is for language models: encoders/,
+      '', 'image', $image, '--mmproj', $encoder, '--rows', '--products=fp8');
 ($out) = llm('', 'image', $image, '--mmproj', $encoder, '--image-tokens', 4);
 is(decode_json($out)->{tokens}, 4, 'not more tokens than are allowed');
 

@@ -9,6 +9,7 @@
 
 #include <limits.h>
 #include <signal.h>
+#include <stddef.h>
 #include <sys/wait.h>
 
 
@@ -423,6 +424,30 @@ test_idle(void)
 }
 
 
+/* none of the gauges that a killed engine left in the zone is counted */
+
+static void
+no_gauges(void)
+{
+    llm_model_stats_t  st;
+
+    llm_zone_model_stats(rig.zone, NULL, 0, &st);   /* gauges alone */
+
+    is_int(st.running, 0, "none runs");
+    is_int(st.parked, 0, "or is parked");
+    is_int(st.waiting, 0, "or waits");
+    is_int(st.prefilling, 0, "no prompt is computed");
+    is_int(st.prompt_left, 0, "or to be computed");
+    is_int(st.kv_used, 0, "no page is used");
+    is_int(st.kv_cached, 0, "or kept");
+    is_int(st.window_pages, 0, "there are no pages of windows");
+    is_int(st.window_used, 0, "of which none is used");
+    is_int(st.window_cached, 0, "or kept");
+    is_int(st.snapshots, 0, "no state is kept");
+    is_int(st.request_memory, 0, "no memory is a request's");
+}
+
+
 static void
 test_restart(void)
 {
@@ -453,8 +478,12 @@ test_restart(void)
     ok(rig_send(&rig, 0, &b, &err) == LLM_ERROR && err.status == 503,
        "without an engine: 503");
 
+    memset(&rig.zone->models[0].figures, 7,
+           offsetof(llm_zone_figures_t, answered));
+
     ok(rig_engine(&rig) && rig_ready(&rig, 0, 20000) == LLM_OK,
        "another one starts");
+    no_gauges();
     is_int(llm_zone_epoch(rig.zone), 2, "in a new epoch");
     make(&b, 0, 0, 0);
     send_or_die(0, &b);
