@@ -1,7 +1,8 @@
 #!/usr/bin/perl
 
 # LLM::Test: a test that dies at once, before the server that it has started has
-# run at all, ends it with all of its processes.
+# run at all, ends it with all of its processes; and so does one that is told to
+# end.
 
 use strict;
 use warnings;
@@ -50,5 +51,35 @@ undef $t;
 
 ok(LLM::Test::wait_for(30, sub { !defined readline $told }),
    'both have ended');
+
+# the same by a signal
+
+pipe $told, $tell or die "pipe: $!";
+
+my $test = fork // die "fork: $!";
+
+if ($test == 0) {
+    no warnings 'redefine';
+
+    close $told;
+    $t = LLM::Test->new(conf => '');
+
+    local *LLM::Test::sanitized = sub { return () };
+    local *LLM::Test::command = sub {
+        return ('perl', '-e', 'open my $f, ">&=", $ARGV[0] or die;'
+                . 'syswrite $f, "$$\n"; sleep 9 while 1', fileno $tell);
+    };
+    fcntl $tell, F_SETFD, 0;
+    $t->launch;
+    sleep 9 while 1;
+}
+
+close $tell;
+like(readline $told, qr/^\d+$/, 'a server of a test');
+kill 'TERM', $test;
+waitpid $test, 0;
+is($? >> 8, 1, 'which a signal ends');
+ok(LLM::Test::wait_for(30, sub { !defined readline $told }),
+   'has ended with it');
 
 done_testing();

@@ -64,6 +64,10 @@ sub new {
         owner => $$,
     }, $class;
 
+    # so that a signal, too, ends the server (DESTROY)
+
+    $SIG{$_} ||= sub { exit 1 } for qw(INT TERM);
+
     mkdir "$self->{dir}/$_" or die $! for qw(logs temp html);
     chmod 0755, $self->{dir};
 
