@@ -565,6 +565,7 @@ test_begin(int asked)
     is_int(n_begun, asked, "a prompt begins before its first step");
     ok(!asked || (begun_us >= before && begun_us <= llm_now_us()),
        "START says when");
+    (void) run();
     close_all();
 }
 
@@ -595,6 +596,7 @@ test_begin_behind(void)
     look_at = NULL;
 
     is_int(n_begun, 1, "of two with the same prompt one begins");
+    (void) run();
     close_all();
 }
 
