@@ -106,7 +106,7 @@ SKIP: {
        'there is an nvcc, and the planted faults were built') or last;
 
     local $ENV{LLM_EMU_PTX} = "$dir/faults.so";
-    local $ENV{LLM_EMU_COMPILED} = 90;  # as kernels/cuda/Makefile has it
+    local $ENV{LLM_EMU_CAPABILITY} = 90;    # that of faults.cu
     my %seen;
 
     for (@FAULTS) {
