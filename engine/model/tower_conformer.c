@@ -28,34 +28,23 @@
 
 /* ---- loading ---- */
 
-/* one half of the rows of a matrix with 2 n rows, from the first one on */
+/* half i of the rows of a matrix with twice as many as columns */
 
 static int
-llm_conformer_rows(llm_tower_load_t *l, llm_tower_linear_t *x, uint32_t first,
-    uint32_t n, const char *name)
+llm_conformer_rows(llm_tower_load_t *l, llm_tower_linear_t *x, uint32_t i,
+    const char *name)
 {
-    llm_tower_t              *t = l->t;
-    llm_tower_matrix_t        m;
+    uint32_t                  width = l->t->width;
     const llm_gguf_tensor_t  *w;
 
     w = llm_tower_find(l, "%s.weight", name);
 
-    if (w == NULL || w->ne[0] != t->width || w->ne[1] != 2 * (uint64_t) n
-        || w->ne[2] * w->ne[3] != 1)
-    {
-        return w ? llm_fail(l->err, "%s: %s.weight: not %u by %u elements",
-                            llm_gguf_name(t->gguf), name, t->width, 2 * n)
-                 : llm_tower_missing(l, name);
+    if (w == NULL) {
+        return llm_tower_missing(l, name);
     }
 
-    memset(&m, 0, sizeof(m));
-    m.t = w;
-    m.first = first;
-    m.n = n;
-    m.n_in = t->width;
-    x->w = llm_tower_matrix(l, &m);
-
-    return x->w ? llm_tower_clamps(l, x, t->width, name) : LLM_ERROR;
+    return llm_tower_part(l, x, w, 2, i, width) == LLM_OK
+           ? llm_tower_clamps(l, x, width, name) : LLM_ERROR;
 }
 
 
@@ -132,8 +121,8 @@ llm_conformer_conv(llm_tower_load_t *l, uint32_t layer)
 
     snprintf(name, NAME, "a.blk.%u.conv_pw1", layer);
 
-    if (llm_conformer_rows(l, &x->value, 0, width, name) != LLM_OK
-        || llm_conformer_rows(l, &x->gate, width, width, name) != LLM_OK)
+    if (llm_conformer_rows(l, &x->value, 0, name) != LLM_OK
+        || llm_conformer_rows(l, &x->gate, 1, name) != LLM_OK)
     {
         return LLM_ERROR;
     }
@@ -274,15 +263,15 @@ llm_conformer_near(llm_tower_load_t *l, uint32_t layer)
     dims = llm_tower_weights_of(l, t->head_dim, name);
     rel = llm_tower_find(l, "a.blk.%u.attn_k_rel.weight", layer);
 
-    if (dims == NULL || rel == NULL || rel->ne[0] != t->width
-        || rel->ne[1] != t->width || rel->ne[2] * rel->ne[3] != 1)
-    {
+    if (dims == NULL || rel == NULL) {
         snprintf(name, NAME, "a.blk.%u.attn_k_rel", layer);
+        return dims ? llm_tower_missing(l, name) : LLM_ERROR;
+    }
 
-        return dims == NULL ? LLM_ERROR
-               : rel == NULL ? llm_tower_missing(l, name)
-               : llm_fail(l->err, "%s: %s.weight: not %u by %u elements",
-                          llm_gguf_name(t->gguf), name, t->width, t->width);
+    if (rel->ne[0] != t->width || rel->ne[1] != t->width
+        || rel->ne[2] * rel->ne[3] != 1)
+    {
+        return llm_tower_shape_error(l, rel, t->width, t->width);
     }
 
     w = malloc((size_t) t->width * t->width * sizeof(float));

@@ -85,7 +85,7 @@ llm_tower_missing(llm_tower_load_t *l, const char *what)
 }
 
 
-static int
+int
 llm_tower_shape_error(llm_tower_load_t *l, const llm_gguf_tensor_t *t,
     uint64_t n_in, uint64_t n_out)
 {
@@ -339,6 +339,30 @@ llm_tower_matrix(llm_tower_load_t *l, const llm_tower_matrix_t *x)
     return src ? l->t->ops->weight_create(l->t->exec, type, x->n, x->n_in,
                                           src, LLM_WEIGHT_LINEAR, l->err)
                : NULL;
+}
+
+
+int
+llm_tower_part(llm_tower_load_t *l, llm_tower_linear_t *x,
+    const llm_gguf_tensor_t *t, uint32_t parts, uint32_t i, uint32_t n)
+{
+    uint32_t            width = l->t->width;
+    llm_tower_matrix_t  m;
+
+    if (t->ne[0] != width || t->ne[1] != parts * (uint64_t) n
+        || t->ne[2] * t->ne[3] != 1)
+    {
+        return llm_tower_shape_error(l, t, width, parts * n);
+    }
+
+    memset(&m, 0, sizeof(m));
+    m.t = t;
+    m.first = i * n;
+    m.n = n;
+    m.n_in = width;
+    x->w = llm_tower_matrix(l, &m);
+
+    return x->w ? LLM_OK : LLM_ERROR;
 }
 
 

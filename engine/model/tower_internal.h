@@ -335,6 +335,12 @@ int llm_tower_read_vec(llm_tower_load_t *l, llm_vec_t **v, uint32_t n,
     const char *fmt, ...) llm_printf_like(4, 5);
 llm_weight_t *llm_tower_matrix(llm_tower_load_t *l,
     const llm_tower_matrix_t *x);
+/* says that the tensor has other elements; returns LLM_ERROR */
+int llm_tower_shape_error(llm_tower_load_t *l, const llm_gguf_tensor_t *t,
+    uint64_t n_in, uint64_t n_out);
+/* part i of a matrix of so many, of n rows each, with the encoder's width */
+int llm_tower_part(llm_tower_load_t *l, llm_tower_linear_t *x,
+    const llm_gguf_tensor_t *t, uint32_t parts, uint32_t i, uint32_t n);
 /* PREFIX.weight [n_out][n_in], PREFIX.bias and clamps; n_out 0: any, *n_out
    becomes it */
 int llm_tower_linear(llm_tower_load_t *l, llm_tower_linear_t *x,

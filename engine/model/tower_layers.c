@@ -20,29 +20,17 @@ llm_tower_third(llm_tower_load_t *l, llm_tower_linear_t *x, uint32_t layer,
 {
     float                    *bias;
     uint32_t                  width = l->t->width;
-    llm_tower_matrix_t        m;
     const llm_gguf_tensor_t  *t, *b;
 
     t = llm_tower_find(l, "%c.blk.%u.attn_qkv.weight", l->t->part, layer);
     b = llm_tower_find(l, "%c.blk.%u.attn_qkv.bias", l->t->part, layer);
 
-    if (t->ne[0] != width || t->ne[1] != 3 * (uint64_t) width
-        || t->ne[2] * t->ne[3] != 1)
-    {
-        return llm_fail(l->err, "%s: %c.blk.%u.attn_qkv.weight: not %u by "
-                        "%u elements", llm_gguf_name(l->t->gguf), l->t->part,
-                        layer, width, 3 * width);
+    if (llm_tower_part(l, x, t, 3, i, width) != LLM_OK) {
+        return LLM_ERROR;
     }
 
-    memset(&m, 0, sizeof(m));
-    m.t = t;
-    m.first = i * width;
-    m.n = width;
-    m.n_in = width;
-    x->w = llm_tower_matrix(l, &m);
-
-    if (x->w == NULL || b == NULL) {
-        return x->w ? LLM_OK : LLM_ERROR;
+    if (b == NULL) {
+        return LLM_OK;
     }
 
     bias = llm_tower_floats(l, b, 3 * (size_t) width);

@@ -33,14 +33,13 @@ typedef struct {
     uint32_t          y_cols;
     int               x_is16;
     int               y_is16;
-    int               bf16;
 } llm_heads_args_t;
 
 
 /* eight elements of x from `at` on, as 16-bit; from the n-th on zeros */
 
 static __device__ __forceinline__ uint4
-llm_heads_eight(const llm_heads_args_t &a, size_t at, int n)
+llm_heads_eight(const llm_heads_args_t &a, size_t at, int n, int bf16)
 {
     int              i;
     float4           lo, hi;
@@ -55,20 +54,20 @@ llm_heads_eight(const llm_heads_args_t &a, size_t at, int n)
         f = (const float *) a.x + at;
         lo = *(const float4 *) f;
         hi = *(const float4 *) (f + 4);
-        v[0] = llm_store16(lo.x, a.bf16);
-        v[1] = llm_store16(lo.y, a.bf16);
-        v[2] = llm_store16(lo.z, a.bf16);
-        v[3] = llm_store16(lo.w, a.bf16);
-        v[4] = llm_store16(hi.x, a.bf16);
-        v[5] = llm_store16(hi.y, a.bf16);
-        v[6] = llm_store16(hi.z, a.bf16);
-        v[7] = llm_store16(hi.w, a.bf16);
+        v[0] = llm_store16(lo.x, bf16);
+        v[1] = llm_store16(lo.y, bf16);
+        v[2] = llm_store16(lo.z, bf16);
+        v[3] = llm_store16(lo.w, bf16);
+        v[4] = llm_store16(hi.x, bf16);
+        v[5] = llm_store16(hi.y, bf16);
+        v[6] = llm_store16(hi.z, bf16);
+        v[7] = llm_store16(hi.w, bf16);
 
     } else {
 #pragma unroll
         for (i = 0; i < 8; i++) {
-            v[i] = i < n ? llm_store16(llm_load(a.x, at + i, a.x_is16,
-                                                a.bf16), a.bf16)
+            v[i] = i < n ? llm_store16(llm_load(a.x, at + i, a.x_is16, bf16),
+                                       bf16)
                          : 0;
         }
     }
@@ -83,7 +82,7 @@ llm_heads_eight(const llm_heads_args_t &a, size_t at, int n)
 
 template<int ROWS> static __device__ __forceinline__ void
 llm_heads_stage(const llm_heads_args_t &a, uint32_t head, uint32_t row0,
-    uint32_t rows, uint32_t col, uint16_t *s)
+    uint32_t rows, uint32_t col, int bf16, uint16_t *s)
 {
     int       n;
     uint32_t  i, r, c;
@@ -98,7 +97,7 @@ llm_heads_stage(const llm_heads_args_t &a, uint32_t head, uint32_t row0,
 
         *(uint4 *) (s + r * LLM_HEADS_STRIDE + c)
             = llm_heads_eight(a, (size_t) (row0 + r) * a.x_cols
-                                 + head * a.x_dim + col + c, n);
+                                 + head * a.x_dim + col + c, n, bf16);
     }
 }
 
@@ -144,7 +143,8 @@ llm_heads_quad(const llm_packed_t &p, uint32_t tile, uint32_t quad,
 
 template<int MT, int NT> static __device__ __forceinline__ void
 llm_heads_put(const llm_heads_args_t &a, const llm_packed_t &p, uint32_t head,
-    uint32_t tile, uint32_t row0, uint32_t rows, const float acc[MT][NT][4])
+    uint32_t tile, uint32_t row0, uint32_t rows, int bf16,
+    const float acc[MT][NT][4])
 {
     int       i, m, n;
     float     v, f;
@@ -171,7 +171,7 @@ llm_heads_put(const llm_heads_args_t &a, const llm_packed_t &p, uint32_t head,
                 v = acc[m][n][i];
                 v = p.scales ? __fmul_rn(v, p.scales[col]) : v;
                 llm_store(a.y, (size_t) row * a.y_cols + head * a.y_dim + col,
-                          __fmul_rn(v, f), a.y_is16, a.bf16);
+                          __fmul_rn(v, f), a.y_is16, bf16);
             }
         }
     }
@@ -182,7 +182,7 @@ llm_heads_put(const llm_heads_args_t &a, const llm_packed_t &p, uint32_t head,
 
 static __device__ __forceinline__ void
 llm_heads_copy(const llm_heads_args_t &a, uint32_t head, uint32_t row,
-    uint32_t end)
+    uint32_t end, int bf16)
 {
     size_t    from, to;
     uint32_t  i;
@@ -192,8 +192,8 @@ llm_heads_copy(const llm_heads_args_t &a, uint32_t head, uint32_t row,
         to = (size_t) row * a.y_cols + head * a.y_dim + a.w.n_out;
 
         for (i = threadIdx.x; i < a.x_dim - a.n_in; i += blockDim.x) {
-            llm_store(a.y, to + i, llm_load(a.x, from + i, a.x_is16, a.bf16),
-                      a.y_is16, a.bf16);
+            llm_store(a.y, to + i, llm_load(a.x, from + i, a.x_is16, bf16),
+                      a.y_is16, bf16);
         }
     }
 }
@@ -221,26 +221,25 @@ llm_k_heads(llm_heads_args_t a)
         return;                         /* rows of a bucket that is not full */
     }
 
-    a.bf16 = BF16;                      /* a constant for the compiler */
     s = (uint16_t *) mem;
     head = blockIdx.y;
     tile = (blockIdx.x * LLM_HEADS_WARPS + threadIdx.x / 32) * MT;
     p = llm_packed_of(a.w, a.stride, head);
 
     if (blockIdx.x == 0) {
-        llm_heads_copy(a, head, row0, llm_min(row0 + ROWS, rows));
+        llm_heads_copy(a, head, row0, llm_min(row0 + ROWS, rows), BF16);
     }
 
     llm_zero<MT, NT>(acc);
 
     for (q = 0; q < p.quads; q++) {
         __syncthreads();
-        llm_heads_stage<ROWS>(a, head, row0, rows, q * LLM_QUAD_COLS, s);
+        llm_heads_stage<ROWS>(a, head, row0, rows, q * LLM_QUAD_COLS, BF16, s);
         __syncthreads();
         llm_heads_quad<CLS, MT, NT>(p, tile, q, s, BF16, acc);
     }
 
-    llm_heads_put<MT, NT>(a, p, head, tile, row0, rows, acc);
+    llm_heads_put<MT, NT>(a, p, head, tile, row0, rows, BF16, acc);
 }
 
 
@@ -321,7 +320,6 @@ llm_cuda_linear_heads(llm_exec_t *exec, llm_rows_t which,
     a.y_dim = y->cols / n;
     a.x_is16 = x->is16;
     a.y_is16 = y->is16;
-    a.bf16 = d->bf16;
 
     switch (w->cls) {
     LLM_CLASS_CASE(LLM_CLASS_FP8, llm_heads_class, d, rows, n, a)

@@ -45,6 +45,9 @@ int llm_decode_bytes(llm_decode_t *d, const void *data, size_t len);
 int llm_decode_fail(llm_decode_t *d, llm_media_reason_t reason,
     const char *fmt, ...) llm_printf_like(3, 4);
 
+/* a number of n bytes, the highest first */
+uint64_t llm_decode_number(const uint8_t *p, size_t n);
+
 /* decoders of a kind, and the lines of its formats */
 int llm_decode_image(llm_decode_t *d);
 void llm_image_formats(void);
@@ -71,9 +74,6 @@ typedef struct {
 int llm_sound_whole(llm_decode_t *d, const char *name);
 void llm_sound_label(const llm_decode_t *d, const char *name,
     llm_sound_label_t *label);
-/* a number of n bytes, the highest first */
-uint64_t llm_decode_number(const uint8_t *p, size_t n);
-
 
 /* ---- sound: mpeg.c ---- */
 

@@ -40,10 +40,10 @@ sub run_all {
 
     my @names = @ARGV ? @ARGV : split ' ', $ENV{LLM_UNIT} // '';
 
-    # soft_: those of tiles in plain C, which engine/Makefile has for x86 alone
+    # soft_: those of tiles in plain C (SOFT in engine/Makefile)
 
     @names = ((map { s/\.c$//r } map { basename($_) } glob 't/unit/*.c'),
-              grep { -e "$OBJS/t/$_" } qw(soft_ops soft_ops_dense soft_tiles))
+              map { basename($_) } glob "$OBJS/t/soft_*")
         unless @names;
     @names = grep { $code->() } @names;
 
