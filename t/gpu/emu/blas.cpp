@@ -1,11 +1,12 @@
 /*
- * The products of kernels/cuda/blas.h for the emulator, enqueued on the stream
- * like a kernel: a plain loop with sums in float32 in the order of K, or with
- * LLM_EMU_MMA the sums of tensor cores.  LLM_EMU_BLAS=0: all are refused, as
- * cublasLt may refuse some.
+ * The products of kernels/cuda/blas.h for the emulator, without cublasLt: there
+ * is a plan for each of many rows, which is enqueued on the stream like a kernel
+ * (product.cpp).  LLM_EMU_BLAS=0: all are refused, as cublasLt may refuse some.
+ * blas.cu itself runs in t/unit/emu_blas.c, over the cublasLt of cublas/.
  */
 
 #include "kernels/cuda/blas.h"
+#include "t/gpu/emu/product.h"
 
 /* most rows of products that are left to our kernels */
 #define BLAS_FEW  64
@@ -40,93 +41,6 @@ llm_blas_free(llm_blas_t *b, int alive)
 {
     (void) alive;
     free(b);
-}
-
-
-/* element k of row i of a matrix [rows][n]; 0 outside it */
-
-static uint16_t
-llm_blas_at(const void *m, size_t ld, size_t rows, size_t i, size_t k,
-    size_t n)
-{
-    return i < rows && k < n ? ((const uint16_t *) m)[i * ld + k]
-                             : (uint16_t) 0;
-}
-
-
-/* 16 columns of the result from o on, for 8 rows from r on, each one chain over
-   K in the arithmetic of tensor cores */
-
-static void
-llm_blas_tile(const llm_blas_args_t &a, int bf16, size_t o, size_t r)
-{
-    float      d[16][8], *y;
-    size_t     i, j, k;
-    uint16_t   rows[16][24];
-
-    memset(d, 0, sizeof(d));
-
-    for (k = 0; k < a.n_in; k += 16) {
-        for (i = 0; i < 16; i++) {
-            for (j = 0; j < 16; j++) {
-                rows[i][j] = llm_blas_at(a.w, a.ldw, a.n_out, o + i, k + j,
-                                         a.n_in);
-            }
-
-            for (j = 0; j < 8; j++) {
-                rows[i][16 + j] = llm_blas_at(a.x, a.ldx, a.rows, r + j,
-                                              k + i, a.n_in);
-            }
-        }
-
-        emu::mma_16(rows, bf16, d);
-    }
-
-    for (i = 0; i < 16 && o + i < a.n_out; i++) {
-        for (j = 0; j < 8 && r + j < a.rows; j++) {
-            y = a.y + (r + j) * a.ldy + o + i;
-            *y = a.add ? *y + d[i][j] : d[i][j];
-        }
-    }
-}
-
-
-static void
-llm_blas_run(const llm_blas_args_t &a, int bf16)
-{
-    float      sum, *row, *y;
-    size_t     o, r, k;
-
-    if (emu::mma_rule()) {
-        for (o = 0; o < a.n_out; o += 16) {
-            for (r = 0; r < a.rows; r += 8) {
-                llm_blas_tile(a, bf16, o, r);
-            }
-        }
-
-        return;
-    }
-
-    row = (float *) malloc(a.n_in * sizeof(float));
-
-    for (o = 0; row && o < a.n_out; o++) {
-        for (k = 0; k < a.n_in; k++) {
-            row[k] = llm_load16((const uint16_t *) a.w + o * a.ldw + k, bf16);
-        }
-
-        for (r = 0; r < a.rows; r++) {
-            const uint16_t  *x = (const uint16_t *) a.x + r * a.ldx;
-
-            for (sum = 0, k = 0; k < a.n_in; k++) {
-                sum += row[k] * llm_load16(x + k, bf16);
-            }
-
-            y = a.y + r * a.ldy + o;
-            *y = a.add ? *y + sum : sum;
-        }
-    }
-
-    free(row);
 }
 
 
@@ -181,7 +95,7 @@ llm_blas_linear(llm_blas_t *b, const llm_blas_args_t *a)
         return 1;
     }
 
-    emu_enqueue(b->stream, [=]() { llm_blas_run(args, bf16); });
+    emu_enqueue(b->stream, [=]() { emu_product(args, bf16); });
 
     return 0;
 }

@@ -619,7 +619,8 @@ cudaFuncSetAttribute(F *f, cudaFuncAttribute, int shared)
 extern "C" __attribute__((visibility("default"))) unsigned long
     llm_emu_count(const char *name);
 
-/* enqueues host work on a stream as if it were a kernel (blas.cpp) */
-void emu_enqueue(cudaStream_t s, std::function<void()> work);
+/* enqueues host work on a stream as if it were a kernel, which takes `ms` by the
+   clock of events (blas.cpp) */
+void emu_enqueue(cudaStream_t s, std::function<void()> work, double ms = 1);
 
 #endif /* LLM_EMU_H */

@@ -9,7 +9,6 @@
 
 #include "t/gpu/emu/emu.h"
 
-#include <chrono>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -44,15 +43,13 @@ struct EmuGraph {
 };
 
 struct EmuEvent {
-    int                                    device;
-    cudaStream_t                           stream;      /* of the last record */
-    EmuGraph                              *graph;       /* that captures it, or
-                                                           NULL */
-    size_t                                 node;        /* of the graph, and all
-                                                           before it */
-    std::chrono::steady_clock::time_point  when;
-    size_t                                 issued;      /* records enqueued */
-    size_t                                 done;        /* records done */
+    int            device;
+    cudaStream_t   stream;              /* of the last record */
+    EmuGraph      *graph;               /* that captures it, or NULL */
+    size_t         node;                /* of the graph, and all before it */
+    double         when;                /* by clock_ms */
+    size_t         issued;              /* records enqueued */
+    size_t         done;                /* records done */
 };
 
 namespace emu {
@@ -110,6 +107,8 @@ extern thread_local int                   current;      /* device of the
 extern thread_local cudaError_t           thread_error; /* of its launches into
                                                            a capture */
 extern std::vector<cudaStream_t>          streams;      /* oldest first */
+/* the time that events tell: a kernel takes a millisecond */
+extern double                             clock_ms;
 /* a kernel's attribute for shared memory on a device */
 extern std::map<std::pair<int, const void *>, size_t>  shared_set;
 

@@ -19,6 +19,7 @@ Device                      devices[EMU_MAX_DEVICES];
 thread_local int            current;
 thread_local cudaError_t    thread_error;
 std::vector<cudaStream_t>   streams;
+double                      clock_ms;
 std::map<std::pair<int, const void *>, size_t>  shared_set;
 
 static std::map<std::string, unsigned long>  counted;
@@ -445,6 +446,7 @@ launch(void *stream, const Kernel &k, dim3 grid, dim3 block, size_t shared,
         }
 
         run_grid(k, grid, block, shared, f);
+        clock_ms += 1;
     }, k.peers ? d->peers : 0);
 }
 
