@@ -7,6 +7,9 @@
  *   packed       linear_q.cu       linear_16.cu, from fewer rows on
  *   fp8          linear_fp8.cu     the same
  *
+ * On a Hopper linear_wgmma.cu is in the place of linear_16.cu from more than
+ * LLM_FEW_ROWS rows on.
+ *
  * Invariant: both columns of the table give the same bits; see linear_16.cu.
  */
 

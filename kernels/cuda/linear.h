@@ -203,6 +203,11 @@ void llm_linear_16(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
 /* the same by a packed weight, with sums in the order of llm_linear_q() */
 void llm_linear_packed(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
     const llm_packed_t *p, uint32_t n_in, const llm_out_t *out);
+/* both on a GPU with wgmma, for more than LLM_FEW_ROWS rows */
+void llm_linear_wgmma(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
+    const uint16_t *w, uint32_t n_in, const llm_out_t *out);
+void llm_linear_packed_wgmma(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
+    const llm_packed_t *p, uint32_t n_in, const llm_out_t *out);
 
 
 /*

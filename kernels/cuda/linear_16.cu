@@ -406,6 +406,9 @@ llm_linear_16(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
     if (rows <= LLM_FEW_ROWS) {
         llm_linear_few(d, rows, x, n_in, &rows16, o, 1);
 
+    } else if (d->gpu->wgmma) {
+        llm_linear_wgmma(d, rows, x, rows16, n_in, o);
+
     } else if (d->bf16) {
         llm_linear_16_launch<2, 4, 4, 4, 32, 4, 1>(d, rows, x, w, n_in, o);
 
@@ -456,6 +459,11 @@ void
 llm_linear_packed(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
     const llm_packed_t *p, uint32_t n_in, const llm_out_t *o)
 {
+    if (rows > LLM_FEW_ROWS && d->gpu->wgmma) {
+        llm_linear_packed_wgmma(d, rows, x, p, n_in, o);
+        return;
+    }
+
     switch (p->cls) {
     LLM_CLASS_CASE(LLM_CLASS_FP8, llm_linear_packed_class, d, rows, x, p, n_in,
                    o)

@@ -1,14 +1,15 @@
 /*
  * Products of a warpgroup, four warps with 64 rows, by Hopper's wgmma: the left
- * operand in registers, as fragments of mma.sync (device.h), the right one in
- * shared memory.  Results are in the layout of mma.sync's, too, and have the
+ * operand in registers, as fragments of mma.sync (device.h), or in shared memory
+ * as the right one.  Results are in the layout of mma.sync's, too, and have the
  * same bits: an element is a chain over K in steps of 16 in either case
  * (t/gpu/results, `bits`).
  *
- * The right operand is a tile of 64 rows of 128 elements of 16 bits, as two
- * halves of 64 columns.  A row of a half has 128 bytes, whose chunks of 16 are
- * in an order that depends on the row (the 128-byte swizzle), so that neither
- * reading nor writing columns has conflicts.
+ * The right operand of attention is a tile of 64 rows of 128 elements of 16
+ * bits, as two halves of 64 columns.  A row of a half has 128 bytes, whose
+ * chunks of 16 are in an order that depends on the row (the 128-byte swizzle),
+ * so that neither reading nor writing columns has conflicts.  Products with a
+ * weight have such rows, too.
  *
  * The products are asynchronous: until llm_wg_wait() no operand may change, and
  * no result may be read.  On the host they are done at once, and the operands
@@ -103,7 +104,7 @@ llm_wg_element(const uint8_t *mem, uint64_t desc, int transposed, uint32_t n,
 }
 
 
-template<int N> static inline void
+template<int N, int BF16 = 0> static inline void
 llm_wg_step(float d[N][4], const uint32_t a[4], const uint8_t *mem,
     uint64_t desc, int transposed)
 {
@@ -120,7 +121,30 @@ llm_wg_step(float d[N][4], const uint32_t a[4], const uint8_t *mem,
                                                k + 1) << 16;
         }
 
-        llm_mma_f16(d[n], a, b);
+        if (BF16) {
+            llm_mma_bf16(d[n], a, b);
+
+        } else {
+            llm_mma_f16(d[n], a, b);
+        }
+    }
+}
+
+
+/* the warp's fragment of a left operand at a descriptor */
+
+static inline void
+llm_wg_left(const uint8_t *mem, uint64_t desc, uint32_t a[4])
+{
+    int       i;
+    uint32_t  row, k;
+
+    for (i = 0; i < 4; i++) {
+        row = threadIdx.x / 32 % 4 * 16 + emu::cur->lane / 4
+              + (uint32_t) i % 2 * 8;
+        k = (uint32_t) i / 2 * 8 + emu::cur->lane % 4 * 2;
+        a[i] = llm_wg_element(mem, desc, 0, row, k)
+               | (uint32_t) llm_wg_element(mem, desc, 0, row, k + 1) << 16;
     }
 }
 
@@ -220,13 +244,34 @@ llm_wg_hold(uint32_t a[N][4])
     LLM_WG_4(d, n + 6), LLM_WG_4(d, n + 7)
 
 
+/* the places of the sums in an instruction's text */
+#define LLM_WG_SUMS_32                                                       \
+    "%0, %1, %2, %3, %4, %5, %6, %7, "                                       \
+    "%8, %9, %10, %11, %12, %13, %14, %15, "                                 \
+    "%16, %17, %18, %19, %20, %21, %22, %23, "                               \
+    "%24, %25, %26, %27, %28, %29, %30, %31"
+#define LLM_WG_SUMS_64                                                       \
+    LLM_WG_SUMS_32 ", "                                                      \
+    "%32, %33, %34, %35, %36, %37, %38, %39, "                               \
+    "%40, %41, %42, %43, %44, %45, %46, %47, "                               \
+    "%48, %49, %50, %51, %52, %53, %54, %55, "                               \
+    "%56, %57, %58, %59, %60, %61, %62, %63"
+#define LLM_WG_SUMS_128                                                      \
+    LLM_WG_SUMS_64 ", "                                                      \
+    "%64, %65, %66, %67, %68, %69, %70, %71, "                               \
+    "%72, %73, %74, %75, %76, %77, %78, %79, "                               \
+    "%80, %81, %82, %83, %84, %85, %86, %87, "                               \
+    "%88, %89, %90, %91, %92, %93, %94, %95, "                               \
+    "%96, %97, %98, %99, %100, %101, %102, %103, "                           \
+    "%104, %105, %106, %107, %108, %109, %110, %111, "                       \
+    "%112, %113, %114, %115, %116, %117, %118, %119, "                       \
+    "%120, %121, %122, %123, %124, %125, %126, %127"
+
+
 /* one step of llm_wg_scores(); add: "0" if d is set, "1" if added to */
 #define LLM_WG_SCORES(add)                                                   \
     asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 "       \
-                 "{%0, %1, %2, %3, %4, %5, %6, %7, "                         \
-                 "%8, %9, %10, %11, %12, %13, %14, %15, "                    \
-                 "%16, %17, %18, %19, %20, %21, %22, %23, "                  \
-                 "%24, %25, %26, %27, %28, %29, %30, %31}, "                 \
+                 "{" LLM_WG_SUMS_32 "}, "                                    \
                  "{%32, %33, %34, %35}, %36, " add ", 1, 1, 0;\n"            \
                  : LLM_WG_32(d, 0)                                           \
                  : "r"(a[k][0]), "r"(a[k][1]), "r"(a[k][2]), "r"(a[k][3]),   \
@@ -287,14 +332,7 @@ llm_wg_values(float d[16][4], const uint32_t a[4], const uint8_t *mem,
     desc = llm_wg_descriptor(mem, tile) + k * 2048 / 16;
 
     asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 "
-                 "{%0, %1, %2, %3, %4, %5, %6, %7, "
-                 "%8, %9, %10, %11, %12, %13, %14, %15, "
-                 "%16, %17, %18, %19, %20, %21, %22, %23, "
-                 "%24, %25, %26, %27, %28, %29, %30, %31, "
-                 "%32, %33, %34, %35, %36, %37, %38, %39, "
-                 "%40, %41, %42, %43, %44, %45, %46, %47, "
-                 "%48, %49, %50, %51, %52, %53, %54, %55, "
-                 "%56, %57, %58, %59, %60, %61, %62, %63}, "
+                 "{" LLM_WG_SUMS_64 "}, "
                  "{%64, %65, %66, %67}, %68, 1, 1, 1, 1;\n"
                  : LLM_WG_32(d, 0), LLM_WG_32(d, 8)
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]),
@@ -303,6 +341,103 @@ llm_wg_values(float d[16][4], const uint32_t a[4], const uint8_t *mem,
     (void) d; (void) a; (void) mem; (void) tile; (void) k;
 #endif
 }
+
+
+/*
+ * Steps of products with a weight: d += A B, 16 elements of K from the tiles'
+ * columns on which `x`, and `w`, point to.  The rows of a tile have 128 bytes,
+ * swizzled, as a half of the tiles above; x is any number of rows, of which N *
+ * 8 are the columns of the result.  A is in registers, or at w in shared
+ * memory, 64 rows of a tile.
+ */
+
+#define LLM_WG_LEFT(shape, type, sums, a0, a1, a2, a3, desc)                 \
+    "wgmma.mma_async.sync.aligned." shape "k16.f32." type "." type           \
+    " {" sums "}, {" a0 ", " a1 ", " a2 ", " a3 "}, " desc ", 1, 1, 1, 0;\n"
+
+#define LLM_WG_BOTH(shape, type, sums, left, right)                          \
+    "wgmma.mma_async.sync.aligned." shape "k16.f32." type "." type           \
+    " {" sums "}, " left ", " right ", 1, 1, 1, 0, 0;\n"
+
+#define LLM_WG_LINEAR(type)                                                  \
+    asm volatile(LLM_WG_LEFT("m64n128", type, LLM_WG_SUMS_64,                \
+                             "%64", "%65", "%66", "%67", "%68")              \
+                 : LLM_WG_32(d, 0), LLM_WG_32(d, 8)                          \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(right)    \
+                 : "memory")
+
+#define LLM_WG_LINEAR_128(type)                                              \
+    asm volatile(LLM_WG_BOTH("m64n128", type, LLM_WG_SUMS_64, "%64", "%65")  \
+                 : LLM_WG_32(d, 0), LLM_WG_32(d, 8)                          \
+                 : "l"(left), "l"(right) : "memory")
+
+#define LLM_WG_LINEAR_256(type)                                              \
+    asm volatile(LLM_WG_BOTH("m64n256", type, LLM_WG_SUMS_128,               \
+                             "%128", "%129")                                 \
+                 : LLM_WG_32(d, 0), LLM_WG_32(d, 8), LLM_WG_32(d, 16),       \
+                   LLM_WG_32(d, 24)                                          \
+                 : "l"(left), "l"(right) : "memory")
+
+
+template<int BF16> static __device__ __forceinline__ void
+llm_wg_linear(float d[16][4], const uint32_t a[4], const uint8_t *mem,
+    const uint8_t *x)
+{
+#ifdef LLM_EMU
+    llm_wg_step<16, BF16>(d, a, mem, llm_wg_descriptor(mem, x), 0);
+#elif LLM_WG_HERE
+    uint64_t  right;
+
+    right = llm_wg_descriptor(mem, x);
+
+    if constexpr (BF16) {
+        LLM_WG_LINEAR("bf16");
+
+    } else {
+        LLM_WG_LINEAR("f16");
+    }
+#else
+    (void) d; (void) a; (void) mem; (void) x;
+#endif
+}
+
+
+/* N is 16 or 32 */
+
+template<int N, int BF16> static __device__ __forceinline__ void
+llm_wg_linear_shared(float d[N][4], const uint8_t *mem, const uint8_t *w,
+    const uint8_t *x)
+{
+#ifdef LLM_EMU
+    uint32_t  a[4];
+
+    llm_wg_left(mem, llm_wg_descriptor(mem, w), a);
+    llm_wg_step<N, BF16>(d, a, mem, llm_wg_descriptor(mem, x), 0);
+#elif LLM_WG_HERE
+    uint64_t  left, right;
+
+    static_assert(N == 16 || N == 32, "there is no such step");
+
+    left = llm_wg_descriptor(mem, w);
+    right = llm_wg_descriptor(mem, x);
+
+    if constexpr (N == 16 && BF16) {
+        LLM_WG_LINEAR_128("bf16");
+
+    } else if constexpr (N == 16) {
+        LLM_WG_LINEAR_128("f16");
+
+    } else if constexpr (BF16) {
+        LLM_WG_LINEAR_256("bf16");
+
+    } else {
+        LLM_WG_LINEAR_256("f16");
+    }
+#else
+    (void) d; (void) mem; (void) w; (void) x;
+#endif
+}
+
 
 /* ---- e4m3 ---- */
 
@@ -357,11 +492,7 @@ llm_wg_step_e4m3(float d[N][4], const uint32_t a[4], const uint8_t *mem,
                      : "r"(a[k][0]), "r"(a[k][1]), "r"(a[k][2]),             \
                        "r"(a[k][3]), "l"(desc) : "memory");                  \
     } else {                                                                 \
-        asm volatile(LLM_WG_E4M3("m64n64k32",                                \
-                                 "%0, %1, %2, %3, %4, %5, %6, %7, "          \
-                                 "%8, %9, %10, %11, %12, %13, %14, %15, "    \
-                                 "%16, %17, %18, %19, %20, %21, %22, %23, "  \
-                                 "%24, %25, %26, %27, %28, %29, %30, %31",   \
+        asm volatile(LLM_WG_E4M3("m64n64k32", LLM_WG_SUMS_32,                \
                                  "%32", "%33", "%34", "%35", "%36", add)     \
                      : LLM_WG_32(d, 0)                                       \
                      : "r"(a[k][0]), "r"(a[k][1]), "r"(a[k][2]),             \

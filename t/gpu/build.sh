@@ -12,8 +12,8 @@
 LIBRARIES=$(sed -n 's/^LIBS *:= *//p' engine/Makefile)
 NEEDED="libcjson.so.1 libpcre2-8.so.0 libcrypto.so.3 libz.so.1"
 TABLES="emu emu_fp8 emu_products emu_glu emu_sample emu_broken emu_ahead
-    emu_dense emu_encode emu_experts emu_latent emu_splits recurrent logits
-    archs"
+    emu_dense emu_encode emu_experts emu_latent emu_splits emu_wgmma recurrent
+    logits archs"
 
 
 PROGRAMS="llm load bench bench.so peak bits break.so llm_cuda.so"

@@ -5,8 +5,9 @@ usage: model.py [--table FILE | --check]
 
 Prints, for an H200 and Qwen3-8B's shape, the milliseconds of a decode step of
 1, 64 and 512 rows and of prompts of 128, 2,048 and 8,192 tokens, with the parts
-of a layer, a line for each goal, and what is gained on several GPUs that share
-each layer (split=rows).  Exit status 1: a must is missed.  All of it is
+of a layer, a line for each goal, a prompt of 2,048 tokens with products by our
+own kernels alone, and what is gained on several GPUs that share each layer
+(split=rows).  Exit status 1: a must is missed.  All of it is
 predicted.  --check
 prints what the same formulas say of the H100 in t/gpu/results beside what was
 measured there, with the table of the code that ran there (run 5); attention,
@@ -226,6 +227,25 @@ def bytes_of(weights, rows):
 def roof(gpu, rows, weights):
     operations = 2 * rows * sum(n * k for n, k in weights)
     return max(bytes_of(weights, rows) / gpu.copy, operations / gpu.matrix)
+
+
+def by_wgmma(gpu, code, rows, weight, cls):
+    """A product of more than 64 rows by linear_wgmma.cu, which has one block on
+    an SM.  Its two warpgroups take turns of a scheduler; their products run
+    beside that, at the matrix rate.  cls: 0, or that of a packed weight."""
+    n_out, n_in = weight
+    down = -(-n_out // 128)
+    wide = not cls and rows > 128 and -(-rows // 256) * down >= SMS
+    kernel = ("llm_k_linear_wgmma<0, 32, 4, 1>" if wide
+              else f"llm_k_linear_wgmma<{cls}, 16, {4 if cls else 6}, 1>")
+    cols = 128 if cls else 64
+    across = 256 if wide else 128
+    waves = -(-(-(-rows // across) * down) // SMS)
+    products = 2 * 128 * across * cols / (gpu.matrix / SMS)
+    loop = waves * -(-n_in // cols) * max(2 * code.turn(kernel), products)
+    read = rows * (n_in * 2 + n_out * 4) + n_out * n_in * (
+        sass.RECORD[cls] / 2048 if cls else 2)
+    return SHORT + max(loop, read / gpu.copy)
 
 
 # llm_few_rows(): by rows, the kernels for few and for many tiles of 16 rows
@@ -464,6 +484,19 @@ def q4_k_m(gpu, code):
     return time + end(gpu, code, 1, 1, quantised(gpu, code, of(6, HEAD)))
 
 
+def own_prompt(gpu, code, tokens, cls=0):
+    """Seconds of a prompt of one step with products by our kernels alone: 16-bit
+    weights, or all of class `cls` but the head, which is of Q6_K then."""
+    def all_of(weights):
+        return sum(by_wgmma(gpu, code, tokens, w, cls) for w in weights)
+
+    att = attention(gpu, code, 1, tokens, 0)
+    head = quantised(gpu, code, [(6, *HEAD[0])]) if cls else None
+    return (layers(gpu, code, tokens, att, qkv=all_of(QKV), out=all_of(OUT),
+                   up=all_of(UP), down=all_of(DOWN))
+            + end(gpu, code, tokens, 1, head))
+
+
 # ---- several GPUs that share each layer ----
 
 # Seconds that a collection takes beyond a short kernel of its own: GPUs wait for
@@ -559,6 +592,9 @@ def predict(code):
         print(f"{what}: {value:,.{0 if more else 1}f} {unit} predicted, must "
               f"{must:,}, stretch {stretch:,}"
               + (": missed" if bad else ": stretch" if reached else ""))
+    for what, cls in ("without cuBLAS", 0), ("of Q4_K weights", 4):
+        print(f"prompt of {STEP} {what}: "
+              f"{own_prompt(H200, code, STEP, cls) * 1e3:.1f} ms predicted")
     predict_shared(H200, code)
     return missed
 

@@ -56,8 +56,8 @@ sub table {
 
 table($_, $_ eq 'emu_fp8' ? 'sleep 100' : 'echo 1..1')
     for qw(emu emu_fp8 emu_products emu_glu emu_sample emu_broken emu_ahead
-           emu_dense emu_encode emu_experts emu_latent emu_splits recurrent
-           logits archs);
+           emu_dense emu_encode emu_experts emu_latent emu_splits emu_wgmma
+           recurrent logits archs);
 
 my ($rc, $said) = call('bandwidth');
 is($rc, 0, 'bandwidth') or diag $said;

@@ -20,8 +20,8 @@ my ($nvcc) = grep { -x } $ENV{CUDA_HOME} ? "$ENV{CUDA_HOME}/bin/nvcc"
 
 my @SOME = qw(emu_dense emu_broken emu_glu recurrent);
 my @ALL = qw(emu emu_ahead emu_broken emu_dense emu_encode emu_experts emu_fp8
-             emu_glu emu_latent emu_products emu_sample emu_splits recurrent
-             logits archs);
+             emu_glu emu_latent emu_products emu_sample emu_splits emu_wgmma
+             recurrent logits archs);
 
 my @tests = $ENV{LLM_EMU_PTX} ? @ALL : @SOME;
 

@@ -197,28 +197,46 @@ class Instructions:
             return ';'
 
         match = re.fullmatch(r'wgmma\.mma_async\.sync\.aligned\.m64n(\d+)'
-                             r'(k16\.f32\.f16\.f16|k32\.f32\.e4m3\.e4m3)',
-                             opcode)
+                             r'(k16\.f32\.(?:f16\.f16|(bf16)\.bf16)'
+                             r'|k32\.f32\.e4m3\.e4m3)', opcode)
 
-        if not match or not operands[1].startswith('{') \
-                or operands[3] not in '01' or operands[4:6] != ['1', '1']:
+        if not match or operands[3] not in '01' \
+                or operands[4:6] != ['1', '1']:
             raise Unknown(f'instruction {opcode}')
 
-        e4m3 = match.group(2).startswith('k32')
-        call = ('ptx_wgmma_e4m3(d, {0}, a, {1}, {2}, {4})' if e4m3 else
-                'ptx_wgmma(d, {0}, a, {1}, {2}, {3}, {4})')
+        # which operands are transposed: a left one in shared memory, and the
+        # right one unless of e4m3
 
-        n = int(match.group(1))
-        d, a = (split(x[1:-1]) for x in operands[:2])
-        given = ', '.join(self.value(x, 'b32') for x in a)
-        sums = ', '.join(self.value(x, 'f32') for x in d)
+        n, e4m3 = int(match.group(1)), match.group(2).startswith('k32')
+        turned = operands[6:]
+        shared = not operands[1].startswith('{')
 
-        return (f'{{ uint32_t a[4] = {{ {given} }}; '
-                f'float d[{n // 2}] = {{ {sums} }}; '
+        if len(turned) != (0 if e4m3 else 1 + shared) \
+                or (shared and turned.pop(0) != '0'):
+            raise Unknown(f'instruction {opcode}')
+
+        call = ('ptx_wgmma_e4m3(d, {}, a, {}, {}, {})' if e4m3 else
+                'ptx_wgmma(d, {}, a, {}, {}, {}, {}, {})')
+        kind = [] if e4m3 else [turned[0], int(bool(match.group(3)))]
+        sums = split(operands[0][1:-1])
+        given = ', '.join(self.value(x, 'f32') for x in sums)
+
+        return (f'{{ uint32_t a[4]; float d[{n // 2}] = {{ {given} }}; '
+                + self.wgmma_left(operands[1]) + ' '
                 + call.format(n, self.value(operands[2], 'u64'), operands[3],
-                              None if e4m3 else operands[6], self.line) + '; '
+                              *kind, self.line) + '; '
                 + ' '.join(self.assign(x, 'f32', f'd[{i}]')
-                           for i, x in enumerate(d)) + ' }')
+                           for i, x in enumerate(sums)) + ' }')
+
+    # a: the left operand, in registers or at a descriptor
+
+    def wgmma_left(self, operand):
+        if not operand.startswith('{'):
+            return (f"ptx_wgmma_left(a, {self.value(operand, 'u64')}, "
+                    f'{self.line});')
+
+        return ' '.join(f"a[{i}] = {self.value(x, 'b32')};"
+                        for i, x in enumerate(split(operand[1:-1])))
 
     def do_fence(self, opcode, operands):
         if opcode != 'fence.proxy.async.shared::cta' or operands:

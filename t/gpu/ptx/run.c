@@ -282,32 +282,61 @@ ptx_wgmma_at(uint64_t desc, int transposed, uint32_t n, uint32_t k)
 }
 
 
+/* elements k and k + 1 of row n */
+
+static uint32_t
+ptx_wgmma_pair(uint64_t desc, int transposed, uint32_t n, uint32_t k,
+    uint32_t line)
+{
+    int       j;
+    uint16_t  e[2];
+
+    for (j = 0; j < 2; j++) {
+        memcpy(&e[j], ptx_shared_read_2(ptx_wgmma_at(desc, transposed, n,
+                                                     k + (uint32_t) j), line),
+               2);
+    }
+
+    return e[0] | (uint32_t) e[1] << 16;
+}
+
+
+void
+ptx_wgmma_left(uint32_t a[4], uint64_t desc, uint32_t line)
+{
+    int       i;
+    uint32_t  lane = ptx_thread()->lane;
+
+    for (i = 0; i < 4; i++) {
+        a[i] = ptx_wgmma_pair(desc, 0,
+                              ptx_thread()->warp % 4 * 16 + lane / 4
+                              + (uint32_t) (i % 2 * 8),
+                              (uint32_t) (i / 2 * 8) + lane % 4 * 2, line);
+    }
+}
+
+
 /* each warp has 16 rows, in the layout of mma.sync */
 
 void
 ptx_wgmma(float *d, int n, const uint32_t a[4], uint64_t desc, int add,
-    int transposed, uint32_t line)
+    int transposed, int bf16, uint32_t line)
 {
-    int             i, j;
-    uint16_t        e;
-    uint32_t        b[2], row, k, lane = ptx_thread()->lane;
+    int       i, j;
+    uint32_t  b[2], lane = ptx_thread()->lane;
 
     for (i = 0; i < n / 8; i++) {
-        row = (uint32_t) i * 8 + lane / 4;
-        b[0] = b[1] = 0;
-
-        for (j = 0; j < 4; j++) {
-            k = (uint32_t) (j / 2 * 8 + j % 2) + lane % 4 * 2;
-            memcpy(&e, ptx_shared_read_2(ptx_wgmma_at(desc, transposed, row,
-                                                      k), line), 2);
-            b[j / 2] |= (uint32_t) e << 16 * (j % 2);
+        for (j = 0; j < 2; j++) {
+            b[j] = ptx_wgmma_pair(desc, transposed,
+                                  (uint32_t) i * 8 + lane / 4,
+                                  (uint32_t) j * 8 + lane % 4 * 2, line);
         }
 
         if (!add) {
             memset(d + 4 * i, 0, 4 * sizeof(float));
         }
 
-        ptx_emulator->mma(d + 4 * i, a, b, 0);
+        ptx_emulator->mma(d + 4 * i, a, b, bf16);
     }
 }
 

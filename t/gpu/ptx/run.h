@@ -161,7 +161,9 @@ ptx_mma(float d[4], const uint32_t ab[6], int bf16)
 
 /* d += A B, or d = A B unless `add`: m64n`n`k16 of wgmma */
 void ptx_wgmma(float *d, int n, const uint32_t a[4], uint64_t desc, int add,
-    int transposed, uint32_t line);
+    int transposed, int bf16, uint32_t line);
+/* the warp's fragment of its left operand at a descriptor, not transposed */
+void ptx_wgmma_left(uint32_t a[4], uint64_t desc, uint32_t line);
 /* the same by m64n`n`k32 of e4m3, and d += A B by m16n8k32 */
 void ptx_wgmma_e4m3(float *d, int n, const uint32_t a[4], uint64_t desc,
     int add, uint32_t line);
