@@ -221,8 +221,15 @@ by_kernel() {
     LLM_BENCH_TIMES=8 LLM_BENCH_KV=8589934592 limited 120 \
         python3 t/gpu/kernels.py "$WORK/bench.so" "$FILE" "$DEVICE" "$WORK" \
         "$streams" "$prompts" > "$(results kernels.txt)" 2>&1
-    set -- $?
+    set -- $? "${1:-$SHAPE}-${2:-$TYPE}"
     cat "$(results kernels.txt)"
+
+    # model.py knows this shape alone
+
+    if [ "$2" = qwen3-8b-bf16 ] && [ -e "$(results peak.jsonl)" ]; then
+        python3 t/gpu/model.py --beside "$(results kernels.txt)" \
+            --peak "$(results peak.jsonl)" | tee "$(results predicted.txt)"
+    fi
 
     return "$1"
 }

@@ -2,6 +2,7 @@
 """Predicts the engine's speed from the table of sass.py.
 
 usage: model.py [--table FILE | --check]
+       model.py --beside kernels.txt [--peak peak.jsonl]
 
 Prints, for an H200 and Qwen3-8B's shape, the milliseconds of a decode step of
 1, 64 and 512 rows and of prompts of 128, 2,048 and 8,192 tokens, with the parts
@@ -12,6 +13,8 @@ predicted.  --check
 prints what the same formulas say of the H100 in t/gpu/results beside what was
 measured there, with the table of the code that ran there (run 5); attention,
 which changed after its kernels were timed, less what a step gained by that.
+--beside prints what is predicted of the kernels of t/gpu/run.sh kernels beside
+what that run measured, for a GPU with the rates of its peak.jsonl (an H200).
 
 The time of a kernel of ours is a short kernel's time, and the longest one of
 
@@ -81,11 +84,11 @@ HEAD = [(VOCAB, EMBD)]
 
 # ---- what was measured on the H100 ----
 
-def kernels(run):
+def kernels(file):
     """{(section, kernel, grid): seconds} of kernels.txt; sections are "1
     streams", "prompt of 128" and so on."""
     times, section = {}, None
-    for line in (RESULTS / run / "kernels.txt").read_text().split("\n"):
+    for line in file.read_text().split("\n"):
         m = re.match(r"(.*): [\d.]+ ms in \d+ launches", line)
         section = m.group(1) if m else section
         m = re.match(r".* x +([\d.]+) us .* an SM +(\[.*?\]) (.*)", line)
@@ -118,7 +121,7 @@ def speed(run):
     return found
 
 
-TIMES = kernels("4")
+TIMES = kernels(RESULTS / "4/kernels.txt")
 SPEED = {run: speed(run) for run in "45"}
 PLANS = plans("5")
 
@@ -229,18 +232,25 @@ def roof(gpu, rows, weights):
     return max(bytes_of(weights, rows) / gpu.copy, operations / gpu.matrix)
 
 
+def wgmma(rows, n_out, cls):
+    """A product's kernel in linear_wgmma.cu, its rows of x, and its grid.  cls:
+    0, or that of a packed weight"""
+    down = -(-n_out // 128)
+    wide = not cls and rows > 128 and -(-rows // 256) * down >= SMS
+    across = 256 if wide else 128
+    kernel = ("llm_k_linear_wgmma<0, 32, 4, 1>" if wide
+              else f"llm_k_linear_wgmma<{cls}, 16, {4 if cls else 6}, 1>")
+    return kernel, across, (-(-rows // across), down)
+
+
 def by_wgmma(gpu, code, rows, weight, cls):
     """A product of more than 64 rows by linear_wgmma.cu, which has one block on
     an SM.  Its two warpgroups take turns of a scheduler; their products run
-    beside that, at the matrix rate.  cls: 0, or that of a packed weight."""
+    beside that, at the matrix rate."""
     n_out, n_in = weight
-    down = -(-n_out // 128)
-    wide = not cls and rows > 128 and -(-rows // 256) * down >= SMS
-    kernel = ("llm_k_linear_wgmma<0, 32, 4, 1>" if wide
-              else f"llm_k_linear_wgmma<{cls}, 16, {4 if cls else 6}, 1>")
+    kernel, across, grid = wgmma(rows, n_out, cls)
     cols = 128 if cls else 64
-    across = 256 if wide else 128
-    waves = -(-(-(-rows // across) * down) // SMS)
+    waves = -(-math.prod(grid) // SMS)
     products = 2 * 128 * across * cols / (gpu.matrix / SMS)
     loop = waves * -(-n_in // cols) * max(2 * code.turn(kernel), products)
     read = rows * (n_in * 2 + n_out * 4) + n_out * n_in * (
@@ -659,15 +669,71 @@ def check(code):
           f"table, {WAIT} and {OVERLAP} used")
 
 
+# ---- beside a run ----
+
+def expected(gpu, code, rows):
+    """(what, kernel, grid, seconds) of products by our kernels"""
+    for what, weights in (("q, k, v", QKV), ("o", OUT), ("gate, up", UP),
+                          ("down", DOWN), ("head", HEAD)):
+        if rows <= 64:
+            kernel, blocks = few(code, rows, weights)
+            time = ours(gpu, code, rows, weights)
+            if what == "gate, up" and rows <= 16:
+                kernel = kernel.replace("few", "glu")
+                time = gated(gpu, code, rows, 0) or time
+            yield what, kernel, f"[{blocks},1,1]", time
+        elif what != "head":
+            # one launch for each weight
+            for n_out in sorted({n for n, _ in weights}):
+                kernel, _, grid = wgmma(rows, n_out, 0)
+                yield (what, kernel, f"[{grid[0]},{grid[1]},1]",
+                       by_wgmma(gpu, code, rows, (n_out, weights[0][1]), 0))
+
+
+def beside(code, file, gpu):
+    """What cublasLt computed is not in the table."""
+    times = kernels(file)
+    print("| kernel | predicted, us | measured, us | off |\n|---|---|---|---|")
+    for section in dict.fromkeys(s for s, _, _ in times):
+        n = int(re.search(r"\d+", section).group())
+        rows = min(n, STEP)
+        one = "streams" in section
+        att = (attention(gpu, code, n, 1, CACHED) if one
+               else attention(gpu, code, 1, rows, n - rows))
+        kernel = (WGMMA if not one and WGMMA in code.loops and rows * GROUP > 64
+                  else f"llm_k_attention<128, 128, 0, 0, {int(one)}>")
+        seen_att = [t for (s, k, _), t in times.items()
+                    if (s, k) == (section, kernel)]
+        lines = [("attention", att, max(seen_att, default=0))]
+        lines += [(what, time, times.get((section, name, grid), 0))
+                  for what, name, grid, time in expected(gpu, code, rows)]
+        for what, predicted, measured in lines:
+            if measured:
+                print(f"| {section}: {what} | {predicted * 1e6:.1f} "
+                      f"| {measured * 1e6:.1f} "
+                      f"| {100 * (predicted / measured - 1):+.0f} % |")
+
+
+def rates(file):
+    peak = json.loads(file.read_text().split("\n", 1)[0])
+    return Gpu(file.name, peak["copy_gb_s"] * 1e9,
+               peak.get("matrix_tflops", H100.matrix / 1e12) * 1e12)
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     p.add_argument("--table", type=Path)
     p.add_argument("--check", action="store_true")
+    p.add_argument("--beside", type=Path)
+    p.add_argument("--peak", type=Path)
     args = p.parse_args()
     if args.check:
         check(Code(RUN5))
         return
     code = Code(args.table or sass.TABLE)
+    if args.beside:
+        beside(code, args.beside, rates(args.peak) if args.peak else H200)
+        return
     sys.exit(1 if predict(code) else 0)
 
 

@@ -364,4 +364,22 @@ like($said, qr/no loop of llm_k_linear_one<4, 0> in the table/, 'says so');
 is($rc, 0, 'what was measured') or diag $said;
 like($said, qr/^\| prompt of 8192 \| [\d.]+ \| 315\.2 \|/m, 'is beside it');
 
+put('kernels.txt', <<'END');
+{"bench": "decode", "streams": 1, "step_ms": 0.8330, "tokens_per_s": 1200.5}
+1 streams: 38.0 ms in 403 launches, 0.10 us between two
+   12.8 %    12 x   400.00 us   56 regs   17.98 an SM  [9496, 1, 1] llm_k_linear_few<1, 1, 1, 1, 256, 8, 1>
+    1.5 %    22 x     5.00 us  168 regs    0.06 an SM  [1, 8, 1] llm_k_attention<128, 128, 0, 0, 1>
+prompt of 2048: 38.0 ms in 403 launches, 0.10 us between two
+   12.8 %    12 x   500.00 us  180 regs    1.00 an SM  [8, 96, 1] llm_k_linear_wgmma<0, 32, 4, 1>
+END
+($rc, $said) = run("t/gpu/model.py --beside $dir/kernels.txt --peak "
+                   . 't/gpu/results/h100-2026-11-27/5/peak.jsonl');
+is($rc, 0, 'kernels of a run') or diag $said;
+my %beside = $said =~ /^\| (.+?) \| ([\d.]+) \| [\d.]+ \| [+-]\d+ % \|$/mg;
+is_deeply([sort keys %beside],
+          ['1 streams: attention', '1 streams: head',
+           'prompt of 2048: gate, up'], 'those that were seen');
+cmp_ok(abs($beside{'1 streams: head'} / 413 - 1), '<', 0.05,
+       'at the rates of that GPU');
+
 done_testing();
