@@ -342,6 +342,115 @@ llm_put(const llm_out_t &o, uint32_t row, uint32_t col, float v)
 
 
 /*
+ * The end of a block in which each of WARPS warps has 16 rows of the weight, from
+ * wrow on, by N * 8 rows of x, from row0 on: sum[n][4], the D of N mma.  Writes
+ * what llm_put() does, through shared memory, llm_put_bytes() from mem on, where
+ * nothing is needed any more: so a warp writes rows of y, whose columns are the
+ * same for all of them, and many loads of what is added to are under way at once.
+ */
+
+static constexpr __device__ __host__ __forceinline__ uint32_t
+llm_put_bytes(uint32_t warps, uint32_t n)
+{
+    /* the lanes of an mma's D are in different banks */
+    return n * 8 * (warps * LLM_TILE_ROWS + 4) * (uint32_t) sizeof(float);
+}
+
+
+template<int N, int WARPS, int IS16> static __device__ __forceinline__ void
+llm_put_rows(const llm_out_t &o, const float *s, uint32_t row0, uint32_t rows,
+    uint32_t wrow)
+{
+    enum { COLS = WARPS * LLM_TILE_ROWS, EACH = COLS / 32,
+           EVERY = N * 8 / WARPS, AHEAD = EVERY < 4 ? EVERY : 4 };
+
+    int       i, c, ok[EACH];
+    float     v, factor, scale[EACH], bias[EACH], old[AHEAD][EACH];
+    size_t    at;
+    uint32_t  row, col;
+
+    col = threadIdx.x % 32;
+    s += col;
+    col += wrow;
+    factor = o.factor ? *o.factor : 1.0f;
+
+#pragma unroll
+    for (c = 0; c < EACH; c++) {
+        ok[c] = col + c * 32 < o.n_rows;
+        scale[c] = ok[c] && o.scales ? o.scales[col + c * 32] : 1.0f;
+        bias[c] = ok[c] && o.bias ? o.bias[col + c * 32] : -0.0f;
+    }
+
+    rows = llm_min(rows - row0, (uint32_t) N * 8);
+
+#pragma unroll 1
+    for (row = threadIdx.x / 32 * AHEAD; row < rows; row += WARPS * AHEAD) {
+        at = (size_t) (row0 + row) * o.n_out + col;
+
+#pragma unroll
+        for (i = 0; i < AHEAD; i++) {
+#pragma unroll
+            for (c = 0; c < EACH; c++) {
+                old[i][c] = o.add && ok[c] && row + i < rows
+                            ? llm_load(o.y, at + i * o.n_out + c * 32, IS16,
+                                       o.bf16) : 0.0f;
+            }
+        }
+
+#pragma unroll
+        for (i = 0; i < AHEAD; i++) {
+#pragma unroll
+            for (c = 0; c < EACH; c++) {
+                v = s[(row + i) * (COLS + 4) + c * 32];
+                v = __fmul_rn(__fmul_rn(v, scale[c]), factor);
+                v = (o.add ? old[i][c] + v : v) + bias[c];
+
+                if (ok[c] && row + i < rows) {
+                    llm_store(o.y, at + i * o.n_out + c * 32, v, IS16,
+                              o.bf16);
+                }
+            }
+        }
+    }
+}
+
+
+template<int N, int WARPS> static __device__ __forceinline__ void
+llm_put_block(const llm_out_t &o, uint8_t *mem, uint32_t row0, uint32_t rows,
+    uint32_t wrow, const float sum[N][4])
+{
+    int       n, i;
+    float    *s;
+    uint32_t  lane;
+
+    enum { STRIDE = WARPS * LLM_TILE_ROWS + 4 };
+
+    lane = threadIdx.x % 32;
+    s = (float *) mem + lane % 4 * 2 * STRIDE
+        + threadIdx.x / 32 * LLM_TILE_ROWS + lane / 4;
+
+    __syncthreads();
+
+#pragma unroll
+    for (n = 0; n < N; n++) {
+#pragma unroll
+        for (i = 0; i < 4; i++) {
+            s[(n * 8 + (i & 1)) * STRIDE + (i & 2 ? 8 : 0)] = sum[n][i];
+        }
+    }
+
+    __syncthreads();
+
+    if (o.y_is16) {
+        llm_put_rows<N, WARPS, 1>(o, (const float *) mem, row0, rows, wrow);
+
+    } else {
+        llm_put_rows<N, WARPS, 0>(o, (const float *) mem, row0, rows, wrow);
+    }
+}
+
+
+/*
  * Each warp of a block has sums over its own part of K, for the same 16 rows of
  * a weight and N rows of activations: acc[n-tile][4], an mma's D.  Writes them
  * to shared memory s, of LLM_K_PARTS * 16 * N floats, and waits for all warps.

@@ -142,6 +142,8 @@ template<int WM_, int NT_, int STAGES_> struct llm_fp8_shape_t {
                   "not all is copied");
 
     static_assert(SHARED <= 99 << 10, "on Ada a block has at most 99 KiB");
+    static_assert(SIZE * STAGES >= llm_put_bytes(TILES, NT),
+                  "no room for the results");
 };
 
 
@@ -391,7 +393,7 @@ llm_k_linear_fp8(llm_fp8_t f, const uint8_t *x, const float *x_scales)
 
         int       i, n;
         float     sum[NT][4];
-        uint32_t  lane, m, tile, rows, row0, row, col;
+        uint32_t  m, tile, rows, row0, row;
 
         LLM_SHARED(mem);
 
@@ -411,21 +413,18 @@ llm_k_linear_fp8(llm_fp8_t f, const uint8_t *x, const float *x_scales)
         llm_fp8_block<S, WG>(llm_wg_memory(mem), f.p[m], tile, x, row0, rows,
                              sum);
 
-        lane = threadIdx.x % 32;
-        col = (tile + threadIdx.x / 32) * LLM_TILE_ROWS + lane / 4;
-
 #pragma unroll
         for (n = 0; n < NT; n++) {
 #pragma unroll
             for (i = 0; i < 4; i++) {
-                row = llm_unrelated(row0 + n * 8 + lane % 4 * 2 + (i & 1));
-
-                if (row < rows) {
-                    llm_put(f.o[m], row, col + (i & 2 ? 8 : 0),
-                            __fmul_rn(sum[n][i], x_scales[row]));
-                }
+                row = row0 + n * 8 + threadIdx.x % 4 * 2 + (i & 1);
+                sum[n][i] = __fmul_rn(sum[n][i],
+                                      row < rows ? x_scales[row] : 0.0f);
             }
         }
+
+        llm_put_block<NT, S::TILES>(f.o[m], mem, row0, rows,
+                                    tile * LLM_TILE_ROWS, sum);
     }
 }
 

@@ -37,7 +37,9 @@ template<int CLS_, int N_, int STAGES_> struct llm_lwg_shape_t {
     };
 
     static_assert(W_SIZE % LLM_WG_ALIGN == 0, "tiles are not aligned");
-    static_assert(SHARED <= 227 << 10, "too much shared memory");
+    static_assert(SHARED <= 227 << 10
+                  && SIZE * STAGES >= llm_put_bytes(LLM_LWG_TILES, N),
+                  "shared memory");
 };
 
 /* a block's weight: 16-bit rows, or records */
@@ -260,6 +262,23 @@ llm_lwg_block_16(uint8_t *mem, const llm_lwg_w_t<0> &w, const uint16_t *x,
 
 /* ---- packed weights ---- */
 
+/* A branch that is never taken: ptxas moves nothing across it, and would else
+   unpack most of a quad before the first products. */
+
+static __device__ __forceinline__ void
+llm_lwg_in_turn(uint32_t n_out, int tile)
+{
+#ifndef LLM_EMU
+    if (n_out == 0xffffff00u + (uint32_t) tile) {
+        __trap();
+    }
+#else
+    (void) n_out;
+    (void) tile;
+#endif
+}
+
+
 /* acc += the stage's quad; the products of its last 32 columns may not have
    ended then */
 
@@ -291,6 +310,7 @@ llm_lwg_quad(const uint8_t *mem, const llm_packed_t &p, const uint8_t *stage,
         llm_wg_commit();
         llm_wg_wait<1>();
         llm_wg_hold<2>(a[(tile + 1) % 2]);
+        llm_lwg_in_turn(p.n_out, tile);
     }
 }
 
@@ -376,9 +396,8 @@ llm_k_linear_wgmma(llm_lwg_w_t<CLS> w, const uint16_t *x, uint32_t n_in,
 #if LLM_WG_HERE
     using S = llm_lwg_shape_t<CLS, N, STAGES>;
 
-    int       i, n;
     float     sum[N][4];
-    uint32_t  lane, wrow, row0, rows, row, col;
+    uint32_t  wrow, row0, rows;
 
     LLM_SHARED(mem);
 
@@ -399,17 +418,7 @@ llm_k_linear_wgmma(llm_lwg_w_t<CLS> w, const uint16_t *x, uint32_t n_in,
                                   o.n_rows, row0, rows, sum);
     }
 
-    lane = threadIdx.x % 32;
-    col = wrow + threadIdx.x / 32 * 16 + lane / 4;
-
-#pragma unroll
-    for (n = 0; n < N; n++) {
-#pragma unroll
-        for (i = 0; i < 4; i++) {
-            row = llm_unrelated(row0 + n * 8 + lane % 4 * 2 + (i & 1));
-            llm_put(o, row, col + (i & 2 ? 8 : 0), sum[n][i]);
-        }
-    }
+    llm_put_block<N, LLM_LWG_TILES>(o, mem, row0, rows, wrow, sum);
 #else
     (void) w;
     (void) x;
@@ -434,18 +443,31 @@ llm_lwg_launch(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
 }
 
 
-/* a block has 256 rows of x if all SMs have one then */
+/* how often all SMs have a block with so many rows of x */
+
+static uint32_t
+llm_lwg_waves(uint32_t rows, const llm_out_t *o, uint32_t across)
+{
+    uint64_t  blocks;
+
+    blocks = (uint64_t) ((rows + across - 1) / across)
+             * ((o->n_rows + LLM_LWG_ROWS - 1) / LLM_LWG_ROWS);
+
+    return (uint32_t) ((blocks + LLM_LWG_SMS - 1) / LLM_LWG_SMS);
+}
+
+
+/* A block of 256 rows takes twice the products of one of 128, which read shared
+   memory so much more that they take a quarter longer: 6 KB in 64 cycles, beside
+   the copies, of 128 bytes a cycle that there are. */
 
 template<int BF16> static void
 llm_lwg_rows_16(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
     const llm_lwg_w_t<0> &w, uint32_t n_in, const llm_out_t *o)
 {
-    uint64_t  blocks;
-
-    blocks = (uint64_t) ((rows + 255) / 256)
-             * ((o->n_rows + LLM_LWG_ROWS - 1) / LLM_LWG_ROWS);
-
-    if (rows > 128 && blocks >= LLM_LWG_SMS) {
+    if (8 * (uint64_t) llm_lwg_waves(rows, o, 256)
+        <= 5 * (uint64_t) llm_lwg_waves(rows, o, 128))
+    {
         llm_lwg_launch<0, 32, 4, BF16>(d, rows, x, w, n_in, o);
 
     } else {

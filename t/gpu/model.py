@@ -236,7 +236,8 @@ def wgmma(rows, n_out, cls):
     """A product's kernel in linear_wgmma.cu, its rows of x, and its grid.  cls:
     0, or that of a packed weight"""
     down = -(-n_out // 128)
-    wide = not cls and rows > 128 and -(-rows // 256) * down >= SMS
+    waves = [-(-(-(-rows // across) * down) // SMS) for across in (128, 256)]
+    wide = not cls and 8 * waves[1] <= 5 * waves[0]
     across = 256 if wide else 128
     kernel = ("llm_k_linear_wgmma<0, 32, 4, 1>" if wide
               else f"llm_k_linear_wgmma<{cls}, 16, {4 if cls else 6}, 1>")
@@ -246,12 +247,14 @@ def wgmma(rows, n_out, cls):
 def by_wgmma(gpu, code, rows, weight, cls):
     """A product of more than 64 rows by linear_wgmma.cu, which has one block on
     an SM.  Its two warpgroups take turns of a scheduler; their products run
-    beside that, at the matrix rate."""
+    beside that, at the matrix rate, or at four fifths of it where they read
+    shared memory too much (llm_lwg_rows_16())."""
     n_out, n_in = weight
     kernel, across, grid = wgmma(rows, n_out, cls)
     cols = 128 if cls else 64
     waves = -(-math.prod(grid) // SMS)
     products = 2 * 128 * across * cols / (gpu.matrix / SMS)
+    products *= 1 if cls or across == 256 else 1.25
     loop = waves * -(-n_in // cols) * max(2 * code.turn(kernel), products)
     read = rows * (n_in * 2 + n_out * 4) + n_out * n_in * (
         sass.RECORD[cls] / 2048 if cls else 2)
