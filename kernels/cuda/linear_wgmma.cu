@@ -2,8 +2,9 @@
  * Products with many rows on Hopper: the arithmetic of linear_16.cu in the same
  * order, by wgmma.
  *
- * A block has 128 rows of the weight, 64 for each of two warpgroups, and rows of
- * x for both, in a ring of stages: two are in use, the others are being copied.
+ * A block has 64 rows of the weight for each of its one or two warpgroups, and
+ * rows of x for both, in a ring of stages: two are in use, the others are being
+ * copied.
  * A warpgroup starts the products of a stage and then waits for those of the one
  * before.  Both operands of a product with 16-bit weights are in shared memory.
  * Packed weights stay packed there; a warp unpacks 32 columns while the products
@@ -17,28 +18,27 @@
 #include "kernels/cuda/unpack.h"
 #include "kernels/cuda/wgmma.h"
 
-#define LLM_LWG_THREADS  256
-#define LLM_LWG_ROWS     128            /* of the weight */
-#define LLM_LWG_TILES    (LLM_LWG_ROWS / LLM_TILE_ROWS)
-#define LLM_LWG_SMS      132            /* of an H100; for the choice of a block
+#define LLM_LWG_SMS  132                /* of an H100; for the choice of a block
                                            alone */
 
-/* CLS: of the weight, 0: 16 bits; N * 8 rows of x */
-template<int CLS_, int N_, int STAGES_> struct llm_lwg_shape_t {
+/* CLS: of the weight, 0: 16 bits; WG: warpgroups; N * 8 rows of x */
+template<int CLS_, int WG_, int N_, int STAGES_> struct llm_lwg_shape_t {
     enum {
-        CLS = CLS_, N = N_, STAGES = STAGES_,
+        CLS = CLS_, WG = WG_, N = N_, STAGES = STAGES_,
+        THREADS = WG * 128,
         COLS = CLS ? LLM_QUAD_COLS : 64,        /* of a stage */
+        WROWS = WG * 64,
+        TILES = WROWS / LLM_TILE_ROWS,
         XROWS = N * 8,
-        W_SIZE = CLS ? LLM_LWG_TILES * llm_record_bytes(CLS)
-                     : LLM_LWG_ROWS * COLS * 2,
+        W_BYTES = CLS ? TILES * llm_record_bytes(CLS) : WROWS * COLS * 2,
+        W_SIZE = (W_BYTES + LLM_WG_ALIGN - 1) / LLM_WG_ALIGN * LLM_WG_ALIGN,
         SIZE = W_SIZE + XROWS * COLS * 2,
         SHARED = SIZE * STAGES + LLM_WG_ALIGN,
         AHEAD = STAGES - 2              /* stages that are being copied */
     };
 
-    static_assert(W_SIZE % LLM_WG_ALIGN == 0, "tiles are not aligned");
     static_assert(SHARED <= 227 << 10
-                  && SIZE * STAGES >= llm_put_bytes(LLM_LWG_TILES, N),
+                  && SIZE * STAGES >= llm_put_bytes(TILES, N),
                   "shared memory");
 };
 
@@ -56,9 +56,9 @@ template<> struct llm_lwg_w_t<0> {
 
 /* a thread's part of copies of `ROWS` rows: 16 bytes of each STEP-th row.  After
    the last row there is the last row again, whose results are not stored. */
-template<int ROWS, int COLS> struct llm_lwg_rows_t {
+template<int ROWS, int COLS, int THREADS> struct llm_lwg_rows_t {
     enum { CHUNKS = COLS / 8,
-           STEP = LLM_LWG_THREADS / CHUNKS,
+           STEP = THREADS / CHUNKS,
            COPIES = ROWS / STEP };
 
     static_assert(COPIES * STEP == ROWS && STEP % 8 == 0,
@@ -72,9 +72,10 @@ template<int ROWS, int COLS> struct llm_lwg_rows_t {
 };
 
 
-template<int ROWS, int COLS> static __device__ __forceinline__ void
-llm_lwg_rows(llm_lwg_rows_t<ROWS, COLS> &t, const uint16_t *m, uint32_t n_in,
-    uint32_t row0, uint32_t rows)
+template<int ROWS, int COLS, int THREADS>
+static __device__ __forceinline__ void
+llm_lwg_rows(llm_lwg_rows_t<ROWS, COLS, THREADS> &t, const uint16_t *m,
+    uint32_t n_in, uint32_t row0, uint32_t rows)
 {
     int       j;
     uint32_t  row, chunk;
@@ -95,8 +96,9 @@ llm_lwg_rows(llm_lwg_rows_t<ROWS, COLS> &t, const uint16_t *m, uint32_t n_in,
 
 /* starts copying the next columns; those after the last one are zeros */
 
-template<int ROWS, int COLS> static __device__ __forceinline__ void
-llm_lwg_fetch_rows(llm_lwg_rows_t<ROWS, COLS> &t, uint8_t *stage)
+template<int ROWS, int COLS, int THREADS>
+static __device__ __forceinline__ void
+llm_lwg_fetch_rows(llm_lwg_rows_t<ROWS, COLS, THREADS> &t, uint8_t *stage)
 {
     int              j, ok;
     const uint16_t  *from;
@@ -116,50 +118,50 @@ llm_lwg_fetch_rows(llm_lwg_rows_t<ROWS, COLS> &t, uint8_t *stage)
 
 /* the same of the block's tiles of a packed weight, whose columns are whole
    quads */
-template<int CLS> struct llm_lwg_records_t {
-    enum { CHUNKS = llm_record_bytes(CLS) / 16,
-           ALL = LLM_LWG_TILES * CHUNKS,
-           COPIES = (ALL + LLM_LWG_THREADS - 1) / LLM_LWG_THREADS };
+template<class S> struct llm_lwg_records_t {
+    enum { RECORD = llm_record_bytes(S::CLS),
+           CHUNKS = RECORD / 16,
+           ALL = S::TILES * CHUNKS,
+           COPIES = (ALL + S::THREADS - 1) / S::THREADS };
 
     const uint8_t    *from;
     uint32_t          off[COPIES];      /* bytes */
 };
 
 
-template<int CLS> static __device__ __forceinline__ void
-llm_lwg_records(llm_lwg_records_t<CLS> &t, const llm_packed_t &p,
-    uint32_t tile)
+template<class S> static __device__ __forceinline__ void
+llm_lwg_records(llm_lwg_records_t<S> &t, const llm_packed_t &p, uint32_t tile)
 {
     int       j;
     uint32_t  i;
 
-    t.from = p.records + (size_t) tile * p.quads * llm_record_bytes(CLS);
+    t.from = p.records + (size_t) tile * p.quads * t.RECORD;
 
 #pragma unroll
     for (j = 0; j < t.COPIES; j++) {
-        i = llm_min(j * LLM_LWG_THREADS + threadIdx.x, t.ALL - 1u);
+        i = llm_min(j * S::THREADS + threadIdx.x, t.ALL - 1u);
         t.off[j] = llm_min(i / t.CHUNKS, p.row_tiles - 1 - tile) * p.quads
-                   * llm_record_bytes(CLS) + i % t.CHUNKS * 16;
+                   * t.RECORD + i % t.CHUNKS * 16;
     }
 }
 
 
-template<int CLS> static __device__ __forceinline__ void
-llm_lwg_fetch_records(llm_lwg_records_t<CLS> &t, uint8_t *stage)
+template<class S> static __device__ __forceinline__ void
+llm_lwg_fetch_records(llm_lwg_records_t<S> &t, uint8_t *stage)
 {
     int       j;
     uint32_t  i;
 
 #pragma unroll
     for (j = 0; j < t.COPIES; j++) {
-        i = j * LLM_LWG_THREADS + threadIdx.x;
+        i = j * S::THREADS + threadIdx.x;
 
-        if (t.ALL % LLM_LWG_THREADS == 0 || i < t.ALL) {
+        if (t.ALL % S::THREADS == 0 || i < t.ALL) {
             llm_cp_async16(stage + i * 16, t.from + t.off[j]);
         }
     }
 
-    t.from += llm_record_bytes(CLS);
+    t.from += t.RECORD;
 }
 
 
@@ -210,8 +212,8 @@ llm_lwg_block_16(uint8_t *mem, const llm_lwg_w_t<0> &w, const uint16_t *x,
 {
     uint32_t  k, whole, steps, at, to;
 
-    llm_lwg_rows_t<LLM_LWG_ROWS, S::COLS>  tw;
-    llm_lwg_rows_t<S::XROWS, S::COLS>      tx;
+    llm_lwg_rows_t<S::WROWS, S::COLS, S::THREADS>  tw;
+    llm_lwg_rows_t<S::XROWS, S::COLS, S::THREADS>  tx;
 
     whole = n_in / S::COLS;
     steps = (n_in + S::COLS - 1) / S::COLS;
@@ -304,7 +306,7 @@ llm_lwg_quad(const uint8_t *mem, const llm_packed_t &p, const uint8_t *stage,
 
 #pragma unroll
         for (i = 0; i < 2; i++) {
-            llm_wg_linear<BF16>(acc, a[tile % 2][i], mem, x + i * 32);
+            llm_wg_linear<S::N, BF16>(acc, a[tile % 2][i], mem, x + i * 32);
         }
 
         llm_wg_commit();
@@ -324,8 +326,8 @@ llm_lwg_block_packed(uint8_t *mem, const llm_packed_t &p, const uint16_t *x,
     float     acc[S::N][4];
     uint32_t  k, end, part, steps, at, to, a[2][2][4];
 
-    llm_lwg_records_t<S::CLS>          tw;
-    llm_lwg_rows_t<S::XROWS, S::COLS>  tx;
+    llm_lwg_records_t<S>                           tw;
+    llm_lwg_rows_t<S::XROWS, S::COLS, S::THREADS>  tx;
 
     steps = p.quads;
 
@@ -388,13 +390,13 @@ llm_lwg_block_packed(uint8_t *mem, const llm_packed_t &p, const uint16_t *x,
 /* block (rows of x; rows of the weight): blocks that run together share the
    weight's */
 
-template<int CLS, int N, int STAGES, int BF16> __global__ void
-__launch_bounds__(LLM_LWG_THREADS, 1)
+template<int CLS, int WG, int N, int STAGES, int BF16> __global__ void
+__launch_bounds__(WG * 128, 1)
 llm_k_linear_wgmma(llm_lwg_w_t<CLS> w, const uint16_t *x, uint32_t n_in,
     llm_out_t o)
 {
 #if LLM_WG_HERE
-    using S = llm_lwg_shape_t<CLS, N, STAGES>;
+    using S = llm_lwg_shape_t<CLS, WG, N, STAGES>;
 
     float     sum[N][4];
     uint32_t  wrow, row0, rows;
@@ -403,7 +405,7 @@ llm_k_linear_wgmma(llm_lwg_w_t<CLS> w, const uint16_t *x, uint32_t n_in,
 
     rows = *o.count;
     row0 = blockIdx.x * S::XROWS;
-    wrow = blockIdx.y * LLM_LWG_ROWS;
+    wrow = blockIdx.y * S::WROWS;
 
     if (row0 >= rows) {
         return;                         /* rows of a bucket that is not full */
@@ -418,7 +420,7 @@ llm_k_linear_wgmma(llm_lwg_w_t<CLS> w, const uint16_t *x, uint32_t n_in,
                                   o.n_rows, row0, rows, sum);
     }
 
-    llm_put_block<N, LLM_LWG_TILES>(o, mem, row0, rows, wrow, sum);
+    llm_put_block<N, S::TILES>(o, mem, row0, rows, wrow, sum);
 #else
     (void) w;
     (void) x;
@@ -428,50 +430,62 @@ llm_k_linear_wgmma(llm_lwg_w_t<CLS> w, const uint16_t *x, uint32_t n_in,
 }
 
 
-template<int CLS, int N, int STAGES, int BF16> static void
+template<int CLS, int WG, int N, int STAGES, int BF16> static void
 llm_lwg_launch(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
     const llm_lwg_w_t<CLS> &w, uint32_t n_in, const llm_out_t *o)
 {
-    using S = llm_lwg_shape_t<CLS, N, STAGES>;
+    using S = llm_lwg_shape_t<CLS, WG, N, STAGES>;
 
-    llm_cuda_use_shared<llm_k_linear_wgmma<CLS, N, STAGES, BF16>>(d,
+    llm_cuda_use_shared<llm_k_linear_wgmma<CLS, WG, N, STAGES, BF16>>(d,
         S::SHARED);
-    llm_launch((llm_k_linear_wgmma<CLS, N, STAGES, BF16>),
+    llm_launch((llm_k_linear_wgmma<CLS, WG, N, STAGES, BF16>),
                dim3((rows + S::XROWS - 1) / S::XROWS,
-                    (o->n_rows + LLM_LWG_ROWS - 1) / LLM_LWG_ROWS),
-               LLM_LWG_THREADS, S::SHARED, d->stream, w, x, n_in, *o);
+                    (o->n_rows + S::WROWS - 1) / S::WROWS),
+               S::THREADS, S::SHARED, d->stream, w, x, n_in, *o);
 }
 
 
-/* how often all SMs have a block with so many rows of x */
+/* blocks of so many rows of x and of the weight, and how often all SMs have
+   one */
 
-static uint32_t
-llm_lwg_waves(uint32_t rows, const llm_out_t *o, uint32_t across)
+static uint64_t
+llm_lwg_blocks(uint32_t rows, const llm_out_t *o, uint32_t xrows,
+    uint32_t wrows)
 {
-    uint64_t  blocks;
-
-    blocks = (uint64_t) ((rows + across - 1) / across)
-             * ((o->n_rows + LLM_LWG_ROWS - 1) / LLM_LWG_ROWS);
-
-    return (uint32_t) ((blocks + LLM_LWG_SMS - 1) / LLM_LWG_SMS);
+    return (uint64_t) ((rows + xrows - 1) / xrows)
+           * ((o->n_rows + wrows - 1) / wrows);
 }
 
 
-/* A block of 256 rows takes twice the products of one of 128, which read shared
-   memory so much more that they take a quarter longer: 6 KB in 64 cycles, beside
-   the copies, of 128 bytes a cycle that there are. */
+static uint64_t
+llm_lwg_waves(uint32_t rows, const llm_out_t *o, uint32_t xrows)
+{
+    return (llm_lwg_blocks(rows, o, xrows, 128) + LLM_LWG_SMS - 1)
+           / LLM_LWG_SMS;
+}
+
+
+/*
+ * Small blocks if each has an SM for itself.  Otherwise one of 256 rows takes
+ * twice the products of one of 128, which reads shared memory so much more that
+ * it takes a quarter longer: 6 KB in 64 cycles, beside the copies, of 128 bytes
+ * a cycle that there are.
+ */
 
 template<int BF16> static void
 llm_lwg_rows_16(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
     const llm_lwg_w_t<0> &w, uint32_t n_in, const llm_out_t *o)
 {
-    if (8 * (uint64_t) llm_lwg_waves(rows, o, 256)
-        <= 5 * (uint64_t) llm_lwg_waves(rows, o, 128))
+    if (llm_lwg_blocks(rows, o, 64, 64) <= LLM_LWG_SMS) {
+        llm_lwg_launch<0, 1, 8, 8, BF16>(d, rows, x, w, n_in, o);
+
+    } else if (8 * llm_lwg_waves(rows, o, 256)
+               <= 5 * llm_lwg_waves(rows, o, 128))
     {
-        llm_lwg_launch<0, 32, 4, BF16>(d, rows, x, w, n_in, o);
+        llm_lwg_launch<0, 2, 32, 4, BF16>(d, rows, x, w, n_in, o);
 
     } else {
-        llm_lwg_launch<0, 16, 6, BF16>(d, rows, x, w, n_in, o);
+        llm_lwg_launch<0, 2, 16, 6, BF16>(d, rows, x, w, n_in, o);
     }
 }
 
@@ -491,6 +505,19 @@ llm_linear_wgmma(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
 }
 
 
+template<int CLS, int BF16> static void
+llm_lwg_rows_packed(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
+    const llm_lwg_w_t<CLS> &w, uint32_t n_in, const llm_out_t *o)
+{
+    if (llm_lwg_blocks(rows, o, 64, 64) <= LLM_LWG_SMS) {
+        llm_lwg_launch<CLS, 1, 8, 6, BF16>(d, rows, x, w, n_in, o);
+
+    } else {
+        llm_lwg_launch<CLS, 2, 16, 4, BF16>(d, rows, x, w, n_in, o);
+    }
+}
+
+
 template<int CLS> static void
 llm_lwg_class(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
     const llm_packed_t *p, uint32_t n_in, const llm_out_t *o)
@@ -498,10 +525,10 @@ llm_lwg_class(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
     llm_lwg_w_t<CLS>  w = { *p };
 
     if (d->bf16) {
-        llm_lwg_launch<CLS, 16, 4, 1>(d, rows, x, w, n_in, o);
+        llm_lwg_rows_packed<CLS, 1>(d, rows, x, w, n_in, o);
 
     } else {
-        llm_lwg_launch<CLS, 16, 4, 0>(d, rows, x, w, n_in, o);
+        llm_lwg_rows_packed<CLS, 0>(d, rows, x, w, n_in, o);
     }
 }
 

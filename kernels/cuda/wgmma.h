@@ -359,34 +359,55 @@ llm_wg_values(float d[16][4], const uint32_t a[4], const uint8_t *mem,
     "wgmma.mma_async.sync.aligned." shape "k16.f32." type "." type           \
     " {" sums "}, " left ", " right ", 1, 1, 1, 0, 0;\n"
 
+#define LLM_WG_64(d, n)   LLM_WG_32(d, n), LLM_WG_32(d, n + 8)
+#define LLM_WG_128(d, n)  LLM_WG_64(d, n), LLM_WG_64(d, n + 16)
+
 #define LLM_WG_LINEAR(type)                                                  \
-    asm volatile(LLM_WG_LEFT("m64n128", type, LLM_WG_SUMS_64,                \
-                             "%64", "%65", "%66", "%67", "%68")              \
-                 : LLM_WG_32(d, 0), LLM_WG_32(d, 8)                          \
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(right)    \
-                 : "memory")
+    if constexpr (N == 8) {                                                  \
+        asm volatile(LLM_WG_LEFT("m64n64", type, LLM_WG_SUMS_32,             \
+                                 "%32", "%33", "%34", "%35", "%36")          \
+                     : LLM_WG_32(d, 0)                                       \
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]),           \
+                       "l"(right) : "memory");                               \
+    } else {                                                                 \
+        asm volatile(LLM_WG_LEFT("m64n128", type, LLM_WG_SUMS_64,            \
+                                 "%64", "%65", "%66", "%67", "%68")          \
+                     : LLM_WG_64(d, 0)                                       \
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]),           \
+                       "l"(right) : "memory");                               \
+    }
 
-#define LLM_WG_LINEAR_128(type)                                              \
-    asm volatile(LLM_WG_BOTH("m64n128", type, LLM_WG_SUMS_64, "%64", "%65")  \
-                 : LLM_WG_32(d, 0), LLM_WG_32(d, 8)                          \
-                 : "l"(left), "l"(right) : "memory")
+#define LLM_WG_LINEAR_SHARED(type)                                           \
+    if constexpr (N == 8) {                                                  \
+        asm volatile(LLM_WG_BOTH("m64n64", type, LLM_WG_SUMS_32,             \
+                                 "%32", "%33")                               \
+                     : LLM_WG_32(d, 0)                                       \
+                     : "l"(left), "l"(right) : "memory");                    \
+    } else if constexpr (N == 16) {                                          \
+        asm volatile(LLM_WG_BOTH("m64n128", type, LLM_WG_SUMS_64,            \
+                                 "%64", "%65")                               \
+                     : LLM_WG_64(d, 0)                                       \
+                     : "l"(left), "l"(right) : "memory");                    \
+    } else {                                                                 \
+        asm volatile(LLM_WG_BOTH("m64n256", type, LLM_WG_SUMS_128,           \
+                                 "%128", "%129")                             \
+                     : LLM_WG_128(d, 0)                                      \
+                     : "l"(left), "l"(right) : "memory");                    \
+    }
 
-#define LLM_WG_LINEAR_256(type)                                              \
-    asm volatile(LLM_WG_BOTH("m64n256", type, LLM_WG_SUMS_128,               \
-                             "%128", "%129")                                 \
-                 : LLM_WG_32(d, 0), LLM_WG_32(d, 8), LLM_WG_32(d, 16),       \
-                   LLM_WG_32(d, 24)                                          \
-                 : "l"(left), "l"(right) : "memory")
 
+/* N is 8 or 16 */
 
-template<int BF16> static __device__ __forceinline__ void
-llm_wg_linear(float d[16][4], const uint32_t a[4], const uint8_t *mem,
+template<int N, int BF16> static __device__ __forceinline__ void
+llm_wg_linear(float d[N][4], const uint32_t a[4], const uint8_t *mem,
     const uint8_t *x)
 {
 #ifdef LLM_EMU
-    llm_wg_step<16, BF16>(d, a, mem, llm_wg_descriptor(mem, x), 0);
+    llm_wg_step<N, BF16>(d, a, mem, llm_wg_descriptor(mem, x), 0);
 #elif LLM_WG_HERE
     uint64_t  right;
+
+    static_assert(N == 8 || N == 16, "there is no such step");
 
     right = llm_wg_descriptor(mem, x);
 
@@ -402,7 +423,7 @@ llm_wg_linear(float d[16][4], const uint32_t a[4], const uint8_t *mem,
 }
 
 
-/* N is 16 or 32 */
+/* N is 8, 16 or 32 */
 
 template<int N, int BF16> static __device__ __forceinline__ void
 llm_wg_linear_shared(float d[N][4], const uint8_t *mem, const uint8_t *w,
@@ -416,22 +437,16 @@ llm_wg_linear_shared(float d[N][4], const uint8_t *mem, const uint8_t *w,
 #elif LLM_WG_HERE
     uint64_t  left, right;
 
-    static_assert(N == 16 || N == 32, "there is no such step");
+    static_assert(N == 8 || N == 16 || N == 32, "there is no such step");
 
     left = llm_wg_descriptor(mem, w);
     right = llm_wg_descriptor(mem, x);
 
-    if constexpr (N == 16 && BF16) {
-        LLM_WG_LINEAR_128("bf16");
-
-    } else if constexpr (N == 16) {
-        LLM_WG_LINEAR_128("f16");
-
-    } else if constexpr (BF16) {
-        LLM_WG_LINEAR_256("bf16");
+    if constexpr (BF16) {
+        LLM_WG_LINEAR_SHARED("bf16");
 
     } else {
-        LLM_WG_LINEAR_256("f16");
+        LLM_WG_LINEAR_SHARED("f16");
     }
 #else
     (void) d; (void) mem; (void) w; (void) x;

@@ -233,29 +233,37 @@ def roof(gpu, rows, weights):
 
 
 def wgmma(rows, n_out, cls):
-    """A product's kernel in linear_wgmma.cu, its rows of x, and its grid.  cls:
-    0, or that of a packed weight"""
-    down = -(-n_out // 128)
-    waves = [-(-(-(-rows // across) * down) // SMS) for across in (128, 256)]
-    wide = not cls and 8 * waves[1] <= 5 * waves[0]
-    across = 256 if wide else 128
-    kernel = ("llm_k_linear_wgmma<0, 32, 4, 1>" if wide
-              else f"llm_k_linear_wgmma<{cls}, 16, {4 if cls else 6}, 1>")
-    return kernel, across, (-(-rows // across), down)
+    """A product's kernel in linear_wgmma.cu, its warpgroups, rows of x and
+    stages, and its grid.  cls: 0, or that of a packed weight"""
+    def grid(xrows, wrows):
+        return -(-rows // xrows), -(-n_out // wrows)
+
+    def waves(xrows):
+        return -(-math.prod(grid(xrows, 128)) // SMS)
+
+    if math.prod(grid(64, 64)) <= SMS:
+        shape = 1, 8, 6 if cls else 8
+    elif not cls and 8 * waves(256) <= 5 * waves(128):
+        shape = 2, 32, 4
+    else:
+        shape = 2, 16, 4 if cls else 6
+    groups, n, stages = shape
+    return (f"llm_k_linear_wgmma<{cls}, {groups}, {n}, {stages}, 1>", groups,
+            n * 8, grid(n * 8, groups * 64))
 
 
 def by_wgmma(gpu, code, rows, weight, cls):
-    """A product of more than 64 rows by linear_wgmma.cu, which has one block on
-    an SM.  Its two warpgroups take turns of a scheduler; their products run
-    beside that, at the matrix rate, or at four fifths of it where they read
-    shared memory too much (llm_lwg_rows_16())."""
+    """A product of more than 64 rows by linear_wgmma.cu, with one block on an
+    SM.  Its warpgroups take turns of a scheduler; their products run beside
+    that, at the matrix rate, or at four fifths of it where they read shared
+    memory too much (llm_lwg_rows_16())."""
     n_out, n_in = weight
-    kernel, across, grid = wgmma(rows, n_out, cls)
+    kernel, groups, xrows, grid = wgmma(rows, n_out, cls)
     cols = 128 if cls else 64
     waves = -(-math.prod(grid) // SMS)
-    products = 2 * 128 * across * cols / (gpu.matrix / SMS)
-    products *= 1 if cls or across == 256 else 1.25
-    loop = waves * -(-n_in // cols) * max(2 * code.turn(kernel), products)
+    products = 2 * 64 * groups * xrows * cols / (gpu.matrix / SMS)
+    products *= 1 if cls or xrows == 256 else 1.25
+    loop = waves * -(-n_in // cols) * max(groups * code.turn(kernel), products)
     read = rows * (n_in * 2 + n_out * 4) + n_out * n_in * (
         sass.RECORD[cls] / 2048 if cls else 2)
     return SHORT + max(loop, read / gpu.copy)
@@ -688,7 +696,7 @@ def expected(gpu, code, rows):
         elif what != "head":
             # one launch for each weight
             for n_out in sorted({n for n, _ in weights}):
-                kernel, _, grid = wgmma(rows, n_out, 0)
+                kernel, _, _, grid = wgmma(rows, n_out, 0)
                 yield (what, kernel, f"[{grid[0]},{grid[1]},1]",
                        by_wgmma(gpu, code, rows, (n_out, weights[0][1]), 0))
 

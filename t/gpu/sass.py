@@ -102,9 +102,9 @@ LAUNCHES = {
     "llm_k_linear_fp8": lambda wm, nt, stages, _: (
         wm * 128, (wm * 4 * 2048 + nt * 8 * 128) * stages + 1024),
     # llm_lwg_shape_t in linear_wgmma.cu
-    "llm_k_linear_wgmma": lambda cls, n, stages, _: (
-        256, ((8 * RECORD[cls] if cls else 128 * 64 * 2)
-              + n * 8 * (128 if cls else 64) * 2) * stages + 1024),
+    "llm_k_linear_wgmma": lambda cls, wg, n, stages, _: (
+        128 * wg, (-(-wg * (4 * RECORD[cls] if cls else 8192) // 1024) * 1024
+                   + n * 8 * (128 if cls else 64) * 2) * stages + 1024),
     "llm_k_linear_16": lambda wm, wn, mt, nt, ks, stages, cls, _: (
         wm * wn * 32,
         (wm * mt * (RECORD[cls] if cls else 16 * 2 * ks)

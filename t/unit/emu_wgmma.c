@@ -25,7 +25,8 @@ static const wgmma_case_t  cases[] = {
     { LLM_TYPE_F32, 300, 1056, 200, 1, 1 },
     { LLM_TYPE_F16, 129, 50, 70, 0, 0 },
 
-    /* blocks of 256 rows */
+    /* too many for small blocks: blocks of 128 rows, and of 256 */
+    { LLM_TYPE_F16, 8600, 160, 70, 1, 1 },
     { LLM_TYPE_F16, 16800, 96, 130, 0, 0 },
     { LLM_TYPE_BF16, 8400, 32, 300, 1, 0 },
 
@@ -42,13 +43,22 @@ static const wgmma_case_t  cases[] = {
     { LLM_TYPE_Q2_K, 70, 1280, 90, 1, 0 },
     { LLM_TYPE_Q3_K, 64, 256, 66, 0, 1 },
     { LLM_TYPE_IQ4_XS, 150, 512, 65, 1, 0 },
-    { LLM_TYPE_MXFP4, 33, 1184, 67, 0, 0 }
+    { LLM_TYPE_MXFP4, 33, 1184, 67, 0, 0 },
+
+    /* too many for small blocks */
+    { LLM_TYPE_Q8_0, 2900, 160, 129, 1, 0 },
+    { LLM_TYPE_Q4_0, 4300, 1056, 65, 0, 1 },
+    { LLM_TYPE_Q5_K, 2900, 256, 130, 0, 0 },
+    { LLM_TYPE_Q6_K, 2830, 256, 129, 0, 0 },
+    { LLM_TYPE_Q2_K, 2900, 256, 129, 0, 0 },
+    { LLM_TYPE_IQ4_NL, 2900, 288, 129, 0, 0 }
 };
 
 /* F16 as class 1 */
 static const wgmma_case_t  cases_fp8[] = {
     { LLM_TYPE_F16, 130, 100, 129, 0, 0 },
-    { LLM_TYPE_F32, 257, 1312, 70, 1, 1 }
+    { LLM_TYPE_F32, 257, 1312, 70, 1, 1 },
+    { LLM_TYPE_F16, 2900, 200, 129, 0, 0 }
 };
 
 

@@ -370,7 +370,7 @@ put('kernels.txt', <<'END');
    12.8 %    12 x   400.00 us   56 regs   17.98 an SM  [9496, 1, 1] llm_k_linear_few<1, 1, 1, 1, 256, 8, 1>
     1.5 %    22 x     5.00 us  168 regs    0.06 an SM  [1, 8, 1] llm_k_attention<128, 128, 0, 0, 1>
 prompt of 2048: 38.0 ms in 403 launches, 0.10 us between two
-   12.8 %    12 x   500.00 us  180 regs    1.00 an SM  [8, 96, 1] llm_k_linear_wgmma<0, 32, 4, 1>
+   12.8 %    12 x   500.00 us  180 regs    1.00 an SM  [8, 96, 1] llm_k_linear_wgmma<0, 2, 32, 4, 1>
 END
 ($rc, $said) = run("t/gpu/model.py --beside $dir/kernels.txt --peak "
                    . 't/gpu/results/h100-2026-11-27/5/peak.jsonl');
