@@ -339,7 +339,7 @@ llm_api_part_no_document(const llm_flat_t *part, const llm_api_at_t *at,
     }
 
     return llm_api_bad_word(err, llm_api_key(at, "type"), llm_flat_str(type),
-                            "This model takes text only: documents with a "
+                            "Of a document the server takes text only: a "
                             "source of the type 'text' or 'content'.");
 }
 

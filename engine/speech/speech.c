@@ -54,7 +54,8 @@ llm_speech_check(const llm_speech_opts_t *o, llm_err_t *err)
                             || (uint32_t) o->language >= info->n_languages))
     {
         return llm_fail_with(err, 400, NULL, "language", "this model does not "
-                             "know the language \"%s\"%s",
+                             "know the language \"%s\" (%s)%s",
+                             llm_language((size_t) o->language)->code,
                              llm_language((size_t) o->language)->name,
                              info->multilingual ? "" : ", but English only");
     }

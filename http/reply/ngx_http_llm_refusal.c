@@ -24,7 +24,8 @@ static const struct {
     const char  *code;
     const char  *message;
 } ngx_http_llm_refusals[] = {
-    { 400, "bad_http", "This is not an HTTP request." },
+    { 400, "bad_http", "This is not an HTTP request, or its body is not "
+                       "framed as its headers say." },
     { 401, "invalid_api_key", "Please authenticate." },
     { 403, NULL, "This is not allowed." },
     { 404, "not_found", "There is nothing here." },

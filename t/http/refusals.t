@@ -143,6 +143,7 @@ $res = LLM::Client->open(port => $t->port, raw =>
     . "Transfer-Encoding: chunked\r\n\r\nno length\r\n")->response;
 is("$res->{status} " . (error_of($res)->{code} // $res->{body}), '400 bad_http',
    'chunks that are none');
+like(error_of($res)->{message} // '', qr/its body is not framed/, 'it says so');
 
 $res = LLM::Client->open(port => $t->port, raw =>
     "POST /slow/v1/completions HTTP/1.1\r\nHost: x\r\n"

@@ -304,6 +304,14 @@ refused(chat([ sound(wav(1600, 16000, 0.1)), $text ], model => 'sees'),
         'a model that only sees');
 refused(chat([ $text, sound('RIFF, not') ]),
         'messages[0].content[1]', qr/./, 'no WAV file');
+{
+    my $odd = wav(1600, 16000, 0.1);
+
+    substr($odd, 20, 2) = pack 'v', 3;          # floats of 16 bits
+    refused(chat([ $text, sound($odd) ]), 'messages[0].content[1]',
+            qr/not what its header says/, 'a header that lies');
+}
+
 refused(chat([ $text, sound(wav(0, 16000, 1)) ]),
         'messages[0].content[1]', qr/empty/, 'no samples');
 refused(chat([ sound(wav(17600, 16000, 0.1)), $text ],

@@ -304,7 +304,7 @@ test_refused(void)
         { USER(DOCUMENT("{'type':'content','content':[{'type':'text'}]}")),
           "messages[0].content[0].source.content[0].text", "Missing" },
         { USER(DOCUMENT("{'type':'base64','data':'QQ=='}")),
-          "messages[0].content[0].source.type", "'base64'" },
+          "messages[0].content[0].source.type", "'base64'. Of a document" },
         { USER("{'type':'search_result','title':'a'}"),
           "messages[0].content[0].content", "Missing" },
         { ENDS("{'type':'text','text':'a'},{'type':'image'}") "}",

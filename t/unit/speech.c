@@ -669,7 +669,7 @@ test_refused(void)
     llm_speech_t *s;
 
     plain.language = 7;
-    refused("\"japanese\"");
+    refused("\"ja\" (japanese)");
     plain.language = -1;
     rules.info.multilingual = 0;
     plain.translate = 1;

@@ -198,6 +198,20 @@ llm_sound_tell(void *data)
 }
 
 
+/* what libsndfile says of its last error; where it names only itself, what is
+   the case */
+
+static const char *
+llm_sound_reason(SNDFILE *sf)
+{
+    const char  *text = sf_strerror(sf);
+
+    return strstr(text, "nternal") || strstr(text, "unknown error")
+           || strstr(text, "No Error")
+           ? "its contents are not what its header says" : text;
+}
+
+
 static int
 llm_sound_check(llm_decode_t *d, const char *name, const SF_INFO *info)
 {
@@ -314,7 +328,7 @@ llm_sound_samples(llm_decode_t *d, const char *name, SNDFILE *sf,
                                "or ends early, after %.2f seconds%s%s", name,
                                (double) done / info->samplerate,
                                sf_error(sf) ? ": " : "",
-                               sf_error(sf) ? sf_strerror(sf) : "");
+                               sf_error(sf) ? llm_sound_reason(sf) : "");
     }
 
     return LLM_OK;
@@ -369,7 +383,7 @@ llm_sound_decode(llm_decode_t *d, const char *name)
     if (sf == NULL) {
         return llm_decode_fail(d, LLM_MEDIA_BROKEN, "the %s file cannot be "
                                "read from byte %lld on: %s", name,
-                               (long long) file.pos, sf_strerror(NULL));
+                               (long long) file.pos, llm_sound_reason(NULL));
     }
 
     memset(&out, 0, sizeof(out));

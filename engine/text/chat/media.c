@@ -86,8 +86,9 @@ llm_chat_keeps_media(const llm_flat_t *before, const llm_flat_t *after,
     }
 
     return llm_fail_with(err, 400, LLM_JINJA_FAILED, "messages",
-                         "The model's chat template takes no images in such "
-                         "messages, only text.");
+                         "The model's chat template has a place for text "
+                         "only in messages of such a role, none for images or "
+                         "sound.");
 }
 
 
