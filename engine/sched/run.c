@@ -37,6 +37,23 @@ llm_step_sweep(llm_sched_t *s)
 }
 
 
+/* n prompt rows alone took us: the first step with some beside streams has no
+   more than have time then.  Of few rows most of it is the model's weights. */
+
+static void
+llm_step_guess(llm_sched_t *s, uint32_t n, uint64_t us)
+{
+    double  rows;
+
+    rows = 0.85 * LLM_STEP_SHARED_US * n / (double) llm_max(us, (uint64_t) 1);
+    rows = llm_max(rows, (double) LLM_STEP_LEAST);
+
+    if (rows < s->rows[1]) {
+        s->rows[1] = (uint32_t) rows;
+    }
+}
+
+
 /*
  * Adapts the number of prompt rows of the next step to the time that this one
  * took.  exact 0: `us` is only an upper bound of that time.
@@ -58,6 +75,12 @@ llm_step_learn(llm_sched_t *s, const llm_step_t *st, uint64_t us, int exact)
     row_us = (double) us / llm_max(n, (uint32_t) LLM_STEP_ROWS);
     s->row_us = exact ? row_us : llm_min(row_us, s->row_us);
     target = shared ? LLM_STEP_SHARED_US : LLM_STEP_ALONE_US;
+    s->shared |= shared;
+
+    if (!s->shared && exact && n >= LLM_KV_PAGE) {
+        llm_step_guess(s, n, us);
+    }
+
     f = 0.85 * target / (double) llm_max(us, (uint64_t) 1);
 
     if (f < 1.0) {
@@ -75,7 +98,7 @@ llm_step_learn(llm_sched_t *s, const llm_step_t *st, uint64_t us, int exact)
         return;
     }
 
-    s->rows[shared] = llm_min(llm_max(n, (uint32_t) LLM_KV_PAGE),
+    s->rows[shared] = llm_min(llm_max(n, (uint32_t) LLM_STEP_LEAST),
                               s->conf.runner.chunk);
 }
 

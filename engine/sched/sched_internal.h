@@ -34,6 +34,10 @@
 #define LLM_STEP_ALONE_US   120000
 #define LLM_STEP_SHARED_US  70000
 
+/* a step that takes too long still has so many prompt rows: fewer take nearly as
+   long, as all weights are read */
+#define LLM_STEP_LEAST      8
+
 /* how long a step may wait for the masks of drafted rows, all together */
 #define LLM_DRAFT_WAIT_US   2000
 
@@ -218,6 +222,7 @@ struct llm_sched_s {
     /* prompt rows that fit the time of a step, found by trying: [0] without,
        [1] with sequences that generate */
     uint32_t             rows[2];
+    int                  shared;        /* rows[1] has been tried */
 };
 
 /* gauges.c */

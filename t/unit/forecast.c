@@ -124,6 +124,42 @@ forecast(const ask_t *a)
 }
 
 
+/* ---- a model whose weights take 0.1 s, and a row 15 ms ---- */
+
+static void
+test_slow(void)
+{
+    uint64_t    began, longest;
+    llm_err_t   err;
+
+    step_us = 100000;
+    row_us = 15000;
+    open_timed(2, 400, 0, 1);
+
+    add(prompt(0, 40, 30));                     /* 0.48 s alone */
+
+    while (asks[0].req->out.first_us == 0) {
+        (void) llm_sched_step(sched, &err);
+    }
+
+    add(prompt(1, 200, 1));
+
+    for (longest = 0; !asks[1].over; /* void */ ) {
+        began = clock_us;
+        (void) llm_sched_step(sched, &err);
+        longest = llm_max(longest, clock_us - began);
+        (void) llm_sched_send_events(sched);
+        read_events();
+    }
+
+    ok(longest <= 250000, "a slow model: a stream beside a prompt waits for"
+       " %llu us at most", (unsigned long long) longest);
+
+    (void) run();
+    close_all();
+}
+
+
 /* ---- what is predicted for each of many, and what comes of it ---- */
 
 static void
@@ -760,6 +796,7 @@ main(void)
         return 1;
     }
 
+    test_slow();
     test_exact(1, "one place");
     test_exact(4, "four places");
     test_order();
