@@ -231,6 +231,44 @@ by_kernel() {
             --peak "$(results peak.jsonl)" | tee "$(results predicted.txt)"
     fi
 
+    counters
+
+    return "$1"
+}
+
+
+# ncu's counters of the five kernels of ours that took the most, by kernels.txt:
+# time, bytes of memory, and how busy the tensor cores were
+
+COUNTERS=gpu__time_duration.sum,dram__bytes_read.sum,dram__bytes_write.sum
+COUNTERS+=,sm__inst_executed_pipe_tensor.sum
+COUNTERS+=,sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active
+
+counters() {
+    local names to
+
+    if ! command -v ncu > /dev/null; then
+        without ncu
+        return 0
+    fi
+
+    to=$(results counters.csv)
+    names=$(sed -n 's/^ *\([0-9.]*\) % .*\(llm_k_[a-z0-9_]*\).*/\1 \2/p' \
+        "$(results kernels.txt)" | sort -rn |
+        awk '!seen[$2]++ { print $2 }' | head -n 5 | paste -sd '|')
+
+    # shellcheck disable=SC2086
+    limited 100 ncu --csv --kernel-name "regex:^($names)\$" \
+        --launch-count 200 --metrics "$COUNTERS" \
+        "$WORK/bench" "$FILE" "$DEVICE" "$WORK" $BENCH > "$to" 2>&1
+    set -- $?
+
+    if grep -q ERR_NVGPUCTRPERM "$to"; then
+        rm -f "$to"
+        say "left out: no right to read the GPU's counters"
+        return 0
+    fi
+
     return "$1"
 }
 

@@ -11,7 +11,7 @@
 # on the machine with the GPU, three runs, and the calls that they consist of:
 #
 #   t/gpu/run.sh first      bandwidth bits parity twice speed
-#   t/gpu/run.sh kernels    time by kernel (PyTorch's profiler)
+#   t/gpu/run.sh kernels    time by kernel (PyTorch's profiler), and counters (ncu)
 #   t/gpu/run.sh rest       sanitize sticky; speed of Q4_K and fp8; http torch
 #
 #   t/gpu/run.sh build      builds what the others need; they call it

@@ -185,6 +185,44 @@ program('work/plain/llm_cuda.so');
 is($rc, 0, 'with it the archive is whole') or diag $said;
 
 
+# ---- ncu, where there is one ----
+
+my $ncu = tempdir(CLEANUP => 1);
+
+open my $kernels, '>', "$ncu/gpu-kernels.txt" or die;
+print $kernels <<'END';
+1 streams: 38.0 ms in 403 launches, 0.10 us between two
+   12.8 %    12 x   405.14 us   56 regs   17.98 an SM  [4, 1, 1] llm_k_linear_few<4, 1>
+   10.5 %     4 x   997.24 us  168 regs    1.00 an SM  [2, 66, 1] nvjet_sm90_tss
+    3.3 %    45 x    38.40 us   80 regs    1.94 an SM  [256, 1, 1] llm_k_linear_few<1, 1>
+   21.5 %    22 x    25.36 us  168 regs    0.06 an SM  [1, 8, 1] llm_k_attention<128>
+END
+close $kernels;
+
+sub counters {
+    my ($script) = @_;
+
+    open my $f, '>', "$ncu/ncu" or die;
+    print $f "#!/bin/sh\n$script\n";
+    close $f;
+    chmod 0755, "$ncu/ncu";
+
+    return qx(cd "$root" && PATH="$ncu:\$PATH" bash -c '
+        say() { echo "\$*"; }
+        . t/gpu/calls.sh
+        RESULTS=$ncu NAME=gpu DEVICE=cuda WORK=work FILE=file BENCH="1 8"
+        SECONDS=0 BEGAN=0 LIMIT=60
+        counters' 2>&1; cat "$ncu/gpu-counters.csv" 2> /dev/null);
+}
+
+like(counters('echo "$@"'), qr/--kernel-name\ regex:\^\(llm_k_attention
+     \|llm_k_linear_few\)\$\ .*dram__bytes_read.*\ work\/bench\ file\ cuda\ work
+     \ 1\ 8$/x, 'ncu counts of what took the most');
+is(counters('echo "==ERROR== ERR_NVGPUCTRPERM"; exit 1'),
+   "left out: no right to read the GPU's counters\n",
+   'but not without the right to');
+
+
 # ---- on a machine with a GPU and without nvcc ----
 
 # the carried programs load where what they are linked with is found, and all
