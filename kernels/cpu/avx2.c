@@ -23,6 +23,7 @@
 #include "kernels/cpu/simd_gemm.h"
 #include "kernels/cpu/quant.h"
 #include "kernels/cpu/quant256.h"
+#include "kernels/cpu/quant256_many.h"
 
 #if defined(__clang__)
 #pragma clang attribute pop

@@ -5,9 +5,10 @@
  * VPMADDUBSW adds two products of unsigned and signed bytes in 16 bits, and
  * saturates.  To avoid that, 16-bit sums are widened after 8, 4, 2 or 1 groups
  * of factors with up to 4, 5, 6 or 7 bits; factors of 8 bits are multiplied as
- * magnitudes, with their signs moved to x, and widened after each group.  Fine
- * activations are 16-bit integers, and so are codes for them.  So dot products
- * are exact, as with all instruction sets.
+ * magnitudes, with their signs moved to x, and widened after each group, or
+ * with many rows as nibbles (quant256_many.h).  Fine activations are 16-bit
+ * integers, and so are codes for them.  So dot products are exact, as with all
+ * instruction sets.
  */
 
 #define QUANT_MM       4
@@ -136,6 +137,10 @@ quant_stage_q8(const llm_cpu_stage_t *s, const float *p, uint32_t row,
 
         if (what & LLM_STAGE_ZERO << LLM_ZERO_16) {
             s->zero[LLM_ZERO_16][at] = -16 * (sum[0] + sum[1]);
+        }
+
+        if (what & LLM_STAGE_ZERO << LLM_ZERO_128) {
+            s->zero[LLM_ZERO_128][at] = -128 * (sum[0] + sum[1]);
         }
 
         half = llm_stage_at(row, s->n_blocks * 2) + (size_t) block * 32;
@@ -345,6 +350,17 @@ quant_scales(uint32_t pack, const uint8_t *s, uint32_t b, uint32_t lane,
 }
 
 
+/* groups whose products' sum fits into 16 bits */
+
+simd_inline int
+quant_fit(uint32_t pack)
+{
+    return quant_range(pack) >= 7 ? 1
+           : quant_range(pack) == 6 ? 2
+           : quant_range(pack) == 5 ? 4 : 8;
+}
+
+
 /* the products of one group, as 16-bit sums */
 
 simd_inline __m256i
@@ -452,23 +468,29 @@ quant_tile_scales(uint32_t pack, int plain, const uint8_t *codes,
 }
 
 
+/* a sum that the compiler does not see through: it would add the products of a
+   block in pairs, and keep most of them in memory until then */
+
+simd_inline void
+quant_in_turn(__m256i *sum)
+{
+    __asm__ ("" : "+x" (*sum));
+}
+
+
 /* a += codes times x of one part (a block or half of it) */
 
 simd_inline void
-quant_tile_bytes(const quant_rows_t *r, uint32_t pack, int plain,
-    const uint8_t *c, __m256i book, size_t b, size_t part, const int mm,
-    __m256i *a)
+quant_tile_bytes(const quant_rows_t *r, uint32_t pack, const uint8_t *c,
+    __m256i book, size_t b, size_t part, const int mm, __m256i *a)
 {
     int      i, m;
     int32_t  x4;
     __m256i  s[QUANT_MM], w, v;
 
     const int      groups = quant_halves(pack) == 2 ? 4 : 8;
-    /* groups whose sum fits into 16 bits */
-    const int      fit = quant_range(pack) >= 7 ? 1
-                         : quant_range(pack) == 6 ? 2
-                         : quant_range(pack) == 5 ? 4 : 8;
-    const int      narrow = fit < groups ? fit : groups;
+    const int      narrow = quant_fit(pack) < groups ? quant_fit(pack)
+                                                    : groups;
     const __m256i  ones = _mm256_set1_epi16(1);
 
     simd_unroll
@@ -478,8 +500,7 @@ quant_tile_bytes(const quant_rows_t *r, uint32_t pack, int plain,
 
     simd_unroll
     for (i = 0; i < groups; i++) {
-        w = quant_group(plain ? (uint32_t) LLM_PACK_Q8_0 : pack, c, book,
-                        (int) part * groups + i);
+        w = quant_group(pack, c, book, (int) part * groups + i);
 
         simd_unroll
         for (m = 0; m < mm; m++) {
@@ -488,6 +509,10 @@ quant_tile_bytes(const quant_rows_t *r, uint32_t pack, int plain,
             v = quant_products(pack, w, _mm256_set1_epi32(x4));
 
             s[m] = i % narrow ? _mm256_add_epi16(s[m], v) : v;
+
+            if (mm > 1) {
+                quant_in_turn(&s[m]);
+            }
 
             if (i % narrow == narrow - 1) {
                 v = _mm256_madd_epi16(s[m], ones);
@@ -588,7 +613,7 @@ quant_tile_product(const quant_rows_t *r, uint32_t pack, int plain,
         quant_tile_words(r, pack, plain, c, book, b, part, mm, a);
 
     } else {
-        quant_tile_bytes(r, pack, plain, c, book, b, part, mm, a);
+        quant_tile_bytes(r, pack, c, book, b, part, mm, a);
     }
 }
 
@@ -622,7 +647,8 @@ quant_tile_add(const quant_rows_t *r, uint32_t pack, size_t b, size_t part,
 
 /*
  * mm rows by 8 outputs of a panel from `lane` on.  Codes and scales are packed,
- * or, if plain, bytes and floats in the scratch.
+ * or, if plain, bytes and floats in the scratch, which only fine ones are read
+ * from here.
  */
 
 simd_inline void
@@ -672,54 +698,6 @@ quant_tile(const llm_cpu_gemm_t *g, uint32_t pack, int plain,
 }
 
 
-/* unpacks a panel: codes as bytes, then scales, then minima in float32 */
-
-simd_inline void
-quant_unpack(const llm_weight_t *w, uint32_t pack, const uint8_t *codes,
-    uint8_t *scratch)
-{
-    int             i;
-    float          *fd;
-    __m256          d[2], m[2];
-    __m256i         book;
-    uint32_t        b, n, at, part, lane;
-    const uint8_t  *scales;
-
-    const uint32_t  halves = (uint32_t) quant_halves(pack);
-
-    n = w->n_in / LLM_BLOCK;
-    scales = codes + w->codes_size;
-    fd = (float *) (void *) (scratch + n * 512);
-    book = quant_book(w);
-
-    for (b = 0; b < n; b++) {
-        for (lane = 0; lane < LLM_PANEL; lane += 8) {
-
-            quant_scales(pack, scales, b, lane, d, m);
-
-            simd_unroll
-            for (part = 0; part < halves; part++) {
-                at = (b * halves + part) * 16 + lane;
-                _mm256_store_ps(fd + at, d[part]);
-
-                if (quant_has_min(pack)) {
-                    _mm256_store_ps(fd + n * 32 + at, m[part]);
-                }
-            }
-
-            simd_unroll
-            for (i = 0; i < 8; i++) {
-                _mm256_store_si256((__m256i *) (scratch + b * 512 + i * 64
-                                                + lane * 4),
-                                   quant_group(pack, codes
-                                               + b * quant_code_size(pack)
-                                               + lane * 4, book, i));
-            }
-        }
-    }
-}
-
-
 simd_inline void
 quant_rows(const llm_cpu_gemm_t *g, uint32_t pack, int plain,
     const uint8_t *codes, const uint8_t *scales, uint32_t panel)
@@ -733,7 +711,7 @@ quant_rows(const llm_cpu_gemm_t *g, uint32_t pack, int plain,
         out = panel * LLM_PANEL + lane;
         row = g->row;
 
-        if (g->x->fine) {
+        if (plain || g->x->fine) {
             for ( /* void */ ; row + 4 <= end; row += 4) {
                 quant_tile(g, pack, plain, codes, scales, out, lane, row, 4,
                            1);
@@ -748,11 +726,11 @@ quant_rows(const llm_cpu_gemm_t *g, uint32_t pack, int plain,
         }
 
         for ( /* void */ ; row + 4 <= end; row += 4) {
-            quant_tile(g, pack, plain, codes, scales, out, lane, row, 4, 0);
+            quant_tile(g, pack, 0, codes, scales, out, lane, row, 4, 0);
         }
 
         for ( /* void */ ; row < end; row++) {
-            quant_tile(g, pack, plain, codes, scales, out, lane, row, 1, 0);
+            quant_tile(g, pack, 0, codes, scales, out, lane, row, 1, 0);
         }
     }
 }
@@ -769,104 +747,5 @@ quant_few(const llm_cpu_gemm_t *g, uint32_t pack)
     for (p = g->panel; p < g->panel + g->n_panels; p++) {
         codes = g->w->data + p * g->w->panel_size;
         quant_rows(g, pack, 0, codes, codes + g->w->codes_size, p);
-    }
-}
-
-
-static void
-quant_unpack_any(const llm_weight_t *w, const uint8_t *codes,
-    uint8_t *scratch)
-{
-    switch (w->format.pack) {
-
-#define LLM_PACK(NAME, bits, range, zero, scale, as)                         \
-    case LLM_PACK_##NAME:                                                    \
-        quant_unpack(w, LLM_PACK_##NAME, codes, scratch);                    \
-        break;
-#include "kernels/cpu/packs.def"
-
-    default:
-        break;
-    }
-}
-
-
-/* many rows: each panel is unpacked once, into the scratch */
-
-simd_inline void
-quant_many(const llm_cpu_gemm_t *g, uint32_t kind)
-{
-    size_t    nb;
-    uint32_t  p;
-
-    nb = g->w->n_in / LLM_BLOCK;
-
-    for (p = g->panel; p < g->panel + g->n_panels; p++) {
-        quant_unpack_any(g->w, g->w->data + p * g->w->panel_size,
-                         g->scratch);
-        quant_rows(g, kind, 1, g->scratch, g->scratch + nb * 512, p);
-    }
-}
-
-
-/* one expansion for all packings that are the same after unpacking */
-
-static void
-quant_many_any(const llm_cpu_gemm_t *g)
-{
-    switch (quant_kind(g->w->format.pack)) {
-
-    case LLM_PACK_Q8_0:
-        quant_many(g, LLM_PACK_Q8_0);
-        break;
-
-    case LLM_PACK_Q4_0:
-        quant_many(g, LLM_PACK_Q4_0);
-        break;
-
-    case LLM_PACK_Q4_1:
-        quant_many(g, LLM_PACK_Q4_1);
-        break;
-
-    case LLM_PACK_Q5_0:
-        quant_many(g, LLM_PACK_Q5_0);
-        break;
-
-    case LLM_PACK_Q5_1:
-        quant_many(g, LLM_PACK_Q5_1);
-        break;
-
-    case LLM_PACK_Q6_K:
-        quant_many(g, LLM_PACK_Q6_K);
-        break;
-
-    case LLM_PACK_K16_3:
-        quant_many(g, LLM_PACK_K16_3);
-        break;
-
-    default:
-        quant_many(g, LLM_PACK_M16_2);
-    }
-}
-
-
-static void
-quant_gemm(const llm_cpu_gemm_t *g)
-{
-    if (g->n_rows > 4) {
-        quant_many_any(g);
-        return;
-    }
-
-    switch (g->w->format.pack) {
-
-#define LLM_PACK(NAME, bits, range, zero, scale, as)                         \
-    case LLM_PACK_##NAME:                                                    \
-        quant_few(g, LLM_PACK_##NAME);                                       \
-        break;
-#include "kernels/cpu/packs.def"
-
-    default:
-        break;
     }
 }

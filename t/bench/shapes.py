@@ -12,6 +12,8 @@ turns, REPS times (5), each round in the reverse order of the one before:
   IK_BENCH     ik_llama.cpp's; with IK_ARGS ("-fa 1 -rtr 1")
   BEFORE       the objs/llm of another build
 
+LLM_ARGS are more arguments of llm bench, as "--isa avx2" or "--products bf16".
+
 Prints the medians of tokens per second, of the ratios of each round with the
 least and the greatest, and the share of the machine's read bandwidth that
 generation uses.
@@ -29,6 +31,7 @@ ROOT = Path(__file__).resolve().parents[2]
 OBJS = Path(os.environ.get("LLM_OBJS", ROOT / "objs"))
 LLAMA = os.environ.get("LLAMA_BENCH")
 IK = os.environ.get("IK_BENCH")
+LLM_ARGS = os.environ.get("LLM_ARGS", "").split()
 IK_ARGS = os.environ.get("IK_ARGS", "-fa 1 -rtr 1").split()
 BEFORE = os.environ.get("BEFORE")
 TESTS = os.environ.get("TESTS", "pp512 tg128").split()
@@ -78,7 +81,8 @@ def ours(llm, path, test):
     other = {"pp": "tg", "tg": "pp"}[kind]
     out = subprocess.run([llm, "bench", path, "--reps", "1", f"--{kind}",
                           str(n), f"--{other}", "1"]
-                         + (["--depth", str(depth)] if depth else []),
+                         + (["--depth", str(depth)] if depth else [])
+                         + LLM_ARGS,
                          check=True, capture_output=True, text=True).stdout
     rate = re.search(rf"\| {kind}{n}(?: @ d{depth})? \| ([0-9.]+) ", out)
     share = re.search(r"(\d+) % of the bandwidth", out)
