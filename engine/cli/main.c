@@ -146,7 +146,8 @@ static const llm_cli_opt_t  llm_cli_opts[] = {
       "CPU threads (one per CPU that may be used)" },
 
     { "isa", LLM_CLI_STR, LLM_CLI_RUN, offsetof(llm_cli_t, isa),
-      "CPU instructions: reference, avx2, avx512, amx (best available)" },
+      "CPU instructions: reference, avx2, avxvnni, avx512, amx (best"
+      " available)" },
 
     { "ctx", LLM_CLI_UINT, LLM_CLI_RUN, offsetof(llm_cli_t, ctx),
       "context length (complete: the model's; perplexity: 512)" },

@@ -644,6 +644,7 @@ int llm_cpu_select(const char *isa, llm_cpu_kernels_t *k, llm_err_t *err);
 
 #if defined(__x86_64__)
 void llm_cpu_kernels_avx2(llm_cpu_kernels_t *k);
+void llm_cpu_kernels_avxvnni(llm_cpu_kernels_t *k);
 void llm_cpu_kernels_avx512(llm_cpu_kernels_t *k);
 void llm_cpu_kernels_avx512_bf16(llm_cpu_kernels_t *k);
 void llm_cpu_kernels_amx(llm_cpu_kernels_t *k);

@@ -21,6 +21,7 @@
 #define LLM_BIT_AMX      (1u << 22 | 1u << 24 | 1u << 25)
 
 /* CPUID 7.1, EAX */
+#define LLM_BIT_VNNI     (1u << 4)
 #define LLM_BIT_BF16     (1u << 5)
 
 #define LLM_XCR0_AVX     0x6
@@ -30,6 +31,7 @@
 
 typedef struct {
     int  avx2;
+    int  avxvnni;
     int  avx512;
     int  bf16;
     int  amx;
@@ -81,6 +83,12 @@ llm_isa_detect(llm_cpu_isa_t *isa)
 
     isa->avx2 = llm_isa_all(b7, bit_AVX2);
 
+    a71 = 0;
+    if (isa->avx2) {
+        (void) __get_cpuid_count(7, 1, &a71, &b, &c, &d);
+        isa->avxvnni = llm_isa_all(a71, LLM_BIT_VNNI);
+    }
+
     if (!isa->avx2 || !llm_isa_all(xcr0, LLM_XCR0_AVX512)) {
         return;
     }
@@ -89,12 +97,7 @@ llm_isa_detect(llm_cpu_isa_t *isa)
                                               | bit_AVX512BW | bit_AVX512VL))
                   && llm_isa_all(c7, bit_AVX512VNNI);
 
-    a71 = 0;
-    if (!isa->avx512 || !__get_cpuid_count(7, 1, &a71, &b, &c, &d)) {
-        return;
-    }
-
-    isa->bf16 = llm_isa_all(a71, LLM_BIT_BF16);
+    isa->bf16 = isa->avx512 && llm_isa_all(a71, LLM_BIT_BF16);
 
     isa->amx = isa->bf16
                && llm_isa_all(d7, LLM_BIT_AMX)
@@ -112,33 +115,41 @@ llm_cpu_select(const char *name, llm_cpu_kernels_t *k, llm_err_t *err)
     llm_isa_detect(&isa);
 
     if (name == NULL) {
-        want = 3;
+        want = 4;
 
     } else if (strcmp(name, "avx2") == 0) {
         want = 1;
 
-    } else if (strcmp(name, "avx512") == 0) {
+    } else if (strcmp(name, "avxvnni") == 0) {
         want = 2;
 
-    } else if (strcmp(name, "amx") == 0) {
+    } else if (strcmp(name, "avx512") == 0) {
         want = 3;
+
+    } else if (strcmp(name, "amx") == 0) {
+        want = 4;
 
     } else {
         return llm_fail(err, "cpu: unknown instruction set \"%s\"", name);
     }
 
-    if (want == 3 && isa.amx && llm_isa_tiles_allowed()) {
+    if (want == 4 && isa.amx && llm_isa_tiles_allowed()) {
         llm_cpu_kernels_amx(k);
         return LLM_OK;
     }
 
-    if (want >= 2 && isa.avx512 && (name == NULL || want == 2)) {
+    if (isa.avx512 && (name == NULL || want == 3)) {
         llm_cpu_kernels_avx512(k);
 
         if (isa.bf16) {
             llm_cpu_kernels_avx512_bf16(k);
         }
 
+        return LLM_OK;
+    }
+
+    if (isa.avxvnni && (name == NULL || want == 2)) {
+        llm_cpu_kernels_avxvnni(k);
         return LLM_OK;
     }
 

@@ -9,9 +9,16 @@
  * with many rows as nibbles (quant256_many.h).  Fine activations are 16-bit
  * integers, and so are codes for them.  So dot products are exact, as with all
  * instruction sets.
+ *
+ * With AVX-VNNI, VPDPBUSD adds to 32 bits, and nothing of this is needed.
  */
 
 #define QUANT_MM       4
+
+/* 1: with AVX-VNNI (avxvnni.c) */
+#ifndef QUANT_VNNI
+#define QUANT_VNNI     0
+#endif
 
 
 /* stores 32 integers as bytes; the pack instructions work within halves of 128
@@ -478,6 +485,35 @@ quant_in_turn(__m256i *sum)
 }
 
 
+#if QUANT_VNNI
+
+/* a += codes times x of one part (a block or half of it) */
+
+simd_inline void
+quant_tile_bytes(const quant_rows_t *r, uint32_t pack, const uint8_t *c,
+    __m256i book, size_t b, size_t part, const int mm, __m256i *a)
+{
+    int      i, m;
+    int32_t  x4;
+    __m256i  w;
+
+    const int  groups = quant_halves(pack) == 2 ? 4 : 8;
+
+    simd_unroll
+    for (i = 0; i < groups; i++) {
+        w = quant_group(pack, c, book, (int) part * groups + i);
+
+        simd_unroll
+        for (m = 0; m < mm; m++) {
+            memcpy(&x4, r->q[m] + b * LLM_BLOCK
+                        + ((int) part * groups + i) * 4, 4);
+            a[m] = _mm256_dpbusd_avx_epi32(a[m], w, _mm256_set1_epi32(x4));
+        }
+    }
+}
+
+#else
+
 /* a += codes times x of one part (a block or half of it) */
 
 simd_inline void
@@ -521,6 +557,9 @@ quant_tile_bytes(const quant_rows_t *r, uint32_t pack, const uint8_t *c,
         }
     }
 }
+
+
+#endif
 
 
 /*
@@ -599,7 +638,8 @@ quant_tile_product(const quant_rows_t *r, uint32_t pack, int plain,
     int     m;
     size_t  at;
 
-    const int     zero = quant_range(pack) == 8 ? -1 : quant_zero(pack);
+    const int     zero = quant_range(pack) == 8 && (fine || !QUANT_VNNI)
+                         ? -1 : quant_zero(pack);
     const size_t  half = b * (size_t) quant_halves(pack) + part;
 
     simd_unroll

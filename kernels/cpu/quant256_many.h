@@ -16,6 +16,51 @@
 #define QUANT_NIBBLES  32
 
 
+/* four elements of x, in each lane */
+
+simd_inline __m256i
+quant_wide_x(const int8_t *x)
+{
+    int32_t  x4;
+
+    memcpy(&x4, x, 4);
+
+    return _mm256_set1_epi32(x4);
+}
+
+
+#if QUANT_VNNI
+
+/* a += the groups of a part */
+
+simd_inline void
+quant_wide_groups(uint32_t pack, const uint8_t *c, const int8_t *const *x,
+    size_t at, const int groups, const int mm, __m256i a[QUANT_WIDE][2])
+{
+    int             i, m, p;
+    __m256i         v;
+    const __m256i  *w = (const __m256i *) c;
+
+    (void) pack;
+
+    simd_unroll
+    for (i = 0; i < groups; i++) {
+
+        simd_unroll
+        for (m = 0; m < mm; m++) {
+            v = quant_wide_x(x[m] + at + i * 4);
+
+            simd_unroll
+            for (p = 0; p < 2; p++) {
+                a[m][p] = _mm256_dpbusd_avx_epi32(a[m][p], w[2 * i + p], v);
+                quant_in_turn(&a[m][p]);
+            }
+        }
+    }
+}
+
+#else
+
 /* the factors of 16 outputs; of 8 bits w are their magnitudes, and sign has
    their signs */
 typedef struct {
@@ -50,19 +95,6 @@ quant_wide_products(uint32_t pack, const quant_wide_t *f, int p, __m256i x)
     }
 
     return _mm256_maddubs_epi16(f->w[p], x);
-}
-
-
-/* four elements of x, in each lane */
-
-simd_inline __m256i
-quant_wide_x(const int8_t *x)
-{
-    int32_t  x4;
-
-    memcpy(&x4, x, 4);
-
-    return _mm256_set1_epi32(x4);
 }
 
 
@@ -161,6 +193,32 @@ quant_wide_many(uint32_t pack, const uint8_t *c, const int8_t *const *x,
 }
 
 
+/* a += the groups of a part */
+
+simd_inline void
+quant_wide_groups(uint32_t pack, const uint8_t *c, const int8_t *const *x,
+    size_t at, const int groups, const int mm, __m256i a[QUANT_WIDE][2])
+{
+    int  i;
+
+    const int  fit = quant_fit(pack) < groups ? quant_fit(pack) : groups;
+
+    simd_unroll
+    for (i = 0; i < groups; i += fit) {
+        if (fit <= 2) {
+            quant_wide_few(pack, c + i * 64, x, at + (size_t) i * 4, fit, mm,
+                           a);
+
+        } else {
+            quant_wide_many(pack, c + i * 64, x, at + (size_t) i * 4, fit, mm,
+                            a);
+        }
+    }
+}
+
+#endif
+
+
 /* a = the exact dot products of one part of block b (the block or half of it),
    whose codes are at c */
 
@@ -168,12 +226,12 @@ simd_inline void
 quant_wide_part(const quant_rows_t *r, uint32_t pack, const uint8_t *c,
     size_t b, size_t part, const int mm, __m256i a[QUANT_WIDE][2])
 {
-    int     i, m;
+    int     m;
     size_t  at;
 
     const int  groups = quant_halves(pack) == 2 ? 4 : 8;
-    const int  fit = quant_fit(pack) < groups ? quant_fit(pack) : groups;
-    const int  zero = quant_range(pack) == 8 ? -1 : quant_zero(pack);
+    const int  zero = quant_range(pack) == 8 && !QUANT_VNNI
+                      ? -1 : quant_zero(pack);
 
     at = (b * (size_t) quant_halves(pack) + part) * 16;
 
@@ -186,18 +244,7 @@ quant_wide_part(const quant_rows_t *r, uint32_t pack, const uint8_t *c,
     }
 
     at = b * LLM_BLOCK + part * (size_t) groups * 4;
-
-    simd_unroll
-    for (i = 0; i < groups; i += fit) {
-        if (fit <= 2) {
-            quant_wide_few(pack, c + i * 64, r->q, at + (size_t) i * 4, fit,
-                           mm, a);
-
-        } else {
-            quant_wide_many(pack, c + i * 64, r->q, at + (size_t) i * 4, fit,
-                            mm, a);
-        }
-    }
+    quant_wide_groups(pack, c, r->q, at, groups, mm, a);
 }
 
 
@@ -311,6 +358,8 @@ quant_wide(const llm_cpu_gemm_t *g, uint32_t pack, uint32_t panel)
     }
 }
 
+
+#if !QUANT_VNNI
 
 /* ---- factors of 8 bits as nibbles ---- */
 
@@ -442,6 +491,8 @@ quant_nibble(const llm_cpu_gemm_t *g, uint32_t panel)
     }
 }
 
+#endif
+
 
 /* ---- panels ---- */
 
@@ -528,8 +579,10 @@ quant_many(const llm_cpu_gemm_t *g, uint32_t kind)
         if (g->x->fine) {
             quant_rows(g, kind, 1, g->scratch, g->scratch + nb * 512, p);
 
+#if !QUANT_VNNI
         } else if (quant_range(kind) == 8 && g->n_rows >= QUANT_NIBBLES) {
             quant_nibble(g, p);
+#endif
 
         } else {
             quant_wide(g, kind, p);

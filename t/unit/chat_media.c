@@ -100,7 +100,7 @@ refuses(const char *src, const char *request, const char *what)
 
     is_int(render(src, request, &p, &err), LLM_ERROR, "%s", what);
     ok(err.status == 400 && strcmp(err.param, "messages") == 0
-       && strstr(err.msg, "takes no images"), "is refused: %d %s %s",
+       && strstr(err.msg, "none for images or sound"), "is refused: %d %s %s",
        err.status, err.param, err.msg);
     llm_prompt_free(&p);
 }

@@ -318,11 +318,11 @@ test_broken(const char *isa, uint32_t type)
 }
 
 
-/* tiles give quantised weights the bits of AVX-512 */
+/* tiles give quantised weights the bits of AVX-512, and AVX-VNNI those of AVX2 */
 
 static void
-test_tiles(const char *isa, uint32_t type, const uint8_t *m, const float *x,
-    uint32_t n_out, uint32_t n_in, uint32_t rows)
+test_twin(const char *isa, const char *twin, uint32_t type, const uint8_t *m,
+    const float *x, uint32_t n_out, uint32_t n_in, uint32_t rows)
 {
     int          k, same;
     float       *y, *want;
@@ -330,7 +330,7 @@ test_tiles(const char *isa, uint32_t type, const uint8_t *m, const float *x,
     llm_rows_t   kind;
 
     exec = ops_open(&llm_ops_cpu, isa, 2);
-    other = ops_open(&llm_ops_cpu, "avx512", 1);
+    other = ops_open(&llm_ops_cpu, twin, 1);
     y = ops_alloc((size_t) rows * n_out * sizeof(float));
     want = ops_alloc((size_t) rows * n_out * sizeof(float));
 
@@ -341,8 +341,8 @@ test_tiles(const char *isa, uint32_t type, const uint8_t *m, const float *x,
         same &= memcmp(y, want, (size_t) rows * n_out * sizeof(float)) == 0;
     }
 
-    ok(same, "%s: %s [%u, %u] by %u rows: the bits of avx512", isa,
-       llm_type_name(type), n_out, n_in, rows);
+    ok(same, "%s: %s [%u, %u] by %u rows: the bits of %s", isa,
+       llm_type_name(type), n_out, n_in, rows, twin);
 
     exec->ops->close(exec);
     other->ops->close(other);
@@ -362,7 +362,10 @@ test_product(const char *isa, uint32_t type, size_t shape)
     uint32_t      n_out, n_in, rows, i, same;
     llm_exec_t   *exec, *ref;
     llm_rows_t    kind;
+    const char   *twin;
 
+    twin = strcmp(isa, "amx") == 0 ? "avx512"
+           : strcmp(isa, "avxvnni") == 0 ? "avx2" : NULL;
     rows = shapes[shape].rows;
     n_out = shapes[shape].n_out;
     n_in = !is_float(type) ? shapes[shape].n_blocks
@@ -424,9 +427,9 @@ test_product(const char *isa, uint32_t type, size_t shape)
     ok(same, "%s: %s [%u, %u]: the same bits for any rows and threads", isa,
        llm_type_name(type), n_out, n_in);
 
-    if (strcmp(isa, "amx") == 0 && !is_float(type)) {
+    if (twin && !is_float(type)) {
         ops_fill(x, (size_t) rows * n_in, shape + 60);
-        test_tiles(isa, type, m, x, n_out, n_in, rows);
+        test_twin(isa, twin, type, m, x, n_out, n_in, rows);
     }
 
     ref->ops->close(ref);

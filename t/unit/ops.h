@@ -16,7 +16,7 @@
 #define OPS_MAX_PAGES  256
 
 #ifndef OPS_ISAS
-#define OPS_ISAS  "avx2", "avx512", "amx"
+#define OPS_ISAS  "avx2", "avxvnni", "avx512", "amx"
 #endif
 
 static const char  *const ops_isas[] __attribute__((unused)) = { OPS_ISAS };

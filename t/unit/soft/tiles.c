@@ -1,6 +1,6 @@
 /*
- * The tiles of tiles.h, and the choice of the instruction set "amx" on a CPU
- * that has the AVX-512 which its kernels use beside tiles.
+ * The tiles of tiles.h, and the choice of the instruction sets "amx" on a CPU
+ * that has the AVX-512 which its kernels use beside tiles, and "avxvnni" (vnni.h).
  */
 
 #include "kernels/cpu/cpu.h"
@@ -35,6 +35,15 @@ int __wrap_llm_cpu_select(const char *name, llm_cpu_kernels_t *k,
 int
 __wrap_llm_cpu_select(const char *name, llm_cpu_kernels_t *k, llm_err_t *err)
 {
+    if (name && strcmp(name, "avxvnni") == 0) {
+        if (__real_llm_cpu_select("avx2", k, err) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        llm_cpu_kernels_avxvnni(k);
+        return LLM_OK;
+    }
+
     if (name == NULL || strcmp(name, "amx") != 0) {
         return __real_llm_cpu_select(name, k, err);
     }
