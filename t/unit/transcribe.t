@@ -174,7 +174,7 @@ for ([ qr/usage: llm transcribe WHISPER AUDIO/, $model ],
      [ qr/the language "klingon" is not known/, @plain, '--language',
        'klingon' ],
      [ qr/English only/, $english, $wav, '--translate' ],
-     [ qr/"german", but English only/, $english, $wav, '--language', 'de' ],
+     [ qr/"de" \(german\), but English only/, $english, $wav, '--language', 'de' ],
      [ qr/qwen3 is no model of speech/, "$root/models/demo.gguf",
        $wav ])
 {
