@@ -38,14 +38,15 @@ llm_step_sweep(llm_sched_t *s)
 
 
 /* n prompt rows alone took us: the first step with some beside streams has no
-   more than have time then.  Of few rows most of it is the model's weights. */
+   more than have time then.  Of few rows most of it is the model's weights; n
+   is 0 if what generates takes all of that time. */
 
 static void
 llm_step_guess(llm_sched_t *s, uint32_t n, uint64_t us)
 {
     double  rows;
 
-    rows = 0.85 * LLM_STEP_SHARED_US * n / (double) llm_max(us, (uint64_t) 1);
+    rows = LLM_STEP_AIM * LLM_STEP_SHARED_US * n / (double) llm_max(us, (uint64_t) 1);
     rows = llm_max(rows, (double) LLM_STEP_LEAST);
 
     if (rows < s->rows[1]) {
@@ -67,6 +68,10 @@ llm_step_learn(llm_sched_t *s, const llm_step_t *st, uint64_t us, int exact)
     uint32_t  n;
 
     if (st->n_prefill == 0) {
+        if (!s->shared && exact && us > LLM_STEP_AIM * LLM_STEP_SHARED_US) {
+            llm_step_guess(s, 0, us);
+        }
+
         return;
     }
 
@@ -81,7 +86,7 @@ llm_step_learn(llm_sched_t *s, const llm_step_t *st, uint64_t us, int exact)
         llm_step_guess(s, n, us);
     }
 
-    f = 0.85 * target / (double) llm_max(us, (uint64_t) 1);
+    f = LLM_STEP_AIM * target / (double) llm_max(us, (uint64_t) 1);
 
     if (f < 1.0) {
         if (!exact) {

@@ -34,6 +34,9 @@
 #define LLM_STEP_ALONE_US   120000
 #define LLM_STEP_SHARED_US  70000
 
+/* the part of that time for which rows are chosen */
+#define LLM_STEP_AIM        0.85
+
 /* a step that takes too long still has so many prompt rows: fewer take nearly as
    long, as all weights are read */
 #define LLM_STEP_LEAST      8

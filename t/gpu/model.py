@@ -505,11 +505,19 @@ def q4_k_m(gpu, code):
     return time + end(gpu, code, 1, 1, quantised(gpu, code, of(6, HEAD)))
 
 
-def own_prompt(gpu, code, tokens, cls=0):
+def by_mma(gpu, code, rows, weight, cls):
+    """The same by linear_16.cu, which other GPUs have."""
+    n_out, n_in = weight
+    kernel = f"llm_k_linear_16<4, 2, 2, 8, 128, 2, {cls}, 1>" if cls else MANY
+    return SHORT + code.loop(kernel, -(-n_out // 128) * -(-rows // 128),
+                             -(-n_in // (128 if cls else 32)))
+
+
+def own_prompt(gpu, code, tokens, cls, product):
     """Seconds of a prompt of one step with products by our kernels alone: 16-bit
     weights, or all of class `cls` but the head, which is of Q6_K then."""
     def all_of(weights):
-        return sum(by_wgmma(gpu, code, tokens, w, cls) for w in weights)
+        return sum(product(gpu, code, tokens, w, cls) for w in weights)
 
     att = attention(gpu, code, 1, tokens, 0)
     head = quantised(gpu, code, [(6, *HEAD[0])]) if cls else None
@@ -614,8 +622,10 @@ def predict(code):
               f"{must:,}, stretch {stretch:,}"
               + (": missed" if bad else ": stretch" if reached else ""))
     for what, cls in ("without cuBLAS", 0), ("of Q4_K weights", 4):
-        print(f"prompt of {STEP} {what}: "
-              f"{own_prompt(H200, code, STEP, cls) * 1e3:.1f} ms predicted")
+        own, other = (own_prompt(H200, code, STEP, cls, product) * 1e3
+                      for product in (by_wgmma, by_mma))
+        print(f"prompt of {STEP} {what}: {own:.1f} ms predicted "
+              f"({other:.1f} by mma.sync)")
     predict_shared(H200, code)
     return missed
 
