@@ -24,8 +24,12 @@
 #include "kernels/cpu/bf16_kv.h"
 #include "kernels/cpu/bf16_attn.h"
 
-#define BF16_MM  6
-#define BF16_NV  4
+#define BF16_MM      6
+#define BF16_NV      4
+
+/* see GEMM_AHEAD of simd_gemm.h */
+#define BF16_AHEAD   2048
+#define BF16_STREAM  2
 
 
 simd_inline void
@@ -33,7 +37,7 @@ bf16_tile(const llm_cpu_gemm_t *g, const uint8_t *const *panel, uint32_t row,
     uint32_t out, const int mm, const int fine)
 {
     int              m, v;
-    size_t           k, low;
+    size_t           k, low, ahead;
     __m512           acc[BF16_MM][BF16_NV];
     __m512i          w[BF16_NV], x;
     int32_t          pair;
@@ -41,6 +45,7 @@ bf16_tile(const llm_cpu_gemm_t *g, const uint8_t *const *panel, uint32_t row,
 
     /* elements from the high parts of x to the low ones */
     low = (size_t) (g->x->b_low - g->x->b);
+    ahead = row == g->row ? BF16_AHEAD : 0;
 
     simd_unroll
     for (m = 0; m < mm; m++) {
@@ -57,6 +62,10 @@ bf16_tile(const llm_cpu_gemm_t *g, const uint8_t *const *panel, uint32_t row,
         simd_unroll
         for (v = 0; v < BF16_NV; v++) {
             w[v] = _mm512_load_si512(panel[v] + k * LLM_PANEL * 2);
+
+            if (mm > BF16_STREAM) {
+                __builtin_prefetch(panel[v] + k * LLM_PANEL * 2 + ahead, 0, 2);
+            }
         }
 
         simd_unroll
@@ -95,25 +104,50 @@ bf16_tile(const llm_cpu_gemm_t *g, const uint8_t *const *panel, uint32_t row,
 }
 
 
+/* all rows: the highest tile while the weights are read from memory, then tiles
+   of about the same height, as low ones wait for their sums */
+
 simd_inline void
 bf16_rows(const llm_cpu_gemm_t *g, const uint8_t *const *p, uint32_t panel,
     const int fine)
 {
-    uint32_t  row, end;
+    uint32_t  row, end, mm, n, out;
 
     row = g->row;
     end = g->row + g->n_rows;
+    out = panel * LLM_PANEL;
 
-    for ( /* void */ ; row + BF16_MM <= end; row += BF16_MM) {
-        bf16_tile(g, p, row, panel * LLM_PANEL, BF16_MM, fine);
-    }
+    for (n = (g->n_rows + BF16_MM - 1) / BF16_MM; n; n--) {
+        mm = row == g->row ? llm_min(BF16_MM, g->n_rows)
+                           : (end - row + n - 1) / n;
 
-    for ( /* void */ ; row + 2 <= end; row += 2) {
-        bf16_tile(g, p, row, panel * LLM_PANEL, 2, fine);
-    }
+        switch (mm) {
 
-    if (row < end) {
-        bf16_tile(g, p, row, panel * LLM_PANEL, 1, fine);
+        case 1:
+            bf16_tile(g, p, row, out, 1, fine);
+            break;
+
+        case 2:
+            bf16_tile(g, p, row, out, 2, fine);
+            break;
+
+        case 3:
+            bf16_tile(g, p, row, out, 3, fine);
+            break;
+
+        case 4:
+            bf16_tile(g, p, row, out, 4, fine);
+            break;
+
+        case 5:
+            bf16_tile(g, p, row, out, 5, fine);
+            break;
+
+        default:
+            bf16_tile(g, p, row, out, BF16_MM, fine);
+        }
+
+        row += mm;
     }
 }
 

@@ -8,90 +8,99 @@
 
 /*
  * A tile is rows of x by vectors of outputs.  With up to GEMM_FEW rows, F16 and
- * BF16 panels are converted in registers; with more, once for all rows into the
- * thread's scratch.
+ * BF16 panels are converted in registers, for each tile again; with more, once
+ * for all rows into the thread's scratch.
  */
-#define GEMM_FEW      4
+#define GEMM_FEW      96
 #define GEMM_MM       6
 
 #if VL == 16
 #define GEMM_NV       4
+#define GEMM_LEVEL    2                 /* for __builtin_prefetch(): 2: the
+                                           second-level cache; 3: the first */
 #else
 #define GEMM_NV       2
+#define GEMM_LEVEL    3
 #endif
 
 #define GEMM_HALVES   (LLM_PANEL / VL)  /* vectors across a panel */
 #define GEMM_PANELS   (GEMM_NV / GEMM_HALVES)
 
+/* bytes from the weights that are multiplied to those that are prefetched, with
+   more than GEMM_STREAM rows in a tile: the hardware's prefetcher alone keeps
+   up with fewer, and not with slower readers */
+#define GEMM_AHEAD    2048
+#define GEMM_STREAM   2
 
-/*
- * mm rows by nv vectors of outputs from `out` on.  panel[v]: address of vector
- * v's first lane in its panel, which has elements of `type`.
- */
+
+/* a vector of weights of k + odd; k is even, p is the panel at k */
+
+simd_inline vf_t
+gemm_float_load(const uint8_t *p, uint32_t type, const int odd)
+{
+    if (type == LLM_TYPE_F32) {
+        return vf_load((const float *) (const void *) p + odd * LLM_PANEL);
+    }
+
+    if (type == LLM_TYPE_F16) {
+        return vf_load_f16((const uint16_t *) (const void *) p
+                           + odd * LLM_PANEL);
+    }
+
+    return odd ? vf_load_bf16_odd((const uint16_t *) (const void *) p)
+               : vf_load_bf16_even((const uint16_t *) (const void *) p);
+}
+
+
+/* mm rows by GEMM_NV vectors of outputs from `out` on.  panel[v]: address of
+   vector v's first lane in its panel, which has elements of `type` */
 
 simd_inline void
 gemm_float_tile(const llm_cpu_gemm_t *g, uint32_t type,
-    const uint8_t *const *panel, uint32_t row, uint32_t out, const int mm,
-    const int nv)
+    const uint8_t *const *panel, uint32_t row, uint32_t out, const int mm)
 {
-    int           m, v;
-    vf_t          acc[8][8], w[8], w2, xk;
-    size_t        k, n;
+    int           m, v, odd;
+    vf_t          acc[GEMM_MM][GEMM_NV], w[GEMM_NV], xk;
+    size_t        k, n, at, ahead;
     const float  *x;
+
+    const size_t  step = LLM_PANEL * (type == LLM_TYPE_F32 ? 4 : 2);
+    const int     prefetches = mm > GEMM_STREAM
+                               && (type != LLM_TYPE_F32 || VL == 8);
 
     n = g->w->n_in;
     x = g->x->x + row * n;
+    ahead = row == g->row ? GEMM_AHEAD : 0;
 
     simd_unroll
     for (m = 0; m < mm; m++) {
         simd_unroll
-        for (v = 0; v < nv; v++) {
+        for (v = 0; v < GEMM_NV; v++) {
             acc[m][v] = vf_zero();
         }
     }
 
-    if (type == LLM_TYPE_BF16) {
+    for (k = 0; k < n; k += 2) {
 
-        for (k = 0; k + 2 <= n; k += 2) {
+        simd_unroll
+        for (v = 0; prefetches && v < GEMM_NV; v += GEMM_HALVES) {
             simd_unroll
-            for (v = 0; v < nv; v++) {
-                w[v] = vf_load_bf16_even((const uint16_t *) panel[v]
-                                         + k * LLM_PANEL);
-                w2 = vf_load_bf16_odd((const uint16_t *) panel[v]
-                                      + k * LLM_PANEL);
-
-                simd_unroll
-                for (m = 0; m < mm; m++) {
-                    acc[m][v] = vf_fma(w[v], vf_set1(x[m * n + k]),
-                                       acc[m][v]);
-                    acc[m][v] = vf_fma(w2, vf_set1(x[m * n + k + 1]),
-                                       acc[m][v]);
-                }
+            for (at = 0; at < 2 * step; at += 64) {
+                __builtin_prefetch(panel[v] + k * step + ahead + at, 0,
+                                   GEMM_LEVEL);
             }
         }
 
-        if (k < n) {
-            simd_unroll
-            for (v = 0; v < nv; v++) {
-                w[v] = vf_load_bf16_even((const uint16_t *) panel[v]
-                                         + k * LLM_PANEL);
+        simd_unroll
+        for (odd = 0; odd < 2; odd++) {
 
-                simd_unroll
-                for (m = 0; m < mm; m++) {
-                    acc[m][v] = vf_fma(w[v], vf_set1(x[m * n + k]),
-                                       acc[m][v]);
-                }
+            if (k + (size_t) odd == n) {
+                break;
             }
-        }
 
-    } else {
-        for (k = 0; k < n; k++) {
             simd_unroll
-            for (v = 0; v < nv; v++) {
-                w[v] = type == LLM_TYPE_F16
-                       ? vf_load_f16((const uint16_t *) panel[v]
-                                     + k * LLM_PANEL)
-                       : vf_load((const float *) panel[v] + k * LLM_PANEL);
+            for (v = 0; v < GEMM_NV; v++) {
+                w[v] = gemm_float_load(panel[v] + k * step, type, odd);
             }
 
             /* one element of x at a time, as there are registers for all
@@ -99,10 +108,10 @@ gemm_float_tile(const llm_cpu_gemm_t *g, uint32_t type,
 
             simd_unroll
             for (m = 0; m < mm; m++) {
-                xk = vf_set1(x[m * n + k]);
+                xk = vf_set1(x[m * n + k + odd]);
 
                 simd_unroll
-                for (v = 0; v < nv; v++) {
+                for (v = 0; v < GEMM_NV; v++) {
                     acc[m][v] = vf_fma(w[v], xk, acc[m][v]);
                 }
             }
@@ -112,9 +121,60 @@ gemm_float_tile(const llm_cpu_gemm_t *g, uint32_t type,
     simd_unroll
     for (m = 0; m < mm; m++) {
         simd_unroll
-        for (v = 0; v < nv; v++) {
+        for (v = 0; v < GEMM_NV; v++) {
             gemm_store(g, row + m, out + v * VL, acc[m][v]);
         }
+    }
+}
+
+
+/* all rows: the highest tile while the weights are read from memory, then tiles
+   of about the same height, as low ones wait for their sums */
+
+simd_inline void
+gemm_float_tiles(const llm_cpu_gemm_t *g, uint32_t type,
+    const uint8_t *const *panel, uint32_t out)
+{
+    uint32_t  row, end, mm, n;
+
+    /* 16 registers: both halves of pairs stay in some */
+    const uint32_t  most = type == LLM_TYPE_BF16 && VL == 8 ? GEMM_MM - 1
+                                                            : GEMM_MM;
+
+    row = g->row;
+    end = g->row + g->n_rows;
+
+    for (n = (g->n_rows + most - 1) / most; n; n--) {
+        mm = row == g->row ? llm_min(most, g->n_rows)
+                           : (end - row + n - 1) / n;
+
+        switch (mm) {
+
+        case 1:
+            gemm_float_tile(g, type, panel, row, out, 1);
+            break;
+
+        case 2:
+            gemm_float_tile(g, type, panel, row, out, 2);
+            break;
+
+        case 3:
+            gemm_float_tile(g, type, panel, row, out, 3);
+            break;
+
+        case 4:
+            gemm_float_tile(g, type, panel, row, out, 4);
+            break;
+
+        case 5:
+            gemm_float_tile(g, type, panel, row, out, 5);
+            break;
+
+        default:
+            gemm_float_tile(g, type, panel, row, out, GEMM_MM);
+        }
+
+        row += mm;
     }
 }
 
@@ -156,7 +216,7 @@ simd_inline void
 gemm_float_rows(const llm_cpu_gemm_t *g, uint32_t type, uint32_t first)
 {
     size_t          lane, size;
-    uint32_t        i, n, row, end, out;
+    uint32_t        i, n, out;
     const uint8_t  *panel[GEMM_PANELS], *p[GEMM_NV];
 
     n = llm_min(g->panel + g->n_panels - first, GEMM_PANELS);
@@ -187,32 +247,13 @@ gemm_float_rows(const llm_cpu_gemm_t *g, uint32_t type, uint32_t first)
         p[i] = panel[i / GEMM_HALVES] + i % GEMM_HALVES * lane;
     }
 
-    end = g->row + g->n_rows;
     out = first * LLM_PANEL;
-    row = g->row;
 
     if (type == LLM_TYPE_F32) {
-        for ( /* void */ ; row + GEMM_MM <= end; row += GEMM_MM) {
-            gemm_float_tile(g, LLM_TYPE_F32, p, row, out, GEMM_MM, GEMM_NV);
-        }
+        gemm_float_tiles(g, LLM_TYPE_F32, p, out);
 
-        for ( /* void */ ; row + 2 <= end; row += 2) {
-            gemm_float_tile(g, LLM_TYPE_F32, p, row, out, 2, GEMM_NV);
-        }
-
-        if (row < end) {
-            gemm_float_tile(g, LLM_TYPE_F32, p, row, out, 1, GEMM_NV);
-        }
-
-        return;
-    }
-
-    for ( /* void */ ; row + 2 <= end; row += 2) {
-        gemm_float_tile(g, type, p, row, out, 2, GEMM_NV);
-    }
-
-    if (row < end) {
-        gemm_float_tile(g, type, p, row, out, 1, GEMM_NV);
+    } else {
+        gemm_float_tiles(g, type, p, out);
     }
 }
 

@@ -4,7 +4,9 @@
  * prefill, mixtures of experts in the shapes of Qwen3-30B-A3B and gpt-oss-20b,
  * recurrent layers in those of Qwen3.5-4B and Granite 4.
  *
- * usage: kernels [isa] [type|experts|recurrent|attention]
+ * usage: kernels [isa] [type|experts|recurrent|attention] [ROWS ...]
+ *
+ * ROWS: of products, instead of 1 to 512.
  *
  * Times are CPU times of the thread, the least of several, so that other
  * processes on the same cores have little effect.  GB/s: bytes of weights, as
@@ -25,6 +27,7 @@
 
 #define MAX_ROWS   512
 #define MAX_CTX    33280
+#define MAX_COUNTS 64
 #define MAX_TURNS  200
 #define LEAST_TURNS  15                 /* of a product */
 #define SPEND      0.2                  /* seconds per measurement */
@@ -45,6 +48,10 @@ typedef struct {
     int                 bf16;           /* 1: in bfloat16, if the CPU can */
     int                 q8;             /* 1: the cache is int8 */
 } precision_t;
+
+/* numbers of rows of products */
+static uint32_t  counts[MAX_COUNTS] = { 1, 2, 4, 8, 16, 32, 128, 512 };
+static uint32_t  n_counts = 8;
 
 static const precision_t  precisions[] = {
     { "bf16", LLM_TYPE_Q8_0, 1, 0 },
@@ -296,8 +303,6 @@ bench_linear(llm_exec_t *exec, uint32_t type, uint32_t n_out, uint32_t n_in,
     llm_weight_t     *w[8];
     const llm_ops_t  *o = exec->ops;
 
-    static const uint32_t  counts[] = { 1, 2, 4, 8, 16, 32, 128, 512 };
-
     size = llm_type_row_size(type, n_in) * n_out;
     m = random_bytes(size);
 
@@ -324,7 +329,7 @@ bench_linear(llm_exec_t *exec, uint32_t type, uint32_t n_out, uint32_t n_in,
     of = "";
     peak = 0;
 
-    for (i = 0; i < llm_nelems(counts); i++) {
+    for (i = 0; i < n_counts; i++) {
 
         rows = counts[i];
         best = 1e9;
@@ -349,7 +354,7 @@ bench_linear(llm_exec_t *exec, uint32_t type, uint32_t n_out, uint32_t n_in,
             share[k] = macs / t / peak;
         }
 
-        if (rows <= 16) {
+        if (rows <= 4) {
             printf("  %u: %.1f GB/s", rows, (double) size / best * 1e-9);
 
         } else {
@@ -774,6 +779,33 @@ bench_recurrent(llm_exec_t *exec, const recurrent_t *m)
 }
 
 
+/* the rows of products, if there are any arguments */
+
+static void
+set_counts(int argc, char **argv)
+{
+    int  i;
+
+    for (i = 0; i < argc; i++) {
+        if (i == MAX_COUNTS) {
+            fprintf(stderr, "kernels: %d numbers of rows at most\n",
+                    MAX_COUNTS);
+            exit(1);
+        }
+
+        counts[i] = (uint32_t) strtoul(argv[i], NULL, 10);
+
+        if (counts[i] == 0 || counts[i] > MAX_ROWS) {
+            fprintf(stderr, "kernels: %s rows: 1 to %d are possible\n",
+                    argv[i], MAX_ROWS);
+            exit(1);
+        }
+
+        n_counts = (uint32_t) i + 1;
+    }
+}
+
+
 int
 main(int argc, char **argv)
 {
@@ -800,6 +832,8 @@ main(int argc, char **argv)
 
     isa = argc > 1 && strcmp(argv[1], "best") ? argv[1] : NULL;
     only = argc > 2 ? argv[2] : NULL;
+
+    set_counts(argc - 3, argv + 3);
 
     exec = open_device(isa, LLM_TYPE_F32, 0);
     exec->ops->describe(exec, line, sizeof(line));
