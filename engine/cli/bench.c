@@ -56,19 +56,16 @@ llm_cli_sort(double *t, uint32_t n)
 
 
 /*
- * Tokens per second for n tokens in steps of batch tokens, behind those of
- * --depth: the median of the repetitions, and half of the difference of fastest
- * and slowest.  A first repetition, to warm up, is not counted.
+ * A first repetition, to warm up, is not counted.
  */
 
-static int
-llm_bench_test(const llm_cli_t *c, llm_cli_seq_t *s, const int32_t *ids,
-    uint32_t n, uint32_t batch, double *median, double *spread,
-    llm_err_t *err)
+int
+llm_cli_bench_reps(const llm_cli_t *c, llm_bench_turn_pt turn, void *data,
+    uint64_t n, double *median, double *spread, llm_err_t *err)
 {
     int       rc;
     double   *t;
-    uint32_t  i, k, take, reps;
+    uint32_t  i, reps;
     uint64_t  start;
 
     reps = c->reps ? c->reps : LLM_BENCH_REPS;
@@ -78,19 +75,12 @@ llm_bench_test(const llm_cli_t *c, llm_cli_seq_t *s, const int32_t *ids,
         return llm_fail(err, "no memory for %u repetitions", reps);
     }
 
-    rc = LLM_OK;
-
-    for (i = 0; rc == LLM_OK && i <= reps; i++) {
-        s->len = c->depth;
+    for (i = 0, rc = LLM_OK; rc == LLM_OK && i <= reps; i++) {
         start = llm_now_us();
-
-        for (k = 0; rc == LLM_OK && k < n; k += take) {
-            take = llm_min(batch, n - k);
-            rc = llm_cli_seq_step(s, ids + k, take, 1, err);
-        }
+        rc = turn(data, err);
 
         if (i) {
-            t[i - 1] = n / ((double) (llm_now_us() - start) * 1e-6);
+            t[i - 1] = (double) n / ((double) (llm_now_us() - start) * 1e-6);
         }
     }
 
@@ -103,6 +93,47 @@ llm_bench_test(const llm_cli_t *c, llm_cli_seq_t *s, const int32_t *ids,
     free(t);
 
     return rc;
+}
+
+
+/* n tokens in steps of batch tokens, behind depth others */
+
+typedef struct {
+    llm_cli_seq_t  *seq;
+    const int32_t  *ids;
+    uint32_t        n;
+    uint32_t        batch;
+    uint32_t        depth;
+} llm_bench_run_t;
+
+static int
+llm_bench_turn(void *data, llm_err_t *err)
+{
+    uint32_t          k, take;
+    llm_bench_run_t  *run = data;
+
+    run->seq->len = run->depth;
+
+    for (k = 0; k < run->n; k += take) {
+        take = llm_min(run->batch, run->n - k);
+
+        if (llm_cli_seq_step(run->seq, run->ids + k, take, 1, err) != LLM_OK) {
+            return LLM_ERROR;
+        }
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_bench_test(const llm_cli_t *c, llm_cli_seq_t *s, const int32_t *ids,
+    uint32_t n, uint32_t batch, double *median, double *spread,
+    llm_err_t *err)
+{
+    llm_bench_run_t  run = { s, ids, n, batch, c->depth };
+
+    return llm_cli_bench_reps(c, llm_bench_turn, &run, n, median, spread, err);
 }
 
 
@@ -169,15 +200,20 @@ llm_bench_turns(const llm_cli_t *c, llm_cli_seq_t *s, const int32_t *ids,
 }
 
 
-static void
-llm_bench_row(const llm_cli_t *c, const llm_model_t *m, const char *test,
-    uint32_t n, double median, double spread)
+void
+llm_cli_bench_row(const llm_cli_t *c, const llm_model_t *m, const char *test,
+    uint32_t n, uint32_t n_seqs, double median, double spread)
 {
-    char                  depth[32], device[128];
+    char                  depth[32], seqs[32], device[128];
     const llm_hparams_t  *hp;
 
     hp = llm_model_hparams(m);
     depth[0] = '\0';
+    seqs[0] = '\0';
+
+    if (n_seqs > 1) {
+        snprintf(seqs, sizeof(seqs), " x %u", n_seqs);
+    }
 
     if (c->depth) {
         snprintf(depth, sizeof(depth), " @ d%u", c->depth);
@@ -185,9 +221,9 @@ llm_bench_row(const llm_cli_t *c, const llm_model_t *m, const char *test,
 
     llm_model_device(m, device, sizeof(device));
 
-    printf("| %s | %.2f MiB | %.2f M | %s | %s%u%s | %.2f +- %.2f |\n",
+    printf("| %s | %.2f MiB | %.2f M | %s | %s%u%s%s | %.2f +- %.2f |\n",
            hp->name, (double) hp->n_bytes / (1 << 20),
-           (double) hp->n_params / 1e6, device, test, n, depth, median,
+           (double) hp->n_params / 1e6, device, test, n, seqs, depth, median,
            spread);
     fflush(stdout);
 }
@@ -221,12 +257,26 @@ llm_bench_drafts(const llm_cli_t *c, const int32_t *ids, uint32_t n,
 }
 
 
+/* any tokens, but not always the same one */
+
+static void
+llm_bench_ids(int32_t *ids, uint32_t n, uint32_t n_vocab)
+{
+    uint32_t  i, x;
+
+    for (i = 0, x = 1; i < n; i++) {
+        x = x * 1664525 + 1013904223;
+        ids[i] = (int32_t) ((x >> 8) % n_vocab);
+    }
+}
+
+
 static int
 llm_bench_run(const llm_cli_t *c, llm_cli_seq_t *s, llm_err_t *err)
 {
     double    tg, spread, steps, reads;
     int32_t  *ids;
-    uint32_t  i, n, n_pp, n_tg, n_vocab, x;
+    uint32_t  n, n_pp, n_tg, n_vocab;
 
     n_pp = c->pp ? c->pp : LLM_BENCH_PP;
     n_tg = c->tg ? c->tg : LLM_BENCH_TG;
@@ -238,12 +288,7 @@ llm_bench_run(const llm_cli_t *c, llm_cli_seq_t *s, llm_err_t *err)
         return llm_fail(err, "no memory for %u ids", n);
     }
 
-    /* any tokens, but not always the same one */
-
-    for (i = 0, x = 1; i < n; i++) {
-        x = x * 1664525 + 1013904223;
-        ids[i] = (int32_t) ((x >> 8) % n_vocab);
-    }
+    llm_bench_ids(ids, n, n_vocab);
 
     printf("| model | size | params | device | test | t/s |\n"
            "| --- | ---: | ---: | --- | --- | ---: |\n");
@@ -255,13 +300,17 @@ llm_bench_run(const llm_cli_t *c, llm_cli_seq_t *s, llm_err_t *err)
         goto failed;
     }
 
-    llm_bench_row(c, s->model, "pp", n_pp, tg, spread);
+    llm_cli_bench_row(c, s->model, "pp", n_pp, 1, tg, spread);
 
     if (llm_bench_test(c, s, ids, n_tg, 1, &tg, &spread, err) != LLM_OK) {
         goto failed;
     }
 
-    llm_bench_row(c, s->model, "tg", n_tg, tg, spread);
+    llm_cli_bench_row(c, s->model, "tg", n_tg, 1, tg, spread);
+
+    if (c->n_seqs && llm_cli_bench_rows(c, s, ids, n_tg, err) != LLM_OK) {
+        goto failed;
+    }
 
     if (llm_bench_turns(c, s, ids, n_tg, &steps, &reads, err) != LLM_OK) {
         goto failed;
@@ -310,7 +359,9 @@ llm_cli_bench(const llm_cli_t *c, llm_err_t *err)
     ctx = c->depth + llm_max(ctx, LLM_BENCH_TURNS);
     ctx = llm_max(ctx, c->ctx);
 
-    if (llm_cli_seq_open(&s, c, ctx, n_pp, 1, err) != LLM_OK) {
+    if (llm_cli_seq_open(&s, c, ctx, llm_max(n_pp, c->n_seqs),
+                         llm_max(c->n_seqs, 1u), err) != LLM_OK)
+    {
         return LLM_ERROR;
     }
 

@@ -95,6 +95,7 @@ typedef struct {
     uint32_t         reps;
     uint32_t         chain;
     uint32_t         clips;
+    uint32_t         n_seqs;            /* bench --rows; 0: not given */
     int              special;
     int              all;
     int              stream;
@@ -173,6 +174,16 @@ double llm_cli_bandwidth(uint32_t n);
 /* bench.c */
 int llm_cli_bench(const llm_cli_t *c, llm_err_t *err);
 void llm_cli_sort(double *t, uint32_t n);
+/* a line of the table: tokens per second of test "pp" or "tg" with n tokens, of
+   n_seqs sequences */
+void llm_cli_bench_row(const llm_cli_t *c, const llm_model_t *m,
+    const char *test, uint32_t n, uint32_t n_seqs, double median,
+    double spread);
+/* how many of n tokens per second turn() computes: the median of the
+   repetitions, and half of the difference of fastest and slowest */
+typedef int (*llm_bench_turn_pt)(void *data, llm_err_t *err);
+int llm_cli_bench_reps(const llm_cli_t *c, llm_bench_turn_pt turn, void *data,
+    uint64_t n, double *median, double *spread, llm_err_t *err);
 /* bench_media.c: c->file transcribes c->audio; encodes the first of
    c->images */
 int llm_cli_bench_speech(const llm_cli_t *c, llm_err_t *err);
@@ -239,6 +250,10 @@ int llm_cli_seq_step(llm_cli_seq_t *s, const int32_t *ids, uint32_t n,
 int llm_cli_seq_feed(llm_cli_seq_t *s, const int32_t *ids, size_t n,
     llm_err_t *err);
 
+/* bench_rows.c: generation of c->n_seqs sequences at once, with the model of s,
+   whose sequence is lost */
+int llm_cli_bench_rows(const llm_cli_t *c, llm_cli_seq_t *s,
+    const int32_t *ids, uint32_t n, llm_err_t *err);
 
 
 /* ---- picture.c: images as a tower gets them ---- */

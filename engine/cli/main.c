@@ -78,11 +78,12 @@ static const llm_cli_cmd_t  llm_cli_cmds[] = {
       "what is said in a file of sound",
       LLM_CLI_RUN | LLM_CLI_SPEECH, llm_cli_transcribe },
 
-    { "bench", "FILE [--pp N] [--tg N] [--depth N] [--reps N] "
+    { "bench", "FILE [--pp N] [--tg N] [--depth N] [--reps N] [--rows N] "
       "[--speculate KIND] [--audio SOUND | --image IMAGE]",
-      "tokens per second, also with a head's drafts, and the machine's read\n"
-      "      bandwidth; the time of transcriptions, alone and --clips at "
-      "once;\n      of an encoder of images",
+      "tokens per second, also of several sequences and with a head's "
+      "drafts,\n      and the machine's read bandwidth; the time of "
+      "transcriptions, alone and\n      --clips at once; of an encoder of "
+      "images",
       LLM_CLI_RUN | LLM_CLI_BENCH | LLM_CLI_DRAFT | LLM_CLI_AUDIO
       | LLM_CLI_IMAGES, llm_cli_bench },
 
@@ -224,6 +225,9 @@ static const llm_cli_opt_t  llm_cli_opts[] = {
 
     { "reps", LLM_CLI_UINT, LLM_CLI_BENCH, offsetof(llm_cli_t, reps),
       "repetitions (5)" },
+
+    { "rows", LLM_CLI_UINT, LLM_CLI_BENCH, offsetof(llm_cli_t, n_seqs),
+      "sequences that generate at once, a row of each step (none)" },
 
     { "clips", LLM_CLI_UINT, LLM_CLI_BENCH, offsetof(llm_cli_t, clips),
       "transcriptions at once (4)" },
@@ -477,8 +481,10 @@ llm_cli_option(llm_cli_t *c, const llm_cli_cmd_t *cmd, char **argv, int *i,
             continue;
         }
 
+        /* --rows has two meanings */
+
         if (!(o->options & cmd->options)) {
-            return llm_fail(err, "%s has no option --%s", cmd->name, o->name);
+            continue;
         }
 
         if (o->type == LLM_CLI_FLAG) {

@@ -72,7 +72,8 @@ llm_cli_seq_keeping(llm_cli_seq_t *s, const llm_cli_t *c,
 
     o.ctx = ctx ? ctx : c->ctx;
     o.batch = batch;
-    o.max_seqs = 1;
+    o.max_seqs = llm_max(c->n_seqs, 1u);
+    o.whole = c->n_seqs > 1;
     o.max_out = max_out;
 
     if (keep) {

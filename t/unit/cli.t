@@ -894,6 +894,14 @@ like($out, qr/\| pp8 \| \d+\.\d+ .*\n.*\| tg4 \| \d+\.\d+ /, 'pp and tg');
 like($out, qr/read bandwidth of this machine, \d+ threads: \d+\.\d+ GB/,
      'and the bandwidth');
 
+($out, $err, $status) = llm('', 'bench', $demo, '--pp', 8, '--tg', 4,
+    '--rows', 5, '--depth', 20, '--reps', 1, '--device', 'cpu');
+is($status, 0, 'bench --rows');
+like($out, qr/\| tg4 @ d20 \| \d.*\n.*\| tg4 x 5 @ d20 \| [1-9]\d*\.\d\d \+- /,
+     'of several sequences');
+fails('too many sequences', qr/no memory/, '', 'bench', $demo, '--rows',
+      2_000_000_000, '--device', 'cpu');
+
 ($out, $err, $status) = llm('', 'bench', $demo, '--pp', 1, '--tg', 1,
                             '--reps', 1);
 is($status, 0, 'bench of one token') or diag($err);
