@@ -21,7 +21,8 @@ sub server {
 
     $t = LLM::Test->new(workers => $WORKERS, listen => 'reuseport',
         http => "llm_token_zone all zone=z:1m $zone; llm_queue 200;",
-        location => "llm_token_limit zone=z $limit;", %opt)->start;
+        location => "llm_token_limit zone=z $limit;"
+                    . ' add_header X-Worker $pid always;', %opt)->start;
 }
 
 sub left { $t->get('/v1/models')->{headers}{'x-ratelimit-remaining-tokens'} }
@@ -211,6 +212,16 @@ is($kills, 25, '25 workers killed under load');
 $_->close for @live;
 
 ok(LLM::Test::wait_for(60, sub { serving() == 0 }), 'all streams have ended');
+
+# the last one's reservations come back when its successor starts
+
+my %serves;
+
+ok(LLM::Test::wait_for(60, sub {
+    $serves{$t->get('/v1/models')->{headers}{'x-worker'}} = 1;
+    my @now = $t->workers;
+    return @now == $WORKERS && !grep { !$serves{$_} } @now;
+}), 'all workers serve');
 
 my $rest = left();
 
