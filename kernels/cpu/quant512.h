@@ -9,10 +9,11 @@
 #define QUANT_FEW_MM   8
 #define QUANT_FEW_NP   2
 
-/* up to this number of rows, codes are unpacked in registers for each tile;
-   with more rows, a panel is unpacked once for all */
-#define QUANT_FEW      8
-#define QUANT_FEW_FINE 4
+/* up to this number of rows, codes are unpacked in registers for each tile, in
+   panels that the second-level cache has after the first one; with more rows, a
+   panel is unpacked once for all */
+#define QUANT_FEW      16
+#define QUANT_FEW_FINE 6
 
 /* distances of prefetches, in bytes of codes: QUANT_FAR from memory to the
    second-level cache, QUANT_NEAR from there to the first.  QUANT_FAR_MM, in
@@ -223,13 +224,14 @@ quant_few_tile(const llm_cpu_gemm_t *g, uint32_t pack, uint32_t panel,
     size_t                  first[QUANT_FEW_MM], first2[QUANT_FEW_MM];
     __m512                  acc[QUANT_FEW_MM][QUANT_FEW_NP], d[2], min[2];
     __m512i                 w[8], book;
-    uint32_t                b, last;
+    uint32_t                b, r, last, end;
     const int8_t           *q[QUANT_FEW_MM], *from;
     const uint8_t          *codes[QUANT_FEW_NP], *scales[QUANT_FEW_NP];
     const llm_cpu_stage_t  *x;
 
     x = g->x;
     last = g->panel + g->n_panels - 1;
+    end = g->row + g->n_rows;
     min[0] = min[1] = _mm512_setzero_ps();
     book = quant_book(g->w);
 
@@ -244,9 +246,11 @@ quant_few_tile(const llm_cpu_gemm_t *g, uint32_t pack, uint32_t panel,
 
     simd_unroll
     for (m = 0; m < mm; m++) {
-        q[m] = x->q + (row + (uint32_t) m) * x->stride;
-        first[m] = llm_stage_at(row + (uint32_t) m, x->n_blocks);
-        first2[m] = llm_stage_at(row + (uint32_t) m, x->n_blocks * 2);
+        /* so are rows */
+        r = llm_min(row + (uint32_t) m, end - 1);
+        q[m] = x->q + r * x->stride;
+        first[m] = llm_stage_at(r, x->n_blocks);
+        first2[m] = llm_stage_at(r, x->n_blocks * 2);
 
         simd_unroll
         for (p = 0; p < np; p++) {
@@ -277,6 +281,10 @@ quant_few_tile(const llm_cpu_gemm_t *g, uint32_t pack, uint32_t panel,
 
     simd_unroll
     for (m = 0; m < mm; m++) {
+        if (row + (uint32_t) m == end) {
+            break;
+        }
+
         simd_unroll
         for (p = 0; p < np; p++) {
             gemm_store(g, row + (uint32_t) m,
@@ -331,7 +339,17 @@ static const quant_few_t  quant_few_tiles[LLM_PACK_N][6] = {
 };
 
 
-/* the largest tiles first, while there are as many rows */
+/* is a tile of mm rows worth its time for n of them?  Three take longer in
+   tiles of two and one than in one of four, and seven likewise */
+
+static int
+quant_few_suits(uint32_t mm, uint32_t n)
+{
+    return mm <= n + (mm >= 4);
+}
+
+
+/* the largest tiles first */
 
 static void
 quant_few(const llm_cpu_gemm_t *g)
@@ -343,7 +361,7 @@ quant_few(const llm_cpu_gemm_t *g)
     t = quant_few_tiles[g->w->format.pack] + (g->x->fine ? 4 : 0);
 
     for (row = g->row; row < end; row += t->mm) {
-        while (row + t->mm > end) {
+        while (!quant_few_suits(t->mm, end - row)) {
             t++;
         }
 
