@@ -6,10 +6,10 @@
 #
 # The default file has the shape SHAPE, the type TYPE (qwen3-0.6b q8_0) and
 # random weights; it is made in objs/bench.  objs/llm bench measures the read
-# bandwidth, pp512 and tg128; then nginx serves the file on a free port, and
-# objs/load asks for LLM_BENCH_TOKENS tokens in 1, 4 and 16 concurrent streams,
-# the median of LLM_BENCH_REPS runs each.  LLAMA_BENCH=path also runs
-# llama.cpp's llama-bench.
+# bandwidth, pp512, tg128 and 16 sequences at once; then nginx serves the file on
+# a free port, and objs/load asks for LLM_BENCH_TOKENS tokens in 1, 4 and 16
+# concurrent streams, the median of LLM_BENCH_REPS runs each.  LLAMA_BENCH=path
+# also runs llama.cpp's llama-bench.
 
 set -eu
 
@@ -34,7 +34,7 @@ if [ -z "$MODEL" ]; then
 fi
 
 echo "== $(basename "$MODEL"), the engine alone"
-"$OBJS/llm" bench "$MODEL"
+"$OBJS/llm" bench "$MODEL" --rows 16
 
 if [ -n "${LLAMA_BENCH:-}" ]; then
     echo "== llama-bench"
