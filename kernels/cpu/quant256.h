@@ -424,22 +424,27 @@ typedef struct {
 } quant_rows_t;
 
 
+/* rows after the piece's last one are replaced by it; their results are not
+   stored */
+
 simd_inline void
-quant_tile_rows(quant_rows_t *r, const llm_cpu_stage_t *x, uint32_t pack,
+quant_tile_rows(quant_rows_t *r, const llm_cpu_gemm_t *g, uint32_t pack,
     uint32_t row, const int mm)
 {
-    int  m;
+    int                     m;
+    uint32_t                at;
+    const llm_cpu_stage_t  *x = g->x;
 
     r->x = x;
 
     simd_unroll
     for (m = 0; m < mm; m++) {
-        r->q[m] = x->q + (row + m) * x->stride;
-        r->words[m] = (const int16_t *) (const void *) x->b
-                      + (row + m) * x->stride;
-        r->first[m] = llm_stage_at(row + (uint32_t) m, x->n_blocks);
-        r->start[m] = llm_stage_at(row + (uint32_t) m,
-                                   x->n_blocks * (size_t) quant_halves(pack));
+        at = llm_min(row + (uint32_t) m, g->row + g->n_rows - 1);
+        r->q[m] = x->q + at * x->stride;
+        r->words[m] = (const int16_t *) (const void *) x->b + at * x->stride;
+        r->first[m] = llm_stage_at(at, x->n_blocks);
+        r->start[m] = llm_stage_at(at, x->n_blocks
+                                       * (size_t) quant_halves(pack));
     }
 }
 
@@ -707,7 +712,7 @@ quant_tile(const llm_cpu_gemm_t *g, uint32_t pack, int plain,
     book = quant_book(g->w);
     min[0] = min[1] = _mm256_setzero_ps();
     ahead = quant_ahead(g, row, out);
-    quant_tile_rows(&r, g->x, pack, row, mm);
+    quant_tile_rows(&r, g, pack, row, mm);
 
     simd_unroll
     for (m = 0; m < mm; m++) {
@@ -733,7 +738,9 @@ quant_tile(const llm_cpu_gemm_t *g, uint32_t pack, int plain,
 
     simd_unroll
     for (m = 0; m < mm; m++) {
-        gemm_store(g, row + m, out, acc[m]);
+        if (row + (uint32_t) m < g->row + g->n_rows) {
+            gemm_store(g, row + (uint32_t) m, out, acc[m]);
+        }
     }
 }
 
@@ -743,6 +750,8 @@ quant_rows(const llm_cpu_gemm_t *g, uint32_t pack, int plain,
     const uint8_t *codes, const uint8_t *scales, uint32_t panel)
 {
     uint32_t  row, end, lane, out;
+
+    const uint32_t  most = pack == LLM_PACK_Q8_0 ? 4 : 3;
 
     end = g->row + g->n_rows;
 
@@ -765,7 +774,9 @@ quant_rows(const llm_cpu_gemm_t *g, uint32_t pack, int plain,
             continue;
         }
 
-        for ( /* void */ ; row + 4 <= end; row += 4) {
+        /* codes of three rows take longer to unpack than a fourth takes */
+
+        for ( /* void */ ; row + most <= end; row += 4) {
             quant_tile(g, pack, 0, codes, scales, out, lane, row, 4, 0);
         }
 

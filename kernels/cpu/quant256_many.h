@@ -308,7 +308,7 @@ quant_wide_tile(const llm_cpu_gemm_t *g, uint32_t pack, uint32_t panel,
 
     ahead = quant_ahead(g, row, panel * LLM_PANEL);
     ahead.step *= 2;
-    quant_tile_rows(&r, g->x, pack, row, mm);
+    quant_tile_rows(&r, g, pack, row, mm);
     scales = (const float *) (const void *) (g->scratch
                                              + g->x->n_blocks * 512);
 
@@ -444,7 +444,7 @@ quant_nibble_tile(const llm_cpu_gemm_t *g, uint32_t out, uint32_t row,
 
     at = out % LLM_PANEL;
     ahead = quant_ahead(g, row, out);
-    quant_tile_rows(&r, g->x, LLM_PACK_Q8_0, row, mm);
+    quant_tile_rows(&r, g, LLM_PACK_Q8_0, row, mm);
     codes = g->scratch + at / 8 * 512;
     scales = (const float *) (const void *) (g->scratch
                                              + g->x->n_blocks * 1024) + at;
