@@ -149,6 +149,11 @@ llm_media_ask(llm_media_pool_t *pool, size_t which,
                 house->rest_us = llm_now_us() + LLM_MEDIA_REST;
             }
 
+            /* it is there: a request was unlucky, or memory is short */
+            if (rc == LLM_ABSENT && (p->killed || house->starts)) {
+                return LLM_ERROR;
+            }
+
             if (rc != LLM_OK) {
                 return rc;
             }

@@ -170,6 +170,66 @@ llm_media_spawn(llm_media_program_t *p, const char *path, int socket)
 }
 
 
+/* has it ended?  nginx waits for any child when it gets SIGCHLD, and may have
+   been first: then *status is -1 */
+
+static int
+llm_media_gone(const llm_media_program_t *p, int how, int *status)
+{
+    int  rc;
+
+    do {
+        rc = waitpid(p->pid, status, how);
+    } while (rc < 0 && errno == EINTR);
+
+    if (rc <= 0) {
+        *status = -1;
+    }
+
+    return rc != 0;
+}
+
+
+/* its status, of waitpid(); -1: not known */
+
+static int
+llm_media_program_end(llm_media_program_t *p)
+{
+    int  i, status;
+
+    static const struct timespec  pause = { 0, 10000000 };
+
+    /* by this it ends */
+    close(p->socket);
+
+    for (i = 0;
+         i < LLM_MEDIA_POLITE && !llm_media_gone(p, WNOHANG, &status);
+         i++)
+    {
+        nanosleep(&pause, NULL);
+    }
+
+    if (i == LLM_MEDIA_POLITE && llm_process_lives(p->pid, p->born)) {
+        (void) kill(p->pid, SIGKILL);
+        (void) llm_media_gone(p, 0, &status);
+        status = -1;
+    }
+
+    p->pid = 0;
+
+    return status;
+}
+
+
+void
+llm_media_program_stop(llm_media_program_t *p)
+{
+    if (p->pid) {
+        (void) llm_media_program_end(p);
+    }
+}
+
+
 /* Waits for its first word: it has none if the dynamic linker does not find a
    library, and then says which on standard error.  LLM_ABSENT: it has ended, or
    is another program; LLM_ERROR: it says nothing. */
@@ -177,7 +237,7 @@ llm_media_spawn(llm_media_program_t *p, const char *path, int socket)
 static int
 llm_media_hello(llm_media_program_t *p, const char *path, llm_err_t *err)
 {
-    int            n;
+    int            n, status;
     uint32_t       magic;
     struct pollfd  poll_fd = { p->socket, POLLIN, 0 };
 
@@ -193,11 +253,20 @@ llm_media_hello(llm_media_program_t *p, const char *path, llm_err_t *err)
         return LLM_OK;
     }
 
-    llm_media_program_stop(p);
+    status = llm_media_program_end(p);
 
     if (n == 0) {
         return llm_fail_with(err, 503, NULL, NULL, "%s, which decodes images "
                              "and sound, does not answer", path);
+    }
+
+    if (status >= 0 && WIFSIGNALED(status)) {
+        p->killed = 1;
+        (void) llm_fail_with(err, 503, NULL, NULL, "%s, which decodes images "
+                             "and sound, was ended by signal %d as it started",
+                             path, WTERMSIG(status));
+
+        return LLM_ABSENT;
     }
 
     (void) llm_fail_with(err, 503, NULL, NULL, "%s, which decodes images and "
@@ -235,6 +304,7 @@ llm_media_program_start(llm_media_program_t *p, const char *name,
 
     p->socket = pair[0];
     p->born = llm_process_born(p->pid);
+    p->killed = 0;
 
     return llm_media_hello(p, path, err);
 }
@@ -277,47 +347,4 @@ llm_media_program_ask(llm_media_program_t *p, const llm_media_start_t *start,
     } while (n < 0 && errno == EINTR);
 
     return n == (ssize_t) sizeof(*start) ? LLM_OK : LLM_ERROR;
-}
-
-
-/* has it ended?  nginx waits for any child when it gets SIGCHLD, and may have
-   been first */
-
-static int
-llm_media_gone(const llm_media_program_t *p, int how)
-{
-    int  rc;
-
-    do {
-        rc = waitpid(p->pid, NULL, how);
-    } while (rc < 0 && errno == EINTR);
-
-    return rc != 0;
-}
-
-
-void
-llm_media_program_stop(llm_media_program_t *p)
-{
-    int  i;
-
-    static const struct timespec  pause = { 0, 10000000 };
-
-    if (p->pid == 0) {
-        return;
-    }
-
-    /* by this it ends */
-    close(p->socket);
-
-    for (i = 0; i < LLM_MEDIA_POLITE && !llm_media_gone(p, WNOHANG); i++) {
-        nanosleep(&pause, NULL);
-    }
-
-    if (i == LLM_MEDIA_POLITE && llm_process_lives(p->pid, p->born)) {
-        (void) kill(p->pid, SIGKILL);
-        (void) llm_media_gone(p, 0);
-    }
-
-    p->pid = 0;
 }

@@ -14,10 +14,12 @@ typedef struct {
     pid_t     pid;                      /* 0: it does not run */
     int       socket;
     uint64_t  born;                     /* its start time, of process.h */
+    int       killed;                   /* 1: a signal ended it before it had
+                                           said anything */
 } llm_media_program_t;
 
 /* name: "llm-media" or another; dir: as of llm_media_pool_create().
-   LLM_ABSENT: it is not there, or ends at once; LLM_ERROR: another reason, as
+   LLM_ABSENT: it is not there, or ends at once (see killed); LLM_ERROR: another reason, as
    that it says nothing for 20 seconds; *err says it, with status 500 or 503 */
 int llm_media_program_start(llm_media_program_t *p, const char *name,
     const char *dir, llm_err_t *err);

@@ -244,7 +244,8 @@ test_absent(void)
    another one */
 
 static void
-test_other_program(const char *script, const char *what)
+test_other_program(const char *script, int status, const char *part,
+    const char *what)
 {
     char               dir[] = "/tmp/llm_recording_XXXXXX", path[64];
     FILE              *f;
@@ -267,8 +268,8 @@ test_other_program(const char *script, const char *what)
 
     if (load("tone.webm") == LLM_OK) {
         is_int(hear(&s, &err), LLM_ERROR, "%s", what);
-        is_int(err.status, 400, "a recording is refused");
-        ok(strstr(err.msg, "libavformat") != NULL, "%s", err.msg);
+        is_int(err.status, status, "a recording is refused");
+        ok(strstr(err.msg, part) != NULL, "%s", err.msg);
     }
 
     llm_media_pool_free(pool);
@@ -316,8 +317,12 @@ main(void)
     pool = llm_media_pool_create(objs(), 2);
 
     test_absent();
-    test_other_program("exit 127", "a program that does not start");
-    test_other_program("echo noise >&0; cat", "one that says something else");
+    test_other_program("exit 127", 400, "libavformat",
+                       "a program that does not start");
+    test_other_program("echo noise >&0; cat", 400, "libavformat",
+                       "one that says something else");
+    test_other_program("kill -9 $$", 503, "signal 9 as it started",
+                       "one that is killed");
 
     if (!built()) {
         if (load("tone.webm") == LLM_OK) {
