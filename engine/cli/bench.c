@@ -211,7 +211,7 @@ llm_cli_bench_row(const llm_cli_t *c, const llm_model_t *m, const char *test,
     depth[0] = '\0';
     seqs[0] = '\0';
 
-    if (n_seqs > 1) {
+    if (n_seqs) {
         snprintf(seqs, sizeof(seqs), " x %u", n_seqs);
     }
 
@@ -229,31 +229,24 @@ llm_cli_bench_row(const llm_cli_t *c, const llm_model_t *m, const char *test,
 }
 
 
-/* generation with the drafts of --speculate, behind as many tokens as a prompt
-   has */
+/* what drafts, if anything does; the caller frees k->path */
 
 static int
-llm_bench_drafts(const llm_cli_t *c, const int32_t *ids, uint32_t n,
-    uint32_t n_tg, llm_err_t *err)
+llm_bench_kinds(const llm_cli_t *c, llm_cli_kinds_t *k, llm_err_t *err)
 {
-    int              rc;
-    llm_cli_kinds_t  k;
-
-    rc = llm_cli_speculate(c, &k, err);
-
-    if (rc == LLM_OK && k.ngram) {
-        rc = llm_fail(err, "--speculate: \"%s\": a bench has no text that "
-                      "ngram could find again; it may be mtp or draft=HEAD",
-                      c->speculate);
+    if (llm_cli_speculate(c, k, err) != LLM_OK) {
+        free(k->path);
+        return LLM_ERROR;
     }
 
-    if (rc == LLM_OK && k.head) {
-        rc = llm_bench_head(c, k.path, ids, n, n_tg, err);
+    if (k->ngram) {
+        free(k->path);
+        return llm_fail(err, "--speculate: \"%s\": a bench has no text that "
+                        "ngram could find again; it may be mtp or draft=HEAD",
+                        c->speculate);
     }
 
-    free(k.path);
-
-    return rc;
+    return LLM_OK;
 }
 
 
@@ -272,7 +265,8 @@ llm_bench_ids(int32_t *ids, uint32_t n, uint32_t n_vocab)
 
 
 static int
-llm_bench_run(const llm_cli_t *c, llm_cli_seq_t *s, llm_err_t *err)
+llm_bench_run(const llm_cli_t *c, llm_cli_seq_t *s, const llm_cli_kinds_t *k,
+    llm_err_t *err)
 {
     double    tg, spread, steps, reads;
     int32_t  *ids;
@@ -300,13 +294,13 @@ llm_bench_run(const llm_cli_t *c, llm_cli_seq_t *s, llm_err_t *err)
         goto failed;
     }
 
-    llm_cli_bench_row(c, s->model, "pp", n_pp, 1, tg, spread);
+    llm_cli_bench_row(c, s->model, "pp", n_pp, 0, tg, spread);
 
     if (llm_bench_test(c, s, ids, n_tg, 1, &tg, &spread, err) != LLM_OK) {
         goto failed;
     }
 
-    llm_cli_bench_row(c, s->model, "tg", n_tg, 1, tg, spread);
+    llm_cli_bench_row(c, s->model, "tg", n_tg, 0, tg, spread);
 
     if (c->n_seqs && llm_cli_bench_rows(c, s, ids, n_tg, err) != LLM_OK) {
         goto failed;
@@ -323,7 +317,11 @@ llm_bench_run(const llm_cli_t *c, llm_cli_seq_t *s, llm_err_t *err)
            llm_bench_bytes(c, s->model, n_tg) / 1e9, steps / 1e9,
            reads > 0 ? 100 * steps / reads : 0);
 
-    if (llm_bench_drafts(c, ids, n_pp, n_tg, err) != LLM_OK) {
+    /* generation with drafts, behind as many tokens as a prompt has */
+
+    if (k->head
+        && llm_bench_head(c, k->path, ids, n_pp, n_tg, err) != LLM_OK)
+    {
         goto failed;
     }
 
@@ -339,19 +337,16 @@ failed:
 }
 
 
-int
-llm_cli_bench(const llm_cli_t *c, llm_err_t *err)
+static int
+llm_bench_text(const llm_cli_t *c, llm_err_t *err)
 {
-    int            rc;
-    uint32_t       n_pp, ctx;
-    llm_cli_seq_t  s;
+    int              rc;
+    uint32_t         n_pp, ctx;
+    llm_cli_seq_t    s;
+    llm_cli_kinds_t  k;
 
-    if (c->audio) {
-        return llm_cli_bench_speech(c, err);
-    }
-
-    if (c->images.n) {
-        return llm_cli_bench_image(c, err);
+    if (llm_bench_kinds(c, &k, err) != LLM_OK) {
+        return LLM_ERROR;
     }
 
     n_pp = c->pp ? c->pp : LLM_BENCH_PP;
@@ -359,14 +354,31 @@ llm_cli_bench(const llm_cli_t *c, llm_err_t *err)
     ctx = c->depth + llm_max(ctx, LLM_BENCH_TURNS);
     ctx = llm_max(ctx, c->ctx);
 
-    if (llm_cli_seq_open(&s, c, ctx, llm_max(n_pp, c->n_seqs),
-                         llm_max(c->n_seqs, 1u), err) != LLM_OK)
-    {
-        return LLM_ERROR;
+    rc = llm_cli_seq_open(&s, c, ctx, llm_max(n_pp, c->n_seqs),
+                          llm_max(c->n_seqs, 1u), err);
+
+    if (rc == LLM_OK) {
+        rc = llm_bench_run(c, &s, &k, err);
+        llm_cli_seq_close(&s);
     }
 
-    rc = llm_bench_run(c, &s, err);
-    llm_cli_seq_close(&s);
+    free(k.path);
 
     return rc;
+}
+
+
+int
+llm_cli_bench(const llm_cli_t *c, llm_err_t *err)
+{
+    if (c->n_seqs && (c->audio || c->images.n)) {
+        return llm_fail(err, "--rows: sequences generate text; it goes with "
+                        "neither --audio nor --image");
+    }
+
+    if (c->audio) {
+        return llm_cli_bench_speech(c, err);
+    }
+
+    return c->images.n ? llm_cli_bench_image(c, err) : llm_bench_text(c, err);
 }

@@ -174,8 +174,8 @@ double llm_cli_bandwidth(uint32_t n);
 /* bench.c */
 int llm_cli_bench(const llm_cli_t *c, llm_err_t *err);
 void llm_cli_sort(double *t, uint32_t n);
-/* a line of the table: tokens per second of test "pp" or "tg" with n tokens, of
-   n_seqs sequences */
+/* a line of the table: tokens per second of test "pp" or "tg" with n tokens; of
+   n_seqs sequences, or 0: of the one that there always is */
 void llm_cli_bench_row(const llm_cli_t *c, const llm_model_t *m,
     const char *test, uint32_t n, uint32_t n_seqs, double median,
     double spread);

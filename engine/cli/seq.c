@@ -91,7 +91,7 @@ llm_cli_seq_keeping(llm_cli_seq_t *s, const llm_cli_t *c,
     if (llm_model_hparams(s->model)->listens) {
         llm_cli_seq_close(s);
         return llm_fail(err, "%s is a model of speech: it needs sound "
-                        "(--audio of logits and embed)", c->file);
+                        "(--audio of logits, embed and bench)", c->file);
     }
 
     s->max_pages = (llm_model_ctx(s->model) + LLM_KV_PAGE - 1) / LLM_KV_PAGE;

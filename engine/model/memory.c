@@ -278,6 +278,30 @@ llm_load_least_kv(llm_load_t *l, int whole)
 }
 
 
+/* what that is, in words */
+
+static const char *
+llm_load_least_what(llm_load_t *l, int whole, char *of, size_t len)
+{
+    size_t        n;
+    llm_model_t  *m = l->m;
+
+    if (whole) {
+        snprintf(of, len, "one sequence of ctx=%u", m->ctx);
+
+    } else {
+        snprintf(of, len, "a page of each kind");
+    }
+
+    if (llm_load_slot_size(l)) {
+        n = strlen(of);
+        snprintf(of + n, len - n, " with recurrent states (%u)", m->max_seqs);
+    }
+
+    return of;
+}
+
+
 /*
  * Bytes of memory that the model needs, with what is loaded after it, or the
  * states of an encoder of its own.  With kv_cache= the caches take that
@@ -290,7 +314,7 @@ static size_t
 llm_load_need(llm_load_t *l, char *what, size_t len)
 {
     int           whole;
-    char          size[2][LLM_LOAD_SIZE], of[32];
+    char          size[2][LLM_LOAD_SIZE], of[96];
     size_t        kv, weights, encoder, draft;
     const char   *take;
     llm_model_t  *m;
@@ -316,16 +340,10 @@ llm_load_need(llm_load_t *l, char *what, size_t len)
 
     kv = llm_load_least_kv(l, whole);
 
-    if (whole) {
-        snprintf(of, sizeof(of), "one sequence of ctx=%u", m->ctx);
-
-    } else {
-        snprintf(of, sizeof(of), "a page of each kind");
-    }
-
     snprintf(what, len, "its weights%s %s of memory, the KV cache for %s "
              "takes %s and may have half of the rest",
-             take, size[0], of, llm_load_size(size[1], kv, 1));
+             take, size[0], llm_load_least_what(l, whole, of, sizeof(of)),
+             llm_load_size(size[1], kv, 1));
 
     return llm_load_add(weights, llm_load_times(kv, 2));
 }
@@ -334,7 +352,7 @@ llm_load_need(llm_load_t *l, char *what, size_t len)
 int
 llm_load_fits(llm_load_t *l, size_t free_bytes, size_t all_bytes)
 {
-    char    what[256], others[96], size[3][LLM_LOAD_SIZE];
+    char    what[384], others[96], size[3][LLM_LOAD_SIZE];
     size_t  need;
 
     need = llm_load_need(l, what, sizeof(what));
@@ -361,9 +379,8 @@ llm_load_fits(llm_load_t *l, size_t free_bytes, size_t all_bytes)
 int
 llm_load_kv_fits(llm_load_t *l)
 {
-    char          size[2][LLM_LOAD_SIZE];
-    size_t        need;
-    llm_model_t  *m = l->m;
+    char    of[96], size[2][LLM_LOAD_SIZE];
+    size_t  need;
 
     if (l->opts->kv_bytes == 0 || l->opts->ctx == 0) {
         return LLM_OK;
@@ -375,8 +392,9 @@ llm_load_kv_fits(llm_load_t *l)
         return LLM_OK;
     }
 
-    return llm_fail(l->err, "%s: the KV cache for one sequence of ctx=%u takes "
-                    "%s, but kv_cache is %s", llm_gguf_name(m->gguf), m->ctx,
+    return llm_fail(l->err, "%s: the KV cache for %s takes %s, but kv_cache is "
+                    "%s", llm_gguf_name(l->m->gguf),
+                    llm_load_least_what(l, 1, of, sizeof(of)),
                     llm_load_size(size[0], need, 1),
                     llm_load_size(size[1], l->opts->kv_bytes, 0));
 }
@@ -385,7 +403,7 @@ llm_load_kv_fits(llm_load_t *l)
 int
 llm_load_fits_at_all(llm_load_t *l, size_t all_bytes)
 {
-    char  what[256], size[LLM_LOAD_SIZE];
+    char  what[384], size[LLM_LOAD_SIZE];
 
     if (llm_load_need(l, what, sizeof(what)) <= all_bytes) {
         return LLM_OK;

@@ -899,6 +899,8 @@ like($out, qr/read bandwidth of this machine, \d+ threads: \d+\.\d+ GB/,
 is($status, 0, 'bench --rows');
 like($out, qr/\| tg4 @ d20 \| \d.*\n.*\| tg4 x 5 @ d20 \| [1-9]\d*\.\d\d \+- /,
      'of several sequences');
+fails('sequences of an encoder', qr/--rows: .* neither --audio nor --image/, '',
+      'bench', $demo, '--rows', 2, '--image', 'x.png');
 fails('too many sequences', qr/no memory/, '', 'bench', $demo, '--rows',
       2_000_000_000, '--device', 'cpu');
 

@@ -190,6 +190,25 @@ test_sizes(void)
 
 /* an encoder has no head: the embedding is not packed */
 
+/* what recurrent states of many sequences take is said with them */
+
+static void
+test_states(void)
+{
+    llm_err_t         err;
+    llm_load_t        l;
+    llm_model_opts_t  o;
+
+    (void) begin(&l, "qwen35", &o, &err);
+
+    is_int(llm_load_fits(&l, 0, SIZE_MAX), LLM_ERROR, "recurrent: no memory");
+    ok(strstr(err.msg, "for one sequence of ctx=64 with recurrent states (1)")
+       != NULL, "%s", err.msg);
+
+    llm_model_free(l.m);
+}
+
+
 static void
 test_encoder(void)
 {
@@ -624,6 +643,7 @@ main(void)
 
     test_fits("qwen3");
     test_fits("qwen3moe");
+    test_states();
     test_encoder();
     test_promised();
     test_narrow();
