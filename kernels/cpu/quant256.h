@@ -745,58 +745,88 @@ quant_tile(const llm_cpu_gemm_t *g, uint32_t pack, int plain,
 }
 
 
-simd_inline void
-quant_rows(const llm_cpu_gemm_t *g, uint32_t pack, int plain,
-    const uint8_t *codes, const uint8_t *scales, uint32_t panel)
-{
-    uint32_t  row, end, lane, out;
+/*
+ * A function for each tile of each packing: in a function of several tiles the
+ * compiler keeps less of a tile in registers.
+ */
 
-    const uint32_t  most = pack == LLM_PACK_Q8_0 ? 4 : 3;
+typedef void (*quant_few_pt)(const llm_cpu_gemm_t *g, uint32_t panel,
+    uint32_t row);
 
-    end = g->row + g->n_rows;
+typedef struct {
+    uint32_t             mm;
+    uint32_t             least;         /* rows for which it is worth its time:
+                                           three take longer in smaller tiles
+                                           than in one of four, unless codes
+                                           need no unpacking */
+    quant_few_pt         tile;
+} quant_few_t;
 
-    for (lane = 0; lane < LLM_PANEL; lane += 8) {
-
-        out = panel * LLM_PANEL + lane;
-        row = g->row;
-
-        if (plain || g->x->fine) {
-            for ( /* void */ ; row + 4 <= end; row += 4) {
-                quant_tile(g, pack, plain, codes, scales, out, lane, row, 4,
-                           1);
-            }
-
-            for ( /* void */ ; row < end; row++) {
-                quant_tile(g, pack, plain, codes, scales, out, lane, row, 1,
-                           1);
-            }
-
-            continue;
-        }
-
-        /* codes of three rows take longer to unpack than a fourth takes */
-
-        for ( /* void */ ; row + most <= end; row += 4) {
-            quant_tile(g, pack, 0, codes, scales, out, lane, row, 4, 0);
-        }
-
-        for ( /* void */ ; row < end; row++) {
-            quant_tile(g, pack, 0, codes, scales, out, lane, row, 1, 0);
-        }
+#define quant_few_function(NAME, mm, fine)                                   \
+    static __attribute__((noinline)) void                                    \
+    quant_few_##NAME##_##mm##_##fine(const llm_cpu_gemm_t *g,                \
+        uint32_t panel, uint32_t row)                                        \
+    {                                                                        \
+        uint32_t        lane;                                                \
+        const uint8_t  *codes = g->w->data + panel * g->w->panel_size;       \
+                                                                             \
+        for (lane = 0; lane < LLM_PANEL; lane += 8) {                        \
+            quant_tile(g, LLM_PACK_##NAME, 0, codes,                         \
+                       codes + g->w->codes_size, panel * LLM_PANEL + lane,   \
+                       lane, row, mm, fine);                                 \
+        }                                                                    \
     }
-}
+
+#define LLM_PACK(NAME, bits, range, zero, scale, as)                         \
+    quant_few_function(NAME, 4, 0)                                           \
+    quant_few_function(NAME, 2, 0)                                           \
+    quant_few_function(NAME, 1, 0)                                           \
+    quant_few_function(NAME, 4, 1)                                           \
+    quant_few_function(NAME, 1, 1)
+#include "kernels/cpu/packs.def"
+
+#define quant_few_least(NAME)                                                \
+    (LLM_PACK_##NAME == LLM_PACK_Q8_0 ? 4 : 3)
+
+#define quant_few_row(NAME, mm, least, fine)                                 \
+    { mm, least, quant_few_##NAME##_##mm##_##fine }
+
+/* by size; those of fine rows behind the others */
+#define QUANT_FEW_TILES  3
+
+static const quant_few_t  quant_few_tiles[][5] = {
+#define LLM_PACK(NAME, bits, range, zero, scale, as)                         \
+    [LLM_PACK_##NAME] = {                                                    \
+        quant_few_row(NAME, 4, quant_few_least(NAME), 0),                    \
+        quant_few_row(NAME, 2, 2, 0),                                        \
+        quant_few_row(NAME, 1, 1, 0),                                        \
+        quant_few_row(NAME, 4, 3, 1), quant_few_row(NAME, 1, 1, 1)           \
+    },
+#include "kernels/cpu/packs.def"
+};
 
 
 /* few rows: packed codes are unpacked in registers, for each tile */
 
-simd_inline void
-quant_few(const llm_cpu_gemm_t *g, uint32_t pack)
+static void
+quant_few(const llm_cpu_gemm_t *g)
 {
-    uint32_t        p;
-    const uint8_t  *codes;
+    uint32_t            p, row, end;
+    const quant_few_t  *t, *tiles;
+
+    end = g->row + g->n_rows;
+    tiles = quant_few_tiles[g->w->format.pack]
+            + (g->x->fine ? QUANT_FEW_TILES : 0);
 
     for (p = g->panel; p < g->panel + g->n_panels; p++) {
-        codes = g->w->data + p * g->w->panel_size;
-        quant_rows(g, pack, 0, codes, codes + g->w->codes_size, p);
+        t = tiles;
+
+        for (row = g->row; row < end; row += t->mm) {
+            while (row + t->least > end) {
+                t++;
+            }
+
+            t->tile(g, p, row);
+        }
     }
 }

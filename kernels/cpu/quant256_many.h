@@ -562,6 +562,32 @@ quant_unpack_any(const llm_weight_t *w, const uint8_t *codes,
 }
 
 
+/* fine rows by an unpacked panel */
+
+simd_inline void
+quant_fine(const llm_cpu_gemm_t *g, uint32_t kind, const uint8_t *codes,
+    const uint8_t *scales, uint32_t panel)
+{
+    uint32_t  row, end, lane, out;
+
+    end = g->row + g->n_rows;
+
+    for (lane = 0; lane < LLM_PANEL; lane += 8) {
+
+        out = panel * LLM_PANEL + lane;
+        row = g->row;
+
+        for ( /* void */ ; row + 4 <= end; row += 4) {
+            quant_tile(g, kind, 1, codes, scales, out, lane, row, 4, 1);
+        }
+
+        for ( /* void */ ; row < end; row++) {
+            quant_tile(g, kind, 1, codes, scales, out, lane, row, 1, 1);
+        }
+    }
+}
+
+
 /* many rows: each panel is unpacked once, into the scratch */
 
 simd_inline void
@@ -577,7 +603,7 @@ quant_many(const llm_cpu_gemm_t *g, uint32_t kind)
                          g->scratch);
 
         if (g->x->fine) {
-            quant_rows(g, kind, 1, g->scratch, g->scratch + nb * 512, p);
+            quant_fine(g, kind, g->scratch, g->scratch + nb * 512, p);
 
 #if !QUANT_VNNI
         } else if (quant_range(kind) == 8 && g->n_rows >= QUANT_NIBBLES) {
@@ -637,18 +663,8 @@ quant_gemm(const llm_cpu_gemm_t *g)
 {
     if (g->n_rows > 4) {
         quant_many_any(g);
-        return;
-    }
 
-    switch (g->w->format.pack) {
-
-#define LLM_PACK(NAME, bits, range, zero, scale, as)                         \
-    case LLM_PACK_##NAME:                                                    \
-        quant_few(g, LLM_PACK_##NAME);                                       \
-        break;
-#include "kernels/cpu/packs.def"
-
-    default:
-        break;
+    } else {
+        quant_few(g);
     }
 }
