@@ -70,7 +70,8 @@ llm_desc_arch_unknown(const llm_gguf_t *g, llm_str_t s, llm_err_t *err)
 
     return llm_fail(err, "%s: general.architecture: \"%s\" is not supported "
                     "(%s%s\"llm help\" lists all %zu that are)",
-                    llm_gguf_name(g), name, kin, kin[0] ? " are; " : "",
+                    llm_gguf_name(g), name, kin,
+                    kin[0] == '\0' ? "" : strchr(kin, ',') ? " are; " : " is; ",
                     llm_nelems(llm_archs));
 }
 

@@ -550,6 +550,8 @@ test_order(void)
     } cases[] = {
         { "general.architecture", "deepseek4",
           "\"deepseek4\" is not supported (deepseek2, deepseek are; " },
+        { "general.architecture", "cohere",
+          "\"cohere\" is not supported (cohere2 is; " },
         { "general.architecture", "nobody-knows",
           "\"nobody-knows\" is not supported (\"llm help\" lists all " },
         { "general.architecture", "llama",
