@@ -22,6 +22,8 @@
 #include "kernels/cpu/gemm_store.h"
 #include "kernels/cpu/simd_gemm.h"
 #include "kernels/cpu/quant.h"
+#include "kernels/cpu/quant_stage.h"
+#include "kernels/cpu/quant256_stage.h"
 #include "kernels/cpu/quant256.h"
 #include "kernels/cpu/quant256_many.h"
 

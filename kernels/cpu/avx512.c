@@ -23,6 +23,7 @@
 #include "kernels/cpu/simd_gemm.h"
 #include "kernels/cpu/quant.h"
 #include "kernels/cpu/quant512_codes.h"
+#include "kernels/cpu/quant_stage.h"
 #include "kernels/cpu/quant512_stage.h"
 #include "kernels/cpu/quant512.h"
 #include "kernels/cpu/quant512_many.h"

@@ -94,13 +94,7 @@ bf16_tile(const llm_cpu_gemm_t *g, const uint8_t *const *panel, uint32_t row,
         }
     }
 
-    simd_unroll
-    for (m = 0; m < mm; m++) {
-        simd_unroll
-        for (v = 0; v < BF16_NV; v++) {
-            gemm_store(g, row + m, out + v * LLM_PANEL, acc[m][v]);
-        }
-    }
+    gemm_store_tile(g, row, out, acc[0], mm, BF16_NV);
 }
 
 

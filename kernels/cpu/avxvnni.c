@@ -29,6 +29,8 @@
 #include "kernels/cpu/simd256.h"
 #include "kernels/cpu/gemm_store.h"
 #include "kernels/cpu/quant.h"
+#include "kernels/cpu/quant_stage.h"
+#include "kernels/cpu/quant256_stage.h"
 #include "kernels/cpu/quant256.h"
 #include "kernels/cpu/quant256_many.h"
 

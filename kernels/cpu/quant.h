@@ -124,22 +124,6 @@ quant_zero(uint32_t pack)
 }
 
 
-/*
- * The factor from a block's x to its codes; max is the largest |x|.  0 if max
- * is so small that steps / max may be infinite, and if max is not finite: then
- * the codes are 0, and all products are NaN, because the block's scale is not
- * finite.
- */
-
-#define QUANT_TINY  0x1p-100f
-
-simd_inline float
-quant_inverse(float max, float steps)
-{
-    return max >= QUANT_TINY && max < INFINITY ? steps / max : 0;
-}
-
-
 simd_inline uint32_t
 quant_code_size(uint32_t pack)
 {

@@ -1,6 +1,6 @@
 /*
- * Rounding of activations, and products of quantised weights, with AVX2;
- * included after simd_gemm.h and quant.h.
+ * Products of quantised weights with AVX2; included after simd_gemm.h and
+ * quant.h.
  *
  * VPMADDUBSW adds two products of unsigned and signed bytes in 16 bits, and
  * saturates.  To avoid that, 16-bit sums are widened after 8, 4, 2 or 1 groups
@@ -19,155 +19,6 @@
 #ifndef QUANT_VNNI
 #define QUANT_VNNI     0
 #endif
-
-
-/* stores 32 integers as bytes; the pack instructions work within halves of 128
-   bits, hence the permutation */
-
-simd_inline void
-quant_store_bytes(int8_t *q, const __m256i v[4])
-{
-    __m256i  a;
-
-    a = _mm256_packs_epi16(_mm256_packs_epi32(v[0], v[1]),
-                           _mm256_packs_epi32(v[2], v[3]));
-    a = _mm256_permutevar8x32_epi32(a, _mm256_setr_epi32(0, 4, 1, 5,
-                                                         2, 6, 3, 7));
-    _mm256_storeu_si256((__m256i *) q, a);
-}
-
-
-/* stores 32 integers as 16-bit ones, of each four the first and the third one,
-   then the others: see quant_tile_words() */
-
-simd_inline void
-quant_store_words(int16_t *q, const __m256i v[4])
-{
-    int      i;
-    __m256i  a;
-
-    const __m256i  order = _mm256_broadcastsi128_si256(
-                               _mm_setr_epi8(0, 1, 4, 5, 2, 3, 6, 7,
-                                             8, 9, 12, 13, 10, 11, 14, 15));
-
-    simd_unroll
-    for (i = 0; i < 2; i++) {
-        a = _mm256_packs_epi32(v[2 * i], v[2 * i + 1]);
-        a = _mm256_shuffle_epi8(_mm256_permute4x64_epi64(a, 0xd8), order);
-        _mm256_storeu_si256((__m256i *) q + i, a);
-    }
-}
-
-
-/* the largest |x|, compared as integers, so that NaN is larger than infinity */
-
-simd_inline float
-quant_max(const __m256 x[4])
-{
-    int      i;
-    __m128i  m;
-    __m256i  top;
-
-    top = _mm256_setzero_si256();
-
-    simd_unroll
-    for (i = 0; i < 4; i++) {
-        top = _mm256_max_epi32(top, _mm256_castps_si256(vf_abs(x[i])));
-    }
-
-    m = _mm_max_epi32(_mm256_castsi256_si128(top),
-                      _mm256_extracti128_si256(top, 1));
-    m = _mm_max_epi32(m, _mm_shuffle_epi32(m, 0x4e));
-    m = _mm_max_epi32(m, _mm_shuffle_epi32(m, 0xb1));
-
-    return _mm_cvtss_f32(_mm_castsi128_ps(m));
-}
-
-
-static void
-quant_stage_q8(const llm_cpu_stage_t *s, const float *p, uint32_t row,
-    int what)
-{
-    int            i, sum[2];
-    float          max, d, id, steps;
-    size_t         at, to, half;
-    __m256         x[4], scale;
-    __m256i        v[4];
-    uint32_t       block;
-
-    steps = s->fine ? 127.0f * 128.0f : 127.0f;
-
-    for (block = 0; block < s->n_blocks; block++) {
-
-        simd_unroll
-        for (i = 0; i < 4; i++) {
-            x[i] = _mm256_loadu_ps(p + block * LLM_BLOCK + i * 8);
-        }
-
-        max = quant_max(x);
-        d = max / steps;
-        id = quant_inverse(max, steps);
-        scale = _mm256_set1_ps(id);
-
-        if (!(max < INFINITY)) {
-            memset(x, 0, sizeof(x));
-        }
-
-        simd_unroll
-        for (i = 0; i < 4; i++) {
-            v[i] = _mm256_cvtps_epi32(_mm256_mul_ps(x[i], scale));
-        }
-
-        simd_unroll
-        for (i = 0; i < 2; i++) {
-            sum[i] = (int) vf_hsum(_mm256_cvtepi32_ps(
-                               _mm256_add_epi32(v[2 * i], v[2 * i + 1])));
-        }
-
-        to = row * s->stride + block * LLM_BLOCK;
-
-        if (s->fine) {
-            quant_store_words((int16_t *) (void *) s->b + to, v);
-
-        } else {
-            quant_store_bytes(s->q + to, v);
-        }
-
-        at = llm_stage_at(row, s->n_blocks) + (size_t) block * 16;
-
-        s->d[at] = d;
-        s->sum[at] = d * (float) (sum[0] + sum[1]);
-
-        if (what & LLM_STAGE_ZERO << LLM_ZERO_8) {
-            s->zero[LLM_ZERO_8][at] = -8 * (sum[0] + sum[1]);
-        }
-
-        if (what & LLM_STAGE_ZERO << LLM_ZERO_16) {
-            s->zero[LLM_ZERO_16][at] = -16 * (sum[0] + sum[1]);
-        }
-
-        if (what & LLM_STAGE_ZERO << LLM_ZERO_128) {
-            s->zero[LLM_ZERO_128][at] = -128 * (sum[0] + sum[1]);
-        }
-
-        half = llm_stage_at(row, s->n_blocks * 2) + (size_t) block * 32;
-
-        if (what & LLM_STAGE_ZERO << LLM_ZERO_32) {
-            s->zero[LLM_ZERO_32][half] = -32 * sum[0];
-            s->zero[LLM_ZERO_32][half + 16] = -32 * sum[1];
-        }
-
-        if (what & LLM_STAGE_ZERO << LLM_ZERO_64) {
-            s->zero[LLM_ZERO_64][half] = -64 * sum[0];
-            s->zero[LLM_ZERO_64][half + 16] = -64 * sum[1];
-        }
-
-        if (what & LLM_STAGE_HALF) {
-            s->half[half] = d * (float) sum[0];
-            s->half[half + 16] = d * (float) sum[1];
-        }
-    }
-}
 
 
 /* the type's book in both halves of a vector */
@@ -736,12 +587,7 @@ quant_tile(const llm_cpu_gemm_t *g, uint32_t pack, int plain,
         }
     }
 
-    simd_unroll
-    for (m = 0; m < mm; m++) {
-        if (row + (uint32_t) m < g->row + g->n_rows) {
-            gemm_store(g, row + (uint32_t) m, out, acc[m]);
-        }
-    }
+    gemm_store_tile(g, row, out, acc, mm, 1);
 }
 
 

@@ -296,7 +296,7 @@ simd_inline void
 quant_wide_tile(const llm_cpu_gemm_t *g, uint32_t pack, uint32_t panel,
     uint32_t row, const int mm)
 {
-    int            m, p;
+    int            m;
     size_t         at, b, part;
     __m256         acc[QUANT_WIDE][2];
     __m256i        a[QUANT_WIDE][2];
@@ -331,14 +331,7 @@ quant_wide_tile(const llm_cpu_gemm_t *g, uint32_t pack, uint32_t panel,
         }
     }
 
-    simd_unroll
-    for (m = 0; m < mm; m++) {
-        simd_unroll
-        for (p = 0; p < 2; p++) {
-            gemm_store(g, row + (uint32_t) m,
-                       panel * LLM_PANEL + (uint32_t) p * 8, acc[m][p]);
-        }
-    }
+    gemm_store_tile(g, row, panel * LLM_PANEL, acc[0], mm, 2);
 }
 
 
@@ -464,10 +457,7 @@ quant_nibble_tile(const llm_cpu_gemm_t *g, uint32_t out, uint32_t row,
                            _mm256_load_ps(scales + b * 16), b, mm, acc);
     }
 
-    simd_unroll
-    for (m = 0; m < mm; m++) {
-        gemm_store(g, row + (uint32_t) m, out, acc[m]);
-    }
+    gemm_store_tile(g, row, out, acc, mm, 1);
 }
 
 

@@ -267,57 +267,14 @@ quant_next(quant_next_t *n)
 }
 
 
-/* can a tile of these panels be stored as it is, but for rows that are not
-   there? */
-
-simd_inline int
-quant_plain(const llm_cpu_gemm_t *g, uint32_t panel)
-{
-    return g->scale == 1 && g->bias == NULL && !g->add
-           && panel + 2 <= g->panel + g->n_panels
-           && (panel + 2) * LLM_PANEL <= g->w->n_out;
-}
-
-
-simd_inline void
-quant_many_store(const llm_cpu_gemm_t *g, uint32_t panel, uint32_t row,
-    __m512 (*acc)[2], int plain)
-{
-    int     m;
-    float  *y;
-
-    y = g->y + (size_t) row * g->w->n_out + panel * LLM_PANEL;
-
-    if (plain && row + QUANT_MANY_MM <= g->row + g->n_rows) {
-        simd_unroll
-        for (m = 0; m < QUANT_MANY_MM; m++) {
-            _mm512_storeu_ps(y, acc[m][0]);
-            _mm512_storeu_ps(y + LLM_PANEL, acc[m][1]);
-            y += g->w->n_out;
-        }
-
-        return;
-    }
-
-    simd_unroll
-    for (m = 0; m < QUANT_MANY_MM; m++) {
-        if (row + (uint32_t) m < g->row + g->n_rows) {
-            gemm_store(g, row + (uint32_t) m, panel * LLM_PANEL, acc[m][0]);
-            gemm_store(g, row + (uint32_t) m, (panel + 1) * LLM_PANEL,
-                       acc[m][1]);
-        }
-    }
-}
-
-
 /* QUANT_MANY_MM rows by two panels.  The stage has whole tiles of 16 rows, and
    row is a multiple of QUANT_MANY_MM; results of rows that do not exist are not
    stored */
 
 simd_inline void
 quant_many_tile(const llm_cpu_gemm_t *g, uint32_t pack,
-    const quant_pair_t *p, uint32_t panel, uint32_t row, int plain,
-    quant_next_t *next, const int fine)
+    const quant_pair_t *p, uint32_t panel, uint32_t row, quant_next_t *next,
+    const int fine)
 {
     int           m;
     size_t        b;
@@ -344,7 +301,7 @@ quant_many_tile(const llm_cpu_gemm_t *g, uint32_t pack,
         }
     }
 
-    quant_many_store(g, panel, row, acc, plain);
+    gemm_store_tile(g, row, panel * LLM_PANEL, acc[0], QUANT_MANY_MM, 2);
 }
 
 
@@ -352,13 +309,11 @@ simd_inline void
 quant_many_rows(const llm_cpu_gemm_t *g, uint32_t pack,
     const quant_pair_t *p, uint32_t panel)
 {
-    int            plain;
     size_t         size, blocks;
     uint32_t       row, end;
     quant_next_t   next;
 
     end = g->row + g->n_rows;
-    plain = quant_plain(g, panel);
 
     /* the panels after these two, spread over the blocks of all tiles */
     size = llm_min(g->w->n_panels - llm_min(panel + 2, g->w->n_panels), 2)
@@ -371,10 +326,10 @@ quant_many_rows(const llm_cpu_gemm_t *g, uint32_t pack,
 
     for (row = g->row; row < end; row += QUANT_MANY_MM) {
         if (g->x->fine) {
-            quant_many_tile(g, pack, p, panel, row, plain, &next, 1);
+            quant_many_tile(g, pack, p, panel, row, &next, 1);
 
         } else {
-            quant_many_tile(g, pack, p, panel, row, plain, &next, 0);
+            quant_many_tile(g, pack, p, panel, row, &next, 0);
         }
     }
 }

@@ -118,13 +118,7 @@ gemm_float_tile(const llm_cpu_gemm_t *g, uint32_t type,
         }
     }
 
-    simd_unroll
-    for (m = 0; m < mm; m++) {
-        simd_unroll
-        for (v = 0; v < GEMM_NV; v++) {
-            gemm_store(g, row + m, out + v * VL, acc[m][v]);
-        }
-    }
+    gemm_store_tile(g, row, out, acc[0], mm, GEMM_NV);
 }
 
 
