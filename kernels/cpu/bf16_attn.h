@@ -19,6 +19,8 @@
 #define BFA_MM      6                   /* queries in registers, and */
 #define BFA_NV      4                   /* vectors of keys or outputs */
 #define BFA_ROWS    4                   /* queries of one softmax */
+#define BFA_AHEAD   8                   /* queries that are requested before
+                                           they are rounded */
 
 _Static_assert(LLM_KV_PAGE == 16, "a vector has a page's keys");
 _Static_assert(BFA_PAGES == BFA_NV, "a block's scores are in registers");
@@ -596,7 +598,7 @@ bfa_pages(const llm_cpu_attn_t *a, uint32_t key, uint32_t from,
 static uint32_t
 bfa_begin(bfa_t *b, llm_cpu_attn_t *a)
 {
-    uint32_t  m, from;
+    uint32_t  i, m, from;
 
     b->a = a;
     b->scores = a->scores;
@@ -612,6 +614,10 @@ bfa_begin(bfa_t *b, llm_cpu_attn_t *a)
     for (m = 0; m < a->n; m++) {
         a->max[m] = -INFINITY;
         from = llm_min(from, a->from[m]);
+
+        for (i = 0; m + BFA_AHEAD < a->n && i < a->kv->head_dim_k; i += VL) {
+            __builtin_prefetch(a->q[m + BFA_AHEAD] + i, 0, 3);
+        }
 
         bf16_query(a->kv, a->q[m], b->q + m * a->kv->dk_pad);
     }
