@@ -222,7 +222,8 @@ quant_few_tile(const llm_cpu_gemm_t *g, uint32_t pack, uint32_t panel,
     int                     m, p;
     size_t                  at, half;
     size_t                  first[QUANT_FEW_MM], first2[QUANT_FEW_MM];
-    __m512                  acc[QUANT_FEW_MM][QUANT_FEW_NP], d[2], min[2];
+    __m512                  acc[QUANT_FEW_MM * QUANT_FEW_NP];   /* [mm][np] */
+    __m512                  d[2], min[2];
     __m512i                 w[8], book;
     uint32_t                b, r, last, end;
     const int8_t           *q[QUANT_FEW_MM], *from;
@@ -254,7 +255,7 @@ quant_few_tile(const llm_cpu_gemm_t *g, uint32_t pack, uint32_t panel,
 
         simd_unroll
         for (p = 0; p < np; p++) {
-            acc[m][p] = _mm512_setzero_ps();
+            acc[m * np + p] = _mm512_setzero_ps();
         }
     }
 
@@ -271,26 +272,14 @@ quant_few_tile(const llm_cpu_gemm_t *g, uint32_t pack, uint32_t panel,
                 at = first[m] + (size_t) b * 16;
                 half = first2[m] + (size_t) b * 32;
                 from = q[m] + b * LLM_BLOCK;
-                acc[m][p] = quant_block(x, pack, w, d, min,
-                                        fine || mm > 1 ? quant_hidden(from)
-                                                       : from,
-                                        at, half, acc[m][p], fine);
+                from = fine || mm > 1 ? quant_hidden(from) : from;
+                acc[m * np + p] = quant_block(x, pack, w, d, min, from, at,
+                                              half, acc[m * np + p], fine);
             }
         }
     }
 
-    simd_unroll
-    for (m = 0; m < mm; m++) {
-        if (row + (uint32_t) m == end) {
-            break;
-        }
-
-        simd_unroll
-        for (p = 0; p < np; p++) {
-            gemm_store(g, row + (uint32_t) m,
-                       (panel + (uint32_t) p) * LLM_PANEL, acc[m][p]);
-        }
-    }
+    gemm_store_tile(g, row, panel * LLM_PANEL, acc, mm, np);
 }
 
 

@@ -3,26 +3,19 @@
  * quant_stage.h.
  */
 
-/* the largest of each of four vectors of integers */
+/* the largest |x| of a block in each lane, compared as integers, so that NaN is
+   larger than infinity */
 
-simd_inline __m128i
-quant_max4(const __m512i v[4])
+simd_inline __m256i
+quant_max(const float *x)
 {
-    __m256i  h;
-    __m512i  a, b;
+    __m512i  v;
 
-    a = _mm512_max_epi32(_mm512_unpacklo_epi32(v[0], v[1]),
-                         _mm512_unpackhi_epi32(v[0], v[1]));
-    b = _mm512_max_epi32(_mm512_unpacklo_epi32(v[2], v[3]),
-                         _mm512_unpackhi_epi32(v[2], v[3]));
-    a = _mm512_max_epi32(_mm512_unpacklo_epi64(a, b),
-                         _mm512_unpackhi_epi64(a, b));
+    v = _mm512_max_epi32(_mm512_castps_si512(vf_abs(vf_load(x))),
+                         _mm512_castps_si512(vf_abs(vf_load(x + 16))));
 
-    h = _mm256_max_epi32(_mm512_castsi512_si256(a),
-                         _mm512_extracti64x4_epi64(a, 1));
-
-    return _mm_max_epi32(_mm256_castsi256_si128(h),
-                         _mm256_extracti128_si256(h, 1));
+    return _mm256_max_epi32(_mm512_castsi512_si256(v),
+                            _mm512_extracti64x4_epi64(v, 1));
 }
 
 
@@ -113,17 +106,15 @@ quant_stage_blocks(const llm_cpu_stage_t *s, const float *x, size_t to,
     float     steps, rest[QUANT_STAGE * LLM_BLOCK];
     __m128    max, id;
     __m512    v;
-    __m512i   m[4], q[8];
+    __m256i   m[QUANT_STAGE];
+    __m512i   q[8];
     __mmask8  finite;
 
     steps = s->fine ? 127.0f * 128.0f : 127.0f;
 
-    /* |x| compared as integers, so that NaN is larger than infinity */
     simd_unroll
-    for (i = 0; i < 4; i++) {
-        m[i] = _mm512_max_epi32(
-                   _mm512_castps_si512(vf_abs(vf_load(x + i * 32))),
-                   _mm512_castps_si512(vf_abs(vf_load(x + i * 32 + 16))));
+    for (i = 0; i < QUANT_STAGE; i++) {
+        m[i] = quant_max(x + i * LLM_BLOCK);
     }
 
     max = _mm_castsi128_ps(quant_max4(m));

@@ -22,6 +22,25 @@ quant_stage_blocks(const llm_cpu_stage_t *s, const float *x, size_t to,
     __m128 *d);
 
 
+/* the largest of each of four vectors of integers */
+
+simd_inline __m128i
+quant_max4(const __m256i v[4])
+{
+    __m256i  a, b;
+
+    a = _mm256_max_epi32(_mm256_unpacklo_epi32(v[0], v[1]),
+                         _mm256_unpackhi_epi32(v[0], v[1]));
+    b = _mm256_max_epi32(_mm256_unpacklo_epi32(v[2], v[3]),
+                         _mm256_unpackhi_epi32(v[2], v[3]));
+    a = _mm256_max_epi32(_mm256_unpacklo_epi64(a, b),
+                         _mm256_unpackhi_epi64(a, b));
+
+    return _mm_max_epi32(_mm256_castsi256_si128(a),
+                         _mm256_extracti128_si256(a, 1));
+}
+
+
 /* x[QUANT_STAGE] without the blocks whose bit is not set */
 
 static __attribute__((noinline)) void

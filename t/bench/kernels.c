@@ -243,8 +243,7 @@ peak_of(llm_exec_t *exec, const precision_t *p, const char **of)
 }
 
 
-/* the same of products of a type; AVX2 has none for quantised ones, which are
-   compared with float32 products */
+/* the same of products of a type */
 
 static double
 product_peak(llm_exec_t *exec, uint32_t type, const char **of)
@@ -263,6 +262,11 @@ product_peak(llm_exec_t *exec, uint32_t type, const char **of)
     if (quant && strstr(line, "AVX-512")) {
         *of = "vpdpbusd";
         return peak_i8();
+    }
+
+    if (quant && strstr(line, "AVX2")) {
+        *of = "vpmaddubsw and vpaddw";
+        return peak_u8_256();
     }
 
     return peak_of(exec, &p, of);

@@ -111,6 +111,36 @@ PEAK_OF(peak_i8, "avx512f,avx512vnni", "vpdpbusd", "v", 64,
         __m512i, _mm512_setzero_si512(), __m512i, _mm512_set1_epi8(1))
 
 
+/* of VPMADDUBSW and the addition that each of its results needs */
+
+__attribute__((target("avx2"), noinline)) static double
+peak_u8_256(void)
+{
+    int      i, k;
+    double   t;
+    __m256i  acc[12], x, y;
+
+    x = _mm256_set1_epi8(1);
+
+    PEAK_UNROLL
+    for (k = 0; k < 12; k++) {
+        acc[k] = _mm256_setzero_si256();
+    }
+
+    t = peak_time();
+
+    for (i = 0; i < PEAK_LOOPS; i++) {
+        PEAK_UNROLL
+        for (k = 0; k < 12; k++) {
+            __asm__ volatile ("vpmaddubsw %1, %1, %0" : "=x" (y) : "x" (x));
+            __asm__ volatile ("vpaddw %1, %0, %0" : "+x" (acc[k]) : "x" (y));
+        }
+    }
+
+    return peak_rate(t, 12.0 * PEAK_LOOPS, 32);
+}
+
+
 /* of the thread that has opened a device that uses tiles */
 
 __attribute__((target("amx-tile,amx-bf16,amx-int8"), noinline)) static double
@@ -166,6 +196,7 @@ static double peak_f32(int wide) { (void) wide; return 0; }
 static double peak_bf16(void) { return 0; }
 static double peak_i16(void) { return 0; }
 static double peak_i8(void) { return 0; }
+static double peak_u8_256(void) { return 0; }
 static double peak_amx(int int8) { (void) int8; return 0; }
 
 #endif
