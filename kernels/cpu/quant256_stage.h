@@ -40,9 +40,6 @@ quant_store_words(int16_t *q, const __m256i v[4])
 }
 
 
-/* the largest |x| of a block in each lane, compared as integers, so that NaN is
-   larger than infinity */
-
 simd_inline __m256i
 quant_max(const float *x)
 {
@@ -83,31 +80,12 @@ quant_stage_blocks(const llm_cpu_stage_t *s, const float *x, size_t to,
     __m128 *d)
 {
     int      i, k;
-    float    steps, rest[QUANT_STAGE * LLM_BLOCK];
-    __m128   max, id, finite;
+    float    rest[QUANT_STAGE * LLM_BLOCK];
+    __m128   id;
     __m256   scale;
-    __m256i  m[QUANT_STAGE], q[4], half[2 * QUANT_STAGE];
+    __m256i  q[4], half[2 * QUANT_STAGE];
 
-    steps = s->fine ? 127.0f * 128.0f : 127.0f;
-
-    simd_unroll
-    for (i = 0; i < QUANT_STAGE; i++) {
-        m[i] = quant_max(x + i * LLM_BLOCK);
-    }
-
-    max = _mm_castsi128_ps(quant_max4(m));
-    finite = _mm_cmp_ps(max, _mm_set1_ps(INFINITY), _CMP_LT_OQ);
-
-    *d = _mm_div_ps(max, _mm_set1_ps(steps));
-    id = _mm_div_ps(_mm_set1_ps(steps), max);
-    id = _mm_and_ps(id, _mm_and_ps(finite,
-                                   _mm_cmp_ps(max, _mm_set1_ps(QUANT_TINY),
-                                              _CMP_GE_OQ)));
-
-    if (_mm_movemask_ps(finite) != 15) {
-        quant_stage_finite(rest, x, (unsigned) _mm_movemask_ps(finite));
-        x = rest;
-    }
+    id = quant_stage_scales(s, &x, rest, d);
 
     simd_unroll
     for (i = 0; i < QUANT_STAGE; i++) {

@@ -3,9 +3,6 @@
  * quant_stage.h.
  */
 
-/* the largest |x| of a block in each lane, compared as integers, so that NaN is
-   larger than infinity */
-
 simd_inline __m256i
 quant_max(const float *x)
 {
@@ -102,34 +99,13 @@ simd_inline __m256i
 quant_stage_blocks(const llm_cpu_stage_t *s, const float *x, size_t to,
     __m128 *d)
 {
-    int       i;
-    float     steps, rest[QUANT_STAGE * LLM_BLOCK];
-    __m128    max, id;
-    __m512    v;
-    __m256i   m[QUANT_STAGE];
-    __m512i   q[8];
-    __mmask8  finite;
+    int      i;
+    float    rest[QUANT_STAGE * LLM_BLOCK];
+    __m128   id;
+    __m512   v;
+    __m512i  q[8];
 
-    steps = s->fine ? 127.0f * 128.0f : 127.0f;
-
-    simd_unroll
-    for (i = 0; i < QUANT_STAGE; i++) {
-        m[i] = quant_max(x + i * LLM_BLOCK);
-    }
-
-    max = _mm_castsi128_ps(quant_max4(m));
-    finite = _mm_cmp_ps_mask(max, _mm_set1_ps(INFINITY), _CMP_LT_OQ);
-
-    *d = _mm_div_ps(max, _mm_set1_ps(steps));
-    id = _mm_maskz_div_ps(finite & _mm_cmp_ps_mask(max,
-                                                   _mm_set1_ps(QUANT_TINY),
-                                                   _CMP_GE_OQ),
-                          _mm_set1_ps(steps), max);
-
-    if (finite != 15) {
-        quant_stage_finite(rest, x, finite);
-        x = rest;
-    }
+    id = quant_stage_scales(s, &x, rest, d);
 
     simd_unroll
     for (i = 0; i < 8; i++) {

@@ -22,6 +22,13 @@ quant_stage_blocks(const llm_cpu_stage_t *s, const float *x, size_t to,
     __m128 *d);
 
 
+/* the largest |x| of a block in each lane, compared as integers, so that NaN is
+   larger than infinity */
+
+simd_inline __m256i
+quant_max(const float *x);
+
+
 /* the largest of each of four vectors of integers */
 
 simd_inline __m128i
@@ -56,6 +63,38 @@ quant_stage_finite(float *to, const float *x, unsigned finite)
                    LLM_BLOCK * sizeof(float));
         }
     }
+}
+
+
+/* the scales of QUANT_STAGE blocks; returns the factors from *x to codes.  If a
+   block is not finite, *x becomes rest, which has the others */
+
+simd_inline __m128
+quant_stage_scales(const llm_cpu_stage_t *s, const float **x, float *rest,
+    __m128 *d)
+{
+    int      i;
+    __m128   max, finite, steps, large;
+    __m256i  m[QUANT_STAGE];
+
+    simd_unroll
+    for (i = 0; i < QUANT_STAGE; i++) {
+        m[i] = quant_max(*x + i * LLM_BLOCK);
+    }
+
+    max = _mm_castsi128_ps(quant_max4(m));
+    finite = _mm_cmp_ps(max, _mm_set1_ps(INFINITY), _CMP_LT_OQ);
+    large = _mm_cmp_ps(max, _mm_set1_ps(QUANT_TINY), _CMP_GE_OQ);
+    steps = _mm_set1_ps(s->fine ? 127.0f * 128.0f : 127.0f);
+
+    *d = _mm_div_ps(max, steps);
+
+    if (_mm_movemask_ps(finite) != 15) {
+        quant_stage_finite(rest, *x, (unsigned) _mm_movemask_ps(finite));
+        *x = rest;
+    }
+
+    return _mm_and_ps(_mm_div_ps(steps, max), _mm_and_ps(finite, large));
 }
 
 
