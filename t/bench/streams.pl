@@ -3,7 +3,7 @@
 # Thousands of concurrent streams on one worker, with a generator of tokens
 # instead of a model (device=synthetic, built with LLM_TEST=1):
 #
-#   ./build.sh bench streams [STREAMS [SECONDS]]
+#   ./build.sh bench streams [STREAMS [SECONDS [PER_CONNECTION]]]
 #
 # When all streams run, measures for SECONDS: the worker's memory per stream,
 # its CPU time per token event (user and system time of the event loop, and the
@@ -15,6 +15,9 @@
 # limit of 21,000 open files (ulimit -Hn), or the right to raise it.  The
 # clients are processes of at most 15,000 streams, each with an address of its
 # own (127.0.0.2, ...), as an address has 28,000 ports.
+#
+# With PER_CONNECTION, streams are HTTP/2's, so many on each connection, of one
+# client, h2load (Debian's package nghttp2-client).  These need few files.
 
 use strict;
 use warnings;
@@ -24,10 +27,11 @@ use LLM::Test;
 use POSIX qw(ceil);
 use Time::HiRes qw(sleep time);
 
-my ($streams, $seconds) = (@ARGV, undef, undef);
+my ($streams, $seconds, $each) = (@ARGV, undef, undef, undef);
 
 $streams ||= 10_000;
 $seconds ||= 20;
+$each ||= 0;
 
 my $RATE = 2;                           # tokens per second of a stream
 my $OPEN = 1000;                        # streams opened per second
@@ -81,19 +85,25 @@ sub sample {
 }
 
 
-my $need = $streams + 1000;
+my $connections = $each ? ceil($streams / $each) : $streams;
+my $need = $connections + 1000;
+
+die "streams: h2load is not there (Debian's package nghttp2-client)\n"
+    if $each && system('command -v h2load > /dev/null');
 
 system(with_files($need, 'true')) == 0
-    or die "streams: $streams streams need $need open files: raise the hard"
+    or die "streams: $connections connections need $need open files: raise the hard"
          . " limit (ulimit -Hn), or say how many streams\n";
 
 my $t = LLM::Test->new(
     # nginx closes idle connections when a sixteenth is left, and those of which
     # it has not read the request yet
-    connections => int(1.1 * $streams) + 1000,
+    connections => int(1.1 * $connections) + 1000,
     main => "worker_rlimit_nofile $need;",
     http => 'access_log off;',
     listen => 'backlog=16384',
+    server => $each ? 'listen 127.0.0.1:%%PORT2%% http2;'
+                      . " http2_max_concurrent_streams $each;" : '',
     model => "llm_model demo %%ROOT%%/models/demo.gguf ctx=512"
            . " parallel=$streams device=synthetic:$RATE default;"
            . " llm_queue $streams;");
@@ -107,19 +117,32 @@ my $before = LLM::Test::holds($pid)->{own};
 
 my (@loads, @out);
 
+sub h2load {
+    open my $f, '>', "$t->{dir}/ask.json" or die "ask.json: $!";
+    print $f qq({"prompt":"a","stream":true,"max_tokens":$tokens});
+    close $f or die "ask.json: $!";
+
+    return ('h2load', '-n', $streams, '-c', $connections, '-m', $each,
+            '-r', ceil($OPEN / $each), '-T', 300, '-N', 300,
+            '-d', "$t->{dir}/ask.json", '-H', 'Content-Type: application/json',
+            'http://127.0.0.1:' . $t->{port2} . '/v1/completions');
+}
+
+
 for (my $left = $streams; $left > 0; $left -= $PART) {
-    my $n = $left < $PART ? $left : $PART;
-    my @load = with_files($n + 100, "$LLM::Test::OBJS/load",
+    my $n = $each || $left < $PART ? $left : $PART;
+    my @load = $each ? h2load() : with_files($n + 100, "$LLM::Test::OBJS/load",
                           '-u', '127.0.0.1:' . $t->port, '-j', '-c', $n,
                           '-s', '127.0.0.' . (2 + @loads), '-o', $tokens,
                           '-r', $OPEN * $n / $streams);
 
     push @loads, open(my $out, '-|', @load) || die "$load[-1]: $!";
     push @out, $out;
+    last if $each;
 }
 
-printf "== %d streams on one worker, %d tokens per second each\n", $streams,
-       $RATE;
+printf "== %d streams on one worker, %d tokens per second each%s\n", $streams,
+       $RATE, $each ? ", $each on each of $connections connections" : '';
 
 my $running = 0;
 
@@ -170,9 +193,18 @@ my %d = map { $_ => $to->{$_} - $from->{$_} } keys %$to;
 my %sum;
 
 for my $out (@out) {
-    my $json = decode_json(join('', <$out>) || '{}');
+    my $said = join '', <$out>;
+    my $json = decode_json($each ? '{}' : $said || '{}');
 
     close $out;
+
+    if ($each) {
+        my ($all, $good) = $said =~ /^requests: (\d+) total,.* (\d+) succeeded/m
+            or die "h2load: $said";
+        $json = { errors => $all - $good, requests => $all, tokens => 0,
+                  bytes => 0 };
+    }
+
     $sum{$_} += $json->{$_} // 1 for qw(errors requests tokens bytes);
 }
 
@@ -212,6 +244,8 @@ $t->kill('TERM');
 LLM::Test::wait_for(15, sub { $t->ended });
 
 # ---- a bare write, with the machine as it is now
+
+exit($sum{errors} || $alerts ne '' ? 1 : 0) if $each;
 
 my $bytes = POSIX::floor($sum{bytes} / ($sum{tokens} || 1));
 my $sockets = $streams < $PART ? $streams : $PART;
