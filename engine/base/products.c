@@ -9,7 +9,8 @@
 
 static const char *const  llm_products_words[] = {
     LLM_PRODUCTS_FP8,
-    LLM_PRODUCTS_BF16
+    LLM_PRODUCTS_BF16,
+    LLM_PRODUCTS_BF16_ALL
 };
 
 

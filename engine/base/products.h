@@ -12,12 +12,16 @@
 /* activations and weights in e4m3 */
 #define LLM_PRODUCTS_FP8    "fp8"
 
-/* in bfloat16 */
+/* in bfloat16, of weights that are floats */
 #define LLM_PRODUCTS_BF16   "bf16"
+
+/* of quantised weights, too */
+#define LLM_PRODUCTS_BF16_ALL  "bf16-all"
 
 /* all of them, for messages */
 #define LLM_PRODUCTS_WORDS                                                   \
-    "\"" LLM_PRODUCTS_FP8 "\" or \"" LLM_PRODUCTS_BF16 "\""
+    "\"" LLM_PRODUCTS_FP8 "\", \"" LLM_PRODUCTS_BF16 "\" or \""                \
+    LLM_PRODUCTS_BF16_ALL "\""
 
 /* the word, in static memory; NULL: there is none such */
 const char *llm_products_word(const char *text, size_t len);

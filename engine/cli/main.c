@@ -160,7 +160,7 @@ static const llm_cli_opt_t  llm_cli_opts[] = {
       "keep the KV cache in 8 bits: fp8 on GPUs, q8_0 on CPUs (16 bits)" },
 
     { "products", LLM_CLI_PRODUCTS, LLM_CLI_RUN, offsetof(llm_cli_t, products),
-      "fp8 (GPU) or bf16 (CPU): round weights and activations of products" },
+      "fp8 (GPU), bf16, bf16-all (CPU): round what products multiply" },
 
     { "packed", LLM_CLI_STR, LLM_CLI_RUN, offsetof(llm_cli_t, packed),
       "folder for a file of packed weights (none)" },

@@ -118,7 +118,8 @@ llm_cli_tower(const llm_cli_t *c, llm_model_t *m, int sound, llm_err_t *err)
 
     if (m == NULL && llm_products_is(o.products, LLM_PRODUCTS_FP8)) {
         (void) llm_fail(err, "--products fp8 is for language models: encoders "
-                        "of images and sound take " LLM_PRODUCTS_BF16 " alone");
+                        "of images and sound take " LLM_PRODUCTS_BF16 " and "
+                        LLM_PRODUCTS_BF16_ALL " alone");
         return NULL;
     }
 

@@ -88,7 +88,7 @@ llm_tower_device(llm_tower_load_t *l, const llm_tower_opts_t *opts)
     o.max_pages = t->max_pages;
     o.max_out = 1;
     o.weight_type = llm_tower_weight_type(t->gguf, t->kind->sound);
-    o.products = mo && llm_products_is(mo->products, LLM_PRODUCTS_BF16)
+    o.products = mo && !llm_products_is(mo->products, LLM_PRODUCTS_FP8)
                  ? mo->products : NULL;
     o.n_kinds = 1;
 

@@ -1,15 +1,13 @@
 /*
- * Products with AMX tiles (Sapphire Rapids and later): quantised weights with
- * many rows, and BF16 weights.  All other kernels are those of AVX-512.
+ * Products of quantised weights with AMX tiles (Sapphire Rapids and later), if
+ * there are many rows, and the table of kernels: products in bfloat16 are in
+ * amx_bf16.c, attention is in amx_attn.c, all other kernels are those of
+ * AVX-512.
  *
- * Quantised weights: a unit is the elements that share a scale, a block of 32
- * or half of one.  One TDPBSSD into a zeroed tile computes a unit's dot
- * products of 16 rows by 16 outputs, which are then scaled and added in float32
- * exactly as in the AVX-512 kernels, so the bits are the same.
- *
- * BF16 weights: TDPBF16PS in order of k for any number of rows, even for one:
- * its sums differ from those of VDPBF16PS, so the two are never mixed.  So is
- * attention in bfloat16 (amx_attn.c).
+ * A unit is the elements that share a scale, a block of 32 or half of one.  One
+ * TDPBSSD into a zeroed tile computes a unit's dot products of 16 rows by 16
+ * outputs, which are then scaled and added in float32 exactly as in the AVX-512
+ * kernels, so the bits are the same.
  */
 
 #include "kernels/cpu/cpu.h"
@@ -30,7 +28,6 @@
 #include "kernels/cpu/gemm_store.h"
 #include "kernels/cpu/quant.h"
 #include "kernels/cpu/quant512_codes.h"
-#include "kernels/cpu/bf16.h"
 #include "kernels/cpu/amx.h"
 
 /* up to this number of rows AVX-512 is used: a tile takes as long for one row
@@ -516,170 +513,6 @@ amx_gemm_quant(const llm_cpu_gemm_t *g)
 }
 
 
-/*
- * x in bfloat16 is kept in the order in which tiles are read: 16 rows of 32
- * elements after one another, then the next 32 elements of these rows.
- */
-
-static void
-amx_stage_bf16(const llm_cpu_stage_t *s, const float *x, uint32_t row)
-{
-    bf16_stage_row(s, x, row / AMX_ROWS * AMX_ROWS * s->stride
-                         + row % AMX_ROWS * 32,
-                   AMX_ROWS * 32);
-}
-
-
-/* stores the results of up to 16 rows by one panel */
-
-simd_inline void
-amx_bf16_store(const llm_cpu_gemm_t *g, const float *sums, uint32_t row,
-    uint32_t panel)
-{
-    uint32_t  r, n;
-
-    n = llm_min(g->row + g->n_rows - row, AMX_ROWS);
-
-    for (r = 0; r < n; r++) {
-        gemm_store(g, row + r, panel * LLM_PANEL,
-                   _mm512_load_ps(sums + r * 16));
-    }
-}
-
-
-/*
- * The two panels after those that are multiplied, which are read in advance
- * into the second-level cache: else tiles would wait for them.  Their lines are
- * divided among the steps of k of all tiles of the current panels, so that few
- * requests are in flight.  Up to 32 rows nothing is read in advance, because
- * such a product only waits for memory.
- */
-
-typedef struct {
-    const uint8_t       *at;
-    const uint8_t       *end;
-    uint32_t             lines;         /* of a step */
-} amx_ahead_t;
-
-
-simd_inline void
-amx_ahead_step(amx_ahead_t *a)
-{
-    uint32_t  i;
-
-    for (i = 0; i < a->lines && a->at < a->end; i++, a->at += 64) {
-        __builtin_prefetch(a->at, 0, 2);
-    }
-}
-
-
-static void
-amx_ahead_set(amx_ahead_t *a, const llm_cpu_gemm_t *g, uint32_t panel)
-{
-    uint32_t  n, tiles;
-
-    n = llm_min(g->w->n_panels - panel, 2 * AMX_PANELS);
-    n -= llm_min(n, AMX_PANELS);
-    tiles = (g->n_rows + 2 * AMX_ROWS - 1) / (2 * AMX_ROWS);
-
-    /* a step of k reads 1 KB of each panel, 16 lines */
-
-    a->at = g->w->data + (panel + AMX_PANELS) * g->w->panel_size;
-    a->end = a->at + n * g->w->panel_size;
-    a->lines = tiles > 1 ? (AMX_PANELS * 16 + tiles - 1) / tiles : 0;
-}
-
-
-/*
- * 32 rows by two panels: tiles 0 and 1 have the sums of the first 16 rows, 2
- * and 3 those of the other 16, which are skipped if there are none.  A missing
- * second panel is replaced by the last one; its results are not stored.
- */
-
-simd_inline void
-amx_bf16_tile(const llm_cpu_gemm_t *g, uint32_t row, uint32_t panel,
-    amx_ahead_t *ahead)
-{
-    int              part, parts;
-    float           *sums;
-    size_t           k, n, low, next;
-    uint32_t         last;
-    const uint8_t   *w0, *w1;
-    const uint16_t  *x;
-
-    const llm_cpu_stage_t  *s = g->x;
-
-    last = g->panel + g->n_panels - 1;
-    w0 = g->w->data + panel * g->w->panel_size;
-    w1 = g->w->data + llm_min(panel + 1, last) * g->w->panel_size;
-
-    next = row + AMX_ROWS < g->row + g->n_rows ? AMX_ROWS * s->stride : 0;
-    low = (size_t) (s->b_low - s->b);
-    parts = s->fine ? 2 : 1;
-    n = llm_align(g->w->n_in, 32);
-
-    _tile_zero(0);
-    _tile_zero(1);
-    _tile_zero(2);
-    _tile_zero(3);
-
-    for (k = 0; k < n; k += 32) {
-
-        _tile_loadd(6, w0 + k * 32, 64);
-        _tile_loadd(7, w1 + k * 32, 64);
-        amx_ahead_step(ahead);
-
-        for (part = 0; part < parts; part++) {
-            x = s->b + row * s->stride + k * AMX_ROWS + (part ? low : 0);
-
-            _tile_loadd(4, x, 64);
-            _tile_dpbf16ps(0, 4, 6);
-            _tile_dpbf16ps(1, 4, 7);
-
-            if (next) {
-                _tile_loadd(5, x + next, 64);
-                _tile_dpbf16ps(2, 5, 6);
-                _tile_dpbf16ps(3, 5, 7);
-            }
-        }
-    }
-
-    sums = (float *) (void *) g->scratch;
-
-    _tile_stored(0, sums, 64);
-    _tile_stored(1, sums + 256, 64);
-    amx_bf16_store(g, sums, row, panel);
-    amx_bf16_store(g, sums + 256, row, panel + 1);
-
-    if (next) {
-        _tile_stored(2, sums + 512, 64);
-        _tile_stored(3, sums + 768, 64);
-        amx_bf16_store(g, sums + 512, row + AMX_ROWS, panel);
-        amx_bf16_store(g, sums + 768, row + AMX_ROWS, panel + 1);
-    }
-}
-
-
-static void
-amx_gemm_bf16(const llm_cpu_gemm_t *g)
-{
-    uint32_t     row, panel;
-    amx_ahead_t  ahead;
-
-    amx_configure(64);
-    amx_written();
-
-    for (panel = g->panel; panel < g->panel + g->n_panels; panel += AMX_PANELS) {
-        amx_ahead_set(&ahead, g, panel);
-
-        for (row = g->row; row < g->row + g->n_rows; row += 2 * AMX_ROWS) {
-            amx_bf16_tile(g, row, panel, &ahead);
-        }
-    }
-
-    _tile_release();
-}
-
 #if defined(__clang__)
 #pragma clang attribute pop
 #else
@@ -695,9 +528,9 @@ llm_cpu_kernels_amx(llm_cpu_kernels_t *k)
     k->name = "AVX-512, AMX";
     k->bf16 = 1;
     k->tiles = 1;
-    k->stage_bf16 = amx_stage_bf16;
+    k->stage_bf16 = llm_amx_stage_bf16;
     k->gemm_quant = amx_gemm_quant;
-    k->gemm_bf16 = amx_gemm_bf16;
+    k->gemm_bf16 = llm_amx_gemm_bf16;
     llm_cpu_attn_amx(k);
 }
 

@@ -19,8 +19,8 @@ bf16_stage_row(const llm_cpu_stage_t *s, const float *x, size_t at,
 
     /* padded with zeros to a multiple of 32 */
     for (i = 0; i < llm_align(s->n_in, 32); i += 16) {
-        v = i < s->n_in ? vf_load_n(x + i, llm_min(s->n_in - i, 16))
-                        : vf_zero();
+        v = i + 16 <= s->n_in ? vf_load(x + i)
+            : i < s->n_in ? vf_load_n(x + i, s->n_in - i) : vf_zero();
         high = (__m256i) _mm512_cvtneps_pbh(v);
         at = i / 32 * step + i % 32;
         _mm256_storeu_si256((__m256i *) (b + at), high);

@@ -112,7 +112,7 @@ llm_cpu_kv_format(const llm_cpu_t *cpu)
 }
 
 
-/* CPUs can do only one of the words of products= */
+/* what a CPU can do of the words of products= */
 
 static int
 llm_cpu_products(llm_cpu_t *cpu, llm_err_t *err)
@@ -123,13 +123,23 @@ llm_cpu_products(llm_cpu_t *cpu, llm_err_t *err)
         return LLM_OK;
     }
 
-    if (!llm_products_is(word, LLM_PRODUCTS_BF16)) {
-        return llm_fail(err, "products=%s: a CPU has only products=bf16", word);
+    if (!llm_products_is(word, LLM_PRODUCTS_BF16)
+        && !llm_products_is(word, LLM_PRODUCTS_BF16_ALL))
+    {
+        return llm_fail(err, "products=%s: a CPU has only products=bf16 and "
+                        "bf16-all", word);
     }
 
     if (!cpu->kernels.bf16) {
-        return llm_fail(err, "products=bf16: %s has no products in bfloat16, "
-                        "AVX512_BF16 or AMX is needed", cpu->kernels.name);
+        return llm_fail(err, "products=%s: %s has no products in bfloat16, "
+                        "AVX512_BF16 or AMX is needed", word,
+                        cpu->kernels.name);
+    }
+
+    if (cpu->bf16_all && !cpu->kernels.tiles) {
+        return llm_fail(err, "products=bf16-all: %s multiplies quantised weights "
+                        "faster in int8, so it takes products=bf16 alone; "
+                        "bf16-all is for AMX", cpu->kernels.name);
     }
 
     return LLM_OK;
@@ -171,6 +181,7 @@ llm_cpu_open(llm_exec_t **exec, const llm_exec_opts_t *opts, llm_err_t *err)
     cpu->owns_device = opts->device == NULL;
     cpu->kernels = cpu->device->kernels;
     cpu->bf16 = opts->products != NULL;
+    cpu->bf16_all = llm_products_is(opts->products, LLM_PRODUCTS_BF16_ALL);
     cpu->threads = llm_pool_wanted(opts->threads);
     cpu->kv_format = llm_cpu_kv_format(cpu);
 
@@ -318,7 +329,9 @@ llm_cpu_weights(llm_cpu_t *cpu, uint32_t type, uint32_t n_experts,
     /* the head and routers stay as they are: few rows, and much depends on
        them */
 
-    if (cpu->bf16 && !(usage & LLM_WEIGHT_HEAD) && llm_type_block(type) == 1) {
+    if (cpu->bf16 && !(usage & LLM_WEIGHT_HEAD)
+        && (llm_type_block(type) == 1 || cpu->bf16_all))
+    {
         w->panels = LLM_TYPE_BF16;
     }
 

@@ -51,7 +51,7 @@
 #define LLM_GEMM_FEW     8
 
 /* bytes of a thread's scratch that do not depend on the width of a weight */
-#define LLM_GEMM_SCRATCH 65536
+#define LLM_GEMM_SCRATCH 81920
 
 /* rows of a recurrent head that one call of the kernel processes, at most */
 #define LLM_STATE_STEP   32
@@ -184,8 +184,10 @@ struct llm_weight_s {
     float               *scales;        /* [n_experts] factors on products;
                                            NULL: 1 */
     llm_cpu_format_t     format;
-    uint32_t             panels;        /* LLM_TYPE_ of floats in the panels:
-                                           type, or BF16 by products=bf16 */
+    uint32_t             panels;        /* LLM_TYPE_ that is multiplied: type, or
+                                           BF16 by products=.  Floats are in
+                                           the panels as such; codes become such
+                                           for each product */
 };
 
 /*
@@ -490,7 +492,8 @@ typedef struct {
     size_t               scratch_size;  /* bytes per thread that this model has
                                            reserved */
     llm_cpu_kernels_t    kernels;
-    int                  bf16;          /* products=bf16 */
+    int                  bf16;          /* products=bf16 or bf16-all */
+    int                  bf16_all;      /* products=bf16-all */
     const llm_batch_t   *batch;         /* the current step; NULL: none */
     llm_cpu_slab_t      *slab;          /* slab for the next weights, or NULL */
     llm_weight_t        *weights;       /* list, in the order of creation */
@@ -650,6 +653,10 @@ void llm_cpu_kernels_avx512_bf16(llm_cpu_kernels_t *k);
 void llm_cpu_kernels_amx(llm_cpu_kernels_t *k);
 /* AVX-512's product, which the AMX kernels use for few rows */
 void llm_avx512_gemm_quant(const llm_cpu_gemm_t *g);
+/* amx_bf16.c */
+void llm_amx_stage_bf16(const llm_cpu_stage_t *s, const float *x,
+    uint32_t row);
+void llm_amx_gemm_bf16(const llm_cpu_gemm_t *g);
 /* the kernels of attention, which the ones above set */
 void llm_cpu_attn_avx2(llm_cpu_kernels_t *k);
 void llm_cpu_attn_avx512(llm_cpu_kernels_t *k);

@@ -132,13 +132,17 @@ llm_cpu_stage_set(llm_cpu_stage_t *s, const float *x, uint32_t n_in,
 int
 llm_cpu_stage_wants(const llm_cpu_t *cpu, const llm_weight_t *w)
 {
+    int  what;
+
+    what = w->panels == LLM_TYPE_BF16 && cpu->kernels.bf16 ? LLM_STAGE_BF16
+                                                         : LLM_STAGE_FLOAT;
+
     if (w->format.bits) {
-        return w->format.stage
-               | (w->usage & LLM_WEIGHT_FINE ? LLM_STAGE_FINE : 0);
+        what = what == LLM_STAGE_BF16 ? what : w->format.stage;
+        what |= w->usage & LLM_WEIGHT_FINE ? LLM_STAGE_FINE : 0;
     }
 
-    return w->panels == LLM_TYPE_BF16 && cpu->kernels.bf16 ? LLM_STAGE_BF16
-                                                         : LLM_STAGE_FLOAT;
+    return what;
 }
 
 
@@ -204,7 +208,7 @@ llm_cpu_gemm_step(const llm_cpu_t *cpu, const llm_weight_t *w,
         macs = LLM_ITEM_MACS;
 
         if (cpu->kernels.tiles
-            && llm_cpu_stage_wants(cpu, w) == LLM_STAGE_BF16)
+            && llm_cpu_stage_wants(cpu, w) & LLM_STAGE_BF16)
         {
             macs = llm_min(LLM_TILE_MACS,
                            size * w->n_panels / (cpu->threads * 4));
@@ -228,8 +232,7 @@ llm_linear_step(const llm_linear_job_t *job, const llm_weight_t *w)
 }
 
 
-/* rows of a piece: all of them, or parts of equal size, if tiles multiply x in
-   bfloat16 */
+/* rows of a piece: all of them, or parts of equal size, if tiles multiply x */
 
 static uint32_t
 llm_linear_rows(const llm_linear_job_t *job)
@@ -237,7 +240,7 @@ llm_linear_rows(const llm_linear_job_t *job)
     uint32_t                most, parts;
     const llm_cpu_stage_t  *s = &job->cpu->stage;
 
-    if (!job->cpu->kernels.tiles || job->what != LLM_STAGE_BF16) {
+    if (!job->cpu->kernels.tiles || !(job->what & LLM_STAGE_BF16)) {
         return job->n_rows;
     }
 
@@ -267,11 +270,11 @@ llm_linear_items(const llm_linear_job_t *job, const llm_weight_t *w)
 void
 llm_cpu_gemm(const llm_cpu_t *cpu, const llm_cpu_gemm_t *g)
 {
-    if (g->w->format.bits) {
-        cpu->kernels.gemm_quant(g);
-
-    } else if (g->w->panels == LLM_TYPE_BF16) {
+    if (g->w->panels == LLM_TYPE_BF16) {
         cpu->kernels.gemm_bf16(g);
+
+    } else if (g->w->format.bits) {
+        cpu->kernels.gemm_quant(g);
 
     } else {
         cpu->kernels.gemm_float(g);

@@ -6,7 +6,7 @@
  *
  * usage: kernels [isa] [type|experts|recurrent|attention] [ROWS ...]
  *
- * ROWS: of products, instead of 1 to 512.
+ * ROWS: of products, instead of 1 to 512.  LLM_PRODUCTS: a word of products=.
  *
  * Times are CPU times of the thread, the least of several, so that other
  * processes on the same cores have little effect.  GB/s: bytes of weights, as
@@ -17,6 +17,7 @@
 
 #define _GNU_SOURCE
 
+#include "engine/base/products.h"
 #include "kernels/kernels.h"
 #include "t/bench/peaks.h"
 #include "t/unit/blocks.h"
@@ -96,6 +97,7 @@ open_device(const char *isa, uint32_t weight_type, int kv_q8)
     memset(&opts, 0, sizeof(opts));
     opts.threads = 1;
     opts.isa = isa;
+    opts.products = getenv("LLM_PRODUCTS");
     opts.weight_type = weight_type;
     opts.kv_q8 = kv_q8;
     opts.max_tokens = MAX_ROWS;
@@ -255,6 +257,12 @@ product_peak(llm_exec_t *exec, uint32_t type, const char **of)
     exec->ops->describe(exec, line, sizeof(line));
 
     if (quant && strstr(line, "AMX")) {
+
+        if (llm_products_is(getenv("LLM_PRODUCTS"), LLM_PRODUCTS_BF16_ALL)) {
+            p.bf16 = 1;
+            return peak_of(exec, &p, of);
+        }
+
         *of = "tdpbssd";
         return peak_amx(1);
     }

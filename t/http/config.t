@@ -108,7 +108,7 @@ check('bad weights', 'llm_model demo /x weights=int4;', '',
 check('bad KV', 'llm_model demo /x kv=fp16;', '',
       qr/invalid value "kv=fp16" of model "demo", it must be "fp8" or "q8_0"/);
 check('bad products', 'llm_model demo /x products=int8;', '',
-      qr/invalid value "products=int8" of model "demo", it must be "fp8" or "bf16"/);
+      qr/invalid value "products=int8" of model "demo", it must be "fp8", "bf16" or "bf16-all"/);
 check('KV without a value', 'llm_model demo /x kv=;', '',
       qr/invalid value "kv="/);
 check('weights twice', 'llm_model demo /x weights=fp8 weights=fp8;', '',

@@ -1,13 +1,15 @@
 /*
- * products=bf16 on a CPU: weights of F32 and F16 are multiplied in bfloat16, but
- * for the head; results do not depend on the rows of a step, are those of a file
- * of such weights, and are as near to the exact ones as bfloat16 is.  A device
- * that cannot do it says so.
+ * products=bf16 on a CPU: weights of F32 and F16, and with bf16-all and tiles
+ * those of all quantised types, are multiplied in bfloat16, but for the head;
+ * results do not depend on the rows of a step, are those of a file of such
+ * weights, and are as near to the exact ones as bfloat16 is.  A device that
+ * cannot do it says so.
  */
 
 #include "engine/base/products.h"
 #include "kernels/cpu/cpu.h"
 #include "t/unit/model_run.h"
+#include "t/unit/blocks.h"
 #include "t/unit/random.h"
 #include "t/unit/tap.h"
 
@@ -15,8 +17,9 @@
 #define N_OUT   40
 #define N_IN    96
 #define N_ROWS  37
+#define MAX_IN  1792                    /* three chunks, the last one longer */
 
-static float  x[N_ROWS * N_IN], weight[N_OUT * N_IN];
+static float  x[N_ROWS * MAX_IN], weight[N_OUT * MAX_IN];
 
 
 static llm_exec_t *
@@ -39,11 +42,11 @@ opened(const char *isa, const char *products, llm_err_t *err)
 }
 
 
-/* the product of the first n rows of x with a weight of this type */
+/* the product of the first n rows of x[][n_in] with a weight of this type */
 
 static void
-product(llm_exec_t *exec, uint32_t type, int usage, const void *rows,
-    uint32_t n, float *y)
+product_in(llm_exec_t *exec, uint32_t type, uint32_t n_in, int usage,
+    const void *rows, uint32_t n, float *y)
 {
     int32_t           ids[N_ROWS] = { 0 };
     uint32_t          pos[N_ROWS] = { 0 }, seq_rows[2], kv_len, page;
@@ -68,8 +71,8 @@ product(llm_exec_t *exec, uint32_t type, int usage, const void *rows,
     b.kv_len = &kv_len;
     b.pages[0] = &page;
 
-    w = ops->weight_create(exec, type, N_OUT, N_IN, rows, usage, &err);
-    from = ops->act_create(exec, N_ROWS, N_IN, LLM_ACT_VALUE, &err);
+    w = ops->weight_create(exec, type, N_OUT, n_in, rows, usage, &err);
+    from = ops->act_create(exec, N_ROWS, n_in, LLM_ACT_VALUE, &err);
     to = ops->act_create(exec, N_ROWS, N_OUT, LLM_ACT_PRODUCT, &err);
 
     if (w == NULL || from == NULL || to == NULL) {
@@ -90,6 +93,14 @@ product(llm_exec_t *exec, uint32_t type, int usage, const void *rows,
     ops->weight_free(exec, w);
     ops->act_free(exec, from);
     ops->act_free(exec, to);
+}
+
+
+static void
+product(llm_exec_t *exec, uint32_t type, int usage, const void *rows,
+    uint32_t n, float *y)
+{
+    product_in(exec, type, N_IN, usage, rows, n, y);
 }
 
 
@@ -142,6 +153,138 @@ test_product(const char *isa)
 }
 
 
+/* random blocks as rows of n_in elements; their values rounded to bfloat16 */
+
+static void
+quantised(uint32_t type, uint32_t n_in, uint8_t *rows, uint16_t *bf16)
+{
+    size_t  i, size;
+
+    size = llm_type_row_size(type, n_in) * N_OUT;
+
+    for (i = 0; i < size; i++) {
+        rows[i] = (uint8_t) rnd(256);
+    }
+
+    for (i = 0; i < size; i += llm_type_block_size(type)) {
+        blocks_scale(type, rows + i, (float) (1 + rnd(100)) / 5000,
+                     (float) (1 + rnd(100)) / 5000);
+    }
+
+    llm_dequantize(type, rows, weight, (size_t) N_OUT * n_in);
+
+    for (i = 0; i < (size_t) N_OUT * n_in; i++) {
+        bf16[i] = llm_f32_to_bf16(weight[i]);
+    }
+}
+
+
+static void
+test_quantised(const char *isa, uint32_t type, uint32_t n_in)
+{
+    size_t       size;
+    uint8_t     *rows;
+    uint32_t     n;
+    uint16_t    *bf16;
+    llm_err_t    err;
+    llm_exec_t  *exec, *plain;
+
+    static float  y[3][N_ROWS * N_OUT];
+
+    exec = opened(isa, LLM_PRODUCTS_BF16_ALL, &err);
+    plain = opened(isa, NULL, &err);
+    rows = malloc(llm_type_row_size(type, n_in) * N_OUT);
+    bf16 = malloc((size_t) N_OUT * n_in * 2);
+    size = sizeof(y[0]);
+
+    quantised(type, n_in, rows, bf16);
+
+    product_in(exec, type, n_in, LLM_WEIGHT_LINEAR, rows, N_ROWS, y[0]);
+    product_in(plain, LLM_TYPE_BF16, n_in, LLM_WEIGHT_LINEAR, bf16, N_ROWS,
+               y[1]);
+    product_in(plain, type, n_in, LLM_WEIGHT_LINEAR, rows, N_ROWS, y[2]);
+    ok(memcmp(y[0], y[1], size) == 0,
+       "%s: %s x %u is as a file of BF16: %.7f", isa, llm_type_name(type), n_in,
+       run_distance(y[0], y[1], N_ROWS * N_OUT));
+    ok(run_distance(y[0], y[2], N_ROWS * N_OUT) < 0.012
+       && memcmp(y[0], y[2], size) != 0, "%s: near the usual product: %.5f",
+       isa, run_distance(y[0], y[2], N_ROWS * N_OUT));
+
+    for (n = 1; n < N_ROWS; n += 9) {
+        product_in(exec, type, n_in, LLM_WEIGHT_LINEAR, rows, n, y[1]);
+        ok(memcmp(y[0], y[1], n * N_OUT * sizeof(float)) == 0,
+           "%s: %u of the rows have the same bits", isa, n);
+    }
+
+    product_in(exec, type, n_in, LLM_WEIGHT_LINEAR | LLM_WEIGHT_HEAD, rows,
+               N_ROWS, y[1]);
+    ok(memcmp(y[1], y[2], size) == 0, "%s: the head is as usual", isa);
+
+    exec->ops->close(exec);
+    plain->ops->close(plain);
+    free(rows);
+    free(bf16);
+}
+
+
+/* with bf16 alone quantised weights are multiplied as usual: in int8 */
+
+static void
+test_unchanged(const char *isa)
+{
+    llm_err_t    err;
+    llm_exec_t  *exec, *plain;
+
+    static float     y[2][N_ROWS * N_OUT];
+    static uint8_t   rows[N_OUT * 256 * 2];
+    static uint16_t  bf16[N_OUT * 256];
+
+    exec = opened(isa, LLM_PRODUCTS_BF16, &err);
+    plain = opened(isa, NULL, &err);
+
+    quantised(LLM_TYPE_Q8_0, 256, rows, bf16);
+    product_in(exec, LLM_TYPE_Q8_0, 256, LLM_WEIGHT_LINEAR, rows, N_ROWS, y[0]);
+    product_in(plain, LLM_TYPE_Q8_0, 256, LLM_WEIGHT_LINEAR, rows, N_ROWS,
+               y[1]);
+    ok(memcmp(y[0], y[1], sizeof(y[0])) == 0, "%s: Q8_0 is as without", isa);
+
+    exec->ops->close(exec);
+    plain->ops->close(plain);
+}
+
+
+static void
+test_types(const char *isa)
+{
+    uint32_t     type;
+    llm_err_t    err;
+    llm_exec_t  *exec;
+
+    test_unchanged(isa);
+
+    exec = opened(isa, LLM_PRODUCTS_BF16_ALL, &err);
+    ok((exec != NULL) == (strcmp(isa, "amx") == 0)
+       && (exec || strstr(err.msg, "multiplies quantised weights faster in "
+                          "int8, so it takes products=bf16 alone")),
+       "%s: bf16-all is for AMX: %s", isa, exec ? "there" : err.msg);
+
+    if (exec == NULL) {
+        return;
+    }
+
+    exec->ops->close(exec);
+
+    for (type = 0; type < LLM_TYPE_END; type++) {
+        if (llm_type_name(type) && llm_type_block(type) > 1) {
+            test_quantised(isa, type, MAX_IN);
+        }
+    }
+
+    test_quantised(isa, LLM_TYPE_Q8_0, 96);
+    test_quantised(isa, LLM_TYPE_Q4_0, 544);
+}
+
+
 static void
 test_refused(void)
 {
@@ -169,6 +312,7 @@ test_refused(void)
        "reference: %s", err.msg);
 
     ok(llm_products_word("bf16", 4) && llm_products_word("fp8", 3)
+       && llm_products_word("bf16-all", 8)
        && llm_products_word("bf1", 3) == NULL
        && llm_products_word("", 0) == NULL, "words");
 }
@@ -182,7 +326,7 @@ main(void)
     llm_exec_t         *exec;
     static const char  *const isas[] = { "avx512", "amx" };
 
-    for (i = 0; i < N_ROWS * N_IN; i++) {
+    for (i = 0; i < N_ROWS * MAX_IN; i++) {
         x[i] = (float) rnd(2001) / 1000 - 1;
     }
 
@@ -200,6 +344,7 @@ main(void)
 
         exec->ops->close(exec);
         test_product(isas[i]);
+        test_types(isas[i]);
         tried++;
     }
 

@@ -22,6 +22,7 @@ void soft_tile_dpbf16ps(int c, int a, int b);
 
 #undef _tile_zero
 #undef _tile_loadd
+#undef _tile_stream_loadd
 #undef _tile_stored
 #undef _tile_dpbssd
 #undef _tile_dpbf16ps
@@ -30,6 +31,8 @@ void soft_tile_dpbf16ps(int c, int a, int b);
 #define _tile_release()              soft_tile_release()
 #define _tile_zero(t)                soft_tile_zero(t)
 #define _tile_loadd(t, from, stride) soft_tile_load(t, from, stride)
+#define _tile_stream_loadd(t, from, stride)                                  \
+    soft_tile_load(t, from, stride)
 #define _tile_stored(t, to, stride)  soft_tile_store(t, to, stride)
 #define _tile_dpbssd(c, a, b)        soft_tile_dpbssd(c, a, b)
 #define _tile_dpbf16ps(c, a, b)      soft_tile_dpbf16ps(c, a, b)
