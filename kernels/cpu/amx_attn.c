@@ -50,6 +50,22 @@ _Static_assert(LLM_ATTN_FEW >= AMX_ROWS, "results have a tile's rows");
 _Static_assert(LLM_ATTN_SPLIT % AMXA_KEYS == 0, "a split has whole blocks");
 
 
+/*
+ * The pages of the next block, which are requested into the second-level cache
+ * while tiles of the first queries are multiplied, some lines in each step: the
+ * hardware follows a page no further than its end.
+ */
+
+typedef struct {
+    const uint8_t   *page[AMXA_PAGES];
+    uint32_t         n;                 /* pages */
+    uint32_t         i;                 /* the next one */
+    const uint8_t   *at;
+    const uint8_t   *end;               /* of the current page */
+    uint32_t         lines;             /* of a step */
+} amxa_ahead_t;
+
+
 /* the arrays are in the thread's scratch */
 
 typedef struct {
@@ -63,7 +79,63 @@ typedef struct {
     const uint16_t  *page[AMXA_PAGES];  /* pages that no query sees are
                                            replaced by one that some query
                                            sees */
+    amxa_ahead_t     ahead;
 } amxa_t;
+
+
+simd_inline void
+amxa_ahead_step(const amxa_t *b, amxa_ahead_t *a)
+{
+    uint32_t  i;
+
+    for (i = 0; i < a->lines; i++) {
+
+        if (a->at == a->end) {
+            if (a->i == a->n) {
+                return;
+            }
+
+            a->at = a->page[a->i++];
+            a->end = a->at + b->a->kv->page * sizeof(uint16_t);
+        }
+
+        __builtin_prefetch(a->at, 0, 2);
+        a->at += 64;
+    }
+}
+
+
+/* the pages of the block after b->key, if there is one; a step is a pair of
+   tiles of keys or of values */
+
+static void
+amxa_ahead_set(amxa_t *b)
+{
+    size_t                 lines;
+    uint32_t               i, first, steps;
+    amxa_ahead_t          *ahead = &b->ahead;
+    const llm_cpu_attn_t  *a = b->a;
+
+    first = b->key + AMXA_KEYS;
+    ahead->n = first < a->ahead
+               ? llm_min((a->ahead - first + LLM_KV_PAGE - 1) / LLM_KV_PAGE,
+                         AMXA_PAGES)
+               : 0;
+
+    for (i = 0; i < ahead->n; i++) {
+        ahead->page[i] = (const uint8_t *) (const void *)
+                         (a->base + a->pages[first / LLM_KV_PAGE + i]
+                                    * a->kv->page);
+    }
+
+    lines = ahead->n * a->kv->page * sizeof(uint16_t) / 64;
+    steps = (uint32_t) (AMXA_KEYS / AMXA_SPAN
+                        * (a->kv->dk_pad / 32 + (a->kv->dv_pad + 31) / 32));
+
+    ahead->i = 0;
+    ahead->at = ahead->end = NULL;
+    ahead->lines = (uint32_t) ((lines + steps - 1) / steps);
+}
 
 
 /*
@@ -101,8 +173,8 @@ amxa_span(const amxa_t *b, uint32_t m, uint32_t n, uint32_t *end)
  */
 
 simd_inline void
-amxa_scores(const amxa_t *b, uint32_t m, uint32_t k, uint32_t end,
-    const int two)
+amxa_scores(const amxa_t *b, amxa_ahead_t *ahead, uint32_t m, uint32_t k,
+    uint32_t end, const int two)
 {
     float           *s;
     size_t           d, dk;
@@ -127,6 +199,7 @@ amxa_scores(const amxa_t *b, uint32_t m, uint32_t k, uint32_t end,
             _tile_dpbf16ps(0, 4, 6);
             _tile_loadd(7, k1 + d * LLM_KV_PAGE, 64);
             _tile_dpbf16ps(1, 4, 7);
+            amxa_ahead_step(b, ahead);
 
             if (two) {
                 _tile_loadd(5, q + AMX_ROWS * dk + d, dk * 2);
@@ -151,8 +224,8 @@ amxa_scores(const amxa_t *b, uint32_t m, uint32_t k, uint32_t end,
    of tiles from k to end - 1 */
 
 simd_inline void
-amxa_values(const amxa_t *b, uint32_t m, uint32_t k, uint32_t end,
-    const int two)
+amxa_values(const amxa_t *b, amxa_ahead_t *ahead, uint32_t m, uint32_t k,
+    uint32_t end, const int two)
 {
     float           *y;
     size_t           d, dv, next;
@@ -185,6 +258,7 @@ amxa_values(const amxa_t *b, uint32_t m, uint32_t k, uint32_t end,
             _tile_dpbf16ps(0, 4, 6);
             _tile_loadd(7, v + next * 2, dv * 4);
             _tile_dpbf16ps(1, 4, 7);
+            amxa_ahead_step(b, ahead);
 
             if (two) {
                 _tile_loadd(5, p + AMX_ROWS * AMXA_P, AMXA_P * 2);
@@ -404,7 +478,7 @@ amxa_begin_block(amxa_t *b)
 /* n queries from m on, of which two tiles have up to 32 */
 
 simd_inline void
-amxa_group(const amxa_t *b, uint32_t m, uint32_t n, const int two)
+amxa_group(amxa_t *b, uint32_t m, uint32_t n, const int two)
 {
     uint32_t  first, end;
 
@@ -414,10 +488,10 @@ amxa_group(const amxa_t *b, uint32_t m, uint32_t n, const int two)
         return;
     }
 
-    amxa_scores(b, m, first, end, two);
+    amxa_scores(b, &b->ahead, m, first, end, two);
     amxa_group_softmax(b, m, n);
     amx_written();
-    amxa_values(b, m, first, end, two);
+    amxa_values(b, &b->ahead, m, first, end, two);
 }
 
 
@@ -427,6 +501,7 @@ amxa_block(amxa_t *b)
     uint32_t  m, n;
 
     amxa_begin_block(b);
+    amxa_ahead_set(b);
     amx_written();
 
     for (m = 0; m < b->a->n; m += AMXA_ROWS) {

@@ -501,6 +501,7 @@ llm_attn_setup(const llm_attn_job_t *job, const llm_attn_tile_t *t,
     a->n = t->n_rows * t->n_heads;
     a->first = split * LLM_ATTN_SPLIT;
     a->last = llm_min(t->last, a->first + LLM_ATTN_SPLIT);
+    a->ahead = t->last;
     a->scale = job->h->scale;
     a->softcap = job->h->softcap;
     slopes = job->h->slopes ? job->h->slopes->data + t->head : NULL;
@@ -617,6 +618,7 @@ llm_attn_split(void *arg, uint32_t item, uint32_t thread)
     a.scores = (float *) (void *) llm_cpu_scratch(job->cpu, thread);
 
     llm_attn_setup(job, &t, split, &a);
+    a.ahead = a.last;
     job->attn(&a);
 
     stats = a.acc + LLM_ATTN_FEW * job->layer->dv_pad;

@@ -575,13 +575,13 @@ bfa_block_softmax(const bfa_t *b)
 /* sets the pages of the block at `key`, of which the tile sees [from, last) */
 
 simd_inline void
-bfa_pages(const llm_cpu_attn_t *a, uint32_t key, uint32_t from,
+bfa_pages(const llm_cpu_attn_t *a, uint32_t key, uint32_t from, uint32_t last,
     const uint16_t *page[BFA_PAGES])
 {
     uint32_t  i, p, low, high;
 
     low = llm_max(key, from) / LLM_KV_PAGE;
-    high = (a->last - 1) / LLM_KV_PAGE;
+    high = (last - 1) / LLM_KV_PAGE;
 
     simd_unroll
     for (i = 0; i < BFA_PAGES; i++) {
@@ -641,8 +641,8 @@ bf16_attn(llm_cpu_attn_t *a)
         next = key + LLM_ATTN_BLOCK;
         n = llm_min(a->last - key, LLM_ATTN_BLOCK);
 
-        bfa_pages(a, key, from, b.page);
-        bfa_pages(a, next < a->last ? next : key, from, b.next);
+        bfa_pages(a, key, from, a->last, b.page);
+        bfa_pages(a, next < a->ahead ? next : key, from, a->ahead, b.next);
 
         bfa_block_scores(&b);
         bfa_block_softmax(&b);

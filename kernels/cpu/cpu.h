@@ -316,6 +316,8 @@ typedef struct {
     uint32_t             first;         /* first key, a multiple of
                                            LLM_ATTN_SPLIT */
     uint32_t             last;          /* last key + 1 */
+    uint32_t             ahead;         /* the same of what this thread reads,
+                                           in this call and in the next ones */
     float                scale;
     float                softcap;       /* 0: none */
     int                  slopes;        /* 1: at and slope are used (ALiBi) */
