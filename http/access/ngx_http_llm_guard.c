@@ -67,6 +67,7 @@ ngx_http_llm_guard_init(ngx_http_llm_body_t *body)
     ngx_memzero(asked, sizeof(ngx_http_llm_asked_t));
 
     asked->body = body;
+    body->brief = 0;
     asked->guard = glcf->guard;
     llm_buf_init(&asked->told, 0);
 

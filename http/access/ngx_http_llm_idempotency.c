@@ -520,6 +520,7 @@ ngx_http_llm_idem_wait(ngx_http_llm_body_t *body)
         return NGX_ERROR;
     }
 
+    body->brief = 0;
     r->write_event_handler = ngx_http_request_empty_handler;
 
     ngx_http_llm_watch(ctx, "waiting for the answer of the same request",

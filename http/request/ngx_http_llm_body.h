@@ -49,6 +49,9 @@ struct ngx_http_llm_body_s {
                                                    during parsing */
     unsigned                     released:1;    /* a cleanup will release what
                                                    is held */
+    unsigned                     brief:1;       /* nothing else points to the
+                                                   body: it is freed once the
+                                                   request is submitted */
 };
 
 

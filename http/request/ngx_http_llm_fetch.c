@@ -104,6 +104,7 @@ ngx_http_llm_fetch_media(ngx_http_llm_body_t *body)
     f->stop.log = body->ctx->request->connection->log;
 
     f->body = body;
+    body->brief = 0;
     f->fetch = lmcf->fetch;
     ngx_http_llm_set_data(body->ctx, f, ngx_http_llm_media_stage);
 

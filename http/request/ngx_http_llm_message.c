@@ -46,6 +46,7 @@ ngx_http_llm_keep_media(ngx_http_llm_body_t *body)
 
     cln->handler = ngx_http_llm_drop_media;
     cln->data = body;
+    body->brief = 0;
 
     return NGX_OK;
 }

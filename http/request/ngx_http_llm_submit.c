@@ -110,6 +110,10 @@ ngx_http_llm_go_on(ngx_http_llm_body_t *body, ngx_int_t rc)
         return;
     }
 
+    if (body->brief) {
+        (void) ngx_pfree(ctx->request->pool, body);
+    }
+
     ngx_http_llm_wait(ctx);
 }
 
