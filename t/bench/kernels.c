@@ -272,6 +272,11 @@ product_peak(llm_exec_t *exec, uint32_t type, const char **of)
         return peak_i8();
     }
 
+    if (quant && strstr(line, "AVX-VNNI")) {
+        *of = "vpdpbusd of 256 bits";
+        return peak_i8_256();
+    }
+
     if (quant && strstr(line, "AVX2")) {
         *of = "vpmaddubsw and vpaddw";
         return peak_u8_256();

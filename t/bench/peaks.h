@@ -141,6 +141,36 @@ peak_u8_256(void)
 }
 
 
+/* VPDPBUSD with 256 bits, as AVX-VNNI has it */
+
+__attribute__((target("avx2"), noinline)) static double
+peak_i8_256(void)
+{
+    int      i, k;
+    double   t;
+    __m256i  acc[12], x;
+
+    x = _mm256_set1_epi8(1);
+
+    PEAK_UNROLL
+    for (k = 0; k < 12; k++) {
+        acc[k] = _mm256_setzero_si256();
+    }
+
+    t = peak_time();
+
+    for (i = 0; i < PEAK_LOOPS; i++) {
+        PEAK_UNROLL
+        for (k = 0; k < 12; k++) {
+            __asm__ volatile ("%{vex%} vpdpbusd %1, %1, %0"
+                              : "+x" (acc[k]) : "x" (x));
+        }
+    }
+
+    return peak_rate(t, 12.0 * PEAK_LOOPS, 32);
+}
+
+
 /* of the thread that has opened a device that uses tiles */
 
 __attribute__((target("amx-tile,amx-bf16,amx-int8"), noinline)) static double
@@ -197,6 +227,7 @@ static double peak_bf16(void) { return 0; }
 static double peak_i16(void) { return 0; }
 static double peak_i8(void) { return 0; }
 static double peak_u8_256(void) { return 0; }
+static double peak_i8_256(void) { return 0; }
 static double peak_amx(int int8) { (void) int8; return 0; }
 
 #endif
