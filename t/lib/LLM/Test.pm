@@ -354,7 +354,16 @@ sub master {
 sub launch {
     my ($self) = @_;
 
+    # a signal that ends the test must find the pid
+    my $mask = POSIX::SigSet->new;
+    POSIX::sigprocmask(POSIX::SIG_BLOCK,
+                       POSIX::SigSet->new(POSIX::SIGINT, POSIX::SIGTERM),
+                       $mask);
+
     my $pid = fork // die "fork: $!";
+
+    $self->{pid} = $pid if $pid && !$self->{opt}{daemon};
+    POSIX::sigprocmask(POSIX::SIG_SETMASK, $mask);
 
     if ($pid == 0) {
         my %env = sanitized();
