@@ -109,11 +109,12 @@ for my $case ([ '/v1', 256, 5000 ], [ '/small', 16, 1000 ],
 
     is($res->{json}{usage}{completion_tokens}, 500,
        "$name: others are served");
-    # the kernel may take a little more of a slow one at any time
+    # the kernel may take a little more of a slow one at any time; each of them
+    # would have as many tokens, if it were not parked
 
-    cmp_ok($has->{generation_tokens} - $had->{generation_tokens}, '<=', 560,
+    cmp_ok($has->{generation_tokens} - $had->{generation_tokens}, '<=', 750,
            "$name: nothing else is computed meanwhile");
-    cmp_ok($has->{steps} - $had->{steps}, '<=', 562,
+    cmp_ok($has->{steps} - $had->{steps}, '<=', 750,
            "$name: they are not slowed");
 
     # one reads a little now and then
