@@ -100,21 +100,26 @@ for my $case ([ '/v1', 256, 5000 ], [ '/small', 16, 1000 ],
     bounded(LLM::Test::holds($pid)->{kb} - $before,
             $READERS * 1.25 * $kb + 1024, "$name: bounded memory");
 
-    # another request has the steps of the engine for itself
+    # another request has the steps of the engine for itself; the kernel may take
+    # a little more of a slow one at any time, but not for ever
 
-    my $had = $t->figures;
-    my $res = $t->post('/v1/completions', { prompt => 'b', max_tokens => 500,
-                                            ignore_eos => \1 });
-    my $has = $t->figures;
+    my ($res, $had, $has);
+
+    for (1 .. 5) {
+        $had = $t->figures;
+        $res = $t->post('/v1/completions', { prompt => 'b', max_tokens => 500,
+                                             ignore_eos => \1 });
+        $has = $t->figures;
+
+        last if $has->{generation_tokens} - $had->{generation_tokens} <= 560
+                || !parked($READERS);
+    }
 
     is($res->{json}{usage}{completion_tokens}, 500,
        "$name: others are served");
-    # the kernel may take a little more of a slow one at any time; each of them
-    # would have as many tokens, if it were not parked
-
-    cmp_ok($has->{generation_tokens} - $had->{generation_tokens}, '<=', 750,
+    cmp_ok($has->{generation_tokens} - $had->{generation_tokens}, '<=', 560,
            "$name: nothing else is computed meanwhile");
-    cmp_ok($has->{steps} - $had->{steps}, '<=', 750,
+    cmp_ok($has->{steps} - $had->{steps}, '<=', 562,
            "$name: they are not slowed");
 
     # one reads a little now and then

@@ -351,19 +351,30 @@ sub master {
 }
 
 
-sub launch {
+# a fork whose child is $self->{pid}, unless it ends by itself; no signal ends the
+# test before it knows
+
+sub forked {
     my ($self) = @_;
 
-    # a signal that ends the test must find the pid
     my $mask = POSIX::SigSet->new;
     POSIX::sigprocmask(POSIX::SIG_BLOCK,
                        POSIX::SigSet->new(POSIX::SIGINT, POSIX::SIGTERM),
                        $mask);
 
-    my $pid = fork // die "fork: $!";
-
+    my $pid = fork;
     $self->{pid} = $pid if $pid && !$self->{opt}{daemon};
+
     POSIX::sigprocmask(POSIX::SIG_SETMASK, $mask);
+
+    return $pid // die "fork: $!";
+}
+
+
+sub launch {
+    my ($self) = @_;
+
+    my $pid = $self->forked;
 
     if ($pid == 0) {
         my %env = sanitized();
@@ -378,17 +389,17 @@ sub launch {
         exec $self->command or POSIX::_exit(127);
     }
 
-    if ($self->{opt}{daemon}) {
-        waitpid $pid, 0;
-        die "nginx does not start:\n" . $self->log if $?;
-
-        wait_for(20, sub { ($pid) = $self->log('nginx.pid') =~ /^(\d+)/ })
-            or die "no pid in a file:\n" . $self->log;
+    if (!$self->{opt}{daemon}) {
+        # the child does so, too: who is first does it, as whoever dies next must
+        # find the group
+        return setpgrp $pid, $pid;
     }
 
-    # the child does so, too: who is first does it, as whoever dies next must
-    # find the group
-    setpgrp $pid, $pid unless $self->{opt}{daemon};
+    waitpid $pid, 0;
+    die "nginx does not start:\n" . $self->log if $?;
+
+    wait_for(20, sub { ($pid) = $self->log('nginx.pid') =~ /^(\d+)/ })
+        or die "no pid in a file:\n" . $self->log;
 
     $self->{pid} = $pid;
 }
