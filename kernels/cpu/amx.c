@@ -14,15 +14,7 @@
 
 #if defined(__x86_64__)
 
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target(                          \
-    "amx-tile,amx-int8,amx-bf16,avx512f,avx512bw,avx512dq,avx512vl,"         \
-    "avx512vnni,avx512bf16,avx2,fma,f16c"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("amx-tile,amx-int8,amx-bf16,avx512f,avx512bw,avx512dq")
-#pragma GCC target("avx512vl,avx512vnni,avx512bf16,avx2,fma,f16c")
-#endif
+#include "kernels/cpu/amx_target.h"
 
 #include "kernels/cpu/simd512.h"
 #include "kernels/cpu/gemm_store.h"
@@ -37,8 +29,6 @@
    the last */
 #define AMX_CHUNK       32
 #define AMX_CHUNK_MAX   48
-/* rows whose sums are kept in scratch from one chunk to the next */
-#define AMX_SPAN        256
 
 /* bytes of dots, sums, and of a chunk's codes, scales and minima */
 #define AMX_SCRATCH                                                          \

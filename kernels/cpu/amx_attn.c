@@ -19,15 +19,7 @@
 
 #if defined(__x86_64__)
 
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target(                          \
-    "amx-tile,amx-int8,amx-bf16,avx512f,avx512bw,avx512dq,avx512vl,"         \
-    "avx512vnni,avx512bf16,avx2,fma,f16c"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("amx-tile,amx-int8,amx-bf16,avx512f,avx512bw,avx512dq")
-#pragma GCC target("avx512vl,avx512vnni,avx512bf16,avx2,fma,f16c")
-#endif
+#include "kernels/cpu/amx_target.h"
 
 #include "kernels/cpu/simd512.h"
 #include "kernels/cpu/simd_math.h"
@@ -57,9 +49,8 @@ _Static_assert(LLM_ATTN_SPLIT % AMXA_KEYS == 0, "a split has whole blocks");
  */
 
 typedef struct {
-    const uint8_t   *page[AMXA_PAGES];
-    uint32_t         n;                 /* pages */
-    uint32_t         i;                 /* the next one */
+    uint32_t         page;              /* the next one of the sequence */
+    uint32_t         last;              /* the last one + 1 */
     const uint8_t   *at;
     const uint8_t   *end;               /* of the current page */
     uint32_t         lines;             /* of a step */
@@ -84,23 +75,26 @@ typedef struct {
 
 
 simd_inline void
-amxa_ahead_step(const amxa_t *b, amxa_ahead_t *a)
+amxa_ahead_step(amxa_t *b)
 {
-    uint32_t  i;
+    uint32_t               i;
+    amxa_ahead_t          *ahead = &b->ahead;
+    const llm_cpu_attn_t  *a = b->a;
 
-    for (i = 0; i < a->lines; i++) {
+    for (i = 0; i < ahead->lines; i++) {
 
-        if (a->at == a->end) {
-            if (a->i == a->n) {
+        if (ahead->at == ahead->end) {
+            if (ahead->page == ahead->last) {
                 return;
             }
 
-            a->at = a->page[a->i++];
-            a->end = a->at + b->a->kv->page * sizeof(uint16_t);
+            ahead->at = (const uint8_t *) (const void *)
+                        (a->base + a->pages[ahead->page++] * a->kv->page);
+            ahead->end = ahead->at + a->kv->page * sizeof(uint16_t);
         }
 
-        __builtin_prefetch(a->at, 0, 2);
-        a->at += 64;
+        __builtin_prefetch(ahead->at, 0, 2);
+        ahead->at += 64;
     }
 }
 
@@ -111,30 +105,22 @@ amxa_ahead_step(const amxa_t *b, amxa_ahead_t *a)
 static void
 amxa_ahead_set(amxa_t *b)
 {
-    size_t                 lines;
-    uint32_t               i, first, steps;
-    amxa_ahead_t          *ahead = &b->ahead;
+    size_t                 lines, steps;
+    uint32_t               first, last;
     const llm_cpu_attn_t  *a = b->a;
 
-    first = b->key + AMXA_KEYS;
-    ahead->n = first < a->ahead
-               ? llm_min((a->ahead - first + LLM_KV_PAGE - 1) / LLM_KV_PAGE,
-                         AMXA_PAGES)
-               : 0;
+    first = llm_min(b->key + AMXA_KEYS, a->ahead);
+    last = llm_min(first + AMXA_KEYS, a->ahead);
 
-    for (i = 0; i < ahead->n; i++) {
-        ahead->page[i] = (const uint8_t *) (const void *)
-                         (a->base + a->pages[first / LLM_KV_PAGE + i]
-                                    * a->kv->page);
-    }
+    b->ahead.page = (first + LLM_KV_PAGE - 1) / LLM_KV_PAGE;
+    b->ahead.last = (last + LLM_KV_PAGE - 1) / LLM_KV_PAGE;
+    b->ahead.at = b->ahead.end = NULL;
 
-    lines = ahead->n * a->kv->page * sizeof(uint16_t) / 64;
-    steps = (uint32_t) (AMXA_KEYS / AMXA_SPAN
-                        * (a->kv->dk_pad / 32 + (a->kv->dv_pad + 31) / 32));
+    lines = AMXA_PAGES * a->kv->page * sizeof(uint16_t) / 64;
+    steps = AMXA_KEYS / AMXA_SPAN
+            * (a->kv->dk_pad / 32 + (a->kv->dv_pad + 31) / 32);
 
-    ahead->i = 0;
-    ahead->at = ahead->end = NULL;
-    ahead->lines = (uint32_t) ((lines + steps - 1) / steps);
+    b->ahead.lines = (uint32_t) ((lines + steps - 1) / steps);
 }
 
 
@@ -173,8 +159,7 @@ amxa_span(const amxa_t *b, uint32_t m, uint32_t n, uint32_t *end)
  */
 
 simd_inline void
-amxa_scores(const amxa_t *b, amxa_ahead_t *ahead, uint32_t m, uint32_t k,
-    uint32_t end, const int two)
+amxa_scores(amxa_t *b, uint32_t m, uint32_t k, uint32_t end, const int two)
 {
     float           *s;
     size_t           d, dk;
@@ -199,7 +184,7 @@ amxa_scores(const amxa_t *b, amxa_ahead_t *ahead, uint32_t m, uint32_t k,
             _tile_dpbf16ps(0, 4, 6);
             _tile_loadd(7, k1 + d * LLM_KV_PAGE, 64);
             _tile_dpbf16ps(1, 4, 7);
-            amxa_ahead_step(b, ahead);
+            amxa_ahead_step(b);
 
             if (two) {
                 _tile_loadd(5, q + AMX_ROWS * dk + d, dk * 2);
@@ -224,8 +209,7 @@ amxa_scores(const amxa_t *b, amxa_ahead_t *ahead, uint32_t m, uint32_t k,
    of tiles from k to end - 1 */
 
 simd_inline void
-amxa_values(const amxa_t *b, amxa_ahead_t *ahead, uint32_t m, uint32_t k,
-    uint32_t end, const int two)
+amxa_values(amxa_t *b, uint32_t m, uint32_t k, uint32_t end, const int two)
 {
     float           *y;
     size_t           d, dv, next;
@@ -258,7 +242,7 @@ amxa_values(const amxa_t *b, amxa_ahead_t *ahead, uint32_t m, uint32_t k,
             _tile_dpbf16ps(0, 4, 6);
             _tile_loadd(7, v + next * 2, dv * 4);
             _tile_dpbf16ps(1, 4, 7);
-            amxa_ahead_step(b, ahead);
+            amxa_ahead_step(b);
 
             if (two) {
                 _tile_loadd(5, p + AMX_ROWS * AMXA_P, AMXA_P * 2);
@@ -488,10 +472,10 @@ amxa_group(amxa_t *b, uint32_t m, uint32_t n, const int two)
         return;
     }
 
-    amxa_scores(b, &b->ahead, m, first, end, two);
+    amxa_scores(b, m, first, end, two);
     amxa_group_softmax(b, m, n);
     amx_written();
-    amxa_values(b, &b->ahead, m, first, end, two);
+    amxa_values(b, m, first, end, two);
 }
 
 

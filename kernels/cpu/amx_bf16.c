@@ -12,15 +12,7 @@
 
 #if defined(__x86_64__)
 
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target(                          \
-    "amx-tile,amx-int8,amx-bf16,avx512f,avx512bw,avx512dq,avx512vl,"         \
-    "avx512vnni,avx512bf16,avx2,fma,f16c"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("amx-tile,amx-int8,amx-bf16,avx512f,avx512bw,avx512dq")
-#pragma GCC target("avx512vl,avx512vnni,avx512bf16,avx2,fma,f16c")
-#endif
+#include "kernels/cpu/amx_target.h"
 
 #include "kernels/cpu/simd512.h"
 #include "kernels/cpu/gemm_store.h"
@@ -29,8 +21,6 @@
 #include "kernels/cpu/bf16.h"
 #include "kernels/cpu/amx.h"
 
-/* rows whose sums are kept in scratch from one chunk of k to the next */
-#define AMX_SPAN        256
 /* elements of a row in a chunk of quantised weights; up to AMX_DEPTH_MAX if they
    are the last */
 #define AMX_DEPTH       512

@@ -134,12 +134,15 @@ llm_cpu_stage_wants(const llm_cpu_t *cpu, const llm_weight_t *w)
 {
     int  what;
 
-    what = w->panels == LLM_TYPE_BF16 && cpu->kernels.bf16 ? LLM_STAGE_BF16
-                                                         : LLM_STAGE_FLOAT;
+    if (w->panels == LLM_TYPE_BF16 && cpu->kernels.bf16) {
+        what = LLM_STAGE_BF16;
 
-    if (w->format.bits) {
-        what = what == LLM_STAGE_BF16 ? what : w->format.stage;
-        what |= w->usage & LLM_WEIGHT_FINE ? LLM_STAGE_FINE : 0;
+    } else {
+        what = w->format.bits ? w->format.stage : LLM_STAGE_FLOAT;
+    }
+
+    if (w->format.bits && w->usage & LLM_WEIGHT_FINE) {
+        what |= LLM_STAGE_FINE;
     }
 
     return what;

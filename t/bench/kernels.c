@@ -4,8 +4,9 @@
  * prefill, mixtures of experts in the shapes of Qwen3-30B-A3B and gpt-oss-20b,
  * recurrent layers in those of Qwen3.5-4B and Granite 4.
  *
- * usage: kernels [isa] [type|experts|recurrent|attention] [ROWS ...]
+ * usage: kernels [isa] [type|experts|recurrent|attention|tiles] [ROWS ...]
  *
+ * tiles: products of floats alone and beside instructions of AMX.
  * ROWS: of products, instead of 1 to 512.  LLM_PRODUCTS: a word of products=.
  *
  * Times are CPU times of the thread, the least of several, so that other
@@ -878,6 +879,11 @@ main(int argc, char **argv)
         for (type = 0; type < llm_nelems(recurrents); type++) {
             bench_recurrent(exec, &recurrents[type]);
         }
+    }
+
+    if (only && strcmp(only, "tiles") == 0 && strstr(line, "AMX")) {
+        printf("products of floats, 512 bits: %.0f GMAC/s, beside tiles %.0f\n",
+               peak_f32(1), peak_f32_beside_tiles());
     }
 
     exec->ops->close(exec);

@@ -110,6 +110,9 @@ peak_f32(int wide)
 PEAK_OF(peak_i8, "avx512f,avx512vnni", "vpdpbusd", "v", 64,
         __m512i, _mm512_setzero_si512(), __m512i, _mm512_set1_epi8(1))
 
+PEAK_OF(peak_i8_256, "avx2", "%{vex%} vpdpbusd", "x", 32,
+        __m256i, _mm256_setzero_si256(), __m256i, _mm256_set1_epi8(1))
+
 
 /* of VPMADDUBSW and the addition that each of its results needs */
 
@@ -141,44 +144,13 @@ peak_u8_256(void)
 }
 
 
-/* VPDPBUSD with 256 bits, as AVX-VNNI has it */
+/* the thread has opened a device that uses tiles; all of them have zeros */
 
-__attribute__((target("avx2"), noinline)) static double
-peak_i8_256(void)
-{
-    int      i, k;
-    double   t;
-    __m256i  acc[12], x;
-
-    x = _mm256_set1_epi8(1);
-
-    PEAK_UNROLL
-    for (k = 0; k < 12; k++) {
-        acc[k] = _mm256_setzero_si256();
-    }
-
-    t = peak_time();
-
-    for (i = 0; i < PEAK_LOOPS; i++) {
-        PEAK_UNROLL
-        for (k = 0; k < 12; k++) {
-            __asm__ volatile ("%{vex%} vpdpbusd %1, %1, %0"
-                              : "+x" (acc[k]) : "x" (x));
-        }
-    }
-
-    return peak_rate(t, 12.0 * PEAK_LOOPS, 32);
-}
-
-
-/* of the thread that has opened a device that uses tiles */
-
-__attribute__((target("amx-tile,amx-bf16,amx-int8"), noinline)) static double
-peak_amx(int int8)
+__attribute__((target("amx-tile"), noinline)) static void
+peak_tiles(void)
 {
     int             i;
-    double          t;
-    static uint8_t  config[64], tile[1024];
+    static uint8_t  config[64];
 
     config[0] = 1;
 
@@ -187,15 +159,49 @@ peak_amx(int int8)
         config[48 + i] = 16;
     }
 
+    /* what is configured anew is 0 */
     _tile_loadconfig(config);
-    _tile_zero(0);
-    _tile_zero(1);
-    _tile_zero(2);
-    _tile_zero(3);
-    _tile_loadd(4, tile, 64);
-    _tile_loadd(5, tile, 64);
-    _tile_loadd(6, tile, 64);
-    _tile_loadd(7, tile, 64);
+}
+
+
+/* products of floats, of which twelve are beside one instruction of tiles */
+
+__attribute__((target("amx-tile,avx512f"), noinline)) static double
+peak_f32_beside_tiles(void)
+{
+    int     i;
+    double  t;
+    __m512  x, acc[12];
+
+    peak_tiles();
+    x = _mm512_set1_ps(0.5f);
+
+    PEAK_UNROLL
+    for (i = 0; i < 12; i++) {
+        acc[i] = _mm512_setzero_ps();
+    }
+
+    t = peak_time();
+
+    for (i = 0; i < PEAK_LOOPS; i++) {
+        _tile_zero(0);
+        PEAK_12("vfmadd231ps", "v", acc, x, x);
+    }
+
+    t = peak_rate(t, 12.0 * PEAK_LOOPS, 16);
+    _tile_release();
+
+    return t;
+}
+
+
+__attribute__((target("amx-tile,amx-bf16,amx-int8"), noinline)) static double
+peak_amx(int int8)
+{
+    int     i;
+    double  t;
+
+    peak_tiles();
 
     t = peak_time();
 
@@ -228,6 +234,7 @@ static double peak_i16(void) { return 0; }
 static double peak_i8(void) { return 0; }
 static double peak_u8_256(void) { return 0; }
 static double peak_i8_256(void) { return 0; }
+static double peak_f32_beside_tiles(void) { return 0; }
 static double peak_amx(int int8) { (void) int8; return 0; }
 
 #endif

@@ -23,6 +23,7 @@ use strict;
 use warnings;
 
 use LLM::JSON;
+use List::Util qw(min);
 use LLM::Test;
 use POSIX qw(ceil);
 use Time::HiRes qw(sleep time);
@@ -92,8 +93,8 @@ die "streams: h2load is not there (Debian's package nghttp2-client)\n"
     if $each && system('command -v h2load > /dev/null');
 
 system(with_files($need, 'true')) == 0
-    or die "streams: $connections connections need $need open files: raise the hard"
-         . " limit (ulimit -Hn), or say how many streams\n";
+    or die "streams: $connections connections need $need open files: raise"
+         . " the hard limit (ulimit -Hn), or say how many streams\n";
 
 my $t = LLM::Test->new(
     # nginx closes idle connections when a sixteenth is left, and those of which
@@ -103,7 +104,8 @@ my $t = LLM::Test->new(
     http => 'access_log off;',
     listen => 'backlog=16384',
     server => $each ? 'listen 127.0.0.1:%%PORT2%% http2;'
-                      . " http2_max_concurrent_streams $each;" : '',
+                      . " http2_max_concurrent_streams $each;"
+                      . " keepalive_requests $each;" : '',
     model => "llm_model demo %%ROOT%%/models/demo.gguf ctx=512"
            . " parallel=$streams device=synthetic:$RATE default;"
            . " llm_queue $streams;");
@@ -115,8 +117,6 @@ my $before = LLM::Test::holds($pid)->{own};
 
 # ---- open all streams
 
-my (@loads, @out);
-
 sub h2load {
     open my $f, '>', "$t->{dir}/ask.json" or die "ask.json: $!";
     print $f qq({"prompt":"a","stream":true,"max_tokens":$tokens});
@@ -125,20 +125,30 @@ sub h2load {
     return ('h2load', '-n', $streams, '-c', $connections, '-m', $each,
             '-r', ceil($OPEN / $each), '-T', 300, '-N', 300,
             '-d', "$t->{dir}/ask.json", '-H', 'Content-Type: application/json',
-            'http://127.0.0.1:' . $t->{port2} . '/v1/completions');
+            "http://127.0.0.1:$t->{port2}/v1/completions");
 }
 
 
-for (my $left = $streams; $left > 0; $left -= $PART) {
-    my $n = $each || $left < $PART ? $left : $PART;
-    my @load = $each ? h2load() : with_files($n + 100, "$LLM::Test::OBJS/load",
-                          '-u', '127.0.0.1:' . $t->port, '-j', '-c', $n,
-                          '-s', '127.0.0.' . (2 + @loads), '-o', $tokens,
-                          '-r', $OPEN * $n / $streams);
+# the i-th client, of n streams
 
-    push @loads, open(my $out, '-|', @load) || die "$load[-1]: $!";
+sub load {
+    my ($i, $n) = @_;
+
+    return with_files($n + 100, "$LLM::Test::OBJS/load",
+                      '-u', '127.0.0.1:' . $t->port, '-j', '-c', $n,
+                      '-s', '127.0.0.' . (2 + $i), '-o', $tokens,
+                      '-r', $OPEN * $n / $streams);
+}
+
+
+my @clients = $each ? [ h2load() ]
+              : map { [ load($_, min($PART, $streams - $_ * $PART)) ] }
+                0 .. ceil($streams / $PART) - 1;
+my (@loads, @out);
+
+for my $client (@clients) {
+    push @loads, open(my $out, '-|', @$client) || die "$client->[0]: $!";
     push @out, $out;
-    last if $each;
 }
 
 printf "== %d streams on one worker, %d tokens per second each%s\n", $streams,
@@ -194,17 +204,18 @@ my %sum;
 
 for my $out (@out) {
     my $said = join '', <$out>;
-    my $json = decode_json($each ? '{}' : $said || '{}');
 
     close $out;
 
     if ($each) {
         my ($all, $good) = $said =~ /^requests: (\d+) total,.* (\d+) succeeded/m
             or die "h2load: $said";
-        $json = { errors => $all - $good, requests => $all, tokens => 0,
-                  bytes => 0 };
+
+        %sum = (errors => $all - $good, requests => $all);
+        next;
     }
 
+    my $json = decode_json($said || '{}');
     $sum{$_} += $json->{$_} // 1 for qw(errors requests tokens bytes);
 }
 
@@ -243,9 +254,9 @@ print "the error log:\n$alerts" if $alerts ne '';
 $t->kill('TERM');
 LLM::Test::wait_for(15, sub { $t->ended });
 
-# ---- a bare write, with the machine as it is now
-
 exit($sum{errors} || $alerts ne '' ? 1 : 0) if $each;
+
+# ---- a bare write, with the machine as it is now
 
 my $bytes = POSIX::floor($sum{bytes} / ($sum{tokens} || 1));
 my $sockets = $streams < $PART ? $streams : $PART;

@@ -2,12 +2,13 @@
  * Batch invariance: the logits of each position of a sequence are the same
  * bits, whatever the steps it was computed in, whatever ran beside it, on
  * however many threads, and whoever computed the pages before it; with the KV
- * cache in 16 bits and in int8.
+ * cache in 16 bits and in int8, and with quantised weights in bfloat16.
  */
 
 #define RUN_MAX_SEQS  17
 #define RUN_STRIDE    17
 
+#include "engine/base/products.h"
 #include "t/unit/tap.h"
 #include "t/unit/model_run.h"
 #include "t/unit/shallow.h"
@@ -36,6 +37,7 @@ static float    *want;                  /* [N_IDS][n_vocab], of one thread,
                                            the whole prompt in one step */
 static uint32_t  n_vocab;
 static int       kv_q8;
+static const char  *products;           /* of products=; NULL: as usual */
 static float    *rubbish;               /* where the others' logits go */
 
 
@@ -52,6 +54,7 @@ open_model(const char *isa, uint32_t threads, uint32_t batch)
     o.device = "cpu";
     o.isa = isa;
     o.kv_q8 = kv_q8;
+    o.products = products;
     o.threads = threads;
     o.batch = batch;
     o.ctx = CTX;
@@ -156,8 +159,9 @@ check_model(const char *isa, uint32_t threads, uint32_t batch)
         s[i].logits = i ? rubbish : got;
     }
 
-    snprintf(what, sizeof(what), "%s%s, %u threads, at most %u rows", isa,
-             kv_q8 ? ", KV in int8" : "", threads, batch);
+    snprintf(what, sizeof(what), "%s%s%s, %u threads, at most %u rows", isa,
+             kv_q8 ? ", KV in int8" : "", products ? ", products in bf16" : "",
+             threads, batch);
 
     if (want == NULL) {
         want = calloc((size_t) N_IDS * n_vocab, sizeof(float));
@@ -237,6 +241,12 @@ main(void)
         kv_q8 = 0;
     }
 
+    products = LLM_PRODUCTS_BF16_ALL;
+
+    check_model("amx", 1, 512);
+    check_model("amx", 2, 64);
+
+    free(want);
     free(rubbish);
 
     return done_testing();

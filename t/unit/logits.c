@@ -12,9 +12,11 @@
  * by 2^-4 / sqrt(3) = 0.036 at most in the mean of squares, and so is a
  * product of them; what the products of the layers add up to, as squares, is
  * at most 0.1, and 0.0625 for KV alone, of which a layer has two.  The same
- * files with KV in int8, as exact as products with int8 are.
+ * files with KV in int8, as exact as products with int8 are.  Files of quantised
+ * weights also with products=bf16-all, as exact as BF16.
  */
 
+#include "engine/base/products.h"
 #include "t/unit/tap.h"
 #include "t/unit/model_run.h"
 
@@ -327,13 +329,18 @@ check_fixture(const char *dir, fixture_t *f)
         int          weights_fp8;
         int          kv_fp8;
         int          kv_q8;
+        const char  *products;          /* for quantised weights alone */
     } devices[] = {
-        { "reference", NULL, 0.00001, 0, 0, 0 }, { "cpu", "avx2", 0, 0, 0, 0 },
-        { "cpu", "avx512", 0, 0, 0, 0 }, { "cpu", "amx", 0, 0, 0, 0 },
-        { "cpu", "avx2", 0.0125, 0, 0, 1 },
-        { "cpu", "avx512", 0.0125, 0, 0, 1 },
-        { "emu", NULL, 0, 0, 0, 0 }, { "emu", NULL, 0.0625, 0, 1, 0 },
-        { "emu", NULL, 0.1, 1, 1, 0 }
+        { "reference", NULL, 0.00001, 0, 0, 0, NULL },
+        { "cpu", "avx2", 0, 0, 0, 0, NULL },
+        { "cpu", "avx512", 0, 0, 0, 0, NULL },
+        { "cpu", "amx", 0, 0, 0, 0, NULL },
+        { "cpu", "amx", 0.006, 0, 0, 0, LLM_PRODUCTS_BF16_ALL },
+        { "cpu", "avx2", 0.0125, 0, 0, 1, NULL },
+        { "cpu", "avx512", 0.0125, 0, 0, 1, NULL },
+        { "emu", NULL, 0, 0, 0, 0, NULL },
+        { "emu", NULL, 0.0625, 0, 1, 0, NULL },
+        { "emu", NULL, 0.1, 1, 1, 0, NULL }
     };
 
     if (!ok(load_fixture(dir, f), "%s: ids and logits", f->name)) {
@@ -354,11 +361,16 @@ check_fixture(const char *dir, fixture_t *f)
             continue;
         }
 
+        if (devices[i].products && bound_of(f->name) <= devices[i].bound) {
+            continue;
+        }
+
         memset(&o, 0, sizeof(o));
         o.device = devices[i].device;
         o.weights_fp8 = devices[i].weights_fp8;
         o.kv_fp8 = devices[i].kv_fp8;
         o.kv_q8 = devices[i].kv_q8;
+        o.products = devices[i].products;
 
         if (strcmp(o.device, "emu") == 0 && getenv("LLM_GPU_DEVICE")) {
             o.device = getenv("LLM_GPU_DEVICE");
@@ -372,10 +384,12 @@ check_fixture(const char *dir, fixture_t *f)
         o.ctx = 512;
         o.max_seqs = 4;
 
-        snprintf(what, sizeof(what), "%s%s%s%s%s%s", o.device,
+        snprintf(what, sizeof(what), "%s%s%s%s%s%s%s%s", o.device,
                  o.isa ? " " : "", o.isa ? o.isa : "",
                  o.weights_fp8 ? ", fp8 weights" : "",
-                 o.kv_fp8 ? ", fp8 KV" : "", o.kv_q8 ? ", q8_0 KV" : "");
+                 o.kv_fp8 ? ", fp8 KV" : "", o.kv_q8 ? ", q8_0 KV" : "",
+                 o.products ? ", products=" : "",
+                 o.products ? o.products : "");
 
         m = llm_model_load(path, &o, &err);
 
