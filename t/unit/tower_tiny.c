@@ -137,6 +137,14 @@ test_products(const tower_tiny_t *tiny)
     ok(t == NULL && (strstr(err.msg, "products=bf16: AVX2 has no products in "
                                      "bfloat16") || run_lacks(&err)),
        "products in bfloat16 with AVX2: %s", err.msg);
+
+    products = LLM_PRODUCTS_BF16_ALL;
+    t = load("cpu", "avx2", 0, &err);
+    ok(t == NULL && (strstr(err.msg, "products=bf16-all: AVX2 has no products "
+                                     "in bfloat16") || run_lacks(&err)),
+       "of quantised weights, too: %s", err.msg);
+
+    products = LLM_PRODUCTS_BF16;
     t = load("cpu", "avx512", 0, &err);
 
     if (t == NULL) {
