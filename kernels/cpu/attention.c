@@ -25,6 +25,9 @@
    thread, so that the last ones do not let threads wait */
 #define LLM_ATTN_MANY      4
 
+/* queries of a block of LLM_ATTN_KEYS keys whose scores are kept at once */
+#define LLM_ATTN_SOME      32
+
 /* estimated rates of one thread, per nanosecond */
 #define LLM_RATE_ATTN      30.0         /* multiply-adds */
 #define LLM_RATE_ROPE      2.0          /* elements of q, k and v */
@@ -80,28 +83,40 @@ llm_attn_part_floats(size_t dv_pad)
 }
 
 
+/* queries of a tile of a cache of this format, at most */
+
+static uint32_t
+llm_attn_most(const llm_cpu_t *cpu, int format)
+{
+    return format == LLM_CPU_KV_BF16 ? cpu->kernels.bf16_tile : LLM_ATTN_TILE;
+}
+
+
 /* bytes of scratch that a tile takes: the results of two splits, and what
-   kernels need: scores; unless the cache is F16 weights, sums and factors,
-   queries, and a block's values */
+   kernels need: scores; unless the cache is F16 queries, sums, factors, and
+   scores, weights and values of what is computed at once */
 
 static size_t
 llm_attn_scratch(const llm_cpu_t *cpu, const llm_kv_opts_t *o)
 {
-    size_t  n, dv;
+    size_t  n, dv, dk, some;
 
     dv = llm_pad16(o->head_dim_v);
+    dk = llm_align(o->head_dim_k, 32);
+    n = LLM_ATTN_TILE * (2 * dv + LLM_ATTN_BLOCK) * sizeof(float);
 
     if (cpu->kv_format == LLM_CPU_KV_F16
         || cpu->kv_format == LLM_CPU_KV_F32)
     {
-        return LLM_ATTN_TILE * (2 * dv + LLM_ATTN_BLOCK) * sizeof(float);
+        return n;
     }
 
-    n = (2 * dv + LLM_ATTN_KEYS + 32) * sizeof(float)
-        + (LLM_ATTN_KEYS + 32) * sizeof(uint16_t)
-        + llm_align(o->head_dim_k, 32) * sizeof(uint16_t);
+    some = LLM_ATTN_SOME * (LLM_ATTN_KEYS + 32)
+           * (sizeof(float) + sizeof(uint16_t));
 
-    return LLM_ATTN_TILE * n + LLM_ATTN_KEYS * dv * sizeof(uint16_t);
+    return llm_attn_most(cpu, cpu->kv_format)
+           * ((2 * dv + 17) * sizeof(float) + dk * sizeof(uint16_t))
+           + some + LLM_ATTN_KEYS * dv * sizeof(uint16_t);
 }
 
 
@@ -568,8 +583,8 @@ llm_attn_whole(void *arg, uint32_t item, uint32_t thread)
 
     acc = (float *) (void *) llm_cpu_scratch(job->cpu, thread);
     a.acc = acc;
-    b.acc = acc + LLM_ATTN_TILE * job->layer->dv_pad;
-    a.scores = b.scores = b.acc + LLM_ATTN_TILE * job->layer->dv_pad;
+    b.acc = acc + job->tile * job->layer->dv_pad;
+    a.scores = b.scores = b.acc + job->tile * job->layer->dv_pad;
 
     i = t.first / LLM_ATTN_SPLIT;
     llm_attn_setup(job, &t, i, &a);
@@ -715,14 +730,14 @@ llm_cpu_attention(llm_exec_t *exec, const llm_heads_t *h, const llm_act_t *q,
 
     job.n_splits = llm_attn_splits(longest);
     job.attn = cpu->kernels.attn[job.layer->format];
-    job.tile = LLM_ATTN_TILE;
+    job.tile = llm_attn_most(cpu, job.layer->format);
     n = llm_attn_cut(&job, llm_min(h->n_heads / h->n_kv_heads, job.tile));
 
     /* too few tiles for the threads: smaller ones; then divide the query heads
        of each KV head */
 
-    if (n < LLM_ATTN_MANY * threads) {
-        job.tile = LLM_ATTN_FEW;
+    while (n < LLM_ATTN_MANY * threads && job.tile > LLM_ATTN_FEW) {
+        job.tile /= 4;
         n = llm_attn_cut(&job, llm_min(h->n_heads / h->n_kv_heads, job.tile));
     }
 

@@ -194,6 +194,7 @@ llm_cpu_kernels_avx512_bf16(llm_cpu_kernels_t *k)
     k->attn[LLM_CPU_KV_BF16] = bf16_attn;
     k->keep[LLM_CPU_KV_BF16] = bf16_keep;
     k->bf16_dims = 2;
+    k->bf16_tile = LLM_ATTN_TILE;
 }
 
 #endif

@@ -234,24 +234,6 @@ bfa_values(const bfa_t *b, uint32_t m0, uint32_t v0, bfa_span_t s,
 }
 
 
-/* maxima over the lanes of four vectors, in the first four lanes */
-
-simd_inline __m128
-bfa_max4(const vf_t *t)
-{
-    vf_t  a, b;
-
-    a = vf_max(_mm512_unpacklo_ps(t[0], t[1]), _mm512_unpackhi_ps(t[0], t[1]));
-    b = vf_max(_mm512_unpacklo_ps(t[2], t[3]), _mm512_unpackhi_ps(t[2], t[3]));
-
-    a = vf_max(_mm512_shuffle_ps(a, b, 0x44), _mm512_shuffle_ps(a, b, 0xee));
-    a = vf_max(a, _mm512_shuffle_f32x4(a, a, 0x4e));
-    a = vf_max(a, _mm512_shuffle_f32x4(a, a, 0xb1));
-
-    return _mm512_castps512_ps128(a);
-}
-
-
 /* the block's scores of query m, -infinity where it sees no key */
 
 simd_inline void
@@ -293,7 +275,7 @@ bfa_weights(const bfa_t *b, uint32_t m, const vf_t s[BFA_PAGES])
 
     simd_unroll
     for (v = 0; v < BFA_PAGES; v++) {
-        e[v] = bf16_exp2(_mm512_fmsub_ps(s[v], unit, top));
+        e[v] = bf16_weight(_mm512_fmsub_ps(s[v], unit, top));
     }
 
     simd_unroll
@@ -336,7 +318,7 @@ bfa_softmax(const bfa_t *b, uint32_t m, const int mm, const int masked)
 
     if (mm == BFA_ROWS) {
         old = _mm_loadu_ps(b->a->max + m);
-        new = _mm_max_ps(old, bfa_max4(t));
+        new = _mm_max_ps(old, bf16_max4(t));
         _mm_storeu_ps(b->a->max + m, new);
 
     } else {

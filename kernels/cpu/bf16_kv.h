@@ -35,6 +35,45 @@ bf16_exp2(vf_t x)
 }
 
 
+/*
+ * The same within 2^-13, of a polynomial of degree 3, for weights of the
+ * softmax, which are rounded to bfloat16.
+ */
+
+simd_inline vf_t
+bf16_weight(vf_t x)
+{
+    vf_t  r, p;
+
+    r = _mm512_reduce_ps(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+
+    p = vf_set1(0x1.3baaa6p-4f);
+    p = vf_fma(p, r, vf_set1(0x1.d2378ap-3f));
+    p = vf_fma(p, r, vf_set1(0x1.63e658p-1f));
+    p = vf_fma(p, r, vf_set1(1.0f));
+
+    return vf_scale2(p, x);
+}
+
+
+/* maxima over the lanes of four vectors */
+
+simd_inline __m128
+bf16_max4(const vf_t *t)
+{
+    vf_t  a, b;
+
+    a = vf_max(_mm512_unpacklo_ps(t[0], t[1]), _mm512_unpackhi_ps(t[0], t[1]));
+    b = vf_max(_mm512_unpacklo_ps(t[2], t[3]), _mm512_unpackhi_ps(t[2], t[3]));
+
+    a = vf_max(_mm512_shuffle_ps(a, b, 0x44), _mm512_shuffle_ps(a, b, 0xee));
+    a = vf_max(a, _mm512_shuffle_f32x4(a, a, 0x4e));
+    a = vf_max(a, _mm512_shuffle_f32x4(a, a, 0xb1));
+
+    return _mm512_castps512_ps128(a);
+}
+
+
 /* rounds a query, and pads it with zeros */
 
 simd_inline void

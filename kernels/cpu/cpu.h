@@ -38,10 +38,14 @@
 #define LLM_ATTN_BLOCK   64
 #define LLM_ATTN_KEYS    256
 #define LLM_ATTN_SPLIT   1024
-/* query rows x heads of one tile, at most; of one whose splits are computed by
-   several threads */
+/* query rows x heads of one tile, at most; with AMX tiles, which are faster than
+   the third-level cache; of one whose splits are computed by several threads */
 #define LLM_ATTN_TILE    64
+#define LLM_ATTN_MOST    256
 #define LLM_ATTN_FEW     16
+
+_Static_assert(LLM_ATTN_MOST == 4 * LLM_ATTN_TILE
+               && LLM_ATTN_TILE == 4 * LLM_ATTN_FEW, "sizes of tiles");
 
 /* RoPE tables kept during a step: layers with and without a window may have
    different ones */
@@ -312,7 +316,7 @@ typedef struct {
     const llm_cpu_kv_layer_t  *kv;
     const uint16_t      *base;          /* page 0 of the layer and head */
     const uint32_t      *pages;         /* page numbers of the sequence */
-    uint32_t             n;             /* queries, <= LLM_ATTN_TILE */
+    uint32_t             n;             /* queries, <= LLM_ATTN_MOST */
     uint32_t             first;         /* first key, a multiple of
                                            LLM_ATTN_SPLIT */
     uint32_t             last;          /* last key + 1 */
@@ -321,15 +325,15 @@ typedef struct {
     float                scale;
     float                softcap;       /* 0: none */
     int                  slopes;        /* 1: at and slope are used (ALiBi) */
-    const float         *q[LLM_ATTN_TILE];
-    uint32_t             at[LLM_ATTN_TILE];     /* position of each query */
-    float                slope[LLM_ATTN_TILE];  /* slope of each query */
-    uint32_t             from[LLM_ATTN_TILE];   /* first key of each query */
-    uint32_t             limit[LLM_ATTN_TILE];  /* its last key + 1 */
+    const float         *q[LLM_ATTN_MOST];
+    uint32_t             at[LLM_ATTN_MOST];     /* position of each query */
+    float                slope[LLM_ATTN_MOST];  /* slope of each query */
+    uint32_t             from[LLM_ATTN_MOST];   /* first key of each query */
+    uint32_t             limit[LLM_ATTN_MOST];  /* its last key + 1 */
     /* result: acc = sum of exp(score - max) v, sum = sum of exp(score - max) */
     float               *acc;           /* [n][dv_pad] */
-    float                max[LLM_ATTN_TILE];
-    float                sum[LLM_ATTN_TILE];
+    float                max[LLM_ATTN_MOST];
+    float                sum[LLM_ATTN_MOST];
     float               *scores;        /* scratch: [n][LLM_ATTN_BLOCK], and
                                            what formats other than F16 need */
 } llm_cpu_attn_t;
@@ -432,6 +436,7 @@ typedef struct {
                     const float *v);
     uint32_t     bf16_dims;             /* dk_pad of BF16 is a multiple of
                                            it */
+    uint32_t     bf16_tile;             /* queries of a tile of BF16, at most */
     /* adds the result b of a later range of keys to the result a */
     void       (*attn_merge)(llm_cpu_attn_t *a, const llm_cpu_attn_t *b);
     /* out[head_dim_v] = acc of query i, divided by its sum; sink: score of a
