@@ -285,8 +285,7 @@ llm_rope_write(const llm_rope_job_t *job, uint32_t row, uint32_t thread)
     v = job->v->data + (size_t) row * job->v->cols;
 
     for (i = 0; i < h->n_kv_heads; i++) {
-        dst = kv->data + ((size_t) i * job->kv->opts.n_pages + page)
-                         * kv->page;
+        dst = kv->data + i * kv->head + page * kv->page;
 
         if (kv->format != LLM_CPU_KV_F16) {
             f->keep[kv->format](kv, dst, slot, k + i * h->head_dim_k,
@@ -509,8 +508,7 @@ llm_attn_setup(const llm_attn_job_t *job, const llm_attn_tile_t *t,
     b = job->cpu->batch;
 
     a->kv = kv;
-    a->base = kv->data + (size_t) t->kv_head * job->kv->opts.n_pages
-                         * kv->page;
+    a->base = kv->data + t->kv_head * kv->head;
     a->pages = llm_batch_table(b, &job->kv->opts, t->seq);
     len = llm_batch_len(b, &job->kv->opts, t->seq);
     a->n = t->n_rows * t->n_heads;

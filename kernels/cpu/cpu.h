@@ -33,6 +33,8 @@
 #define LLM_PANEL        16             /* rows of a panel */
 #define LLM_BLOCK        32             /* elements that share d_x */
 
+#define LLM_HUGE_PAGE    ((size_t) 2 << 20)
+
 /* keys of one step of the online softmax, with AMX tiles more; and of one split
    of the cache */
 #define LLM_ATTN_BLOCK   64
@@ -113,13 +115,16 @@ typedef struct {
     size_t               k_size;        /* of K in a page, before V, in units of
                                            2 bytes, as the next */
     size_t               page;          /* of K and V in a page of one head */
+    size_t               head;          /* of all pages of a head, and what is
+                                           left out behind them */
     uint16_t            *data;          /* [head][page number][page] */
 } llm_cpu_kv_layer_t;
 
 struct llm_kv_s {
     llm_kv_opts_t        opts;
     llm_cpu_kv_layer_t  *layers;        /* [opts.n_layers] */
-    size_t               size;          /* bytes of all layers */
+    size_t               size;          /* bytes of all layers' pages */
+    size_t               mapped;        /* bytes of data */
     uint16_t            *data;          /* all layers */
 };
 
@@ -556,6 +561,9 @@ int llm_cpu_packed_take(llm_cpu_t *cpu, llm_weight_t *w);
 /* zeroed memory, 64-byte aligned; huge: in huge pages if the system has them;
    NULL: no memory */
 void *llm_cpu_alloc(size_t size, int huge);
+/* of such memory of at least a huge page, before it is used: has a part of it
+   huge pages, as many as fit in, or small ones whatever the system prefers? */
+void llm_cpu_huge(void *p, size_t size, int huge);
 /* bytes of such memory that have no physical memory yet */
 size_t llm_cpu_unused(const void *p, size_t size);
 void llm_cpu_free(void *p, size_t size);

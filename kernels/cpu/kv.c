@@ -1,11 +1,24 @@
 /*
  * The KV cache of the CPU backend; cpu.h describes the layout of pages.
  *
- * Invariant: the pages of a layer follow those of the previous layer, and have
- * the size that the layer needs.  All are one allocation, which llm_kv_t owns.
+ * Invariant: the heads of a layer follow those of the previous layer, and their
+ * pages have the size that the layer needs.  All are one allocation, which
+ * llm_kv_t owns.
+ *
+ * A step behind many tokens reads megabytes of each head one after another, and
+ * should not wait for the page table; but a step writes a little of each head,
+ * and with huge pages the first one would clear 2 MB for each of hundreds of
+ * heads.  So huge pages are those that are whole in a head's memory, and heads
+ * begin at different places in one: the first tokens are in small pages, and each
+ * step begins huge pages of some heads.  On average few tokens take twice the
+ * memory that they need, and many 1 MB more for each head.
  */
 
 #include "kernels/cpu/cpu.h"
+
+/* where a large head begins in a huge page, relative to the one before: an odd
+   number of small pages, near the golden ratio of the 512 */
+#define LLM_KV_SKEW      ((size_t) 317 * 4096)
 
 
 static llm_kv_layer_t
@@ -101,31 +114,90 @@ llm_cpu_kv_free(llm_exec_t *exec, llm_kv_t *kv)
     (void) exec;
 
     if (kv) {
-        llm_cpu_free(kv->data, kv->size);
+        llm_cpu_free(kv->data, kv->mapped);
         free(kv->layers);
         free(kv);
     }
 }
 
 
-static void
+/* bytes from a head to the next one, whose pages have `size` bytes; heads
+   without many whole huge pages are adjacent */
+
+static size_t
+llm_cpu_kv_head(size_t size)
+{
+    if (size < 2 * LLM_HUGE_PAGE) {
+        return size;
+    }
+
+    return size + (LLM_KV_SKEW + LLM_HUGE_PAGE - size % LLM_HUGE_PAGE)
+                  % LLM_HUGE_PAGE;
+}
+
+
+/* the layers' sizes and places from the start of the allocation, and its size;
+   fails if it exceeds a size_t */
+
+static int
 llm_cpu_kv_place(const llm_cpu_t *cpu, llm_kv_t *kv)
 {
-    uint16_t            *data;
+    size_t               size, n;
     uint32_t             i;
     llm_kv_layer_t       l;
     llm_cpu_kv_layer_t  *k;
-
-    data = kv->data;
 
     for (i = 0; i < kv->opts.n_layers; i++) {
         l = llm_cpu_kv_shape(&kv->opts, i);
         k = &kv->layers[i];
 
         llm_cpu_kv_sizes(cpu, &kv->opts, &l, k);
-        k->data = data;
+        n = k->page * sizeof(uint16_t);
 
-        data += k->page * k->n_heads * kv->opts.n_pages;
+        if (llm_mul_overflow(n, kv->opts.n_pages, &size)
+            || size > SIZE_MAX / 4
+            || llm_mul_overflow(llm_cpu_kv_head(size), k->n_heads, &n)
+            || n > SIZE_MAX / 2 - kv->mapped)
+        {
+            return LLM_ERROR;
+        }
+
+        k->head = llm_cpu_kv_head(size) / sizeof(uint16_t);
+        kv->size += size * k->n_heads;
+        kv->mapped += n;
+    }
+
+    kv->mapped = llm_max(kv->mapped, 1u);
+
+    return LLM_OK;
+}
+
+
+static void
+llm_cpu_kv_map(llm_kv_t *kv)
+{
+    size_t               size;
+    uint32_t             i, h;
+    uint16_t            *data;
+    llm_cpu_kv_layer_t  *k;
+
+    data = kv->data;
+
+    for (i = 0; i < kv->opts.n_layers; i++) {
+        k = &kv->layers[i];
+        k->data = data;
+        data += k->head * k->n_heads;
+        size = k->page * sizeof(uint16_t) * kv->opts.n_pages;
+
+        if (size < 2 * LLM_HUGE_PAGE) {
+            continue;
+        }
+
+        llm_cpu_huge(k->data, k->head * sizeof(uint16_t) * k->n_heads, 0);
+
+        for (h = 0; h < k->n_heads; h++) {
+            llm_cpu_huge(k->data + h * k->head, size, 1);
+        }
     }
 }
 
@@ -142,16 +214,17 @@ llm_cpu_kv_create(llm_exec_t *exec, const llm_kv_opts_t *o, llm_err_t *err)
 
     kv = calloc(1, sizeof(llm_kv_t));
 
-    if (kv && !llm_mul_overflow(llm_cpu_kv_page_size(exec, o), o->n_pages,
-                                &kv->size))
-    {
+    if (kv) {
         kv->opts = *o;
-        kv->size = llm_max(kv->size, 1u);
-        kv->layers = calloc(o->n_layers, sizeof(llm_cpu_kv_layer_t));
-        kv->data = llm_cpu_alloc(kv->size, 0);
+        kv->layers = calloc(llm_max(o->n_layers, 1u),
+                            sizeof(llm_cpu_kv_layer_t));
 
-        if (kv->layers && kv->data) {
-            llm_cpu_kv_place(cpu, kv);
+        if (kv->layers && llm_cpu_kv_place(cpu, kv) == LLM_OK) {
+            kv->data = llm_cpu_alloc(kv->mapped, 0);
+        }
+
+        if (kv->data) {
+            llm_cpu_kv_map(kv);
             return kv;
         }
     }
@@ -166,9 +239,14 @@ llm_cpu_kv_create(llm_exec_t *exec, const llm_kv_opts_t *o, llm_err_t *err)
 size_t
 llm_cpu_kv_unused(llm_exec_t *exec, const llm_kv_t *kv)
 {
+    size_t  n, none;
+
     (void) exec;
 
-    return llm_cpu_unused(kv->data, kv->size);
+    n = llm_cpu_unused(kv->data, kv->mapped);
+    none = kv->mapped - kv->size;
+
+    return n > none ? n - none : 0;
 }
 
 
@@ -185,7 +263,7 @@ llm_cpu_kv_copy(llm_exec_t *exec, llm_kv_t *kv, uint32_t src, uint32_t dst)
         k = &kv->layers[i];
 
         for (h = 0; h < k->n_heads; h++) {
-            base = k->data + (size_t) h * kv->opts.n_pages * k->page;
+            base = k->data + h * k->head;
             memcpy(base + dst * k->page, base + src * k->page,
                    k->page * sizeof(uint16_t));
         }

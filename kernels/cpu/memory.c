@@ -2,9 +2,9 @@
  * Memory of the CPU backend.
  *
  * Weights and scratch memory are in huge pages: a step reads all weights, and
- * with small pages it would also wait for reads of the page table.  KV pages
- * and activations are in small pages, because they are used in small parts:
- * with huge pages the first step would clear hundreds of megabytes.
+ * with small pages it would also wait for reads of the page table.  Activations
+ * are in small pages, because they are used in small parts.  A KV cache has both
+ * (kv.c).
  *
  * These mappings are left out of core dumps: weights are gigabytes that the
  * model file has, too, and KV pages are computed from what users wrote.  Blocks
@@ -31,7 +31,6 @@
 #define MADV_POPULATE_READ  22
 #endif
 
-#define LLM_HUGE_PAGE    ((size_t) 2 << 20)
 #define LLM_CPU_SLAB     ((size_t) 64 << 20)
 
 
@@ -77,10 +76,26 @@ llm_cpu_alloc(size_t size, int huge)
     (void) madvise(start, n, MADV_DONTDUMP);
 
     if (huge) {
-        (void) madvise(start, n, MADV_HUGEPAGE);
+        llm_cpu_huge(start, n, 1);
     }
 
     return start;
+}
+
+
+void
+llm_cpu_huge(void *p, size_t size, int huge)
+{
+    uintptr_t  start, end, unit;
+
+    unit = huge ? LLM_HUGE_PAGE : 4096;
+    start = llm_align((uintptr_t) p, unit);
+    end = ((uintptr_t) p + size) / 4096 * 4096;
+
+    if (start < end) {
+        (void) madvise((void *) start, end - start,
+                       huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+    }
 }
 
 

@@ -77,6 +77,7 @@ typedef struct {
     int           no_rope;
     uint32_t      rise;                 /* scores rise after so many keys, by
                                            1.2; 0: they do not */
+    uint32_t      pages;                /* of the cache; 0: OPS_MAX_PAGES */
 } attn_case_t;
 
 static const attn_case_t  attn_cases[] = {
@@ -92,6 +93,7 @@ static const attn_case_t  attn_cases[] = {
     { .name = "tempered queries", .n = 100,
       .h = { .temp_scale = 0.1f, .temp_floor = 16, .temp_offset = 1 } },
     { .name = "no RoPE", .n = 60, .no_rope = 1 },
+    { .name = "a large cache", .n = 250, .pages = 4000 },
     { .name = "scores that rise slowly", .n = 800, .rise = 64 },
     { .name = "scores that rise", .n = 800, .rise = 6 },
     { .name = "norms after RoPE", .n = 60, .norms = 1,
@@ -151,7 +153,8 @@ attn_open(attn_t *a, llm_exec_t *exec, const attn_case_t *c, const float *w)
         { 1, 64, 8, 0 }, { KV_HEADS, DK, DV, 0 }, { 0, 0, 0, 0 }
     };
 
-    llm_kv_opts_t  kv = { .n_layers = 3, .n_pages = OPS_MAX_PAGES,
+    llm_kv_opts_t  kv = { .n_layers = 3,
+                          .n_pages = c->pages ? c->pages : OPS_MAX_PAGES,
                           .n_kv_heads = 2, .head_dim_k = 64,
                           .head_dim_v = DV, .n_heads = HEADS,
                           .layers = layers };
@@ -229,8 +232,10 @@ run_attention(llm_exec_t *exec, const attn_case_t *c, const float *data,
     attn_step(&a, nan, 0, LLM_KV_PAGE, out);
     a.c = c;
 
+    n = c->pages ? c->pages : OPS_MAX_PAGES;
+
     for (i = 0; i < OPS_MAX_PAGES; i++) {
-        a.pages[i] = 1 + i * 7 % (OPS_MAX_PAGES - 1);
+        a.pages[i] = 1 + i * (n / 30) % (n - 1);
     }
 
     a.h.norm_last = c->h.norm_last;
