@@ -309,7 +309,15 @@ for my $input ({ prompt_string => 'a' },
               'a text in an object');
 }
 
-# the pooling type "none": the state of each token, as objs/llm writes them
+# the pooling type "none": the state of each token, as objs/llm writes them, but
+# for the digits that JSON has
+
+sub near {
+    my ($got, $want) = map { [ map { @$_ } @{ $_ // [] } ] } @_;
+
+    return @$got == @$want && @$got > 0
+           && !grep { abs($got->[$_] - $want->[$_]) > 1e-4 } 0 .. $#$got;
+}
 
 my @pair = @{ $t->post('/tokenize', { content => 'once upon' })
               ->{json}{tokens} };
@@ -320,9 +328,7 @@ my @got = map { $_->{embedding} } @{ $res->{json} };
 is(scalar @{ $got[0] }, scalar @pair, 'a vector for each token')
     or diag($res->{body});
 is(scalar @{ $got[0][1] }, scalar @{ $vectors[0] }, 'of the model\'s width');
-is_deeply([ map { map { sprintf '%.3f', $_ } @$_ } @{ $got[0] } ],
-          [ map { map { sprintf '%.3f', $_ } @$_ } @want ],
-          'which are its states');
+ok(near($got[0], \@want), 'which are its states');
 is($t->post('/v1/embeddings', { model => 'states', input => 'a' })->{status},
    400, 'not where an input has one vector');
 
@@ -331,10 +337,8 @@ is($t->post('/v1/embeddings', { model => 'states', input => 'a' })->{status},
 my @long = map { 20 + $_ % 40 } 1 .. 200;
 $res = $t->post('/embedding', { model => 'states',
                                 content => [ \@long, [ 20 ] ] });
-is_deeply([ map { map { sprintf '%.3f', $_ } @$_ }
-            @{ $res->{json}[0]{embedding} } ],
-          [ map { map { sprintf '%.3f', $_ } @$_ } states($demo, @long) ],
-          'and those of an input of several steps');
+ok(near($res->{json}[0]{embedding}, [ states($demo, @long) ]),
+   'and those of an input of several steps');
 
 is_deeply($t->post('/embed', { inputs => [ 'a', 'b' ] })->{json}, \@vectors,
           'TEI\'s');
