@@ -29,6 +29,8 @@
    the last */
 #define AMX_CHUNK       32
 #define AMX_CHUNK_MAX   48
+/* rows whose sums are kept in scratch from one chunk of k to the next */
+#define AMX_SPAN        256
 
 /* bytes of dots, sums, and of a chunk's codes, scales and minima */
 #define AMX_SCRATCH                                                          \

@@ -5,8 +5,6 @@
 
 #define AMX_ROWS        16              /* rows of a tile */
 #define AMX_PANELS      2               /* panels that a product has at once */
-#define AMX_SPAN        256             /* rows whose sums are kept in scratch
-                                           from one chunk of k to the next */
 
 
 /* the operand of LDTILECFG; tiles 0-3 are sums, 4-5 rows of x, 6-7 weights */

@@ -21,13 +21,25 @@
 #include "kernels/cpu/bf16.h"
 #include "kernels/cpu/amx.h"
 
-/* elements of a row in a chunk of quantised weights; up to AMX_DEPTH_MAX if they
-   are the last */
+/* elements of a row in a chunk of weights; up to AMX_DEPTH_MAX if they are the
+   last */
 #define AMX_DEPTH       512
 #define AMX_DEPTH_MAX   768
 
-_Static_assert(AMX_SPAN * AMX_PANELS * 64 + AMX_DEPTH_MAX * AMX_PANELS * 32
-               <= LLM_GEMM_SCRATCH, "sums and two chunks fit");
+/* pairs of panels that are multiplied by a chunk of x in turn */
+#define AMX_PAIRS       8
+
+/* BF16 weights with fewer rows, and x of at most so many bytes, are one chunk:
+   sums that are stored and loaded would cost more */
+#define AMX_OFTEN       128
+#define AMX_ONCE        ((size_t) 1 << 20)
+
+/* floats of the sums of 32 rows by two panels */
+#define AMX_SUMS        (4 * AMX_ROWS * LLM_PANEL)
+
+_Static_assert(AMX_PAIRS * LLM_TILE_ROWS / 32 * AMX_SUMS * 4
+               + AMX_DEPTH_MAX * AMX_PANELS * 32 <= LLM_TILE_SCRATCH,
+               "sums and two chunks fit");
 
 
 /*
@@ -45,47 +57,58 @@ llm_amx_stage_bf16(const llm_cpu_stage_t *s, const float *x, uint32_t row)
 
 
 /*
- * The two panels after those that are multiplied, which are read in advance
+ * The chunks of two panels that are multiplied next, which are read in advance
  * into the second-level cache: else tiles would wait for them.  Their lines are
- * divided among the steps of k of all tiles of the current panels, so that few
+ * divided among the steps of k of all tiles of the current chunks, so that few
  * requests are in flight.  Up to 32 rows nothing is read in advance, because
  * such a product only waits for memory.
  */
 
 typedef struct {
-    const uint8_t       *at;
-    const uint8_t       *end;
-    uint32_t             lines;         /* of a step */
+    const uint8_t       *at[AMX_PANELS];
+    const uint8_t       *end[AMX_PANELS];
+    uint32_t             lines;         /* of a step, of each panel */
 } amx_ahead_t;
 
 
 simd_inline void
 amx_ahead_step(amx_ahead_t *a)
 {
-    uint32_t  i;
+    uint32_t  i, p;
 
-    for (i = 0; i < a->lines && a->at < a->end; i++, a->at += 64) {
-        __builtin_prefetch(a->at, 0, 2);
+    for (i = 0; i < a->lines && a->at[0] < a->end[0]; i++) {
+        simd_unroll
+        for (p = 0; p < AMX_PANELS; p++) {
+            __builtin_prefetch(a->at[p], 0, 2);
+            a->at[p] += 64;
+        }
     }
 }
 
 
+/* elements k to end - 1 of two panels from `panel` on, while chunks of `depth`
+   elements are multiplied by n_rows rows */
+
 static void
-amx_ahead_set(amx_ahead_t *a, const llm_cpu_gemm_t *g, uint32_t panel)
+amx_ahead_set(amx_ahead_t *a, const llm_weight_t *w, uint32_t panel, size_t k,
+    size_t end, size_t depth, uint32_t n_rows)
 {
-    size_t    lines, steps;
-    uint32_t  n, tiles;
+    size_t    unit, lines, steps;
+    uint32_t  p, tiles;
 
-    n = llm_min(g->w->n_panels - panel, 2 * AMX_PANELS);
-    n -= llm_min(n, AMX_PANELS);
-    tiles = (g->n_rows + 2 * AMX_ROWS - 1) / (2 * AMX_ROWS);
+    unit = w->codes_size / (llm_align(w->n_in, 32) / 32);
+    tiles = (n_rows + 2 * AMX_ROWS - 1) / (2 * AMX_ROWS);
 
-    lines = AMX_PANELS * g->w->panel_size / 64;
-    steps = tiles * (llm_align(g->w->n_in, 32) / 32);
+    for (p = 0; p < AMX_PANELS; p++) {
+        a->at[p] = w->data + llm_min(panel + p, w->n_panels - 1)
+                             * w->panel_size + k / 32 * unit;
+        a->end[p] = a->at[p] + (end - k) / 32 * unit;
+    }
 
-    a->at = g->w->data + (panel + AMX_PANELS) * g->w->panel_size;
-    a->end = a->at + n * g->w->panel_size;
-    a->lines = tiles > 1 ? (uint32_t) ((lines + steps - 1) / steps) : 0;
+    lines = (size_t) (a->end[0] - a->at[0]) / 64;
+    steps = tiles * (depth / 32);
+    a->lines = tiles > 1 && panel < w->n_panels
+               ? (uint32_t) ((lines + steps - 1) / steps) : 0;
 }
 
 
@@ -209,7 +232,42 @@ typedef struct {
     size_t               k;
     size_t               end;
     float               *sums;          /* [4][16][16] */
+    float               *y;             /* the results of the first row */
+    size_t               y_row;         /* elements from a row of y to the next */
+    uint32_t             y_rows;        /* rows that there are; 0: the sums are
+                                           not complete at `end` */
+    uint32_t             y_step;        /* rows that a step of k requests */
+    int                  direct;        /* 1: all results are there, and are the
+                                           sums, which are stored to y */
 } amx_step_t;
+
+
+/* requests the next rows of y, which another core may have written */
+
+simd_inline void
+amx_request_y(const amx_step_t *t, uint32_t *row)
+{
+    uint32_t  end;
+
+    end = llm_min(*row + t->y_step, t->y_rows);
+
+    for ( /* void */ ; *row < end; (*row)++) {
+        __builtin_prefetch(t->y + *row * t->y_row, 1, 3);
+        __builtin_prefetch(t->y + *row * t->y_row + LLM_PANEL, 1, 3);
+    }
+}
+
+
+/* stores the sums of the four tiles, whose rows are `row` elements apart */
+
+simd_inline void
+amx_store_sums(float *y, size_t row, float *y1, float *y2, float *y3)
+{
+    _tile_stored(0, y, row * 4);
+    _tile_stored(1, y1, row * 4);
+    _tile_stored(2, y2, row * 4);
+    _tile_stored(3, y3, row * 4);
+}
 
 
 simd_inline void
@@ -230,7 +288,11 @@ amx_bf16_products(const amx_step_t *t, size_t k)
 static void
 amx_bf16_run(const amx_step_t *t, amx_ahead_t *ahead)
 {
-    size_t  k;
+    float     *y;
+    size_t     k;
+    uint32_t   row;
+
+    row = 0;
 
     if (t->k) {
         _tile_loadd(0, t->sums, 64);
@@ -250,6 +312,7 @@ amx_bf16_run(const amx_step_t *t, amx_ahead_t *ahead)
         _tile_loadd(6, t->w[0] + (k - t->k) * LLM_PANEL, 64);
         _tile_loadd(7, t->w[1] + (k - t->k) * LLM_PANEL, 64);
         amx_ahead_step(ahead);
+        amx_request_y(t, &row);
 
         amx_bf16_products(t, k * AMX_ROWS);
 
@@ -258,10 +321,14 @@ amx_bf16_run(const amx_step_t *t, amx_ahead_t *ahead)
         }
     }
 
-    _tile_stored(0, t->sums, 64);
-    _tile_stored(1, t->sums + 256, 64);
-    _tile_stored(2, t->sums + 512, 64);
-    _tile_stored(3, t->sums + 768, 64);
+    if (t->direct) {
+        y = t->y + AMX_ROWS * t->y_row;
+        amx_store_sums(t->y, t->y_row, t->y + LLM_PANEL, y, y + LLM_PANEL);
+
+    } else {
+        y = t->sums;
+        amx_store_sums(y, AMX_ROWS, y + 256, y + 512, y + 768);
+    }
 }
 
 
@@ -301,72 +368,150 @@ amx_bf16_chunk(const llm_cpu_gemm_t *g, amx_step_t *t, uint32_t panel, int i)
         return;
     }
 
-    to = (uint16_t *) (void *) (g->scratch + AMX_SPAN * AMX_PANELS * 64)
-         + i * AMX_DEPTH_MAX * LLM_PANEL;
+    to = (uint16_t *) (void *) g->scratch + i * AMX_DEPTH_MAX * LLM_PANEL;
     amx_round_any(w, panel, (uint32_t) (t->k / LLM_BLOCK),
                   (uint32_t) ((t->end - t->k) / LLM_BLOCK), to);
     t->w[i] = to;
 }
 
 
+/* where the results of the rows from `row` on go, after the last chunk */
+
+static void
+amx_bf16_results(const llm_cpu_gemm_t *g, amx_step_t *t, uint32_t panel,
+    uint32_t row, uint32_t last)
+{
+    uint32_t  n, steps;
+
+    n = g->w->n_out;
+    steps = (uint32_t) ((t->end - t->k) / 32);
+
+    t->y = g->y + (size_t) row * n + panel * LLM_PANEL;
+    t->y_row = n;
+    t->y_rows = llm_min(last - row, 2 * AMX_ROWS);
+    t->y_step = (2 * AMX_ROWS + steps - 1) / steps;
+    t->direct = g->scale == 1 && g->bias == NULL && !g->add
+                && t->y_rows == 2 * AMX_ROWS
+                && panel + AMX_PANELS <= g->panel + g->n_panels
+                && (panel + AMX_PANELS) * LLM_PANEL <= n;
+}
+
+
+/* the rows from `first` to last - 1 by two chunks */
+
+static void
+amx_bf16_rows(const llm_cpu_gemm_t *g, amx_step_t *t, uint32_t panel,
+    uint32_t first, uint32_t last, int complete, amx_ahead_t *ahead)
+{
+    uint32_t                row;
+    const llm_cpu_stage_t  *s = g->x;
+
+    for (row = first; row < last; row += 2 * AMX_ROWS, t->sums += AMX_SUMS) {
+        t->x[0] = s->b + row * s->stride;
+        t->x[1] = row + AMX_ROWS < last ? t->x[0] + AMX_ROWS * s->stride
+                                        : NULL;
+
+        if (complete) {
+            amx_bf16_results(g, t, panel, row, last);
+        }
+
+        amx_bf16_run(t, ahead);
+
+        if (complete && !t->direct) {
+            amx_bf16_store(g, t->sums, row, panel);
+        }
+    }
+}
+
+
+/* the end of the chunk that begins at k */
+
+static size_t
+amx_bf16_end(const llm_cpu_gemm_t *g, size_t k, uint32_t n_rows)
+{
+    size_t  n;
+
+    n = llm_align(g->w->n_in, 32);
+
+    if (n - k < AMX_DEPTH_MAX
+        || (g->w->format.bits == 0 && n_rows < AMX_OFTEN
+            && n_rows * n * sizeof(uint16_t) <= AMX_ONCE))
+    {
+        return n;
+    }
+
+    return k + AMX_DEPTH;
+}
+
+
 /*
- * Two panels by a span of rows.  Codes are unpacked in chunks of k, which stay
- * in the first-level cache while they are multiplied by all rows, whose sums are
- * kept in scratch from one chunk to the next.  Floats are one chunk.  A missing
- * second panel is replaced by the last one.
+ * Some pairs of panels by a span of rows, in chunks of k.  A chunk of x stays in
+ * the second-level cache for all pairs, one of weights, which is unpacked if it
+ * has codes, in the first-level cache for all rows; the sums are kept in scratch
+ * from one chunk to the next.  A missing second panel is replaced by the last
+ * one.
  */
 
 static void
-amx_bf16_span(const llm_cpu_gemm_t *g, uint32_t panel, uint32_t first,
-    uint32_t last, amx_ahead_t *ahead)
+amx_bf16_group(const llm_cpu_gemm_t *g, uint32_t panel, uint32_t n,
+    uint32_t first, uint32_t last, amx_ahead_t *ahead)
 {
-    size_t      k, n;
-    uint32_t    row;
-    amx_step_t  t;
+    float       *sums;
+    size_t       next;
+    uint32_t     i, rows;
+    amx_step_t   t;
 
-    const llm_cpu_stage_t  *s = g->x;
+    t.low = g->x->fine ? (size_t) (g->x->b_low - g->x->b) : 0;
+    t.end = 0;
+    rows = (last - first + 2 * AMX_ROWS - 1) / (2 * AMX_ROWS);
+    sums = (float *) (void *) (g->scratch + AMX_DEPTH_MAX * AMX_PANELS * 32);
 
-    t.low = s->fine ? (size_t) (s->b_low - s->b) : 0;
-    n = llm_align(g->w->n_in, 32);
+    do {
+        t.k = t.end;
+        t.end = amx_bf16_end(g, t.k, last - first);
+        next = t.end < llm_align(g->w->n_in, 32) ? t.end : 0;
 
-    for (k = 0; k < n; k = t.end) {
+        for (i = 0; i < n; i += AMX_PANELS) {
 
-        t.k = k;
-        t.end = n - k < AMX_DEPTH_MAX || g->w->format.bits == 0
-                ? n : k + AMX_DEPTH;
-        t.sums = (float *) (void *) g->scratch;
-        amx_bf16_chunk(g, &t, panel, 0);
-        amx_bf16_chunk(g, &t, panel + 1, 1);
+            if (i + AMX_PANELS < n) {
+                amx_ahead_set(ahead, g->w, panel + i + AMX_PANELS, t.k, t.end,
+                              t.end - t.k, last - first);
 
-        for (row = first; row < last; row += 2 * AMX_ROWS, t.sums += 1024) {
-            t.x[0] = s->b + row * s->stride;
-            t.x[1] = row + AMX_ROWS < last ? t.x[0] + AMX_ROWS * s->stride
-                                           : NULL;
-            amx_bf16_run(&t, ahead);
-
-            if (t.end == n) {
-                amx_bf16_store(g, t.sums, row, panel);
+            } else {
+                amx_ahead_set(ahead, g->w, next ? panel : panel + n, next,
+                              amx_bf16_end(g, next, last - first),
+                              t.end - t.k, last - first);
             }
+
+            t.sums = sums + i / AMX_PANELS * rows * AMX_SUMS;
+            t.y = NULL;
+            t.y_rows = 0;
+            t.direct = 0;
+            amx_bf16_chunk(g, &t, panel + i, 0);
+            amx_bf16_chunk(g, &t, panel + i + 1, 1);
+            amx_bf16_rows(g, &t, panel + i, first, last, next == 0, ahead);
         }
-    }
+
+    } while (next);
 }
 
 
 void
 llm_amx_gemm_bf16(const llm_cpu_gemm_t *g)
 {
-    uint32_t     row, end, panel;
+    uint32_t     row, last, end, panel, n;
     amx_ahead_t  ahead;
 
     amx_configure(64);
     amx_written();
-    end = g->row + g->n_rows;
+    end = g->panel + g->n_panels;
 
-    for (panel = g->panel; panel < g->panel + g->n_panels; panel += AMX_PANELS) {
-        amx_ahead_set(&ahead, g, panel);
+    for (row = g->row; row < g->row + g->n_rows; row = last) {
+        last = llm_min(row + LLM_TILE_ROWS, g->row + g->n_rows);
 
-        for (row = g->row; row < end; row += AMX_SPAN) {
-            amx_bf16_span(g, panel, row, llm_min(row + AMX_SPAN, end), &ahead);
+        for (panel = g->panel; panel < end; panel += n) {
+            n = llm_min(end - panel, AMX_PAIRS * AMX_PANELS);
+            amx_bf16_group(g, panel, n, row, last, &ahead);
         }
     }
 

@@ -337,7 +337,7 @@ llm_cpu_weights(llm_cpu_t *cpu, uint32_t type, uint32_t n_experts,
 
     if (llm_cpu_pack(cpu, w, err) != LLM_OK
         || llm_cpu_stage_reserve(cpu, n_in, err) != LLM_OK
-        || llm_cpu_scratch_reserve(cpu, llm_cpu_pack_scratch(w), err)
+        || llm_cpu_scratch_reserve(cpu, llm_cpu_pack_scratch(cpu, w), err)
            != LLM_OK)
     {
         llm_cpu_weight_free(&cpu->exec, w);

@@ -56,8 +56,11 @@ _Static_assert(LLM_ATTN_MOST == 4 * LLM_ATTN_TILE
 /* rows of a product up to which its time is that of reading the weights */
 #define LLM_GEMM_FEW     8
 
-/* bytes of a thread's scratch that do not depend on the width of a weight */
+/* bytes of a thread's scratch that do not depend on the width of a weight; of
+   kernels with tiles, and the rows whose sums they keep in it */
 #define LLM_GEMM_SCRATCH 81920
+#define LLM_TILE_SCRATCH 327680
+#define LLM_TILE_ROWS    256
 
 /* rows of a recurrent head that one call of the kernel processes, at most */
 #define LLM_STATE_STEP   32
@@ -612,7 +615,7 @@ uint32_t llm_cpu_rows(const llm_cpu_t *cpu, llm_rows_t rows);
 /* packs the rows at w->src; type, sizes and src are set */
 int llm_cpu_pack(llm_cpu_t *cpu, llm_weight_t *w, llm_err_t *err);
 /* bytes of scratch that a kernel may use for this weight */
-size_t llm_cpu_pack_scratch(const llm_weight_t *w);
+size_t llm_cpu_pack_scratch(const llm_cpu_t *cpu, const llm_weight_t *w);
 
 /* linear.c */
 /* the factor on products with matrix i */

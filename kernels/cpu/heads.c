@@ -62,7 +62,7 @@ llm_cpu_heads_create(llm_exec_t *exec, uint32_t type, uint32_t n_heads,
                                   stride, err);
 
     if (w && llm_cpu_scratch_reserve(cpu, llm_heads_scratch(w)
-                                          + llm_cpu_pack_scratch(w), err)
+                                          + llm_cpu_pack_scratch(cpu, w), err)
              != LLM_OK)
     {
         exec->ops->weight_free(exec, w);

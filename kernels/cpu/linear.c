@@ -12,12 +12,9 @@
 #define LLM_ITEM_BYTES   49152
 #define LLM_ITEM_MACS    4.0e6
 
-/* multiply-adds of one piece for BF16 weights and tiles, where panels are read
-   in advance within a piece */
-#define LLM_TILE_MACS    3.2e7
-/* bytes of x of such a piece, about, at most: they stay in the second-level
-   cache while all panels are read */
-#define LLM_TILE_STAGE   1048576
+/* panels of one piece for products in bfloat16 with tiles, at most: they share x
+   as it is read, and are read in advance within a piece */
+#define LLM_TILE_PANELS  16
 
 /* estimated rates of one thread, per nanosecond, which decide whether the
    caller's thread runs alone */
@@ -213,8 +210,8 @@ llm_cpu_gemm_step(const llm_cpu_t *cpu, const llm_weight_t *w,
         if (cpu->kernels.tiles
             && llm_cpu_stage_wants(cpu, w) & LLM_STAGE_BF16)
         {
-            macs = llm_min(LLM_TILE_MACS,
-                           size * w->n_panels / (cpu->threads * 4));
+            macs = size * llm_min(LLM_TILE_PANELS,
+                                  w->n_panels / (cpu->threads * 4.0));
         }
 
         step = (uint32_t) llm_min(macs / size, w->n_panels);
@@ -240,21 +237,16 @@ llm_linear_step(const llm_linear_job_t *job, const llm_weight_t *w)
 static uint32_t
 llm_linear_rows(const llm_linear_job_t *job)
 {
-    uint32_t                most, parts;
-    const llm_cpu_stage_t  *s = &job->cpu->stage;
+    uint32_t  parts;
 
     if (!job->cpu->kernels.tiles || !(job->what & LLM_STAGE_BF16)) {
         return job->n_rows;
     }
 
-    most = (uint32_t) (LLM_TILE_STAGE
-                       / (s->stride * sizeof(uint16_t) * (s->fine ? 2 : 1)));
-    most = llm_max(most, 96);
-    parts = (job->n_rows + most - 1) / most;
+    parts = (job->n_rows + LLM_TILE_ROWS - 1) / LLM_TILE_ROWS;
 
-    most = (uint32_t) llm_align((job->n_rows + parts - 1) / parts, 32);
-
-    return llm_min(most, job->n_rows);
+    return llm_min(llm_align((job->n_rows + parts - 1) / parts, 32),
+                   job->n_rows);
 }
 
 

@@ -508,12 +508,12 @@ llm_cpu_pack(llm_cpu_t *cpu, llm_weight_t *w, llm_err_t *err)
  */
 
 size_t
-llm_cpu_pack_scratch(const llm_weight_t *w)
+llm_cpu_pack_scratch(const llm_cpu_t *cpu, const llm_weight_t *w)
 {
     size_t  n;
 
     n = llm_align(w->n_in, 32);
     n = w->format.bits ? 2 * n / LLM_BLOCK * (512 + 4 * 64) : 4 * n * 64;
 
-    return n + LLM_GEMM_SCRATCH;
+    return n + (cpu->kernels.tiles ? LLM_TILE_SCRATCH : LLM_GEMM_SCRATCH);
 }

@@ -19,11 +19,19 @@
 #define N_ROWS  37
 #define MAX_IN  1792                    /* three chunks, the last one longer */
 
+/* more than a span of rows, and groups of panels, the last one with a panel
+   alone */
+#define MANY      300
+#define SOME      100
+#define MANY_OUT  1160
+#define MANY_IN   1280
+
 static float  x[N_ROWS * MAX_IN], weight[N_OUT * MAX_IN];
 
 
 static llm_exec_t *
-opened(const char *isa, const char *products, llm_err_t *err)
+opened_with(const char *isa, const char *products, uint32_t threads,
+    llm_err_t *err)
 {
     llm_exec_t       *exec;
     llm_exec_opts_t   o;
@@ -31,25 +39,32 @@ opened(const char *isa, const char *products, llm_err_t *err)
     memset(&o, 0, sizeof(o));
     memset(err, 0, sizeof(*err));
     o.isa = isa;
-    o.threads = 2;
+    o.threads = threads;
     o.products = products;
-    o.max_tokens = N_ROWS;
+    o.max_tokens = MANY;
     o.max_seqs = 1;
     o.max_pages = 1;
-    o.max_out = N_ROWS;
+    o.max_out = MANY;
 
     return llm_ops_cpu.open(&exec, &o, err) == LLM_OK ? exec : NULL;
 }
 
 
-/* the product of the first n rows of x[][n_in] with a weight of this type */
+static llm_exec_t *
+opened(const char *isa, const char *products, llm_err_t *err)
+{
+    return opened_with(isa, products, 2, err);
+}
+
+
+/* the product of n rows of x_rows[][n_in] with a weight of this type */
 
 static void
-product_in(llm_exec_t *exec, uint32_t type, uint32_t n_in, int usage,
-    const void *rows, uint32_t n, float *y)
+product_of(llm_exec_t *exec, uint32_t type, uint32_t n_out, uint32_t n_in,
+    int usage, const void *rows, const float *x_rows, uint32_t n, float *y)
 {
-    int32_t           ids[N_ROWS] = { 0 };
-    uint32_t          pos[N_ROWS] = { 0 }, seq_rows[2], kv_len, page;
+    int32_t           ids[MANY] = { 0 };
+    uint32_t          pos[MANY] = { 0 }, seq_rows[2], kv_len, page;
     llm_err_t         err;
     llm_batch_t       b;
     llm_linear_t      out;
@@ -71,9 +86,9 @@ product_in(llm_exec_t *exec, uint32_t type, uint32_t n_in, int usage,
     b.kv_len = &kv_len;
     b.pages[0] = &page;
 
-    w = ops->weight_create(exec, type, N_OUT, n_in, rows, usage, &err);
-    from = ops->act_create(exec, N_ROWS, n_in, LLM_ACT_VALUE, &err);
-    to = ops->act_create(exec, N_ROWS, N_OUT, LLM_ACT_PRODUCT, &err);
+    w = ops->weight_create(exec, type, n_out, n_in, rows, usage, &err);
+    from = ops->act_create(exec, n, n_in, LLM_ACT_VALUE, &err);
+    to = ops->act_create(exec, n, n_out, LLM_ACT_PRODUCT, &err);
 
     if (w == NULL || from == NULL || to == NULL) {
         printf("Bail out! %s\n", err.msg);
@@ -84,15 +99,25 @@ product_in(llm_exec_t *exec, uint32_t type, uint32_t n_in, int usage,
     out.w = w;
     out.y = to;
 
-    ops->write(exec, from, 0, n, x);
+    ops->write(exec, from, 0, n, x_rows);
     (void) ops->begin(exec, &b, &err);
     ops->linear(exec, LLM_ROWS_ALL, from, &out, 1);
     (void) ops->end(exec, &err);
-    memcpy(y, ops->map(exec, to, 0, n), n * N_OUT * sizeof(float));
+    memcpy(y, ops->map(exec, to, 0, n), (size_t) n * n_out * sizeof(float));
 
     ops->weight_free(exec, w);
     ops->act_free(exec, from);
     ops->act_free(exec, to);
+}
+
+
+/* of the first n rows of x[][n_in] */
+
+static void
+product_in(llm_exec_t *exec, uint32_t type, uint32_t n_in, int usage,
+    const void *rows, uint32_t n, float *y)
+{
+    product_of(exec, type, N_OUT, n_in, usage, rows, x, n, y);
 }
 
 
@@ -227,6 +252,64 @@ test_quantised(const char *isa, uint32_t type, uint32_t n_in)
 }
 
 
+/* many rows by a large matrix: each row has the bits that it has alone */
+
+static void
+test_many(const char *isa, uint32_t type)
+{
+    int          same;
+    float       *many, *y, *one;
+    size_t       i, size;
+    uint8_t     *rows;
+    llm_err_t    err;
+    llm_exec_t  *exec;
+
+    exec = opened_with(isa, LLM_PRODUCTS_BF16_ALL, 1, &err);
+    size = llm_type_row_size(type, MANY_IN) * MANY_OUT;
+    rows = malloc(size);
+    many = malloc((size_t) MANY * MANY_IN * sizeof(float));
+    y = malloc((size_t) MANY * MANY_OUT * sizeof(float));
+    one = malloc(SOME * MANY_OUT * sizeof(float));
+
+    for (i = 0; i < size; i++) {
+        rows[i] = (uint8_t) (0x20 | rnd(0x20));
+    }
+
+    for (i = 0; i < size && llm_type_block(type) > 1;
+         i += llm_type_block_size(type))
+    {
+        blocks_scale(type, rows + i, 0.01f, 0.01f);
+    }
+
+    for (i = 0; i < MANY * MANY_IN; i++) {
+        many[i] = (float) rnd(2001) / 1000 - 1;
+    }
+
+    product_of(exec, type, MANY_OUT, MANY_IN, LLM_WEIGHT_LINEAR, rows, many,
+               MANY, y);
+
+    for (i = 0, same = 1; i < MANY; i += 13) {
+        product_of(exec, type, MANY_OUT, MANY_IN, LLM_WEIGHT_LINEAR, rows,
+                   many + i * MANY_IN, 1, one);
+        same &= memcmp(y + i * MANY_OUT, one, MANY_OUT * sizeof(float)) == 0;
+    }
+
+    ok(same, "%s: %s, %u rows by %u outputs have the bits of single rows", isa,
+       llm_type_name(type), MANY, MANY_OUT);
+
+    product_of(exec, type, MANY_OUT, MANY_IN, LLM_WEIGHT_LINEAR, rows, many,
+               SOME, one);
+    ok(memcmp(y, one, SOME * MANY_OUT * sizeof(float)) == 0,
+       "%s: so have %u", isa, SOME);
+
+    exec->ops->close(exec);
+    free(rows);
+    free(many);
+    free(y);
+    free(one);
+}
+
+
 /* with bf16 alone quantised weights are multiplied as usual: in int8 */
 
 static void
@@ -282,6 +365,10 @@ test_types(const char *isa)
 
     test_quantised(isa, LLM_TYPE_Q8_0, 96);
     test_quantised(isa, LLM_TYPE_Q4_0, 544);
+
+    test_many(isa, LLM_TYPE_BF16);
+    test_many(isa, LLM_TYPE_Q8_0);
+    test_many(isa, LLM_TYPE_Q4_K);
 }
 
 
