@@ -8,10 +8,10 @@
  * two pages make one tile, so a block's values are copied to the scratch, tile
  * by tile.
  *
- * A query's weights are e^(score - max), where max is that of the keys so far
- * unless a later one exceeds it by less than AMXA_LAZY: weights are floats, and
- * lose nothing by being larger than 1, while a new max multiplies the query's
- * outputs.  Maxima of all queries of a group are found first, so that their
+ * A query's weights are e^(score - max), where max is that of the first keys, and
+ * is replaced only if a later score exceeds it by more than AMXA_LAZY: weights
+ * are floats, and lose nothing by being larger than 1, while a new max multiplies
+ * the query's outputs.  Maxima of all queries of a group are found first, so that their
  * weights are computed without a branch.
  *
  * Invariant: keys are processed in blocks of AMXA_KEYS from the start of the
@@ -48,6 +48,8 @@
 #define AMXA_P       (AMXA_KEYS + 32)
 
 _Static_assert(LLM_KV_PAGE == AMX_ROWS, "a tile has a page's keys");
+_Static_assert(AMXA_ROWS == LLM_ATTN_SOME && AMXA_S <= LLM_ATTN_STRIDE
+               && AMXA_P <= LLM_ATTN_STRIDE, "scores and weights fit");
 _Static_assert(LLM_ATTN_MOST % AMXA_ROWS == 0, "rows in pairs of tiles");
 _Static_assert(LLM_ATTN_FEW >= AMX_ROWS, "results have a tile's rows");
 _Static_assert(LLM_ATTN_SPLIT % AMXA_KEYS == 0, "a split has whole blocks");
@@ -55,7 +57,7 @@ _Static_assert(LLM_ATTN_SPLIT % AMXA_KEYS == 0, "a split has whole blocks");
 
 /*
  * The pages of the next block, which are requested into the second-level cache
- * while tiles of the first queries are multiplied, some lines in each step: the
+ * while tiles are multiplied, some lines in each step of each group of queries: the
  * hardware follows a page no further than its end.
  */
 

@@ -37,7 +37,7 @@
 /* floats of the sums of 32 rows by two panels */
 #define AMX_SUMS        (4 * AMX_ROWS * LLM_PANEL)
 
-_Static_assert(AMX_PAIRS * LLM_TILE_ROWS / 32 * AMX_SUMS * 4
+_Static_assert(AMX_PAIRS * LLM_TILE_SPAN / 32 * AMX_SUMS * 4
                + AMX_DEPTH_MAX * AMX_PANELS * 32 <= LLM_TILE_SCRATCH,
                "sums and two chunks fit");
 
@@ -435,7 +435,8 @@ amx_bf16_end(const llm_cpu_gemm_t *g, size_t k, uint32_t n_rows)
 
     if (n - k < AMX_DEPTH_MAX
         || (g->w->format.bits == 0 && n_rows < AMX_OFTEN
-            && n_rows * n * sizeof(uint16_t) <= AMX_ONCE))
+            && n_rows * n * sizeof(uint16_t) * (g->x->fine ? 2 : 1)
+               <= AMX_ONCE))
     {
         return n;
     }
@@ -445,16 +446,16 @@ amx_bf16_end(const llm_cpu_gemm_t *g, size_t k, uint32_t n_rows)
 
 
 /*
- * Some pairs of panels by a span of rows, in chunks of k.  A chunk of x stays in
- * the second-level cache for all pairs, one of weights, which is unpacked if it
- * has codes, in the first-level cache for all rows; the sums are kept in scratch
+ * Some pairs of panels by a span of rows, in chunks of k.  A chunk of x stays
+ * in the second-level cache for all pairs, one of weights, which is unpacked if
+ * it has codes, in the first-level cache for all rows; sums are kept in scratch
  * from one chunk to the next.  A missing second panel is replaced by the last
- * one.
+ * one.  after: the panel that is multiplied then.
  */
 
 static void
 amx_bf16_group(const llm_cpu_gemm_t *g, uint32_t panel, uint32_t n,
-    uint32_t first, uint32_t last, amx_ahead_t *ahead)
+    uint32_t after, uint32_t first, uint32_t last, amx_ahead_t *ahead)
 {
     float       *sums;
     size_t       next;
@@ -478,14 +479,16 @@ amx_bf16_group(const llm_cpu_gemm_t *g, uint32_t panel, uint32_t n,
                               t.end - t.k, last - first);
 
             } else {
-                amx_ahead_set(ahead, g->w, next ? panel : panel + n, next,
+                amx_ahead_set(ahead, g->w, next ? panel : after, next,
                               amx_bf16_end(g, next, last - first),
                               t.end - t.k, last - first);
             }
 
             t.sums = sums + i / AMX_PANELS * rows * AMX_SUMS;
             t.y = NULL;
+            t.y_row = 0;
             t.y_rows = 0;
+            t.y_step = 0;
             t.direct = 0;
             amx_bf16_chunk(g, &t, panel + i, 0);
             amx_bf16_chunk(g, &t, panel + i + 1, 1);
@@ -499,7 +502,7 @@ amx_bf16_group(const llm_cpu_gemm_t *g, uint32_t panel, uint32_t n,
 void
 llm_amx_gemm_bf16(const llm_cpu_gemm_t *g)
 {
-    uint32_t     row, last, end, panel, n;
+    uint32_t     row, last, end, panel, next, n;
     amx_ahead_t  ahead;
 
     amx_configure(64);
@@ -507,11 +510,13 @@ llm_amx_gemm_bf16(const llm_cpu_gemm_t *g)
     end = g->panel + g->n_panels;
 
     for (row = g->row; row < g->row + g->n_rows; row = last) {
-        last = llm_min(row + LLM_TILE_ROWS, g->row + g->n_rows);
+        last = llm_min(row + LLM_TILE_SPAN, g->row + g->n_rows);
 
         for (panel = g->panel; panel < end; panel += n) {
             n = llm_min(end - panel, AMX_PAIRS * AMX_PANELS);
-            amx_bf16_group(g, panel, n, row, last, &ahead);
+            next = panel + n == end && last < g->row + g->n_rows ? g->panel
+                                                                 : panel + n;
+            amx_bf16_group(g, panel, n, next, row, last, &ahead);
         }
     }
 

@@ -25,9 +25,6 @@
    thread, so that the last ones do not let threads wait */
 #define LLM_ATTN_MANY      4
 
-/* queries of a block of LLM_ATTN_KEYS keys whose scores are kept at once */
-#define LLM_ATTN_SOME      32
-
 /* estimated rates of one thread, per nanosecond */
 #define LLM_RATE_ATTN      30.0         /* multiply-adds */
 #define LLM_RATE_ROPE      2.0          /* elements of q, k and v */
@@ -93,8 +90,8 @@ llm_attn_most(const llm_cpu_t *cpu, int format)
 
 
 /* bytes of scratch that a tile takes: the results of two splits, and what
-   kernels need: scores; unless the cache is F16 queries, sums, factors, and
-   scores, weights and values of what is computed at once */
+   kernels need: scores; if the cache is BF16 or int8, also queries, sums,
+   factors, and weights and values of what is computed at once */
 
 static size_t
 llm_attn_scratch(const llm_cpu_t *cpu, const llm_kv_opts_t *o)
@@ -111,7 +108,7 @@ llm_attn_scratch(const llm_cpu_t *cpu, const llm_kv_opts_t *o)
         return n;
     }
 
-    some = LLM_ATTN_SOME * (LLM_ATTN_KEYS + 32)
+    some = LLM_ATTN_SOME * LLM_ATTN_STRIDE
            * (sizeof(float) + sizeof(uint16_t));
 
     return llm_attn_most(cpu, cpu->kv_format)

@@ -24,6 +24,8 @@
 
 _Static_assert(LLM_KV_PAGE == 16, "a vector has a page's keys");
 _Static_assert(BFA_PAGES == BFA_NV, "a block's scores are in registers");
+_Static_assert(LLM_ATTN_TILE * LLM_ATTN_BLOCK
+               <= LLM_ATTN_SOME * LLM_ATTN_STRIDE, "scores and weights fit");
 
 
 /* what a tile's computation keeps in the thread's scratch; pages of the block

@@ -9,7 +9,7 @@
 #define BF16_LOG2E  0x1.715476p+0f
 
 /* a maximum of scores below all others */
-#define BF16_LOWEST -1e30f
+#define BF16_LOWEST (-1e30f)
 
 
 /*
@@ -36,8 +36,8 @@ bf16_exp2(vf_t x)
 
 
 /*
- * The same within 2^-13, of a polynomial of degree 3, for weights of the
- * softmax, which are rounded to bfloat16.
+ * The same for any x, within 2^-13, by a polynomial of degree 3: for weights of
+ * the softmax, which are rounded to bfloat16.
  */
 
 simd_inline vf_t

@@ -40,11 +40,16 @@
 #define LLM_ATTN_BLOCK   64
 #define LLM_ATTN_KEYS    256
 #define LLM_ATTN_SPLIT   1024
-/* query rows x heads of one tile, at most; with AMX tiles, which are faster than
-   the third-level cache; of one whose splits are computed by several threads */
+/* query rows x heads of one tile, at most; with AMX tiles, which are faster
+   than the third-level cache; of one whose splits are computed by several
+   threads */
 #define LLM_ATTN_TILE    64
 #define LLM_ATTN_MOST    256
 #define LLM_ATTN_FEW     16
+/* of a block of LLM_ATTN_KEYS keys, whose scores are kept at once; numbers from
+   row to row of these, at most */
+#define LLM_ATTN_SOME    32
+#define LLM_ATTN_STRIDE  (LLM_ATTN_KEYS + 32)
 
 _Static_assert(LLM_ATTN_MOST == 4 * LLM_ATTN_TILE
                && LLM_ATTN_TILE == 4 * LLM_ATTN_FEW, "sizes of tiles");
@@ -60,7 +65,7 @@ _Static_assert(LLM_ATTN_MOST == 4 * LLM_ATTN_TILE
    kernels with tiles, and the rows whose sums they keep in it */
 #define LLM_GEMM_SCRATCH 81920
 #define LLM_TILE_SCRATCH 327680
-#define LLM_TILE_ROWS    256
+#define LLM_TILE_SPAN    256
 
 /* rows of a recurrent head that one call of the kernel processes, at most */
 #define LLM_STATE_STEP   32
@@ -338,7 +343,8 @@ typedef struct {
     float                slope[LLM_ATTN_MOST];  /* slope of each query */
     uint32_t             from[LLM_ATTN_MOST];   /* first key of each query */
     uint32_t             limit[LLM_ATTN_MOST];  /* its last key + 1 */
-    /* result: acc = sum of exp(score - max) v, sum = sum of exp(score - max) */
+    /* result: acc = sum of exp(score - max) v, sum = sum of exp(score - max),
+       where max is about the largest score */
     float               *acc;           /* [n][dv_pad] */
     float                max[LLM_ATTN_MOST];
     float                sum[LLM_ATTN_MOST];
@@ -564,8 +570,8 @@ int llm_cpu_packed_take(llm_cpu_t *cpu, llm_weight_t *w);
 /* zeroed memory, 64-byte aligned; huge: in huge pages if the system has them;
    NULL: no memory */
 void *llm_cpu_alloc(size_t size, int huge);
-/* of such memory of at least a huge page, before it is used: has a part of it
-   huge pages, as many as fit in, or small ones whatever the system prefers? */
+/* for a part of such memory of at least a huge page, before it is used: huge
+   pages where whole ones fit, or, if huge is 0, only small pages */
 void llm_cpu_huge(void *p, size_t size, int huge);
 /* bytes of such memory that have no physical memory yet */
 size_t llm_cpu_unused(const void *p, size_t size);

@@ -9,16 +9,21 @@
  * should not wait for the page table; but a step writes a little of each head,
  * and with huge pages the first one would clear 2 MB for each of hundreds of
  * heads.  So huge pages are those that are whole in a head's memory, and heads
- * begin at different places in one: the first tokens are in small pages, and each
- * step begins huge pages of some heads.  On average few tokens take twice the
- * memory that they need, and many 1 MB more for each head.
+ * begin at different places in one: the first tokens are in small pages, and
+ * each step begins huge pages of some heads.  On average few tokens take twice
+ * the memory that they need, and many 1 MB more for each head.  Each head is two
+ * mappings, of which a process has 65,530.
  */
 
 #include "kernels/cpu/cpu.h"
+#include "engine/base/machine.h"
 
 /* where a large head begins in a huge page, relative to the one before: an odd
    number of small pages, near the golden ratio of the 512 */
 #define LLM_KV_SKEW      ((size_t) 317 * 4096)
+
+/* heads of all layers, at most, that are apart */
+#define LLM_KV_APART     4096
 
 
 static llm_kv_layer_t
@@ -121,13 +126,13 @@ llm_cpu_kv_free(llm_exec_t *exec, llm_kv_t *kv)
 }
 
 
-/* bytes from a head to the next one, whose pages have `size` bytes; heads
-   without many whole huge pages are adjacent */
+/* bytes from a head to the next one, whose pages have `size` bytes; small heads
+   are always adjacent */
 
 static size_t
-llm_cpu_kv_head(size_t size)
+llm_cpu_kv_head(size_t size, int apart)
 {
-    if (size < 2 * LLM_HUGE_PAGE) {
+    if (!apart || size < 2 * LLM_HUGE_PAGE) {
         return size;
     }
 
@@ -136,16 +141,18 @@ llm_cpu_kv_head(size_t size)
 }
 
 
-/* the layers' sizes and places from the start of the allocation, and its size;
-   fails if it exceeds a size_t */
+/* the sizes of the layers' heads, which are apart if `apart`, and of all; fails
+   if that exceeds a size_t */
 
 static int
-llm_cpu_kv_place(const llm_cpu_t *cpu, llm_kv_t *kv)
+llm_cpu_kv_place(const llm_cpu_t *cpu, llm_kv_t *kv, int apart)
 {
-    size_t               size, n;
+    size_t               size, n, heads;
     uint32_t             i;
     llm_kv_layer_t       l;
     llm_cpu_kv_layer_t  *k;
+
+    kv->size = kv->mapped = heads = 0;
 
     for (i = 0; i < kv->opts.n_layers; i++) {
         l = llm_cpu_kv_shape(&kv->opts, i);
@@ -156,18 +163,28 @@ llm_cpu_kv_place(const llm_cpu_t *cpu, llm_kv_t *kv)
 
         if (llm_mul_overflow(n, kv->opts.n_pages, &size)
             || size > SIZE_MAX / 4
-            || llm_mul_overflow(llm_cpu_kv_head(size), k->n_heads, &n)
+            || llm_mul_overflow(llm_cpu_kv_head(size, apart), k->n_heads,
+                                &n)
             || n > SIZE_MAX / 2 - kv->mapped)
         {
             return LLM_ERROR;
         }
 
-        k->head = llm_cpu_kv_head(size) / sizeof(uint16_t);
+        k->head = llm_cpu_kv_head(size, apart) / sizeof(uint16_t);
+        heads += k->n_heads;
         kv->size += size * k->n_heads;
         kv->mapped += n;
     }
 
     kv->mapped = llm_max(kv->mapped, 1u);
+
+    /* what is left out must not make a cache too large */
+
+    if (apart && kv->mapped > kv->size
+        && (heads > LLM_KV_APART || kv->mapped > llm_machine_memory("")))
+    {
+        return llm_cpu_kv_place(cpu, kv, 0);
+    }
 
     return LLM_OK;
 }
@@ -189,7 +206,7 @@ llm_cpu_kv_map(llm_kv_t *kv)
         data += k->head * k->n_heads;
         size = k->page * sizeof(uint16_t) * kv->opts.n_pages;
 
-        if (size < 2 * LLM_HUGE_PAGE) {
+        if (k->head * sizeof(uint16_t) == size) {
             continue;
         }
 
@@ -219,7 +236,7 @@ llm_cpu_kv_create(llm_exec_t *exec, const llm_kv_opts_t *o, llm_err_t *err)
         kv->layers = calloc(llm_max(o->n_layers, 1u),
                             sizeof(llm_cpu_kv_layer_t));
 
-        if (kv->layers && llm_cpu_kv_place(cpu, kv) == LLM_OK) {
+        if (kv->layers && llm_cpu_kv_place(cpu, kv, 1) == LLM_OK) {
             kv->data = llm_cpu_alloc(kv->mapped, 0);
         }
 

@@ -243,7 +243,7 @@ llm_linear_rows(const llm_linear_job_t *job)
         return job->n_rows;
     }
 
-    parts = (job->n_rows + LLM_TILE_ROWS - 1) / LLM_TILE_ROWS;
+    parts = (job->n_rows + LLM_TILE_SPAN - 1) / LLM_TILE_SPAN;
 
     return llm_min(llm_align((job->n_rows + parts - 1) / parts, 32),
                    job->n_rows);

@@ -2,9 +2,9 @@
  * Memory of the CPU backend.
  *
  * Weights and scratch memory are in huge pages: a step reads all weights, and
- * with small pages it would also wait for reads of the page table.  Activations
- * are in small pages, because they are used in small parts.  A KV cache has both
- * (kv.c).
+ * with small pages it would also wait for reads of the page table.
+ * Activations are in small pages, because they are used in small parts.  A KV
+ * cache has both (kv.c).
  *
  * These mappings are left out of core dumps: weights are gigabytes that the
  * model file has, too, and KV pages are computed from what users wrote.  Blocks

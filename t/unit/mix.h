@@ -76,6 +76,8 @@ static const mix_case_t  cases[] __attribute__((unused)) = {
       LLM_GLU_SILU, 0, 0, 0, 0, 0, 1 },
     { "one expert", 1, 1, 32, 32, Q8_0, Q8_0, Q8_0,
       LLM_GLU_SILU, 0, 0, 0, 0, 0, 0 },
+    { "one expert in bfloat16", 1, 1, 480, 96, BF16, BF16, BF16,
+      LLM_GLU_SILU, 0, 0, 0, 0, 0, 0 },
 };
 
 /* a case with its numbers; up is behind gate if they are fused */

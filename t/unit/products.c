@@ -19,7 +19,7 @@
 #define N_ROWS  37
 #define MAX_IN  1792                    /* three chunks, the last one longer */
 
-/* more than a span of rows, and groups of panels, the last one with a panel
+/* several pieces of rows, and groups of panels, the last one with a panel
    alone */
 #define MANY      300
 #define SOME      100
