@@ -462,8 +462,10 @@ amx_bf16_group(const llm_cpu_gemm_t *g, uint32_t panel, uint32_t n,
     uint32_t     i, rows;
     amx_step_t   t;
 
+    /* y_rows and direct stay 0 until the last chunk */
+    memset(&t, 0, sizeof(t));
+
     t.low = g->x->fine ? (size_t) (g->x->b_low - g->x->b) : 0;
-    t.end = 0;
     rows = (last - first + 2 * AMX_ROWS - 1) / (2 * AMX_ROWS);
     sums = (float *) (void *) (g->scratch + AMX_DEPTH_MAX * AMX_PANELS * 32);
 
@@ -485,11 +487,6 @@ amx_bf16_group(const llm_cpu_gemm_t *g, uint32_t panel, uint32_t n,
             }
 
             t.sums = sums + i / AMX_PANELS * rows * AMX_SUMS;
-            t.y = NULL;
-            t.y_row = 0;
-            t.y_rows = 0;
-            t.y_step = 0;
-            t.direct = 0;
             amx_bf16_chunk(g, &t, panel + i, 0);
             amx_bf16_chunk(g, &t, panel + i + 1, 1);
             amx_bf16_rows(g, &t, panel + i, first, last, next == 0, ahead);

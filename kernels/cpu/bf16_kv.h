@@ -13,46 +13,49 @@
 
 
 /*
- * 2^x for x <= 0 within 2^-18, exactly 1 for 0; 0 if x is -infinity.  2^r for
- * the fraction r, 0 <= r < 1, is the polynomial of degree 4 with the smallest
- * relative error among those that are 1 for 0.
+ * 2^x, exactly 1 for 0; 0 if x is -infinity: for the fraction r of x, 0 <= r < 1,
+ * a polynomial with the smallest relative error among those that are 1 for 0.
+ * Its degree is 4, for errors within 2^-18, or 3, within 2^-13.
  */
+
+simd_inline vf_t
+bf16_power(vf_t x, const int degree)
+{
+    vf_t  r, p;
+
+    r = _mm512_reduce_ps(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+
+    if (degree == 4) {
+        p = vf_set1(0x1.b7f730p-7f);
+        p = vf_fma(p, r, vf_set1(0x1.abf86ap-5f));
+        p = vf_fma(p, r, vf_set1(0x1.ee2450p-3f));
+        p = vf_fma(p, r, vf_set1(0x1.62d6c6p-1f));
+
+    } else {
+        p = vf_set1(0x1.3baaa6p-4f);
+        p = vf_fma(p, r, vf_set1(0x1.d2378ap-3f));
+        p = vf_fma(p, r, vf_set1(0x1.63e658p-1f));
+    }
+
+    return vf_scale2(vf_fma(p, r, vf_set1(1.0f)), x);
+}
+
+
+/* factors on sums */
 
 simd_inline vf_t
 bf16_exp2(vf_t x)
 {
-    vf_t  r, p;
-
-    r = _mm512_reduce_ps(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
-
-    p = vf_set1(0x1.b7f730p-7f);
-    p = vf_fma(p, r, vf_set1(0x1.abf86ap-5f));
-    p = vf_fma(p, r, vf_set1(0x1.ee2450p-3f));
-    p = vf_fma(p, r, vf_set1(0x1.62d6c6p-1f));
-    p = vf_fma(p, r, vf_set1(1.0f));
-
-    return vf_scale2(p, x);
+    return bf16_power(x, 4);
 }
 
 
-/*
- * The same for any x, within 2^-13, by a polynomial of degree 3: for weights of
- * the softmax, which are rounded to bfloat16.
- */
+/* weights of the softmax, which are rounded to bfloat16 */
 
 simd_inline vf_t
 bf16_weight(vf_t x)
 {
-    vf_t  r, p;
-
-    r = _mm512_reduce_ps(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
-
-    p = vf_set1(0x1.3baaa6p-4f);
-    p = vf_fma(p, r, vf_set1(0x1.d2378ap-3f));
-    p = vf_fma(p, r, vf_set1(0x1.63e658p-1f));
-    p = vf_fma(p, r, vf_set1(1.0f));
-
-    return vf_scale2(p, x);
+    return bf16_power(x, 3);
 }
 
 

@@ -200,28 +200,22 @@ uint32_t
 llm_cpu_gemm_step(const llm_cpu_t *cpu, const llm_weight_t *w,
     uint32_t n_rows, double bytes)
 {
-    double    macs, size;
-    uint32_t  step;
+    double    step;
 
     if (n_rows > LLM_GEMM_FEW) {
-        size = (double) w->n_in * LLM_PANEL * n_rows;
-        macs = LLM_ITEM_MACS;
+        step = LLM_ITEM_MACS / ((double) w->n_in * LLM_PANEL * n_rows);
 
         if (cpu->kernels.tiles
             && llm_cpu_stage_wants(cpu, w) & LLM_STAGE_BF16)
         {
-            macs = size * llm_min(LLM_TILE_PANELS,
-                                  w->n_panels / (cpu->threads * 4.0));
+            step = llm_min(LLM_TILE_PANELS, w->n_panels / (cpu->threads * 4.0));
         }
 
-        step = (uint32_t) llm_min(macs / size, w->n_panels);
-
     } else {
-        step = (uint32_t) llm_min(bytes / (double) w->panel_size,
-                                  w->n_panels);
+        step = bytes / (double) w->panel_size;
     }
 
-    return llm_max(llm_align(step, 4), 4);
+    return llm_max(llm_align((uint32_t) llm_min(step, w->n_panels), 4), 4);
 }
 
 

@@ -4,9 +4,11 @@
  * prefill, mixtures of experts in the shapes of Qwen3-30B-A3B and gpt-oss-20b,
  * recurrent layers in those of Qwen3.5-4B and Granite 4.
  *
- * usage: kernels [isa] [type|experts|recurrent|attention|tiles] [ROWS ...]
+ * usage: kernels [isa] [type|experts|recurrent|attention|tiles]
+ *                [OUTxIN] [ROWS ...]
  *
  * tiles: products of floats alone and beside instructions of AMX.
+ * OUTxIN: of products, instead of three matrices of Qwen3-0.6B's size.
  * ROWS: of products, instead of 1 to 512.  LLM_PRODUCTS: a word of products=.
  *
  * Times are CPU times of the thread, the least of several, so that other
@@ -828,7 +830,7 @@ int
 main(int argc, char **argv)
 {
     char         line[128];
-    uint32_t     type;
+    uint32_t     type, n_out, n_in;
     llm_exec_t  *exec;
     const char  *isa, *only;
 
@@ -851,6 +853,19 @@ main(int argc, char **argv)
     isa = argc > 1 && strcmp(argv[1], "best") ? argv[1] : NULL;
     only = argc > 2 ? argv[2] : NULL;
 
+    n_out = 0;
+
+    if (argc > 3 && sscanf(argv[3], "%ux%u", &n_out, &n_in) == 2) {
+        if (n_out == 0 || n_in == 0 || n_in % 256) {
+            fprintf(stderr, "kernels: %s: IN must be a multiple of 256\n",
+                    argv[3]);
+            exit(1);
+        }
+
+        argc--;
+        argv++;
+    }
+
     set_counts(argc - 3, argv + 3);
 
     exec = open_device(isa, LLM_TYPE_F32, 0);
@@ -861,6 +876,11 @@ main(int argc, char **argv)
         if (llm_type_name(type) == NULL
             || (only && strcasecmp(only, llm_type_name(type))))
         {
+            continue;
+        }
+
+        if (n_out) {
+            bench_linear(exec, type, n_out, n_in, LLM_ROWS_ALL);
             continue;
         }
 
